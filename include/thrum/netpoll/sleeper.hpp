@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The poller of a system without descriptors: it can only wait for a time or for wake().
+//
+// With it the scheduler has one place to sleep until the next timer, whether or not there is
+// anything to poll.
+#ifndef THRUM_NETPOLL_SLEEPER_HPP
+#define THRUM_NETPOLL_SLEEPER_HPP
+
+#include <thrum/netpoll/contract.hpp>
+#include <thrum/os/os.hpp>
+
+namespace thrum::inline THRUM_ABI::netpoll {
+
+class sleeper {
+ public:
+  int open() noexcept { return 0; }
+  void close() noexcept {}
+
+  ready_list poll(std::int64_t delay_ns) noexcept {
+    if (delay_ns == 0) {
+      return {};
+    }
+    if (delay_ns < 0) {
+      note_.sleep();
+    } else if (!note_.sleep_for(delay_ns)) {
+      return {};
+    }
+    note_.clear();
+    return {};
+  }
+
+  void wake() noexcept { note_.wake(); }
+
+  std::uint32_t waiters() const noexcept { return 0; }
+
+ private:
+  os::note note_;
+};
+
+static_assert(poller_contract<sleeper>);
+
+}  // namespace thrum::inline THRUM_ABI::netpoll
+
+#endif
