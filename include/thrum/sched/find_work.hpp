@@ -1,0 +1,303 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What an M does that has a P and nothing to run.
+//
+// The search, in order (Go's findRunnable; what concerns its collector is missing):
+//
+//   attention        retire the P, run timers that the monitor saw due
+//   own timers       those that are due make goroutines runnable here
+//   global, 1 in 61  so that nothing in the global queue starves behind a busy ring
+//   own queue        runnext, then the ring
+//   global           a fair share of it
+//   poller           without waiting, if goroutines wait there and nobody else polls
+//   others           four stealing rounds, if not too many Ms search already
+//   give up the P    idle.hpp, I1 to I6
+//   sleep            in the poller until the next timer, if nobody does; else on the M's own note
+//
+// Each source is a function that returns a goroutine or null.
+#ifndef THRUM_SCHED_FIND_WORK_HPP
+#define THRUM_SCHED_FIND_WORK_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/sched/ready.hpp>
+#include <thrum/sched/scheduler.hpp>
+#include <thrum/sched/steal.hpp>
+
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// Counts a goroutine that did not inherit its predecessor's time slice.
+template <class Traits>
+void begin_slice(basic_p<Traits>& p) noexcept {
+  // relaxed: only the holder writes; the monitor compares two readings
+  p.schedule_tick.store(p.schedule_tick.load(relaxed) + 1, relaxed);
+}
+
+template <class Traits>
+bool global_turn(const basic_p<Traits>& p) noexcept {
+  return p.schedule_tick.load(relaxed) % Traits::global_check_interval == 0;  // relaxed: own count
+}
+
+/// runnext, else the ring's head.
+template <class Traits>
+basic_g<Traits>* take_local(basic_p<Traits>& p) noexcept {
+  if (basic_g<Traits>* g = p.queue.take_runnext()) {
+    return g;
+  }
+  basic_g<Traits>* g = p.queue.pop();
+  if (g != nullptr) {
+    begin_slice(p);
+  }
+  return g;
+}
+
+/// One goroutine of the global queue; more of them into the own ring.
+template <class Traits>
+basic_g<Traits>* take_global(basic_m<Traits>& m) noexcept {
+  basic_scheduler<Traits>& scheduler = *m.scheduler;
+  if (scheduler.global.empty()) {
+    return nullptr;
+  }
+  auto share = scheduler.global.take_share(scheduler.procs(), Traits::run_queue_capacity / 2);
+  basic_g<Traits>* g = share.pop_front();
+  if (!share.empty()) {
+    m.p->queue.push_batch(share);
+    scheduler.global.prepend(static_cast<decltype(share)&&>(share));
+  }
+  if (g != nullptr) {
+    begin_slice(*m.p);
+  }
+  return g;
+}
+
+/// One goroutine of the global queue, on the turn that is reserved for it.
+template <class Traits>
+basic_g<Traits>* take_global_in_turn(basic_m<Traits>& m) noexcept {
+  if (!global_turn(*m.p) || m.scheduler->global.empty()) {
+    return nullptr;
+  }
+  basic_g<Traits>* g = m.scheduler->global.pop();
+  if (g != nullptr) {
+    begin_slice(*m.p);
+  }
+  return g;
+}
+
+/// The time slice is over: what waits in runnext has shared it and goes behind the others.
+template <class Traits>
+void end_slice(basic_m<Traits>& m) noexcept {
+  if (basic_g<Traits>* g = m.p->queue.take_runnext()) {
+    push_to_ring(m, *g);
+  }
+  begin_slice(*m.p);
+}
+
+/// Does what was asked of the P. False: the P is gone.
+template <class Traits>
+THRUM_COLD bool attend(basic_m<Traits>& m) noexcept {
+  // [p.attention] acquire: what whoever asked had done before.
+  const std::uint32_t asked = m.p->attention.exchange(0, acquire);
+  if ((asked & attention_retire) != 0) {
+    m.scheduler->retire_p(m);
+    if (m.p == nullptr) {
+      return false;
+    }
+  }
+  if ((asked & attention_preempt) != 0) {
+    end_slice(m);
+  }
+  bool ran = false;
+  run_timers(m, *m.p, ran);
+  return true;
+}
+
+/// Polls once without waiting; the first goroutine it brings, the others to the global queue.
+template <class Traits>
+basic_g<Traits>* poll_now(basic_m<Traits>& m) noexcept {
+  basic_scheduler<Traits>& scheduler = *m.scheduler;
+  // [s.poll] acquire: 0 means that another thread is inside.
+  if (scheduler.poller.waiters() == 0 || scheduler.last_poll.load(acquire) == 0) {
+    return nullptr;
+  }
+  scheduler.inject(scheduler.poller.poll(0));
+  return take_global(m);
+}
+
+/// May this M search other Ps? At most half as many spinners as busy Ps, so that a search costs
+/// the busy ones little.
+template <class Traits>
+bool may_spin(const basic_m<Traits>& m) noexcept {
+  const auto& scheduler = *m.scheduler;
+  return m.spinning ||
+         2 * scheduler.idle.spinning() < scheduler.procs() - scheduler.idle.idle_ps();
+}
+
+/// I6: looks at every source once more. True: there is work, and the M holds a P and spins.
+template <class Traits>
+bool look_again(basic_m<Traits>& m, std::int64_t& next_timer) noexcept {
+  basic_scheduler<Traits>& scheduler = *m.scheduler;
+  bool work = !scheduler.global.empty();
+  const unsigned n = scheduler.p_count();
+  for (unsigned i = 0; i < n && !work; ++i) {
+    work = !scheduler.p(i).queue.empty();
+  }
+  if (work) {
+    scoped guard(scheduler.idle.lock());
+    if (basic_p<Traits>* p = scheduler.idle.take_p_locked()) {
+      scheduler.acquire_p(m, *p);
+      scheduler.idle.begin_spinning(m);
+      return true;
+    }
+    scheduler.idle.ask_for_spinner_locked();
+  }
+  for (unsigned i = 0; i < n; ++i) {
+    const std::int64_t when = scheduler.p(i).timers.earliest();
+    if (when < next_timer) {
+      next_timer = when;
+    }
+  }
+  return false;
+}
+
+/// I1 to I6. Null with a P: search again. Null without: sleep.
+template <class Traits>
+basic_g<Traits>* give_up_p(basic_m<Traits>& m, std::int64_t& next_timer) noexcept {
+  basic_scheduler<Traits>& scheduler = *m.scheduler;
+  {
+    scoped guard(scheduler.idle.lock());
+    if (!scheduler.global.empty()) {
+      return take_global(m);
+    }
+    if (!m.spinning && scheduler.idle.spinner_wanted_locked()) {
+      scheduler.idle.begin_spinning(m);
+      return nullptr;
+    }
+    scheduler.put_idle_locked(scheduler.release_p(m));
+  }
+  if (m.spinning) {
+    scheduler.idle.end_spinning(m);
+    look_again(m, next_timer);
+  }
+  return nullptr;
+}
+
+/// Waits in the poller until the next timer, unless somebody does already. True: with a P.
+template <class Traits>
+bool sleep_in_poller(basic_m<Traits>& m, std::int64_t next_timer) noexcept {
+  basic_scheduler<Traits>& scheduler = *m.scheduler;
+  const bool timed = next_timer != timer_heap<Traits>::never;
+  if (!timed && scheduler.poller.waiters() == 0) {
+    return false;
+  }
+  // [s.poll] seq_cst: one thread at a time; a new timer is in its heap before its owner reads this.
+  if (scheduler.last_poll.exchange(0, seq_cst) == 0) {
+    // [s.poll] seq_cst: whoever is inside may sleep for too long.
+    const std::int64_t until = scheduler.poll_until.load(seq_cst);
+    if (timed && (until == 0 || until > next_timer)) {
+      scheduler.poller.wake();
+    }
+    return false;
+  }
+  // [s.poll] seq_cst: read by wake_for_timer after it saw last_poll at 0.
+  scheduler.poll_until.store(timed ? next_timer : 0, seq_cst);
+  // A timer that was armed before last_poll became 0 woke nobody in the poller: look once more.
+  const unsigned n = scheduler.p_count();
+  for (unsigned i = 0; i < n; ++i) {
+    const std::int64_t when = scheduler.p(i).timers.earliest();
+    if (when < next_timer) {
+      next_timer = when;
+    }
+  }
+  std::int64_t delay = -1;
+  if (next_timer != timer_heap<Traits>::never) {
+    const std::int64_t left = next_timer - Traits::now();
+    delay = left > 0 ? left : 0;
+  }
+  netpoll::ready_list list;
+  // [s.close] seq_cst: close() wakes the poller after it has set the flag.
+  if (!scheduler.closing.load(seq_cst)) {
+    list = scheduler.poller.poll(delay);
+  }
+  // [s.poll] seq_cst: nobody sleeps here any more.
+  scheduler.poll_until.store(0, seq_cst);
+  scheduler.last_poll.store(Traits::now(), seq_cst);  // [s.poll] seq_cst: as above
+
+  basic_p<Traits>* p;
+  {
+    scoped guard(scheduler.idle.lock());
+    p = scheduler.idle.take_p_locked();
+    if (p == nullptr) {
+      // Every P is busy; their holders see their own timers, and the next idler the others'.
+      scheduler.idle.ask_for_spinner_locked();
+    }
+  }
+  if (p != nullptr) {
+    scheduler.acquire_p(m, *p);
+    scheduler.idle.begin_spinning(m);
+    scheduler.wake_monitor();
+  }
+  scheduler.inject(list);
+  return p != nullptr;
+}
+
+/// Finds a goroutine to run; blocks until there is one. May return holding another P than before.
+/// Null: the scheduler closes. Runs on g0.
+template <class Traits>
+basic_g<Traits>* find_work(basic_m<Traits>& m) noexcept {
+  basic_scheduler<Traits>& scheduler = *m.scheduler;
+  for (;;) {
+    if (m.p == nullptr && !scheduler.stop_m(m)) {
+      return nullptr;
+    }
+    // relaxed: whoever asks sets it again if we miss it by a moment
+    if (m.p->attention.load(relaxed) != 0 && !attend(m)) {
+      if (m.spinning) {
+        scheduler.idle.end_spinning(m);
+      }
+      continue;
+    }
+    bool ran = false;
+    std::int64_t next_timer = run_timers(m, *m.p, ran);
+    if (basic_g<Traits>* g = take_global_in_turn(m)) {
+      return g;
+    }
+    if (basic_g<Traits>* g = take_local(*m.p)) {
+      return g;
+    }
+    if (basic_g<Traits>* g = take_global(m)) {
+      return g;
+    }
+    if (basic_g<Traits>* g = poll_now(m)) {
+      return g;
+    }
+    if (may_spin(m)) {
+      if (!m.spinning) {
+        scheduler.idle.begin_spinning(m);
+      }
+      const stolen<Traits> found = steal_work(m);
+      if (found.g != nullptr) {
+        begin_slice(*m.p);
+        return found.g;
+      }
+      if (found.ran_timers) {
+        continue;
+      }
+      if (found.next_timer < next_timer) {
+        next_timer = found.next_timer;
+      }
+    }
+    if (basic_g<Traits>* g = give_up_p(m, next_timer)) {
+      return g;
+    }
+    if (m.p == nullptr && !sleep_in_poller(m, next_timer) && !scheduler.stop_m(m)) {
+      return nullptr;
+    }
+  }
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The queue that all Ps share: a FIFO under a spin lock.
+//
+// Here go goroutines that yielded or were preempted, what overflowed from a ring, and what was made
+// runnable by a thread without a P. It has a lock of its own, apart from the one over the idle
+// lists (Go uses one for both), because a yield takes it twice as often as anything else and because
+// a yielding goroutine keeps it locked until its stack is left. What Go gets from sharing the lock,
+// that nobody can give up a P between "the queue is empty" and "I am idle" unnoticed, follows here
+// from `need_spinning`: see idle.hpp.
+#ifndef THRUM_SCHED_GLOBAL_QUEUE_HPP
+#define THRUM_SCHED_GLOBAL_QUEUE_HPP
+
+#include <thrum/base/cache_line.hpp>
+#include <thrum/base/config.hpp>
+#include <thrum/base/intrusive_queue.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/sched/lock.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+template <class T, class Traits>
+class alignas(base::cache_line_size) global_queue {
+ public:
+  using queue = base::intrusive_queue<T>;
+
+  /// Whether something may be there. Never a lasting no: a submitter wakes somebody after it has
+  /// put its goroutine here.
+  bool empty() const noexcept {
+    return size_.load(seq_cst) == 0;  // [gq.size] after dropping the spin; sees: update_size
+  }
+
+  std::size_t size() const noexcept {
+    return size_.load(relaxed);  // relaxed: a figure
+  }
+
+  spin_lock& lock() noexcept { return lock_; }
+
+  void push_back(T& item) noexcept {
+    scoped guard(lock_);
+    push_back_locked(item);
+  }
+
+  void append(queue&& items) noexcept {
+    scoped guard(lock_);
+    items_.append(static_cast<queue&&>(items));
+    update_size();
+  }
+
+  /// In front of everything: for what a retiring P leaves.
+  void prepend(queue&& items) noexcept {
+    scoped guard(lock_);
+    items_.prepend(static_cast<queue&&>(items));
+    update_size();
+  }
+
+  T* pop() noexcept {
+    scoped guard(lock_);
+    return pop_locked();
+  }
+
+  /// A fair share for one of `procs` Ps with room for `most` more: size / procs + 1. (Go's rule.)
+  queue take_share(unsigned procs, std::size_t most) noexcept {
+    scoped guard(lock_);
+    return take_share_locked(procs, most);
+  }
+
+  void push_back_locked(T& item) noexcept {
+    items_.push_back(&item);
+    update_size();
+  }
+
+  T* pop_locked() noexcept {
+    T* const item = items_.pop_front();
+    update_size();
+    return item;
+  }
+
+  queue take_share_locked(unsigned procs, std::size_t most) noexcept {
+    std::size_t n = items_.size() / procs + 1;
+    if (n > most) {
+      n = most;
+    }
+    queue share = items_.pop_front_n(n);
+    update_size();
+    return share;
+  }
+
+ private:
+  void update_size() noexcept {
+    // [gq.size] release: the submitter's fence, not this store, orders it before its look at the
+    // spinning count (idle.hpp, step S2).
+    size_.store(items_.size(), release);
+  }
+
+  spin_lock lock_;
+  queue items_;
+  typename Traits::template atomic<std::size_t> size_{0};
+};
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,148 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The two locks inside the scheduler.
+//
+// `spin_lock` guards sections of a few dozen instructions: a channel, a wait list, the global
+// queue, a timer heap. Taking it is one exchange, dropping it a plain store; that asymmetry is
+// why it is not a futex lock, whose release must be a second locked instruction. It may be
+// dropped by another thread than the one that took it: a parking goroutine keeps its object
+// locked until its stack is left, and the side that the processor arrives at unlocks.
+// When the holder's thread is off its CPU, a waiter yields, then sleeps.
+//
+// `blocking_lock` guards what is taken rarely and may be held over a system call: the idle lists,
+// the registry of stacks, shutdown.
+#ifndef THRUM_SCHED_LOCK_HPP
+#define THRUM_SCHED_LOCK_HPP
+
+#include <thrum/arch/arch.hpp>
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/os/os.hpp>
+
+#include <atomic>
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+using namespace base::orders;
+
+class spin_lock {
+ public:
+  constexpr spin_lock() noexcept = default;
+  spin_lock(const spin_lock&) = delete;
+  spin_lock& operator=(const spin_lock&) = delete;
+
+  void lock() noexcept {
+    // [lock.spin] acquire: sees what the last holder did; pairs with the store in unlock.
+    if (locked_.exchange(true, acquire)) [[unlikely]] {
+      lock_slow();
+    }
+  }
+
+  bool try_lock() noexcept {
+    // [lock.spin] acquire: as in lock.
+    return !locked_.exchange(true, acquire);
+  }
+
+  void unlock() noexcept {
+    // [lock.spin] release: publishes the section to the next holder's exchange.
+    locked_.store(false, release);
+  }
+
+  /// Whether somebody holds it; for assertions.
+  bool is_locked() const noexcept {
+    return locked_.load(relaxed);  // relaxed: only the holder can rely on the answer
+  }
+
+ private:
+  THRUM_COLD void lock_slow() noexcept {
+    for (std::uint32_t round = 0;; ++round) {
+      if (round < active_rounds) {
+        for (int i = 0; i < pauses_per_round && is_locked(); ++i) {
+          arch::spin_hint();
+        }
+      } else if (round < active_rounds + yield_rounds) {
+        os::yield_thread();
+      } else {
+        os::sleep_ns(sleep_ns);
+      }
+      // [lock.spin] acquire: as in lock. The load first keeps the line shared while we wait.
+      if (!is_locked() && !locked_.exchange(true, acquire)) {
+        return;
+      }
+    }
+  }
+
+  // A section is shorter than 30 pauses (0.3 us); four rounds cover a queue of waiters. After that
+  // the holder is probably off its CPU, and only giving up ours can help it.
+  static constexpr std::uint32_t active_rounds = 4;
+  static constexpr int pauses_per_round = 30;
+  static constexpr std::uint32_t yield_rounds = 32;
+  static constexpr std::int64_t sleep_ns = 20'000;
+
+  std::atomic<bool> locked_{false};
+};
+
+class blocking_lock {
+ public:
+  constexpr blocking_lock() noexcept = default;
+  blocking_lock(const blocking_lock&) = delete;
+  blocking_lock& operator=(const blocking_lock&) = delete;
+
+  void lock() noexcept {
+    std::uint32_t expected = free;
+    // [lock.futex] acquire: sees what the last holder did; pairs with the exchange in unlock.
+    if (!word_.compare_exchange_strong(expected, held, acquire, relaxed)) [[unlikely]] {
+      lock_slow();
+    }
+  }
+
+  void unlock() noexcept {
+    // [lock.futex] release: publishes the section to the next holder.
+    if (word_.exchange(free, release) == contended) [[unlikely]] {
+      os::futex_wake(word_, 1);
+    }
+  }
+
+ private:
+  THRUM_COLD void lock_slow() noexcept {
+    for (int i = 0; i < 100; ++i) {
+      std::uint32_t expected = free;
+      // relaxed: only a hint whether the exchange can succeed
+      if (word_.load(relaxed) == free &&
+          // [lock.futex] acquire: as in lock.
+          word_.compare_exchange_strong(expected, held, acquire, relaxed)) {
+        return;
+      }
+      arch::spin_hint();
+    }
+    // [lock.futex] acquire: as in lock. `contended` stays set until nobody waits any more.
+    while (word_.exchange(contended, acquire) != free) {
+      os::futex_wait(word_, contended, -1);
+    }
+  }
+
+  static constexpr std::uint32_t free = 0;       // nobody holds it
+  static constexpr std::uint32_t held = 1;       // held, nobody sleeps
+  static constexpr std::uint32_t contended = 2;  // held, and somebody may sleep on the word
+
+  std::atomic<std::uint32_t> word_{free};
+};
+
+/// Holds a lock for a scope; `std::lock_guard` without <mutex>, which costs a user 50 ms a file.
+template <class Lock>
+class [[nodiscard]] scoped {
+ public:
+  explicit scoped(Lock& lock) noexcept : lock_(lock) { lock_.lock(); }
+  ~scoped() { lock_.unlock(); }
+  scoped(const scoped&) = delete;
+  scoped& operator=(const scoped&) = delete;
+
+ private:
+  Lock& lock_;
+};
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// M: an OS thread that runs goroutines.
+//
+// The thread's own stack is its g0: there it looks for work, sleeps, and finishes what goroutines
+// asked for when they left the processor with nobody to switch to.
+#ifndef THRUM_SCHED_M_HPP
+#define THRUM_SCHED_M_HPP
+
+#include <thrum/base/cache_line.hpp>
+#include <thrum/base/config.hpp>
+#include <thrum/base/random.hpp>
+#include <thrum/base/sanitizer.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/g.hpp>
+#include <thrum/sched/p.hpp>
+#include <thrum/sched/steal_order.hpp>
+
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// What a goroutine left to be done once its stack is no longer in use: by the code that the
+/// processor arrives at, before anything else. False: make the goroutine runnable again.
+template <class Traits>
+using commit_function = bool (*)(basic_m<Traits>&, basic_g<Traits>&, void* argument) noexcept;
+
+template <class Traits>
+struct alignas(base::cache_line_size) basic_m {
+  template <class T>
+  using atomic = typename Traits::template atomic<T>;
+
+  basic_m(basic_scheduler<Traits>& owner, std::uint32_t number, std::uint64_t seed) noexcept
+      : scheduler(&owner), id(number), random(seed) {}
+
+  // -- this thread only --
+  basic_g<Traits>* g = nullptr;  // the goroutine that runs here, null on g0
+  basic_p<Traits>* p = nullptr;  // null on the way to sleep and inside blocking()
+  basic_scheduler<Traits>* const scheduler;
+  os::exception_state* exceptions = nullptr;  // this thread's words of the C++ ABI
+  void* g0_sp = nullptr;
+  struct {
+    basic_g<Traits>* g = nullptr;
+    commit_function<Traits> commit = nullptr;
+    void* argument = nullptr;
+  } left;                               // by the goroutine that ran before the switch
+  basic_p<Traits>* old_p = nullptr;     // held when blocking() began
+  bool spinning = false;                // counted in idle_set::spinning
+  const std::uint32_t id;
+  base::random random;
+  steal_order order;
+  [[no_unique_address]] base::stack_context context;
+
+  // -- handed over through `park` --
+  basic_p<Traits>* next_p = nullptr;  // written before park.wake(), read after park.sleep()
+  os::note park;
+
+  // -- under the scheduler's lock --
+  basic_m* idle_next = nullptr;
+
+  // -- written once by the thread that creates this one --
+  os::thread thread;
+};
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

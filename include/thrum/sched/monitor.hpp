@@ -1,0 +1,212 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The monitor (Go's sysmon): a thread without a P that keeps the others honest.
+//
+// Its duties, each round:
+//   retake     a P whose M is inside blocking() goes to another M if it has been there for a whole
+//              round and anything else could use it, or for 10 ms
+//   preempt    a P that has run the same slice for longer than allowed is asked to yield
+//   timers     a busy P is told when one of its timers is due
+//   rescue     an idle P is woken for a runnext that has waited for a whole round (ready.hpp)
+//   trace      a line of figures when asked for
+//
+// Its rounds: 20 us apart while it finds something to do, doubling after 50 quiet ones up to 10 ms,
+// never beyond the next timer of a busy P. When every P has been idle for a round of the longest
+// kind, it sleeps until a P leaves the idle list: an idle runtime wakes nobody.
+#ifndef THRUM_SCHED_MONITOR_HPP
+#define THRUM_SCHED_MONITOR_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/park.hpp>
+#include <thrum/sched/scheduler.hpp>
+
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+template <class Traits>
+class basic_monitor {
+ public:
+  explicit basic_monitor(basic_scheduler<Traits>& scheduler) noexcept : scheduler_(scheduler) {}
+
+  /// The life of its thread.
+  static void* main(void* argument) noexcept {
+    static_cast<basic_monitor*>(argument)->run();
+    return nullptr;
+  }
+
+  os::thread thread;
+
+ private:
+  using p_type = basic_p<Traits>;
+
+  void run() noexcept;
+  void wait_for_round() noexcept;
+  void sleep_while_idle() noexcept;
+  bool all_idle() const noexcept { return scheduler_.idle.idle_ps() >= scheduler_.procs(); }
+  bool closing() const noexcept {
+    return scheduler_.closing.load(acquire);  // [s.close] the end of everything else
+  }
+
+  /// Looks at one P; true if something had to be done.
+  bool look_at(p_type& p, std::int64_t now) noexcept;
+  bool look_at_syscall(p_type& p, std::int64_t now, bool slice_is_over) noexcept;
+  bool look_at_runnext(p_type& p) noexcept;
+  void ask(p_type& p, attention what) noexcept {
+    // [p.attention] release: pairs with the exchange in attend.
+    p.attention.fetch_or(what, release);
+  }
+
+  basic_scheduler<Traits>& scheduler_;
+  std::int64_t delay_ = Traits::monitor_min_sleep_ns;
+  std::uint32_t quiet_rounds_ = 0;
+  std::int64_t next_trace_ = 0;
+};
+
+template <class Traits>
+void basic_monitor<Traits>::run() noexcept {
+  const scheduler_config& config = scheduler_.config();
+  base::message<32> name;
+  name.append(config.name).append("/sysmon");
+  name.append(std::string_view("\0", 1));
+  os::set_thread_name(name.view().data());
+  next_trace_ = scheduler_.started_at + config.trace_every_ns;
+  while (!closing()) {
+    wait_for_round();
+    const std::int64_t now = Traits::now();
+    bool acted = false;
+    const unsigned n = scheduler_.p_count();
+    for (unsigned i = 0; i < n && !closing(); ++i) {
+      acted = look_at(scheduler_.p(i), now) || acted;
+    }
+    quiet_rounds_ = acted ? 0 : quiet_rounds_ + 1;
+    if (config.trace_every_ns != 0 && now >= next_trace_) {
+      config.trace(config.user, now);
+      next_trace_ = now + config.trace_every_ns;
+    }
+  }
+}
+
+template <class Traits>
+void basic_monitor<Traits>::wait_for_round() noexcept {
+  if (quiet_rounds_ == 0) {
+    delay_ = Traits::monitor_min_sleep_ns;
+  } else if (quiet_rounds_ > Traits::monitor_quiet_rounds) {
+    delay_ *= 2;
+  }
+  if (delay_ >= Traits::monitor_max_sleep_ns) {
+    delay_ = Traits::monitor_max_sleep_ns;
+    if (all_idle() && scheduler_.config().trace_every_ns == 0) {
+      sleep_while_idle();
+      return;
+    }
+  }
+  std::int64_t delay = delay_;
+  const std::int64_t now = Traits::now();
+  const unsigned n = scheduler_.procs();
+  for (unsigned i = 0; i < n; ++i) {
+    // Only a busy P's timers need us; for the others somebody sleeps in the poller.
+    p_type& p = scheduler_.p(i);
+    if (p.status.load(relaxed) == p_status::running) {  // relaxed: a guess
+      const std::int64_t left = p.timers.earliest() - now;
+      if (left < delay && p.attention.load(relaxed) == 0) {  // relaxed: already told
+        delay = left > Traits::monitor_min_sleep_ns ? left : Traits::monitor_min_sleep_ns;
+      }
+    }
+  }
+  // The note is only set by close() here: a P that leaves the idle list does not hurry a round.
+  scheduler_.monitor_note.sleep_for(delay);
+}
+
+template <class Traits>
+void basic_monitor<Traits>::sleep_while_idle() noexcept {
+  // [mon.sleep] seq_cst: before the look at the list; a P that leaves it then sees the flag.
+  scheduler_.monitor_sleeps.store(true, seq_cst);
+  Traits::fence(seq_cst);  // [mon.sleep] the flag before the look
+  if (all_idle() && !closing()) {
+    scheduler_.monitor_note.sleep();
+  }
+  // [mon.sleep] seq_cst: awake again.
+  scheduler_.monitor_sleeps.store(false, seq_cst);
+  if (!closing()) {
+    scheduler_.monitor_note.clear();
+  }
+  quiet_rounds_ = 0;
+  delay_ = Traits::monitor_min_sleep_ns;
+}
+
+template <class Traits>
+bool basic_monitor<Traits>::look_at(p_type& p, std::int64_t now) noexcept {
+  const p_status status = p.status.load(acquire);  // [p.status] its ticks are at least this new
+  if (status != p_status::running && status != p_status::syscall) {
+    p.seen.runnext = nullptr;
+    return false;
+  }
+  const std::uint32_t tick = p.schedule_tick.load(relaxed);  // relaxed: compared with the last one
+  bool slice_is_over = false;
+  if (tick != p.seen.schedule_tick) {
+    p.seen.schedule_tick = tick;
+    p.seen.schedule_when = now;
+  } else if (now - p.seen.schedule_when >= scheduler_.config().time_slice_ns) {
+    slice_is_over = true;
+  }
+  if (status == p_status::syscall) {
+    return look_at_syscall(p, now, slice_is_over);
+  }
+  if (p.timers.earliest() <= now) {
+    ask(p, attention_timers);
+  }
+  if (slice_is_over && scheduler_.config().preempts &&
+      (!p.queue.empty() || !scheduler_.global.empty())) {
+    ask(p, attention_preempt);
+  }
+  return look_at_runnext(p);
+}
+
+template <class Traits>
+bool basic_monitor<Traits>::look_at_syscall(p_type& p, std::int64_t now,
+                                            bool slice_is_over) noexcept {
+  const std::uint32_t tick = p.syscall_tick.load(relaxed);  // relaxed: compared with the last one
+  if (tick != p.seen.syscall_tick && !slice_is_over) {
+    p.seen.syscall_tick = tick;
+    p.seen.syscall_when = now;
+    return false;
+  }
+  // Nobody wants it: nothing is queued here, and others are there to take what may come.
+  constexpr std::int64_t longest_ns = 10'000'000;
+  if (p.queue.empty() && scheduler_.idle.spinning() + scheduler_.idle.idle_ps() > 0 &&
+      now - p.seen.syscall_when < longest_ns) {
+    return false;
+  }
+  auto expected = p_status::syscall;
+  // [p.status] acquire: what its M did with it; SY1.
+  if (!p.status.compare_exchange_strong(expected, p_status::idle, acquire, relaxed)) {
+    return false;
+  }
+  p.m.store(nullptr, relaxed);  // relaxed: for display
+  // relaxed: we hold the P now
+  p.syscall_tick.store(p.syscall_tick.load(relaxed) + 1, relaxed);
+  scheduler_.hand_offs.fetch_add(1, relaxed);  // relaxed: a figure
+  scheduler_.hand_off(p);
+  return true;
+}
+
+template <class Traits>
+bool basic_monitor<Traits>::look_at_runnext(p_type& p) noexcept {
+  const void* const waiting = p.queue.peek_runnext();
+  const bool stuck = waiting != nullptr && waiting == p.seen.runnext;
+  p.seen.runnext = waiting;
+  if (!stuck || scheduler_.idle.idle_ps() == 0) {
+    return false;
+  }
+  p.wake_credit.store(Traits::wake_credit, relaxed);  // relaxed: a heuristic
+  scheduler_.wake_processor();
+  return true;
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

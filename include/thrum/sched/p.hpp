@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// P: the right to run goroutines, and everything that is kept once per such right.
+//
+// A P is memory, not a thread. Whoever holds it (an M, or a thread that is handing it over) owns
+// the owner's side of its run queue, its free list and its counters without any lock.
+#ifndef THRUM_SCHED_P_HPP
+#define THRUM_SCHED_P_HPP
+
+#include <thrum/base/cache_line.hpp>
+#include <thrum/base/config.hpp>
+#include <thrum/base/intrusive_queue.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/sched/counters.hpp>
+#include <thrum/sched/g.hpp>
+#include <thrum/sched/run_queue.hpp>
+#include <thrum/sched/timer_heap.hpp>
+
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+template <class Traits>
+struct basic_m;
+
+enum class p_status : std::uint32_t {
+  /// On the idle list, or in flight between a thread that gave it up and one that takes it.
+  /// Its run queue is empty while it is on the list.
+  idle = 0,
+  /// Held by an M; only that M changes the status.
+  running = 1,
+  /// Its M is inside blocking(). One compare-and-swap from here decides who gets it: the M that
+  /// comes back, or the monitor.
+  syscall = 2,
+  /// Beyond the number of processors in force. Never freed: an M may still point at it.
+  dead = 4,
+};
+
+/// What a P is asked to look at before it runs the next goroutine. Bits of `basic_p::attention`.
+enum attention : std::uint32_t {
+  attention_preempt = 1,  // the running goroutine has had its time slice
+  attention_timers = 2,   // a timer of this P is due
+  attention_retire = 4,   // the number of processors was lowered below this P
+};
+
+template <class Traits>
+struct alignas(base::cache_line_size) basic_p {
+  template <class T>
+  using atomic = typename Traits::template atomic<T>;
+
+  explicit basic_p(std::uint32_t number) noexcept : id(number) {}
+
+  // -- the holder only --
+  const std::uint32_t id;
+  std::uint32_t timer_ticks = 0;     // switches since the clock was last read for timers
+  std::uint32_t free_count = 0;      // of free_list
+  goroutine_id next_id = 0;          // ids [next_id, last_id) are this P's to give
+  goroutine_id last_id = 0;
+  base::intrusive_queue<basic_g<Traits>> free_list;  // dead Gs of the default stack class
+  counters<Traits> counts;
+
+  // -- the holder writes, the monitor reads --
+  /// Goroutines scheduled; one that came through runnext inherits the slice and does not count.
+  atomic<std::uint32_t> schedule_tick{0};
+  /// Times the P came back from, or was taken out of, a system call.
+  atomic<std::uint32_t> syscall_tick{0};
+
+  // -- anyone writes, the holder clears --
+  atomic<std::uint32_t> attention{0};
+  /// Wake-ups of an idle P that hand-offs through runnext may still cause. Each one costs a
+  /// credit; a thief that found such a goroutine, or the monitor that saw one wait, restores all.
+  /// So a pair that passes the processor back and forth soon stops calling for help it cannot use,
+  /// while a producer whose consumers run elsewhere keeps calling.
+  atomic<std::uint32_t> wake_credit{Traits::wake_credit};
+
+  // -- [p.status] see p_status --
+  atomic<p_status> status{p_status::idle};
+  atomic<basic_m<Traits>*> m{nullptr};
+
+  // -- under the scheduler's lock --
+  basic_p* idle_next = nullptr;
+
+  // -- the monitor only --
+  struct {
+    std::uint32_t schedule_tick = 0;
+    std::uint32_t syscall_tick = 0;
+    std::int64_t schedule_when = 0;
+    std::int64_t syscall_when = 0;
+    const void* runnext = nullptr;
+  } seen;
+
+  run_queue<basic_g<Traits>, Traits> queue;
+  timer_heap<Traits> timers;
+};
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

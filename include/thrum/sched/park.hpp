@@ -1,0 +1,334 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The ways in which a goroutine gives up the processor: park, wait, sleep, yield, preemption.
+//
+// Everything above this floor that blocks does so by wait() or sleep_until(): an object that keeps
+// wait points, under its own lock. park() itself is for what has no lock. A caller that is not a
+// goroutine blocks its thread in the same functions.
+#ifndef THRUM_SCHED_PARK_HPP
+#define THRUM_SCHED_PARK_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/loop.hpp>
+#include <thrum/sched/traits.hpp>
+#include <thrum/sched/wait_point.hpp>
+
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// The time that never comes.
+inline constexpr std::int64_t no_deadline = timer_heap<default_traits>::never;
+
+// ---- park --------------------------------------------------------------------------------------
+
+/// Parks the running goroutine. `commit` publishes it, once its stack is left; whoever finds it
+/// then calls ready(). Returns when that has happened.
+template <class Traits>
+void park(basic_m<Traits>& m, wait_reason reason, commit_function<Traits> commit,
+          void* argument) noexcept {
+  basic_g<Traits>& g = *m.g;
+  g.reason.store(reason, relaxed);             // relaxed: for display
+  g.status.store(g_status::waiting, relaxed);  // relaxed: published by what commit does
+  leave(m, take_next(m), commit, argument);
+}
+
+// ---- cancellation ------------------------------------------------------------------------------
+
+/// May this wait be cancelled? Not while an exception unwinds the stack: the cancellation would
+/// throw another one out of a destructor.
+template <class Traits>
+bool may_cancel(const basic_m<Traits>& m) noexcept {
+  if constexpr (THRUM_EXCEPTIONS) {
+    return m.exceptions->uncaught == 0;
+  } else {
+    return true;
+  }
+}
+
+/// Must a wait that may be cancelled end at once?
+template <class Traits>
+bool must_exit(const basic_m<Traits>& m) noexcept {
+  Traits::light_fence();  // [s.stop] g.withdrawable before the flag; pairs with stop()'s heavy one
+  // relaxed: ordered by the fence
+  return m.g->exiting || m.scheduler->stopping.load(relaxed);
+}
+
+/// W4: the point may be forgotten once this has returned.
+template <class Traits>
+void end_withdrawable(basic_g<Traits>& g, wake_cause cause) noexcept {
+  g.withdrawable.store(nullptr, relaxed);  // relaxed: ordered by the fence
+  Traits::light_fence();  // [s.stop] cleared before the announcement is read
+  if (g.scheduler->withdrawing.load(relaxed)) [[unlikely]] {  // relaxed: ordered by the fence
+    scoped until_done(g.scheduler->withdraw_lock);
+  }
+  if (cause == wake_cause::cancelled) {
+    g.exiting = true;
+  }
+}
+
+// ---- wait --------------------------------------------------------------------------------------
+
+struct wait_options {
+  wait_reason reason = wait_reason::none;
+  bool cancellable = true;
+  std::int64_t deadline = no_deadline;
+};
+
+template <class Traits, class Lock>
+bool commit_unlock(basic_m<Traits>&, basic_g<Traits>&, void* lock) noexcept {
+  static_cast<Lock*>(lock)->unlock();
+  return true;
+}
+
+/// A goroutine's timer has ended a wait that had a deadline.
+template <class Traits>
+void time_out(basic_timer<Traits>& timer, bool) noexcept {
+  basic_wait_point<Traits>& point = *static_cast<basic_g<Traits>&>(timer).timed_point;
+  if (point.withdraw(point, false)) {
+    point.cause = wake_cause::timed_out;
+    wake(point);
+  }
+}
+
+/// Tells whoever sleeps in the poller of a new earliest timer; a thread that is about to look for
+/// work itself sees it anyway.
+template <class Traits>
+void announce_timer(basic_m<Traits>& m, typename timer_heap<Traits>::added added,
+                    std::int64_t when) noexcept {
+  if (added == timer_heap<Traits>::added::earliest && m.g != nullptr) {
+    m.scheduler->wake_for_timer(when);
+  }
+}
+
+template <class Lock>
+struct timed_commit {
+  Lock* held;
+  std::int64_t deadline;
+};
+
+template <class Traits, class Lock>
+bool commit_arm_and_unlock(basic_m<Traits>& m, basic_g<Traits>& g, void* argument) noexcept {
+  const auto timed = *static_cast<timed_commit<Lock>*>(argument);
+  g.fire = &time_out<Traits>;
+  const auto added = m.p->timers.add(g, timed.deadline, [] { return false; });
+  timed.held->unlock();
+  announce_timer(m, added, timed.deadline);
+  return true;
+}
+
+/// An OS thread waits.
+template <class Traits>
+THRUM_COLD void wait_as_thread(basic_wait_point<Traits>& point, std::int64_t deadline) noexcept {
+  if (deadline == no_deadline) {
+    point.note.sleep();
+    return;
+  }
+  const std::int64_t left = deadline - Traits::now();
+  if (point.note.sleep_for(left > 0 ? left : 0)) {
+    return;
+  }
+  if (point.withdraw(point, false)) {
+    point.cause = wake_cause::timed_out;
+  } else {
+    point.note.sleep();
+  }
+}
+
+/// W2 and W4. The caller holds `held`, has linked `point` and set its `g` from `m` (null for a
+/// thread); the lock is released. Returns why the wait has ended; `cancelled` obliges the caller
+/// to throw goroutine_exit.
+template <class Traits, class Lock>
+wake_cause wait(basic_m<Traits>* m, basic_wait_point<Traits>& point, Lock& held,
+                const wait_options& options) noexcept {
+  if (m == nullptr) [[unlikely]] {
+    held.unlock();
+    wait_as_thread(point, options.deadline);
+    return point.cause;
+  }
+  basic_g<Traits>& g = *m->g;
+  const bool cancellable = options.cancellable && may_cancel(*m);
+  if (cancellable) {
+    // [s.stop] release: the linked point, to whoever stops the runtime.
+    g.withdrawable.store(&point, release);
+    // If it cannot be withdrawn, somebody is about to wake it.
+    if (must_exit(*m) && point.withdraw(point, true)) [[unlikely]] {
+      held.unlock();
+      end_withdrawable(g, wake_cause::cancelled);
+      return wake_cause::cancelled;
+    }
+  }
+  if (options.deadline == no_deadline) [[likely]] {
+    park(*m, options.reason, &commit_unlock<Traits, Lock>, &held);
+  } else {
+    timed_commit<Lock> timed{&held, options.deadline};
+    g.timed_point = &point;
+    park(*m, options.reason, &commit_arm_and_unlock<Traits, Lock>, &timed);
+    timer_heap<Traits>::remove(g);
+  }
+  if (cancellable) {
+    end_withdrawable(g, point.cause);
+  }
+  return point.cause;
+}
+
+// ---- sleep -------------------------------------------------------------------------------------
+
+template <class Traits>
+void wake_sleeper(basic_timer<Traits>& timer, bool first) noexcept {
+  auto& g = static_cast<basic_g<Traits>&>(timer);
+  g.timed_point->cause = wake_cause::notified;
+  ready(g, first);
+}
+
+template <class Traits>
+bool withdraw_sleeper(basic_wait_point<Traits>& point, bool) noexcept {
+  return timer_heap<Traits>::remove(*point.g);
+}
+
+template <class Traits>
+bool commit_sleep(basic_m<Traits>& m, basic_g<Traits>& g, void* argument) noexcept {
+  const std::int64_t deadline = *static_cast<std::int64_t*>(argument);
+  basic_wait_point<Traits>& point = *g.timed_point;
+  using heap = timer_heap<Traits>;
+  const auto added = m.p->timers.add(g, deadline, [&] {
+    Traits::light_fence();  // [s.stop] the armed timer before the flag
+    // relaxed: the first is ordered by the fence, the second is our own
+    return g.scheduler->stopping.load(relaxed) && g.withdrawable.load(relaxed) != nullptr;
+  });
+  if (added == heap::added::refused) {
+    point.cause = wake_cause::cancelled;
+    return false;
+  }
+  announce_timer(m, added, deadline);
+  return true;
+}
+
+/// Parks the running goroutine, or blocks the calling thread, until `deadline`. Returns `notified`,
+/// or `cancelled` as wait() does.
+template <class Traits>
+wake_cause sleep_until(std::int64_t deadline) noexcept {
+  basic_m<Traits>* const m = parking_m<Traits>();
+  if (m == nullptr) {
+    for (std::int64_t left; (left = deadline - Traits::now()) > 0;) {
+      os::sleep_ns(left);
+    }
+    return wake_cause::notified;
+  }
+  basic_g<Traits>& g = *m->g;
+  basic_wait_point<Traits> point;
+  point.g = &g;
+  point.withdraw = &withdraw_sleeper<Traits>;
+  const bool cancellable = may_cancel(*m);
+  if (cancellable) {
+    // [s.stop] release: as in wait.
+    g.withdrawable.store(&point, release);
+    if (must_exit(*m)) [[unlikely]] {
+      end_withdrawable(g, wake_cause::cancelled);
+      return wake_cause::cancelled;
+    }
+  }
+  g.timed_point = &point;
+  g.fire = &wake_sleeper<Traits>;
+  park(*m, wait_reason::sleep, &commit_sleep<Traits>, &deadline);
+  if (cancellable) {
+    end_withdrawable(g, point.cause);
+  }
+  return point.cause;
+}
+
+// ---- yield and preemption ----------------------------------------------------------------------
+
+template <class Traits>
+bool commit_to_global(basic_m<Traits>& m, basic_g<Traits>& g, void*) noexcept {
+  m.scheduler->global.push_back(g);
+  m.scheduler->wake_processor();
+  return true;
+}
+
+template <class Traits>
+bool commit_unlock_global(basic_m<Traits>& m, basic_g<Traits>&, void*) noexcept {
+  m.scheduler->global.lock().unlock();
+  if (m.scheduler->procs() != 1) {
+    m.scheduler->wake_processor();
+  }
+  return true;
+}
+
+/// Puts the running goroutine at the tail of the global queue and lets g0 choose.
+template <class Traits>
+THRUM_COLD void yield_slow(basic_m<Traits>& m) noexcept {
+  m.g->status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
+  leave(m, static_cast<basic_g<Traits>*>(nullptr), &commit_to_global<Traits>, nullptr);
+}
+
+/// Gosched: to the tail of the global queue, if anything else can run here.
+///
+/// The queue's lock is held from the look at its head until the goroutine has left its stack, so
+/// one acquisition serves both taking the successor and queueing the predecessor.
+template <class Traits>
+void yield(basic_m<Traits>& m) noexcept {
+  basic_p<Traits>& p = *m.p;
+  basic_scheduler<Traits>& scheduler = *m.scheduler;
+  if (p.attention.load(relaxed) != 0) [[unlikely]] {  // relaxed: seen next time if missed
+    yield_slow(m);
+    return;
+  }
+  if (p.timers.size() != 0 && ++p.timer_ticks >= Traits::timer_check_interval) [[unlikely]] {
+    p.timer_ticks = 0;
+    bool ran = false;
+    run_timers(m, p, ran);
+  }
+  basic_g<Traits>* next = global_turn(p) ? nullptr : take_local(p);
+  scheduler.global.lock().lock();
+  if (next == nullptr) {
+    auto share = scheduler.global.take_share_locked(
+        scheduler.procs(), p.queue.ring_size() == 0 ? Traits::run_queue_capacity / 2 : 1);
+    next = share.pop_front();
+    if (next == nullptr) {
+      next = take_local(p);
+    } else {
+      begin_slice(p);
+      p.queue.push_batch(share);
+    }
+    if (next == nullptr) {
+      scheduler.global.lock().unlock();
+      return;
+    }
+  }
+  basic_g<Traits>& g = *m.g;
+  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
+  scheduler.global.push_back_locked(g);
+  leave(m, next, &commit_unlock_global<Traits>, nullptr);
+}
+
+/// Serves whatever is asked of the P that runs this goroutine: preemption, due timers, retirement.
+template <class Traits>
+THRUM_COLD void attend_running(basic_m<Traits>& m) noexcept {
+  basic_p<Traits>& p = *m.p;
+  // relaxed: only the holder clears bits
+  if (p.attention.load(relaxed) == attention_timers) {
+    // [p.attention] acquire: as in attend.
+    p.attention.fetch_and(~std::uint32_t{attention_timers}, acquire);
+    bool ran = false;
+    run_timers(m, p, ran);
+    return;
+  }
+  p.counts.preemptions.add();
+  yield_slow(m);
+}
+
+/// The cooperative preemption point: a load and a branch when nobody asks for the P.
+template <class Traits>
+void preemption_point(basic_m<Traits>& m) noexcept {
+  if (m.p->attention.load(relaxed) != 0) [[unlikely]] {  // relaxed: seen next time if missed
+    attend_running(m);
+  }
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,531 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The scheduler of one runtime: owns its Ps, its Ms, the shared queue and the poller, and moves Ps
+// between Ms.
+//
+// A P goes from hand to hand: on the idle list, to an M that is started on it, held, lent to a
+// system call, taken back, given up. Each function here is one of these steps. What an M does
+// while it holds a P is in find_work.hpp and loop.hpp.
+//
+// Lock order: an object that goroutines wait on, then a timer heap; idle_set's lock and the global
+// queue's lock are taken with none of the others held, and the idle lock before the global one.
+//
+// The number of processors changes without stopping the world (Go stops it): Ps are never freed,
+// so a reader with an old number sees at worst an empty queue. A surplus P that idles dies under
+// the lock; one that is held is asked to, by attention_retire, and its holder lays it down the next
+// time it schedules.
+#ifndef THRUM_SCHED_SCHEDULER_HPP
+#define THRUM_SCHED_SCHEDULER_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/current.hpp>
+#include <thrum/sched/g.hpp>
+#include <thrum/sched/global_queue.hpp>
+#include <thrum/sched/idle.hpp>
+#include <thrum/sched/m.hpp>
+#include <thrum/sched/p.hpp>
+#include <thrum/sched/stack.hpp>
+
+#include <cstdint>
+#include <new>
+#include <string_view>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// What a runtime tells its scheduler, once.
+struct scheduler_config {
+  unsigned procs = 1;
+  unsigned max_threads = 10'000;
+  std::uint8_t stack_class = 18;
+  std::int64_t time_slice_ns = 10'000'000;
+  bool preempts = true;
+  /// Called on each M's thread as its first and its last act.
+  void (*thread_started)(void* user, unsigned m) = nullptr;
+  void (*thread_stopping)(void* user, unsigned m) = nullptr;
+  /// Called by the monitor, every trace_every_ns, if that is not 0.
+  void (*trace)(void* user, std::int64_t now) = nullptr;
+  std::int64_t trace_every_ns = 0;
+  void* user = nullptr;
+  char name[12] = "thrum";
+};
+
+template <class Traits>
+class basic_scheduler {
+ public:
+  using g_type = basic_g<Traits>;
+  using m_type = basic_m<Traits>;
+  using p_type = basic_p<Traits>;
+  template <class T>
+  using atomic = typename Traits::template atomic<T>;
+
+  explicit basic_scheduler(const scheduler_config& config, void* (*m_main)(void*)) noexcept
+      : config_(config), m_main_(m_main) {}
+  basic_scheduler(const basic_scheduler&) = delete;
+  basic_scheduler& operator=(const basic_scheduler&) = delete;
+  ~basic_scheduler();
+
+  /// Gets memory and the poller ready. 0 or an errno value; after an error only the destructor may
+  /// be called.
+  int open() noexcept;
+
+  /// Tells every M to end and joins its thread. All goroutines have ended before.
+  void close() noexcept;
+
+  const scheduler_config& config() const noexcept { return config_; }
+
+  // ---- Ps ----
+
+  unsigned procs() const noexcept {
+    return procs_.load(relaxed);  // relaxed: a stale number costs a look at an empty queue
+  }
+
+  /// GOMAXPROCS. More: at once. Fewer: each surplus P goes when its holder next schedules.
+  /// Returns 0 or an errno value.
+  int set_procs(unsigned n) noexcept;
+
+  /// How many Ps were ever made; p(i) is good below it.
+  unsigned p_count() const noexcept {
+    return p_count_.load(acquire);  // [s.ps] sees the P itself; pairs with set_procs
+  }
+  p_type& p(std::uint32_t i) noexcept { return *ps_[i]; }
+
+  void acquire_p(m_type& m, p_type& p) noexcept {
+    THRUM_ASSERT(P1, m.p == nullptr);
+    m.p = &p;
+    p.m.store(&m, relaxed);  // relaxed: for the monitor's display
+    // relaxed: only the holder writes; what runs now does not inherit a slice from before
+    p.schedule_tick.store(p.schedule_tick.load(relaxed) + 1, relaxed);
+    // [p.status] release: only the holder leaves `running`, so nobody races with this.
+    p.status.store(p_status::running, release);
+  }
+
+  p_type& release_p(m_type& m) noexcept {
+    p_type& p = *m.p;
+    m.p = nullptr;
+    p.m.store(nullptr, relaxed);  // relaxed: for the monitor's display
+    // [p.status] release: as in acquire_p.
+    p.status.store(p_status::idle, release);
+    return p;
+  }
+
+  /// On the idle list, or, if the number of processors has fallen, out of service. Caller holds
+  /// the lock.
+  void put_idle_locked(p_type& p) noexcept {
+    if (p.id < procs()) {
+      idle.put_p_locked(p);
+    } else {
+      bury_locked(p);
+    }
+  }
+
+  /// The holder lays down a P that was asked to retire: its goroutines go to the head of the
+  /// global queue, its timers to P 0.
+  void retire_p(m_type& m) noexcept;
+
+  /// Somebody else must run this P now, or it goes idle. It is in flight: held by no M.
+  /// Starts an M in every case in which find_work on this P would find something.
+  void hand_off(p_type& p) noexcept;
+
+  // ---- Ms ----
+
+  /// Starts an idle or a new M on a P. Caller holds the lock, which is released here. When
+  /// `spinning`, the caller hands over a unit of idle.spinning().
+  void start_m(p_type& p, bool spinning) noexcept;
+
+  /// Sleeps until somebody hands this M a P. False: the scheduler closes.
+  bool stop_m(m_type& m) noexcept;
+
+  unsigned thread_count() const noexcept {
+    return m_count_.load(relaxed);  // relaxed: a figure
+  }
+  m_type& m(std::uint32_t i) noexcept { return ms_[i]; }
+
+  // ---- waking ----
+
+  /// After work was published by plain or release stores: wakes an idle P unless some M searches.
+  void wake_processor() noexcept {
+    Traits::fence(seq_cst);  // [id.spin] S2, and [id.need]; pairs with the fences in idle.hpp
+    wake_processor_after_rmw();
+  }
+
+  /// The same after work was published by a sequentially consistent read-modify-write.
+  void wake_processor_after_rmw() noexcept {
+    if (idle.claim_wake()) [[unlikely]] {
+      wake_claimed();
+    }
+  }
+
+  /// Starts a spinning M on an idle P for a unit that claim_wake gave. False: no P idles.
+  THRUM_COLD bool wake_claimed() noexcept;
+
+  /// Somebody armed a timer for `when`: whoever sleeps in the poller must not oversleep it.
+  void wake_for_timer(std::int64_t when) noexcept;
+
+  /// Makes goroutines runnable that the caller has just found in the poller.
+  void inject(netpoll::ready_list list) noexcept;
+
+  void wake_monitor() noexcept {
+    // [mon.sleep] seq_cst: after the P left the idle list; pairs with the monitor's own store
+    // before it looks at the list.
+    if (monitor_sleeps.load(seq_cst)) [[unlikely]] {
+      monitor_note.wake();
+    }
+  }
+
+  // ---- goroutines ----
+
+  /// Started minus ended. Zero only if there was a moment during the call at which none lived.
+  std::uint64_t goroutine_count() noexcept;
+
+  std::uint64_t created_elsewhere() const noexcept {
+    return created_elsewhere_.load(relaxed);  // relaxed: a figure
+  }
+  void count_created_elsewhere() noexcept {
+    // [s.count] seq_cst: counted before the goroutine can end.
+    created_elsewhere_.fetch_add(1, seq_cst);
+  }
+
+  goroutine_id take_ids(goroutine_id n) noexcept {
+    return next_id_.fetch_add(n, relaxed);  // relaxed: uniqueness is all that is asked
+  }
+
+  /// A seed for a generator, different for each M and each run.
+  static std::uint64_t seed(std::uint64_t number) noexcept {
+    return static_cast<std::uint64_t>(Traits::now()) * 0x9E3779B97F4A7C15U + number;
+  }
+
+  // ---- shared parts, used by the rooms above ----
+
+  idle_set<Traits, p_type, m_type> idle;
+  global_queue<g_type, Traits> global;
+  stack_pool<Traits>* pool = nullptr;
+  typename Traits::poller poller;
+
+  /// When somebody last polled; 0 while a thread is blocked in the poller. [s.poll]
+  atomic<std::int64_t> last_poll{1};
+  /// Until when that thread sleeps; 0: for ever, or nobody does. [s.poll]
+  atomic<std::int64_t> poll_until{0};
+
+  os::note monitor_note;
+  atomic<bool> monitor_sleeps{false};
+  atomic<bool> closing{false};
+
+  /// Shutdown: see shutdown.hpp.
+  atomic<bool> stopping{false};
+  atomic<bool> withdrawing{false};
+  blocking_lock withdraw_lock;
+  os::note drained;
+
+  /// Ps taken back from system calls that lasted.
+  atomic<std::uint64_t> hand_offs{0};
+
+  std::int64_t started_at = 0;
+
+ private:
+  void bury_locked(p_type& p) noexcept;
+  m_type* new_m_locked() noexcept;
+
+  const scheduler_config config_;
+  void* (*const m_main_)(void*);
+
+  atomic<unsigned> procs_{0};
+  atomic<unsigned> p_count_{0};
+  p_type** ps_ = nullptr;
+  m_type* ms_ = nullptr;
+  atomic<unsigned> m_count_{0};
+  atomic<std::uint64_t> created_elsewhere_{0};
+  atomic<goroutine_id> next_id_{1};
+  blocking_lock procs_lock_;
+};
+
+template <class Traits>
+int basic_scheduler<Traits>::open() noexcept {
+  os::prepare_heavy_fence();
+  started_at = Traits::now();
+  if (const int error = poller.open(); error != 0) {
+    return error;
+  }
+  pool = new (std::nothrow) stack_pool<Traits>;
+  ps_ = static_cast<p_type**>(os::map(Traits::max_procs * sizeof(p_type*)));
+  ms_ = static_cast<m_type*>(os::map(config_.max_threads * sizeof(m_type)));
+  if (pool == nullptr || ps_ == nullptr || ms_ == nullptr) {
+    return os::out_of_memory;
+  }
+  return set_procs(config_.procs);
+}
+
+template <class Traits>
+basic_scheduler<Traits>::~basic_scheduler() {
+  for (unsigned i = 0; i < p_count(); ++i) {
+    delete ps_[i];
+  }
+  for (unsigned i = 0; i < thread_count(); ++i) {
+    ms_[i].~m_type();
+  }
+  if (ps_ != nullptr) {
+    os::unmap(ps_, Traits::max_procs * sizeof(p_type*));
+  }
+  if (ms_ != nullptr) {
+    os::unmap(ms_, config_.max_threads * sizeof(m_type));
+  }
+  if (pool != nullptr) {
+    stack_pool<Traits>::abandon(pool);
+  }
+  poller.close();
+}
+
+template <class Traits>
+void basic_scheduler<Traits>::close() noexcept {
+  {
+    scoped guard(idle.lock());
+    // [s.close] seq_cst: set under the lock under which an M decides to sleep.
+    closing.store(true, seq_cst);
+    while (m_type* m = idle.take_m_locked()) {
+      m->park.wake();
+    }
+  }
+  poller.wake();
+  monitor_note.wake();
+  for (unsigned i = 0; i < thread_count(); ++i) {
+    ms_[i].thread.join();
+  }
+}
+
+template <class Traits>
+int basic_scheduler<Traits>::set_procs(unsigned n) noexcept {
+  scoped one_at_a_time(procs_lock_);
+  const unsigned before = procs();
+  for (unsigned i = p_count(); i < n; ++i) {
+    auto* fresh = new (std::nothrow) p_type(i);
+    if (fresh == nullptr) {
+      return os::out_of_memory;
+    }
+    // relaxed: born dead, published below
+    fresh->status.store(p_status::dead, relaxed);
+    ps_[i] = fresh;
+    // [s.ps] release: the P, to those who walk over all of them.
+    p_count_.store(i + 1, release);
+  }
+  {
+    scoped guard(idle.lock());
+    procs_.store(n, relaxed);  // relaxed: decisive readers hold the lock
+    for (unsigned i = before; i < n; ++i) {
+      p_type& p = *ps_[i];
+      // [p.attention] acq_rel: takes the request back; the holder has not yet seen it if it is set.
+      p.attention.fetch_and(~std::uint32_t{attention_retire}, acq_rel);
+      if (p.status.load(relaxed) == p_status::dead) {  // relaxed: dies only under this lock
+        p.status.store(p_status::idle, relaxed);       // relaxed: published by the lock
+        idle.put_p_locked(p);
+      }
+    }
+    for (unsigned i = n; i < before; ++i) {
+      p_type& p = *ps_[i];
+      if (idle.remove_p_locked(p)) {
+        bury_locked(p);
+      } else {
+        // [p.attention] acq_rel: the holder sees it when it schedules next.
+        p.attention.fetch_or(attention_retire, acq_rel);
+      }
+    }
+  }
+  if (n > before) {
+    wake_processor();
+  }
+  return 0;
+}
+
+template <class Traits>
+void basic_scheduler<Traits>::bury_locked(p_type& p) noexcept {
+  // [p.attention] acq_rel: nothing is asked of a dead P.
+  p.attention.exchange(0, acq_rel);
+  if (p.timers.size() != 0) {
+    ps_[0]->timers.take_all(p.timers);
+    // P 0 may be busy with one goroutine for long; whoever searches finds the timers there.
+    // [p.attention] acq_rel: seen when its holder schedules next.
+    ps_[0]->attention.fetch_or(attention_timers, acq_rel);
+  }
+  // [p.status] release: last, so that set_procs finds it complete.
+  p.status.store(p_status::dead, release);
+}
+
+template <class Traits>
+void basic_scheduler<Traits>::retire_p(m_type& m) noexcept {
+  p_type& p = *m.p;
+  {
+    scoped guard(idle.lock());
+    if (p.id < procs()) {
+      return;  // the number has risen again
+    }
+    global.prepend(p.queue.drain());
+    pool->put(config_.stack_class,
+              static_cast<base::intrusive_queue<g_type>&&>(p.free_list));
+    p.free_count = 0;
+    release_p(m);
+    bury_locked(p);
+  }
+  wake_processor();
+}
+
+template <class Traits>
+void basic_scheduler<Traits>::hand_off(p_type& p) noexcept {
+  const auto has_work = [&] { return !p.queue.empty() || !global.empty(); };
+  if (has_work()) {
+    idle.lock().lock();
+    start_m(p, false);
+    return;
+  }
+  // Nobody searches and nobody could: somebody must, or work that arrives now finds no taker.
+  if (idle.claim_first_spinner()) {
+    idle.lock().lock();
+    start_m(p, true);
+    return;
+  }
+  idle.lock().lock();
+  const bool last_busy = idle.idle_ps() + 1 == procs();
+  // [s.poll] seq_cst: 0 means that somebody is in the poller already.
+  const bool nobody_polls = last_poll.load(seq_cst) != 0 && poller.waiters() != 0;
+  if (!global.empty() || (last_busy && nobody_polls)) {
+    start_m(p, false);
+    return;
+  }
+  const std::int64_t when = p.timers.earliest();
+  put_idle_locked(p);
+  idle.lock().unlock();
+  if (when != timer_heap<Traits>::never) {
+    wake_for_timer(when);
+  }
+}
+
+template <class Traits>
+void basic_scheduler<Traits>::start_m(p_type& p, bool spinning) noexcept {
+  m_type* m = idle.take_m_locked();
+  const bool fresh = m == nullptr;
+  if (fresh) {
+    m = new_m_locked();
+  }
+  m->spinning = spinning;
+  m->next_p = &p;
+  idle.lock().unlock();
+  if (!fresh) {
+    m->park.wake();
+    return;
+  }
+  m->park.wake();  // the new thread's first sleep returns at once
+  const int error = os::thread::start(m->thread, m_main_, m);
+  if (error != 0) {
+    base::message<> text;
+    text.append("go: the system refuses thread ").append(std::uint64_t{m->id} + 1);
+    text.append(" of this runtime (errno ").append(static_cast<std::uint64_t>(error));
+    text.append("); raise the limit of processes, or lower options::max_threads");
+    base::fatal(text.view());
+  }
+}
+
+template <class Traits>
+basic_m<Traits>* basic_scheduler<Traits>::new_m_locked() noexcept {
+  const unsigned id = m_count_.load(relaxed);  // relaxed: locked
+  if (id == config_.max_threads) {
+    idle.lock().unlock();
+    base::message<> text;
+    text.append("go: the runtime needs more than ").append(std::uint64_t{config_.max_threads});
+    text.append(" threads; too many goroutines are inside blocking calls at once; raise ");
+    text.append("options::max_threads or bound their number");
+    base::fatal(text.view());
+  }
+  m_type* m = new (&ms_[id]) m_type(*this, id, seed(id));
+  m_count_.store(id + 1, relaxed);  // relaxed: locked
+  return m;
+}
+
+template <class Traits>
+bool basic_scheduler<Traits>::stop_m(m_type& m) noexcept {
+  THRUM_ASSERT(M1, m.p == nullptr && !m.spinning);
+  {
+    scoped guard(idle.lock());
+    if (closing.load(relaxed)) {  // relaxed: set under this lock
+      return false;
+    }
+    idle.put_m_locked(m);
+  }
+  m.park.sleep();
+  m.park.clear();
+  if (m.next_p == nullptr) {
+    return false;
+  }
+  p_type& p = *m.next_p;
+  m.next_p = nullptr;
+  acquire_p(m, p);
+  return true;
+}
+
+template <class Traits>
+bool basic_scheduler<Traits>::wake_claimed() noexcept {
+  idle.lock().lock();
+  p_type* p = idle.take_p_to_spin_locked();
+  if (p == nullptr) {
+    idle.lock().unlock();
+    return false;
+  }
+  start_m(*p, true);
+  wake_monitor();
+  return true;
+}
+
+template <class Traits>
+void basic_scheduler<Traits>::wake_for_timer(std::int64_t when) noexcept {
+  // [s.poll] seq_cst: the timer is in its heap; pairs with the sleeper's stores before it sleeps.
+  if (last_poll.load(seq_cst) == 0) {
+    // [s.poll] seq_cst: as above.
+    const std::int64_t until = poll_until.load(seq_cst);
+    if (until == 0 || until > when) {
+      poller.wake();
+    }
+  } else {
+    wake_processor();
+  }
+}
+
+template <class Traits>
+void basic_scheduler<Traits>::inject(netpoll::ready_list list) noexcept {
+  if (list.size == 0) {
+    return;
+  }
+  base::intrusive_queue<g_type> ready;
+  for (netpoll::ready_node* node = list.head; node != nullptr;) {
+    netpoll::ready_node* const next = node->ready_next;
+    auto* g = static_cast<g_type*>(node);
+    g->status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
+    ready.push_back(g);
+    node = next;
+  }
+  global.append(static_cast<base::intrusive_queue<g_type>&&>(ready));
+  for (std::uint32_t i = 0; i < list.size; ++i) {
+    wake_processor();
+  }
+}
+
+template <class Traits>
+std::uint64_t basic_scheduler<Traits>::goroutine_count() noexcept {
+  // Ended first, started afterwards: both only grow, so the difference is never too small.
+  std::uint64_t finished = 0;
+  std::uint64_t created = 0;
+  const unsigned n = p_count();
+  for (unsigned i = 0; i < n; ++i) {
+    finished += ps_[i]->counts.finished.get();
+  }
+  Traits::fence(seq_cst);  // [s.count] acquires each start; pairs with add_release
+  for (unsigned i = 0; i < n; ++i) {
+    created += ps_[i]->counts.created.get();
+  }
+  // [s.count] seq_cst: after the fence.
+  created += created_elsewhere_.load(seq_cst);
+  return created - finished;
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Stopping a runtime: every parked goroutine unwinds, every running one is waited for.
+//
+// Steps
+//   announce   `stopping`: from now on a goroutine that comes to a cancellable wait leaves it at once
+//   withdraw   each goroutine that waits already is taken out of its wait and told to exit
+//   drain      wait until every goroutine has ended
+//   close      end the threads (basic_scheduler::close)
+//
+// Why nobody is missed: a goroutine publishes its wait point and then reads `stopping`; the stopper
+// writes `stopping`, passes a heavy fence, and then reads the published points. Whichever comes
+// first, one of them sees the other. If the point is published but its goroutine has not left its
+// stack yet, its object is still locked, and withdraw waits for that.
+//
+// Why no point is used after its end: see wait_point.hpp.
+//
+// Goroutines in waits that cannot be cancelled (a mutex) end when their holders do. A goroutine that
+// computes for ever keeps stop() waiting for ever: there is no sound way to end it. Without
+// exceptions nothing can be unwound: a cancelled goroutine ends where it stands, and the objects on
+// its stack are not destroyed.
+#ifndef THRUM_SCHED_SHUTDOWN_HPP
+#define THRUM_SCHED_SHUTDOWN_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/sched/scheduler.hpp>
+#include <thrum/sched/wait_point.hpp>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// Takes a parked goroutine out of its wait and tells it to exit.
+template <class Traits>
+void withdraw(basic_g<Traits>& g) noexcept {
+  // [s.stop] acquire: the point that it linked.
+  basic_wait_point<Traits>* const point = g.withdrawable.load(acquire);
+  if (point == nullptr || !point->withdraw(*point, false)) {
+    return;
+  }
+  point->cause = wake_cause::cancelled;
+  wake(*point);
+}
+
+/// Ends every goroutine; returns when the last one has. Called by one thread, which is none of this
+/// scheduler's.
+template <class Traits>
+void stop(basic_scheduler<Traits>& scheduler) noexcept {
+  // relaxed: ordered by the heavy fence
+  scheduler.stopping.store(true, relaxed);
+  {
+    scoped guard(scheduler.withdraw_lock);
+    scheduler.withdrawing.store(true, relaxed);  // relaxed: ordered by the heavy fence
+    Traits::heavy_fence();  // [s.stop] both flags before the points are read
+    scheduler.pool->for_each([](basic_g<Traits>& g) { withdraw(g); });
+    scheduler.withdrawing.store(false, relaxed);  // relaxed: a late reader only waits for the lock
+  }
+  while (scheduler.goroutine_count() != 0) {
+    scheduler.drained.sleep();
+    scheduler.drained.clear();
+  }
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Entering and leaving a call that may block the thread.
+//
+// The M goes into the call and leaves its P behind in state `syscall`, still its own to take back:
+// if the call is short, one compare-and-swap does. If it lasts, the monitor's compare-and-swap wins
+// instead and hands the P to another M. Whoever comes back and finds its P gone looks for an idle
+// one; if there is none, its goroutine goes to the global queue and its thread to sleep.
+//
+// Invariant SY1: a P leaves `syscall` by exactly one successful compare-and-swap.
+//
+// This is Go's protocol up to 1.25. Since 1.26 the P stays `running` and the goroutine's status word
+// decides; that saves one of two atomic operations and costs states in which a goroutine runs
+// without a P, which every reader of the status must then tolerate.
+#ifndef THRUM_SCHED_SYSCALL_HPP
+#define THRUM_SCHED_SYSCALL_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/sched/loop.hpp>
+#include <thrum/sched/park.hpp>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// The running goroutine is about to block its thread.
+template <class Traits>
+void enter_syscall(basic_m<Traits>& m) noexcept {
+  basic_p<Traits>& p = *m.p;
+  m.g->status.store(g_status::syscall, relaxed);  // relaxed: for display
+  m.old_p = &p;
+  m.p = nullptr;
+  // [p.status] release: everything we did with the P, to whoever takes it.
+  p.status.store(p_status::syscall, release);
+  m.scheduler->wake_monitor();
+}
+
+template <class Traits>
+THRUM_COLD void exit_syscall_slow(basic_m<Traits>& m) noexcept {
+  basic_scheduler<Traits>& scheduler = *m.scheduler;
+  basic_p<Traits>* p;
+  {
+    scoped guard(scheduler.idle.lock());
+    p = scheduler.idle.take_p_locked();
+  }
+  if (p != nullptr) {
+    scheduler.acquire_p(m, *p);
+    begin_slice(*p);
+    scheduler.wake_monitor();
+    return;
+  }
+  yield_slow(m);
+}
+
+/// It is back. Returns holding a P, perhaps on another thread.
+template <class Traits>
+void exit_syscall(basic_m<Traits>& m) noexcept {
+  basic_p<Traits>& p = *m.old_p;
+  auto expected = p_status::syscall;
+  // [p.status] acquire: what somebody who held it meanwhile did. It may have been taken and be in
+  // another M's system call by now; taking it from there is as legal as for the monitor.
+  if (p.status.compare_exchange_strong(expected, p_status::running, acquire, relaxed)) [[likely]] {
+    m.p = &p;
+    p.m.store(&m, relaxed);  // relaxed: for the monitor's display
+    // relaxed: only the holder writes; the monitor compares two readings
+    p.syscall_tick.store(p.syscall_tick.load(relaxed) + 1, relaxed);
+    m.g->status.store(g_status::running, relaxed);  // relaxed: for display
+    preemption_point(m);
+    return;
+  }
+  basic_g<Traits>& g = *m.g;
+  exit_syscall_slow(m);
+  g.status.store(g_status::running, relaxed);  // relaxed: for display
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What the scheduler is parameterised over: its constants, its atomics, its clock, its poller.
+//
+// G, M, P and the scheduler are templates over one Traits type. `default_traits` is what a user
+// of the library gets. A test or a model checker derives from it and shadows what it wants to
+// control: a ring of 4 slots, a clock that it moves itself, atomics that record every access.
+#ifndef THRUM_SCHED_TRAITS_HPP
+#define THRUM_SCHED_TRAITS_HPP
+
+#include <thrum/arch/arch.hpp>
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/netpoll/netpoll.hpp>
+#include <thrum/os/os.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// The tunables of the scheduler, each with its unit, its constraint and its origin.
+struct default_traits {
+  /// Slots in a P's ring. A power of two. From Go: large enough that overflow to the global queue
+  /// is rare, small enough that a thief copies half of it in well under a microsecond.
+  static constexpr std::uint32_t run_queue_capacity = 256;
+
+  /// Every n-th scheduling tick looks at the global queue first, so that goroutines there cannot
+  /// starve behind two that keep readying each other. A prime, from Go, so that it does not beat
+  /// with periodic programs.
+  static constexpr std::uint32_t global_check_interval = 61;
+
+  /// Most processors a runtime may have. Bounds the table of Ps and the masks over it.
+  static constexpr unsigned max_procs = 4096;
+
+  /// Dead goroutines with their warm stacks that one P keeps before it gives half of them away.
+  static constexpr std::uint32_t free_goroutines_per_p = 64;
+
+  /// Goroutine ids that a P takes at a time. From Go.
+  static constexpr std::uint32_t id_batch = 16;
+
+  /// Readied goroutines in `runnext` that may each wake an idle P before one was seen to be
+  /// useful: see `basic_p::wake_credit`. Trades a futile 16 us futex call per hand-off against
+  /// the latency of the first parallel consumer.
+  static constexpr std::uint32_t wake_credit = 16;
+
+  /// The switches that may pass between two looks at the clock while the P has timers. sysmon
+  /// raises `attention::timers` when one is due, so this bounds nothing but the common case.
+  static constexpr std::uint32_t timer_check_interval = 16;
+
+  /// Monitor: shortest and longest sleep, quiet rounds before the sleep doubles. From Go.
+  static constexpr std::int64_t monitor_min_sleep_ns = 20'000;
+  static constexpr std::int64_t monitor_max_sleep_ns = 10'000'000;
+  static constexpr std::uint32_t monitor_quiet_rounds = 50;
+
+  template <class T>
+  using atomic = std::atomic<T>;
+
+  using poller = netpoll::poller;
+
+  static void fence(std::memory_order order) noexcept { std::atomic_thread_fence(order); }
+
+  /// The two halves of an asymmetric fence: free for the side that runs often, a system call for
+  /// the side that runs once in a while.
+  static void light_fence() noexcept { os::light_fence(); }
+  static void heavy_fence() noexcept { os::heavy_fence(); }
+
+  static std::int64_t now() noexcept { return os::now(); }
+
+  /// A thief's pause before it takes a running P's runnext: long enough for the owner to run a
+  /// goroutine that it has just readied and is about to wait for. 3 us, from Go.
+  static void pause_before_runnext() noexcept { os::sleep_ns(3'000); }
+};
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif
