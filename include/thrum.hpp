@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// thrum: Go's scheduler for C++. This is the one header to include; it holds no code.
+//
+// The map of the house, from the top. A file includes its own floor and those below it.
+//
+//   6e                                                   (context, group)
+//   6d  time.hpp, time/       sleep                      time
+//   6b  chan.hpp, chan/       handle, core               channels
+//   6a  sync/                 mutex, wait_group          synchronisation
+//   5   go.hpp runtime.hpp this_goroutine.hpp ...        starting work, the runtime, blocking calls
+//   4   debug/                stats, schedtrace          looking inside
+//   3   sched/                G, M, P and what they do   start reading at loop.hpp and idle.hpp
+//   2   netpoll/              contract, sleeper          waiting for the outside
+//   1   os/, arch/            one file per system and processor
+//   0   base/                 configuration, errors, lists
+#ifndef THRUM_HPP
+#define THRUM_HPP
+
+#include <thrum/attributes.hpp>
+#include <thrum/blocking.hpp>
+#include <thrum/chan.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/debug/stats.hpp>
+#include <thrum/go.hpp>
+#include <thrum/join_handle.hpp>
+#include <thrum/options.hpp>
+#include <thrum/panic.hpp>
+#include <thrum/runtime.hpp>
+#include <thrum/sync/mutex.hpp>
+#include <thrum/sync/wait_group.hpp>
+#include <thrum/this_goroutine.hpp>
+#include <thrum/time.hpp>
+#include <thrum/version.hpp>
+
+#endif

@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What may be said about a goroutine before it starts.
+#ifndef THRUM_ATTRIBUTES_HPP
+#define THRUM_ATTRIBUTES_HPP
+
+#include <thrum/base/config.hpp>
+
+#include <cstddef>
+#include <string_view>
+
+namespace thrum::inline THRUM_ABI {
+
+/// For `go(attributes{.stack_size = 65536, .name = "loader"}, f)`.
+struct attributes {
+  /// Bytes of stack, rounded up to a power of two between 16 KiB and 1 GiB; 0: the runtime's.
+  std::size_t stack_size = 0;
+  /// Shown in reports and dumps; the first 23 characters are kept.
+  std::string_view name = {};
+};
+
+}  // namespace thrum::inline THRUM_ABI
+
+#endif

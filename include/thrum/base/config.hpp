@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What is being compiled, by what and for what: every macro of the library is born here.
+//
+// A user may define THRUM_CHECKS=1 before the first include; everything else is found out. All macros with a
+// value are 0 or 1, so that they work in `#if` and in `if constexpr`.
+//
+// The options that change layout or behaviour are part of the inline namespace THRUM_ABI, for example
+// thrum::v0_1_noexc_checks. Two flavours in one program therefore link and stay apart; each has its own
+// scheduler, and to one the threads of the other are foreign threads.
+#ifndef THRUM_BASE_CONFIG_HPP
+#define THRUM_BASE_CONFIG_HPP
+
+#include <thrum/version.hpp>
+
+// The operating system.
+#if defined(__linux__)
+#define THRUM_OS_LINUX 1
+#else
+#define THRUM_OS_LINUX 0
+#error "thrum: this operating system is not supported; supported is Linux"
+#endif
+
+// The processor and its calling convention.
+#if defined(__x86_64__) && defined(__LP64__)
+#define THRUM_ARCH_X86_64 1
+#define THRUM_ARCH_AARCH64 0
+#elif defined(__aarch64__) && defined(__LP64__) && defined(__ARM_NEON)
+#define THRUM_ARCH_X86_64 0
+#define THRUM_ARCH_AARCH64 1
+#else
+#define THRUM_ARCH_X86_64 0
+#define THRUM_ARCH_AARCH64 0
+#error "thrum: this processor is not supported; supported are x86-64 and aarch64 with 64-bit pointers"
+#endif
+
+// Exceptions: off under -fno-exceptions.
+#if defined(__cpp_exceptions)
+#define THRUM_EXCEPTIONS 1
+#else
+#define THRUM_EXCEPTIONS 0
+#endif
+
+// Sanitizers: gcc defines a macro, clang answers a question.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define THRUM_ASAN 1
+#endif
+#if __has_feature(thread_sanitizer)
+#define THRUM_TSAN 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) && !defined(THRUM_ASAN)
+#define THRUM_ASAN 1
+#endif
+#if defined(__SANITIZE_THREAD__) && !defined(THRUM_TSAN)
+#define THRUM_TSAN 1
+#endif
+#if !defined(THRUM_ASAN)
+#define THRUM_ASAN 0
+#endif
+#if !defined(THRUM_TSAN)
+#define THRUM_TSAN 0
+#endif
+
+// Assertions of invariants; off unless asked for.
+#if !defined(THRUM_CHECKS)
+#define THRUM_CHECKS 0
+#endif
+
+// The inline namespace: version, then one suffix for each option that differs from the default.
+#if THRUM_EXCEPTIONS
+#define THRUM_ABI_EXCEPTIONS
+#else
+#define THRUM_ABI_EXCEPTIONS _noexc
+#endif
+#if THRUM_ASAN
+#define THRUM_ABI_SANITIZER _asan
+#elif THRUM_TSAN
+#define THRUM_ABI_SANITIZER _tsan
+#else
+#define THRUM_ABI_SANITIZER
+#endif
+#if THRUM_CHECKS
+#define THRUM_ABI_CHECKS _checks
+#else
+#define THRUM_ABI_CHECKS
+#endif
+#define THRUM_ABI_JOIN(major, minor, exceptions, sanitizer, checks) \
+  v##major##_##minor##exceptions##sanitizer##checks
+#define THRUM_ABI_EXPAND(major, minor, exceptions, sanitizer, checks) \
+  THRUM_ABI_JOIN(major, minor, exceptions, sanitizer, checks)
+#define THRUM_ABI                                                                           \
+  THRUM_ABI_EXPAND(THRUM_VERSION_MAJOR, THRUM_VERSION_MINOR, THRUM_ABI_EXCEPTIONS,          \
+                   THRUM_ABI_SANITIZER, THRUM_ABI_CHECKS)
+
+// How a function is placed.
+#define THRUM_NOINLINE [[gnu::noinline]]
+#define THRUM_COLD [[gnu::noinline, gnu::cold]]
+#define THRUM_INLINE [[gnu::always_inline]] inline
+
+// A function whose plain accesses ThreadSanitizer must not look at. gcc leaves out its atomics too, so such a
+// function must not be the side of a pairing that another, instrumented function relies on.
+#if THRUM_TSAN
+#define THRUM_NO_TSAN __attribute__((no_sanitize("thread")))
+#else
+#define THRUM_NO_TSAN
+#endif
+
+// A function whose body is one asm statement and nothing else: no prologue, no instrumentation of any kind, and
+// to gcc's interprocedural passes as opaque as a function in another library (-fipa-ra would otherwise conclude
+// from an asm without clobbers that the function changes no register).
+#if defined(__clang__)
+#define THRUM_HAS_NAKED 1
+#define THRUM_NAKED                                                                      \
+  __attribute__((naked, noinline, visibility("hidden"), no_stack_protector,              \
+                 no_instrument_function, no_profile_instrument_function))
+#elif THRUM_ARCH_X86_64
+#define THRUM_HAS_NAKED 1
+#define THRUM_NAKED                                                                      \
+  __attribute__((naked, noinline, noipa, visibility("hidden"), no_stack_protector,       \
+                 no_instrument_function, no_profile_instrument_function,                 \
+                 no_sanitize_coverage))
+#else
+#define THRUM_HAS_NAKED 0
+#define THRUM_NAKED
+#endif
+
+// try and catch that compile to the plain body under -fno-exceptions.
+#if THRUM_EXCEPTIONS
+#define THRUM_TRY try
+#define THRUM_CATCH_ALL catch (...)
+#define THRUM_RETHROW throw
+#else
+#define THRUM_TRY if constexpr (true)
+#define THRUM_CATCH_ALL else
+#define THRUM_RETHROW static_cast<void>(0)
+#endif
+
+#endif  // THRUM_BASE_CONFIG_HPP

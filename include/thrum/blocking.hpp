@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Calls that may block their thread.
+#ifndef THRUM_BLOCKING_HPP
+#define THRUM_BLOCKING_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/panic.hpp>
+#include <thrum/sched/syscall.hpp>
+
+#include <functional>
+#include <type_traits>
+#include <utility>
+
+namespace thrum::inline THRUM_ABI {
+
+namespace sched {
+
+/// The time between enter_syscall and exit_syscall.
+class syscall_scope {
+ public:
+  syscall_scope() noexcept {
+    if (auto* const m = parking_m<default_traits>()) {
+      entered_ = true;
+      enter_syscall(*m);
+    }
+  }
+  ~syscall_scope() {
+    if (entered_) {
+      exit_syscall(*current_m<default_traits>());
+    }
+  }
+  syscall_scope(const syscall_scope&) = delete;
+  syscall_scope& operator=(const syscall_scope&) = delete;
+
+ private:
+  bool entered_ = false;
+};
+
+}  // namespace sched
+
+/// Calls f() where it may block the thread: a file, a lock of another library, a long system call.
+/// The processor stays with the goroutine if f is short (tens of nanoseconds more than a plain call)
+/// and goes to another thread if it is not, so others keep running. Returns what f returns, throws
+/// what f throws; f runs on the calling thread, the code behind it perhaps on another one.
+/// Inside f the goroutine counts as its thread: what blocks in the library blocks the thread.
+/// On a foreign thread, and inside another blocking(), f is just called.
+template <class F>
+auto blocking(F&& f) -> std::invoke_result_t<F> {
+  const sched::syscall_scope scope;
+  return std::invoke(std::forward<F>(f));
+}
+
+}  // namespace thrum::inline THRUM_ABI
+
+#endif

@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// chan<T>: what goroutines talk through, and its one-way views.
+#ifndef THRUM_CHAN_HPP
+#define THRUM_CHAN_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/chan/core.hpp>
+#include <thrum/chan/handle.hpp>
+#include <thrum/deadline.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+namespace thrum::inline THRUM_ABI {
+
+/// The sending end of a channel: a shared handle, cheap to copy, compares by identity.
+template <class T>
+class send_chan : public sched::chan_handle<T>, public sched::sending<send_chan<T>, T> {
+ public:
+  /// The nil channel: sending blocks for ever.
+  send_chan() noexcept = default;
+  explicit send_chan(const sched::chan_handle<T>& of) noexcept : sched::chan_handle<T>(of) {}
+};
+
+/// The receiving end of a channel: a shared handle, cheap to copy, compares by identity.
+template <class T>
+class recv_chan : public sched::chan_handle<T>, public sched::receiving<recv_chan<T>, T> {
+ public:
+  /// The nil channel: receiving blocks for ever.
+  recv_chan() noexcept = default;
+  explicit recv_chan(const sched::chan_handle<T>& of) noexcept : sched::chan_handle<T>(of) {}
+};
+
+/// A channel of elements of type T: a shared handle, cheap to copy, compares by identity. T must be
+/// movable, and may be move-only. chan<void> carries signals. All members may be called from any
+/// goroutine and from any thread at the same time.
+///
+/// A send happens before the receive that gets its element completes; the k-th receive of a channel
+/// of capacity C happens before the (k + C)-th send completes; close happens before a receive that
+/// returns because of it. Waiters are served first come, first served.
+///
+/// When not to use: to guard a structure that several goroutines change, a mutex is cheaper.
+template <class T>
+class chan : public sched::chan_handle<T>,
+             public sched::sending<chan<T>, T>,
+             public sched::receiving<chan<T>, T> {
+ public:
+  /// The nil channel: sending and receiving block for ever.
+  chan() noexcept = default;
+
+  /// A channel that holds up to `capacity` elements; with 0, a send waits for its receive.
+  /// usage_error if so many cannot be counted; std::bad_alloc.
+  explicit chan(std::size_t capacity) : sched::chan_handle<T>(capacity) {}
+
+  /// The one-way views.
+  send_chan<T> sender() const noexcept { return send_chan<T>(*this); }
+  recv_chan<T> receiver() const noexcept { return recv_chan<T>(*this); }
+  operator send_chan<T>() const noexcept { return sender(); }    // NOLINT: a chan is both
+  operator recv_chan<T>() const noexcept { return receiver(); }  // NOLINT: a chan is both
+};
+
+/// A channel of that capacity.
+template <class T>
+chan<T> make_chan(std::size_t capacity = 0) {
+  return chan<T>(capacity);
+}
+
+}  // namespace thrum::inline THRUM_ABI
+
+#endif

@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The figures of a scheduler.
+#ifndef THRUM_DEBUG_STATS_HPP
+#define THRUM_DEBUG_STATS_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/sched/scheduler.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace thrum::inline THRUM_ABI {
+
+/// The state of a runtime, collected while it runs. Each figure is exact at some moment of the
+/// collection; they are not of one instant.
+struct stats_snapshot {
+  unsigned procs = 0;          ///< processors in force
+  unsigned idle_procs = 0;     ///< of them, without work
+  unsigned threads = 0;        ///< OS threads that run goroutines
+  unsigned idle_threads = 0;   ///< of them, asleep
+  unsigned spinning = 0;       ///< of them, searching for work
+  std::size_t global_queue = 0;            ///< goroutines in the global queue
+  std::vector<std::size_t> local_queues;   ///< of each processor: ring and runnext
+  std::uint64_t goroutines = 0;            ///< alive
+  std::uint64_t runnable = 0;              ///< of them, on a queue
+  std::uint64_t running = 0;               ///< of them, on a processor
+  std::uint64_t waiting = 0;               ///< of them, parked
+  std::uint64_t in_syscall = 0;            ///< of them, inside blocking()
+  std::uint64_t created = 0;               ///< goroutines ever started
+  std::uint64_t finished = 0;              ///< goroutines that have ended
+  std::uint64_t switches = 0;              ///< times a goroutine was put on a processor
+  std::uint64_t steals = 0;                ///< goroutines that changed processors by stealing
+  std::uint64_t preemptions = 0;           ///< time slices that were cut
+  std::uint64_t hand_offs = 0;             ///< processors taken from blocking calls that lasted
+  std::uint64_t timers = 0;                ///< timers armed
+  std::uint64_t timers_fired = 0;          ///< timers that came due
+  std::uint64_t polled_descriptors = 0;    ///< goroutines parked on descriptors
+};
+
+namespace debug {
+
+using namespace base::orders;
+
+template <class Traits>
+stats_snapshot collect(sched::basic_scheduler<Traits>& scheduler) {
+  stats_snapshot s;
+  s.procs = scheduler.procs();
+  s.idle_procs = scheduler.idle.idle_ps();
+  s.threads = scheduler.thread_count();
+  s.idle_threads = scheduler.idle.idle_ms();
+  s.spinning = scheduler.idle.spinning();
+  s.global_queue = scheduler.global.size();
+  // relaxed: a figure
+  s.hand_offs = scheduler.hand_offs.load(relaxed);
+  s.polled_descriptors = scheduler.poller.waiters();
+  const unsigned n = scheduler.p_count();
+  for (unsigned i = 0; i < n; ++i) {
+    auto& p = scheduler.p(i);
+    if (i < s.procs) {
+      s.local_queues.push_back(p.queue.size() + (p.queue.peek_runnext() != nullptr ? 1 : 0));
+    }
+    s.finished += p.counts.finished.get();
+    s.switches += p.counts.switches.get();
+    s.steals += p.counts.steals.get();
+    s.preemptions += p.counts.preemptions.get();
+    s.timers += p.timers.size();
+    s.timers_fired += p.counts.timers.get();
+  }
+  for (unsigned i = 0; i < n; ++i) {
+    s.created += scheduler.p(i).counts.created.get();
+  }
+  s.created += scheduler.created_elsewhere();
+  s.goroutines = s.created - s.finished;
+  scheduler.pool->for_each([&](sched::basic_g<Traits>& g) {
+    switch (g.status.load(relaxed)) {  // relaxed: a figure
+      case sched::g_status::runnable: ++s.runnable; break;
+      case sched::g_status::running:
+      case sched::g_status::preempted: ++s.running; break;
+      case sched::g_status::waiting: ++s.waiting; break;
+      case sched::g_status::syscall: ++s.in_syscall; break;
+      case sched::g_status::idle:
+      case sched::g_status::dead: break;
+    }
+  });
+  return s;
+}
+
+}  // namespace debug
+}  // namespace thrum::inline THRUM_ABI
+
+#endif

@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// go and spawn on the runtime of the calling goroutine.
+#ifndef THRUM_GO_HPP
+#define THRUM_GO_HPP
+
+#include <thrum/attributes.hpp>
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/runtime.hpp>
+#include <thrum/task.hpp>
+
+#include <type_traits>
+#include <utility>
+
+namespace thrum::inline THRUM_ABI {
+
+namespace sched {
+
+/// The scheduler of the calling goroutine; usage_error on a foreign thread.
+inline basic_scheduler<default_traits>& own_scheduler(const char* message) {
+  auto* const m = current_m<default_traits>();
+  if (m == nullptr) [[unlikely]] {
+    base::throw_usage(message);
+  }
+  return *m->scheduler;
+}
+
+template <class F>
+concept not_attributes = !std::is_same_v<std::remove_cvref_t<F>, attributes>;
+
+}  // namespace sched
+
+/// Starts a goroutine that runs f(args...) on the current runtime. f and the arguments are moved or
+/// copied, as std::thread does. An exception that leaves it goes to options::on_panic. Does not
+/// block. usage_error outside of a runtime; std::system_error if there is no memory for its stack.
+template <sched::not_attributes F, class... Args>
+void go(F&& f, Args&&... args) {
+  sched::start_task(sched::own_scheduler("go: called outside of a runtime; use thrum::run, or "
+                                         "runtime::go from a foreign thread"),
+                    {}, std::forward<F>(f), std::forward<Args>(args)...);
+}
+
+/// The same with a name or a stack size of its own.
+template <class F, class... Args>
+void go(const attributes& how, F&& f, Args&&... args) {
+  sched::start_task(sched::own_scheduler("go: called outside of a runtime; use thrum::run, or "
+                                         "runtime::go from a foreign thread"),
+                    how, std::forward<F>(f), std::forward<Args>(args)...);
+}
+
+/// Starts a goroutine and returns the handle on its result. Errors as go; the exception that leaves
+/// it is thrown by join().
+template <sched::not_attributes F, class... Args>
+auto spawn(F&& f, Args&&... args) -> join_handle<sched::task_result<F, Args...>> {
+  return sched::spawn_task(
+      sched::own_scheduler("spawn: called outside of a runtime; use thrum::run, or runtime::spawn "
+                           "from a foreign thread"),
+      {}, std::forward<F>(f), std::forward<Args>(args)...);
+}
+
+/// The same with a name or a stack size of its own.
+template <class F, class... Args>
+auto spawn(const attributes& how, F&& f, Args&&... args)
+    -> join_handle<sched::task_result<F, Args...>> {
+  return sched::spawn_task(
+      sched::own_scheduler("spawn: called outside of a runtime; use thrum::run, or runtime::spawn "
+                           "from a foreign thread"),
+      how, std::forward<F>(f), std::forward<Args>(args)...);
+}
+
+namespace sched {
+
+inline void panic(basic_g<default_traits>& g, std::exception_ptr error) noexcept {
+  static_cast<runtime*>(g.scheduler->config().user)->panic(std::move(error), g.id, g.name);
+}
+
+}  // namespace sched
+}  // namespace thrum::inline THRUM_ABI
+
+#endif

@@ -1,0 +1,242 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The handle on a goroutine whose result somebody wants.
+//
+// The result lies on the goroutine's own stack, beside the callable, so spawn allocates nothing
+// that go does not. In exchange the handle owns the dead goroutine, stack and all, until it is
+// joined or destroyed; the runtime that it ran on may be gone by then. Who may do what when is
+// `join_state`, and how a goroutine ends is in loop.hpp.
+#ifndef THRUM_JOIN_HANDLE_HPP
+#define THRUM_JOIN_HANDLE_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/panic.hpp>
+#include <thrum/sched/park.hpp>
+#include <thrum/sched/start.hpp>
+
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace thrum::inline THRUM_ABI {
+
+namespace sched {
+
+using namespace base::orders;
+
+/// Where a spawned goroutine leaves what came of it.
+template <class R>
+struct result_slot {
+  // A reference is kept as a pointer, nothing as a flag.
+  using stored =
+      std::conditional_t<std::is_void_v<R>, std::monostate,
+                         std::conditional_t<std::is_reference_v<R>,
+                                            std::add_pointer_t<std::remove_reference_t<R>>, R>>;
+  std::optional<stored> value;
+  std::exception_ptr error;
+  bool exited = false;  // by goroutine_exit: no value, no error
+};
+
+/// What a handle does with the goroutine that it holds.
+template <class Traits>
+class basic_join {
+ public:
+  using g_type = basic_g<Traits>;
+  using point_type = basic_wait_point<Traits>;
+
+  static bool done(const g_type& g) noexcept {
+    return g.join.load(acquire) == join_state::done;  // [join.done] the result
+  }
+
+  /// Until it has ended or `deadline` has passed. A wait that may not be cancelled returns
+  /// `notified` or `timed_out` only.
+  static wake_cause wait(g_type& target, bool cancellable, std::int64_t deadline) noexcept {
+    basic_m<Traits>* const m = parking_m<Traits>();
+    point_type point;
+    point.g = m != nullptr ? m->g : nullptr;
+    point.object = &target;
+    point.withdraw = &withdraw;
+    target.join_lock.lock();
+    if (target.join.load(relaxed) == join_state::done) {  // relaxed: locked
+      target.join_lock.unlock();
+      return wake_cause::notified;
+    }
+    target.joiner = &point;
+    return sched::wait(m, point, target.join_lock, {wait_reason::join, cancellable, deadline});
+  }
+
+  /// Lets go of a goroutine that may still run. False: it is done, and the handle must release it.
+  static bool detach(g_type& g) noexcept {
+    scoped guard(g.join_lock);
+    if (g.join.load(relaxed) == join_state::done) {  // relaxed: locked
+      return false;
+    }
+    g.join.store(join_state::detached, relaxed);  // relaxed: locked
+    return true;
+  }
+
+  /// Gives a goroutine back that is done.
+  static void release(g_type& g) noexcept {
+    basic_m<Traits>* const m = current_m<Traits>();
+    if (m != nullptr && m->p != nullptr && m->scheduler->pool == g.pool) [[likely]] {
+      g.join.store(join_state::none, relaxed);  // relaxed: ours alone
+      recycle(*m, g);
+    } else {
+      g.pool->put_from_handle(g);
+    }
+  }
+
+ private:
+  static bool withdraw(point_type& point, bool locked) noexcept {
+    g_type& target = *static_cast<g_type*>(point.object);
+    if (!locked) {
+      target.join_lock.lock();
+    }
+    const bool waits = target.joiner == &point;
+    if (waits) {
+      target.joiner = nullptr;
+    }
+    if (!locked) {
+      target.join_lock.unlock();
+    }
+    return waits;
+  }
+};
+
+}  // namespace sched
+
+/// A goroutine that was started by spawn, and its result. Move-only; the destructor joins, as
+/// std::jthread's does. For one thread at a time.
+template <class T>
+class [[nodiscard]] join_handle {
+ public:
+  join_handle() noexcept = default;
+  join_handle(join_handle&& other) noexcept
+      : g_(std::exchange(other.g_, nullptr)), result_(std::exchange(other.result_, nullptr)),
+        id_(other.id_) {}
+  join_handle& operator=(join_handle&& other) noexcept {
+    if (this != &other) {
+      join_handle old(std::move(*this));
+      g_ = std::exchange(other.g_, nullptr);
+      result_ = std::exchange(other.result_, nullptr);
+      id_ = other.id_;
+    }
+    return *this;
+  }
+  ~join_handle() {
+    if (joinable()) {
+      // Not a cancellation point: a destructor cannot throw.
+      join_type::wait(*g_, false, sched::no_deadline);
+      give_back();
+    }
+  }
+
+  /// Waits for the goroutine to end and returns its result, or throws the exception that left it.
+  /// Afterwards the handle is empty. If the goroutine was ended by its runtime's stop there is no
+  /// result: throws goroutine_exit inside a goroutine, usage_error elsewhere. usage_error on an
+  /// empty handle. A cancellation point.
+  T join();
+
+  /// Whether the goroutine has ended. False for an empty handle. Does not block.
+  bool done() const noexcept { return joinable() && join_type::done(*g_); }
+
+  /// Whether there is a goroutine to join.
+  bool joinable() const noexcept { return g_ != nullptr; }
+
+  /// Lets the goroutine run on by itself; its result, or the exception that leaves it, is dropped.
+  /// usage_error on an empty handle.
+  void detach();
+
+  /// The goroutine's id, also after join; 0 for a handle that never had one.
+  goroutine_id id() const noexcept { return id_; }
+
+  /// Waits until the goroutine has ended or the time has come; true if it has ended. usage_error
+  /// on an empty handle. A cancellation point.
+  template <class Rep, class Period>
+  bool wait_for(std::chrono::duration<Rep, Period> time) {
+    return wait_until_ns(sched::deadline_after(time));
+  }
+  template <class Clock, class Duration>
+  bool wait_until(std::chrono::time_point<Clock, Duration> when) {
+    return wait_until_ns(sched::deadline_at(when));
+  }
+
+  /// For spawn.
+  join_handle(sched::basic_g<sched::default_traits>& g, sched::result_slot<T>& result) noexcept
+      : g_(&g), result_(&result), id_(g.id) {}
+
+ private:
+  using join_type = sched::basic_join<sched::default_traits>;
+
+  void must_be_joinable(const char* message) const {
+    if (!joinable()) {
+      base::throw_usage(message);
+    }
+  }
+
+  bool wait_until_ns(std::int64_t deadline) {
+    must_be_joinable("join_handle::wait_for: the handle is empty; it was joined, detached or moved");
+    const auto cause = join_type::wait(*g_, true, deadline);
+    sched::exit_if_cancelled<sched::default_traits>(cause);
+    return cause == sched::wake_cause::notified;
+  }
+
+  void give_back() noexcept {
+    std::destroy_at(result_);
+    join_type::release(*std::exchange(g_, nullptr));
+    result_ = nullptr;
+  }
+
+  sched::basic_g<sched::default_traits>* g_ = nullptr;
+  sched::result_slot<T>* result_ = nullptr;
+  goroutine_id id_ = 0;
+};
+
+template <class T>
+T join_handle<T>::join() {
+  must_be_joinable("join_handle::join: the handle is empty; it was joined, detached or moved");
+  sched::exit_if_cancelled<sched::default_traits>(
+      join_type::wait(*g_, true, sched::no_deadline));
+  // The result leaves the goroutine's stack before that is given back.
+  sched::result_slot<T> result = std::move(*result_);
+  give_back();
+#if THRUM_EXCEPTIONS
+  if (result.error) {
+    std::rethrow_exception(std::move(result.error));
+  }
+#endif
+  if (result.exited) {
+    if (sched::parking_m<sched::default_traits>() != nullptr) {
+      sched::exit_goroutine<sched::default_traits>();
+    }
+    base::throw_usage("join_handle::join: the goroutine was ended by its runtime's stop");
+  }
+  if constexpr (std::is_reference_v<T>) {
+    return static_cast<T>(**result.value);
+  } else if constexpr (!std::is_void_v<T>) {
+    return std::move(*result.value);
+  }
+}
+
+template <class T>
+void join_handle<T>::detach() {
+  must_be_joinable("join_handle::detach: the handle is empty; it was joined, detached or moved");
+  if (join_type::detach(*g_)) {
+    g_ = nullptr;
+    result_ = nullptr;
+  } else {
+    give_back();
+  }
+}
+
+}  // namespace thrum::inline THRUM_ABI
+
+#endif

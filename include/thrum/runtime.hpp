@@ -1,0 +1,257 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The runtime: a scheduler with its threads, as an object.
+#ifndef THRUM_RUNTIME_HPP
+#define THRUM_RUNTIME_HPP
+
+#include <thrum/attributes.hpp>
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/debug/schedtrace.hpp>
+#include <thrum/debug/stats.hpp>
+#include <thrum/join_handle.hpp>
+#include <thrum/options.hpp>
+#include <thrum/sched/monitor.hpp>
+#include <thrum/sched/shutdown.hpp>
+#include <thrum/task.hpp>
+
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <type_traits>
+#include <utility>
+
+namespace thrum::inline THRUM_ABI {
+
+/// Goroutines and the threads that run them. Several may live in one process; each has its own
+/// processors, threads and stacks, and channels or mutexes may be shared between them. All members
+/// may be called from any thread, except where they say otherwise.
+///
+/// When not to use: a program that only has a main goroutine to run is shorter with run().
+class runtime {
+ public:
+  /// Makes a runtime. Threads start when there is work for them. std::system_error if the system
+  /// has no memory or no thread.
+  explicit runtime(options settings = {});
+
+  /// stop(), then joins every thread. Not from one of its own goroutines.
+  ~runtime();
+
+  runtime(const runtime&) = delete;
+  runtime& operator=(const runtime&) = delete;
+
+  /// Starts a goroutine that runs f(args...); both are moved or copied as std::thread does.
+  /// std::system_error if there is no memory for its stack; usage_error once the runtime is
+  /// stopped.
+  template <class F, class... Args>
+  void go(F&& f, Args&&... args) {
+    must_accept("runtime::go: the runtime is stopped");
+    sched::start_task(*scheduler_, {}, std::forward<F>(f), std::forward<Args>(args)...);
+  }
+  template <class F, class... Args>
+  void go(const attributes& how, F&& f, Args&&... args) {
+    must_accept("runtime::go: the runtime is stopped");
+    sched::start_task(*scheduler_, how, std::forward<F>(f), std::forward<Args>(args)...);
+  }
+
+  /// As go, and keeps the result for whoever joins.
+  template <class F, class... Args>
+  auto spawn(F&& f, Args&&... args) -> join_handle<sched::task_result<F, Args...>> {
+    must_accept("runtime::spawn: the runtime is stopped");
+    return sched::spawn_task(*scheduler_, {}, std::forward<F>(f), std::forward<Args>(args)...);
+  }
+
+  /// Runs f as a goroutine and waits for it: returns what it returns, throws what it throws.
+  template <class F>
+  auto block_on(F&& f) -> sched::task_result<F> {
+    return spawn(std::forward<F>(f)).join();
+  }
+
+  /// Ends all goroutines: those that are parked at a cancellation point unwind, the others are
+  /// waited for until they come to one or end. Starting one afterwards is a usage_error, except
+  /// from a goroutine that is still running. Idempotent. usage_error from one of its own goroutines.
+  void stop();
+
+  /// The number of processors in force.
+  unsigned procs() const noexcept { return scheduler_->procs(); }
+
+  /// Changes it. More processors are there at once; a surplus one goes as soon as what it runs next
+  /// blocks, yields or ends its time slice. 0: default_procs(). Does not block.
+  void procs(unsigned n);
+
+  /// Figures of this moment. Each is exact, but they are not of one instant.
+  stats_snapshot stats() const { return debug::collect(*scheduler_); }
+
+  /// The runtime of the calling goroutine or of the calling thread of a runtime, else null.
+  static runtime* current() noexcept {
+    auto* const m = sched::current_m<sched::default_traits>();
+    return m == nullptr ? nullptr : static_cast<runtime*>(m->scheduler->config().user);
+  }
+
+  /// Becomes stop_requested() when stop() begins.
+  std::stop_token stop_token() const noexcept { return stop_source_.get_token(); }
+
+  /// For those who work on the library: the scheduler itself.
+  sched::basic_scheduler<sched::default_traits>& scheduler() noexcept { return *scheduler_; }
+
+  /// What to do about an exception that left a goroutine. For the library.
+  void panic(std::exception_ptr error, goroutine_id id, std::string_view name) noexcept;
+
+ private:
+  using scheduler_type = sched::basic_scheduler<sched::default_traits>;
+  using monitor_type = sched::basic_monitor<sched::default_traits>;
+
+  static options complete(options settings);
+  sched::scheduler_config configuration() noexcept;
+
+  void must_accept(const char* message) const {
+    // relaxed: a misuse that races with stop() may be noticed or not
+    if (scheduler_->stopping.load(std::memory_order_relaxed) && current() != this) [[unlikely]] {
+      base::throw_usage(message);
+    }
+  }
+
+  const options settings_;
+  std::stop_source stop_source_;
+  std::mutex stop_mutex_;
+  bool stopped_ = false;
+  std::unique_ptr<scheduler_type> scheduler_;
+  std::unique_ptr<monitor_type> monitor_;
+};
+
+inline options runtime::complete(options settings) {
+  if (settings.procs == 0) {
+    settings.procs = sched::procs_from_environment();
+  }
+  if (settings.procs == 0) {
+    settings.procs = default_procs();
+  }
+  if (settings.procs > sched::default_traits::max_procs) {
+    settings.procs = sched::default_traits::max_procs;
+  }
+  if (settings.max_threads == 0) {
+    settings.max_threads = 1;
+  }
+  return settings;
+}
+
+inline sched::scheduler_config runtime::configuration() noexcept {
+  sched::scheduler_config config;
+  config.procs = settings_.procs;
+  config.max_threads = settings_.max_threads;
+  config.stack_class = sched::stack_class(settings_.stack_size);
+  config.time_slice_ns = settings_.time_slice.count();
+  config.preempts = settings_.preempt != preemption::none;
+  config.user = this;
+  if (settings_.on_thread_start) {
+    config.thread_started = [](void* user, unsigned m) {
+      static_cast<runtime*>(user)->settings_.on_thread_start(m);
+    };
+  }
+  if (settings_.on_thread_stop) {
+    config.thread_stopping = [](void* user, unsigned m) {
+      static_cast<runtime*>(user)->settings_.on_thread_stop(m);
+    };
+  }
+  if (settings_.schedtrace.count() > 0) {
+    config.trace_every_ns = std::chrono::nanoseconds(settings_.schedtrace).count();
+    config.trace = [](void* user, std::int64_t now) {
+      debug::schedtrace(*static_cast<runtime*>(user)->scheduler_, now);
+    };
+  }
+  const std::size_t n = settings_.name.copy(config.name, sizeof config.name - 1);
+  config.name[n] = '\0';
+  return config;
+}
+
+inline runtime::runtime(options settings)
+    : settings_(complete(std::move(settings))),
+      scheduler_(std::make_unique<scheduler_type>(
+          configuration(), &sched::m_main<sched::default_traits>)),
+      monitor_(std::make_unique<monitor_type>(*scheduler_)) {
+  int error = scheduler_->open();
+  if (error == 0) {
+    error = os::thread::start(monitor_->thread, &monitor_type::main, monitor_.get());
+  }
+  if (error != 0) {
+    base::throw_system(error, "runtime: cannot start the scheduler");
+  }
+}
+
+inline runtime::~runtime() {
+  stop();
+  scheduler_->close();
+  monitor_->thread.join();
+}
+
+inline void runtime::stop() {
+  if (current() == this) {
+    base::throw_usage("runtime::stop: called by a goroutine of the same runtime, which would wait "
+                      "for itself");
+  }
+  const std::lock_guard guard(stop_mutex_);
+  if (!stopped_) {
+    stop_source_.request_stop();
+    sched::stop(*scheduler_);
+    stopped_ = true;
+  }
+}
+
+inline void runtime::procs(unsigned n) {
+  if (n == 0) {
+    n = default_procs();
+  }
+  if (n > sched::default_traits::max_procs) {
+    n = sched::default_traits::max_procs;
+  }
+  if (const int error = scheduler_->set_procs(n); error != 0) {
+    base::throw_system(error, "runtime::procs: cannot make more processors");
+  }
+}
+
+inline void runtime::panic([[maybe_unused]] std::exception_ptr error,
+                           [[maybe_unused]] goroutine_id id,
+                           [[maybe_unused]] std::string_view name) noexcept {
+#if THRUM_EXCEPTIONS
+  if (settings_.on_panic) {
+    settings_.on_panic(std::move(error), id);
+  } else {
+    sched::report_panic(std::move(error), id, name);
+  }
+#endif
+}
+
+/// Runs `main` as goroutine 1 of a new runtime and returns its int, or 0 if it returns nothing. When
+/// it returns, the runtime is stopped: see runtime::stop. An exception that leaves `main` leaves run.
+/// std::system_error as the runtime's constructor.
+template <class F>
+int run(options settings, F&& main) {
+  runtime all(std::move(settings));
+  if constexpr (std::is_void_v<sched::task_result<F>>) {
+    all.block_on(std::forward<F>(main));
+    return 0;
+  } else {
+    return static_cast<int>(all.block_on(std::forward<F>(main)));
+  }
+}
+
+/// The same with options::from_environment().
+template <class F>
+int run(F&& main) {
+  return run(options::from_environment(), std::forward<F>(main));
+}
+
+/// The figures of the runtime that the caller runs on. usage_error outside of one.
+inline stats_snapshot stats() {
+  const runtime* const own = runtime::current();
+  if (own == nullptr) {
+    base::throw_usage("stats: called outside of a runtime; use runtime::stats");
+  }
+  return own->stats();
+}
+
+}  // namespace thrum::inline THRUM_ABI
+
+#endif

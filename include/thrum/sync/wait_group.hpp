@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// wait_group: wait until a number of things are done.
+//
+// State: one word, counter in the upper half, waiters in the lower.
+// Invariants
+//   WG1  the counter is never negative.
+//   WG2  a waiter is counted in the word exactly while its point is linked, both under the lock;
+//        only the done() that brings the counter to 0 clears the count first and then unlinks all.
+// add and done touch only the word unless they bring it to zero with waiters there.
+//
+// Source: Go's sync.WaitGroup, with a list of waiters in place of its semaphore.
+#ifndef THRUM_SYNC_WAIT_GROUP_HPP
+#define THRUM_SYNC_WAIT_GROUP_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/go.hpp>
+#include <thrum/panic.hpp>
+#include <thrum/sync/wait_list.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <utility>
+
+namespace thrum::inline THRUM_ABI {
+
+/// Counts things to be done; wait() blocks while the count is not zero. Any thread may call
+/// anything. The calls of add that raise the count from zero must happen before wait(). May be used
+/// again once every wait() has returned.
+class wait_group {
+ public:
+  wait_group() noexcept = default;
+  wait_group(const wait_group&) = delete;
+  wait_group& operator=(const wait_group&) = delete;
+
+  /// Adds to the count, which may be less than zero to subtract. usage_error if the count becomes
+  /// negative, or if it is raised from zero while somebody waits. Does not block.
+  void add(int n = 1) {
+    using namespace base::orders;
+    const auto delta = static_cast<std::uint64_t>(static_cast<std::int64_t>(n)) << 32;
+    // [wg.word] acq_rel: what was done before done(), to whoever sees the zero.
+    const std::uint64_t word = word_.fetch_add(delta, acq_rel) + delta;
+    const auto counter = static_cast<std::int32_t>(word >> 32);
+    const auto waiters = static_cast<std::uint32_t>(word);
+    if (counter > 0 && (waiters == 0 || counter != n)) [[likely]] {
+      return;
+    }
+    if (counter == 0 && waiters == 0) [[likely]] {
+      return;
+    }
+    add_slow(counter);
+  }
+
+  /// add(-1).
+  void done() { add(-1); }
+
+  /// Blocks until the count is zero. A cancellation point.
+  void wait() { wait_until_ns(sched::no_deadline); }
+
+  /// The same for at most a time; whether the count was zero. A cancellation point.
+  template <class Rep, class Period>
+  bool wait_for(std::chrono::duration<Rep, Period> time) {
+    return wait_until_ns(sched::deadline_after(time));
+  }
+
+  /// add(1), starts f(args...) as a goroutine of the current runtime, and done() when it ends, also
+  /// by goroutine_exit; not when an exception leaves it, which is a panic.
+  template <class F, class... Args>
+  void go(F&& f, Args&&... args) {
+    add(1);
+    THRUM_TRY {
+      thrum::go(
+          [this](auto&& function, auto&&... arguments) {
+            const done_at_end guard(*this);
+            std::invoke(std::forward<decltype(function)>(function),
+                        std::forward<decltype(arguments)>(arguments)...);
+          },
+          std::forward<F>(f), std::forward<Args>(args)...);
+    }
+    THRUM_CATCH_ALL {
+      done();
+      THRUM_RETHROW;
+    }
+  }
+
+ private:
+  /// done() unless the goroutine panics: whoever waits must not run on, perhaps to the end of the
+  /// program, before the panic is reported.
+  class done_at_end {
+   public:
+    explicit done_at_end(wait_group& group) noexcept : group_(group) {}
+    ~done_at_end() {
+      if (std::uncaught_exceptions() == 0 || exiting()) {
+        group_.done();
+      }
+    }
+    done_at_end(const done_at_end&) = delete;
+    done_at_end& operator=(const done_at_end&) = delete;
+
+   private:
+    static bool exiting() noexcept {
+      auto* const m = sched::current_m<sched::default_traits>();
+      return m != nullptr && m->g != nullptr && m->g->exiting;
+    }
+    wait_group& group_;
+  };
+
+  THRUM_COLD void add_slow(std::int32_t counter) {
+    using namespace base::orders;
+    if (counter < 0) {
+      base::throw_usage("wait_group::add: negative counter; more done() than add()");
+    }
+    if (counter > 0) {
+      base::throw_usage("wait_group::add: raised from zero while somebody waits; add before wait");
+    }
+    lock_.lock();
+    // relaxed: the lock orders it against waiters; nobody may add now (WG2)
+    word_.store(0, relaxed);
+    auto points = waiters_.points.take_all();
+    lock_.unlock();
+    sched::wake_all(std::move(points), sched::wake_cause::notified);
+  }
+
+  static bool withdraw(sched::wait_point& point, bool locked) noexcept {
+    using namespace base::orders;
+    auto& list = *static_cast<sched::wait_list*>(point.object);
+    auto& group = *static_cast<wait_group*>(point.slot);
+    if (!locked) {
+      list.lock.lock();
+    }
+    bool ours = point.linked;
+    if (ours) {
+      std::uint64_t word = group.word_.load(relaxed);  // relaxed: the exchange decides
+      // [wg.word] acq_rel: a done() that finds no waiter leaves the list alone. If it has found us,
+      // it waits for the lock to wake us.
+      do {
+        ours = static_cast<std::uint32_t>(word) != 0 && (word >> 32) != 0;
+      } while (ours && !group.word_.compare_exchange_weak(word, word - 1, acq_rel, relaxed));
+      if (ours) {
+        list.points.remove(point);
+      }
+    }
+    if (!locked) {
+      list.lock.unlock();
+    }
+    return ours;
+  }
+
+  bool wait_until_ns(std::int64_t deadline) {
+    using namespace base::orders;
+    // [wg.word] acquire: what was done before the zero.
+    if ((word_.load(acquire) >> 32) == 0) {
+      sched::after_operation();
+      return true;
+    }
+    auto* const m = sched::parking_m<sched::default_traits>();
+    sched::wait_point point;
+    point.g = m != nullptr ? m->g : nullptr;
+    point.object = &waiters_;
+    point.slot = this;
+    point.withdraw = &withdraw;
+    lock_.lock();
+    std::uint64_t word = word_.load(relaxed);  // relaxed: the exchange decides
+    do {
+      if ((word >> 32) == 0) {
+        lock_.unlock();
+        std::atomic_thread_fence(acquire);  // [wg.word] as above
+        return true;
+      }
+      // [wg.word] acq_rel: from here on done() looks for us.
+    } while (!word_.compare_exchange_weak(word, word + 1, acq_rel, relaxed));
+    waiters_.points.push_back(point);
+    const auto cause = sched::wait(m, point, lock_,
+                                   {sched::wait_reason::wait_group_wait, true, deadline});
+    sched::exit_if_cancelled<sched::default_traits>(cause);
+    return cause == sched::wake_cause::notified;
+  }
+
+  std::atomic<std::uint64_t> word_{0};
+  sched::spin_lock lock_;
+  sched::wait_list waiters_{lock_};
+};
+
+}  // namespace thrum::inline THRUM_ABI
+
+#endif

@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// A FIFO of wait points under the lock of the object that they wait on: what the primitives of this
+// floor are built from.
+#ifndef THRUM_SYNC_WAIT_LIST_HPP
+#define THRUM_SYNC_WAIT_LIST_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/intrusive_list.hpp>
+#include <thrum/sched/park.hpp>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+using wait_point = basic_wait_point<default_traits>;
+
+/// The waiters of one kind on one object, in the order of their arrival.
+struct wait_list {
+  explicit constexpr wait_list(spin_lock& owner) noexcept : lock(owner) {}
+
+  spin_lock& lock;
+  base::intrusive_list<wait_point> points;
+
+  bool empty() const noexcept { return points.empty(); }
+
+  /// Takes the first one out; null if nobody waits. Caller holds the lock, and wakes the point
+  /// after it has released it.
+  wait_point* pop(wake_cause cause) noexcept {
+    wait_point* const point = points.pop_front();
+    if (point != nullptr) {
+      point->cause = cause;
+    }
+    return point;
+  }
+
+  static bool withdraw(wait_point& point, bool locked) noexcept {
+    auto& list = *static_cast<wait_list*>(point.object);
+    if (!locked) {
+      list.lock.lock();
+    }
+    const bool linked = point.linked;
+    if (linked) {
+      list.points.remove(point);
+    }
+    if (!locked) {
+      list.lock.unlock();
+    }
+    return linked;
+  }
+};
+
+/// The caller's wait point on a list. Make it, lock the object, and if there is need to wait:
+/// wait(); that releases the lock.
+class waiting {
+ public:
+  explicit waiting(wait_list& list, void* slot = nullptr) noexcept
+      : m_(parking_m<default_traits>()), list_(list) {
+    point_.g = m_ != nullptr ? m_->g : nullptr;
+    point_.object = &list;
+    point_.withdraw = &wait_list::withdraw;
+    point_.slot = slot;
+  }
+  waiting(const waiting&) = delete;
+  waiting& operator=(const waiting&) = delete;
+
+  /// Joins the list's tail, releases its lock, and returns why the wait has ended.
+  wake_cause wait(const wait_options& options) noexcept {
+    list_.points.push_back(point_);
+    return sched::wait(m_, point_, list_.lock, options);
+  }
+
+  basic_m<default_traits>* m() const noexcept { return m_; }
+
+ private:
+  basic_m<default_traits>* m_;
+  wait_list& list_;
+  wait_point point_;
+};
+
+/// Wakes all of a list that was taken as a whole. Each point is gone once it is woken.
+inline void wake_all(base::intrusive_list<wait_point>&& points, wake_cause cause) noexcept {
+  while (wait_point* const point = points.pop_front()) {
+    point->cause = cause;
+    wake(*point);
+  }
+}
+
+/// After an operation that did not block: lets a goroutine whose time slice is over yield.
+inline void after_operation() noexcept {
+  if (auto* const m = parking_m<default_traits>()) [[likely]] {
+    preemption_point(*m);
+  }
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,192 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// From a callable to a goroutine: what lies at the top of its stack and what runs first.
+#ifndef THRUM_TASK_HPP
+#define THRUM_TASK_HPP
+
+#include <thrum/attributes.hpp>
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/join_handle.hpp>
+#include <thrum/panic.hpp>
+#include <thrum/sched/start.hpp>
+
+#include <cerrno>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace thrum::inline THRUM_ABI {
+
+class runtime;
+
+namespace sched {
+
+/// What a goroutine that runs f(args...) yields.
+template <class F, class... Args>
+using task_result = std::invoke_result_t<std::decay_t<F>, std::decay_t<Args>...>;
+
+/// The exception that has left a goroutine, to the handler of its runtime.
+void panic(basic_g<default_traits>& g, std::exception_ptr error) noexcept;
+
+/// A callable and its arguments, as std::thread keeps them.
+template <class F, class... Args>
+struct bound_call {
+  F f;
+  std::tuple<Args...> args;
+
+  decltype(auto) operator()() {
+    return std::apply(
+        [&](auto&... each) -> decltype(auto) { return std::invoke(std::move(f), std::move(each)...); },
+        args);
+  }
+};
+
+/// The task of go.
+template <class F, class... Args>
+struct go_task {
+  bound_call<F, Args...> call;
+
+  static void run(basic_g<default_traits>& g) noexcept {
+    auto* const task = static_cast<go_task*>(g.task);
+#if THRUM_EXCEPTIONS
+    try {
+      task->call();
+    } catch (const goroutine_exit&) {
+    } catch (...) {
+      panic(g, std::current_exception());
+    }
+#else
+    task->call();
+#endif
+    std::destroy_at(task);
+    end_goroutine(g);
+  }
+
+  static void discard(basic_g<default_traits>&) noexcept {}
+};
+
+/// The task of spawn. The slot comes first: it outlives the call and lies where the handle points.
+template <class R, class F, class... Args>
+struct spawn_task_of {
+  result_slot<R> slot;
+  union {
+    bound_call<F, Args...> call;
+  };
+
+  template <class... From>
+  explicit spawn_task_of(From&&... from) : call{std::forward<From>(from)...} {}
+  spawn_task_of(const spawn_task_of&) = delete;
+  ~spawn_task_of() {}  // the parts end at different times: see run and discard
+
+  static void run(basic_g<default_traits>& g) noexcept {
+    auto* const task = static_cast<spawn_task_of*>(g.task);
+#if THRUM_EXCEPTIONS
+    try {
+      task->invoke();
+    } catch (const goroutine_exit&) {
+      task->slot.exited = true;
+    } catch (...) {
+      task->slot.error = std::current_exception();
+    }
+#else
+    task->slot.exited = true;  // unless it gets to the end
+    task->invoke();
+    task->slot.exited = false;
+#endif
+    std::destroy_at(&task->call);
+    end_goroutine(g);
+  }
+
+  static void discard(basic_g<default_traits>& g) noexcept {
+    std::destroy_at(&static_cast<spawn_task_of*>(g.task)->slot);
+  }
+
+ private:
+  void invoke() {
+    if constexpr (std::is_void_v<R>) {
+      call();
+    } else if constexpr (std::is_reference_v<R>) {
+      slot.value.emplace(std::addressof(call()));
+    } else {
+      slot.value.emplace(call());
+    }
+  }
+};
+
+/// Where the caller stands, for reports: an address inside the function that starts a goroutine.
+THRUM_INLINE const void* caller_address() noexcept { return __builtin_return_address(0); }
+
+/// Makes a goroutine whose task is a Task built from `from`; not yet running.
+template <class Task, class... From>
+basic_g<default_traits>& make_goroutine(basic_scheduler<default_traits>& scheduler,
+                                        basic_m<default_traits>* m, const attributes& how,
+                                        From&&... from) {
+  std::uint8_t size_class = scheduler.config().stack_class;
+  if (how.stack_size != 0) [[unlikely]] {
+    size_class = stack_class(how.stack_size);
+  }
+  // A task that is large beside its stack gets a larger stack.
+  if constexpr (sizeof(Task) > (std::size_t{1} << min_stack_class) / 4) {
+    const std::uint8_t needed = stack_class(sizeof(Task) * 4);
+    size_class = needed > size_class ? needed : size_class;
+  }
+  basic_g<default_traits>* const g = take_g(scheduler, m, size_class);
+  if (g == nullptr) [[unlikely]] {
+    base::throw_system(ENOMEM, "go: no memory for the stack of another goroutine");
+  }
+  void* const place = reserve_task(*g, sizeof(Task), alignof(Task));
+  THRUM_TRY {
+    ::new (place) Task{std::forward<From>(from)...};
+  }
+  THRUM_CATCH_ALL {
+    untake_g(scheduler, *g);
+    THRUM_RETHROW;
+  }
+  g->entry = &Task::run;
+  g->discard = &Task::discard;
+  if (how.name.empty()) [[likely]] {
+    g->name[0] = '\0';
+  } else {
+    g->set_name(how.name);
+  }
+  return *g;
+}
+
+template <class F, class... Args>
+THRUM_NOINLINE void start_task(basic_scheduler<default_traits>& scheduler, const attributes& how,
+                               F&& f, Args&&... args) {
+  using call = bound_call<std::decay_t<F>, std::decay_t<Args>...>;
+  using task = go_task<std::decay_t<F>, std::decay_t<Args>...>;
+  basic_m<default_traits>* const m = m_of(scheduler);
+  auto& g = make_goroutine<task>(scheduler, m, how,
+                                 call{std::forward<F>(f), {std::forward<Args>(args)...}});
+  g.join.store(join_state::none, relaxed);  // relaxed: not yet published
+  g.started_at = caller_address();
+  launch(scheduler, m, g);
+}
+
+template <class F, class... Args>
+THRUM_NOINLINE auto spawn_task(basic_scheduler<default_traits>& scheduler, const attributes& how,
+                               F&& f, Args&&... args) -> join_handle<task_result<F, Args...>> {
+  using result = task_result<F, Args...>;
+  using task = spawn_task_of<result, std::decay_t<F>, std::decay_t<Args>...>;
+  basic_m<default_traits>* const m = m_of(scheduler);
+  auto& g = make_goroutine<task>(scheduler, m, how, std::forward<F>(f),
+                                 std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...));
+  g.join.store(join_state::running, relaxed);  // relaxed: not yet published
+  g.started_at = caller_address();
+  join_handle<result> handle(g, static_cast<task*>(g.task)->slot);
+  launch(scheduler, m, g);
+  return handle;
+}
+
+}  // namespace sched
+}  // namespace thrum::inline THRUM_ABI
+
+#endif

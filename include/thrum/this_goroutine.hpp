@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What a goroutine can ask and do about itself.
+#ifndef THRUM_THIS_GOROUTINE_HPP
+#define THRUM_THIS_GOROUTINE_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/panic.hpp>
+#include <thrum/runtime.hpp>
+#include <thrum/sched/park.hpp>
+
+#include <chrono>
+#include <stop_token>
+#include <string_view>
+
+namespace thrum::inline THRUM_ABI::this_goroutine {
+
+/// The id of the calling goroutine; 0 outside of one.
+inline goroutine_id id() noexcept {
+  auto* const m = sched::current_m<sched::default_traits>();
+  return m != nullptr && m->g != nullptr ? m->g->id : 0;
+}
+
+/// Lets others run: the goroutine goes to the tail of the global queue. On a foreign thread, yields
+/// the thread.
+inline void yield() {
+  if (auto* const m = sched::parking_m<sched::default_traits>()) [[likely]] {
+    sched::yield(*m);
+  } else {
+    os::yield_thread();
+  }
+}
+
+/// For loops that call nothing else of the library: yields if the time slice is over. One load and a
+/// branch if it is not; nothing on a foreign thread.
+inline void preemption_point() noexcept {
+  if (auto* const m = sched::parking_m<sched::default_traits>()) [[likely]] {
+    sched::preemption_point(*m);
+  }
+}
+
+/// Blocks the goroutine, or the calling foreign thread, for a time. Not shorter; rounded up to
+/// nanoseconds. A cancellation point.
+template <class Rep, class Period>
+void sleep_for(std::chrono::duration<Rep, Period> time) {
+  sched::exit_if_cancelled<sched::default_traits>(
+      sched::sleep_until<sched::default_traits>(sched::deadline_after(time)));
+}
+
+/// Blocks until a moment. A cancellation point.
+template <class Clock, class Duration>
+void sleep_until(std::chrono::time_point<Clock, Duration> when) {
+  sched::exit_if_cancelled<sched::default_traits>(
+      sched::sleep_until<sched::default_traits>(sched::deadline_at(when)));
+}
+
+/// Names the goroutine for reports and dumps; the first 23 characters are kept. Without effect
+/// outside of one.
+inline void name(std::string_view text) noexcept {
+  auto* const m = sched::current_m<sched::default_traits>();
+  if (m != nullptr && m->g != nullptr) {
+    m->g->set_name(text);
+  }
+}
+
+/// Its name, empty if it has none; good until it is renamed or ends.
+inline std::string_view name() noexcept {
+  auto* const m = sched::current_m<sched::default_traits>();
+  return m != nullptr && m->g != nullptr ? std::string_view(m->g->name) : std::string_view();
+}
+
+/// Ends the calling goroutine: unwinds its stack, running destructors. (Go's Goexit.) usage_error
+/// outside of one.
+[[noreturn]] inline void exit() {
+  auto* const m = sched::current_m<sched::default_traits>();
+  if (m == nullptr || m->g == nullptr) {
+    base::throw_usage("this_goroutine::exit: called outside of a goroutine");
+  }
+  sched::exit_goroutine<sched::default_traits>();
+}
+
+/// Becomes stop_requested() when the runtime stops; outside of a runtime, a token that never does.
+inline std::stop_token stop_token() noexcept {
+  const runtime* const own = runtime::current();
+  return own != nullptr ? own->stop_token() : std::stop_token();
+}
+
+}  // namespace thrum::inline THRUM_ABI::this_goroutine
+
+#endif
