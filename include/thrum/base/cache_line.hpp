@@ -11,8 +11,9 @@
 
 namespace thrum::inline THRUM_ABI::base {
 
-/// Bytes of a cache line. A fixed number, unlike std::hardware_destructive_interference_size, because it is part
-/// of the layout of types that cross translation units and -mtune must not change it.
+/// Bytes of a cache line. A fixed number, unlike std::hardware_destructive_interference_size,
+/// because it is part of the layout of types that cross translation units and -mtune must not
+/// change it.
 inline constexpr std::size_t cache_line_size = 64;
 
 /// A value that shares its cache line with nothing else.

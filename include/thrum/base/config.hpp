@@ -3,12 +3,12 @@
 //
 // What is being compiled, by what and for what: every macro of the library is born here.
 //
-// A user may define THRUM_CHECKS=1 before the first include; everything else is found out. All macros with a
-// value are 0 or 1, so that they work in `#if` and in `if constexpr`.
+// A user may define THRUM_CHECKS=1 before the first include; everything else is found out. All
+// macros with a value are 0 or 1, so that they work in `#if` and in `if constexpr`.
 //
-// The options that change layout or behaviour are part of the inline namespace THRUM_ABI, for example
-// thrum::v0_1_noexc_checks. Two flavours in one program therefore link and stay apart; each has its own
-// scheduler, and to one the threads of the other are foreign threads.
+// The options that change layout or behaviour are part of the inline namespace THRUM_ABI, for
+// example thrum::v0_1_noexc_checks. Two flavours in one program therefore link and stay apart; each
+// has its own scheduler, and to one the threads of the other are foreign threads.
 #ifndef THRUM_BASE_CONFIG_HPP
 #define THRUM_BASE_CONFIG_HPP
 
@@ -100,17 +100,19 @@
 #define THRUM_COLD [[gnu::noinline, gnu::cold]]
 #define THRUM_INLINE [[gnu::always_inline]] inline
 
-// A function whose plain accesses ThreadSanitizer must not look at. gcc leaves out its atomics too, so such a
-// function must not be the side of a pairing that another, instrumented function relies on.
+// A function whose plain accesses ThreadSanitizer must not look at. gcc leaves out its atomics too,
+// so such a function must not be the side of a pairing that another, instrumented function relies
+// on.
 #if THRUM_TSAN
 #define THRUM_NO_TSAN __attribute__((no_sanitize("thread")))
 #else
 #define THRUM_NO_TSAN
 #endif
 
-// A function whose body is one asm statement and nothing else: no prologue, no instrumentation of any kind, and
-// to gcc's interprocedural passes as opaque as a function in another library (-fipa-ra would otherwise conclude
-// from an asm without clobbers that the function changes no register).
+// A function whose body is one asm statement and nothing else: no prologue, no instrumentation of
+// any kind, and to gcc's interprocedural passes as opaque as a function in another library
+// (-fipa-ra would otherwise conclude from an asm without clobbers that the function changes no
+// register).
 #if defined(__clang__)
 #define THRUM_HAS_NAKED 1
 #define THRUM_NAKED                                                                      \

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// How a wrong use and a failed system call reach the caller: as exceptions, or as a fatal message without them.
+// How a wrong use and a failed system call reach the caller: as exceptions, or as a fatal message
+// without them.
 #ifndef THRUM_BASE_ERROR_HPP
 #define THRUM_BASE_ERROR_HPP
 
@@ -19,8 +20,9 @@
 namespace thrum::inline THRUM_ABI {
 
 #if THRUM_EXCEPTIONS
-/// The library was used against its contract, in a way that only a change of the program can mend: closing a
-/// closed channel, a negative counter. Does not exist under -fno-exceptions; there the program ends instead.
+/// The library was used against its contract, in a way that only a change of the program can mend:
+/// closing a closed channel, a negative counter. Does not exist under -fno-exceptions; there the
+/// program ends instead.
 class usage_error : public std::logic_error {
  public:
   using std::logic_error::logic_error;
@@ -29,7 +31,8 @@ class usage_error : public std::logic_error {
 
 namespace base {
 
-/// Throws usage_error with the text "operation: what is wrong"; without exceptions, fatal() with that text.
+/// Throws usage_error with the text "operation: what is wrong"; without exceptions, fatal() with
+/// that text.
 [[noreturn]] THRUM_COLD inline void throw_usage(const char* operation_and_message) {
 #if THRUM_EXCEPTIONS
   throw usage_error(operation_and_message);
@@ -38,8 +41,8 @@ namespace base {
 #endif
 }
 
-/// Throws std::system_error for an errno value, with the text "operation: what the system says"; without
-/// exceptions, fatal() with that text.
+/// Throws std::system_error for an errno value, with the text "operation: what the system says";
+/// without exceptions, fatal() with that text.
 [[noreturn]] THRUM_COLD inline void throw_system(int errno_value, const char* operation) {
 #if THRUM_EXCEPTIONS
   throw std::system_error(errno_value, std::system_category(), operation);

@@ -3,8 +3,8 @@
 //
 // Ends the program with one line on standard error, and asserts invariants by name.
 //
-// Nothing here allocates, locks or uses stdio: a report may come from a signal handler, from a thread that holds
-// malloc's lock, or from a stack that has nearly overflowed.
+// Nothing here allocates, locks or uses stdio: a report may come from a signal handler, from a
+// thread that holds malloc's lock, or from a stack that has nearly overflowed.
 #ifndef THRUM_BASE_FATAL_HPP
 #define THRUM_BASE_FATAL_HPP
 
@@ -78,8 +78,8 @@ class message {
   std::size_t size_ = 0;
 };
 
-/// Writes all of `text` to standard error; gives up on an error, since there is nowhere to report it.
-/// May be called from a signal handler.
+/// Writes all of `text` to standard error; gives up on an error, since there is nowhere to report
+/// it. May be called from a signal handler.
 THRUM_NOINLINE inline void write_error(std::string_view text) noexcept {
   while (!text.empty()) {
     const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
@@ -90,7 +90,8 @@ THRUM_NOINLINE inline void write_error(std::string_view text) noexcept {
   }
 }
 
-/// Prints "fatal error: thrum: MESSAGE" and aborts. May be called from anywhere, also from a signal handler.
+/// Prints "fatal error: thrum: MESSAGE" and aborts. May be called from anywhere, also from a signal
+/// handler.
 [[noreturn]] THRUM_COLD inline void fatal(std::string_view what) noexcept {
   constexpr std::size_t limit = 1024;
   message<limit> line("fatal error: thrum: ");
@@ -109,8 +110,9 @@ THRUM_NOINLINE inline void write_error(std::string_view text) noexcept {
 
 }  // namespace thrum::inline THRUM_ABI::base
 
-/// THRUM_ASSERT(NAME, condition) states the invariant NAME of the file's head. With THRUM_CHECKS a violation ends
-/// the program with the name and the condition; without, the condition is compiled but not evaluated.
+/// THRUM_ASSERT(NAME, condition) states the invariant NAME of the file's head. With THRUM_CHECKS a
+/// violation ends the program with the name and the condition; without, the condition is compiled
+/// but not evaluated.
 #if THRUM_CHECKS
 #define THRUM_ASSERT(NAME, ...) \
   ((__VA_ARGS__) ? static_cast<void>(0) : ::thrum::base::invariant_failed(#NAME, #__VA_ARGS__))

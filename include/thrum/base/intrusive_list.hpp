@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// A doubly linked list through the elements themselves: no allocation, removal from the middle in constant time.
+// A doubly linked list through the elements themselves: no allocation, removal from the middle in
+// constant time.
 #ifndef THRUM_BASE_INTRUSIVE_LIST_HPP
 #define THRUM_BASE_INTRUSIVE_LIST_HPP
 
@@ -10,8 +11,8 @@
 
 namespace thrum::inline THRUM_ABI::base {
 
-/// What an element of an intrusive_list derives from. Written by the list only; `linked` may be read by whoever
-/// holds the lock of the list.
+/// What an element of an intrusive_list derives from. Written by the list only; `linked` may be
+/// read by whoever holds the lock of the list.
 template <class T>
 struct list_node {
   T* next = nullptr;
@@ -19,8 +20,9 @@ struct list_node {
   bool linked = false;
 };
 
-/// A list of T, which derives from list_node<T>. Does not own its elements; an element is in one list at a time.
-/// Not thread-safe: the owner's lock protects it. Every operation takes constant time; the size is not kept.
+/// A list of T, which derives from list_node<T>. Does not own its elements; an element is in one
+/// list at a time. Not thread-safe: the owner's lock protects it. Every operation takes constant
+/// time; the size is not kept.
 template <class T>
 class intrusive_list {
  public:

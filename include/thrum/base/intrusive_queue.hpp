@@ -12,9 +12,9 @@
 
 namespace thrum::inline THRUM_ABI::base {
 
-/// A queue of T, which has a public member `T* queue_next`. Does not own its elements; an element is in one queue
-/// at a time. Not thread-safe: the owner's lock, or ownership, protects it. All operations take constant time
-/// except pop_front_n.
+/// A queue of T, which has a public member `T* queue_next`. Does not own its elements; an element
+/// is in one queue at a time. Not thread-safe: the owner's lock, or ownership, protects it. All
+/// operations take constant time except pop_front_n.
 template <class T>
 class intrusive_queue {
  public:

@@ -3,8 +3,9 @@
 //
 // A small generator for scheduling decisions: fast and well spread, not for secrets.
 //
-// The state is Marsaglia's 64-bit xorshift with Vigna's multiplicative scrambler (xorshift64*), of which the upper
-// 32 bits are used; the seed goes through a mixing function so that neighbouring seeds give unrelated sequences.
+// The state is Marsaglia's 64-bit xorshift with Vigna's multiplicative scrambler (xorshift64*), of
+// which the upper 32 bits are used; the seed goes through a mixing function so that neighbouring
+// seeds give unrelated sequences.
 #ifndef THRUM_BASE_RANDOM_HPP
 #define THRUM_BASE_RANDOM_HPP
 
@@ -27,7 +28,8 @@ class random {
     return static_cast<std::uint32_t>((state_ * 0x2545'F491'4F6C'DD1D) >> 32);
   }
 
-  /// A number uniform over [0, n), without the bias of a remainder; 0 when n is 0. (Lemire's method.)
+  /// A number uniform over [0, n), without the bias of a remainder; 0 when n is 0. (Lemire's
+  /// method.)
   constexpr std::uint32_t below(std::uint32_t n) noexcept {
     std::uint64_t product = std::uint64_t{next()} * n;
     if (static_cast<std::uint32_t>(product) < n) {

@@ -3,7 +3,8 @@
 //
 // What AddressSanitizer and ThreadSanitizer must be told when a thread changes its stack.
 //
-// A stack_context stands for one stack: that of a goroutine or a thread's own (g0). The order of calls is
+// A stack_context stands for one stack: that of a goroutine or a thread's own (g0). The order of
+// calls is
 //
 //   context_create(g, bottom, size)          before anything is written to the stack of a new goroutine
 //   context_adopt(g0)                        once, on the thread's own stack
@@ -11,17 +12,18 @@
 //   after_switch(to)                         the first thing on the arriving stack, fresh or resumed
 //   context_destroy(g)                       after a goroutine's last switch, from another stack
 //
-// ASan keeps the bounds of the current stack and, with detect_stack_use_after_return, a fake stack beside it; both
-// change hands in before_switch and after_switch. A stack that is used again still carries the poison of frames
-// that never returned, so context_create unpoisons all of it.
+// ASan keeps the bounds of the current stack and, with detect_stack_use_after_return, a fake stack
+// beside it; both change hands in before_switch and after_switch. A stack that is used again still
+// carries the poison of frames that never returned, so context_create unpoisons all of it.
 //
-// TSan keeps a shadow call stack a fibre. A goroutine that ends leaves frames on it, so every incarnation gets a
-// fibre of its own; one that was used again would grow until it overflows. before_switch changes the fibre, and
-// what runs after that is booked on the fibre of `to`: an instrumented function that returned between the change
-// and the switch would pop a frame that the new fibre never pushed. Hence before_switch and after_switch are
-// always inlined into the function that calls arch::switch_stack, at every optimisation level. A switch orders all
-// that happened on `from` before all that happens on `to`, as it does in reality.
-// gcc 12's run-time library gives up at 8,128 fibres; clang's has no such limit.
+// TSan keeps a shadow call stack a fibre. A goroutine that ends leaves frames on it, so every
+// incarnation gets a fibre of its own; one that was used again would grow until it overflows.
+// before_switch changes the fibre, and what runs after that is booked on the fibre of `to`: an
+// instrumented function that returned between the change and the switch would pop a frame that the
+// new fibre never pushed. Hence before_switch and after_switch are always inlined into the function
+// that calls arch::switch_stack, at every optimisation level. A switch orders all that happened on
+// `from` before all that happens on `to`, as it does in reality. gcc 12's run-time library gives up
+// at 8,128 fibres; clang's has no such limit.
 #ifndef THRUM_BASE_SANITIZER_HPP
 #define THRUM_BASE_SANITIZER_HPP
 
@@ -41,8 +43,8 @@ namespace thrum::inline THRUM_ABI::base {
 
 #if THRUM_ASAN
 
-/// The bounds of a stack and ASan's fake stack beside it. Written by the thread that runs on the stack, or before
-/// the first switch to it.
+/// The bounds of a stack and ASan's fake stack beside it. Written by the thread that runs on the
+/// stack, or before the first switch to it.
 struct stack_context {
   const void* bottom = nullptr;
   std::size_t size = 0;
@@ -66,8 +68,8 @@ THRUM_INLINE void after_switch(stack_context& self) noexcept {
   __sanitizer_finish_switch_fiber(self.fake_stack, nullptr, nullptr);
 }
 
-/// Learns the bounds of the current stack: the only call that tells them is the one that ends a switch, so this
-/// pretends to switch to a stack of one byte, and back.
+/// Learns the bounds of the current stack: the only call that tells them is the one that ends a
+/// switch, so this pretends to switch to a stack of one byte, and back.
 THRUM_NOINLINE inline void context_adopt(stack_context& context) noexcept {
   const char elsewhere = 0;
   __sanitizer_start_switch_fiber(&context.fake_stack, &elsewhere, 1);

@@ -11,6 +11,7 @@
 #ifndef THRUM_SCHED_G_HPP
 #define THRUM_SCHED_G_HPP
 
+#include <thrum/base/cache_line.hpp>
 #include <thrum/base/config.hpp>
 #include <thrum/base/sanitizer.hpp>
 #include <thrum/netpoll/contract.hpp>
@@ -38,6 +39,8 @@ class basic_scheduler;
 template <class Traits>
 class stack_pool;
 template <class Traits>
+struct basic_g;
+template <class Traits>
 struct basic_wait_point;
 
 /// What stands between a goroutine and its join handle. Changed under basic_g::join_lock, except
@@ -49,19 +52,19 @@ enum class join_state : std::uint8_t {
   done,      // ended and off its stack; the handle owns the G and gives it back
 };
 
-/// Derives from its own timer, for sleeps and timed waits, and from the link that a poller uses.
+/// What every switch touches, in one cache line.
 template <class Traits>
-struct basic_g : netpoll::ready_node, basic_timer<Traits> {
+struct alignas(base::cache_line_size) basic_g_head {
   template <class T>
   using atomic = typename Traits::template atomic<T>;
 
-  // -- the saved context: owned by the M that runs the G, by nobody while it is parked --
-  void* sp = nullptr;
+  // -- the saved context: owned by the M that runs the G, by nobody while it is parked. The switch
+  // writes `sp`; a P that is about to run the G after next peeks at it to fetch the stack.
+  atomic<void*> sp{nullptr};
   os::exception_state exceptions{};
-  [[no_unique_address]] base::stack_context context;
 
   // -- owner: the queue that it stands in --
-  basic_g* queue_next = nullptr;
+  basic_g<Traits>* queue_next = nullptr;
 
   // -- written by the M that runs it or readies it; read by anyone for display --
   atomic<g_status> status{g_status::idle};
@@ -71,6 +74,27 @@ struct basic_g : netpoll::ready_node, basic_timer<Traits> {
   /// It has been told to end: each further wait that could be cancelled ends it again.
   bool exiting = false;
   std::uint8_t size_class = 0;  // constant once carved: log2 of the slot's bytes
+
+  /// What stands between it and its join handle.
+  atomic<join_state> join{join_state::none};
+
+  basic_scheduler<Traits>* scheduler = nullptr;
+  /// What it waits on if that wait may be cancelled from outside: see wait_point.hpp.
+  atomic<basic_wait_point<Traits>*> withdrawable{nullptr};
+
+  /// Where the switch saves the stack pointer.
+  void** sp_slot() noexcept { return reinterpret_cast<void**>(&sp); }
+};
+
+/// Derives from its own timer, for sleeps and timed waits, and from the link that a poller uses.
+template <class Traits>
+struct basic_g : basic_g_head<Traits>, netpoll::ready_node, basic_timer<Traits> {
+  template <class T>
+  using atomic = typename Traits::template atomic<T>;
+
+  [[no_unique_address]] base::stack_context context;
+
+  // -- owner: the goroutine itself --
   goroutine_id id = 0;
 
   /// Runs the task to its end. Constant while the goroutine lives.
@@ -81,14 +105,10 @@ struct basic_g : netpoll::ready_node, basic_timer<Traits> {
   /// An address inside the function that started it.
   const void* started_at = nullptr;
 
-  basic_scheduler<Traits>* scheduler = nullptr;
   stack_pool<Traits>* pool = nullptr;  // constant once carved
   char* stack_low = nullptr;           // constant once carved: lowest usable byte
 
-  // -- shared: see wait_point.hpp and loop.hpp --
-  /// What it waits on if that wait may be cancelled from outside.
-  atomic<basic_wait_point<Traits>*> withdrawable{nullptr};
-  atomic<join_state> join{join_state::none};
+  // -- shared: see loop.hpp --
   spin_lock join_lock;
   basic_wait_point<Traits>* joiner = nullptr;  // under join_lock
   /// What its timer is to withdraw when it fires.

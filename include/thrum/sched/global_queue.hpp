@@ -77,6 +77,11 @@ class alignas(base::cache_line_size) global_queue {
   T* pop_locked() noexcept {
     T* const item = items_.pop_front();
     update_size();
+    // Whoever comes next runs the one that is first now: its stack, and the head of its successor.
+    if (T* const first = items_.front()) {
+      __builtin_prefetch(first->sp.load(relaxed));  // relaxed: only a hint
+      __builtin_prefetch(first->queue_next);
+    }
     return item;
   }
 

@@ -68,7 +68,7 @@ void arrive(basic_m<Traits>& m, base::stack_context& here) noexcept {
 /// Leaves the running goroutine for `next`, or for g0 if that is null. Returns when somebody
 /// switches back, perhaps on another thread. `commit(argument)` runs as soon as the stack is left.
 template <class Traits>
-THRUM_NOINLINE void leave(basic_m<Traits>& m, basic_g<Traits>* next,
+THRUM_INLINE void leave(basic_m<Traits>& m, basic_g<Traits>* next,
                           commit_function<Traits> commit, void* argument,
                           bool for_good = false) noexcept {
   basic_g<Traits>& g = *m.g;
@@ -87,7 +87,7 @@ THRUM_NOINLINE void leave(basic_m<Traits>& m, basic_g<Traits>* next,
     if constexpr (THRUM_EXCEPTIONS) {
       *m.exceptions = next->exceptions;
     }
-    target = next->sp;
+    target = next->sp.load(relaxed);  // relaxed: the queue published it
     context = &next->context;
   } else {
     if constexpr (THRUM_EXCEPTIONS) {
@@ -98,7 +98,7 @@ THRUM_NOINLINE void leave(basic_m<Traits>& m, basic_g<Traits>* next,
   }
   m.g = next;
   base::before_switch(g.context, *context, for_good);
-  auto* now = static_cast<basic_m<Traits>*>(arch::switch_stack(&g.sp, target, &m));
+  auto* now = static_cast<basic_m<Traits>*>(arch::switch_stack(g.sp_slot(), target, &m));
   arrive(*now, g.context);
 }
 
@@ -112,7 +112,8 @@ void execute(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {
     *m.exceptions = g.exceptions;
   }
   base::before_switch(m.context, g.context, false);
-  arch::switch_stack(&m.g0_sp, g.sp, &m);
+  // relaxed: the queue published it
+  arch::switch_stack(&m.g0_sp, g.sp.load(relaxed), &m);
   arrive(m, m.context);
 }
 

@@ -285,16 +285,11 @@ void yield(basic_m<Traits>& m) noexcept {
   basic_g<Traits>* next = global_turn(p) ? nullptr : take_local(p);
   scheduler.global.lock().lock();
   if (next == nullptr) {
-    auto share = scheduler.global.take_share_locked(
-        scheduler.procs(), p.queue.ring_size() == 0 ? Traits::run_queue_capacity / 2 : 1);
-    next = share.pop_front();
-    if (next == nullptr) {
-      next = take_local(p);
-    } else {
+    // One at a time: the lock is needed anyway, and the way over the ring costs another exchange.
+    next = scheduler.global.pop_locked();
+    if (next != nullptr) {
       begin_slice(p);
-      p.queue.push_batch(share);
-    }
-    if (next == nullptr) {
+    } else if ((next = take_local(p)) == nullptr) {
       scheduler.global.lock().unlock();
       return;
     }

@@ -30,6 +30,7 @@
 #include <thrum/sched/p.hpp>
 #include <thrum/sched/stack.hpp>
 
+#include <cerrno>
 #include <cstdint>
 #include <new>
 #include <string_view>
@@ -253,7 +254,7 @@ int basic_scheduler<Traits>::open() noexcept {
   ps_ = static_cast<p_type**>(os::map(Traits::max_procs * sizeof(p_type*)));
   ms_ = static_cast<m_type*>(os::map(config_.max_threads * sizeof(m_type)));
   if (pool == nullptr || ps_ == nullptr || ms_ == nullptr) {
-    return os::out_of_memory;
+    return ENOMEM;
   }
   return set_procs(config_.procs);
 }
@@ -302,7 +303,7 @@ int basic_scheduler<Traits>::set_procs(unsigned n) noexcept {
   for (unsigned i = p_count(); i < n; ++i) {
     auto* fresh = new (std::nothrow) p_type(i);
     if (fresh == nullptr) {
-      return os::out_of_memory;
+      return ENOMEM;
     }
     // relaxed: born dead, published below
     fresh->status.store(p_status::dead, relaxed);

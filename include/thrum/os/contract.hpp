@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What every operating system must offer to the scheduler. Prose first, then what the compiler can
+// check.
+//
+// Units      Times are std::int64_t nanoseconds of one monotonic clock; sizes are bytes.
+// Errors     Nothing here throws. A failure the caller can act on is a result (nullptr, false, an
+// errno value); a
+//            failure that means a broken program ends it with base::fatal. errno may change; no result is in it.
+// Threads    Every function may be called by any thread. What reads errno or the thread pointer is
+// not inlined, so
+//            that no address of them lives across a switch in a function that parks.
+// Signals    A handler that saves errno may call: now, the futex calls, note, the fences, map,
+// unmap, thread_id,
+//            yield_thread, sleep_ns. It may not call: thread::start and join, set_thread_name,
+//            available_processors.
+//
+// clock         now() -> ns
+// note          futex_wait(word, expected, timeout_ns), futex_wake(word, how_many): address-based
+// sleep, private to
+//               the process. note: sleep, sleep_for, wake, clear, is_set: an event that happens once.
+// memory        page_size, map, unmap: zeroed pages. map_stacks: an aligned slab. install_guard:
+// pages nobody may
+//               touch, and how dear they were; return_guard_budget. discard: contents no longer needed;
+//               discard_now: and the pages leave the resident set.
+// thread        thread: start, join, joinable. set_thread_name, thread_id, yield_thread, sleep_ns.
+// fence         prepare_heavy_fence once before the threads that use the two; light_fence,
+// heavy_fence. processors    available_processors() >= 1. exceptions    thread_exception_state,
+// switch_exception_state.
+#ifndef THRUM_OS_CONTRACT_HPP
+#define THRUM_OS_CONTRACT_HPP
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+
+#include <thrum/base/config.hpp>
+
+namespace thrum::inline THRUM_ABI::os {
+
+/// The one-shot event of a system.
+template <class Note>
+concept note_like = requires(Note& note, const Note& seen, std::int64_t ns) {
+  Note();
+  { note.sleep() } noexcept -> std::same_as<void>;
+  { note.sleep_for(ns) } noexcept -> std::same_as<bool>;
+  { note.wake() } noexcept -> std::same_as<void>;
+  { note.clear() } noexcept -> std::same_as<void>;
+  { seen.is_set() } noexcept -> std::same_as<bool>;
+} && !std::copy_constructible<Note>;
+
+/// The thread handle of a system.
+template <class Thread>
+concept thread_like =
+    requires(Thread& thread, const Thread& seen, void* (*entry)(void*), void* argument) {
+      { Thread::start(thread, entry, argument) } noexcept -> std::same_as<int>;
+      { thread.join() } noexcept -> std::same_as<void>;
+      { seen.joinable() } noexcept -> std::same_as<bool>;
+    } && std::movable<Thread> && !std::copy_constructible<Thread>;
+
+}  // namespace thrum::inline THRUM_ABI::os
+
+#endif  // THRUM_OS_CONTRACT_HPP

@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Asymmetric fences on Linux: the side that runs often pays nothing, the side that runs seldom pays
+// for both.
+//
+// Two sides of a Dekker handshake each write their own word, pass a fence and read the other's. One
+// of the two must see the other's write. membarrier(PRIVATE_EXPEDITED) makes every running thread
+// of the process pass a full fence, so that the frequent side needs to keep only its compiler from
+// reordering.
+//
+// FN1: which pair of fences is used is decided once, in prepare_heavy_fence(), before any thread
+// exists that uses either. A light fence that saw the decision is never paired with a heavy one
+// that did not.
+#ifndef THRUM_OS_LINUX_FENCE_HPP
+#define THRUM_OS_LINUX_FENCE_HPP
+
+#include <atomic>
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/base/order.hpp>
+
+#if THRUM_OS_LINUX
+
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace thrum::inline THRUM_ABI::os {
+
+using namespace base::orders;
+
+// True once membarrier has been registered for this process.
+inline constinit std::atomic<bool> membarrier_works{false};
+
+/// A fence that every thread pays for itself: the fallback of both sides.
+inline void full_fence() noexcept {
+#if defined(__GNUC__) && !defined(__clang__) && THRUM_TSAN
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wtsan"
+#endif
+  // [fence.1] orders the store before it and the load after it against those of the other side's
+  // fence
+  std::atomic_thread_fence(seq_cst);
+#if defined(__GNUC__) && !defined(__clang__) && THRUM_TSAN
+#pragma GCC diagnostic pop
+#endif
+}
+
+/// Registers the process for membarrier. Every scheduler calls it at its start, before its threads
+/// (FN1); calling it again is harmless. Where the kernel refuses, both fences are ordinary ones.
+THRUM_NOINLINE inline void prepare_heavy_fence() noexcept {
+  if (membarrier_works.load(relaxed)) {  // relaxed: only a repetition is saved
+    return;
+  }
+  const long commands = ::syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+  constexpr long needed =
+      MEMBARRIER_CMD_PRIVATE_EXPEDITED | MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
+  if (commands < 0 || (commands & needed) != needed) {
+    return;
+  }
+  if (::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0) {
+    // relaxed: threads that use the fences are created after this (FN1)
+    membarrier_works.store(true, relaxed);
+  }
+}
+
+/// The frequent side: between its store and its load. Costs nothing where membarrier works.
+/// May be called from a signal handler.
+THRUM_INLINE void light_fence() noexcept {
+  if (membarrier_works.load(relaxed)) [[likely]] {  // relaxed: decided before this thread existed (FN1)
+    std::atomic_signal_fence(seq_cst);  // [fence.1] keeps the compiler's order; heavy_fence does the rest
+  } else {
+    full_fence();
+  }
+}
+
+/// The rare side: between its store and its load. A system call of some 15 us where membarrier
+/// works. May be called from a signal handler that saves errno.
+THRUM_NOINLINE inline void heavy_fence() noexcept {
+  full_fence();
+  if (membarrier_works.load(relaxed)) {  // relaxed: decided before this thread existed (FN1)
+    if (::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0) {
+      base::fatal("membarrier: the kernel refused a command that it had registered");
+    }
+  }
+}
+
+}  // namespace thrum::inline THRUM_ABI::os
+
+#endif  // THRUM_OS_LINUX
+#endif  // THRUM_OS_LINUX_FENCE_HPP

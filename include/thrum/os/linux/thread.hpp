@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// OS threads on Linux: starting and joining one, its name and number, yielding and sleeping.
+//
+// std::thread is not used: it allocates, throws, and its header is too dear for this floor.
+//
+// Whatever reads errno or the thread pointer is not inlined: the compiler takes their addresses for
+// constants of a function, and a function that parks may go on running on another thread.
+#ifndef THRUM_OS_LINUX_THREAD_HPP
+#define THRUM_OS_LINUX_THREAD_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/os/linux/clock.hpp>
+
+#if THRUM_OS_LINUX
+
+#include <cerrno>
+#include <ctime>
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace thrum::inline THRUM_ABI::os {
+
+/// Handle of a running OS thread. Must be joined before it is destroyed or assigned to.
+class thread {
+ public:
+  constexpr thread() noexcept = default;
+  thread(thread&& other) noexcept : handle_(other.handle_), joinable_(other.joinable_) {
+    other.joinable_ = false;
+  }
+  thread& operator=(thread&& other) noexcept {
+    require_joined();
+    handle_ = other.handle_;
+    joinable_ = other.joinable_;
+    other.joinable_ = false;
+    return *this;
+  }
+  ~thread() { require_joined(); }
+
+  /// Starts a thread that calls entry(argument). Returns 0, or an errno value and leaves `out`
+  /// alone. Allocates and takes locks of the C library: not for a signal handler, nor for the
+  /// monitor.
+  [[nodiscard]] static int start(thread& out, void* (*entry)(void*), void* argument) noexcept {
+    out.require_joined();
+    pthread_t handle{};
+    const int error = ::pthread_create(&handle, nullptr, entry, argument);
+    if (error == 0) {
+      out.handle_ = handle;
+      out.joinable_ = true;
+    }
+    return error;
+  }
+
+  /// Blocks until the thread has ended.
+  void join() noexcept {
+    if (!joinable_ || ::pthread_join(handle_, nullptr) != 0) {
+      base::fatal("thread: join of a thread that is not running or is the calling one");
+    }
+    joinable_ = false;
+  }
+
+  [[nodiscard]] bool joinable() const noexcept { return joinable_; }
+
+ private:
+  void require_joined() const noexcept {
+    if (joinable_) {
+      base::fatal("thread: a handle was given up before the thread was joined");
+    }
+  }
+
+  pthread_t handle_{};
+  bool joinable_ = false;
+};
+
+/// Names the calling thread for debuggers and ps; what is longer than 15 bytes is cut off.
+THRUM_NOINLINE inline void set_thread_name(const char* name) noexcept {
+  constexpr std::size_t limit = 16;  // kernel: TASK_COMM_LEN, with the terminating zero
+  char text[limit] = {};
+  for (std::size_t i = 0; i + 1 < limit && name[i] != '\0'; ++i) {
+    text[i] = name[i];
+  }
+  ::pthread_setname_np(::pthread_self(), text);
+}
+
+/// The kernel's number of the calling thread: unique in the system while the thread lives. A system
+/// call. May be called from a signal handler.
+THRUM_NOINLINE inline std::uint64_t thread_id() noexcept {
+  return static_cast<std::uint64_t>(::syscall(SYS_gettid));
+}
+
+/// Lets another thread run that is ready on this processor.
+inline void yield_thread() noexcept { ::sched_yield(); }
+
+/// Blocks the thread for ns nanoseconds, through any number of signals; at once when ns <= 0.
+/// May be called from a signal handler.
+inline void sleep_ns(std::int64_t ns) noexcept {
+  if (ns <= 0) {
+    return;
+  }
+  const ::timespec until = to_timespec(deadline_after(ns));
+  while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
+  }
+}
+
+}  // namespace thrum::inline THRUM_ABI::os
+
+#endif  // THRUM_OS_LINUX
+#endif  // THRUM_OS_LINUX_THREAD_HPP

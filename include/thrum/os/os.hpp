@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Chooses the operating system.
+#ifndef THRUM_OS_OS_HPP
+#define THRUM_OS_OS_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/os/contract.hpp>
+#include <thrum/os/exception_state.hpp>
+
+#if THRUM_OS_LINUX
+#include <thrum/os/linux/clock.hpp>
+#include <thrum/os/linux/fence.hpp>
+#include <thrum/os/linux/memory.hpp>
+#include <thrum/os/linux/note.hpp>
+#include <thrum/os/linux/processors.hpp>
+#include <thrum/os/linux/thread.hpp>
+#endif
+
+namespace thrum::inline THRUM_ABI::os {
+
+static_assert(note_like<note>);
+static_assert(thread_like<thread>);
+
+}  // namespace thrum::inline THRUM_ABI::os
+
+#endif  // THRUM_OS_OS_HPP
