@@ -20,6 +20,7 @@
 namespace thrum::inline THRUM_ABI::arch {
 
 static_assert(std::same_as<decltype(switch_stack(nullptr, nullptr, nullptr)), void*>);
+static_assert(std::same_as<decltype(switch_stack_paired(nullptr, nullptr, nullptr)), void*>);
 static_assert(std::same_as<decltype(prepare_stack(nullptr, entry_function{}, nullptr)), void*>);
 static_assert(stack_alignment == 16);
 

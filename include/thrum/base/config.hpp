@@ -3,8 +3,12 @@
 //
 // What is being compiled, by what and for what: every macro of the library is born here.
 //
-// A user may define THRUM_CHECKS=1 before the first include; everything else is found out. All
-// macros with a value are 0 or 1, so that they work in `#if` and in `if constexpr`.
+// A user may define before the first include:
+//   THRUM_CHECKS=1   asserts the invariants
+//   THRUM_NO_CFI     with clang and -fno-asynchronous-unwind-tables, where it otherwise rejects the
+//                    call-frame information of the context switch
+// Everything else is found out. All macros with a value are 0 or 1, so that they work in `#if` and
+// in `if constexpr`.
 //
 // The options that change layout or behaviour are part of the inline namespace THRUM_ABI, for
 // example thrum::v0_1_noexc_checks. Two flavours in one program therefore link and stay apart; each
@@ -32,7 +36,7 @@
 #else
 #define THRUM_ARCH_X86_64 0
 #define THRUM_ARCH_AARCH64 0
-#error "thrum: this processor is not supported; supported are x86-64 and aarch64 with 64-bit pointers"
+#error "thrum: this processor is not supported; supported are 64-bit x86-64 and aarch64"
 #endif
 
 // Exceptions: off under -fno-exceptions.
@@ -127,6 +131,15 @@
 #else
 #define THRUM_HAS_NAKED 0
 #define THRUM_NAKED
+#endif
+
+// A line of call-frame information inside assembly. Around a naked body the compiler opens and
+// closes the function's entry only where it emits such information at all. gcc says by a macro
+// whether it does; clang defines the macro always, hence THRUM_NO_CFI.
+#if !THRUM_HAS_NAKED || (defined(__GCC_HAVE_DWARF2_CFI_ASM) && !defined(THRUM_NO_CFI))
+#define THRUM_CFI(line) line "\n\t"
+#else
+#define THRUM_CFI(line) ""
 #endif
 
 // try and catch that compile to the plain body under -fno-exceptions.

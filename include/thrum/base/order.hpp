@@ -4,10 +4,12 @@
 // The short names of the memory orders, and how an order is justified.
 //
 // Every atomic access writes its order out and says why, on the same line or directly above:
-//   an acquire, release, acq_rel, seq_cst or fence carries a tag that its partner carries too, what the pair
-//   publishes, and who sees it:    word_.store(set, release);  // [note.1] publishes the event; sees: sleep
+//   an acquire, release, acq_rel, seq_cst or fence carries a tag that its partner carries too, what
+//   the pair publishes, and who sees it:
+//       word_.store(set, release);  // [note.1] publishes the event; sees: sleep
 //   a seq_cst says which store and which load need the single total order;
-//   a relaxed says what makes it enough:    tail_.load(relaxed);  // relaxed: only the owner writes
+//   a relaxed says what makes it enough:
+//       tail_.load(relaxed);  // relaxed: only the owner writes
 // A tag that occurs once is a mistake: one side of the pair is missing.
 #ifndef THRUM_BASE_ORDER_HPP
 #define THRUM_BASE_ORDER_HPP

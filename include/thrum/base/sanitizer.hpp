@@ -6,11 +6,11 @@
 // A stack_context stands for one stack: that of a goroutine or a thread's own (g0). The order of
 // calls is
 //
-//   context_create(g, bottom, size)          before anything is written to the stack of a new goroutine
-//   context_adopt(g0)                        once, on the thread's own stack
-//   before_switch(from, to, from_dies)       directly before arch::switch_stack
-//   after_switch(to)                         the first thing on the arriving stack, fresh or resumed
-//   context_destroy(g)                       after a goroutine's last switch, from another stack
+//   context_create(g, bottom, size)        before anything is written to a new goroutine's stack
+//   context_adopt(g0)                      once, on the thread's own stack
+//   before_switch(from, to, from_dies)     directly before arch::switch_stack
+//   after_switch(to)                       first thing on the arriving stack, fresh or resumed
+//   context_destroy(g)                     after a goroutine's last switch, from another stack
 //
 // ASan keeps the bounds of the current stack and, with detect_stack_use_after_return, a fake stack
 // beside it; both change hands in before_switch and after_switch. A stack that is used again still

@@ -6,28 +6,26 @@
 //
 // Units      Times are std::int64_t nanoseconds of one monotonic clock; sizes are bytes.
 // Errors     Nothing here throws. A failure the caller can act on is a result (nullptr, false, an
-// errno value); a
-//            failure that means a broken program ends it with base::fatal. errno may change; no result is in it.
+//            errno value); one that means a broken program ends it with base::fatal. errno may
+//            change; no result is in it.
 // Threads    Every function may be called by any thread. What reads errno or the thread pointer is
-// not inlined, so
-//            that no address of them lives across a switch in a function that parks.
+//            not inlined: no address of them lives across a switch in a function that parks.
 // Signals    A handler that saves errno may call: now, the futex calls, note, the fences, map,
-// unmap, thread_id,
-//            yield_thread, sleep_ns. It may not call: thread::start and join, set_thread_name,
-//            available_processors.
+//            unmap, thread_id, yield_thread, sleep_ns. It may not call: thread::start and join,
+//            set_thread_name, available_processors.
 //
 // clock         now() -> ns
-// note          futex_wait(word, expected, timeout_ns), futex_wake(word, how_many): address-based
-// sleep, private to
-//               the process. note: sleep, sleep_for, wake, clear, is_set: an event that happens once.
+// note          futex_wait(word, expected, timeout_ns), futex_wake(word, how_many): sleep on an
+//               address, private to the process. note: sleep, sleep_for, wake, clear, is_set: an
+//               event that happens once.
 // memory        page_size, map, unmap: zeroed pages. map_stacks: an aligned slab. install_guard:
-// pages nobody may
-//               touch, and how dear they were; return_guard_budget. discard: contents no longer needed;
-//               discard_now: and the pages leave the resident set.
+//               pages nobody may touch, and how dear they were; return_guard_budget. discard:
+//               contents no longer needed; discard_now: and the pages leave the resident set.
 // thread        thread: start, join, joinable. set_thread_name, thread_id, yield_thread, sleep_ns.
 // fence         prepare_heavy_fence once before the threads that use the two; light_fence,
-// heavy_fence. processors    available_processors() >= 1. exceptions    thread_exception_state,
-// switch_exception_state.
+//               heavy_fence.
+// processors    available_processors() >= 1.
+// exceptions    thread_exception_state, switch_exception_state.
 #ifndef THRUM_OS_CONTRACT_HPP
 #define THRUM_OS_CONTRACT_HPP
 

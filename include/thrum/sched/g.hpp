@@ -73,6 +73,8 @@ struct alignas(base::cache_line_size) basic_g_head {
   // -- owner: the goroutine itself --
   /// It has been told to end: each further wait that could be cancelled ends it again.
   bool exiting = false;
+  /// It has been on the processor before.
+  bool started = false;
   std::uint8_t size_class = 0;  // constant once carved: log2 of the slot's bytes
 
   /// What stands between it and its join handle.

@@ -98,8 +98,17 @@ THRUM_INLINE void leave(basic_m<Traits>& m, basic_g<Traits>* next,
   }
   m.g = next;
   base::before_switch(g.context, *context, for_good);
-  auto* now = static_cast<basic_m<Traits>*>(arch::switch_stack(g.sp_slot(), target, &m));
-  arrive(*now, g.context);
+  // Between two goroutines that both left by this call a return is predicted, else a jump is.
+  void* now;
+  if (!for_good && next != nullptr && next->started) [[likely]] {
+    now = arch::switch_stack_paired(g.sp_slot(), target, &m);
+  } else {
+    if (next != nullptr) {
+      next->started = true;
+    }
+    now = arch::switch_stack(g.sp_slot(), target, &m);
+  }
+  arrive(*static_cast<basic_m<Traits>*>(now), g.context);
 }
 
 /// g0 -> goroutine. Returns when a goroutine of this M finds no successor.
@@ -111,6 +120,7 @@ void execute(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {
   if constexpr (THRUM_EXCEPTIONS) {
     *m.exceptions = g.exceptions;
   }
+  g.started = true;
   base::before_switch(m.context, g.context, false);
   // relaxed: the queue published it
   arch::switch_stack(&m.g0_sp, g.sp.load(relaxed), &m);

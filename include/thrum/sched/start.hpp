@@ -108,6 +108,7 @@ void launch(basic_scheduler<Traits>& scheduler, basic_m<Traits>* m, basic_g<Trai
   g.id = next_id(scheduler, m);
   g.exceptions = {};
   g.exiting = false;
+  g.started = false;
   // relaxed: published by the queue
   g.sp.store(arch::prepare_stack(g.task, &goroutine_main<Traits>, &g), relaxed);
   if (m != nullptr) [[likely]] {

@@ -69,8 +69,10 @@ THRUM_NOINLINE inline void prepare_heavy_fence() noexcept {
 /// The frequent side: between its store and its load. Costs nothing where membarrier works.
 /// May be called from a signal handler.
 THRUM_INLINE void light_fence() noexcept {
-  if (membarrier_works.load(relaxed)) [[likely]] {  // relaxed: decided before this thread existed (FN1)
-    std::atomic_signal_fence(seq_cst);  // [fence.1] keeps the compiler's order; heavy_fence does the rest
+  // relaxed: decided before this thread existed (FN1)
+  if (membarrier_works.load(relaxed)) [[likely]] {
+    // [fence.1] keeps the compiler's order; heavy_fence does the rest
+    std::atomic_signal_fence(seq_cst);
   } else {
     full_fence();
   }

@@ -78,7 +78,8 @@ THRUM_NOINLINE inline void* map_stacks(std::size_t bytes, std::size_t alignment)
   if (alignment != before) {
     ::munmap(slab + bytes, alignment - before);
   }
-  ::madvise(slab, bytes, MADV_NOHUGEPAGE);  // refused by kernels without huge pages, which is as good
+  // Refused by kernels that have no huge pages, which is as good.
+  ::madvise(slab, bytes, MADV_NOHUGEPAGE);
   return slab;
 }
 
@@ -131,7 +132,8 @@ THRUM_COLD inline bool probe_guard_support() noexcept {
 
 /// True where guards cost no mappings.
 inline bool has_cheap_guards() noexcept {
-  const guard_support_state known = guard_support.load(relaxed);  // relaxed: see probe_guard_support
+  // relaxed: see probe_guard_support
+  const guard_support_state known = guard_support.load(relaxed);
   return known == guard_support_state::unknown ? probe_guard_support()
                                                : known == guard_support_state::yes;
 }

@@ -100,7 +100,8 @@ class note {
 
   /// Makes the note ready for the next event. Nobody sleeps and nobody wakes at this time.
   void clear() noexcept {
-    word_.store(clear_value, relaxed);  // relaxed: the owner hands the note to the next waker itself
+    // relaxed: the owner itself hands the note to the next waker
+    word_.store(clear_value, relaxed);
   }
 
   [[nodiscard]] bool is_set() const noexcept {

@@ -114,7 +114,7 @@ unsigned hierarchy_quota(std::string_view mount_point, std::string_view root, st
       (path.size() == root.size() || path[root.size()] == '/')) {
     path.remove_prefix(root.size());
   } else if (root.size() > 1) {
-    path = {};  // the group is not below the part that is mounted: only the mounted part can be asked
+    path = {};  // the group is not below the part that is mounted: ask that part only
   }
   if (mount_point == "/") {
     mount_point = {};
