@@ -172,19 +172,19 @@ class sending {
 template <class Self>
 class sending<Self, void> {
  public:
-  void send() {
-    std::monostate signal;
-    start(signal, true, no_deadline);
-  }
-  bool try_send() {
-    std::monostate signal;
-    return start(signal, false, no_deadline);
-  }
+  /// Sends a signal; as send of a value.
+  void send() { as_values().send({}); }
+
+  /// Sends a signal if that can be done at once.
+  bool try_send() { return as_values().try_send(std::monostate()); }
+
+  /// Sends a signal within a time.
   template <class Rep, class Period>
   bool send_for(std::chrono::duration<Rep, Period> time) {
-    std::monostate signal;
-    return start(signal, true, deadline_after(time));
+    return as_values().send_for(std::monostate(), time);
   }
+
+  /// No more will be sent; as close of a channel of values.
   void close() { as_values().close(); }
 
  private:
@@ -199,10 +199,6 @@ class sending<Self, void> {
   };
 
   values as_values() { return values(static_cast<Self*>(this)->core()); }
-
-  bool start(std::monostate& signal, bool may_block, std::int64_t deadline) {
-    return as_values().start(signal, may_block, deadline);
-  }
 };
 
 /// The receiving members.

@@ -116,9 +116,9 @@ class note {
   // True when the event has happened; otherwise the word is `sleeping`.
   bool announce_sleep() noexcept {
     std::uint32_t found = clear_value;
-    // [note.1] a found `set` makes visible what was done before wake. On success relaxed is enough:
-    // the kernel compares the word again before it sleeps.
-    word_.compare_exchange_strong(found, sleeping, relaxed, acquire);
+    // [note.1] a found `set` makes visible what was done before wake. Success needs no order, since
+    // the kernel compares the word again before it sleeps, but must not be weaker than failure.
+    word_.compare_exchange_strong(found, sleeping, acquire, acquire);
     return found == set;
   }
 

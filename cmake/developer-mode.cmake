@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: The thrum authors
+# SPDX-License-Identifier: MIT
+#
+# Tests, benchmarks, examples, and how they are compiled. Warnings and sanitizers reach only the
+# developers' own targets, by linking thrum_developer.
+option(THRUM_TESTS "Build the tests" ON)
+option(THRUM_EXAMPLES "Build the examples" ON)
+option(THRUM_BENCH "Build the benchmarks (needs Google Benchmark)" OFF)
+option(THRUM_CHECKS "Check the invariants of the library while it runs" ON)
+option(THRUM_NO_EXCEPTIONS "Compile without exceptions and without run-time types" OFF)
+option(THRUM_WERROR "Treat warnings as errors" OFF)
+set(THRUM_SANITIZER "" CACHE STRING "address (with undefined), thread, or nothing")
+
+add_library(thrum_developer INTERFACE)
+target_link_libraries(thrum_developer INTERFACE thrum::thrum)
+target_compile_options(thrum_developer INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+  $<$<BOOL:${THRUM_WERROR}>:-Werror>
+  $<$<BOOL:${THRUM_NO_EXCEPTIONS}>:-fno-exceptions -fno-rtti>)
+target_compile_definitions(thrum_developer INTERFACE
+  $<$<BOOL:${THRUM_CHECKS}>:THRUM_CHECKS=1>)
+
+if(THRUM_SANITIZER STREQUAL "address")
+  target_compile_options(thrum_developer INTERFACE
+    -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(thrum_developer INTERFACE -fsanitize=address,undefined)
+elseif(THRUM_SANITIZER STREQUAL "thread")
+  # gcc warns that ThreadSanitizer does not model fences; none of the orders that it would need to
+  # know are given by a fence alone.
+  target_compile_options(thrum_developer INTERFACE -fsanitize=thread
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
+  target_link_options(thrum_developer INTERFACE -fsanitize=thread)
+elseif(THRUM_SANITIZER)
+  message(FATAL_ERROR "THRUM_SANITIZER is address, thread, or empty; not ${THRUM_SANITIZER}")
+endif()
+
+# Each header compiled alone: target all_verify_interface_header_sets.
+set_target_properties(thrum PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+
+if(THRUM_TESTS)
+  enable_testing()
+  add_subdirectory(tests)
+endif()
+if(THRUM_EXAMPLES)
+  add_subdirectory(examples)
+endif()
+if(THRUM_BENCH)
+  add_subdirectory(bench)
+endif()

@@ -1,0 +1,23 @@
+# SPDX-FileCopyrightText: The thrum authors
+# SPDX-License-Identifier: MIT
+#
+# Headers, a CMake package and a pkg-config file. Nothing of it depends on the processor.
+include(CMakePackageConfigHelpers)
+include(GNUInstallDirs)
+
+set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/thrum)
+
+install(TARGETS thrum EXPORT thrum-targets FILE_SET HEADERS)
+install(EXPORT thrum-targets NAMESPACE thrum:: DESTINATION ${package_dir})
+
+configure_package_config_file(cmake/thrum-config.cmake.in thrum-config.cmake
+  INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(thrum-config-version.cmake
+  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+install(FILES
+  ${CMAKE_CURRENT_BINARY_DIR}/thrum-config.cmake
+  ${CMAKE_CURRENT_BINARY_DIR}/thrum-config-version.cmake
+  DESTINATION ${package_dir})
+
+configure_file(cmake/thrum.pc.in thrum.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/thrum.pc DESTINATION ${CMAKE_INSTALL_DATADIR}/pkgconfig)

@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The thrum authors
+# SPDX-License-Identifier: MIT
+"""Names of files and macros: a header is named by its noun, guarded by its path, and unique."""
+import collections
+import pathlib
+import re
+import sys
+
+root = pathlib.Path(__file__).resolve().parent.parent
+include = root / "include"
+errors = []
+
+FORBIDDEN = {"util", "utils", "common", "misc", "helpers", "impl", "internal", "detail"}
+# The same verbs in each room on purpose.
+TWINS = {"contract.hpp"}
+
+by_name = collections.defaultdict(list)
+for path in sorted(include.rglob("*.hpp")):
+    relative = path.relative_to(include)
+    text = path.read_text()
+    if path.stem in FORBIDDEN:
+        errors.append(f"{relative}: a file is named by what it holds, not '{path.stem}'")
+    if path.name not in TWINS and relative.parts[:2] != ("thrum", "os"):
+        by_name[path.name].append(str(relative))
+    guard = "_".join(relative.with_suffix("").parts).upper() + "_HPP"
+    if f"#ifndef {guard}\n#define {guard}\n" not in text:
+        errors.append(f"{relative}: wants the include guard {guard}")
+    if not text.startswith("// SPDX-FileCopyrightText: The thrum authors\n"):
+        errors.append(f"{relative}: wants the two SPDX lines first")
+    for macro in re.findall(r"^#\s*define\s+(\w+)", text, re.M):
+        if not macro.startswith("THRUM_"):
+            errors.append(f"{relative}: macro {macro} has no THRUM_ prefix")
+    if text.count("\n") > 600:
+        errors.append(f"{relative}: over 600 lines; which two ideas does it hold?")
+
+for name, places in by_name.items():
+    if len(places) > 1:
+        errors.append(f"{name}: two headers of one name: {', '.join(places)}")
+
+for error in errors:
+    print(f"check_names: {error}")
+if errors:
+    sys.exit(1)
+print(f"check_names: {len(list(include.rglob('*.hpp')))} headers")
