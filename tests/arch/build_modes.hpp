@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// A program of three translation units that is built in every mode we support; see build_modes.sh.
+//
+// Every unit includes the switch and uses it: the first resumes fibres, the second yields out of
+// integer work, the third out of floating-point work and out of catch blocks.
+#ifndef THRUM_TESTS_ARCH_BUILD_MODES_HPP
+#define THRUM_TESTS_ARCH_BUILD_MODES_HPP
+
+#include <thrum/arch/arch.hpp>
+#include <thrum/os/exception_state.hpp>
+
+namespace build_modes {
+
+/// One stack of its own, resumed by and yielding to the same place.
+struct fibre {
+  void* own_sp = nullptr;
+  void* resumer_sp = nullptr;
+  thrum::os::exception_state exceptions{};
+  bool done = false;
+};
+
+using address = void* (*)(void**, void*, void*);
+
+address switch_seen_by_first();
+address switch_seen_by_second();
+address switch_seen_by_third();
+
+/// Switches from the fibre to whoever resumed it.
+void yield_integers(fibre& self);
+void yield_doubles(fibre& self);
+
+/// Keeps eight values live across `rounds` yields and returns how many were wrong.
+int integer_work(fibre& self, long seed, int rounds);
+int double_work(fibre& self, double seed, int rounds);
+
+/// Throws and catches, and yields inside the catch block; returns how many went wrong.
+int exception_work(fibre& self, int seed, int rounds);
+
+/// Frames that the unwinder sees from here to the end of the stack; negative when it does not end.
+int count_frames();
+
+}  // namespace build_modes
+
+#endif  // THRUM_TESTS_ARCH_BUILD_MODES_HPP

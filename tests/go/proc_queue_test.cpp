@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Go's tests of its local run queue and of its steal order, re-created from their descriptions.
+
+#include <thrum/sched/run_queue.hpp>
+#include <thrum/sched/steal_order.hpp>
+
+#include "support/catch.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <set>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace {
+
+struct goroutine {
+  goroutine* queue_next = nullptr;
+  int seen = 0;
+};
+
+struct traits {
+  static constexpr std::uint32_t run_queue_capacity = 256;
+  template <class U>
+  using atomic = std::atomic<U>;
+  static void pause_before_runnext() noexcept {}
+};
+
+using queue = thrum::sched::run_queue<goroutine, traits>;
+
+void put(queue& q, goroutine& g, bool next) {
+  goroutine* to_ring = &g;
+  if (next) {
+    to_ring = q.exchange_runnext(&g);
+  }
+  if (to_ring != nullptr && !q.push(to_ring).empty()) {
+    FAIL("the ring overflowed");
+  }
+}
+
+goroutine* get(queue& q) {
+  if (goroutine* g = q.take_runnext()) {
+    return g;
+  }
+  return q.pop();
+}
+
+}  // namespace
+
+TEST_CASE("SchedLocalQueue: what is put in comes out in order, for every fill level") {
+  queue q;
+  std::vector<goroutine> gs(traits::run_queue_capacity);
+  for (unsigned i = 0; i != gs.size(); ++i) {
+    REQUIRE(get(q) == nullptr);
+    for (unsigned j = 0; j != i; ++j) {
+      put(q, gs[j], false);
+    }
+    bool in_order = true;
+    for (unsigned j = 0; j != i; ++j) {
+      in_order = in_order && get(q) == &gs[j];
+    }
+    REQUIRE(in_order);
+    REQUIRE(get(q) == nullptr);
+  }
+}
+
+TEST_CASE("SchedLocalQueueSteal: a steal halves the queue and every G is in one place only") {
+  queue victim;
+  queue thief;
+  std::vector<goroutine> gs(traits::run_queue_capacity);
+  for (unsigned i = 0; i != gs.size(); ++i) {
+    for (unsigned j = 0; j != i; ++j) {
+      gs[j].seen = 0;
+      put(victim, gs[j], false);
+    }
+    unsigned stolen = 0;
+    if (goroutine* g = victim.steal_half_into(thief, true, false)) {
+      ++stolen;
+      ++g->seen;
+    }
+    while (goroutine* g = get(thief)) {
+      ++stolen;
+      ++g->seen;
+    }
+    while (goroutine* g = get(victim)) {
+      ++g->seen;
+    }
+    const auto end = gs.begin() + static_cast<std::ptrdiff_t>(i);
+    REQUIRE(std::all_of(gs.begin(), end, [](const goroutine& g) { return g.seen == 1; }));
+    REQUIRE((stolen == i / 2 || stolen == i / 2 + 1));
+  }
+}
+
+TEST_CASE("SchedLocalQueueEmpty: a queue that always holds a G never says that it is empty") {
+  const bool first_next = GENERATE(false, true);
+  const bool second_next = GENERATE(false, true);
+  CAPTURE(first_next, second_next);
+
+  constexpr int rounds = 5'000;
+  queue q;
+  goroutine first;
+  goroutine second;
+  std::atomic<int> started{0};  // both sides count themselves in, and run when both are there
+  std::atomic<int> looked{0};
+  std::atomic<int> wrong{0};
+  const auto meet = [](std::atomic<int>& counter, int until) {
+    for (unsigned spins = 0; counter.load() < until; ++spins) {
+      if (spins % 256 == 255) {
+        std::this_thread::yield();
+      }
+    }
+  };
+
+  std::thread observer([&] {
+    for (int round = 0; round != rounds; ++round) {
+      started.fetch_add(1);
+      meet(started, 2 * (round + 1));
+      if (q.empty()) {
+        wrong.fetch_add(1);
+      }
+      looked.fetch_add(1);
+    }
+  });
+  for (int round = 0; round != rounds; ++round) {
+    put(q, first, first_next);
+    started.fetch_add(1);
+    meet(started, 2 * (round + 1));
+    put(q, second, second_next);
+    get(q);
+    meet(looked, round + 1);
+    get(q);
+  }
+  observer.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("StealOrder: each walk visits every P once and all walks differ") {
+  for (std::uint32_t procs = 1; procs <= 64; ++procs) {
+    const thrum::sched::steal_order order(procs);
+    if (procs >= 3) {
+      REQUIRE(order.strides() >= 2);
+    }
+    std::set<std::pair<std::uint32_t, std::uint32_t>> walks;
+    for (std::uint32_t i = 0; i != procs * order.strides(); ++i) {
+      auto walk = order.start(i);
+      REQUIRE(walks.emplace(walk.position(), walk.stride()).second);
+      std::vector<int> visits(procs, 0);
+      std::uint32_t steps = 0;
+      for (; !walk.done(); walk.next()) {
+        ++visits.at(walk.position());
+        ++steps;
+      }
+      REQUIRE(steps == procs);
+      REQUIRE(std::count(visits.begin(), visits.end(), 1) == static_cast<std::ptrdiff_t>(procs));
+    }
+  }
+}

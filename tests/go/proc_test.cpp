@@ -1,0 +1,248 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Go's tests of its scheduler, re-created from their descriptions.
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/process.hpp"
+#include "support/scale.hpp"
+#include "support/with_runtime.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+using namespace std::chrono_literals;
+using support::scaled;
+using support::with_procs;
+using support::with_runtime;
+
+TEST_CASE("YieldProgress: a loop that yields and never blocks lets others deliver to it") {
+  with_runtime([] {
+    thrum::chan<bool> stop(0);
+    thrum::chan<bool> acknowledge(0);
+    thrum::go([=]() mutable {
+      bool ignored = false;
+      while (stop.try_recv(ignored) != thrum::recv_status::ok) {
+        thrum::this_goroutine::yield();
+      }
+      acknowledge.send(true);
+    });
+    thrum::sleep_for(10ms);
+    stop.send(true);
+    CHECK(acknowledge.recv() == true);
+  });
+}
+
+namespace {
+
+/// `procs` goroutines that wait for each other by looping: they end only if all run at once.
+template <class Start>
+void loop_in_turn(unsigned procs, unsigned rounds, Start start) {
+  thrum::chan<void> done(0);
+  std::atomic<std::uint32_t> turn{0};
+  for (unsigned p = 0; p != procs; ++p) {
+    start([=, &turn]() mutable {
+      for (unsigned round = 0; round != rounds; ++round) {
+        const std::uint32_t mine = procs * round + p;
+        while (turn.load() != mine) {
+        }
+        turn.store(mine + 1);
+      }
+      done.send();
+    });
+  }
+  for (unsigned p = 0; p != procs; ++p) {
+    done.recv();
+  }
+  CHECK(turn.load() == procs * rounds);
+}
+
+void parallelism_of_nested_goroutines(bool with_load) {
+  constexpr unsigned procs = 4;
+  with_runtime(with_procs(procs), [=] {
+    for (int attempt = scaled(20, 3); attempt > 0; --attempt) {
+      if (with_load) {
+        // Goroutines beyond what the processors' own queues hold, most of them through the global
+        // one, run and end before the loops begin.
+        thrum::wait_group load;
+        for (int i = 0; i != scaled(10'000); ++i) {
+          load.go([] {});
+        }
+        load.wait();
+      }
+      thrum::spawn([] {
+        loop_in_turn(procs, 3, [](auto loop) { thrum::go([loop]() mutable { thrum::go(loop); }); });
+      }).join();
+    }
+  });
+}
+
+}  // namespace
+
+TEST_CASE("GoroutineParallelism: as many loops as processors all run at the same time") {
+  constexpr unsigned procs = 4;
+  with_runtime(with_procs(procs), [] {
+    for (int attempt = scaled(20, 3); attempt > 0; --attempt) {
+      loop_in_turn(procs, 3, [](auto loop) { thrum::go(loop); });
+    }
+  });
+}
+
+TEST_CASE("GoroutineParallelism2: loops started by goroutines run at the same time") {
+  parallelism_of_nested_goroutines(false);
+}
+
+TEST_CASE("GoroutineParallelism2: loops run at the same time after a load has passed") {
+  parallelism_of_nested_goroutines(true);
+}
+
+TEST_CASE("NumGoroutine: the number of goroutines is that of those that have not ended") {
+  with_runtime([] {
+    CHECK(thrum::stats().goroutines == 1);
+    thrum::chan<void> gate(0);
+    thrum::wait_group group;
+    constexpr int n = 100;
+    for (int i = 0; i != n; ++i) {
+      group.go([gate]() mutable { gate.recv(); });
+      REQUIRE(thrum::stats().goroutines == static_cast<std::uint64_t>(i) + 2);
+    }
+    CHECK(support::eventually([] { return thrum::stats().waiting >= n; }));
+    const thrum::stats_snapshot parked = thrum::stats();
+    CHECK(parked.goroutines == n + 1);
+    CHECK(parked.created - parked.finished == parked.goroutines);
+    gate.close();
+    group.wait();
+    CHECK(support::eventually([] { return thrum::stats().goroutines == 1; }));
+  });
+}
+
+TEST_CASE("PingPongHog: a pair with long turns does not starve a pair with short ones") {
+  // Both partners of a pair share one time slice through runnext, so both pairs get about the same
+  // share of the one processor, whatever the length of a turn.
+  with_runtime(with_procs(1), [] {
+    constexpr std::uint64_t factor = 20;
+    std::uint64_t long_count = 0;
+    std::uint64_t short_count = 0;
+    bool is_fair = false;
+    for (int attempt = 0; attempt != 5 && !is_fair; ++attempt) {
+      std::atomic<bool> stop{false};
+      std::atomic<std::uint64_t> counts[2] = {{0}, {0}};
+      thrum::chan<bool> wakes[2] = {thrum::make_chan<bool>(), thrum::make_chan<bool>()};
+      constexpr std::uint64_t turns[2] = {1'000'000, 1'000};
+      thrum::wait_group players;
+      for (int pair = 0; pair != 2; ++pair) {
+        for (int player = 0; player != 2; ++player) {
+          players.go([&, pair] {
+            while (wakes[pair].recv()) {
+              for (std::uint64_t i = 0; i != turns[pair]; ++i) {
+                counts[pair].fetch_add(1, std::memory_order_relaxed);
+              }
+              if (stop.load()) {
+                wakes[pair].close();  // only who has the ball sends, and that is us
+                return;
+              }
+              wakes[pair].send(true);
+            }
+          });
+        }
+      }
+      wakes[0].send(true);
+      wakes[1].send(true);
+      thrum::sleep_for(200ms);
+      stop = true;
+      long_count = counts[0];
+      short_count = counts[1];
+      players.wait();
+      is_fair = long_count / factor <= short_count && short_count / factor <= long_count;
+    }
+    INFO("long turns " << long_count << ", short turns " << short_count);
+    CHECK(is_fair);
+  });
+}
+
+TEST_CASE("BigGOMAXPROCS: a runtime with 1,024 processors starts, works and ends") {
+  with_runtime(with_procs(1'024), [] {
+    CHECK(thrum::stats().procs == 1'024);
+    std::atomic<int> ran{0};
+    thrum::wait_group group;
+    const int n = support::live_goroutines(5'000);
+    for (int i = 0; i != n; ++i) {
+      group.go([&] {
+        thrum::this_goroutine::yield();
+        ++ran;
+      });
+    }
+    group.wait();
+    CHECK(ran == n);
+  });
+}
+
+TEST_CASE("Preemption: two loops on one processor alternate at their preemption points") {
+  with_runtime(with_procs(1), [] {
+    const std::uint32_t rounds = scaled(10U, 3U);
+    std::atomic<std::uint32_t> turn{0};
+    thrum::wait_group players;
+    for (std::uint32_t player = 0; player != 2; ++player) {
+      players.go([&, player] {
+        for (std::uint32_t round = 0; round != rounds; ++round) {
+          while (turn.load() != 2 * round + player) {
+            thrum::this_goroutine::preemption_point();
+          }
+          ++turn;
+        }
+      });
+    }
+    players.wait();
+    CHECK(turn == 2 * rounds);
+  });
+}
+
+TEST_CASE("PreemptionAfterSyscall: goroutines in short blocking calls do not shut others out") {
+  for (const auto length : {10us, 100us, 1000us}) {
+    with_runtime(with_procs(2), [&] {
+      constexpr int n = 8;
+      std::atomic<bool> stop{false};
+      std::atomic<int> started{0};
+      thrum::wait_group group;
+      for (int i = 0; i != n; ++i) {
+        group.go([&] {
+          ++started;
+          while (!stop) {
+            thrum::blocking([&] { ::usleep(static_cast<useconds_t>(length.count())); });
+          }
+        });
+      }
+      CHECK(support::eventually([&] { return started == n; }));
+      stop = true;
+      group.wait();
+    });
+  }
+}
+
+TEST_CASE("GetgThreadSwitch: a goroutine knows itself after every switch of threads") {
+  with_runtime([] {
+    const int rounds = scaled(2'000, 100);
+    std::atomic<int> mistakes{0};
+    thrum::wait_group group;
+    for (int i = 0; i != 20; ++i) {
+      group.go([&] {
+        const thrum::goroutine_id mine = thrum::this_goroutine::id();
+        for (int round = 0; round != rounds; ++round) {
+          if (round % 100 == 0) {
+            thrum::blocking([] { ::usleep(10); });
+          } else {
+            thrum::this_goroutine::yield();
+          }
+          mistakes += thrum::this_goroutine::id() != mine ? 1 : 0;
+        }
+      });
+    }
+    group.wait();
+    CHECK(mistakes == 0);
+  });
+}

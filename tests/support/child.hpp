@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Runs something that ends the process, in a child, and tells how it ended and what it wrote.
+#ifndef THRUM_TESTS_SUPPORT_CHILD_HPP
+#define THRUM_TESTS_SUPPORT_CHILD_HPP
+
+#include <csignal>
+#include <string>
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace support {
+
+struct child_result {
+  int signal = 0;  ///< that killed it; 0: it exited
+  int exit_code = 0;
+  std::string errors;  ///< what it wrote to standard error
+};
+
+/// Forks and calls `work` in the child, which exits with 0 if that returns. Call it before threads
+/// are started, or with work that takes no lock.
+template <class Work>
+child_result run_in_child(Work work) {
+  int ends[2];
+  child_result result;
+  if (::pipe(ends) != 0) {
+    result.exit_code = -1;
+    return result;
+  }
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit no_core{0, 0};
+    ::setrlimit(RLIMIT_CORE, &no_core);
+    for (const int deadly : {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGTRAP}) {
+      std::signal(deadly, SIG_DFL);  // the test framework's handlers would print a report
+    }
+    ::dup2(ends[1], STDERR_FILENO);
+    ::close(ends[0]);
+    ::close(ends[1]);
+    work();
+    ::_exit(0);
+  }
+  ::close(ends[1]);
+  char buffer[4096];
+  for (ssize_t n = 0; (n = ::read(ends[0], buffer, sizeof buffer)) > 0;) {
+    result.errors.append(buffer, static_cast<std::size_t>(n));
+  }
+  ::close(ends[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  result.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  return result;
+}
+
+}  // namespace support
+
+#endif  // THRUM_TESTS_SUPPORT_CHILD_HPP

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Moves the calling goroutine to another OS thread.
+#ifndef THRUM_TESTS_SUPPORT_MIGRATE_HPP
+#define THRUM_TESTS_SUPPORT_MIGRATE_HPP
+
+#include <thrum.hpp>
+
+#include "support/eventually.hpp"
+#include "support/process.hpp"
+
+#include <atomic>
+#include <chrono>
+
+namespace support {
+
+/// Goroutines that keep every processor of the current runtime busy and take part in the queues,
+/// for as long as this lives. Where all processors are busy, a goroutine that comes back from a
+/// blocking call has lost its own and continues wherever one gets free.
+class crowd {
+ public:
+  explicit crowd(unsigned size = thrum::stats().procs + 1) {
+    for (unsigned i = 0; i != size; ++i) {
+      members_.go([this] {
+        while (!leave_.load()) {
+          thrum::this_goroutine::yield();
+        }
+      });
+    }
+  }
+  ~crowd() {
+    leave_ = true;
+    members_.wait();
+  }
+  crowd(const crowd&) = delete;
+  crowd& operator=(const crowd&) = delete;
+
+ private:
+  std::atomic<bool> leave_{false};
+  thrum::wait_group members_;
+};
+
+/// Continues the calling goroutine on another OS thread; false if that could not be brought about.
+/// A crowd must be there.
+inline bool migrate() {
+  const long before = os_thread();
+  return eventually_yielding([&] {
+    if (os_thread() == before) {
+      thrum::blocking([] { ::usleep(200); });
+    }
+    return os_thread() != before;
+  });
+}
+
+}  // namespace support
+
+#endif

@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// How much of something a test may ask for where everything is slower or scarcer: under a sanitizer,
+// or in an emulator, for which THRUM_TEST_SCALE=n divides all counts by n.
+#ifndef THRUM_TESTS_SUPPORT_SCALE_HPP
+#define THRUM_TESTS_SUPPORT_SCALE_HPP
+
+#include <thrum/base/config.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+
+namespace support {
+
+/// What every count is divided by.
+inline std::size_t slowness() {
+  static const std::size_t divisor = [] {
+    const char* const text = std::getenv("THRUM_TEST_SCALE");
+    const long from_environment = text == nullptr ? 1 : std::strtol(text, nullptr, 10);
+    const std::size_t sanitizer = THRUM_TSAN ? 10 : THRUM_ASAN ? 4 : 1;
+    return sanitizer * static_cast<std::size_t>(std::max(from_environment, 1L));
+  }();
+  return divisor;
+}
+
+/// A number of repetitions: `n` on bare metal, fewer elsewhere, never under `least`.
+template <class Count>
+Count scaled(Count n, Count least = 1) {
+  return std::max(static_cast<Count>(static_cast<std::size_t>(n) / slowness()), least);
+}
+
+/// A number of goroutines that live at the same time. ThreadSanitizer of gcc 12 ends the program at
+/// 8,128 threads and fibres.
+inline int live_goroutines(int n) {
+  constexpr int sanitizer_limit = 4'000;
+  return THRUM_TSAN ? std::min(n, sanitizer_limit) : scaled(n, std::min(n, 1'000));
+}
+
+/// Whether figures of memory mean anything: sanitizers and emulators keep their own beside ours.
+inline bool memory_is_exact() { return slowness() == 1; }
+
+}  // namespace support
+
+#endif

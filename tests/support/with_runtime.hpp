@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The fixture of all tests that need goroutines: a runtime as the environment asks for, and a look
+// afterwards that nothing of it is left.
+//
+// THRUM_MAXPROCS gives the processors, THRUM_TEST_SLICE_US the time slice. Only the test's own
+// goroutine may use the assertions of Catch: others report through it.
+#ifndef THRUM_TESTS_SUPPORT_WITH_RUNTIME_HPP
+#define THRUM_TESTS_SUPPORT_WITH_RUNTIME_HPP
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+namespace support {
+
+inline thrum::options environment_options() {
+  thrum::options options = thrum::options::from_environment();
+  if (const char* const text = std::getenv("THRUM_TEST_SLICE_US")) {
+    options.time_slice = std::chrono::microseconds(std::strtol(text, nullptr, 10));
+  }
+  return options;
+}
+
+/// The same with a number of processors that the test depends on.
+inline thrum::options with_procs(unsigned n) {
+  thrum::options options = environment_options();
+  options.procs = n;
+  return options;
+}
+
+/// Runs f as the first goroutine of a runtime, stops that, and checks that every goroutine has ended.
+template <class F>
+void with_runtime(thrum::options options, F&& f) {
+  thrum::runtime runtime(std::move(options));
+  runtime.block_on(std::forward<F>(f));
+  runtime.stop();
+  const thrum::stats_snapshot after = runtime.stats();
+  CHECK(after.created == after.finished);
+  CHECK(after.goroutines == 0);
+  CHECK(after.runnable + after.running + after.waiting + after.in_syscall == 0);
+}
+
+template <class F>
+void with_runtime(F&& f) {
+  with_runtime(environment_options(), std::forward<F>(f));
+}
+
+/// The message of the usage_error that f throws; empty if it throws none.
+template <class F>
+std::string usage_message(F&& f) {
+  try {
+    std::forward<F>(f)();
+  } catch (const thrum::usage_error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+/// Whether the message of the usage_error that f throws starts with the name of the operation.
+template <class F>
+bool is_usage_error(const std::string& operation, F&& f) {
+  return usage_message(std::forward<F>(f)).rfind(operation, 0) == 0;
+}
+
+}  // namespace support
+
+#endif

@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The switches that config.hpp works out, and the namespace they end up in.
+#include <thrum/base/config.hpp>
+
+#include <string_view>
+
+#include "../../support/catch.hpp"
+
+namespace thrum::inline THRUM_ABI::base {
+struct probe {};
+}  // namespace thrum::inline THRUM_ABI::base
+
+#define TEXT_OF(...) #__VA_ARGS__
+#define EXPANDED_TEXT_OF(...) TEXT_OF(__VA_ARGS__)
+
+TEST_CASE("every switch is zero or one") {
+  for (const int value : {THRUM_OS_LINUX, THRUM_ARCH_X86_64, THRUM_ARCH_AARCH64, THRUM_EXCEPTIONS,
+                          THRUM_ASAN, THRUM_TSAN, THRUM_CHECKS, THRUM_HAS_NAKED}) {
+    CHECK((value == 0 || value == 1));
+  }
+}
+
+TEST_CASE("exactly one processor is chosen") {
+  CHECK(THRUM_ARCH_X86_64 + THRUM_ARCH_AARCH64 == 1);
+}
+
+TEST_CASE("the inline namespace names the version and every option that is on") {
+  const std::string_view name = EXPANDED_TEXT_OF(THRUM_ABI);
+  CHECK(name.starts_with("v0_1"));
+  CHECK((name.find("_noexc") != name.npos) == (THRUM_EXCEPTIONS == 0));
+  CHECK((name.find("_asan") != name.npos) == (THRUM_ASAN == 1));
+  CHECK((name.find("_tsan") != name.npos) == (THRUM_TSAN == 1));
+  CHECK((name.find("_checks") != name.npos) == (THRUM_CHECKS == 1));
+}
+
+TEST_CASE("names of a flavour are reached without naming the flavour") {
+  [[maybe_unused]] const thrum::base::probe through_the_inline_namespace;
+  SUCCEED();
+}
+
+TEST_CASE("a body between try and catch runs once, with exceptions or without") {
+  int bodies = 0;
+  int handlers = 0;
+  THRUM_TRY { ++bodies; }
+  THRUM_CATCH_ALL {
+    ++handlers;
+    THRUM_RETHROW;
+  }
+  CHECK(bodies == 1);
+  CHECK(handlers == 0);
+}

@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// How errors reach the caller.
+#include <thrum/base/error.hpp>
+
+#include <cerrno>
+#include <csignal>
+#include <string>
+#include <type_traits>
+
+#include "../../support/catch.hpp"
+#include "../../support/child.hpp"
+
+#if THRUM_EXCEPTIONS
+
+TEST_CASE("a wrong use is thrown as usage_error with its text") {
+  STATIC_REQUIRE(std::is_base_of_v<std::logic_error, thrum::usage_error>);
+  try {
+    thrum::base::throw_usage("close: the channel is closed");
+    FAIL("it returned");
+  } catch (const thrum::usage_error& error) {
+    CHECK(std::string(error.what()) == "close: the channel is closed");
+  }
+}
+
+TEST_CASE("a failed system call is thrown as system_error with its code and operation") {
+  try {
+    thrum::base::throw_system(ENOENT, "open");
+    FAIL("it returned");
+  } catch (const std::system_error& error) {
+    CHECK(error.code() == std::errc::no_such_file_or_directory);
+    CHECK(std::string(error.what()) == "open: No such file or directory");
+  }
+}
+
+#else
+
+TEST_CASE("without exceptions a wrong use ends the program with its text") {
+  const auto end =
+      support::run_in_child([] { thrum::base::throw_usage("close: the channel is closed"); });
+  CHECK(end.signal == SIGABRT);
+  CHECK(end.errors == "fatal error: thrum: close: the channel is closed\n");
+}
+
+TEST_CASE("without exceptions a failed system call ends the program with the same text") {
+  const auto end = support::run_in_child([] { thrum::base::throw_system(ENOENT, "open"); });
+  CHECK(end.signal == SIGABRT);
+  CHECK(end.errors == "fatal error: thrum: open: No such file or directory\n");
+}
+
+#endif

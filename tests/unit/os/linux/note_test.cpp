@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Futex calls and the note.
+#include <thrum/os/linux/note.hpp>
+
+#include <atomic>
+#include <csignal>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <pthread.h>
+
+#include "../../../support/catch.hpp"
+
+using namespace thrum;
+
+namespace {
+constexpr std::int64_t ms = 1'000'000;
+}
+
+TEST_CASE("a futex wait on a word that has changed returns at once") {
+  std::atomic<std::uint32_t> word{1};
+  CHECK(os::futex_wait(word, 0, -1));
+}
+
+TEST_CASE("a futex wait that nobody ends times out and says so") {
+  std::atomic<std::uint32_t> word{0};
+  const std::int64_t start = os::now();
+  CHECK_FALSE(os::futex_wait(word, 0, 5 * ms));
+  CHECK(os::now() - start >= 5 * ms);
+}
+
+TEST_CASE("a futex wake ends a wait") {
+  std::atomic<std::uint32_t> word{0};
+  std::thread waiter([&] {
+    while (word.load() == 0) {
+      os::futex_wait(word, 0, -1);
+    }
+  });
+  word.store(1);
+  os::futex_wake(word, 1);
+  waiter.join();
+  SUCCEED();
+}
+
+TEST_CASE("a wake before the sleep is not lost, and a second wake changes nothing") {
+  os::note n;
+  CHECK_FALSE(n.is_set());
+  n.wake();
+  n.wake();
+  CHECK(n.is_set());
+  n.sleep();
+  CHECK(n.sleep_for(0));
+  CHECK(n.sleep_for(-1));
+  CHECK(n.sleep_for(1000 * ms));
+}
+
+TEST_CASE("a cleared note sleeps again until the next wake") {
+  os::note n;
+  n.wake();
+  n.sleep();
+  n.clear();
+  CHECK_FALSE(n.is_set());
+  CHECK_FALSE(n.sleep_for(1 * ms));
+  n.wake();
+  n.sleep();
+  CHECK(n.is_set());
+}
+
+TEST_CASE("a sleep with a limit lasts at least that long when nobody wakes") {
+  os::note n;
+  const std::int64_t start = os::now();
+  CHECK_FALSE(n.sleep_for(10 * ms));
+  CHECK(os::now() - start >= 10 * ms);
+  CHECK_FALSE(n.sleep_for(0));
+  CHECK_FALSE(n.sleep_for(-1));
+}
+
+TEST_CASE("a note that timed out still wakes its next sleeper") {
+  os::note n;
+  CHECK_FALSE(n.sleep_for(1));
+  std::thread sleeper([&] { n.sleep(); });
+  n.wake();
+  sleeper.join();
+  CHECK(n.is_set());
+}
+
+TEST_CASE("a wake ends the sleep of every thread") {
+  os::note n;
+  std::vector<std::thread> sleepers;
+  for (int i = 0; i < 4; ++i) {
+    sleepers.emplace_back([&] { n.sleep(); });
+  }
+  os::futex_wait(*std::make_unique<std::atomic<std::uint32_t>>(0), 0, 2 * ms);
+  n.wake();
+  for (std::thread& t : sleepers) {
+    t.join();
+  }
+  SUCCEED();
+}
+
+TEST_CASE("what was written before the wake is seen after the sleep, ten thousand times") {
+  os::note ping, pong;
+  int value = 0;
+  std::thread other([&] {
+    for (int i = 0; i < 10'000; ++i) {
+      ping.sleep();
+      ping.clear();
+      ++value;
+      pong.wake();
+    }
+  });
+  int wrong = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    ++value;
+    ping.wake();
+    pong.sleep();
+    pong.clear();
+    wrong += value != 2 * (i + 1);
+  }
+  other.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("a sleeper may destroy the note as soon as it wakes") {
+  for (int i = 0; i < 2000; ++i) {
+    auto n = std::make_unique<os::note>();
+    os::note* const raw = n.get();
+    std::thread waker([raw] { raw->wake(); });
+    n->sleep();
+    n.reset();
+    waker.join();
+  }
+  SUCCEED();
+}
+
+TEST_CASE("signals neither end a sleep nor shorten one with a limit") {
+  struct sigaction action {};
+  action.sa_handler = [](int) {};
+  struct sigaction before {};
+  sigaction(SIGUSR1, &action, &before);
+  os::note n;
+  std::atomic<bool> timed_out{false};
+  const std::int64_t start = os::now();
+  std::thread sleeper([&] { timed_out.store(!n.sleep_for(50 * ms)); });
+  for (int i = 0; i < 20; ++i) {
+    pthread_kill(sleeper.native_handle(), SIGUSR1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  sleeper.join();
+  CHECK(timed_out.load());
+  CHECK(os::now() - start >= 50 * ms);
+  sigaction(SIGUSR1, &before, nullptr);
+}
