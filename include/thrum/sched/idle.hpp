@@ -38,7 +38,7 @@
 //   S3 spinning_ or need_spinning_ set: done     I3 not spinning and need_spinning_: spin, start over
 //   S4 spinning_ 0 -> 1, else done               I4 put the P on the idle list; unlock
 //   S5 lock; take an idle P; none:               I5 if spinning: --spinning_, fence
-//      need_spinning_ = 1, --spinning_; unlock   I6 if it was spinning: look at every queue and
+//      --spinning_, need_spinning_ = 1; unlock   I6 if it was spinning: look at every queue and
 //   S6 start an M on it, spinning                   timer again; work and an idle P: take it, spin
 //
 // Why nothing is lost
@@ -86,12 +86,14 @@ class idle_set {
     return spinning_.compare_exchange_strong(none, 1, seq_cst, relaxed);
   }
 
-  /// S5. Null: nobody idles, the unit is returned, and the next idler will spin.
+  /// S5. Null: nobody idles, the unit is returned, and the next idler will spin. The unit first: who
+  /// saw it and left its work to us must find the flag set by what we do next, and a spinner that
+  /// clears the flag must not do so between our setting it and dropping the unit (Go has this window).
   P* take_p_to_spin_locked() noexcept {
     P* const p = take_p_locked();
     if (p == nullptr) {
-      ask_for_spinner_locked();
       drop_unit();
+      ask_for_spinner_locked();
     }
     return p;
   }
