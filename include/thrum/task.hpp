@@ -148,6 +148,7 @@ basic_g<default_traits>& make_goroutine(basic_scheduler<default_traits>& schedul
     untake_g(scheduler, *g);
     THRUM_RETHROW;
   }
+  g->id = next_id(scheduler, m);
   g->entry = &Task::run;
   g->discard = &Task::discard;
   if (how.name.empty()) [[likely]] {

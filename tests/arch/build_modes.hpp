@@ -4,7 +4,7 @@
 // A program of three translation units that is built in every mode we support; see build_modes.sh.
 //
 // Every unit includes the switch and uses it: the first resumes fibres, the second yields out of
-// integer work, the third out of floating-point work and out of catch blocks.
+// integer work, the third, by the paired form, out of floating-point work and out of catch blocks.
 #ifndef THRUM_TESTS_ARCH_BUILD_MODES_HPP
 #define THRUM_TESTS_ARCH_BUILD_MODES_HPP
 
@@ -26,6 +26,9 @@ using address = void* (*)(void**, void*, void*);
 address switch_seen_by_first();
 address switch_seen_by_second();
 address switch_seen_by_third();
+address paired_seen_by_first();
+address paired_seen_by_second();
+address paired_seen_by_third();
 
 /// Switches from the fibre to whoever resumed it.
 void yield_integers(fibre& self);

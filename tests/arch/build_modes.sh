@@ -59,7 +59,7 @@ one() {
   local cxx=$1 mode=$2 cflags=$3 lflags=${4-} unit
   local -a base=("$cxx") arguments=()
   case $cxx in clang*) base+=(${target[@]+"${target[@]}"}) ;; esac
-  rm -f "$work"/*.o "$work"/*.so "$work"/program
+  rm -f "$work"/*.o "$work"/*.so "$work"/*.gc* "$work"/program
   for unit in $units; do
     # shellcheck disable=SC2086
     if ! "${base[@]}" -std=c++20 -Wall -Wextra -Wpedantic -Werror -I"$include" $cflags \
@@ -89,7 +89,8 @@ one() {
     fi
   fi
   ran=$((ran + 1))
-  (cd "$work" && timeout 120 ${run[@]+"${run[@]}"} ./program ${arguments[@]+"${arguments[@]}"}) >"$work/log" 2>&1
+  (cd "$work" && timeout 120 ${run[@]+"${run[@]}"} ./program \
+    ${arguments[@]+"${arguments[@]}"}) >"$work/log" 2>&1
   local code=$?
   if [ $code -ne 0 ]; then
     fail "$cxx" "$mode" "run, exit code $code"
@@ -104,8 +105,8 @@ linker_for() {
   for candidate in "ld.lld-$version" ld.lld; do
     if command -v "$candidate" >/dev/null; then
       # An older lld does not read newer bitcode: try it on an empty program.
-      if echo 'int main() {}' | "$1" ${target[@]+"${target[@]}"} -flto -fuse-ld="$(command -v "$candidate")" \
-          -x c++ - -o "$work/probe" >/dev/null 2>&1; then
+      if echo 'int main() {}' | "$1" ${target[@]+"${target[@]}"} -flto \
+          -fuse-ld="$(command -v "$candidate")" -x c++ - -o "$work/probe" >/dev/null 2>&1; then
         command -v "$candidate"
         return
       fi

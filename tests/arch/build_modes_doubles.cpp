@@ -10,9 +10,10 @@
 namespace build_modes {
 
 address switch_seen_by_third() { return &thrum::arch::thrum_switch_stack; }
+address paired_seen_by_third() { return &thrum::arch::thrum_switch_stack_paired; }
 
 void yield_doubles(fibre& self) {
-  thrum::arch::switch_stack(&self.own_sp, self.resumer_sp, &self.resumer_sp);
+  thrum::arch::switch_stack_paired(&self.own_sp, self.resumer_sp, &self.resumer_sp);
 }
 
 int double_work(fibre& self, double seed, int rounds) {

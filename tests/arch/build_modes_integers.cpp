@@ -9,6 +9,7 @@
 namespace build_modes {
 
 address switch_seen_by_second() { return &thrum::arch::thrum_switch_stack; }
+address paired_seen_by_second() { return &thrum::arch::thrum_switch_stack_paired; }
 
 void yield_integers(fibre& self) {
   thrum::arch::switch_stack(&self.own_sp, self.resumer_sp, &self.resumer_sp);

@@ -4,13 +4,16 @@
 // First unit: makes fibres, resumes them in turn while keeping values of its own live, and checks.
 #include "build_modes.hpp"
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <stdexcept>
 
 namespace build_modes {
 
 address switch_seen_by_first() { return &thrum::arch::thrum_switch_stack; }
+address paired_seen_by_first() { return &thrum::arch::thrum_switch_stack_paired; }
 
 namespace {
 
@@ -56,7 +59,9 @@ void resume(job& j) {
   exception_state* const live = thrum::os::thread_exception_state();
   exception_state mine;
   thrum::os::switch_exception_state(live, mine, j.exceptions);
-  void* const passed = thrum::arch::switch_stack(&j.resumer_sp, j.own_sp, &j);
+  void* const passed = j.number % 2 == 0
+                           ? thrum::arch::switch_stack(&j.resumer_sp, j.own_sp, &j)
+                           : thrum::arch::switch_stack_paired(&j.resumer_sp, j.own_sp, &j);
   thrum::os::switch_exception_state(live, j.exceptions, mine);
   if (passed != &j.resumer_sp) {
     std::puts("a switch back did not pass its value");
@@ -105,7 +110,9 @@ int main(int argument_count, char**) {
   using namespace build_modes;
   const bool one_copy = argument_count == 1;
   if (switch_seen_by_second() != switch_seen_by_third() ||
-      (switch_seen_by_first() == switch_seen_by_second()) != one_copy) {
+      paired_seen_by_second() != paired_seen_by_third() ||
+      (switch_seen_by_first() == switch_seen_by_second()) != one_copy ||
+      (paired_seen_by_first() == paired_seen_by_second()) != one_copy) {
     std::puts("the switch does not have one address in each linked file");
     return 1;
   }
@@ -114,7 +121,13 @@ int main(int argument_count, char**) {
     job& j = jobs[i];
     j.number = i;
     j.stack = std::aligned_alloc(16, stack_bytes);
-    j.own_sp = thrum::arch::prepare_stack(static_cast<char*>(j.stack) + stack_bytes, &entry, &j);
+    auto* const top = static_cast<char*>(j.stack) + stack_bytes;
+    j.own_sp = thrum::arch::prepare_stack(top, &entry, &j);
+    // A return address where the entry's caller would have left one: the unwinder must not want it.
+    const auto bait = reinterpret_cast<std::uintptr_t>(&integer_work) + 8;
+    for (int word = 1; word <= 2; ++word) {
+      std::memcpy(top - word * static_cast<int>(sizeof bait), &bait, sizeof bait);
+    }
   }
   int wrong = resume_all(jobs);
   for (job& j : jobs) {

@@ -460,9 +460,13 @@ TEST_CASE("ChanSem: a buffered channel bounds how many are inside") {
 namespace {
 
 template <class C>
-concept can_send = requires(C& c) { c.send(1); };
+concept can_send = requires(C& c) {
+  c.send(1);
+};
 template <class C>
-concept can_try_send = requires(C& c) { c.try_send(1); };
+concept can_try_send = requires(C& c) {
+  c.try_send(1);
+};
 template <class C>
 concept can_receive = requires(C& c, int& out) {
   c.recv();
@@ -470,11 +474,15 @@ concept can_receive = requires(C& c, int& out) {
   c.try_recv(out);
 };
 template <class C>
-concept has_any_receive = requires(C& c) { c.recv(); } ||
-                          requires(C& c, int& out) { c.try_recv(out); } ||
-                          requires(C& c) { c.begin(); };
+concept has_any_receive = requires(C& c) {
+  c.recv();
+}
+|| requires(C& c, int& out) { c.try_recv(out); }
+|| requires(C& c) { c.begin(); };
 template <class C>
-concept can_close = requires(C& c) { c.close(); };
+concept can_close = requires(C& c) {
+  c.close();
+};
 template <class C>
 concept can_range = requires(C& c) {
   c.begin();

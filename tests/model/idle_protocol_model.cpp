@@ -11,22 +11,33 @@
 
 #include <thrum/sched/idle.hpp>
 
-#include "support/catch.hpp"
-
-#include "model/support/explorer.hpp"
+#include "model/support/checks.hpp"
 #include "model/support/memory.hpp"
 #include "model/support/model_traits.hpp"
+#include "support/catch.hpp"
 
 #include <cstdint>
+#include <cstring>
 
 namespace {
 
+using model::found_out;
+using model::holds;
 using model::machine;
 using model::mutation;
 using model::require;
 
 constexpr int max_items = 4;
 constexpr unsigned max_ps = 3;
+
+// The idler's fence left out, and only that.
+struct no_fence_at_end_spinning : model::traits {
+  static void fence(std::memory_order how, const char* caller = __builtin_FUNCTION()) noexcept {
+    if (std::strcmp(caller, "end_spinning") != 0) {
+      model::traits::fence(how);
+    }
+  }
+};
 
 // What a mutant of the small scheduler leaves out.
 enum class omission {
@@ -71,6 +82,15 @@ class small_scheduler {
     require(m.p->work.load(relaxed) == 0, "the model has room for one item a P");
     m.p->work.store(item, release);
     wake_processor();
+  }
+
+  // The same as into runnext: by a sequentially consistent exchange, and without a fence.
+  void submit_next(m_type& m, int item) {
+    note_submitted(item);
+    require(m.p->work.exchange(item, seq_cst) == 0, "the model has room for one item a P");
+    if (idle.claim_wake()) {
+      wake_claimed();
+    }
   }
 
   // Work for the global queue, from anywhere.
@@ -371,7 +391,7 @@ struct foreign_submitter : Scheduler {
 };
 
 // M 0 runs an item that makes another one ready and then keeps its P; M 1 is about to go idle.
-template <class Scheduler, bool Spinning>
+template <class Scheduler, bool Spinning, bool Next = false>
 struct hog : Scheduler {
   static constexpr unsigned threads = 2;
   hog() {
@@ -385,7 +405,11 @@ struct hog : Scheduler {
     auto& m = this->ms[thread];
     this->live(m, [&](int item) {
       if (item == 1) {
-        this->submit(m, 2);
+        if (Next) {
+          this->submit_next(m, 2);
+        } else {
+          this->submit(m, 2);
+        }
         this->await(2);
       }
     });
@@ -489,26 +513,13 @@ struct retaken : Scheduler {
   }
 };
 
-template <class Model>
-void holds(const model::options& bounds) {
-  const model::result found = model::explore<Model>(bounds);
-  model::log<Model>(found);
-  INFO(found.report());
-  CHECK(found.passed());
-}
-
-template <class Model>
-bool found_out(const model::options& bounds) {
-  const model::result found = model::explore<Model>(bounds);
-  model::log<Model>(found);
-  return !found.failure.empty();
-}
-
 using original = small_scheduler<model::traits>;
 template <mutation Mistake>
 using mutant = small_scheduler<model::mutant_traits<Mistake>>;
 template <omission Omitted>
 using incomplete = small_scheduler<model::traits, Omitted>;
+
+using unfenced_idler = small_scheduler<no_fence_at_end_spinning>;
 
 }  // namespace
 
@@ -524,6 +535,7 @@ TEST_CASE("model: work behind a hog is run by an M that was about to go idle") {
   for (const machine on : {machine::sequential, machine::tso, machine::weak}) {
     holds<hog<original, true>>({on, 3, 2});
     holds<hog<original, false>>({on, 3, 1});
+    holds<hog<original, true, true>>({on, 3, 1});
   }
 }
 
@@ -562,6 +574,8 @@ TEST_CASE("model: the idle protocol holds with one preemption more", "[.long]") 
 TEST_CASE("model: each mutant of the idle protocol is found out") {
   CHECK(found_out<hog<mutant<mutation::no_fence>, true>>({machine::tso, 3, 2}));
   CHECK(found_out<hog<mutant<mutation::no_fence>, true>>({machine::weak, 3, 2}));
+  CHECK(found_out<hog<unfenced_idler, true>>({machine::weak, 3, 2}));
+  CHECK(found_out<hog<mutant<mutation::release_acquire>, true, true>>({machine::weak, 3, 2}));
   CHECK(found_out<hog<incomplete<omission::fence_at_submit>, true>>({machine::tso, 3, 2}));
   CHECK(found_out<hog<incomplete<omission::fence_at_submit>, true>>({machine::weak, 3, 2}));
   CHECK(found_out<hog<incomplete<omission::look_again>, true>>({machine::sequential, 3, 0}));

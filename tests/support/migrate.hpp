@@ -13,6 +13,8 @@
 #include <atomic>
 #include <chrono>
 
+#include <unistd.h>
+
 namespace support {
 
 /// Goroutines that keep every processor of the current runtime busy and take part in the queues,
@@ -42,12 +44,20 @@ class crowd {
 };
 
 /// Continues the calling goroutine on another OS thread; false if that could not be brought about.
-/// A crowd must be there.
+/// A crowd must be there. Blocks until the monitor has taken a processor from a blocking call,
+/// which mostly is ours.
 inline bool migrate() {
   const long before = os_thread();
+  const thrum::runtime& own = *thrum::runtime::current();
   return eventually_yielding([&] {
     if (os_thread() == before) {
-      thrum::blocking([] { ::usleep(200); });
+      thrum::blocking([&] {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+        const auto hand_offs = own.stats().hand_offs;
+        while (own.stats().hand_offs == hand_offs && std::chrono::steady_clock::now() < end) {
+          ::usleep(100);
+        }
+      });
     }
     return os_thread() != before;
   });

@@ -58,7 +58,8 @@ inline std::size_t mapping_count() {
   return n;
 }
 
-/// A line of /proc/self/status that is given in kB, in bytes: VmRSS, VmSize, VmPTE. 0: no such line.
+/// A line of /proc/self/status that is given in kB, in bytes: VmRSS, VmSize, VmPTE. 0: no such
+/// line.
 inline std::size_t status_bytes(const std::string& key) {
   std::ifstream file("/proc/self/status");
   for (std::string word; file >> word;) {

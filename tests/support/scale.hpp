@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// How much of something a test may ask for where everything is slower or scarcer: under a sanitizer,
-// or in an emulator, for which THRUM_TEST_SCALE=n divides all counts by n.
+// How much of something a test may ask for where everything is slower or scarcer: under a
+// sanitizer, or in an emulator, for which THRUM_TEST_SCALE=n divides all counts by n.
 #ifndef THRUM_TESTS_SUPPORT_SCALE_HPP
 #define THRUM_TESTS_SUPPORT_SCALE_HPP
 

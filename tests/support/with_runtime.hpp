@@ -35,7 +35,8 @@ inline thrum::options with_procs(unsigned n) {
   return options;
 }
 
-/// Runs f as the first goroutine of a runtime, stops that, and checks that every goroutine has ended.
+/// Runs f as the first goroutine of a runtime, stops that, and checks that every goroutine has
+/// ended.
 template <class F>
 void with_runtime(thrum::options options, F&& f) {
   thrum::runtime runtime(std::move(options));

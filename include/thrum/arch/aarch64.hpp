@@ -64,12 +64,11 @@
   "ldp d14, d15, [sp, #48]\n\t"                                                                   \
   "ldp d12, d13, [sp, #32]\n\t"                                                                   \
   "ldp d10, d11, [sp, #16]\n\t"                                                                   \
-  "ldp d8, d9, [sp], #160\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -160")                          \
-
+  "ldp d8, d9, [sp], #160\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -160")
 
 // x0 = pass, x19 = entry, x20 = argument
 #define THRUM_ARCH_ENTRY_BODY              \
-  THRUM_CFI(".cfi_undefined x30")                                                                 \
+  THRUM_CFI(".cfi_undefined x30")          \
   "hint #38\n\t"                           \
   "mov x29, #0\n\t"                        \
   "mov x30, #0\n\t"                        \
@@ -91,7 +90,9 @@ THRUM_INLINE void spin_hint() noexcept { asm volatile("isb" ::: "memory"); }
 
 extern "C" {
 
-THRUM_NAKED inline void* thrum_switch_stack(void**, void*, void*) { asm(THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE); }
+THRUM_NAKED inline void* thrum_switch_stack(void**, void*, void*) {
+  asm(THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE);
+}
 THRUM_NAKED inline void* thrum_switch_stack_paired(void**, void*, void*) {
   asm(THRUM_ARCH_SWITCH_BODY "ret x30");
 }

@@ -171,8 +171,12 @@ basic_g<Traits>* give_up_p(basic_m<Traits>& m, std::int64_t& next_timer) noexcep
     if (!scheduler.global.empty()) {
       return take_global(m);
     }
-    if (!m.spinning && scheduler.idle.spinner_wanted_locked()) {
-      scheduler.idle.begin_spinning(m);
+    if (scheduler.idle.spinner_wanted_locked()) {
+      if (m.spinning) {
+        scheduler.idle.take_request();
+      } else {
+        scheduler.idle.begin_spinning(m);
+      }
       return nullptr;
     }
     scheduler.put_idle_locked(scheduler.release_p(m));
@@ -254,9 +258,11 @@ basic_g<Traits>* find_work(basic_m<Traits>& m) noexcept {
     }
     // relaxed: whoever asks sets it again if we miss it by a moment
     if (m.p->attention.load(relaxed) != 0 && !attend(m)) {
+      // Not before this M has stopped spinning: it would count itself as the one who searches.
       if (m.spinning) {
         scheduler.idle.end_spinning(m);
       }
+      scheduler.wake_processor();
       continue;
     }
     bool ran = false;

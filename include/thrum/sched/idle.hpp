@@ -30,12 +30,14 @@
 //   ID2  spinning_ is never negative; need_spinning_ is written under the lock or by a new spinner.
 //   ID3  if a goroutine is on a queue and no P runs it, then a P is running, or an M spins, or an M
 //        is being started: some M is still to look at every queue.
+//   ID4  need_spinning_ is 0 while a P is on the idle list: who would put one there and finds the flag
+//        set spins, or starts a spinner, on it instead.
 //
 // The two sides
 //   submitter                                    idler (holds a P, found nothing)
 //   S1 publish the goroutine                     I1 lock
 //   S2 fence                                     I2 take from the global queue if it holds anything
-//   S3 spinning_ or need_spinning_ set: done     I3 not spinning and need_spinning_: spin, start over
+//   S3 spinning_ or need_spinning_ set: done     I3 need_spinning_: clear it, spin, start over
 //   S4 spinning_ 0 -> 1, else done               I4 put the P on the idle list; unlock
 //   S5 lock; take an idle P; none:               I5 if spinning: --spinning_, fence
 //      --spinning_, need_spinning_ = 1; unlock   I6 if it was spinning: look at every queue and
@@ -106,7 +108,7 @@ class idle_set {
 
   // ---- the idler's side ----
 
-  /// I3. The caller gives up its P without having spun: must it search first?
+  /// I3. Somebody is to give up a P: must it be used for a search first?
   bool spinner_wanted_locked() const noexcept {
     return need_spinning_.load(relaxed) != 0;  // relaxed: set under the lock that we hold
   }
@@ -118,7 +120,10 @@ class idle_set {
     clear_need();
   }
 
-  /// The caller starts an M with the unit that it holds or adds one for it.
+  /// I3 for an M that spins already: it takes the request over, and must search again.
+  void take_request() noexcept { clear_need(); }
+
+  /// The caller starts a spinning M; this is the unit for it.
   void add_unit() noexcept {
     // [id.spin] seq_cst: as in begin_spinning.
     spinning_.fetch_add(1, seq_cst);
@@ -149,6 +154,7 @@ class idle_set {
   // ---- the lists ----
 
   void put_p_locked(P& p) noexcept {
+    THRUM_ASSERT(ID4, !spinner_wanted_locked());
     p.idle_next = ps_;
     ps_ = &p;
     // [id.idle] seq_cst: read without the lock by those who only want a hint.

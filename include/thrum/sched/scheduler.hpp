@@ -124,7 +124,7 @@ class basic_scheduler {
   }
 
   /// The holder lays down a P that was asked to retire: its goroutines go to the head of the
-  /// global queue, its timers to P 0.
+  /// global queue, its timers to P 0. The caller then wakes a processor for them.
   void retire_p(m_type& m) noexcept;
 
   /// Somebody else must run this P now, or it goes idle. It is in flight: held by no M.
@@ -314,6 +314,9 @@ int basic_scheduler<Traits>::set_procs(unsigned n) noexcept {
   {
     scoped guard(idle.lock());
     procs_.store(n, relaxed);  // relaxed: decisive readers hold the lock
+    if (n > before) {
+      idle.take_request();  // the wake-up below serves it
+    }
     for (unsigned i = before; i < n; ++i) {
       p_type& p = *ps_[i];
       // [p.attention] acq_rel: takes the request back; the holder has not yet seen it if it is set.
@@ -368,7 +371,6 @@ void basic_scheduler<Traits>::retire_p(m_type& m) noexcept {
     release_p(m);
     bury_locked(p);
   }
-  wake_processor();
 }
 
 template <class Traits>
@@ -391,6 +393,11 @@ void basic_scheduler<Traits>::hand_off(p_type& p) noexcept {
   const bool nobody_polls = last_poll.load(seq_cst) != 0 && poller.waiters() != 0;
   if (!global.empty() || (last_busy && nobody_polls)) {
     start_m(p, false);
+    return;
+  }
+  if (idle.spinner_wanted_locked()) {
+    idle.add_unit();
+    start_m(p, true);
     return;
   }
   const std::int64_t when = p.timers.earliest();

@@ -101,11 +101,10 @@ goroutine_id next_id(basic_scheduler<Traits>& scheduler, basic_m<Traits>* m) noe
   return p.next_id++;
 }
 
-/// Lets a G with a task run. `entry`, `discard` and `join` are set.
+/// Lets a G with a task run. `id`, `entry`, `discard` and `join` are set.
 template <class Traits>
 void launch(basic_scheduler<Traits>& scheduler, basic_m<Traits>* m, basic_g<Traits>& g) noexcept {
   g.scheduler = &scheduler;
-  g.id = next_id(scheduler, m);
   g.exceptions = {};
   g.exiting = false;
   g.started = false;

@@ -49,7 +49,6 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace model {
@@ -148,7 +147,7 @@ class explorer {
   void yield();
 
   /// Ends the execution with a finding. Returns only outside of the model's threads.
-  void fail(std::string finding);
+  void fail(const char* finding);
 
   bool failed() const { return !finding_.empty(); }
   bool tracing() const { return tracing_; }
@@ -342,9 +341,9 @@ inline void explorer::yield() {
   fibres_[self].now = state::runnable;
 }
 
-inline void explorer::fail(std::string finding) {
+inline void explorer::fail(const char* finding) {
   if (finding_.empty()) {
-    finding_ = std::move(finding);
+    finding_ = finding;
     if (tracing_) {
       trace(finding_);
     }

@@ -753,14 +753,6 @@ result explore(const options& bounds = {}) {
   return found;
 }
 
-/// With THRUM_MODEL_VERBOSE in the environment: one line about a search on standard error.
-template <class Model>
-void log(const result& found) {
-  if (std::getenv("THRUM_MODEL_VERBOSE") != nullptr) {
-    std::fprintf(stderr, "%s: %s%s\n", __PRETTY_FUNCTION__, found.report().c_str(), "");
-  }
-}
-
 }  // namespace model
 
 #endif

@@ -85,6 +85,29 @@ TEST_CASE("every switch passes its value to the side that arrives") {
 }
 
 #if !THRUM_ASAN && !THRUM_TSAN
+TEST_CASE("the two forms of the switch resume each other's stacks") {
+  const auto b = std::make_unique<bare>();
+  const auto entry = [](void*, void* argument) {
+    bare& self = *static_cast<bare*>(argument);
+    for (std::uintptr_t n = 0;; ++n) {
+      void* const value = reinterpret_cast<void*>(n);
+      self.seen_pass = n % 3 == 0
+                           ? thrum::arch::switch_stack_paired(&self.sp, self.back, value)
+                           : thrum::arch::switch_stack(&self.sp, self.back, value);
+    }
+  };
+  b->sp = thrum::arch::prepare_stack(b->stack + stack_bytes, entry, b.get());
+  int wrong = 0;
+  for (std::uintptr_t n = 0; n < 1000; ++n) {
+    void* const value = reinterpret_cast<void*>(n + 5);
+    const void* const got = n % 2 == 0 ? thrum::arch::switch_stack_paired(&b->back, b->sp, value)
+                                       : thrum::arch::switch_stack(&b->back, b->sp, value);
+    wrong += got != reinterpret_cast<void*>(n);
+    wrong += n > 0 && b->seen_pass != value;
+  }
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("the first switch hands over its value and the argument, and later ones their value") {
   const auto b = std::make_unique<bare>();
   const auto entry = [](void* pass, void* argument) {

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Runs a sub-command of thrum_programs and tells how it ended and what it wrote.
+//
+// Where the programs need an emulator, THRUM_TEST_EMULATOR holds the words that go in front.
+#ifndef THRUM_TESTS_SUPPORT_PROGRAM_HPP
+#define THRUM_TESTS_SUPPORT_PROGRAM_HPP
+
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include <sys/wait.h>
+
+namespace support {
+
+struct program_result {
+  int signal = 0;      ///< that killed it; 0: it exited
+  int exit_code = -1;  ///< 126 or 127: it could not be started
+  std::string text;    ///< standard output and standard error
+
+  bool says(const std::string& words) const { return text.find(words) != std::string::npos; }
+};
+
+/// `environment` is in the form of a shell: "NAME=value NAME=value".
+inline program_result run_program(const std::string& name, const std::string& environment = "") {
+  const char* const emulator = std::getenv("THRUM_TEST_EMULATOR");
+  const std::string line = environment + " exec " + (emulator == nullptr ? "" : emulator) + " '" +
+                           THRUM_PROGRAMS_PATH + "' " + name + " 2>&1";
+  program_result result;
+  std::FILE* const pipe = ::popen(line.c_str(), "r");
+  if (pipe == nullptr) {
+    return result;
+  }
+  char buffer[4096];
+  for (std::size_t n = 0; (n = std::fread(buffer, 1, sizeof buffer, pipe)) != 0;) {
+    result.text.append(buffer, n);
+  }
+  const int status = ::pclose(pipe);
+  result.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return result;
+}
+
+}  // namespace support
+
+#endif

@@ -1,0 +1,596 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/chan.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/scale.hpp"
+#include "support/with_runtime.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+using namespace std::chrono_literals;
+using support::eventually;
+using support::is_usage_error;
+using support::scaled;
+using support::with_procs;
+using support::with_runtime;
+using thrum::recv_status;
+
+static_assert(std::is_nothrow_copy_constructible_v<thrum::chan<int>>);
+static_assert(std::is_nothrow_move_constructible_v<thrum::chan<int>>);
+static_assert(std::is_nothrow_default_constructible_v<thrum::chan<int>>);
+
+namespace {
+
+/// Counts its objects, and knows which were moved from.
+struct counted {
+  static inline std::atomic<int> alive{0};
+  int value;
+  explicit counted(int v) : value(v) { ++alive; }
+  counted(counted&& other) noexcept : value(std::exchange(other.value, -1)) { ++alive; }
+  counted& operator=(counted&& other) noexcept {
+    value = std::exchange(other.value, -1);
+    return *this;
+  }
+  ~counted() { --alive; }
+};
+
+/// Throws when it is moved while that is asked for.
+struct throws_on_move {
+  static inline std::atomic<bool> armed{false};
+  std::string text;
+  explicit throws_on_move(std::string t) : text(std::move(t)) {}
+  throws_on_move(throws_on_move&& other) : text((check(), std::move(other.text))) {}
+  throws_on_move& operator=(throws_on_move&& other) {
+    check();
+    text = std::move(other.text);
+    return *this;
+  }
+  ~throws_on_move() = default;
+  static void check() {
+    if (armed) {
+      throw std::runtime_error("moved");
+    }
+  }
+};
+
+struct alignas(64) over_aligned {
+  char c;
+};
+
+}  // namespace
+
+// ---- the handle --------------------------------------------------------------------------------
+
+TEST_CASE("a channel is a shared handle that compares by identity") {
+  with_runtime([] {
+    thrum::chan<int> a(1);
+    thrum::chan<int> b(1);
+    thrum::chan<int> copy = a;
+    CHECK(a == copy);
+    CHECK(a != b);
+    copy.send(7);
+    CHECK(a.size() == 1);
+    CHECK(a.recv() == 7);
+    const thrum::chan<int> moved = std::move(copy);
+    CHECK(moved == a);
+    CHECK_FALSE(copy);
+    b = a;
+    CHECK(b == a);
+    CHECK(thrum::make_chan<int>(5).capacity() == 5);
+    CHECK(thrum::make_chan<int>().capacity() == 0);
+  });
+}
+
+TEST_CASE("views share the channel, one way") {
+  with_runtime([] {
+    thrum::chan<int> c(2);
+    thrum::send_chan<int> in = c;
+    thrum::recv_chan<int> out = c;
+    in.send(1);
+    CHECK(out.size() == 1);
+    CHECK(out.capacity() == 2);
+    CHECK(out.recv() == 1);
+    in.close();
+    CHECK(out.is_closed());
+    CHECK(out.recv() == std::nullopt);
+    CHECK(c.sender() == in);
+    CHECK(c.receiver() == out);
+    const auto takes_view = [](thrum::recv_chan<int> view) { return view.is_closed(); };
+    CHECK(takes_view(c));
+  });
+}
+
+TEST_CASE("the nil channel is false, has no room and is never ready") {
+  with_runtime([] {
+    thrum::chan<int> nil;
+    CHECK_FALSE(nil);
+    CHECK(nil == thrum::chan<int>());
+    CHECK(nil.size() == 0);
+    CHECK(nil.capacity() == 0);
+    CHECK_FALSE(nil.is_closed());
+    int value = 7;
+    CHECK_FALSE(nil.try_send(value));
+    CHECK(nil.try_recv(value) == recv_status::empty);
+    CHECK_FALSE(nil.send_for(value, 1ms));
+    CHECK(nil.recv_for(value, 1ms) == recv_status::timeout);
+    CHECK(value == 7);
+    CHECK(is_usage_error("chan::close", [&] { nil.close(); }));
+    std::atomic<int> went_on{0};
+    thrum::go([&] {
+      thrum::chan<int>().recv();
+      ++went_on;
+    });
+    thrum::go([&] {
+      thrum::chan<int>().send(1);
+      ++went_on;
+    });
+    CHECK(eventually([] { return thrum::stats().waiting == 2; }));
+    CHECK(went_on == 0);
+  });
+}
+
+TEST_CASE("a capacity that cannot be counted is an error of use") {
+  CHECK(is_usage_error(
+      "make_chan", [] { (void)thrum::make_chan<int>(std::numeric_limits<std::size_t>::max()); }));
+}
+
+// ---- errors of use -----------------------------------------------------------------------------
+
+TEST_CASE("sending on a closed channel and closing it again are errors of use") {
+  with_runtime([] {
+    thrum::chan<std::string> c(1);
+    c.close();
+    std::string kept = "kept";
+    CHECK(is_usage_error("chan::", [&] { c.send("x"); }));
+    CHECK(is_usage_error("chan::", [&] { c.try_send(kept); }));
+    CHECK(is_usage_error("chan::", [&] { c.send_for(kept, 1ms); }));
+    CHECK(is_usage_error("chan::close", [&] { c.close(); }));
+    CHECK(kept == "kept");
+  });
+}
+
+TEST_CASE("a sender that waits when the channel is closed gets the error") {
+  with_runtime([] {
+    thrum::chan<int> c(0);
+    constexpr int n = 10;
+    std::atomic<int> errors{0};
+    thrum::wait_group group;
+    for (int i = 0; i != n; ++i) {
+      group.go(
+          [&, c]() mutable { errors += is_usage_error("chan::", [&] { c.send(1); }) ? 1 : 0; });
+    }
+    REQUIRE(eventually([] { return thrum::stats().waiting == n; }));
+    c.close();
+    group.wait();
+    CHECK(errors == n);
+    CHECK(c.recv() == std::nullopt);
+  });
+}
+
+// ---- elements ----------------------------------------------------------------------------------
+
+TEST_CASE("elements may be move-only, and each is destroyed once") {
+  with_runtime([] {
+    for (const std::size_t capacity : {0U, 1U, 3U}) {
+      thrum::chan<counted> c(capacity);
+      auto receiver = thrum::spawn([c]() mutable {
+        int sum = 0;
+        for (counted& element : c) {
+          sum += element.value;
+        }
+        return sum;
+      });
+      for (int i = 1; i <= 100; ++i) {
+        c.send(counted(i));
+      }
+      c.close();
+      REQUIRE(receiver.join() == 5'050);
+    }
+    CHECK(counted::alive == 0);
+  });
+}
+
+TEST_CASE("elements that are still buffered go with the last handle") {
+  with_runtime([] {
+    {
+      thrum::chan<counted> c(10);
+      for (int i = 0; i != 7; ++i) {
+        c.send(counted(i));
+      }
+      c.recv();
+      c.send(counted(7));
+      thrum::chan<counted> other = c;
+      c = thrum::chan<counted>();
+      CHECK(counted::alive == 7);
+    }
+    CHECK(counted::alive == 0);
+  });
+}
+
+TEST_CASE("elements of goroutines that are unwound at stop are destroyed") {
+  {
+    thrum::chan<counted> c(1);
+    with_runtime([&] {
+      for (int i = 0; i != 10; ++i) {
+        thrum::go([c, i]() mutable { c.send(counted(i)); });
+      }
+      REQUIRE(eventually([] { return thrum::stats().waiting == 9; }));
+    });
+    CHECK(counted::alive == 1);
+  }
+  CHECK(counted::alive == 0);
+}
+
+TEST_CASE("a value that is not sent stays as it was") {
+  with_runtime([] {
+    thrum::chan<std::unique_ptr<int>> c(0);
+    auto value = std::make_unique<int>(7);
+    CHECK_FALSE(c.try_send(value));
+    REQUIRE(value != nullptr);
+    CHECK_FALSE(c.send_for(value, 1ms));
+    REQUIRE(value != nullptr);
+    CHECK_FALSE(c.try_send(std::move(value)));
+    REQUIRE(value != nullptr);
+    CHECK(*value == 7);
+    auto receiver = thrum::spawn([c]() mutable { return **c.recv(); });
+    CHECK(c.send_for(value, support::long_time));
+    CHECK(value == nullptr);
+    CHECK(receiver.join() == 7);
+  });
+}
+
+TEST_CASE("an element whose move throws leaves the channel as it was") {
+  with_runtime([] {
+    thrum::chan<throws_on_move> c(2);
+    c.send(throws_on_move("first"));
+    throws_on_move second("second");
+    throws_on_move::armed = true;
+    CHECK_THROWS_AS(c.try_send(second), std::runtime_error);
+    CHECK(c.size() == 1);
+    throws_on_move::armed = false;
+    CHECK(second.text == "second");
+    CHECK(c.try_send(second));
+    throws_on_move third("third");
+    CHECK_FALSE(c.try_send(third));
+    CHECK(third.text == "third");
+    CHECK(c.recv()->text == "first");
+    CHECK(c.recv()->text == "second");
+  });
+}
+
+TEST_CASE("elements keep their alignment in the buffer and on the way") {
+  with_runtime([] {
+    for (const std::size_t capacity : {0U, 3U}) {
+      thrum::chan<over_aligned> c(capacity);
+      thrum::go([c]() mutable {
+        for (char i = 0; i != 10; ++i) {
+          c.send({i});
+        }
+      });
+      for (char i = 0; i != 10; ++i) {
+        over_aligned received{};
+        REQUIRE(c.recv(received) == recv_status::ok);
+        REQUIRE(received.c == i);
+      }
+    }
+  });
+}
+
+TEST_CASE("large elements travel whole") {
+  with_runtime([] {
+    struct large {
+      std::uint64_t words[1'000];
+    };
+    thrum::chan<large> c(2);
+    thrum::go([c]() mutable {
+      for (std::uint64_t i = 0; i != 50; ++i) {
+        large element;
+        std::iota(std::begin(element.words), std::end(element.words), i);
+        c.send(element);
+      }
+      c.close();
+    });
+    std::uint64_t i = 0;
+    for (const large& element : c) {
+      REQUIRE(element.words[0] == i);
+      REQUIRE(element.words[999] == i + 999);
+      ++i;
+    }
+    CHECK(i == 50);
+  });
+}
+
+TEST_CASE("channels travel through channels") {
+  with_runtime([] {
+    thrum::chan<thrum::chan<int>> requests(0);
+    thrum::go([requests]() mutable {
+      for (thrum::chan<int>& reply : requests) {
+        reply.send(42);
+      }
+    });
+    for (int i = 0; i != 100; ++i) {
+      thrum::chan<int> reply(0);
+      requests.send(reply);
+      REQUIRE(reply.recv() == 42);
+    }
+    requests.close();
+  });
+}
+
+// ---- time-outs ---------------------------------------------------------------------------------
+
+TEST_CASE("recv_for and send_for give up after the time and not before") {
+  with_runtime([] {
+    thrum::chan<int> c(0);
+    int value = 7;
+    auto begin = std::chrono::steady_clock::now();
+    CHECK(c.recv_for(value, 3ms) == recv_status::timeout);
+    CHECK(std::chrono::steady_clock::now() - begin >= 3ms);
+    begin = std::chrono::steady_clock::now();
+    CHECK_FALSE(c.send_for(value, 3ms));
+    CHECK(std::chrono::steady_clock::now() - begin >= 3ms);
+    CHECK(c.recv_for(value, 0ms) == recv_status::timeout);
+    CHECK(c.recv_for(value, -1s) == recv_status::timeout);
+    CHECK(value == 7);
+    c.close();
+    CHECK(c.recv_for(value, support::long_time) == recv_status::closed);
+  });
+}
+
+TEST_CASE("who has timed out is out of the queue") {
+  with_runtime([] {
+    thrum::chan<int> c(0);
+    int value = 0;
+    CHECK(c.recv_for(value, 1ms) == recv_status::timeout);
+    CHECK_FALSE(c.try_send(1));  // nobody waits for it any more
+    CHECK_FALSE(c.send_for(1, 1ms));
+    CHECK(c.try_recv(value) == recv_status::empty);
+  });
+}
+
+TEST_CASE("time-outs that race with their partner agree with it on what came of it") {
+  with_runtime([] {
+    thrum::chan<int> c(0);
+    std::atomic<int> sent{0};
+    std::atomic<int> received{0};
+    thrum::wait_group group;
+    const int rounds = scaled(500, 50);
+    for (int g = 0; g != 8; ++g) {
+      group.go([&, c, g]() mutable {
+        for (int i = 0; i != rounds; ++i) {
+          const std::chrono::microseconds time((g * 13 + i) % 40);
+          int value = 1;
+          if (g % 2 == 0) {
+            sent += c.send_for(value, time) ? 1 : 0;
+          } else {
+            received += c.recv_for(value, time) == recv_status::ok ? 1 : 0;
+          }
+        }
+      });
+    }
+    group.wait();
+    CHECK(sent == received);
+  });
+}
+
+// ---- order -------------------------------------------------------------------------------------
+
+TEST_CASE("receivers are served in the order in which they came") {
+  with_runtime([] {
+    thrum::chan<int> c(0);
+    constexpr int n = 20;
+    std::vector<thrum::join_handle<int>> receivers;
+    for (int i = 0; i != n; ++i) {
+      receivers.push_back(thrum::spawn([c]() mutable { return *c.recv(); }));
+      REQUIRE(
+          eventually([&] { return thrum::stats().waiting == static_cast<std::uint64_t>(i) + 1; }));
+    }
+    for (int i = 0; i != n; ++i) {
+      c.send(i);
+    }
+    for (int i = 0; i != n; ++i) {
+      CHECK(receivers[static_cast<std::size_t>(i)].join() == i);
+    }
+  });
+}
+
+TEST_CASE("senders are served in the order in which they came, behind what is buffered") {
+  with_runtime([] {
+    thrum::chan<int> c(3);
+    for (int i = 0; i != 3; ++i) {
+      c.send(i);
+    }
+    constexpr int n = 20;
+    for (int i = 3; i != n; ++i) {
+      thrum::go([c, i]() mutable { c.send(i); });
+      REQUIRE(
+          eventually([&] { return thrum::stats().waiting == static_cast<std::uint64_t>(i) - 2; }));
+    }
+    for (int i = 0; i != n; ++i) {
+      CHECK(c.recv() == i);
+    }
+  });
+}
+
+TEST_CASE("what is written before a send is seen after its receive") {
+  with_runtime([] {
+    for (const std::size_t capacity : {0U, 1U, 4U}) {
+      thrum::chan<int*> c(capacity);
+      const int rounds = scaled(20'000);
+      thrum::go([c, rounds]() mutable {
+        for (int i = 0; i != rounds; ++i) {
+          c.send(new int(i));  // not atomic: ThreadSanitizer looks
+        }
+        c.close();
+      });
+      int expected = 0;
+      for (int* const pointer : c) {
+        const std::unique_ptr<int> owner(pointer);
+        REQUIRE(*owner == expected++);
+      }
+      CHECK(expected == rounds);
+    }
+  });
+}
+
+TEST_CASE("what is written before a receive is seen after the send that it makes room for") {
+  with_runtime([] {
+    thrum::chan<void> c(0);
+    int shared = 0;  // not atomic: ThreadSanitizer looks
+    thrum::go([&, c]() mutable {
+      shared = 42;
+      c.recv();
+    });
+    c.send();
+    CHECK(shared == 42);
+  });
+}
+
+// ---- signals -----------------------------------------------------------------------------------
+
+TEST_CASE("chan<void> counts signals") {
+  with_runtime([] {
+    thrum::chan<void> c(2);
+    CHECK(c.try_send());
+    CHECK(c.try_send());
+    CHECK_FALSE(c.try_send());
+    CHECK_FALSE(c.send_for(1ms));
+    CHECK(c.size() == 2);
+    CHECK(c.recv());
+    CHECK(c.try_recv() == recv_status::ok);
+    CHECK(c.try_recv() == recv_status::empty);
+    CHECK(c.recv_for(1ms) == recv_status::timeout);
+    c.send();
+    c.close();
+    CHECK(c.recv());
+    CHECK_FALSE(c.recv());
+    CHECK(c.try_recv() == recv_status::closed);
+    CHECK(is_usage_error("chan::", [&] { c.send(); }));
+    thrum::send_chan<void> in = thrum::make_chan<void>(1);
+    in.send();
+    CHECK(in.size() == 1);
+  });
+}
+
+// ---- foreign threads ---------------------------------------------------------------------------
+
+TEST_CASE("foreign threads and goroutines send to and receive from each other") {
+  thrum::runtime runtime(support::environment_options());
+  const int n = scaled(5'000);
+  for (const std::size_t capacity : {0U, 1U, 16U}) {
+    thrum::chan<int> c(capacity);
+    std::atomic<std::int64_t> sum{0};
+    thrum::wait_group senders;
+    thrum::wait_group receivers;
+    senders.add(4);
+    receivers.add(4);
+    const auto send = [&, c]() mutable {
+      for (int i = 1; i <= n; ++i) {
+        c.send(i);
+      }
+      senders.done();
+    };
+    const auto receive = [&, c]() mutable {
+      for (const int i : c) {
+        sum += i;
+      }
+      receivers.done();
+    };
+    std::vector<std::thread> threads;
+    for (int i = 0; i != 2; ++i) {
+      runtime.go(send);
+      runtime.go(receive);
+      threads.emplace_back(send);
+      threads.emplace_back(receive);
+    }
+    senders.wait();
+    c.close();
+    receivers.wait();
+    for (std::thread& thread : threads) {
+      thread.join();
+    }
+    CHECK(sum == std::int64_t{4} * n * (n + 1) / 2);
+  }
+}
+
+TEST_CASE("channels work between foreign threads without any runtime") {
+  thrum::chan<int> c(0);
+  std::thread sender([c]() mutable {
+    for (int i = 0; i != 100; ++i) {
+      c.send(i);
+    }
+    c.close();
+  });
+  int expected = 0;
+  for (const int i : c) {
+    CHECK(i == expected++);
+  }
+  CHECK(expected == 100);
+  sender.join();
+  int value = 0;
+  CHECK(thrum::chan<int>(0).recv_for(value, 1ms) == recv_status::timeout);
+  CHECK_FALSE(thrum::chan<int>(0).send_for(value, 1ms));
+  CHECK(thrum::chan<int>().recv_for(value, 1ms) == recv_status::timeout);
+}
+
+TEST_CASE("a foreign thread that waits is woken by close") {
+  thrum::runtime runtime(support::environment_options());
+  thrum::chan<int> c(0);
+  std::optional<int> received = 7;
+  std::thread receiver([&, c]() mutable { received = c.recv(); });
+  std::this_thread::sleep_for(1ms);
+  runtime.go([c]() mutable { c.close(); });
+  receiver.join();
+  CHECK(received == std::nullopt);
+}
+
+TEST_CASE("time-outs of foreign threads race with goroutines and agree with them") {
+  thrum::runtime runtime(support::environment_options());
+  thrum::chan<int> c(0);
+  std::atomic<int> sent{0};
+  std::atomic<int> received{0};
+  const int rounds = scaled(1'000, 100);
+  thrum::wait_group group;
+  group.add(2);
+  for (int g = 0; g != 2; ++g) {
+    runtime.go([&, c]() mutable {
+      for (int i = 0; i != rounds; ++i) {
+        int value = 1;
+        sent += c.send_for(value, std::chrono::microseconds(i % 60)) ? 1 : 0;
+      }
+      group.done();
+    });
+  }
+  std::vector<std::thread> threads;
+  for (int t = 0; t != 2; ++t) {
+    threads.emplace_back([&, c]() mutable {
+      for (int i = 0; i != rounds; ++i) {
+        int value = 0;
+        received += c.recv_for(value, std::chrono::microseconds(i % 60)) == recv_status::ok ? 1 : 0;
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  group.wait();
+  CHECK(sent == received);
+}

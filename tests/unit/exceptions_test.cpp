@@ -1,0 +1,240 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The C++ runtime keeps the exceptions that are being handled per thread; a goroutine that parks
+// inside a catch block, or in a destructor while the stack unwinds, must take its own along.
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/migrate.hpp"
+#include "support/scale.hpp"
+#include "support/with_runtime.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <stdexcept>
+#include <string>
+
+using support::scaled;
+using support::with_runtime;
+
+namespace {
+
+/// One of the ways to be parked and continued, perhaps by another thread.
+void wait_somehow(int which, thrum::chan<void> ring) {
+  switch (which % 5) {
+    case 0: thrum::this_goroutine::yield(); break;
+    case 1: thrum::sleep_for(std::chrono::microseconds(which % 50)); break;
+    case 2: ring.send_for(std::chrono::microseconds(100)); break;
+    case 3: ring.recv_for(std::chrono::microseconds(100)); break;
+    default: thrum::blocking([] { ::usleep(10); });
+  }
+}
+
+std::string what_is_handled() {
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a goroutine parked inside catch finds its own exception again") {
+  with_runtime([] {
+    const support::crowd crowd;
+    std::atomic<int> mistakes{0};
+    thrum::chan<void> ring(0);
+    thrum::wait_group group;
+    const int rounds = scaled(200, 20);
+    for (int g = 0; g != 20; ++g) {
+      group.go([&, ring, g] {
+        for (int i = 0; i != rounds; ++i) {
+          const std::string mine = std::to_string(g) + "/" + std::to_string(i);
+          try {
+            throw std::runtime_error(mine);
+          } catch (const std::runtime_error& error) {
+            wait_somehow(g + i, ring);
+            mistakes += error.what() == mine ? 0 : 1;
+            mistakes += what_is_handled() == mine ? 0 : 1;
+          }
+          mistakes += std::current_exception() == nullptr ? 0 : 1;
+          mistakes += std::uncaught_exceptions() == 0 ? 0 : 1;
+        }
+      });
+    }
+    group.wait();
+    CHECK(mistakes == 0);
+  });
+}
+
+TEST_CASE("an exception is rethrown from inside catch after a migration") {
+  with_runtime([] {
+    const support::crowd crowd;
+    for (int i = 0; i != scaled(10, 3); ++i) {
+      std::string caught;
+      bool has_moved = false;
+      try {
+        try {
+          throw std::out_of_range("carried along " + std::to_string(i));
+        } catch (const std::exception&) {
+          has_moved = support::migrate();
+          throw;
+        }
+      } catch (const std::out_of_range& error) {
+        caught = error.what();
+      }
+      REQUIRE(has_moved);
+      REQUIRE(caught == "carried along " + std::to_string(i));
+      REQUIRE(std::current_exception() == nullptr);
+    }
+  });
+}
+
+TEST_CASE("nested catch blocks of a goroutine unwind in order though each parks") {
+  with_runtime([] {
+    const support::crowd crowd;
+    std::atomic<int> mistakes{0};
+    thrum::chan<void> ring(0);
+    thrum::wait_group group;
+    for (int g = 0; g != 20; ++g) {
+      group.go([&, ring, g] {
+        for (int i = 0; i != scaled(100, 10); ++i) {
+          try {
+            throw std::runtime_error("outer");
+          } catch (...) {
+            wait_somehow(g + i, ring);
+            try {
+              throw std::logic_error("inner");
+            } catch (...) {
+              wait_somehow(g + i + 1, ring);
+              mistakes += what_is_handled() == "inner" ? 0 : 1;
+            }
+            wait_somehow(g + i + 2, ring);
+            mistakes += what_is_handled() == "outer" ? 0 : 1;
+          }
+        }
+      });
+    }
+    group.wait();
+    CHECK(mistakes == 0);
+  });
+}
+
+namespace {
+
+/// Parks while the stack unwinds, and looks whether that is still known afterwards.
+struct parks_at_end {
+  std::atomic<int>& mistakes;
+  int seed;
+  ~parks_at_end() {
+    mistakes += std::uncaught_exceptions() == 1 ? 0 : 1;
+    thrum::this_goroutine::yield();
+    thrum::blocking([] { ::usleep(10); });
+    try {
+      thrum::sleep_for(std::chrono::microseconds(seed % 20));
+      throw seed;
+    } catch (const int& inner) {
+      thrum::this_goroutine::yield();
+      mistakes += inner == seed ? 0 : 1;
+    }
+    mistakes += std::uncaught_exceptions() == 1 ? 0 : 1;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("destructors park while an exception unwinds, and it arrives") {
+  with_runtime([] {
+    const support::crowd crowd;
+    std::atomic<int> mistakes{0};
+    std::atomic<int> arrived{0};
+    const int rounds = scaled(100, 10);
+    thrum::wait_group group;
+    for (int g = 0; g != 20; ++g) {
+      group.go([&, g] {
+        for (int i = 0; i != rounds; ++i) {
+          try {
+            const parks_at_end a{mistakes, g + i};
+            const parks_at_end b{mistakes, g - i};
+            throw std::runtime_error("through");
+          } catch (const std::runtime_error&) {
+            ++arrived;
+          }
+        }
+      });
+    }
+    group.wait();
+    CHECK(mistakes == 0);
+    CHECK(arrived == 20 * rounds);
+  });
+}
+
+TEST_CASE("an exception pointer is thrown on another goroutine while its first handler waits") {
+  with_runtime([] {
+    for (int i = 0; i != scaled(200, 20); ++i) {
+      thrum::chan<std::exception_ptr> errors(0);
+      thrum::chan<void> handled(0);
+      auto second = thrum::spawn([=]() mutable {
+        std::string seen;
+        try {
+          std::rethrow_exception(*errors.recv());
+        } catch (const std::runtime_error& error) {
+          handled.send();
+          seen = error.what();
+        }
+        return seen;
+      });
+      try {
+        throw std::runtime_error("shared");
+      } catch (...) {
+        errors.send(std::current_exception());
+        handled.recv();
+        REQUIRE(what_is_handled() == "shared");
+      }
+      REQUIRE(second.join() == "shared");
+    }
+  });
+}
+
+TEST_CASE("a goroutine starts without the exceptions of the one that started it") {
+  with_runtime([] {
+    try {
+      throw 1;
+    } catch (...) {
+      CHECK(thrum::spawn([] {
+              return std::current_exception() == nullptr && std::uncaught_exceptions() == 0;
+            }).join());
+      CHECK(std::current_exception() != nullptr);
+    }
+  });
+}
+
+TEST_CASE("stop unwinds a goroutine that is parked inside catch") {
+  std::atomic<bool> was_caught{false};
+  std::atomic<bool> ended{false};
+  with_runtime([&] {
+    std::atomic<bool> parked{false};
+    thrum::go([&] {
+      struct at_end {
+        std::atomic<bool>& flag;
+        ~at_end() { flag = true; }
+      } const scope{ended};
+      try {
+        throw std::runtime_error("first");
+      } catch (const std::runtime_error&) {
+        parked = true;
+        was_caught = true;
+        thrum::sleep_for(std::chrono::hours(1));
+        was_caught = false;
+      }
+    });
+    REQUIRE(support::eventually([&] { return parked && thrum::stats().waiting == 1; }));
+  });
+  CHECK(was_caught);
+  CHECK(ended);
+}

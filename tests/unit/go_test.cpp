@@ -1,0 +1,267 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/go.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/scale.hpp"
+#include "support/with_runtime.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+using support::is_usage_error;
+using support::scaled;
+using support::with_runtime;
+
+TEST_CASE("go runs the callable once, with its arguments") {
+  with_runtime([] {
+    thrum::chan<std::string> said(2);
+    thrum::go([said](std::string a, int b) mutable { said.send(a + std::to_string(b)); }, "x", 7);
+    CHECK(said.recv() == "x7");
+    thrum::sleep_for(std::chrono::milliseconds(1));
+    CHECK(said.size() == 0);
+  });
+}
+
+TEST_CASE("go moves what is moved in and refers only through std::ref") {
+  with_runtime([] {
+    thrum::wait_group group;
+    int result = 0;
+    auto moved = std::make_unique<int>(41);
+    group.add(1);
+    thrum::go(
+        [&group](std::unique_ptr<int> value, int& out) {
+          out = *value + 1;
+          group.done();
+        },
+        std::move(moved), std::ref(result));
+    group.wait();
+    CHECK(result == 42);
+    CHECK(moved == nullptr);
+  });
+}
+
+namespace {
+
+struct counter {
+  std::atomic<int> n{0};
+  void add(int k) { n += k; }
+};
+
+/// Counts its copies that live.
+struct tracked {
+  static inline std::atomic<int> alive{0};
+  tracked() { ++alive; }
+  tracked(const tracked&) { ++alive; }
+  tracked(tracked&&) noexcept { ++alive; }
+  tracked& operator=(const tracked&) = default;
+  ~tracked() { --alive; }
+};
+
+struct fails_to_copy {
+  fails_to_copy() = default;
+  fails_to_copy(const fails_to_copy&) { throw std::runtime_error("no copy"); }
+  void operator()() const {}
+};
+
+/// Uses about so many bytes of stack.
+[[gnu::noinline]] std::uint64_t deep(std::size_t bytes) {
+  volatile char frame[1024];
+  for (std::size_t i = 0; i != sizeof frame; i += 64) {
+    frame[i] = static_cast<char>(i);
+  }
+  const std::uint64_t below = bytes > 2048 ? deep(bytes - 1024) : 0;
+  return below + static_cast<unsigned char>(frame[64]);
+}
+
+}  // namespace
+
+TEST_CASE("go calls a member function on an object") {
+  with_runtime([] {
+    counter object;
+    thrum::go(&counter::add, &object, 5);
+    CHECK(support::eventually([&] { return object.n == 5; }));
+  });
+}
+
+TEST_CASE("the callable and its arguments are destroyed when the goroutine ends") {
+  REQUIRE(tracked::alive == 0);
+  with_runtime([] {
+    thrum::wait_group group;
+    for (int i = 0; i != 100; ++i) {
+      group.go([t = tracked()](tracked) {}, tracked());
+    }
+    group.wait();
+    CHECK(support::eventually([] { return tracked::alive == 0; }));
+  });
+  CHECK(tracked::alive == 0);
+}
+
+TEST_CASE("the arguments of a goroutine that is unwound at stop are destroyed") {
+  REQUIRE(tracked::alive == 0);
+  with_runtime([] {
+    for (int i = 0; i != 100; ++i) {
+      thrum::go([](tracked) { thrum::chan<int>().recv(); }, tracked());
+    }
+  });
+  CHECK(tracked::alive == 0);
+}
+
+TEST_CASE("an exception while the callable is copied leaves go and starts nothing") {
+  with_runtime([] {
+    const fails_to_copy f;
+    const auto before = thrum::stats().created;
+    CHECK_THROWS_AS(thrum::go(f), std::runtime_error);
+    CHECK_THROWS_AS((void)thrum::spawn(f), std::runtime_error);
+    CHECK(thrum::stats().created == before);
+    thrum::spawn([] {}).join();
+  });
+}
+
+TEST_CASE("go and spawn outside of a runtime are errors of use that name the operation") {
+  CHECK(is_usage_error("go:", [] { thrum::go([] {}); }));
+  CHECK(is_usage_error("spawn:", [] { (void)thrum::spawn([] {}); }));
+  CHECK(is_usage_error("stats:", [] { (void)thrum::stats(); }));
+}
+
+TEST_CASE("attributes name the goroutine") {
+  with_runtime([] {
+    thrum::chan<std::string> name(0);
+    thrum::go({.name = "loader"},
+              [=]() mutable { name.send(std::string(thrum::this_goroutine::name())); });
+    CHECK(name.recv() == "loader");
+    CHECK(thrum::spawn(thrum::attributes{.name = "other"}, [] {
+            return std::string(thrum::this_goroutine::name());
+          }).join() == "other");
+    CHECK(thrum::spawn([] { return std::string(thrum::this_goroutine::name()); }).join().empty());
+  });
+}
+
+TEST_CASE("attributes give the goroutine a stack of that size") {
+  with_runtime([] {
+    // Eight times what the default holds, and small ones beside it, several of each at once.
+    std::vector<thrum::join_handle<std::uint64_t>> handles;
+    for (int i = 0; i != 8; ++i) {
+      handles.push_back(thrum::spawn(thrum::attributes{.stack_size = 4 << 20}, [] {
+        thrum::this_goroutine::yield();
+        return deep(1 << 20);
+      }));
+      handles.push_back(thrum::spawn(thrum::attributes{.stack_size = 64 << 10}, [] {
+        thrum::this_goroutine::yield();
+        return deep(8 << 10);
+      }));
+    }
+    const std::uint64_t large = handles[0].join();
+    const std::uint64_t small = handles[1].join();
+    CHECK(large > small);
+    for (std::size_t i = 2; i != handles.size(); ++i) {
+      CHECK(handles[i].join() == (i % 2 == 0 ? large : small));
+    }
+  });
+}
+
+TEST_CASE("a callable that is large beside the stack gets a stack that holds it") {
+  with_runtime([] {
+    auto large = std::make_unique<std::array<char, 200'000>>();
+    large->fill('x');
+    const char last = thrum::spawn([content = *large] {
+                        thrum::this_goroutine::yield();
+                        return content.back();
+                      }).join();
+    CHECK(last == 'x');
+  });
+}
+
+TEST_CASE("a callable keeps its alignment") {
+  with_runtime([] {
+    struct alignas(128) aligned {
+      char c = 'x';
+      bool operator()() const { return reinterpret_cast<std::uintptr_t>(this) % 128 == 0; }
+    };
+    for (int i = 0; i != 10; ++i) {
+      CHECK(thrum::spawn(aligned()).join());
+      CHECK(thrum::spawn([i, a = aligned()] { return a() && i >= 0; }).join());
+    }
+  });
+}
+
+TEST_CASE("every goroutine has an id of its own, and the first one has 1") {
+  with_runtime([] {
+    CHECK(thrum::this_goroutine::id() == 1);
+    const int n = scaled(10'000);
+    thrum::chan<thrum::goroutine_id> ids(100);
+    for (int i = 0; i != n; ++i) {
+      thrum::go([=]() mutable { ids.send(thrum::this_goroutine::id()); });
+    }
+    std::set<thrum::goroutine_id> seen{0, 1};
+    for (int i = 0; i != n; ++i) {
+      seen.insert(*ids.recv());
+    }
+    CHECK(seen.size() == static_cast<std::size_t>(n) + 2);
+  });
+}
+
+TEST_CASE("goroutines of goroutines of goroutines all run") {
+  with_runtime([] {
+    std::atomic<int> ran{0};
+    thrum::wait_group group;
+    struct grow {
+      std::atomic<int>& ran;
+      thrum::wait_group& group;
+      void operator()(int depth) const {
+        ++ran;
+        for (int i = 0; depth > 0 && i != 10; ++i) {
+          group.go(*this, depth - 1);
+        }
+      }
+    };
+    group.go(grow{ran, group}, 3);
+    group.wait();
+    CHECK(ran == 1'111);
+  });
+}
+
+TEST_CASE("goroutines may be started from inside blocking()") {
+  with_runtime([] {
+    thrum::wait_group group;
+    std::atomic<int> ran{0};
+    thrum::blocking([&] {
+      for (int i = 0; i != 100; ++i) {
+        group.go([&] { ++ran; });
+      }
+    });
+    group.wait();
+    CHECK(ran == 100);
+  });
+}
+
+TEST_CASE("foreign threads start goroutines of a runtime, and none is lost") {
+  thrum::runtime runtime(support::environment_options());
+  const int n = scaled(5'000);
+  std::atomic<int> ran{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t != 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i != n; ++i) {
+        runtime.go([&] { ++ran; });
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  CHECK(support::eventually([&] { return ran == 4 * n; }));
+}

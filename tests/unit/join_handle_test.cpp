@@ -1,0 +1,288 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/join_handle.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/scale.hpp"
+#include "support/with_runtime.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+using namespace std::chrono_literals;
+using support::is_usage_error;
+using support::scaled;
+using support::with_runtime;
+
+static_assert(!std::is_copy_constructible_v<thrum::join_handle<int>>);
+static_assert(std::is_nothrow_move_constructible_v<thrum::join_handle<int>>);
+static_assert(std::is_nothrow_move_assignable_v<thrum::join_handle<int>>);
+static_assert(std::is_default_constructible_v<thrum::join_handle<void>>);
+
+TEST_CASE("join returns what the goroutine returned, of whatever kind") {
+  with_runtime([] {
+    CHECK(thrum::spawn([] { return 42; }).join() == 42);
+    CHECK(*thrum::spawn([] { return std::make_unique<int>(7); }).join() == 7);
+    int object = 0;
+    int& reference = thrum::spawn([&]() -> int& { return object; }).join();
+    CHECK(&reference == &object);
+    thrum::spawn([] {}).join();
+    CHECK(thrum::spawn(std::plus<>(), 20, 22).join() == 42);
+    const std::string text = thrum::spawn([] { return std::string(1'000, 'x'); }).join();
+    CHECK(text == std::string(1'000, 'x'));
+  });
+}
+
+TEST_CASE("join throws the exception that left the goroutine") {
+  with_runtime([] {
+    auto failing = thrum::spawn([]() -> int { throw std::runtime_error("from below"); });
+    try {
+      failing.join();
+      CHECK(false);
+    } catch (const std::runtime_error& error) {
+      CHECK(std::string(error.what()) == "from below");
+    }
+    CHECK_FALSE(failing.joinable());
+    CHECK_THROWS_AS(thrum::spawn([] { throw 7; }).join(), int);
+  });
+}
+
+TEST_CASE("an exception travels up through a chain of joins") {
+  with_runtime([] {
+    struct link {
+      int operator()(int depth) const {
+        if (depth == 0) {
+          throw std::out_of_range("bottom");
+        }
+        return thrum::spawn(link(), depth - 1).join();
+      }
+    };
+    CHECK_THROWS_AS(thrum::spawn(link(), 50).join(), std::out_of_range);
+  });
+}
+
+TEST_CASE("an exception that nobody joins for is dropped with the handle") {
+  with_runtime([] {
+    {
+      auto ignored = thrum::spawn([] { throw std::runtime_error("ignored"); });
+    }
+    auto detached = thrum::spawn([] { throw std::runtime_error("ignored"); });
+    detached.detach();
+    thrum::sleep_for(1ms);
+  });
+}
+
+TEST_CASE("the destructor of a handle waits for the goroutine") {
+  with_runtime([] {
+    for (int i = 0; i != 20; ++i) {
+      bool ended = false;
+      {
+        auto handle = thrum::spawn([&] {
+          thrum::sleep_for(std::chrono::microseconds(i * 50));
+          ended = true;
+        });
+      }
+      REQUIRE(ended);
+    }
+  });
+}
+
+TEST_CASE("a detached goroutine runs on, and its result is destroyed") {
+  with_runtime([] {
+    auto result = std::make_shared<int>(1);
+    const std::weak_ptr<int> watch = result;
+    thrum::chan<void> gate(0);
+    auto handle = thrum::spawn([gate, r = std::move(result)]() mutable {
+      gate.recv();
+      return std::move(r);
+    });
+    handle.detach();
+    CHECK_FALSE(handle.joinable());
+    gate.close();
+    CHECK(support::eventually([&] { return watch.expired(); }));
+  });
+}
+
+TEST_CASE("detach after the end gives everything back at once") {
+  with_runtime([] {
+    auto result = std::make_shared<int>(1);
+    const std::weak_ptr<int> watch = result;
+    auto handle = thrum::spawn([r = std::move(result)]() mutable { return std::move(r); });
+    REQUIRE(support::eventually([&] { return handle.done(); }));
+    CHECK_FALSE(watch.expired());
+    handle.detach();
+    CHECK(watch.expired());
+  });
+}
+
+TEST_CASE("a handle tells whether it is done and whether it can be joined") {
+  with_runtime([] {
+    thrum::chan<void> gate(0);
+    auto handle = thrum::spawn([gate]() mutable { gate.recv(); });
+    CHECK(handle.joinable());
+    CHECK_FALSE(handle.done());
+    CHECK_FALSE(handle.wait_for(1ms));
+    CHECK_FALSE(handle.wait_until(std::chrono::steady_clock::now() + 1ms));
+    CHECK_FALSE(handle.wait_until(std::chrono::steady_clock::now() - 1h));
+    CHECK_FALSE(handle.wait_for(0ms));
+    CHECK_FALSE(handle.wait_for(-5ms));
+    gate.close();
+    CHECK(handle.wait_for(support::long_time));
+    CHECK(handle.done());
+    CHECK(handle.joinable());
+    CHECK(handle.wait_for(0ms));
+    handle.join();
+    CHECK_FALSE(handle.joinable());
+    CHECK_FALSE(handle.done());
+  });
+}
+
+TEST_CASE("a handle has the id of its goroutine, also after the join") {
+  with_runtime([] {
+    CHECK(thrum::join_handle<int>().id() == 0);
+    auto handle = thrum::spawn([] { return thrum::this_goroutine::id(); });
+    const thrum::goroutine_id id = handle.id();
+    CHECK(handle.join() == id);
+    CHECK(handle.id() == id);
+  });
+}
+
+TEST_CASE("an empty handle can do nothing but be assigned to") {
+  with_runtime([] {
+    thrum::join_handle<int> empty;
+    CHECK_FALSE(empty.joinable());
+    CHECK_FALSE(empty.done());
+    CHECK(is_usage_error("join_handle::join", [&] { empty.join(); }));
+    CHECK(is_usage_error("join_handle::detach", [&] { empty.detach(); }));
+    CHECK(is_usage_error("join_handle::wait_for", [&] { empty.wait_for(1ms); }));
+    auto joined = thrum::spawn([] { return 1; });
+    joined.join();
+    CHECK(is_usage_error("join_handle::join", [&] { joined.join(); }));
+    empty = thrum::spawn([] { return 2; });
+    CHECK(empty.join() == 2);
+  });
+}
+
+TEST_CASE("moving a handle moves the goroutine, and assigning over one joins that") {
+  with_runtime([] {
+    bool first_ended = false;
+    auto first = thrum::spawn([&] {
+      thrum::sleep_for(1ms);
+      first_ended = true;
+      return 1;
+    });
+    auto second = thrum::spawn([] { return 2; });
+    first = std::move(second);
+    CHECK(first_ended);
+    CHECK_FALSE(second.joinable());
+    auto third = std::move(first);
+    CHECK_FALSE(first.joinable());
+    CHECK(third.join() == 2);
+    std::vector<thrum::join_handle<int>> many;
+    for (int i = 0; i != 100; ++i) {
+      many.push_back(thrum::spawn([i] { return i; }));
+    }
+    for (int i = 0; i != 100; ++i) {
+      CHECK(many[static_cast<std::size_t>(i)].join() == i);
+    }
+  });
+}
+
+TEST_CASE("a foreign thread joins, waits with a time-out and gets the exception") {
+  thrum::runtime runtime(support::environment_options());
+  CHECK(runtime.spawn([] { return 42; }).join() == 42);
+  CHECK_THROWS_AS(runtime.spawn([] { throw std::runtime_error(""); }).join(), std::runtime_error);
+  thrum::chan<void> gate(0);
+  auto slow = runtime.spawn([gate]() mutable { gate.recv(); });
+  CHECK_FALSE(slow.wait_for(1ms));
+  gate.close();
+  CHECK(slow.wait_for(support::long_time));
+  slow.join();
+}
+
+TEST_CASE("goroutines of one runtime join those of another") {
+  thrum::runtime other(support::environment_options());
+  with_runtime([&] {
+    for (int i = 0; i != scaled(1'000); ++i) {
+      REQUIRE(other.spawn([i] { return i; }).join() == i);
+    }
+  });
+}
+
+TEST_CASE("a handle may outlive the runtime of its goroutine") {
+  std::optional<thrum::join_handle<std::string>> handle;
+  std::optional<thrum::join_handle<void>> never_joined;
+  {
+    thrum::runtime runtime(support::environment_options());
+    handle = runtime.spawn([] { return std::string(100, 'x'); });
+    never_joined = runtime.spawn([] {});
+    REQUIRE(support::eventually([&] { return handle->done() && never_joined->done(); }));
+  }
+  CHECK(handle->join() == std::string(100, 'x'));
+}
+
+TEST_CASE("a goroutine that was ended by stop has no result, and join says so") {
+  std::optional<thrum::join_handle<int>> handle;
+  {
+    thrum::runtime runtime(support::environment_options());
+    handle = runtime.spawn([] {
+      thrum::chan<int>().recv();
+      return 1;
+    });
+  }
+  CHECK(handle->done());
+  CHECK(is_usage_error("join_handle::join", [&] { handle->join(); }));
+}
+
+TEST_CASE("many pairs spawn and join at the same time, and each gets its own result") {
+  with_runtime([] {
+    const int rounds = scaled(2'000);
+    std::atomic<int> mistakes{0};
+    thrum::wait_group group;
+    for (int w = 0; w != 16; ++w) {
+      group.go([&, w] {
+        for (int i = 0; i != rounds; ++i) {
+          auto handle = thrum::spawn([w, i] {
+            if (i % 5 == 0) {
+              thrum::this_goroutine::yield();
+            }
+            return w * 1'000'000 + i;
+          });
+          if (i % 3 == 0) {
+            thrum::this_goroutine::yield();
+          }
+          mistakes += handle.join() == w * 1'000'000 + i ? 0 : 1;
+        }
+      });
+    }
+    group.wait();
+    CHECK(mistakes == 0);
+  });
+}
+
+TEST_CASE("a wait that times out while the goroutine ends loses nothing") {
+  with_runtime([] {
+    for (int i = 0; i != scaled(500, 50); ++i) {
+      const std::chrono::microseconds time(i % 100);
+      auto handle = thrum::spawn([=] {
+        thrum::sleep_for(time);
+        return i;
+      });
+      handle.wait_for(time);
+      REQUIRE(handle.join() == i);
+    }
+  });
+}

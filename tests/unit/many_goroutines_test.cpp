@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/process.hpp"
+#include "support/scale.hpp"
+#include "support/with_runtime.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+using support::eventually;
+using support::live_goroutines;
+using support::with_runtime;
+
+namespace {
+
+/// Parks n goroutines on a channel, calls `look` while they are, and lets them go.
+template <class Look>
+void park_at_once(int n, Look look) {
+  thrum::chan<int> gate(0);
+  std::atomic<int> passed{0};
+  thrum::wait_group group;
+  for (int i = 0; i != n; ++i) {
+    group.go([&] {
+      if (!gate.recv()) {
+        ++passed;
+      }
+    });
+  }
+  REQUIRE(eventually([&] { return thrum::stats().waiting >= static_cast<std::uint64_t>(n); }));
+  look();
+  gate.close();
+  group.wait();
+  CHECK(passed == n);
+}
+
+}  // namespace
+
+TEST_CASE("100,000 goroutines are parked at once and all come back") {
+  with_runtime([] {
+    const int n = live_goroutines(100'000);
+    const std::size_t resident = support::status_bytes("VmRSS");
+    park_at_once(n, [&] {
+      CHECK(thrum::stats().goroutines == static_cast<std::uint64_t>(n) + 1);
+      if (support::memory_is_exact()) {
+        const std::size_t each =
+            (support::status_bytes("VmRSS") - resident) / static_cast<std::size_t>(n);
+        INFO("bytes for each " << each);
+        CHECK(each < 6'000);
+      }
+    });
+  });
+}
+
+TEST_CASE("goroutines that follow use the memory of those that have ended") {
+  with_runtime([] {
+    const int n = live_goroutines(20'000);
+    park_at_once(n, [] {});
+    const std::size_t size = support::status_bytes("VmSize");
+    const std::size_t mappings = support::mapping_count();
+    for (int round = 0; round != 3; ++round) {
+      park_at_once(n, [] {});
+    }
+    if (support::memory_is_exact()) {
+      // A thread or two with their stacks may have come since; another set of stacks is 5 GB.
+      CHECK(support::status_bytes("VmSize") <= size + (std::size_t{512} << 20));
+      CHECK(support::mapping_count() <= mappings + 50);
+    }
+  });
+}
+
+TEST_CASE("many goroutines sleep at once and all wake") {
+  with_runtime([] {
+    const int n = live_goroutines(20'000);
+    std::atomic<int> woken{0};
+    thrum::wait_group group;
+    for (int i = 0; i != n; ++i) {
+      group.go([&, i] {
+        thrum::sleep_for(std::chrono::microseconds(i * 7 % 50'000));
+        ++woken;
+      });
+    }
+    group.wait();
+    CHECK(woken == n);
+  });
+}
+
+TEST_CASE("many goroutines queue for one mutex and each gets it once") {
+  with_runtime([] {
+    const int n = live_goroutines(20'000);
+    thrum::mutex mutex;
+    int guarded = 0;
+    thrum::wait_group group;
+    mutex.lock();
+    for (int i = 0; i != n; ++i) {
+      group.go([&] {
+        mutex.lock();
+        ++guarded;
+        mutex.unlock();
+      });
+    }
+    REQUIRE(eventually([&] { return thrum::stats().waiting >= static_cast<std::uint64_t>(n); }));
+    mutex.unlock();
+    group.wait();
+    CHECK(guarded == n);
+  });
+}
+
+TEST_CASE("many handles are joined in the order of their making") {
+  with_runtime([] {
+    const int n = live_goroutines(20'000);
+    std::vector<thrum::join_handle<int>> handles;
+    handles.reserve(static_cast<std::size_t>(n));
+    for (int i = 0; i != n; ++i) {
+      handles.push_back(thrum::spawn([i] {
+        thrum::this_goroutine::yield();
+        return i;
+      }));
+    }
+    int mistakes = 0;
+    for (int i = 0; i != n; ++i) {
+      mistakes += handles[static_cast<std::size_t>(i)].join() == i ? 0 : 1;
+    }
+    CHECK(mistakes == 0);
+  });
+}
+
+TEST_CASE("stop ends 100,000 parked goroutines") {
+  const int n = live_goroutines(100'000);
+  thrum::runtime runtime(support::environment_options());
+  runtime.block_on([&] {
+    for (int i = 0; i != n; ++i) {
+      thrum::go([] { thrum::chan<int>().recv(); });
+    }
+  });
+  REQUIRE(eventually([&] { return runtime.stats().waiting == static_cast<std::uint64_t>(n); }));
+  runtime.stop();
+  CHECK(runtime.stats().goroutines == 0);
+}

@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// How programs end, looked at from outside; see programs/main.cpp for what each does.
+
+#include <thrum/panic.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/program.hpp"
+
+#include <csignal>
+#include <cstddef>
+#include <cstdlib>
+#include <regex>
+#include <sstream>
+#include <string>
+
+using support::program_result;
+using support::run_program;
+
+TEST_CASE("an exception that leaves a goroutine is reported, and the program aborts") {
+  const program_result r = run_program("panic");
+  INFO(r.text);
+  CHECK(r.signal == SIGABRT);
+  CHECK(std::regex_search(r.text, std::regex("thrum: panic in goroutine [0-9]+: out of cheese\n")));
+}
+
+TEST_CASE("the report of a panic names the goroutine") {
+  const program_result r = run_program("panic_named");
+  INFO(r.text);
+  CHECK(r.signal == SIGABRT);
+  CHECK(std::regex_search(
+      r.text, std::regex("thrum: panic in goroutine [0-9]+ \\[loader\\]: no such sheep\n")));
+}
+
+TEST_CASE("a panic with something that is no std::exception is reported all the same") {
+  const program_result r = run_program("panic_of_no_exception");
+  INFO(r.text);
+  CHECK(r.signal == SIGABRT);
+  CHECK(r.says("thrum: panic in goroutine "));
+}
+
+TEST_CASE("a panic in a wait_group ends the program before wait returns") {
+  const program_result r = run_program("panic_in_a_group");
+  INFO(r.text);
+  CHECK(r.signal == SIGABRT);
+  CHECK(r.says("in a group"));
+}
+
+TEST_CASE("a hundred panics at once end the program with whole lines") {
+  const program_result r = run_program("panic_of_many");
+  INFO(r.text);
+  CHECK(r.signal == SIGABRT);
+  std::istringstream lines(r.text);
+  std::size_t reports = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("thrum: panic", 0) == 0) {
+      ++reports;
+      CHECK(std::regex_match(line, std::regex("thrum: panic in goroutine [0-9]+: one of many")));
+    }
+  }
+  CHECK(reports >= 1);
+}
+
+TEST_CASE("with a handler of one's own the program goes on after panics") {
+  const program_result r = run_program("panic_with_handler");
+  INFO(r.text);
+  CHECK(r.exit_code == 0);
+  CHECK(r.says("handled 10\n"));
+}
+
+TEST_CASE("an error of use that nobody handles is a panic that names the operation") {
+  const program_result r = run_program("usage_error_unhandled");
+  INFO(r.text);
+  CHECK(r.signal == SIGABRT);
+  CHECK(std::regex_search(r.text, std::regex("thrum: panic in goroutine [0-9]+: mutex::unlock: ")));
+}
+
+TEST_CASE("an exception from main can be caught around run") {
+  const program_result r = run_program("exception_from_main");
+  INFO(r.text);
+  CHECK(r.exit_code == 3);
+  CHECK(r.says("caught: from main\n"));
+}
+
+TEST_CASE("what main returns can be the exit status") {
+  CHECK(run_program("exit_status").exit_code == 42);
+}
+
+TEST_CASE("one thread more than allowed is a fatal error that says what to do") {
+  const program_result r = run_program("thread_limit");
+  INFO(r.text);
+  CHECK(r.signal == SIGABRT);
+  CHECK(r.says("fatal error: thrum: "));
+  CHECK(r.says("more than 5 threads"));
+  CHECK(r.says("max_threads"));
+}
+
+TEST_CASE("a stack that overflows ends the program instead of another goroutine's data") {
+  if (std::getenv("THRUM_TEST_EMULATOR") != nullptr) {
+    return;  // emulators accept guards that they do not install
+  }
+  const program_result r = run_program("stack_overflow");
+  INFO(r.text);
+  CHECK(r.exit_code != 0);
+  CHECK((r.signal == SIGSEGV || r.signal == SIGBUS || r.signal == SIGABRT || r.exit_code == 1 ||
+         r.exit_code == 66));  // the last two are what sanitizers exit with
+}
+
+TEST_CASE("THRUM_MAXPROCS reaches a program that says nothing itself") {
+  CHECK(run_program("processors", "THRUM_MAXPROCS=3").text == "procs 3\n");
+  CHECK(run_program("processors", "THRUM_MAXPROCS=1").text == "procs 1\n");
+}
+
+TEST_CASE("schedtrace prints lines in Go's format at its period") {
+  const program_result r = run_program("trace", "THRUM_MAXPROCS=2 THRUM_DEBUG=schedtrace=20");
+  INFO(r.text);
+  CHECK(r.exit_code == 0);
+  const std::regex format(
+      "SCHED ([0-9]+)ms: gomaxprocs=2 idleprocs=[0-2] threads=[0-9]+ spinningthreads=[0-9]+ "
+      "idlethreads=[0-9]+ runqueue=[0-9]+ \\[[0-9]+ [0-9]+\\]");
+  std::istringstream lines(r.text);
+  long last = -1;
+  int n = 0;
+  for (std::string line; std::getline(lines, line); ++n) {
+    std::smatch match;
+    REQUIRE(std::regex_match(line, match, format));
+    const long now = std::stol(match[1]);
+    CHECK(now >= last);
+    last = now;
+  }
+  CHECK(n >= 2);
+  CHECK(n <= 1 + last / 20);  // a period, not a flood
+}
+
+TEST_CASE("nothing is printed unless it is asked for") {
+  const program_result r = run_program("trace", "THRUM_DEBUG=");
+  CHECK(r.exit_code == 0);
+  CHECK(r.text.empty());
+}
+
+TEST_CASE("a runtime that is a static object ends its goroutines when the program exits") {
+  const program_result r = run_program("static_destruction");
+  INFO(r.text);
+  CHECK(r.exit_code == 0);
+  std::size_t n = 0;
+  for (std::size_t at = 0; (at = r.text.find("unwound\n", at)) != std::string::npos; ++at) {
+    ++n;
+  }
+  CHECK(n == 10);
+}

@@ -1,0 +1,662 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/runtime.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/process.hpp"
+#include "support/scale.hpp"
+#include "support/with_runtime.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <sys/resource.h>
+
+using namespace std::chrono_literals;
+using support::eventually;
+using support::is_usage_error;
+using support::scaled;
+using support::with_procs;
+using support::with_runtime;
+
+namespace {
+
+/// Sets a variable of the environment for as long as it lives.
+class environment_variable {
+ public:
+  environment_variable(const char* name, const char* value) : name_(name) {
+    if (const char* const old = std::getenv(name)) {
+      old_ = old;
+      had_ = true;
+    }
+    ::setenv(name, value, 1);
+  }
+  ~environment_variable() {
+    if (had_) {
+      ::setenv(name_, old_.c_str(), 1);
+    } else {
+      ::unsetenv(name_);
+    }
+  }
+  environment_variable(const environment_variable&) = delete;
+  environment_variable& operator=(const environment_variable&) = delete;
+
+ private:
+  const char* name_;
+  std::string old_;
+  bool had_ = false;
+};
+
+/// Says that it is alive for as long as it is.
+class alive {
+ public:
+  explicit alive(std::atomic<int>& n) : n_(n) { ++n_; }
+  ~alive() { --n_; }
+  alive(const alive&) = delete;
+  alive& operator=(const alive&) = delete;
+
+ private:
+  std::atomic<int>& n_;
+};
+
+}  // namespace
+
+// ---- run ---------------------------------------------------------------------------------------
+
+TEST_CASE("run returns the int of main, or 0") {
+  CHECK(thrum::run([] { return 7; }) == 7);
+  CHECK(thrum::run([] {}) == 0);
+  CHECK(thrum::run(with_procs(2), [] { return thrum::stats().procs; }) == 2);
+}
+
+TEST_CASE("an exception that leaves main leaves run, after everything has ended") {
+  std::atomic<int> n{0};
+  CHECK_THROWS_AS(thrum::run([&] {
+                    for (int i = 0; i != 10; ++i) {
+                      thrum::go([&] {
+                        const alive here(n);
+                        thrum::sleep_for(1h);
+                      });
+                    }
+                    REQUIRE(eventually([&] { return n == 10; }));
+                    throw std::runtime_error("main");
+                  }),
+                  std::runtime_error);
+  CHECK(n == 0);
+}
+
+TEST_CASE("main is goroutine 1 of a runtime that current() names") {
+  CHECK(thrum::runtime::current() == nullptr);
+  thrum::run([] {
+    CHECK(thrum::this_goroutine::id() == 1);
+    CHECK(thrum::runtime::current() != nullptr);
+    return 0;
+  });
+  CHECK(thrum::runtime::current() == nullptr);
+}
+
+TEST_CASE("the environment gives the number of processors unless the options do") {
+  const environment_variable procs("THRUM_MAXPROCS", "3");
+  CHECK(thrum::options::from_environment().procs == 3);
+  CHECK(thrum::run([] { return thrum::stats().procs; }) == 3);
+  CHECK(thrum::run(thrum::options{}, [] { return thrum::stats().procs; }) == 3);
+  CHECK(thrum::run(thrum::options{.procs = 2}, [] { return thrum::stats().procs; }) == 2);
+}
+
+TEST_CASE("what the environment says is ignored where it makes no sense") {
+  for (const char* const text : {"", "0", "-1", "many", "3x", "99999999999999999999"}) {
+    const environment_variable procs("THRUM_MAXPROCS", text);
+    INFO("THRUM_MAXPROCS=" << text);
+    CHECK(static_cast<unsigned>(thrum::run([] { return thrum::stats().procs; })) ==
+          thrum::default_procs());
+  }
+  const environment_variable debug("THRUM_DEBUG", "schedtrace,scheddetail=,=,,x=1,schedtrace=abc");
+  CHECK(thrum::options::from_environment().schedtrace == 0ms);
+  CHECK_FALSE(thrum::options::from_environment().scheddetail);
+}
+
+TEST_CASE("THRUM_DEBUG sets what its keys name") {
+  const environment_variable debug("THRUM_DEBUG", "schedtrace=250,scheddetail=1,asyncpreemptoff=1");
+  const thrum::options options = thrum::options::from_environment();
+  CHECK(options.schedtrace == 250ms);
+  CHECK(options.scheddetail);
+  CHECK(options.preempt == thrum::preemption::cooperative);
+}
+
+TEST_CASE("the default number of processors is at least one and at most the machine's") {
+  CHECK(thrum::default_procs() >= 1);
+  CHECK(thrum::default_procs() <= std::max(1U, std::thread::hardware_concurrency()));
+}
+
+// ---- stop --------------------------------------------------------------------------------------
+
+TEST_CASE("stop unwinds goroutines that are parked anywhere") {
+  std::atomic<int> n{0};
+  thrum::chan<int> full(1);
+  full.send(0);
+  thrum::wait_group never;
+  never.add(1);
+  std::atomic<int> went_on{0};
+  {
+    thrum::runtime runtime(support::environment_options());
+    const auto park = [&](auto wait) {
+      runtime.go([&, wait]() mutable {
+        const alive here(n);
+        wait();
+        ++went_on;
+      });
+    };
+    park([] { thrum::chan<int>(0).recv(); });
+    park([] { thrum::chan<int>(0).send(1); });
+    park([=]() mutable { full.send(1); });
+    park([] { thrum::chan<int>().recv(); });
+    park([] { thrum::chan<int>().send(1); });
+    park([] {
+      int out = 0;
+      thrum::chan<int>(0).recv_for(out, 1h);
+    });
+    park([] { thrum::chan<int>(0).send_for(1, 1h); });
+    park([] {
+      for (const int i : thrum::chan<int>(0)) {
+        (void)i;
+      }
+    });
+    park([] { thrum::chan<void>(0).recv(); });
+    park([] { thrum::sleep_for(1h); });
+    park([] { thrum::this_goroutine::sleep_until(std::chrono::steady_clock::now() + 1h); });
+    park([&] { never.wait(); });
+    park([&] { never.wait_for(1h); });
+    park([] { thrum::spawn([] { thrum::sleep_for(1h); }).join(); });
+    park([] { thrum::spawn([] { thrum::sleep_for(1h); }).wait_for(1h); });
+    REQUIRE(eventually([&] { return n == 15 && runtime.stats().waiting >= 17; }));
+    runtime.stop();
+    CHECK(n == 0);
+    CHECK(runtime.stats().goroutines == 0);
+  }
+  CHECK(went_on == 0);
+  never.done();
+}
+
+TEST_CASE("stop waits for goroutines that run, and they may still use everything") {
+  std::atomic<bool> release{false};
+  std::atomic<bool> started{false};
+  std::atomic<int> done{0};
+  thrum::runtime runtime(support::environment_options());
+  runtime.go([&] {
+    started = true;
+    while (!release) {
+      thrum::this_goroutine::yield();
+    }
+    thrum::mutex mutex;
+    thrum::chan<int> c(1);
+    const std::lock_guard lock(mutex);
+    c.send(1);
+    done += *c.recv();
+    thrum::go([&] { ++done; });
+    thrum::blocking([&] { ++done; });
+  });
+  REQUIRE(eventually([&] { return started.load(); }));
+  std::thread stopper([&] { runtime.stop(); });
+  std::this_thread::sleep_for(5ms);
+  CHECK(done == 0);
+  release = true;
+  stopper.join();
+  CHECK(done == 3);
+  CHECK(runtime.stats().goroutines == 0);
+}
+
+TEST_CASE("stop waits for a goroutine inside blocking()") {
+  std::atomic<bool> inside{false};
+  std::atomic<bool> ended{false};
+  thrum::runtime runtime(support::environment_options());
+  runtime.go([&] {
+    thrum::blocking([&] {
+      inside = true;
+      std::this_thread::sleep_for(20ms);
+    });
+    ended = true;
+  });
+  REQUIRE(eventually([&] { return inside.load(); }));
+  runtime.stop();
+  CHECK(ended);
+}
+
+TEST_CASE("waiting for a mutex is not cut short by stop") {
+  std::atomic<bool> got_it{false};
+  thrum::mutex mutex;
+  mutex.lock();
+  thrum::runtime runtime(support::environment_options());
+  runtime.go([&] {
+    const std::lock_guard lock(mutex);
+    got_it = true;
+  });
+  REQUIRE(eventually([&] { return runtime.stats().waiting == 1; }));
+  std::thread stopper([&] { runtime.stop(); });
+  std::this_thread::sleep_for(5ms);
+  CHECK_FALSE(got_it);
+  mutex.unlock();
+  stopper.join();
+  CHECK(got_it);
+}
+
+TEST_CASE("destructors that run during stop may wait for other goroutines") {
+  std::atomic<int> joined{0};
+  {
+    thrum::runtime runtime(support::environment_options());
+    struct joins_at_end {
+      std::atomic<int>& joined;
+      thrum::join_handle<int> handle;
+      ~joins_at_end() {
+        handle = {};
+        ++joined;
+      }
+    };
+    for (int i = 0; i != 20; ++i) {
+      runtime.go([&] {
+        joins_at_end scope{joined, thrum::spawn([] {
+                             thrum::sleep_for(1h);
+                             return 1;
+                           })};
+        thrum::sleep_for(1h);
+      });
+    }
+    REQUIRE(eventually([&] { return runtime.stats().waiting == 40; }));
+  }
+  CHECK(joined == 20);
+}
+
+TEST_CASE("stop may be called again and by several threads, and nothing starts afterwards") {
+  thrum::runtime runtime(support::environment_options());
+  std::vector<std::thread> threads;
+  for (int i = 0; i != 4; ++i) {
+    threads.emplace_back([&] { runtime.stop(); });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  runtime.stop();
+  CHECK(is_usage_error("runtime::go", [&] { runtime.go([] {}); }));
+  CHECK(is_usage_error("runtime::spawn", [&] { (void)runtime.spawn([] {}); }));
+}
+
+TEST_CASE("stop from one of the runtime's own goroutines is an error of use") {
+  thrum::runtime runtime(support::environment_options());
+  const std::string message =
+      runtime.block_on([&] { return support::usage_message([&] { runtime.stop(); }); });
+  CHECK(message.rfind("runtime::stop", 0) == 0);
+}
+
+TEST_CASE("a stop that meets goroutines on their way into and out of waits loses none") {
+  for (int round = scaled(300, 30); round > 0; --round) {
+    std::atomic<int> n{0};
+    thrum::chan<int> ring(0);
+    {
+      thrum::runtime runtime(support::environment_options());
+      for (int i = 0; i != 20; ++i) {
+        runtime.go([&n, ring, i]() mutable {
+          const alive here(n);
+          for (unsigned k = 0;; ++k) {
+            switch ((static_cast<unsigned>(i) + k) % 4) {
+              case 0: ring.send(i); break;
+              case 1: ring.recv(); break;
+              case 2: thrum::sleep_for(std::chrono::microseconds(k % 20)); break;
+              default: {
+                int out = 0;
+                ring.recv_for(out, 10us);
+                thrum::this_goroutine::yield();
+              }
+            }
+          }
+        });
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(round * 7 % 500));
+    }
+    REQUIRE(n == 0);
+  }
+}
+
+// ---- many runtimes -----------------------------------------------------------------------------
+
+TEST_CASE("a runtime may be started and stopped a thousand times without leaving anything") {
+  const auto cycle = [] {
+    thrum::runtime runtime(with_procs(2));
+    thrum::wait_group group;
+    runtime.block_on([&] {
+      for (int i = 0; i != 10; ++i) {
+        group.go([] { thrum::this_goroutine::yield(); });
+      }
+      thrum::go([] { thrum::sleep_for(1h); });
+      group.wait();
+    });
+  };
+  for (int i = 0; i != 50; ++i) {  // what the C library keeps is there now
+    cycle();
+  }
+  const std::size_t threads = support::thread_count();
+  const std::size_t mappings = support::mapping_count();
+  const std::size_t size = support::status_bytes("VmSize");
+  const std::size_t resident = support::status_bytes("VmRSS");
+  for (int i = scaled(1'000, 50); i > 0; --i) {
+    cycle();
+  }
+  CHECK(eventually([&] { return support::thread_count() <= threads; }));
+  if (support::memory_is_exact()) {
+    CHECK(support::mapping_count() <= mappings + 20);
+    // A thousand slabs of stacks would be 64 GiB, a thousand stacks of threads 8.
+    CHECK(support::status_bytes("VmSize") <= size + (std::size_t{300} << 20));
+    CHECK(support::status_bytes("VmRSS") <= resident + (std::size_t{8} << 20));
+  }
+}
+
+TEST_CASE("several runtimes in one process do not disturb each other") {
+  constexpr int n = 4;
+  std::vector<std::unique_ptr<thrum::runtime>> runtimes;
+  for (int i = 0; i != n; ++i) {
+    runtimes.push_back(std::make_unique<thrum::runtime>(with_procs(static_cast<unsigned>(i) + 1)));
+  }
+  std::array<thrum::join_handle<bool>, n> handles;
+  for (std::size_t i = 0; i != n; ++i) {
+    thrum::runtime* const own = runtimes[i].get();
+    handles[i] = own->spawn([own, i] {
+      bool ok = true;
+      thrum::wait_group group;
+      std::atomic<int> ran{0};
+      for (int k = 0; k != 500; ++k) {
+        group.go([&] {
+          thrum::this_goroutine::yield();
+          ran += thrum::runtime::current() == own ? 1 : 0;
+        });
+      }
+      group.wait();
+      ok = ok && ran == 500 && thrum::stats().procs == i + 1;
+      return ok;
+    });
+  }
+  for (auto& handle : handles) {
+    CHECK(handle.join());
+  }
+  runtimes[1].reset();  // the others go on
+  CHECK(runtimes[0]->block_on([] { return thrum::spawn([] { return 5; }).join(); }) == 5);
+  CHECK(runtimes[3]->block_on([] { return thrum::spawn([] { return 6; }).join(); }) == 6);
+}
+
+TEST_CASE("channels, mutexes and groups may be shared between runtimes") {
+  thrum::runtime a(with_procs(2));
+  thrum::runtime b(with_procs(2));
+  const int n = scaled(20'000);
+  thrum::chan<int> there(0);
+  thrum::chan<int> back(8);
+  thrum::mutex mutex;
+  int guarded = 0;
+  thrum::wait_group group;
+  group.add(2);
+  a.go([=, &mutex, &guarded, &group]() mutable {
+    for (int i = 0; i != n; ++i) {
+      there.send(i);
+      const std::lock_guard lock(mutex);
+      guarded += 1;
+    }
+    there.close();
+    group.done();
+  });
+  b.go([=, &mutex, &guarded, &group]() mutable {
+    for (const int i : there) {
+      back.send(i * 2);
+      const std::lock_guard lock(mutex);
+      guarded += 1;
+    }
+    back.close();
+    group.done();
+  });
+  std::int64_t sum = 0;
+  for (const int i : back) {  // this thread is of neither
+    sum += i;
+  }
+  group.wait();
+  CHECK(sum == std::int64_t{n} * (n - 1));
+  CHECK(guarded == 2 * n);
+}
+
+TEST_CASE("a goroutine may own a runtime and block on it") {
+  with_runtime([] {
+    thrum::runtime inner(with_procs(1));
+    CHECK(inner.block_on([] { return thrum::spawn([] { return 3; }).join(); }) == 3);
+    CHECK(thrum::runtime::current() != &inner);
+    thrum::blocking([&] { inner.stop(); });
+  });
+}
+
+TEST_CASE("block_on gives the result, the reference or the exception to the calling thread") {
+  thrum::runtime runtime(support::environment_options());
+  CHECK(runtime.block_on([] { return std::string("x"); }) == "x");
+  int object = 0;
+  CHECK(&runtime.block_on([&]() -> int& { return object; }) == &object);
+  CHECK_THROWS_AS(runtime.block_on([] { throw std::out_of_range(""); }), std::out_of_range);
+  std::vector<std::thread> threads;
+  std::atomic<int> sum{0};
+  for (int t = 0; t != 8; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i != 50; ++i) {
+        sum += runtime.block_on([t] { return t; });
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  CHECK(sum == 50 * 28);
+}
+
+// ---- processors --------------------------------------------------------------------------------
+
+TEST_CASE("the number of processors changes while goroutines run, and none is lost") {
+  thrum::runtime runtime(with_procs(2));
+  std::atomic<bool> stop{false};
+  std::atomic<std::uint64_t> done{0};
+  thrum::chan<int> ring(4);
+  for (int i = 0; i != 20; ++i) {
+    runtime.go([&, ring]() mutable {
+      for (std::uint64_t k = 0; !stop; ++k) {
+        if (k % 7 == 0) {
+          thrum::sleep_for(std::chrono::microseconds(k % 50));
+        }
+        ring.send(1);
+        thrum::go([&] { ++done; });
+        thrum::this_goroutine::yield();
+        ring.recv();
+        if (k % 50 == 0) {
+          thrum::blocking([] { ::usleep(50); });
+        }
+      }
+    });
+  }
+  for (int round = scaled(20, 3); round > 0; --round) {
+    for (const unsigned n : {1U, 8U, 3U, 64U, 2U, 5U}) {
+      runtime.procs(n);
+      CHECK(runtime.procs() == n);
+      const std::uint64_t before = done;
+      REQUIRE(eventually([&] { return done > before + 10; }));
+    }
+  }
+  runtime.procs(0);
+  CHECK(runtime.procs() == thrum::default_procs());
+  stop = true;
+  REQUIRE(eventually([&] { return runtime.stats().goroutines == 0; }));
+}
+
+TEST_CASE("sleepers of a processor that is taken away still wake") {
+  thrum::runtime runtime(with_procs(8));
+  std::atomic<int> woken{0};
+  for (int i = 0; i != 100; ++i) {
+    runtime.go([&, i] {
+      thrum::sleep_for(std::chrono::milliseconds(1 + i % 30));
+      ++woken;
+    });
+  }
+  REQUIRE(eventually([&] { return runtime.stats().created == 100; }));
+  runtime.procs(1);
+  CHECK(eventually([&] { return woken == 100; }));
+}
+
+TEST_CASE("never more goroutines run at once than there are processors") {
+  constexpr unsigned procs = 3;
+  with_runtime(with_procs(procs), [] {
+    std::atomic<int> running{0};
+    std::atomic<int> most{0};
+    thrum::wait_group group;
+    for (int i = 0; i != 50; ++i) {
+      group.go([&] {
+        for (int k = 0; k != 20; ++k) {
+          const int now = ++running;
+          for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
+          }
+          for (int spin = 0; spin != 1'000; ++spin) {
+            running.load();
+          }
+          --running;
+          thrum::this_goroutine::yield();
+        }
+      });
+    }
+    group.wait();
+    CHECK(most <= static_cast<int>(procs));
+  });
+}
+
+// ---- threads -----------------------------------------------------------------------------------
+
+TEST_CASE("the hooks run once on each thread of the runtime, first and last") {
+  std::mutex mutex;
+  std::multiset<unsigned> started;
+  std::multiset<unsigned> stopped;
+  std::set<long> started_on;
+  std::set<long> stopped_on;
+  thrum::options options = with_procs(3);
+  options.on_thread_start = [&](unsigned m) {
+    const std::lock_guard lock(mutex);
+    started.insert(m);
+    started_on.insert(support::os_thread());
+  };
+  options.on_thread_stop = [&](unsigned m) {
+    const std::lock_guard lock(mutex);
+    stopped.insert(m);
+    stopped_on.insert(support::os_thread());
+  };
+  std::set<long> ran_on;
+  with_runtime(options, [&] {
+    thrum::wait_group group;
+    for (int i = 0; i != 10; ++i) {
+      group.go([&] {
+        thrum::blocking([&] {
+          ::usleep(2'000);
+          const std::lock_guard lock(mutex);
+          ran_on.insert(support::os_thread());
+        });
+      });
+    }
+    group.wait();
+    const std::lock_guard lock(mutex);
+    CHECK(stopped.empty());
+  });
+  CHECK(started.size() >= 1);
+  CHECK(started == stopped);
+  CHECK(started_on == stopped_on);
+  CHECK(started.size() == std::set<unsigned>(started.begin(), started.end()).size());
+  CHECK(std::includes(started_on.begin(), started_on.end(), ran_on.begin(), ran_on.end()));
+}
+
+TEST_CASE("the threads of a runtime carry its name") {
+  thrum::options options = with_procs(2);
+  options.name = "loom";
+  with_runtime(options, [] {
+    thrum::spawn([] {}).join();
+    CHECK(eventually([] {
+      const auto names = support::thread_names();
+      return names.count("loom/0") == 1 && names.count("loom/sysmon") == 1;
+    }));
+  });
+}
+
+TEST_CASE("an idle runtime leaves the processors alone") {
+  thrum::runtime runtime(support::environment_options());
+  runtime.block_on([] {
+    thrum::wait_group group;
+    for (int i = 0; i != 100; ++i) {
+      group.go([] { thrum::this_goroutine::yield(); });
+    }
+    group.wait();
+  });
+  const auto wakeups = [] {
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_nvcsw;
+  };
+  // Settles once; then a second without a handful of wake-ups. Others on the machine may disturb
+  // one look, not all of them.
+  bool is_quiet = false;
+  for (int attempt = 0; attempt != 20 && !is_quiet; ++attempt) {
+    std::this_thread::sleep_for(200ms);
+    const long before = wakeups();
+    std::this_thread::sleep_for(1s);
+    is_quiet = wakeups() - before < 5 + 1;  // and our own
+  }
+  CHECK((is_quiet || !support::memory_is_exact()));  // sanitizers have threads of their own
+}
+
+TEST_CASE("on_panic gets the exception and the goroutine that it left") {
+  std::atomic<thrum::goroutine_id> id{0};
+  std::string what;
+  std::atomic<int> calls{0};
+  thrum::options options = support::environment_options();
+  options.on_panic = [&](std::exception_ptr error, thrum::goroutine_id g) {
+    try {
+      std::rethrow_exception(error);
+    } catch (const std::exception& e) {
+      what = e.what();
+    }
+    id = g;
+    ++calls;
+  };
+  thrum::goroutine_id expected = 0;
+  with_runtime(options, [&] {
+    thrum::chan<thrum::goroutine_id> ids(1);
+    thrum::go([=]() mutable {
+      ids.send(thrum::this_goroutine::id());
+      throw std::runtime_error("dropped");
+    });
+    expected = *ids.recv();
+    CHECK(eventually([&] { return calls == 1; }));
+  });
+  CHECK(id == expected);
+  CHECK(what == "dropped");
+}
+
+TEST_CASE("what leaves a spawned goroutine is nobody's panic") {
+  std::atomic<int> calls{0};
+  thrum::options options = support::environment_options();
+  options.on_panic = [&](std::exception_ptr, thrum::goroutine_id) { ++calls; };
+  with_runtime(options, [] {
+    CHECK_THROWS_AS(thrum::spawn([] { throw 1; }).join(), int);
+    thrum::wait_group group;
+    group.go([] { thrum::this_goroutine::exit(); });
+    group.wait();
+  });
+  CHECK(calls == 0);
+}

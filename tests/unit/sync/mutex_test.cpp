@@ -1,0 +1,320 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/sync/mutex.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/scale.hpp"
+#include "support/with_runtime.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+using namespace std::chrono_literals;
+using support::eventually;
+using support::scaled;
+using support::with_procs;
+using support::with_runtime;
+
+static_assert(!std::is_copy_constructible_v<thrum::mutex>);
+static_assert(!std::is_move_constructible_v<thrum::mutex>);
+static_assert(std::is_nothrow_default_constructible_v<thrum::mutex>);
+
+namespace {
+
+constinit thrum::mutex a_global_mutex;  // needs no initialisation at run time
+
+}  // namespace
+
+TEST_CASE("the locks of the standard library work with the mutex") {
+  with_runtime([] {
+    thrum::mutex first;
+    thrum::mutex second;
+    {
+      const std::lock_guard lock(a_global_mutex);
+      CHECK_FALSE(a_global_mutex.try_lock());
+    }
+    {
+      const std::scoped_lock both(first, second);
+      CHECK_FALSE(first.try_lock());
+      CHECK_FALSE(second.try_lock());
+    }
+    std::unique_lock lock(first, std::try_to_lock);
+    CHECK(lock.owns_lock());
+    std::unique_lock timed(first, 1ms);
+    CHECK_FALSE(timed.owns_lock());
+    lock.unlock();
+    CHECK(timed.try_lock_for(support::long_time));
+  });
+}
+
+TEST_CASE("two goroutines that lock two mutexes in opposite order by scoped_lock get through") {
+  with_runtime([] {
+    thrum::mutex first;
+    thrum::mutex second;
+    std::int64_t guarded = 0;
+    const int rounds = scaled(5'000);
+    thrum::wait_group group;
+    for (int g = 0; g != 4; ++g) {
+      group.go([&, g] {
+        for (int i = 0; i != rounds; ++i) {
+          if (g % 2 == 0) {
+            const std::scoped_lock both(first, second);
+            ++guarded;
+          } else {
+            const std::scoped_lock both(second, first);
+            ++guarded;
+          }
+        }
+      });
+    }
+    group.wait();
+    CHECK(guarded == 4 * rounds);
+  });
+}
+
+TEST_CASE("what is written under the mutex is seen by the next who locks it") {
+  with_runtime([] {
+    thrum::mutex mutex;
+    std::int64_t a = 0;  // not atomic: ThreadSanitizer looks
+    std::int64_t b = 0;
+    std::atomic<int> violations{0};
+    thrum::wait_group group;
+    const int rounds = scaled(10'000);
+    for (int g = 0; g != 10; ++g) {
+      group.go([&, g] {
+        for (int i = 0; i != rounds; ++i) {
+          const std::lock_guard lock(mutex);
+          violations += a == b ? 0 : 1;
+          ++a;
+          if ((i + g) % 64 == 0) {
+            thrum::this_goroutine::yield();
+          }
+          ++b;
+        }
+      });
+    }
+    group.wait();
+    CHECK(violations == 0);
+    CHECK(a == std::int64_t{10} * rounds);
+  });
+}
+
+TEST_CASE("goroutines and foreign threads exclude each other") {
+  thrum::runtime runtime(support::environment_options());
+  thrum::mutex mutex;
+  std::int64_t guarded = 0;
+  const int rounds = scaled(10'000);
+  thrum::wait_group group;
+  group.add(4);
+  for (int g = 0; g != 4; ++g) {
+    runtime.go([&] {
+      for (int i = 0; i != rounds; ++i) {
+        const std::lock_guard lock(mutex);
+        ++guarded;
+        if (i % 100 == 0) {
+          thrum::this_goroutine::yield();
+        }
+      }
+      group.done();
+    });
+  }
+  std::vector<std::thread> threads;
+  for (int t = 0; t != 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i != rounds; ++i) {
+        if (i % 3 == 0 && mutex.try_lock_for(1us)) {
+          ++guarded;
+          mutex.unlock();
+          continue;
+        }
+        const std::lock_guard lock(mutex);
+        ++guarded;
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  group.wait();
+  CHECK(guarded == 8 * rounds);
+}
+
+TEST_CASE("a foreign thread alone may use the mutex without any runtime") {
+  thrum::mutex mutex;
+  mutex.lock();
+  CHECK_FALSE(mutex.try_lock());
+  CHECK_FALSE(mutex.try_lock_for(1ms));
+  std::atomic<bool> got_it{false};
+  std::thread other([&] {
+    const std::lock_guard lock(mutex);
+    got_it = true;
+  });
+  std::this_thread::sleep_for(2ms);
+  CHECK_FALSE(got_it);
+  mutex.unlock();
+  other.join();
+  CHECK(got_it);
+  CHECK(support::is_usage_error("mutex::unlock", [&] { mutex.unlock(); }));
+}
+
+TEST_CASE("try_lock_for gives up after the time and not before") {
+  with_runtime([] {
+    thrum::mutex mutex;
+    mutex.lock();
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK_FALSE(mutex.try_lock_for(3ms));
+    CHECK(std::chrono::steady_clock::now() - begin >= 3ms);
+    CHECK_FALSE(mutex.try_lock_until(std::chrono::steady_clock::now() - 1s));
+    CHECK_FALSE(mutex.try_lock_for(-1s));
+    auto late = thrum::spawn([&] { return mutex.try_lock_for(support::long_time); });
+    thrum::sleep_for(1ms);
+    mutex.unlock();
+    CHECK(late.join());
+    mutex.unlock();
+    CHECK(mutex.try_lock());
+    mutex.unlock();
+  });
+}
+
+TEST_CASE("time-outs that race with unlock neither lose nor double the mutex") {
+  with_runtime([] {
+    thrum::mutex mutex;
+    std::int64_t guarded = 0;
+    std::atomic<std::int64_t> successes{0};
+    thrum::wait_group group;
+    const int rounds = scaled(500, 50);
+    for (int g = 0; g != 8; ++g) {
+      group.go([&, g] {
+        for (int i = 0; i != rounds; ++i) {
+          if (mutex.try_lock_for(std::chrono::microseconds((g * 7 + i) % 30))) {
+            ++guarded;
+            ++successes;
+            if (i % 4 == 0) {
+              thrum::sleep_for(std::chrono::microseconds(i % 20));
+            }
+            mutex.unlock();
+          }
+        }
+      });
+    }
+    group.wait();
+    CHECK(guarded == successes);
+    CHECK(mutex.try_lock());
+    mutex.unlock();
+  });
+}
+
+TEST_CASE("waiters on one processor get the mutex in the order of their arrival") {
+  with_runtime(with_procs(1), [] {
+    thrum::mutex mutex;
+    mutex.lock();
+    std::vector<int> order;
+    thrum::wait_group group;
+    constexpr int n = 20;
+    for (int i = 0; i != n; ++i) {
+      const std::uint64_t parked = thrum::stats().waiting;
+      group.go([&, i] {
+        const std::lock_guard lock(mutex);
+        order.push_back(i);
+      });
+      REQUIRE(support::eventually_yielding([&] { return thrum::stats().waiting > parked; }));
+    }
+    mutex.unlock();
+    group.wait();
+    REQUIRE(order.size() == n);
+    for (int i = 0; i != n; ++i) {
+      CHECK(order[static_cast<std::size_t>(i)] == i);
+    }
+  });
+}
+
+TEST_CASE("a waiter is not starved by one that locks again and again") {
+  with_runtime([] {
+    thrum::mutex mutex;
+    std::atomic<bool> stop{false};
+    thrum::wait_group hogs;
+    for (int g = 0; g != 2; ++g) {
+      hogs.go([&] {
+        while (!stop) {
+          const std::lock_guard lock(mutex);
+          for (int spin = 0; spin != 2'000; ++spin) {
+            (void)stop.load();
+          }
+        }
+      });
+    }
+    auto waiter = thrum::spawn([&] {
+      for (int i = 0; i != scaled(20, 5); ++i) {
+        const std::lock_guard lock(mutex);
+        thrum::this_goroutine::yield();
+      }
+    });
+    CHECK(waiter.wait_for(support::long_time));
+    stop = true;
+    hogs.wait();
+  });
+}
+
+TEST_CASE("another goroutine than its owner may unlock the mutex, as in Go") {
+  with_runtime([] {
+    thrum::mutex mutex;
+    for (int i = 0; i != scaled(1'000); ++i) {
+      mutex.lock();
+      thrum::go([&] { mutex.unlock(); });
+      mutex.lock();
+      mutex.unlock();
+    }
+  });
+}
+
+TEST_CASE("unlock of a mutex that nobody holds is an error of use and harms nothing") {
+  with_runtime([] {
+    thrum::mutex mutex;
+    for (int i = 0; i != 3; ++i) {
+      CHECK(support::is_usage_error("mutex::unlock", [&] { mutex.unlock(); }));
+    }
+    CHECK(mutex.try_lock());
+    std::atomic<bool> got_it{false};
+    auto waiter = thrum::spawn([&] {
+      const std::lock_guard lock(mutex);
+      got_it = true;
+    });
+    thrum::sleep_for(1ms);
+    CHECK_FALSE(got_it);
+    mutex.unlock();
+    waiter.join();
+    CHECK(support::is_usage_error("mutex::unlock", [&] { mutex.unlock(); }));
+  });
+}
+
+TEST_CASE("a mutex may be destroyed by the next who has locked it") {
+  with_runtime([] {
+    struct counted {
+      thrum::mutex mutex;
+      int references = 2;
+    };
+    for (int i = 0; i != scaled(10'000); ++i) {
+      auto* const object = new counted;
+      const auto drop = [object] {
+        object->mutex.lock();
+        const bool is_last = --object->references == 0;
+        object->mutex.unlock();
+        if (is_last) {
+          delete object;
+        }
+      };
+      auto other = thrum::spawn(drop);
+      drop();
+      other.join();
+    }
+  });
+}

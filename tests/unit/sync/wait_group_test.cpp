@@ -1,0 +1,201 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/sync/wait_group.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/scale.hpp"
+#include "support/with_runtime.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <limits>
+#include <memory>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+using namespace std::chrono_literals;
+using support::is_usage_error;
+using support::scaled;
+using support::with_runtime;
+
+static_assert(!std::is_copy_constructible_v<thrum::wait_group>);
+
+TEST_CASE("wait returns at once while nothing is to be done") {
+  thrum::wait_group untouched;
+  untouched.wait();
+  CHECK(untouched.wait_for(0ms));
+  with_runtime([&] {
+    untouched.wait();
+    untouched.add(3);
+    untouched.add(-3);
+    untouched.wait();
+    CHECK(untouched.wait_for(-1s));
+  });
+}
+
+TEST_CASE("wait blocks until the last done") {
+  with_runtime([] {
+    thrum::wait_group group;
+    group.add(2);
+    std::atomic<bool> passed{false};
+    auto waiter = thrum::spawn([&] {
+      group.wait();
+      passed = true;
+    });
+    group.done();
+    thrum::sleep_for(1ms);
+    CHECK_FALSE(passed);
+    CHECK_FALSE(group.wait_for(1ms));
+    group.done();
+    waiter.join();
+    CHECK(passed);
+    CHECK(group.wait_for(0ms));
+  });
+}
+
+TEST_CASE("all who wait are released by the last done") {
+  with_runtime([] {
+    for (int round = 0; round != scaled(100, 10); ++round) {
+      thrum::wait_group group;
+      group.add();
+      std::atomic<int> passed{0};
+      std::vector<thrum::join_handle<void>> waiters;
+      for (int i = 0; i != 20; ++i) {
+        waiters.push_back(thrum::spawn([&] {
+          group.wait();
+          ++passed;
+        }));
+      }
+      if (round % 2 == 0) {
+        thrum::this_goroutine::yield();
+      }
+      REQUIRE(passed == 0);
+      group.done();
+      for (auto& waiter : waiters) {
+        waiter.join();
+      }
+      REQUIRE(passed == 20);
+    }
+  });
+}
+
+TEST_CASE("a group is used again once everybody has passed") {
+  with_runtime([] {
+    thrum::wait_group group;
+    int ran = 0;
+    for (int i = 0; i != scaled(1'000); ++i) {
+      group.go([&] { ++ran; });
+      group.wait();
+      REQUIRE(ran == i + 1);
+    }
+  });
+}
+
+TEST_CASE("go of a group counts the goroutine until it has ended, also by exit") {
+  with_runtime([] {
+    thrum::wait_group group;
+    std::atomic<int> ran{0};
+    group.go([&](int n, const std::string& text) { ran += n + static_cast<int>(text.size()); }, 2,
+             "four");
+    group.go([&] {
+      ++ran;
+      thrum::this_goroutine::exit();
+    });
+    group.go([&](std::unique_ptr<int> value) { ran += *value; }, std::make_unique<int>(10));
+    group.wait();
+    CHECK(ran == 17);
+  });
+}
+
+TEST_CASE("go of a group outside of a runtime is an error of use and counts nothing") {
+  thrum::wait_group group;
+  CHECK(is_usage_error("go:", [&] { group.go([] {}); }));
+  CHECK(group.wait_for(0ms));
+}
+
+TEST_CASE("a count below zero is an error of use") {
+  thrum::wait_group fresh;
+  CHECK(is_usage_error("wait_group::", [&] { fresh.done(); }));
+  thrum::wait_group used;
+  used.add(2);
+  CHECK(is_usage_error("wait_group::", [&] { used.add(-3); }));
+}
+
+TEST_CASE("time-outs of waiters race with the last done, and nobody is lost") {
+  with_runtime([] {
+    for (int round = 0; round != scaled(300, 30); ++round) {
+      thrum::wait_group group;
+      group.add();
+      std::atomic<int> returned{0};
+      std::vector<thrum::join_handle<void>> waiters;
+      for (int i = 0; i != 6; ++i) {
+        waiters.push_back(thrum::spawn([&, i] {
+          if (!group.wait_for(std::chrono::microseconds(i * 20))) {
+            group.wait();
+          }
+          ++returned;
+        }));
+      }
+      thrum::sleep_for(std::chrono::microseconds(round % 100));
+      group.done();
+      for (auto& waiter : waiters) {
+        waiter.join();
+      }
+      REQUIRE(returned == 6);
+    }
+  });
+}
+
+TEST_CASE("foreign threads add, end and wait beside goroutines") {
+  thrum::runtime runtime(support::environment_options());
+  for (int round = 0; round != scaled(200, 20); ++round) {
+    thrum::wait_group group;
+    std::atomic<int> done{0};
+    group.add(4);
+    for (int i = 0; i != 2; ++i) {
+      runtime.go([&] {
+        ++done;
+        group.done();
+      });
+    }
+    std::thread first([&] {
+      ++done;
+      group.done();
+    });
+    auto waiter = runtime.spawn([&] {
+      group.wait();
+      return done.load();
+    });
+    std::thread second([&] {
+      ++done;
+      group.done();
+    });
+    group.wait();
+    REQUIRE(done == 4);
+    REQUIRE(waiter.join() == 4);
+    first.join();
+    second.join();
+  }
+}
+
+TEST_CASE("what was written before done is seen after wait") {
+  with_runtime([] {
+    for (int round = 0; round != scaled(2'000); ++round) {
+      int values[8] = {};  // not atomic: ThreadSanitizer looks
+      thrum::wait_group group;
+      for (int& value : values) {
+        group.go([&value, round] { value = round; });
+      }
+      group.wait();
+      for (const int value : values) {
+        REQUIRE(value == round);
+      }
+    }
+  });
+}

@@ -1,0 +1,188 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/this_goroutine.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/with_runtime.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+using support::with_procs;
+using support::with_runtime;
+namespace this_goroutine = thrum::this_goroutine;
+
+TEST_CASE("outside of a goroutine there is no id, no name, no stop, and yield yields the thread") {
+  CHECK(this_goroutine::id() == 0);
+  this_goroutine::name("nobody");
+  CHECK(this_goroutine::name().empty());
+  CHECK_FALSE(this_goroutine::stop_token().stop_possible());
+  this_goroutine::yield();
+  this_goroutine::preemption_point();
+  const auto begin = std::chrono::steady_clock::now();
+  this_goroutine::sleep_for(1ms);
+  CHECK(std::chrono::steady_clock::now() - begin >= 1ms);
+  CHECK(support::is_usage_error("this_goroutine::exit", [] { this_goroutine::exit(); }));
+}
+
+TEST_CASE("a goroutine has the name that it gives itself, cut at 23 characters") {
+  with_runtime([] {
+    CHECK(this_goroutine::name().empty());
+    this_goroutine::name("worker");
+    this_goroutine::yield();
+    CHECK(this_goroutine::name() == "worker");
+    const std::string_view longer = "a name of more than twenty-three characters";
+    this_goroutine::name(longer);
+    CHECK(this_goroutine::name() == longer.substr(0, 23));
+    CHECK(thrum::spawn([] { return std::string(this_goroutine::name()); }).join().empty());
+  });
+}
+
+TEST_CASE("yield on one processor lets all others run once before it returns") {
+  with_runtime(with_procs(1), [] {
+    constexpr int n = 10;
+    std::vector<int> turns;
+    thrum::wait_group group;
+    for (int i = 0; i != n; ++i) {
+      group.go([&turns, i] {
+        for (int round = 0; round != 3; ++round) {
+          turns.push_back(i);
+          this_goroutine::yield();
+        }
+      });
+    }
+    group.wait();
+    REQUIRE(turns.size() == 3 * n);
+    for (std::size_t round = 0; round != 3; ++round) {
+      const auto begin = turns.begin() + static_cast<std::ptrdiff_t>(round * n);
+      std::vector<int> in_round(begin, begin + n);
+      std::sort(in_round.begin(), in_round.end());
+      for (int i = 0; i != n; ++i) {
+        REQUIRE(in_round[static_cast<std::size_t>(i)] == i);
+      }
+    }
+  });
+}
+
+TEST_CASE("yield alone returns") {
+  with_runtime([] {
+    for (int i = 0; i != 1'000; ++i) {
+      this_goroutine::yield();
+    }
+  });
+}
+
+TEST_CASE("a loop with preemption points gives its only processor to others") {
+  thrum::options options = with_procs(1);
+  options.time_slice = 1ms;
+  with_runtime(options, [] {
+    std::atomic<bool> stop{false};
+    thrum::go([&] {
+      this_goroutine::yield();
+      stop = true;
+    });
+    const auto end = std::chrono::steady_clock::now() + support::long_time;
+    while (!stop && std::chrono::steady_clock::now() < end) {
+      this_goroutine::preemption_point();
+    }
+    CHECK(stop);
+    CHECK(thrum::stats().preemptions > 0);
+  });
+}
+
+TEST_CASE("without preemption a goroutine keeps its processor until it blocks or yields") {
+  thrum::options options = with_procs(1);
+  options.time_slice = 1ms;
+  options.preempt = thrum::preemption::none;
+  with_runtime(options, [] {
+    std::atomic<bool> ran{false};
+    thrum::go([&] { ran = true; });
+    const auto end = std::chrono::steady_clock::now() + 20ms;
+    while (std::chrono::steady_clock::now() < end) {
+      this_goroutine::preemption_point();
+    }
+    CHECK_FALSE(ran);
+    this_goroutine::yield();
+    CHECK(ran);
+  });
+}
+
+TEST_CASE("exit runs the destructors on the stack and ends nothing else") {
+  with_runtime([] {
+    auto resource = std::make_shared<int>(1);
+    const std::weak_ptr<int> watch = resource;
+    std::atomic<bool> went_on{false};
+    thrum::wait_group group;
+    group.go([&, held = std::move(resource)]() mutable {
+      const std::shared_ptr<int> on_stack = std::move(held);
+      struct inner {
+        [[noreturn]] static void leave() { this_goroutine::exit(); }
+      };
+      try {
+        inner::leave();
+      } catch (const std::exception&) {
+        went_on = true;  // goroutine_exit is none
+      }
+      went_on = true;
+    });
+    group.wait();
+    CHECK(support::eventually([&] { return watch.expired(); }));
+    CHECK_FALSE(went_on);
+  });
+}
+
+TEST_CASE("who catches goroutine_exit and goes on is told again at the next wait") {
+  with_runtime([] {
+    std::atomic<int> told{0};
+    thrum::wait_group group;
+    group.go([&] {
+      try {
+        this_goroutine::exit();
+      } catch (...) {
+        ++told;
+      }
+      try {
+        thrum::sleep_for(1h);
+      } catch (const thrum::goroutine_exit&) {
+        ++told;
+        throw;
+      }
+    });
+    group.wait();
+    CHECK(told == 2);
+  });
+}
+
+TEST_CASE("the stop token is the runtime's: it turns when the runtime stops") {
+  std::atomic<bool> has_seen_stop{false};
+  {
+    thrum::runtime runtime(support::environment_options());
+    std::atomic<bool> started{false};
+    runtime.go([&] {
+      const std::stop_token token = this_goroutine::stop_token();
+      started = token.stop_possible() && !token.stop_requested();
+      while (!token.stop_requested()) {
+        this_goroutine::yield();
+      }
+      has_seen_stop = true;
+    });
+    REQUIRE(support::eventually([&] { return started.load(); }));
+  }
+  CHECK(has_seen_stop);
+}
+
+TEST_CASE("goroutine_exit is no std::exception") {
+  CHECK_FALSE(std::is_base_of_v<std::exception, thrum::goroutine_exit>);
+}

@@ -1,0 +1,221 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/time/sleep.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/scale.hpp"
+#include "support/with_runtime.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <ratio>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+using std::chrono::steady_clock;
+using support::scaled;
+using support::with_procs;
+using support::with_runtime;
+
+TEST_CASE("a sleep is never shorter than asked for") {
+  with_runtime([] {
+    for (const auto time : {1us, 50us, 999us, 1000us, 3000us, 12000us}) {
+      const auto begin = steady_clock::now();
+      thrum::sleep_for(time);
+      REQUIRE(steady_clock::now() - begin >= time);
+      const auto end = steady_clock::now() + time;
+      thrum::sleep_until(end);
+      REQUIRE(steady_clock::now() >= end);
+    }
+  });
+}
+
+TEST_CASE("a sleep of no time or less returns, and so does one until the past") {
+  with_runtime([] {
+    const auto begin = steady_clock::now();
+    thrum::sleep_for(0s);
+    thrum::sleep_for(-1h);
+    thrum::sleep_for(std::chrono::nanoseconds::min());
+    thrum::sleep_until(begin - 1h);
+    thrum::sleep_until(steady_clock::time_point::min());
+    thrum::sleep_until(std::chrono::system_clock::now() - 1h);
+    CHECK(steady_clock::now() - begin < support::long_time);
+  });
+}
+
+TEST_CASE("durations and clocks of every kind can be slept by") {
+  with_runtime([] {
+    const auto begin = steady_clock::now();
+    thrum::sleep_for(std::chrono::duration<double>(0.001));
+    thrum::sleep_for(std::chrono::duration<int, std::micro>(1'000));
+    thrum::sleep_until(std::chrono::system_clock::now() + 1ms);
+    thrum::sleep_until(
+        std::chrono::time_point_cast<std::chrono::milliseconds>(steady_clock::now() + 2ms));
+    CHECK(steady_clock::now() - begin >= 3ms);
+  });
+}
+
+TEST_CASE("a time too long to be counted is for ever, and stop ends it") {
+  std::atomic<int> parked{0};
+  std::atomic<int> went_on{0};
+  with_runtime([&] {
+    const auto sleep = [&](auto how) {
+      thrum::go([&, how] {
+        ++parked;
+        how();
+        ++went_on;
+      });
+    };
+    sleep([] { thrum::sleep_for(std::chrono::hours::max()); });
+    sleep([] { thrum::sleep_for(std::chrono::nanoseconds::max()); });
+    sleep([] { thrum::sleep_for(std::chrono::duration<double>(1e300)); });
+    sleep([] { thrum::sleep_until(steady_clock::time_point::max()); });
+    REQUIRE(support::eventually([&] { return parked == 4; }));
+    thrum::sleep_for(5ms);
+    CHECK(went_on == 0);
+  });
+  CHECK(went_on == 0);
+}
+
+TEST_CASE("sleepers of one processor wake in the order of their deadlines") {
+  with_runtime(with_procs(1), [] {
+    constexpr int n = 50;
+    std::vector<int> order;
+    thrum::wait_group group;
+    const auto begin = steady_clock::now() + 10ms;
+    for (int i = 0; i != n; ++i) {
+      const int place = i * 37 % n;  // started in another order than they wake
+      group.go([&order, begin, place] {
+        thrum::sleep_until(begin + place * 200us);
+        order.push_back(place);
+      });
+    }
+    group.wait();
+    REQUIRE(order.size() == n);
+    for (int i = 0; i != n; ++i) {
+      CHECK(order[static_cast<std::size_t>(i)] == i);
+    }
+  });
+}
+
+TEST_CASE("a sleeper leaves its thread to others") {
+  with_runtime(with_procs(1), [] {
+    std::atomic<bool> stop{false};
+    std::atomic<int> turns{0};
+    auto other = thrum::spawn([&] {
+      while (!stop) {
+        ++turns;
+        thrum::this_goroutine::yield();
+      }
+    });
+    thrum::sleep_for(2ms);
+    stop = true;
+    other.join();
+    CHECK(turns > 0);
+  });
+}
+
+TEST_CASE("a sleeper wakes beside goroutines that only yield to each other") {
+  with_runtime([] {
+    std::atomic<bool> stop{false};
+    thrum::wait_group group;
+    for (unsigned i = 0; i != 2 * thrum::stats().procs; ++i) {
+      group.go([&] {
+        while (!stop) {
+          thrum::this_goroutine::yield();
+        }
+      });
+    }
+    for (int i = 0; i != 5; ++i) {
+      thrum::sleep_for(1ms);
+    }
+    stop = true;
+    group.wait();
+  });
+}
+
+TEST_CASE("a sleeper wakes beside pairs that only wake each other") {
+  with_runtime([] {
+    std::atomic<bool> stop{false};
+    thrum::wait_group group;
+    for (unsigned i = 0; i != thrum::stats().procs + 1; ++i) {
+      thrum::chan<int> there(0);
+      thrum::chan<int> back(0);
+      group.go([&, there, back]() mutable {
+        while (!stop) {
+          there.send(1);
+          back.recv();
+        }
+        there.close();
+      });
+      group.go([there, back]() mutable {
+        for (const int ball : there) {
+          back.send(ball);
+        }
+      });
+    }
+    for (int i = 0; i != 5; ++i) {
+      thrum::sleep_for(1ms);
+    }
+    stop = true;
+    group.wait();
+  });
+}
+
+TEST_CASE("thousands of sleepers with random deadlines all wake, none too early") {
+  with_runtime([] {
+    const int n = support::live_goroutines(10'000);
+    std::atomic<int> early{0};
+    std::atomic<int> woken{0};
+    thrum::wait_group group;
+    for (int i = 0; i != n; ++i) {
+      group.go([&, i] {
+        for (int round = 0; round != 3; ++round) {
+          const std::chrono::microseconds time((i * 7'919 + round * 104'729) % 20'000);
+          const auto begin = steady_clock::now();
+          thrum::sleep_for(time);
+          early += steady_clock::now() - begin < time ? 1 : 0;
+        }
+        ++woken;
+      });
+    }
+    group.wait();
+    CHECK(early == 0);
+    CHECK(woken == n);
+  });
+}
+
+TEST_CASE("a shorter sleep that begins later is not held up by a longer one") {
+  with_runtime([] {
+    for (int i = 0; i != scaled(50, 10); ++i) {
+      thrum::go([] { thrum::sleep_for(1h); });
+      thrum::sleep_for(100us);  // everybody is asleep until the hour is over, and then until this
+    }
+  });
+}
+
+TEST_CASE("foreign threads sleep as threads, beside goroutines") {
+  thrum::runtime runtime(support::environment_options());
+  auto sleeper = runtime.spawn([] { thrum::sleep_for(2ms); });
+  std::vector<std::thread> threads;
+  std::atomic<int> early{0};
+  for (int i = 0; i != 4; ++i) {
+    threads.emplace_back([&] {
+      const auto begin = steady_clock::now();
+      thrum::sleep_for(2ms);
+      thrum::sleep_for(-1s);
+      early += steady_clock::now() - begin < 2ms ? 1 : 0;
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  sleeper.join();
+  CHECK(early == 0);
+}
