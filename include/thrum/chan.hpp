@@ -18,13 +18,19 @@
 
 namespace thrum::inline THRUM_ABI {
 
+template <class T>
+class chan;
+
 /// The sending end of a channel: a shared handle, cheap to copy, compares by identity.
 template <class T>
 class send_chan : public sched::chan_handle<T>, public sched::sending<send_chan<T>, T> {
  public:
   /// The nil channel: sending blocks for ever.
   send_chan() noexcept = default;
-  explicit send_chan(const sched::chan_handle<T>& of) noexcept : sched::chan_handle<T>(of) {}
+
+ private:
+  friend class chan<T>;
+  send_chan(const sched::chan_handle<T>& of, int) noexcept : sched::chan_handle<T>(of) {}
 };
 
 /// The receiving end of a channel: a shared handle, cheap to copy, compares by identity.
@@ -33,7 +39,10 @@ class recv_chan : public sched::chan_handle<T>, public sched::receiving<recv_cha
  public:
   /// The nil channel: receiving blocks for ever.
   recv_chan() noexcept = default;
-  explicit recv_chan(const sched::chan_handle<T>& of) noexcept : sched::chan_handle<T>(of) {}
+
+ private:
+  friend class chan<T>;
+  recv_chan(const sched::chan_handle<T>& of, int) noexcept : sched::chan_handle<T>(of) {}
 };
 
 /// A channel of elements of type T: a shared handle, cheap to copy, compares by identity. T must be
@@ -58,8 +67,8 @@ class chan : public sched::chan_handle<T>,
   explicit chan(std::size_t capacity) : sched::chan_handle<T>(capacity) {}
 
   /// The one-way views.
-  send_chan<T> sender() const noexcept { return send_chan<T>(*this); }
-  recv_chan<T> receiver() const noexcept { return recv_chan<T>(*this); }
+  send_chan<T> sender() const noexcept { return send_chan<T>(*this, 0); }
+  recv_chan<T> receiver() const noexcept { return recv_chan<T>(*this, 0); }
   operator send_chan<T>() const noexcept { return sender(); }    // NOLINT: a chan is both
   operator recv_chan<T>() const noexcept { return receiver(); }  // NOLINT: a chan is both
 };

@@ -141,26 +141,23 @@ class worker {
   std::uint32_t below(std::uint32_t n) { return random_.below(n); }
 
   std::uint64_t piece() {
-    const std::uint32_t draw = below(1'000);
-    if (draw < 220)
-      return converse();
-    if (draw < 400)
-      return feed_conveyor();
-    if (draw < 560)
-      return visit_accounts();
-    if (draw < 660)
-      return grow_tree();
-    if (draw < 710)
-      return burst();
-    if (draw < 840)
-      return yield_for_a_while();
-    if (draw < 900)
-      return time_out();
-    if (draw < 940)
-      return take_a_nap();
-    if (draw < 995)
-      return block_shortly();
-    return block_for_long();
+    struct share {
+      std::uint32_t of_1000;
+      std::uint64_t (worker::*work)();
+    };
+    constexpr share shares[] = {
+        {220, &worker::converse},       {180, &worker::feed_conveyor},
+        {160, &worker::visit_accounts}, {100, &worker::grow_tree},
+        {50, &worker::burst},           {130, &worker::yield_for_a_while},
+        {60, &worker::time_out},        {40, &worker::take_a_nap},
+        {55, &worker::block_shortly},   {5, &worker::block_for_long},
+    };
+    std::uint32_t draw = below(1'000);
+    const share* drawn = shares;
+    for (; draw >= drawn->of_1000; ++drawn) {
+      draw -= drawn->of_1000;
+    }
+    return (this->*drawn->work)();
   }
 
   /// A private channel of any capacity to a fresh goroutine and back.

@@ -10,6 +10,7 @@
 #include "support/scale.hpp"
 #include "support/with_runtime.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -83,24 +84,28 @@ TEST_CASE("a time too long to be counted is for ever, and stop ends it") {
   CHECK(went_on == 0);
 }
 
-TEST_CASE("sleepers of one processor wake in the order of their deadlines") {
+TEST_CASE("sleepers wake in the order of their deadlines, whatever the order they began in") {
   with_runtime(with_procs(1), [] {
-    constexpr int n = 50;
-    std::vector<int> order;
-    thrum::wait_group group;
-    const auto begin = steady_clock::now() + 10ms;
-    for (int i = 0; i != n; ++i) {
-      const int place = i * 37 % n;  // started in another order than they wake
-      group.go([&order, begin, place] {
-        thrum::sleep_until(begin + place * 200us);
-        order.push_back(place);
-      });
+    // Those that come due while the machine is busy elsewhere wake together, in any order. So the
+    // deadlines move apart until the machine keeps up.
+    constexpr int n = 10;
+    bool is_ordered = false;
+    for (auto gap = 1ms; !is_ordered && gap < 1s; gap *= 2) {
+      std::vector<int> order;
+      thrum::wait_group group;
+      const auto begin = steady_clock::now() + 2 * gap;
+      for (int i = 0; i != n; ++i) {
+        const int place = i * 7 % n;
+        group.go([&, place] {
+          thrum::sleep_until(begin + place * gap);
+          order.push_back(place);
+        });
+      }
+      group.wait();
+      REQUIRE(order.size() == n);
+      is_ordered = std::is_sorted(order.begin(), order.end());
     }
-    group.wait();
-    REQUIRE(order.size() == n);
-    for (int i = 0; i != n; ++i) {
-      CHECK(order[static_cast<std::size_t>(i)] == i);
-    }
+    CHECK(is_ordered);
   });
 }
 
