@@ -3,13 +3,13 @@
 #
 # Tests, benchmarks, examples, and how they are compiled. Warnings and sanitizers reach only the
 # developers' own targets, by linking thrum_developer.
-option(THRUM_TESTS "Build the tests" ON)
-option(THRUM_EXAMPLES "Build the examples" ON)
-option(THRUM_BENCH "Build the benchmarks (needs Google Benchmark)" OFF)
 option(THRUM_CHECKS "Check the invariants of the library while it runs" ON)
 option(THRUM_NO_EXCEPTIONS "Compile without exceptions and without run-time types" OFF)
 option(THRUM_WERROR "Treat warnings as errors" OFF)
-set(THRUM_SANITIZER "" CACHE STRING "address (with undefined), thread, or nothing")
+set(THRUM_SANITIZER "" CACHE STRING "address (with undefined), thread, undefined, or nothing")
+
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)  # for clang-tidy
 
 add_library(thrum_developer INTERFACE)
 target_link_libraries(thrum_developer INTERFACE thrum::thrum)
@@ -24,6 +24,9 @@ if(THRUM_SANITIZER STREQUAL "address")
   target_compile_options(thrum_developer INTERFACE
     -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(thrum_developer INTERFACE -fsanitize=address,undefined)
+elseif(THRUM_SANITIZER STREQUAL "undefined")
+  target_compile_options(thrum_developer INTERFACE -fsanitize=undefined -fno-sanitize-recover=all)
+  target_link_options(thrum_developer INTERFACE -fsanitize=undefined)
 elseif(THRUM_SANITIZER STREQUAL "thread")
   # gcc warns that ThreadSanitizer does not model fences; none of the orders that it would need to
   # know are given by a fence alone.
@@ -31,11 +34,16 @@ elseif(THRUM_SANITIZER STREQUAL "thread")
     $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
   target_link_options(thrum_developer INTERFACE -fsanitize=thread)
 elseif(THRUM_SANITIZER)
-  message(FATAL_ERROR "THRUM_SANITIZER is address, thread, or empty; not ${THRUM_SANITIZER}")
+  message(FATAL_ERROR "THRUM_SANITIZER is address, thread, undefined, or empty; not ${THRUM_SANITIZER}")
 endif()
 
-# Each header compiled alone: target all_verify_interface_header_sets.
-set_target_properties(thrum PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+# Each header compiled alone, with the developers' warnings and options: the target
+# all_verify_interface_header_sets. thrum itself would be compiled without them.
+add_library(thrum_each_header INTERFACE)
+target_sources(thrum_each_header INTERFACE FILE_SET HEADERS
+  BASE_DIRS ${PROJECT_SOURCE_DIR}/include FILES ${thrum_headers})
+target_link_libraries(thrum_each_header INTERFACE thrum_developer)
+set_target_properties(thrum_each_header PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
 
 if(THRUM_TESTS)
   enable_testing()

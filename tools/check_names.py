@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The thrum authors
 # SPDX-License-Identifier: MIT
-"""Names of files and macros: a header is named by its noun, guarded by its path, and unique."""
+"""Names of files, namespaces and macros: a header is named by its noun, guarded by its path, and
+unique; the internal rooms keep to their namespaces. And what no source contains: notes of things left to do."""
 import collections
 import pathlib
 import re
@@ -14,6 +15,7 @@ errors = []
 FORBIDDEN = {"util", "utils", "common", "misc", "helpers", "impl", "internal", "detail"}
 # The same verbs in each room on purpose.
 TWINS = {"contract.hpp"}
+ROOMS = {"base", "arch", "os", "netpoll", "sched", "debug", "net", "io"}
 
 by_name = collections.defaultdict(list)
 for path in sorted(include.rglob("*.hpp")):
@@ -31,12 +33,26 @@ for path in sorted(include.rglob("*.hpp")):
     for macro in re.findall(r"^#\s*define\s+(\w+)", text, re.M):
         if not macro.startswith("THRUM_"):
             errors.append(f"{relative}: macro {macro} has no THRUM_ prefix")
+    for place in re.findall(r"^namespace thrum\b([\w: ]*)\{", text, re.M):
+        names = re.findall(r"\w+", place.replace("inline THRUM_ABI", ""))
+        if "inline THRUM_ABI" not in place:
+            errors.append(f"{relative}: namespace thrum without inline THRUM_ABI")
+        if ROOMS & set(relative.parts) and names and names[0] not in relative.parts:
+            errors.append(f"{relative}: opens namespace {names[0]}, which is another room")
+    if re.search(r"\bnamespace\s+(?:\w+::)*(?:detail|impl|internal)\b", text):
+        errors.append(f"{relative}: a private helper is a private member or a name of its room")
     if text.count("\n") > 600:
         errors.append(f"{relative}: over 600 lines; which two ideas does it hold?")
 
 for name, places in by_name.items():
     if len(places) > 1:
         errors.append(f"{name}: two headers of one name: {', '.join(places)}")
+
+for folder in ("include", "tests", "bench", "examples"):
+    for path in sorted((root / folder).rglob("*.[hc]pp")):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if re.search(r"\b(?:TODO|FIXME|XXX|HACK)\b", line):
+                errors.append(f"{path.relative_to(root)}:{number}: open an issue; no notes in sources")
 
 for error in errors:
     print(f"check_names: {error}")
