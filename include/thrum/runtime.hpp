@@ -184,6 +184,7 @@ inline runtime::~runtime() {
   stop();
   scheduler_->close();
   monitor_->thread.join();
+  scheduler_->join_threads();
 }
 
 inline void runtime::stop() {

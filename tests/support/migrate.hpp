@@ -43,6 +43,10 @@ class crowd {
   thrum::wait_group members_;
 };
 
+/// Migrations that a test can afford where there may be many more threads than the machine has
+/// processors, all of them busy.
+inline int affordable_migrations(int n) { return thrum::stats().procs > 8 ? 1 + n / 4 : n; }
+
 /// Continues the calling goroutine on another OS thread; false if that could not be brought about.
 /// A crowd must be there. Blocks until the monitor has taken a processor from a blocking call,
 /// which mostly is ours.

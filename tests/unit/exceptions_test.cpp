@@ -75,7 +75,7 @@ TEST_CASE("a goroutine parked inside catch finds its own exception again") {
 TEST_CASE("an exception is rethrown from inside catch after a migration") {
   with_runtime([] {
     const support::crowd crowd;
-    for (int i = 0; i != scaled(10, 3); ++i) {
+    for (int i = 0; i != support::affordable_migrations(scaled(10, 3)); ++i) {
       std::string caught;
       bool has_moved = false;
       try {

@@ -58,7 +58,7 @@ TEST_CASE("every operation works right behind a migration in the same function")
     thrum::mutex mutex;
     thrum::wait_group group;
     std::set<long> threads;
-    for (int i = 0; i != scaled(10, 3); ++i) {
+    for (int i = 0; i != support::affordable_migrations(scaled(10, 3)); ++i) {
       // The library asks which thread it is on before and behind each migration; if one answer
       // were kept for the other, these would work on a processor that is somebody else's.
       const std::lock_guard lock(mutex);
@@ -85,9 +85,10 @@ TEST_CASE("a thread_local that is read behind a call is that of the present thre
     const support::crowd crowd;
     std::atomic<int> mistakes{0};
     thrum::wait_group group;
+    const int rounds = support::affordable_migrations(scaled(1'000, 50));
     for (int g = 0; g != 10; ++g) {
       group.go([&] {
-        for (int i = 0; i != scaled(1'000, 50); ++i) {
+        for (int i = 0; i != rounds; ++i) {
           mistakes += thread_local_is_own() ? 0 : 1;
           thrum::this_goroutine::yield();
           mistakes += thread_local_is_own() ? 0 : 1;

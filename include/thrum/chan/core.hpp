@@ -186,11 +186,11 @@ class chan_core {
       return false;
     }
     closed_.store(true, relaxed);  // relaxed: decisive readers hold the lock
-    auto receivers = receivers_.points.take_all();
-    auto senders = senders_.points.take_all();
+    wait_point* const receivers = receivers_.take_all(wake_cause::closed);
+    wait_point* const senders = senders_.take_all(wake_cause::closed);
     lock_.unlock();
-    wake_all(std::move(receivers), wake_cause::closed);
-    wake_all(std::move(senders), wake_cause::closed);
+    wake_chain(receivers);
+    wake_chain(senders);
     return true;
   }
 

@@ -62,7 +62,8 @@ template <class Traits>
 void end_withdrawable(basic_g<Traits>& g, wake_cause cause) noexcept {
   g.withdrawable.store(nullptr, relaxed);  // relaxed: ordered by the fence
   Traits::light_fence();  // [s.stop] cleared before the announcement is read
-  if (g.scheduler->withdrawing.load(relaxed)) [[unlikely]] {  // relaxed: ordered by the fence
+  // [s.withdraw] acquire: pairs with the end of the announcement; its begin is ordered by the fence.
+  if (g.scheduler->withdrawing.load(acquire)) [[unlikely]] {
     scoped until_done(g.scheduler->withdraw_lock);
   }
   if (cause == wake_cause::cancelled) {

@@ -73,8 +73,11 @@ class basic_scheduler {
   /// be called.
   int open() noexcept;
 
-  /// Tells every M to end and joins its thread. All goroutines have ended before.
+  /// Tells every M and the monitor to end. All goroutines have ended before.
   void close() noexcept;
+
+  /// Joins the Ms. The monitor, which may start one, has been joined before.
+  void join_threads() noexcept;
 
   const scheduler_config& config() const noexcept { return config_; }
 
@@ -291,6 +294,12 @@ void basic_scheduler<Traits>::close() noexcept {
   }
   poller.wake();
   monitor_note.wake();
+}
+
+template <class Traits>
+void basic_scheduler<Traits>::join_threads() noexcept {
+  // In the order of their making: an M is started by an earlier one, by the monitor, or by a thread
+  // that is none of ours; so once those before it are joined, its handle is complete.
   for (unsigned i = 0; i < thread_count(); ++i) {
     ms_[i].thread.join();
   }

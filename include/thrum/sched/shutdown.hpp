@@ -53,7 +53,8 @@ void stop(basic_scheduler<Traits>& scheduler) noexcept {
     scheduler.withdrawing.store(true, relaxed);  // relaxed: ordered by the heavy fence
     Traits::heavy_fence();  // [s.stop] both flags before the points are read
     scheduler.pool->for_each([](basic_g<Traits>& g) { withdraw(g); });
-    scheduler.withdrawing.store(false, relaxed);  // relaxed: a late reader only waits for the lock
+    // [s.withdraw] release: our last look at a point, to its owner who no longer waits for us.
+    scheduler.withdrawing.store(false, release);
   }
   while (scheduler.goroutine_count() != 0) {
     scheduler.drained.sleep();

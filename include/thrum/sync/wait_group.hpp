@@ -123,9 +123,9 @@ class wait_group {
     lock_.lock();
     // relaxed: the lock orders it against waiters; nobody may add now (WG2)
     word_.store(0, relaxed);
-    auto points = waiters_.points.take_all();
+    sched::wait_point* const chain = waiters_.take_all(sched::wake_cause::notified);
     lock_.unlock();
-    sched::wake_all(std::move(points), sched::wake_cause::notified);
+    sched::wake_chain(chain);
   }
 
   static bool withdraw(sched::wait_point& point, bool locked) noexcept {
@@ -167,15 +167,14 @@ class wait_group {
     point.slot = this;
     point.withdraw = &withdraw;
     lock_.lock();
-    std::uint64_t word = word_.load(relaxed);  // relaxed: the exchange decides
+    std::uint64_t word = word_.load(acquire);  // [wg.word] as above
     do {
       if ((word >> 32) == 0) {
         lock_.unlock();
-        std::atomic_thread_fence(acquire);  // [wg.word] as above
         return true;
       }
-      // [wg.word] acq_rel: from here on done() looks for us.
-    } while (!word_.compare_exchange_weak(word, word + 1, acq_rel, relaxed));
+      // [wg.word] acq_rel: from here on done() looks for us; acquire: as above.
+    } while (!word_.compare_exchange_weak(word, word + 1, acq_rel, acquire));
     waiters_.points.push_back(point);
     const auto cause = sched::wait(m, point, lock_,
                                    {sched::wait_reason::wait_group_wait, true, deadline});

@@ -33,6 +33,19 @@ struct wait_list {
     return point;
   }
 
+  /// Takes all of them out, as a chain through `next` in their order, for wake_chain. Caller holds
+  /// the lock: from here on no point is linked, so none can be withdrawn any more.
+  wait_point* take_all(wake_cause cause) noexcept {
+    wait_point* chain = nullptr;
+    while (wait_point* const last = points.back()) {
+      points.remove(*last);
+      last->cause = cause;
+      last->next = chain;
+      chain = last;
+    }
+    return chain;
+  }
+
   static bool withdraw(wait_point& point, bool locked) noexcept {
     auto& list = *static_cast<wait_list*>(point.object);
     if (!locked) {
@@ -77,10 +90,11 @@ class waiting {
   wait_point point_;
 };
 
-/// Wakes all of a list that was taken as a whole. Each point is gone once it is woken.
-inline void wake_all(base::intrusive_list<wait_point>&& points, wake_cause cause) noexcept {
-  while (wait_point* const point = points.pop_front()) {
-    point->cause = cause;
+/// Wakes what take_all has taken, without the lock. Each point is gone once it is woken.
+inline void wake_chain(wait_point* chain) noexcept {
+  while (chain != nullptr) {
+    wait_point* const point = chain;
+    chain = point->next;
     wake(*point);
   }
 }

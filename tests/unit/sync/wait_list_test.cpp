@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+#include <thrum/sync/wait_list.hpp>
+
+#include "support/catch.hpp"
+
+using thrum::sched::wait_list;
+using thrum::sched::wait_point;
+using thrum::sched::wake_cause;
+
+TEST_CASE("points that were taken as a whole can no longer be withdrawn") {
+  thrum::sched::spin_lock lock;
+  wait_list list(lock);
+  wait_point points[3];
+  for (auto& p : points) {
+    p.object = &list;
+    list.points.push_back(p);
+  }
+  lock.lock();
+  wait_point* const chain = list.take_all(wake_cause::closed);
+  lock.unlock();
+  for (auto& p : points) {
+    CHECK_FALSE(wait_list::withdraw(p, false));
+    CHECK(p.cause == wake_cause::closed);
+  }
+  CHECK(chain == &points[0]);
+  CHECK(chain->next == &points[1]);
+  CHECK(chain->next->next == &points[2]);
+  CHECK(chain->next->next->next == nullptr);
+  CHECK(list.empty());
+}
+
+TEST_CASE("a point is withdrawn once, and the others stay in their order") {
+  thrum::sched::spin_lock lock;
+  wait_list list(lock);
+  wait_point points[3];
+  for (auto& p : points) {
+    p.object = &list;
+    list.points.push_back(p);
+  }
+  CHECK(wait_list::withdraw(points[1], false));
+  CHECK_FALSE(wait_list::withdraw(points[1], false));
+  CHECK(list.pop(wake_cause::notified) == &points[0]);
+  CHECK(list.pop(wake_cause::notified) == &points[2]);
+  CHECK(list.pop(wake_cause::notified) == nullptr);
+}
