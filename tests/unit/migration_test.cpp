@@ -57,7 +57,7 @@ TEST_CASE("every operation works right behind a migration in the same function")
     thrum::chan<int> c(1);
     thrum::mutex mutex;
     thrum::wait_group group;
-    std::set<long> threads;
+    std::set<long> threads{support::os_thread()};
     for (int i = 0; i != support::affordable_migrations(scaled(10, 3)); ++i) {
       // The library asks which thread it is on before and behind each migration; if one answer
       // were kept for the other, these would work on a processor that is somebody else's.
