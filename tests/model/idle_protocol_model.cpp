@@ -9,6 +9,8 @@
 // thread that would be created is one that next goes to sleep. Whether an M may spin is a heuristic
 // there, so here it is anybody's choice.
 
+#include "model/support/assertions.hpp"
+
 #include <thrum/sched/idle.hpp>
 
 #include "model/support/checks.hpp"
@@ -236,9 +238,10 @@ class small_scheduler {
     if (idle.spinner_wanted_locked() && Omitted != omission::wanted_spinner &&
         !(Omitted == omission::wanted_while_spinning && m.spinning)) {
       if (m.spinning) {
-        idle.end_spinning(m);
+        idle.take_request();
+      } else {
+        idle.begin_spinning(m);
       }
-      idle.begin_spinning(m);
       idle.lock().unlock();
       return 0;
     }

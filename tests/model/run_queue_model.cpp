@@ -4,6 +4,8 @@
 // sched/run_queue.hpp with a ring of 4, in every interleaving within the bounds; then its mutants,
 // each of which must be found out.
 
+#include "model/support/assertions.hpp"
+
 #include <thrum/sched/run_queue.hpp>
 
 #include "model/support/checks.hpp"

@@ -106,7 +106,7 @@ void basic_monitor<Traits>::wait_for_round() noexcept {
   }
   std::int64_t delay = delay_;
   const std::int64_t now = Traits::now();
-  const unsigned n = scheduler_.procs();
+  const unsigned n = scheduler_.p_count();
   for (unsigned i = 0; i < n; ++i) {
     // Only a busy P's timers need us; for the others somebody sleeps in the poller.
     p_type& p = scheduler_.p(i);
