@@ -39,6 +39,7 @@ struct stats_snapshot {
   std::uint64_t timers = 0;                ///< timers armed
   std::uint64_t timers_fired = 0;          ///< timers that came due
   std::uint64_t polled_descriptors = 0;    ///< goroutines parked on descriptors
+  std::size_t stack_bytes = 0;             ///< address space reserved for stacks, used or not
 };
 
 namespace debug {
@@ -57,6 +58,7 @@ stats_snapshot collect(sched::basic_scheduler<Traits>& scheduler) {
   // relaxed: a figure
   s.hand_offs = scheduler.hand_offs.load(relaxed);
   s.polled_descriptors = scheduler.poller.waiters();
+  s.stack_bytes = scheduler.pool->reserved_bytes();
   const unsigned n = scheduler.p_count();
   for (unsigned i = 0; i < n; ++i) {
     auto& p = scheduler.p(i);
