@@ -28,6 +28,7 @@
 #include <thrum/options.hpp>
 #include <thrum/panic.hpp>
 #include <thrum/runtime.hpp>
+#include <thrum/select.hpp>
 #include <thrum/sync/mutex.hpp>
 #include <thrum/sync/wait_group.hpp>
 #include <thrum/this_goroutine.hpp>

@@ -40,6 +40,10 @@ class recv_chan : public sched::chan_handle<T>, public sched::receiving<recv_cha
   /// The nil channel: receiving blocks for ever.
   recv_chan() noexcept = default;
 
+  /// For the library: of a channel that is part of a timer or a context.
+  recv_chan(sched::adopt_reference, typename sched::chan_handle<T>::core_type* core) noexcept
+      : sched::chan_handle<T>(sched::adopt_reference{}, core) {}
+
  private:
   friend class chan<T>;
   recv_chan(const sched::chan_handle<T>& of, int) noexcept : sched::chan_handle<T>(of) {}

@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// What a channel is: a ring of elements, two lists of waiters, one lock.
+// What a channel is: a ring of elements, two lists of waiters, one lock. base.hpp has what does not
+// depend on the type of the elements.
 //
 // Invariants
-//   CH1  at most one of the two lists has waiters.
+//   CH1  at most one of the two lists has waiters, stale ones of selects and a select that does both
+//        aside.
 //   CH2  if the ring is not empty, nobody waits to receive; if it has room, nobody waits to send.
 //   CH3  nobody is made runnable while the lock is held: a woken goroutine would spin on it.
 //   CH4  an element that a waiting sender offers stays in the sender's frame until a receiver takes
@@ -29,10 +31,10 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
 #include <thrum/base/order.hpp>
+#include <thrum/chan/base.hpp>
 #include <thrum/sched/park.hpp>
 #include <thrum/sync/wait_list.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -58,7 +60,7 @@ namespace sched {
 using namespace base::orders;
 
 /// What came of an operation on a channel's core.
-enum class chan_result : std::uint8_t { ok, closed, would_block, timed_out, cancelled };
+enum class chan_result : std::uint8_t { ok, closed, would_block, timed_out, cancelled, retry };
 
 /// How an element of type T lies in a channel: as itself, as nothing, or in a box.
 template <class T>
@@ -88,10 +90,23 @@ struct chan_element<void> {
   using type = std::monostate;
 };
 
+/// Gives a value that was not sent back to where it came from.
+template <class T>
+void put_back(T& value, T& from) {
+  if constexpr (std::is_move_assignable_v<T>) {
+    value = std::move(from);
+  } else {
+    std::destroy_at(&value);
+    std::construct_at(&value, std::move(from));
+  }
+}
+
 template <class E>
-class chan_core {
+class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base)) chan_core
+    : public chan_base {
  public:
   static_assert(std::is_nothrow_move_constructible_v<E> && std::is_nothrow_destructible_v<E>);
+  using element = E;
 
   /// One allocation for the channel and its ring. The caller owns one reference.
   static chan_core* make(std::size_t capacity) {
@@ -103,107 +118,87 @@ class chan_core {
     return ::new (memory) chan_core(capacity);
   }
 
-  chan_core(const chan_core&) = delete;
-  chan_core& operator=(const chan_core&) = delete;
-
-  void add_reference() noexcept {
-    references_.fetch_add(1, relaxed);  // relaxed: the caller holds one already
-  }
-
-  void drop_reference() noexcept {
-    // [chan.refs] acq_rel: every use by others happened before the last one destroys it.
-    if (references_.fetch_sub(1, acq_rel) == 1) {  // pairs with itself: [chan.refs]
-      this->~chan_core();
-      ::operator delete(static_cast<void*>(this), std::align_val_t(alignof(chan_core)));
-    }
-  }
-
   /// Sends `value`; it is moved from only if the result is ok.
   chan_result send(E& value, bool may_block, std::int64_t deadline) noexcept {
     auto* const m = parking_m<default_traits>();
+    wait_point* receiver = nullptr;
     lock_.lock();
-    if (closed_.load(relaxed)) [[unlikely]] {  // relaxed: locked
-      lock_.unlock();
-      return chan_result::closed;
+    const attempt outcome = try_send_locked(value, receiver);
+    if (outcome == attempt::not_ready && may_block) {
+      return block(m, senders_, &value, {wait_reason::chan_send, true, deadline});
     }
-    if (wait_point* const receiver = receivers_.pop(wake_cause::notified)) {
-      static_cast<std::optional<E>*>(receiver->slot)->emplace(std::move(value));
-      lock_.unlock();
+    lock_.unlock();
+    if (receiver != nullptr) {
       wake(m, *receiver);
-      return finish(m);
     }
-    if (count_.load(relaxed) < capacity_) {  // relaxed: locked
-      push(std::move(value));
-      lock_.unlock();
-      return finish(m);
-    }
-    if (!may_block) {
-      lock_.unlock();
-      return chan_result::would_block;
-    }
-    return block(m, senders_, &value, {wait_reason::chan_send, true, deadline});
+    return finish(m, outcome);
   }
 
   /// Receives into `out`, which is empty before and filled only if the result is ok.
   chan_result recv(std::optional<E>& out, bool may_block, std::int64_t deadline) noexcept {
     auto* const m = parking_m<default_traits>();
+    wait_point* sender = nullptr;
     lock_.lock();
-    if (count_.load(relaxed) != 0) {  // relaxed: locked
-      pop(out);
-      wait_point* const sender = senders_.pop(wake_cause::notified);
-      if (sender != nullptr) {
-        push(std::move(*static_cast<E*>(sender->slot)));
+    const attempt outcome = try_recv_locked(out, sender);
+    if (outcome == attempt::not_ready && may_block) {
+      if (clock_ != nullptr) [[unlikely]] {
+        return recv_by_clock(out, deadline);
       }
-      lock_.unlock();
-      if (sender != nullptr) {
-        wake(m, *sender);
-      }
-      return finish(m);
+      return block(m, receivers_, &out, {wait_reason::chan_receive, true, deadline});
     }
-    if (wait_point* const sender = senders_.pop(wake_cause::notified)) {
-      out.emplace(std::move(*static_cast<E*>(sender->slot)));
-      lock_.unlock();
-      wake(m, *sender);
-      return finish(m);
-    }
-    if (closed_.load(relaxed)) {  // relaxed: locked
-      lock_.unlock();
-      finish(m);
-      return chan_result::closed;
-    }
-    if (!may_block) {
-      lock_.unlock();
-      return chan_result::would_block;
-    }
-    return block(m, receivers_, &out, {wait_reason::chan_receive, true, deadline});
-  }
-
-  /// Closes it and wakes everybody who waits. False: it was closed already.
-  bool close() noexcept {
-    lock_.lock();
-    if (closed_.load(relaxed)) {  // relaxed: locked
-      lock_.unlock();
-      return false;
-    }
-    closed_.store(true, relaxed);  // relaxed: decisive readers hold the lock
-    wait_point* const receivers = receivers_.take_all(wake_cause::closed);
-    wait_point* const senders = senders_.take_all(wake_cause::closed);
     lock_.unlock();
-    wake_chain(receivers);
-    wake_chain(senders);
-    return true;
+    if (sender != nullptr) {
+      wake(m, *sender);
+    }
+    if (outcome == attempt::expired) [[unlikely]] {
+      expire();
+      return recv(out, may_block, deadline);
+    }
+    return finish(m, outcome);
   }
 
-  std::size_t size() const noexcept {
-    return count_.load(relaxed);  // relaxed: old as soon as it is read
-  }
-  std::size_t capacity() const noexcept { return capacity_; }
-  bool is_closed() const noexcept {
-    return closed_.load(relaxed);  // relaxed: old as soon as it is read
+  /// One attempt under the lock. `receiver` is to be woken without it.
+  attempt try_send_locked(E& value, wait_point*& receiver) noexcept {
+    if (closed_.load(relaxed)) [[unlikely]] {  // relaxed: locked
+      return attempt::closed;
+    }
+    receiver = pop(receivers_);
+    if (receiver != nullptr) {
+      static_cast<std::optional<E>*>(receiver->slot)->emplace(std::move(value));
+      return attempt::done;
+    }
+    if (count_.load(relaxed) < capacity_) {  // relaxed: locked
+      put(std::move(value));
+      return attempt::done;
+    }
+    return attempt::not_ready;
   }
 
- private:
-  explicit chan_core(std::size_t capacity) noexcept : capacity_(capacity) {}
+  /// One attempt under the lock. `sender` is to be woken without it.
+  attempt try_recv_locked(std::optional<E>& out, wait_point*& sender) noexcept {
+    if (count_.load(relaxed) != 0) {  // relaxed: locked
+      take(out);
+      sender = pop(senders_);
+      if (sender != nullptr) {
+        put(std::move(*static_cast<E*>(sender->slot)));
+      }
+      return attempt::done;
+    }
+    sender = pop(senders_);
+    if (sender != nullptr) {
+      out.emplace(std::move(*static_cast<E*>(sender->slot)));
+      return attempt::done;
+    }
+    if (closed_.load(relaxed)) {  // relaxed: locked
+      return attempt::closed;
+    }
+    return clock_ != nullptr ? look_at_clock(&out) : attempt::not_ready;
+  }
+
+ protected:
+  /// A channel with a clock, part of a larger object that `when_unused` destroys.
+  chan_core(chan_clock& clock, destroy_function when_unused) noexcept
+      : chan_base(0, &clock, when_unused) {}
 
   ~chan_core() {
     for (std::size_t n = count_.load(relaxed); n > 0; --n) {  // relaxed: nobody else is left
@@ -212,11 +207,50 @@ class chan_core {
     }
   }
 
-  static chan_result finish(basic_m<default_traits>* m) noexcept {
+ private:
+  explicit chan_core(std::size_t capacity) noexcept : chan_base(capacity, nullptr, &destroy) {}
+
+  static void destroy(chan_base* self) noexcept {
+    auto* const core = static_cast<chan_core*>(self);
+    core->~chan_core();
+    ::operator delete(static_cast<void*>(core), std::align_val_t(alignof(chan_core)));
+  }
+
+  static chan_result finish(basic_m<default_traits>* m, attempt outcome) noexcept {
+    if (outcome == attempt::not_ready) {
+      return chan_result::would_block;
+    }
     if (m != nullptr) [[likely]] {
       preemption_point(*m);
     }
-    return chan_result::ok;
+    return outcome == attempt::closed ? chan_result::closed : chan_result::ok;
+  }
+
+  /// Waits until the clock, at most, and looks again. Caller holds the lock, which is released.
+  THRUM_COLD chan_result recv_by_clock(std::optional<E>& out, std::int64_t deadline) noexcept {
+    for (;;) {
+      auto* const m = parking_m<default_traits>();
+      const std::int64_t until = clock_->when < deadline ? clock_->when : deadline;
+      const chan_result result =
+          block(m, receivers_, &out, {wait_reason::chan_receive, true, until});
+      const bool again = result == chan_result::retry ||
+                         (result == chan_result::timed_out && default_traits::now() < deadline);
+      if (!again) {
+        return result;
+      }
+      wait_point* sender = nullptr;
+      lock_.lock();
+      const attempt outcome = try_recv_locked(out, sender);
+      if (outcome == attempt::not_ready) {
+        continue;
+      }
+      lock_.unlock();
+      if (outcome == attempt::expired) {
+        expire();
+        return recv(out, true, deadline);
+      }
+      return finish(m, outcome);
+    }
   }
 
   THRUM_NOINLINE static chan_result block(basic_m<default_traits>* m, wait_list& list, void* slot,
@@ -231,13 +265,14 @@ class chan_core {
       case wake_cause::closed: return chan_result::closed;
       case wake_cause::timed_out: return chan_result::timed_out;
       case wake_cause::cancelled: return chan_result::cancelled;
+      case wake_cause::retry: return chan_result::retry;
       case wake_cause::none:
       case wake_cause::notified: break;
     }
     return chan_result::ok;
   }
 
-  void push(E&& value) noexcept {
+  void put(E&& value) noexcept {
     const std::size_t n = count_.load(relaxed);  // relaxed: locked
     std::size_t at = first_ + n;
     at = at >= capacity_ ? at - capacity_ : at;
@@ -245,7 +280,7 @@ class chan_core {
     count_.store(n + 1, relaxed);  // relaxed: locked
   }
 
-  void pop(std::optional<E>& out) noexcept {
+  void take(std::optional<E>& out) noexcept {
     E& oldest = ring()[first_];
     out.emplace(std::move(oldest));
     std::destroy_at(&oldest);
@@ -256,15 +291,6 @@ class chan_core {
   E* ring() noexcept {
     return std::launder(reinterpret_cast<E*>(reinterpret_cast<char*>(this) + sizeof(chan_core)));
   }
-
-  alignas(alignof(E) > alignof(void*) ? alignof(E) : alignof(void*)) spin_lock lock_;
-  std::atomic<bool> closed_{false};
-  std::atomic<std::uint32_t> references_{1};
-  std::atomic<std::size_t> count_{0};
-  std::size_t first_ = 0;
-  const std::size_t capacity_;
-  wait_list receivers_{lock_};
-  wait_list senders_{lock_};
 };
 
 }  // namespace sched

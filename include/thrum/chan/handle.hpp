@@ -23,6 +23,9 @@
 
 namespace thrum::inline THRUM_ABI::sched {
 
+/// Says that a handle takes over a reference that the caller owns.
+struct adopt_reference {};
+
 /// A counted reference to a channel, or none: the nil channel.
 template <class T>
 class chan_handle {
@@ -31,6 +34,7 @@ class chan_handle {
 
   chan_handle() noexcept = default;
   explicit chan_handle(std::size_t capacity) : core_(core_type::make(capacity)) {}
+  chan_handle(adopt_reference, core_type* core) noexcept : core_(core) {}
   chan_handle(const chan_handle& other) noexcept : core_(other.core_) {
     if (core_ != nullptr) {
       core_->add_reference();
@@ -67,14 +71,9 @@ class chan_handle {
   core_type* core_ = nullptr;
 };
 
-/// Waits for what never comes, until the runtime stops or the deadline passes.
-THRUM_COLD inline chan_result wait_for_nothing(wait_reason reason, std::int64_t deadline) {
-  spin_lock lock;
-  wait_list nobody(lock);
-  waiting self(nobody);
-  lock.lock();
-  const wake_cause cause = self.wait({reason, true, deadline});
-  exit_if_cancelled<default_traits>(cause);
+/// An operation on the nil channel.
+THRUM_COLD inline chan_result block_on_nil(wait_reason reason, std::int64_t deadline) {
+  exit_if_cancelled<default_traits>(wait_for_nothing(reason, deadline));
   return chan_result::timed_out;
 }
 
@@ -86,31 +85,31 @@ class sending {
  public:
   /// Sends `value`; blocks until a receiver or the buffer has taken it. usage_error if the channel
   /// is closed, also while it waits. Blocks for ever on the nil channel. A cancellation point.
-  void send(T value) {
+  void send(T value) const {
     auto wrapped = element::wrap(std::move(value));
     start(wrapped, true, no_deadline);
   }
 
   /// Sends `value` if that can be done at once; else returns false and leaves it untouched. False on
   /// the nil channel. usage_error if the channel is closed.
-  bool try_send(T& value) { return send_or_keep(value, false, no_deadline); }
-  bool try_send(T&& value) { return send_or_keep(value, false, no_deadline); }
+  bool try_send(T& value) const { return send_or_keep(value, false, no_deadline); }
+  bool try_send(T&& value) const { return send_or_keep(value, false, no_deadline); }
 
   /// Sends `value` within a time; else returns false and leaves it untouched. usage_error if the
   /// channel is closed. A cancellation point.
   template <class Rep, class Period>
-  bool send_for(T& value, std::chrono::duration<Rep, Period> time) {
+  bool send_for(T& value, std::chrono::duration<Rep, Period> time) const {
     return send_or_keep(value, true, deadline_after(time));
   }
   template <class Rep, class Period>
-  bool send_for(T&& value, std::chrono::duration<Rep, Period> time) {
+  bool send_for(T&& value, std::chrono::duration<Rep, Period> time) const {
     return send_or_keep(value, true, deadline_after(time));
   }
 
   /// No more will be sent: receivers drain the buffer and then see the end. usage_error if it is
   /// nil or closed already.
-  void close() {
-    auto* const core = static_cast<Self*>(this)->core();
+  void close() const {
+    auto* const core = static_cast<const Self*>(this)->core();
     if (core == nullptr) {
       base::throw_usage("chan::close: close of nil channel");
     }
@@ -120,13 +119,13 @@ class sending {
   }
 
  private:
-  bool start(typename element::type& wrapped, bool may_block, std::int64_t deadline) {
-    auto* const core = static_cast<Self*>(this)->core();
+  bool start(typename element::type& wrapped, bool may_block, std::int64_t deadline) const {
+    auto* const core = static_cast<const Self*>(this)->core();
     chan_result result = chan_result::would_block;
     if (core != nullptr) [[likely]] {
       result = core->send(wrapped, may_block, deadline);
     } else if (may_block) {
-      result = wait_for_nothing(wait_reason::chan_send_nil, deadline);
+      result = block_on_nil(wait_reason::chan_send_nil, deadline);
     }
     if (result == chan_result::ok) [[likely]] {
       return true;
@@ -139,31 +138,22 @@ class sending {
     return false;
   }
 
-  bool send_or_keep(T& value, bool may_block, std::int64_t deadline) {
+  bool send_or_keep(T& value, bool may_block, std::int64_t deadline) const {
     if constexpr (element::is_boxed) {
       // The box must exist before the channel is locked, so the value moves there and back.
       auto wrapped = element::wrap(std::move(value));
       bool sent = false;
       THRUM_TRY { sent = start(wrapped, may_block, deadline); }
       THRUM_CATCH_ALL {
-        restore(value, *wrapped);
+        put_back(value, *wrapped);
         THRUM_RETHROW;
       }
       if (!sent) {
-        restore(value, *wrapped);
+        put_back(value, *wrapped);
       }
       return sent;
     } else {
       return start(value, may_block, deadline);
-    }
-  }
-
-  static void restore(T& value, T& from) {
-    if constexpr (std::is_move_assignable_v<T>) {
-      value = std::move(from);
-    } else {
-      std::destroy_at(&value);
-      std::construct_at(&value, std::move(from));
     }
   }
 };
@@ -173,19 +163,19 @@ template <class Self>
 class sending<Self, void> {
  public:
   /// Sends a signal; as send of a value.
-  void send() { as_values().send({}); }
+  void send() const { as_values().send({}); }
 
   /// Sends a signal if that can be done at once.
-  bool try_send() { return as_values().try_send(std::monostate()); }
+  bool try_send() const { return as_values().try_send(std::monostate()); }
 
   /// Sends a signal within a time.
   template <class Rep, class Period>
-  bool send_for(std::chrono::duration<Rep, Period> time) {
+  bool send_for(std::chrono::duration<Rep, Period> time) const {
     return as_values().send_for(std::monostate(), time);
   }
 
   /// No more will be sent; as close of a channel of values.
-  void close() { as_values().close(); }
+  void close() const { as_values().close(); }
 
  private:
   /// The same operations over std::monostate.
@@ -198,7 +188,7 @@ class sending<Self, void> {
     chan_core<std::monostate>* core_;
   };
 
-  values as_values() { return values(static_cast<Self*>(this)->core()); }
+  values as_values() const { return values(static_cast<const Self*>(this)->core()); }
 };
 
 /// The receiving members.
@@ -210,7 +200,7 @@ class receiving {
  public:
   /// The next element; blocks until there is one. Empty: the channel is closed and drained. Blocks
   /// for ever on the nil channel. A cancellation point.
-  std::optional<T> recv() {
+  std::optional<T> recv() const {
     slot received;
     if (start(received, true, no_deadline) != recv_status::ok) {
       return std::nullopt;
@@ -223,14 +213,14 @@ class receiving {
   }
 
   /// The same into `out`, which is left alone unless the result is ok.
-  recv_status recv(T& out) { return recv_into(out, true, no_deadline); }
+  recv_status recv(T& out) const { return recv_into(out, true, no_deadline); }
 
   /// Receives what is there now; does not block. `empty` if there is nothing.
-  recv_status try_recv(T& out) { return recv_into(out, false, no_deadline); }
+  recv_status try_recv(T& out) const { return recv_into(out, false, no_deadline); }
 
   /// Receives within a time, else `timeout`. A cancellation point.
   template <class Rep, class Period>
-  recv_status recv_for(T& out, std::chrono::duration<Rep, Period> time) {
+  recv_status recv_for(T& out, std::chrono::duration<Rep, Period> time) const {
     return recv_into(out, true, deadline_after(time));
   }
 
@@ -266,17 +256,17 @@ class receiving {
   };
 
   /// Receives the first element.
-  iterator begin() { return iterator(*static_cast<Self*>(this)); }
+  iterator begin() const { return iterator(*static_cast<const Self*>(this)); }
   std::default_sentinel_t end() const noexcept { return {}; }
 
  private:
-  recv_status start(slot& received, bool may_block, std::int64_t deadline) {
-    auto* const core = static_cast<Self*>(this)->core();
+  recv_status start(slot& received, bool may_block, std::int64_t deadline) const {
+    auto* const core = static_cast<const Self*>(this)->core();
     chan_result result = chan_result::would_block;
     if (core != nullptr) [[likely]] {
       result = core->recv(received, may_block, deadline);
     } else if (may_block) {
-      result = wait_for_nothing(wait_reason::chan_receive_nil, deadline);
+      result = block_on_nil(wait_reason::chan_receive_nil, deadline);
     }
     switch (result) {
       case chan_result::ok: return recv_status::ok;
@@ -284,11 +274,12 @@ class receiving {
       case chan_result::would_block: return recv_status::empty;
       case chan_result::timed_out: return recv_status::timeout;
       case chan_result::cancelled: exit_goroutine<default_traits>();
+      case chan_result::retry: break;  // stays inside the core
     }
     return recv_status::empty;
   }
 
-  recv_status recv_into(T& out, bool may_block, std::int64_t deadline) {
+  recv_status recv_into(T& out, bool may_block, std::int64_t deadline) const {
     slot received;
     const recv_status status = start(received, may_block, deadline);
     if (status == recv_status::ok) {
@@ -303,17 +294,17 @@ template <class Self>
 class receiving<Self, void> {
  public:
   /// Waits for a signal. False: the channel is closed and drained. A cancellation point.
-  bool recv() {
-    return values(static_cast<Self*>(this)->core()).recv().has_value();
+  bool recv() const {
+    return values(static_cast<const Self*>(this)->core()).recv().has_value();
   }
-  recv_status try_recv() {
+  recv_status try_recv() const {
     std::monostate signal;
-    return values(static_cast<Self*>(this)->core()).try_recv(signal);
+    return values(static_cast<const Self*>(this)->core()).try_recv(signal);
   }
   template <class Rep, class Period>
-  recv_status recv_for(std::chrono::duration<Rep, Period> time) {
+  recv_status recv_for(std::chrono::duration<Rep, Period> time) const {
     std::monostate signal;
-    return values(static_cast<Self*>(this)->core()).recv_for(signal, time);
+    return values(static_cast<const Self*>(this)->core()).recv_for(signal, time);
   }
 
  private:

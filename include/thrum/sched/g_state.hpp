@@ -47,6 +47,17 @@ enum class wait_reason : std::uint8_t {
   join,
   mutex_lock,
   wait_group_wait,
+  select,
+  select_no_cases,
+  cond_wait,
+  shared_mutex_lock,
+  shared_mutex_lock_shared,
+  semaphore_acquire,
+  latch_wait,
+  barrier_wait,
+  once_wait,
+  task_group_wait,
+  bubble_wait,
 };
 
 constexpr std::string_view describe(wait_reason reason) noexcept {
@@ -60,6 +71,17 @@ constexpr std::string_view describe(wait_reason reason) noexcept {
     case wait_reason::join: return "join";
     case wait_reason::mutex_lock: return "mutex lock";
     case wait_reason::wait_group_wait: return "wait_group wait";
+    case wait_reason::select: return "select";
+    case wait_reason::select_no_cases: return "select (no cases)";
+    case wait_reason::cond_wait: return "condition wait";
+    case wait_reason::shared_mutex_lock: return "shared_mutex lock";
+    case wait_reason::shared_mutex_lock_shared: return "shared_mutex lock shared";
+    case wait_reason::semaphore_acquire: return "semaphore acquire";
+    case wait_reason::latch_wait: return "latch wait";
+    case wait_reason::barrier_wait: return "barrier wait";
+    case wait_reason::once_wait: return "call_once";
+    case wait_reason::task_group_wait: return "task_group wait";
+    case wait_reason::bubble_wait: return "bubble wait";
   }
   return "";
 }

@@ -25,6 +25,8 @@
 //   that parks while the shutdown begins is seen by it or sees it. The waiter's side costs a store
 //   and a load; a claim word that every wake-up must win would cost a locked instruction each.
 //
+// A wait on several objects at once has a point on each; see basic_selection.
+//
 // Invariants
 //   WP1  cause is written before wake(), by whoever unlinked the point.
 //   WP2  after wake() the waker touches neither the point nor its goroutine.
@@ -49,7 +51,11 @@ enum class wake_cause : std::uint8_t {
   closed,     // it can no longer come
   timed_out,  // the deadline passed first
   cancelled,  // the runtime stops
+  retry,      // what was waited for may have changed: look again
 };
+
+template <class Traits>
+struct basic_selection;
 
 template <class Traits>
 struct basic_wait_point : base::list_node<basic_wait_point<Traits>> {
@@ -62,7 +68,33 @@ struct basic_wait_point : base::list_node<basic_wait_point<Traits>> {
   withdraw_function withdraw = nullptr;
   void* object = nullptr;  // for withdraw
   void* slot = nullptr;    // where a value comes from or goes to
-  os::note note;           // for an OS thread
+  basic_selection<Traits>* selection = nullptr;  // of which it is one of several
+  os::note note;                                 // for an OS thread
+};
+
+/// One wait on several objects (select): a point is linked on each of them, and whoever unlinks one
+/// to serve it must first win the selection. The other points are stale from then on; whoever meets
+/// one drops it, and the waiter unlinks the rest before it goes on.
+template <class Traits>
+struct basic_selection {
+  using point = basic_wait_point<Traits>;
+
+  /// Linked nowhere: what the timer and the shutdown withdraw, and where a thread sleeps.
+  point self;
+  typename Traits::template atomic<point*> winner{nullptr};
+
+  /// Whether `by` ends the wait; false if something else has.
+  bool win(point& by) noexcept {
+    point* none = nullptr;
+    // [sel.win] acq_rel: one wins; its writes to the point are published by wake().
+    return winner.compare_exchange_strong(none, &by, std::memory_order_acq_rel,
+                                          std::memory_order_relaxed);  // relaxed: lost
+  }
+  bool is_won() const noexcept {
+    return winner.load(std::memory_order_acquire) != nullptr;  // [sel.win] acquire: no hurry
+  }
+
+  static bool withdraw(point& self, bool) noexcept { return self.selection->win(self); }
 };
 
 /// W3's last step. The point may be gone when this returns.
@@ -71,7 +103,7 @@ void wake(basic_wait_point<Traits>& point) noexcept {
   if (point.g != nullptr) {
     ready(*point.g);
   } else {
-    point.note.wake();
+    (point.selection != nullptr ? point.selection->self : point).note.wake();
   }
 }
 

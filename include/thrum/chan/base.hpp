@@ -1,0 +1,214 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The part of a channel that does not depend on the type of its elements: lock, waiters, closing,
+// life, and the clock of a channel that becomes ready by itself.
+//
+// Clocks
+//   Timers, tickers and contexts with a deadline are channels that become ready at a time. Nothing
+//   is armed for them: a receiver that finds nothing looks at the clock; at or after `when` it is
+//   served at once, before it waits no longer than until `when` and looks again. So a timer that
+//   nobody waits for costs nothing and is freed with its last handle, nothing is ever buffered and
+//   hence nothing stale is received after a stop, and a foreign thread needs no runtime to wait for
+//   one. (Go arms a channel's timer only while somebody waits, for the same ends.) Who changes a
+//   clock wakes the receivers, who look again.
+//
+// Invariants
+//   CB1  who takes a waiter out of a list to serve it has won its selection, if it has one.
+//   CB2  a point that is linked in a list belongs to a frame that is alive: a waiter unlinks its
+//        points, under the lock, before it goes on.
+#ifndef THRUM_CHAN_BASE_HPP
+#define THRUM_CHAN_BASE_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/sched/park.hpp>
+#include <thrum/sync/wait_list.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+using namespace base::orders;
+
+using selection = basic_selection<default_traits>;
+
+/// Makes a channel ready by itself at a time.
+struct chan_clock {
+  /// Nanoseconds of default_traits::now(). Under the channel's lock.
+  std::int64_t when = no_deadline;
+
+  // Exactly one of the two is set.
+
+  /// Under the lock, at or after `when`: makes the element in *static_cast<std::optional<E>*>(slot)
+  /// and moves `when` on.
+  void (*produce)(chan_clock&, void* slot, std::int64_t now) noexcept = nullptr;
+
+  /// Without the lock, at or after `when`: makes the channel ready by other means. The receiver
+  /// then tries again.
+  void (*expire)(chan_clock&) noexcept = nullptr;
+};
+
+/// What an attempt under the channel's lock came to.
+enum class attempt : std::uint8_t {
+  done,       // an element went over
+  closed,     // none ever will
+  not_ready,  // none can now
+  expired,    // the clock is to be called without the lock
+};
+
+class chan_base {
+ public:
+  using destroy_function = void (*)(chan_base*) noexcept;
+
+  chan_base(std::size_t capacity, chan_clock* clock, destroy_function destroy) noexcept
+      : clock_(clock), destroy_(destroy), capacity_(capacity) {}
+  chan_base(const chan_base&) = delete;
+  chan_base& operator=(const chan_base&) = delete;
+
+  void add_reference() noexcept {
+    references_.fetch_add(1, relaxed);  // relaxed: the caller holds one already
+  }
+
+  /// The last one destroys the channel.
+  void drop_reference() noexcept {
+    // [chan.refs] acq_rel: every use by others happened before the last one destroys it.
+    if (references_.fetch_sub(1, acq_rel) == 1) {  // pairs with itself: [chan.refs]
+      destroy_(this);
+    }
+  }
+
+  /// Closes it and wakes everybody who waits. False: it was closed already.
+  bool close() noexcept {
+    lock_.lock();
+    if (closed_.load(relaxed)) {  // relaxed: locked
+      lock_.unlock();
+      return false;
+    }
+    closed_.store(true, relaxed);  // relaxed: decisive readers hold the lock
+    wait_point* const receivers = take_all(receivers_, wake_cause::closed);
+    wait_point* const senders = take_all(senders_, wake_cause::closed);
+    lock_.unlock();
+    wake_chain(receivers);
+    wake_chain(senders);
+    return true;
+  }
+
+  /// Every receiver that waits looks again: for who has changed the clock.
+  void wake_receivers_to_retry() noexcept {
+    lock_.lock();
+    wait_point* const receivers = take_all(receivers_, wake_cause::retry);
+    lock_.unlock();
+    wake_chain(receivers);
+  }
+
+  std::size_t size() const noexcept {
+    return count_.load(relaxed);  // relaxed: old as soon as it is read
+  }
+  std::size_t capacity() const noexcept { return capacity_; }
+  bool is_closed() const noexcept {
+    return closed_.load(relaxed);  // relaxed: old as soon as it is read
+  }
+
+  // ---- for select, under the lock ----
+
+  spin_lock& lock() noexcept { return lock_; }
+
+  /// When its clock makes it ready; no_deadline if it has none.
+  std::int64_t due() const noexcept { return clock_ != nullptr ? clock_->when : no_deadline; }
+
+  bool can_receive() noexcept {
+    return count_.load(relaxed) != 0 || closed_.load(relaxed) ||  // relaxed: locked
+           has_waiter(senders_) ||
+           (clock_ != nullptr && clock_->when <= default_traits::now());
+  }
+
+  bool can_send() noexcept {
+    return count_.load(relaxed) < capacity_ || closed_.load(relaxed) ||  // relaxed: locked
+           has_waiter(receivers_);
+  }
+
+  wait_list& receivers() noexcept { return receivers_; }
+  wait_list& senders() noexcept { return senders_; }
+
+  /// Without the lock, after attempt::expired.
+  void expire() noexcept { clock_->expire(*clock_); }
+
+ protected:
+  ~chan_base() = default;
+
+  /// CB1. The first waiter that is not stale; null if there is none.
+  static wait_point* pop(wait_list& list) noexcept {
+    wait_point* point = list.points.pop_front();
+    while (point != nullptr && point->selection != nullptr && !point->selection->win(*point))
+        [[unlikely]] {
+      point = list.points.pop_front();
+    }
+    if (point != nullptr) {
+      point->cause = wake_cause::notified;
+    }
+    return point;
+  }
+
+  static wait_point* take_all(wait_list& list, wake_cause cause) noexcept {
+    wait_point* chain = nullptr;
+    while (wait_point* const last = list.points.back()) {
+      list.points.remove(*last);
+      if (last->selection == nullptr || last->selection->win(*last)) {
+        last->cause = cause;
+        last->next = chain;
+        chain = last;
+      }
+    }
+    return chain;
+  }
+
+  static bool has_waiter(wait_list& list) noexcept {
+    while (wait_point* const first = list.points.front()) {
+      if (first->selection == nullptr || !first->selection->is_won()) {
+        return true;
+      }
+      list.points.remove(*first);
+    }
+    return false;
+  }
+
+  /// Serves a receiver from the clock. Caller holds the lock.
+  THRUM_COLD attempt look_at_clock(void* slot) noexcept {
+    const std::int64_t now = default_traits::now();
+    if (now < clock_->when) {
+      return attempt::not_ready;
+    }
+    if (clock_->produce == nullptr) {
+      return attempt::expired;
+    }
+    clock_->produce(*clock_, slot, now);
+    return attempt::done;
+  }
+
+  spin_lock lock_;
+  std::atomic<bool> closed_{false};
+  std::atomic<std::uint32_t> references_{1};
+  std::atomic<std::size_t> count_{0};
+  std::size_t first_ = 0;
+  chan_clock* const clock_;
+  const destroy_function destroy_;
+  const std::size_t capacity_;
+  wait_list receivers_{lock_};
+  wait_list senders_{lock_};
+};
+
+/// Waits for what never comes, until the runtime stops or the deadline passes.
+THRUM_COLD inline wake_cause wait_for_nothing(wait_reason reason, std::int64_t deadline) noexcept {
+  spin_lock lock;
+  wait_list nobody(lock);
+  waiting self(nobody);
+  lock.lock();
+  return self.wait({reason, true, deadline});
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,308 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// select: waits for several channel operations, carries out one of them.
+//
+//   thrum::select(thrum::on_recv(jobs, [&](std::optional<job> j) { ... }),
+//                 thrum::on_send(results, std::move(r), [&] { ... }),
+//                 thrum::on_timeout(1s, [&] { ... }));
+#ifndef THRUM_SELECT_HPP
+#define THRUM_SELECT_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/chan.hpp>
+#include <thrum/panic.hpp>
+#include <thrum/select/cases.hpp>
+#include <thrum/select/engine.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace thrum::inline THRUM_ABI {
+
+// ---- the cases ---------------------------------------------------------------------------------
+//
+// A case refers to what it is given as an lvalue, so it must not outlive it; what it is given as an
+// rvalue it owns, but for the value of on_send. Handlers run after the operation, on the caller's
+// stack, and may do anything.
+
+/// Receives from a channel. `f` is called with std::optional<T>, empty if the channel is closed; or
+/// with T&& and bool, T() and false if it is closed; or with nothing. For a channel of signals: with
+/// bool or nothing. Never ready on the nil channel.
+template <class T, class F = sched::no_handler>
+auto on_recv(const chan<T>& channel, F f = {}) {
+  return sched::recv_case<T, F>(channel, std::move(f));
+}
+template <class T, class F = sched::no_handler>
+auto on_recv(const recv_chan<T>& channel, F f = {}) {
+  return sched::recv_case<T, F>(channel, std::move(f));
+}
+template <class T, class F = sched::no_handler>
+auto on_recv(chan<T>&& channel, F f = {}) {
+  return sched::recv_case<T, F>(std::move(channel), std::move(f));
+}
+template <class T, class F = sched::no_handler>
+auto on_recv(recv_chan<T>&& channel, F f = {}) {
+  return sched::recv_case<T, F>(std::move(channel), std::move(f));
+}
+
+namespace sched {
+
+template <class Channel>
+struct sends_to;  // T of a channel that can be sent to
+template <class T>
+struct sends_to<chan<T>> {
+  using type = T;
+};
+template <class T>
+struct sends_to<send_chan<T>> {
+  using type = T;
+};
+template <class Channel>
+using sent_type = typename sends_to<std::remove_cvref_t<Channel>>::type;
+
+/// How on_send keeps what it is given: a reference where the value is to be moved from (an rvalue, or
+/// an lvalue that cannot be copied), else a copy or a conversion.
+template <class T, class V>
+using kept_value =
+    std::conditional_t<std::is_same_v<std::remove_cvref_t<V>, T> &&
+                           !std::is_const_v<std::remove_reference_t<V>> &&
+                           (!std::is_lvalue_reference_v<V> || !std::is_copy_constructible_v<T>),
+                       T&, T>;
+
+}  // namespace sched
+
+/// Sends `value` to a channel, then calls f(). An rvalue is moved from only if this case is chosen;
+/// it must live until the select has returned. An lvalue is copied, or, if it cannot be copied,
+/// treated as an rvalue. If the case is chosen and the channel is closed: usage_error. Never ready on
+/// the nil channel.
+template <class Channel, class V, class F = sched::no_handler>
+  requires(!std::is_void_v<sched::sent_type<Channel>>)
+auto on_send(Channel&& channel, V&& value, F f = {}) {
+  using T = sched::sent_type<Channel>;
+  using kept = sched::kept_value<T, V>;
+  if constexpr (std::is_reference_v<kept>) {
+    return sched::send_case<T, kept, F>(std::forward<Channel>(channel), value, std::move(f));
+  } else {
+    return sched::send_case<T, kept, F>(std::forward<Channel>(channel), std::forward<V>(value),
+                                        std::move(f));
+  }
+}
+
+/// Sends a signal, then calls f().
+template <class Channel, class F = sched::no_handler>
+  requires(std::is_void_v<sched::sent_type<Channel>>)
+auto on_send(Channel&& channel, F f = {}) {
+  return sched::send_case<void, std::monostate, F>(std::forward<Channel>(channel),
+                                                   std::monostate(), std::move(f));
+}
+
+/// Chosen if nothing else was for a time, counted from the call of select.
+template <class Rep, class Period, class F = sched::no_handler>
+auto on_timeout(std::chrono::duration<Rep, Period> time, F f = {}) {
+  return sched::timeout_case<std::chrono::duration<Rep, Period>, F>(time, std::move(f));
+}
+
+/// Chosen if nothing else was until a moment, of any clock.
+template <class Clock, class Duration, class F = sched::no_handler>
+auto on_deadline(std::chrono::time_point<Clock, Duration> when, F f = {}) {
+  return sched::deadline_case<std::chrono::time_point<Clock, Duration>, F>(when, std::move(f));
+}
+
+/// Chosen once a stop is requested.
+template <class F = sched::no_handler>
+auto on_done(std::stop_token token, F f = {}) {
+  return sched::done_case<F>(std::move(token), std::move(f));
+}
+
+/// Chosen if no other case is ready: the select does not wait.
+template <class F = sched::no_handler>
+auto otherwise(F f = {}) {
+  return sched::default_case<F>(std::move(f));
+}
+
+// ---- select ------------------------------------------------------------------------------------
+
+/// A case of any kind, for a select whose number of cases is known only at run time. Owns its channel
+/// and its value; may take part in any number of selects, one at a time. A value that was sent is
+/// left moved-from.
+class select_case {
+ public:
+  template <class Case>
+    requires sched::is_select_case<std::remove_cvref_t<Case>>
+  select_case(Case&& of)  // NOLINT: a case is one
+      : erased_(std::make_unique<holder<std::remove_cvref_t<Case>>>(std::forward<Case>(of))) {}
+
+ private:
+  friend std::size_t select(std::span<select_case>);
+
+  struct erased {
+    virtual ~erased() = default;
+    virtual void prepare() = 0;
+    virtual void release(bool chosen) = 0;
+    virtual void run() = 0;
+    virtual sched::select_operation& operation() noexcept = 0;
+    virtual std::int64_t deadline() const noexcept = 0;
+    virtual bool is_default() const noexcept = 0;
+  };
+
+  template <class Case>
+  struct holder final : erased {
+    explicit holder(Case&& of) : held(std::move(of)) { own(); }
+    explicit holder(const Case& of) : held(of) { own(); }
+    void own() noexcept {
+      if constexpr (requires { held.own(); }) {
+        held.own();
+      }
+    }
+    void prepare() override { held.prepare(); }
+    void release(bool chosen) override { held.release(chosen); }
+    void run() override { held.run(); }
+    sched::select_operation& operation() noexcept override { return held.operation(); }
+    std::int64_t deadline() const noexcept override { return held.deadline(); }
+    bool is_default() const noexcept override { return Case::is_default; }
+    Case held;
+  };
+
+  std::unique_ptr<erased> erased_;
+};
+
+namespace sched {
+
+/// Calls release at the end of a scope, whether an exception ends it or not.
+template <class Release>
+class release_at_end {
+ public:
+  explicit release_at_end(Release release) noexcept : release_(release) {}
+  ~release_at_end() { release_(); }
+  release_at_end(const release_at_end&) = delete;
+  release_at_end& operator=(const release_at_end&) = delete;
+
+ private:
+  Release release_;
+};
+
+/// The index of the case that is to run. `deadline_of(i)` is the time of the i-th case.
+template <class DeadlineOf>
+std::size_t chosen_case(const select_frame& frame, std::size_t default_index,
+                        DeadlineOf deadline_of) {
+  std::int64_t first = no_deadline;
+  std::size_t first_index = frame.n;
+  for (std::size_t i = 0; i < frame.n; ++i) {
+    if (deadline_of(i) < first) {
+      first = deadline_of(i);
+      first_index = i;
+    }
+  }
+  const select_outcome outcome = run_select(frame, default_index == frame.n, first);
+  switch (outcome.what) {
+    case select_outcome::kind::chosen: return outcome.index;
+    case select_outcome::kind::none_ready: return default_index;
+    case select_outcome::kind::timed_out: return first_index;
+    case select_outcome::kind::cancelled: exit_goroutine<default_traits>();
+  }
+  return frame.n;
+}
+
+}  // namespace sched
+
+/// Carries out one of the cases and calls its handler; returns its index. Blocks until one of them
+/// can be carried out; with otherwise(), does not block. If several can, each is as likely as the
+/// others. No cases: blocks for ever. Allocates nothing, unless elements are boxed. usage_error if a
+/// chosen case sends to a closed channel; and what the handler throws. A cancellation point.
+/// From Go's select.
+template <class... Cases>
+  requires(sched::is_select_case<std::remove_cvref_t<Cases>> && ...)
+std::size_t select(Cases&&... cases) {
+  constexpr std::size_t n = sizeof...(Cases);
+  static_assert((std::size_t{0} + ... + std::size_t{std::remove_cvref_t<Cases>::is_default}) <= 1,
+                "select: more than one otherwise()");
+  if constexpr (n == 0) {
+    sched::exit_if_cancelled<sched::default_traits>(
+        sched::wait_for_nothing(sched::wait_reason::select_no_cases, sched::no_deadline));
+    return 0;
+  } else {
+    std::size_t chosen = n;
+    {
+      const sched::release_at_end releaser([&] {
+        std::size_t i = 0;
+        (cases.release(i++ == chosen), ...);
+      });
+      (cases.prepare(), ...);
+      sched::select_operation* operations[] = {&cases.operation()...};
+      sched::chan_base* by_address[n];
+      alignas(sched::wait_point) unsigned char points[n * sizeof(sched::wait_point)];
+      const std::int64_t deadlines[] = {cases.deadline()...};
+      constexpr bool defaults[] = {std::remove_cvref_t<Cases>::is_default...};
+      std::size_t default_index = 0;
+      while (default_index != n && !defaults[default_index]) {
+        ++default_index;
+      }
+      chosen = sched::chosen_case(
+          {operations, n, by_address, reinterpret_cast<sched::wait_point*>(points)}, default_index,
+          [&](std::size_t i) { return deadlines[i]; });
+    }
+    std::size_t i = 0;
+    ((i++ == chosen ? cases.run() : void()), ...);
+    return chosen;
+  }
+}
+
+/// The same for cases whose number is known only at run time. Allocates nothing for up to 8.
+/// usage_error if more than one is an otherwise().
+inline std::size_t select(std::span<select_case> cases) {
+  const std::size_t n = cases.size();
+  if (n == 0) {
+    return select();
+  }
+  constexpr std::size_t few = 8;
+  sched::select_operation* few_operations[few];
+  sched::chan_base* few_by_address[few];
+  alignas(sched::wait_point) unsigned char few_points[few * sizeof(sched::wait_point)];
+  std::vector<sched::select_operation*> operations;
+  std::vector<sched::chan_base*> by_address;
+  std::unique_ptr<sched::wait_point[]> points;
+  sched::select_frame frame{few_operations, n, few_by_address,
+                            reinterpret_cast<sched::wait_point*>(few_points)};
+  if (n > few) {
+    operations.resize(n);
+    by_address.resize(n);
+    points.reset(new sched::wait_point[n]);
+    frame = {operations.data(), n, by_address.data(), points.get()};
+  }
+  std::size_t chosen = n;
+  {
+    std::size_t prepared = 0;
+    const sched::release_at_end releaser([&] {
+      for (std::size_t i = 0; i < prepared; ++i) {
+        cases[i].erased_->release(i == chosen);
+      }
+    });
+    std::size_t default_index = n;
+    for (; prepared < n; ++prepared) {
+      auto& erased = *cases[prepared].erased_;
+      if (erased.is_default() && std::exchange(default_index, prepared) != n) {
+        base::throw_usage("select: more than one otherwise()");
+      }
+      erased.prepare();
+      frame.operations[prepared] = &erased.operation();
+    }
+    chosen = sched::chosen_case(frame, default_index,
+                                [&](std::size_t i) { return cases[i].erased_->deadline(); });
+  }
+  cases[chosen].erased_->run();
+  return chosen;
+}
+
+}  // namespace thrum::inline THRUM_ABI
+
+#endif

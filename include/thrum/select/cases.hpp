@@ -1,0 +1,281 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The cases of a select: what each contributes to the engine, and what it does when chosen.
+//
+// The life of a case
+//   made by on_recv() and its siblings; refers to a channel that was given as an lvalue, owns one
+//   that was given as an rvalue.
+//   prepare()   just before the engine runs: from here on its address is fixed
+//   release()   after it, in every case; a value that was not sent is where it was before
+//   run()       the handler of the chosen one, when all have been released: a handler may throw,
+//               block, or select again
+// Between prepare() and release() the engine may read `operation()` and, for a blocked select, others
+// may write through its slot under the channel's lock.
+#ifndef THRUM_SELECT_CASES_HPP
+#define THRUM_SELECT_CASES_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/chan.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/select/engine.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// The handler of a case that needs none.
+struct no_handler {
+  void operator()() const noexcept {}
+};
+
+/// What all cases have; each replaces what differs.
+class select_case_base {
+ public:
+  void prepare() noexcept {}
+  void release(bool /*chosen*/) noexcept {}
+  select_operation& operation() noexcept { return operation_; }
+  std::int64_t deadline() const noexcept { return no_deadline; }
+  static constexpr bool is_default = false;
+
+ protected:
+  select_operation operation_;
+};
+
+/// A channel that is referred to, or owned.
+template <class T>
+class case_channel {
+ public:
+  using core_type = typename chan_handle<T>::core_type;
+
+  explicit case_channel(const chan_handle<T>& channel) noexcept : core_(channel.core()) {}
+  explicit case_channel(chan_handle<T>&& channel) noexcept
+      : owned_(std::move(channel)), core_(owned_.core()) {}
+
+  core_type* core() const noexcept { return core_; }
+
+  /// From here on the channel stays alive by itself.
+  void own() noexcept {
+    if (core_ != nullptr && !owned_) {
+      core_->add_reference();
+      owned_ = chan_handle<T>(adopt_reference{}, core_);
+    }
+  }
+
+ private:
+  chan_handle<T> owned_;
+  core_type* core_;
+};
+
+template <class T, class F>
+class recv_case : public select_case_base {
+  using element = chan_element<T>;
+  using core_type = typename chan_handle<T>::core_type;
+
+ public:
+  template <class Channel>
+  recv_case(Channel&& channel, F handler)
+      : channel_(std::forward<Channel>(channel)), handler_(std::move(handler)) {}
+
+  void own() noexcept { channel_.own(); }
+
+  void prepare() noexcept {
+    received_.reset();
+    operation_.core = channel_.core();
+    operation_.closed = false;
+    operation_.slot = &received_;
+    operation_.try_locked = [](select_operation& self, wait_point*& sender) noexcept {
+      return static_cast<core_type*>(self.core)->try_recv_locked(
+          *static_cast<std::optional<typename element::type>*>(self.slot), sender);
+    };
+  }
+
+  void run() {
+    const bool ok = received_.has_value();
+    if constexpr (std::is_void_v<T>) {
+      if constexpr (std::is_invocable_v<F&, bool>) {
+        std::invoke(handler_, ok);
+      } else {
+        std::invoke(handler_);
+      }
+    } else if constexpr (std::is_invocable_v<F&, std::optional<T>>) {
+      std::invoke(handler_, ok ? std::optional<T>(element::unwrap(*received_)) : std::nullopt);
+    } else if constexpr (std::is_invocable_v<F&, T&&, bool>) {
+      if (ok) {
+        std::invoke(handler_, element::unwrap(*received_), true);
+      } else {
+        static_assert(std::is_default_constructible_v<T>,
+                      "on_recv: a handler f(T&&, bool) is called with T() when the channel is "
+                      "closed; take std::optional<T> instead");
+        std::invoke(handler_, T(), false);
+      }
+    } else {
+      static_assert(std::is_invocable_v<F&>,
+                    "on_recv: the handler takes (std::optional<T>), (T&&, bool) or nothing");
+      std::invoke(handler_);
+    }
+  }
+
+ private:
+  case_channel<T> channel_;
+  std::optional<typename element::type> received_;
+  [[no_unique_address]] F handler_;
+};
+
+/// `Value` is T, owned, or T&, referred to. For a channel of signals both are std::monostate.
+template <class T, class Value, class F>
+class send_case : public select_case_base {
+  using element = chan_element<T>;
+  using core_type = typename chan_handle<T>::core_type;
+  using box = typename element::type;
+
+ public:
+  template <class Channel, class V>
+  send_case(Channel&& channel, V&& value, F handler)
+      : channel_(std::forward<Channel>(channel)),
+        value_(std::forward<V>(value)),
+        handler_(std::move(handler)) {}
+
+  void own() noexcept { channel_.own(); }
+
+  /// May throw std::bad_alloc, or what moving the value throws, if elements are boxed.
+  void prepare() {
+    operation_.core = channel_.core();
+    operation_.sends = true;
+    operation_.closed = false;
+    operation_.try_locked = [](select_operation& self, wait_point*& receiver) noexcept {
+      return static_cast<core_type*>(self.core)->try_send_locked(*static_cast<box*>(self.slot),
+                                                                 receiver);
+    };
+    if constexpr (is_boxed) {
+      if (operation_.core != nullptr) {
+        boxed_ = element::wrap(std::move(value_));
+      }
+      operation_.slot = &boxed_;
+    } else {
+      operation_.slot = &value_;
+    }
+  }
+
+  void release(bool /*chosen*/) {
+    if constexpr (is_boxed) {
+      if (boxed_ != nullptr) {
+        const std::unique_ptr<T> mine = std::move(boxed_);
+        put_back(value_, *mine);
+      }
+    }
+  }
+
+  void run() {
+    if (operation_.closed) {
+      base::throw_usage("select: send on closed channel");
+    }
+    std::invoke(handler_);
+  }
+
+ private:
+  static constexpr bool is_boxed = !std::is_same_v<T, box> && !std::is_void_v<T>;
+
+  case_channel<T> channel_;
+  Value value_;
+  [[no_unique_address]] std::conditional_t<is_boxed, box, no_handler> boxed_{};
+  [[no_unique_address]] F handler_;
+};
+
+template <class Duration, class F>
+class timeout_case : public select_case_base {
+ public:
+  timeout_case(Duration time, F handler) : time_(time), handler_(std::move(handler)) {}
+
+  void prepare() noexcept { deadline_ = deadline_after(time_); }
+  std::int64_t deadline() const noexcept { return deadline_; }
+  void run() { std::invoke(handler_); }
+
+ private:
+  Duration time_;
+  std::int64_t deadline_ = no_deadline;
+  [[no_unique_address]] F handler_;
+};
+
+template <class TimePoint, class F>
+class deadline_case : public select_case_base {
+ public:
+  deadline_case(TimePoint when, F handler) : when_(when), handler_(std::move(handler)) {}
+
+  void prepare() { deadline_ = deadline_at(when_); }
+  std::int64_t deadline() const noexcept { return deadline_; }
+  void run() { std::invoke(handler_); }
+
+ private:
+  TimePoint when_;
+  std::int64_t deadline_ = no_deadline;
+  [[no_unique_address]] F handler_;
+};
+
+/// A receive from a channel of its own, which the token's request closes.
+template <class F>
+class done_case : public select_case_base {
+ public:
+  done_case(std::stop_token token, F handler)
+      : token_(std::move(token)), handler_(std::move(handler)) {}
+  done_case(done_case&& other) noexcept
+      : token_(std::move(other.token_)), handler_(std::move(other.handler_)) {}
+
+  void prepare() {
+    operation_.core = &requested_.emplace();
+    operation_.closed = false;
+    operation_.try_locked = [](select_operation& self, wait_point*&) noexcept {
+      return self.core->is_closed() ? attempt::closed : attempt::not_ready;
+    };
+    callback_.emplace(token_, request{&*requested_});
+  }
+
+  /// Waits for a request that is being made on another thread, so that nobody uses the channel.
+  void release(bool /*chosen*/) noexcept {
+    callback_.reset();
+    requested_.reset();
+    operation_.core = nullptr;
+  }
+
+  void run() { std::invoke(handler_); }
+
+ private:
+  struct signal final : chan_base {
+    signal() noexcept : chan_base(0, nullptr, nullptr) {}
+  };
+  struct request {
+    signal* to;
+    void operator()() const noexcept { to->close(); }
+  };
+
+  std::stop_token token_;
+  std::optional<signal> requested_;
+  std::optional<std::stop_callback<request>> callback_;
+  [[no_unique_address]] F handler_;
+};
+
+template <class F>
+class default_case : public select_case_base {
+ public:
+  explicit default_case(F handler) : handler_(std::move(handler)) {}
+  void run() { std::invoke(handler_); }
+  static constexpr bool is_default = true;
+
+ private:
+  [[no_unique_address]] F handler_;
+};
+
+template <class Case>
+concept is_select_case = std::is_base_of_v<select_case_base, Case>;
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

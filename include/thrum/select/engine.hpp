@@ -1,0 +1,281 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// How one of several channel operations is chosen, whatever the types of their elements.
+//
+// Purpose
+//   run_select() carries out exactly one of some operations on channels; it waits if none can be
+//   carried out now.
+//
+// The steps (Go's)
+//   L1  lock all channels, by address, each once. So a select sees one moment: it does not miss an
+//       element that moves from one of its channels to another meanwhile.
+//   L2  count those that are ready; carry out one of them, each with the same probability; unlock.
+//       None, and the caller does not want to wait: unlock.
+//   L3  link a wait point on each channel, all of one selection; park; unlock all.
+//   L4  woken: whoever woke us has won the selection and has moved the element. Lock each channel
+//       once more, one at a time, and unlink what is still linked.
+//
+// Invariants
+//   SE1  the order of locks is the order of addresses, so two selects cannot wait for each other.
+//   SE2  nothing of a selection's frame is touched after the last of its locks is released, at L3 by
+//        the arriving side, at L4 by others: the selector passes through each lock before it leaves
+//        the frame.
+//   SE3  a value to be sent is moved by whoever carries out its case, and by nobody else.
+//
+// A uniform choice costs a random number only if several are ready: the k-th ready one replaces the
+// choice with probability 1/k. (Go shuffles the cases first.)
+//
+// Tried and rejected: looking at the channels one at a time before locking all. It saves a lock when
+// the first is ready and costs one each when none is, and `otherwise` must lock all anyway.
+//
+// Sources: Go, src/runtime/select.go. Checked by select_test.cpp and Go's own tests, re-created.
+#ifndef THRUM_SELECT_ENGINE_HPP
+#define THRUM_SELECT_ENGINE_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/random.hpp>
+#include <thrum/chan/base.hpp>
+#include <thrum/sched/park.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// One of the operations. Lives in the selector's frame.
+struct select_operation {
+  /// Tries the operation under the channel's lock; `partner` is to be woken without it.
+  using attempt_function = attempt (*)(select_operation&, wait_point*& partner) noexcept;
+
+  chan_base* core = nullptr;  // null: never ready
+  bool sends = false;
+  bool closed = false;  // outcome: carried out because the channel is closed
+  attempt_function try_locked = nullptr;
+  void* slot = nullptr;  // the element to send, or the optional to receive into
+
+  bool is_ready() const noexcept { return sends ? core->can_send() : core->can_receive(); }
+};
+
+/// What the caller provides, each for n operations.
+struct select_frame {
+  select_operation** operations;
+  std::size_t n;
+  chan_base** by_address;   // scratch
+  wait_point* points;       // uninitialised memory
+};
+
+struct select_outcome {
+  enum class kind : std::uint8_t { chosen, none_ready, timed_out, cancelled } what;
+  std::size_t index = 0;  // of the operation, if chosen
+};
+
+/// Each channel of a select, once, in the order of addresses.
+class select_locks {
+ public:
+  explicit select_locks(const select_frame& frame) noexcept : cores_(frame.by_address) {
+    for (std::size_t i = 0; i < frame.n; ++i) {
+      if (frame.operations[i]->core != nullptr) {
+        cores_[size_++] = frame.operations[i]->core;
+      }
+    }
+    if (size_ > 1) {
+      sort_once_each();
+    }
+  }
+
+  void lock() noexcept {
+    for (std::size_t i = 0; i < size_; ++i) {
+      cores_[i]->lock().lock();
+    }
+  }
+
+  /// SE2: the array is not read after the last unlock.
+  void unlock() noexcept {
+    for (std::size_t i = size_; i > 0;) {
+      --i;
+      cores_[i]->lock().unlock();
+    }
+  }
+
+  bool empty() const noexcept { return size_ == 0; }
+
+ private:
+  static std::uintptr_t address(const chan_base* core) noexcept {
+    return reinterpret_cast<std::uintptr_t>(core);
+  }
+
+  /// By a heap, which needs no stack and no good luck: there may be thousands.
+  void sort_once_each() noexcept {
+    for (std::size_t i = size_ / 2; i > 0;) {
+      sift(--i, size_);
+    }
+    for (std::size_t end = size_; end > 1;) {
+      swap(cores_[0], cores_[--end]);
+      sift(0, end);
+    }
+    std::size_t distinct = 1;
+    for (std::size_t i = 1; i < size_; ++i) {
+      if (cores_[i] != cores_[distinct - 1]) {
+        cores_[distinct++] = cores_[i];
+      }
+    }
+    size_ = distinct;
+  }
+
+  void sift(std::size_t i, std::size_t end) noexcept {
+    for (std::size_t child; (child = 2 * i + 1) < end; i = child) {
+      if (child + 1 < end && address(cores_[child]) < address(cores_[child + 1])) {
+        ++child;
+      }
+      if (address(cores_[child]) <= address(cores_[i])) {
+        return;
+      }
+      swap(cores_[child], cores_[i]);
+    }
+  }
+
+  static void swap(chan_base*& a, chan_base*& b) noexcept {
+    chan_base* const t = a;
+    a = b;
+    b = t;
+  }
+
+  chan_base** cores_;
+  std::size_t size_ = 0;
+};
+
+/// A number below n for a thread that is not ours: from the clock, so that it needs no state.
+THRUM_COLD inline std::uint32_t random_below_by_clock(std::uint32_t n) noexcept {
+  return base::random(static_cast<std::uint64_t>(os::now())).below(n);
+}
+
+/// L2. The index of one that is ready, frame.n if none is. Caller holds all locks.
+inline std::size_t choose_ready(basic_m<default_traits>* m, const select_frame& frame) noexcept {
+  std::size_t chosen = frame.n;
+  std::uint32_t ready = 0;
+  for (std::size_t i = 0; i < frame.n; ++i) {
+    const select_operation& operation = *frame.operations[i];
+    if (operation.core == nullptr || !operation.is_ready()) {
+      continue;
+    }
+    ++ready;
+    if (ready == 1 ||
+        (m != nullptr ? m->random.below(ready) : random_below_by_clock(ready)) == 0) {
+      chosen = i;
+    }
+  }
+  return chosen;
+}
+
+/// When the first of the channels' clocks is due. Caller holds all locks.
+inline std::int64_t first_due(const select_frame& frame) noexcept {
+  std::int64_t first = no_deadline;
+  for (std::size_t i = 0; i < frame.n; ++i) {
+    const chan_base* const core = frame.operations[i]->core;
+    if (core != nullptr && !frame.operations[i]->sends && core->due() < first) {
+      first = core->due();
+    }
+  }
+  return first;
+}
+
+/// L3 and L4. Caller holds all locks; they are released. Returns the point that won: one of the
+/// frame's, or selection.self.
+THRUM_NOINLINE inline wait_point* wait_for_any(basic_m<default_traits>* m, selection& waiting,
+                                               const select_frame& frame, select_locks& locks,
+                                               std::int64_t deadline) noexcept {
+  basic_g<default_traits>* const g = m != nullptr ? m->g : nullptr;
+  waiting.self.g = g;
+  waiting.self.selection = &waiting;
+  waiting.self.withdraw = &selection::withdraw;
+  for (std::size_t i = 0; i < frame.n; ++i) {
+    select_operation& operation = *frame.operations[i];
+    auto* const point = ::new (static_cast<void*>(frame.points + i)) wait_point;
+    if (operation.core != nullptr) {
+      point->g = g;
+      point->selection = &waiting;
+      point->slot = operation.slot;
+      auto& list = operation.sends ? operation.core->senders() : operation.core->receivers();
+      list.points.push_back(*point);
+    }
+  }
+  waiting.self.cause = sched::wait(m, waiting.self, locks, {wait_reason::select, true, deadline});
+  for (std::size_t i = 0; i < frame.n; ++i) {
+    select_operation& operation = *frame.operations[i];
+    if (operation.core != nullptr) {
+      scoped guard(operation.core->lock());
+      if (frame.points[i].linked) {
+        auto& list = operation.sends ? operation.core->senders() : operation.core->receivers();
+        list.points.remove(frame.points[i]);
+      }
+    }
+  }
+  return waiting.winner.load(relaxed);  // relaxed: it has been won, and nothing changes it
+}
+
+/// Carries out one of the operations. Waits for one until `deadline` if `may_block`.
+inline select_outcome run_select(const select_frame& frame, bool may_block,
+                                 std::int64_t deadline) noexcept {
+  using kind = select_outcome::kind;
+  for (;;) {
+    auto* const m = parking_m<default_traits>();
+    select_locks locks(frame);
+    locks.lock();
+    const std::size_t chosen = choose_ready(m, frame);
+    if (chosen != frame.n) {
+      select_operation& operation = *frame.operations[chosen];
+      wait_point* partner = nullptr;
+      const attempt outcome = operation.try_locked(operation, partner);
+      locks.unlock();
+      if (partner != nullptr) {
+        wake(m, *partner);
+      }
+      if (outcome == attempt::done || outcome == attempt::closed) {
+        operation.closed = outcome == attempt::closed;
+        if (m != nullptr) {
+          preemption_point(*m);
+        }
+        return {kind::chosen, chosen};
+      }
+      if (outcome == attempt::expired) {
+        operation.core->expire();
+      }
+      continue;  // the partner was a select that chose another of its cases
+    }
+    if (!may_block || (deadline != no_deadline && deadline <= default_traits::now())) {
+      locks.unlock();
+      if (m != nullptr) {
+        preemption_point(*m);
+      }
+      return {may_block ? kind::timed_out : kind::none_ready};
+    }
+    if (locks.empty()) {
+      const wake_cause cause = wait_for_nothing(wait_reason::select_no_cases, deadline);
+      return {cause == wake_cause::cancelled ? kind::cancelled : kind::timed_out};
+    }
+    const std::int64_t due = first_due(frame);
+    selection waiting;
+    wait_point* const winner =
+        wait_for_any(m, waiting, frame, locks, due < deadline ? due : deadline);
+    if (winner != &waiting.self) {
+      if (winner->cause == wake_cause::retry) {
+        continue;
+      }
+      const auto index = static_cast<std::size_t>(winner - frame.points);
+      frame.operations[index]->closed = winner->cause == wake_cause::closed;
+      return {kind::chosen, index};
+    }
+    if (waiting.self.cause == wake_cause::cancelled) {
+      return {kind::cancelled};
+    }
+    if (deadline <= due || deadline <= default_traits::now()) {
+      return {kind::timed_out};
+    }
+  }
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif
