@@ -69,7 +69,7 @@ stats_snapshot collect(sched::basic_scheduler<Traits>& scheduler) {
     s.switches += p.counts.switches.get();
     s.steals += p.counts.steals.get();
     s.preemptions += p.counts.preemptions.get();
-    s.timers += p.timers.size();
+    s.timers += p.timers.armed();
     s.timers_fired += p.counts.timers.get();
   }
   for (unsigned i = 0; i < n; ++i) {

@@ -105,6 +105,19 @@ void announce_timer(basic_m<Traits>& m, typename timer_heap<Traits>::added added
   }
 }
 
+/// Arms a timer that is not a goroutine's own; from any thread.
+template <class Traits>
+void arm(basic_scheduler<Traits>& scheduler, basic_timer<Traits>& timer,
+         std::int64_t when) noexcept {
+  basic_m<Traits>* const m = current_m<Traits>();
+  basic_p<Traits>& p = m != nullptr && m->p != nullptr && m->scheduler == &scheduler
+                           ? *m->p
+                           : scheduler.p(0);
+  if (p.timers.add(timer, when, [] { return false; }) == timer_heap<Traits>::added::earliest) {
+    scheduler.wake_for_timer(when);
+  }
+}
+
 template <class Lock>
 struct timed_commit {
   Lock* held;

@@ -96,6 +96,13 @@ class basic_scheduler {
     return p_count_.load(acquire);  // [s.ps] sees the P itself; pairs with set_procs
   }
   p_type& p(std::uint32_t i) noexcept { return *ps_[i]; }
+  template <class F>
+  void for_each_p(F f) noexcept {
+    const unsigned n = p_count();
+    for (unsigned i = 0; i < n; ++i) {
+      f(p(i));
+    }
+  }
 
   void acquire_p(m_type& m, p_type& p) noexcept {
     THRUM_ASSERT(P1, m.p == nullptr);

@@ -42,6 +42,14 @@ void withdraw(basic_g<Traits>& g) noexcept {
   wake(*point);
 }
 
+template <class Traits>
+void wait_until_drained(basic_scheduler<Traits>& scheduler) noexcept {
+  while (scheduler.goroutine_count() != 0) {
+    scheduler.drained.sleep();
+    scheduler.drained.clear();
+  }
+}
+
 /// Ends every goroutine; returns when the last one has. Called by one thread, which is none of this
 /// scheduler's.
 template <class Traits>
@@ -56,10 +64,10 @@ void stop(basic_scheduler<Traits>& scheduler) noexcept {
     // [s.withdraw] release: our last look at a point, to its owner who no longer waits for us.
     scheduler.withdrawing.store(false, release);
   }
-  while (scheduler.goroutine_count() != 0) {
-    scheduler.drained.sleep();
-    scheduler.drained.clear();
-  }
+  wait_until_drained(scheduler);
+  // A timer that fires may start a goroutine; from here on none is left that could.
+  scheduler.for_each_p([](basic_p<Traits>& p) { p.timers.discard_all(); });
+  wait_until_drained(scheduler);
 }
 
 }  // namespace thrum::inline THRUM_ABI::sched

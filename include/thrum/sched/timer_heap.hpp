@@ -8,17 +8,23 @@
 //   goroutines; an M that finds nothing else to do runs the due timers of any P, so a P that is
 //   busy for long does not delay them.
 //
-// State
-//   A timer is idle (heap null, not firing), armed (heap set, index valid) or firing (taken out of
-//   its heap, its function is running). Only the heap's lock moves it between the first two; the
-//   thread that runs it moves it armed -> firing under the lock and firing -> idle after its
-//   function has returned.
+// State: one word.
+//   idle      in no heap
+//   armed     a due time; an entry stands in the heap, at that time or earlier
+//   stopped   the entry still stands in the heap and is dropped when its time comes
+//   busy      being fired, dropped or moved by whoever runs the heap
+//   The owner of the timer arms and stops it, by one exchange and without the heap's lock: a wait
+//   that ends before its deadline, the common case, leaves its entry behind, and the next wait of
+//   the same goroutine, whose deadline is mostly later, revives it. Only an earlier time needs the
+//   lock. A goroutine has one timer, so there are never more stopped entries than goroutines.
+//   Armed or stopped becomes busy under the heap's lock only.
 //
 // Invariants
-//   TH1  entries_[t.index].owner == &t for each armed timer t.
-//   TH2  no entry is due before its parent, (i - 1) / 4.
-//   TH3  earliest_ is the due time of entry 0, or `never` for an empty heap, whenever nobody
-//        holds the lock.
+//   TH1  entries_[t.index].owner == &t for each timer t that is armed or stopped.
+//   TH2  no entry is due before its parent, (i - 1) / 4; an entry's time is never later than when
+//        its timer is due.
+//   TH3  earliest_ is the time of entry 0, or `never` for an empty heap, whenever nobody holds the
+//        lock.
 //   TH4  after remove() has returned, the timer's function is not running and will not run.
 //
 // Why four-ary: half the levels of a binary heap, and four siblings of 16 bytes lie in one cache
@@ -48,16 +54,28 @@ namespace thrum::inline THRUM_ABI::sched {
 template <class Traits>
 class timer_heap;
 
-/// Something that is to happen at a time. Lives inside the object that waits for it.
+/// Something that is to happen at a time. Lives inside the object that waits for it; that object
+/// calls timer_heap::detach before it goes, unless its memory stays for as long as the heaps do.
 template <class Traits>
 struct basic_timer {
-  /// Runs on whatever M finds the timer due, without any lock, on a stack that must not block.
-  /// `first` is true for the earliest of the timers that were found due together.
+  template <class T>
+  using atomic = typename Traits::template atomic<T>;
+
+  static constexpr std::int64_t idle = std::numeric_limits<std::int64_t>::min();
+  static constexpr std::int64_t stopped = idle + 1;
+  static constexpr std::int64_t busy = idle + 2;
+
+  /// Runs on whatever M finds the timer due, without any lock, on a stack that must not block. Must
+  /// not arm or destroy the timer. `first` is true for the earliest of the timers that were found
+  /// due together.
   using function = void (*)(basic_timer&, bool first) noexcept;
 
   function fire = nullptr;
-  typename Traits::template atomic<timer_heap<Traits>*> heap{nullptr};
-  typename Traits::template atomic<bool> firing{false};
+  /// Called instead of `fire` if the scheduler closes while the timer is armed; may be null.
+  void (*discard)(basic_timer&) noexcept = nullptr;
+  atomic<std::int64_t> word{idle};
+  atomic<std::int64_t> entry_when{0};  // of its entry; written under the heap's lock
+  atomic<timer_heap<Traits>*> heap{nullptr};
   std::uint32_t index = 0;  // under the heap's lock
 };
 
@@ -76,15 +94,18 @@ class timer_heap {
 
   enum class added : std::uint8_t { later, earliest, refused };
 
-  /// Arms an idle timer and says whether it is now the earliest of this heap. `refuse` is asked
-  /// once the timer stands in the heap and before anybody can find it due; if it says yes, the
-  /// timer is idle again.
+  /// Arms a timer that is not armed, here or where it still has an entry, and says whether the one
+  /// that sleeps until the earliest timer must be told. `refuse` is asked once the timer is armed; if
+  /// it says yes and nobody else has ended the wait meanwhile, the timer is stopped again.
   template <class Refuse>
   added add(timer& t, std::int64_t when, Refuse refuse) noexcept;
 
   /// Disarms a timer, whichever heap it stands in, and waits out a function that is running.
-  /// True: it had not fired and will not.
+  /// True: it had not fired and will not. Takes no lock.
   static bool remove(timer& t) noexcept;
+
+  /// remove(), and no heap refers to the timer any more.
+  static bool detach(timer& t) noexcept;
 
   /// Runs every timer that is due at `now`; returns how many.
   std::size_t run_due(std::int64_t now) noexcept;
@@ -92,13 +113,27 @@ class timer_heap {
   /// Takes over all timers of another heap. Both must not be used by a lock holder meanwhile.
   void take_all(timer_heap& other) noexcept;
 
+  /// The scheduler closes: empties the heap, discards what is armed, and waits for functions that run.
+  void discard_all() noexcept;
+
+  /// Timers that are armed.
+  std::size_t armed() noexcept {
+    scoped guard(lock_);
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < size_.load(relaxed); ++i) {  // relaxed: locked
+      n += entries_[i].owner->word.load(relaxed) > timer::busy;  // relaxed: old at once
+    }
+    return n;
+  }
+
   /// When the earliest timer is due, or `never`. May be stale at once.
   std::int64_t earliest() const noexcept {
     return earliest_.load(seq_cst);  // [th.earliest] after dropping the spin; sees: add
   }
 
+  /// Entries, armed or stopped.
   std::size_t size() const noexcept {
-    return size_.load(relaxed);  // relaxed: a figure for statistics
+    return size_.load(relaxed);  // relaxed: a hint
   }
 
  private:
@@ -114,6 +149,9 @@ class timer_heap {
     entries_[i] = e;
     e.owner->index = static_cast<std::uint32_t>(i);
   }
+  static std::int64_t settled(const timer& t) noexcept;
+  bool revive_earlier(timer& t, std::int64_t when) noexcept;
+  timer* take_due(std::int64_t now) noexcept;
   void sift_up(std::size_t i) noexcept;
   void sift_down(std::size_t i) noexcept;
   void erase(std::size_t i) noexcept;
@@ -133,53 +171,145 @@ class timer_heap {
   std::size_t capacity_ = 0;
   typename Traits::template atomic<std::size_t> size_{0};
   typename Traits::template atomic<std::int64_t> earliest_{never};
+  typename Traits::template atomic<std::uint32_t> runners_{0};  // threads inside run_due
 };
+
+/// The state once nobody fires or drops the timer.
+template <class Traits>
+std::int64_t timer_heap<Traits>::settled(const timer& t) noexcept {
+  // [th.word] acquire: what the function did happened before we return (TH4).
+  std::int64_t state = t.word.load(acquire);
+  for (std::uint32_t spins = 1; state == timer::busy; ++spins) {
+    if (spins % 128 == 0) {
+      os::yield_thread();
+    } else {
+      arch::spin_hint();
+    }
+    state = t.word.load(acquire);  // [th.word] as above
+  }
+  return state;
+}
 
 template <class Traits>
 template <class Refuse>
 typename timer_heap<Traits>::added timer_heap<Traits>::add(timer& t, std::int64_t when,
                                                            Refuse refuse) noexcept {
-  // [th.firing] acquire: the thread that fired it last must have let go of it.
-  while (t.firing.load(acquire)) {
-    arch::spin_hint();
+  added result = added::later;
+  when = when > 0 ? when : 0;  // what is below has meanings of its own
+  for (;;) {
+    std::int64_t state = settled(t);
+    if (state == timer::idle) {
+      scoped guard(lock_);
+      t.word.store(when, relaxed);  // relaxed: published by the store to heap
+      insert(t, when);
+      publish_earliest();
+      result = t.index == 0 ? added::earliest : added::later;
+      break;
+    }
+    // relaxed: it changes only while the timer is busy
+    if (t.entry_when.load(relaxed) > when) {
+      if (revive_earlier(t, when)) {
+        result = added::earliest;
+        break;
+      }
+      continue;
+    }
+    // Whoever sleeps until the earliest timer wakes in time as it is.
+    // [th.word] release: what the function will read.
+    if (t.word.compare_exchange_strong(state, when, release, relaxed)) {  // relaxed: starts over
+      break;
+    }
   }
-  scoped guard(lock_);
-  insert(t, when);
-  if (refuse()) {
-    erase(t.index);
-    t.heap.store(nullptr, relaxed);  // relaxed: only the owner of the timer arms it again
-    publish_earliest();
+  // [th.word] relaxed on failure: whoever stopped or fired it ends the wait.
+  if (refuse() && t.word.compare_exchange_strong(when, timer::stopped, acq_rel, relaxed)) {
     return added::refused;
   }
-  publish_earliest();
-  return t.index == 0 ? added::earliest : added::later;
+  return result;
+}
+
+/// A stopped timer whose entry is later than the new time. False: the entry has been dropped.
+template <class Traits>
+bool timer_heap<Traits>::revive_earlier(timer& t, std::int64_t when) noexcept {
+  // [th.heap] acquire: the heap that published itself; sees: insert, take_all
+  timer_heap* const heap = t.heap.load(acquire);
+  if (heap == nullptr) {
+    return false;
+  }
+  scoped guard(heap->lock_);
+  std::int64_t state = timer::stopped;
+  // relaxed: stable while we hold the heap's lock
+  if (t.heap.load(relaxed) != heap ||
+      // [th.word] release: what the function will read.
+      !t.word.compare_exchange_strong(state, when, release, relaxed)) {  // relaxed: starts over
+    return false;
+  }
+  heap->entries_[t.index].when = when;
+  t.entry_when.store(when, relaxed);  // relaxed: locked
+  heap->sift_up(t.index);
+  heap->publish_earliest();
+  return true;
 }
 
 template <class Traits>
 bool timer_heap<Traits>::remove(timer& t) noexcept {
-  for (;;) {
-    // [th.heap] acquire: the heap that published itself; sees: insert, take_all
-    timer_heap* heap = t.heap.load(acquire);
-    if (heap == nullptr) {
-      // [th.firing] acquire: what the function did happened before we return (TH4).
-      for (std::uint32_t spins = 0; t.firing.load(acquire); ++spins) {
-        if (spins % 128 == 127) {
-          os::yield_thread();
-        } else {
-          arch::spin_hint();
-        }
-      }
-      return false;
+  std::int64_t state = settled(t);
+  while (state > timer::busy) {
+    // [th.word] acq_rel: the wait's end, before whatever drops the entry; acquire as in settled.
+    if (t.word.compare_exchange_strong(state, timer::stopped, acq_rel, relaxed)) {  // relaxed: again
+      return true;
     }
-    scoped guard(heap->lock_);
-    if (t.heap.load(relaxed) != heap) {  // relaxed: stable while we hold the heap's lock
+    state = settled(t);
+  }
+  return false;
+}
+
+template <class Traits>
+bool timer_heap<Traits>::detach(timer& t) noexcept {
+  const bool removed = remove(t);
+  while (settled(t) != timer::idle) {
+    // [th.heap] acquire: as in revive_earlier.
+    timer_heap* const heap = t.heap.load(acquire);
+    if (heap == nullptr) {
       continue;
     }
-    heap->erase(t.index);
-    t.heap.store(nullptr, relaxed);  // relaxed: only the owner of the timer arms it again
-    heap->publish_earliest();
-    return true;
+    scoped guard(heap->lock_);
+    if (t.heap.load(relaxed) == heap) {  // relaxed: stable while we hold the heap's lock
+      heap->erase(t.index);
+      heap->publish_earliest();
+      t.heap.store(nullptr, relaxed);    // relaxed: published by the state
+      t.word.store(timer::idle, release);  // [th.word] release: the entry is gone
+    }
   }
+  return removed;
+}
+
+/// Takes out one timer that is due, and leaves it busy; null if none is. Drops stopped ones on the way,
+/// and moves those that have been armed again for later. Caller holds the lock.
+template <class Traits>
+typename timer_heap<Traits>::timer* timer_heap<Traits>::take_due(std::int64_t now) noexcept {
+  while (size_.load(relaxed) > 0 && entries_[0].when <= now) {  // relaxed: locked
+    timer& t = *entries_[0].owner;
+    std::int64_t state = t.word.load(relaxed);  // relaxed: the exchange decides
+    // [th.word] acquire: what the owner wrote for the function, or that it is done with the entry.
+    if (!t.word.compare_exchange_strong(state, timer::busy, acquire, relaxed)) {  // relaxed: again
+      continue;
+    }
+    if (state > now) {
+      // Armed again since, for later. Busy meanwhile: the owner goes by the entry's time.
+      entries_[0].when = state;
+      t.entry_when.store(state, relaxed);  // relaxed: published by the state
+      sift_down(0);
+      t.word.store(state, release);  // [th.word] release: the entry's time
+      continue;
+    }
+    erase(0);
+    t.heap.store(nullptr, relaxed);  // relaxed: published by the state
+    if (state != timer::stopped) {
+      return &t;
+    }
+    t.word.store(timer::idle, release);  // [th.word] release: the entry is gone
+  }
+  return nullptr;
 }
 
 template <class Traits>
@@ -190,22 +320,19 @@ std::size_t timer_heap<Traits>::run_due(std::int64_t now) noexcept {
     std::size_t n = 0;
     {
       scoped guard(lock_);
-      while (n < batch && size_.load(relaxed) > 0 && entries_[0].when <= now) {  // relaxed: locked
-        timer* t = entries_[0].owner;
-        t->firing.store(true, relaxed);  // relaxed: published by the store to heap
-        erase(0);
-        // [th.heap] release: whoever sees it out of the heap also sees it firing.
-        t->heap.store(nullptr, release);
-        due[n++] = t;
+      while (n < batch && (due[n] = take_due(now)) != nullptr) {
+        ++n;
       }
+      runners_.fetch_add(1, relaxed);  // relaxed: published by the lock
       publish_earliest();
     }
     for (std::size_t i = 0; i < n; ++i) {
       timer* t = due[i];
       t->fire(*t, i == 0);
-      // [th.firing] release: the function's effects, to add and remove.
-      t->firing.store(false, release);
+      // [th.word] release: the function's effects, to add and remove.
+      t->word.store(timer::idle, release);
     }
+    runners_.fetch_sub(1, release);  // [th.run] release: what the functions did; sees: discard_all
     ran += n;
   }
   return ran;
@@ -225,6 +352,32 @@ void timer_heap<Traits>::take_all(timer_heap& other) noexcept {
 }
 
 template <class Traits>
+void timer_heap<Traits>::discard_all() noexcept {
+  for (;;) {
+    timer* t;
+    {
+      scoped guard(lock_);
+      const std::size_t n = size_.load(relaxed);  // relaxed: locked
+      if (n == 0) {
+        publish_earliest();
+        break;
+      }
+      t = entries_[n - 1].owner;
+      erase(n - 1);
+      t->heap.store(nullptr, relaxed);  // relaxed: published by the state
+    }
+    // [th.word] acq_rel: as if fired.
+    const bool armed = t->word.exchange(timer::idle, acq_rel) > timer::busy;
+    if (armed && t->discard != nullptr) {
+      t->discard(*t);
+    }
+  }
+  while (runners_.load(acquire) != 0) {  // [th.run] acquire: as above
+    os::yield_thread();
+  }
+}
+
+template <class Traits>
 void timer_heap<Traits>::insert(timer& t, std::int64_t when) noexcept {
   const std::size_t n = size_.load(relaxed);  // relaxed: locked
   if (n == capacity_) {
@@ -232,7 +385,8 @@ void timer_heap<Traits>::insert(timer& t, std::int64_t when) noexcept {
   }
   size_.store(n + 1, relaxed);  // relaxed: locked
   place(n, entry{when, &t});
-  // [th.heap] release: remove() by another thread may go by it.
+  t.entry_when.store(when, relaxed);  // relaxed: as in take_due
+  // [th.heap] release: revive_earlier() by another thread may go by it.
   t.heap.store(this, release);
   sift_up(n);
 }

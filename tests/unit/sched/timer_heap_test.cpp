@@ -81,7 +81,7 @@ TEST_CASE("earliest is the due time of the first timer after every change", "[ti
       }
     } else {
       const std::size_t i = random.below(static_cast<std::uint32_t>(armed.size()));
-      REQUIRE(heap::remove(*armed[i]));
+      REQUIRE(heap::detach(*armed[i]));
       armed.erase(armed.begin() + static_cast<std::ptrdiff_t>(i));
     }
     const auto least = std::min_element(armed.begin(), armed.end(), [](auto& a, auto& b) {
@@ -91,8 +91,107 @@ TEST_CASE("earliest is the due time of the first timer after every change", "[ti
     REQUIRE(timers.size() == armed.size());
   }
   for (auto& t : armed) {
-    heap::remove(*t);
+    heap::detach(*t);
   }
+}
+
+TEST_CASE("a stopped timer leaves its entry, and a later time revives it", "[timer_heap]") {
+  heap timers;
+  timer t;
+  timers.add(t, 10, never_refuse);
+  REQUIRE(heap::remove(t));
+  REQUIRE(timers.size() == 1);
+  REQUIRE(timers.armed() == 0);
+  REQUIRE(timers.add(t, 20, never_refuse) == heap::added::later);
+  REQUIRE(timers.size() == 1);
+  REQUIRE(timers.armed() == 1);
+  REQUIRE(timers.run_due(15) == 0);
+  REQUIRE(timers.earliest() == 20);
+  REQUIRE(timers.run_due(20) == 1);
+  REQUIRE(t.fired == 1);
+}
+
+TEST_CASE("an earlier time than that of the entry that was left moves the entry", "[timer_heap]") {
+  heap timers;
+  timer first;
+  timer t;
+  timers.add(first, 50, never_refuse);
+  timers.add(t, 100, never_refuse);
+  REQUIRE(heap::remove(t));
+  REQUIRE(timers.add(t, 10, never_refuse) == heap::added::earliest);
+  REQUIRE(timers.size() == 2);
+  REQUIRE(timers.earliest() == 10);
+  REQUIRE(timers.run_due(10) == 1);
+  REQUIRE(t.fired == 1);
+  REQUIRE(first.fired == 0);
+}
+
+TEST_CASE("a timer is revived in the heap where its entry is, whoever arms it", "[timer_heap]") {
+  heap left_in;
+  heap other;
+  timer t;
+  left_in.add(t, 100, never_refuse);
+  REQUIRE(heap::remove(t));
+  other.add(t, 20, never_refuse);
+  REQUIRE(other.size() == 0);
+  REQUIRE(left_in.earliest() == 20);
+  REQUIRE(heap::remove(t));
+  other.add(t, 200, never_refuse);
+  REQUIRE(other.size() == 0);
+  REQUIRE(left_in.run_due(200) == 1);
+}
+
+TEST_CASE("the entry of a timer that stays stopped goes when its time comes", "[timer_heap]") {
+  heap timers;
+  timer t;
+  timers.add(t, 10, never_refuse);
+  REQUIRE(heap::remove(t));
+  REQUIRE(timers.run_due(10) == 0);
+  REQUIRE(timers.size() == 0);
+  REQUIRE(timers.add(t, 30, never_refuse) == heap::added::earliest);
+  REQUIRE(timers.run_due(30) == 1);
+}
+
+TEST_CASE("a timer that is detached has no entry, armed, stopped or idle", "[timer_heap]") {
+  heap timers;
+  timer t;
+  REQUIRE_FALSE(heap::detach(t));
+  timers.add(t, 10, never_refuse);
+  REQUIRE(heap::detach(t));
+  REQUIRE(timers.size() == 0);
+  timers.add(t, 10, never_refuse);
+  REQUIRE(heap::remove(t));
+  REQUIRE_FALSE(heap::detach(t));
+  REQUIRE(timers.size() == 0);
+  REQUIRE(timers.earliest() == heap::never);
+}
+
+TEST_CASE("a time before all times is due at once", "[timer_heap]") {
+  heap timers;
+  timer t;
+  timers.add(t, std::numeric_limits<std::int64_t>::min() + 1, never_refuse);
+  REQUIRE(timers.armed() == 1);
+  REQUIRE(timers.run_due(1) == 1);
+}
+
+TEST_CASE("a heap that is discarded tells the armed timers, and no others", "[timer_heap]") {
+  heap timers;
+  struct counted : basic_timer {
+    int fired = 0;
+    int discarded = 0;
+  } armed, stopped;
+  for (counted* t : {&armed, &stopped}) {
+    t->fire = [](basic_timer& base, bool) noexcept { ++static_cast<counted&>(base).fired; };
+    t->discard = [](basic_timer& base) noexcept { ++static_cast<counted&>(base).discarded; };
+    timers.add(*t, 5, never_refuse);
+  }
+  REQUIRE(heap::remove(stopped));
+  timers.discard_all();
+  REQUIRE(armed.discarded == 1);
+  REQUIRE(stopped.discarded == 0);
+  REQUIRE(timers.size() == 0);
+  REQUIRE(timers.run_due(10) == 0);
+  REQUIRE(armed.fired + stopped.fired == 0);
 }
 
 TEST_CASE("only the first of the timers that are due together is told that it is", "[timer_heap]") {
@@ -120,7 +219,7 @@ TEST_CASE("a timer that is refused is idle and can be armed again", "[timer_heap
   heap timers;
   timer t;
   REQUIRE(timers.add(t, 5, [] { return true; }) == heap::added::refused);
-  REQUIRE(timers.earliest() == heap::never);
+  REQUIRE(timers.armed() == 0);
   REQUIRE(timers.run_due(10) == 0);
   REQUIRE(timers.add(t, 5, never_refuse) == heap::added::earliest);
   REQUIRE(timers.run_due(10) == 1);
@@ -178,16 +277,19 @@ TEST_CASE("threads that add, remove and run together lose no timer", "[timer_hea
     own.push_back(std::make_unique<timer>());
   }
   std::thread runner([&] {
+    std::int64_t now = 1;
     while (!stop) {
-      timers.run_due(1'000);
+      timers.run_due(now);
+      now = now % 3'000 + 1;
     }
-    timers.run_due(1'000);
+    timers.run_due(3'000);
   });
   std::vector<std::thread> others;
   for (int i = 0; i < threads; ++i) {
     others.emplace_back([&, i] {
       for (int k = 0; k < rounds; ++k) {
-        timers.add(*own[static_cast<std::size_t>(i)], 1 + k % 3, never_refuse);
+        // Earlier and later than the entry that the last round has left, due and not yet due.
+        timers.add(*own[static_cast<std::size_t>(i)], 1 + k * 7 % 3'000, never_refuse);
         if (heap::remove(*own[static_cast<std::size_t>(i)])) {
           ++removed;
         }
