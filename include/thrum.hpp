@@ -31,6 +31,7 @@
 #include <thrum/select.hpp>
 #include <thrum/sync/mutex.hpp>
 #include <thrum/sync/wait_group.hpp>
+#include <thrum/testing/bubble.hpp>
 #include <thrum/this_goroutine.hpp>
 #include <thrum/time.hpp>
 #include <thrum/version.hpp>

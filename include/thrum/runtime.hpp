@@ -8,6 +8,7 @@
 #include <thrum/attributes.hpp>
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
+#include <thrum/debug/dump.hpp>
 #include <thrum/debug/schedtrace.hpp>
 #include <thrum/debug/stats.hpp>
 #include <thrum/join_handle.hpp>
@@ -20,10 +21,21 @@
 #include <memory>
 #include <mutex>
 #include <stop_token>
+#include <string>
 #include <type_traits>
 #include <utility>
 
 namespace thrum::inline THRUM_ABI {
+
+namespace sched {
+
+/// What only the library itself may ask of a runtime.
+struct runtime_role {
+  bool is_whole_program = false;  // the thread that made it waits for it
+  basic_virtual_clock<default_traits>* clock = nullptr;
+};
+
+}  // namespace sched
 
 /// Goroutines and the threads that run them. Several may live in one process; each has its own
 /// processors, threads and stacks, and channels or mutexes may be shared between them. All members
@@ -34,7 +46,10 @@ class runtime {
  public:
   /// Makes a runtime. Threads start when there is work for them. std::system_error if the system
   /// has no memory or no thread.
-  explicit runtime(options settings = {});
+  explicit runtime(options settings = {}) : runtime(std::move(settings), sched::runtime_role()) {}
+
+  /// For the library.
+  runtime(options settings, sched::runtime_role role);
 
   /// stop(), then joins every thread. Not from one of its own goroutines.
   ~runtime();
@@ -104,7 +119,8 @@ class runtime {
   using monitor_type = sched::basic_monitor<sched::default_traits>;
 
   static options complete(options settings);
-  sched::scheduler_config configuration() noexcept;
+  sched::scheduler_config configuration(const sched::runtime_role& role) noexcept;
+  [[noreturn]] static void report_deadlock(void* user);
 
   void must_accept(const char* message) const {
     // relaxed: a misuse that races with stop() may be noticed or not
@@ -137,7 +153,7 @@ inline options runtime::complete(options settings) {
   return settings;
 }
 
-inline sched::scheduler_config runtime::configuration() noexcept {
+inline sched::scheduler_config runtime::configuration(const sched::runtime_role& role) noexcept {
   sched::scheduler_config config;
   config.procs = settings_.procs;
   config.max_threads = settings_.max_threads;
@@ -161,16 +177,29 @@ inline sched::scheduler_config runtime::configuration() noexcept {
       debug::schedtrace(*static_cast<runtime*>(user)->scheduler_, now);
     };
   }
+  if (role.is_whole_program && settings_.detect_deadlock) {
+    config.deadlock = &report_deadlock;
+    config.bystanders = 1;
+  }
   const std::size_t n = settings_.name.copy(config.name, sizeof config.name - 1);
   config.name[n] = '\0';
   return config;
 }
 
-inline runtime::runtime(options settings)
+/// Go's words and its exit status.
+inline void runtime::report_deadlock(void* user) {
+  std::string text = "fatal error: all goroutines are asleep - deadlock!\n\n";
+  text.append(debug::describe_goroutines(*static_cast<runtime*>(user)->scheduler_));
+  base::write_error(text);
+  os::exit_now(2);
+}
+
+inline runtime::runtime(options settings, sched::runtime_role role)
     : settings_(complete(std::move(settings))),
       scheduler_(std::make_unique<scheduler_type>(
-          configuration(), &sched::m_main<sched::default_traits>)),
+          configuration(role), &sched::m_main<sched::default_traits>)),
       monitor_(std::make_unique<monitor_type>(*scheduler_)) {
+  scheduler_->clock = role.clock;
   int error = scheduler_->open();
   if (error == 0) {
     error = os::thread::start(monitor_->thread, &monitor_type::main, monitor_.get());
@@ -226,10 +255,12 @@ inline void runtime::panic([[maybe_unused]] std::exception_ptr error,
 
 /// Runs `main` as goroutine 1 of a new runtime and returns its int, or 0 if it returns nothing. When
 /// it returns, the runtime is stopped: see runtime::stop. An exception that leaves `main` leaves run.
+/// When no goroutine can ever run again, and the process has no other threads, the program ends with
+/// status 2 and a list of all goroutines on standard error (options::detect_deadlock).
 /// std::system_error as the runtime's constructor.
 template <class F>
 int run(options settings, F&& main) {
-  runtime all(std::move(settings));
+  runtime all(std::move(settings), {.is_whole_program = true});
   if constexpr (std::is_void_v<sched::task_result<F>>) {
     all.block_on(std::forward<F>(main));
     return 0;

@@ -150,7 +150,7 @@ basic_g<default_traits>& make_goroutine(basic_scheduler<default_traits>& schedul
   }
   g->id = next_id(scheduler, m);
   g->entry = &Task::run;
-  g->discard = &Task::discard;
+  g->discard_result = &Task::discard;
   if (how.name.empty()) [[likely]] {
     g->name[0] = '\0';
   } else {

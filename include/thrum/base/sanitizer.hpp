@@ -41,6 +41,9 @@
 
 namespace thrum::inline THRUM_ABI::base {
 
+/// Threads that the sanitizer's run-time library keeps for itself.
+inline constexpr std::size_t sanitizer_threads = THRUM_TSAN ? 1 : 0;
+
 #if THRUM_ASAN
 
 /// The bounds of a stack and ASan's fake stack beside it. Written by the thread that runs on the

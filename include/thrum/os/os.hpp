@@ -11,10 +11,12 @@
 
 #if THRUM_OS_LINUX
 #include <thrum/os/linux/clock.hpp>
+#include <thrum/os/linux/exit.hpp>
 #include <thrum/os/linux/fence.hpp>
 #include <thrum/os/linux/memory.hpp>
 #include <thrum/os/linux/note.hpp>
 #include <thrum/os/linux/processors.hpp>
+#include <thrum/os/linux/symbol.hpp>
 #include <thrum/os/linux/thread.hpp>
 #endif
 

@@ -192,7 +192,8 @@ basic_g<Traits>* give_up_p(basic_m<Traits>& m, std::int64_t& next_timer) noexcep
 template <class Traits>
 bool sleep_in_poller(basic_m<Traits>& m, std::int64_t next_timer) noexcept {
   basic_scheduler<Traits>& scheduler = *m.scheduler;
-  const bool timed = next_timer != timer_heap<Traits>::never;
+  // Of a virtual clock nobody can sleep a part.
+  const bool timed = next_timer != timer_heap<Traits>::never && scheduler.clock == nullptr;
   if (!timed && scheduler.poller.waiters() == 0) {
     return false;
   }
@@ -216,7 +217,7 @@ bool sleep_in_poller(basic_m<Traits>& m, std::int64_t next_timer) noexcept {
     }
   }
   std::int64_t delay = -1;
-  if (next_timer != timer_heap<Traits>::never) {
+  if (next_timer != timer_heap<Traits>::never && scheduler.clock == nullptr) {
     const std::int64_t left = next_timer - Traits::now();
     delay = left > 0 ? left : 0;
   }

@@ -69,6 +69,8 @@ struct alignas(base::cache_line_size) basic_g_head {
   // -- written by the M that runs it or readies it; read by anyone for display --
   atomic<g_status> status{g_status::idle};
   atomic<wait_reason> reason{wait_reason::none};
+  /// When it was parked last, by basic_scheduler::coarse_ms.
+  atomic<std::uint32_t> parked_ms{0};
 
   // -- owner: the goroutine itself --
   /// It has been told to end: each further wait that could be cancelled ends it again.
@@ -102,7 +104,7 @@ struct basic_g : basic_g_head<Traits>, netpoll::ready_node, basic_timer<Traits> 
   /// Runs the task to its end. Constant while the goroutine lives.
   void (*entry)(basic_g&) noexcept = nullptr;
   /// Destroys the task's result if nobody will ask for it. Constant while the goroutine lives.
-  void (*discard)(basic_g&) noexcept = nullptr;
+  void (*discard_result)(basic_g&) noexcept = nullptr;
   void* task = nullptr;
   /// An address inside the function that started it.
   const void* started_at = nullptr;

@@ -245,7 +245,7 @@ template <class Traits>
     basic_wait_point<Traits>* joiner = take_joiner_locked(g);
     g.join_lock.unlock();
     if (detached) {
-      g.discard(g);
+      g.discard_result(g);
       g.join.store(join_state::none, relaxed);  // relaxed: the handle is gone, nobody else looks
       continue;
     }

@@ -10,6 +10,7 @@
 //   timers     a busy P is told when one of its timers is due
 //   rescue     an idle P is woken for a runnext that has waited for a whole round (ready.hpp)
 //   trace      a line of figures when asked for
+//   deadlock   when all is idle, a look whether it can ever be otherwise (deadlock.hpp)
 //
 // Its rounds: 20 us apart while it finds something to do, doubling after 50 quiet ones up to 10 ms,
 // never beyond the next timer of a busy P. When every P has been idle for a round of the longest
@@ -20,6 +21,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
+#include <thrum/sched/deadlock.hpp>
 #include <thrum/sched/park.hpp>
 #include <thrum/sched/scheduler.hpp>
 
@@ -45,7 +47,15 @@ class basic_monitor {
 
   void run() noexcept;
   void wait_for_round() noexcept;
-  void sleep_while_idle() noexcept;
+  void sleep_while_idle(liveness alive) noexcept;
+  void note_time(std::int64_t now) noexcept {
+    const auto ms = static_cast<std::uint32_t>((now - scheduler_.started_at) / 1'000'000);
+    scheduler_.coarse_ms.store(ms, relaxed);  // relaxed: for display
+  }
+  /// When a P's next timer is due, by our clock.
+  std::int64_t next_timer(const p_type& p) const noexcept {
+    return scheduler_.clock == nullptr ? p.timers.earliest() : timer_heap<Traits>::never;
+  }
   bool all_idle() const noexcept { return scheduler_.idle.idle_ps() >= scheduler_.procs(); }
   bool closing() const noexcept {
     return scheduler_.closing.load(acquire);  // [s.close] the end of everything else
@@ -77,6 +87,7 @@ void basic_monitor<Traits>::run() noexcept {
   while (!closing()) {
     wait_for_round();
     const std::int64_t now = Traits::now();
+    note_time(now);
     bool acted = false;
     const unsigned n = scheduler_.p_count();
     for (unsigned i = 0; i < n && !closing(); ++i) {
@@ -99,9 +110,12 @@ void basic_monitor<Traits>::wait_for_round() noexcept {
   }
   if (delay_ >= Traits::monitor_max_sleep_ns) {
     delay_ = Traits::monitor_max_sleep_ns;
-    if (all_idle() && scheduler_.config().trace_every_ns == 0) {
-      sleep_while_idle();
-      return;
+    if (all_idle()) {
+      const liveness alive = look_for_deadlock(scheduler_);
+      if (scheduler_.config().trace_every_ns == 0) {
+        sleep_while_idle(alive);
+        return;
+      }
     }
   }
   std::int64_t delay = delay_;
@@ -111,7 +125,7 @@ void basic_monitor<Traits>::wait_for_round() noexcept {
     // Only a busy P's timers need us; for the others somebody sleeps in the poller.
     p_type& p = scheduler_.p(i);
     if (p.status.load(relaxed) == p_status::running) {  // relaxed: a guess
-      const std::int64_t left = p.timers.earliest() - now;
+      const std::int64_t left = next_timer(p) - now;
       if (left < delay && p.attention.load(relaxed) == 0) {  // relaxed: already told
         delay = left > Traits::monitor_min_sleep_ns ? left : Traits::monitor_min_sleep_ns;
       }
@@ -122,17 +136,26 @@ void basic_monitor<Traits>::wait_for_round() noexcept {
 }
 
 template <class Traits>
-void basic_monitor<Traits>::sleep_while_idle() noexcept {
+void basic_monitor<Traits>::sleep_while_idle(liveness alive) noexcept {
   // [mon.sleep] seq_cst: before the look at the list; a P that leaves it then sees the flag.
   scheduler_.monitor_sleeps.store(true, seq_cst);
   Traits::fence(seq_cst);  // [mon.sleep] the flag before the look
   if (all_idle() && !closing()) {
-    scheduler_.monitor_note.sleep();
+    if (alive == liveness::by_others) {
+      constexpr std::int64_t second = 1'000'000'000;  // nobody tells us when those others are gone
+      scheduler_.monitor_note.sleep_for(second);
+    } else {
+      scheduler_.monitor_note.sleep();
+    }
   }
   // [mon.sleep] seq_cst: awake again.
   scheduler_.monitor_sleeps.store(false, seq_cst);
   if (!closing()) {
     scheduler_.monitor_note.clear();
+  }
+  note_time(Traits::now());
+  if (alive == liveness::by_others && all_idle()) {
+    return;  // nothing has happened: look again, and sleep again
   }
   quiet_rounds_ = 0;
   delay_ = Traits::monitor_min_sleep_ns;
@@ -156,7 +179,7 @@ bool basic_monitor<Traits>::look_at(p_type& p, std::int64_t now) noexcept {
   if (status == p_status::syscall) {
     return look_at_syscall(p, now, slice_is_over);
   }
-  if (p.timers.earliest() <= now) {
+  if (next_timer(p) <= now) {
     ask(p, attention_timers);
   }
   if (slice_is_over && scheduler_.config().preempts &&

@@ -32,6 +32,8 @@ void park(basic_m<Traits>& m, wait_reason reason, commit_function<Traits> commit
           void* argument) noexcept {
   basic_g<Traits>& g = *m.g;
   g.reason.store(reason, relaxed);             // relaxed: for display
+  // relaxed: for display
+  g.parked_ms.store(m.scheduler->coarse_ms.load(relaxed), relaxed);
   g.status.store(g_status::waiting, relaxed);  // relaxed: published by what commit does
   leave(m, take_next(m), commit, argument);
 }

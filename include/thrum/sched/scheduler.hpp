@@ -29,6 +29,7 @@
 #include <thrum/sched/m.hpp>
 #include <thrum/sched/p.hpp>
 #include <thrum/sched/stack.hpp>
+#include <thrum/sched/virtual_time.hpp>
 
 #include <cerrno>
 #include <cstdint>
@@ -50,6 +51,11 @@ struct scheduler_config {
   /// Called by the monitor, every trace_every_ns, if that is not 0.
   void (*trace)(void* user, std::int64_t now) = nullptr;
   std::int64_t trace_every_ns = 0;
+  /// Called by the monitor when no goroutine can ever run again; does not return. Null: not asked
+  /// for. See deadlock.hpp.
+  void (*deadlock)(void* user) = nullptr;
+  /// Threads of the process that are neither Ms nor the monitor and cannot wake a goroutine.
+  unsigned bystanders = 0;
   void* user = nullptr;
   char name[12] = "thrum";
 };
@@ -150,6 +156,15 @@ class basic_scheduler {
   /// Sleeps until somebody hands this M a P. False: the scheduler closes.
   bool stop_m(m_type& m) noexcept;
 
+  /// No goroutine runs or is about to: every P idles, and every M sleeps, one of them perhaps in
+  /// the poller. Caller holds the lock.
+  bool is_quiet_locked() noexcept {
+    // [s.poll] seq_cst: as in wake_for_timer; stays 0 until whoever is in the poller looks for a P.
+    const unsigned in_poller = last_poll.load(seq_cst) == 0 ? 1 : 0;
+    return idle.idle_ps() >= procs() && idle.spinning() == 0 && global.empty() &&
+           idle.idle_ms() + in_poller >= thread_count();
+  }
+
   unsigned thread_count() const noexcept {
     return m_count_.load(relaxed);  // relaxed: a figure
   }
@@ -220,6 +235,12 @@ class basic_scheduler {
   atomic<std::int64_t> last_poll{1};
   /// Until when that thread sleeps; 0: for ever, or nobody does. [s.poll]
   atomic<std::int64_t> poll_until{0};
+
+  /// Null: the system's clock. Set before open().
+  basic_virtual_clock<Traits>* clock = nullptr;
+
+  /// Milliseconds since started_at, as of the monitor's last round.
+  atomic<std::uint32_t> coarse_ms{0};
 
   os::note monitor_note;
   atomic<bool> monitor_sleeps{false};
@@ -474,6 +495,9 @@ bool basic_scheduler<Traits>::stop_m(m_type& m) noexcept {
       return false;
     }
     idle.put_m_locked(m);
+    if (clock != nullptr && resume_quiet_locked(*this, m)) [[unlikely]] {
+      return true;
+    }
   }
   m.park.sleep();
   m.park.clear();

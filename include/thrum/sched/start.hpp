@@ -101,7 +101,7 @@ goroutine_id next_id(basic_scheduler<Traits>& scheduler, basic_m<Traits>* m) noe
   return p.next_id++;
 }
 
-/// Lets a G with a task run. `id`, `entry`, `discard` and `join` are set.
+/// Lets a G with a task run. `id`, `entry`, `discard_result` and `join` are set.
 template <class Traits>
 void launch(basic_scheduler<Traits>& scheduler, basic_m<Traits>* m, basic_g<Traits>& g) noexcept {
   g.scheduler = &scheduler;

@@ -116,6 +116,19 @@ class timer_heap {
   /// The scheduler closes: empties the heap, discards what is armed, and waits for functions that run.
   void discard_all() noexcept;
 
+  /// When the first timer is due that is armed, or `never`. Looks at all of them.
+  std::int64_t earliest_armed() noexcept {
+    scoped guard(lock_);
+    std::int64_t least = never;
+    for (std::size_t i = 0; i < size_.load(relaxed); ++i) {            // relaxed: locked
+      const std::int64_t state = entries_[i].owner->word.load(relaxed);  // relaxed: old at once
+      if (state > timer::busy && state < least) {
+        least = state;
+      }
+    }
+    return least;
+  }
+
   /// Timers that are armed.
   std::size_t armed() noexcept {
     scoped guard(lock_);

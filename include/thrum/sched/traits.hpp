@@ -67,7 +67,13 @@ struct default_traits {
   static void light_fence() noexcept { os::light_fence(); }
   static void heavy_fence() noexcept { os::heavy_fence(); }
 
-  static std::int64_t now() noexcept { return os::now(); }
+  /// Nanoseconds of the steady clock, or of the virtual one that the caller runs on.
+  static std::int64_t now() noexcept {
+    const auto look = virtual_now.load(std::memory_order_relaxed);  // relaxed: a constant once set
+    return look == nullptr ? os::now() : look();
+  }
+  /// Set by the first who makes a virtual clock.
+  static inline constinit std::atomic<std::int64_t (*)() noexcept> virtual_now{nullptr};
 
   /// A thief's pause before it takes a running P's runnext: long enough for the owner to run a
   /// goroutine that it has just readied and is about to wait for. 3 us, from Go.

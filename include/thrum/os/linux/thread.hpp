@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// OS threads on Linux: starting and joining one, its name and number, yielding and sleeping.
+// OS threads on Linux: starting and joining one, its name and number, counting, yielding, sleeping.
 //
 // std::thread is not used: it allocates, throws, and its header is too dear for this floor.
 //
@@ -21,7 +21,9 @@
 
 #include <cerrno>
 #include <ctime>
+#include <string_view>
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -94,6 +96,28 @@ THRUM_NOINLINE inline void set_thread_name(const char* name) noexcept {
 /// call. May be called from a signal handler.
 THRUM_NOINLINE inline std::uint64_t thread_id() noexcept {
   return static_cast<std::uint64_t>(::syscall(SYS_gettid));
+}
+
+/// Threads of this process, whoever made them; 0 if the system does not say. No malloc.
+THRUM_NOINLINE inline std::size_t count_threads() noexcept {
+  char text[4096];
+  const int fd = ::open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    return 0;
+  }
+  const ssize_t length = ::read(fd, text, sizeof text);
+  ::close(fd);
+  const std::string_view status(text, length > 0 ? static_cast<std::size_t>(length) : 0);
+  constexpr std::string_view key = "\nThreads:\t";
+  std::size_t n = 0;
+  const std::size_t at = status.find(key);
+  for (std::size_t i = at + key.size(); at != status.npos && i < status.size(); ++i) {
+    if (status[i] < '0' || status[i] > '9') {
+      break;
+    }
+    n = n * 10 + static_cast<std::size_t>(status[i] - '0');
+  }
+  return n;
 }
 
 /// Lets another thread run that is ready on this processor.

@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// When no goroutine can ever run again.
+//
+// Only run() asks for this: it knows that the thread which started it waits for it. The program is
+// dead when at one moment
+//   - goroutines are alive, and every one of them is parked: no M runs, searches, is being started or
+//     is inside a blocking call
+//   - no timer is armed and nobody waits for a descriptor
+//   - the process has no threads that might still do something: only Ms, monitor, and who waits in
+//     run()
+// A moment: the monitor looks whether all is quiet, counts the threads of the process, and looks once
+// more. If nothing has run in between, then what it counted was there while all was quiet; and a
+// thread that was gone by then cannot have readied anybody.
+//
+// What is not seen: two threads, one of them foreign, that wait for each other.
+//
+// Source: Go's checkdead, which counts the threads that it made itself and gives up in programs with
+// others.
+#ifndef THRUM_SCHED_DEADLOCK_HPP
+#define THRUM_SCHED_DEADLOCK_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/base/sanitizer.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/scheduler.hpp>
+
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// What may make an idle scheduler run again.
+enum class liveness : std::uint8_t {
+  by_itself,  // a timer or a descriptor; or nobody asks
+  by_others,  // a thread that is not ours, or that is not asleep yet: nobody tells when it is gone
+  by_nothing,
+};
+
+/// What the scheduler itself knows; `ran` changes when anything has run.
+template <class Traits>
+liveness examine(basic_scheduler<Traits>& scheduler, std::uint64_t& ran) noexcept {
+  ran = 0;
+  bool armed = false;
+  scheduler.for_each_p([&](basic_p<Traits>& p) {
+    ran += p.counts.switches.get() + p.counts.finished.get() + p.counts.timers.get();
+    armed = armed || p.timers.earliest_armed() != timer_heap<Traits>::never;
+  });
+  if (armed || scheduler.poller.waiters() != 0 || scheduler.goroutine_count() == 0) {
+    return liveness::by_itself;
+  }
+  scoped guard(scheduler.idle.lock());
+  return scheduler.is_quiet_locked() ? liveness::by_nothing : liveness::by_others;
+}
+
+/// The monitor's look; does not return if the program is dead.
+template <class Traits>
+liveness look_for_deadlock(basic_scheduler<Traits>& scheduler) noexcept {
+  const scheduler_config& config = scheduler.config();
+  // relaxed: a runtime that stops ends soon
+  if (config.deadlock == nullptr || scheduler.stopping.load(relaxed)) {
+    return liveness::by_itself;
+  }
+  std::uint64_t before;
+  if (const liveness seen = examine(scheduler, before); seen != liveness::by_nothing) {
+    return seen;
+  }
+  const std::size_t threads = os::count_threads();
+  const std::size_t ours =
+      std::size_t{scheduler.thread_count()} + 1 + config.bystanders + base::sanitizer_threads;
+  if (threads == 0 || threads > ours) {
+    return liveness::by_others;
+  }
+  std::uint64_t after;
+  if (examine(scheduler, after) == liveness::by_nothing && before == after) {
+    config.deadlock(config.user);
+  }
+  return liveness::by_others;
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Tests of what takes time, without taking time.
+//
+//   thrum::testing::bubble([] {
+//     thrum::context c = thrum::context::background().with_timeout(1h);
+//     thrum::sleep_for(59min);
+//     thrum::testing::wait();
+//     assert(!c.cancelled());
+//     thrum::sleep_for(1min);
+//     thrum::testing::wait();
+//     assert(c.cancelled());
+//   });
+//
+// A bubble is a runtime of its own whose clock stands while anything can run, and jumps to the next
+// timer when every goroutine is durably blocked: on a channel, a select, a sleep, a condition, a
+// wait_group, a join. Not durably blocked are goroutines that wait for a mutex or a descriptor, or
+// are inside blocking(): somebody outside may end that, so the clock waits. All time of the library
+// is the bubble's there; std::chrono::steady_clock is not, thrum::testing::now() is.
+//
+// Source: Go, testing/synctest.
+#ifndef THRUM_TESTING_BUBBLE_HPP
+#define THRUM_TESTING_BUBBLE_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/blocking.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/debug/dump.hpp>
+#include <thrum/options.hpp>
+#include <thrum/runtime.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace thrum::inline THRUM_ABI::testing {
+
+#if THRUM_EXCEPTIONS
+/// Every goroutine of a bubble is blocked for good. The text names each.
+class deadlock : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+#endif
+
+}  // namespace thrum::inline THRUM_ABI::testing
+
+namespace thrum::inline THRUM_ABI::sched {
+
+using virtual_clock = basic_virtual_clock<default_traits>;
+
+/// The clock of the scheduler that the caller runs on.
+inline std::int64_t now_here() noexcept {
+  const auto* const m = current_m<default_traits>();
+  if (m == nullptr || m->scheduler->clock == nullptr) {
+    return os::now();
+  }
+  return m->scheduler->clock->now.load(std::memory_order_relaxed);  // relaxed: nothing runs then
+}
+
+/// Publishes the goroutine as one that waits until all is quiet.
+inline bool commit_until_quiet(basic_m<default_traits>& m, basic_g<default_traits>& g,
+                               void*) noexcept {
+  scoped guard(m.scheduler->idle.lock());
+  m.scheduler->clock->quiet_waiters.push_back(&g);
+  return true;
+}
+
+[[noreturn]] THRUM_COLD inline void throw_bubble_deadlock(const std::string& goroutines) {
+  const std::string text = "bubble: all goroutines are blocked - deadlock\n\n" + goroutines;
+#if THRUM_EXCEPTIONS
+  throw testing::deadlock(text);
+#else
+  base::fatal(text);
+#endif
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+namespace thrum::inline THRUM_ABI::testing {
+
+/// Runs f as the first goroutine of a bubble, waits until every goroutine in it has ended, and
+/// returns what f returned or throws what left it. One processor unless `settings` says otherwise.
+/// Throws testing::deadlock if goroutines are left that can never run again; they are unwound.
+/// Blocks the caller, goroutine or thread. Bubbles may run side by side, and one inside another.
+template <class F>
+auto bubble(options settings, F&& f) -> sched::task_result<F> {
+  using state = sched::virtual_clock::state;
+  using base::orders::relaxed;
+  // relaxed: always the same value
+  sched::default_traits::virtual_now.store(&sched::now_here, relaxed);
+  sched::virtual_clock clock;
+  clock.now.store(os::now(), relaxed);  // relaxed: nobody knows it yet
+  settings.procs = settings.procs == 0 ? 1 : settings.procs;
+  runtime inside(std::move(settings), {.clock = &clock});
+  auto first = inside.spawn(std::forward<F>(f));
+  blocking([&] { clock.settled.sleep(); });
+  if (clock.outcome.load(relaxed) == state::deadlocked) {  // relaxed: the note has been set
+    const std::string left = debug::describe_goroutines(inside.scheduler());
+    if (!first.done()) {
+      first.detach();
+    }
+    inside.stop();
+    if (first.joinable()) {
+      first.join();
+    }
+    sched::throw_bubble_deadlock(left);
+  }
+  return first.join();
+}
+
+template <class F>
+auto bubble(F&& f) -> sched::task_result<F> {
+  return bubble(options(), std::forward<F>(f));
+}
+
+/// Blocks until every other goroutine of the bubble is durably blocked: what was to happen at this
+/// moment has happened. usage_error outside of a bubble. Not a cancellation point.
+inline void wait() {
+  auto* const m = sched::parking_m<sched::default_traits>();
+  if (m == nullptr || m->scheduler->clock == nullptr) {
+    base::throw_usage("testing::wait: called outside of a bubble");
+  }
+  sched::park(*m, sched::wait_reason::bubble_wait, &sched::commit_until_quiet, nullptr);
+}
+
+/// The bubble's time; outside of one, the steady clock's.
+inline time_point now() noexcept {
+  return time_point(std::chrono::nanoseconds(sched::default_traits::now()));
+}
+
+}  // namespace thrum::inline THRUM_ABI::testing
+
+#endif

@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Which of its cases a select chooses: by readiness, by time, by chance.
+
+#include <thrum/select.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/with_runtime.hpp"
+
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <thread>
+
+using namespace std::chrono_literals;
+using support::with_runtime;
+using thrum::on_deadline;
+using thrum::on_recv;
+using thrum::on_send;
+using thrum::on_timeout;
+using thrum::otherwise;
+
+namespace {
+
+thrum::chan<int> closed_channel() {
+  thrum::chan<int> c(0);
+  c.close();
+  return c;
+}
+
+}  // namespace
+
+// ---- time-outs and otherwise -------------------------------------------------------------------
+
+TEST_CASE("otherwise is chosen exactly if no other case is ready") {
+  with_runtime([] {
+    const thrum::chan<int> c(1);
+    int calls = 0;
+    CHECK(thrum::select(on_recv(c), otherwise([&] { ++calls; })) == 1);
+    CHECK(thrum::select(otherwise([&] { ++calls; })) == 0);
+    CHECK(calls == 2);
+    CHECK(thrum::select(on_send(c, 1), otherwise([&] { ++calls; })) == 0);
+    CHECK(thrum::select(on_recv(c), otherwise([&] { ++calls; })) == 0);
+    CHECK(thrum::select(on_recv(closed_channel()), otherwise([&] { ++calls; })) == 0);
+    CHECK(calls == 2);
+  });
+}
+
+TEST_CASE("otherwise comes before a time-out, even one that has passed") {
+  with_runtime([] {
+    const thrum::chan<int> c(0);
+    CHECK(thrum::select(on_timeout(1h), otherwise()) == 1);
+    CHECK(thrum::select(on_recv(c), on_timeout(-1s), otherwise()) == 2);
+  });
+}
+
+TEST_CASE("a time-out is chosen after its time and not before") {
+  with_runtime([] {
+    const thrum::chan<int> c(0);
+    bool called = false;
+    auto begin = std::chrono::steady_clock::now();
+    CHECK(thrum::select(on_recv(c), on_send(c, 1), on_timeout(3ms, [&] { called = true; })) == 2);
+    CHECK(std::chrono::steady_clock::now() - begin >= 3ms);
+    CHECK(called);
+    begin = std::chrono::steady_clock::now();
+    CHECK(thrum::select(on_timeout(2ms)) == 0);  // nothing else to wait for
+    CHECK(std::chrono::steady_clock::now() - begin >= 2ms);
+    begin = std::chrono::steady_clock::now();
+    CHECK(thrum::select(on_recv(thrum::chan<int>()), on_deadline(begin + 2ms)) == 1);
+    CHECK(std::chrono::steady_clock::now() - begin >= 2ms);
+    const auto wall = std::chrono::system_clock::now();
+    CHECK(thrum::select(on_recv(c), on_deadline(wall + 2ms)) == 1);
+  });
+}
+
+TEST_CASE("a time that has passed is chosen at once, unless another case is ready") {
+  with_runtime([] {
+    const thrum::chan<int> c(0);
+    CHECK(thrum::select(on_recv(c), on_timeout(0s)) == 1);
+    CHECK(thrum::select(on_recv(c), on_timeout(-1h)) == 1);
+    CHECK(thrum::select(on_recv(c), on_deadline(thrum::time_point::min())) == 1);
+    for (int i = 0; i != 50; ++i) {
+      REQUIRE(thrum::select(on_timeout(-1s), on_recv(closed_channel())) == 1);
+    }
+  });
+}
+
+TEST_CASE("the earliest of several times is chosen") {
+  with_runtime([] {
+    const thrum::chan<int> c(0);
+    const auto now = std::chrono::steady_clock::now();
+    CHECK(thrum::select(on_timeout(1h), on_deadline(now + 1ms), on_recv(c), on_timeout(30min)) ==
+          1);
+    CHECK(thrum::select(on_timeout(std::chrono::hours::max()),
+                        on_deadline(thrum::time_point::max()), on_timeout(1ms)) == 2);
+  });
+}
+
+TEST_CASE("a time-out counts from the call of select") {
+  with_runtime([] {
+    auto patience = on_timeout(3ms);
+    thrum::sleep_for(4ms);
+    for (int i = 0; i != 2; ++i) {
+      const auto begin = std::chrono::steady_clock::now();
+      CHECK(thrum::select(patience) == 0);
+      CHECK(std::chrono::steady_clock::now() - begin >= 3ms);
+    }
+  });
+}
+
+// ---- which one ---------------------------------------------------------------------------------
+
+namespace {
+
+/// How often each of four cases that are always ready is chosen.
+std::array<int, 4> choices(int rounds) {
+  std::array<int, 4> chosen{};
+  const thrum::chan<int> a(2);
+  const thrum::chan<int> b(2);
+  a.send(0);
+  for (int i = 0; i != rounds; ++i) {
+    const std::size_t which =
+        thrum::select(on_recv(a, [&] { a.send(i); }), on_send(b, i, [&] { b.recv(); }),
+                      on_recv(closed_channel()), on_recv(a, [&] { a.send(i); }));
+    ++chosen.at(which);
+  }
+  return chosen;
+}
+
+/// 10 standard deviations: wrong once in 10^22.
+void check_uniform(const std::array<int, 4>& chosen, int rounds) {
+  const double expected = rounds / 4.0;
+  const double tolerance = 10 * std::sqrt(rounds * 0.25 * 0.75);
+  for (const int n : chosen) {
+    INFO("chosen " << n << " times of " << rounds);
+    CHECK(std::abs(n - expected) < tolerance);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("each of the ready cases is as likely as the others") {
+  constexpr int rounds = 8'000;
+  with_runtime([] { check_uniform(choices(rounds), rounds); });
+}
+
+TEST_CASE("each of the ready cases is as likely as the others on a foreign thread") {
+  constexpr int rounds = 8'000;
+  std::array<int, 4> chosen{};
+  std::thread([&] { chosen = choices(rounds); }).join();
+  check_uniform(chosen, rounds);
+}
