@@ -1,0 +1,206 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Programs that crash, exit or write in ways that a test looks at from outside.
+
+#include "programs/programs.hpp"
+
+#include <thrum.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
+#include <memory>
+#include <stdexcept>
+#include <string_view>
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// What main waits for while something else must end the program. Reaching the end is the failure.
+int wait_for_the_end() {
+  thrum::sleep_for(60s);
+  return 0;
+}
+
+int panic() {
+  return thrum::run([] {
+    thrum::go([] { throw std::runtime_error("out of cheese"); });
+    return wait_for_the_end();
+  });
+}
+
+int panic_named() {
+  return thrum::run([] {
+    thrum::go({.name = "loader"}, [] {
+      thrum::this_goroutine::yield();
+      throw std::logic_error("no such sheep");
+    });
+    return wait_for_the_end();
+  });
+}
+
+int panic_of_no_exception() {
+  return thrum::run([] {
+    thrum::go([] { throw 7; });
+    return wait_for_the_end();
+  });
+}
+
+int panic_in_a_group() {
+  return thrum::run([] {
+    thrum::wait_group group;
+    group.go([] { throw std::runtime_error("in a group"); });
+    group.wait();  // must not return: main would end before the report
+    return 0;
+  });
+}
+
+int panic_of_many() {
+  return thrum::run(thrum::options{.procs = 4}, [] {
+    for (int i = 0; i != 100; ++i) {
+      thrum::go([] {
+        thrum::this_goroutine::yield();
+        throw std::runtime_error("one of many");
+      });
+    }
+    return wait_for_the_end();
+  });
+}
+
+int panic_with_handler() {
+  std::atomic<int> calls{0};
+  thrum::options options;
+  options.on_panic = [&](std::exception_ptr, thrum::goroutine_id) { ++calls; };
+  thrum::run(options, [&] {
+    for (int i = 0; i != 10; ++i) {
+      thrum::go([] { throw std::runtime_error("handled"); });
+    }
+    while (calls != 10) {
+      thrum::sleep_for(1ms);
+    }
+  });
+  std::printf("handled %d\n", calls.load());
+  return 0;
+}
+
+int usage_error_unhandled() {
+  return thrum::run([] {
+    thrum::go([] { thrum::mutex().unlock(); });
+    return wait_for_the_end();
+  });
+}
+
+int exception_from_main() {
+  try {
+    thrum::run([] {
+      thrum::go([] { thrum::sleep_for(1h); });
+      throw std::runtime_error("from main");
+    });
+  } catch (const std::runtime_error& error) {
+    std::printf("caught: %s\n", error.what());
+    return 3;
+  }
+  return 0;
+}
+
+int exit_status() {
+  return thrum::run([] { return 42; });
+}
+
+int thread_limit() {
+  return thrum::run(thrum::options{.procs = 1, .max_threads = 5}, [] {
+    for (int i = 0; i != 20; ++i) {
+      thrum::go([] { thrum::blocking([] { ::sleep(60); }); });
+    }
+    return wait_for_the_end();
+  });
+}
+
+[[gnu::noinline]] int descend(int depth) {
+  volatile char frame[512];
+  frame[0] = static_cast<char>(depth);
+  return depth < 0 ? frame[0] : descend(depth + 1) + frame[0];
+}
+
+int stack_overflow() {
+  return thrum::run([] {
+    thrum::go({.name = "deep"}, [] { std::printf("%d\n", descend(0)); });
+    return wait_for_the_end();
+  });
+}
+
+int processors() {
+  return thrum::run([] {
+    std::printf("procs %u\n", thrum::stats().procs);
+    return 0;
+  });
+}
+
+int trace() {
+  return thrum::run([] {
+    std::atomic<bool> stop{false};
+    thrum::wait_group group;
+    for (int i = 0; i != 5; ++i) {
+      group.go([&] {
+        while (!stop) {
+          thrum::this_goroutine::yield();
+        }
+      });
+    }
+    thrum::sleep_for(200ms);
+    stop = true;
+    group.wait();
+    return 0;
+  });
+}
+
+/// Lives until the destruction of static objects, when goroutines of its own are still parked.
+std::unique_ptr<thrum::runtime> static_runtime;
+
+int static_destruction() {
+  static_runtime = std::make_unique<thrum::runtime>();
+  static_runtime->block_on([] {
+    for (int i = 0; i != 10; ++i) {
+      thrum::go([] {
+        struct at_end {
+          ~at_end() {
+            std::puts("unwound");
+            std::fflush(stdout);
+          }
+        } const scope;
+        thrum::sleep_for(1h);
+      });
+    }
+    while (thrum::stats().waiting != 10) {
+      thrum::sleep_for(1ms);
+    }
+  });
+  return 0;
+}
+
+const programs::entry entries[] = {
+    {"panic", panic},
+    {"panic_named", panic_named},
+    {"panic_of_no_exception", panic_of_no_exception},
+    {"panic_in_a_group", panic_in_a_group},
+    {"panic_of_many", panic_of_many},
+    {"panic_with_handler", panic_with_handler},
+    {"usage_error_unhandled", usage_error_unhandled},
+    {"exception_from_main", exception_from_main},
+    {"exit_status", exit_status},
+    {"thread_limit", thread_limit},
+    {"stack_overflow", stack_overflow},
+    {"processors", processors},
+    {"trace", trace},
+    {"static_destruction", static_destruction},
+};
+const programs::group registered(entries);
+
+}  // namespace

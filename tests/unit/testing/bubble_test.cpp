@@ -1,0 +1,252 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/testing/bubble.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/scale.hpp"
+#include "support/with_runtime.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+using thrum::testing::bubble;
+
+namespace {
+
+/// The same promise with one processor and with several.
+thrum::options bubble_options(unsigned procs) {
+  thrum::options options = support::environment_options();
+  options.procs = procs;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("a sleep of a day in a bubble takes a day there and no time here") {
+  const auto real = std::chrono::steady_clock::now();
+  bubble([] {
+    const auto before = thrum::testing::now();
+    thrum::sleep_for(24h);
+    CHECK(thrum::testing::now() - before == 24h);
+  });
+  CHECK(std::chrono::steady_clock::now() - real < 1h);
+}
+
+TEST_CASE("time in a bubble stands still while a goroutine can run") {
+  const unsigned procs = GENERATE(1U, 4U);
+  bubble(bubble_options(procs), [] {
+    std::atomic<bool> done{false};
+    const auto before = thrum::testing::now();
+    thrum::go([&] {
+      for (int i = 0; i != support::scaled(10'000); ++i) {
+        thrum::this_goroutine::yield();
+      }
+      CHECK(thrum::testing::now() == before);
+      done = true;
+    });
+    thrum::sleep_for(1ns);
+    CHECK(done);
+    CHECK(thrum::testing::now() - before == 1ns);
+  });
+}
+
+TEST_CASE("goroutines of a bubble wake in the order of their times, each exactly in time") {
+  const unsigned procs = GENERATE(1U, 4U);
+  bubble(bubble_options(procs), [] {
+    const auto start = thrum::testing::now();
+    std::vector<int> order;
+    thrum::wait_group group;
+    for (int i = 9; i >= 0; --i) {
+      group.go([&, i] {
+        thrum::sleep_for(std::chrono::hours(i + 1));
+        CHECK(thrum::testing::now() - start == std::chrono::hours(i + 1));
+        order.push_back(i);
+      });
+    }
+    group.wait();
+    CHECK(order == std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+  });
+}
+
+TEST_CASE("a receive with a timeout in a bubble ends exactly at it, or before with the element") {
+  bubble([] {
+    const thrum::chan<int> ch(0);
+    thrum::go([ch] {
+      thrum::sleep_for(90min);
+      ch.send(7);
+    });
+    const auto start = thrum::testing::now();
+    int got = 0;
+    CHECK(ch.recv_for(got, 1h) == thrum::recv_status::timeout);
+    CHECK(thrum::testing::now() - start == 1h);
+    CHECK(ch.recv_for(got, 1h) == thrum::recv_status::ok);
+    CHECK(thrum::testing::now() - start == 90min);
+    CHECK(got == 7);
+  });
+}
+
+TEST_CASE("a select with a timeout in a bubble ends exactly at it") {
+  bubble([] {
+    const thrum::chan<int> never(0);
+    const auto start = thrum::testing::now();
+    CHECK(thrum::select(thrum::on_recv(never), thrum::on_timeout(3h)) == 1);
+    CHECK(thrum::testing::now() - start == 3h);
+  });
+}
+
+TEST_CASE("wait in a bubble returns when every other goroutine is blocked, before time goes on") {
+  const unsigned procs = GENERATE(1U, 4U);
+  bubble(bubble_options(procs), [] {
+    const auto start = thrum::testing::now();
+    std::atomic<int> stage{0};
+    thrum::go([&] {
+      stage = 1;
+      thrum::sleep_for(1h);
+      stage = 2;
+    });
+    thrum::testing::wait();
+    CHECK(stage == 1);
+    thrum::sleep_for(59min);
+    thrum::testing::wait();
+    CHECK(stage == 1);
+    thrum::sleep_for(1min);
+    thrum::testing::wait();
+    CHECK(stage == 2);
+    CHECK(thrum::testing::now() - start == 1h);
+  });
+}
+
+TEST_CASE("wait outside of a bubble is an error of use") {
+  CHECK(support::is_usage_error("testing::wait", [] { thrum::testing::wait(); }));
+  support::with_runtime(
+      [] { CHECK(support::is_usage_error("testing::wait", [] { thrum::testing::wait(); })); });
+}
+
+TEST_CASE("a bubble returns what its first goroutine returns, once all have ended") {
+  std::atomic<int> ended{0};
+  const int result = bubble([&] {
+    for (int i = 0; i != 10; ++i) {
+      thrum::go([&, i] {
+        thrum::sleep_for(std::chrono::hours(i));
+        ++ended;
+      });
+    }
+    return 42;
+  });
+  CHECK(result == 42);
+  CHECK(ended == 10);
+}
+
+TEST_CASE("what leaves the first goroutine leaves the bubble") {
+  CHECK_THROWS_AS(bubble([] {
+                    thrum::sleep_for(1h);
+                    throw std::out_of_range("too late");
+                  }),
+                  std::out_of_range);
+}
+
+TEST_CASE("a bubble whose goroutines are blocked for good says which, and unwinds them") {
+  const unsigned procs = GENERATE(1U, 4U);
+  std::atomic<int> unwound{0};
+  struct count_at_end {
+    std::atomic<int>& to;
+    ~count_at_end() { ++to; }
+  };
+  std::string text;
+  try {
+    bubble(bubble_options(procs), [&] {
+      const thrum::chan<int> nobody(0);
+      thrum::go({.name = "reader"}, [&, nobody] {
+        const count_at_end guard{unwound};
+        nobody.recv();
+      });
+      thrum::sleep_for(1h);
+      const count_at_end guard{unwound};
+      nobody.recv();
+    });
+  } catch (const thrum::testing::deadlock& dead) {
+    text = dead.what();
+  }
+  INFO(text);
+  CHECK(text.find("deadlock") != std::string::npos);
+  CHECK(text.find("goroutine 1 [chan receive") != std::string::npos);
+  CHECK(text.find("\"reader\"") != std::string::npos);
+  CHECK(unwound == 2);
+}
+
+TEST_CASE("a bubble whose first goroutine has ended while others are blocked is deadlocked") {
+  CHECK_THROWS_AS(bubble([] {
+                    const thrum::chan<int> nobody(0);
+                    thrum::go([nobody] { nobody.recv(); });
+                  }),
+                  thrum::testing::deadlock);
+}
+
+TEST_CASE("time in a bubble waits for a goroutine that waits for a mutex or blocks its thread") {
+  bubble([] {
+    const auto start = thrum::testing::now();
+    thrum::mutex mutex;
+    mutex.lock();
+    std::thread outside([&] {
+      std::this_thread::sleep_for(20ms);
+      mutex.unlock();
+    });
+    thrum::wait_group group;
+    group.go([&] {
+      mutex.lock();
+      CHECK(thrum::testing::now() == start);
+      mutex.unlock();
+      thrum::blocking([] { std::this_thread::sleep_for(5ms); });
+      CHECK(thrum::testing::now() == start);
+    });
+    thrum::sleep_for(1h);
+    CHECK(thrum::testing::now() - start == 1h);
+    group.wait();
+    outside.join();
+  });
+}
+
+TEST_CASE("bubbles run side by side and inside each other, each with its own time") {
+  support::with_runtime([] {
+    thrum::wait_group group;
+    for (int i = 1; i <= 4; ++i) {
+      group.go([i] {
+        bubble([i] {
+          const auto start = thrum::testing::now();
+          thrum::sleep_for(std::chrono::hours(i));
+          bubble([] { thrum::sleep_for(1000h); });
+          CHECK(thrum::testing::now() - start == std::chrono::hours(i));
+        });
+      });
+    }
+    group.wait();
+  });
+}
+
+TEST_CASE("a hundred goroutines that sleep a hundred times each take no time") {
+  const unsigned procs = GENERATE(1U, 4U);
+  const std::int64_t total = bubble(bubble_options(procs), [] {
+    std::atomic<std::int64_t> sum{0};
+    thrum::wait_group group;
+    for (int i = 1; i <= 100; ++i) {
+      group.go([&, i] {
+        for (int k = 0; k != 100; ++k) {
+          thrum::sleep_for(std::chrono::seconds(i));
+          sum += i;
+        }
+      });
+    }
+    group.wait();
+    return sum.load();
+  });
+  CHECK(total == 505'000);
+}
