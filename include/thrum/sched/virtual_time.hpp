@@ -40,6 +40,8 @@ struct basic_virtual_clock {
 
   /// As default_traits::now().
   atomic<std::int64_t> now{0};
+  /// Set by the first goroutine: what is quiet before has not begun.
+  atomic<bool> has_begun{false};
 
   // -- under the scheduler's idle lock --
   base::intrusive_queue<basic_g<Traits>> quiet_waiters;  // V1
@@ -63,7 +65,8 @@ THRUM_COLD bool resume_quiet_locked(basic_scheduler<Traits>& scheduler,
                                     basic_m<Traits>& m) noexcept {
   using clock_type = basic_virtual_clock<Traits>;
   clock_type& clock = *scheduler.clock;
-  if (!scheduler.is_quiet_locked()) {
+  // relaxed: set on an M, which has passed the lock since
+  if (!clock.has_begun.load(relaxed) || !scheduler.is_quiet_locked()) {
     return false;
   }
   if (basic_g<Traits>* const g = clock.quiet_waiters.pop_front()) {

@@ -97,7 +97,12 @@ auto bubble(options settings, F&& f) -> sched::task_result<F> {
   clock.now.store(os::now(), relaxed);  // relaxed: nobody knows it yet
   settings.procs = settings.procs == 0 ? 1 : settings.procs;
   runtime inside(std::move(settings), {.clock = &clock});
-  auto first = inside.spawn(std::forward<F>(f));
+  auto first = inside.spawn(
+      [&clock](auto&& body) -> decltype(auto) {
+        clock.has_begun.store(true, relaxed);  // relaxed: as where it is read
+        return std::forward<decltype(body)>(body)();
+      },
+      std::forward<F>(f));
   blocking([&] { clock.settled.sleep(); });
   if (clock.outcome.load(relaxed) == state::deadlocked) {  // relaxed: the note has been set
     const std::string left = debug::describe_goroutines(inside.scheduler());
