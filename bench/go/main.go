@@ -173,6 +173,46 @@ func pingPong(p int) {
 	})
 }
 
+func selectOfTwo(p, capacity int) {
+	name := fmt.Sprintf("select_of_two/procs:%d/capacity:%d", p, capacity)
+	measure(name, p, 200_000, wall, func(n int) {
+		left, right := make(chan int64, capacity), make(chan int64, capacity)
+		var group sync.WaitGroup
+		for _, items := range []chan int64{left, right} {
+			group.Add(1)
+			go func() {
+				for i := 0; i < n/2; i++ {
+					items <- int64(i)
+				}
+				group.Done()
+			}()
+		}
+		var sum int64
+		for i := 0; i < n; i++ {
+			select {
+			case item := <-left:
+				sum += item
+			case item := <-right:
+				sum += item
+			}
+		}
+		group.Wait()
+	})
+}
+
+func selectOrDefault(p int) {
+	measure(fmt.Sprintf("select_or_default/procs:%d", p), p, 1_000_000, wall, func(n int) {
+		left, right := make(chan int64), make(chan int64)
+		for ; n != 0; n-- {
+			select {
+			case <-left:
+			case <-right:
+			default:
+			}
+		}
+	})
+}
+
 func uncontended(p int) {
 	measure(fmt.Sprintf("uncontended/procs:%d", p), p, 1_000_000, wall, func(n int) {
 		var mutex sync.Mutex
@@ -281,9 +321,12 @@ func main() {
 		go1000AtATime(p)
 		recursiveTree(p)
 		pingPong(p)
+		selectOfTwo(p, 0)
+		selectOfTwo(p, 128)
 		uncontended(p)
 		contenders(p, 100)
 	}
+	selectOrDefault(1)
 	for _, pairs := range []int{1, 4} {
 		for _, capacity := range []int{0, 128} {
 			for p := 1; p <= 2; p++ {

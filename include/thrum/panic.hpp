@@ -47,7 +47,7 @@ void exit_if_cancelled(wake_cause cause) {
 
 #if THRUM_EXCEPTIONS
 /// The default report of an exception that left a goroutine; does not return.
-[[noreturn]] THRUM_COLD inline void report_panic(std::exception_ptr error, goroutine_id id,
+[[noreturn]] THRUM_COLD inline void report_panic(const std::exception_ptr& error, goroutine_id id,
                                                  std::string_view name) noexcept {
   base::message<1024> text;
   text.append("thrum: panic in goroutine ").append(id);

@@ -248,7 +248,7 @@ inline void runtime::panic([[maybe_unused]] std::exception_ptr error,
   if (settings_.on_panic) {
     settings_.on_panic(std::move(error), id);
   } else {
-    sched::report_panic(std::move(error), id, name);
+    sched::report_panic(error, id, name);
   }
 #endif
 }

@@ -327,7 +327,6 @@ bool mutex::lock_slow(std::int64_t deadline) {
     if (!word.compare_exchange_weak(w, next, acquire, relaxed)) {
       continue;
     }
-    awake = false;
     queue_word::waiter self;
     auto* const m = sched::parking_m<sched::default_traits>();
     self.g = m != nullptr ? m->g : nullptr;

@@ -186,7 +186,7 @@ unsigned cgroup_quota(std::string_view self_cgroup, std::string_view mountinfo,
 inline std::ptrdiff_t read_small_file(std::string_view path, char* buffer,
                                       std::size_t size) noexcept {
   file_path name(path);
-  name.append(std::string_view("", 1));
+  name.append(std::string_view("\0", 1));
   const int fd = ::open(name.view().data(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
     return -1;
