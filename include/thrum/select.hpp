@@ -140,7 +140,7 @@ class select_case {
   template <class Case>
     requires sched::is_select_case<std::remove_cvref_t<Case>>
   select_case(Case&& of)  // NOLINT: a case is one
-      : erased_(std::make_unique<holder<std::remove_cvref_t<Case>>>(std::forward<Case>(of))) {}
+      : erased_(erase(std::remove_cvref_t<Case>(std::forward<Case>(of)))) {}
 
  private:
   friend std::size_t select(std::span<select_case>);
@@ -157,9 +157,7 @@ class select_case {
 
   template <class Case>
   struct holder final : erased {
-    explicit holder(Case&& of) : held(std::move(of)) { own(); }
-    explicit holder(const Case& of) : held(of) { own(); }
-    void own() noexcept {
+    explicit holder(Case&& of) : held(std::move(of)) {
       if constexpr (requires { held.own(); }) {
         held.own();
       }
@@ -173,23 +171,32 @@ class select_case {
     Case held;
   };
 
+  template <class Case>
+  static std::unique_ptr<erased> erase(Case&& of) {
+    if constexpr (requires { typename Case::owning; }) {
+      return std::make_unique<holder<typename Case::owning>>(std::move(of).with_own_value());
+    } else {
+      return std::make_unique<holder<Case>>(std::move(of));
+    }
+  }
+
   std::unique_ptr<erased> erased_;
 };
 
 namespace sched {
 
-/// Calls release at the end of a scope, whether an exception ends it or not.
-template <class Release>
-class release_at_end {
- public:
-  explicit release_at_end(Release release) noexcept : release_(release) {}
-  ~release_at_end() { release_(); }
-  release_at_end(const release_at_end&) = delete;
-  release_at_end& operator=(const release_at_end&) = delete;
-
- private:
-  Release release_;
-};
+/// Calls `choose` and then `release`, also if the first throws. What `release` throws then is
+/// dropped: one exception is on its way already.
+template <class Choose, class Release>
+void choose_and_release(Choose choose, Release release) {
+  THRUM_TRY { choose(); }
+  THRUM_CATCH_ALL {
+    THRUM_TRY { release(); }
+    THRUM_CATCH_ALL {}
+    THRUM_RETHROW;
+  }
+  release();
+}
 
 /// The index of the case that is to run. `deadline_of(i)` is the time of the i-th case.
 template <class DeadlineOf>
@@ -232,11 +239,7 @@ std::size_t select(Cases&&... cases) {
     return 0;
   } else {
     std::size_t chosen = n;
-    {
-      const sched::release_at_end releaser([&] {
-        std::size_t i = 0;
-        (cases.release(i++ == chosen), ...);
-      });
+    const auto choose = [&] {
       (cases.prepare(), ...);
       sched::select_operation* operations[] = {&cases.operation()...};
       sched::chan_base* by_address[n];
@@ -250,7 +253,11 @@ std::size_t select(Cases&&... cases) {
       chosen = sched::chosen_case(
           {operations, n, by_address, reinterpret_cast<sched::wait_point*>(points)}, default_index,
           [&](std::size_t i) { return deadlines[i]; });
-    }
+    };
+    sched::choose_and_release(choose, [&] {
+      std::size_t i = 0;
+      (cases.release(i++ == chosen), ...);
+    });
     std::size_t i = 0;
     ((i++ == chosen ? cases.run() : void()), ...);
     return chosen;
@@ -280,13 +287,8 @@ inline std::size_t select(std::span<select_case> cases) {
     frame = {operations.data(), n, by_address.data(), points.get()};
   }
   std::size_t chosen = n;
-  {
-    std::size_t prepared = 0;
-    const sched::release_at_end releaser([&] {
-      for (std::size_t i = 0; i < prepared; ++i) {
-        cases[i].erased_->release(i == chosen);
-      }
-    });
+  std::size_t prepared = 0;
+  const auto choose = [&] {
     std::size_t default_index = n;
     for (; prepared < n; ++prepared) {
       auto& erased = *cases[prepared].erased_;
@@ -298,7 +300,12 @@ inline std::size_t select(std::span<select_case> cases) {
     }
     chosen = sched::chosen_case(frame, default_index,
                                 [&](std::size_t i) { return cases[i].erased_->deadline(); });
-  }
+  };
+  sched::choose_and_release(choose, [&] {
+    for (std::size_t i = 0; i < prepared; ++i) {
+      cases[i].erased_->release(i == chosen);
+    }
+  });
   cases[chosen].erased_->run();
   return chosen;
 }

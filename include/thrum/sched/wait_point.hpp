@@ -94,7 +94,17 @@ struct basic_selection {
     return winner.load(std::memory_order_acquire) != nullptr;  // [sel.win] acquire: no hurry
   }
 
-  static bool withdraw(point& self, bool) noexcept { return self.selection->win(self); }
+  /// `self.object` is a lock that the waiter holds until it has left its stack: before that nobody
+  /// may win, for the winner makes it runnable.
+  template <class Lock>
+  static bool withdraw(point& self, bool locked) noexcept {
+    if (!locked) {
+      auto& held = *static_cast<Lock*>(self.object);
+      held.lock();
+      held.unlock();
+    }
+    return self.selection->win(self);
+  }
 };
 
 /// W3's last step. The point may be gone when this returns.

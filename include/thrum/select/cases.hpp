@@ -144,6 +144,12 @@ class send_case : public select_case_base {
         value_(std::forward<V>(value)),
         handler_(std::move(handler)) {}
 
+  /// The same case with a value of its own.
+  using owning = send_case<T, std::remove_reference_t<Value>, F>;
+  owning with_own_value() && {
+    return owning(std::move(channel_), std::move(value_), std::move(handler_));
+  }
+
   void own() noexcept { channel_.own(); }
 
   /// May throw std::bad_alloc, or what moving the value throws, if elements are boxed.
@@ -165,7 +171,8 @@ class send_case : public select_case_base {
     }
   }
 
-  void release(bool /*chosen*/) {
+  /// If elements are boxed, throws what moving the value back throws.
+  void release(bool /*chosen*/) noexcept(!is_boxed) {
     if constexpr (is_boxed) {
       if (boxed_ != nullptr) {
         const std::unique_ptr<T> mine = std::move(boxed_);

@@ -99,6 +99,9 @@ class select_locks {
     }
   }
 
+  /// The lock that unlock() releases at the end. Not empty.
+  spin_lock& last_released() const noexcept { return cores_[0]->lock(); }
+
   bool empty() const noexcept { return size_ == 0; }
 
  private:
@@ -189,7 +192,8 @@ THRUM_NOINLINE inline wait_point* wait_for_any(basic_m<default_traits>* m, selec
   basic_g<default_traits>* const g = m != nullptr ? m->g : nullptr;
   waiting.self.g = g;
   waiting.self.selection = &waiting;
-  waiting.self.withdraw = &selection::withdraw;
+  waiting.self.object = &locks.last_released();
+  waiting.self.withdraw = &selection::withdraw<spin_lock>;
   for (std::size_t i = 0; i < frame.n; ++i) {
     select_operation& operation = *frame.operations[i];
     auto* const point = ::new (static_cast<void*>(frame.points + i)) wait_point;
