@@ -5,12 +5,13 @@
 //
 // The map of the house, from the top. A file includes its own floor and those below it.
 //
-//   6e                                                   (context, group)
 //   6d  time.hpp, time/       sleep                      time
-//   6b  chan.hpp, chan/       handle, core               channels
+//   6f  testing/              bubble                     deterministic time
+//   6c  select.hpp, select/   engine, cases              waiting for one of several
+//   6b  chan.hpp, chan/       base, core, handle         channels
 //   6a  sync/                 mutex, wait_group          synchronisation
 //   5   go.hpp runtime.hpp this_goroutine.hpp ...        starting work, the runtime, blocking calls
-//   4   debug/                stats, schedtrace          looking inside
+//   4   debug/                stats, schedtrace, dump    looking inside
 //   3   sched/                G, M, P and what they do   start reading at loop.hpp and idle.hpp
 //   2   netpoll/              contract, sleeper          waiting for the outside
 //   1   os/, arch/            one file per system and processor
