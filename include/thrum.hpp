@@ -5,11 +5,12 @@
 //
 // The map of the house, from the top. A file includes its own floor and those below it.
 //
-//   6d  time.hpp, time/       sleep                      time
+//   6e  context.hpp, group.hpp                           cancellation along a tree
+//   6d  time.hpp, time/       sleep, timer, ticker, after
 //   6f  testing/              bubble                     deterministic time
 //   6c  select.hpp, select/   engine, cases              waiting for one of several
 //   6b  chan.hpp, chan/       base, core, handle         channels
-//   6a  sync/                 mutex, wait_group          synchronisation
+//   6a  sync/                 mutex, semaphore, ...      synchronisation
 //   5   go.hpp runtime.hpp this_goroutine.hpp ...        starting work, the runtime, blocking calls
 //   4   debug/                stats, schedtrace, dump    looking inside
 //   3   sched/                G, M, P and what they do   start reading at loop.hpp and idle.hpp
@@ -22,15 +23,26 @@
 #include <thrum/attributes.hpp>
 #include <thrum/blocking.hpp>
 #include <thrum/chan.hpp>
+#include <thrum/context.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/debug/stats.hpp>
 #include <thrum/go.hpp>
+#include <thrum/goroutine_local.hpp>
+#include <thrum/group.hpp>
 #include <thrum/join_handle.hpp>
 #include <thrum/options.hpp>
 #include <thrum/panic.hpp>
 #include <thrum/runtime.hpp>
 #include <thrum/select.hpp>
+#include <thrum/sync/barrier.hpp>
+#include <thrum/sync/condition_variable.hpp>
+#include <thrum/sync/condition_variable_any.hpp>
+#include <thrum/sync/latch.hpp>
 #include <thrum/sync/mutex.hpp>
+#include <thrum/sync/once.hpp>
+#include <thrum/sync/recursive_mutex.hpp>
+#include <thrum/sync/semaphore.hpp>
+#include <thrum/sync/shared_mutex.hpp>
 #include <thrum/sync/wait_group.hpp>
 #include <thrum/testing/bubble.hpp>
 #include <thrum/this_goroutine.hpp>

@@ -74,10 +74,24 @@ class chan_base {
 
   /// The last one destroys the channel.
   void drop_reference() noexcept {
-    // [chan.refs] acq_rel: every use by others happened before the last one destroys it.
-    if (references_.fetch_sub(1, acq_rel) == 1) {  // pairs with itself: [chan.refs]
+    if (drop_reference_only()) {
       destroy_(this);
     }
+  }
+
+  /// True: it was the last one, and the caller must destroy the channel.
+  bool drop_reference_only() noexcept {
+    // [chan.refs] acq_rel: every use by others happened before the last one destroys it.
+    return references_.fetch_sub(1, acq_rel) == 1;  // pairs with itself: [chan.refs]
+  }
+
+  /// For a caller that holds no reference, but knows that the memory is still there.
+  bool add_reference_if_alive() noexcept {
+    std::uint32_t n = references_.load(relaxed);  // relaxed: the exchange decides
+    // relaxed: as add_reference
+    while (n != 0 && !references_.compare_exchange_weak(n, n + 1, relaxed, relaxed)) {
+    }
+    return n != 0;
   }
 
   /// Closes it and wakes everybody who waits. False: it was closed already.

@@ -52,6 +52,22 @@ enum class join_state : std::uint8_t {
   done,      // ended and off its stack; the handle owns the G and gives it back
 };
 
+/// A value of goroutine_local, one of a list.
+struct local_value {
+  local_value* next = nullptr;
+  std::uint64_t key = 0;
+  void (*destroy)(local_value&) noexcept = nullptr;
+};
+
+/// Destroys a list from its front; destroying one value may make others.
+THRUM_COLD inline void destroy_locals(local_value*& first) noexcept {
+  while (first != nullptr) {
+    local_value* const value = first;
+    first = value->next;
+    value->destroy(*value);
+  }
+}
+
 /// What every switch touches, in one cache line.
 template <class Traits>
 struct alignas(base::cache_line_size) basic_g_head {
@@ -106,6 +122,7 @@ struct basic_g : basic_g_head<Traits>, netpoll::ready_node, basic_timer<Traits> 
   /// Destroys the task's result if nobody will ask for it. Constant while the goroutine lives.
   void (*discard_result)(basic_g&) noexcept = nullptr;
   void* task = nullptr;
+  local_value* locals = nullptr;
   /// An address inside the function that started it.
   const void* started_at = nullptr;
 

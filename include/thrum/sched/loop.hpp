@@ -234,6 +234,9 @@ bool commit_end_joined(basic_m<Traits>& m, basic_g<Traits>& g, void* joiner) noe
 /// E1 and E2. Does not return.
 template <class Traits>
 [[noreturn]] void end_goroutine(basic_g<Traits>& g) noexcept {
+  if (g.locals != nullptr) [[unlikely]] {
+    destroy_locals(g.locals);
+  }
   for (;;) {
     basic_m<Traits>* const m = current_m<Traits>();
     // relaxed: only a handle changes it now, and if there is none it stays `none`

@@ -89,11 +89,12 @@ bool commit_unlock(basic_m<Traits>&, basic_g<Traits>&, void* lock) noexcept {
 
 /// A goroutine's timer has ended a wait that had a deadline.
 template <class Traits>
-void time_out(basic_timer<Traits>& timer, bool) noexcept {
-  basic_wait_point<Traits>& point = *static_cast<basic_g<Traits>&>(timer).timed_point;
+void time_out(basic_timer<Traits>& timer, bool first) noexcept {
+  auto& g = static_cast<basic_g<Traits>&>(timer);
+  basic_wait_point<Traits>& point = *g.timed_point;
   if (point.withdraw(point, false)) {
     point.cause = wake_cause::timed_out;
-    wake(point);
+    ready(g, first);  // of those that are due together, the others queue up in their order
   }
 }
 
@@ -115,7 +116,7 @@ void arm(basic_scheduler<Traits>& scheduler, basic_timer<Traits>& timer,
   basic_p<Traits>& p = m != nullptr && m->p != nullptr && m->scheduler == &scheduler
                            ? *m->p
                            : scheduler.p(0);
-  if (p.timers.add(timer, when, [] { return false; }) == timer_heap<Traits>::added::earliest) {
+  if (p.timers.add(timer, when) == timer_heap<Traits>::added::earliest) {
     scheduler.wake_for_timer(when);
   }
 }
@@ -130,7 +131,7 @@ template <class Traits, class Lock>
 bool commit_arm_and_unlock(basic_m<Traits>& m, basic_g<Traits>& g, void* argument) noexcept {
   const auto timed = *static_cast<timed_commit<Lock>*>(argument);
   g.fire = &time_out<Traits>;
-  const auto added = m.p->timers.add(g, timed.deadline, [] { return false; });
+  const auto added = m.p->timers.add(g, timed.deadline);
   timed.held->unlock();
   announce_timer(m, added, timed.deadline);
   return true;
@@ -193,34 +194,19 @@ wake_cause wait(basic_m<Traits>* m, basic_wait_point<Traits>& point, Lock& held,
 
 // ---- sleep -------------------------------------------------------------------------------------
 
+/// A sleeper waits on a lock of its own, for nobody.
 template <class Traits>
-void wake_sleeper(basic_timer<Traits>& timer, bool first) noexcept {
-  auto& g = static_cast<basic_g<Traits>&>(timer);
-  g.timed_point->cause = wake_cause::notified;
-  ready(g, first);
-}
-
-template <class Traits>
-bool withdraw_sleeper(basic_wait_point<Traits>& point, bool) noexcept {
-  return timer_heap<Traits>::remove(*point.g);
-}
-
-template <class Traits>
-bool commit_sleep(basic_m<Traits>& m, basic_g<Traits>& g, void* argument) noexcept {
-  const std::int64_t deadline = *static_cast<std::int64_t*>(argument);
-  basic_wait_point<Traits>& point = *g.timed_point;
-  using heap = timer_heap<Traits>;
-  const auto added = m.p->timers.add(g, deadline, [&] {
-    Traits::light_fence();  // [s.stop] the armed timer before the flag
-    // relaxed: the first is ordered by the fence, the second is our own
-    return g.scheduler->stopping.load(relaxed) && g.withdrawable.load(relaxed) != nullptr;
-  });
-  if (added == heap::added::refused) {
-    point.cause = wake_cause::cancelled;
-    return false;
+bool withdraw_sleeper(basic_wait_point<Traits>& point, bool locked) noexcept {
+  auto& own = *static_cast<spin_lock*>(point.object);
+  if (!locked) {
+    own.lock();
   }
-  announce_timer(m, added, deadline);
-  return true;
+  const bool asleep = point.linked;
+  point.linked = false;
+  if (!locked) {
+    own.unlock();
+  }
+  return asleep;
 }
 
 /// Parks the running goroutine, or blocks the calling thread, until `deadline`. Returns `notified`,
@@ -234,26 +220,15 @@ wake_cause sleep_until(std::int64_t deadline) noexcept {
     }
     return wake_cause::notified;
   }
-  basic_g<Traits>& g = *m->g;
+  spin_lock own;
   basic_wait_point<Traits> point;
-  point.g = &g;
+  point.g = m->g;
+  point.object = &own;
   point.withdraw = &withdraw_sleeper<Traits>;
-  const bool cancellable = may_cancel(*m);
-  if (cancellable) {
-    // [s.stop] release: as in wait.
-    g.withdrawable.store(&point, release);
-    if (must_exit(*m)) [[unlikely]] {
-      end_withdrawable(g, wake_cause::cancelled);
-      return wake_cause::cancelled;
-    }
-  }
-  g.timed_point = &point;
-  g.fire = &wake_sleeper<Traits>;
-  park(*m, wait_reason::sleep, &commit_sleep<Traits>, &deadline);
-  if (cancellable) {
-    end_withdrawable(g, point.cause);
-  }
-  return point.cause;
+  point.linked = true;
+  own.lock();
+  const wake_cause cause = wait(m, point, own, {wait_reason::sleep, true, deadline});
+  return cause == wake_cause::cancelled ? cause : wake_cause::notified;
 }
 
 // ---- yield and preemption ----------------------------------------------------------------------

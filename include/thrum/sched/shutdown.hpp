@@ -64,10 +64,11 @@ void stop(basic_scheduler<Traits>& scheduler) noexcept {
     // [s.withdraw] release: our last look at a point, to its owner who no longer waits for us.
     scheduler.withdrawing.store(false, release);
   }
-  wait_until_drained(scheduler);
-  // A timer that fires may start a goroutine; from here on none is left that could.
-  scheduler.for_each_p([](basic_p<Traits>& p) { p.timers.discard_all(); });
-  wait_until_drained(scheduler);
+  // A timer that fires may start a goroutine, and that may arm a timer.
+  do {
+    wait_until_drained(scheduler);
+    scheduler.for_each_p([](basic_p<Traits>& p) { p.timers.discard_all(); });
+  } while (scheduler.goroutine_count() != 0);
 }
 
 }  // namespace thrum::inline THRUM_ABI::sched

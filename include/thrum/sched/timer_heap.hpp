@@ -92,13 +92,11 @@ class timer_heap {
   timer_heap& operator=(const timer_heap&) = delete;
   ~timer_heap() { release_pages(); }
 
-  enum class added : std::uint8_t { later, earliest, refused };
+  enum class added : std::uint8_t { later, earliest };
 
   /// Arms a timer that is not armed, here or where it still has an entry, and says whether the one
-  /// that sleeps until the earliest timer must be told. `refuse` is asked once the timer is armed; if
-  /// it says yes and nobody else has ended the wait meanwhile, the timer is stopped again.
-  template <class Refuse>
-  added add(timer& t, std::int64_t when, Refuse refuse) noexcept;
+  /// that sleeps until the earliest timer must be told. It may fire before this returns.
+  added add(timer& t, std::int64_t when) noexcept;
 
   /// Disarms a timer, whichever heap it stands in, and waits out a function that is running.
   /// True: it had not fired and will not. Takes no lock.
@@ -204,40 +202,29 @@ std::int64_t timer_heap<Traits>::settled(const timer& t) noexcept {
 }
 
 template <class Traits>
-template <class Refuse>
-typename timer_heap<Traits>::added timer_heap<Traits>::add(timer& t, std::int64_t when,
-                                                           Refuse refuse) noexcept {
-  added result = added::later;
+typename timer_heap<Traits>::added timer_heap<Traits>::add(timer& t, std::int64_t when) noexcept {
   when = when > 0 ? when : 0;  // what is below has meanings of its own
   for (;;) {
     std::int64_t state = settled(t);
     if (state == timer::idle) {
       scoped guard(lock_);
-      t.word.store(when, relaxed);  // relaxed: published by the store to heap
+      // [th.word] release: what the function, or whoever stops the timer, will read.
+      t.word.store(when, release);
       insert(t, when);
       publish_earliest();
-      result = t.index == 0 ? added::earliest : added::later;
-      break;
+      return t.index == 0 ? added::earliest : added::later;
     }
     // relaxed: it changes only while the timer is busy
     if (t.entry_when.load(relaxed) > when) {
       if (revive_earlier(t, when)) {
-        result = added::earliest;
-        break;
+        return added::earliest;
       }
-      continue;
-    }
-    // Whoever sleeps until the earliest timer wakes in time as it is.
-    // [th.word] release: what the function will read.
-    if (t.word.compare_exchange_strong(state, when, release, relaxed)) {  // relaxed: starts over
-      break;
+      // Whoever sleeps until the earliest timer wakes in time as it is.
+      // [th.word] release: as above.
+    } else if (t.word.compare_exchange_strong(state, when, release, relaxed)) {  // relaxed: again
+      return added::later;
     }
   }
-  // [th.word] relaxed on failure: whoever stopped or fired it ends the wait.
-  if (refuse() && t.word.compare_exchange_strong(when, timer::stopped, acq_rel, relaxed)) {
-    return added::refused;
-  }
-  return result;
 }
 
 /// A stopped timer whose entry is later than the new time. False: the entry has been dropped.

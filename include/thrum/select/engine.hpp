@@ -26,8 +26,8 @@
 // A uniform choice costs a random number only if several are ready: the k-th ready one replaces the
 // choice with probability 1/k. (Go shuffles the cases first.)
 //
-// Tried and rejected: looking at the channels one at a time before locking all. It saves a lock when
-// the first is ready and costs one each when none is, and `otherwise` must lock all anyway.
+// With two channels a random one is looked at before the other is locked, so that a select that finds
+// it ready takes one lock; what is locked stays locked, so that nothing is paid when it is not.
 //
 // Sources: Go, src/runtime/select.go. Checked by select_test.cpp and Go's own tests, re-created.
 #ifndef THRUM_SELECT_ENGINE_HPP
@@ -71,24 +71,49 @@ struct select_outcome {
   std::size_t index = 0;  // of the operation, if chosen
 };
 
-/// Each channel of a select, once, in the order of addresses.
+/// A number below n for a thread that is not ours: from the clock, so that it needs no state.
+THRUM_COLD inline std::uint32_t random_below_by_clock(std::uint32_t n) noexcept {
+  return base::random(static_cast<std::uint64_t>(os::now())).below(n);
+}
+
+/// L2. The index of one that is ready, frame.n if none is. Caller holds all locks.
+inline std::size_t choose_ready(basic_m<default_traits>* m, const select_frame& frame) noexcept {
+  std::size_t chosen = frame.n;
+  std::uint32_t ready = 0;
+  for (std::size_t i = 0; i < frame.n; ++i) {
+    const select_operation& operation = *frame.operations[i];
+    if (operation.core == nullptr || !operation.is_ready()) {
+      continue;
+    }
+    ++ready;
+    if (ready == 1 ||
+        (m != nullptr ? m->random.below(ready) : random_below_by_clock(ready)) == 0) {
+      chosen = i;
+    }
+  }
+  return chosen;
+}
+
+/// The channels of a select that are locked, each once.
 class select_locks {
  public:
-  explicit select_locks(const select_frame& frame) noexcept : cores_(frame.by_address) {
-    for (std::size_t i = 0; i < frame.n; ++i) {
-      if (frame.operations[i]->core != nullptr) {
-        cores_[size_++] = frame.operations[i]->core;
+  explicit select_locks(const select_frame& frame) noexcept : cores_(frame.by_address) {}
+
+  /// L1 and L2 at once. The index of an operation that is ready, with at least its channel locked;
+  /// frame.n if none is, with all of them locked.
+  std::size_t lock_and_choose(basic_m<default_traits>* m, const select_frame& frame) noexcept {
+    collect(frame);
+    if (size_ == 2 && cores_[0] != cores_[1]) {
+      const std::size_t chosen = choose_of_two(m, frame);
+      if (chosen != busy) {
+        return chosen;
       }
     }
     if (size_ > 1) {
       sort_once_each();
     }
-  }
-
-  void lock() noexcept {
-    for (std::size_t i = 0; i < size_; ++i) {
-      cores_[i]->lock().lock();
-    }
+    lock();
+    return choose_ready(m, frame);
   }
 
   /// SE2: the array is not read after the last unlock.
@@ -105,6 +130,50 @@ class select_locks {
   bool empty() const noexcept { return size_ == 0; }
 
  private:
+  static constexpr std::size_t busy = static_cast<std::size_t>(-1);
+
+  void collect(const select_frame& frame) noexcept {
+    size_ = 0;
+    for (std::size_t i = 0; i < frame.n; ++i) {
+      if (frame.operations[i]->core != nullptr) {
+        cores_[size_++] = frame.operations[i]->core;
+      }
+    }
+  }
+
+  void lock() noexcept {
+    for (std::size_t i = 0; i < size_; ++i) {
+      cores_[i]->lock().lock();
+    }
+  }
+
+  /// Two channels, the commonest select: a random one of them first, and the other only if that is
+  /// not ready. SE1: the second lock is only tried for; `busy`, with nothing locked, if it is held.
+  std::size_t choose_of_two(basic_m<default_traits>* m, const select_frame& frame) noexcept {
+    std::size_t at[2];
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < frame.n; ++i) {
+      if (frame.operations[i]->core != nullptr) {
+        at[n++] = i;
+      }
+    }
+    const std::uint32_t first = m != nullptr ? m->random.next() & 1 : random_below_by_clock(2);
+    chan_base* const other = cores_[1 - first];
+    cores_[0] = cores_[first];
+    cores_[0]->lock().lock();
+    if (frame.operations[at[first]]->is_ready()) {
+      size_ = 1;
+      return at[first];
+    }
+    if (!other->lock().try_lock()) {
+      cores_[0]->lock().unlock();
+      cores_[1] = other;
+      return busy;
+    }
+    cores_[1] = other;
+    return frame.operations[at[1 - first]]->is_ready() ? at[1 - first] : frame.n;
+  }
+
   static std::uintptr_t address(const chan_base* core) noexcept {
     return reinterpret_cast<std::uintptr_t>(core);
   }
@@ -148,29 +217,6 @@ class select_locks {
   chan_base** cores_;
   std::size_t size_ = 0;
 };
-
-/// A number below n for a thread that is not ours: from the clock, so that it needs no state.
-THRUM_COLD inline std::uint32_t random_below_by_clock(std::uint32_t n) noexcept {
-  return base::random(static_cast<std::uint64_t>(os::now())).below(n);
-}
-
-/// L2. The index of one that is ready, frame.n if none is. Caller holds all locks.
-inline std::size_t choose_ready(basic_m<default_traits>* m, const select_frame& frame) noexcept {
-  std::size_t chosen = frame.n;
-  std::uint32_t ready = 0;
-  for (std::size_t i = 0; i < frame.n; ++i) {
-    const select_operation& operation = *frame.operations[i];
-    if (operation.core == nullptr || !operation.is_ready()) {
-      continue;
-    }
-    ++ready;
-    if (ready == 1 ||
-        (m != nullptr ? m->random.below(ready) : random_below_by_clock(ready)) == 0) {
-      chosen = i;
-    }
-  }
-  return chosen;
-}
 
 /// When the first of the channels' clocks is due. Caller holds all locks.
 inline std::int64_t first_due(const select_frame& frame) noexcept {
@@ -226,8 +272,7 @@ inline select_outcome run_select(const select_frame& frame, bool may_block,
   for (;;) {
     auto* const m = parking_m<default_traits>();
     select_locks locks(frame);
-    locks.lock();
-    const std::size_t chosen = choose_ready(m, frame);
+    const std::size_t chosen = locks.lock_and_choose(m, frame);
     if (chosen != frame.n) {
       select_operation& operation = *frame.operations[chosen];
       wait_point* partner = nullptr;

@@ -37,8 +37,6 @@ struct timer : basic_timer {
   }
 };
 
-constexpr auto never_refuse = [] { return false; };
-
 }  // namespace
 
 TEST_CASE("timers fire in the order of their due times", "[timer_heap]") {
@@ -50,7 +48,7 @@ TEST_CASE("timers fire in the order of their due times", "[timer_heap]") {
     all.push_back(std::make_unique<timer>());
     all.back()->order = &order;
     all.back()->due = 1 + random.below(500);
-    timers.add(*all.back(), all.back()->due, never_refuse);
+    timers.add(*all.back(), all.back()->due);
   }
   for (std::int64_t now = 0; now <= 500; now += 7) {
     timers.run_due(now);
@@ -75,7 +73,7 @@ TEST_CASE("earliest is the due time of the first timer after every change", "[ti
       const bool first = std::all_of(armed.begin(), armed.end() - 1, [&](const auto& t) {
         return t->due > armed.back()->due;
       });
-      const auto added = timers.add(*armed.back(), armed.back()->due, never_refuse);
+      const auto added = timers.add(*armed.back(), armed.back()->due);
       if (first) {
         REQUIRE(added == heap::added::earliest);
       }
@@ -98,11 +96,11 @@ TEST_CASE("earliest is the due time of the first timer after every change", "[ti
 TEST_CASE("a stopped timer leaves its entry, and a later time revives it", "[timer_heap]") {
   heap timers;
   timer t;
-  timers.add(t, 10, never_refuse);
+  timers.add(t, 10);
   REQUIRE(heap::remove(t));
   REQUIRE(timers.size() == 1);
   REQUIRE(timers.armed() == 0);
-  REQUIRE(timers.add(t, 20, never_refuse) == heap::added::later);
+  REQUIRE(timers.add(t, 20) == heap::added::later);
   REQUIRE(timers.size() == 1);
   REQUIRE(timers.armed() == 1);
   REQUIRE(timers.run_due(15) == 0);
@@ -115,10 +113,10 @@ TEST_CASE("an earlier time than that of the entry that was left moves the entry"
   heap timers;
   timer first;
   timer t;
-  timers.add(first, 50, never_refuse);
-  timers.add(t, 100, never_refuse);
+  timers.add(first, 50);
+  timers.add(t, 100);
   REQUIRE(heap::remove(t));
-  REQUIRE(timers.add(t, 10, never_refuse) == heap::added::earliest);
+  REQUIRE(timers.add(t, 10) == heap::added::earliest);
   REQUIRE(timers.size() == 2);
   REQUIRE(timers.earliest() == 10);
   REQUIRE(timers.run_due(10) == 1);
@@ -130,13 +128,13 @@ TEST_CASE("a timer is revived in the heap where its entry is, whoever arms it", 
   heap left_in;
   heap other;
   timer t;
-  left_in.add(t, 100, never_refuse);
+  left_in.add(t, 100);
   REQUIRE(heap::remove(t));
-  other.add(t, 20, never_refuse);
+  other.add(t, 20);
   REQUIRE(other.size() == 0);
   REQUIRE(left_in.earliest() == 20);
   REQUIRE(heap::remove(t));
-  other.add(t, 200, never_refuse);
+  other.add(t, 200);
   REQUIRE(other.size() == 0);
   REQUIRE(left_in.run_due(200) == 1);
 }
@@ -144,11 +142,11 @@ TEST_CASE("a timer is revived in the heap where its entry is, whoever arms it", 
 TEST_CASE("the entry of a timer that stays stopped goes when its time comes", "[timer_heap]") {
   heap timers;
   timer t;
-  timers.add(t, 10, never_refuse);
+  timers.add(t, 10);
   REQUIRE(heap::remove(t));
   REQUIRE(timers.run_due(10) == 0);
   REQUIRE(timers.size() == 0);
-  REQUIRE(timers.add(t, 30, never_refuse) == heap::added::earliest);
+  REQUIRE(timers.add(t, 30) == heap::added::earliest);
   REQUIRE(timers.run_due(30) == 1);
 }
 
@@ -156,10 +154,10 @@ TEST_CASE("a timer that is detached has no entry, armed, stopped or idle", "[tim
   heap timers;
   timer t;
   REQUIRE_FALSE(heap::detach(t));
-  timers.add(t, 10, never_refuse);
+  timers.add(t, 10);
   REQUIRE(heap::detach(t));
   REQUIRE(timers.size() == 0);
-  timers.add(t, 10, never_refuse);
+  timers.add(t, 10);
   REQUIRE(heap::remove(t));
   REQUIRE_FALSE(heap::detach(t));
   REQUIRE(timers.size() == 0);
@@ -169,7 +167,7 @@ TEST_CASE("a timer that is detached has no entry, armed, stopped or idle", "[tim
 TEST_CASE("a time before all times is due at once", "[timer_heap]") {
   heap timers;
   timer t;
-  timers.add(t, std::numeric_limits<std::int64_t>::min() + 1, never_refuse);
+  timers.add(t, std::numeric_limits<std::int64_t>::min() + 1);
   REQUIRE(timers.armed() == 1);
   REQUIRE(timers.run_due(1) == 1);
 }
@@ -183,7 +181,7 @@ TEST_CASE("a heap that is discarded tells the armed timers, and no others", "[ti
   for (counted* t : {&armed, &stopped}) {
     t->fire = [](basic_timer& base, bool) noexcept { ++static_cast<counted&>(base).fired; };
     t->discard = [](basic_timer& base) noexcept { ++static_cast<counted&>(base).discarded; };
-    timers.add(*t, 5, never_refuse);
+    timers.add(*t, 5);
   }
   REQUIRE(heap::remove(stopped));
   timers.discard_all();
@@ -198,8 +196,8 @@ TEST_CASE("only the first of the timers that are due together is told that it is
   heap timers;
   timer a;
   timer b;
-  timers.add(a, 5, never_refuse);
-  timers.add(b, 6, never_refuse);
+  timers.add(a, 5);
+  timers.add(b, 6);
   REQUIRE(timers.run_due(10) == 2);
   REQUIRE(a.was_first);
   REQUIRE_FALSE(b.was_first);
@@ -208,21 +206,11 @@ TEST_CASE("only the first of the timers that are due together is told that it is
 TEST_CASE("a removed timer does not fire, and removing it again says so", "[timer_heap]") {
   heap timers;
   timer t;
-  timers.add(t, 5, never_refuse);
+  timers.add(t, 5);
   REQUIRE(heap::remove(t));
   REQUIRE_FALSE(heap::remove(t));
   REQUIRE(timers.run_due(10) == 0);
   REQUIRE(t.fired == 0);
-}
-
-TEST_CASE("a timer that is refused is idle and can be armed again", "[timer_heap]") {
-  heap timers;
-  timer t;
-  REQUIRE(timers.add(t, 5, [] { return true; }) == heap::added::refused);
-  REQUIRE(timers.armed() == 0);
-  REQUIRE(timers.run_due(10) == 0);
-  REQUIRE(timers.add(t, 5, never_refuse) == heap::added::earliest);
-  REQUIRE(timers.run_due(10) == 1);
 }
 
 TEST_CASE("taking over another heap moves each timer and keeps the order", "[timer_heap]") {
@@ -231,9 +219,9 @@ TEST_CASE("taking over another heap moves each timer and keeps the order", "[tim
   timer a;
   timer b;
   timer c;
-  from.add(a, 30, never_refuse);
-  from.add(b, 10, never_refuse);
-  into.add(c, 20, never_refuse);
+  from.add(a, 30);
+  from.add(b, 10);
+  into.add(c, 20);
   into.take_all(from);
   REQUIRE(from.size() == 0);
   REQUIRE(from.earliest() == heap::never);
@@ -256,7 +244,7 @@ TEST_CASE("remove returns only when a function that is running has returned", "[
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     self.left = true;
   };
-  timers.add(t, 1, never_refuse);
+  timers.add(t, 1);
   std::thread runner([&] { timers.run_due(2); });
   while (!t.inside) {
     std::this_thread::yield();
@@ -289,7 +277,7 @@ TEST_CASE("threads that add, remove and run together lose no timer", "[timer_hea
     others.emplace_back([&, i] {
       for (int k = 0; k < rounds; ++k) {
         // Earlier and later than the entry that the last round has left, due and not yet due.
-        timers.add(*own[static_cast<std::size_t>(i)], 1 + k * 7 % 3'000, never_refuse);
+        timers.add(*own[static_cast<std::size_t>(i)], 1 + k * 7 % 3'000);
         if (heap::remove(*own[static_cast<std::size_t>(i)])) {
           ++removed;
         }

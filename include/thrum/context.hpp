@@ -1,0 +1,399 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// context: deadline, cancellation and values along a tree of calls.
+//
+// Terms
+//   A node is a channel of signals that is closed when the node is cancelled: done() is the node
+//   itself. A node with a deadline is a channel with a clock, whose expiry cancels it; so no timer is
+//   armed, and whoever asks at or after the deadline finds it cancelled. A child's deadline is never
+//   later than its parent's.
+//   The background is no node.
+//
+// Invariants
+//   CX1  a child holds a reference to its parent; a parent lists its children without one. A child
+//        leaves the list before its memory goes: whoever walks a list takes a reference first, and
+//        leaves those alone that have none left.
+//   CX2  cause_ is set once, under lock_, before the channel is closed. error() says so only when the
+//        channel is closed, so neither is seen without the other.
+//   CX3  no more than one node's lock is held at a time, and none while a channel is closed, a stop is
+//        requested or a handler runs.
+//
+// Cancelling walks the tree with a queue threaded through the nodes: it needs neither memory
+// nor stack, however deep the tree is.
+//
+// Source: Go, src/context/context.go, which arms a timer for each deadline.
+#ifndef THRUM_CONTEXT_HPP
+#define THRUM_CONTEXT_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/base/intrusive_list.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/chan.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/runtime.hpp>
+#include <thrum/select.hpp>
+#include <thrum/time/timer.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// Why a context is done.
+enum class context_cause : std::uint8_t { none, canceled, timed_out };
+
+/// One address for each type, without RTTI.
+template <class T>
+inline constexpr char type_key = 0;
+
+class context_node : public chan_core<std::monostate>,
+                     public chan_clock,
+                     public base::list_node<context_node> {
+ public:
+  using destroy_node = void (*)(context_node*) noexcept;
+
+  /// Takes over a reference to `parent`, which may be null.
+  context_node(context_node* parent, std::int64_t deadline,
+               destroy_node when_unused = &delete_node) noexcept
+      : chan_core<std::monostate>(*static_cast<chan_clock*>(this), &drop_chain),
+        parent_(parent),
+        destroy_node_(when_unused) {
+    const std::int64_t inherited = parent != nullptr ? parent->when : no_deadline;
+    when = inherited < deadline ? inherited : deadline;
+    chan_clock::expire = [](chan_clock& clock) noexcept {
+      static_cast<context_node&>(clock).cancel(context_cause::timed_out);
+    };
+  }
+
+  /// Enters the tree: from here on the parent cancels it. Once, by whoever made it.
+  void enter() noexcept {
+    if (parent_ != nullptr) {
+      context_cause inherited;
+      {
+        scoped guard(parent_->node_lock_);
+        inherited = parent_->cause_.load(relaxed);  // relaxed: locked
+        if (inherited == context_cause::none) {
+          parent_->children_.push_back(*this);
+        }
+      }
+      if (inherited != context_cause::none) {
+        cancel(inherited);
+      }
+    }
+    if (when <= default_traits::now()) {
+      cancel(context_cause::timed_out);
+    }
+  }
+
+  /// Cancels it and all below it, unless that has been done; the first cause stays.
+  void cancel(context_cause cause) noexcept;
+
+  /// Looks at the clock too.
+  context_cause cause() noexcept {
+    // [cx.cause] acquire: what its canceller did before.
+    context_cause known = cause_.load(acquire);
+    if (known == context_cause::none && when <= default_traits::now()) {
+      cancel(context_cause::timed_out);
+      known = cause_.load(acquire);  // [cx.cause] as above
+    }
+    // CX2: whoever has set the cause is about to close the channel.
+    while (known != context_cause::none && !is_closed()) {
+      os::yield_thread();
+    }
+    return known;
+  }
+
+  std::stop_token stop_token();
+
+  context_node* parent() const noexcept { return parent_; }
+
+  // What value() looks for; constant.
+  const void* value_key = nullptr;
+  const void* value = nullptr;
+
+ protected:
+  ~context_node() = default;
+
+ private:
+  static void delete_node(context_node* self) noexcept { delete self; }
+
+  /// CX1. A node that nobody refers to, and its ancestors that nobody else refers to: a loop, since
+  /// the chain may be long.
+  static void drop_chain(chan_base* last) noexcept {
+    auto* node = static_cast<context_node*>(static_cast<chan_core<std::monostate>*>(last));
+    while (node != nullptr) {
+      context_node* const parent = node->parent_;
+      node->leave_parent();
+      node->destroy_node_(node);
+      node = parent != nullptr && parent->drop_reference_only() ? parent : nullptr;
+    }
+  }
+
+  void leave_parent() noexcept {
+    if (parent_ != nullptr) {
+      scoped guard(parent_->node_lock_);
+      if (linked) {
+        parent_->children_.remove(*this);
+      }
+    }
+  }
+
+  context_node* const parent_;
+  const destroy_node destroy_node_;
+  spin_lock node_lock_;
+  std::atomic<context_cause> cause_{context_cause::none};
+  base::intrusive_list<context_node> children_;  // under node_lock_
+  context_node* cancel_next_ = nullptr;          // of whoever took it from its parent's children
+  std::optional<std::stop_source> stop_source_;  // under node_lock_; set once
+  timer deadline_timer_;                         // under node_lock_; for the stop_source
+};
+
+inline void context_node::cancel(context_cause cause) noexcept {
+  leave_parent();
+  add_reference();
+  context_node* node = this;
+  context_node** last = &node->cancel_next_;
+  do {
+    std::optional<std::stop_source> source;
+    timer armed;
+    bool first = false;
+    {
+      scoped guard(node->node_lock_);
+      if (node->cause_.load(relaxed) == context_cause::none) {  // relaxed: locked
+        first = true;
+        node->cause_.store(cause, release);  // [cx.cause] release: what we did before
+        source = node->stop_source_;
+        armed = std::exchange(node->deadline_timer_, timer());
+        while (context_node* const child = node->children_.pop_front()) {
+          if (child->add_reference_if_alive()) {
+            *last = child;
+            last = &child->cancel_next_;
+          }
+        }
+      }
+    }
+    if (first) {
+      node->close();
+      if (source) {
+        source->request_stop();
+      }
+      if (cause != context_cause::timed_out && source && armed.is_set()) {
+        armed.stop();
+      }
+    }
+    context_node* const behind = node->cancel_next_;
+    node->drop_reference();
+    node = behind;
+  } while (node != nullptr);
+}
+
+inline std::stop_token context_node::stop_token() {
+  std::stop_source fresh;
+  timer timeout;
+  runtime* const own = runtime::current();
+  const bool timed = when != no_deadline && own != nullptr && cause() == context_cause::none;
+  {
+    scoped guard(node_lock_);
+    if (stop_source_) {
+      return stop_source_->get_token();
+    }
+    stop_source_ = fresh;
+  }
+  if (timed) {
+    add_reference();
+    timeout = after_func(std::chrono::nanoseconds(when - default_traits::now()),
+                         [self = chan_handle<void>(adopt_reference{}, this), this] { cause(); });
+    scoped guard(node_lock_);
+    if (cause_.load(relaxed) == context_cause::none) {  // relaxed: locked
+      deadline_timer_ = timeout;
+    }
+  }
+  if (cause() != context_cause::none) {
+    fresh.request_stop();
+    if (timed) {
+      timeout.stop();
+    }
+  }
+  return fresh.get_token();
+}
+
+/// A node that carries a value.
+template <class T>
+class context_value_node final : public context_node {
+ public:
+  template <class From>
+  context_value_node(context_node* parent, From&& from)
+      : context_node(parent, no_deadline, &destroy), held_(std::forward<From>(from)) {
+    value_key = &type_key<T>;
+    value = &held_;
+  }
+
+ private:
+  static void destroy(context_node* self) noexcept {
+    delete static_cast<context_value_node*>(self);
+  }
+  const T held_;
+};
+
+/// A node that is cancelled with a stop token.
+class context_token_node final : public context_node {
+ public:
+  explicit context_token_node(context_node* parent) noexcept
+      : context_node(parent, no_deadline, &destroy) {}
+
+  void listen(std::stop_token token) { callback_.emplace(std::move(token), request{this}); }
+
+ private:
+  struct request {
+    context_node* to;
+    void operator()() const noexcept { to->cancel(context_cause::canceled); }
+  };
+  static void destroy(context_node* self) noexcept {
+    delete static_cast<context_token_node*>(self);
+  }
+  std::optional<std::stop_callback<request>> callback_;
+};
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+namespace thrum::inline THRUM_ABI {
+
+/// Deadline, cancellation and values of a call and of what it calls: a shared handle, cheap to copy,
+/// that is handed down by value. Derive a child where a part of the work has a limit of its own. All
+/// members may be called from any goroutine and any thread.
+///
+/// When not to use: for optional parameters; values are for what crosses interfaces (a request's id).
+class context {
+ public:
+  /// The root: never cancelled, no deadline, no values.
+  static context background() noexcept { return context(); }
+
+  /// A child that is cancelled with its parent, or alone by cancel().
+  context with_cancel() const { return child(sched::no_deadline); }
+
+  /// A child that is also cancelled at a time, unless its parent's deadline is earlier.
+  template <class Rep, class Period>
+  context with_timeout(std::chrono::duration<Rep, Period> time) const {
+    return child(sched::deadline_after(time));
+  }
+  template <class Clock, class Duration>
+  context with_deadline(std::chrono::time_point<Clock, Duration> when) const {
+    return child(sched::deadline_at(when));
+  }
+
+  /// A child in which value<T>() is `value`.
+  template <class T>
+  context with_value(T value) const {
+    return entered(new sched::context_value_node<T>(referenced(), std::move(value)));
+  }
+
+  /// A child that is also cancelled when a stop is requested.
+  context with_stop_token(std::stop_token token) const {
+    auto* const node = new sched::context_token_node(referenced());
+    context made = entered(node);
+    node->listen(std::move(token));
+    return made;
+  }
+
+  /// The nearest value of type T, here or above; null if there is none. Lives as long as this
+  /// context.
+  template <class T>
+  const T* value() const noexcept {
+    for (const sched::context_node* n = node(); n != nullptr; n = n->parent()) {
+      if (n->value_key == &sched::type_key<T>) {
+        return static_cast<const T*>(n->value);
+      }
+    }
+    return nullptr;
+  }
+
+  /// Cancels it and all that was derived from it: when it returns, each of them is done. Idempotent.
+  /// usage_error for the background.
+  void cancel() const {
+    if (node() == nullptr) {
+      base::throw_usage("context::cancel: the background cannot be cancelled");
+    }
+    node()->cancel(sched::context_cause::canceled);
+  }
+
+  /// Whether it is done, by cancel() or by its deadline.
+  bool cancelled() const noexcept { return cause() != sched::context_cause::none; }
+
+  /// Why it is done: std::errc::operation_canceled or std::errc::timed_out; none while it is not. If
+  /// there is an error, done() is closed.
+  std::error_code error() const noexcept {
+    switch (cause()) {
+      case sched::context_cause::none: break;
+      case sched::context_cause::canceled:
+        return std::make_error_code(std::errc::operation_canceled);
+      case sched::context_cause::timed_out: return std::make_error_code(std::errc::timed_out);
+    }
+    return {};
+  }
+
+  /// A channel that is closed when the context is done. The nil channel for the background.
+  recv_chan<void> done() const noexcept {
+    return recv_chan<void>(sched::adopt_reference{}, referenced());
+  }
+
+  /// When it will be done at the latest.
+  std::optional<time_point> deadline() const noexcept {
+    if (node() == nullptr || node()->when == sched::no_deadline) {
+      return std::nullopt;
+    }
+    return time_point(std::chrono::nanoseconds(node()->when));
+  }
+
+  /// A token on which a stop is requested when the context is done. Its deadline is watched by the
+  /// runtime that asks for the token first; outside of a runtime the request comes when somebody next
+  /// asks the context itself. The background's token is never requested.
+  std::stop_token stop_token() const {
+    return node() != nullptr ? node()->stop_token() : std::stop_token();
+  }
+
+ private:
+  context() noexcept = default;
+
+  sched::context_node* node() const noexcept {
+    return static_cast<sched::context_node*>(node_.core());
+  }
+  sched::context_node* referenced() const noexcept {
+    if (node() != nullptr) {
+      node()->add_reference();
+    }
+    return node();
+  }
+  sched::context_cause cause() const noexcept {
+    return node() != nullptr ? node()->cause() : sched::context_cause::none;
+  }
+  static context entered(sched::context_node* fresh) noexcept {
+    context made;
+    made.node_ = sched::chan_handle<void>(sched::adopt_reference{}, fresh);
+    fresh->enter();
+    return made;
+  }
+  context child(std::int64_t deadline) const {
+    return entered(new sched::context_node(referenced(), deadline));
+  }
+
+  sched::chan_handle<void> node_;
+};
+
+/// Chosen once the context is done. As on_recv(of.done(), f).
+template <class F = sched::no_handler>
+auto on_done(const context& of, F f = {}) {
+  return on_recv(of.done(), std::move(f));
+}
+
+}  // namespace thrum::inline THRUM_ABI
+
+#endif

@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// goroutine_local: a variable of which each goroutine has its own.
+//
+// A goroutine's values form a list, the newest first, that hangs on its G; a foreign thread's hang on
+// the thread. The list is searched from the front: cheap for the few that a program has. A value
+// belongs to the goroutine and not to the goroutine_local object, whose number is never used again:
+// so either may go first.
+#ifndef THRUM_GOROUTINE_LOCAL_HPP
+#define THRUM_GOROUTINE_LOCAL_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/sched/current.hpp>
+#include <thrum/sched/g.hpp>
+#include <thrum/sched/traits.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <type_traits>
+#include <utility>
+
+namespace thrum::inline THRUM_ABI {
+
+namespace sched {
+
+/// The values of a thread that is no goroutine's; destroyed when it ends.
+struct thread_locals {
+  local_value* first = nullptr;
+  ~thread_locals() { destroy_locals(first); }
+};
+
+/// Where the caller's values hang.
+THRUM_NOINLINE inline local_value*& callers_locals() {
+  asm volatile("");
+  auto* const m = current_m<default_traits>();
+  if (m != nullptr && m->g != nullptr) {
+    return m->g->locals;
+  }
+  static thread_local thread_locals of_thread;
+  return of_thread.first;
+}
+
+inline std::uint64_t next_local_key() noexcept {
+  static constinit std::atomic<std::uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;  // relaxed: only uniqueness is asked
+}
+
+}  // namespace sched
+
+/// Like a thread_local variable, but for each goroutine, whatever thread it runs on; a foreign thread
+/// has one too. A value is made when its goroutine first asks for it and destroyed when that ends,
+/// the newest first, before anybody who joins it goes on. Different goroutines may use the object at
+/// the same time.
+///
+/// When not to use: for what could be a parameter, or a value in a context.
+template <class T>
+class goroutine_local {
+ public:
+  /// Values start as T().
+  goroutine_local()
+    requires std::is_default_constructible_v<T>
+      : make_([] { return T(); }) {}
+
+  /// Values start as a copy of `initial`.
+  explicit goroutine_local(T initial)
+    requires std::is_copy_constructible_v<T>
+      : make_([initial = std::move(initial)] { return initial; }) {}
+
+  /// Values start as what `make()` returns.
+  template <class F>
+    requires(std::is_invocable_r_v<T, F&> && !std::is_convertible_v<F, T>)
+  explicit goroutine_local(F make) : make_(std::move(make)) {}
+
+  goroutine_local(const goroutine_local&) = delete;
+  goroutine_local& operator=(const goroutine_local&) = delete;
+
+  /// The caller's value. The reference holds while the goroutine lives. Throws what making one throws.
+  T& get() {
+    for (sched::local_value* v = sched::callers_locals(); v != nullptr; v = v->next) {
+      if (v->key == key_) {
+        return static_cast<value*>(v)->held;
+      }
+    }
+    auto* const made = new value(key_, make_);
+    sched::local_value*& first = sched::callers_locals();
+    made->next = first;
+    first = made;
+    return made->held;
+  }
+
+  T& operator*() { return get(); }
+  T* operator->() { return &get(); }
+
+ private:
+  struct value final : sched::local_value {
+    value(std::uint64_t number, const std::function<T()>& make) : held(make()) {
+      this->key = number;
+      this->destroy = [](sched::local_value& self) noexcept { delete static_cast<value*>(&self); };
+    }
+    T held;
+  };
+
+  const std::uint64_t key_ = sched::next_local_key();
+  const std::function<T()> make_;
+};
+
+}  // namespace thrum::inline THRUM_ABI
+
+#endif

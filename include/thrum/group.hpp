@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// task_group: goroutines that work on one thing, of which the first to fail ends the others.
+#ifndef THRUM_GROUP_HPP
+#define THRUM_GROUP_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/go.hpp>
+#include <thrum/panic.hpp>
+#include <thrum/sync/mutex.hpp>
+#include <thrum/sync/semaphore.hpp>
+#include <thrum/sync/wait_group.hpp>
+
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <limits>
+#include <mutex>
+#include <stop_token>
+#include <type_traits>
+#include <utility>
+
+namespace thrum::inline THRUM_ABI {
+
+/// Goroutines that end together: wait() returns when all have ended, and throws the exception that
+/// left the first one that failed. From that moment on stop_token() is requested, for the others to
+/// look at. go() and stop_token() may be called from any goroutine, also one of the group; wait() by
+/// one at a time. The destructor waits, and drops an exception that nobody has asked for. From Go's
+/// errgroup.
+class task_group {
+ public:
+  /// At most `limit` of them run at the same time; 0: any number.
+  explicit task_group(std::size_t limit = 0)
+      : limited_(limit != 0), slots_(limit != 0 ? to_permits(limit) : 0) {}
+  task_group(const task_group&) = delete;
+  task_group& operator=(const task_group&) = delete;
+  ~task_group() {
+    THRUM_TRY { running_.wait(); }
+    THRUM_CATCH_ALL { running_.wait(); }  // a cancellation: the members are cancelled too
+  }
+
+  /// Starts f(args...) as a goroutine of the current runtime. Blocks while the limit is reached; then
+  /// it is a cancellation point.
+  template <class F, class... Args>
+  void go(F&& f, Args&&... args) {
+    if (limited_) {
+      slots_.acquire();
+    }
+    running_.add();
+    THRUM_TRY {
+      thrum::go(
+          [this](auto&& function, auto&&... arguments) {
+            const member guard(*this);
+            THRUM_TRY {
+              std::invoke(std::forward<decltype(function)>(function),
+                          std::forward<decltype(arguments)>(arguments)...);
+            }
+            THRUM_CATCH_ALL { this->fail_unless_exiting(); }
+          },
+          std::forward<F>(f), std::forward<Args>(args)...);
+    }
+    THRUM_CATCH_ALL {
+      leave();
+      THRUM_RETHROW;
+    }
+  }
+
+  /// Blocks until all have ended; throws what left the first that failed. The group may then be used
+  /// again. A cancellation point.
+  void wait() {
+    running_.wait();
+#if THRUM_EXCEPTIONS
+    std::exception_ptr error;
+    {
+      const std::lock_guard guard(mutex_);
+      error = std::exchange(error_, nullptr);
+      if (error != nullptr) {
+        stop_source_ = std::stop_source();
+      }
+    }
+    if (error != nullptr) {
+      std::rethrow_exception(std::move(error));
+    }
+#endif
+  }
+
+  /// Requested when the first of them fails, or by request_stop(). A new one after wait() has thrown.
+  std::stop_token stop_token() {
+    const std::lock_guard guard(mutex_);
+    return stop_source_.get_token();
+  }
+
+  /// Asks them to end.
+  void request_stop() { source().request_stop(); }
+
+ private:
+  static std::ptrdiff_t to_permits(std::size_t limit) noexcept {
+    constexpr auto most = std::numeric_limits<std::ptrdiff_t>::max();
+    return limit < static_cast<std::size_t>(most) ? static_cast<std::ptrdiff_t>(limit) : most;
+  }
+
+  /// A goroutine of the group, from its start to its end.
+  class member {
+   public:
+    explicit member(task_group& group) noexcept : group_(group) {}
+    ~member() { group_.leave(); }
+    member(const member&) = delete;
+    member& operator=(const member&) = delete;
+
+   private:
+    task_group& group_;
+  };
+
+  void leave() {
+    if (limited_) {
+      slots_.release();
+    }
+    running_.done();
+  }
+
+  std::stop_source source() {
+    const std::lock_guard guard(mutex_);
+    return stop_source_;
+  }
+
+  /// Inside a handler: keeps the exception, unless it is the end of the goroutine.
+  void fail_unless_exiting() {
+#if THRUM_EXCEPTIONS
+    try {
+      throw;
+    } catch (const goroutine_exit&) {
+      throw;
+    } catch (...) {
+      {
+        const std::lock_guard guard(mutex_);
+        if (error_ == nullptr) {
+          error_ = std::current_exception();
+        }
+      }
+      request_stop();
+    }
+#endif
+  }
+
+  const bool limited_;
+  counting_semaphore<> slots_;
+  wait_group running_;
+  mutex mutex_;
+  std::exception_ptr error_;      // under mutex_
+  std::stop_source stop_source_;  // under mutex_
+};
+
+}  // namespace thrum::inline THRUM_ABI
+
+#endif

@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// barrier: a number of goroutines or threads that go on together, phase after phase.
+#ifndef THRUM_SYNC_BARRIER_HPP
+#define THRUM_SYNC_BARRIER_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/panic.hpp>
+#include <thrum/sync/wait_list.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+namespace thrum::inline THRUM_ABI {
+
+namespace sched {
+
+/// The completion of a barrier that needs none.
+struct no_completion {
+  void operator()() const noexcept {}
+};
+
+}  // namespace sched
+
+/// As std::barrier. The completion runs once each phase, on whoever arrives last, before anybody goes
+/// on; it must not throw, and may block. Waits are cancellation points; a goroutine that is cancelled
+/// while it waits has arrived all the same.
+template <class Completion = sched::no_completion>
+class barrier {
+ public:
+  /// Names a phase.
+  class arrival_token {
+   public:
+    arrival_token(arrival_token&&) noexcept = default;
+    arrival_token& operator=(arrival_token&&) noexcept = default;
+
+   private:
+    friend class barrier;
+    explicit arrival_token(std::uint64_t phase) noexcept : phase_(phase) {}
+    std::uint64_t phase_;
+  };
+
+  /// usage_error if `expected` is negative.
+  explicit barrier(std::ptrdiff_t expected, Completion completion = Completion())
+      : expected_(expected), missing_(expected), completion_(std::move(completion)) {
+    if (expected < 0) {
+      base::throw_usage("barrier: the number of participants is negative");
+    }
+  }
+  barrier(const barrier&) = delete;
+  barrier& operator=(const barrier&) = delete;
+
+  static constexpr std::ptrdiff_t max() noexcept {
+    return std::numeric_limits<std::ptrdiff_t>::max();
+  }
+
+  /// Arrives n times at the current phase. usage_error if n is not positive or more than are missing.
+  [[nodiscard]] arrival_token arrive(std::ptrdiff_t n = 1) {
+    return arrival_token(arrive_at(n, 0));
+  }
+
+  /// Blocks until the phase of the token is over. A cancellation point.
+  void wait(arrival_token&& token) { wait_for(token.phase_); }
+
+  void arrive_and_wait() { wait_for(arrive_at(1, 0)); }
+
+  /// Arrives, and takes part in no later phase.
+  void arrive_and_drop() { arrive_at(1, 1); }
+
+ private:
+  std::uint64_t arrive_at(std::ptrdiff_t n, std::ptrdiff_t leaving) {
+    lock_.lock();
+    if (n <= 0 || n > missing_) {
+      lock_.unlock();
+      base::throw_usage("barrier::arrive: more arrivals than participants are missing");
+    }
+    const std::uint64_t phase = phase_;
+    missing_ -= n;
+    expected_ -= leaving;
+    const bool last = missing_ == 0;
+    lock_.unlock();
+    if (last) {
+      end_phase();
+    }
+    return phase;
+  }
+
+  /// Nobody else can arrive now, so only waiters compete for the lock.
+  void end_phase() noexcept {
+    completion_();
+    lock_.lock();
+    ++phase_;
+    missing_ = expected_;
+    sched::wait_point* const chain = waiters_.take_all(sched::wake_cause::notified);
+    lock_.unlock();
+    sched::wake_chain(chain);
+  }
+
+  void wait_for(std::uint64_t phase) {
+    sched::waiting self(waiters_);
+    lock_.lock();
+    if (phase_ != phase) {
+      lock_.unlock();
+      sched::after_operation();
+      return;
+    }
+    sched::exit_if_cancelled<sched::default_traits>(self.wait({sched::wait_reason::barrier_wait}));
+  }
+
+  // -- under lock_ --
+  std::ptrdiff_t expected_;
+  std::ptrdiff_t missing_;
+  std::uint64_t phase_ = 0;
+
+  [[no_unique_address]] Completion completion_;
+  sched::spin_lock lock_;
+  sched::wait_list waiters_{lock_};
+};
+
+}  // namespace thrum::inline THRUM_ABI
+
+#endif

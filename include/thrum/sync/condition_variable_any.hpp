@@ -1,0 +1,197 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// condition_variable_any: a condition variable over any lock, that a stop request can end.
+//
+// A waiter links itself, unlocks the user's lock, and then parks unless it has been notified in
+// between. The user's unlock() is arbitrary code, so it runs on the waiter's own stack and without a
+// lock of ours. What is shared with the waiters is counted: the condition variable may be destroyed
+// once all of them have been notified.
+#ifndef THRUM_SYNC_CONDITION_VARIABLE_ANY_HPP
+#define THRUM_SYNC_CONDITION_VARIABLE_ANY_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/panic.hpp>
+#include <thrum/sync/wait_list.hpp>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <utility>
+
+namespace thrum::inline THRUM_ABI {
+
+/// As std::condition_variable_any. Waits are cancellation points, and have locked the lock again when
+/// goroutine_exit leaves them.
+class condition_variable_any {
+ public:
+  condition_variable_any() : inside_(std::make_shared<inside>()) {}
+  condition_variable_any(const condition_variable_any&) = delete;
+  condition_variable_any& operator=(const condition_variable_any&) = delete;
+
+  /// Wakes the one who has waited longest. Does not block.
+  void notify_one() noexcept { inside_->notify(1); }
+
+  /// Wakes all who wait now. Does not block.
+  void notify_all() noexcept { inside_->notify(inside::all); }
+
+  template <class Lock>
+  void wait(Lock& lock) {
+    wait_until_ns(lock, sched::no_deadline);
+  }
+  template <class Lock, class Predicate>
+  void wait(Lock& lock, Predicate done) {
+    while (!done()) {
+      wait(lock);
+    }
+  }
+  template <class Lock, class Rep, class Period>
+  std::cv_status wait_for(Lock& lock, std::chrono::duration<Rep, Period> time) {
+    return wait_until_ns(lock, sched::deadline_after(time));
+  }
+  template <class Lock, class Rep, class Period, class Predicate>
+  bool wait_for(Lock& lock, std::chrono::duration<Rep, Period> time, Predicate done) {
+    return wait_done(lock, sched::deadline_after(time), done);
+  }
+  template <class Lock, class Clock, class Duration>
+  std::cv_status wait_until(Lock& lock, std::chrono::time_point<Clock, Duration> when) {
+    return wait_until_ns(lock, sched::deadline_at(when));
+  }
+  template <class Lock, class Clock, class Duration, class Predicate>
+  bool wait_until(Lock& lock, std::chrono::time_point<Clock, Duration> when, Predicate done) {
+    return wait_done(lock, sched::deadline_at(when), done);
+  }
+
+  // The forms that a stop request ends too. Each returns what done() says at the end.
+  template <class Lock, class Predicate>
+  bool wait(Lock& lock, std::stop_token token, Predicate done) {
+    return wait_stoppable(lock, std::move(token), sched::no_deadline, done);
+  }
+  template <class Lock, class Rep, class Period, class Predicate>
+  bool wait_for(Lock& lock, std::stop_token token, std::chrono::duration<Rep, Period> time,
+                Predicate done) {
+    return wait_stoppable(lock, std::move(token), sched::deadline_after(time), done);
+  }
+  template <class Lock, class Clock, class Duration, class Predicate>
+  bool wait_until(Lock& lock, std::stop_token token,
+                  std::chrono::time_point<Clock, Duration> when, Predicate done) {
+    return wait_stoppable(lock, std::move(token), sched::deadline_at(when), done);
+  }
+
+ private:
+  struct waiter : sched::wait_point {
+    bool is_parked = false;  // under the list's lock
+  };
+
+  struct inside {
+    static constexpr std::size_t all = static_cast<std::size_t>(-1);
+
+    sched::spin_lock lock;
+    sched::wait_list waiters{lock};
+
+    void notify(std::size_t n) noexcept {
+      sched::wait_point* chain = nullptr;
+      sched::wait_point** last = &chain;
+      lock.lock();
+      for (; n != 0; --n) {
+        auto* const first = static_cast<waiter*>(waiters.pop(sched::wake_cause::notified));
+        if (first == nullptr) {
+          break;
+        }
+        if (first->is_parked) {
+          first->next = nullptr;
+          *last = first;
+          last = &first->next;
+        }
+      }
+      lock.unlock();
+      sched::wake_chain(chain);
+    }
+  };
+
+  /// Waits for a notification, unless a stop is requested.
+  template <class Lock>
+  std::cv_status wait_until_ns(Lock& lock, std::int64_t deadline,
+                               const std::stop_token& token = {}) {
+    const std::shared_ptr<inside> shared = inside_;
+    waiter point;
+    point.object = &shared->waiters;
+    point.withdraw = &sched::wait_list::withdraw;
+    {
+      const sched::scoped guard(shared->lock);
+      shared->waiters.points.push_back(point);
+    }
+    const unlocked users(lock, point);
+    shared->lock.lock();
+    if (point.linked && token.stop_requested()) {
+      shared->waiters.points.remove(point);
+    }
+    if (!point.linked) {
+      shared->lock.unlock();
+      return std::cv_status::no_timeout;
+    }
+    auto* const m = sched::parking_m<sched::default_traits>();
+    point.g = m != nullptr ? m->g : nullptr;
+    point.is_parked = true;
+    const sched::wake_cause cause =
+        sched::wait(m, static_cast<sched::wait_point&>(point), shared->lock,
+                    {sched::wait_reason::cond_wait, true, deadline});
+    sched::exit_if_cancelled<sched::default_traits>(cause);
+    return cause == sched::wake_cause::timed_out ? std::cv_status::timeout
+                                                 : std::cv_status::no_timeout;
+  }
+
+  /// The user's lock is unlocked in this scope. If that throws, the waiter leaves the list.
+  template <class Lock>
+  class unlocked {
+   public:
+    unlocked(Lock& lock, waiter& point) : lock_(lock) {
+      THRUM_TRY { lock_.unlock(); }
+      THRUM_CATCH_ALL {
+        sched::wait_list::withdraw(point, false);
+        THRUM_RETHROW;
+      }
+    }
+    ~unlocked() { lock_.lock(); }
+    unlocked(const unlocked&) = delete;
+    unlocked& operator=(const unlocked&) = delete;
+
+   private:
+    Lock& lock_;
+  };
+
+  template <class Lock, class Predicate>
+  bool wait_done(Lock& lock, std::int64_t deadline, Predicate& done) {
+    while (!done()) {
+      if (wait_until_ns(lock, deadline) == std::cv_status::timeout) {
+        return done();
+      }
+    }
+    return true;
+  }
+
+  template <class Lock, class Predicate>
+  bool wait_stoppable(Lock& lock, std::stop_token token, std::int64_t deadline, Predicate& done) {
+    const std::shared_ptr<inside> shared = inside_;
+    const std::stop_callback at_request(token, [&]() noexcept { shared->notify(inside::all); });
+    while (!done()) {
+      if (token.stop_requested()) {
+        return false;
+      }
+      if (wait_until_ns(lock, deadline, token) == std::cv_status::timeout) {
+        return done();
+      }
+    }
+    return true;
+  }
+
+  std::shared_ptr<inside> inside_;
+};
+
+}  // namespace thrum::inline THRUM_ABI
+
+#endif

@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// latch: a count that goes down to zero once.
+//
+// Whoever brings the count to zero does so under the lock, and whoever sees zero passes through the
+// lock before it goes on: so a latch may be destroyed as soon as wait() has returned, although the
+// last count_down() is perhaps still about to return.
+#ifndef THRUM_SYNC_LATCH_HPP
+#define THRUM_SYNC_LATCH_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/panic.hpp>
+#include <thrum/sync/wait_list.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <limits>
+
+namespace thrum::inline THRUM_ABI {
+
+/// As std::latch. wait is a cancellation point.
+class latch {
+ public:
+  /// usage_error if `count` is negative.
+  explicit latch(std::ptrdiff_t count) : count_(count) {
+    if (count < 0) {
+      base::throw_usage("latch: the count is negative");
+    }
+  }
+  latch(const latch&) = delete;
+  latch& operator=(const latch&) = delete;
+
+  static constexpr std::ptrdiff_t max() noexcept {
+    return std::numeric_limits<std::ptrdiff_t>::max();
+  }
+
+  /// Lowers the count by n; at zero, wakes all who wait. usage_error if n is negative or above the
+  /// count. Does not block.
+  void count_down(std::ptrdiff_t n = 1) {
+    using namespace base::orders;
+    std::ptrdiff_t count = count_.load(relaxed);  // relaxed: the exchange decides
+    for (;;) {
+      if (n < 0 || n > count) {
+        base::throw_usage("latch::count_down: by a negative number, or by more than is left");
+      }
+      if (n == count) {
+        break;
+      }
+      // [la.count] release: what we did before, to those who wait.
+      if (count_.compare_exchange_weak(count, count - n, release, relaxed)) {
+        return;
+      }
+    }
+    if (n != 0) {
+      open(n);
+    }
+  }
+
+  /// Whether the count is zero. Does not block.
+  bool try_wait() noexcept {
+    if (count_.load(std::memory_order_relaxed) != 0) {  // relaxed: the lock orders the zero
+      return false;
+    }
+    const sched::scoped last_one_has_left(lock_);
+    return true;
+  }
+
+  /// Blocks until the count is zero. A cancellation point.
+  void wait() {
+    if (!try_wait()) {
+      wait_for_zero();
+    } else {
+      sched::after_operation();
+    }
+  }
+
+  /// count_down(n) and wait().
+  void arrive_and_wait(std::ptrdiff_t n = 1) {
+    count_down(n);
+    wait();
+  }
+
+ private:
+  THRUM_COLD void open(std::ptrdiff_t n) {
+    using namespace base::orders;
+    sched::wait_point* chain = nullptr;
+    lock_.lock();
+    // [la.count] acq_rel: what all have done before.
+    if (count_.fetch_sub(n, acq_rel) == n) {
+      chain = waiters_.take_all(sched::wake_cause::notified);
+    }
+    lock_.unlock();
+    sched::wake_chain(chain);
+  }
+
+  THRUM_COLD void wait_for_zero() {
+    sched::waiting self(waiters_);
+    lock_.lock();
+    if (count_.load(std::memory_order_relaxed) == 0) {  // relaxed: the zero is set under the lock
+      lock_.unlock();
+      return;
+    }
+    sched::exit_if_cancelled<sched::default_traits>(self.wait({sched::wait_reason::latch_wait}));
+  }
+
+  std::atomic<std::ptrdiff_t> count_;
+  sched::spin_lock lock_;
+  sched::wait_list waiters_{lock_};
+};
+
+}  // namespace thrum::inline THRUM_ABI
+
+#endif

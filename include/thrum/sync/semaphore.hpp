@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// counting_semaphore: a number of permits.
+//
+// State
+//   count_    permits that are free, or, below zero, how many wait or are about to
+//   owed_     permits that release() has for a waiter that is not linked yet
+//
+// Invariants
+//   SM1  a caller that lowers count_ to below zero is served by exactly one unit of a release that
+//        raised it from below zero; both meet under lock_, in whichever order.
+//   SM2  a waiter that gives up raises count_ only while it is below zero: at zero or above, the
+//        release that raised it is on its way to serve this waiter.
+// So waiters are served in the order of their arrival, and a newcomer cannot take what was released
+// for them.
+#ifndef THRUM_SYNC_SEMAPHORE_HPP
+#define THRUM_SYNC_SEMAPHORE_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/panic.hpp>
+#include <thrum/sync/wait_list.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <limits>
+
+namespace thrum::inline THRUM_ABI {
+
+/// As std::counting_semaphore, first come, first served, for goroutines and foreign threads alike.
+/// acquire is a cancellation point.
+template <std::ptrdiff_t LeastMax = std::numeric_limits<std::ptrdiff_t>::max()>
+class counting_semaphore {
+ public:
+  static_assert(LeastMax >= 0);
+
+  /// usage_error if `permits` is negative or above max().
+  explicit counting_semaphore(std::ptrdiff_t permits) : count_(permits) {
+    if (permits < 0 || permits > LeastMax) {
+      base::throw_usage("counting_semaphore: the number of permits is out of range");
+    }
+  }
+  counting_semaphore(const counting_semaphore&) = delete;
+  counting_semaphore& operator=(const counting_semaphore&) = delete;
+
+  static constexpr std::ptrdiff_t max() noexcept { return LeastMax; }
+
+  /// Takes a permit; blocks until there is one. A cancellation point.
+  void acquire() { acquire_until(sched::no_deadline); }
+
+  /// Takes a permit if one is free. Does not block.
+  bool try_acquire() noexcept {
+    using namespace base::orders;
+    std::ptrdiff_t count = count_.load(relaxed);  // relaxed: the exchange decides
+    while (count > 0) {
+      // [sem.count] acquire: what was done before the release.
+      if (count_.compare_exchange_weak(count, count - 1, std::memory_order_acquire, relaxed)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Takes a permit within a time; whether it did. A cancellation point.
+  template <class Rep, class Period>
+  bool try_acquire_for(std::chrono::duration<Rep, Period> time) {
+    return try_acquire() || acquire_until(sched::deadline_after(time));
+  }
+  template <class Clock, class Duration>
+  bool try_acquire_until(std::chrono::time_point<Clock, Duration> when) {
+    return try_acquire() || acquire_until(sched::deadline_at(when));
+  }
+
+  /// Adds permits, and hands them to those who wait. usage_error if n is negative or there would be
+  /// more than max(). Does not block.
+  void release(std::ptrdiff_t n = 1) {
+    using namespace base::orders;
+    std::ptrdiff_t before = count_.load(relaxed);  // relaxed: the exchange decides
+    do {
+      if (n < 0 || before > LeastMax - n) {
+        base::throw_usage("counting_semaphore::release: the number of permits is out of range");
+      }
+      // [sem.count] release: what we did, to whoever gets the permit.
+    } while (!count_.compare_exchange_weak(before, before + n, std::memory_order_release, relaxed));
+    if (before < 0) [[unlikely]] {
+      serve(-before < n ? -before : n);
+    }
+  }
+
+ private:
+  bool acquire_until(std::int64_t deadline) {
+    using namespace base::orders;
+    // [sem.count] acquire: what was done before the release.
+    if (count_.fetch_sub(1, std::memory_order_acquire) > 0) {
+      sched::after_operation();
+      return true;
+    }
+    return wait_for_permit(deadline);
+  }
+
+  THRUM_COLD bool wait_for_permit(std::int64_t deadline) {
+    auto* const m = sched::parking_m<sched::default_traits>();
+    sched::wait_point point;
+    point.g = m != nullptr ? m->g : nullptr;
+    point.object = this;
+    point.withdraw = &withdraw;
+    lock_.lock();
+    if (owed_ > 0) {
+      --owed_;
+      lock_.unlock();
+      return true;
+    }
+    waiters_.points.push_back(point);
+    const auto cause =
+        sched::wait(m, point, lock_, {sched::wait_reason::semaphore_acquire, true, deadline});
+    sched::exit_if_cancelled<sched::default_traits>(cause);
+    return cause == sched::wake_cause::notified;
+  }
+
+  /// SM1. Permits for n who wait, or will in a moment.
+  THRUM_COLD void serve(std::ptrdiff_t n) noexcept {
+    sched::wait_point* chain = nullptr;
+    sched::wait_point** last = &chain;
+    lock_.lock();
+    for (; n > 0; --n) {
+      sched::wait_point* const point = waiters_.pop(sched::wake_cause::notified);
+      if (point == nullptr) {
+        owed_ += n;
+        break;
+      }
+      point->next = nullptr;
+      *last = point;
+      last = &point->next;
+    }
+    lock_.unlock();
+    sched::wake_chain(chain);
+  }
+
+  /// SM2.
+  static bool withdraw(sched::wait_point& point, bool locked) noexcept {
+    using namespace base::orders;
+    auto& self = *static_cast<counting_semaphore*>(point.object);
+    if (!locked) {
+      self.lock_.lock();
+    }
+    bool ours = point.linked;
+    if (ours) {
+      std::ptrdiff_t count = self.count_.load(relaxed);  // relaxed: the exchange decides
+      do {
+        ours = count < 0;
+        // relaxed: gives back what nobody has released
+      } while (ours && !self.count_.compare_exchange_weak(count, count + 1, relaxed, relaxed));
+      if (ours) {
+        self.waiters_.points.remove(point);
+      }
+    }
+    if (!locked) {
+      self.lock_.unlock();
+    }
+    return ours;
+  }
+
+  std::atomic<std::ptrdiff_t> count_;
+  std::ptrdiff_t owed_ = 0;  // under lock_
+  sched::spin_lock lock_;
+  sched::wait_list waiters_{lock_};
+};
+
+using binary_semaphore = counting_semaphore<1>;
+
+}  // namespace thrum::inline THRUM_ABI
+
+#endif

@@ -1,0 +1,267 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// shared_mutex: one writer, or any number of readers.
+//
+// State: one word.
+//   bit 0  written   a writer holds it
+//   bit 1  queued    somebody waits: all others go through the lists, under lock_
+//   rest   number of readers that hold it
+//
+// Invariants
+//   SX1  the lists change only under lock_; `queued` is set exactly while one of them is not empty,
+//        whenever nobody holds lock_.
+//   SX2  while `queued` is set, the word loses readers by unlock_shared and changes otherwise only
+//        under lock_.
+//   SX3  ownership is handed over: who is taken from a list holds the mutex from that moment.
+//   SX4  whenever nobody holds lock_: if readers wait, a writer holds the mutex or waits; if anybody
+//        waits, somebody holds it, or a reader that has just left is about to take lock_.
+//
+// Policy (Go's): readers queue up behind a writer that waits, so writers do not starve; a writer that
+// leaves lets in all readers that are waiting, before the next writer, so readers do not either.
+//
+// Uncontended, each operation is one locked instruction.
+//
+// Source: the policy is that of Go, src/sync/rwmutex.go; hand-over instead of its two semaphores.
+#ifndef THRUM_SYNC_SHARED_MUTEX_HPP
+#define THRUM_SYNC_SHARED_MUTEX_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/sync/wait_list.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI {
+
+/// As std::shared_timed_mutex, for goroutines and foreign threads alike. Any of them may unlock what
+/// another has locked. Not recursive, not even for readers: a writer may wait in between. Waiting for
+/// it is not a cancellation point.
+class shared_mutex {
+ public:
+  shared_mutex() noexcept = default;
+  shared_mutex(const shared_mutex&) = delete;
+  shared_mutex& operator=(const shared_mutex&) = delete;
+
+  // ---- writers ----
+
+  /// Blocks until nobody else holds the mutex.
+  void lock() {
+    if (!try_lock()) [[unlikely]] {
+      wait_to_write(sched::no_deadline);
+    }
+  }
+
+  /// Takes the mutex if nobody holds it. Does not block.
+  bool try_lock() noexcept {
+    std::uint64_t free = 0;
+    // [sx.word] acquire: the sections of those who held it before.
+    return word_.compare_exchange_strong(free, written, std::memory_order_acquire,
+                                         std::memory_order_relaxed);  // relaxed: not ours
+  }
+
+  /// Blocks for at most a time; whether the mutex is the caller's.
+  template <class Rep, class Period>
+  bool try_lock_for(std::chrono::duration<Rep, Period> time) {
+    return try_lock() || wait_to_write(sched::deadline_after(time));
+  }
+  template <class Clock, class Duration>
+  bool try_lock_until(std::chrono::time_point<Clock, Duration> when) {
+    return try_lock() || wait_to_write(sched::deadline_at(when));
+  }
+
+  /// Releases it. usage_error if no writer holds it.
+  void unlock() {
+    std::uint64_t held = written;
+    // [sx.word] release: our section, to the next one.
+    if (!word_.compare_exchange_strong(held, 0, std::memory_order_release,
+                                       std::memory_order_relaxed)) [[unlikely]] {  // relaxed: slow
+      unlock_slow(held);
+    }
+  }
+
+  // ---- readers ----
+
+  /// Blocks until no writer holds the mutex or waits for it.
+  void lock_shared() {
+    if (!try_lock_shared()) [[unlikely]] {
+      wait_to_read(sched::no_deadline);
+    }
+  }
+
+  /// Takes a share if no writer holds the mutex or waits for it. Does not block.
+  bool try_lock_shared() noexcept {
+    std::uint64_t word = word_.load(std::memory_order_relaxed);  // relaxed: the exchange decides
+    while ((word & (written | queued)) == 0) {
+      // [sx.word] acquire: the section of the writer before.
+      if (word_.compare_exchange_weak(word, word + reader, std::memory_order_acquire,
+                                      std::memory_order_relaxed)) {  // relaxed: again
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Blocks for at most a time; whether the caller has a share.
+  template <class Rep, class Period>
+  bool try_lock_shared_for(std::chrono::duration<Rep, Period> time) {
+    return try_lock_shared() || wait_to_read(sched::deadline_after(time));
+  }
+  template <class Clock, class Duration>
+  bool try_lock_shared_until(std::chrono::time_point<Clock, Duration> when) {
+    return try_lock_shared() || wait_to_read(sched::deadline_at(when));
+  }
+
+  /// Releases a share. usage_error if no reader has one.
+  void unlock_shared() {
+    // relaxed: our own share is in it
+    if (word_.load(std::memory_order_relaxed) < reader) [[unlikely]] {
+      base::throw_usage("shared_mutex::unlock_shared: no reader holds the mutex");
+    }
+    // [sx.word] release: our section, to the next writer.
+    const std::uint64_t before = word_.fetch_sub(reader, std::memory_order_release);
+    if (before < 2 * reader && (before & queued) != 0) [[unlikely]] {
+      hand_over(false);
+    }
+  }
+
+ private:
+  static constexpr std::uint64_t written = 1;
+  static constexpr std::uint64_t queued = 2;
+  static constexpr std::uint64_t reader = 4;
+
+  bool nobody_waits() const noexcept { return readers_.empty() && writers_.empty(); }
+
+  /// Sets `queued`, or takes the mutex if it became free and nobody waits. Caller holds lock_; if
+  /// this returns true, the mutex is the caller's.
+  bool take_or_announce(std::uint64_t unless, std::uint64_t taken) noexcept {
+    using namespace base::orders;
+    std::uint64_t word = word_.load(relaxed);  // relaxed: each exchange decides
+    for (;;) {
+      if (nobody_waits() && (word & unless) == 0) {
+        // [sx.word] acquire: the sections before.
+        if (word_.compare_exchange_weak(word, word + taken, acquire, relaxed)) {
+          return true;
+        }
+        // relaxed: announces; who leaves afterwards comes to lock_
+      } else if (word_.compare_exchange_weak(word, word | queued, relaxed, relaxed)) {
+        return false;
+      }
+    }
+  }
+
+  THRUM_COLD bool wait_to_write(std::int64_t deadline) {
+    return wait(writers_, {sched::wait_reason::shared_mutex_lock, false, deadline}, ~queued,
+                written);
+  }
+  THRUM_COLD bool wait_to_read(std::int64_t deadline) {
+    return wait(readers_, {sched::wait_reason::shared_mutex_lock_shared, false, deadline}, written,
+                reader);
+  }
+
+  bool wait(sched::wait_list& list, const sched::wait_options& options, std::uint64_t unless,
+            std::uint64_t taken) {
+    auto* const m = sched::parking_m<sched::default_traits>();
+    sched::wait_point point;
+    point.g = m != nullptr ? m->g : nullptr;
+    point.object = this;
+    point.slot = &list;
+    point.withdraw = &withdraw;
+    lock_.lock();
+    if (take_or_announce(unless, taken)) {
+      lock_.unlock();
+      return true;
+    }
+    list.points.push_back(point);
+    return sched::wait(m, point, lock_, options) == sched::wake_cause::notified;
+  }
+
+  /// SX3 and SX4: takes from the lists whoever may hold the mutex now. Caller holds lock_, and wakes
+  /// the chain without it.
+  sched::wait_point* settle_locked(bool readers_first) noexcept {
+    using namespace base::orders;
+    std::uint64_t word = word_.load(relaxed);  // relaxed: each exchange decides
+    for (;;) {
+      if (nobody_waits()) {
+        // relaxed: nobody is left to be told
+        if (word_.compare_exchange_weak(word, word & ~queued, relaxed, relaxed)) {
+          return nullptr;
+        }
+        continue;
+      }
+      if ((word & written) != 0) {
+        return nullptr;
+      }
+      if (!readers_.empty() && (readers_first || writers_.empty())) {
+        std::uint64_t n = 0;
+        for (auto* p = readers_.points.front(); p != nullptr; p = readers_.points.next(*p)) {
+          ++n;
+        }
+        const std::uint64_t next = (word & (writers_.empty() ? ~queued : ~std::uint64_t{0})) +
+                                   n * reader;
+        // [sx.word] acq_rel: the writer's section, to the readers.
+        if (word_.compare_exchange_weak(word, next, acq_rel, relaxed)) {
+          return readers_.take_all(sched::wake_cause::notified);
+        }
+        continue;
+      }
+      if (word >= reader) {
+        return nullptr;  // the last of them comes here
+      }
+      sched::wait_point* const first = writers_.points.front();
+      const bool last = readers_.empty() && writers_.points.next(*first) == nullptr;
+      // [sx.word] acq_rel: the sections before, to the writer.
+      if (word_.compare_exchange_weak(word, last ? written : written | queued, acq_rel, relaxed)) {
+        writers_.pop(sched::wake_cause::notified)->next = nullptr;
+        return first;
+      }
+    }
+  }
+
+  THRUM_COLD void hand_over(bool readers_first) noexcept {
+    lock_.lock();
+    sched::wait_point* const chain = settle_locked(readers_first);
+    lock_.unlock();
+    sched::wake_chain(chain);
+  }
+
+  THRUM_COLD void unlock_slow(std::uint64_t word) {
+    if ((word & written) == 0) {
+      base::throw_usage("shared_mutex::unlock: no writer holds the mutex");
+    }
+    lock_.lock();
+    // [sx.word] release: our section, to whoever is let in.
+    word_.fetch_and(~written, std::memory_order_release);
+    sched::wait_point* const chain = settle_locked(true);
+    lock_.unlock();
+    sched::wake_chain(chain);
+  }
+
+  /// A writer that gives up may have kept readers waiting.
+  static bool withdraw(sched::wait_point& point, bool) noexcept {
+    auto& self = *static_cast<shared_mutex*>(point.object);
+    self.lock_.lock();
+    const bool linked = point.linked;
+    sched::wait_point* chain = nullptr;
+    if (linked) {
+      static_cast<sched::wait_list*>(point.slot)->points.remove(point);
+      chain = self.settle_locked(false);
+    }
+    self.lock_.unlock();
+    sched::wake_chain(chain);
+    return linked;
+  }
+
+  std::atomic<std::uint64_t> word_{0};
+  sched::spin_lock lock_;
+  sched::wait_list readers_{lock_};
+  sched::wait_list writers_{lock_};
+};
+
+}  // namespace thrum::inline THRUM_ABI
+
+#endif

@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// ticker: a channel that is ready at regular moments.
+#ifndef THRUM_TIME_TICKER_HPP
+#define THRUM_TIME_TICKER_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/chan.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/time/timer.hpp>
+
+#include <chrono>
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI {
+
+/// A channel that is ready every period: a shared handle, cheap to copy. A receiver that is late gets
+/// one tick for all that it has missed. All members may be called from any goroutine and any thread.
+class ticker {
+ public:
+  /// The first tick comes one period from now. usage_error if the period is not positive.
+  template <class Rep, class Period>
+  explicit ticker(std::chrono::duration<Rep, Period> period)
+      : channel_(sched::adopt_reference{},
+                 new sched::timer_channel(sched::due_after(period),
+                                          positive(period, "ticker: the period is not positive"))) {
+  }
+
+  /// Gives the time at which each tick was due. Its size and capacity are 0.
+  recv_chan<time_point> chan() const noexcept { return channel_; }
+
+  /// No more ticks come, not even one that was due. Whoever waits goes on waiting.
+  void stop() const noexcept { core().set(sched::no_deadline, 0); }
+
+  /// Ticks every `period` from now. usage_error if that is not positive.
+  template <class Rep, class Period>
+  void reset(std::chrono::duration<Rep, Period> period) const {
+    const std::int64_t ns = positive(period, "ticker::reset: the period is not positive");
+    core().set(sched::due_after(period), ns);
+  }
+
+ private:
+  template <class Rep, class Period>
+  static std::int64_t positive(std::chrono::duration<Rep, Period> period, const char* error) {
+    const std::int64_t ns = sched::nanoseconds_of(period);
+    if (ns <= 0) {
+      base::throw_usage(error);
+    }
+    return ns;
+  }
+
+  sched::timer_channel& core() const noexcept {
+    return *static_cast<sched::timer_channel*>(channel_.core());
+  }
+
+  recv_chan<time_point> channel_;
+};
+
+}  // namespace thrum::inline THRUM_ABI
+
+#endif

@@ -1,0 +1,290 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// timer: one moment in the future, as a channel or as a function that is called.
+//
+// A timer with a channel is that channel with a clock (chan/base.hpp): nothing is armed, nothing is
+// buffered, and what is received is the time at which it was due. Hence what Go promises since 1.23
+// costs nothing here: no stale value after stop() or reset(), and a timer that nobody holds is freed.
+//
+// A timer with a function needs somebody to call it: func_timer stands in a P's heap while it is
+// armed. Its references: one for each handle, one for the entry in the heap, which passes on to the
+// goroutine that runs the function.
+//   FT1  arming and stopping happen under lock_; firing does not take it.
+//   FT2  the last reference is never dropped by fire(): the heap still writes to the timer after it.
+#ifndef THRUM_TIME_TIMER_HPP
+#define THRUM_TIME_TIMER_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/chan.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/runtime.hpp>
+#include <thrum/task.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// A moment so long from now that is counted; the latest one is for timers that never fire.
+template <class Rep, class Period>
+std::int64_t due_after(std::chrono::duration<Rep, Period> time) noexcept {
+  const std::int64_t when = deadline_after(time);
+  return when == no_deadline ? no_deadline - 1 : when;
+}
+
+/// The channel of a timer or a ticker.
+class timer_channel final : public chan_core<time_point>, public chan_clock {
+ public:
+  /// `period` 0: once.
+  timer_channel(std::int64_t due, std::int64_t period_ns) noexcept
+      : chan_core<time_point>(*static_cast<chan_clock*>(this), &destroy), period_(period_ns) {
+    when = due;
+    chan_clock::produce = &take_tick;
+  }
+
+  /// Whether it was going to be ready; no_deadline stops it.
+  bool set(std::int64_t due, std::int64_t period_ns) noexcept {
+    bool was_armed;
+    {
+      scoped guard(lock());
+      was_armed = when != no_deadline;
+      when = due;
+      period_ = period_ns;
+    }
+    wake_receivers_to_retry();
+    return was_armed;
+  }
+
+ private:
+  static void take_tick(chan_clock& clock, void* slot, std::int64_t now) noexcept {
+    auto& self = static_cast<timer_channel&>(clock);
+    static_cast<std::optional<time_point>*>(slot)->emplace(std::chrono::nanoseconds(self.when));
+    if (self.period_ == 0) {
+      self.when = no_deadline;
+      return;
+    }
+    // Ticks that nobody has taken are dropped.
+    const std::int64_t due = self.when + (now - self.when) / self.period_ * self.period_;
+    self.when = due < no_deadline - self.period_ ? due + self.period_ : no_deadline - 1;
+  }
+
+  static void destroy(chan_base* self) noexcept { delete static_cast<timer_channel*>(self); }
+
+  std::int64_t period_;  // under the lock
+};
+
+/// A function that is called in a goroutine of its own.
+class func_timer : public basic_timer<default_traits> {
+ public:
+  func_timer(const func_timer&) = delete;
+  func_timer& operator=(const func_timer&) = delete;
+
+  void add_reference() noexcept {
+    references_.fetch_add(1, relaxed);  // relaxed: the caller holds one already
+  }
+  void drop_reference() noexcept {
+    // [ft.refs] acq_rel: every use by others happened before the last one destroys it.
+    if (references_.fetch_sub(1, acq_rel) == 1) {  // pairs with itself: [ft.refs]
+      timer_heap<default_traits>::detach(*this);
+      destroy_(this);
+    }
+  }
+
+  /// False: it has fired, or was stopped before.
+  bool stop() noexcept {
+    bool was_armed;
+    {
+      scoped guard(lock_);
+      was_armed = timer_heap<default_traits>::remove(*this);
+    }
+    if (was_armed) {
+      drop_reference();  // the entry's
+    }
+    return was_armed;
+  }
+
+  /// Arms it anew; as stop().
+  bool reset(std::int64_t due) noexcept {
+    scoped guard(lock_);
+    const bool was_armed = timer_heap<default_traits>::remove(*this);
+    if (!was_armed) {
+      add_reference();
+    }
+    arm(scheduler_, *this, due);
+    return was_armed;
+  }
+
+ protected:
+  using action = void (*)(func_timer*) noexcept;
+
+  func_timer(basic_scheduler<default_traits>& scheduler, action call, action destroy) noexcept
+      : scheduler_(scheduler), call_(call), destroy_(destroy) {
+    basic_timer::fire = [](basic_timer& timer, bool) noexcept {
+      auto& self = static_cast<func_timer&>(timer);
+      self.call_(&self);
+    };
+    basic_timer::discard = [](basic_timer& timer) noexcept {
+      static_cast<func_timer&>(timer).drop_reference();
+    };
+  }
+  ~func_timer() = default;
+
+  basic_scheduler<default_traits>& scheduler_;
+
+ private:
+  const action call_;
+  const action destroy_;
+  std::atomic<std::uint32_t> references_{1};
+  spin_lock lock_;
+};
+
+template <class F>
+class func_timer_of final : public func_timer {
+ public:
+  template <class From>
+  func_timer_of(basic_scheduler<default_traits>& scheduler, From&& f)
+      : func_timer(scheduler, &call, &destroy), function_(std::forward<From>(f)) {}
+
+ private:
+  /// Gives a reference back also if the function throws.
+  struct reference {
+    explicit reference(func_timer_of* timer) noexcept : of(timer) {}
+    reference(reference&& other) noexcept : of(std::exchange(other.of, nullptr)) {}
+    ~reference() {
+      if (of != nullptr) {
+        of->drop_reference();
+      }
+    }
+    func_timer_of* of;
+  };
+
+  static void call(func_timer* timer) noexcept {
+    auto* const self = static_cast<func_timer_of*>(timer);
+    THRUM_TRY {
+      start_task(self->scheduler_, {},
+                 [held = reference(self)] { std::invoke(held.of->function_); });
+    }
+    THRUM_CATCH_ALL { base::fatal("after_func: no memory for the goroutine of a due timer"); }
+  }
+  static void destroy(func_timer* timer) noexcept { delete static_cast<func_timer_of*>(timer); }
+
+  F function_;
+};
+
+/// A counted reference to a func_timer, or none.
+class func_timer_handle {
+ public:
+  func_timer_handle() noexcept = default;
+  explicit func_timer_handle(func_timer* adopted) noexcept : timer_(adopted) {}
+  func_timer_handle(const func_timer_handle& other) noexcept : timer_(other.timer_) {
+    if (timer_ != nullptr) {
+      timer_->add_reference();
+    }
+  }
+  func_timer_handle(func_timer_handle&& other) noexcept
+      : timer_(std::exchange(other.timer_, nullptr)) {}
+  func_timer_handle& operator=(func_timer_handle other) noexcept {
+    std::swap(timer_, other.timer_);
+    return *this;
+  }
+  ~func_timer_handle() {
+    if (timer_ != nullptr) {
+      timer_->drop_reference();
+    }
+  }
+  func_timer* get() const noexcept { return timer_; }
+
+ private:
+  func_timer* timer_ = nullptr;
+};
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+namespace thrum::inline THRUM_ABI {
+
+/// One moment in the future: a shared handle, cheap to copy. All members may be called from any
+/// goroutine and any thread. A timer that nobody holds any more, nor its channel, is freed; one made
+/// by after_func is kept until it has fired or was stopped.
+///
+/// When not to use: to bound a wait, the timed forms (recv_for, on_timeout) are shorter and cheaper.
+class timer {
+ public:
+  /// No timer: stop() and reset() are errors of use, chan() is the nil channel.
+  timer() noexcept = default;
+
+  /// A timer whose channel is ready once, `time` from now. Not positive: at once.
+  template <class Rep, class Period>
+  explicit timer(std::chrono::duration<Rep, Period> time)
+      : channel_(sched::adopt_reference{}, new sched::timer_channel(sched::due_after(time), 0)) {}
+
+  /// Gives the time at which the timer was due, once for each time it is set. Its size and capacity
+  /// are 0. The nil channel for a timer of after_func.
+  recv_chan<time_point> chan() const noexcept { return channel_; }
+
+  /// Whether this is a timer at all.
+  bool is_set() const noexcept { return channel_ || function_.get() != nullptr; }
+
+  /// Stops it. True: it had not come to its moment, or nobody had received that yet; nobody will. For
+  /// a timer of after_func: the function will not be called; false says that it has been started, not
+  /// that it has ended. usage_error for no timer.
+  bool stop() const {
+    if (sched::func_timer* const called = function_.get()) {
+      return called->stop();
+    }
+    return channel("timer::stop: called on no timer").set(sched::no_deadline, 0);
+  }
+
+  /// Sets it to `time` from now, whatever it was before; returns what stop() would have.
+  template <class Rep, class Period>
+  bool reset(std::chrono::duration<Rep, Period> time) const {
+    const std::int64_t due = sched::due_after(time);
+    if (sched::func_timer* const called = function_.get()) {
+      return called->reset(due);
+    }
+    return channel("timer::reset: called on no timer").set(due, 0);
+  }
+
+ private:
+  template <class Rep, class Period, class F>
+  friend timer after_func(std::chrono::duration<Rep, Period>, F&&);
+
+  explicit timer(sched::func_timer_handle of) noexcept : function_(std::move(of)) {}
+
+  sched::timer_channel& channel(const char* error) const {
+    if (!channel_) {
+      base::throw_usage(error);
+    }
+    return *static_cast<sched::timer_channel*>(channel_.core());
+  }
+
+  recv_chan<time_point> channel_;
+  sched::func_timer_handle function_;
+};
+
+/// Calls f() in a goroutine of its own on the current runtime, `time` from now. The timer stops it or
+/// sets it to another time, also after it has been called. What leaves f is a panic. usage_error
+/// outside of a runtime.
+template <class Rep, class Period, class F>
+timer after_func(std::chrono::duration<Rep, Period> time, F&& f) {
+  runtime* const own = runtime::current();
+  if (own == nullptr) {
+    base::throw_usage("after_func: called outside of a runtime");
+  }
+  sched::func_timer_handle handle(
+      new sched::func_timer_of<std::decay_t<F>>(own->scheduler(), std::forward<F>(f)));
+  handle.get()->reset(sched::due_after(time));
+  return timer(std::move(handle));
+}
+
+}  // namespace thrum::inline THRUM_ABI
+
+#endif
