@@ -76,6 +76,11 @@ THRUM_COLD inline std::uint32_t random_below_by_clock(std::uint32_t n) noexcept 
   return base::random(static_cast<std::uint64_t>(os::now())).below(n);
 }
 
+/// A number below n, for whoever selects.
+inline std::uint32_t random_below(basic_m<default_traits>* m, std::uint32_t n) noexcept {
+  return m != nullptr ? m->random.below(n) : random_below_by_clock(n);
+}
+
 /// L2. The index of one that is ready, frame.n if none is. Caller holds all locks.
 inline std::size_t choose_ready(basic_m<default_traits>* m, const select_frame& frame) noexcept {
   std::size_t chosen = frame.n;
@@ -86,8 +91,7 @@ inline std::size_t choose_ready(basic_m<default_traits>* m, const select_frame& 
       continue;
     }
     ++ready;
-    if (ready == 1 ||
-        (m != nullptr ? m->random.below(ready) : random_below_by_clock(ready)) == 0) {
+    if (ready == 1 || random_below(m, ready) == 0) {
       chosen = i;
     }
   }
@@ -129,6 +133,9 @@ class select_locks {
 
   bool empty() const noexcept { return size_ == 0; }
 
+  /// Whether several cases are on one channel.
+  bool has_duplicates() const noexcept { return has_duplicates_; }
+
  private:
   static constexpr std::size_t busy = static_cast<std::size_t>(-1);
 
@@ -157,7 +164,7 @@ class select_locks {
         at[n++] = i;
       }
     }
-    const std::uint32_t first = m != nullptr ? m->random.next() & 1 : random_below_by_clock(2);
+    const std::uint32_t first = random_below(m, 2);
     chan_base* const other = cores_[1 - first];
     cores_[0] = cores_[first];
     cores_[0]->lock().lock();
@@ -193,6 +200,7 @@ class select_locks {
         cores_[distinct++] = cores_[i];
       }
     }
+    has_duplicates_ = distinct != size_;
     size_ = distinct;
   }
 
@@ -216,6 +224,7 @@ class select_locks {
 
   chan_base** cores_;
   std::size_t size_ = 0;
+  bool has_duplicates_ = false;
 };
 
 /// When the first of the channels' clocks is due. Caller holds all locks.
@@ -228,6 +237,32 @@ inline std::int64_t first_due(const select_frame& frame) noexcept {
     }
   }
   return first;
+}
+
+/// Links the i-th point. Of several cases that wait for the same, whoever comes takes the one in
+/// front: so each goes to a random place among them.
+inline void link(basic_m<default_traits>* m, const select_frame& frame, std::size_t i,
+                 bool may_repeat) noexcept {
+  const select_operation& own = *frame.operations[i];
+  auto& points = (own.sends ? own.core->senders() : own.core->receivers()).points;
+  std::uint32_t same = 1;
+  for (std::size_t j = 0; may_repeat && j < i; ++j) {
+    const select_operation& other = *frame.operations[j];
+    same += other.core == own.core && other.sends == own.sends;
+  }
+  wait_point* behind = nullptr;
+  for (std::uint32_t n = same > 1 ? random_below(m, same) : 0; n > 0; --n) {
+    wait_point* const last = points.back();
+    points.remove(*last);
+    last->next = behind;
+    behind = last;
+  }
+  points.push_back(frame.points[i]);
+  while (behind != nullptr) {
+    wait_point* const first = behind;
+    behind = first->next;
+    points.push_back(*first);
+  }
 }
 
 /// L3 and L4. Caller holds all locks; they are released. Returns the point that won: one of the
@@ -247,8 +282,7 @@ THRUM_NOINLINE inline wait_point* wait_for_any(basic_m<default_traits>* m, selec
       point->g = g;
       point->selection = &waiting;
       point->slot = operation.slot;
-      auto& list = operation.sends ? operation.core->senders() : operation.core->receivers();
-      list.points.push_back(*point);
+      link(m, frame, i, locks.has_duplicates());
     }
   }
   waiting.self.cause = sched::wait(m, waiting.self, locks, {wait_reason::select, true, deadline});

@@ -131,13 +131,30 @@ std::array<int, 4> choices(int rounds) {
   return chosen;
 }
 
+/// The same of two cases, for which select has a way of its own.
+std::array<int, 2> choices_of_two(int rounds, bool with_default) {
+  std::array<int, 2> chosen{};
+  const thrum::chan<int> a(1);
+  const thrum::chan<int> b(1);
+  b.send(0);
+  for (int i = 0; i != rounds; ++i) {
+    const auto undo_send = [&] { a.recv(); };
+    const auto undo_recv = [&] { b.send(i); };
+    ++chosen.at(with_default ? thrum::select(on_send(a, i, undo_send), on_recv(b, undo_recv),
+                                             otherwise([] { FAIL("both were ready"); }))
+                             : thrum::select(on_send(a, i, undo_send), on_recv(b, undo_recv)));
+  }
+  return chosen;
+}
+
 /// 10 standard deviations: wrong once in 10^22.
-void check_uniform(const std::array<int, 4>& chosen, int rounds) {
-  const double expected = rounds / 4.0;
-  const double tolerance = 10 * std::sqrt(rounds * 0.25 * 0.75);
+template <std::size_t N>
+void check_uniform(const std::array<int, N>& chosen, int rounds) {
+  const double p = 1.0 / N;
+  const double tolerance = 10 * std::sqrt(rounds * p * (1 - p));
   for (const int n : chosen) {
     INFO("chosen " << n << " times of " << rounds);
-    CHECK(std::abs(n - expected) < tolerance);
+    CHECK(std::abs(n - rounds * p) < tolerance);
   }
 }
 
@@ -145,12 +162,21 @@ void check_uniform(const std::array<int, 4>& chosen, int rounds) {
 
 TEST_CASE("each of the ready cases is as likely as the others") {
   constexpr int rounds = 8'000;
-  with_runtime([] { check_uniform(choices(rounds), rounds); });
+  with_runtime([] {
+    check_uniform(choices(rounds), rounds);
+    check_uniform(choices_of_two(rounds, false), rounds);
+    check_uniform(choices_of_two(rounds, true), rounds);
+  });
 }
 
 TEST_CASE("each of the ready cases is as likely as the others on a foreign thread") {
   constexpr int rounds = 8'000;
   std::array<int, 4> chosen{};
-  std::thread([&] { chosen = choices(rounds); }).join();
+  std::array<int, 2> of_two{};
+  std::thread([&] {
+    chosen = choices(rounds);
+    of_two = choices_of_two(rounds, false);
+  }).join();
   check_uniform(chosen, rounds);
+  check_uniform(of_two, rounds);
 }

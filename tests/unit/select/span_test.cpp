@@ -1,0 +1,354 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Many cases: the run-time form of select, and long lists of both forms. And elements whose move
+// may throw, which are boxed while a select has them.
+
+#include <thrum/select.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/scale.hpp"
+#include "support/with_runtime.hpp"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+using namespace std::chrono_literals;
+using support::eventually;
+using support::is_usage_error;
+using support::scaled;
+using support::with_runtime;
+using thrum::on_done;
+using thrum::on_recv;
+using thrum::on_send;
+using thrum::on_timeout;
+using thrum::otherwise;
+using thrum::select_case;
+
+namespace {
+
+/// Throws when it is moved while that is asked for.
+struct throws_on_move {
+  static inline std::atomic<bool> armed{false};
+  static inline std::atomic<int> alive{0};
+  std::string text;
+  explicit throws_on_move(std::string t) : text(std::move(t)) { ++alive; }
+  throws_on_move(throws_on_move&& other) : text((check(), std::move(other.text))) { ++alive; }
+  throws_on_move& operator=(throws_on_move&& other) {
+    check();
+    text = std::move(other.text);
+    return *this;
+  }
+  ~throws_on_move() { --alive; }
+  static void check() {
+    if (armed) {
+      throw std::runtime_error("moved");
+    }
+  }
+};
+
+/// Not inlined: gcc 12 takes a source that it sees being made for uninitialised.
+[[gnu::noinline]] std::stop_source new_source() { return std::stop_source(); }
+
+/// select(on_recv(c[0], f), on_recv(c[1], f), ...).
+template <std::size_t... I, class F>
+std::size_t select_among(const std::array<thrum::chan<int>, sizeof...(I)>& c,
+                         std::index_sequence<I...>, F f) {
+  return thrum::select(on_recv(c[I], f)...);
+}
+
+}  // namespace
+
+// ---- the run-time form -------------------------------------------------------------------------
+
+TEST_CASE("cases whose number is known at run time are selected from as those of a call") {
+  with_runtime([] {
+    const thrum::chan<int> ints(1);
+    const thrum::chan<std::string> strings(1);
+    const thrum::chan<void> signals(1);
+    std::string seen;
+    std::vector<select_case> cases;
+    cases.push_back(on_recv(thrum::chan<int>(), [&] { seen += "nil "; }));
+    cases.push_back(
+        on_recv(ints, [&](std::optional<int> v) { seen += std::to_string(v.value()); }));
+    cases.push_back(on_recv(strings, [&](std::string&& v, bool) { seen += v; }));
+    cases.push_back(on_recv(signals, [&](bool ok) { seen += ok ? "signal" : "end"; }));
+    cases.push_back(on_timeout(1ms, [&] { seen += "late"; }));
+    ints.send(5);
+    CHECK(thrum::select(std::span<select_case>(cases)) == 1);
+    strings.send(" text ");
+    CHECK(thrum::select(cases) == 2);  // a vector is a span
+    signals.close();
+    CHECK(thrum::select(cases) == 3);
+    CHECK(thrum::select(std::span(cases).subspan(3)) == 0);  // counted from where the span begins
+    CHECK(seen == "5 text endend");
+    cases.erase(cases.begin() + 3);
+    CHECK(thrum::select(cases) == 3);
+    CHECK(thrum::select(std::span(cases).last(1)) == 0);
+    CHECK(seen == "5 text endendlatelate");
+  });
+}
+
+TEST_CASE("select_case holds a case of every kind") {
+  with_runtime([] {
+    const thrum::chan<int> c(0);
+    std::stop_source source = new_source();
+    std::vector<select_case> cases;
+    cases.emplace_back(on_recv(c));
+    cases.emplace_back(on_send(c, 1));
+    cases.emplace_back(on_recv(c.receiver()));
+    cases.emplace_back(on_send(c.sender(), 1));
+    cases.emplace_back(on_done(source.get_token()));
+    cases.emplace_back(on_timeout(1h));
+    cases.emplace_back(thrum::on_deadline(std::chrono::steady_clock::now() + 1h));
+    cases.emplace_back(otherwise());
+    CHECK(thrum::select(cases) == 7);
+    source.request_stop();
+    CHECK(thrum::select(cases) == 4);
+    CHECK(thrum::select(cases) == 4);  // and again
+  });
+}
+
+TEST_CASE("the run-time form refuses a second otherwise, and does nothing then") {
+  with_runtime([] {
+    const thrum::chan<int> c(1);
+    c.send(1);
+    std::vector<select_case> cases;
+    cases.push_back(otherwise());
+    cases.push_back(on_recv(c));
+    cases.push_back(otherwise());
+    CHECK(is_usage_error("select", [&] { thrum::select(cases); }));
+    CHECK(c.size() == 1);
+  });
+}
+
+TEST_CASE("no cases at run time: the select waits until its runtime stops") {
+  std::atomic<bool> went_on{false};
+  with_runtime([&] {
+    thrum::go([&] {
+      thrum::select(std::span<select_case>());
+      went_on = true;
+    });
+    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+  });
+  CHECK_FALSE(went_on);
+}
+
+TEST_CASE("a select_case owns its channel and its value") {
+  with_runtime([] {
+    std::vector<select_case> cases;
+    thrum::recv_chan<std::string> out;
+    {
+      const thrum::chan<std::string> c(1);
+      out = c;
+      std::string value = "a string that does not fit into its own object";
+      cases.push_back(on_send(c, std::move(value)));
+      value = "something else";
+    }
+    cases.push_back(on_send(thrum::chan<std::unique_ptr<int>>(0), std::make_unique<int>(7)));
+    CHECK(thrum::select(cases) == 0);
+    CHECK(out.recv() == "a string that does not fit into its own object");
+  });
+}
+
+TEST_CASE("cases can be used again: a receive any number of times, a value while it is not sent") {
+  with_runtime([] {
+    const thrum::chan<int> in(0);
+    const thrum::chan<std::unique_ptr<int>> out(1);
+    int sum = 0;
+    std::vector<select_case> cases;
+    cases.push_back(on_recv(in, [&](std::optional<int> v) { sum += v.value_or(0); }));
+    cases.push_back(on_send(out, std::make_unique<int>(7)));
+    out.send(nullptr);  // full
+    auto sender = thrum::spawn([=] {
+      for (int i = 1; i <= 100; ++i) {
+        in.send(i);
+      }
+    });
+    for (int i = 0; i != 100; ++i) {
+      REQUIRE(thrum::select(cases) == 0);
+    }
+    sender.join();
+    CHECK(sum == 5'050);
+    CHECK(*out.recv() == nullptr);
+    CHECK(thrum::select(cases) == 1);
+    const std::unique_ptr<int> sent = *out.recv();
+    REQUIRE(sent != nullptr);
+    CHECK(*sent == 7);
+  });
+}
+
+TEST_CASE("a fan-in over channels that end one by one, each struck out when it ends") {
+  with_runtime([] {
+    constexpr std::size_t n = 30;
+    const int each = scaled(100, 10);
+    std::vector<thrum::chan<int>> sources;
+    for (std::size_t i = 0; i != n; ++i) {
+      sources.emplace_back(i % 3);
+      thrum::go([c = sources.back(), i, each] {
+        for (int k = 1; k <= each + static_cast<int>(i); ++k) {
+          c.send(k);
+        }
+        c.close();
+      });
+    }
+    std::int64_t received = 0;
+    std::size_t ended = 0;
+    while (ended != n) {
+      std::vector<select_case> cases;
+      for (thrum::chan<int>& c : sources) {
+        cases.push_back(on_recv(c, [&](std::optional<int> v) {
+          if (v) {
+            ++received;
+          } else {
+            ++ended;
+            c = thrum::chan<int>();
+          }
+        }));
+      }
+      thrum::select(cases);
+    }
+    CHECK(received ==
+          static_cast<std::int64_t>(n) * each + static_cast<std::int64_t>(n * (n - 1) / 2));
+  });
+}
+
+TEST_CASE("a select over a thousand channels finds the one that is ready, now or later") {
+  with_runtime([] {
+    constexpr std::size_t n = 1'000;
+    std::vector<thrum::chan<int>> channels;
+    std::vector<select_case> cases;
+    std::size_t seen = n;
+    for (std::size_t i = 0; i != n; ++i) {
+      channels.emplace_back(1);
+      cases.push_back(on_recv(channels.back(), [&seen, i] { seen = i; }));
+    }
+    for (std::size_t i = 0; i < n; i += 37) {
+      channels[i].send(1);
+      REQUIRE(thrum::select(cases) == i);
+      REQUIRE(seen == i);
+      auto later = thrum::spawn([&] { return thrum::select(cases); });
+      REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+      channels[n - 1 - i].send(1);
+      REQUIRE(later.join() == n - 1 - i);
+    }
+  });
+}
+
+// ---- long lists in the form of a call ----------------------------------------------------------
+
+TEST_CASE("a call with 20 cases chooses each of them") {
+  with_runtime([] {
+    constexpr std::size_t n = 20;
+    std::array<thrum::chan<int>, n> c;
+    for (auto& channel : c) {
+      channel = thrum::chan<int>(1);
+    }
+    int seen = 0;
+    const auto keep = [&](std::optional<int> v) { seen = v.value(); };
+    for (std::size_t i = 0; i != n; ++i) {
+      c[i].send(static_cast<int>(i));
+      REQUIRE(select_among(c, std::make_index_sequence<n>(), keep) == i);
+      REQUIRE(seen == static_cast<int>(i));
+    }
+    for (std::size_t i = 0; i != n; ++i) {
+      auto later =
+          thrum::spawn([&] { return select_among(c, std::make_index_sequence<n>(), keep); });
+      REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+      c[i].send(-1);
+      REQUIRE(later.join() == i);
+      REQUIRE(seen == -1);
+    }
+  });
+}
+
+// ---- elements whose move may throw -------------------------------------------------------------
+
+TEST_CASE("elements whose move may throw are sent, received, and given back if they were not") {
+  with_runtime([] {
+    const thrum::chan<throws_on_move> c(0);
+    throws_on_move value("value");
+    CHECK(thrum::select(on_send(c, std::move(value)), otherwise()) == 1);
+    CHECK(value.text == "value");
+    CHECK(thrum::select(on_send(thrum::chan<throws_on_move>(), value), on_timeout(1ms)) == 1);
+    CHECK(value.text == "value");
+    CHECK(thrum::select(on_send(c, value), on_timeout(1ms)) == 1);
+    CHECK(value.text == "value");
+    auto receiver = thrum::spawn([&] {
+      std::string text;
+      thrum::select(on_recv(c, [&](std::optional<throws_on_move> v) { text = v.value().text; }),
+                    on_timeout(1h));
+      return text;
+    });
+    CHECK(thrum::select(on_timeout(1h), on_send(c, std::move(value))) == 1);
+    CHECK(receiver.join() == "value");
+    c.close();
+    throws_on_move kept("kept");
+    CHECK(is_usage_error("select", [&] { thrum::select(on_send(c, std::move(kept))); }));
+    CHECK(kept.text == "kept");
+  });
+  CHECK(throws_on_move::alive == 0);
+}
+
+TEST_CASE("a move that throws before select has begun leaves everything as it was") {
+  with_runtime([] {
+    const thrum::chan<throws_on_move> c(1);
+    throws_on_move value("value");
+    throws_on_move::armed = true;
+    CHECK_THROWS_AS(thrum::select(on_send(c, std::move(value)), otherwise()), std::runtime_error);
+    throws_on_move::armed = false;
+    CHECK(value.text == "value");
+    CHECK(c.size() == 0);
+    CHECK(thrum::select(on_send(c, std::move(value)), otherwise()) == 0);
+    CHECK(c.recv()->text == "value");
+  });
+  CHECK(throws_on_move::alive == 0);
+}
+
+TEST_CASE("a move that throws on the way to the handler leaves select as an exception") {
+  with_runtime([] {
+    const thrum::chan<throws_on_move> c(1);
+    thrum::select(on_send(c, throws_on_move("value")));
+    bool called = false;
+    throws_on_move::armed = true;
+    CHECK_THROWS_AS(
+        thrum::select(on_recv(c, [&](std::optional<throws_on_move>) { called = true; })),
+        std::runtime_error);
+    throws_on_move::armed = false;
+    CHECK_FALSE(called);
+    CHECK(c.size() == 0);  // it was received
+  });
+  CHECK(throws_on_move::alive == 0);
+}
+
+TEST_CASE("a value that cannot be moved back, because that throws, leaves select as an exception") {
+  with_runtime([] {
+    const thrum::chan<throws_on_move> c(0);
+    throws_on_move value("value");
+    auto armer = thrum::spawn([] {
+      thrum::sleep_for(1ms);
+      throws_on_move::armed = true;
+    });
+    CHECK_THROWS_AS(thrum::select(on_send(c, std::move(value)), on_timeout(20ms)),
+                    std::runtime_error);
+    armer.join();
+    throws_on_move::armed = false;
+  });
+  CHECK(throws_on_move::alive == 0);
+}
