@@ -36,8 +36,8 @@ namespace thrum::inline THRUM_ABI {
 // stack, and may do anything.
 
 /// Receives from a channel. `f` is called with std::optional<T>, empty if the channel is closed; or
-/// with T&& and bool, T() and false if it is closed; or with nothing. For a channel of signals: with
-/// bool or nothing. Never ready on the nil channel.
+/// with T&& and bool, T() and false if it is closed; or with nothing. For a channel of signals:
+/// with bool or nothing. Never ready on the nil channel.
 template <class T, class F = sched::no_handler>
 auto on_recv(const chan<T>& channel, F f = {}) {
   return sched::recv_case<T, F>(channel, std::move(f));
@@ -70,11 +70,13 @@ struct sends_to<send_chan<T>> {
 template <class Channel>
 using sent_type = typename sends_to<std::remove_cvref_t<Channel>>::type;
 
-/// How on_send keeps what it is given: a reference where the value is to be moved from (an rvalue, or
-/// an lvalue that cannot be copied), else a copy or a conversion.
+/// How on_send keeps what it is given: a reference where the value is to be moved from (an rvalue,
+/// or an lvalue that cannot be copied), else a copy or a conversion. To move what is trivial is to
+/// copy it.
 template <class T, class V>
 using kept_value =
     std::conditional_t<std::is_same_v<std::remove_cvref_t<V>, T> &&
+                           !std::is_trivially_copyable_v<T> &&
                            !std::is_const_v<std::remove_reference_t<V>> &&
                            (!std::is_lvalue_reference_v<V> || !std::is_copy_constructible_v<T>),
                        T&, T>;
@@ -83,11 +85,11 @@ using kept_value =
 
 /// Sends `value` to a channel, then calls f(). An rvalue is moved from only if this case is chosen;
 /// it must live until the select has returned. An lvalue is copied, or, if it cannot be copied,
-/// treated as an rvalue. If the case is chosen and the channel is closed: usage_error. Never ready on
-/// the nil channel.
+/// treated as an rvalue. What is not of the channel's type is converted when the case is made. If
+/// the case is chosen and the channel is closed: usage_error. Never ready on the nil channel.
 template <class Channel, class V, class F = sched::no_handler>
-  requires(!std::is_void_v<sched::sent_type<Channel>>)
-auto on_send(Channel&& channel, V&& value, F f = {}) {
+requires(!std::is_void_v<sched::sent_type<Channel>>) auto on_send(Channel&& channel, V&& value,
+                                                                  F f = {}) {
   using T = sched::sent_type<Channel>;
   using kept = sched::kept_value<T, V>;
   if constexpr (std::is_reference_v<kept>) {
@@ -100,10 +102,9 @@ auto on_send(Channel&& channel, V&& value, F f = {}) {
 
 /// Sends a signal, then calls f().
 template <class Channel, class F = sched::no_handler>
-  requires(std::is_void_v<sched::sent_type<Channel>>)
-auto on_send(Channel&& channel, F f = {}) {
-  return sched::send_case<void, std::monostate, F>(std::forward<Channel>(channel),
-                                                   std::monostate(), std::move(f));
+requires(std::is_void_v<sched::sent_type<Channel>>) auto on_send(Channel&& channel, F f = {}) {
+  return sched::send_case<void, std::monostate, F>(std::forward<Channel>(channel), std::monostate(),
+                                                   std::move(f));
 }
 
 /// Chosen if nothing else was for a time, counted from the call of select.
@@ -132,14 +133,14 @@ auto otherwise(F f = {}) {
 
 // ---- select ------------------------------------------------------------------------------------
 
-/// A case of any kind, for a select whose number of cases is known only at run time. Owns its channel
-/// and its value; may take part in any number of selects, one at a time. A value that was sent is
-/// left moved-from.
+/// A case of any kind, for a select whose number of cases is known only at run time. Owns its
+/// channel and its value; may take part in any number of selects, one at a time. A value that was
+/// sent is left moved-from.
 class select_case {
  public:
   template <class Case>
-    requires sched::is_select_case<std::remove_cvref_t<Case>>
-  select_case(Case&& of)  // NOLINT: a case is one
+  requires sched::is_select_case<std::remove_cvref_t<Case>> select_case(
+      Case&& of)  // NOLINT: a case is one
       : erased_(erase(std::remove_cvref_t<Case>(std::forward<Case>(of)))) {}
 
  private:
@@ -224,12 +225,12 @@ std::size_t chosen_case(const select_frame& frame, std::size_t default_index,
 
 /// Carries out one of the cases and calls its handler; returns its index. Blocks until one of them
 /// can be carried out; with otherwise(), does not block. If several can, each is as likely as the
-/// others. No cases: blocks for ever. Allocates nothing, unless elements are boxed. usage_error if a
-/// chosen case sends to a closed channel; and what the handler throws. A cancellation point.
-/// From Go's select.
+/// others. No cases: blocks for ever. Allocates nothing, unless elements are boxed. usage_error if
+/// a chosen case sends to a closed channel; and what the handler throws. A cancellation point. From
+/// Go's select.
 template <class... Cases>
-  requires(sched::is_select_case<std::remove_cvref_t<Cases>> && ...)
-std::size_t select(Cases&&... cases) {
+requires(sched::is_select_case<std::remove_cvref_t<Cases>>&&...) std::size_t
+    select(Cases&&... cases) {
   constexpr std::size_t n = sizeof...(Cases);
   static_assert((std::size_t{0} + ... + std::size_t{std::remove_cvref_t<Cases>::is_default}) <= 1,
                 "select: more than one otherwise()");

@@ -64,7 +64,7 @@ class barrier {
   }
 
   /// Blocks until the phase of the token is over. A cancellation point.
-  void wait(arrival_token&& token) { wait_for(token.phase_); }
+  void wait(arrival_token&& token) const { wait_for(token.phase_); }
 
   void arrive_and_wait() { wait_for(arrive_at(1, 0)); }
 
@@ -100,7 +100,7 @@ class barrier {
     sched::wake_chain(chain);
   }
 
-  void wait_for(std::uint64_t phase) {
+  void wait_for(std::uint64_t phase) const {
     sched::waiting self(waiters_);
     lock_.lock();
     if (phase_ != phase) {
@@ -117,8 +117,8 @@ class barrier {
   std::uint64_t phase_ = 0;
 
   [[no_unique_address]] Completion completion_;
-  sched::spin_lock lock_;
-  sched::wait_list waiters_{lock_};
+  mutable sched::spin_lock lock_;
+  mutable sched::wait_list waiters_{lock_};
 };
 
 }  // namespace thrum::inline THRUM_ABI

@@ -60,7 +60,7 @@ class latch {
   }
 
   /// Whether the count is zero. Does not block.
-  bool try_wait() noexcept {
+  bool try_wait() const noexcept {
     if (count_.load(std::memory_order_relaxed) != 0) {  // relaxed: the lock orders the zero
       return false;
     }
@@ -69,7 +69,7 @@ class latch {
   }
 
   /// Blocks until the count is zero. A cancellation point.
-  void wait() {
+  void wait() const {
     if (!try_wait()) {
       wait_for_zero();
     } else {
@@ -96,7 +96,7 @@ class latch {
     sched::wake_chain(chain);
   }
 
-  THRUM_COLD void wait_for_zero() {
+  THRUM_COLD void wait_for_zero() const {
     sched::waiting self(waiters_);
     lock_.lock();
     if (count_.load(std::memory_order_relaxed) == 0) {  // relaxed: the zero is set under the lock
@@ -107,8 +107,8 @@ class latch {
   }
 
   std::atomic<std::ptrdiff_t> count_;
-  sched::spin_lock lock_;
-  sched::wait_list waiters_{lock_};
+  mutable sched::spin_lock lock_;
+  mutable sched::wait_list waiters_{lock_};
 };
 
 }  // namespace thrum::inline THRUM_ABI

@@ -35,6 +35,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <shared_mutex>  // std::shared_lock, for those who include only this
 
 namespace thrum::inline THRUM_ABI {
 

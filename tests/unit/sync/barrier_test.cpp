@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/sync/barrier.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/scale.hpp"
+#include "support/with_runtime.hpp"
+
+#include <atomic>
+#include <thread>
+#include <utility>
+#include <vector>
+
+using support::eventually;
+using support::is_usage_error;
+using support::scaled;
+using support::with_procs;
+using support::with_runtime;
+
+TEST_CASE("nobody passes a barrier before all have arrived, phase after phase") {
+  with_runtime(with_procs(4), [] {
+    constexpr int n = 5;
+    const int phases = scaled(500);
+    thrum::barrier<> barrier(n);
+    std::vector<std::atomic<int>> arrived(static_cast<std::size_t>(phases));
+    std::atomic<bool> early{false};
+    thrum::wait_group group;
+    for (int i = 0; i != n; ++i) {
+      group.go([&] {
+        for (auto& here : arrived) {
+          ++here;
+          barrier.arrive_and_wait();
+          early = early || here != n;
+        }
+      });
+    }
+    group.wait();
+    CHECK_FALSE(early);
+  });
+}
+
+TEST_CASE("the completion runs once each phase, before anybody goes on") {
+  with_runtime(with_procs(4), [] {
+    int completions = 0;
+    thrum::barrier barrier(3, [&]() noexcept { ++completions; });
+    std::atomic<bool> wrong{false};
+    thrum::wait_group group;
+    for (int i = 0; i != 3; ++i) {
+      group.go([&] {
+        for (int phase = 1; phase <= 100; ++phase) {
+          barrier.arrive_and_wait();
+          wrong = wrong || completions != phase;
+          barrier.arrive_and_wait();
+          wrong = wrong || completions != ++phase;
+        }
+      });
+    }
+    group.wait();
+    CHECK_FALSE(wrong);
+  });
+}
+
+TEST_CASE("an arrival that does not wait lets the others go on") {
+  with_runtime([] {
+    thrum::barrier<> barrier(2);
+    auto token = barrier.arrive();
+    barrier.arrive_and_wait();
+    barrier.wait(std::move(token));  // of a phase that is over
+  });
+}
+
+TEST_CASE("who drops out is not waited for in later phases") {
+  with_runtime([] {
+    thrum::barrier<> barrier(2);
+    thrum::go([&] { barrier.arrive_and_drop(); });
+    barrier.arrive_and_wait();
+    barrier.arrive_and_wait();
+    barrier.arrive_and_wait();
+  });
+}
+
+TEST_CASE("goroutines and foreign threads meet at a barrier") {
+  with_runtime([] {
+    thrum::barrier<> barrier(4);
+    std::atomic<int> rounds{0};
+    const auto work = [&] {
+      for (int i = 0; i != scaled(200); ++i) {
+        barrier.arrive_and_wait();
+        ++rounds;
+      }
+    };
+    std::thread a(work);
+    std::thread b(work);
+    thrum::wait_group group;
+    group.go(work);
+    group.go(work);
+    group.wait();
+    thrum::blocking([&] {
+      a.join();
+      b.join();
+    });
+    CHECK(rounds == 4 * scaled(200));
+  });
+}
+
+TEST_CASE("a stop of the runtime ends a wait at a barrier") {
+  thrum::barrier<> barrier(2);
+  std::atomic<bool> unwound{false};
+  with_runtime([&] {
+    thrum::go([&] {
+      struct at_end {
+        std::atomic<bool>& flag;
+        ~at_end() { flag = true; }
+      } const scope{unwound};
+      barrier.arrive_and_wait();
+    });
+    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+  });
+  CHECK(unwound);
+}
+
+TEST_CASE("more arrivals than participants are an error of use") {
+  thrum::barrier<> barrier(2);
+  CHECK(is_usage_error("barrier::arrive", [&] { (void)barrier.arrive(3); }));
+  CHECK(is_usage_error("barrier::arrive", [&] { (void)barrier.arrive(0); }));
+  CHECK(is_usage_error("barrier:", [] { thrum::barrier<> bad(-1); }));
+}

@@ -1,0 +1,370 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/sync/condition_variable.hpp>
+
+#include <thrum/sync/condition_variable_any.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/scale.hpp"
+#include "support/with_runtime.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+using support::eventually;
+using support::is_usage_error;
+using support::scaled;
+using support::with_procs;
+using support::with_runtime;
+
+namespace {
+
+bool waiting(std::size_t n) {
+  return eventually([n] { return thrum::stats().waiting == n; });
+}
+
+/// A lock that is nobody's special case.
+struct plain_lock {
+  thrum::mutex mutex;
+  bool held = false;
+  void lock() {
+    mutex.lock();
+    held = true;
+  }
+  void unlock() {
+    held = false;
+    mutex.unlock();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("CondSignal: each notify_one wakes one waiter, and none wakes before") {
+  with_runtime([] {
+    thrum::mutex mutex;
+    thrum::condition_variable changed;
+    int awake = 0;
+    thrum::wait_group group;
+    for (int i = 0; i != 3; ++i) {
+      group.go([&] {
+        std::unique_lock lock(mutex);
+        changed.wait(lock);
+        ++awake;
+      });
+    }
+    REQUIRE(waiting(3));
+    for (int n = 1; n <= 3; ++n) {
+      {
+        const std::lock_guard lock(mutex);
+        CHECK(awake == n - 1);
+        changed.notify_one();
+      }
+      REQUIRE(eventually([&] {
+        const std::lock_guard lock(mutex);
+        return awake == n;
+      }));
+      CHECK(thrum::stats().waiting == static_cast<unsigned>(3 - n));
+    }
+    changed.notify_one();  // nobody is there
+    group.wait();
+  });
+}
+
+TEST_CASE("CondSignalGenerations: waiters are woken in the order in which they came") {
+  with_runtime([] {
+    thrum::mutex mutex;
+    thrum::condition_variable changed;
+    const int n = 100;
+    const thrum::chan<int> awake(static_cast<std::size_t>(n));
+    thrum::wait_group group;
+    for (int i = 0; i != n; ++i) {
+      group.go([&, i] {
+        std::unique_lock lock(mutex);
+        changed.wait(lock);
+        awake.send(i);
+      });
+      REQUIRE(waiting(i == 0 ? 1 : 2));
+      if (i > 0) {
+        changed.notify_one();
+        CHECK(awake.recv() == i - 1);
+      }
+    }
+    changed.notify_one();
+    CHECK(awake.recv() == n - 1);
+    group.wait();
+  });
+}
+
+TEST_CASE("CondBroadcast: notify_all wakes each of 200 once a round") {
+  with_runtime(with_procs(4), [] {
+    thrum::mutex mutex;
+    thrum::condition_variable changed;
+    const int n = scaled(200, 20);
+    const int rounds = 5;
+    std::vector<int> woken(static_cast<std::size_t>(n));
+    int left = 0;
+    thrum::wait_group group;
+    for (int i = 0; i != n; ++i) {
+      group.go([&, i] {
+        std::unique_lock lock(mutex);
+        for (int round = 0; round != rounds; ++round) {
+          changed.wait(lock);
+          ++woken[static_cast<std::size_t>(i)];
+          --left;
+        }
+      });
+    }
+    for (int round = 0; round != rounds; ++round) {
+      REQUIRE(waiting(static_cast<std::size_t>(n)));
+      {
+        const std::lock_guard lock(mutex);
+        left = n;
+        changed.notify_all();
+      }
+      REQUIRE(eventually([&] {
+        const std::lock_guard lock(mutex);
+        return left == 0;
+      }));
+    }
+    group.wait();
+    CHECK(woken == std::vector<int>(static_cast<std::size_t>(n), rounds));
+  });
+}
+
+TEST_CASE("Race: three goroutines pass a state on by one condition variable") {
+  with_runtime(with_procs(4), [] {
+    thrum::mutex mutex;
+    thrum::condition_variable changed;
+    int state = 0;
+    thrum::wait_group group;
+    group.go([&] {
+      std::unique_lock lock(mutex);
+      state = 1;
+      changed.wait(lock, [&] { return state == 2; });
+      state = 3;
+      changed.notify_all();
+    });
+    group.go([&] {
+      std::unique_lock lock(mutex);
+      while (state != 1) {
+        lock.unlock();
+        thrum::this_goroutine::yield();
+        lock.lock();
+      }
+      state = 2;
+      changed.notify_all();
+      changed.wait(lock, [&] { return state == 3; });
+    });
+    group.wait();
+    CHECK(state == 3);
+  });
+}
+
+TEST_CASE("CondSignalStealing: a waiter that comes later does not take a notification") {
+  with_runtime(with_procs(4), [] {
+    for (int round = 0; round != scaled(1'000, 50); ++round) {
+      thrum::mutex mutex;
+      thrum::condition_variable changed;
+      bool first_woken = false;
+      bool go_on = false;
+      std::unique_lock main_lock(mutex);
+      auto first = thrum::spawn([&] {
+        std::unique_lock lock(mutex);
+        changed.wait(lock);
+        first_woken = true;
+      });
+      main_lock.unlock();
+      REQUIRE(waiting(1));
+      auto later = thrum::spawn([&] {
+        std::unique_lock lock(mutex);
+        while (!go_on) {
+          changed.wait(lock);
+        }
+      });
+      changed.notify_one();
+      first.join();
+      CHECK(first_woken);
+      main_lock.lock();
+      go_on = true;
+      main_lock.unlock();
+      changed.notify_all();
+      later.join();
+    }
+  });
+}
+
+TEST_CASE("a timed wait on a condition variable says whether it was notified, and holds the lock") {
+  with_runtime([] {
+    thrum::mutex mutex;
+    thrum::condition_variable changed;
+    std::unique_lock lock(mutex);
+    CHECK(changed.wait_for(lock, 1ms) == std::cv_status::timeout);
+    CHECK(lock.owns_lock());
+    CHECK_FALSE(mutex.try_lock());
+    CHECK(changed.wait_until(lock, std::chrono::steady_clock::now() + 1ms) ==
+          std::cv_status::timeout);
+    CHECK_FALSE(changed.wait_for(lock, 1ms, [] { return false; }));
+    CHECK(changed.wait_for(lock, 1ms, [] { return true; }));
+    CHECK_FALSE(changed.wait_until(lock, std::chrono::steady_clock::now(), [] { return false; }));
+    bool ready = false;
+    thrum::go([&] {
+      const std::lock_guard guard(mutex);
+      ready = true;
+      changed.notify_one();
+    });
+    CHECK(changed.wait_for(lock, 1h, [&] { return ready; }));
+  });
+}
+
+TEST_CASE("a wait without the lock is an error of use") {
+  thrum::mutex mutex;
+  thrum::condition_variable changed;
+  std::unique_lock lock(mutex, std::defer_lock);
+  CHECK(is_usage_error("condition_variable::wait", [&] { changed.wait(lock); }));
+}
+
+TEST_CASE("a stop of the runtime ends a wait on a condition variable with the mutex locked") {
+  thrum::mutex mutex;
+  thrum::condition_variable changed;
+  thrum::condition_variable_any changed_any;
+  plain_lock plain;
+  std::atomic<int> held{0};
+  with_runtime([&] {
+    thrum::go([&] {
+      std::unique_lock lock(mutex);
+      struct at_end {
+        thrum::mutex& mutex;
+        std::atomic<int>& held;
+        ~at_end() { held += mutex.try_lock() ? 0 : 1; }
+      } const scope{mutex, held};
+      changed.wait(lock);
+    });
+    thrum::go([&] {
+      std::unique_lock lock(plain);
+      struct at_end {
+        plain_lock& lock;
+        std::atomic<int>& held;
+        ~at_end() { held += lock.held ? 1 : 0; }
+      } const scope{plain, held};
+      changed_any.wait(lock);
+    });
+    REQUIRE(waiting(2));
+  });
+  CHECK(held == 2);
+  CHECK(mutex.try_lock());
+  CHECK(plain.mutex.try_lock());
+}
+
+TEST_CASE("a condition variable may be destroyed once its waiters have been notified") {
+  with_runtime(with_procs(4), [] {
+    for (int i = 0; i != scaled(1'000); ++i) {
+      thrum::mutex mutex;
+      auto changed = std::make_unique<thrum::condition_variable>();
+      auto changed_any = std::make_unique<thrum::condition_variable_any>();
+      thrum::wait_group group;
+      group.go([&mutex, &c = *changed] {
+        std::unique_lock lock(mutex);
+        c.wait(lock);
+      });
+      group.go([&mutex, &c = *changed_any] {
+        std::unique_lock lock(mutex);
+        c.wait(lock);
+      });
+      REQUIRE(waiting(2));
+      changed->notify_all();
+      changed.reset();
+      changed_any->notify_all();
+      changed_any.reset();
+      group.wait();
+    }
+  });
+}
+
+TEST_CASE("goroutines and foreign threads wait on one condition variable") {
+  with_runtime([] {
+    thrum::mutex mutex;
+    thrum::condition_variable changed;
+    thrum::condition_variable_any changed_any;
+    int turn = 0;
+    const int n = scaled(200);
+    const auto take_turns = [&](auto& condition, int mine) {
+      for (int i = 0; i != n; ++i) {
+        std::unique_lock lock(mutex);
+        condition.wait(lock, [&] { return turn % 2 == mine; });
+        ++turn;
+        condition.notify_one();
+      }
+    };
+    {
+      std::thread thread([&] { take_turns(changed, 0); });
+      take_turns(changed, 1);
+      thrum::blocking([&] { thread.join(); });
+    }
+    {
+      std::thread thread([&] { take_turns(changed_any, 0); });
+      take_turns(changed_any, 1);
+      thrum::blocking([&] { thread.join(); });
+    }
+    CHECK(turn == 4 * n);
+  });
+}
+
+TEST_CASE("condition_variable_any waits under any lock, for a notification or a time") {
+  with_runtime([] {
+    plain_lock plain;
+    thrum::condition_variable_any changed;
+    bool ready = false;
+    thrum::go([&] {
+      const std::lock_guard guard(plain);
+      ready = true;
+      changed.notify_all();
+    });
+    std::unique_lock lock(plain);
+    changed.wait(lock, [&] { return ready; });
+    CHECK(plain.held);
+    CHECK(changed.wait_for(lock, 1ms) == std::cv_status::timeout);
+    CHECK(changed.wait_until(lock, std::chrono::steady_clock::now()) == std::cv_status::timeout);
+    CHECK_FALSE(changed.wait_for(lock, 1ms, [] { return false; }));
+    CHECK(plain.held);
+  });
+}
+
+TEST_CASE("a stop request ends a wait on condition_variable_any, before, while and after it waits") {
+  with_runtime(with_procs(4), [] {
+    thrum::mutex mutex;
+    thrum::condition_variable_any changed;
+    std::stop_source requested;
+    requested.request_stop();
+    std::unique_lock lock(mutex);
+    CHECK_FALSE(changed.wait(lock, requested.get_token(), [] { return false; }));
+    CHECK(changed.wait(lock, requested.get_token(), [] { return true; }));
+    CHECK_FALSE(changed.wait_for(lock, std::stop_token(), 1ms, [] { return false; }));
+    CHECK_FALSE(changed.wait_until(lock, std::stop_token(),
+                                   std::chrono::steady_clock::now() + 1ms, [] { return false; }));
+    lock.unlock();
+    for (int i = 0; i != scaled(300); ++i) {
+      std::stop_source source;
+      auto waiter = thrum::spawn([&] {
+        std::unique_lock own(mutex);
+        return changed.wait(own, source.get_token(), [] { return false; });
+      });
+      if (i % 2 == 0) {
+        thrum::this_goroutine::yield();
+      }
+      source.request_stop();
+      CHECK_FALSE(waiter.join());
+    }
+  });
+}

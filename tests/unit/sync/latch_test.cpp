@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/sync/latch.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/scale.hpp"
+#include "support/with_runtime.hpp"
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+using support::eventually;
+using support::is_usage_error;
+using support::scaled;
+using support::with_procs;
+using support::with_runtime;
+
+TEST_CASE("a latch opens when its count reaches zero, for all who wait and all who come later") {
+  with_runtime([] {
+    thrum::latch latch(3);
+    std::atomic<int> through{0};
+    thrum::wait_group group;
+    for (int i = 0; i != 5; ++i) {
+      group.go([&] {
+        latch.wait();
+        ++through;
+      });
+    }
+    REQUIRE(eventually([] { return thrum::stats().waiting == 5; }));
+    latch.count_down();
+    latch.count_down();
+    CHECK_FALSE(latch.try_wait());
+    CHECK(through == 0);
+    latch.count_down();
+    group.wait();
+    CHECK(through == 5);
+    CHECK(latch.try_wait());
+    latch.wait();
+  });
+}
+
+TEST_CASE("a latch counts down by any number, and arrive_and_wait does both") {
+  with_runtime([] {
+    thrum::latch latch(4);
+    auto other = thrum::spawn([&] { latch.arrive_and_wait(); });
+    latch.count_down(0);
+    latch.count_down(2);
+    latch.arrive_and_wait();
+    other.join();
+    CHECK(latch.try_wait());
+  });
+}
+
+TEST_CASE("a latch may be destroyed as soon as a wait has returned") {
+  with_runtime(with_procs(4), [] {
+    for (int i = 0; i != scaled(2'000); ++i) {
+      auto latch = std::make_unique<thrum::latch>(2);
+      auto* const shared = latch.get();
+      thrum::go([shared] { shared->count_down(); });
+      thrum::go([shared] { shared->count_down(); });
+      latch->wait();
+      latch.reset();
+    }
+  });
+}
+
+TEST_CASE("a foreign thread waits for goroutines at a latch, and they for it") {
+  with_runtime([] {
+    thrum::latch ready(1);
+    thrum::latch done(2);
+    std::thread thread([&] {
+      ready.wait();
+      done.arrive_and_wait();
+    });
+    thrum::go([&] { done.arrive_and_wait(); });
+    ready.count_down();
+    done.wait();
+    thrum::blocking([&] { thread.join(); });
+  });
+}
+
+TEST_CASE("a stop of the runtime ends a wait at a latch") {
+  thrum::latch never(1);
+  std::atomic<bool> unwound{false};
+  with_runtime([&] {
+    thrum::go([&] {
+      struct at_end {
+        std::atomic<bool>& flag;
+        ~at_end() { flag = true; }
+      } const scope{unwound};
+      never.wait();
+    });
+    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+  });
+  CHECK(unwound);
+}
+
+TEST_CASE("a latch that counts below zero is an error of use") {
+  thrum::latch latch(1);
+  CHECK(is_usage_error("latch::count_down", [&] { latch.count_down(2); }));
+  CHECK(is_usage_error("latch::count_down", [&] { latch.count_down(-1); }));
+  CHECK(is_usage_error("latch:", [] { thrum::latch bad(-1); }));
+  latch.count_down();
+  CHECK(is_usage_error("latch::count_down", [&] { latch.count_down(); }));
+}

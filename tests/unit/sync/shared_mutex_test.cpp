@@ -1,0 +1,248 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/sync/shared_mutex.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/scale.hpp"
+#include "support/with_runtime.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <shared_mutex>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+using support::eventually;
+using support::is_usage_error;
+using support::scaled;
+using support::with_procs;
+using support::with_runtime;
+
+namespace {
+
+bool waiting(unsigned n) {
+  return eventually([n] { return thrum::stats().waiting == n; });
+}
+
+}  // namespace
+
+TEST_CASE("readers share a shared_mutex, a writer excludes all") {
+  thrum::shared_mutex mutex;
+  CHECK(mutex.try_lock_shared());
+  CHECK(mutex.try_lock_shared());
+  CHECK_FALSE(mutex.try_lock());
+  mutex.unlock_shared();
+  CHECK_FALSE(mutex.try_lock());
+  mutex.unlock_shared();
+  CHECK(mutex.try_lock());
+  CHECK_FALSE(mutex.try_lock());
+  CHECK_FALSE(mutex.try_lock_shared());
+  mutex.unlock();
+  CHECK(mutex.try_lock_shared());
+  mutex.unlock_shared();
+}
+
+TEST_CASE("a reader that comes after a waiting writer waits behind it") {
+  with_runtime([] {
+    thrum::shared_mutex mutex;
+    std::vector<int> order;
+    mutex.lock_shared();
+    auto writer = thrum::spawn([&] {
+      const std::unique_lock lock(mutex);
+      order.push_back(1);
+    });
+    REQUIRE(waiting(1));
+    CHECK_FALSE(mutex.try_lock_shared());
+    auto reader = thrum::spawn([&] {
+      const std::shared_lock lock(mutex);
+      order.push_back(2);
+    });
+    REQUIRE(waiting(2));
+    mutex.unlock_shared();
+    writer.join();
+    reader.join();
+    CHECK(order == std::vector<int>{1, 2});
+  });
+}
+
+TEST_CASE("a writer that leaves lets in all readers that wait, before the next writer") {
+  with_runtime([] {
+    thrum::shared_mutex mutex;
+    std::atomic<int> readers{0};
+    std::atomic<int> seen{-1};
+    mutex.lock();
+    auto second = thrum::spawn([&] {
+      const std::unique_lock lock(mutex);
+      seen = readers.load();
+    });
+    REQUIRE(waiting(1));
+    thrum::wait_group group;
+    for (int i = 0; i != 3; ++i) {
+      group.go([&] {
+        const std::shared_lock lock(mutex);
+        ++readers;
+      });
+    }
+    REQUIRE(waiting(4));
+    mutex.unlock();
+    group.wait();
+    second.join();
+    CHECK(seen == 3);
+  });
+}
+
+TEST_CASE("a writer that gives up lets the readers behind it go on") {
+  with_runtime([] {
+    thrum::shared_mutex mutex;
+    mutex.lock_shared();
+    auto writer = thrum::spawn([&] { return mutex.try_lock_for(20ms); });
+    REQUIRE(waiting(1));
+    auto reader = thrum::spawn([&] {
+      mutex.lock_shared();
+      mutex.unlock_shared();
+    });
+    reader.join();
+    CHECK_FALSE(writer.join());
+    mutex.unlock_shared();
+    CHECK(mutex.try_lock());
+    mutex.unlock();
+  });
+}
+
+TEST_CASE("a reader that gives up leaves the mutex to the others") {
+  with_runtime([] {
+    thrum::shared_mutex mutex;
+    mutex.lock();
+    thrum::spawn([&] {
+      CHECK_FALSE(mutex.try_lock_shared_for(1ms));
+      CHECK_FALSE(mutex.try_lock_shared_until(std::chrono::steady_clock::now() + 1ms));
+      CHECK_FALSE(mutex.try_lock_until(std::chrono::steady_clock::now() + 1ms));
+    }).join();
+    mutex.unlock();
+    CHECK(mutex.try_lock_for(1ms));
+    mutex.unlock();
+    CHECK(mutex.try_lock_shared_for(1ms));
+    mutex.unlock_shared();
+  });
+}
+
+TEST_CASE("timed readers and writers that race keep a shared_mutex sound and usable") {
+  with_runtime(with_procs(4), [] {
+    thrum::shared_mutex mutex;
+    std::atomic<int> state{0};  // readers, or -1
+    std::atomic<bool> wrong{false};
+    std::atomic<int> entered{0};
+    thrum::wait_group group;
+    for (int k = 0; k != 6; ++k) {
+      group.go([&, k] {
+        for (int i = 0; i != scaled(1'500); ++i) {
+          const auto time = std::chrono::microseconds((i * 7 + k) % 30);
+          if (k < 2) {
+            if (mutex.try_lock_for(time)) {
+              wrong = wrong || state.exchange(-1) != 0;
+              if (i % 8 == 0) {
+                thrum::this_goroutine::yield();
+              }
+              wrong = wrong || state.exchange(0) != -1;
+              mutex.unlock();
+              ++entered;
+            }
+          } else if (mutex.try_lock_shared_for(time)) {
+            wrong = wrong || ++state <= 0;
+            if (i % 8 == 0) {
+              thrum::this_goroutine::yield();
+            }
+            wrong = wrong || --state < 0;
+            mutex.unlock_shared();
+            ++entered;
+          }
+        }
+      });
+    }
+    group.wait();
+    CHECK_FALSE(wrong);
+    CHECK(entered > 0);
+    CHECK(mutex.try_lock());
+  });
+}
+
+TEST_CASE("neither writers nor readers starve under a steady stream of the others") {
+  with_runtime(with_procs(4), [] {
+    thrum::shared_mutex mutex;
+    std::atomic<bool> stop{false};
+    thrum::wait_group group;
+    for (int i = 0; i != 3; ++i) {
+      group.go([&] {
+        while (!stop) {
+          const std::shared_lock lock(mutex);
+          thrum::this_goroutine::yield();
+        }
+      });
+      group.go([&] {
+        while (!stop) {
+          const std::unique_lock lock(mutex);
+          thrum::this_goroutine::yield();
+        }
+      });
+    }
+    for (int i = 0; i != scaled(100); ++i) {
+      mutex.lock();
+      mutex.unlock();
+      mutex.lock_shared();
+      mutex.unlock_shared();
+    }
+    stop = true;
+    group.wait();
+  });
+}
+
+TEST_CASE("goroutines and foreign threads exclude each other by a shared_mutex") {
+  with_runtime(with_procs(4), [] {
+    thrum::shared_mutex mutex;
+    int value = 0;
+    std::atomic<bool> torn{false};
+    const auto work = [&] {
+      for (int i = 0; i != scaled(1'000); ++i) {
+        if (i % 4 == 0) {
+          const std::unique_lock lock(mutex);
+          ++value;
+        } else {
+          const std::shared_lock lock(mutex);
+          torn = torn || value < 0;
+        }
+      }
+    };
+    std::vector<std::thread> threads;
+    thrum::wait_group group;
+    for (int i = 0; i != 3; ++i) {
+      threads.emplace_back(work);
+      group.go(work);
+    }
+    group.wait();
+    thrum::blocking([&] {
+      for (auto& t : threads) {
+        t.join();
+      }
+    });
+    CHECK(value == 6 * ((scaled(1'000) + 3) / 4));
+    CHECK_FALSE(torn);
+  });
+}
+
+TEST_CASE("an unlock of a shared_mutex that nobody holds so is an error of use") {
+  thrum::shared_mutex mutex;
+  CHECK(is_usage_error("shared_mutex::unlock", [&] { mutex.unlock(); }));
+  CHECK(is_usage_error("shared_mutex::unlock_shared", [&] { mutex.unlock_shared(); }));
+  mutex.lock_shared();
+  CHECK(is_usage_error("shared_mutex::unlock", [&] { mutex.unlock(); }));
+  mutex.unlock_shared();
+  mutex.lock();
+  CHECK(is_usage_error("shared_mutex::unlock_shared", [&] { mutex.unlock_shared(); }));
+  mutex.unlock();
+}
