@@ -1,0 +1,289 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/time/timer.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/scale.hpp"
+#include "support/with_runtime.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+using namespace std::chrono_literals;
+using support::eventually;
+using support::is_usage_error;
+using support::scaled;
+using support::with_procs;
+using support::with_runtime;
+using thrum::testing::bubble;
+
+static_assert(std::is_same_v<decltype(thrum::after(1s)), thrum::recv_chan<thrum::time_point>>);
+
+TEST_CASE("a timer gives the moment at which it was due, once") {
+  bubble([] {
+    const auto start = thrum::testing::now();
+    const thrum::timer timer(1s);
+    thrum::sleep_for(5s);
+    CHECK(timer.chan().recv() == start + 1s);
+    thrum::time_point ignored;
+    CHECK(timer.chan().try_recv(ignored) == thrum::recv_status::empty);
+    CHECK(timer.chan().recv_for(ignored, 1h) == thrum::recv_status::timeout);
+  });
+}
+
+TEST_CASE("a receiver of a timer waits until it is due, and no longer") {
+  bubble([] {
+    const auto start = thrum::testing::now();
+    const thrum::timer timer(1s);
+    thrum::time_point when;
+    CHECK(timer.chan().recv_for(when, 500ms) == thrum::recv_status::timeout);
+    CHECK(timer.chan().recv_for(when, 1h) == thrum::recv_status::ok);
+    CHECK(when == start + 1s);
+    CHECK(thrum::testing::now() == start + 1s);
+  });
+}
+
+TEST_CASE("the channel of a timer has no size and no capacity, before and after it is due") {
+  bubble([] {
+    const thrum::timer timer(1s);
+    CHECK(timer.chan().size() == 0);
+    CHECK(timer.chan().capacity() == 0);
+    thrum::sleep_for(2s);
+    CHECK(timer.chan().size() == 0);
+    CHECK_FALSE(timer.chan().is_closed());
+  });
+}
+
+TEST_CASE("nothing is received after a stop or a reset that was due before") {
+  bubble([] {
+    const auto start = thrum::testing::now();
+    const thrum::timer timer(1s);
+    thrum::sleep_for(2s);
+    CHECK(timer.stop());  // due, but nobody had received it
+    thrum::time_point when;
+    CHECK(timer.chan().try_recv(when) == thrum::recv_status::empty);
+    CHECK_FALSE(timer.stop());
+    CHECK_FALSE(timer.reset(1s));
+    thrum::sleep_for(2s);
+    CHECK(timer.reset(3s));
+    CHECK(timer.chan().recv() == start + 7s);
+    CHECK_FALSE(timer.reset(1s));
+    CHECK(timer.stop());
+  });
+}
+
+TEST_CASE("a reset reaches those who wait already, to earlier and to later") {
+  bubble([] {
+    const auto start = thrum::testing::now();
+    const thrum::timer timer(10s);
+    thrum::go([timer] {
+      thrum::sleep_for(1s);
+      timer.reset(1s);
+    });
+    CHECK(timer.chan().recv() == start + 2s);
+    timer.reset(1s);
+    thrum::go([timer] {
+      thrum::sleep_for(500ms);
+      timer.reset(10s);
+    });
+    CHECK(timer.chan().recv() == start + 2s + 500ms + 10s);
+  });
+}
+
+TEST_CASE("a stop leaves those who wait waiting, until a reset") {
+  bubble([] {
+    const auto start = thrum::testing::now();
+    const thrum::timer timer(1s);
+    timer.stop();
+    thrum::go([timer] {
+      thrum::sleep_for(1h);
+      timer.reset(1s);
+    });
+    CHECK(timer.chan().recv() == start + 1h + 1s);
+  });
+}
+
+TEST_CASE("of many who wait for one timer, one gets its moment") {
+  bubble([] {
+    const thrum::timer timer(1s);
+    std::atomic<int> got{0};
+    thrum::wait_group group;
+    for (int i = 0; i != 10; ++i) {
+      group.go([&] {
+        thrum::time_point when;
+        got += timer.chan().recv_for(when, 1min) == thrum::recv_status::ok ? 1 : 0;
+      });
+    }
+    group.wait();
+    CHECK(got == 1);
+  });
+}
+
+TEST_CASE("a timer in a select is ready when it is due, also in several selects") {
+  bubble([] {
+    const auto start = thrum::testing::now();
+    const thrum::timer timer(1s);
+    const thrum::chan<int> never(0);
+    int chosen = -1;
+    thrum::select(thrum::on_recv(never), thrum::on_recv(timer.chan(), [&](auto when) {
+                    CHECK(*when == start + 1s);
+                    chosen = 1;
+                  }));
+    CHECK(chosen == 1);
+    CHECK(thrum::select(thrum::on_recv(never), thrum::on_recv(timer.chan()),
+                        thrum::otherwise()) == 2);
+    timer.reset(1s);
+    CHECK(thrum::select(thrum::on_recv(timer.chan()), thrum::on_timeout(500ms)) == 1);
+    CHECK(thrum::select(thrum::on_recv(timer.chan()), thrum::on_timeout(500ms + 1ns)) == 0);
+    thrum::go([timer] {
+      thrum::sleep_for(1s);
+      timer.reset(1s);
+    });
+    CHECK(thrum::select(thrum::on_recv(never), thrum::on_recv(timer.chan())) == 1);
+    CHECK(thrum::testing::now() == start + 1s + 1s + 1s + 1s);
+  });
+}
+
+TEST_CASE("a timer that is not in the future is due at once, one too far away never") {
+  bubble([] {
+    thrum::time_point when;
+    CHECK(thrum::timer(0s).chan().try_recv(when) == thrum::recv_status::ok);
+    CHECK(thrum::timer(-1h).chan().try_recv(when) == thrum::recv_status::ok);
+    const thrum::timer never(std::chrono::hours::max());
+    CHECK(never.chan().recv_for(when, 24h * 365 * 100) == thrum::recv_status::timeout);
+    CHECK(never.stop());
+  });
+}
+
+TEST_CASE("no timer is an error of use, and its channel is the nil channel") {
+  const thrum::timer none;
+  CHECK_FALSE(none.chan());
+  CHECK(is_usage_error("timer::stop", [&] { none.stop(); }));
+  CHECK(is_usage_error("timer::reset", [&] { none.reset(1s); }));
+}
+
+TEST_CASE("a foreign thread waits for a timer without any runtime") {
+  const auto start = std::chrono::steady_clock::now();
+  const thrum::timer timer(5ms);
+  CHECK(timer.chan().recv().has_value());
+  CHECK(std::chrono::steady_clock::now() - start >= 5ms);
+  CHECK(thrum::select(thrum::on_recv(thrum::after(1ms)), thrum::on_timeout(1h)) == 0);
+}
+
+TEST_CASE("after gives its moment once") {
+  bubble([] {
+    const auto start = thrum::testing::now();
+    const auto ch = thrum::after(1min);
+    CHECK(ch.recv() == start + 1min);
+    thrum::time_point when;
+    CHECK(ch.recv_for(when, 1h) == thrum::recv_status::timeout);
+  });
+}
+
+TEST_CASE("after_func calls its function in a goroutine of its own, in time") {
+  bubble([] {
+    const auto start = thrum::testing::now();
+    const thrum::chan<thrum::goroutine_id> called(1);
+    const auto timer = thrum::after_func(1s, [=] {
+      CHECK(thrum::testing::now() == start + 1s);
+      thrum::sleep_for(1s);
+      called.send(thrum::this_goroutine::id());
+    });
+    CHECK_FALSE(timer.chan());
+    const auto id = called.recv();
+    CHECK(id != thrum::this_goroutine::id());
+    CHECK(thrum::testing::now() == start + 2s);
+    CHECK_FALSE(timer.stop());
+  });
+}
+
+TEST_CASE("after_func that is stopped is not called, and one that is reset is called later, again") {
+  bubble([] {
+    int calls = 0;
+    const auto timer = thrum::after_func(1s, [&] { ++calls; });
+    CHECK(timer.stop());
+    CHECK_FALSE(timer.stop());
+    thrum::sleep_for(1h);
+    CHECK(calls == 0);
+    CHECK_FALSE(timer.reset(1s));
+    CHECK(timer.reset(2s));
+    thrum::sleep_for(1s + 500ms);
+    CHECK(calls == 0);
+    thrum::sleep_for(1s);
+    CHECK(calls == 1);
+    CHECK_FALSE(timer.reset(0s));
+    thrum::testing::wait();
+    thrum::sleep_for(1ns);
+    CHECK(calls == 2);
+  });
+}
+
+TEST_CASE("after_func is called although nobody keeps its timer, and then its function goes") {
+  bubble([] {
+    const auto token = std::make_shared<int>(0);
+    thrum::after_func(1s, [token] {});
+    CHECK(token.use_count() == 2);
+    thrum::sleep_for(2s);
+    thrum::testing::wait();
+    CHECK(token.use_count() == 1);
+    {
+      const auto timer = thrum::after_func(1h, [token] {});
+      timer.stop();
+      CHECK(token.use_count() == 2);
+    }
+    CHECK(token.use_count() == 1);
+  });
+}
+
+TEST_CASE("a runtime that stops calls no more functions, and frees them") {
+  const auto token = std::make_shared<int>(0);
+  std::atomic<int> called{0};
+  with_runtime([&] {
+    for (int i = 0; i != 100; ++i) {
+      thrum::after_func(1h, [token, &called] { ++called; });
+    }
+    CHECK(token.use_count() == 101);
+  });
+  CHECK(called == 0);
+  CHECK(token.use_count() == 1);
+}
+
+TEST_CASE("timers of functions that race with stops and resets are called as often as they say") {
+  with_runtime(with_procs(4), [] {
+    std::atomic<int> calls{0};
+    std::atomic<int> stopped{0};
+    const int n = scaled(2'000);
+    thrum::wait_group group;
+    for (int k = 0; k != 4; ++k) {
+      group.go([&, k] {
+        for (int i = 0; i != n; ++i) {
+          const auto timer =
+              thrum::after_func(std::chrono::microseconds((i + k) % 5), [&] { ++calls; });
+          if (i % 3 == 0) {
+            thrum::this_goroutine::yield();
+          }
+          if (i % 2 == 0) {
+            stopped += timer.stop() ? 1 : 0;
+          } else {
+            stopped += timer.reset(std::chrono::microseconds(i % 3)) ? 0 : -1;
+          }
+        }
+      });
+    }
+    group.wait();
+    CHECK(eventually([&] { return calls + stopped == 4 * n; }));
+  });
+}
+
+TEST_CASE("after_func outside of a runtime is an error of use") {
+  CHECK(is_usage_error("after_func", [] { thrum::after_func(1s, [] {}); }));
+}
