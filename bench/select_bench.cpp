@@ -31,9 +31,8 @@ void select_of_two(benchmark::State& state) {
     }
     std::int64_t sum = 0;
     for (std::int64_t i = 0; i != n; ++i) {
-      thrum::select(
-          thrum::on_recv(left, [&](std::optional<std::int64_t> item) { sum += *item; }),
-          thrum::on_recv(right, [&](std::optional<std::int64_t> item) { sum += *item; }));
+      thrum::select(thrum::on_recv(left, [&](std::optional<std::int64_t> item) { sum += *item; }),
+                    thrum::on_recv(right, [&](std::optional<std::int64_t> item) { sum += *item; }));
     }
     benchmark::DoNotOptimize(sum);
     group.wait();

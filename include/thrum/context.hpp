@@ -5,18 +5,19 @@
 //
 // Terms
 //   A node is a channel of signals that is closed when the node is cancelled: done() is the node
-//   itself. A node with a deadline is a channel with a clock, whose expiry cancels it; so no timer is
-//   armed, and whoever asks at or after the deadline finds it cancelled. A child's deadline is never
-//   later than its parent's.
-//   The background is no node.
+//   itself. A node with a deadline is a channel with a clock, whose expiry cancels it; so no timer
+//   is armed, and whoever asks at or after the deadline finds it cancelled. A child's deadline is
+//   never later than its parent's. The background is no node.
 //
 // Invariants
 //   CX1  a child holds a reference to its parent; a parent lists its children without one. A child
 //        leaves the list before its memory goes: whoever walks a list takes a reference first, and
 //        leaves those alone that have none left.
-//   CX2  cause_ is set once, under lock_, before the channel is closed. error() says so only when the
+//   CX2  cause_ is set once, under lock_, before the channel is closed. error() says so only when
+//   the
 //        channel is closed, so neither is seen without the other.
-//   CX3  no more than one node's lock is held at a time, and none while a channel is closed, a stop is
+//   CX3  no more than one node's lock is held at a time, and none while a channel is closed, a stop
+//   is
 //        requested or a handler runs.
 //
 // Cancelling walks the tree with a queue threaded through the nodes: it needs neither memory
@@ -86,7 +87,7 @@ class context_node : public chan_core<std::monostate>,
         }
       }
       if (inherited != context_cause::none) {
-        cancel(inherited);
+        cancel(inherited, no_deadline);
       }
     }
     if (when <= default_traits::now()) {
@@ -94,8 +95,9 @@ class context_node : public chan_core<std::monostate>,
     }
   }
 
-  /// Cancels it and all below it, unless that has been done; the first cause stays.
-  void cancel(context_cause cause) noexcept;
+  /// Cancels it and all below it, unless that has been done; the first cause stays. A deadline
+  /// before `now` came first, even if nobody has looked at it yet.
+  void cancel(context_cause cause, std::int64_t now = default_traits::now()) noexcept;
 
   /// Looks at the clock too.
   context_cause cause() noexcept {
@@ -152,16 +154,17 @@ class context_node : public chan_core<std::monostate>,
   spin_lock node_lock_;
   std::atomic<context_cause> cause_{context_cause::none};
   base::intrusive_list<context_node> children_;  // under node_lock_
-  context_node* cancel_next_ = nullptr;          // of whoever took it from its parent's children
+  context_node* cancel_next_ = nullptr;  // of whoever has taken it from its parent's children, once
   std::optional<std::stop_source> stop_source_;  // under node_lock_; set once
   timer deadline_timer_;                         // under node_lock_; for the stop_source
 };
 
-inline void context_node::cancel(context_cause cause) noexcept {
+inline void context_node::cancel(context_cause cause, std::int64_t now) noexcept {
   leave_parent();
   add_reference();
   context_node* node = this;
-  context_node** last = &node->cancel_next_;
+  context_node* queue = nullptr;
+  context_node** last = &queue;
   do {
     std::optional<std::stop_source> source;
     timer armed;
@@ -170,7 +173,9 @@ inline void context_node::cancel(context_cause cause) noexcept {
       scoped guard(node->node_lock_);
       if (node->cause_.load(relaxed) == context_cause::none) {  // relaxed: locked
         first = true;
-        node->cause_.store(cause, release);  // [cx.cause] release: what we did before
+        const bool late = node->when <= now && now != no_deadline;
+        // [cx.cause] release: what we did before.
+        node->cause_.store(late ? context_cause::timed_out : cause, release);
         source = node->stop_source_;
         armed = std::exchange(node->deadline_timer_, timer());
         while (context_node* const child = node->children_.pop_front()) {
@@ -190,9 +195,12 @@ inline void context_node::cancel(context_cause cause) noexcept {
         armed.stop();
       }
     }
-    context_node* const behind = node->cancel_next_;
     node->drop_reference();
-    node = behind;
+    node = queue;
+    if (node != nullptr) {
+      queue = node->cancel_next_;
+      last = queue != nullptr ? last : &queue;
+    }
   } while (node != nullptr);
 }
 
@@ -267,11 +275,12 @@ class context_token_node final : public context_node {
 
 namespace thrum::inline THRUM_ABI {
 
-/// Deadline, cancellation and values of a call and of what it calls: a shared handle, cheap to copy,
-/// that is handed down by value. Derive a child where a part of the work has a limit of its own. All
-/// members may be called from any goroutine and any thread.
+/// Deadline, cancellation and values of a call and of what it calls: a shared handle, cheap to
+/// copy, that is handed down by value. Derive a child where a part of the work has a limit of its
+/// own. All members may be called from any goroutine and any thread.
 ///
-/// When not to use: for optional parameters; values are for what crosses interfaces (a request's id).
+/// When not to use: for optional parameters; values are for what crosses interfaces (a request's
+/// id).
 class context {
  public:
   /// The root: never cancelled, no deadline, no values.
@@ -316,8 +325,8 @@ class context {
     return nullptr;
   }
 
-  /// Cancels it and all that was derived from it: when it returns, each of them is done. Idempotent.
-  /// usage_error for the background.
+  /// Cancels it and all that was derived from it: when it returns, each of them is done.
+  /// Idempotent. usage_error for the background.
   void cancel() const {
     if (node() == nullptr) {
       base::throw_usage("context::cancel: the background cannot be cancelled");
@@ -328,8 +337,8 @@ class context {
   /// Whether it is done, by cancel() or by its deadline.
   bool cancelled() const noexcept { return cause() != sched::context_cause::none; }
 
-  /// Why it is done: std::errc::operation_canceled or std::errc::timed_out; none while it is not. If
-  /// there is an error, done() is closed.
+  /// Why it is done: std::errc::operation_canceled or std::errc::timed_out; none while it is not.
+  /// If there is an error, done() is closed.
   std::error_code error() const noexcept {
     switch (cause()) {
       case sched::context_cause::none: break;
@@ -354,8 +363,8 @@ class context {
   }
 
   /// A token on which a stop is requested when the context is done. Its deadline is watched by the
-  /// runtime that asks for the token first; outside of a runtime the request comes when somebody next
-  /// asks the context itself. The background's token is never requested.
+  /// runtime that asks for the token first; outside of a runtime the request comes when somebody
+  /// next asks the context itself. The background's token is never requested.
   std::stop_token stop_token() const {
     return node() != nullptr ? node()->stop_token() : std::stop_token();
   }

@@ -3,8 +3,8 @@
 //
 // goroutine_local: a variable of which each goroutine has its own.
 //
-// A goroutine's values form a list, the newest first, that hangs on its G; a foreign thread's hang on
-// the thread. The list is searched from the front: cheap for the few that a program has. A value
+// A goroutine's values form a list, the newest first, that hangs on its G; a foreign thread's hang
+// on the thread. The list is searched from the front: cheap for the few that a program has. A value
 // belongs to the goroutine and not to the goroutine_local object, whose number is never used again:
 // so either may go first.
 #ifndef THRUM_GOROUTINE_LOCAL_HPP
@@ -50,34 +50,33 @@ inline std::uint64_t next_local_key() noexcept {
 
 }  // namespace sched
 
-/// Like a thread_local variable, but for each goroutine, whatever thread it runs on; a foreign thread
-/// has one too. A value is made when its goroutine first asks for it and destroyed when that ends,
-/// the newest first, before anybody who joins it goes on. Different goroutines may use the object at
-/// the same time.
+/// Like a thread_local variable, but for each goroutine, whatever thread it runs on; a foreign
+/// thread has one too. A value is made when its goroutine first asks for it and destroyed when that
+/// ends, the newest first, before anybody who joins it goes on. Different goroutines may use the
+/// object at the same time.
 ///
 /// When not to use: for what could be a parameter, or a value in a context.
 template <class T>
 class goroutine_local {
  public:
   /// Values start as T().
-  goroutine_local()
-    requires std::is_default_constructible_v<T>
-      : make_([] { return T(); }) {}
+  goroutine_local() requires std::is_default_constructible_v<T> : make_([] { return T(); }) {}
 
   /// Values start as a copy of `initial`.
-  explicit goroutine_local(T initial)
-    requires std::is_copy_constructible_v<T>
+  explicit goroutine_local(T initial) requires std::is_copy_constructible_v<T>
       : make_([initial = std::move(initial)] { return initial; }) {}
 
   /// Values start as what `make()` returns.
   template <class F>
-    requires(std::is_invocable_r_v<T, F&> && !std::is_convertible_v<F, T>)
-  explicit goroutine_local(F make) : make_(std::move(make)) {}
+  requires(std::is_invocable_r_v<T, F&> &&
+           !std::is_convertible_v<F, T>) explicit goroutine_local(F make)
+      : make_(std::move(make)) {}
 
   goroutine_local(const goroutine_local&) = delete;
   goroutine_local& operator=(const goroutine_local&) = delete;
 
-  /// The caller's value. The reference holds while the goroutine lives. Throws what making one throws.
+  /// The caller's value. The reference holds while the goroutine lives. Throws what making one
+  /// throws.
   T& get() {
     for (sched::local_value* v = sched::callers_locals(); v != nullptr; v = v->next) {
       if (v->key == key_) {

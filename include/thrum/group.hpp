@@ -25,9 +25,9 @@ namespace thrum::inline THRUM_ABI {
 
 /// Goroutines that end together: wait() returns when all have ended, and throws the exception that
 /// left the first one that failed. From that moment on stop_token() is requested, for the others to
-/// look at. go() and stop_token() may be called from any goroutine, also one of the group; wait() by
-/// one at a time. The destructor waits, and drops an exception that nobody has asked for. From Go's
-/// errgroup.
+/// look at. go() and stop_token() may be called from any goroutine, also one of the group; wait()
+/// by one at a time. The destructor waits, and drops an exception that nobody has asked for. From
+/// Go's errgroup.
 class task_group {
  public:
   /// At most `limit` of them run at the same time; 0: any number.
@@ -40,8 +40,8 @@ class task_group {
     THRUM_CATCH_ALL { running_.wait(); }  // a cancellation: the members are cancelled too
   }
 
-  /// Starts f(args...) as a goroutine of the current runtime. Blocks while the limit is reached; then
-  /// it is a cancellation point.
+  /// Starts f(args...) as a goroutine of the current runtime. Blocks while the limit is reached;
+  /// then it is a cancellation point.
   template <class F, class... Args>
   void go(F&& f, Args&&... args) {
     if (limited_) {
@@ -66,8 +66,8 @@ class task_group {
     }
   }
 
-  /// Blocks until all have ended; throws what left the first that failed. The group may then be used
-  /// again. A cancellation point.
+  /// Blocks until all have ended; throws what left the first that failed. The group may then be
+  /// used again. A cancellation point.
   void wait() {
     running_.wait();
 #if THRUM_EXCEPTIONS
@@ -85,7 +85,8 @@ class task_group {
 #endif
   }
 
-  /// Requested when the first of them fails, or by request_stop(). A new one after wait() has thrown.
+  /// Requested when the first of them fails, or by request_stop(). A new one after wait() has
+  /// thrown.
   std::stop_token stop_token() {
     const std::lock_guard guard(mutex_);
     return stop_source_.get_token();

@@ -16,9 +16,9 @@
 
 namespace thrum::inline THRUM_ABI {
 
-/// Unwinds a goroutine that its runtime stops, or that calls this_goroutine::exit(). Thrown by every
-/// cancellation point; on purpose not a std::exception, so that a handler for those lets it pass.
-/// A handler that catches everything should rethrow it; if it does not, the next cancellation
+/// Unwinds a goroutine that its runtime stops, or that calls this_goroutine::exit(). Thrown by
+/// every cancellation point; on purpose not a std::exception, so that a handler for those lets it
+/// pass. A handler that catches everything should rethrow it; if it does not, the next cancellation
 /// point throws it again.
 class goroutine_exit {};
 

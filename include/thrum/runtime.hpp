@@ -86,7 +86,8 @@ class runtime {
 
   /// Ends all goroutines: those that are parked at a cancellation point unwind, the others are
   /// waited for until they come to one or end. Starting one afterwards is a usage_error, except
-  /// from a goroutine that is still running. Idempotent. usage_error from one of its own goroutines.
+  /// from a goroutine that is still running. Idempotent. usage_error from one of its own
+  /// goroutines.
   void stop();
 
   /// The number of processors in force.
@@ -196,8 +197,8 @@ inline void runtime::report_deadlock(void* user) {
 
 inline runtime::runtime(options settings, sched::runtime_role role)
     : settings_(complete(std::move(settings))),
-      scheduler_(std::make_unique<scheduler_type>(
-          configuration(role), &sched::m_main<sched::default_traits>)),
+      scheduler_(std::make_unique<scheduler_type>(configuration(role),
+                                                  &sched::m_main<sched::default_traits>)),
       monitor_(std::make_unique<monitor_type>(*scheduler_)) {
   scheduler_->clock = role.clock;
   int error = scheduler_->open();
@@ -218,8 +219,9 @@ inline runtime::~runtime() {
 
 inline void runtime::stop() {
   if (current() == this) {
-    base::throw_usage("runtime::stop: called by a goroutine of the same runtime, which would wait "
-                      "for itself");
+    base::throw_usage(
+        "runtime::stop: called by a goroutine of the same runtime, which would wait "
+        "for itself");
   }
   const std::lock_guard guard(stop_mutex_);
   if (!stopped_) {
@@ -253,11 +255,11 @@ inline void runtime::panic([[maybe_unused]] std::exception_ptr error,
 #endif
 }
 
-/// Runs `main` as goroutine 1 of a new runtime and returns its int, or 0 if it returns nothing. When
-/// it returns, the runtime is stopped: see runtime::stop. An exception that leaves `main` leaves run.
-/// When no goroutine can ever run again, and the process has no other threads, the program ends with
-/// status 2 and a list of all goroutines on standard error (options::detect_deadlock).
-/// std::system_error as the runtime's constructor.
+/// Runs `main` as goroutine 1 of a new runtime and returns its int, or 0 if it returns nothing.
+/// When it returns, the runtime is stopped: see runtime::stop. An exception that leaves `main`
+/// leaves run. When no goroutine can ever run again, and the process has no other threads, the
+/// program ends with status 2 and a list of all goroutines on standard error
+/// (options::detect_deadlock). std::system_error as the runtime's constructor.
 template <class F>
 int run(options settings, F&& main) {
   runtime all(std::move(settings), {.is_whole_program = true});

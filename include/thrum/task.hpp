@@ -42,7 +42,9 @@ struct bound_call {
 
   decltype(auto) operator()() {
     return std::apply(
-        [&](auto&... each) -> decltype(auto) { return std::invoke(std::move(f), std::move(each)...); },
+        [&](auto&... each) -> decltype(auto) {
+          return std::invoke(std::move(f), std::move(each)...);
+        },
         args);
   }
 };
@@ -141,9 +143,7 @@ basic_g<default_traits>& make_goroutine(basic_scheduler<default_traits>& schedul
     base::throw_system(ENOMEM, "go: no memory for the stack of another goroutine");
   }
   void* const place = reserve_task(*g, sizeof(Task), alignof(Task));
-  THRUM_TRY {
-    ::new (place) Task{std::forward<From>(from)...};
-  }
+  THRUM_TRY { ::new (place) Task{std::forward<From>(from)...}; }
   THRUM_CATCH_ALL {
     untake_g(scheduler, *g);
     THRUM_RETHROW;

@@ -135,8 +135,7 @@ class chan_base {
 
   bool can_receive() noexcept {
     return count_.load(relaxed) != 0 || closed_.load(relaxed) ||  // relaxed: locked
-           has_waiter(senders_) ||
-           (clock_ != nullptr && clock_->when <= default_traits::now());
+           has_waiter(senders_) || (clock_ != nullptr && clock_->when <= default_traits::now());
   }
 
   bool can_send() noexcept {
@@ -157,9 +156,7 @@ class chan_base {
   static wait_point* pop(wait_list& list) noexcept {
     wait_point* point = list.points.pop_front();
     while (point != nullptr && point->selection != nullptr && !point->selection->win(*point))
-        [[unlikely]] {
-      point = list.points.pop_front();
-    }
+      [[unlikely]] { point = list.points.pop_front(); }
     if (point != nullptr) {
       point->cause = wake_cause::notified;
     }

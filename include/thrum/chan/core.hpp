@@ -5,7 +5,8 @@
 // depend on the type of the elements.
 //
 // Invariants
-//   CH1  at most one of the two lists has waiters, stale ones of selects and a select that does both
+//   CH1  at most one of the two lists has waiters, stale ones of selects and a select that does
+//   both
 //        aside.
 //   CH2  if the ring is not empty, nobody waits to receive; if it has room, nobody waits to send.
 //   CH3  nobody is made runnable while the lock is held: a woken goroutine would spin on it.
@@ -13,10 +14,10 @@
 //        it, under the lock; a receiver's frame is written under the lock.
 //
 // Hand-off is direct: a sender puts its element into the frame of the first waiting receiver, a
-// receiver takes it out of the frame of the first waiting sender. So waiters are served in the order
-// of their arrival, and a newcomer cannot overtake them. A receiver from a full ring takes the oldest
-// element and moves the first waiting sender's into the freed slot, so the order of elements is the
-// order of sends.
+// receiver takes it out of the frame of the first waiting sender. So waiters are served in the
+// order of their arrival, and a newcomer cannot overtake them. A receiver from a full ring takes
+// the oldest element and moves the first waiting sender's into the freed slot, so the order of
+// elements is the order of sends.
 //
 // Elements move without throwing: a type whose move may throw is kept in a box, allocated before
 // the lock is taken, so that an exception leaves the channel as it was.
@@ -249,7 +250,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
         expire();
         return recv(out, true, deadline);
       }
-      return finish(m, outcome);
+      return finish(parking_m<default_traits>(), outcome);  // another M than before, perhaps
     }
   }
 

@@ -90,8 +90,8 @@ class sending {
     start(wrapped, true, no_deadline);
   }
 
-  /// Sends `value` if that can be done at once; else returns false and leaves it untouched. False on
-  /// the nil channel. usage_error if the channel is closed.
+  /// Sends `value` if that can be done at once; else returns false and leaves it untouched. False
+  /// on the nil channel. usage_error if the channel is closed.
   bool try_send(T& value) const { return send_or_keep(value, false, no_deadline); }
   bool try_send(T&& value) const { return send_or_keep(value, false, no_deadline); }
 
@@ -294,9 +294,7 @@ template <class Self>
 class receiving<Self, void> {
  public:
   /// Waits for a signal. False: the channel is closed and drained. A cancellation point.
-  bool recv() const {
-    return values(static_cast<const Self*>(this)->core()).recv().has_value();
-  }
+  bool recv() const { return values(static_cast<const Self*>(this)->core()).recv().has_value(); }
   recv_status try_recv() const {
     std::monostate signal;
     return values(static_cast<const Self*>(this)->core()).try_recv(signal);

@@ -49,7 +49,8 @@ std::vector<goroutine_record> collect_goroutines(sched::basic_scheduler<Traits>&
   std::vector<goroutine_record> all;
   const std::int64_t now_ms = (os::now() - scheduler.started_at) / 1'000'000;
   scheduler.pool->for_each([&](sched::basic_g<Traits>& g) {
-    const sched::g_status status = g.status.load(relaxed);  // relaxed: exact only while all is quiet
+    const sched::g_status status =
+        g.status.load(relaxed);  // relaxed: exact only while all is quiet
     if (status == sched::g_status::idle || status == sched::g_status::dead) {
       return;
     }

@@ -18,28 +18,28 @@ namespace thrum::inline THRUM_ABI {
 /// The state of a runtime, collected while it runs. Each figure is exact at some moment of the
 /// collection; they are not of one instant.
 struct stats_snapshot {
-  unsigned procs = 0;          ///< processors in force
-  unsigned idle_procs = 0;     ///< of them, without work
-  unsigned threads = 0;        ///< OS threads that run goroutines
-  unsigned idle_threads = 0;   ///< of them, asleep
-  unsigned spinning = 0;       ///< of them, searching for work
-  std::size_t global_queue = 0;            ///< goroutines in the global queue
-  std::vector<std::size_t> local_queues;   ///< of each processor: ring and runnext
-  std::uint64_t goroutines = 0;            ///< alive
-  std::uint64_t runnable = 0;              ///< of them, on a queue
-  std::uint64_t running = 0;               ///< of them, on a processor
-  std::uint64_t waiting = 0;               ///< of them, parked
-  std::uint64_t in_syscall = 0;            ///< of them, inside blocking()
-  std::uint64_t created = 0;               ///< goroutines ever started
-  std::uint64_t finished = 0;              ///< goroutines that have ended
-  std::uint64_t switches = 0;              ///< times a goroutine was put on a processor
-  std::uint64_t steals = 0;                ///< goroutines that changed processors by stealing
-  std::uint64_t preemptions = 0;           ///< time slices that were cut
-  std::uint64_t hand_offs = 0;             ///< processors taken from blocking calls that lasted
-  std::uint64_t timers = 0;                ///< timers armed
-  std::uint64_t timers_fired = 0;          ///< timers that came due
-  std::uint64_t polled_descriptors = 0;    ///< goroutines parked on descriptors
-  std::size_t stack_bytes = 0;             ///< address space reserved for stacks, used or not
+  unsigned procs = 0;                     ///< processors in force
+  unsigned idle_procs = 0;                ///< of them, without work
+  unsigned threads = 0;                   ///< OS threads that run goroutines
+  unsigned idle_threads = 0;              ///< of them, asleep
+  unsigned spinning = 0;                  ///< of them, searching for work
+  std::size_t global_queue = 0;           ///< goroutines in the global queue
+  std::vector<std::size_t> local_queues;  ///< of each processor: ring and runnext
+  std::uint64_t goroutines = 0;           ///< alive
+  std::uint64_t runnable = 0;             ///< of them, on a queue
+  std::uint64_t running = 0;              ///< of them, on a processor
+  std::uint64_t waiting = 0;              ///< of them, parked
+  std::uint64_t in_syscall = 0;           ///< of them, inside blocking()
+  std::uint64_t created = 0;              ///< goroutines ever started
+  std::uint64_t finished = 0;             ///< goroutines that have ended
+  std::uint64_t switches = 0;             ///< times a goroutine was put on a processor
+  std::uint64_t steals = 0;               ///< goroutines that changed processors by stealing
+  std::uint64_t preemptions = 0;          ///< time slices that were cut
+  std::uint64_t hand_offs = 0;            ///< processors taken from blocking calls that lasted
+  std::uint64_t timers = 0;               ///< timers armed
+  std::uint64_t timers_fired = 0;         ///< timers that came due
+  std::uint64_t polled_descriptors = 0;   ///< goroutines parked on descriptors
+  std::size_t stack_bytes = 0;            ///< address space reserved for stacks, used or not
 };
 
 namespace debug {

@@ -44,21 +44,31 @@ namespace thrum::inline THRUM_ABI::os {
 template <class Note>
 concept note_like = requires(Note& note, const Note& seen, std::int64_t ns) {
   Note();
-  { note.sleep() } noexcept -> std::same_as<void>;
-  { note.sleep_for(ns) } noexcept -> std::same_as<bool>;
-  { note.wake() } noexcept -> std::same_as<void>;
-  { note.clear() } noexcept -> std::same_as<void>;
-  { seen.is_set() } noexcept -> std::same_as<bool>;
-} && !std::copy_constructible<Note>;
+  { note.sleep() }
+  noexcept->std::same_as<void>;
+  { note.sleep_for(ns) }
+  noexcept->std::same_as<bool>;
+  { note.wake() }
+  noexcept->std::same_as<void>;
+  { note.clear() }
+  noexcept->std::same_as<void>;
+  { seen.is_set() }
+  noexcept->std::same_as<bool>;
+}
+&&!std::copy_constructible<Note>;
 
 /// The thread handle of a system.
 template <class Thread>
-concept thread_like =
-    requires(Thread& thread, const Thread& seen, void* (*entry)(void*), void* argument) {
-      { Thread::start(thread, entry, argument) } noexcept -> std::same_as<int>;
-      { thread.join() } noexcept -> std::same_as<void>;
-      { seen.joinable() } noexcept -> std::same_as<bool>;
-    } && std::movable<Thread> && !std::copy_constructible<Thread>;
+concept thread_like = requires(Thread& thread, const Thread& seen, void* (*entry)(void*),
+                               void* argument) {
+  { Thread::start(thread, entry, argument) }
+  noexcept->std::same_as<int>;
+  { thread.join() }
+  noexcept->std::same_as<void>;
+  { seen.joinable() }
+  noexcept->std::same_as<bool>;
+}
+&&std::movable<Thread> && !std::copy_constructible<Thread>;
 
 }  // namespace thrum::inline THRUM_ABI::os
 

@@ -5,19 +5,20 @@
 //
 // Only run() asks for this: it knows that the thread which started it waits for it. The program is
 // dead when at one moment
-//   - goroutines are alive, and every one of them is parked: no M runs, searches, is being started or
+//   - goroutines are alive, and every one of them is parked: no M runs, searches, is being started
+//   or
 //     is inside a blocking call
 //   - no timer is armed and nobody waits for a descriptor
 //   - the process has no threads that might still do something: only Ms, monitor, and who waits in
 //     run()
-// A moment: the monitor looks whether all is quiet, counts the threads of the process, and looks once
-// more. If nothing has run in between, then what it counted was there while all was quiet; and a
-// thread that was gone by then cannot have readied anybody.
+// A moment: the monitor looks whether all is quiet, counts the threads of the process, and looks
+// once more. If nothing has run in between, then what it counted was there while all was quiet; and
+// a thread that was gone by then cannot have readied anybody.
 //
 // What is not seen: two threads, one of them foreign, that wait for each other.
 //
-// Source: Go's checkdead, which counts the threads that it made itself and gives up in programs with
-// others.
+// Source: Go's checkdead, which counts the threads that it made itself and gives up in programs
+// with others.
 #ifndef THRUM_SCHED_DEADLOCK_HPP
 #define THRUM_SCHED_DEADLOCK_HPP
 

@@ -131,8 +131,7 @@ basic_g<Traits>* poll_now(basic_m<Traits>& m) noexcept {
 template <class Traits>
 bool may_spin(const basic_m<Traits>& m) noexcept {
   const auto& scheduler = *m.scheduler;
-  return m.spinning ||
-         2 * scheduler.idle.spinning() < scheduler.procs() - scheduler.idle.idle_ps();
+  return m.spinning || 2 * scheduler.idle.spinning() < scheduler.procs() - scheduler.idle.idle_ps();
 }
 
 /// I6: looks at every source once more. True: there is work, and the M holds a P and spins.

@@ -10,13 +10,13 @@
 // locked until its stack is left, and the side that the processor arrives at unlocks.
 // A waiter does not look at the lock while it pauses, and pauses for longer than the lock is held:
 // each look would take the cache line away from the holder, and two processors that take turns at
-// every section move the line, and all that it guards, with each. Left alone, the holder gets through
-// dozens of sections. (Two processors, four producers and four consumers on a buffered channel: 79 ns
-// an item when the waiter looks after each pause, 17 ns so.)
-// When the holder's thread is off its CPU, a waiter yields, then sleeps. Unlock wakes a sleeper if it
-// saw one before it dropped the lock; one that it did not see wakes by itself after 200 us, and that
-// is what the plain store costs. (With sixty threads on two CPUs that yield instead of sleeping, the
-// holder hardly gets a CPU to drop the lock on.)
+// every section move the line, and all that it guards, with each. Left alone, the holder gets
+// through dozens of sections. (Two processors, four producers and four consumers on a buffered
+// channel: 79 ns an item when the waiter looks after each pause, 17 ns so.) When the holder's
+// thread is off its CPU, a waiter yields, then sleeps. Unlock wakes a sleeper if it saw one before
+// it dropped the lock; one that it did not see wakes by itself after 200 us, and that is what the
+// plain store costs. (With sixty threads on two CPUs that yield instead of sleeping, the holder
+// hardly gets a CPU to drop the lock on.)
 //
 // `blocking_lock` guards what is taken rarely and may be held over a system call: the idle lists,
 // the registry of stacks, shutdown.
@@ -89,8 +89,8 @@ class spin_lock {
     }
   }
 
-  // From 1 us to 8 us: some dozens of sections, see above. After that the holder is probably off its
-  // CPU, and only giving up ours can help it.
+  // From 1 us to 8 us: some dozens of sections, see above. After that the holder is probably off
+  // its CPU, and only giving up ours can help it.
   static constexpr std::uint32_t active_rounds = 4;
   static constexpr std::uint32_t first_pauses = 100;
   static constexpr std::uint32_t yield_rounds = 4;

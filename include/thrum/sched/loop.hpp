@@ -4,32 +4,35 @@
 // What runs on whose stack: switching, starting and ending goroutines, the loop of an M.
 //
 // Purpose
-//   A goroutine that leaves the processor picks its successor on its own stack and switches straight
-//   to it: one switch, 2 ns, no detour over the M's stack. Only when it finds nothing does it switch
-//   to g0, which searches further and sleeps.
+//   A goroutine that leaves the processor picks its successor on its own stack and switches
+//   straight to it: one switch, 2 ns, no detour over the M's stack. Only when it finds nothing does
+//   it switch to g0, which searches further and sleeps.
 //
 // The one rule
 //   The stack of a goroutine that leaves is in use until the switch is over. So nothing that lets
 //   another thread resume it (unlocking a channel, standing on a queue, arming a timer) may happen
-//   before; it is left in `m.left` and done by the code that the processor arrives at: `arrive`, the
-//   first thing on every resumed, fresh or g0 stack. Publishing a waiter that still runs on its own
-//   stack is the classic corruption of this kind of library.
+//   before; it is left in `m.left` and done by the code that the processor arrives at: `arrive`,
+//   the first thing on every resumed, fresh or g0 stack. Publishing a waiter that still runs on its
+//   own stack is the classic corruption of this kind of library.
 //
 // Invariants
 //   LO1  m.left is empty whenever user code runs.
-//   LO2  a switch returns the M that the goroutine now runs on; anything read from the old M, or from
+//   LO2  a switch returns the M that the goroutine now runs on; anything read from the old M, or
+//   from
 //        a thread-local, before the switch is stale after it.
-//   LO3  a goroutine's ABI words for caught exceptions are in its G while it is off the processor and
+//   LO3  a goroutine's ABI words for caught exceptions are in its G while it is off the processor
+//   and
 //        in its thread while it is on; g0 runs with both zero.
 //
 // The end of a goroutine
 //   E1 the task has returned; on its own stack it takes over whoever waits for it
 //   E2 it leaves for good: for the goroutine that joins it if there is one, else for the next
-//   E3 the arriving side counts it and recycles it, or, if there is a handle, marks it done: now the
+//   E3 the arriving side counts it and recycles it, or, if there is a handle, marks it done: now
+//   the
 //      handle may recycle it
-//   If the handle lets go between E1 and E3, nobody would destroy the result; E3 then returns false,
-//   and the goroutine runs once more to do it on its own stack. A handle sees `done` under the join
-//   lock, so E3 has let go of the G by then.
+//   If the handle lets go between E1 and E3, nobody would destroy the result; E3 then returns
+//   false, and the goroutine runs once more to do it on its own stack. A handle sees `done` under
+//   the join lock, so E3 has let go of the G by then.
 #ifndef THRUM_SCHED_LOOP_HPP
 #define THRUM_SCHED_LOOP_HPP
 
@@ -68,9 +71,8 @@ void arrive(basic_m<Traits>& m, base::stack_context& here) noexcept {
 /// Leaves the running goroutine for `next`, or for g0 if that is null. Returns when somebody
 /// switches back, perhaps on another thread. `commit(argument)` runs as soon as the stack is left.
 template <class Traits>
-THRUM_INLINE void leave(basic_m<Traits>& m, basic_g<Traits>* next,
-                          commit_function<Traits> commit, void* argument,
-                          bool for_good = false) noexcept {
+THRUM_INLINE void leave(basic_m<Traits>& m, basic_g<Traits>* next, commit_function<Traits> commit,
+                        void* argument, bool for_good = false) noexcept {
   basic_g<Traits>& g = *m.g;
   THRUM_ASSERT(LO1, m.left.g == nullptr);
   m.left.g = &g;
@@ -165,8 +167,7 @@ void recycle(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {
   if (++p.free_count > Traits::free_goroutines_per_p) [[unlikely]] {
     auto half = p.free_list.pop_front_n(Traits::free_goroutines_per_p / 2);
     p.free_count -= Traits::free_goroutines_per_p / 2;
-    m.scheduler->pool->put(m.scheduler->config().stack_class,
-                           static_cast<decltype(half)&&>(half));
+    m.scheduler->pool->put(m.scheduler->config().stack_class, static_cast<decltype(half)&&>(half));
   }
 }
 

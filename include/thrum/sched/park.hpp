@@ -31,7 +31,7 @@ template <class Traits>
 void park(basic_m<Traits>& m, wait_reason reason, commit_function<Traits> commit,
           void* argument) noexcept {
   basic_g<Traits>& g = *m.g;
-  g.reason.store(reason, relaxed);             // relaxed: for display
+  g.reason.store(reason, relaxed);  // relaxed: for display
   // relaxed: for display
   g.parked_ms.store(m.scheduler->coarse_ms.load(relaxed), relaxed);
   g.status.store(g_status::waiting, relaxed);  // relaxed: published by what commit does
@@ -63,8 +63,9 @@ bool must_exit(const basic_m<Traits>& m) noexcept {
 template <class Traits>
 void end_withdrawable(basic_g<Traits>& g, wake_cause cause) noexcept {
   g.withdrawable.store(nullptr, relaxed);  // relaxed: ordered by the fence
-  Traits::light_fence();  // [s.stop] cleared before the announcement is read
-  // [s.withdraw] acquire: pairs with the end of the announcement; its begin is ordered by the fence.
+  Traits::light_fence();                   // [s.stop] cleared before the announcement is read
+  // [s.withdraw] acquire: pairs with the end of the announcement; its begin is ordered by the
+  // fence.
   if (g.scheduler->withdrawing.load(acquire)) [[unlikely]] {
     scoped until_done(g.scheduler->withdraw_lock);
   }
@@ -113,9 +114,8 @@ template <class Traits>
 void arm(basic_scheduler<Traits>& scheduler, basic_timer<Traits>& timer,
          std::int64_t when) noexcept {
   basic_m<Traits>* const m = current_m<Traits>();
-  basic_p<Traits>& p = m != nullptr && m->p != nullptr && m->scheduler == &scheduler
-                           ? *m->p
-                           : scheduler.p(0);
+  basic_p<Traits>& p =
+      m != nullptr && m->p != nullptr && m->scheduler == &scheduler ? *m->p : scheduler.p(0);
   if (p.timers.add(timer, when) == timer_heap<Traits>::added::earliest) {
     scheduler.wake_for_timer(when);
   }

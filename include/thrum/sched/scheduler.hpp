@@ -402,8 +402,7 @@ void basic_scheduler<Traits>::retire_p(m_type& m) noexcept {
       return;  // the number has risen again
     }
     global.prepend(p.queue.drain());
-    pool->put(config_.stack_class,
-              static_cast<base::intrusive_queue<g_type>&&>(p.free_list));
+    pool->put(config_.stack_class, static_cast<base::intrusive_queue<g_type>&&>(p.free_list));
     p.free_count = 0;
     release_p(m);
     bury_locked(p);

@@ -4,8 +4,8 @@
 // Stopping a runtime: every parked goroutine unwinds, every running one is waited for.
 //
 // Steps
-//   announce   `stopping`: from now on a goroutine that comes to a cancellable wait leaves it at once
-//   withdraw   each goroutine that waits already is taken out of its wait and told to exit
+//   announce   `stopping`: from now on a goroutine that comes to a cancellable wait leaves it at
+//   once withdraw   each goroutine that waits already is taken out of its wait and told to exit
 //   drain      wait until every goroutine has ended
 //   close      end the threads (basic_scheduler::close)
 //
@@ -16,8 +16,8 @@
 //
 // Why no point is used after its end: see wait_point.hpp.
 //
-// Goroutines in waits that cannot be cancelled (a mutex) end when their holders do. A goroutine that
-// computes for ever keeps stop() waiting for ever: there is no sound way to end it. Without
+// Goroutines in waits that cannot be cancelled (a mutex) end when their holders do. A goroutine
+// that computes for ever keeps stop() waiting for ever: there is no sound way to end it. Without
 // exceptions nothing can be unwound: a cancelled goroutine ends where it stands, and the objects on
 // its stack are not destroyed.
 #ifndef THRUM_SCHED_SHUTDOWN_HPP
@@ -59,7 +59,7 @@ void stop(basic_scheduler<Traits>& scheduler) noexcept {
   {
     scoped guard(scheduler.withdraw_lock);
     scheduler.withdrawing.store(true, relaxed);  // relaxed: ordered by the heavy fence
-    Traits::heavy_fence();  // [s.stop] both flags before the points are read
+    Traits::heavy_fence();                       // [s.stop] both flags before the points are read
     scheduler.pool->for_each([](basic_g<Traits>& g) { withdraw(g); });
     // [s.withdraw] release: our last look at a point, to its owner who no longer waits for us.
     scheduler.withdrawing.store(false, release);

@@ -111,14 +111,15 @@ class timer_heap {
   /// Takes over all timers of another heap. Both must not be used by a lock holder meanwhile.
   void take_all(timer_heap& other) noexcept;
 
-  /// The scheduler closes: empties the heap, discards what is armed, and waits for functions that run.
+  /// The scheduler closes: empties the heap, discards what is armed, and waits for functions that
+  /// run.
   void discard_all() noexcept;
 
   /// When the first timer is due that is armed, or `never`. Looks at all of them.
   std::int64_t earliest_armed() noexcept {
     scoped guard(lock_);
     std::int64_t least = never;
-    for (std::size_t i = 0; i < size_.load(relaxed); ++i) {            // relaxed: locked
+    for (std::size_t i = 0; i < size_.load(relaxed); ++i) {              // relaxed: locked
       const std::int64_t state = entries_[i].owner->word.load(relaxed);  // relaxed: old at once
       if (state > timer::busy && state < least) {
         least = state;
@@ -131,7 +132,7 @@ class timer_heap {
   std::size_t armed() noexcept {
     scoped guard(lock_);
     std::size_t n = 0;
-    for (std::size_t i = 0; i < size_.load(relaxed); ++i) {  // relaxed: locked
+    for (std::size_t i = 0; i < size_.load(relaxed); ++i) {      // relaxed: locked
       n += entries_[i].owner->word.load(relaxed) > timer::busy;  // relaxed: old at once
     }
     return n;
@@ -255,7 +256,8 @@ bool timer_heap<Traits>::remove(timer& t) noexcept {
   std::int64_t state = settled(t);
   while (state > timer::busy) {
     // [th.word] acq_rel: the wait's end, before whatever drops the entry; acquire as in settled.
-    if (t.word.compare_exchange_strong(state, timer::stopped, acq_rel, relaxed)) {  // relaxed: again
+    if (t.word.compare_exchange_strong(state, timer::stopped, acq_rel,
+                                       relaxed)) {  // relaxed: again
       return true;
     }
     state = settled(t);
@@ -276,15 +278,15 @@ bool timer_heap<Traits>::detach(timer& t) noexcept {
     if (t.heap.load(relaxed) == heap) {  // relaxed: stable while we hold the heap's lock
       heap->erase(t.index);
       heap->publish_earliest();
-      t.heap.store(nullptr, relaxed);    // relaxed: published by the state
+      t.heap.store(nullptr, relaxed);      // relaxed: published by the state
       t.word.store(timer::idle, release);  // [th.word] release: the entry is gone
     }
   }
   return removed;
 }
 
-/// Takes out one timer that is due, and leaves it busy; null if none is. Drops stopped ones on the way,
-/// and moves those that have been armed again for later. Caller holds the lock.
+/// Takes out one timer that is due, and leaves it busy; null if none is. Drops stopped ones on the
+/// way, and moves those that have been armed again for later. Caller holds the lock.
 template <class Traits>
 typename timer_heap<Traits>::timer* timer_heap<Traits>::take_due(std::int64_t now) noexcept {
   while (size_.load(relaxed) > 0 && entries_[0].when <= now) {  // relaxed: locked

@@ -3,16 +3,16 @@
 //
 // A clock that stands still while anything can happen: what tests of timeouts run on.
 //
-// The last M of such a scheduler that goes to sleep finds every goroutine parked. It then does one of
-// these, in this order:
+// The last M of such a scheduler that goes to sleep finds every goroutine parked. It then does one
+// of these, in this order:
 //   V1  a goroutine waits for exactly this (bubble::wait): it goes on
 //   V2  a goroutine waits for something that somebody outside may bring (a mutex, a descriptor):
 //       nothing; the clock stands
 //   V3  a timer is armed: the clock jumps to the earliest, and the M looks for work, which fires it
 //   V4  no goroutine is left, or none can ever run again: whoever owns the clock is told, once
 //
-// Since nothing runs, nobody arms a timer or readies a goroutine meanwhile, but for threads that are
-// not ours; these find an idle P as ever.
+// Since nothing runs, nobody arms a timer or readies a goroutine meanwhile, but for threads that
+// are not ours; these find an idle P as ever.
 //
 // Source: Go, internal/synctest.
 #ifndef THRUM_SCHED_VIRTUAL_TIME_HPP
@@ -91,7 +91,8 @@ THRUM_COLD bool resume_quiet_locked(basic_scheduler<Traits>& scheduler,
       if (clock.outcome.load(relaxed) == clock_type::state::runs) {  // relaxed: locked
         const bool ended = scheduler.goroutine_count() == 0;
         // relaxed: published by the note
-        clock.outcome.store(ended ? clock_type::state::ended : clock_type::state::deadlocked, relaxed);
+        clock.outcome.store(ended ? clock_type::state::ended : clock_type::state::deadlocked,
+                            relaxed);
         clock.settled.wake();
       }
       return false;

@@ -14,16 +14,17 @@
 //      calls wake()
 //   W4 it runs again
 //   Besides W3 there are two others who may end a wait: its timer and the shutdown of its runtime.
-//   Both call `withdraw`, which locks the object and unlinks the point if it is still linked. So one
-//   of them wins, under the object's lock, and nobody needs a second atomic word for it.
+//   Both call `withdraw`, which locks the object and unlinks the point if it is still linked. So
+//   one of them wins, under the object's lock, and nobody needs a second atomic word for it.
 //
 // What keeps a wait point alive while somebody withdraws it
 //   A timer: before W4 goes on, timer_heap::remove waits until the timer's function has returned.
 //   The shutdown: it announces itself (`withdrawing`), passes a heavy fence, and only then reads
 //   `g.withdrawable`; the waiter clears that word at W4, passes a light fence, and waits on the
-//   shutdown's lock if it sees the announcement. The same pair of fences makes sure that a goroutine
-//   that parks while the shutdown begins is seen by it or sees it. The waiter's side costs a store
-//   and a load; a claim word that every wake-up must win would cost a locked instruction each.
+//   shutdown's lock if it sees the announcement. The same pair of fences makes sure that a
+//   goroutine that parks while the shutdown begins is seen by it or sees it. The waiter's side
+//   costs a store and a load; a claim word that every wake-up must win would cost a locked
+//   instruction each.
 //
 // A wait on several objects at once has a point on each; see basic_selection.
 //
@@ -66,8 +67,8 @@ struct basic_wait_point : base::list_node<basic_wait_point<Traits>> {
   basic_g<Traits>* g = nullptr;  // null: an OS thread
   wake_cause cause = wake_cause::none;
   withdraw_function withdraw = nullptr;
-  void* object = nullptr;  // for withdraw
-  void* slot = nullptr;    // where a value comes from or goes to
+  void* object = nullptr;                        // for withdraw
+  void* slot = nullptr;                          // where a value comes from or goes to
   basic_selection<Traits>* selection = nullptr;  // of which it is one of several
   os::note note;                                 // for an OS thread
 };

@@ -10,8 +10,8 @@
 //   release()   after it, in every case; a value that was not sent is where it was before
 //   run()       the handler of the chosen one, when all have been released: a handler may throw,
 //               block, or select again
-// Between prepare() and release() the engine may read `operation()` and, for a blocked select, others
-// may write through its slot under the channel's lock.
+// Between prepare() and release() the engine may read `operation()` and, for a blocked select,
+// others may write through its slot under the channel's lock.
 #ifndef THRUM_SELECT_CASES_HPP
 #define THRUM_SELECT_CASES_HPP
 

@@ -18,7 +18,8 @@
 //
 // Invariants
 //   SE1  the order of locks is the order of addresses, so two selects cannot wait for each other.
-//   SE2  nothing of a selection's frame is touched after the last of its locks is released, at L3 by
+//   SE2  nothing of a selection's frame is touched after the last of its locks is released, at L3
+//   by
 //        the arriving side, at L4 by others: the selector passes through each lock before it leaves
 //        the frame.
 //   SE3  a value to be sent is moved by whoever carries out its case, and by nobody else.
@@ -26,8 +27,9 @@
 // A uniform choice costs a random number only if several are ready: the k-th ready one replaces the
 // choice with probability 1/k. (Go shuffles the cases first.)
 //
-// With two channels a random one is looked at before the other is locked, so that a select that finds
-// it ready takes one lock; what is locked stays locked, so that nothing is paid when it is not.
+// With two channels a random one is looked at before the other is locked, so that a select that
+// finds it ready takes one lock; what is locked stays locked, so that nothing is paid when it is
+// not.
 //
 // Sources: Go, src/runtime/select.go. Checked by select_test.cpp and Go's own tests, re-created.
 #ifndef THRUM_SELECT_ENGINE_HPP
@@ -62,8 +64,8 @@ struct select_operation {
 struct select_frame {
   select_operation** operations;
   std::size_t n;
-  chan_base** by_address;   // scratch
-  wait_point* points;       // uninitialised memory
+  chan_base** by_address;  // scratch
+  wait_point* points;      // uninitialised memory
 };
 
 struct select_outcome {

@@ -26,9 +26,9 @@ struct no_completion {
 
 }  // namespace sched
 
-/// As std::barrier. The completion runs once each phase, on whoever arrives last, before anybody goes
-/// on; it must not throw, and may block. Waits are cancellation points; a goroutine that is cancelled
-/// while it waits has arrived all the same.
+/// As std::barrier. The completion runs once each phase, on whoever arrives last, before anybody
+/// goes on; it must not throw, and may block. Waits are cancellation points; a goroutine that is
+/// cancelled while it waits has arrived all the same.
 template <class Completion = sched::no_completion>
 class barrier {
  public:
@@ -58,7 +58,8 @@ class barrier {
     return std::numeric_limits<std::ptrdiff_t>::max();
   }
 
-  /// Arrives n times at the current phase. usage_error if n is not positive or more than are missing.
+  /// Arrives n times at the current phase. usage_error if n is not positive or more than are
+  /// missing.
   [[nodiscard]] arrival_token arrive(std::ptrdiff_t n = 1) {
     return arrival_token(arrive_at(n, 0));
   }

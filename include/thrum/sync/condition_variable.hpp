@@ -3,8 +3,8 @@
 //
 // condition_variable: wait, under a mutex, until somebody says that something has changed.
 //
-// A waiter links itself before it unlocks the mutex, and the list stays locked until it has left its
-// stack; so whoever changes the condition under the mutex and notifies afterwards finds it, a
+// A waiter links itself before it unlocks the mutex, and the list stays locked until it has left
+// its stack; so whoever changes the condition under the mutex and notifies afterwards finds it, a
 // notification goes to a waiter that was there before it, and waiters are served in their order.
 // After it has been notified a waiter does not touch the condition variable, which may be gone.
 #ifndef THRUM_SYNC_CONDITION_VARIABLE_HPP
@@ -27,8 +27,8 @@
 namespace thrum::inline THRUM_ABI {
 
 /// As std::condition_variable, over std::unique_lock<thrum::mutex>, first come, first served. Waits
-/// end only by a notification, in time, or when the runtime stops: they are cancellation points, and
-/// have locked the mutex again when goroutine_exit leaves them.
+/// end only by a notification, in time, or when the runtime stops: they are cancellation points,
+/// and have locked the mutex again when goroutine_exit leaves them.
 class condition_variable {
  public:
   condition_variable() noexcept = default;
@@ -64,7 +64,8 @@ class condition_variable {
     sched::wake_chain(chain);
   }
 
-  /// Unlocks, waits for a notification, locks again. usage_error if the lock does not hold its mutex.
+  /// Unlocks, waits for a notification, locks again. usage_error if the lock does not hold its
+  /// mutex.
   void wait(std::unique_lock<mutex>& lock) { wait_until_ns(lock, sched::no_deadline); }
 
   /// Waits until `done()`; it is called with the mutex locked.
@@ -76,8 +77,7 @@ class condition_variable {
   }
 
   template <class Rep, class Period>
-  std::cv_status wait_for(std::unique_lock<mutex>& lock,
-                          std::chrono::duration<Rep, Period> time) {
+  std::cv_status wait_for(std::unique_lock<mutex>& lock, std::chrono::duration<Rep, Period> time) {
     return wait_until_ns(lock, sched::deadline_after(time));
   }
 

@@ -4,9 +4,9 @@
 // condition_variable_any: a condition variable over any lock, that a stop request can end.
 //
 // A waiter links itself, unlocks the user's lock, and then parks unless it has been notified in
-// between. The user's unlock() is arbitrary code, so it runs on the waiter's own stack and without a
-// lock of ours. What is shared with the waiters is counted: the condition variable may be destroyed
-// once all of them have been notified.
+// between. The user's unlock() is arbitrary code, so it runs on the waiter's own stack and without
+// a lock of ours. What is shared with the waiters is counted: the condition variable may be
+// destroyed once all of them have been notified.
 #ifndef THRUM_SYNC_CONDITION_VARIABLE_ANY_HPP
 #define THRUM_SYNC_CONDITION_VARIABLE_ANY_HPP
 
@@ -25,8 +25,8 @@
 
 namespace thrum::inline THRUM_ABI {
 
-/// As std::condition_variable_any. Waits are cancellation points, and have locked the lock again when
-/// goroutine_exit leaves them.
+/// As std::condition_variable_any. Waits are cancellation points, and have locked the lock again
+/// when goroutine_exit leaves them.
 class condition_variable_any {
  public:
   condition_variable_any() : inside_(std::make_shared<inside>()) {}
@@ -77,8 +77,8 @@ class condition_variable_any {
     return wait_stoppable(lock, std::move(token), sched::deadline_after(time), done);
   }
   template <class Lock, class Clock, class Duration, class Predicate>
-  bool wait_until(Lock& lock, std::stop_token token,
-                  std::chrono::time_point<Clock, Duration> when, Predicate done) {
+  bool wait_until(Lock& lock, std::stop_token token, std::chrono::time_point<Clock, Duration> when,
+                  Predicate done) {
     return wait_stoppable(lock, std::move(token), sched::deadline_at(when), done);
   }
 

@@ -18,8 +18,8 @@
 //
 // Modes (Go's): normally a waiter that is woken competes with newcomers, who are on a processor
 // already and mostly win; that is fast. A waiter that has lost for 1 ms makes the mutex starving:
-// from then on each unlock passes it to the first waiter, and newcomers queue up, until a waiter gets
-// it that waited for less, or the last one.
+// from then on each unlock passes it to the first waiter, and newcomers queue up, until a waiter
+// gets it that waited for less, or the last one.
 //
 // Uncontended, lock and unlock cost one locked instruction each: `lock bts` and `lock xadd`.
 //
@@ -289,8 +289,8 @@ inline bool mutex::withdraw(sched::wait_point& point, bool locked) noexcept {
 bool mutex::lock_slow(std::int64_t deadline) {
   using namespace base::orders;
   auto& word = queue_.word;
-  std::int64_t since = 0;   // when this call first queued up
-  bool awake = false;       // we own the `woken` bit
+  std::int64_t since = 0;  // when this call first queued up
+  bool awake = false;      // we own the `woken` bit
   bool starved = false;
   std::uint32_t collisions = 0;
   int spins = 0;

@@ -61,9 +61,9 @@ class once_flag {
 };
 
 /// As std::call_once: calls f(args...) unless that has been done with this flag; returns when it is
-/// done, by whomever. If f ends by an exception, goroutine_exit included, it is not done: the caller
-/// gets the exception, and the next caller tries. Not a cancellation point. A call from inside f for
-/// the same flag blocks for ever.
+/// done, by whomever. If f ends by an exception, goroutine_exit included, it is not done: the
+/// caller gets the exception, and the next caller tries. Not a cancellation point. A call from
+/// inside f for the same flag blocks for ever.
 template <class F, class... Args>
 void call_once(once_flag& flag, F&& f, Args&&... args) {
   using state = once_flag::state;

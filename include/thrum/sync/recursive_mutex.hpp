@@ -30,11 +30,11 @@ inline std::uintptr_t caller_identity() noexcept {
 
 }  // namespace sched
 
-/// As std::recursive_timed_mutex; the owner is a goroutine or a foreign thread. Waiting for it is not
-/// a cancellation point.
+/// As std::recursive_timed_mutex; the owner is a goroutine or a foreign thread. Waiting for it is
+/// not a cancellation point.
 ///
-/// When not to use: nearly always; code that does not know whether it holds a lock does not know what
-/// the lock protects.
+/// When not to use: nearly always; code that does not know whether it holds a lock does not know
+/// what the lock protects.
 class recursive_mutex {
  public:
   constexpr recursive_mutex() noexcept = default;
@@ -79,9 +79,11 @@ class recursive_mutex {
     return owner_.load(std::memory_order_relaxed) == sched::caller_identity();
   }
   bool lock_again() noexcept {
-    const bool again = is_ours();
-    depth_ += again ? 1 : 0;
-    return again;
+    if (!is_ours()) {
+      return false;
+    }
+    ++depth_;
+    return true;
   }
   bool owned_if(bool locked) noexcept {
     if (locked) {

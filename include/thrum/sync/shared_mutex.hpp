@@ -14,11 +14,13 @@
 //   SX2  while `queued` is set, the word loses readers by unlock_shared and changes otherwise only
 //        under lock_.
 //   SX3  ownership is handed over: who is taken from a list holds the mutex from that moment.
-//   SX4  whenever nobody holds lock_: if readers wait, a writer holds the mutex or waits; if anybody
+//   SX4  whenever nobody holds lock_: if readers wait, a writer holds the mutex or waits; if
+//   anybody
 //        waits, somebody holds it, or a reader that has just left is about to take lock_.
 //
-// Policy (Go's): readers queue up behind a writer that waits, so writers do not starve; a writer that
-// leaves lets in all readers that are waiting, before the next writer, so readers do not either.
+// Policy (Go's): readers queue up behind a writer that waits, so writers do not starve; a writer
+// that leaves lets in all readers that are waiting, before the next writer, so readers do not
+// either.
 //
 // Uncontended, each operation is one locked instruction.
 //
@@ -39,9 +41,9 @@
 
 namespace thrum::inline THRUM_ABI {
 
-/// As std::shared_timed_mutex, for goroutines and foreign threads alike. Any of them may unlock what
-/// another has locked. Not recursive, not even for readers: a writer may wait in between. Waiting for
-/// it is not a cancellation point.
+/// As std::shared_timed_mutex, for goroutines and foreign threads alike. Any of them may unlock
+/// what another has locked. Not recursive, not even for readers: a writer may wait in between.
+/// Waiting for it is not a cancellation point.
 class shared_mutex {
  public:
   shared_mutex() noexcept = default;
@@ -181,8 +183,8 @@ class shared_mutex {
     return sched::wait(m, point, lock_, options) == sched::wake_cause::notified;
   }
 
-  /// SX3 and SX4: takes from the lists whoever may hold the mutex now. Caller holds lock_, and wakes
-  /// the chain without it.
+  /// SX3 and SX4: takes from the lists whoever may hold the mutex now. Caller holds lock_, and
+  /// wakes the chain without it.
   sched::wait_point* settle_locked(bool readers_first) noexcept {
     using namespace base::orders;
     std::uint64_t word = word_.load(relaxed);  // relaxed: each exchange decides
@@ -202,8 +204,8 @@ class shared_mutex {
         for (auto* p = readers_.points.front(); p != nullptr; p = readers_.points.next(*p)) {
           ++n;
         }
-        const std::uint64_t next = (word & (writers_.empty() ? ~queued : ~std::uint64_t{0})) +
-                                   n * reader;
+        const std::uint64_t next =
+            (word & (writers_.empty() ? ~queued : ~std::uint64_t{0})) + n * reader;
         // [sx.word] acq_rel: the writer's section, to the readers.
         if (word_.compare_exchange_weak(word, next, acq_rel, relaxed)) {
           return readers_.take_all(sched::wake_cause::notified);

@@ -16,8 +16,9 @@
 
 namespace thrum::inline THRUM_ABI {
 
-/// A channel that is ready every period: a shared handle, cheap to copy. A receiver that is late gets
-/// one tick for all that it has missed. All members may be called from any goroutine and any thread.
+/// A channel that is ready every period: a shared handle, cheap to copy. A receiver that is late
+/// gets one tick for all that it has missed. All members may be called from any goroutine and any
+/// thread.
 class ticker {
  public:
   /// The first tick comes one period from now. usage_error if the period is not positive.

@@ -5,13 +5,15 @@
 //
 // A timer with a channel is that channel with a clock (chan/base.hpp): nothing is armed, nothing is
 // buffered, and what is received is the time at which it was due. Hence what Go promises since 1.23
-// costs nothing here: no stale value after stop() or reset(), and a timer that nobody holds is freed.
+// costs nothing here: no stale value after stop() or reset(), and a timer that nobody holds is
+// freed.
 //
 // A timer with a function needs somebody to call it: func_timer stands in a P's heap while it is
 // armed. Its references: one for each handle, one for the entry in the heap, which passes on to the
 // goroutine that runs the function.
 //   FT1  arming and stopping happen under lock_; firing does not take it.
-//   FT2  the last reference is never dropped by fire(): the heap still writes to the timer after it.
+//   FT2  the last reference is never dropped by fire(): the heap still writes to the timer after
+//   it.
 #ifndef THRUM_TIME_TIMER_HPP
 #define THRUM_TIME_TIMER_HPP
 
@@ -212,10 +214,11 @@ class func_timer_handle {
 namespace thrum::inline THRUM_ABI {
 
 /// One moment in the future: a shared handle, cheap to copy. All members may be called from any
-/// goroutine and any thread. A timer that nobody holds any more, nor its channel, is freed; one made
-/// by after_func is kept until it has fired or was stopped.
+/// goroutine and any thread. A timer that nobody holds any more, nor its channel, is freed; one
+/// made by after_func is kept until it has fired or was stopped.
 ///
-/// When not to use: to bound a wait, the timed forms (recv_for, on_timeout) are shorter and cheaper.
+/// When not to use: to bound a wait, the timed forms (recv_for, on_timeout) are shorter and
+/// cheaper.
 class timer {
  public:
   /// No timer: stop() and reset() are errors of use, chan() is the nil channel.
@@ -233,9 +236,9 @@ class timer {
   /// Whether this is a timer at all.
   bool is_set() const noexcept { return channel_ || function_.get() != nullptr; }
 
-  /// Stops it. True: it had not come to its moment, or nobody had received that yet; nobody will. For
-  /// a timer of after_func: the function will not be called; false says that it has been started, not
-  /// that it has ended. usage_error for no timer.
+  /// Stops it. True: it had not come to its moment, or nobody had received that yet; nobody will.
+  /// For a timer of after_func: the function will not be called; false says that it has been
+  /// started, not that it has ended. usage_error for no timer.
   bool stop() const {
     if (sched::func_timer* const called = function_.get()) {
       return called->stop();
@@ -270,8 +273,8 @@ class timer {
   sched::func_timer_handle function_;
 };
 
-/// Calls f() in a goroutine of its own on the current runtime, `time` from now. The timer stops it or
-/// sets it to another time, also after it has been called. What leaves f is a panic. usage_error
+/// Calls f() in a goroutine of its own on the current runtime, `time` from now. The timer stops it
+/// or sets it to another time, also after it has been called. What leaves f is a panic. usage_error
 /// outside of a runtime.
 template <class Rep, class Period, class F>
 timer after_func(std::chrono::duration<Rep, Period> time, F&& f) {

@@ -70,9 +70,8 @@ TEST_CASE("earliest is the due time of the first timer after every change", "[ti
     if (armed.empty() || random.below(3) != 0) {
       armed.push_back(std::make_unique<timer>());
       armed.back()->due = 1 + random.below(1'000'000);
-      const bool first = std::all_of(armed.begin(), armed.end() - 1, [&](const auto& t) {
-        return t->due > armed.back()->due;
-      });
+      const bool first = std::all_of(armed.begin(), armed.end() - 1,
+                                     [&](const auto& t) { return t->due > armed.back()->due; });
       const auto added = timers.add(*armed.back(), armed.back()->due);
       if (first) {
         REQUIRE(added == heap::added::earliest);
@@ -82,9 +81,8 @@ TEST_CASE("earliest is the due time of the first timer after every change", "[ti
       REQUIRE(heap::detach(*armed[i]));
       armed.erase(armed.begin() + static_cast<std::ptrdiff_t>(i));
     }
-    const auto least = std::min_element(armed.begin(), armed.end(), [](auto& a, auto& b) {
-      return a->due < b->due;
-    });
+    const auto least = std::min_element(armed.begin(), armed.end(),
+                                        [](auto& a, auto& b) { return a->due < b->due; });
     REQUIRE(timers.earliest() == (armed.empty() ? heap::never : (*least)->due));
     REQUIRE(timers.size() == armed.size());
   }

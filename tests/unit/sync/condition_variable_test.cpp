@@ -341,7 +341,8 @@ TEST_CASE("condition_variable_any waits under any lock, for a notification or a 
   });
 }
 
-TEST_CASE("a stop request ends a wait on condition_variable_any, before, while and after it waits") {
+TEST_CASE(
+    "a stop request ends a wait on condition_variable_any, before, while and after it waits") {
   with_runtime(with_procs(4), [] {
     thrum::mutex mutex;
     thrum::condition_variable_any changed;
@@ -351,8 +352,8 @@ TEST_CASE("a stop request ends a wait on condition_variable_any, before, while a
     CHECK_FALSE(changed.wait(lock, requested.get_token(), [] { return false; }));
     CHECK(changed.wait(lock, requested.get_token(), [] { return true; }));
     CHECK_FALSE(changed.wait_for(lock, std::stop_token(), 1ms, [] { return false; }));
-    CHECK_FALSE(changed.wait_until(lock, std::stop_token(),
-                                   std::chrono::steady_clock::now() + 1ms, [] { return false; }));
+    CHECK_FALSE(changed.wait_until(lock, std::stop_token(), std::chrono::steady_clock::now() + 1ms,
+                                   [] { return false; }));
     lock.unlock();
     for (int i = 0; i != scaled(300); ++i) {
       std::stop_source source;

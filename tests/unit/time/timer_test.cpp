@@ -139,8 +139,8 @@ TEST_CASE("a timer in a select is ready when it is due, also in several selects"
                     chosen = 1;
                   }));
     CHECK(chosen == 1);
-    CHECK(thrum::select(thrum::on_recv(never), thrum::on_recv(timer.chan()),
-                        thrum::otherwise()) == 2);
+    CHECK(thrum::select(thrum::on_recv(never), thrum::on_recv(timer.chan()), thrum::otherwise()) ==
+          2);
     timer.reset(1s);
     CHECK(thrum::select(thrum::on_recv(timer.chan()), thrum::on_timeout(500ms)) == 1);
     CHECK(thrum::select(thrum::on_recv(timer.chan()), thrum::on_timeout(500ms + 1ns)) == 0);
@@ -206,7 +206,8 @@ TEST_CASE("after_func calls its function in a goroutine of its own, in time") {
   });
 }
 
-TEST_CASE("after_func that is stopped is not called, and one that is reset is called later, again") {
+TEST_CASE(
+    "after_func that is stopped is not called, and one that is reset is called later, again") {
   bubble([] {
     int calls = 0;
     const auto timer = thrum::after_func(1s, [&] { ++calls; });

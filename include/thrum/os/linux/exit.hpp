@@ -14,8 +14,8 @@
 
 namespace thrum::inline THRUM_ABI::os {
 
-/// Ends the process with that status, without destructors of static objects, which other threads may
-/// be using. What was written to standard output is not lost, unless a thread holds its lock.
+/// Ends the process with that status, without destructors of static objects, which other threads
+/// may be using. What was written to standard output is not lost, unless a thread holds its lock.
 [[noreturn]] THRUM_COLD inline void exit_now(int status) noexcept {
   if (::ftrylockfile(stdout) == 0) {
     std::fflush(stdout);

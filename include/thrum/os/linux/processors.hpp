@@ -88,7 +88,7 @@ constexpr unsigned tighter_limit(unsigned a, unsigned b) noexcept {
 /// read_file(path, buffer, size) returns the number of bytes read, or a negative number.
 template <class ReadFile>
 unsigned directory_quota(std::string_view directory, bool version_2, ReadFile& read_file) noexcept {
-  const auto read = [&](std::string_view name, char (&buffer)[128]) -> std::string_view {
+  const auto read = [&](std::string_view name, char(&buffer)[128]) -> std::string_view {
     file_path path(directory);
     path.append("/").append(name);
     const std::ptrdiff_t length = read_file(path.view(), buffer, sizeof buffer);

@@ -22,8 +22,8 @@
 
 namespace thrum::inline THRUM_ABI::os {
 
-/// "function at program+0x1234"; the function only if the program exports its names (-rdynamic), the
-/// offset as addr2line -e program takes it. Allocates.
+/// "function at program+0x1234"; the function only if the program exports its names (-rdynamic),
+/// the offset as addr2line -e program takes it. Allocates.
 THRUM_COLD inline std::string describe_address(const void* address) {
   Dl_info info{};
   if (::dladdr(address, &info) == 0 || info.dli_fname == nullptr) {
@@ -39,8 +39,8 @@ THRUM_COLD inline std::string describe_address(const void* address) {
   const std::string_view file(info.dli_fname);
   const std::size_t slash = file.rfind('/');
   text.append(slash == file.npos ? file : file.substr(slash + 1)).append("+0x");
-  auto offset = reinterpret_cast<std::uintptr_t>(address) -
-                reinterpret_cast<std::uintptr_t>(info.dli_fbase);
+  auto offset =
+      reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(info.dli_fbase);
   std::string digits;
   do {
     digits.insert(digits.begin(), "0123456789abcdef"[offset % 16]);

@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/goroutine_local.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/scale.hpp"
+#include "support/with_runtime.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+using support::scaled;
+using support::with_procs;
+using support::with_runtime;
+
+namespace {
+
+/// Adds its name to a list when it goes.
+struct noted {
+  std::vector<std::string>* to = nullptr;
+  std::string name;
+  ~noted() {
+    if (to != nullptr) {
+      to->push_back(name);
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("each goroutine has its own value, wherever it runs") {
+  with_runtime(with_procs(4), [] {
+    thrum::goroutine_local<int> mine;
+    std::atomic<bool> mixed{false};
+    thrum::wait_group group;
+    for (int i = 1; i <= 20; ++i) {
+      group.go([&, i] {
+        mixed = mixed || *mine != 0;
+        *mine = i;
+        for (int k = 0; k != scaled(100); ++k) {
+          thrum::this_goroutine::yield();
+          mixed = mixed || mine.get() != i;
+        }
+      });
+    }
+    group.wait();
+    CHECK_FALSE(mixed);
+    CHECK(*mine == 0);
+  });
+}
+
+TEST_CASE("a value starts as a copy of what was given, or as what the factory makes") {
+  with_runtime([] {
+    thrum::goroutine_local<std::string> greeting(std::string("hello"));
+    int made = 0;
+    thrum::goroutine_local<std::unique_ptr<int>> number(
+        [&] { return std::make_unique<int>(++made); });
+    CHECK(*greeting == "hello");
+    greeting->append("!");
+    CHECK(**number == 1);
+    CHECK(**number == 1);
+    thrum::spawn([&] {
+      CHECK(*greeting == "hello");
+      CHECK(**number == 2);
+    }).join();
+    CHECK(*greeting == "hello!");
+  });
+}
+
+TEST_CASE(
+    "values are destroyed when their goroutine ends, the newest first, before a join returns") {
+  with_runtime([] {
+    std::vector<std::string> gone;
+    thrum::goroutine_local<noted> first;
+    thrum::goroutine_local<noted> second;
+    thrum::spawn([&] {
+      first->name = "first";
+      first->to = &gone;
+      second->name = "second";
+      second->to = &gone;
+    }).join();
+    CHECK(gone == std::vector<std::string>{"second", "first"});
+  });
+}
+
+TEST_CASE("a goroutine that takes the place of another does not see its values") {
+  with_runtime(with_procs(1), [] {
+    thrum::goroutine_local<int> mine;
+    for (int i = 0; i != 10; ++i) {
+      CHECK(thrum::spawn([&] { return (*mine)++; }).join() == 0);
+    }
+  });
+}
+
+TEST_CASE("values are destroyed also when a goroutine exits or is unwound by a stop") {
+  const auto token = std::make_shared<int>(0);
+  thrum::goroutine_local<std::shared_ptr<int>> mine;
+  with_runtime([&] {
+    thrum::go([&] {
+      *mine = token;
+      thrum::this_goroutine::exit();
+    });
+    thrum::go([&] {
+      *mine = token;
+      thrum::chan<int>(0).recv();
+    });
+    thrum::this_goroutine::sleep_for(std::chrono::milliseconds(2));
+  });
+  CHECK(token.use_count() == 1);
+}
+
+TEST_CASE("a destructor of a value may use other values") {
+  with_runtime([] {
+    static thrum::goroutine_local<int> counter;
+    static int last = 0;
+    struct user {
+      ~user() { last = ++*counter; }
+    };
+    thrum::goroutine_local<user> one;
+    thrum::spawn([&] { one.get(); }).join();
+    CHECK(last == 1);
+  });
+}
+
+TEST_CASE("a goroutine_local may go before its values do, and another is not mistaken for it") {
+  with_runtime([] {
+    std::vector<std::string> gone;
+    thrum::spawn([&] {
+      {
+        thrum::goroutine_local<noted> short_lived;
+        short_lived->name = "short";
+        short_lived->to = &gone;
+      }
+      thrum::goroutine_local<noted> next;
+      CHECK(next->name.empty());
+      CHECK(gone.empty());
+    }).join();
+    CHECK(gone == std::vector<std::string>{"short"});
+  });
+}
+
+TEST_CASE("a foreign thread has values of its own, which go with it") {
+  const auto token = std::make_shared<int>(0);
+  thrum::goroutine_local<std::shared_ptr<int>> mine;
+  std::thread([&] {
+    CHECK(*mine == nullptr);
+    *mine = token;
+    CHECK(mine->use_count() == 2);
+  }).join();
+  CHECK(token.use_count() == 1);
+  with_runtime([&] { CHECK(*mine == nullptr); });
+}

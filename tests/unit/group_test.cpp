@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/group.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/with_runtime.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+
+using namespace std::chrono_literals;
+using support::eventually;
+using support::with_procs;
+using support::with_runtime;
+
+TEST_CASE("a task_group waits until all of its goroutines have ended") {
+  with_runtime([] {
+    std::atomic<int> ended{0};
+    thrum::task_group group;
+    for (int i = 0; i != 50; ++i) {
+      group.go([&] {
+        thrum::this_goroutine::yield();
+        ++ended;
+      });
+    }
+    group.wait();
+    CHECK(ended == 50);
+    group.wait();
+  });
+}
+
+TEST_CASE("a task_group hands its goroutines their arguments") {
+  with_runtime([] {
+    int sum = 0;
+    thrum::task_group group;
+    group.go([&](std::unique_ptr<int> a, int b) { sum = *a + b; }, std::make_unique<int>(3), 4);
+    group.wait();
+    CHECK(sum == 7);
+  });
+}
+
+TEST_CASE("the first exception asks the others to stop and leaves wait, once") {
+  with_runtime([] {
+    thrum::task_group group;
+    const std::stop_token token = group.stop_token();
+    std::atomic<int> stopped{0};
+    for (int i = 0; i != 3; ++i) {
+      group.go([&, token] {
+        thrum::select(thrum::on_done(token, [&] { ++stopped; }));
+        throw std::logic_error("a later one");
+      });
+    }
+    REQUIRE(eventually([] { return thrum::stats().waiting == 3; }));
+    CHECK_FALSE(token.stop_requested());
+    group.go([] { throw std::runtime_error("the first"); });
+    std::string text;
+    try {
+      group.wait();
+    } catch (const std::runtime_error& error) {
+      text = error.what();
+    }
+    CHECK(text == "the first");
+    CHECK(stopped == 3);
+    group.wait();
+  });
+}
+
+TEST_CASE("a task_group may be used again after wait, with a new stop token") {
+  with_runtime([] {
+    thrum::task_group group;
+    group.go([] { throw std::runtime_error("once"); });
+    CHECK_THROWS_AS(group.wait(), std::runtime_error);
+    CHECK_FALSE(group.stop_token().stop_requested());
+    int ran = 0;
+    group.go([&] { ++ran; });
+    group.wait();
+    CHECK(ran == 1);
+    group.request_stop();
+    CHECK(group.stop_token().stop_requested());
+  });
+}
+
+TEST_CASE("no more goroutines of a task_group run at a time than its limit") {
+  with_runtime(with_procs(4), [] {
+    std::atomic<int> now{0};
+    std::atomic<int> most{0};
+    thrum::task_group group(3);
+    for (int i = 0; i != 100; ++i) {
+      group.go([&] {
+        const int running = ++now;
+        int seen = most;
+        while (seen < running && !most.compare_exchange_weak(seen, running)) {
+        }
+        thrum::this_goroutine::yield();
+        --now;
+      });
+    }
+    group.wait();
+    CHECK(most <= 3);
+    CHECK(most > 0);
+  });
+}
+
+TEST_CASE("a task_group that goes waits for its goroutines and drops what nobody asked for") {
+  with_runtime([] {
+    std::atomic<int> ended{0};
+    {
+      thrum::task_group group;
+      group.go([&] {
+        thrum::sleep_for(1ms);
+        ++ended;
+        throw std::runtime_error("nobody asks");
+      });
+    }
+    CHECK(ended == 1);
+  });
+}
+
+TEST_CASE("goroutines of a task_group start others in it") {
+  with_runtime([] {
+    std::atomic<int> ended{0};
+    thrum::task_group group;
+    group.go([&] {
+      group.go([&] {
+        group.go([&] { ++ended; });
+        ++ended;
+      });
+      ++ended;
+    });
+    group.wait();
+    CHECK(ended == 3);
+  });
+}
+
+TEST_CASE("a stop of the runtime unwinds a task_group and those in it") {
+  std::atomic<int> unwound{0};
+  struct at_end {
+    std::atomic<int>& to;
+    ~at_end() { ++to; }
+  };
+  with_runtime([&] {
+    thrum::go([&] {
+      const at_end scope{unwound};
+      thrum::task_group group;
+      group.go([&] {
+        const at_end inner{unwound};
+        thrum::chan<int>(0).recv();
+      });
+      group.wait();
+    });
+    REQUIRE(eventually([] { return thrum::stats().waiting == 2; }));
+  });
+  CHECK(unwound == 2);
+}
