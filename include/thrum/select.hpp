@@ -199,6 +199,26 @@ void choose_and_release(Choose choose, Release release) {
   release();
 }
 
+/// Lets the case on the `first`-th channel run at once if its channel's buffer allows. The index of
+/// the case if it did, else their number.
+template <class... Cases>
+std::size_t try_buffered(basic_m<default_traits>* m, std::uint32_t first,
+                         Cases&... cases) noexcept {
+  std::size_t i = 0;
+  std::size_t chosen = sizeof...(Cases);
+  std::uint32_t channel = 0;
+  const auto visit = [&](auto& of) {
+    if constexpr (std::remove_reference_t<decltype(of)>::is_channel) {
+      if (channel++ == first && of.try_buffered(m)) {
+        chosen = i;
+      }
+    }
+    ++i;
+  };
+  (visit(cases), ...);
+  return chosen;
+}
+
 /// The index of the case that is to run. `deadline_of(i)` is the time of the i-th case.
 template <class DeadlineOf>
 std::size_t chosen_case(const select_frame& frame, std::size_t default_index,
@@ -240,6 +260,23 @@ requires(sched::is_select_case<std::remove_cvref_t<Cases>>&&...) std::size_t
     return 0;
   } else {
     std::size_t chosen = n;
+    std::uint32_t first = 0;
+    constexpr std::size_t channels =
+        (std::size_t{0} + ... + std::size_t{std::remove_cvref_t<Cases>::is_channel});
+    if constexpr (channels == 2) {
+      // What the engine would do first, without the engine.
+      auto* const m = sched::parking_m<sched::default_traits>();
+      first = sched::random_below(m, 2);
+      chosen = sched::try_buffered(m, first, cases...);
+      if (chosen != n) {
+        if (m != nullptr) {
+          sched::preemption_point(*m);
+        }
+        std::size_t i = 0;
+        ((i++ == chosen ? cases.run() : void()), ...);
+        return chosen;
+      }
+    }
     const auto choose = [&] {
       (cases.prepare(), ...);
       sched::select_operation* operations[] = {&cases.operation()...};
@@ -252,8 +289,8 @@ requires(sched::is_select_case<std::remove_cvref_t<Cases>>&&...) std::size_t
         ++default_index;
       }
       chosen = sched::chosen_case(
-          {operations, n, by_address, reinterpret_cast<sched::wait_point*>(points)}, default_index,
-          [&](std::size_t i) { return deadlines[i]; });
+          {operations, n, by_address, reinterpret_cast<sched::wait_point*>(points), first},
+          default_index, [&](std::size_t i) { return deadlines[i]; });
     };
     sched::choose_and_release(choose, [&] {
       std::size_t i = 0;
@@ -287,6 +324,7 @@ inline std::size_t select(std::span<select_case> cases) {
     points.reset(new sched::wait_point[n]);
     frame = {operations.data(), n, by_address.data(), points.get()};
   }
+  frame.first = sched::random_below(sched::parking_m<sched::default_traits>(), 2);
   std::size_t chosen = n;
   std::size_t prepared = 0;
   const auto choose = [&] {

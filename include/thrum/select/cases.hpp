@@ -45,6 +45,7 @@ class select_case_base {
   select_operation& operation() noexcept { return operation_; }
   std::int64_t deadline() const noexcept { return no_deadline; }
   static constexpr bool is_default = false;
+  static constexpr bool is_channel = false;
 
  protected:
   select_operation operation_;
@@ -84,6 +85,25 @@ class recv_case : public select_case_base {
   template <class Channel>
   recv_case(Channel&& channel, F handler)
       : channel_(std::forward<Channel>(channel)), handler_(std::move(handler)) {}
+
+  static constexpr bool is_channel = true;
+
+  /// Receives what is buffered. False says nothing, and has done nothing.
+  bool try_buffered(basic_m<default_traits>* m) noexcept {
+    core_type* const core = channel_.core();
+    if (core == nullptr || core->size() == 0) {
+      return false;
+    }
+    received_.reset();
+    wait_point* sender = nullptr;
+    core->lock().lock();
+    const attempt outcome = core->try_recv_locked(received_, sender);
+    core->lock().unlock();
+    if (sender != nullptr) {
+      wake(m, *sender);
+    }
+    return outcome == attempt::done;
+  }
 
   void own() noexcept { channel_.own(); }
 
@@ -148,6 +168,28 @@ class send_case : public select_case_base {
   using owning = send_case<T, std::remove_reference_t<Value>, F>;
   owning with_own_value() && {
     return owning(std::move(channel_), std::move(value_), std::move(handler_));
+  }
+
+  static constexpr bool is_channel = true;
+
+  /// Sends into the buffer. False says nothing, and has done nothing.
+  bool try_buffered(basic_m<default_traits>* m) noexcept {
+    core_type* const core = channel_.core();
+    if constexpr (is_boxed) {
+      return false;
+    } else if (core == nullptr || core->size() >= core->capacity()) {
+      return false;
+    } else {
+      operation_.closed = false;
+      wait_point* receiver = nullptr;
+      core->lock().lock();
+      const attempt outcome = core->try_send_locked(value_, receiver);
+      core->lock().unlock();
+      if (receiver != nullptr) {
+        wake(m, *receiver);
+      }
+      return outcome == attempt::done;
+    }
   }
 
   void own() noexcept { channel_.own(); }

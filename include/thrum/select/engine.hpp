@@ -66,6 +66,8 @@ struct select_frame {
   std::size_t n;
   chan_base** by_address;  // scratch
   wait_point* points;      // uninitialised memory
+  /// Of two operations on channels, the one to look at first: random, 0 or 1.
+  std::uint32_t first = 0;
 };
 
 struct select_outcome {
@@ -110,7 +112,7 @@ class select_locks {
   std::size_t lock_and_choose(basic_m<default_traits>* m, const select_frame& frame) noexcept {
     collect(frame);
     if (size_ == 2 && cores_[0] != cores_[1]) {
-      const std::size_t chosen = choose_of_two(m, frame);
+      const std::size_t chosen = choose_of_two(frame);
       if (chosen != busy) {
         return chosen;
       }
@@ -158,7 +160,7 @@ class select_locks {
 
   /// Two channels, the commonest select: a random one of them first, and the other only if that is
   /// not ready. SE1: the second lock is only tried for; `busy`, with nothing locked, if it is held.
-  std::size_t choose_of_two(basic_m<default_traits>* m, const select_frame& frame) noexcept {
+  std::size_t choose_of_two(const select_frame& frame) noexcept {
     std::size_t at[2];
     std::size_t n = 0;
     for (std::size_t i = 0; i < frame.n; ++i) {
@@ -166,7 +168,7 @@ class select_locks {
         at[n++] = i;
       }
     }
-    const std::uint32_t first = random_below(m, 2);
+    const std::uint32_t first = frame.first;
     chan_base* const other = cores_[1 - first];
     cores_[0] = cores_[first];
     cores_[0]->lock().lock();
