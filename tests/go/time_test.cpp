@@ -283,6 +283,64 @@ TEST_CASE("StopResult and ResetResult: what stop says no to has been received or
   });
 }
 
+TEST_CASE("TickerStress: a ticker ticks on while other goroutines keep every processor busy") {
+  with_runtime(with_procs(4), [] {
+    std::atomic<bool> stop{false};
+    thrum::wait_group group;
+    for (int i = 0; i != 4; ++i) {
+      group.go([&] {
+        while (!stop) {
+          thrum::this_goroutine::preemption_point();
+        }
+      });
+    }
+    const thrum::ticker ticker(1ms);
+    for (int i = 0; i != 10; ++i) {
+      CHECK(ticker.chan().recv().has_value());
+    }
+    stop = true;
+    group.wait();
+  });
+}
+
+TEST_CASE("TickerConcurrentStress: ten goroutines share a ticker while it is reset and stopped") {
+  with_runtime(with_procs(4), [] {
+    const thrum::ticker ticker(100us);
+    std::atomic<int> ticks{0};
+    std::atomic<bool> stop{false};
+    thrum::wait_group group;
+    for (int i = 0; i != 10; ++i) {
+      group.go([&] {
+        thrum::time_point when;
+        while (!stop) {
+          ticks += ticker.chan().recv_for(when, 1ms) == thrum::recv_status::ok ? 1 : 0;
+        }
+      });
+    }
+    for (int i = 0; i != scaled(200); ++i) {
+      ticker.reset(std::chrono::microseconds(50 + i % 100));
+      thrum::this_goroutine::yield();
+    }
+    REQUIRE(eventually([&] { return ticks > 20; }));
+    stop = true;
+    group.wait();
+    ticker.stop();
+    thrum::time_point when;
+    CHECK(ticker.chan().try_recv(when) == thrum::recv_status::empty);
+  });
+}
+
+TEST_CASE("AfterTimes and TickTimes: a value is the time it was due, however late it is received") {
+  bubble([] {
+    const auto start = thrum::testing::now();
+    const auto after = thrum::after(10ms);
+    const thrum::ticker ticker(10ms);
+    thrum::sleep_for(15ms);
+    CHECK(after.recv() == start + 10ms);
+    CHECK(ticker.chan().recv() == start + 10ms);
+  });
+}
+
 TEST_CASE("MultiWakeupTicker: many goroutines on one ticker each get some of its ticks") {
   bubble([] {
     const thrum::ticker ticker(1ms);

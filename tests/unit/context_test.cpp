@@ -320,6 +320,58 @@ TEST_CASE("contexts that are derived, dropped and cancelled at the same time sta
   });
 }
 
+TEST_CASE("ParentFinishesChild: a parent that is cancelled ends all kinds of children, once") {
+  bubble([] {
+    const context parent = context::background().with_cancel();
+    const context plain = parent.with_cancel();
+    const context value = parent.with_value(1);
+    const context timed = value.with_timeout(1h);
+    parent.cancel();
+    for (const context& child : {plain, value, timed}) {
+      CHECK_FALSE(child.done().recv());
+      CHECK(child.error() == std::errc::operation_canceled);
+    }
+    thrum::sleep_for(2h);
+    CHECK(timed.error() == std::errc::operation_canceled);
+    CHECK(parent.with_cancel().error() == std::errc::operation_canceled);
+  });
+}
+
+TEST_CASE(
+    "WithCancelSimultaneouslyCanceledParent: a child that is made meanwhile is cancelled too") {
+  with_runtime(with_procs(4), [] {
+    std::atomic<int> left{0};
+    for (int round = 0; round != scaled(500); ++round) {
+      const context parent = context::background().with_cancel();
+      auto canceller = thrum::spawn([parent] { parent.cancel(); });
+      const context child = parent.with_cancel();
+      canceller.join();
+      left += child.cancelled() ? 0 : 1;
+    }
+    CHECK(left == 0);
+  });
+}
+
+TEST_CASE("LayersCancel: random stacks of contexts end all together when one is cancelled") {
+  thrum::base::random random(5);
+  for (int round = 0; round != scaled(50); ++round) {
+    std::vector<context> layers{context::background().with_cancel()};
+    for (int layer = 0; layer != 30; ++layer) {
+      const context& below = layers.back();
+      switch (random.below(3)) {
+        case 0: layers.push_back(below.with_cancel()); break;
+        case 1: layers.push_back(below.with_value(layer)); break;
+        default: layers.push_back(below.with_timeout(1h));
+      }
+    }
+    const std::size_t cut = random.below(31);
+    layers[cut].cancel();
+    for (std::size_t i = 0; i != layers.size(); ++i) {
+      REQUIRE(layers[i].cancelled() == (i >= cut));
+    }
+  }
+}
+
 TEST_CASE("LayersTimeout: random stacks of contexts end all together, at the earliest deadline") {
   bubble([] {
     thrum::base::random random(11);
