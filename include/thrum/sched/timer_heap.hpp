@@ -37,7 +37,6 @@
 #ifndef THRUM_SCHED_TIMER_HEAP_HPP
 #define THRUM_SCHED_TIMER_HEAP_HPP
 
-#include <thrum/arch/arch.hpp>
 #include <thrum/base/config.hpp>
 #include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
@@ -178,7 +177,7 @@ class timer_heap {
     earliest_.store(n == 0 ? never : entries_[0].when, seq_cst);
   }
 
-  spin_lock lock_;
+  typename Traits::heap_lock lock_;
   entry* entries_ = nullptr;
   std::size_t capacity_ = 0;
   typename Traits::template atomic<std::size_t> size_{0};
@@ -191,12 +190,8 @@ template <class Traits>
 std::int64_t timer_heap<Traits>::settled(const timer& t) noexcept {
   // [th.word] acquire: what the function did happened before we return (TH4).
   std::int64_t state = t.word.load(acquire);
-  for (std::uint32_t spins = 1; state == timer::busy; ++spins) {
-    if (spins % 128 == 0) {
-      os::yield_thread();
-    } else {
-      arch::spin_hint();
-    }
+  for (std::uint32_t turn = 0; state == timer::busy; ++turn) {
+    Traits::back_off(turn);
     state = t.word.load(acquire);  // [th.word] as above
   }
   return state;
@@ -272,7 +267,7 @@ bool timer_heap<Traits>::detach(timer& t) noexcept {
     // [th.heap] acquire: as in revive_earlier.
     timer_heap* const heap = t.heap.load(acquire);
     if (heap == nullptr) {
-      continue;
+      continue;  // just dropped
     }
     scoped guard(heap->lock_);
     if (t.heap.load(relaxed) == heap) {  // relaxed: stable while we hold the heap's lock
@@ -374,8 +369,8 @@ void timer_heap<Traits>::discard_all() noexcept {
       t->discard(*t);
     }
   }
-  while (runners_.load(acquire) != 0) {  // [th.run] acquire: as above
-    os::yield_thread();
+  for (std::uint32_t turn = 0; runners_.load(acquire) != 0; ++turn) {  // [th.run] acquire: as above
+    Traits::back_off(turn);
   }
 }
 

@@ -14,6 +14,7 @@
 #include <thrum/base/order.hpp>
 #include <thrum/netpoll/netpoll.hpp>
 #include <thrum/os/os.hpp>
+#include <thrum/sched/lock.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -57,6 +58,8 @@ struct default_traits {
 
   template <class T>
   using atomic = std::atomic<T>;
+  /// Guards a timer heap.
+  using heap_lock = spin_lock;
 
   using poller = netpoll::poller;
 
@@ -74,6 +77,15 @@ struct default_traits {
   }
   /// Set by the first who makes a virtual clock.
   static inline constinit std::atomic<std::int64_t (*)() noexcept> virtual_now{nullptr};
+
+  /// One turn of a loop that waits for another thread to get through a few instructions.
+  static void back_off(std::uint32_t turn) noexcept {
+    if (turn % 128 == 127) {
+      os::yield_thread();
+    } else {
+      arch::spin_hint();
+    }
+  }
 
   /// A thief's pause before it takes a running P's runnext: long enough for the owner to run a
   /// goroutine that it has just readied and is about to wait for. 3 us, from Go.

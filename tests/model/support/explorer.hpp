@@ -143,8 +143,11 @@ class explorer {
   /// The running thread cannot go on until ready(argument). False: everybody sleeps for ever.
   bool wait(bool (*ready)(const void*), const void* argument, bool may_rest);
 
-  /// The running thread waits in a loop for something that another thread must do first.
+  /// The running thread waits in a loop for something that another thread must write first.
   void yield();
+
+  /// The running thread has written something: who waits in a loop looks again.
+  void progress();
 
   /// Ends the execution with a finding. Returns only outside of the model's threads.
   void fail(const char* finding);
@@ -269,14 +272,6 @@ inline void explorer::point() {
   if (++steps_ > bounds_.max_steps) {
     fail("an execution does not end");
   }
-  if (some_yielded_) {
-    some_yielded_ = false;  // this step may be what they wait for
-    for (unsigned i = 0; i != count_; ++i) {
-      if (fibres_[i].now == state::yielded) {
-        fibres_[i].now = state::runnable;
-      }
-    }
-  }
   if (preemptions_left_ == 0) {
     return;
   }
@@ -294,13 +289,30 @@ inline void explorer::point() {
   }
 }
 
-// Who runs when the running thread cannot: any that can; count_ if none.
+inline void explorer::progress() {
+  if (some_yielded_) {
+    some_yielded_ = false;
+    for (unsigned i = 0; i != count_; ++i) {
+      if (i != self_ && fibres_[i].now == state::yielded) {
+        fibres_[i].now = state::runnable;
+      }
+    }
+  }
+}
+
+// Who runs when the running thread cannot: any that can; count_ if none. Those that wait in a loop
+// come last, but they come: what they wait for may be there by now.
 inline unsigned explorer::pick_successor() {
   unsigned able[max_threads];
   unsigned count = 0;
-  for (unsigned i = 0; i != count_; ++i) {
-    if (enabled(fibres_[i])) {
-      able[count++] = i;
+  for (int round = 0; round != 2 && count == 0; ++round) {
+    for (unsigned i = 0; i != count_; ++i) {
+      if (enabled(fibres_[i])) {
+        able[count++] = i;
+      }
+    }
+    if (count == 0) {
+      progress();
     }
   }
   return count == 0 ? count_ : able[choose(count)];
@@ -333,6 +345,7 @@ inline void explorer::yield() {
   }
   const unsigned self = self_;
   fibres_[self].now = state::yielded;
+  some_yielded_ = true;
   const unsigned next = pick_successor();
   some_yielded_ = true;
   if (next != count_) {  // else nobody else can go on: look again

@@ -233,6 +233,7 @@ inline std::uint64_t memory::load(unsigned l, order how) {
 
 inline void memory::store(unsigned l, std::uint64_t value, order how) {
   explorer_.point();
+  explorer_.progress();
   thread& t = self();
   tick();
   locations_[l].checked = locations_[l].checked && how == order::relaxed;
@@ -276,6 +277,7 @@ std::uint64_t memory::update(unsigned l, order success, order failure, const cha
   t.known.seen[l] = last(at);
   join_from(at.values.back(), how);
   if (changed) {
+    explorer_.progress();
     stored next = by_self(value, how);
     if (!(acquires(how) && releases(how))) {
       // A release sequence goes on through read-modify-writes.
@@ -652,6 +654,7 @@ class mutex {
       explorer::active().trace("unlocks");
     }
     memory::active().release_to(carried_, false);
+    explorer::active().progress();
     locked_ = false;
   }
 
@@ -684,6 +687,7 @@ class note {
       explorer::active().trace("wakes a sleeper");
     }
     memory::active().release_to(carried_, true);
+    explorer::active().progress();
     set_ = true;
   }
 

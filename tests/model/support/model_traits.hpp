@@ -23,6 +23,9 @@ struct traits {
   template <class T>
   using atomic = basic_atomic<T, std::is_pointer_v<T>>;
 
+  using heap_lock = mutex;
+  static void back_off(std::uint32_t) noexcept { explorer::active().yield(); }
+
   static void fence(std::memory_order order) noexcept { memory::active().fence(order); }
   static void light_fence() noexcept { memory::active().light_fence(); }
   static void heavy_fence() noexcept { memory::active().heavy_fence(); }
