@@ -289,16 +289,18 @@ TEST_CASE("SelectStackAdjust: a select that waits while its stack is deep gets i
     const thrum::chan<int*> c(0);
     const thrum::chan<int*> d(0);
     struct deep {
-      static int* wait(const thrum::chan<int*>& a, const thrum::chan<int*>& b, int depth) {
-        const volatile int kept = depth;
-        if (depth != 0) {
-          int* const result = wait(a, b, depth - 1);
-          return kept == depth ? result : nullptr;
-        }
+      // Not inlined, or each level of the recursion would have the select's frame.
+      [[gnu::noinline]] static int* wait_here(const thrum::chan<int*>& a,
+                                              const thrum::chan<int*>& b) {
         int* received = nullptr;
         const auto keep = [&](std::optional<int*> v) { received = v.value(); };
         thrum::select(on_recv(a, keep), on_recv(b, keep));
         return received;
+      }
+      static int* wait(const thrum::chan<int*>& a, const thrum::chan<int*>& b, int depth) {
+        const volatile int kept = depth;
+        int* const result = depth != 0 ? wait(a, b, depth - 1) : wait_here(a, b);
+        return kept == depth ? result : nullptr;
       }
     };
     int target = 0;
