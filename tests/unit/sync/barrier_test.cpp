@@ -6,8 +6,8 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/scale.hpp"
+#include "support/waits.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
@@ -15,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-using support::eventually;
 using support::is_usage_error;
 using support::scaled;
 using support::with_procs;
@@ -109,18 +108,7 @@ TEST_CASE("goroutines and foreign threads meet at a barrier") {
 
 TEST_CASE("a stop of the runtime ends a wait at a barrier") {
   thrum::barrier<> barrier(2);
-  std::atomic<bool> unwound{false};
-  with_runtime([&] {
-    thrum::go([&] {
-      struct at_end {
-        std::atomic<bool>& flag;
-        ~at_end() { flag = true; }
-      } const scope{unwound};
-      barrier.arrive_and_wait();
-    });
-    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
-  });
-  CHECK(unwound);
+  CHECK(support::is_unwound_at_stop([&] { barrier.arrive_and_wait(); }));
 }
 
 TEST_CASE("more arrivals than participants are an error of use") {

@@ -8,6 +8,7 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/scale.hpp"
+#include "support/waits.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
@@ -86,18 +87,7 @@ TEST_CASE("a foreign thread waits for goroutines at a latch, and they for it") {
 
 TEST_CASE("a stop of the runtime ends a wait at a latch") {
   thrum::latch never(1);
-  std::atomic<bool> unwound{false};
-  with_runtime([&] {
-    thrum::go([&] {
-      struct at_end {
-        std::atomic<bool>& flag;
-        ~at_end() { flag = true; }
-      } const scope{unwound};
-      never.wait();
-    });
-    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
-  });
-  CHECK(unwound);
+  CHECK(support::is_unwound_at_stop([&] { never.wait(); }));
 }
 
 TEST_CASE("a latch that counts below zero is an error of use") {

@@ -8,13 +8,12 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/scale.hpp"
+#include "support/waits.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
 #include <memory>
 #include <stdexcept>
-#include <thread>
-#include <vector>
 
 using support::eventually;
 using support::scaled;
@@ -109,18 +108,7 @@ TEST_CASE("goroutines and foreign threads share a once_flag") {
     thrum::once_flag flag;
     std::atomic<int> done{0};
     const auto work = [&] { thrum::call_once(flag, [&] { ++done; }); };
-    std::vector<std::thread> threads;
-    thrum::wait_group group;
-    for (int i = 0; i != 4; ++i) {
-      threads.emplace_back(work);
-      group.go(work);
-    }
-    group.wait();
-    thrum::blocking([&] {
-      for (auto& t : threads) {
-        t.join();
-      }
-    });
+    support::on_goroutines_and_threads(4, work);
     CHECK(done == 1);
   });
 }

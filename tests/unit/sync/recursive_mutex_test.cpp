@@ -7,12 +7,11 @@
 
 #include "support/catch.hpp"
 #include "support/scale.hpp"
+#include "support/waits.hpp"
 #include "support/with_runtime.hpp"
 
 #include <chrono>
 #include <mutex>
-#include <thread>
-#include <vector>
 
 using namespace std::chrono_literals;
 using support::is_usage_error;
@@ -79,18 +78,7 @@ TEST_CASE("goroutines and foreign threads exclude each other by a recursive_mute
         ++count;
       }
     };
-    std::vector<std::thread> threads;
-    thrum::wait_group group;
-    for (int i = 0; i != 3; ++i) {
-      threads.emplace_back(work);
-      group.go(work);
-    }
-    group.wait();
-    thrum::blocking([&] {
-      for (auto& t : threads) {
-        t.join();
-      }
-    });
+    support::on_goroutines_and_threads(3, work);
     CHECK(count == 6 * scaled(1'000));
   });
 }

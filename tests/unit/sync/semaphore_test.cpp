@@ -8,13 +8,13 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/scale.hpp"
+#include "support/waits.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <memory>
-#include <thread>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -133,18 +133,7 @@ TEST_CASE("goroutines and foreign threads share a semaphore") {
         permits.release();
       }
     };
-    std::vector<std::thread> threads;
-    thrum::wait_group group;
-    for (int i = 0; i != 4; ++i) {
-      group.go(work);
-      threads.emplace_back(work);
-    }
-    group.wait();
-    thrum::blocking([&] {
-      for (auto& t : threads) {
-        t.join();
-      }
-    });
+    support::on_goroutines_and_threads(4, work);
     CHECK(most <= 3);
     permits.release(0);
     CHECK(permits.try_acquire());
@@ -164,19 +153,8 @@ TEST_CASE("a semaphore may be destroyed by whoever has acquired its last permit"
 }
 
 TEST_CASE("a stop of the runtime ends a wait for a permit") {
-  std::atomic<bool> unwound{false};
   thrum::counting_semaphore<> permits(0);
-  with_runtime([&] {
-    thrum::go([&] {
-      struct at_end {
-        std::atomic<bool>& flag;
-        ~at_end() { flag = true; }
-      } const scope{unwound};
-      permits.acquire();
-    });
-    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
-  });
-  CHECK(unwound);
+  CHECK(support::is_unwound_at_stop([&] { permits.acquire(); }));
   permits.release();
   CHECK(permits.try_acquire());
 }

@@ -8,13 +8,13 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/scale.hpp"
+#include "support/waits.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
 #include <chrono>
 #include <mutex>
 #include <shared_mutex>
-#include <thread>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -218,18 +218,7 @@ TEST_CASE("goroutines and foreign threads exclude each other by a shared_mutex")
         }
       }
     };
-    std::vector<std::thread> threads;
-    thrum::wait_group group;
-    for (int i = 0; i != 3; ++i) {
-      threads.emplace_back(work);
-      group.go(work);
-    }
-    group.wait();
-    thrum::blocking([&] {
-      for (auto& t : threads) {
-        t.join();
-      }
-    });
+    support::on_goroutines_and_threads(3, work);
     CHECK(value == 6 * ((scaled(1'000) + 3) / 4));
     CHECK_FALSE(torn);
   });
