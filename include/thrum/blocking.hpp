@@ -21,14 +21,16 @@ namespace sched {
 class syscall_scope {
  public:
   syscall_scope() noexcept {
-    if (auto* const m = parking_m<default_traits>()) {
+    section here;
+    if (here.m() != nullptr) {
       entered_ = true;
-      enter_syscall(*m);
+      enter_syscall(*here.m());
     }
   }
   ~syscall_scope() {
     if (entered_) {
-      exit_syscall(*current_m<default_traits>());
+      section here;
+      here.moved_to(exit_syscall(*current_m<default_traits>()));
     }
   }
   syscall_scope(const syscall_scope&) = delete;

@@ -80,6 +80,7 @@ class context_node : public chan_core<std::monostate>,
     if (parent_ != nullptr) {
       context_cause inherited;
       {
+        const section here;
         scoped guard(parent_->node_lock_);
         inherited = parent_->cause_.load(relaxed);  // relaxed: locked
         if (inherited == context_cause::none) {
@@ -142,6 +143,7 @@ class context_node : public chan_core<std::monostate>,
 
   void leave_parent() noexcept {
     if (parent_ != nullptr) {
+      const section here;
       scoped guard(parent_->node_lock_);
       if (linked) {
         parent_->children_.remove(*this);
@@ -170,24 +172,30 @@ inline void context_node::cancel(context_cause cause, std::int64_t now) noexcept
     timer armed;
     bool first = false;
     {
-      scoped guard(node->node_lock_);
-      if (node->cause_.load(relaxed) == context_cause::none) {  // relaxed: locked
-        first = true;
-        const bool late = node->when <= now && now != no_deadline;
-        // [cx.cause] release: what we did before.
-        node->cause_.store(late ? context_cause::timed_out : cause, release);
-        source = node->stop_source_;
-        armed = std::exchange(node->deadline_timer_, timer());
-        while (context_node* const child = node->children_.pop_front()) {
-          if (child->add_reference_if_alive()) {
-            *last = child;
-            last = &child->cancel_next_;
+      // To the end of close(): who sees the cause waits for that (CX2).
+      const section here;
+      {
+        scoped guard(node->node_lock_);
+        if (node->cause_.load(relaxed) == context_cause::none) {  // relaxed: locked
+          first = true;
+          const bool late = node->when <= now && now != no_deadline;
+          // [cx.cause] release: what we did before.
+          node->cause_.store(late ? context_cause::timed_out : cause, release);
+          source = node->stop_source_;
+          armed = std::exchange(node->deadline_timer_, timer());
+          while (context_node* const child = node->children_.pop_front()) {
+            if (child->add_reference_if_alive()) {
+              *last = child;
+              last = &child->cancel_next_;
+            }
           }
         }
       }
+      if (first) {
+        node->close();
+      }
     }
     if (first) {
-      node->close();
       if (source) {
         source->request_stop();
       }
@@ -210,6 +218,7 @@ inline std::stop_token context_node::stop_token() {
   runtime* const own = runtime::current();
   const bool timed = when != no_deadline && own != nullptr && cause() == context_cause::none;
   {
+    const section here;
     scoped guard(node_lock_);
     if (stop_source_) {
       return stop_source_->get_token();
@@ -220,6 +229,7 @@ inline std::stop_token context_node::stop_token() {
     add_reference();
     timeout = after_func(std::chrono::nanoseconds(when - default_traits::now()),
                          [self = chan_handle<void>(adopt_reference{}, this), this] { cause(); });
+    const section here;
     scoped guard(node_lock_);
     if (cause_.load(relaxed) == context_cause::none) {  // relaxed: locked
       deadline_timer_ = timeout;

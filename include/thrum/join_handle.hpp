@@ -59,9 +59,9 @@ class basic_join {
   /// Until it has ended or `deadline` has passed. A wait that may not be cancelled returns
   /// `notified` or `timed_out` only.
   static wake_cause wait(g_type& target, bool cancellable, std::int64_t deadline) noexcept {
-    basic_m<Traits>* const m = parking_m<Traits>();
+    basic_section<Traits> here;
     point_type point;
-    point.g = m != nullptr ? m->g : nullptr;
+    point.g = here.g();
     point.object = &target;
     point.withdraw = &withdraw;
     target.join_lock.lock();
@@ -70,11 +70,12 @@ class basic_join {
       return wake_cause::notified;
     }
     target.joiner = &point;
-    return sched::wait(m, point, target.join_lock, {wait_reason::join, cancellable, deadline});
+    return sched::wait(here, point, target.join_lock, {wait_reason::join, cancellable, deadline});
   }
 
   /// Lets go of a goroutine that may still run. False: it is done, and the handle must release it.
   static bool detach(g_type& g) noexcept {
+    const basic_section<Traits> here;
     scoped guard(g.join_lock);
     if (g.join.load(relaxed) == join_state::done) {  // relaxed: locked
       return false;
@@ -85,13 +86,16 @@ class basic_join {
 
   /// Gives a goroutine back that is done.
   static void release(g_type& g) noexcept {
-    basic_m<Traits>* const m = current_m<Traits>();
-    if (m != nullptr && m->p != nullptr && m->scheduler->pool == g.pool) [[likely]] {
-      g.join.store(join_state::none, relaxed);  // relaxed: ours alone
-      recycle(*m, g);
-    } else {
-      g.pool->put_from_handle(g);
+    {
+      const basic_section<Traits> here;
+      basic_m<Traits>* const m = here.m();
+      if (m != nullptr && m->scheduler->pool == g.pool) [[likely]] {
+        g.join.store(join_state::none, relaxed);  // relaxed: ours alone
+        recycle(*m, g);
+        return;
+      }
     }
+    g.pool->put_from_handle(g);
   }
 
  private:
@@ -214,7 +218,7 @@ T join_handle<T>::join() {
   }
 #endif
   if (result.exited) {
-    if (sched::parking_m<sched::default_traits>() != nullptr) {
+    if (sched::is_goroutine<sched::default_traits>()) {
       sched::exit_goroutine<sched::default_traits>();
     }
     base::throw_usage("join_handle::join: the goroutine was ended by its runtime's stop");

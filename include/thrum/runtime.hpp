@@ -8,6 +8,7 @@
 #include <thrum/attributes.hpp>
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
+#include <thrum/blocking.hpp>
 #include <thrum/debug/dump.hpp>
 #include <thrum/debug/schedtrace.hpp>
 #include <thrum/debug/stats.hpp>
@@ -161,6 +162,7 @@ inline sched::scheduler_config runtime::configuration(const sched::runtime_role&
   config.stack_class = sched::stack_class(settings_.stack_size);
   config.time_slice_ns = settings_.time_slice.count();
   config.preempts = settings_.preempt != preemption::none;
+  config.interrupts = settings_.preempt == preemption::async && os::has_preempt_signal;
   config.user = this;
   if (settings_.on_thread_start) {
     config.thread_started = [](void* user, unsigned m) {
@@ -201,10 +203,12 @@ inline runtime::runtime(options settings, sched::runtime_role role)
                                                   &sched::m_main<sched::default_traits>)),
       monitor_(std::make_unique<monitor_type>(*scheduler_)) {
   scheduler_->clock = role.clock;
-  int error = scheduler_->open();
-  if (error == 0) {
-    error = os::thread::start(monitor_->thread, &monitor_type::main, monitor_.get());
-  }
+  const int error = blocking([&] {
+    const int failed = scheduler_->open();
+    return failed != 0
+               ? failed
+               : os::thread::start(monitor_->thread, &monitor_type::main, monitor_.get());
+  });
   if (error != 0) {
     base::throw_system(error, "runtime: cannot start the scheduler");
   }
@@ -212,9 +216,13 @@ inline runtime::runtime(options settings, sched::runtime_role role)
 
 inline runtime::~runtime() {
   stop();
-  scheduler_->close();
-  monitor_->thread.join();
-  scheduler_->join_threads();
+  blocking([&] {
+    scheduler_->close();
+    monitor_->thread.join();
+    scheduler_->join_threads();
+    monitor_.reset();
+    scheduler_.reset();
+  });
 }
 
 inline void runtime::stop() {
@@ -226,7 +234,7 @@ inline void runtime::stop() {
   const std::lock_guard guard(stop_mutex_);
   if (!stopped_) {
     stop_source_.request_stop();
-    sched::stop(*scheduler_);
+    blocking([&] { sched::stop(*scheduler_); });
     stopped_ = true;
   }
 }
@@ -238,7 +246,7 @@ inline void runtime::procs(unsigned n) {
   if (n > sched::default_traits::max_procs) {
     n = sched::default_traits::max_procs;
   }
-  if (const int error = scheduler_->set_procs(n); error != 0) {
+  if (const int error = blocking([&] { return scheduler_->set_procs(n); }); error != 0) {
     base::throw_system(error, "runtime::procs: cannot make more processors");
   }
 }

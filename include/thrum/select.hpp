@@ -265,13 +265,15 @@ requires(sched::is_select_case<std::remove_cvref_t<Cases>>&&...) std::size_t
         (std::size_t{0} + ... + std::size_t{std::remove_cvref_t<Cases>::is_channel});
     if constexpr (channels == 2) {
       // What the engine would do first, without the engine.
-      auto* const m = sched::parking_m<sched::default_traits>();
-      first = sched::random_below(m, 2);
-      chosen = sched::try_buffered(m, first, cases...);
-      if (chosen != n) {
-        if (m != nullptr) {
-          sched::preemption_point(*m);
+      {
+        sched::section here;
+        first = sched::random_below(here.m(), 2);
+        chosen = sched::try_buffered(here.m(), first, cases...);
+        if (chosen != n) {
+          sched::preemption_point(here);
         }
+      }
+      if (chosen != n) {
         std::size_t i = 0;
         ((i++ == chosen ? cases.run() : void()), ...);
         return chosen;
@@ -324,7 +326,7 @@ inline std::size_t select(std::span<select_case> cases) {
     points.reset(new sched::wait_point[n]);
     frame = {operations.data(), n, by_address.data(), points.get()};
   }
-  frame.first = sched::random_below(sched::parking_m<sched::default_traits>(), 2);
+  frame.first = sched::random_below(sched::section().m(), 2);
   std::size_t chosen = n;
   std::size_t prepared = 0;
   const auto choose = [&] {

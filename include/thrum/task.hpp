@@ -82,7 +82,9 @@ struct spawn_task_of {
   };
 
   template <class... From>
-  explicit spawn_task_of(From&&... from) : call{std::forward<From>(from)...} {}
+  explicit spawn_task_of(From&&... from) noexcept(
+      noexcept(bound_call<F, Args...>{std::forward<From>(from)...}))
+      : call{std::forward<From>(from)...} {}
   spawn_task_of(const spawn_task_of&) = delete;
   ~spawn_task_of() {}  // the parts end at different times: see run and discard
 
@@ -124,11 +126,13 @@ struct spawn_task_of {
 /// Where the caller stands, for reports: an address inside the function that starts a goroutine.
 THRUM_INLINE const void* caller_address() noexcept { return __builtin_return_address(0); }
 
-/// Makes a goroutine whose task is a Task built from `from`; not yet running.
-template <class Task, class... From>
-basic_g<default_traits>& make_goroutine(basic_scheduler<default_traits>& scheduler,
-                                        basic_m<default_traits>* m, const attributes& how,
-                                        From&&... from) {
+/// Makes a goroutine whose task is a Task built from `from`, and calls launch(m, g) inside. What is
+/// built may allocate, so that happens outside, unless it cannot throw.
+template <class Task, class Launch, class... From>
+void start_goroutine(basic_scheduler<default_traits>& scheduler, const attributes& how,
+                     Launch launch_it, From&&... from) {
+  section here;
+  basic_m<default_traits>* m = m_of(scheduler);
   std::uint8_t size_class = scheduler.config().stack_class;
   if (how.stack_size != 0) [[unlikely]] {
     size_class = stack_class(how.stack_size);
@@ -140,13 +144,26 @@ basic_g<default_traits>& make_goroutine(basic_scheduler<default_traits>& schedul
   }
   basic_g<default_traits>* const g = take_g(scheduler, m, size_class);
   if (g == nullptr) [[unlikely]] {
-    base::throw_system(ENOMEM, "go: no memory for the stack of another goroutine");
+    here.outside([] {
+      base::throw_system(ENOMEM, "go: no memory for the stack of another goroutine; raise the "
+                                 "memory limit or vm.max_map_count, or start fewer");
+    });
   }
   void* const place = reserve_task(*g, sizeof(Task), alignof(Task));
-  THRUM_TRY { ::new (place) Task{std::forward<From>(from)...}; }
-  THRUM_CATCH_ALL {
-    untake_g(scheduler, *g);
-    THRUM_RETHROW;
+  if constexpr (noexcept(::new (place) Task{std::forward<From>(from)...})) {
+    ::new (place) Task{std::forward<From>(from)...};
+  } else {
+    here.outside([&] {
+      THRUM_TRY { ::new (place) Task{std::forward<From>(from)...}; }
+      THRUM_CATCH_ALL {
+        {
+          const section again;
+          untake_g(scheduler, *g);
+        }
+        THRUM_RETHROW;
+      }
+    });
+    m = m_of(scheduler);
   }
   g->id = next_id(scheduler, m);
   g->entry = &Task::run;
@@ -156,7 +173,7 @@ basic_g<default_traits>& make_goroutine(basic_scheduler<default_traits>& schedul
   } else {
     g->set_name(how.name);
   }
-  return *g;
+  launch_it(m, *g);
 }
 
 template <class F, class... Args>
@@ -164,12 +181,15 @@ THRUM_NOINLINE void start_task(basic_scheduler<default_traits>& scheduler, const
                                F&& f, Args&&... args) {
   using call = bound_call<std::decay_t<F>, std::decay_t<Args>...>;
   using task = go_task<std::decay_t<F>, std::decay_t<Args>...>;
-  basic_m<default_traits>* const m = m_of(scheduler);
-  auto& g = make_goroutine<task>(scheduler, m, how,
-                                 call{std::forward<F>(f), {std::forward<Args>(args)...}});
-  g.join.store(join_state::none, relaxed);  // relaxed: not yet published
-  g.started_at = caller_address();
-  launch(scheduler, m, g);
+  const void* const caller = caller_address();
+  start_goroutine<task>(
+      scheduler, how,
+      [&](basic_m<default_traits>* m, basic_g<default_traits>& g) noexcept {
+        g.join.store(join_state::none, relaxed);  // relaxed: not yet published
+        g.started_at = caller;
+        launch(scheduler, m, g);
+      },
+      call{std::forward<F>(f), {std::forward<Args>(args)...}});
 }
 
 template <class F, class... Args>
@@ -177,13 +197,17 @@ THRUM_NOINLINE auto spawn_task(basic_scheduler<default_traits>& scheduler, const
                                F&& f, Args&&... args) -> join_handle<task_result<F, Args...>> {
   using result = task_result<F, Args...>;
   using task = spawn_task_of<result, std::decay_t<F>, std::decay_t<Args>...>;
-  basic_m<default_traits>* const m = m_of(scheduler);
-  auto& g = make_goroutine<task>(scheduler, m, how, std::forward<F>(f),
-                                 std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...));
-  g.join.store(join_state::running, relaxed);  // relaxed: not yet published
-  g.started_at = caller_address();
-  join_handle<result> handle(g, static_cast<task*>(g.task)->slot);
-  launch(scheduler, m, g);
+  const void* const caller = caller_address();
+  join_handle<result> handle;
+  start_goroutine<task>(
+      scheduler, how,
+      [&](basic_m<default_traits>* m, basic_g<default_traits>& g) noexcept {
+        g.join.store(join_state::running, relaxed);  // relaxed: not yet published
+        g.started_at = caller;
+        handle = join_handle<result>(g, static_cast<task*>(g.task)->slot);
+        launch(scheduler, m, g);
+      },
+      std::forward<F>(f), std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...));
   return handle;
 }
 

@@ -27,8 +27,9 @@ inline goroutine_id id() noexcept {
 /// Lets others run: the goroutine goes to the tail of the global queue. On a foreign thread, yields
 /// the thread.
 inline void yield() {
-  if (auto* const m = sched::parking_m<sched::default_traits>()) [[likely]] {
-    sched::yield(*m);
+  sched::section here;
+  if (here.m() != nullptr) [[likely]] {
+    sched::yield(here);
   } else {
     os::yield_thread();
   }
@@ -37,8 +38,10 @@ inline void yield() {
 /// For loops that call nothing else of the library: yields if the time slice is over. One load and a
 /// branch if it is not; nothing on a foreign thread.
 inline void preemption_point() noexcept {
-  if (auto* const m = sched::parking_m<sched::default_traits>()) [[likely]] {
-    sched::preemption_point(*m);
+  // relaxed: seen next time if missed. The P cannot be gone for good, and may be another one's.
+  if (sched::is_preemption_asked<sched::default_traits>()) [[unlikely]] {
+    sched::section here;
+    sched::preemption_point(here);
   }
 }
 

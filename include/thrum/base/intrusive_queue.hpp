@@ -112,6 +112,24 @@ class intrusive_queue {
     return taken;
   }
 
+  /// Takes out the first element for which `is_it(element)`; nullptr if there is none. Linear.
+  template <class Predicate>
+  [[nodiscard]] T* take_first(Predicate is_it) noexcept {
+    T* before = nullptr;
+    for (T* e = head_; e != nullptr; before = e, e = e->queue_next) {
+      if (is_it(*e)) {
+        (before != nullptr ? before->queue_next : head_) = e->queue_next;
+        if (tail_ == e) {
+          tail_ = before;
+        }
+        e->queue_next = nullptr;
+        --size_;
+        return e;
+      }
+    }
+    return nullptr;
+  }
+
  private:
   void reset() noexcept {
     head_ = tail_ = nullptr;

@@ -96,6 +96,7 @@ class chan_base {
 
   /// Closes it and wakes everybody who waits. False: it was closed already.
   bool close() noexcept {
+    const section here;
     lock_.lock();
     if (closed_.load(relaxed)) {  // relaxed: locked
       lock_.unlock();
@@ -112,6 +113,7 @@ class chan_base {
 
   /// Every receiver that waits looks again: for who has changed the clock.
   void wake_receivers_to_retry() noexcept {
+    const section here;
     lock_.lock();
     wait_point* const receivers = take_all(receivers_, wake_cause::retry);
     lock_.unlock();
@@ -212,12 +214,17 @@ class chan_base {
 };
 
 /// Waits for what never comes, until the runtime stops or the deadline passes.
-THRUM_COLD inline wake_cause wait_for_nothing(wait_reason reason, std::int64_t deadline) noexcept {
+THRUM_COLD inline wake_cause wait_for_nothing(section& here, wait_reason reason,
+                                              std::int64_t deadline) noexcept {
   spin_lock lock;
   wait_list nobody(lock);
-  waiting self(nobody);
+  waiting self(here, nobody);
   lock.lock();
   return self.wait({reason, true, deadline});
+}
+inline wake_cause wait_for_nothing(wait_reason reason, std::int64_t deadline) noexcept {
+  section here;
+  return wait_for_nothing(here, reason, deadline);
 }
 
 }  // namespace thrum::inline THRUM_ABI::sched

@@ -121,41 +121,46 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
 
   /// Sends `value`; it is moved from only if the result is ok.
   chan_result send(E& value, bool may_block, std::int64_t deadline) noexcept {
-    auto* const m = parking_m<default_traits>();
+    section here;
     wait_point* receiver = nullptr;
     lock_.lock();
     const attempt outcome = try_send_locked(value, receiver);
     if (outcome == attempt::not_ready && may_block) {
-      return block(m, senders_, &value, {wait_reason::chan_send, true, deadline});
+      return block(here, senders_, &value, {wait_reason::chan_send, true, deadline});
     }
     lock_.unlock();
     if (receiver != nullptr) {
-      wake(m, *receiver);
+      wake(here.m(), *receiver);
     }
-    return finish(m, outcome);
+    return finish(here, outcome);
   }
 
   /// Receives into `out`, which is empty before and filled only if the result is ok.
   chan_result recv(std::optional<E>& out, bool may_block, std::int64_t deadline) noexcept {
-    auto* const m = parking_m<default_traits>();
-    wait_point* sender = nullptr;
-    lock_.lock();
-    const attempt outcome = try_recv_locked(out, sender);
-    if (outcome == attempt::not_ready && may_block) {
-      if (clock_ != nullptr) [[unlikely]] {
-        return recv_by_clock(out, deadline);
+    section here;
+    for (;;) {
+      wait_point* sender = nullptr;
+      lock_.lock();
+      const attempt outcome = try_recv_locked(out, sender);
+      if (outcome == attempt::not_ready && may_block) {
+        if (clock_ == nullptr) [[likely]] {
+          return block(here, receivers_, &out, {wait_reason::chan_receive, true, deadline});
+        }
+        const chan_result result = wait_by_clock(here, out, deadline);
+        if (result == chan_result::retry) {
+          continue;
+        }
+        return result;
       }
-      return block(m, receivers_, &out, {wait_reason::chan_receive, true, deadline});
+      lock_.unlock();
+      if (sender != nullptr) {
+        wake(here.m(), *sender);
+      }
+      if (outcome != attempt::expired) [[likely]] {
+        return finish(here, outcome);
+      }
+      here.outside([this] { expire(); });
     }
-    lock_.unlock();
-    if (sender != nullptr) {
-      wake(m, *sender);
-    }
-    if (outcome == attempt::expired) [[unlikely]] {
-      expire();
-      return recv(out, may_block, deadline);
-    }
-    return finish(m, outcome);
   }
 
   /// One attempt under the lock. `receiver` is to be woken without it.
@@ -217,52 +222,34 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
     ::operator delete(static_cast<void*>(core), std::align_val_t(alignof(chan_core)));
   }
 
-  static chan_result finish(basic_m<default_traits>* m, attempt outcome) noexcept {
+  static chan_result finish(section& here, attempt outcome) noexcept {
     if (outcome == attempt::not_ready) {
       return chan_result::would_block;
     }
-    if (m != nullptr) [[likely]] {
-      preemption_point(*m);
-    }
+    preemption_point(here);
     return outcome == attempt::closed ? chan_result::closed : chan_result::ok;
   }
 
-  /// Waits until the clock, at most, and looks again. Caller holds the lock, which is released.
-  THRUM_COLD chan_result recv_by_clock(std::optional<E>& out, std::int64_t deadline) noexcept {
-    for (;;) {
-      auto* const m = parking_m<default_traits>();
-      const std::int64_t until = clock_->when < deadline ? clock_->when : deadline;
-      const chan_result result =
-          block(m, receivers_, &out, {wait_reason::chan_receive, true, until});
-      const bool again = result == chan_result::retry ||
-                         (result == chan_result::timed_out && default_traits::now() < deadline);
-      if (!again) {
-        return result;
-      }
-      wait_point* sender = nullptr;
-      lock_.lock();
-      const attempt outcome = try_recv_locked(out, sender);
-      if (outcome == attempt::not_ready) {
-        continue;
-      }
-      lock_.unlock();
-      if (outcome == attempt::expired) {
-        expire();
-        return recv(out, true, deadline);
-      }
-      return finish(parking_m<default_traits>(), outcome);  // another M than before, perhaps
-    }
+  /// Waits no longer than until the channel's clock says that it is ready; then, and when the clock
+  /// was changed, the result is `retry`. The lock is held, and released.
+  THRUM_COLD chan_result wait_by_clock(section& here, std::optional<E>& out,
+                                       std::int64_t deadline) noexcept {
+    const std::int64_t until = clock_->when < deadline ? clock_->when : deadline;
+    const chan_result result =
+        block(here, receivers_, &out, {wait_reason::chan_receive, true, until});
+    return result == chan_result::timed_out && default_traits::now() < deadline ? chan_result::retry
+                                                                               : result;
   }
 
-  THRUM_NOINLINE static chan_result block(basic_m<default_traits>* m, wait_list& list, void* slot,
+  THRUM_NOINLINE static chan_result block(section& here, wait_list& list, void* slot,
                                           const wait_options& options) noexcept {
     wait_point point;
-    point.g = m != nullptr ? m->g : nullptr;
+    point.g = here.g();
     point.object = &list;
     point.withdraw = &wait_list::withdraw;
     point.slot = slot;
     list.points.push_back(point);
-    switch (sched::wait(m, point, list.lock, options)) {
+    switch (sched::wait(here, point, list.lock, options)) {
       case wake_cause::closed: return chan_result::closed;
       case wake_cause::timed_out: return chan_result::timed_out;
       case wake_cause::cancelled: return chan_result::cancelled;

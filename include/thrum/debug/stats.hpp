@@ -8,6 +8,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/sched/scheduler.hpp>
+#include <thrum/sched/section.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -35,7 +36,11 @@ struct stats_snapshot {
   std::uint64_t switches = 0;             ///< times a goroutine was put on a processor
   std::uint64_t steals = 0;               ///< goroutines that changed processors by stealing
   std::uint64_t preemptions = 0;          ///< time slices that were cut
-  std::uint64_t hand_offs = 0;            ///< processors taken from blocking calls that lasted
+  std::uint64_t signals = 0;              ///< sent to threads to cut them
+  std::uint64_t exchanges = 0;            ///< slices cut when no thread was free: one such for another
+  std::uint64_t hand_offs = 0;            ///< processors taken from blocking() that lasted
+  std::uint64_t retakes = 0;              ///< processors taken from other calls that blocked
+  std::uint64_t stopped_without_p = 0;    ///< threads that computed after that, and had to wait
   std::uint64_t timers = 0;               ///< timers armed
   std::uint64_t timers_fired = 0;         ///< timers that came due
   std::uint64_t polled_descriptors = 0;   ///< goroutines parked on descriptors
@@ -49,6 +54,7 @@ using namespace base::orders;
 template <class Traits>
 stats_snapshot collect(sched::basic_scheduler<Traits>& scheduler) {
   stats_snapshot s;
+  s.local_queues.reserve(scheduler.procs());
   s.procs = scheduler.procs();
   s.idle_procs = scheduler.idle.idle_ps();
   s.threads = scheduler.thread_count();
@@ -57,8 +63,15 @@ stats_snapshot collect(sched::basic_scheduler<Traits>& scheduler) {
   s.global_queue = scheduler.global.size();
   // relaxed: a figure
   s.hand_offs = scheduler.hand_offs.load(relaxed);
+  s.signals = scheduler.taken.signals.load(relaxed);              // relaxed: a figure
+  s.exchanges = scheduler.taken.exchanges.load(relaxed);          // relaxed: a figure
+  s.retakes = scheduler.taken.retakes.load(relaxed);              // relaxed: a figure
+  s.stopped_without_p = scheduler.taken.without_p.load(relaxed);  // relaxed: a figure
   s.polled_descriptors = scheduler.poller.waiters();
-  s.stack_bytes = scheduler.pool->reserved_bytes();
+  {
+    const sched::basic_section<Traits> here;
+    s.stack_bytes = scheduler.pool->reserved_bytes();
+  }
   const unsigned n = scheduler.p_count();
   for (unsigned i = 0; i < n; ++i) {
     auto& p = scheduler.p(i);
@@ -69,7 +82,10 @@ stats_snapshot collect(sched::basic_scheduler<Traits>& scheduler) {
     s.switches += p.counts.switches.get();
     s.steals += p.counts.steals.get();
     s.preemptions += p.counts.preemptions.get();
-    s.timers += p.timers.armed();
+    {
+      const sched::basic_section<Traits> here;
+      s.timers += p.timers.armed();
+    }
     s.timers_fired += p.counts.timers.get();
   }
   for (unsigned i = 0; i < n; ++i) {

@@ -25,6 +25,10 @@
 //               count_threads.
 // fence         prepare_heavy_fence once before the threads that use the two; light_fence,
 //               heavy_fence.
+// preempt_signal  has_preempt_signal. preempt_target, install_preempt_handler, send_preempt_signal:
+//               runs a function on another thread of ours, wherever that is. signal_stack: what a
+//               thread needs to take it.
+// thread_clock  CPU time of a thread, for others to read; thread_sleeps.
 // symbol        describe_address(code address) -> text for a human.
 // exit          exit_now(status): no destructors, standard output flushed.
 // processors    available_processors() >= 1.

@@ -15,9 +15,11 @@
 #include <thrum/os/linux/fence.hpp>
 #include <thrum/os/linux/memory.hpp>
 #include <thrum/os/linux/note.hpp>
+#include <thrum/os/linux/preempt_signal.hpp>
 #include <thrum/os/linux/processors.hpp>
 #include <thrum/os/linux/symbol.hpp>
 #include <thrum/os/linux/thread.hpp>
+#include <thrum/os/linux/thread_clock.hpp>
 #endif
 
 namespace thrum::inline THRUM_ABI::os {

@@ -37,12 +37,11 @@ THRUM_NOINLINE void set_current_m(basic_m<Traits>* m) noexcept {
   current_slot<Traits>::value = m;
 }
 
-/// The M of the calling thread if the caller is a goroutine that may park; null on a foreign
-/// thread, and inside blocking(), where a goroutine stands for its thread.
+/// Whether the caller is a goroutine that may park: not a foreign thread, not inside blocking().
 template <class Traits>
-basic_m<Traits>* parking_m() noexcept {
-  basic_m<Traits>* const m = current_m<Traits>();
-  return m != nullptr && m->g != nullptr && m->p != nullptr ? m : nullptr;
+bool is_goroutine() noexcept {
+  const basic_m<Traits>* const m = current_m<Traits>();
+  return m != nullptr && m->g != nullptr && m->p != nullptr;
 }
 
 }  // namespace thrum::inline THRUM_ABI::sched

@@ -109,9 +109,7 @@ THRUM_COLD bool attend(basic_m<Traits>& m) noexcept {
   if ((asked & attention_preempt) != 0) {
     end_slice(m);
   }
-  bool ran = false;
-  run_timers(m, *m.p, ran);
-  return true;
+  return true;  // timers are looked at next
 }
 
 /// Polls once without waiting; the first goroutine it brings, the others to the global queue.
@@ -253,6 +251,10 @@ template <class Traits>
 basic_g<Traits>* find_work(basic_m<Traits>& m) noexcept {
   basic_scheduler<Traits>& scheduler = *m.scheduler;
   for (;;) {
+    if (basic_g<Traits>* const g = m.pending) {
+      m.pending = nullptr;
+      return g;
+    }
     if (m.p == nullptr && !scheduler.stop_m(m)) {
       return nullptr;
     }
@@ -267,6 +269,12 @@ basic_g<Traits>* find_work(basic_m<Traits>& m) noexcept {
     }
     bool ran = false;
     std::int64_t next_timer = run_timers(m, *m.p, ran);
+    if (ran) {
+      // Who has slept goes before what stands in the global queue, which may run for long.
+      if (basic_g<Traits>* g = take_local(*m.p)) {
+        return g;
+      }
+    }
     if (basic_g<Traits>* g = take_global_in_turn(m)) {
       return g;
     }

@@ -41,6 +41,8 @@ class stack_pool;
 template <class Traits>
 struct basic_g;
 template <class Traits>
+struct basic_m;
+template <class Traits>
 struct basic_wait_point;
 
 /// What stands between a goroutine and its join handle. Changed under basic_g::join_lock, except
@@ -68,6 +70,11 @@ THRUM_COLD inline void destroy_locals(local_value*& first) noexcept {
   }
 }
 
+enum g_flag : std::uint8_t {
+  g_started = 1,  // it has been on the processor before
+  g_bound = 2,    // it must run on the thread `bound`
+};
+
 /// What every switch touches, in one cache line.
 template <class Traits>
 struct alignas(base::cache_line_size) basic_g_head {
@@ -91,8 +98,7 @@ struct alignas(base::cache_line_size) basic_g_head {
   // -- owner: the goroutine itself --
   /// It has been told to end: each further wait that could be cancelled ends it again.
   bool exiting = false;
-  /// It has been on the processor before.
-  bool started = false;
+  std::uint8_t flags = 0;  // of g_flag
   std::uint8_t size_class = 0;  // constant once carved: log2 of the slot's bytes
 
   /// What stands between it and its join handle.
@@ -134,6 +140,12 @@ struct basic_g : basic_g_head<Traits>, netpoll::ready_node, basic_timer<Traits> 
   basic_wait_point<Traits>* joiner = nullptr;  // under join_lock
   /// What its timer is to withdraw when it fires.
   basic_wait_point<Traits>* timed_point = nullptr;
+
+  // -- its own M, while it runs; whoever has taken it from a queue reads --
+  /// The thread that it must run on, if g_bound is set.
+  basic_m<Traits>* bound = nullptr;
+  std::uint32_t thread_locks = 0;  // nested thread_locks
+  bool preempted = false;          // under the global queue's lock
 
   static constexpr std::size_t name_capacity = 24;
   char name[name_capacity] = {};

@@ -45,6 +45,28 @@ class alignas(base::cache_line_size) global_queue {
     push_back_locked(item);
   }
 
+  /// A goroutine that a signal took the processor from. It never leaves in a batch, so that each of
+  /// them stands here, where take_preempted finds it.
+  void push_preempted(T& item) noexcept {
+    scoped guard(lock_);
+    item.preempted = true;
+    ++preempted_;
+    push_back_locked(item);
+  }
+
+  /// The first of them, out of its turn.
+  T* take_preempted() noexcept {
+    scoped guard(lock_);
+    if (preempted_ == 0) {
+      return nullptr;
+    }
+    T* const item = items_.take_first([](const T& each) { return each.preempted; });
+    item->preempted = false;
+    --preempted_;
+    update_size();
+    return item;
+  }
+
   void append(queue&& items) noexcept {
     scoped guard(lock_);
     items_.append(static_cast<queue&&>(items));
@@ -77,6 +99,10 @@ class alignas(base::cache_line_size) global_queue {
   T* pop_locked() noexcept {
     T* const item = items_.pop_front();
     update_size();
+    if (preempted_ != 0 && item->preempted) [[unlikely]] {
+      item->preempted = false;
+      --preempted_;
+    }
     // Whoever comes next runs the one that is first now: its stack, and the head of its successor.
     if (T* const first = items_.front()) {
       __builtin_prefetch(first->sp.load(relaxed));  // relaxed: only a hint
@@ -89,6 +115,13 @@ class alignas(base::cache_line_size) global_queue {
     std::size_t n = items_.size() / procs + 1;
     if (n > most) {
       n = most;
+    }
+    if (preempted_ != 0) [[unlikely]] {
+      queue one;
+      if (T* const first = pop_locked()) {
+        one.push_back(first);
+      }
+      return one;
     }
     queue share = items_.pop_front_n(n);
     update_size();
@@ -104,6 +137,7 @@ class alignas(base::cache_line_size) global_queue {
 
   spin_lock lock_;
   queue items_;
+  std::size_t preempted_ = 0;  // of them
   typename Traits::template atomic<std::size_t> size_{0};
 };
 

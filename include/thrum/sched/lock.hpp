@@ -25,6 +25,7 @@
 
 #include <thrum/arch/arch.hpp>
 #include <thrum/base/config.hpp>
+#include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
 
@@ -35,6 +36,17 @@ namespace thrum::inline THRUM_ABI::sched {
 
 using namespace base::orders;
 
+#if THRUM_CHECKS
+/// Says whether the calling thread may take a lock (SC1 in section.hpp); set by the first M.
+inline constinit std::atomic<bool (*)() noexcept> may_lock{nullptr};
+inline void check_lock() noexcept {
+  const auto ask = may_lock.load(relaxed);  // relaxed: set once, to a constant
+  THRUM_ASSERT(SC1, ask == nullptr || ask());
+}
+#else
+THRUM_INLINE void check_lock() noexcept {}
+#endif
+
 class spin_lock {
  public:
   constexpr spin_lock() noexcept = default;
@@ -42,6 +54,7 @@ class spin_lock {
   spin_lock& operator=(const spin_lock&) = delete;
 
   void lock() noexcept {
+    check_lock();
     // [lock.spin] acquire: sees what the last holder did; pairs with the store in unlock.
     if (locked_.exchange(1, acquire) != 0) [[unlikely]] {
       lock_slow();
@@ -107,6 +120,7 @@ class blocking_lock {
   blocking_lock& operator=(const blocking_lock&) = delete;
 
   void lock() noexcept {
+    check_lock();
     std::uint32_t expected = free;
     // [lock.futex] acquire: sees what the last holder did; pairs with the exchange in unlock.
     if (!word_.compare_exchange_strong(expected, held, acquire, relaxed)) [[unlikely]] {

@@ -20,6 +20,7 @@
 //   LO2  a switch returns the M that the goroutine now runs on; anything read from the old M, or
 //   from
 //        a thread-local, before the switch is stale after it.
+//   LO4  whoever is switched to is inside the scheduler (section.hpp) until it returns to user code.
 //   LO3  a goroutine's ABI words for caught exceptions are in its G while it is off the processor
 //   and
 //        in its thread while it is on; g0 runs with both zero.
@@ -44,6 +45,7 @@
 #include <thrum/sched/find_work.hpp>
 #include <thrum/sched/ready.hpp>
 #include <thrum/sched/scheduler.hpp>
+#include <thrum/sched/section.hpp>
 #include <thrum/sched/wait_point.hpp>
 
 #include <cstdint>
@@ -69,9 +71,9 @@ void arrive(basic_m<Traits>& m, base::stack_context& here) noexcept {
 }
 
 /// Leaves the running goroutine for `next`, or for g0 if that is null. Returns when somebody
-/// switches back, perhaps on another thread. `commit(argument)` runs as soon as the stack is left.
+/// switches back: the M, perhaps another one. `commit(argument)` runs as soon as the stack is left.
 template <class Traits>
-THRUM_INLINE void leave(basic_m<Traits>& m, basic_g<Traits>* next, commit_function<Traits> commit,
+THRUM_INLINE basic_m<Traits>& leave(basic_m<Traits>& m, basic_g<Traits>* next, commit_function<Traits> commit,
                         void* argument, bool for_good = false) noexcept {
   basic_g<Traits>& g = *m.g;
   THRUM_ASSERT(LO1, m.left.g == nullptr);
@@ -83,6 +85,10 @@ THRUM_INLINE void leave(basic_m<Traits>& m, basic_g<Traits>* next, commit_functi
   }
   void* target;
   base::stack_context* context;
+  if (next != nullptr && ((next->flags | g.flags) & g_bound) != 0) [[unlikely]] {
+    m.pending = next;  // one of the two needs another thread, which is g0's business
+    next = nullptr;
+  }
   if (next != nullptr) {
     next->status.store(g_status::running, relaxed);  // relaxed: we took it from a queue
     m.p->counts.switches.add();
@@ -102,15 +108,17 @@ THRUM_INLINE void leave(basic_m<Traits>& m, basic_g<Traits>* next, commit_functi
   base::before_switch(g.context, *context, for_good);
   // Between two goroutines that both left by this call a return is predicted, else a jump is.
   void* now;
-  if (!for_good && next != nullptr && next->started) [[likely]] {
+  if (!for_good && next != nullptr && next->flags != 0) [[likely]] {
     now = arch::switch_stack_paired(g.sp_slot(), target, &m);
   } else {
     if (next != nullptr) {
-      next->started = true;
+      next->flags = g_started;
     }
     now = arch::switch_stack(g.sp_slot(), target, &m);
   }
-  arrive(*static_cast<basic_m<Traits>*>(now), g.context);
+  auto& here = *static_cast<basic_m<Traits>*>(now);
+  arrive(here, g.context);
+  return here;
 }
 
 /// g0 -> goroutine. Returns when a goroutine of this M finds no successor.
@@ -122,7 +130,7 @@ void execute(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {
   if constexpr (THRUM_EXCEPTIONS) {
     *m.exceptions = g.exceptions;
   }
-  g.started = true;
+  g.flags |= g_started;
   base::before_switch(m.context, g.context, false);
   // relaxed: the queue published it
   arch::switch_stack(&m.g0_sp, g.sp.load(relaxed), &m);
@@ -232,6 +240,14 @@ bool commit_end_joined(basic_m<Traits>& m, basic_g<Traits>& g, void* joiner) noe
   return true;
 }
 
+/// The goroutine may run on any thread again.
+template <class Traits>
+void unbind(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {
+  m.locked_g = nullptr;
+  g.bound = nullptr;
+  g.flags &= static_cast<std::uint8_t>(~g_bound);
+}
+
 /// E1 and E2. Does not return.
 template <class Traits>
 [[noreturn]] void end_goroutine(basic_g<Traits>& g) noexcept {
@@ -239,7 +255,11 @@ template <class Traits>
     destroy_locals(g.locals);
   }
   for (;;) {
-    basic_m<Traits>* const m = current_m<Traits>();
+    basic_m<Traits>* const m = &enter_scheduler(*current_m<Traits>());
+    if (g.thread_locks != 0) [[unlikely]] {
+      g.thread_locks = 0;  // without exceptions nobody has unwound it
+      unbind(*m, g);
+    }
     // relaxed: only a handle changes it now, and if there is none it stays `none`
     if (g.join.load(relaxed) == join_state::none) {
       leave(*m, take_next(*m), &commit_end<Traits>, nullptr, true);
@@ -249,6 +269,7 @@ template <class Traits>
     basic_wait_point<Traits>* joiner = take_joiner_locked(g);
     g.join_lock.unlock();
     if (detached) {
+      leave_scheduler(*m);
       g.discard_result(g);
       g.join.store(join_state::none, relaxed);  // relaxed: the handle is gone, nobody else looks
       continue;
@@ -262,8 +283,8 @@ template <class Traits>
     } else {
       next = take_next(*m);
     }
-    leave(*m, next, &commit_end_joined<Traits>, joiner, true);
-    // Only if the handle let go meanwhile.
+    // Returns only if the handle has let go meanwhile.
+    leave_scheduler(leave(*m, next, &commit_end_joined<Traits>, joiner, true));
   }
 }
 
@@ -271,10 +292,41 @@ template <class Traits>
 template <class Traits>
 void goroutine_main(void* pass, void* argument) noexcept {
   auto& g = *static_cast<basic_g<Traits>*>(argument);
-  arrive(*static_cast<basic_m<Traits>*>(pass), g.context);
+  auto& m = *static_cast<basic_m<Traits>*>(pass);
+  arrive(m, g.context);
+  leave_scheduler(m);
   g.entry(g);
   base::fatal("goroutine: an entry function has returned");
 }
+
+/// g0 has a goroutine that must run on another thread: gives that thread its P.
+template <class Traits>
+void pass_to_owner(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {
+  basic_m<Traits>& owner = *g.bound;
+  m.scheduler->pass_p(m.scheduler->release_p(m), owner, false);
+}
+
+/// g0 of a thread whose goroutine has locked itself to it and has left: others run elsewhere until
+/// that goroutine's turn comes.
+template <class Traits>
+basic_g<Traits>* wait_for_locked(basic_m<Traits>& m) noexcept {
+  basic_scheduler<Traits>& scheduler = *m.scheduler;
+  if (m.pending != nullptr) {
+    ready_on(m, *m.pending, true);
+    m.pending = nullptr;
+  }
+  if (m.p != nullptr) {
+    scheduler.hand_off(scheduler.release_p(m));
+  }
+  scheduler.locked_asleep.fetch_add(1, relaxed);  // relaxed: for the look for a deadlock
+  scheduler.wait_for_p(m);
+  scheduler.locked_asleep.fetch_sub(1, relaxed);  // relaxed: as above
+  return m.locked_g;
+}
+
+/// The M's thread was interrupted, to give up its P. In preempt.hpp.
+template <class Traits>
+void interrupt(void* m) noexcept;
 
 /// The life of an M's thread.
 template <class Traits>
@@ -283,6 +335,9 @@ void* m_main(void* argument) noexcept {
   basic_scheduler<Traits>& scheduler = *m.scheduler;
   const scheduler_config& config = scheduler.config();
   set_current_m(&m);
+#if THRUM_CHECKS
+  may_lock.store(&is_lock_allowed<Traits>, relaxed);  // relaxed: a constant
+#endif
   m.exceptions = os::thread_exception_state();
   base::context_adopt(m.context);
 
@@ -290,24 +345,43 @@ void* m_main(void* argument) noexcept {
   name.append(config.name).append("/").append(std::uint64_t{m.id});
   name.append(std::string_view("\0", 1));
   os::set_thread_name(name.view().data());
+  m.tid = os::thread_id();
+  m.cpu_clock.open();
+  os::signal_stack for_signals;
+  if (!for_signals.open()) {
+    base::fatal("go: no memory for the signal stack of another thread; raise the memory limit");
+  }
   if (config.thread_started != nullptr) {
     config.thread_started(config.user, m.id);
   }
-  m.park.sleep();
-  m.park.clear();
-  scheduler.acquire_p(m, *m.next_p);
-  m.next_p = nullptr;
-  while (basic_g<Traits>* g = find_work(m)) {
+  m.interruption = {&interrupt<Traits>, &m};
+  basic_g<Traits>* g = nullptr;
+  if (scheduler.wait_for_p(m)) {
+    if (m.awaited) {
+      scheduler.creating.fetch_sub(1, relaxed);  // relaxed: the P has arrived
+    }
+    g = find_work(m);
+  }
+  while (g != nullptr) {
     if (m.spinning) {
       scheduler.idle.end_spinning(m);
       // The last spinner that found something leaves a successor, so that more of it is found.
       scheduler.wake_processor_after_rmw();
     }
-    execute(m, *g);
+    if (m.p->timers.size() != 0) {
+      scheduler.wake_monitor_for(m.p->timers.earliest());
+    }
+    if ((g->flags & g_bound) != 0 && m.locked_g != g) {
+      pass_to_owner(m, *g);
+    } else {
+      execute(m, *g);
+    }
+    g = m.locked_g != nullptr ? wait_for_locked(m) : find_work(m);
   }
   if (config.thread_stopping != nullptr) {
     config.thread_stopping(config.user, m.id);
   }
+  for_signals.close();
   set_current_m<Traits>(nullptr);
   return nullptr;
 }

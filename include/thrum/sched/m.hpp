@@ -26,6 +26,14 @@ namespace thrum::inline THRUM_ABI::sched {
 template <class Traits>
 using commit_function = bool (*)(basic_m<Traits>&, basic_g<Traits>&, void* argument) noexcept;
 
+/// The monitor's way to a P whose M sits in a call that it did not announce: see retake.hpp.
+enum class retake_state : std::uint32_t {
+  none,      // the M holds its P, or has given it up itself
+  wanted,    // the monitor looks whether it may be taken; the M may still object
+  decided,   // the M can no longer object; the monitor makes sure that it is the right P
+  taken,     // the P is gone, and the M does not know it yet
+};
+
 template <class Traits>
 struct alignas(base::cache_line_size) basic_m {
   template <class T>
@@ -46,6 +54,8 @@ struct alignas(base::cache_line_size) basic_m {
     void* argument = nullptr;
   } left;                               // by the goroutine that ran before the switch
   basic_p<Traits>* old_p = nullptr;     // held when blocking() began
+  basic_g<Traits>* pending = nullptr;   // what g0 is to run next
+  basic_g<Traits>* locked_g = nullptr;  // the one that has locked itself to this thread
   bool spinning = false;                // counted in idle_set::spinning
   const std::uint32_t id;
   base::random random;
@@ -56,8 +66,24 @@ struct alignas(base::cache_line_size) basic_m {
   basic_p<Traits>* next_p = nullptr;  // written before park.wake(), read after park.sleep()
   os::note park;
 
+  // -- [m.inside] this thread and its signal handler; the monitor behind a heavy fence --
+  /// 1 while the thread runs code of the scheduler: its P may not be taken then. See section.hpp.
+  atomic<std::uint32_t> inside{1};
+  atomic<retake_state> retake{retake_state::none};
+
   // -- under the scheduler's lock --
   basic_m* idle_next = nullptr;
+
+  // -- the thread writes it before it first holds a P --
+  os::thread_clock cpu_clock;
+  std::uint64_t tid = 0;
+  bool awaited = false;  // a P is on its way to this thread, which is being made
+  os::preempt_target interruption;
+
+  // -- the monitor only --
+  basic_m* watched_next = nullptr;  // of those that run without a P
+  std::int64_t watched_cpu = 0;
+  bool watched = false;
 
   // -- written once by the thread that creates this one --
   os::thread thread;

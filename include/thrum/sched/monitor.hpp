@@ -6,7 +6,8 @@
 // Its duties, each round:
 //   retake     a P whose M is inside blocking() goes to another M if it has been there for a whole
 //              round and anything else could use it, or for 10 ms
-//   preempt    a P that has run the same slice for longer than allowed is asked to yield
+//   preempt    a P that has run the same slice for longer than allowed is asked to yield, and taken
+//              away if that does not help (retake.hpp)
 //   timers     a busy P is told when one of its timers is due
 //   rescue     an idle P is woken for a runnext that has waited for a whole round (ready.hpp)
 //   trace      a line of figures when asked for
@@ -23,6 +24,7 @@
 #include <thrum/os/os.hpp>
 #include <thrum/sched/deadlock.hpp>
 #include <thrum/sched/park.hpp>
+#include <thrum/sched/retake.hpp>
 #include <thrum/sched/scheduler.hpp>
 
 #include <cstdint>
@@ -32,7 +34,8 @@ namespace thrum::inline THRUM_ABI::sched {
 template <class Traits>
 class basic_monitor {
  public:
-  explicit basic_monitor(basic_scheduler<Traits>& scheduler) noexcept : scheduler_(scheduler) {}
+  explicit basic_monitor(basic_scheduler<Traits>& scheduler) noexcept
+      : scheduler_(scheduler), retaker_(scheduler) {}
 
   /// The life of its thread.
   static void* main(void* argument) noexcept {
@@ -71,6 +74,8 @@ class basic_monitor {
   }
 
   basic_scheduler<Traits>& scheduler_;
+  basic_retaker<Traits> retaker_;
+  std::int64_t next_look_ = basic_retaker<Traits>::never;  // somebody asked to be seen again then
   std::int64_t delay_ = Traits::monitor_min_sleep_ns;
   std::uint32_t quiet_rounds_ = 0;
   std::int64_t next_trace_ = 0;
@@ -83,16 +88,19 @@ void basic_monitor<Traits>::run() noexcept {
   name.append(config.name).append("/sysmon");
   name.append(std::string_view("\0", 1));
   os::set_thread_name(name.view().data());
+  os::ask_for_short_waits();
   next_trace_ = scheduler_.started_at + config.trace_every_ns;
   while (!closing()) {
     wait_for_round();
     const std::int64_t now = Traits::now();
     note_time(now);
     bool acted = false;
+    next_look_ = basic_retaker<Traits>::never;
     const unsigned n = scheduler_.p_count();
     for (unsigned i = 0; i < n && !closing(); ++i) {
       acted = look_at(scheduler_.p(i), now) || acted;
     }
+    retaker_.watch(now, next_look_);
     quiet_rounds_ = acted ? 0 : quiet_rounds_ + 1;
     if (config.trace_every_ns != 0 && now >= next_trace_) {
       config.trace(config.user, now);
@@ -120,19 +128,29 @@ void basic_monitor<Traits>::wait_for_round() noexcept {
   }
   std::int64_t delay = delay_;
   const std::int64_t now = Traits::now();
+  // [mon.until] seq_cst: before the look at the timers; who arms one afterwards wakes us for it.
+  scheduler_.monitor_until.store(now + delay, seq_cst);
   const unsigned n = scheduler_.p_count();
   for (unsigned i = 0; i < n; ++i) {
     // Only a busy P's timers need us; for the others somebody sleeps in the poller.
     p_type& p = scheduler_.p(i);
     if (p.status.load(relaxed) == p_status::running) {  // relaxed: a guess
       const std::int64_t left = next_timer(p) - now;
-      if (left < delay && p.attention.load(relaxed) == 0) {  // relaxed: already told
+      // relaxed: of one that is due it knows, and the retaker has said when to look again
+      if (left < delay && (left > 0 || p.attention.load(relaxed) == 0)) {
         delay = left > Traits::monitor_min_sleep_ns ? left : Traits::monitor_min_sleep_ns;
       }
     }
   }
-  // The note is only set by close() here: a P that leaves the idle list does not hurry a round.
-  scheduler_.monitor_note.sleep_for(delay);
+  if (next_look_ - now < delay) {
+    delay = next_look_ - now > Traits::monitor_min_sleep_ns ? next_look_ - now
+                                                           : Traits::monitor_min_sleep_ns;
+  }
+  // A P that leaves the idle list does not hurry a round; a new timer does, and close().
+  if (scheduler_.monitor_note.sleep_for(delay) && !closing()) {
+    scheduler_.monitor_note.clear();
+  }
+  scheduler_.monitor_until.store(0, relaxed);  // relaxed: nobody needs to wake us
 }
 
 template <class Traits>
@@ -179,14 +197,15 @@ bool basic_monitor<Traits>::look_at(p_type& p, std::int64_t now) noexcept {
   if (status == p_status::syscall) {
     return look_at_syscall(p, now, slice_is_over);
   }
-  if (next_timer(p) <= now) {
+  const bool due = next_timer(p) <= now;
+  if (due) {
     ask(p, attention_timers);
   }
-  if (slice_is_over && scheduler_.config().preempts &&
-      (!p.queue.empty() || !scheduler_.global.empty())) {
-    ask(p, attention_preempt);
+  bool acted = false;
+  if (scheduler_.config().preempts && (due || !p.queue.empty() || !scheduler_.global.empty())) {
+    acted = retaker_.press(p, now, p.seen.schedule_when, due, next_look_);
   }
-  return look_at_runnext(p);
+  return look_at_runnext(p) || acted;
 }
 
 template <class Traits>

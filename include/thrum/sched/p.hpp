@@ -88,6 +88,11 @@ struct alignas(base::cache_line_size) basic_p {
     std::int64_t schedule_when = 0;
     std::int64_t syscall_when = 0;
     const void* runnext = nullptr;
+    // the CPU clock of the M, to tell whether it computes: see retake.hpp
+    const void* cpu_of = nullptr;
+    std::int64_t cpu_since = 0;
+    std::int64_t cpu_when = 0;
+    std::int64_t cpu = 0;
   } seen;
 
   run_queue<basic_g<Traits>, Traits> queue;

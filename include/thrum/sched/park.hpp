@@ -26,16 +26,17 @@ inline constexpr std::int64_t no_deadline = timer_heap<default_traits>::never;
 // ---- park --------------------------------------------------------------------------------------
 
 /// Parks the running goroutine. `commit` publishes it, once its stack is left; whoever finds it
-/// then calls ready(). Returns when that has happened.
+/// then calls ready(). Returns when that has happened; `here` is then on the M that it runs on.
 template <class Traits>
-void park(basic_m<Traits>& m, wait_reason reason, commit_function<Traits> commit,
+void park(basic_section<Traits>& here, wait_reason reason, commit_function<Traits> commit,
           void* argument) noexcept {
+  basic_m<Traits>& m = *here.m();
   basic_g<Traits>& g = *m.g;
   g.reason.store(reason, relaxed);  // relaxed: for display
   // relaxed: for display
   g.parked_ms.store(m.scheduler->coarse_ms.load(relaxed), relaxed);
   g.status.store(g_status::waiting, relaxed);  // relaxed: published by what commit does
-  leave(m, take_next(m), commit, argument);
+  here.moved_to(leave(m, take_next(m), commit, argument));
 }
 
 // ---- cancellation ------------------------------------------------------------------------------
@@ -155,12 +156,13 @@ THRUM_COLD void wait_as_thread(basic_wait_point<Traits>& point, std::int64_t dea
   }
 }
 
-/// W2 and W4. The caller holds `held`, has linked `point` and set its `g` from `m` (null for a
+/// W2 and W4. The caller holds `held`, has linked `point` and set its `g` from `here` (null for a
 /// thread); the lock is released. Returns why the wait has ended; `cancelled` obliges the caller
-/// to throw goroutine_exit.
+/// to throw goroutine_exit, outside of the section.
 template <class Traits, class Lock>
-wake_cause wait(basic_m<Traits>* m, basic_wait_point<Traits>& point, Lock& held,
+wake_cause wait(basic_section<Traits>& here, basic_wait_point<Traits>& point, Lock& held,
                 const wait_options& options) noexcept {
+  basic_m<Traits>* const m = here.m();
   if (m == nullptr) [[unlikely]] {
     held.unlock();
     wait_as_thread(point, options.deadline);
@@ -179,11 +181,11 @@ wake_cause wait(basic_m<Traits>* m, basic_wait_point<Traits>& point, Lock& held,
     }
   }
   if (options.deadline == no_deadline) [[likely]] {
-    park(*m, options.reason, &commit_unlock<Traits, Lock>, &held);
+    park(here, options.reason, &commit_unlock<Traits, Lock>, &held);
   } else {
     timed_commit<Lock> timed{&held, options.deadline};
     g.timed_point = &point;
-    park(*m, options.reason, &commit_arm_and_unlock<Traits, Lock>, &timed);
+    park(here, options.reason, &commit_arm_and_unlock<Traits, Lock>, &timed);
     timer_heap<Traits>::remove(g);
   }
   if (cancellable) {
@@ -213,8 +215,8 @@ bool withdraw_sleeper(basic_wait_point<Traits>& point, bool locked) noexcept {
 /// or `cancelled` as wait() does.
 template <class Traits>
 wake_cause sleep_until(std::int64_t deadline) noexcept {
-  basic_m<Traits>* const m = parking_m<Traits>();
-  if (m == nullptr) {
+  basic_section<Traits> here;
+  if (here.m() == nullptr) {
     for (std::int64_t left; (left = deadline - Traits::now()) > 0;) {
       os::sleep_ns(left);
     }
@@ -222,12 +224,12 @@ wake_cause sleep_until(std::int64_t deadline) noexcept {
   }
   spin_lock own;
   basic_wait_point<Traits> point;
-  point.g = m->g;
+  point.g = here.g();
   point.object = &own;
   point.withdraw = &withdraw_sleeper<Traits>;
   point.linked = true;
   own.lock();
-  const wake_cause cause = wait(m, point, own, {wait_reason::sleep, true, deadline});
+  const wake_cause cause = wait(here, point, own, {wait_reason::sleep, true, deadline});
   return cause == wake_cause::cancelled ? cause : wake_cause::notified;
 }
 
@@ -251,9 +253,9 @@ bool commit_unlock_global(basic_m<Traits>& m, basic_g<Traits>&, void*) noexcept 
 
 /// Puts the running goroutine at the tail of the global queue and lets g0 choose.
 template <class Traits>
-THRUM_COLD void yield_slow(basic_m<Traits>& m) noexcept {
+THRUM_COLD basic_m<Traits>& yield_slow(basic_m<Traits>& m) noexcept {
   m.g->status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
-  leave(m, static_cast<basic_g<Traits>*>(nullptr), &commit_to_global<Traits>, nullptr);
+  return leave(m, static_cast<basic_g<Traits>*>(nullptr), &commit_to_global<Traits>, nullptr);
 }
 
 /// Gosched: to the tail of the global queue, if anything else can run here.
@@ -261,11 +263,12 @@ THRUM_COLD void yield_slow(basic_m<Traits>& m) noexcept {
 /// The queue's lock is held from the look at its head until the goroutine has left its stack, so
 /// one acquisition serves both taking the successor and queueing the predecessor.
 template <class Traits>
-void yield(basic_m<Traits>& m) noexcept {
+void yield(basic_section<Traits>& here) noexcept {
+  basic_m<Traits>& m = *here.m();
   basic_p<Traits>& p = *m.p;
   basic_scheduler<Traits>& scheduler = *m.scheduler;
   if (p.attention.load(relaxed) != 0) [[unlikely]] {  // relaxed: seen next time if missed
-    yield_slow(m);
+    here.moved_to(yield_slow(m));
     return;
   }
   if (p.timers.size() != 0 && ++p.timer_ticks >= Traits::timer_check_interval) [[unlikely]] {
@@ -288,12 +291,13 @@ void yield(basic_m<Traits>& m) noexcept {
   basic_g<Traits>& g = *m.g;
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
   scheduler.global.push_back_locked(g);
-  leave(m, next, &commit_unlock_global<Traits>, nullptr);
+  here.moved_to(leave(m, next, &commit_unlock_global<Traits>, nullptr));
 }
 
 /// Serves whatever is asked of the P that runs this goroutine: preemption, due timers, retirement.
+/// Returns the M that it runs on afterwards.
 template <class Traits>
-THRUM_COLD void attend_running(basic_m<Traits>& m) noexcept {
+THRUM_COLD basic_m<Traits>& attend_running(basic_m<Traits>& m) noexcept {
   basic_p<Traits>& p = *m.p;
   // relaxed: only the holder clears bits
   if (p.attention.load(relaxed) == attention_timers) {
@@ -301,17 +305,30 @@ THRUM_COLD void attend_running(basic_m<Traits>& m) noexcept {
     p.attention.fetch_and(~std::uint32_t{attention_timers}, acquire);
     bool ran = false;
     run_timers(m, p, ran);
-    return;
+    return m;
   }
   p.counts.preemptions.add();
-  yield_slow(m);
+  return yield_slow(m);
 }
 
-/// The cooperative preemption point: a load and a branch when nobody asks for the P.
+/// Whether the calling goroutine should come to the scheduler. Two loads; from user code, so its P
+/// may not be its own any more, which is a reason to come.
 template <class Traits>
-void preemption_point(basic_m<Traits>& m) noexcept {
-  if (m.p->attention.load(relaxed) != 0) [[unlikely]] {  // relaxed: seen next time if missed
-    attend_running(m);
+THRUM_NOINLINE bool is_preemption_asked() noexcept {
+  const basic_m<Traits>* const m = current_m<Traits>();
+  return m != nullptr && m->p != nullptr &&
+         (m->p->attention.load(relaxed) != 0 ||                      // relaxed: seen next time
+          m->retake.load(relaxed) != retake_state::none);  // relaxed: as above
+}
+
+/// The cooperative preemption point at the end of an operation: a load and a branch when nobody asks
+/// for the P, nothing on a foreign thread.
+template <class Traits>
+void preemption_point(basic_section<Traits>& here) noexcept {
+  basic_m<Traits>* const m = here.m();
+  // relaxed: seen next time if missed
+  if (m != nullptr && m->p->attention.load(relaxed) != 0) [[unlikely]] {
+    here.moved_to(attend_running(*m));
   }
 }
 

@@ -22,6 +22,7 @@
 #include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
+#include <thrum/sched/creator.hpp>
 #include <thrum/sched/current.hpp>
 #include <thrum/sched/g.hpp>
 #include <thrum/sched/global_queue.hpp>
@@ -44,7 +45,8 @@ struct scheduler_config {
   unsigned max_threads = 10'000;
   std::uint8_t stack_class = 18;
   std::int64_t time_slice_ns = 10'000'000;
-  bool preempts = true;
+  bool preempts = true;         // asks goroutines to yield, and takes Ps from those that block
+  bool interrupts = true;       // ... and from those that compute, by a signal
   /// Called on each M's thread as its first and its last act.
   void (*thread_started)(void* user, unsigned m) = nullptr;
   void (*thread_stopping)(void* user, unsigned m) = nullptr;
@@ -70,7 +72,7 @@ class basic_scheduler {
   using atomic = typename Traits::template atomic<T>;
 
   explicit basic_scheduler(const scheduler_config& config, void* (*m_main)(void*)) noexcept
-      : config_(config), m_main_(m_main) {}
+      : creator(*this, m_main, &make_spare), config_(config) {}
   basic_scheduler(const basic_scheduler&) = delete;
   basic_scheduler& operator=(const basic_scheduler&) = delete;
   ~basic_scheduler();
@@ -82,7 +84,7 @@ class basic_scheduler {
   /// Tells every M and the monitor to end. All goroutines have ended before.
   void close() noexcept;
 
-  /// Joins the Ms. The monitor, which may start one, has been joined before.
+  /// Joins the creator and the Ms. The monitor, which may start one, has been joined before.
   void join_threads() noexcept;
 
   const scheduler_config& config() const noexcept { return config_; }
@@ -149,9 +151,20 @@ class basic_scheduler {
 
   // ---- Ms ----
 
-  /// Starts an idle or a new M on a P. Caller holds the lock, which is released here. When
-  /// `spinning`, the caller hands over a unit of idle.spinning().
+  /// Starts an M on a P: an idle one, else one that sleeps in a signal handler, else a new one.
+  /// Caller holds the lock, which is released here. When `spinning`, the caller hands over a unit
+  /// of idle.spinning().
   void start_m(p_type& p, bool spinning) noexcept;
+
+  /// Gives a P to an M that sleeps, or is about to.
+  static void pass_p(p_type& p, m_type& m, bool spinning) noexcept {
+    m.spinning = spinning;
+    m.next_p = &p;
+    m.park.wake();
+  }
+
+  /// Sleeps until somebody gives this M a P. False: the scheduler closes.
+  bool wait_for_p(m_type& m) noexcept;
 
   /// Sleeps until somebody hands this M a P. False: the scheduler closes.
   bool stop_m(m_type& m) noexcept;
@@ -162,7 +175,8 @@ class basic_scheduler {
     // [s.poll] seq_cst: as in wake_for_timer; stays 0 until whoever is in the poller looks for a P.
     const unsigned in_poller = last_poll.load(seq_cst) == 0 ? 1 : 0;
     return idle.idle_ps() >= procs() && idle.spinning() == 0 && global.empty() &&
-           idle.idle_ms() + in_poller >= thread_count();
+           idle.idle_ms() + in_poller + locked_asleep.load(relaxed) >=  // relaxed: a moment ago
+               thread_count();
   }
 
   unsigned thread_count() const noexcept {
@@ -190,6 +204,15 @@ class basic_scheduler {
 
   /// Somebody armed a timer for `when`: whoever sleeps in the poller must not oversleep it.
   void wake_for_timer(std::int64_t when) noexcept;
+
+  /// The monitor must be there when a timer of a busy P is due.
+  void wake_monitor_for(std::int64_t when) noexcept {
+    constexpr std::int64_t slack = 100'000;
+    // [mon.until] seq_cst: the timer is in its heap; pairs with the monitor's store before its look.
+    if (monitor_until.load(seq_cst) - slack > when) {
+      monitor_note.wake();
+    }
+  }
 
   /// Makes goroutines runnable that the caller has just found in the poller.
   void inject(netpoll::ready_list list) noexcept;
@@ -244,6 +267,8 @@ class basic_scheduler {
 
   os::note monitor_note;
   atomic<bool> monitor_sleeps{false};
+  /// When the monitor looks next, at the latest; 0 while it is awake. [mon.until]
+  atomic<std::int64_t> monitor_until{0};
   atomic<bool> closing{false};
 
   /// Shutdown: see shutdown.hpp.
@@ -255,14 +280,30 @@ class basic_scheduler {
   /// Ps taken back from system calls that lasted.
   atomic<std::uint64_t> hand_offs{0};
 
+  /// How Ps changed hands against the will of who ran on them; see preempt.hpp.
+  struct {
+    atomic<std::uint64_t> signals{0};     // sent
+    atomic<std::uint64_t> exchanges{0};   // of them: the P went to another handler
+    atomic<std::uint64_t> retakes{0};     // Ps taken from threads that block
+    atomic<std::uint64_t> without_p{0};   // threads stopped that computed without a P
+  } taken;
+
+  /// Ps on their way to threads that are being made.
+  atomic<std::uint32_t> creating{0};
+
+  /// Ms that sleep because the goroutine locked to them does.
+  atomic<std::uint32_t> locked_asleep{0};
+
+  basic_creator<Traits> creator;
+
   std::int64_t started_at = 0;
 
  private:
   void bury_locked(p_type& p) noexcept;
   m_type* new_m_locked() noexcept;
+  static m_type* make_spare(basic_scheduler& scheduler) noexcept;
 
   const scheduler_config config_;
-  void* (*const m_main_)(void*);
 
   atomic<unsigned> procs_{0};
   atomic<unsigned> p_count_{0};
@@ -287,6 +328,12 @@ int basic_scheduler<Traits>::open() noexcept {
   if (pool == nullptr || ps_ == nullptr || ms_ == nullptr) {
     return ENOMEM;
   }
+  if (config_.interrupts) {
+    os::install_preempt_handler();
+  }
+  if (const int error = creator.open(); error != 0) {
+    return error;
+  }
   return set_procs(config_.procs);
 }
 
@@ -295,6 +342,7 @@ basic_scheduler<Traits>::~basic_scheduler() {
   for (unsigned i = 0; i < p_count(); ++i) {
     delete ps_[i];
   }
+  creator.close();
   for (unsigned i = 0; i < thread_count(); ++i) {
     ms_[i].~m_type();
   }
@@ -326,8 +374,7 @@ void basic_scheduler<Traits>::close() noexcept {
 
 template <class Traits>
 void basic_scheduler<Traits>::join_threads() noexcept {
-  // In the order of their making: an M is started by an earlier one, by the monitor, or by a thread
-  // that is none of ours; so once those before it are joined, its handle is complete.
+  creator.close();
   for (unsigned i = 0; i < thread_count(); ++i) {
     ms_[i].thread.join();
   }
@@ -447,26 +494,36 @@ void basic_scheduler<Traits>::hand_off(p_type& p) noexcept {
 template <class Traits>
 void basic_scheduler<Traits>::start_m(p_type& p, bool spinning) noexcept {
   m_type* m = idle.take_m_locked();
-  const bool fresh = m == nullptr;
-  if (fresh) {
-    m = new_m_locked();
+  if (m == nullptr) {
+    // No thread is made while a goroutine that waits for a P has one: see creator.hpp.
+    if (g_type* const g = global.take_preempted()) {
+      m = g->bound;
+    }
   }
-  m->spinning = spinning;
-  m->next_p = &p;
-  idle.lock().unlock();
-  if (!fresh) {
-    m->park.wake();
+  if (m != nullptr) {
+    idle.lock().unlock();
+    pass_p(p, *m, spinning);
     return;
   }
-  m->park.wake();  // the new thread's first sleep returns at once
-  const int error = os::thread::start(m->thread, m_main_, m);
-  if (error != 0) {
-    base::message<> text;
-    text.append("go: the system refuses thread ").append(std::uint64_t{m->id} + 1);
-    text.append(" of this runtime (errno ").append(static_cast<std::uint64_t>(error));
-    text.append("); raise the limit of processes, or lower options::max_threads");
-    base::fatal(text.view());
+  m = new_m_locked();
+  m->awaited = true;
+  creating.fetch_add(1, relaxed);  // relaxed: locked
+  idle.lock().unlock();
+  pass_p(p, *m, spinning);  // the new thread's first sleep returns at once
+  creator.request(*m);
+}
+
+template <class Traits>
+basic_m<Traits>* basic_scheduler<Traits>::make_spare(basic_scheduler& scheduler) noexcept {
+  scoped guard(scheduler.idle.lock());
+  // relaxed: set under this lock
+  if (scheduler.closing.load(relaxed) || scheduler.idle.idle_ms() != 0 ||
+      scheduler.thread_count() == scheduler.config_.max_threads) {
+    return nullptr;
   }
+  m_type* const spare = scheduler.new_m_locked();
+  scheduler.idle.put_m_locked(*spare);
+  return spare;
 }
 
 template <class Traits>
@@ -481,7 +538,8 @@ basic_m<Traits>* basic_scheduler<Traits>::new_m_locked() noexcept {
     base::fatal(text.view());
   }
   m_type* m = new (&ms_[id]) m_type(*this, id, seed(id));
-  m_count_.store(id + 1, relaxed);  // relaxed: locked
+  // [s.ms] release: the M, to those who walk over all of them.
+  m_count_.store(id + 1, release);
   return m;
 }
 
@@ -498,6 +556,11 @@ bool basic_scheduler<Traits>::stop_m(m_type& m) noexcept {
       return true;
     }
   }
+  return wait_for_p(m);
+}
+
+template <class Traits>
+bool basic_scheduler<Traits>::wait_for_p(m_type& m) noexcept {
   m.park.sleep();
   m.park.clear();
   if (m.next_p == nullptr) {
@@ -531,9 +594,14 @@ void basic_scheduler<Traits>::wake_for_timer(std::int64_t when) noexcept {
     if (until == 0 || until > when) {
       poller.wake();
     }
-  } else {
-    wake_processor();
+    return;
   }
+  if (idle.idle_ps() != 0) {
+    wake_processor();
+    return;
+  }
+  // Every P is busy, perhaps for long.
+  wake_monitor_for(when);
 }
 
 template <class Traits>

@@ -46,6 +46,7 @@
 #include <thrum/os/os.hpp>
 #include <thrum/sched/g.hpp>
 #include <thrum/sched/lock.hpp>
+#include <thrum/sched/section.hpp>
 
 #include <bit>
 #include <cstddef>
@@ -181,6 +182,7 @@ template <class Traits>
 void stack_pool<Traits>::put_from_handle(g_type& g) noexcept {
   bool last = false;
   {
+    const basic_section<Traits> here;
     scoped guard(lock_);
     g.join.store(join_state::none, relaxed);  // relaxed: under the lock, as abandon reads it
     if (abandoned_) {
@@ -201,12 +203,14 @@ void stack_pool<Traits>::for_each(F f) noexcept {
   // stays as it is.
   slab* first;
   {
+    const basic_section<Traits> here;
     scoped guard(lock_);
     first = slabs_;
   }
   for (slab* s = first; s != nullptr; s = s->next) {
     std::size_t carved;
     {
+      const basic_section<Traits> here;
       scoped guard(lock_);
       carved = s->carved;
     }

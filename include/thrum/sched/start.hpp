@@ -20,7 +20,7 @@
 
 namespace thrum::inline THRUM_ABI::sched {
 
-/// The calling M if it holds a P of that scheduler, else null.
+/// The calling M if it holds a P of that scheduler, else null. Inside; timers call it on g0.
 template <class Traits>
 basic_m<Traits>* m_of(const basic_scheduler<Traits>& scheduler) noexcept {
   basic_m<Traits>* const m = current_m<Traits>();
@@ -107,7 +107,7 @@ void launch(basic_scheduler<Traits>& scheduler, basic_m<Traits>* m, basic_g<Trai
   g.scheduler = &scheduler;
   g.exceptions = {};
   g.exiting = false;
-  g.started = false;
+  g.flags = 0;
   // relaxed: published by the queue
   g.sp.store(arch::prepare_stack(g.task, &goroutine_main<Traits>, &g), relaxed);
   if (m != nullptr) [[likely]] {

@@ -23,7 +23,7 @@
 
 namespace thrum::inline THRUM_ABI::sched {
 
-/// The running goroutine is about to block its thread.
+/// The running goroutine is about to block its thread. Called inside.
 template <class Traits>
 void enter_syscall(basic_m<Traits>& m) noexcept {
   basic_p<Traits>& p = *m.p;
@@ -35,8 +35,9 @@ void enter_syscall(basic_m<Traits>& m) noexcept {
   m.scheduler->wake_monitor();
 }
 
+/// A goroutine whose M has no P gets one. Returns the M that it runs on afterwards.
 template <class Traits>
-THRUM_COLD void exit_syscall_slow(basic_m<Traits>& m) noexcept {
+THRUM_COLD basic_m<Traits>& regain_p(basic_m<Traits>& m) noexcept {
   basic_scheduler<Traits>& scheduler = *m.scheduler;
   basic_p<Traits>* p;
   {
@@ -47,14 +48,14 @@ THRUM_COLD void exit_syscall_slow(basic_m<Traits>& m) noexcept {
     scheduler.acquire_p(m, *p);
     begin_slice(*p);
     scheduler.wake_monitor();
-    return;
+    return m;
   }
-  yield_slow(m);
+  return yield_slow(m);
 }
 
-/// It is back. Returns holding a P, perhaps on another thread.
+/// It is back, inside. Returns holding a P; the M that it runs on, perhaps another one.
 template <class Traits>
-void exit_syscall(basic_m<Traits>& m) noexcept {
+basic_m<Traits>& exit_syscall(basic_m<Traits>& m) noexcept {
   basic_p<Traits>& p = *m.old_p;
   auto expected = p_status::syscall;
   // [p.status] acquire: what somebody who held it meanwhile did. It may have been taken and be in
@@ -65,12 +66,13 @@ void exit_syscall(basic_m<Traits>& m) noexcept {
     // relaxed: only the holder writes; the monitor compares two readings
     p.syscall_tick.store(p.syscall_tick.load(relaxed) + 1, relaxed);
     m.g->status.store(g_status::running, relaxed);  // relaxed: for display
-    preemption_point(m);
-    return;
+    // relaxed: seen next time if missed
+    return p.attention.load(relaxed) != 0 ? attend_running(m) : m;
   }
   basic_g<Traits>& g = *m.g;
-  exit_syscall_slow(m);
+  basic_m<Traits>& here = regain_p(m);
   g.status.store(g_status::running, relaxed);  // relaxed: for display
+  return here;
 }
 
 }  // namespace thrum::inline THRUM_ABI::sched

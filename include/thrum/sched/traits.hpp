@@ -56,6 +56,13 @@ struct default_traits {
   static constexpr std::int64_t monitor_max_sleep_ns = 10'000'000;
   static constexpr std::uint32_t monitor_quiet_rounds = 50;
 
+  /// How long a goroutine may run at least before it makes room for one that has slept long enough.
+  /// Trades the latency of sleepers against the 50 us that each change of threads costs.
+  static constexpr std::int64_t least_run_ns = 1'000'000;
+
+  /// How long a thread must have slept in a call before its P is taken.
+  static constexpr std::int64_t blocked_ns = 1'000'000;
+
   template <class T>
   using atomic = std::atomic<T>;
   /// Guards a timer heap.

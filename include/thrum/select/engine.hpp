@@ -271,10 +271,10 @@ inline void link(basic_m<default_traits>* m, const select_frame& frame, std::siz
 
 /// L3 and L4. Caller holds all locks; they are released. Returns the point that won: one of the
 /// frame's, or selection.self.
-THRUM_NOINLINE inline wait_point* wait_for_any(basic_m<default_traits>* m, selection& waiting,
+THRUM_NOINLINE inline wait_point* wait_for_any(section& here, selection& waiting,
                                                const select_frame& frame, select_locks& locks,
                                                std::int64_t deadline) noexcept {
-  basic_g<default_traits>* const g = m != nullptr ? m->g : nullptr;
+  basic_g<default_traits>* const g = here.g();
   waiting.self.g = g;
   waiting.self.selection = &waiting;
   waiting.self.object = &locks.last_released();
@@ -286,10 +286,10 @@ THRUM_NOINLINE inline wait_point* wait_for_any(basic_m<default_traits>* m, selec
       point->g = g;
       point->selection = &waiting;
       point->slot = operation.slot;
-      link(m, frame, i, locks.has_duplicates());
+      link(here.m(), frame, i, locks.has_duplicates());
     }
   }
-  waiting.self.cause = sched::wait(m, waiting.self, locks, {wait_reason::select, true, deadline});
+  waiting.self.cause = sched::wait(here, waiting.self, locks, {wait_reason::select, true, deadline});
   for (std::size_t i = 0; i < frame.n; ++i) {
     select_operation& operation = *frame.operations[i];
     if (operation.core != nullptr) {
@@ -307,45 +307,41 @@ THRUM_NOINLINE inline wait_point* wait_for_any(basic_m<default_traits>* m, selec
 inline select_outcome run_select(const select_frame& frame, bool may_block,
                                  std::int64_t deadline) noexcept {
   using kind = select_outcome::kind;
+  section here;
   for (;;) {
-    auto* const m = parking_m<default_traits>();
     select_locks locks(frame);
-    const std::size_t chosen = locks.lock_and_choose(m, frame);
+    const std::size_t chosen = locks.lock_and_choose(here.m(), frame);
     if (chosen != frame.n) {
       select_operation& operation = *frame.operations[chosen];
       wait_point* partner = nullptr;
       const attempt outcome = operation.try_locked(operation, partner);
       locks.unlock();
       if (partner != nullptr) {
-        wake(m, *partner);
+        wake(here.m(), *partner);
       }
       if (outcome == attempt::done || outcome == attempt::closed) {
         operation.closed = outcome == attempt::closed;
-        if (m != nullptr) {
-          preemption_point(*m);
-        }
+        preemption_point(here);
         return {kind::chosen, chosen};
       }
       if (outcome == attempt::expired) {
-        operation.core->expire();
+        here.outside([&] { operation.core->expire(); });
       }
       continue;  // the partner was a select that chose another of its cases
     }
     if (!may_block || (deadline != no_deadline && deadline <= default_traits::now())) {
       locks.unlock();
-      if (m != nullptr) {
-        preemption_point(*m);
-      }
+      preemption_point(here);
       return {may_block ? kind::timed_out : kind::none_ready};
     }
     if (locks.empty()) {
-      const wake_cause cause = wait_for_nothing(wait_reason::select_no_cases, deadline);
+      const wake_cause cause = wait_for_nothing(here, wait_reason::select_no_cases, deadline);
       return {cause == wake_cause::cancelled ? kind::cancelled : kind::timed_out};
     }
     const std::int64_t due = first_due(frame);
     selection waiting;
     wait_point* const winner =
-        wait_for_any(m, waiting, frame, locks, due < deadline ? due : deadline);
+        wait_for_any(here, waiting, frame, locks, due < deadline ? due : deadline);
     if (winner != &waiting.self) {
       if (winner->cause == wake_cause::retry) {
         continue;

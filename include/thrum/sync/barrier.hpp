@@ -74,16 +74,21 @@ class barrier {
 
  private:
   std::uint64_t arrive_at(std::ptrdiff_t n, std::ptrdiff_t leaving) {
-    lock_.lock();
-    if (n <= 0 || n > missing_) {
-      lock_.unlock();
+    std::uint64_t phase;
+    bool last;
+    bool too_many;
+    {
+      const sched::section here;
+      const sched::scoped guard(lock_);
+      phase = phase_;
+      too_many = n <= 0 || n > missing_;
+      missing_ -= too_many ? 0 : n;
+      expected_ -= too_many ? 0 : leaving;
+      last = missing_ == 0;
+    }
+    if (too_many) {
       base::throw_usage("barrier::arrive: more arrivals than participants are missing");
     }
-    const std::uint64_t phase = phase_;
-    missing_ -= n;
-    expected_ -= leaving;
-    const bool last = missing_ == 0;
-    lock_.unlock();
     if (last) {
       end_phase();
     }
@@ -93,6 +98,7 @@ class barrier {
   /// Nobody else can arrive now, so only waiters compete for the lock.
   void end_phase() noexcept {
     completion_();
+    const sched::section here;
     lock_.lock();
     ++phase_;
     missing_ = expected_;
@@ -102,14 +108,19 @@ class barrier {
   }
 
   void wait_for(std::uint64_t phase) const {
-    sched::waiting self(waiters_);
+    sched::exit_if_cancelled<sched::default_traits>(wait_locked(phase));
+  }
+
+  sched::wake_cause wait_locked(std::uint64_t phase) const noexcept {
+    sched::section here;
+    sched::waiting self(here, waiters_);
     lock_.lock();
     if (phase_ != phase) {
       lock_.unlock();
-      sched::after_operation();
-      return;
+      sched::preemption_point(here);
+      return sched::wake_cause::notified;
     }
-    sched::exit_if_cancelled<sched::default_traits>(self.wait({sched::wait_reason::barrier_wait}));
+    return self.wait({sched::wait_reason::barrier_wait});
   }
 
   // -- under lock_ --

@@ -41,6 +41,7 @@ class condition_variable {
     if (waiting_.load(std::memory_order_relaxed) == 0) {
       return;
     }
+    const sched::section here;
     list_lock_.lock();
     sched::wait_point* const point = waiters_.pop(sched::wake_cause::notified);
     if (point != nullptr) {
@@ -57,6 +58,7 @@ class condition_variable {
     if (waiting_.load(std::memory_order_relaxed) == 0) {  // relaxed: as in notify_one
       return;
     }
+    const sched::section here;
     list_lock_.lock();
     sched::wait_point* const chain = waiters_.take_all(sched::wake_cause::notified);
     waiting_.store(0, std::memory_order_relaxed);  // relaxed: locked
@@ -135,9 +137,9 @@ class condition_variable {
   }
 
   sched::wake_cause wait_unlocked(mutex& users, std::int64_t deadline) noexcept {
-    auto* const m = sched::parking_m<sched::default_traits>();
+    sched::section here;
     sched::wait_point point;
-    point.g = m != nullptr ? m->g : nullptr;
+    point.g = here.g();
     point.object = this;
     point.withdraw = &withdraw;
     list_lock_.lock();
@@ -145,7 +147,7 @@ class condition_variable {
     // relaxed: published by the unlock of the mutex
     waiting_.fetch_add(1, std::memory_order_relaxed);
     both held{users, list_lock_};
-    return sched::wait(m, point, held, {sched::wait_reason::cond_wait, true, deadline});
+    return sched::wait(here, point, held, {sched::wait_reason::cond_wait, true, deadline});
   }
 
   static bool withdraw(sched::wait_point& point, bool locked) noexcept {

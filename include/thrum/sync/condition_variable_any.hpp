@@ -94,6 +94,7 @@ class condition_variable_any {
     sched::wait_list waiters{lock};
 
     void notify(std::size_t n) noexcept {
+      const sched::section here;
       sched::wait_point* chain = nullptr;
       sched::wait_point** last = &chain;
       lock.lock();
@@ -122,27 +123,33 @@ class condition_variable_any {
     point.object = &shared->waiters;
     point.withdraw = &sched::wait_list::withdraw;
     {
+      const sched::section here;
       const sched::scoped guard(shared->lock);
       shared->waiters.points.push_back(point);
     }
     const unlocked users(lock, point);
-    shared->lock.lock();
-    if (point.linked && token.stop_requested()) {
-      shared->waiters.points.remove(point);
-    }
-    if (!point.linked) {
-      shared->lock.unlock();
-      return std::cv_status::no_timeout;
-    }
-    auto* const m = sched::parking_m<sched::default_traits>();
-    point.g = m != nullptr ? m->g : nullptr;
-    point.is_parked = true;
-    const sched::wake_cause cause =
-        sched::wait(m, static_cast<sched::wait_point&>(point), shared->lock,
-                    {sched::wait_reason::cond_wait, true, deadline});
+    const sched::wake_cause cause = wait_linked(*shared, point, deadline, token);
     sched::exit_if_cancelled<sched::default_traits>(cause);
     return cause == sched::wake_cause::timed_out ? std::cv_status::timeout
                                                  : std::cv_status::no_timeout;
+  }
+
+  /// Parks a point that may have been notified already.
+  static sched::wake_cause wait_linked(inside& shared, waiter& point, std::int64_t deadline,
+                                       const std::stop_token& token) noexcept {
+    sched::section here;
+    shared.lock.lock();
+    if (point.linked && token.stop_requested()) {
+      shared.waiters.points.remove(point);
+    }
+    if (!point.linked) {
+      shared.lock.unlock();
+      return sched::wake_cause::notified;
+    }
+    point.g = here.g();
+    point.is_parked = true;
+    return sched::wait(here, static_cast<sched::wait_point&>(point), shared.lock,
+                       {sched::wait_reason::cond_wait, true, deadline});
   }
 
   /// The user's lock is unlocked in this scope. If that throws, the waiter leaves the list.
@@ -152,6 +159,7 @@ class condition_variable_any {
     unlocked(Lock& lock, waiter& point) : lock_(lock) {
       THRUM_TRY { lock_.unlock(); }
       THRUM_CATCH_ALL {
+        const sched::section here;
         sched::wait_list::withdraw(point, false);
         THRUM_RETHROW;
       }

@@ -64,6 +64,7 @@ class latch {
     if (count_.load(std::memory_order_relaxed) != 0) {  // relaxed: the lock orders the zero
       return false;
     }
+    const sched::section here;
     const sched::scoped last_one_has_left(lock_);
     return true;
   }
@@ -86,6 +87,7 @@ class latch {
  private:
   THRUM_COLD void open(std::ptrdiff_t n) {
     using namespace base::orders;
+    const sched::section here;
     sched::wait_point* chain = nullptr;
     lock_.lock();
     // [la.count] acq_rel: what all have done before.
@@ -97,13 +99,18 @@ class latch {
   }
 
   THRUM_COLD void wait_for_zero() const {
-    sched::waiting self(waiters_);
+    sched::exit_if_cancelled<sched::default_traits>(wait_locked());
+  }
+
+  sched::wake_cause wait_locked() const noexcept {
+    sched::section here;
+    sched::waiting self(here, waiters_);
     lock_.lock();
     if (count_.load(std::memory_order_relaxed) == 0) {  // relaxed: the zero is set under the lock
       lock_.unlock();
-      return;
+      return sched::wake_cause::notified;
     }
-    sched::exit_if_cancelled<sched::default_traits>(self.wait({sched::wait_reason::latch_wait}));
+    return self.wait({sched::wait_reason::latch_wait});
   }
 
   std::atomic<std::ptrdiff_t> count_;

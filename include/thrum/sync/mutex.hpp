@@ -261,15 +261,15 @@ class mutex {
   THRUM_COLD inline bool lock_slow(std::int64_t deadline);
   THRUM_COLD inline void unlock_slow(std::uintptr_t before);
   THRUM_COLD inline void unlock_starving();
-  static bool may_spin() noexcept;
+  static bool may_spin(const sched::section& here) noexcept;
   static bool withdraw(sched::wait_point& point, bool locked) noexcept;
 
   sched::queue_word queue_;
 };
 
 /// Worth spinning for? Only if the owner may run meanwhile and nobody else waits for our processor.
-inline bool mutex::may_spin() noexcept {
-  auto* const m = sched::parking_m<sched::default_traits>();
+inline bool mutex::may_spin(const sched::section& here) noexcept {
+  auto* const m = here.m();
   return m != nullptr && m->scheduler->procs() > m->scheduler->idle.idle_ps() + 1 &&
          m->p->queue.empty();
 }
@@ -288,6 +288,7 @@ inline bool mutex::withdraw(sched::wait_point& point, bool locked) noexcept {
 
 bool mutex::lock_slow(std::int64_t deadline) {
   using namespace base::orders;
+  sched::section here;
   auto& word = queue_.word;
   std::int64_t since = 0;  // when this call first queued up
   bool awake = false;      // we own the `woken` bit
@@ -304,7 +305,7 @@ bool mutex::lock_slow(std::int64_t deadline) {
       }
       continue;
     }
-    if ((w & queue_word::starving) == 0 && spins < spin_rounds && may_spin()) {
+    if ((w & queue_word::starving) == 0 && spins < spin_rounds && may_spin(here)) {
       if (!awake && (w & queue_word::woken) == 0 && queue_word::head(w) != nullptr) {
         // relaxed: only tells unlock that somebody is awake
         awake = word.compare_exchange_weak(w, w | queue_word::woken, relaxed, relaxed);
@@ -328,8 +329,7 @@ bool mutex::lock_slow(std::int64_t deadline) {
       continue;
     }
     queue_word::waiter self;
-    auto* const m = sched::parking_m<sched::default_traits>();
-    self.g = m != nullptr ? m->g : nullptr;
+    self.g = here.g();
     self.object = &queue_;
     self.withdraw = &withdraw;
     // Who has waited before goes to the front: it must not lose its place by being woken.
@@ -338,7 +338,7 @@ bool mutex::lock_slow(std::int64_t deadline) {
       since = sched::default_traits::now();
     }
     const auto cause =
-        sched::wait(m, self, queue_, {sched::wait_reason::mutex_lock, false, deadline});
+        sched::wait(here, self, queue_, {sched::wait_reason::mutex_lock, false, deadline});
     if (cause == sched::wake_cause::timed_out) {
       return false;
     }
@@ -364,6 +364,7 @@ void mutex::unlock_slow(std::uintptr_t before) {
     queue_.word.fetch_add(queue_word::locked, relaxed);  // relaxed: takes the mistake back
     base::throw_usage("mutex::unlock: the mutex is not locked");
   }
+  const sched::section here;
   std::uintptr_t w = before - queue_word::locked;
   // Somebody to wake, nobody awake, and nobody at the queue who will see to it (MU2)?
   while (queue_word::head(w) != nullptr &&
@@ -377,12 +378,21 @@ void mutex::unlock_slow(std::uintptr_t before) {
 }
 
 void mutex::unlock_starving() {
-  queue_.lock();
-  if ((queue_.word.load(std::memory_order_relaxed) & queue_word::locked) == 0) {  // relaxed: ours
-    queue_.unlock();
+  bool held;
+  {
+    const sched::section here;
+    queue_.lock();
+    // relaxed: ours
+    held = (queue_.word.load(std::memory_order_relaxed) & queue_word::locked) != 0;
+    if (held) {
+      queue_.hand_over();
+    } else {
+      queue_.unlock();
+    }
+  }
+  if (!held) {
     base::throw_usage("mutex::unlock: the mutex is not locked");
   }
-  queue_.hand_over();
 }
 
 static_assert(sizeof(mutex) == sizeof(void*));

@@ -31,8 +31,9 @@ class once_flag {
 
   /// True: the caller is to do it, and end() afterwards. Blocks while somebody else does.
   THRUM_COLD bool begin() noexcept {
+    sched::section here;
     for (;;) {
-      sched::waiting self(waiters_);
+      sched::waiting self(here, waiters_);
       lock_.lock();
       const state now = state_.load(std::memory_order_relaxed);  // relaxed: locked
       if (now != state::running) {
@@ -47,6 +48,7 @@ class once_flag {
   }
 
   void end(state then) noexcept {
+    const sched::section here;
     lock_.lock();
     // [once.state] release: what was done, to calls that find it done.
     state_.store(then, std::memory_order_release);

@@ -99,30 +99,30 @@ class counting_semaphore {
       sched::after_operation();
       return true;
     }
-    return wait_for_permit(deadline);
+    const sched::wake_cause cause = wait_for_permit(deadline);
+    sched::exit_if_cancelled<sched::default_traits>(cause);
+    return cause == sched::wake_cause::notified;
   }
 
-  THRUM_COLD bool wait_for_permit(std::int64_t deadline) {
-    auto* const m = sched::parking_m<sched::default_traits>();
+  THRUM_COLD sched::wake_cause wait_for_permit(std::int64_t deadline) noexcept {
+    sched::section here;
     sched::wait_point point;
-    point.g = m != nullptr ? m->g : nullptr;
+    point.g = here.g();
     point.object = this;
     point.withdraw = &withdraw;
     lock_.lock();
     if (owed_ > 0) {
       --owed_;
       lock_.unlock();
-      return true;
+      return sched::wake_cause::notified;
     }
     waiters_.points.push_back(point);
-    const auto cause =
-        sched::wait(m, point, lock_, {sched::wait_reason::semaphore_acquire, true, deadline});
-    sched::exit_if_cancelled<sched::default_traits>(cause);
-    return cause == sched::wake_cause::notified;
+    return sched::wait(here, point, lock_, {sched::wait_reason::semaphore_acquire, true, deadline});
   }
 
   /// SM1. Permits for n who wait, or will in a moment.
   THRUM_COLD void serve(std::ptrdiff_t n) noexcept {
+    const sched::section here;
     sched::wait_point* chain = nullptr;
     sched::wait_point** last = &chain;
     lock_.lock();

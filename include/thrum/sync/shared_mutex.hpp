@@ -168,9 +168,9 @@ class shared_mutex {
 
   bool wait(sched::wait_list& list, const sched::wait_options& options, std::uint64_t unless,
             std::uint64_t taken) {
-    auto* const m = sched::parking_m<sched::default_traits>();
+    sched::section here;
     sched::wait_point point;
-    point.g = m != nullptr ? m->g : nullptr;
+    point.g = here.g();
     point.object = this;
     point.slot = &list;
     point.withdraw = &withdraw;
@@ -180,7 +180,7 @@ class shared_mutex {
       return true;
     }
     list.points.push_back(point);
-    return sched::wait(m, point, lock_, options) == sched::wake_cause::notified;
+    return sched::wait(here, point, lock_, options) == sched::wake_cause::notified;
   }
 
   /// SX3 and SX4: takes from the lists whoever may hold the mutex now. Caller holds lock_, and
@@ -226,6 +226,7 @@ class shared_mutex {
   }
 
   THRUM_COLD void hand_over(bool readers_first) noexcept {
+    const sched::section here;
     lock_.lock();
     sched::wait_point* const chain = settle_locked(readers_first);
     lock_.unlock();
@@ -236,6 +237,7 @@ class shared_mutex {
     if ((word & written) == 0) {
       base::throw_usage("shared_mutex::unlock: no writer holds the mutex");
     }
+    const sched::section here;
     lock_.lock();
     // [sx.word] release: our section, to whoever is let in.
     word_.fetch_and(~written, std::memory_order_release);

@@ -120,6 +120,7 @@ class wait_group {
     if (counter > 0) {
       base::throw_usage("wait_group::add: raised from zero while somebody waits; add before wait");
     }
+    const sched::section here;
     lock_.lock();
     // relaxed: the lock orders it against waiters; nobody may add now (WG2)
     word_.store(0, relaxed);
@@ -160,9 +161,16 @@ class wait_group {
       sched::after_operation();
       return true;
     }
-    auto* const m = sched::parking_m<sched::default_traits>();
+    const sched::wake_cause cause = wait_until_zero(deadline);
+    sched::exit_if_cancelled<sched::default_traits>(cause);
+    return cause == sched::wake_cause::notified;
+  }
+
+  sched::wake_cause wait_until_zero(std::int64_t deadline) noexcept {
+    using namespace base::orders;
+    sched::section here;
     sched::wait_point point;
-    point.g = m != nullptr ? m->g : nullptr;
+    point.g = here.g();
     point.object = &waiters_;
     point.slot = this;
     point.withdraw = &withdraw;
@@ -171,15 +179,12 @@ class wait_group {
     do {
       if ((word >> 32) == 0) {
         lock_.unlock();
-        return true;
+        return sched::wake_cause::notified;
       }
       // [wg.word] acq_rel: from here on done() looks for us; acquire: as above.
     } while (!word_.compare_exchange_weak(word, word + 1, acq_rel, acquire));
     waiters_.points.push_back(point);
-    const auto cause = sched::wait(m, point, lock_,
-                                   {sched::wait_reason::wait_group_wait, true, deadline});
-    sched::exit_if_cancelled<sched::default_traits>(cause);
-    return cause == sched::wake_cause::notified;
+    return sched::wait(here, point, lock_, {sched::wait_reason::wait_group_wait, true, deadline});
   }
 
   std::atomic<std::uint64_t> word_{0};

@@ -66,9 +66,9 @@ struct wait_list {
 /// wait(); that releases the lock.
 class waiting {
  public:
-  explicit waiting(wait_list& list, void* slot = nullptr) noexcept
-      : m_(parking_m<default_traits>()), list_(list) {
-    point_.g = m_ != nullptr ? m_->g : nullptr;
+  explicit waiting(section& here, wait_list& list, void* slot = nullptr) noexcept
+      : here_(here), list_(list) {
+    point_.g = here.g();
     point_.object = &list;
     point_.withdraw = &wait_list::withdraw;
     point_.slot = slot;
@@ -79,13 +79,11 @@ class waiting {
   /// Joins the list's tail, releases its lock, and returns why the wait has ended.
   wake_cause wait(const wait_options& options) noexcept {
     list_.points.push_back(point_);
-    return sched::wait(m_, point_, list_.lock, options);
+    return sched::wait(here_, point_, list_.lock, options);
   }
 
-  basic_m<default_traits>* m() const noexcept { return m_; }
-
  private:
-  basic_m<default_traits>* m_;
+  section& here_;
   wait_list& list_;
   wait_point point_;
 };
@@ -101,9 +99,8 @@ inline void wake_chain(wait_point* chain) noexcept {
 
 /// After an operation that did not block: lets a goroutine whose time slice is over yield.
 inline void after_operation() noexcept {
-  if (auto* const m = parking_m<default_traits>()) [[likely]] {
-    preemption_point(*m);
-  }
+  section here;
+  preemption_point(here);
 }
 
 }  // namespace thrum::inline THRUM_ABI::sched

@@ -126,11 +126,12 @@ auto bubble(F&& f) -> sched::task_result<F> {
 /// Blocks until every other goroutine of the bubble is durably blocked: what was to happen at this
 /// moment has happened. usage_error outside of a bubble. Not a cancellation point.
 inline void wait() {
-  auto* const m = sched::parking_m<sched::default_traits>();
-  if (m == nullptr || m->scheduler->clock == nullptr) {
+  if (!sched::is_goroutine<sched::default_traits>() ||
+      sched::current_m<sched::default_traits>()->scheduler->clock == nullptr) {
     base::throw_usage("testing::wait: called outside of a bubble");
   }
-  sched::park(*m, sched::wait_reason::bubble_wait, &sched::commit_until_quiet, nullptr);
+  sched::section here;
+  sched::park(here, sched::wait_reason::bubble_wait, &sched::commit_until_quiet, nullptr);
 }
 
 /// The bubble's time; outside of one, the steady clock's.

@@ -55,6 +55,7 @@ class timer_channel final : public chan_core<time_point>, public chan_clock {
 
   /// Whether it was going to be ready; no_deadline stops it.
   bool set(std::int64_t due, std::int64_t period_ns) noexcept {
+    const section here;
     bool was_armed;
     {
       scoped guard(lock());
@@ -96,7 +97,10 @@ class func_timer : public basic_timer<default_traits> {
   void drop_reference() noexcept {
     // [ft.refs] acq_rel: every use by others happened before the last one destroys it.
     if (references_.fetch_sub(1, acq_rel) == 1) {  // pairs with itself: [ft.refs]
-      timer_heap<default_traits>::detach(*this);
+      {
+        const section here;
+        timer_heap<default_traits>::detach(*this);
+      }
       destroy_(this);
     }
   }
@@ -105,6 +109,7 @@ class func_timer : public basic_timer<default_traits> {
   bool stop() noexcept {
     bool was_armed;
     {
+      const section here;
       scoped guard(lock_);
       was_armed = timer_heap<default_traits>::remove(*this);
     }
@@ -116,6 +121,7 @@ class func_timer : public basic_timer<default_traits> {
 
   /// Arms it anew; as stop().
   bool reset(std::int64_t due) noexcept {
+    const section here;
     scoped guard(lock_);
     const bool was_armed = timer_heap<default_traits>::remove(*this);
     if (!was_armed) {

@@ -13,6 +13,7 @@
 namespace {
 
 struct item {
+  bool preempted = false;
   item* queue_next = nullptr;
   std::atomic<void*> sp{nullptr};
 };

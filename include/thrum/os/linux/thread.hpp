@@ -92,6 +92,25 @@ THRUM_NOINLINE inline void set_thread_name(const char* name) noexcept {
   ::pthread_setname_np(::pthread_self(), text);
 }
 
+/// Asks the kernel that the calling thread, when it wakes, should not wait for others to use up
+/// their time on a CPU. No privilege is needed, the share of CPU time stays the same. Without effect
+/// before Linux 6.12.
+THRUM_NOINLINE inline void ask_for_short_waits() noexcept {
+  struct {  // sched_attr, which the C library does not declare
+    std::uint32_t size, policy;
+    std::uint64_t flags;
+    std::int32_t nice;
+    std::uint32_t priority;
+    std::uint64_t runtime, deadline, period;
+  } attributes{};
+  attributes.size = sizeof attributes;
+  if (::syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) == 0 &&
+      attributes.policy == SCHED_OTHER) {
+    attributes.runtime = 100'000;  // ns of a slice: the shortest there is
+    ::syscall(SYS_sched_setattr, 0, &attributes, 0);
+  }
+}
+
 /// The kernel's number of the calling thread: unique in the system while the thread lives. A system
 /// call. May be called from a signal handler.
 THRUM_NOINLINE inline std::uint64_t thread_id() noexcept {

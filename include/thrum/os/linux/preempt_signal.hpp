@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Interrupting a thread on Linux: the signal by which a processor is taken from code that computes.
+//
+// SIGURG, as in Go: debuggers pass it through, no library uses it, a stray one is harmless. It is
+// sent with a value of ours, so that the handler knows its thread without thread-local storage
+// (whose first use after a dlopen may allocate) and tells our signal from any other. Others go to
+// the handler that was there before; one that is installed later is found before the next signal
+// is sent, and kept in the same way.
+//
+// The handler runs on the thread's alternate stack, where it may stay for long: the goroutine that
+// it interrupted has lost its processor and waits there. Its mask is empty, so that signals which
+// the whole process must see (setuid, profilers) still reach the thread.
+#ifndef THRUM_OS_LINUX_PREEMPT_SIGNAL_HPP
+#define THRUM_OS_LINUX_PREEMPT_SIGNAL_HPP
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/os/linux/memory.hpp>
+#include <thrum/os/linux/note.hpp>
+
+#if THRUM_OS_LINUX
+
+#include <cerrno>
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace thrum::inline THRUM_ABI::os {
+
+using namespace base::orders;
+
+/// ThreadSanitizer delays signals until the thread calls something it knows, and before clang 19 for
+/// ever while it waits for a lock.
+#if THRUM_TSAN && (!defined(__clang_major__) || __clang_major__ < 19)
+inline constexpr bool has_preempt_signal = false;
+#else
+inline constexpr bool has_preempt_signal = true;
+#endif
+
+/// Whom the signal is for; outlives the thread.
+struct preempt_target {
+  void (*interrupt)(void* argument) noexcept = nullptr;
+  void* argument = nullptr;
+};
+
+inline constexpr int preempt_signal = SIGURG;
+inline constexpr int preempt_code = -0x7472;    // of a siginfo: below 0, so not the kernel's
+inline constexpr int preempt_mark = 0x7468726d;  // its si_errno
+
+/// What was installed for the signal before us. Written by one thread at a time.
+inline constinit struct {
+  std::atomic<void (*)(int, ::siginfo_t*, void*)> with_info{nullptr};
+  std::atomic<void (*)(int)> plain{nullptr};
+} earlier_handler;
+
+THRUM_NOINLINE inline void handle_preempt_signal(int number, ::siginfo_t* info, void* context) {
+  if (info->si_code == preempt_code && info->si_errno == preempt_mark) {
+    const int kept = errno;
+    const auto* const target = static_cast<const preempt_target*>(info->si_value.sival_ptr);
+    target->interrupt(target->argument);
+    errno = kept;
+    return;
+  }
+  if (auto* const with_info = earlier_handler.with_info.load(acquire)) {  // [sig.1] as installed
+    with_info(number, info, context);
+  } else if (auto* const plain = earlier_handler.plain.load(acquire)) {  // [sig.1] as installed
+    plain(number);
+  }
+}
+
+/// Makes sure that the signal comes to us. Cheap when it does already. One thread at a time, and
+/// none that could have been interrupted by it.
+THRUM_NOINLINE inline void install_preempt_handler() noexcept {
+  struct ::sigaction found {};
+  if (::sigaction(preempt_signal, nullptr, &found) != 0 ||
+      ((found.sa_flags & SA_SIGINFO) != 0 && found.sa_sigaction == &handle_preempt_signal)) {
+    return;
+  }
+  const bool has_info = (found.sa_flags & SA_SIGINFO) != 0;
+  const bool is_function =
+      has_info || (found.sa_handler != SIG_DFL && found.sa_handler != SIG_IGN);
+  // [sig.1] release: to the handler.
+  earlier_handler.with_info.store(has_info ? found.sa_sigaction : nullptr, release);
+  earlier_handler.plain.store(!has_info && is_function ? found.sa_handler : nullptr,
+                              release);  // [sig.1] as above
+  struct ::sigaction ours {};
+  ours.sa_sigaction = &handle_preempt_signal;
+  ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+  ::sigemptyset(&ours.sa_mask);
+  ::sigaction(preempt_signal, &ours, nullptr);
+}
+
+/// Interrupts a thread of this process. False if it has ended.
+THRUM_NOINLINE inline bool send_preempt_signal(std::uint64_t thread,
+                                               preempt_target& target) noexcept {
+  ::siginfo_t info{};
+  info.si_signo = preempt_signal;
+  info.si_code = preempt_code;
+  info.si_errno = preempt_mark;
+  info.si_value.sival_ptr = &target;
+  return ::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), static_cast<::pid_t>(thread), preempt_signal,
+                   &info) == 0;
+}
+
+/// The alternate signal stack of a thread, and what it had before.
+class signal_stack {
+ public:
+  constexpr signal_stack() noexcept = default;
+  signal_stack(const signal_stack&) = delete;
+  signal_stack& operator=(const signal_stack&) = delete;
+
+  /// For the calling thread, which is to take the signal. False if there is no memory.
+  bool open() noexcept {
+    ::sigset_t urgent;
+    ::sigemptyset(&urgent);
+    ::sigaddset(&urgent, preempt_signal);
+    ::pthread_sigmask(SIG_UNBLOCK, &urgent, nullptr);
+    // The kernel says how large the frame of a signal is: 12 KiB where there are wide vectors.
+    const auto frame = static_cast<std::size_t>(::getauxval(at_minsigstksz));
+    constexpr std::size_t for_handlers = std::size_t{64} << 10;
+    const std::size_t page = page_size();
+    bytes_ = ((frame + for_handlers + page - 1) / page + 1) * page;
+    memory_ = map(bytes_);
+    if (memory_ == nullptr) {
+      return false;
+    }
+    if (install_guard(memory_, page) == guard_kind::mprotect) {
+      guards_ = 1;
+    }
+    ::stack_t ours{};
+    ours.ss_sp = static_cast<char*>(memory_) + page;
+    ours.ss_size = bytes_ - page;
+    return ::sigaltstack(&ours, &before_) == 0;
+  }
+
+  /// By the same thread, last.
+  void close() noexcept {
+    if (memory_ != nullptr) {
+      ::sigaltstack(&before_, nullptr);
+      unmap(memory_, bytes_);
+      return_guard_budget(guards_);
+      memory_ = nullptr;
+    }
+  }
+
+ private:
+  static constexpr unsigned long at_minsigstksz = 51;  // newer than some systems' headers
+
+  void* memory_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::size_t guards_ = 0;
+  ::stack_t before_{};
+};
+
+}  // namespace thrum::inline THRUM_ABI::os
+
+#endif  // THRUM_OS_LINUX
+#endif  // THRUM_OS_LINUX_PREEMPT_SIGNAL_HPP

@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The thread that makes threads.
+//
+// Making one takes locks of the C library and of its loader, and a goroutine that lost its P may
+// hold them. So neither an M inside the scheduler nor the monitor makes a thread: they leave the M
+// here and go on. (Go has a template thread, for a cleaner reason: what a new thread inherits.)
+//
+// Nobody may wait for this thread while a goroutine that lost its P could use the P that is meant
+// for the new one: start_m prefers such a goroutine's thread to a new one, and as long as a P is on
+// its way to a new thread (`creating`), no goroutine that runs without a P is stopped.
+#ifndef THRUM_SCHED_CREATOR_HPP
+#define THRUM_SCHED_CREATOR_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/m.hpp>
+
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+using namespace base::orders;
+
+template <class Traits>
+class basic_creator {
+ public:
+  using m_type = basic_m<Traits>;
+  using m_main_function = void* (*)(void*);
+  /// Makes an M that is to wait in the idle list, or returns null.
+  using spare_function = m_type* (*)(basic_scheduler<Traits>&) noexcept;
+
+  basic_creator(basic_scheduler<Traits>& scheduler, m_main_function m_main,
+                spare_function make_spare) noexcept
+      : scheduler_(scheduler), m_main_(m_main), make_spare_(make_spare) {}
+
+  /// Starts the thread; 0 or an errno value.
+  int open() noexcept { return os::thread::start(thread_, &main, this); }
+
+  /// Starts what was asked for, then ends the thread. Nothing is asked for any more.
+  void close() noexcept {
+    if (thread_.joinable()) {
+      closing_.store(true, release);  // [cr.list] release: what was asked for before
+      note_.wake();
+      thread_.join();
+    }
+  }
+
+  /// The M's thread is to be started. From anywhere, also from a signal handler.
+  void request(m_type& m) noexcept {
+    m_type* first = first_.load(relaxed);  // relaxed: the exchange decides
+    do {
+      m.idle_next = first;
+      // [cr.list] release: the M, to the creator.
+    } while (!first_.compare_exchange_weak(first, &m, release, relaxed));
+    note_.wake();
+  }
+
+  /// One more thread than needed would be of use.
+  void request_spare() noexcept {
+    // relaxed: a wish
+    if (!spare_wanted_.exchange(true, relaxed)) {
+      note_.wake();
+    }
+  }
+
+ private:
+  static void* main(void* self) noexcept {
+    static_cast<basic_creator*>(self)->run();
+    return nullptr;
+  }
+
+  void run() noexcept {
+    os::set_thread_name("thrum/creator");
+    for (bool last = false; !last;) {
+      note_.sleep();
+      note_.clear();
+      last = closing_.load(acquire);  // [cr.list] acquire: as in close
+      // [cr.list] acquire: the Ms.
+      for (m_type* m = first_.exchange(nullptr, acquire); m != nullptr;) {
+        m_type* const next = m->idle_next;
+        start(*m);
+        m = next;
+      }
+      // relaxed: as in request_spare
+      if (spare_wanted_.exchange(false, relaxed) && !last) {
+        if (m_type* const spare = make_spare_(scheduler_)) {
+          start(*spare);
+        }
+      }
+    }
+  }
+
+  void start(m_type& m) noexcept {
+    const int error = os::thread::start(m.thread, m_main_, &m);
+    if (error != 0) {
+      base::message<> text;
+      text.append("go: the system refuses thread ").append(std::uint64_t{m.id} + 1);
+      text.append(" of this runtime (errno ").append(static_cast<std::uint64_t>(error));
+      text.append("); raise the limit of processes, or lower options::max_threads");
+      base::fatal(text.view());
+    }
+  }
+
+  basic_scheduler<Traits>& scheduler_;
+  const m_main_function m_main_;
+  const spare_function make_spare_;
+  typename Traits::template atomic<m_type*> first_{nullptr};
+  typename Traits::template atomic<bool> spare_wanted_{false};
+  typename Traits::template atomic<bool> closing_{false};
+  os::note note_;
+  os::thread thread_;
+};
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,200 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Taking the processor from code that did not ask to be interrupted.
+//
+// Purpose
+//   A goroutine that computes without calling the library must not keep the others from running.
+//   C++ has no safe points: what is interrupted may hold malloc's lock, a std::mutex, the cached
+//   address of a thread-local. So its stack is never moved to another thread. Its P is.
+//
+// The hand-over, inside the signal handler (interrupt)
+//   H1  not inside the scheduler, and the P is still asked for: else return
+//   H2  another M for the P: an idle one, else one that sleeps in H5 itself (exchange)
+//   H3  the goroutine goes to the global queue, bound to this thread
+//   H4  the other M gets the P and is woken
+//   H5  sleep, in the handler, on the goroutine's stack position
+//   H6  whoever takes the goroutine from the queue gives its P to this M (loop.hpp): return from the
+//       handler, and the code goes on where it was: own thread, own stack, own locks
+//
+// Why it cannot deadlock: no thread has to be made for a lock holder to run again. Whoever needs
+// malloc's lock, held by a goroutine in H5, blocks; the monitor takes its P (retake.hpp); the P
+// finds the holder in the global queue. If there is no M at H2, the goroutine keeps its P. One idle
+// M more than needed is asked for each time, and nobody waits for it.
+//
+// An M whose P was taken while it blocked (retake.hpp) and that computes again without entering the
+// library is stopped the same way, at H3 (stop_without_p).
+//
+// Invariants
+//   PR1  the handler calls nothing that locks, but the scheduler's own locks: their holders are
+//        inside, and never stopped.
+//   PR2  a goroutine in H5 stands in the global queue, or an M is about to give it a P.
+//
+// Rejected: switching stacks inside the handler (unsound in C++, see above); one thread that polls
+// all (no signal needed, but every loop must be instrumented: 1.2 to 5 times slower).
+//
+// Source: Shiina et al., Lightweight Preemptive User-Level Threads, PPoPP 2021 ("KLT-switching").
+// Go's preempt.go discusses and rejects this way for a runtime that allocates in its scheduler.
+#ifndef THRUM_SCHED_PREEMPT_HPP
+#define THRUM_SCHED_PREEMPT_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/sched/loop.hpp>
+#include <thrum/sched/section.hpp>
+#include <thrum/sched/syscall.hpp>
+
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+// ---- the answer to the monitor -----------------------------------------------------------------
+
+/// The M has entered and found the monitor at work: keeps its P, or learns that it is gone. Inside.
+template <class Traits>
+bool keeps_p(basic_m<Traits>& m) noexcept {
+  for (std::uint32_t turn = 0;; ++turn) {
+    // [m.retake] acquire: what the monitor has decided.
+    retake_state state = m.retake.load(acquire);
+    if (state == retake_state::none) {
+      return true;
+    }
+    if (state == retake_state::taken) {
+      return false;
+    }
+    // [m.retake] acq_rel: one of us wins; the monitor's failure means that we kept it.
+    if (state == retake_state::wanted &&
+        m.retake.compare_exchange_strong(state, retake_state::none, acq_rel, relaxed)) {
+      return true;  // relaxed: looked at again
+    }
+    Traits::back_off(turn);  // the monitor is between two of its steps
+  }
+}
+
+/// The P that was taken is no longer this M's.
+template <class Traits>
+void forget_p(basic_m<Traits>& m) noexcept {
+  m.p = nullptr;
+  // [m.retake] release: the monitor need not watch this M any more.
+  m.retake.store(retake_state::none, release);
+}
+
+template <class Traits>
+THRUM_COLD basic_m<Traits>& answer_monitor(basic_m<Traits>& m) noexcept {
+  if (keeps_p(m)) {
+    return m;
+  }
+  basic_g<Traits>& g = *m.g;
+  forget_p(m);
+  basic_m<Traits>& here = regain_p(m);
+  g.status.store(g_status::running, relaxed);  // relaxed: for display
+  return here;
+}
+
+// ---- the handler -------------------------------------------------------------------------------
+
+template <class Traits>
+void bind(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {
+  g.bound = &m;
+  g.flags |= g_bound;
+}
+
+/// H5 and H6.
+template <class Traits>
+void sleep_in_handler(basic_m<Traits>& m) noexcept {
+  basic_g<Traits>& g = *m.g;
+  m.scheduler->wait_for_p(m);
+  if (m.spinning) {
+    // Started as one that searches: it has found something.
+    m.scheduler->idle.end_spinning(m);
+    m.scheduler->wake_processor_after_rmw();
+  }
+  if (m.p->timers.size() != 0) {
+    Traits::fence(seq_cst);  // [mon.until] the P runs, before the monitor's plan is read
+    m.scheduler->wake_monitor_for(m.p->timers.earliest());
+  }
+  m.p->counts.switches.add();
+  if (g.thread_locks == 0) {
+    unbind(m, g);
+  }
+  g.status.store(g_status::running, relaxed);  // relaxed: for display
+}
+
+/// H2 to H4. False: there is nobody to take the P.
+template <class Traits>
+bool hand_over(basic_m<Traits>& m) noexcept {
+  basic_scheduler<Traits>& scheduler = *m.scheduler;
+  basic_g<Traits>& g = *m.g;
+  basic_m<Traits>* taker;
+  {
+    scoped guard(scheduler.idle.lock());
+    taker = scheduler.idle.take_m_locked();
+  }
+  if (scheduler.idle.idle_ms() == 0) {
+    // For the next one; an exchange serves neither timers nor what has not started yet.
+    scheduler.creator.request_spare();
+  }
+  if (taker == nullptr) {
+    basic_g<Traits>* const other = scheduler.global.take_preempted();
+    if (other == nullptr) {
+      return false;
+    }
+    taker = other->bound;
+    scheduler.taken.exchanges.fetch_add(1, relaxed);  // relaxed: a figure
+  }
+  m.p->counts.preemptions.add();
+  // [p.attention] acquire: as in attend. What else is asked stays asked.
+  m.p->attention.fetch_and(~std::uint32_t{attention_preempt}, acquire);
+  end_slice(m);
+  basic_p<Traits>& p = scheduler.release_p(m);
+  bind(m, g);
+  g.status.store(g_status::preempted, relaxed);  // relaxed: published by the queue's lock
+  scheduler.global.push_preempted(g);
+  scheduler.pass_p(p, *taker, false);
+  return true;
+}
+
+/// A thread that lost its P while it blocked computes again.
+template <class Traits>
+void stop_without_p(basic_m<Traits>& m) noexcept {
+  basic_scheduler<Traits>& scheduler = *m.scheduler;
+  // relaxed: if it rises now, the monitor comes again
+  if (scheduler.creating.load(relaxed) != 0) {
+    return;  // the new thread may need a lock that this goroutine holds
+  }
+  basic_g<Traits>& g = *m.g;
+  forget_p(m);
+  bind(m, g);
+  scheduler.taken.without_p.fetch_add(1, relaxed);  // relaxed: a figure
+  g.status.store(g_status::preempted, relaxed);     // relaxed: published by the queue's lock
+  scheduler.global.push_preempted(g);
+  scheduler.wake_processor();
+  sleep_in_handler(m);
+}
+
+/// The handler. Runs on the M's signal stack, wherever its thread was.
+template <class Traits>
+void interrupt(void* argument) noexcept {
+  auto& m = *static_cast<basic_m<Traits>*>(argument);
+  if (m.inside.load(relaxed) != 0) {  // relaxed: written by this thread
+    return;  // H1. The request stands, and is served at the end of the operation.
+  }
+  m.inside.store(1, relaxed);  // relaxed: ordered by the fence
+  Traits::light_fence();       // [m.inside] as in enter_scheduler
+  // relaxed: ordered by the fence
+  if (m.retake.load(relaxed) != retake_state::none && !keeps_p(m)) {
+    stop_without_p(m);
+  } else if (m.p != nullptr &&
+             // relaxed: cleared by the holder, which we are
+             (m.p->attention.load(relaxed) & attention_preempt) != 0) {
+    if (hand_over(m)) {
+      sleep_in_handler(m);
+    }
+  }
+  leave_scheduler(m);
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif
