@@ -368,9 +368,6 @@ void* m_main(void* argument) noexcept {
       // The last spinner that found something leaves a successor, so that more of it is found.
       scheduler.wake_processor_after_rmw();
     }
-    if (m.p->timers.size() != 0) {
-      scheduler.wake_monitor_for(m.p->timers.earliest());
-    }
     if ((g->flags & g_bound) != 0 && m.locked_g != g) {
       pass_to_owner(m, *g);
     } else {

@@ -42,6 +42,11 @@ struct alignas(base::cache_line_size) basic_m {
   basic_m(basic_scheduler<Traits>& owner, std::uint32_t number, std::uint64_t seed) noexcept
       : scheduler(&owner), id(number), random(seed) {}
 
+  // -- [m.inside] this thread and its signal handler; the monitor behind a heavy fence --
+  /// 1 while the thread runs code of the scheduler: its P may not be taken then. See section.hpp.
+  atomic<std::uint32_t> inside{1};
+  atomic<retake_state> retake{retake_state::none};
+
   // -- this thread only --
   basic_g<Traits>* g = nullptr;  // the goroutine that runs here, null on g0
   basic_p<Traits>* p = nullptr;  // null on the way to sleep and inside blocking()
@@ -65,11 +70,6 @@ struct alignas(base::cache_line_size) basic_m {
   // -- handed over through `park` --
   basic_p<Traits>* next_p = nullptr;  // written before park.wake(), read after park.sleep()
   os::note park;
-
-  // -- [m.inside] this thread and its signal handler; the monitor behind a heavy fence --
-  /// 1 while the thread runs code of the scheduler: its P may not be taken then. See section.hpp.
-  atomic<std::uint32_t> inside{1};
-  atomic<retake_state> retake{retake_state::none};
 
   // -- under the scheduler's lock --
   basic_m* idle_next = nullptr;

@@ -205,7 +205,8 @@ class basic_scheduler {
   /// Somebody armed a timer for `when`: whoever sleeps in the poller must not oversleep it.
   void wake_for_timer(std::int64_t when) noexcept;
 
-  /// The monitor must be there when a timer of a busy P is due.
+  /// A goroutine is going on that computes for long: the monitor must be there when a timer of its P
+  /// is due. For others the monitor's rounds are enough.
   void wake_monitor_for(std::int64_t when) noexcept {
     constexpr std::int64_t slack = 100'000;
     // [mon.until] seq_cst: the timer is in its heap; pairs with the monitor's store before its look.
@@ -594,14 +595,9 @@ void basic_scheduler<Traits>::wake_for_timer(std::int64_t when) noexcept {
     if (until == 0 || until > when) {
       poller.wake();
     }
-    return;
-  }
-  if (idle.idle_ps() != 0) {
+  } else {
     wake_processor();
-    return;
   }
-  // Every P is busy, perhaps for long.
-  wake_monitor_for(when);
 }
 
 template <class Traits>
