@@ -197,15 +197,17 @@ bool basic_monitor<Traits>::look_at(p_type& p, std::int64_t now) noexcept {
   if (status == p_status::syscall) {
     return look_at_syscall(p, now, slice_is_over);
   }
-  const bool due = next_timer(p) <= now;
+  const std::int64_t due_at = next_timer(p);
+  const bool due = due_at <= now;
   if (due) {
     ask(p, attention_timers);
   }
-  bool acted = false;
+  // This says itself when to come again: rounds of 20 us would use up the monitor's share of a CPU
+  // that hogs compete for, and let it oversleep by milliseconds.
   if (scheduler_.config().preempts && (due || !p.queue.empty() || !scheduler_.global.empty())) {
-    acted = retaker_.press(p, now, p.seen.schedule_when, due, next_look_);
+    retaker_.press(p, now, p.seen.schedule_when, due ? due_at : retaker_.never, next_look_);
   }
-  return look_at_runnext(p) || acted;
+  return look_at_runnext(p);
 }
 
 template <class Traits>

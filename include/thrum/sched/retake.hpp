@@ -20,8 +20,8 @@
 // When
 //   slice    the goroutine has run for a time slice, and something waits in the P's queue or the
 //            global one
-//   timer    a timer of this P is due, and the goroutine has run for `least_run_ns`: who slept has
-//            waited already, and does not wait for the end of a slice too
+//   timer    a timer of this P is due, and the goroutine has run, or the timer has been due, for
+//            `least_run_ns`: who slept has waited already, and does not wait for a slice's end too
 //   blocked  something waits or is due, and the thread has slept for `blocked_ns`
 //   If nothing else could run, nothing is done.
 //
@@ -53,9 +53,9 @@ class basic_retaker {
     least_run_ns_ = slice < Traits::least_run_ns ? slice : Traits::least_run_ns;
   }
 
-  /// A P runs one goroutine since `since`, and others could use it. `due`: a timer is due. True if
-  /// the P was taken, or a signal sent. Moves `next_look` forward to when it should be asked again.
-  bool press(p_type& p, std::int64_t now, std::int64_t since, bool due,
+  /// A P runs one goroutine since `since`, and others could use it. `due_at`: since when a timer
+  /// is due, or never. Moves `next_look` forward to when it should be asked again.
+  void press(p_type& p, std::int64_t now, std::int64_t since, std::int64_t due_at,
              std::int64_t& next_look) noexcept;
 
   /// Looks at those that run without a P.
@@ -65,7 +65,7 @@ class basic_retaker {
   /// Shorter than this, the CPU clock says nothing.
   static constexpr std::int64_t longest_window_ns = 200'000;
 
-  bool retake(p_type& p, m_type& m) noexcept;
+  void retake(p_type& p, m_type& m) noexcept;
   void interrupt(m_type& m) noexcept;
   static void sooner(std::int64_t& next_look, std::int64_t when) noexcept {
     next_look = when < next_look ? when : next_look;
@@ -79,11 +79,11 @@ class basic_retaker {
 };
 
 template <class Traits>
-bool basic_retaker<Traits>::press(p_type& p, std::int64_t now, std::int64_t since, bool due,
-                                  std::int64_t& next_look) noexcept {
+void basic_retaker<Traits>::press(p_type& p, std::int64_t now, std::int64_t since,
+                                  std::int64_t due_at, std::int64_t& next_look) noexcept {
   m_type* const m = p.m.load(relaxed);  // relaxed: [p.status] was acquired by the caller
   if (m == nullptr) {
-    return false;
+    return;
   }
   auto& seen = p.seen;
   if (seen.cpu_of != m || seen.cpu_since != since) {
@@ -92,42 +92,43 @@ bool basic_retaker<Traits>::press(p_type& p, std::int64_t now, std::int64_t sinc
     seen.cpu = m->cpu_clock.now();
     seen.cpu_when = now;
     sooner(next_look, now + window_ns_);
-    return false;
+    return;
   }
   const std::int64_t elapsed = now - seen.cpu_when;
   if (elapsed < window_ns_) {
     sooner(next_look, seen.cpu_when + window_ns_);
-    return false;
+    return;
   }
   const std::int64_t cpu = m->cpu_clock.now();
   constexpr std::int64_t few = 16;  // of its time on a CPU: it does not compute
   if (cpu - seen.cpu < elapsed / few) {
     if (elapsed < Traits::blocked_ns) {
       sooner(next_look, seen.cpu_when + Traits::blocked_ns);
-      return false;
+      return;
     }
     // A thread that only waits for a CPU has a clock that stands, too.
     if (os::thread_sleeps(m->tid)) {
       seen.cpu_of = nullptr;
       sooner(next_look, now + Traits::blocked_ns);
-      return retake(p, *m);
+      retake(p, *m);
+      return;
     }
   }
-  const std::int64_t allowed = due ? least_run_ns_ : scheduler_.config().time_slice_ns;
-  if (now - since < allowed) {
-    sooner(next_look, since + allowed);
-    return false;
+  const std::int64_t allowed =
+      due_at == never ? since + scheduler_.config().time_slice_ns
+                      : (since < due_at ? since : due_at) + least_run_ns_;
+  if (now < allowed) {
+    sooner(next_look, allowed);
+    return;
   }
   seen.cpu = cpu;
   seen.cpu_when = now;
   sooner(next_look, now + Traits::blocked_ns);
   // [p.attention] release: pairs with the exchange in attend.
   p.attention.fetch_or(attention_preempt, release);
-  if (!scheduler_.config().interrupts) {
-    return false;
+  if (scheduler_.config().interrupts) {
+    interrupt(*m);
   }
-  interrupt(*m);
-  return true;
 }
 
 template <class Traits>
@@ -138,7 +139,7 @@ void basic_retaker<Traits>::interrupt(m_type& m) noexcept {
 }
 
 template <class Traits>
-bool basic_retaker<Traits>::retake(p_type& p, m_type& m) noexcept {
+void basic_retaker<Traits>::retake(p_type& p, m_type& m) noexcept {
   m.retake.store(retake_state::wanted, relaxed);  // relaxed: R1, ordered by the fence
   Traits::heavy_fence();                          // [m.inside] pairs with enter_scheduler's light one
   // [m.inside] acquire: R2, what it has done with the P.
@@ -149,12 +150,12 @@ bool basic_retaker<Traits>::retake(p_type& p, m_type& m) noexcept {
           state, inside ? retake_state::none : retake_state::decided, acq_rel,
           relaxed) ||  // relaxed: over
       inside) {
-    return false;
+    return;
   }
   // relaxed: R4; while it is undecided the M waits if it enters
   if (m.p != &p || p.m.load(relaxed) != &m) {
     m.retake.store(retake_state::none, release);  // [m.retake] release: let it go on
-    return false;
+    return;
   }
   m.g->status.store(g_status::syscall, relaxed);  // relaxed: for display
   m.retake.store(retake_state::taken, release);   // [m.retake] release: R5
@@ -168,7 +169,6 @@ bool basic_retaker<Traits>::retake(p_type& p, m_type& m) noexcept {
   m.watched_cpu = m.cpu_clock.now();
   scheduler_.taken.retakes.fetch_add(1, relaxed);  // relaxed: a figure
   scheduler_.hand_off(p);
-  return true;
 }
 
 template <class Traits>
