@@ -46,6 +46,7 @@
 #include <thrum/sync/wait_group.hpp>
 #include <thrum/testing/bubble.hpp>
 #include <thrum/this_goroutine.hpp>
+#include <thrum/thread_lock.hpp>
 #include <thrum/time.hpp>
 #include <thrum/version.hpp>
 

@@ -18,6 +18,7 @@
 #include <thrum/sched/shutdown.hpp>
 #include <thrum/task.hpp>
 
+#include <cstdio>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -192,7 +193,8 @@ inline sched::scheduler_config runtime::configuration(const sched::runtime_role&
 /// Go's words and its exit status.
 inline void runtime::report_deadlock(void* user) {
   std::string text = "fatal error: all goroutines are asleep - deadlock!\n\n";
-  text.append(debug::describe_goroutines(*static_cast<runtime*>(user)->scheduler_));
+  text.append(debug::describe_goroutines(*static_cast<runtime*>(user)->scheduler_,
+                                         debug::world::quiet));
   base::write_error(text);
   os::exit_now(2);
 }
@@ -283,6 +285,20 @@ int run(options settings, F&& main) {
 template <class F>
 int run(F&& main) {
   return run(options::from_environment(), std::forward<F>(main));
+}
+
+/// Writes every goroutine of the runtime that the caller runs on: id, name, state, what it waits for
+/// and since when, where it stands and where it was started. They are stopped for a moment, so that
+/// the picture is of one time; one that sits in a system call is shown without its callers. Names of
+/// functions come from the program's symbols. usage_error outside of a runtime.
+inline void dump_goroutines(std::FILE* to = stderr) {
+  runtime* const own = runtime::current();
+  if (own == nullptr) {
+    base::throw_usage("dump_goroutines: called outside of a runtime");
+  }
+  const std::string text = debug::describe_goroutines(own->scheduler(), debug::world::stopped);
+  std::fwrite(text.data(), 1, text.size(), to);
+  std::fflush(to);
 }
 
 /// The figures of the runtime that the caller runs on. usage_error outside of one.

@@ -86,6 +86,44 @@ inline constexpr std::size_t stack_alignment = 16;
 /// pause; yield, the instruction made for it, does nothing on most processors.
 THRUM_INLINE void spin_hint() noexcept { asm volatile("isb" ::: "memory"); }
 
+// x0 = a parked stack's pointer, x1 = function, x2 = argument
+#define THRUM_ARCH_VISIT_BODY                                                                     \
+  "hint #34\n\t"                                                                                  \
+  "stp x19, x30, [sp, #-16]!\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 16")                         \
+                                   THRUM_CFI(".cfi_rel_offset x19, 0")                            \
+                                   THRUM_CFI(".cfi_rel_offset x30, 8")                            \
+  "mov x19, x0\n\t"                                                                               \
+  "mov x0, x2\n\t"  THRUM_CFI(".cfi_remember_state") THRUM_CFI(".cfi_def_cfa x19, 160")           \
+                    THRUM_CFI(".cfi_offset x19, -96") THRUM_CFI(".cfi_offset x20, -88")           \
+                    THRUM_CFI(".cfi_offset x21, -80") THRUM_CFI(".cfi_offset x22, -72")           \
+                    THRUM_CFI(".cfi_offset x23, -64") THRUM_CFI(".cfi_offset x24, -56")           \
+                    THRUM_CFI(".cfi_offset x25, -48") THRUM_CFI(".cfi_offset x26, -40")           \
+                    THRUM_CFI(".cfi_offset x27, -32") THRUM_CFI(".cfi_offset x28, -24")           \
+                    THRUM_CFI(".cfi_offset x29, -16") THRUM_CFI(".cfi_offset x30, -8")            \
+  "blr x1\n\t"  THRUM_CFI(".cfi_restore_state")                                                   \
+  "ldp x19, x30, [sp], #16\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -16")                          \
+                                 THRUM_CFI(".cfi_restore x19") THRUM_CFI(".cfi_restore x30")      \
+  "ret\n\t"
+
+// x0 = where to save the stack pointer, x1 = function, x2 = argument
+#define THRUM_ARCH_CALL_BODY                                                                      \
+  "hint #34\n\t"                                                                                  \
+  "sub sp, sp, #160\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 160")                                 \
+  "stp x19, x20, [sp, #64]\n\t"                                                                   \
+  "stp x21, x22, [sp, #80]\n\t"                                                                   \
+  "stp x23, x24, [sp, #96]\n\t"                                                                   \
+  "stp x25, x26, [sp, #112]\n\t"                                                                  \
+  "stp x27, x28, [sp, #128]\n\t"                                                                  \
+  "stp x29, x30, [sp, #144]\n\t"  THRUM_CFI(".cfi_rel_offset x29, 144")                           \
+                                  THRUM_CFI(".cfi_rel_offset x30, 152")                           \
+  "mov x9, sp\n\t"                                                                                \
+  "str x9, [x0]\n\t"                                                                              \
+  "mov x0, x2\n\t"                                                                                \
+  "blr x1\n\t"                                                                                    \
+  "ldp x29, x30, [sp, #144]\n\t"  THRUM_CFI(".cfi_restore x29") THRUM_CFI(".cfi_restore x30")     \
+  "add sp, sp, #160\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -160")                                \
+  "ret\n\t"
+
 #if THRUM_HAS_NAKED
 
 extern "C" {
@@ -97,6 +135,12 @@ THRUM_NAKED inline void* thrum_switch_stack_paired(void**, void*, void*) {
   asm(THRUM_ARCH_SWITCH_BODY "ret x30");
 }
 THRUM_NAKED inline void thrum_goroutine_entry() { asm(THRUM_ARCH_ENTRY_BODY); }
+THRUM_NAKED inline void thrum_visit_parked(void*, void (*)(void*), void*) {
+  asm(THRUM_ARCH_VISIT_BODY);
+}
+THRUM_NAKED inline void thrum_call_as_parked(void**, void (*)(void*), void*) {
+  asm(THRUM_ARCH_CALL_BODY);
+}
 
 }  // extern "C"
 
@@ -120,12 +164,16 @@ THRUM_NAKED inline void thrum_goroutine_entry() { asm(THRUM_ARCH_ENTRY_BODY); }
 THRUM_ARCH_FUNCTION("thrum_switch_stack", THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE "\n\t");
 THRUM_ARCH_FUNCTION("thrum_switch_stack_paired", THRUM_ARCH_SWITCH_BODY "ret x30\n\t");
 THRUM_ARCH_FUNCTION("thrum_goroutine_entry", THRUM_ARCH_ENTRY_BODY);
+THRUM_ARCH_FUNCTION("thrum_visit_parked", THRUM_ARCH_VISIT_BODY);
+THRUM_ARCH_FUNCTION("thrum_call_as_parked", THRUM_ARCH_CALL_BODY);
 
 extern "C" {
 
 [[gnu::visibility("hidden")]] void* thrum_switch_stack(void**, void*, void*);
 [[gnu::visibility("hidden")]] void* thrum_switch_stack_paired(void**, void*, void*);
 [[gnu::visibility("hidden")]] void thrum_goroutine_entry();
+[[gnu::visibility("hidden")]] void thrum_visit_parked(void*, void (*)(void*), void*);
+[[gnu::visibility("hidden")]] void thrum_call_as_parked(void**, void (*)(void*), void*);
 
 }  // extern "C"
 
@@ -142,6 +190,17 @@ THRUM_INLINE void* switch_stack(void** save_sp, void* load_sp, void* pass) noexc
 /// The same, faster when most switches are made by the same call: see contract.hpp.
 THRUM_INLINE void* switch_stack_paired(void** save_sp, void* load_sp, void* pass) noexcept {
   return thrum_switch_stack_paired(save_sp, load_sp, pass);
+}
+
+/// Calls f(argument) in such a way that a walk over the frames goes on from f's caller to the frames
+/// of a parked stack. See contract.hpp.
+THRUM_INLINE void visit_parked(void* sp, void (*f)(void*), void* argument) noexcept {
+  thrum_visit_parked(sp, f, argument);
+}
+
+/// Calls f(argument); meanwhile *save_sp is what visit_parked wants.
+THRUM_INLINE void call_as_parked(void** save_sp, void (*f)(void*), void* argument) noexcept {
+  thrum_call_as_parked(save_sp, f, argument);
 }
 
 /// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned
@@ -164,6 +223,8 @@ inline void* prepare_stack(void* top, void (*entry)(void* pass, void* argument),
 }  // namespace thrum::inline THRUM_ABI::arch
 
 #undef THRUM_ARCH_ENTRY_BODY
+#undef THRUM_ARCH_VISIT_BODY
+#undef THRUM_ARCH_CALL_BODY
 #undef THRUM_ARCH_SWITCH_BODY
 #undef THRUM_ARCH_LEAVE
 

@@ -70,6 +70,38 @@ THRUM_NAKED inline void thrum_goroutine_entry() {
       "ud2");
 }
 
+// rdi = a parked stack's pointer, rsi = function, rdx = argument
+THRUM_NAKED inline void thrum_visit_parked(void*, void (*)(void*), void*) {
+  asm("endbr64\n\t"
+      "pushq %rbx\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset rbx, 0")
+      "movq %rdi, %rbx\n\t"
+      "movq %rdx, %rdi\n\t" THRUM_CFI(".cfi_remember_state")
+      THRUM_CFI(".cfi_def_cfa rbx, 56") THRUM_CFI(".cfi_offset r15, -56")
+      THRUM_CFI(".cfi_offset r14, -48") THRUM_CFI(".cfi_offset r13, -40")
+      THRUM_CFI(".cfi_offset r12, -32") THRUM_CFI(".cfi_offset rbx, -24")
+      THRUM_CFI(".cfi_offset rbp, -16") THRUM_CFI(".cfi_offset rip, -8")
+      "callq *%rsi\n\t" THRUM_CFI(".cfi_restore_state")
+      "popq %rbx\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -8") THRUM_CFI(".cfi_restore rbx")
+      "ret");
+}
+
+// rdi = where to save the stack pointer, rsi = function, rdx = argument
+THRUM_NAKED inline void thrum_call_as_parked(void**, void (*)(void*), void*) {
+  asm("endbr64\n\t"
+      "pushq %rbp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset rbp, 0")
+      "pushq %rbx\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset rbx, 0")
+      "pushq %r12\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset r12, 0")
+      "pushq %r13\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset r13, 0")
+      "pushq %r14\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset r14, 0")
+      "pushq %r15\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset r15, 0")
+      "movq %rsp, (%rdi)\n\t"
+      "movq %rdx, %rdi\n\t"
+      "subq $8, %rsp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8")
+      "callq *%rsi\n\t"
+      "addq $56, %rsp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -56")
+      "ret");
+}
+
 }  // extern "C"
 
 /// Leaves the current stack and goes on with another; returns, on this stack, what the switch back
@@ -81,6 +113,17 @@ THRUM_INLINE void* switch_stack(void** save_sp, void* load_sp, void* pass) noexc
 /// The same, faster when most switches are made by the same call: see contract.hpp.
 THRUM_INLINE void* switch_stack_paired(void** save_sp, void* load_sp, void* pass) noexcept {
   return thrum_switch_stack_paired(save_sp, load_sp, pass);
+}
+
+/// Calls f(argument) in such a way that a walk over the frames goes on from f's caller to the frames
+/// of a parked stack. See contract.hpp.
+THRUM_INLINE void visit_parked(void* sp, void (*f)(void*), void* argument) noexcept {
+  thrum_visit_parked(sp, f, argument);
+}
+
+/// Calls f(argument); meanwhile *save_sp is what visit_parked wants.
+THRUM_INLINE void call_as_parked(void** save_sp, void (*f)(void*), void* argument) noexcept {
+  thrum_call_as_parked(save_sp, f, argument);
 }
 
 /// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned

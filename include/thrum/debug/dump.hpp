@@ -7,7 +7,9 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
+#include <thrum/debug/backtrace.hpp>
 #include <thrum/os/os.hpp>
+#include <thrum/sched/freeze.hpp>
 #include <thrum/sched/scheduler.hpp>
 
 #include <algorithm>
@@ -23,11 +25,14 @@ using namespace base::orders;
 /// One goroutine. As exact as something can be that goes on meanwhile.
 struct goroutine_record {
   goroutine_id id = 0;
-  std::string name;
+  char name[24] = {};
   sched::g_status status = sched::g_status::idle;
   sched::wait_reason reason = sched::wait_reason::none;
   std::int64_t waiting_ms = 0;  // known to about 10 ms
   const void* started_at = nullptr;
+  bool is_locked = false;  // to its thread
+  const void* const* frames = nullptr;
+  std::size_t size = 0;  // of frames
 };
 
 constexpr std::string_view describe(sched::g_status status) noexcept {
@@ -43,35 +48,98 @@ constexpr std::string_view describe(sched::g_status status) noexcept {
   return "";
 }
 
-/// Those that are alive, by id.
-template <class Traits>
-std::vector<goroutine_record> collect_goroutines(sched::basic_scheduler<Traits>& scheduler) {
-  std::vector<goroutine_record> all;
-  const std::int64_t now_ms = (os::now() - scheduler.started_at) / 1'000'000;
-  scheduler.pool->for_each([&](sched::basic_g<Traits>& g) {
-    const sched::g_status status =
-        g.status.load(relaxed);  // relaxed: exact only while all is quiet
-    if (status == sched::g_status::idle || status == sched::g_status::dead) {
+/// Pages for the callers of many goroutines; only what is touched counts.
+class frame_arena {
+ public:
+  explicit frame_arena(std::size_t goroutines) noexcept
+      : bytes_((goroutines + 1) * sizeof(os::call_stack::frames)),
+        next_(static_cast<const void**>(os::map(bytes_))), memory_(next_) {}
+  ~frame_arena() {
+    if (memory_ != nullptr) {
+      os::unmap(memory_, bytes_);
+    }
+  }
+  frame_arena(const frame_arena&) = delete;
+  frame_arena& operator=(const frame_arena&) = delete;
+
+  /// Keeps a copy. No malloc.
+  void keep(const os::call_stack& callers, goroutine_record& record) noexcept {
+    if (memory_ == nullptr) {
       return;
     }
-    goroutine_record record;
-    record.id = g.id;
-    record.name = g.name;
-    record.status = status;
-    record.started_at = g.started_at;
-    if (status == sched::g_status::waiting) {
-      record.reason = g.reason.load(relaxed);  // relaxed: for display
-      // relaxed: for display
-      record.waiting_ms = std::max<std::int64_t>(now_ms - g.parked_ms.load(relaxed), 0);
-    }
-    all.push_back(std::move(record));
-  });
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
-  return all;
+    std::copy_n(callers.frames, callers.size, next_);
+    record.frames = next_;
+    record.size = callers.size;
+    next_ += callers.size;
+  }
+
+ private:
+  std::size_t bytes_;
+  const void** next_;
+  const void** memory_;
+};
+
+/// What can be said of one G without stopping it. False: it is not alive. No malloc.
+template <class Traits>
+bool describe_into(goroutine_record& record, const sched::basic_g<Traits>& g,
+                   std::int64_t now_ms) noexcept {
+  // relaxed: exact only while all is quiet
+  const sched::g_status status = g.status.load(relaxed);
+  if (status == sched::g_status::idle || status == sched::g_status::dead) {
+    return false;
+  }
+  record.id = g.id;
+  std::copy_n(g.name, sizeof g.name, record.name);
+  record.status = status;
+  record.started_at = g.started_at;
+  record.is_locked = g.thread_locks != 0;
+  if (status == sched::g_status::waiting) {
+    record.reason = g.reason.load(relaxed);  // relaxed: for display
+    // relaxed: for display
+    record.waiting_ms = std::max<std::int64_t>(now_ms - g.parked_ms.load(relaxed), 0);
+  }
+  return true;
 }
 
-/// Two lines, Go's with the name: goroutine 7 [chan receive, 120 ms] "loader":
-inline std::string describe(const goroutine_record& g) {
+/// Where the goroutines stand.
+enum class world : std::uint8_t {
+  running,  // they go on meanwhile: no callers
+  quiet,    // nothing runs
+  stopped,  // they are stopped for a moment
+};
+
+/// Those that are alive, by id, as many as `all` has room for. No malloc.
+template <class Traits>
+std::size_t collect_goroutines(sched::basic_scheduler<Traits>& scheduler, goroutine_record* all,
+                               std::size_t room, frame_arena& frames,
+                               const sched::basic_freeze<Traits>* frozen, bool quiet) noexcept {
+  const std::int64_t now_ms = (os::now() - scheduler.started_at) / 1'000'000;
+  const bool may_look = quiet || (frozen != nullptr && frozen->complete());
+  std::size_t n = 0;
+  scheduler.pool->for_each([&](sched::basic_g<Traits>& g) {
+    if (n == room || !describe_into(all[n], g, now_ms)) {
+      return;
+    }
+    goroutine_record& record = all[n++];
+    const bool is_parked = record.status == sched::g_status::waiting ||
+                           record.status == sched::g_status::runnable ||
+                           record.status == sched::g_status::preempted;
+    os::call_stack callers;
+    if (may_look && is_parked) {
+      collect_parked(g, callers);
+      frames.keep(callers, record);
+    } else if (frozen != nullptr) {
+      if (const os::call_stack* const seen = frozen->callers_of(g)) {
+        frames.keep(*seen, record);
+      }
+    }
+  });
+  std::sort(all, all + n, [](const auto& a, const auto& b) { return a.id < b.id; });
+  return n;
+}
+
+/// Go's words, with the name: goroutine 7 [chan receive, 120 ms] "loader": and who calls whom.
+inline std::string describe(os::symbolizer& symbols, const goroutine_record& g) {
   std::string text = "goroutine " + std::to_string(g.id) + " [";
   if (g.status == sched::g_status::waiting) {
     text.append(sched::describe(g.reason)).append(", ");
@@ -84,20 +152,44 @@ inline std::string describe(const goroutine_record& g) {
   } else {
     text.append(describe(g.status));
   }
-  text.append("]");
-  if (!g.name.empty()) {
+  text.append(g.is_locked ? ", locked to thread]" : "]");
+  if (g.name[0] != '\0') {
     text.append(" \"").append(g.name).append("\"");
   }
-  text.append(":\n\tstarted in ").append(os::describe_address(g.started_at)).append("\n");
-  return text;
+  text.append(":\n").append(describe_callers(symbols, g.frames, g.size));
+  return text.append("\tstarted in ").append(symbols.describe(g.started_at)).append("\n");
 }
 
-/// All of them, an empty line between two.
+/// All of them, an empty line between two. `where`: whether they must be stopped to be looked at.
+/// Not inside a section. Blocks the thread for as long as the look takes.
 template <class Traits>
-std::string describe_goroutines(sched::basic_scheduler<Traits>& scheduler) {
+std::string describe_goroutines(sched::basic_scheduler<Traits>& scheduler, world where) {
+  constexpr std::int64_t patience_ns = 100'000'000;
+  const std::size_t expected = scheduler.goroutine_count();
+  std::vector<goroutine_record> all(expected + expected / 8 + 16);
+  frame_arena frames(all.size());
+  std::size_t n = 0;
+  if (where == world::stopped) {
+    scheduler.begin_exclusive();
+    {
+      sched::basic_section<Traits> here;
+      sched::basic_m<Traits>* const own =
+          here.m() != nullptr && here.m()->scheduler == &scheduler ? here.m() : nullptr;
+      if (own != nullptr) {
+        os::collect_callers(own->callers, 0);
+      }
+      const sched::basic_freeze<Traits> frozen(scheduler, own, patience_ns);
+      n = collect_goroutines(scheduler, all.data(), all.size(), frames, &frozen, false);
+    }
+    scheduler.end_exclusive();
+  } else {
+    n = collect_goroutines<Traits>(scheduler, all.data(), all.size(), frames, nullptr,
+                                   where == world::quiet);
+  }
+  os::symbolizer symbols;
   std::string text;
-  for (const goroutine_record& g : collect_goroutines(scheduler)) {
-    text.append(text.empty() ? "" : "\n").append(describe(g));
+  for (std::size_t i = 0; i < n; ++i) {
+    text.append(text.empty() ? "" : "\n").append(describe(symbols, all[i]));
   }
   return text;
 }

@@ -10,6 +10,7 @@
 #include <thrum/os/exception_state.hpp>
 
 #if THRUM_OS_LINUX
+#include <thrum/os/linux/backtrace.hpp>
 #include <thrum/os/linux/clock.hpp>
 #include <thrum/os/linux/exit.hpp>
 #include <thrum/os/linux/fence.hpp>

@@ -21,6 +21,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
+#include <thrum/sched/freeze.hpp>
 #include <thrum/sched/ready.hpp>
 #include <thrum/sched/scheduler.hpp>
 #include <thrum/sched/steal.hpp>
@@ -100,6 +101,7 @@ template <class Traits>
 THRUM_COLD bool attend(basic_m<Traits>& m) noexcept {
   // [p.attention] acquire: what whoever asked had done before.
   const std::uint32_t asked = m.p->attention.exchange(0, acquire);
+  wait_while_frozen(m);
   if ((asked & attention_retire) != 0) {
     m.scheduler->retire_p(m);
     if (m.p == nullptr) {

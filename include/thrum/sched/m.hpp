@@ -80,6 +80,9 @@ struct alignas(base::cache_line_size) basic_m {
   bool awaited = false;  // a P is on its way to this thread, which is being made
   os::preempt_target interruption;
 
+  // -- this thread; who freezes reads it while the thread waits --
+  os::call_stack callers;
+
   // -- the monitor only --
   basic_m* watched_next = nullptr;  // of those that run without a P
   std::int64_t watched_cpu = 0;

@@ -42,6 +42,7 @@ enum attention : std::uint32_t {
   attention_preempt = 1,  // the running goroutine has had its time slice
   attention_timers = 2,   // a timer of this P is due
   attention_retire = 4,   // the number of processors was lowered below this P
+  attention_freeze = 8,   // wait until who looks at the stacks has seen them
 };
 
 template <class Traits>
@@ -77,6 +78,9 @@ struct alignas(base::cache_line_size) basic_p {
   // -- [p.status] see p_status --
   atomic<p_status> status{p_status::idle};
   atomic<basic_m<Traits>*> m{nullptr};
+
+  /// The freeze in which the holder waits or has waited last: see freeze.hpp.
+  atomic<std::uint32_t> frozen_in{0};
 
   // -- under the scheduler's lock --
   basic_p* idle_next = nullptr;

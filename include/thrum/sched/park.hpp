@@ -299,8 +299,16 @@ void yield(basic_section<Traits>& here) noexcept {
 template <class Traits>
 THRUM_COLD basic_m<Traits>& attend_running(basic_m<Traits>& m) noexcept {
   basic_p<Traits>& p = *m.p;
+  // [p.attention] acquire: as in attend.
+  if ((p.attention.fetch_and(~std::uint32_t{attention_freeze}, acquire) & attention_freeze) != 0) {
+    wait_while_frozen(m);
+  }
   // relaxed: only the holder clears bits
-  if (p.attention.load(relaxed) == attention_timers) {
+  const std::uint32_t asked = p.attention.load(relaxed);
+  if (asked == 0) {
+    return m;
+  }
+  if (asked == attention_timers) {
     // [p.attention] acquire: as in attend.
     p.attention.fetch_and(~std::uint32_t{attention_timers}, acquire);
     bool ran = false;

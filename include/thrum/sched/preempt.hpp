@@ -104,7 +104,15 @@ void bind(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {
 template <class Traits>
 void sleep_in_handler(basic_m<Traits>& m) noexcept {
   basic_g<Traits>& g = *m.g;
-  m.scheduler->wait_for_p(m);
+  // So that somebody who looks at the goroutine finds where it was interrupted.
+  arch::call_as_parked(
+      g.sp_slot(),
+      [](void* own) noexcept {
+        auto& self = *static_cast<basic_m<Traits>*>(own);
+        self.scheduler->wait_for_p(self);
+      },
+      &m);
+  wait_while_frozen(m);
   if (m.spinning) {
     // Started as one that searches: it has found something.
     m.scheduler->idle.end_spinning(m);
@@ -185,10 +193,13 @@ void interrupt(void* argument) noexcept {
   // relaxed: ordered by the fence
   if (m.retake.load(relaxed) != retake_state::none && !keeps_p(m)) {
     stop_without_p(m);
-  } else if (m.p != nullptr &&
-             // relaxed: cleared by the holder, which we are
-             (m.p->attention.load(relaxed) & attention_preempt) != 0) {
-    if (hand_over(m)) {
+  } else if (m.p != nullptr) {
+    // [p.attention] acquire: as in attend.
+    const std::uint32_t asked = m.p->attention.fetch_and(~std::uint32_t{attention_freeze}, acquire);
+    if ((asked & attention_freeze) != 0) {
+      wait_while_frozen(m);
+    }
+    if ((asked & attention_preempt) != 0 && hand_over(m)) {
       sleep_in_handler(m);
     }
   }

@@ -70,8 +70,11 @@ template <class Traits>
 void ready_elsewhere(basic_g<Traits>& g) noexcept {
   basic_scheduler<Traits>& scheduler = *g.scheduler;
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
+  // From here on the goroutine may run, end, and its runtime be destroyed, which waits for us.
+  scheduler.visitors.fetch_add(1, relaxed);  // relaxed: published by the queue's lock
   scheduler.global.push_back(g);
   scheduler.wake_processor();
+  scheduler.visitors.fetch_sub(1, release);  // [s.visit] release: our last touch; sees: join_threads
 }
 
 /// Makes a goroutine runnable that the caller has removed from whatever it waited on. Any thread.

@@ -289,6 +289,25 @@ class basic_scheduler {
     atomic<std::uint64_t> without_p{0};   // threads stopped that computed without a P
   } taken;
 
+  /// Threads of others that are making one of our goroutines runnable. [s.visit]
+  atomic<std::uint32_t> visitors{0};
+
+  /// Odd while all goroutines are to stand still; see freeze.hpp. One thread at a time changes it.
+  struct {
+    std::atomic<bool> busy{false};
+    std::atomic<std::uint32_t> phase{0};
+  } freeze;
+
+  /// Nobody else freezes, and no P is made, until end_exclusive(). Blocks the thread, so not inside.
+  void begin_exclusive() noexcept {
+    while (freeze.busy.exchange(true, acquire)) {  // [fz.busy] acquire: as a lock
+      os::sleep_ns(100'000);
+    }
+  }
+  void end_exclusive() noexcept {
+    freeze.busy.store(false, release);  // [fz.busy] release: as a lock
+  }
+
   /// Ps on their way to threads that are being made.
   atomic<std::uint32_t> creating{0};
 
@@ -313,7 +332,6 @@ class basic_scheduler {
   atomic<unsigned> m_count_{0};
   atomic<std::uint64_t> created_elsewhere_{0};
   atomic<goroutine_id> next_id_{1};
-  blocking_lock procs_lock_;
 };
 
 template <class Traits>
@@ -379,11 +397,19 @@ void basic_scheduler<Traits>::join_threads() noexcept {
   for (unsigned i = 0; i < thread_count(); ++i) {
     ms_[i].thread.join();
   }
+  // [s.visit] acquire: their last touch.
+  for (std::uint32_t turn = 0; visitors.load(acquire) != 0; ++turn) {
+    Traits::back_off(turn);
+  }
 }
 
 template <class Traits>
 int basic_scheduler<Traits>::set_procs(unsigned n) noexcept {
-  scoped one_at_a_time(procs_lock_);
+  struct exclusive {
+    explicit exclusive(basic_scheduler& of) noexcept : scheduler(of) { of.begin_exclusive(); }
+    ~exclusive() { scheduler.end_exclusive(); }
+    basic_scheduler& scheduler;
+  } const one_at_a_time(*this);
   const unsigned before = procs();
   for (unsigned i = p_count(); i < n; ++i) {
     auto* fresh = new (std::nothrow) p_type(i);

@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: MIT
 //
 // What lies at a code address, on Linux.
+//
+// dladdr knows only the names that a program exports, which for most programs is none. The names of
+// all functions stand in the file's symbol table, unless it was stripped; so that is read, once for
+// each file that a report names.
 #ifndef THRUM_OS_LINUX_SYMBOL_HPP
 #define THRUM_OS_LINUX_SYMBOL_HPP
 
@@ -14,6 +18,12 @@
 
 #include <cxxabi.h>
 #include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <memory>
@@ -22,31 +32,125 @@
 
 namespace thrum::inline THRUM_ABI::os {
 
-/// "function at program+0x1234"; the function only if the program exports its names (-rdynamic),
-/// the offset as addr2line -e program takes it. Allocates.
-THRUM_COLD inline std::string describe_address(const void* address) {
-  Dl_info info{};
-  if (::dladdr(address, &info) == 0 || info.dli_fname == nullptr) {
-    return "an unknown place";
+/// A file of code, for reading.
+class elf_file {
+ public:
+  explicit elf_file(const char* path) noexcept {
+    const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+      return;
+    }
+    struct ::stat about {};
+    if (::fstat(fd, &about) == 0 && about.st_size >= static_cast<off_t>(sizeof(ElfW(Ehdr)))) {
+      size_ = static_cast<std::size_t>(about.st_size);
+      void* const memory = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
+      bytes_ = memory == MAP_FAILED ? nullptr : static_cast<const char*>(memory);
+    }
+    ::close(fd);
   }
-  std::string text;
-  if (info.dli_sname != nullptr) {
+  ~elf_file() {
+    if (bytes_ != nullptr) {
+      ::munmap(const_cast<char*>(bytes_), size_);
+    }
+  }
+  elf_file(const elf_file&) = delete;
+  elf_file& operator=(const elf_file&) = delete;
+
+  /// The function that holds an address, which is relative to the file's own; empty if unknown.
+  std::string_view function_at(std::uintptr_t address) const noexcept {
+    const auto* const header = at<ElfW(Ehdr)>(0, 1);
+    if (header == nullptr || std::string_view(bytes_, SELFMAG) != ELFMAG) {
+      return {};
+    }
+    const auto* const sections = at<ElfW(Shdr)>(header->e_shoff, header->e_shnum);
+    for (std::size_t i = 0; sections != nullptr && i < header->e_shnum; ++i) {
+      const ElfW(Shdr)& symbols = sections[i];
+      if (symbols.sh_type != SHT_SYMTAB || symbols.sh_link >= header->e_shnum) {
+        continue;
+      }
+      const ElfW(Shdr)& names = sections[symbols.sh_link];
+      const std::size_t count = symbols.sh_size / sizeof(ElfW(Sym));
+      const auto* const table = at<ElfW(Sym)>(symbols.sh_offset, count);
+      const char* const text = at<char>(names.sh_offset, names.sh_size);
+      for (std::size_t s = 0; table != nullptr && text != nullptr && s < count; ++s) {
+        const ElfW(Sym)& symbol = table[s];
+        if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && address >= symbol.st_value &&
+            address - symbol.st_value < symbol.st_size && symbol.st_name < names.sh_size) {
+          return text + symbol.st_name;
+        }
+      }
+    }
+    return {};
+  }
+
+ private:
+  template <class T>
+  const T* at(std::size_t offset, std::size_t n) const noexcept {
+    const bool inside =
+        bytes_ != nullptr && offset <= size_ && n <= (size_ - offset) / sizeof(T);
+    return inside ? reinterpret_cast<const T*>(bytes_ + offset) : nullptr;
+  }
+
+  const char* bytes_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// Names addresses; keeps the last file open that it has looked into.
+class symbolizer {
+ public:
+  /// "function at program+0x1234": the offset is as addr2line -e program takes it. Allocates.
+  std::string describe(const void* address) {
+    ::Dl_info info{};
+    if (address == nullptr || ::dladdr(address, &info) == 0 || info.dli_fname == nullptr) {
+      return "an unknown place";
+    }
+    const auto offset = reinterpret_cast<std::uintptr_t>(address) -
+                        reinterpret_cast<std::uintptr_t>(info.dli_fbase);
+    std::string_view symbol = info.dli_sname != nullptr ? info.dli_sname : "";
+    if (symbol.empty()) {
+      if (file_ == nullptr || path_ != info.dli_fname) {
+        path_ = info.dli_fname;
+        // The loader knows the program by the name that it was started with, relative to where.
+        const bool found = ::access(path_.c_str(), R_OK) == 0;
+        file_ = std::make_unique<elf_file>(found ? path_.c_str() : "/proc/self/exe");
+      }
+      symbol = file_->function_at(offset);
+    }
+    std::string text;
+    if (!symbol.empty()) {
+      text.append(demangled(std::string(symbol).c_str())).append(" at ");
+    }
+    const std::string_view path(info.dli_fname);
+    const std::size_t slash = path.rfind('/');
+    text.append(slash == path.npos ? path : path.substr(slash + 1)).append("+0x");
+    return text.append(hexadecimal(offset));
+  }
+
+  /// The name of a type or function as the source has it.
+  static std::string demangled(const char* name) {
     int status = 0;
-    const std::unique_ptr<char, void (*)(void*)> name(
-        abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, &status), &std::free);
-    text.append(status == 0 ? name.get() : info.dli_sname).append(" at ");
+    const std::unique_ptr<char, void (*)(void*)> text(
+        abi::__cxa_demangle(name, nullptr, nullptr, &status), &std::free);
+    return status == 0 ? text.get() : name;
   }
-  const std::string_view file(info.dli_fname);
-  const std::size_t slash = file.rfind('/');
-  text.append(slash == file.npos ? file : file.substr(slash + 1)).append("+0x");
-  auto offset =
-      reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(info.dli_fbase);
-  std::string digits;
-  do {
-    digits.insert(digits.begin(), "0123456789abcdef"[offset % 16]);
-    offset /= 16;
-  } while (offset != 0);
-  return text + digits;
+
+ private:
+  static std::string hexadecimal(std::uintptr_t n) {
+    std::string digits;
+    do {
+      digits.insert(digits.begin(), "0123456789abcdef"[n % 16]);
+      n /= 16;
+    } while (n != 0);
+    return digits;
+  }
+
+  std::string path_;
+  std::unique_ptr<elf_file> file_;
+};
+
+/// What lies at one address.
+THRUM_COLD inline std::string describe_address(const void* address) {
+  return symbolizer().describe(address);
 }
 
 }  // namespace thrum::inline THRUM_ABI::os

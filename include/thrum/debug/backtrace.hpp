@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Where a goroutine stands, in words.
+#ifndef THRUM_DEBUG_BACKTRACE_HPP
+#define THRUM_DEBUG_BACKTRACE_HPP
+
+#include <thrum/arch/arch.hpp>
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/g.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace thrum::inline THRUM_ABI::debug {
+
+using namespace base::orders;
+
+/// The callers of a goroutine that is parked or has not begun, and stays so meanwhile. No malloc.
+template <class Traits>
+void collect_parked(const sched::basic_g<Traits>& g, os::call_stack& out) noexcept {
+  // relaxed: it is parked
+  arch::visit_parked(
+      g.sp.load(relaxed),
+      [](void* to) noexcept { os::collect_callers(*static_cast<os::call_stack*>(to), 0); }, &out);
+}
+
+/// Whether a function belongs to the inside of the library, which says nothing to its user.
+inline bool is_internal(std::string_view function) noexcept {
+  for (const std::string_view part : {"::sched::", "::os::", "::debug::", "5sched", "thrum_goroutine_entry",
+                                      "thrum_visit_parked", "thrum_switch_stack"}) {
+    if (function.find(part) != function.npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// A line for each caller that is the user's; all of them if none is.
+inline std::string describe_callers(os::symbolizer& symbols, const void* const* frames,
+                                    std::size_t size) {
+  std::string shown;
+  std::string all;
+  for (std::size_t i = 0; i < size; ++i) {
+    // A return address lies behind its call, which may be the last instruction of its function.
+    const std::string line = symbols.describe(static_cast<const char*>(frames[i]) - 1);
+    const std::string text = "\t" + line + "\n";
+    all.append(text);
+    if (!is_internal(line)) {
+      shown.append(text);
+    }
+  }
+  return shown.empty() ? all : shown;
+}
+
+}  // namespace thrum::inline THRUM_ABI::debug
+
+#endif

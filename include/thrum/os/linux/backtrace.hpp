@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The callers of the running code.
+#ifndef THRUM_OS_LINUX_BACKTRACE_HPP
+#define THRUM_OS_LINUX_BACKTRACE_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#include <thrum/base/config.hpp>
+
+#if THRUM_OS_LINUX
+
+#include <unwind.h>
+
+namespace thrum::inline THRUM_ABI::os {
+
+/// Code addresses, the innermost first: return addresses, so each lies behind the call.
+struct call_stack {
+  static constexpr std::size_t capacity = 64;
+  const void* frames[capacity] = {};
+  std::size_t size = 0;
+};
+
+/// The callers of the calling function, `skip` of them left out. Does not allocate after its first
+/// call in the process. Takes the lock of the loader.
+THRUM_NOINLINE inline void collect_callers(call_stack& out, std::size_t skip) noexcept {
+  struct walk {
+    call_stack& to;
+    std::size_t left_out;
+  } state{out, skip + 1};
+  out.size = 0;
+  ::_Unwind_Backtrace(
+      [](_Unwind_Context* frame, void* argument) noexcept {
+        auto& w = *static_cast<walk*>(argument);
+        const auto address = ::_Unwind_GetIP(frame);
+        if (address == 0 || w.to.size == call_stack::capacity) {
+          return _URC_END_OF_STACK;
+        }
+        if (w.left_out != 0) {
+          --w.left_out;
+        } else {
+          w.to.frames[w.to.size++] = reinterpret_cast<const void*>(address);
+        }
+        return _URC_NO_REASON;
+      },
+      &state);
+}
+
+}  // namespace thrum::inline THRUM_ABI::os
+
+#endif  // THRUM_OS_LINUX
+#endif  // THRUM_OS_LINUX_BACKTRACE_HPP

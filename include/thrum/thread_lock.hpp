@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// A goroutine that stays on its thread.
+#ifndef THRUM_THREAD_LOCK_HPP
+#define THRUM_THREAD_LOCK_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/sched/preempt.hpp>
+
+namespace thrum::inline THRUM_ABI {
+
+/// While it exists, the calling goroutine runs on the thread that it runs on now, and no other
+/// goroutine does (Go's LockOSThread): for libraries that keep state per thread, and for what the
+/// kernel keeps per thread. Nests. Each time the goroutine goes on after a wait costs two changes of
+/// threads, some 10 us. On a foreign thread it does nothing.
+///
+/// Keep it in the goroutine that made it. When not to use: around one call that blocks; that is
+/// what blocking() is for.
+class thread_lock {
+ public:
+  thread_lock() noexcept {
+    const sched::section here;
+    auto* const m = here.m();
+    if (m == nullptr) {
+      return;
+    }
+    g_ = m->g;
+    if (g_->thread_locks++ == 0) {
+      sched::bind(*m, *g_);
+      m->locked_g = g_;
+    }
+  }
+  ~thread_lock() {
+    if (g_ == nullptr) {
+      return;
+    }
+    const sched::section here;
+    if (--g_->thread_locks == 0) {
+      sched::unbind(*g_->bound, *g_);
+    }
+  }
+  thread_lock(const thread_lock&) = delete;
+  thread_lock& operator=(const thread_lock&) = delete;
+
+ private:
+  sched::basic_g<sched::default_traits>* g_ = nullptr;
+};
+
+}  // namespace thrum::inline THRUM_ABI
+
+#endif
