@@ -348,13 +348,13 @@ void* m_main(void* argument) noexcept {
   m.tid = os::thread_id();
   m.cpu_clock.open();
   os::signal_stack for_signals;
-  if (!for_signals.open()) {
+  m.interruption = {&interrupt<Traits>, &m};
+  if (!for_signals.open(m.interruption)) {
     base::fatal("go: no memory for the signal stack of another thread; raise the memory limit");
   }
   if (config.thread_started != nullptr) {
     config.thread_started(config.user, m.id);
   }
-  m.interruption = {&interrupt<Traits>, &m};
   basic_g<Traits>* g = nullptr;
   if (scheduler.wait_for_p(m)) {
     if (m.awaited) {

@@ -18,6 +18,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
@@ -30,6 +31,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <ucontext.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -53,8 +55,16 @@ struct preempt_target {
 };
 
 inline constexpr int preempt_signal = SIGURG;
-inline constexpr int preempt_code = -0x7472;    // of a siginfo: below 0, so not the kernel's
-inline constexpr int preempt_mark = 0x7468726d;  // its si_errno
+/// Its si_code: below 0, so not the kernel's, and not sigqueue's. Emulators keep no more than that.
+inline constexpr int preempt_code = -0x7472;
+
+/// Lies at the lowest address of a signal_stack: where an emulator refuses a signal with a value, the
+/// handler finds its thread by the stack that it runs on.
+struct signal_stack_mark {
+  static constexpr std::uint64_t right = 0x74'68'72'75'6d'20'4d'2e;
+  std::uint64_t mark = right;
+  preempt_target* target = nullptr;
+};
 
 /// What was installed for the signal before us. Written by one thread at a time.
 inline constinit struct {
@@ -62,10 +72,22 @@ inline constinit struct {
   std::atomic<void (*)(int)> plain{nullptr};
 } earlier_handler;
 
+/// Whom a signal is for; null if it is not ours.
+inline const preempt_target* target_of(const ::siginfo_t& info, const void* context) noexcept {
+  if (info.si_code == preempt_code) {
+    return static_cast<const preempt_target*>(info.si_value.sival_ptr);
+  }
+  const ::stack_t& stack = static_cast<const ::ucontext_t*>(context)->uc_stack;
+  if (info.si_code != SI_TKILL || (stack.ss_flags & SS_DISABLE) != 0 || stack.ss_sp == nullptr) {
+    return nullptr;
+  }
+  const auto* const mark = static_cast<const signal_stack_mark*>(stack.ss_sp);
+  return mark->mark == signal_stack_mark::right ? mark->target : nullptr;
+}
+
 THRUM_NOINLINE inline void handle_preempt_signal(int number, ::siginfo_t* info, void* context) {
-  if (info->si_code == preempt_code && info->si_errno == preempt_mark) {
+  if (const preempt_target* const target = target_of(*info, context)) {
     const int kept = errno;
-    const auto* const target = static_cast<const preempt_target*>(info->si_value.sival_ptr);
     target->interrupt(target->argument);
     errno = kept;
     return;
@@ -105,10 +127,10 @@ THRUM_NOINLINE inline bool send_preempt_signal(std::uint64_t thread,
   ::siginfo_t info{};
   info.si_signo = preempt_signal;
   info.si_code = preempt_code;
-  info.si_errno = preempt_mark;
   info.si_value.sival_ptr = &target;
-  return ::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), static_cast<::pid_t>(thread), preempt_signal,
-                   &info) == 0;
+  const auto to = static_cast<::pid_t>(thread);
+  return ::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), to, preempt_signal, &info) == 0 ||
+         ::syscall(SYS_tgkill, ::getpid(), to, preempt_signal) == 0;
 }
 
 /// The alternate signal stack of a thread, and what it had before.
@@ -119,7 +141,7 @@ class signal_stack {
   signal_stack& operator=(const signal_stack&) = delete;
 
   /// For the calling thread, which is to take the signal. False if there is no memory.
-  bool open() noexcept {
+  bool open(preempt_target& target) noexcept {
     ::sigset_t urgent;
     ::sigemptyset(&urgent);
     ::sigaddset(&urgent, preempt_signal);
@@ -136,6 +158,8 @@ class signal_stack {
     if (install_guard(memory_, page) == guard_kind::mprotect) {
       guards_ = 1;
     }
+    auto* const mark = ::new (static_cast<char*>(memory_) + page) signal_stack_mark;
+    mark->target = &target;
     ::stack_t ours{};
     ours.ss_sp = static_cast<char*>(memory_) + page;
     ours.ss_size = bytes_ - page;
