@@ -73,7 +73,7 @@ auto spawn(const attributes& how, F&& f, Args&&... args)
 namespace sched {
 
 inline void panic(basic_g<default_traits>& g, std::exception_ptr error) noexcept {
-  static_cast<runtime*>(g.scheduler->config().user)->panic(std::move(error), g.id, g.name);
+  static_cast<runtime*>(g.scheduler->config().user)->panic(std::move(error), g.id);
 }
 
 }  // namespace sched

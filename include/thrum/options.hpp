@@ -48,6 +48,13 @@ struct options {
   std::chrono::milliseconds schedtrace{0};
   /// Adds the P, M and G lines to it.
   bool scheddetail = false;
+  /// Writes all goroutines to standard error on SIGQUIT, and goes on. One runtime of a process.
+  bool dump_on_quit = false;
+  /// Reports, once, each goroutine that has been blocked for so long; 0: none.
+  std::chrono::seconds report_blocked{0};
+  /// Reports each goroutine that has kept its processor for so many time slices while others waited;
+  /// 0: none.
+  unsigned report_hogs = 0;
   /// Ends the program with a report when no goroutine of run() can ever run again.
   bool detect_deadlock = true;
   /// OS threads are called name/0, name/1, ..., name/sysmon. At most 11 characters are used.
@@ -59,8 +66,8 @@ struct options {
   std::function<void(std::exception_ptr, goroutine_id)> on_panic = {};
 
   /// The defaults, changed by THRUM_MAXPROCS=n and THRUM_DEBUG=key=value,... with the keys
-  /// schedtrace (milliseconds), scheddetail (0 or 1) and asyncpreemptoff (0 or 1). What cannot be
-  /// understood is ignored.
+  /// schedtrace (milliseconds), scheddetail (0 or 1), asyncpreemptoff (0 or 1), dump (0 or 1), blocked
+  /// (seconds) and hogs (time slices). What cannot be understood is ignored.
   static options from_environment();
 };
 
@@ -100,6 +107,12 @@ inline options options::from_environment() {
       result.schedtrace = std::chrono::milliseconds(value);
     } else if (key == "scheddetail") {
       result.scheddetail = value != 0;
+    } else if (key == "dump") {
+      result.dump_on_quit = value != 0;
+    } else if (key == "blocked") {
+      result.report_blocked = std::chrono::seconds(value);
+    } else if (key == "hogs") {
+      result.report_hogs = value;
     } else if (key == "asyncpreemptoff" && value != 0) {
       result.preempt = preemption::cooperative;
     }

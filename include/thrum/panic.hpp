@@ -45,29 +45,6 @@ void exit_if_cancelled(wake_cause cause) {
   }
 }
 
-#if THRUM_EXCEPTIONS
-/// The default report of an exception that left a goroutine; does not return.
-[[noreturn]] THRUM_COLD inline void report_panic(const std::exception_ptr& error, goroutine_id id,
-                                                 std::string_view name) noexcept {
-  base::message<1024> text;
-  text.append("thrum: panic in goroutine ").append(id);
-  if (!name.empty()) {
-    text.append(" [").append(name).append("]");
-  }
-  text.append(": ");
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& e) {
-    text.append(e.what());
-  } catch (...) {
-    text.append("an exception that is not a std::exception");
-  }
-  text.append("\n");
-  base::write_error(text.view());
-  std::abort();
-}
-#endif
-
 }  // namespace sched
 }  // namespace thrum::inline THRUM_ABI
 

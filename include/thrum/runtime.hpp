@@ -10,11 +10,15 @@
 #include <thrum/base/error.hpp>
 #include <thrum/blocking.hpp>
 #include <thrum/debug/dump.hpp>
+#include <thrum/debug/overflow_report.hpp>
+#include <thrum/debug/panic_report.hpp>
 #include <thrum/debug/schedtrace.hpp>
 #include <thrum/debug/stats.hpp>
+#include <thrum/debug/trouble.hpp>
 #include <thrum/join_handle.hpp>
 #include <thrum/options.hpp>
 #include <thrum/sched/monitor.hpp>
+#include <thrum/sched/registry.hpp>
 #include <thrum/sched/shutdown.hpp>
 #include <thrum/task.hpp>
 
@@ -115,11 +119,12 @@ class runtime {
   sched::basic_scheduler<sched::default_traits>& scheduler() noexcept { return *scheduler_; }
 
   /// What to do about an exception that left a goroutine. For the library.
-  void panic(std::exception_ptr error, goroutine_id id, std::string_view name) noexcept;
+  void panic(std::exception_ptr error, goroutine_id id) noexcept;
 
  private:
   using scheduler_type = sched::basic_scheduler<sched::default_traits>;
   using monitor_type = sched::basic_monitor<sched::default_traits>;
+  using registry_type = sched::basic_registry<sched::default_traits>;
 
   static options complete(options settings);
   sched::scheduler_config configuration(const sched::runtime_role& role) noexcept;
@@ -136,6 +141,7 @@ class runtime {
   std::stop_source stop_source_;
   std::mutex stop_mutex_;
   bool stopped_ = false;
+  debug::trouble_detector<sched::default_traits> detector_;
   std::unique_ptr<scheduler_type> scheduler_;
   std::unique_ptr<monitor_type> monitor_;
 };
@@ -165,6 +171,9 @@ inline sched::scheduler_config runtime::configuration(const sched::runtime_role&
   config.preempts = settings_.preempt != preemption::none;
   config.interrupts = settings_.preempt == preemption::async && os::has_preempt_signal;
   config.user = this;
+  config.exit_question = &registry_type::must_not_destroy;
+  config.is_whole_program = role.is_whole_program;
+  config.catches_panics = static_cast<bool>(settings_.on_panic);
   if (settings_.on_thread_start) {
     config.thread_started = [](void* user, unsigned m) {
       static_cast<runtime*>(user)->settings_.on_thread_start(m);
@@ -178,9 +187,25 @@ inline sched::scheduler_config runtime::configuration(const sched::runtime_role&
   if (settings_.schedtrace.count() > 0) {
     config.trace_every_ns = std::chrono::nanoseconds(settings_.schedtrace).count();
     config.trace = [](void* user, std::int64_t now) {
-      debug::schedtrace(*static_cast<runtime*>(user)->scheduler_, now);
+      auto& self = *static_cast<runtime*>(user);
+      if (self.settings_.scheddetail) {
+        debug::scheddetail(*self.scheduler_, now);
+      } else {
+        debug::schedtrace(*self.scheduler_, now);
+      }
     };
   }
+  if (settings_.dump_on_quit) {
+    config.dump = [](void* user) {
+      base::write_error(debug::describe_goroutines(*static_cast<runtime*>(user)->scheduler_,
+                                                   debug::world::stopped));
+    };
+  }
+  config.check_every_ns = detector_.period_ns();
+  config.check = [](void* user) {
+    auto& self = *static_cast<runtime*>(user);
+    self.detector_.look(*self.scheduler_);
+  };
   if (role.is_whole_program && settings_.detect_deadlock) {
     config.deadlock = &report_deadlock;
     config.bystanders = 1;
@@ -201,27 +226,40 @@ inline void runtime::report_deadlock(void* user) {
 
 inline runtime::runtime(options settings, sched::runtime_role role)
     : settings_(complete(std::move(settings))),
+      detector_(std::chrono::nanoseconds(settings_.report_blocked).count(),
+                settings_.time_slice.count() * settings_.report_hogs),
       scheduler_(std::make_unique<scheduler_type>(configuration(role),
                                                   &sched::m_main<sched::default_traits>)),
       monitor_(std::make_unique<monitor_type>(*scheduler_)) {
   scheduler_->clock = role.clock;
+  debug::install_panic_report<sched::default_traits>();
+  os::install_fault_observer(&debug::report_overflow<sched::default_traits>);
   const int error = blocking([&] {
+    registry_type::add(*scheduler_);
     const int failed = scheduler_->open();
     return failed != 0
                ? failed
                : os::thread::start(monitor_->thread, &monitor_type::main, monitor_.get());
   });
   if (error != 0) {
+    blocking([&] { registry_type::remove(*scheduler_); });
     base::throw_system(error, "runtime: cannot start the scheduler");
+  }
+  if (settings_.dump_on_quit) {
+    os::quit_listener::open(
+        [](void* own) noexcept { static_cast<scheduler_type*>(own)->creator.request_dump(); },
+        scheduler_.get());
   }
 }
 
 inline runtime::~runtime() {
   stop();
   blocking([&] {
+    os::quit_listener::close(scheduler_.get());
     scheduler_->close();
     monitor_->thread.join();
     scheduler_->join_threads();
+    registry_type::remove(*scheduler_);
     monitor_.reset();
     scheduler_.reset();
   });
@@ -254,14 +292,9 @@ inline void runtime::procs(unsigned n) {
 }
 
 inline void runtime::panic([[maybe_unused]] std::exception_ptr error,
-                           [[maybe_unused]] goroutine_id id,
-                           [[maybe_unused]] std::string_view name) noexcept {
+                           [[maybe_unused]] goroutine_id id) noexcept {
 #if THRUM_EXCEPTIONS
-  if (settings_.on_panic) {
-    settings_.on_panic(std::move(error), id);
-  } else {
-    sched::report_panic(error, id, name);
-  }
+  settings_.on_panic(std::move(error), id);
 #endif
 }
 

@@ -54,14 +54,22 @@ template <class F, class... Args>
 struct go_task {
   bound_call<F, Args...> call;
 
-  static void run(basic_g<default_traits>& g) noexcept {
+  static void run(basic_g<default_traits>& g) {
     auto* const task = static_cast<go_task*>(g.task);
 #if THRUM_EXCEPTIONS
-    try {
-      task->call();
-    } catch (const goroutine_exit&) {
-    } catch (...) {
-      panic(g, std::current_exception());
+    if (g.scheduler->config().catches_panics) {
+      try {
+        task->call();
+      } catch (const goroutine_exit&) {
+      } catch (...) {
+        panic(g, std::current_exception());
+      }
+    } else {
+      // Not caught, an exception does not unwind: the report shows where it was thrown.
+      try {
+        task->call();
+      } catch (const goroutine_exit&) {
+      }
     }
 #else
     task->call();
@@ -88,7 +96,7 @@ struct spawn_task_of {
   spawn_task_of(const spawn_task_of&) = delete;
   ~spawn_task_of() {}  // the parts end at different times: see run and discard
 
-  static void run(basic_g<default_traits>& g) noexcept {
+  static void run(basic_g<default_traits>& g) {
     auto* const task = static_cast<spawn_task_of*>(g.task);
 #if THRUM_EXCEPTIONS
     try {

@@ -81,7 +81,7 @@ class frame_arena {
 
 /// What can be said of one G without stopping it. False: it is not alive. No malloc.
 template <class Traits>
-bool describe_into(goroutine_record& record, const sched::basic_g<Traits>& g,
+THRUM_NO_TSAN bool describe_into(goroutine_record& record, const sched::basic_g<Traits>& g,
                    std::int64_t now_ms) noexcept {
   // relaxed: exact only while all is quiet
   const sched::g_status status = g.status.load(relaxed);

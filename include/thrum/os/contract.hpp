@@ -29,8 +29,12 @@
 //               runs a function on another thread of ours, wherever that is. signal_stack: what a
 //               thread needs to take it.
 // thread_clock  CPU time of a thread, for others to read; thread_sleeps.
+// quit_signal   quit_listener: hears of the terminal's request to quit.
 // symbol        describe_address(code address) -> text for a human.
-// exit          exit_now(status): no destructors, standard output flushed.
+// backtrace     call_stack, collect_callers: the callers of the running code. No malloc.
+// fault         install_fault_observer: a look at each access to memory that is not there.
+// exit          exit_now(status): no destructors, standard output flushed. register_exit_hook,
+//               exit_watch: whether exit() may destroy static objects. call_after_fork.
 // processors    available_processors() >= 1.
 // exceptions    thread_exception_state, switch_exception_state.
 #ifndef THRUM_OS_CONTRACT_HPP

@@ -13,11 +13,13 @@
 #include <thrum/os/linux/backtrace.hpp>
 #include <thrum/os/linux/clock.hpp>
 #include <thrum/os/linux/exit.hpp>
+#include <thrum/os/linux/fault.hpp>
 #include <thrum/os/linux/fence.hpp>
 #include <thrum/os/linux/memory.hpp>
 #include <thrum/os/linux/note.hpp>
 #include <thrum/os/linux/preempt_signal.hpp>
 #include <thrum/os/linux/processors.hpp>
+#include <thrum/os/linux/quit_signal.hpp>
 #include <thrum/os/linux/symbol.hpp>
 #include <thrum/os/linux/thread.hpp>
 #include <thrum/os/linux/thread_clock.hpp>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// The thread that makes threads.
+// The thread that makes threads, and does whatever else may have to wait for a lock of the C library.
 //
 // Making one takes locks of the C library and of its loader, and a goroutine that lost its P may
 // hold them. So neither an M inside the scheduler nor the monitor makes a thread: they leave the M
@@ -59,6 +59,12 @@ class basic_creator {
     note_.wake();
   }
 
+  /// Somebody wants to see all goroutines. From anywhere, also from a signal handler.
+  void request_dump() noexcept {
+    dump_wanted_.store(true, relaxed);  // relaxed: a wish
+    note_.wake();
+  }
+
   /// One more thread than needed would be of use.
   void request_spare() noexcept {
     // relaxed: a wish
@@ -73,26 +79,9 @@ class basic_creator {
     return nullptr;
   }
 
-  void run() noexcept {
-    os::set_thread_name("thrum/creator");
-    for (bool last = false; !last;) {
-      note_.sleep();
-      note_.clear();
-      last = closing_.load(acquire);  // [cr.list] acquire: as in close
-      // [cr.list] acquire: the Ms.
-      for (m_type* m = first_.exchange(nullptr, acquire); m != nullptr;) {
-        m_type* const next = m->idle_next;
-        start(*m);
-        m = next;
-      }
-      // relaxed: as in request_spare
-      if (spare_wanted_.exchange(false, relaxed) && !last) {
-        if (m_type* const spare = make_spare_(scheduler_)) {
-          start(*spare);
-        }
-      }
-    }
-  }
+  void run() noexcept;
+
+  void wait() noexcept;
 
   void start(m_type& m) noexcept {
     const int error = os::thread::start(m.thread, m_main_, &m);
@@ -110,6 +99,7 @@ class basic_creator {
   const spare_function make_spare_;
   typename Traits::template atomic<m_type*> first_{nullptr};
   typename Traits::template atomic<bool> spare_wanted_{false};
+  typename Traits::template atomic<bool> dump_wanted_{false};
   typename Traits::template atomic<bool> closing_{false};
   os::note note_;
   os::thread thread_;

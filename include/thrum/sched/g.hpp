@@ -124,7 +124,7 @@ struct basic_g : basic_g_head<Traits>, netpoll::ready_node, basic_timer<Traits> 
   goroutine_id id = 0;
 
   /// Runs the task to its end. Constant while the goroutine lives.
-  void (*entry)(basic_g&) noexcept = nullptr;
+  void (*entry)(basic_g&) = nullptr;
   /// Destroys the task's result if nobody will ask for it. Constant while the goroutine lives.
   void (*discard_result)(basic_g&) noexcept = nullptr;
   void* task = nullptr;

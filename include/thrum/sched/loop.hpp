@@ -290,7 +290,7 @@ template <class Traits>
 
 /// Where a fresh stack begins.
 template <class Traits>
-void goroutine_main(void* pass, void* argument) noexcept {
+void goroutine_main(void* pass, void* argument) {
   auto& g = *static_cast<basic_g<Traits>*>(argument);
   auto& m = *static_cast<basic_m<Traits>*>(pass);
   arrive(m, g.context);
@@ -335,6 +335,7 @@ void* m_main(void* argument) noexcept {
   basic_scheduler<Traits>& scheduler = *m.scheduler;
   const scheduler_config& config = scheduler.config();
   set_current_m(&m);
+  os::this_threads_exit_watch().watch(config.exit_question);
 #if THRUM_CHECKS
   may_lock.store(&is_lock_allowed<Traits>, relaxed);  // relaxed: a constant
 #endif
@@ -348,7 +349,8 @@ void* m_main(void* argument) noexcept {
   m.tid = os::thread_id();
   m.cpu_clock.open();
   os::signal_stack for_signals;
-  m.interruption = {&interrupt<Traits>, &m};
+  m.interruption.interrupt = &interrupt<Traits>;
+  m.interruption.argument = &m;
   if (!for_signals.open(m.interruption)) {
     base::fatal("go: no memory for the signal stack of another thread; raise the memory limit");
   }
@@ -356,9 +358,16 @@ void* m_main(void* argument) noexcept {
     config.thread_started(config.user, m.id);
   }
   basic_g<Traits>* g = nullptr;
-  if (scheduler.wait_for_p(m)) {
-    if (m.awaited) {
-      scheduler.creating.fetch_sub(1, relaxed);  // relaxed: the P has arrived
+  if (!m.awaited) {
+    {
+      scoped guard(scheduler.idle.lock());
+      scheduler.spare_starts = false;
+    }
+    g = find_work(m);  // begins with going to sleep
+  } else if (scheduler.wait_for_p(m)) {
+    {
+      scoped guard(scheduler.idle.lock());
+      scheduler.creating.store(scheduler.creating.load(relaxed) - 1, relaxed);  // relaxed: locked
     }
     g = find_work(m);
   }
@@ -378,6 +387,7 @@ void* m_main(void* argument) noexcept {
   if (config.thread_stopping != nullptr) {
     config.thread_stopping(config.user, m.id);
   }
+  os::this_threads_exit_watch().forget();
   for_signals.close();
   set_current_m<Traits>(nullptr);
   return nullptr;

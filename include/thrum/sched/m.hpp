@@ -32,6 +32,7 @@ enum class retake_state : std::uint32_t {
   wanted,    // the monitor looks whether it may be taken; the M may still object
   decided,   // the M can no longer object; the monitor makes sure that it is the right P
   taken,     // the P is gone, and the M does not know it yet
+  forked,    // this is a child process
 };
 
 template <class Traits>

@@ -148,7 +148,7 @@ void basic_monitor<Traits>::wait_for_round() noexcept {
   }
   // A P that leaves the idle list does not hurry a round; a new timer does, and close().
   if (scheduler_.monitor_note.sleep_for(delay) && !closing()) {
-    scheduler_.monitor_note.clear();
+    scheduler_.monitor_note.clear_while_woken();
   }
   scheduler_.monitor_until.store(0, relaxed);  // relaxed: nobody needs to wake us
 }
@@ -169,7 +169,7 @@ void basic_monitor<Traits>::sleep_while_idle(liveness alive) noexcept {
   // [mon.sleep] seq_cst: awake again.
   scheduler_.monitor_sleeps.store(false, seq_cst);
   if (!closing()) {
-    scheduler_.monitor_note.clear();
+    scheduler_.monitor_note.clear_while_woken();
   }
   note_time(Traits::now());
   if (alive == liveness::by_others && all_idle()) {

@@ -16,12 +16,17 @@
 #include <thrum/sched/traits.hpp>
 #include <thrum/sched/wait_point.hpp>
 
+#include <atomic>
 #include <cstdint>
+#include <string_view>
 
 namespace thrum::inline THRUM_ABI::sched {
 
 /// The time that never comes.
 inline constexpr std::int64_t no_deadline = timer_heap<default_traits>::never;
+
+/// Told of each goroutine that is about to park, if somebody debugs: see debug/mutex_watch.hpp.
+inline constinit std::atomic<void (*)(goroutine_id id, std::string_view name)> observe_park{nullptr};
 
 // ---- park --------------------------------------------------------------------------------------
 
@@ -169,6 +174,10 @@ wake_cause wait(basic_section<Traits>& here, basic_wait_point<Traits>& point, Lo
     return point.cause;
   }
   basic_g<Traits>& g = *m->g;
+  // relaxed: set before there are goroutines
+  if (const auto observe = observe_park.load(relaxed)) [[unlikely]] {
+    observe(g.id, g.name);
+  }
   const bool cancellable = options.cancellable && may_cancel(*m);
   if (cancellable) {
     // [s.stop] release: the linked point, to whoever stops the runtime.

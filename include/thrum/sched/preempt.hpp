@@ -63,6 +63,9 @@ bool keeps_p(basic_m<Traits>& m) noexcept {
     if (state == retake_state::taken) {
       return false;
     }
+    if (state == retake_state::forked) {
+      refuse_after_fork();
+    }
     // [m.retake] acq_rel: one of us wins; the monitor's failure means that we kept it.
     if (state == retake_state::wanted &&
         m.retake.compare_exchange_strong(state, retake_state::none, acq_rel, relaxed)) {
@@ -139,7 +142,7 @@ bool hand_over(basic_m<Traits>& m) noexcept {
     scoped guard(scheduler.idle.lock());
     taker = scheduler.idle.take_m_locked();
   }
-  if (scheduler.idle.idle_ms() == 0) {
+  if (!scheduler.has_spare()) {
     // For the next one; an exchange serves neither timers nor what has not started yet.
     scheduler.creator.request_spare();
   }
@@ -167,16 +170,20 @@ bool hand_over(basic_m<Traits>& m) noexcept {
 template <class Traits>
 void stop_without_p(basic_m<Traits>& m) noexcept {
   basic_scheduler<Traits>& scheduler = *m.scheduler;
-  // relaxed: if it rises now, the monitor comes again
-  if (scheduler.creating.load(relaxed) != 0) {
-    return;  // the new thread may need a lock that this goroutine holds
+  {
+    // Under the lock, as start_m looks for such a goroutine and then resorts to a new thread: that
+    // thread may need a lock that this goroutine holds.
+    scoped guard(scheduler.idle.lock());
+    if (scheduler.creating.load(relaxed) != 0) {  // relaxed: locked
+      return;  // the monitor comes again
+    }
+    basic_g<Traits>& g = *m.g;
+    forget_p(m);
+    bind(m, g);
+    g.status.store(g_status::preempted, relaxed);  // relaxed: published by the queue's lock
+    scheduler.global.push_preempted(g);
   }
-  basic_g<Traits>& g = *m.g;
-  forget_p(m);
-  bind(m, g);
   scheduler.taken.without_p.fetch_add(1, relaxed);  // relaxed: a figure
-  g.status.store(g_status::preempted, relaxed);     // relaxed: published by the queue's lock
-  scheduler.global.push_preempted(g);
   scheduler.wake_processor();
   sleep_in_handler(m);
 }

@@ -53,14 +53,31 @@ struct scheduler_config {
   /// Called by the monitor, every trace_every_ns, if that is not 0.
   void (*trace)(void* user, std::int64_t now) = nullptr;
   std::int64_t trace_every_ns = 0;
+  /// Called by the creator when somebody has asked for a dump; null if nobody can.
+  void (*dump)(void* user) = nullptr;
+  /// Called by the creator, every check_every_ns, if that is not 0.
+  void (*check)(void* user) = nullptr;
+  std::int64_t check_every_ns = 0;
   /// Called by the monitor when no goroutine can ever run again; does not return. Null: not asked
   /// for. See deadlock.hpp.
   void (*deadlock)(void* user) = nullptr;
+  bool is_whole_program = false;  // made by run()
+  /// Whether exit() must not destroy static objects.
+  os::exit_question exit_question = nullptr;
+  /// An exception that leaves a goroutine is caught, for `panic`; else it ends the program where it
+  /// was thrown.
+  bool catches_panics = false;
   /// Threads of the process that are neither Ms nor the monitor and cannot wake a goroutine.
   unsigned bystanders = 0;
   void* user = nullptr;
   char name[12] = "thrum";
 };
+
+[[noreturn]] THRUM_COLD inline void refuse_after_fork() noexcept {
+  base::fatal(
+      "a runtime was used in a child process after fork; its threads are not there: call exec or "
+      "_exit in the child, or make a runtime of its own before any goroutine does");
+}
 
 template <class Traits>
 class basic_scheduler {
@@ -156,6 +173,9 @@ class basic_scheduler {
   /// of idle.spinning().
   void start_m(p_type& p, bool spinning) noexcept;
 
+  /// An idle M for the next hand-over, and one for whoever needs it meanwhile.
+  bool has_spare() const noexcept { return idle.idle_ms() > 1; }
+
   /// Gives a P to an M that sleeps, or is about to.
   static void pass_p(p_type& p, m_type& m, bool spinning) noexcept {
     m.spinning = spinning;
@@ -235,6 +255,9 @@ class basic_scheduler {
     return created_elsewhere_.load(relaxed);  // relaxed: a figure
   }
   void count_created_elsewhere() noexcept {
+    if (is_copy.load(relaxed)) [[unlikely]] {  // relaxed: set when there was one thread
+      refuse_after_fork();
+    }
     // [s.count] seq_cst: counted before the goroutine can end.
     created_elsewhere_.fetch_add(1, seq_cst);
   }
@@ -308,8 +331,15 @@ class basic_scheduler {
     freeze.busy.store(false, release);  // [fz.busy] release: as a lock
   }
 
-  /// Ps on their way to threads that are being made.
+  /// This is the memory of a child process: there are no threads.
+  std::atomic<bool> is_copy{false};
+  basic_scheduler* next_registered = nullptr;  // under the registry's lock
+
+  /// Ps on their way to threads that are being made. Changed under the lock.
   atomic<std::uint32_t> creating{0};
+
+  /// A spare thread is being made. Under the lock.
+  bool spare_starts = false;
 
   /// Ms that sleep because the goroutine locked to them does.
   atomic<std::uint32_t> locked_asleep{0};
@@ -534,7 +564,7 @@ void basic_scheduler<Traits>::start_m(p_type& p, bool spinning) noexcept {
   }
   m = new_m_locked();
   m->awaited = true;
-  creating.fetch_add(1, relaxed);  // relaxed: locked
+  creating.store(creating.load(relaxed) + 1, relaxed);  // relaxed: locked
   idle.lock().unlock();
   pass_p(p, *m, spinning);  // the new thread's first sleep returns at once
   creator.request(*m);
@@ -544,13 +574,14 @@ template <class Traits>
 basic_m<Traits>* basic_scheduler<Traits>::make_spare(basic_scheduler& scheduler) noexcept {
   scoped guard(scheduler.idle.lock());
   // relaxed: set under this lock
-  if (scheduler.closing.load(relaxed) || scheduler.idle.idle_ms() != 0 ||
+  if (scheduler.closing.load(relaxed) || scheduler.spare_starts || scheduler.has_spare() ||
       scheduler.thread_count() == scheduler.config_.max_threads) {
     return nullptr;
   }
-  m_type* const spare = scheduler.new_m_locked();
-  scheduler.idle.put_m_locked(*spare);
-  return spare;
+  // It enters the idle list itself, as its last step of starting: until then it may need a lock that
+  // a goroutine holds which waits for a P, so no P may be given to it.
+  scheduler.spare_starts = true;
+  return scheduler.new_m_locked();
 }
 
 template <class Traits>
@@ -661,6 +692,45 @@ std::uint64_t basic_scheduler<Traits>::goroutine_count() noexcept {
   // [s.count] seq_cst: after the fence.
   created += created_elsewhere_.load(seq_cst);
   return created - finished;
+}
+
+// ---- the creator, which was declared before ----
+
+template <class Traits>
+void basic_creator<Traits>::wait() noexcept {
+  const std::int64_t period = scheduler_.config().check_every_ns;
+  if (period == 0) {
+    note_.sleep();
+  } else if (!note_.sleep_for(period)) {
+    scheduler_.config().check(scheduler_.config().user);
+    return;
+  }
+  note_.clear_while_woken();
+}
+
+template <class Traits>
+void basic_creator<Traits>::run() noexcept {
+  os::set_thread_name("thrum/creator");
+  for (bool last = false; !last;) {
+    wait();
+    last = closing_.load(acquire);  // [cr.list] acquire: as in close
+    // [cr.list] acquire: the Ms.
+    for (m_type* m = first_.exchange(nullptr, acquire); m != nullptr;) {
+      m_type* const next = m->idle_next;
+      start(*m);
+      m = next;
+    }
+    // relaxed: as in request_dump
+    if (dump_wanted_.exchange(false, relaxed) && scheduler_.config().dump != nullptr) {
+      scheduler_.config().dump(scheduler_.config().user);
+    }
+    // relaxed: as in request_spare
+    if (spare_wanted_.exchange(false, relaxed) && !last) {
+      if (m_type* const spare = make_spare_(scheduler_)) {
+        start(*spare);
+      }
+    }
+  }
 }
 
 }  // namespace thrum::inline THRUM_ABI::sched

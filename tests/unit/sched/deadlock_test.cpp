@@ -54,7 +54,7 @@ TEST_CASE("the report of a deadlock lists each goroutine: id, name, reason, how 
       std::regex_search(r.text, std::regex("goroutine 1 \\[select \\(no cases\\), [0-9]+ ms\\]:")));
   CHECK(std::regex_search(r.text,
                           std::regex("goroutine [0-9]+ \\[chan send, [0-9]+ ms\\] \"producer\":"
-                                     "\n\tstarted in .*\\+0x[0-9a-f]+\n")));
+                                     "\n(\t.*\n)*\tstarted in .*\\+0x[0-9a-f]+\n")));
   CHECK(std::regex_search(r.text,
                           std::regex("goroutine [0-9]+ \\[mutex lock, [0-9]+ ms\\] \"locker\":")));
 }

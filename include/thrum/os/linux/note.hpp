@@ -104,6 +104,12 @@ class note {
     word_.store(clear_value, relaxed);
   }
 
+  /// As clear(), while others may wake: what they did before a wake that this takes away is visible
+  /// afterwards, and a later wake is not lost.
+  void clear_while_woken() noexcept {
+    word_.exchange(clear_value, acquire);  // [note.1] what was done before wake is visible here
+  }
+
   [[nodiscard]] bool is_set() const noexcept {
     return word_.load(acquire) == set;  // [note.1] what was done before wake is visible here
   }

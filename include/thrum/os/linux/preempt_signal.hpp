@@ -52,6 +52,8 @@ inline constexpr bool has_preempt_signal = true;
 struct preempt_target {
   void (*interrupt)(void* argument) noexcept = nullptr;
   void* argument = nullptr;
+  /// A signal without a value is on its way.
+  std::atomic<bool> unmarked{false};
 };
 
 inline constexpr int preempt_signal = SIGURG;
@@ -73,20 +75,22 @@ inline constinit struct {
 } earlier_handler;
 
 /// Whom a signal is for; null if it is not ours.
-inline const preempt_target* target_of(const ::siginfo_t& info, const void* context) noexcept {
+inline preempt_target* target_of(const ::siginfo_t& info, const void* context) noexcept {
   if (info.si_code == preempt_code) {
-    return static_cast<const preempt_target*>(info.si_value.sival_ptr);
+    return static_cast<preempt_target*>(info.si_value.sival_ptr);
   }
   const ::stack_t& stack = static_cast<const ::ucontext_t*>(context)->uc_stack;
   if (info.si_code != SI_TKILL || (stack.ss_flags & SS_DISABLE) != 0 || stack.ss_sp == nullptr) {
     return nullptr;
   }
   const auto* const mark = static_cast<const signal_stack_mark*>(stack.ss_sp);
-  return mark->mark == signal_stack_mark::right ? mark->target : nullptr;
+  const bool ours = mark->mark == signal_stack_mark::right &&
+                    mark->target->unmarked.exchange(false, relaxed);  // relaxed: a hint, see send
+  return ours ? mark->target : nullptr;
 }
 
 THRUM_NOINLINE inline void handle_preempt_signal(int number, ::siginfo_t* info, void* context) {
-  if (const preempt_target* const target = target_of(*info, context)) {
+  if (preempt_target* const target = target_of(*info, context)) {
     const int kept = errno;
     target->interrupt(target->argument);
     errno = kept;
@@ -129,8 +133,11 @@ THRUM_NOINLINE inline bool send_preempt_signal(std::uint64_t thread,
   info.si_code = preempt_code;
   info.si_value.sival_ptr = &target;
   const auto to = static_cast<::pid_t>(thread);
-  return ::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), to, preempt_signal, &info) == 0 ||
-         ::syscall(SYS_tgkill, ::getpid(), to, preempt_signal) == 0;
+  if (::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), to, preempt_signal, &info) == 0) {
+    return true;
+  }
+  target.unmarked.store(true, relaxed);  // relaxed: the signal itself orders it
+  return ::syscall(SYS_tgkill, ::getpid(), to, preempt_signal) == 0;
 }
 
 /// The alternate signal stack of a thread, and what it had before.

@@ -148,6 +148,25 @@ class symbolizer {
   std::unique_ptr<elf_file> file_;
 };
 
+/// As symbolizer::describe, as far as that goes without malloc: the name is as the linker has it, and
+/// only if the program exports it.
+template <class Message>
+void append_address(Message& text, const void* address) noexcept {
+  ::Dl_info info{};
+  if (address == nullptr || ::dladdr(address, &info) == 0 || info.dli_fname == nullptr) {
+    text.append("an unknown place");
+    return;
+  }
+  if (info.dli_sname != nullptr) {
+    text.append(std::string_view(info.dli_sname)).append(" at ");
+  }
+  const std::string_view path(info.dli_fname);
+  const std::size_t slash = path.rfind('/');
+  text.append(slash == path.npos ? path : path.substr(slash + 1)).append("+");
+  text.append_hex(reinterpret_cast<std::uintptr_t>(address) -
+                  reinterpret_cast<std::uintptr_t>(info.dli_fbase));
+}
+
 /// What lies at one address.
 THRUM_COLD inline std::string describe_address(const void* address) {
   return symbolizer().describe(address);

@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Finds goroutines that park while they hold a std::mutex, or any other lock of the C library.
+//
+// Such a goroutine may wake on another thread and unlock there what it locked here, which is
+// undefined; and whoever waits for the lock meanwhile blocks a whole thread. The library cannot know
+// who holds a std::mutex, unless it sees the calls: this header defines the program's own
+// pthread_mutex_lock and its kin, which count per thread and call the C library's.
+//
+// Include it in exactly one source file of a program, for debugging, and not in a library; the
+// program must be linked dynamically. <thrum.hpp> does not include it. Each place is reported once, on
+// standard error.
+#ifndef THRUM_DEBUG_MUTEX_WATCH_HPP
+#define THRUM_DEBUG_MUTEX_WATCH_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/debug/backtrace.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/park.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+namespace thrum::inline THRUM_ABI::debug {
+
+/// Locks that the calling thread holds, without those of goroutines that have parked with them.
+THRUM_NOINLINE inline std::int64_t& held_locks() noexcept {
+  asm volatile("");
+  static thread_local constinit std::int64_t n = 0;
+  return n;
+}
+
+inline void count_lock(int result, std::int64_t change) noexcept {
+  std::int64_t& held = held_locks();
+  if (result == 0 && held + change >= 0) {
+    held += change;
+  }
+}
+
+/// The C library's function of that name.
+template <class Function>
+Function* find_next(const char* name) noexcept {
+  return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+}
+
+/// Before a goroutine parks, on its stack.
+inline void report_held_locks(goroutine_id id, std::string_view name) {
+  const std::int64_t held = std::exchange(held_locks(), 0);  // they go with the goroutine
+  if (held == 0) {
+    return;
+  }
+  os::call_stack callers;
+  os::collect_callers(callers, 0);
+  static std::atomic<std::uint64_t> seen[64] = {};
+  std::uint64_t place = 1469598103934665603U;
+  for (std::size_t i = 0; i < callers.size; ++i) {
+    place = (place ^ reinterpret_cast<std::uintptr_t>(callers.frames[i])) * 1099511628211U;
+  }
+  for (auto& slot : seen) {
+    std::uint64_t empty = 0;
+    // relaxed: a report more or less
+    if (slot.compare_exchange_strong(empty, place, std::memory_order_relaxed,
+                                     std::memory_order_relaxed)) {  // relaxed: as above
+      break;
+    }
+    if (empty == place) {
+      return;
+    }
+  }
+  std::string text = "thrum: goroutine " + std::to_string(id);
+  if (!name.empty()) {
+    text.append(" [").append(name).append("]");
+  }
+  text.append(" parks while its thread holds " + std::to_string(held) +
+              " lock(s) of the C library, as a std::mutex is; unlock it first, or use thrum::mutex\n");
+  os::symbolizer symbols;
+  base::write_error(text.append(describe_callers(symbols, callers.frames, callers.size)));
+}
+
+/// Registers at the start of the program.
+inline const bool watches_mutexes = [] {
+  sched::observe_park.store(&report_held_locks, std::memory_order_relaxed);  // relaxed: a constant
+  return true;
+}();
+
+}  // namespace thrum::inline THRUM_ABI::debug
+
+// They must not be inline: they take the place of the C library's.
+extern "C" {
+
+int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
+  static const auto next = thrum::debug::find_next<int(pthread_mutex_t*)>("pthread_mutex_lock");
+  const int result = next(mutex);
+  thrum::debug::count_lock(result, 1);
+  return result;
+}
+
+int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
+  static const auto next = thrum::debug::find_next<int(pthread_mutex_t*)>("pthread_mutex_trylock");
+  const int result = next(mutex);
+  thrum::debug::count_lock(result, 1);
+  return result;
+}
+
+int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
+  static const auto next = thrum::debug::find_next<int(pthread_mutex_t*)>("pthread_mutex_unlock");
+  const int result = next(mutex);
+  thrum::debug::count_lock(result, -1);
+  return result;
+}
+
+}  // extern "C"
+
+#endif

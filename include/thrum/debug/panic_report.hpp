@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What is said when an exception leaves a goroutine.
+//
+// Nobody catches such an exception unless options::on_panic is set. So nothing is unwound: the C++
+// runtime finds no handler and calls std::terminate where the exception was thrown, with all callers
+// still on the stack. The report is made there.
+#ifndef THRUM_DEBUG_PANIC_REPORT_HPP
+#define THRUM_DEBUG_PANIC_REPORT_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/debug/backtrace.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/current.hpp>
+
+#include <atomic>
+#include <cstdlib>
+#include <exception>
+#include <string>
+
+namespace thrum::inline THRUM_ABI::debug {
+
+using namespace base::orders;
+
+#if THRUM_EXCEPTIONS
+
+/// "std::out_of_range" and what it says, of the exception that is being handled.
+struct exception_text {
+  std::string type = "unknown";
+  std::string what = "an exception that is not a std::exception";
+};
+
+inline exception_text describe_current_exception() {
+  exception_text text;
+  if (const std::type_info* const type = abi::__cxa_current_exception_type()) {
+    text.type = os::symbolizer::demangled(type->name());
+  }
+  try {
+    throw;
+  } catch (const std::exception& e) {
+    text.what = e.what();
+  } catch (...) {
+  }
+  return text;
+}
+
+/// Reports the exception that is being handled; does not return.
+template <class Traits>
+[[noreturn]] THRUM_COLD void report_panic(const sched::basic_g<Traits>& g) noexcept {
+  static constinit std::atomic<const void*> reporting{nullptr};
+  const void* other = nullptr;
+  // relaxed: one reports
+  if (!reporting.compare_exchange_strong(other, &g, relaxed, relaxed)) {
+    if (other == &g) {
+      base::fatal("panic: another exception while the first one was reported");
+    }
+    for (;;) {  // the other report ends the program
+      os::sleep_ns(1'000'000'000);
+    }
+  }
+  os::call_stack callers;
+  os::collect_callers(callers, 0);
+  std::string text = "thrum: panic in goroutine " + std::to_string(g.id);
+  if (g.name[0] != '\0') {
+    text.append(" [").append(g.name).append("]");
+  }
+  const exception_text exception = describe_current_exception();
+  text.append(": ").append(exception.what).append("\n\ttype ").append(exception.type).append("\n");
+  os::symbolizer symbols;
+  text.append(describe_callers(symbols, callers.frames, callers.size));
+  text.append("\tstarted in ").append(symbols.describe(g.started_at)).append("\n");
+  base::write_error(text);
+  std::abort();
+}
+
+inline constinit std::atomic<std::terminate_handler> earlier_terminate{nullptr};
+
+template <class Traits>
+void terminate_in_goroutine() {
+  const sched::basic_m<Traits>* const m = sched::current_m<Traits>();
+  if (m != nullptr && m->g != nullptr && std::current_exception() != nullptr) {
+    report_panic(*m->g);
+  }
+  // relaxed: set before we were installed
+  if (const std::terminate_handler earlier = earlier_terminate.load(relaxed)) {
+    earlier();
+  }
+  std::abort();
+}
+
+/// From now on std::terminate in a goroutine reports. Who sets another handler later sees the
+/// exceptions himself.
+template <class Traits>
+void install_panic_report() noexcept {
+  const std::terminate_handler found = std::get_terminate();
+  if (found != &terminate_in_goroutine<Traits>) {
+    earlier_terminate.store(found, relaxed);  // relaxed: as where it is read
+    std::set_terminate(&terminate_in_goroutine<Traits>);
+  }
+}
+
+#else
+
+template <class Traits>
+void install_panic_report() noexcept {}
+
+#endif
+
+}  // namespace thrum::inline THRUM_ABI::debug
+
+#endif

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Detectors of trouble: goroutines that are blocked for long, and that keep their processor for long.
+// They look once in a while, on a thread that may wait and allocate, and report each case once.
+#ifndef THRUM_DEBUG_TROUBLE_HPP
+#define THRUM_DEBUG_TROUBLE_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/debug/dump.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/scheduler.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace thrum::inline THRUM_ABI::debug {
+
+using namespace base::orders;
+
+template <class Traits>
+class trouble_detector {
+ public:
+  trouble_detector(std::int64_t blocked_ns, std::int64_t kept_ns) noexcept
+      : blocked_ns_(blocked_ns), kept_ns_(kept_ns) {}
+
+  /// How often look() wants to be called; 0: not at all.
+  std::int64_t period_ns() const noexcept {
+    const std::int64_t blocked = blocked_ns_ / 4;
+    const std::int64_t kept = kept_ns_ / 2;
+    return blocked == 0 ? kept : (kept == 0 ? blocked : std::min(blocked, kept));
+  }
+
+  void look(sched::basic_scheduler<Traits>& scheduler) {
+    const std::int64_t now = os::now();
+    if (blocked_ns_ != 0) {
+      look_for_blocked(scheduler, now);
+    }
+    if (kept_ns_ != 0) {
+      scheduler.for_each_p([&](sched::basic_p<Traits>& p) { look_at(scheduler, p, now); });
+    }
+  }
+
+ private:
+  struct processor {
+    std::uint32_t tick = 0;
+    std::int64_t since = 0;
+    bool reported = false;
+  };
+
+  static void report(const goroutine_record& g, const std::string& trouble) {
+    std::string text = "thrum: goroutine " + std::to_string(g.id);
+    if (g.name[0] != '\0') {
+      text.append(" [").append(g.name).append("]");
+    }
+    text.append(" ").append(trouble).append("; started in ");
+    base::write_error(text.append(os::describe_address(g.started_at)).append("\n"));
+  }
+
+  static std::string milliseconds(std::int64_t ns) {
+    return std::to_string(ns / 1'000'000) + " ms";
+  }
+
+  void look_for_blocked(sched::basic_scheduler<Traits>& scheduler, std::int64_t now) {
+    const std::int64_t now_ms = (now - scheduler.started_at) / 1'000'000;
+    std::set<goroutine_id> still;
+    scheduler.pool->for_each([&](sched::basic_g<Traits>& g) {
+      goroutine_record record;
+      if (!describe_into(record, g, now_ms) || record.status != sched::g_status::waiting ||
+          record.reason == sched::wait_reason::sleep ||
+          record.waiting_ms * 1'000'000 < blocked_ns_) {
+        return;
+      }
+      still.insert(record.id);
+      if (blocked_.count(record.id) == 0) {
+        report(record, "has been blocked in " + std::string(sched::describe(record.reason)) +
+                           " for " + milliseconds(record.waiting_ms * 1'000'000));
+      }
+    });
+    blocked_ = std::move(still);
+  }
+
+  THRUM_NO_TSAN void look_at(sched::basic_scheduler<Traits>& scheduler, sched::basic_p<Traits>& p,
+                             std::int64_t now) {
+    if (processors_.size() <= p.id) {
+      processors_.resize(p.id + 1);
+    }
+    processor& seen = processors_[p.id];
+    const std::uint32_t tick = p.schedule_tick.load(relaxed);  // relaxed: compared with the last one
+    const bool running = p.status.load(relaxed) == sched::p_status::running;  // relaxed: a guess
+    if (!running || tick != seen.tick || (p.queue.empty() && scheduler.global.empty())) {
+      seen = {tick, now, false};
+      return;
+    }
+    const sched::basic_m<Traits>* const m = p.m.load(relaxed);  // relaxed: a guess
+    const sched::basic_g<Traits>* const g = m != nullptr ? m->g : nullptr;
+    goroutine_record record;
+    if (now - seen.since >= kept_ns_ && !seen.reported && g != nullptr &&
+        describe_into(record, *g, 0)) {
+      seen.reported = true;
+      report(record, "has kept processor " + std::to_string(p.id) + " for " +
+                         milliseconds(now - seen.since) + " while others waited");
+    }
+  }
+
+  const std::int64_t blocked_ns_;
+  const std::int64_t kept_ns_;
+  std::set<goroutine_id> blocked_;
+  std::vector<processor> processors_;
+};
+
+}  // namespace thrum::inline THRUM_ABI::debug
+
+#endif

@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Access to memory that is not there, on Linux: a look at each fault before it takes its course.
+#ifndef THRUM_OS_LINUX_FAULT_HPP
+#define THRUM_OS_LINUX_FAULT_HPP
+
+#include <atomic>
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+
+#if THRUM_OS_LINUX
+
+#include <cerrno>
+
+#include <signal.h>
+
+namespace thrum::inline THRUM_ABI::os {
+
+using namespace base::orders;
+
+/// Called in the handler, on the thread that faulted, with the address.
+using fault_observer = void (*)(const void* address) noexcept;
+
+inline constinit std::atomic<fault_observer> observe_fault{nullptr};
+
+/// What was there before us, for SIGSEGV and SIGBUS. Written once, before the handler is installed.
+inline constinit struct ::sigaction earlier_fault_actions[2] = {};
+
+inline struct ::sigaction& earlier_fault_action(int number) noexcept {
+  return earlier_fault_actions[number == SIGSEGV ? 0 : 1];
+}
+
+THRUM_NOINLINE inline void handle_fault(int number, ::siginfo_t* info, void* context) {
+  const int kept = errno;
+  // relaxed: set before the handler is installed
+  if (const fault_observer observe = observe_fault.load(relaxed)) {
+    observe(info->si_addr);
+  }
+  errno = kept;
+  const struct ::sigaction& earlier = earlier_fault_action(number);
+  if ((earlier.sa_flags & SA_SIGINFO) != 0) {
+    earlier.sa_sigaction(number, info, context);
+  } else if (earlier.sa_handler != SIG_DFL && earlier.sa_handler != SIG_IGN) {
+    earlier.sa_handler(number);
+  } else {
+    // The instruction is tried again, faults again, and takes the default's course; a signal that
+    // was sent by somebody is sent again.
+    ::signal(number, SIG_DFL);
+    if (info->si_code <= 0) {
+      ::raise(number);
+    }
+  }
+}
+
+/// From now on `observer` sees each fault first; then the handler that was there before, or the
+/// default action, sees it as if we were not there. Once in a process; later calls do nothing.
+THRUM_NOINLINE inline void install_fault_observer(fault_observer observer) noexcept {
+  fault_observer none = nullptr;
+  // relaxed: only one goes on
+  if (!observe_fault.compare_exchange_strong(none, observer, relaxed, relaxed)) {
+    return;
+  }
+  for (const int number : {SIGSEGV, SIGBUS}) {
+    ::sigaction(number, nullptr, &earlier_fault_action(number));
+    struct ::sigaction ours {};
+    ours.sa_sigaction = &handle_fault;
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | (earlier_fault_action(number).sa_flags & SA_NODEFER);
+    ours.sa_mask = earlier_fault_action(number).sa_mask;
+    ::sigaction(number, &ours, nullptr);
+  }
+}
+
+}  // namespace thrum::inline THRUM_ABI::os
+
+#endif  // THRUM_OS_LINUX
+#endif  // THRUM_OS_LINUX_FAULT_HPP

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// All schedulers of the process, for what concerns the process as a whole: exit, fork.
+#ifndef THRUM_SCHED_REGISTRY_HPP
+#define THRUM_SCHED_REGISTRY_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/lock.hpp>
+#include <thrum/sched/scheduler.hpp>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+template <class Traits>
+class basic_registry {
+ public:
+  using scheduler_type = basic_scheduler<Traits>;
+
+  /// Not inside a section.
+  static void add(scheduler_type& scheduler) noexcept {
+    scoped guard(lock);
+    scheduler.next_registered = first;
+    first = &scheduler;
+    if (!hooked) {
+      hooked = true;
+      os::register_exit_hook(&must_not_destroy);
+      os::call_after_fork(&after_fork);
+    }
+    os::this_threads_exit_watch().watch(&must_not_destroy);
+  }
+
+  static void remove(scheduler_type& scheduler) noexcept {
+    scoped guard(lock);
+    for (scheduler_type** link = &first; *link != nullptr; link = &(*link)->next_registered) {
+      if (*link == &scheduler) {
+        *link = scheduler.next_registered;
+        return;
+      }
+    }
+  }
+
+  /// Whether exit() would destroy what goroutines use: it was called by one, or inside run(). Other
+  /// runtimes are objects, which are destroyed in their turn.
+  static bool must_not_destroy() noexcept {
+    const basic_m<Traits>* const m = current_m<Traits>();
+    if (m != nullptr && m->g != nullptr) {
+      return true;
+    }
+    const basic_section<Traits> here;
+    scoped guard(lock);
+    for (scheduler_type* s = first; s != nullptr; s = s->next_registered) {
+      if (s->config().is_whole_program && s->goroutine_count() != 0) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  /// In a child process, which has none of the threads: whoever enters a scheduler is told.
+  static void after_fork() noexcept {
+    for (scheduler_type* s = first; s != nullptr; s = s->next_registered) {
+      s->is_copy.store(true, relaxed);  // relaxed: there is only this thread
+    }
+    if (basic_m<Traits>* const m = current_m<Traits>()) {
+      m->retake.store(retake_state::forked, relaxed);  // relaxed: as above
+    }
+  }
+
+  static inline constinit blocking_lock lock;
+  static inline constinit scheduler_type* first = nullptr;
+  static inline constinit bool hooked = false;
+};
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

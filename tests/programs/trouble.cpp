@@ -1,0 +1,241 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Programs whose runtime says something about them: overflow, faults, exit, fork, dumps, detectors.
+
+#include "programs/programs.hpp"
+
+#include <thrum.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+[[gnu::noinline]] void wait_for_cheese(const thrum::chan<int>& cheese) {
+  cheese.recv();
+  asm volatile("");
+}
+
+[[gnu::noinline]] void compute_for_ever(const std::atomic<bool>& stop) {
+  while (!stop.load(std::memory_order_relaxed)) {
+  }
+}
+
+[[gnu::noinline]] void throw_deep_inside() { throw std::out_of_range("no such cheese"); }
+
+int panic_where() {
+  return thrum::run([] {
+    thrum::go([] {
+      throw_deep_inside();
+      asm volatile("");
+    });
+    thrum::sleep_for(60s);
+  });
+}
+
+int fault_elsewhere() {
+  std::signal(SIGSEGV, [](int) {
+    constexpr char text[] = "the program's own handler\n";
+    if (::write(STDOUT_FILENO, text, sizeof text - 1) < 0) {
+      std::abort();
+    }
+    std::_Exit(5);
+  });
+  return thrum::run([] {
+    thrum::go([] { *reinterpret_cast<volatile int*>(::getpid() & 8) = 1; });
+    thrum::sleep_for(60s);
+  });
+}
+
+/// What goroutines go on using while exit() runs.
+std::vector<std::string> used_until_the_end;
+
+int exit_under_goroutines() {
+  used_until_the_end.assign(1000, std::string(100, 'x'));
+  return thrum::run([] {
+    for (int i = 0; i != 4; ++i) {
+      thrum::go([] {
+        static std::vector<std::string> made_later(1000, std::string(50, 'y'));
+        for (std::size_t sum = 0;; sum += used_until_the_end.at(sum % 1000).size()) {
+          sum += made_later.at(sum % 1000).size();
+        }
+      });
+    }
+    thrum::sleep_for(3ms);
+    std::printf("written before the exit");
+    std::exit(3);
+  });
+}
+
+int fork_and_use() {
+  return thrum::run([] {
+    const ::pid_t child = ::fork();
+    if (child == 0) {
+      thrum::go([] {});
+      std::_Exit(0);
+    }
+    int status = 0;
+    thrum::blocking([&] { return ::waitpid(child, &status, 0); });
+    std::printf("child: signal %d\n", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+    return 0;
+  });
+}
+
+int fork_and_exec() {
+  thrum::options options = thrum::options::from_environment();
+  options.time_slice = 200us;
+  return thrum::run(options, [] {
+    std::atomic<bool> stop{false};
+    thrum::wait_group group;
+    for (int i = 0; i != 4; ++i) {
+      group.go([&] { compute_for_ever(stop); });
+    }
+    int good = 0;
+    for (int i = 0; i != 20; ++i) {
+      const ::pid_t child = ::fork();
+      if (child == 0) {
+        ::execl("/bin/true", "true", static_cast<char*>(nullptr));
+        std::_Exit(1);
+      }
+      int status = 1;
+      thrum::blocking([&] { return ::waitpid(child, &status, 0); });
+      good += status == 0;
+    }
+    stop = true;
+    group.wait();
+    std::printf("good %d\n", good);
+    return 0;
+  });
+}
+
+int dump() {
+  return thrum::run([] {
+    std::atomic<bool> stop{false};
+    const thrum::chan<int> cheese(0);
+    thrum::wait_group group;
+    group.go([&] {
+      thrum::this_goroutine::name("mouse");
+      wait_for_cheese(cheese);
+    });
+    group.go([&] {
+      thrum::this_goroutine::name("miller");
+      const thrum::thread_lock lock;
+      compute_for_ever(stop);
+    });
+    thrum::sleep_for(30ms);
+    thrum::dump_goroutines(stdout);
+    stop = true;
+    cheese.sender().close();
+    group.wait();
+    return 0;
+  });
+}
+
+int dump_on_quit() {
+  return thrum::run([] {
+    const thrum::chan<int> cheese(0);
+    thrum::go({.name = "mouse"}, [cheese] { wait_for_cheese(cheese); });
+    thrum::sleep_for(10ms);
+    std::raise(SIGQUIT);
+    thrum::sleep_for(200ms);
+    std::printf("still here\n");
+    return 0;
+  });
+}
+
+int detail() {
+  return thrum::run([] {
+    std::atomic<bool> stop{false};
+    const thrum::chan<int> cheese(0);
+    thrum::wait_group group;
+    group.go([&] {
+      const thrum::thread_lock lock;
+      wait_for_cheese(cheese);
+    });
+    group.go([&] { compute_for_ever(stop); });
+    thrum::sleep_for(150ms);
+    stop = true;
+    cheese.sender().close();
+    group.wait();
+    return 0;
+  });
+}
+
+int blocked_for_long() {
+  return thrum::run([] {
+    const thrum::chan<int> cheese(0);
+    thrum::go({.name = "mouse"}, [cheese] { wait_for_cheese(cheese); });
+    thrum::sleep_for(1700ms);
+    return 0;
+  });
+}
+
+int kept_for_long() {
+  thrum::options options = thrum::options::from_environment();
+  options.procs = 1;
+  options.preempt = thrum::preemption::cooperative;
+  return thrum::run(options, [] {
+    thrum::this_goroutine::name("hog");
+    thrum::go([] {});
+    const auto end = std::chrono::steady_clock::now() + 300ms;
+    while (std::chrono::steady_clock::now() < end) {
+    }
+    return 0;
+  });
+}
+
+int out_of_stacks() {
+  return thrum::run([] {
+    ::rlimit limit{};
+    ::getrlimit(RLIMIT_AS, &limit);
+    const ::rlimit tight{std::size_t{2} << 30, limit.rlim_max};
+    ::setrlimit(RLIMIT_AS, &tight);
+    bool refused = false;
+    thrum::chan<void> end(0);
+    thrum::wait_group group;
+    for (int i = 0; i != 20'000 && !refused; ++i) {
+      try {
+        group.go([&] { end.recv(); });
+      } catch (const std::system_error& error) {
+        std::printf("refused: %s\n", error.what());
+        refused = true;
+      }
+    }
+    end.close();
+    group.wait();
+    auto other = thrum::spawn([] { return 7; });
+    std::printf("others run: %d\n", other.join());
+    return 0;
+  });
+}
+
+const programs::entry entries[] = {
+    {"panic_where", panic_where},
+    {"fault_elsewhere", fault_elsewhere},
+    {"exit_under_goroutines", exit_under_goroutines},
+    {"fork_and_use", fork_and_use},
+    {"fork_and_exec", fork_and_exec},
+    {"dump", dump},
+    {"dump_on_quit", dump_on_quit},
+    {"detail", detail},
+    {"blocked_for_long", blocked_for_long},
+    {"kept_for_long", kept_for_long},
+    {"out_of_stacks", out_of_stacks},
+};
+const programs::group registered(entries);
+
+}  // namespace

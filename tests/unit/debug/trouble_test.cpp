@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What the runtime says when things go wrong or when it is asked: each from a program that is looked
+// at from outside.
+
+#include "support/catch.hpp"
+#include "support/program.hpp"
+
+#include <thrum.hpp>
+
+#include <csignal>
+#include <cstdlib>
+#include <regex>
+#include <sstream>
+#include <string>
+
+namespace {
+
+using support::program_result;
+using support::run_program;
+
+bool emulated() { return std::getenv("THRUM_TEST_EMULATOR") != nullptr; }
+
+bool matches(const std::string& text, const char* pattern) {
+  return std::regex_search(text, std::regex(pattern));
+}
+
+}  // namespace
+
+TEST_CASE("the report of a panic names the exception's type, where it was thrown, and the start") {
+  const program_result r = run_program("panic_where");
+  INFO(r.text);
+  CHECK(r.signal == SIGABRT);
+  CHECK(matches(r.text, "thrum: panic in goroutine [0-9]+: no such cheese\n\ttype std::out_of_range\n"));
+  CHECK(matches(r.text, "\tstarted in .*\\+0x[0-9a-f]+\n"));
+  if (!emulated()) {
+    CHECK(r.says("throw_deep_inside"));
+  }
+}
+
+TEST_CASE("a stack overflow is reported with the goroutine, the stack's size and what raises it") {
+  if (emulated() || THRUM_ASAN || THRUM_TSAN) {
+    return;  // emulators have no guards, sanitizers their own report
+  }
+  const program_result r = run_program("stack_overflow");
+  INFO(r.text);
+  CHECK((r.signal == SIGSEGV || r.signal == SIGBUS));
+  CHECK(matches(r.text, "fatal error: thrum: stack overflow in goroutine [0-9]+ \\[deep\\]: its stack of "
+                        "262144 bytes is used up; raise options::stack_size"));
+  CHECK(r.says("started in "));
+}
+
+TEST_CASE("a fault that is no overflow goes to the program's own handler, untouched") {
+  const program_result r = run_program("fault_elsewhere");
+  INFO(r.text);
+  CHECK(r.exit_code == 5);
+  CHECK(r.text == "the program's own handler\n");
+}
+
+TEST_CASE("exit under live goroutines does not crash, keeps the status and loses no output") {
+  for (int i = 0; i != (THRUM_ASAN || THRUM_TSAN || emulated() ? 5 : 100); ++i) {
+    const program_result r = run_program("exit_under_goroutines");
+    INFO(r.text);
+    REQUIRE(r.exit_code == 3);
+    REQUIRE(r.text == "written before the exit");
+  }
+}
+
+TEST_CASE("a child process that uses its parent's runtime is told so") {
+  const program_result r = run_program("fork_and_use");
+  INFO(r.text);
+  CHECK(r.exit_code == 0);
+  CHECK(r.says("fatal error: thrum: a runtime was used in a child process after fork"));
+  CHECK(r.says("child: signal 6\n"));
+}
+
+TEST_CASE("fork and exec work beside goroutines that compute") {
+  const program_result r = run_program("fork_and_exec");
+  INFO(r.text);
+  CHECK(r.exit_code == 0);
+  CHECK(r.says("good 20\n"));
+}
+
+TEST_CASE("a dump shows who waits for what since when, and where parked and running ones stand") {
+  const program_result r = run_program("dump", "THRUM_MAXPROCS=2");
+  INFO(r.text);
+  CHECK(r.exit_code == 0);
+  CHECK(matches(r.text, "goroutine 1 \\[running\\]:\n"));
+  CHECK(matches(r.text, "goroutine [0-9]+ \\[chan receive, [0-9]+ ms\\] \"mouse\":\n"));
+  CHECK(matches(r.text, "goroutine [0-9]+ \\[(running|preempted), locked to thread\\] \"miller\":\n"));
+  CHECK(matches(r.text, "\tstarted in .*\\+0x[0-9a-f]+\n"));
+  if (!emulated()) {
+    CHECK(r.says("wait_for_cheese"));
+  }
+  if (!emulated() && thrum::os::has_preempt_signal) {
+    CHECK(r.says("compute_for_ever"));
+  }
+}
+
+TEST_CASE("with THRUM_DEBUG=dump=1 SIGQUIT shows all goroutines, and the program goes on") {
+  const program_result r = run_program("dump_on_quit", "THRUM_DEBUG=dump=1");
+  INFO(r.text);
+  CHECK(r.exit_code == 0);
+  CHECK(r.says("\"mouse\":\n"));
+  CHECK(r.says("still here\n"));
+}
+
+TEST_CASE("without it SIGQUIT ends the program as ever") {
+  const program_result r = run_program("dump_on_quit", "THRUM_DEBUG=");
+  CHECK((r.signal == SIGQUIT || r.exit_code == 128 + SIGQUIT));
+  CHECK_FALSE(r.says("mouse"));
+}
+
+TEST_CASE("scheddetail prints Go's lines for each P, M and G") {
+  const program_result r =
+      run_program("detail", "THRUM_MAXPROCS=2 THRUM_DEBUG=schedtrace=40,scheddetail=1");
+  INFO(r.text);
+  CHECK(r.exit_code == 0);
+  const std::regex summary(
+      "SCHED [0-9]+ms: gomaxprocs=2 idleprocs=[0-2] threads=[0-9]+ spinningthreads=[0-9]+ "
+      "needspinning=[01] idlethreads=[0-9]+ runqueue=[0-9]+ gcwaiting=(true|false) nmidlelocked=[01] "
+      "stopwait=0 sysmonwait=(true|false)");
+  const std::regex p(
+      "  P[01]: status=[0-4] schedtick=[0-9]+ syscalltick=[0-9]+ m=([0-9]+|nil) runqsize=[0-9]+ "
+      "gfreecnt=[0-9]+ timerslen=[0-9]+");
+  const std::regex m(
+      "  M[0-9]+: p=([01]|nil) curg=([0-9]+|nil) mallocing=0 throwing=0 preemptoff= locks=[01] dying=0 "
+      "spinning=(true|false) blocked=(true|false) lockedg=([0-9]+|nil)");
+  const std::regex g("  G[0-9]+: status=[0-9]\\([a-z ]*\\) m=([0-9]+|nil) lockedm=([0-9]+|nil)");
+  std::istringstream lines(r.text);
+  int n[4] = {};
+  for (std::string line; std::getline(lines, line);) {
+    const bool known[] = {std::regex_match(line, summary), std::regex_match(line, p),
+                          std::regex_match(line, m), std::regex_match(line, g)};
+    REQUIRE(known[0] + known[1] + known[2] + known[3] == 1);
+    for (int i = 0; i != 4; ++i) {
+      n[i] += known[i];
+    }
+  }
+  CHECK(n[0] >= 2);
+  CHECK(n[1] == 2 * n[0]);
+  CHECK(n[2] >= n[0]);
+  CHECK(n[3] >= n[0]);
+  CHECK(matches(r.text, "  G[0-9]+: status=4\\(chan receive\\) m=nil lockedm=[0-9]+\n"));
+  CHECK(matches(r.text, "  M[0-9]+: p=nil curg=nil .* lockedg=[0-9]+\n"));
+}
+
+TEST_CASE("THRUM_DEBUG=blocked=1 names each goroutine that is blocked for a second, once") {
+  const program_result r = run_program("blocked_for_long", "THRUM_DEBUG=blocked=1");
+  INFO(r.text);
+  CHECK(r.exit_code == 0);
+  const std::string words = "[mouse] has been blocked in chan receive for ";
+  const std::size_t at = r.text.find(words);
+  REQUIRE(at != std::string::npos);
+  CHECK(r.text.find(words, at + 1) == std::string::npos);
+}
+
+TEST_CASE("THRUM_DEBUG=hogs=5 names who keeps its processor for five slices while others wait") {
+  const program_result r = run_program("kept_for_long", "THRUM_DEBUG=hogs=5");
+  INFO(r.text);
+  CHECK(r.exit_code == 0);
+  CHECK(matches(r.text, "thrum: goroutine 1 \\[hog\\] has kept processor 0 for [0-9]+ ms while others "
+                        "waited; started in "));
+}
+
+TEST_CASE("without memory for another stack go fails with std::system_error and others run on") {
+  if (THRUM_ASAN || THRUM_TSAN || emulated()) {
+    return;  // they need more address space than there is to give
+  }
+  const program_result r = run_program("out_of_stacks");
+  INFO(r.text);
+  CHECK(r.exit_code == 0);
+  CHECK(r.says("refused: go: no memory for the stack of another goroutine"));
+  CHECK(r.says("others run: 7\n"));
+}

@@ -1,0 +1,444 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Processors taken from code that does not ask to be interrupted: from loops by a signal, from calls
+// that block without one. Go's AsyncPreempt, Preemption and PreemptionAfterSyscall are here.
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/scale.hpp"
+
+#include <thrum.hpp>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <poll.h>
+#include <pthread.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace std::chrono_literals;
+using thrum::preemption;
+
+thrum::options settings(unsigned procs, preemption preempt = preemption::async) {
+  thrum::options options;
+  options.procs = procs;
+  options.preempt = preempt;
+  return options;
+}
+
+constexpr bool can_interrupt = thrum::os::has_preempt_signal;
+
+/// A pipe that closes itself.
+struct pipe_ends {
+  pipe_ends() { opened = ::pipe(ends) == 0; }
+  ~pipe_ends() {
+    ::close(ends[0]);
+    ::close(ends[1]);
+  }
+  int ends[2] = {-1, -1};
+  bool opened = false;
+};
+
+/// Computes until told to stop, without a call.
+[[gnu::noinline]] void compute(const std::atomic<bool>& stop) {
+  while (!stop.load(std::memory_order_relaxed)) {
+  }
+}
+
+[[gnu::noinline]] void compute(const std::atomic<bool>& stop, std::atomic<std::uint64_t>& rounds) {
+  while (!stop.load(std::memory_order_relaxed)) {
+    rounds.store(rounds.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("AsyncPreempt: loops without any call do not keep others from running on one processor") {
+  if (!can_interrupt) {
+    return;
+  }
+  thrum::run(settings(1), [] {
+    std::atomic<bool> stop{false};
+    std::atomic<int> started{0};
+    thrum::wait_group group;
+    for (int i = 0; i != 3; ++i) {
+      group.go([&] {
+        ++started;
+        compute(stop);
+      });
+    }
+    while (started != 3) {
+      thrum::this_goroutine::yield();
+    }
+    stop = true;
+    group.wait();
+  });
+}
+
+TEST_CASE("a goroutine that sleeps wakes beside a loop that never gives up the processor") {
+  if (!can_interrupt) {
+    return;
+  }
+  thrum::stats_snapshot s;
+  thrum::run(settings(1), [&] {
+    std::atomic<bool> stop{false};
+    thrum::wait_group group;
+    group.go([&] { compute(stop); });
+    for (int i = 0; i != 20; ++i) {
+      thrum::sleep_for(1ms);
+    }
+    s = thrum::stats();
+    stop = true;
+    group.wait();
+  });
+  CHECK(s.signals != 0);
+  CHECK(s.preemptions != 0);
+}
+
+TEST_CASE("Preemption: two that wait for each other by spinning on one word make progress") {
+  if (!can_interrupt) {
+    return;
+  }
+  thrum::options options = settings(1);
+  options.time_slice = 200us;
+  thrum::run(options, [] {
+    std::atomic<int> turn{0};
+    thrum::wait_group group;
+    for (int self = 0; self != 2; ++self) {
+      group.go([&, self] {
+        for (int i = 0; i != 10; ++i) {
+          while (turn.load(std::memory_order_relaxed) % 2 != self) {
+          }
+          turn.fetch_add(1, std::memory_order_relaxed);
+        }
+      });
+    }
+    group.wait();
+    CHECK(turn == 20);
+  });
+}
+
+TEST_CASE("PreemptionAfterSyscall: goroutines in short blocking calls do not keep others waiting") {
+  for (const auto length : {10us, 100us, 1000us}) {
+    thrum::run(settings(2), [length] {
+      std::atomic<bool> stop{false};
+      std::atomic<int> started{0};
+      thrum::wait_group group;
+      for (int i = 0; i != 8; ++i) {
+        group.go([&] {
+          ++started;
+          while (!stop) {
+            thrum::blocking([&] { std::this_thread::sleep_for(length); });
+          }
+        });
+      }
+      const auto end = std::chrono::steady_clock::now() + 5s * support::slowness();
+      while (started != 8 && std::chrono::steady_clock::now() < end) {
+        thrum::this_goroutine::yield();
+      }
+      stop = true;
+      group.wait();
+      CHECK(started == 8);
+    });
+  }
+}
+
+TEST_CASE("a processor is taken from a call that blocks unannounced, without a signal") {
+  const pipe_ends p;
+  REQUIRE(p.opened);
+  thrum::stats_snapshot s;
+  std::atomic<bool> answered{false};
+  int failures = 0;
+  thrum::run(settings(1), [&] {
+    auto reader = thrum::spawn([&] {
+      char c = 0;
+      failures += ::read(p.ends[0], &c, 1) != 1 || c != 'x';  // before anybody has written
+      answered = true;
+    });
+    auto writer = thrum::spawn([&] {
+      thrum::sleep_for(5ms);
+      const char c = 'x';
+      failures += ::write(p.ends[1], &c, 1) != 1;
+    });
+    writer.join();
+    reader.join();
+    s = thrum::stats();
+  });
+  CHECK(failures == 0);
+  CHECK(answered);
+  CHECK(s.retakes != 0);
+}
+
+TEST_CASE("poll is not interrupted while others run on its processor") {
+  int interrupted = 0;
+  int timed_out = 0;
+  thrum::run(settings(1), [&] {
+    std::atomic<bool> stop{false};
+    thrum::wait_group group;
+    group.go([&] {
+      for (int i = 0; i != 5; ++i) {
+        const int result = ::poll(nullptr, 0, 40);
+        interrupted += result < 0 && errno == EINTR;
+        timed_out += result == 0;
+      }
+      stop = true;
+    });
+    while (!stop) {
+      thrum::sleep_for(1ms);
+    }
+    group.wait();
+  });
+  CHECK(timed_out + interrupted == 5);
+  CHECK(timed_out >= 4);  // a signal may have been on its way into the first
+}
+
+TEST_CASE("who waits for a std::mutex of a goroutine that sleeps does not block the processor") {
+  std::mutex held;
+  thrum::run(settings(1), [&] {
+    thrum::chan<void> locked(0);
+    auto holder = thrum::spawn([&] {
+      const std::lock_guard guard(held);
+      locked.send();
+      thrum::sleep_for(20ms);  // on the one processor that the other is about to block
+    });
+    locked.recv();
+    {
+      const std::lock_guard guard(held);
+    }
+    holder.join();
+  });
+}
+
+TEST_CASE("a goroutine that was interrupted goes on with its errno, exceptions and registers") {
+  if (!can_interrupt) {
+    return;
+  }
+  thrum::options options = settings(1);
+  options.time_slice = 100us;
+  std::atomic<int> wrong{0};
+  thrum::run(options, [&] {
+    thrum::wait_group group;
+    for (int self = 1; self != 5; ++self) {
+      group.go([&wrong, self] {
+        const auto end = std::chrono::steady_clock::now() + 50ms;
+        double sum = self;
+        while (std::chrono::steady_clock::now() < end) {
+          errno = self;
+          try {
+            throw std::runtime_error(std::to_string(self));
+          } catch (const std::runtime_error& error) {
+            for (int i = 0; i != 2000; ++i) {
+              sum = sum * 1.5 / 1.5;
+            }
+            wrong += error.what() != std::to_string(self);
+            wrong += std::current_exception() == nullptr || std::uncaught_exceptions() != 0;
+          }
+          wrong += errno != self;
+        }
+        wrong += sum != self;
+      });
+    }
+    group.wait();
+  });
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("sixty-four loops on two processors all make progress") {
+  if (!can_interrupt) {
+    return;
+  }
+  thrum::options options = settings(2);
+  options.time_slice = 1ms;
+  std::array<std::atomic<std::uint64_t>, 64> rounds{};
+  thrum::run(options, [&] {
+    std::atomic<bool> stop{false};
+    thrum::wait_group group;
+    for (auto& own : rounds) {
+      group.go([&] { compute(stop, own); });
+    }
+    const auto all_moved = [&] {
+      for (auto& own : rounds) {
+        if (own == 0) {
+          return false;
+        }
+      }
+      return true;
+    };
+    while (!all_moved()) {
+      thrum::sleep_for(1ms);
+    }
+    stop = true;
+    group.wait();
+  });
+}
+
+TEST_CASE("at the limit of threads loops still take turns") {
+  if (!can_interrupt) {
+    return;
+  }
+  thrum::options options = settings(1);
+  options.max_threads = 3;
+  options.time_slice = 500us;
+  thrum::run(options, [] {
+    std::array<std::atomic<std::uint64_t>, 2> rounds{};
+    std::atomic<bool> stop{false};
+    thrum::wait_group group;
+    for (auto& own : rounds) {
+      group.go([&] { compute(stop, own); });
+    }
+    for (int i = 0; i != 20; ++i) {
+      thrum::sleep_for(1ms);
+    }
+    while (rounds[0] == 0 || rounds[1] == 0) {
+      thrum::sleep_for(1ms);
+    }
+    stop = true;
+    group.wait();
+    CHECK(thrum::stats().threads <= 3);
+  });
+}
+
+TEST_CASE("no signal is sent while nothing else could run") {
+  thrum::options options = settings(1);
+  options.time_slice = 1ms;
+  thrum::run(options, [] {
+    const auto before = thrum::stats().signals;
+    const auto end = std::chrono::steady_clock::now() + 50ms;
+    while (std::chrono::steady_clock::now() < end) {
+    }
+    CHECK(thrum::stats().signals == before);
+  });
+}
+
+TEST_CASE("cooperative preemption sends no signals and waits for a call of the library") {
+  thrum::options options = settings(1, preemption::cooperative);
+  options.time_slice = 1ms;
+  thrum::run(options, [] {
+    std::atomic<bool> done{false};
+    thrum::wait_group group;
+    group.go([&] { done = true; });
+    // Long enough for many slices; nobody else can have run before the first call.
+    const auto end = std::chrono::steady_clock::now() + 20ms;
+    while (std::chrono::steady_clock::now() < end) {
+    }
+    CHECK_FALSE(done);
+    while (!done) {
+      thrum::this_goroutine::preemption_point();
+    }
+    group.wait();
+    CHECK(thrum::stats().signals == 0);
+  });
+}
+
+TEST_CASE("without preemption a goroutine runs until it waits") {
+  thrum::options options = settings(1, preemption::none);
+  options.time_slice = 1ms;
+  thrum::run(options, [] {
+    std::atomic<bool> done{false};
+    thrum::wait_group group;
+    group.go([&] { done = true; });
+    const auto end = std::chrono::steady_clock::now() + 20ms;
+    while (std::chrono::steady_clock::now() < end) {
+      thrum::this_goroutine::preemption_point();
+    }
+    CHECK_FALSE(done);
+    group.wait();
+    CHECK(done);
+  });
+}
+
+namespace {
+
+std::atomic<int> urgent_signals{0};
+
+void count_urgent(int) { ++urgent_signals; }
+
+/// Puts the handler of SIGURG back.
+struct kept_action {
+  kept_action() { ::sigaction(SIGURG, nullptr, &action); }
+  ~kept_action() { ::sigaction(SIGURG, &action, nullptr); }
+  kept_action(const kept_action&) = delete;
+  kept_action& operator=(const kept_action&) = delete;
+  struct sigaction action {};
+};
+
+/// Sleeps beside a loop until signals have been sent for it.
+void preempt_a_loop() {
+  std::atomic<bool> stop{false};
+  thrum::wait_group group;
+  group.go([&] { compute(stop); });
+  const auto before = thrum::stats().signals;
+  while (thrum::stats().signals < before + 5) {
+    thrum::sleep_for(1ms);
+  }
+  stop = true;
+  group.wait();
+}
+
+}  // namespace
+
+TEST_CASE("a handler of SIGURG that was there before still gets the signals that are not ours") {
+  if (!can_interrupt) {
+    return;
+  }
+  const kept_action kept;
+  std::signal(SIGURG, &count_urgent);
+  urgent_signals = 0;
+  thrum::run(settings(1), [] {
+    preempt_a_loop();
+    CHECK(urgent_signals == 0);
+    std::raise(SIGURG);
+    CHECK(urgent_signals == 1);
+  });
+}
+
+TEST_CASE("a handler of SIGURG that is installed later is kept, and preemption goes on") {
+  if (!can_interrupt) {
+    return;
+  }
+  const kept_action kept;
+  urgent_signals = 0;
+  thrum::run(settings(1), [] {
+    std::signal(SIGURG, &count_urgent);
+    preempt_a_loop();
+    const int before = urgent_signals;
+    std::raise(SIGURG);
+    CHECK(urgent_signals == before + 1);
+  });
+}
+
+TEST_CASE("SpuriousWakeupsNeverHang: a sleep ends in spite of signals all the time") {
+  const auto begin = std::chrono::steady_clock::now();
+  struct sigaction before {};
+  struct sigaction nothing {};
+  nothing.sa_handler = [](int) {};
+  ::sigaction(SIGUSR1, &nothing, &before);
+  thrum::run(settings(1), [] {
+    const ::pthread_t self = ::pthread_self();
+    std::atomic<bool> stop{false};
+    std::thread disturber([&] {
+      while (!stop) {
+        ::pthread_kill(self, SIGUSR1);
+        std::this_thread::sleep_for(100us);
+      }
+    });
+    thrum::sleep_for(300ms);
+    stop = true;
+    thrum::blocking([&] { disturber.join(); });
+  });
+  ::sigaction(SIGUSR1, &before, nullptr);
+  CHECK(std::chrono::steady_clock::now() - begin >= 300ms);
+}

@@ -1,0 +1,204 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// thread_lock, with Go's tests of LockOSThread: YieldProgress, YieldLocked, BlockLocked, Nesting, Exit.
+
+#include "support/catch.hpp"
+#include "support/with_runtime.hpp"
+
+#include <thrum.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <set>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+std::thread::id this_thread() { return thrum::blocking([] { return std::this_thread::get_id(); }); }
+
+}  // namespace
+
+TEST_CASE("a locked goroutine stays on its thread over waits, yields and blocking calls") {
+  thrum::run([] {
+    std::atomic<int> moved{0};
+    thrum::wait_group group;
+    for (int i = 0; i != 4; ++i) {
+      group.go([&] {
+        const thrum::thread_lock lock;
+        const auto own = std::this_thread::get_id();
+        thrum::chan<int> self(1);
+        for (int round = 0; round != 50; ++round) {
+          thrum::this_goroutine::yield();
+          moved += std::this_thread::get_id() != own;
+          thrum::sleep_for(10us);
+          moved += std::this_thread::get_id() != own;
+          self.send(round);
+          self.recv();
+          moved += this_thread() != own;
+        }
+      });
+      group.go([] {
+        for (int round = 0; round != 200; ++round) {
+          thrum::this_goroutine::yield();
+        }
+      });
+    }
+    group.wait();
+    CHECK(moved == 0);
+  });
+}
+
+TEST_CASE("no other goroutine runs on a locked thread") {
+  thrum::run([] {
+    std::atomic<bool> stop{false};
+    std::atomic<int> intruders{0};
+    thrum::chan<std::thread::id> locked(0);
+    thrum::wait_group group;
+    group.go([&] {
+      const thrum::thread_lock lock;
+      locked.send(std::this_thread::get_id());
+      while (!stop) {
+        thrum::sleep_for(100us);
+      }
+    });
+    const auto theirs = *locked.recv();
+    for (int i = 0; i != 8; ++i) {
+      group.go([&] {
+        for (int round = 0; round != 200; ++round) {
+          intruders += std::this_thread::get_id() == theirs;
+          thrum::this_goroutine::yield();
+        }
+      });
+    }
+    thrum::sleep_for(20ms);
+    stop = true;
+    group.wait();
+    CHECK(intruders == 0);
+  });
+}
+
+TEST_CASE("YieldLockedProgress: a locked goroutine that yields lets others run") {
+  thrum::options options;
+  options.procs = 1;
+  thrum::run(options, [] {
+    std::atomic<bool> done{false};
+    thrum::wait_group group;
+    group.go([&] {
+      const thrum::thread_lock lock;
+      while (!done) {
+        thrum::this_goroutine::yield();
+      }
+    });
+    group.go([&] { done = true; });
+    group.wait();
+  });
+}
+
+TEST_CASE("YieldLocked: a locked goroutine that yields and sleeps in turn comes to its end") {
+  thrum::run([] {
+    auto locked = thrum::spawn([] {
+      const thrum::thread_lock lock;
+      for (int i = 0; i != 10; ++i) {
+        thrum::this_goroutine::yield();
+        thrum::sleep_for(1ms);
+      }
+    });
+    locked.join();
+  });
+}
+
+TEST_CASE("BlockLocked: a locked sender and a receiver that is not exchange values") {
+  thrum::run([] {
+    thrum::chan<int> values(0);
+    thrum::wait_group group;
+    group.go([&] {
+      const thrum::thread_lock lock;
+      for (int i = 0; i != 10; ++i) {
+        values.send(i);
+      }
+      values.close();
+    });
+    int expected = 0;
+    for (const int value : values) {
+      CHECK(value == expected++);
+    }
+    CHECK(expected == 10);
+    group.wait();
+  });
+}
+
+TEST_CASE("LockOSThreadNesting: the outermost lock counts") {
+  thrum::run([] {
+    std::atomic<int> moved{0};
+    auto locked = thrum::spawn([&] {
+      const thrum::thread_lock outer;
+      const auto own = std::this_thread::get_id();
+      {
+        const thrum::thread_lock inner;
+      }
+      for (int i = 0; i != 50; ++i) {
+        thrum::this_goroutine::yield();
+        moved += std::this_thread::get_id() != own;
+      }
+    });
+    locked.join();
+    CHECK(moved == 0);
+  });
+}
+
+TEST_CASE("LockOSThreadExit: a locked goroutine that ends by an exception or exit lets go of its thread") {
+  thrum::run([] {
+    auto thrower = thrum::spawn([] {
+      const thrum::thread_lock lock;
+      throw std::runtime_error("over");
+    });
+    CHECK_THROWS_AS(thrower.join(), std::runtime_error);
+    auto quitter = thrum::spawn([] {
+      const thrum::thread_lock lock;
+      thrum::this_goroutine::yield();
+      thrum::this_goroutine::exit();
+    });
+    while (!quitter.done()) {
+      thrum::this_goroutine::yield();
+    }
+    quitter.detach();
+    auto next = thrum::spawn([] { return 7; });
+    CHECK(next.join() == 7);
+  });
+}
+
+TEST_CASE("locked goroutines are unwound when their runtime stops") {
+  std::atomic<int> unwound{0};
+  {
+    thrum::runtime runtime;
+    std::atomic<int> ready{0};
+    for (int i = 0; i != 3; ++i) {
+      runtime.go([&] {
+        struct at_end {
+          std::atomic<int>& n;
+          ~at_end() { ++n; }
+        } const scope{unwound};
+        const thrum::thread_lock lock;
+        ++ready;
+        thrum::sleep_for(1h);
+      });
+    }
+    while (ready != 3) {
+      std::this_thread::sleep_for(1ms);
+    }
+  }
+  CHECK(unwound == 3);
+}
+
+TEST_CASE("on a foreign thread and inside blocking a thread_lock does nothing") {
+  const thrum::thread_lock here;
+  thrum::run([] {
+    thrum::blocking([] { const thrum::thread_lock lock; });
+    thrum::this_goroutine::yield();
+  });
+}
