@@ -24,11 +24,9 @@ struct program_result {
   bool says(const std::string& words) const { return text.find(words) != std::string::npos; }
 };
 
-/// `environment` is in the form of a shell: "NAME=value NAME=value".
-inline program_result run_program(const std::string& name, const std::string& environment = "") {
-  const char* const emulator = std::getenv("THRUM_TEST_EMULATOR");
-  const std::string line = environment + " exec " + (emulator == nullptr ? "" : emulator) + " '" +
-                           THRUM_PROGRAMS_PATH + "' " + name + " 2>&1";
+/// Runs a line of a shell, whose standard error goes where its standard output goes.
+inline program_result run_line(const std::string& words) {
+  const std::string line = words + " 2>&1";
   program_result result;
   std::FILE* const pipe = ::popen(line.c_str(), "r");
   if (pipe == nullptr) {
@@ -42,6 +40,13 @@ inline program_result run_program(const std::string& name, const std::string& en
   result.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   return result;
+}
+
+/// `environment` is in the form of a shell: "NAME=value NAME=value".
+inline program_result run_program(const std::string& name, const std::string& environment = "") {
+  const char* const emulator = std::getenv("THRUM_TEST_EMULATOR");
+  return run_line(environment + " exec " + (emulator == nullptr ? "" : emulator) + " '" +
+                  THRUM_PROGRAMS_PATH + "' " + name);
 }
 
 }  // namespace support

@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// A program for a debugger to look at: it stops while its goroutines are parked in functions whose
+// names tell what they wait for.
+
+#include "programs/programs.hpp"
+
+#include <thrum.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Keeps the call before it from being the last act of its function, whose frame would be gone.
+void not_the_end() { asm volatile(""); }
+
+[[gnu::noinline]] void receives_from_a_channel(const thrum::chan<int>& ch) {
+  ch.recv();
+  not_the_end();
+}
+
+[[gnu::noinline]] void locks_a_mutex(thrum::mutex& mutex) {
+  mutex.lock();
+  not_the_end();
+}
+
+[[gnu::noinline]] void sleeps_for_an_hour() {
+  thrum::sleep_for(1h);
+  not_the_end();
+}
+
+[[gnu::noinline]] void waits_in_the_kernel(std::atomic<bool>& there) {
+  thrum::blocking([&] {
+    there = true;
+    std::this_thread::sleep_for(1h);
+  });
+  not_the_end();
+}
+
+[[gnu::noinline]] void stops_for_the_debugger() {
+  std::raise(SIGTRAP);
+  not_the_end();
+}
+
+int debugger() {
+  // gdb 13 writes core files that lack the mappings in which it finds a guard of the other kind.
+  thrum::os::guard_support = thrum::os::guard_support_state::no;
+  return thrum::run([] {
+    static thrum::mutex mutex;
+    static std::atomic<bool> there{false};
+    mutex.lock();
+    thrum::go({.name = "receiver"}, [] { receives_from_a_channel(thrum::chan<int>(0)); });
+    thrum::go({.name = "locker"}, [] { locks_a_mutex(mutex); });
+    thrum::go({.name = "sleeper"}, [] { sleeps_for_an_hour(); });
+    thrum::go({.name = "caller"}, [] { waits_in_the_kernel(there); });
+    while (thrum::stats().waiting != 3 || !there) {
+      thrum::this_goroutine::yield();
+    }
+    for (;;) {
+      stops_for_the_debugger();
+    }
+  });
+}
+
+const programs::entry entries[] = {
+    {"debugger", debugger},
+};
+const programs::group registered(entries);
+
+}  // namespace

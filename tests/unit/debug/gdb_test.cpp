@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What gdb shows of goroutines with tools/gdb/thrum-gdb.py; see programs/debugger.cpp for the
+// program that it looks at. Nothing is asked where gdb is missing or cannot look into a program.
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/program.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <initializer_list>
+#include <regex>
+#include <string>
+
+#include <unistd.h>
+
+using support::program_result;
+using support::run_line;
+
+namespace {
+
+/// Answers of gdb to commands, each a word for the shell: on what is written in `on`.
+program_result ask_gdb(std::initializer_list<const char*> commands, const std::string& on) {
+  // One arena and small stacks, or a core file has hundreds of megabytes.
+  std::string line =
+      "ulimit -s 1024; MALLOC_ARENA_MAX=1 THRUM_DEBUG= gdb -nx -batch "
+      "-iex 'set debuginfod enabled off' -x '" THRUM_GDB_SCRIPT "'";
+  for (const char* const command : commands) {
+    line.append(" -ex '").append(command).append("'");
+  }
+  return run_line(line + " " + on);
+}
+
+const std::string live = "--args '" THRUM_PROGRAMS_PATH "' debugger";
+
+/// Why gdb cannot be asked; empty: it can.
+std::string why_no_gdb() {
+  if (THRUM_ASAN || THRUM_TSAN) {
+    return "sanitizers and debuggers get in each other's way";
+  }
+  if (std::getenv("THRUM_TEST_EMULATOR") != nullptr) {
+    return "an emulator is between gdb and the program";
+  }
+  if (!run_line("gdb -nx -batch -ex 'python print(6 * 7)'").says("42")) {
+    return "there is no gdb with Python";
+  }
+  if (!ask_gdb({"break main", "run", "info threads"}, live).says("* 1 ")) {
+    return "gdb may not trace programs here";
+  }
+  return "";
+}
+
+bool has_gdb() {
+  static const std::string why_not = why_no_gdb();
+  if (!why_not.empty()) {
+    WARN("skipped: " << why_not);
+  }
+  return why_not.empty();
+}
+
+/// The part of `goroutine all bt` about the goroutine of that name.
+std::string backtrace_of(const std::string& name, const std::string& text) {
+  const std::size_t from = text.find("\"" + name + "\":\n");
+  return from == std::string::npos ? "" : text.substr(from, text.find("\n\n", from) - from);
+}
+
+void check_listing(const std::string& text) {
+  const auto lists = [&](const std::string& line) {
+    return std::regex_search(text, std::regex(line));
+  };
+  const std::string starter = " started in .*debugger\\(\\)";
+  CHECK(lists("\\* goroutine [0-9]+ \\[running, thread [0-9]+\\]" + starter));
+  CHECK(lists("  goroutine [0-9]+ \\[chan receive\\] \"receiver\"" + starter));
+  CHECK(lists("  goroutine [0-9]+ \\[mutex lock\\] \"locker\"" + starter));
+  CHECK(lists("  goroutine [0-9]+ \\[sleep\\] \"sleeper\"" + starter));
+  CHECK(lists("  goroutine [0-9]+ \\[syscall, thread [0-9]+\\] \"caller\"" + starter));
+}
+
+void check_backtraces(const std::string& text) {
+  const auto goes_through = [&](const std::string& name, const std::string& function) {
+    const std::string frames = backtrace_of(name, text);
+    return frames.find(function) != std::string::npos &&
+           frames.find("thrum_goroutine_entry") != std::string::npos;
+  };
+  CHECK(goes_through("receiver", "receives_from_a_channel"));
+  CHECK(goes_through("locker", "locks_a_mutex"));
+  CHECK(goes_through("sleeper", "sleeps_for_an_hour"));
+  CHECK(goes_through("caller", "waits_in_the_kernel"));
+  CHECK(backtrace_of("receiver", text).find("sleeps_for_an_hour") == std::string::npos);
+  CHECK(backtrace_of("receiver", text).find("#0 ") == std::string::npos);  // which is not its own
+}
+
+}  // namespace
+
+TEST_CASE("gdb lists the goroutines of a live program and shows the frames of each") {
+  if (!has_gdb()) {
+    return;
+  }
+  const program_result r = ask_gdb({"run", "info goroutines", "goroutine all bt"}, live);
+  INFO(r.text);
+  check_listing(r.text);
+  check_backtraces(r.text);
+}
+
+TEST_CASE("gdb lists the goroutines in a core file and shows the frames of each") {
+  if (!has_gdb()) {
+    return;
+  }
+  const std::string core =
+      (std::filesystem::temp_directory_path() / ("thrum_gdb_test." + std::to_string(::getpid())))
+          .string();
+  const std::string write = "generate-core-file " + core;
+  const program_result written = ask_gdb({"run", write.c_str()}, live);
+  const program_result r =
+      ask_gdb({"info goroutines", "goroutine all bt"}, "'" THRUM_PROGRAMS_PATH "' " + core);
+  std::filesystem::remove(core);
+  INFO(written.text);
+  INFO(r.text);
+  check_listing(r.text);
+  check_backtraces(r.text);
+}
+
+TEST_CASE(
+    "a goroutine that is selected in gdb is what its commands mean until the program goes on") {
+  if (!has_gdb()) {
+    return;
+  }
+  const program_result r = ask_gdb(
+      {"run", "goroutine sleeper", "info goroutines", "echo FIRST\\n", "bt", "echo SECOND\\n",
+       "goroutine none", "bt", "echo THIRD\\n", "goroutine locker", "signal 0", "bt"},
+      live);
+  INFO(r.text);
+  const std::size_t first = r.text.find("FIRST\n");
+  const std::size_t second = r.text.find("SECOND\n");
+  const std::size_t third = r.text.find("THIRD\n");
+  REQUIRE(third != std::string::npos);
+  CHECK(std::regex_search(r.text, std::regex("\\* goroutine [0-9]+ \\[sleep\\] \"sleeper\"")));
+  const std::string selected = r.text.substr(first, second - first);
+  CHECK(selected.find("sleeps_for_an_hour") != std::string::npos);
+  CHECK(selected.find("stops_for_the_debugger") == std::string::npos);
+  const std::string thread = r.text.substr(second, third - second);
+  CHECK(thread.find("sleeps_for_an_hour") == std::string::npos);
+  CHECK(thread.find("stops_for_the_debugger") != std::string::npos);
+  const std::string gone_on = r.text.substr(third);
+  CHECK(gone_on.find("locks_a_mutex") == std::string::npos);
+  CHECK(gone_on.find("stops_for_the_debugger") != std::string::npos);
+}
