@@ -25,6 +25,7 @@
 #include <thrum/sched/ready.hpp>
 #include <thrum/sched/scheduler.hpp>
 #include <thrum/sched/steal.hpp>
+#include <thrum/sched/threads.hpp>
 
 #include <cstdint>
 

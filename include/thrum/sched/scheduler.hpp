@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The scheduler of one runtime: owns its Ps, its Ms, the shared queue and the poller, and moves Ps
-// between Ms.
+// between Ms. How Ms are made, start and stop is in threads.hpp.
 //
 // A P goes from hand to hand: on the idle list, to an M that is started on it, held, lent to a
 // system call, taken back, given up. Each function here is one of these steps. What an M does
@@ -29,6 +29,7 @@
 #include <thrum/sched/idle.hpp>
 #include <thrum/sched/m.hpp>
 #include <thrum/sched/p.hpp>
+#include <thrum/sched/scheduler_config.hpp>
 #include <thrum/sched/stack.hpp>
 #include <thrum/sched/virtual_time.hpp>
 
@@ -38,40 +39,6 @@
 #include <string_view>
 
 namespace thrum::inline THRUM_ABI::sched {
-
-/// What a runtime tells its scheduler, once.
-struct scheduler_config {
-  unsigned procs = 1;
-  unsigned max_threads = 10'000;
-  std::uint8_t stack_class = 18;
-  std::int64_t time_slice_ns = 10'000'000;
-  bool preempts = true;         // asks goroutines to yield, and takes Ps from those that block
-  bool interrupts = true;       // ... and from those that compute, by a signal
-  /// Called on each M's thread as its first and its last act.
-  void (*thread_started)(void* user, unsigned m) = nullptr;
-  void (*thread_stopping)(void* user, unsigned m) = nullptr;
-  /// Called by the monitor, every trace_every_ns, if that is not 0.
-  void (*trace)(void* user, std::int64_t now) = nullptr;
-  std::int64_t trace_every_ns = 0;
-  /// Called by the creator when somebody has asked for a dump; null if nobody can.
-  void (*dump)(void* user) = nullptr;
-  /// Called by the creator, every check_every_ns, if that is not 0.
-  void (*check)(void* user) = nullptr;
-  std::int64_t check_every_ns = 0;
-  /// Called by the monitor when no goroutine can ever run again; does not return. Null: not asked
-  /// for. See deadlock.hpp.
-  void (*deadlock)(void* user) = nullptr;
-  bool is_whole_program = false;  // made by run()
-  /// Whether exit() must not destroy static objects.
-  os::exit_question exit_question = nullptr;
-  /// An exception that leaves a goroutine is caught, for `panic`; else it ends the program where it
-  /// was thrown.
-  bool catches_panics = false;
-  /// Threads of the process that are neither Ms nor the monitor and cannot wake a goroutine.
-  unsigned bystanders = 0;
-  void* user = nullptr;
-  char name[12] = "thrum";
-};
 
 [[noreturn]] THRUM_COLD inline void refuse_after_fork() noexcept {
   base::fatal(
@@ -166,7 +133,7 @@ class basic_scheduler {
   /// Starts an M in every case in which find_work on this P would find something.
   void hand_off(p_type& p) noexcept;
 
-  // ---- Ms ----
+  // ---- Ms: threads.hpp ----
 
   /// Starts an M on a P: an idle one, else one that sleeps in a signal handler, else a new one.
   /// Caller holds the lock, which is released here. When `spinning`, the caller hands over a unit
@@ -200,7 +167,7 @@ class basic_scheduler {
   }
 
   unsigned thread_count() const noexcept {
-    return m_count_.load(relaxed);  // relaxed: a figure
+    return m_count_.load(acquire);  // [s.ms] sees the M itself; pairs with new_m_locked
   }
   m_type& m(std::uint32_t i) noexcept { return ms_[i]; }
 
@@ -549,101 +516,6 @@ void basic_scheduler<Traits>::hand_off(p_type& p) noexcept {
 }
 
 template <class Traits>
-void basic_scheduler<Traits>::start_m(p_type& p, bool spinning) noexcept {
-  m_type* m = idle.take_m_locked();
-  if (m == nullptr) {
-    // No thread is made while a goroutine that waits for a P has one: see creator.hpp.
-    if (g_type* const g = global.take_preempted()) {
-      m = g->bound;
-    }
-  }
-  if (m != nullptr) {
-    idle.lock().unlock();
-    pass_p(p, *m, spinning);
-    return;
-  }
-  m = new_m_locked();
-  m->awaited = true;
-  creating.store(creating.load(relaxed) + 1, relaxed);  // relaxed: locked
-  idle.lock().unlock();
-  pass_p(p, *m, spinning);  // the new thread's first sleep returns at once
-  creator.request(*m);
-}
-
-template <class Traits>
-basic_m<Traits>* basic_scheduler<Traits>::make_spare(basic_scheduler& scheduler) noexcept {
-  scoped guard(scheduler.idle.lock());
-  // relaxed: set under this lock
-  if (scheduler.closing.load(relaxed) || scheduler.spare_starts || scheduler.has_spare() ||
-      scheduler.thread_count() == scheduler.config_.max_threads) {
-    return nullptr;
-  }
-  // It enters the idle list itself, as its last step of starting: until then it may need a lock that
-  // a goroutine holds which waits for a P, so no P may be given to it.
-  scheduler.spare_starts = true;
-  return scheduler.new_m_locked();
-}
-
-template <class Traits>
-basic_m<Traits>* basic_scheduler<Traits>::new_m_locked() noexcept {
-  const unsigned id = m_count_.load(relaxed);  // relaxed: locked
-  if (id == config_.max_threads) {
-    idle.lock().unlock();
-    base::message<> text;
-    text.append("go: the runtime needs more than ").append(std::uint64_t{config_.max_threads});
-    text.append(" threads; too many goroutines are inside blocking calls at once; raise ");
-    text.append("options::max_threads or bound their number");
-    base::fatal(text.view());
-  }
-  m_type* m = new (&ms_[id]) m_type(*this, id, seed(id));
-  // [s.ms] release: the M, to those who walk over all of them.
-  m_count_.store(id + 1, release);
-  return m;
-}
-
-template <class Traits>
-bool basic_scheduler<Traits>::stop_m(m_type& m) noexcept {
-  THRUM_ASSERT(M1, m.p == nullptr && !m.spinning);
-  {
-    scoped guard(idle.lock());
-    if (closing.load(relaxed)) {  // relaxed: set under this lock
-      return false;
-    }
-    idle.put_m_locked(m);
-    if (clock != nullptr && resume_quiet_locked(*this, m)) [[unlikely]] {
-      return true;
-    }
-  }
-  return wait_for_p(m);
-}
-
-template <class Traits>
-bool basic_scheduler<Traits>::wait_for_p(m_type& m) noexcept {
-  m.park.sleep();
-  m.park.clear();
-  if (m.next_p == nullptr) {
-    return false;
-  }
-  p_type& p = *m.next_p;
-  m.next_p = nullptr;
-  acquire_p(m, p);
-  return true;
-}
-
-template <class Traits>
-bool basic_scheduler<Traits>::wake_claimed() noexcept {
-  idle.lock().lock();
-  p_type* p = idle.take_p_to_spin_locked();
-  if (p == nullptr) {
-    idle.lock().unlock();
-    return false;
-  }
-  start_m(*p, true);
-  wake_monitor();
-  return true;
-}
-
-template <class Traits>
 void basic_scheduler<Traits>::wake_for_timer(std::int64_t when) noexcept {
   // [s.poll] seq_cst: the timer is in its heap; pairs with the sleeper's stores before it sleeps.
   if (last_poll.load(seq_cst) == 0) {
@@ -692,45 +564,6 @@ std::uint64_t basic_scheduler<Traits>::goroutine_count() noexcept {
   // [s.count] seq_cst: after the fence.
   created += created_elsewhere_.load(seq_cst);
   return created - finished;
-}
-
-// ---- the creator, which was declared before ----
-
-template <class Traits>
-void basic_creator<Traits>::wait() noexcept {
-  const std::int64_t period = scheduler_.config().check_every_ns;
-  if (period == 0) {
-    note_.sleep();
-  } else if (!note_.sleep_for(period)) {
-    scheduler_.config().check(scheduler_.config().user);
-    return;
-  }
-  note_.clear_while_woken();
-}
-
-template <class Traits>
-void basic_creator<Traits>::run() noexcept {
-  os::set_thread_name("thrum/creator");
-  for (bool last = false; !last;) {
-    wait();
-    last = closing_.load(acquire);  // [cr.list] acquire: as in close
-    // [cr.list] acquire: the Ms.
-    for (m_type* m = first_.exchange(nullptr, acquire); m != nullptr;) {
-      m_type* const next = m->idle_next;
-      start(*m);
-      m = next;
-    }
-    // relaxed: as in request_dump
-    if (dump_wanted_.exchange(false, relaxed) && scheduler_.config().dump != nullptr) {
-      scheduler_.config().dump(scheduler_.config().user);
-    }
-    // relaxed: as in request_spare
-    if (spare_wanted_.exchange(false, relaxed) && !last) {
-      if (m_type* const spare = make_spare_(scheduler_)) {
-        start(*spare);
-      }
-    }
-  }
 }
 
 }  // namespace thrum::inline THRUM_ABI::sched
