@@ -41,6 +41,10 @@
 
 namespace thrum::inline THRUM_ABI::base {
 
+/// ThreadSanitizer calls a handler when the fibre that the signal came to next calls something that
+/// it knows, perhaps on another thread.
+inline constexpr bool signals_are_deferred = THRUM_TSAN;
+
 /// Threads that the sanitizer's run-time library keeps for itself.
 inline constexpr std::size_t sanitizer_threads = THRUM_TSAN ? 1 : 0;
 

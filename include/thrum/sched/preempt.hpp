@@ -192,6 +192,12 @@ void stop_without_p(basic_m<Traits>& m) noexcept {
 template <class Traits>
 void interrupt(void* argument) noexcept {
   auto& m = *static_cast<basic_m<Traits>*>(argument);
+  if constexpr (base::signals_are_deferred) {
+    // It was kept with the goroutine, which has changed threads meanwhile.
+    if (current_m<Traits>() != &m) {
+      return;
+    }
+  }
   if (m.inside.load(relaxed) != 0) {  // relaxed: written by this thread
     return;  // H1. The request stands, and is served at the end of the operation.
   }
