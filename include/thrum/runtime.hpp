@@ -218,8 +218,8 @@ inline sched::scheduler_config runtime::configuration(const sched::runtime_role&
 /// Go's words and its exit status.
 inline void runtime::report_deadlock(void* user) {
   std::string text = "fatal error: all goroutines are asleep - deadlock!\n\n";
-  text.append(debug::describe_goroutines(*static_cast<runtime*>(user)->scheduler_,
-                                         debug::world::quiet));
+  text.append(
+      debug::describe_goroutines(*static_cast<runtime*>(user)->scheduler_, debug::world::quiet));
   base::write_error(text);
   os::exit_now(2);
 }
@@ -237,9 +237,8 @@ inline runtime::runtime(options settings, sched::runtime_role role)
   const int error = blocking([&] {
     registry_type::add(*scheduler_);
     const int failed = scheduler_->open();
-    return failed != 0
-               ? failed
-               : os::thread::start(monitor_->thread, &monitor_type::main, monitor_.get());
+    return failed != 0 ? failed
+                       : os::thread::start(monitor_->thread, &monitor_type::main, monitor_.get());
   });
   if (error != 0) {
     blocking([&] { registry_type::remove(*scheduler_); });
@@ -320,10 +319,10 @@ int run(F&& main) {
   return run(options::from_environment(), std::forward<F>(main));
 }
 
-/// Writes every goroutine of the runtime that the caller runs on: id, name, state, what it waits for
-/// and since when, where it stands and where it was started. They are stopped for a moment, so that
-/// the picture is of one time; one that sits in a system call is shown without its callers. Names of
-/// functions come from the program's symbols. usage_error outside of a runtime.
+/// Writes every goroutine of the runtime that the caller runs on: id, name, state, what it waits
+/// for and since when, where it stands and where it was started. They are stopped for a moment, so
+/// that the picture is of one time; one that sits in a system call is shown without its callers.
+/// Names of functions come from the program's symbols. usage_error outside of a runtime.
 inline void dump_goroutines(std::FILE* to = stderr) {
   runtime* const own = runtime::current();
   if (own == nullptr) {

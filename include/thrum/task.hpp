@@ -90,8 +90,8 @@ struct spawn_task_of {
   };
 
   template <class... From>
-  explicit spawn_task_of(From&&... from) noexcept(
-      noexcept(bound_call<F, Args...>{std::forward<From>(from)...}))
+  explicit spawn_task_of(From&&... from) noexcept(noexcept(bound_call<F, Args...>{
+      std::forward<From>(from)...}))
       : call{std::forward<From>(from)...} {}
   spawn_task_of(const spawn_task_of&) = delete;
   ~spawn_task_of() {}  // the parts end at different times: see run and discard
@@ -153,8 +153,9 @@ void start_goroutine(basic_scheduler<default_traits>& scheduler, const attribute
   basic_g<default_traits>* const g = take_g(scheduler, m, size_class);
   if (g == nullptr) [[unlikely]] {
     here.outside([] {
-      base::throw_system(ENOMEM, "go: no memory for the stack of another goroutine; raise the "
-                                 "memory limit or vm.max_map_count, or start fewer");
+      base::throw_system(ENOMEM,
+                         "go: no memory for the stack of another goroutine; raise the "
+                         "memory limit or vm.max_map_count, or start fewer");
     });
   }
   void* const place = reserve_task(*g, sizeof(Task), alignof(Task));

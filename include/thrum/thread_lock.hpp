@@ -12,8 +12,8 @@ namespace thrum::inline THRUM_ABI {
 
 /// While it exists, the calling goroutine runs on the thread that it runs on now, and no other
 /// goroutine does (Go's LockOSThread): for libraries that keep state per thread, and for what the
-/// kernel keeps per thread. Nests. Each time the goroutine goes on after a wait costs two changes of
-/// threads, some 10 us. On a foreign thread it does nothing.
+/// kernel keeps per thread. Nests. Each time the goroutine goes on after a wait costs two changes
+/// of threads, some 10 us. On a foreign thread it does nothing.
 ///
 /// Keep it in the goroutine that made it. When not to use: around one call that blocks; that is
 /// what blocking() is for.

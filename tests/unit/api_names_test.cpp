@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdio>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -105,6 +106,12 @@ GIVES(void, thrum::go(
                 thrum::attributes{.stack_size = 65'536, .name = "loader"}, [](int) {}, 1));
 GIVES(thrum::join_handle<void>, thrum::spawn([] {}));
 GIVES(thrum::join_handle<move_only>, thrum::spawn([](int i) { return move_only(i); }, 1));
+
+GIVES(void, thrum::dump_goroutines());
+GIVES(void, thrum::dump_goroutines(stdout));
+GIVES(thrum::stats_snapshot, thrum::stats());
+static_assert(std::is_nothrow_default_constructible_v<thrum::thread_lock>);
+static_assert(!std::is_move_constructible_v<thrum::thread_lock>);
 
 using handle = thrum::join_handle<int>;
 static_assert(std::is_nothrow_move_constructible_v<handle> && std::is_move_assignable_v<handle>);

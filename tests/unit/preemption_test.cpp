@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Processors taken from code that does not ask to be interrupted: from loops by a signal, from calls
-// that block without one. Go's AsyncPreempt, Preemption and PreemptionAfterSyscall are here.
+// Processors taken from code that does not ask to be interrupted: from loops by a signal, from
+// calls that block without one. Go's AsyncPreempt, Preemption and PreemptionAfterSyscall are here.
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
@@ -215,9 +215,7 @@ TEST_CASE("who waits for a std::mutex of a goroutine that sleeps does not block 
       thrum::sleep_for(20ms);  // on the one processor that the other is about to block
     });
     locked.recv();
-    {
-      const std::lock_guard guard(held);
-    }
+    { const std::lock_guard guard(held); }
     holder.join();
   });
 }

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// thread_lock, with Go's tests of LockOSThread: YieldProgress, YieldLocked, BlockLocked, Nesting, Exit.
+// thread_lock, with Go's tests of LockOSThread: YieldProgress, YieldLocked, BlockLocked, Nesting,
+// Exit.
 
 #include "support/catch.hpp"
 #include "support/with_runtime.hpp"
@@ -19,7 +20,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::thread::id this_thread() { return thrum::blocking([] { return std::this_thread::get_id(); }); }
+std::thread::id this_thread() {
+  return thrum::blocking([] { return std::this_thread::get_id(); });
+}
 
 }  // namespace
 
@@ -138,9 +141,7 @@ TEST_CASE("LockOSThreadNesting: the outermost lock counts") {
     auto locked = thrum::spawn([&] {
       const thrum::thread_lock outer;
       const auto own = std::this_thread::get_id();
-      {
-        const thrum::thread_lock inner;
-      }
+      { const thrum::thread_lock inner; }
       for (int i = 0; i != 50; ++i) {
         thrum::this_goroutine::yield();
         moved += std::this_thread::get_id() != own;
@@ -151,7 +152,9 @@ TEST_CASE("LockOSThreadNesting: the outermost lock counts") {
   });
 }
 
-TEST_CASE("LockOSThreadExit: a locked goroutine that ends by an exception or exit lets go of its thread") {
+TEST_CASE(
+    "LockOSThreadExit: a locked goroutine that ends by an exception or exit lets go of its "
+    "thread") {
   thrum::run([] {
     auto thrower = thrum::spawn([] {
       const thrum::thread_lock lock;

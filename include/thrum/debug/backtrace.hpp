@@ -30,8 +30,9 @@ void collect_parked(const sched::basic_g<Traits>& g, os::call_stack& out) noexce
 
 /// Whether a function belongs to the inside of the library, which says nothing to its user.
 inline bool is_internal(std::string_view function) noexcept {
-  for (const std::string_view part : {"::sched::", "::os::", "::debug::", "5sched", "thrum_goroutine_entry",
-                                      "thrum_visit_parked", "thrum_switch_stack"}) {
+  for (const std::string_view part :
+       {"::sched::", "::os::", "::debug::", "5sched", "thrum_goroutine_entry", "thrum_visit_parked",
+        "thrum_switch_stack"}) {
     if (function.find(part) != function.npos) {
       return true;
     }

@@ -53,7 +53,8 @@ class frame_arena {
  public:
   explicit frame_arena(std::size_t goroutines) noexcept
       : bytes_((goroutines + 1) * sizeof(os::call_stack::frames)),
-        next_(static_cast<const void**>(os::map(bytes_))), memory_(next_) {}
+        next_(static_cast<const void**>(os::map(bytes_))),
+        memory_(next_) {}
   ~frame_arena() {
     if (memory_ != nullptr) {
       os::unmap(memory_, bytes_);
@@ -82,7 +83,7 @@ class frame_arena {
 /// What can be said of one G without stopping it. False: it is not alive. No malloc.
 template <class Traits>
 THRUM_NO_TSAN bool describe_into(goroutine_record& record, const sched::basic_g<Traits>& g,
-                   std::int64_t now_ms) noexcept {
+                                 std::int64_t now_ms) noexcept {
   // relaxed: exact only while all is quiet
   const sched::g_status status = g.status.load(relaxed);
   if (status == sched::g_status::idle || status == sched::g_status::dead) {

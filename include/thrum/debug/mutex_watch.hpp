@@ -4,13 +4,13 @@
 // Finds goroutines that park while they hold a std::mutex, or any other lock of the C library.
 //
 // Such a goroutine may wake on another thread and unlock there what it locked here, which is
-// undefined; and whoever waits for the lock meanwhile blocks a whole thread. The library cannot know
-// who holds a std::mutex, unless it sees the calls: this header defines the program's own
+// undefined; and whoever waits for the lock meanwhile blocks a whole thread. The library cannot
+// know who holds a std::mutex, unless it sees the calls: this header defines the program's own
 // pthread_mutex_lock and its kin, which count per thread and call the C library's.
 //
 // Include it in exactly one source file of a program, for debugging, and not in a library; the
-// program must be linked dynamically. <thrum.hpp> does not include it. Each place is reported once, on
-// standard error.
+// program must be linked dynamically. <thrum.hpp> does not include it. Each place is reported once,
+// on standard error.
 #ifndef THRUM_DEBUG_MUTEX_WATCH_HPP
 #define THRUM_DEBUG_MUTEX_WATCH_HPP
 
@@ -80,8 +80,9 @@ inline void report_held_locks(goroutine_id id, std::string_view name) {
   if (!name.empty()) {
     text.append(" [").append(name).append("]");
   }
-  text.append(" parks while its thread holds " + std::to_string(held) +
-              " lock(s) of the C library, as a std::mutex is; unlock it first, or use thrum::mutex\n");
+  text.append(
+      " parks while its thread holds " + std::to_string(held) +
+      " lock(s) of the C library, as a std::mutex is; unlock it first, or use thrum::mutex\n");
   os::symbolizer symbols;
   base::write_error(text.append(describe_callers(symbols, callers.frames, callers.size)));
 }

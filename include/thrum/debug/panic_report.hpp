@@ -4,8 +4,8 @@
 // What is said when an exception leaves a goroutine.
 //
 // Nobody catches such an exception unless options::on_panic is set. So nothing is unwound: the C++
-// runtime finds no handler and calls std::terminate where the exception was thrown, with all callers
-// still on the stack. The report is made there.
+// runtime finds no handler and calls std::terminate where the exception was thrown, with all
+// callers still on the stack. The report is made there.
 #ifndef THRUM_DEBUG_PANIC_REPORT_HPP
 #define THRUM_DEBUG_PANIC_REPORT_HPP
 

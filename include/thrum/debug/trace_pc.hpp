@@ -4,9 +4,9 @@
 // Preemption points put in by the compiler, for places where threads cannot be interrupted.
 //
 // Compile the program with -fsanitize-coverage=trace-pc: the compiler then calls a function on each
-// edge of the control flow, and this header defines it as a preemption point. So every loop gives up
-// its processor when it is asked to. It costs 1.2 to 5 times the running time of tight loops; where
-// there are signals, preemption::async costs nothing instead.
+// edge of the control flow, and this header defines it as a preemption point. So every loop gives
+// up its processor when it is asked to. It costs 1.2 to 5 times the running time of tight loops;
+// where there are signals, preemption::async costs nothing instead.
 //
 // Include it in exactly one source file of a program. <thrum.hpp> does not include it.
 #ifndef THRUM_DEBUG_TRACE_PC_HPP

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Detectors of trouble: goroutines that are blocked for long, and that keep their processor for long.
-// They look once in a while, on a thread that may wait and allocate, and report each case once.
+// Detectors of trouble: goroutines that are blocked for long, and that keep their processor for
+// long. They look once in a while, on a thread that may wait and allocate, and report each case
+// once.
 #ifndef THRUM_DEBUG_TROUBLE_HPP
 #define THRUM_DEBUG_TROUBLE_HPP
 
@@ -91,7 +92,8 @@ class trouble_detector {
       processors_.resize(p.id + 1);
     }
     processor& seen = processors_[p.id];
-    const std::uint32_t tick = p.schedule_tick.load(relaxed);  // relaxed: compared with the last one
+    const std::uint32_t tick =
+        p.schedule_tick.load(relaxed);  // relaxed: compared with the last one
     const bool running = p.status.load(relaxed) == sched::p_status::running;  // relaxed: a guess
     if (!running || tick != seen.tick || (p.queue.empty() && scheduler.global.empty())) {
       seen = {tick, now, false};

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// The thread that makes threads, and does whatever else may have to wait for a lock of the C library.
+// The thread that makes threads, and does whatever else may have to wait for a lock of the C
+// library.
 //
 // Making one takes locks of the C library and of its loader, and a goroutine that lost its P may
 // hold them. So neither an M inside the scheduler nor the monitor makes a thread: they leave the M

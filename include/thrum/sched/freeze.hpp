@@ -4,8 +4,8 @@
 // Stopping all goroutines of a scheduler for a moment, to look at their stacks.
 //
 // Every P is asked, as for preemption; whoever holds one waits, with it, at the next place where it
-// attends to what is asked: between two goroutines, at the end of an operation, or in the handler of
-// a signal. A P that nobody holds needs no asking: who takes it comes by such a place before it
+// attends to what is asked: between two goroutines, at the end of an operation, or in the handler
+// of a signal. A P that nobody holds needs no asking: who takes it comes by such a place before it
 // switches to a goroutine. So when every P that is held has a waiting holder, no goroutine is
 // switched to or leaves its stack until the end of the freeze.
 //
@@ -64,7 +64,8 @@ class [[nodiscard]] basic_freeze {
       // [p.attention] release: pairs with the exchange in attend.
       p.attention.fetch_or(attention_freeze, release);
     });
-    Traits::heavy_fence();  // [fz.phase] asked before the look at who holds a P; who takes one looks
+    Traits::heavy_fence();  // [fz.phase] asked before the look at who holds a P; who takes one
+                            // looks
     const std::int64_t end = Traits::now() + patience_ns;
     const basic_p<Traits>* const mine = own != nullptr ? own->p : nullptr;
     for (std::uint32_t turn = 0;; ++turn) {
@@ -97,8 +98,7 @@ class [[nodiscard]] basic_freeze {
     scheduler_.for_each_p([&](basic_p<Traits>& p) {
       basic_m<Traits>* const m = p.m.load(relaxed);  // relaxed: it waits
       // [fz.phase] acquire: the callers; relaxed: only we change it
-      const bool waits =
-          p.frozen_in.load(acquire) == scheduler_.freeze.phase.load(relaxed);
+      const bool waits = p.frozen_in.load(acquire) == scheduler_.freeze.phase.load(relaxed);
       if ((waits || m == own_) && m != nullptr && m->g == &g) {
         found = &m->callers;
       }

@@ -20,9 +20,9 @@
 //   LO2  a switch returns the M that the goroutine now runs on; anything read from the old M, or
 //   from
 //        a thread-local, before the switch is stale after it.
-//   LO4  whoever is switched to is inside the scheduler (section.hpp) until it returns to user code.
-//   LO3  a goroutine's ABI words for caught exceptions are in its G while it is off the processor
-//   and
+//   LO4  whoever is switched to is inside the scheduler (section.hpp) until it returns to user
+//   code. LO3  a goroutine's ABI words for caught exceptions are in its G while it is off the
+//   processor and
 //        in its thread while it is on; g0 runs with both zero.
 //
 // The end of a goroutine
@@ -73,8 +73,9 @@ void arrive(basic_m<Traits>& m, base::stack_context& here) noexcept {
 /// Leaves the running goroutine for `next`, or for g0 if that is null. Returns when somebody
 /// switches back: the M, perhaps another one. `commit(argument)` runs as soon as the stack is left.
 template <class Traits>
-THRUM_INLINE basic_m<Traits>& leave(basic_m<Traits>& m, basic_g<Traits>* next, commit_function<Traits> commit,
-                        void* argument, bool for_good = false) noexcept {
+THRUM_INLINE basic_m<Traits>& leave(basic_m<Traits>& m, basic_g<Traits>* next,
+                                    commit_function<Traits> commit, void* argument,
+                                    bool for_good = false) noexcept {
   basic_g<Traits>& g = *m.g;
   THRUM_ASSERT(LO1, m.left.g == nullptr);
   m.left.g = &g;

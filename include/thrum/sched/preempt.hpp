@@ -14,7 +14,8 @@
 //   H3  the goroutine goes to the global queue, bound to this thread
 //   H4  the other M gets the P and is woken
 //   H5  sleep, in the handler, on the goroutine's stack position
-//   H6  whoever takes the goroutine from the queue gives its P to this M (loop.hpp): return from the
+//   H6  whoever takes the goroutine from the queue gives its P to this M (loop.hpp): return from
+//   the
 //       handler, and the code goes on where it was: own thread, own stack, own locks
 //
 // Why it cannot deadlock: no thread has to be made for a lock holder to run again. Whoever needs
@@ -175,7 +176,7 @@ void stop_without_p(basic_m<Traits>& m) noexcept {
     // thread may need a lock that this goroutine holds.
     scoped guard(scheduler.idle.lock());
     if (scheduler.creating.load(relaxed) != 0) {  // relaxed: locked
-      return;  // the monitor comes again
+      return;                                     // the monitor comes again
     }
     basic_g<Traits>& g = *m.g;
     forget_p(m);

@@ -14,8 +14,8 @@
 //   R3  wanted -> decided; fails if it has entered and kept its P
 //   R4  is it still the M of this P? Now nothing of that can change
 //   R5  retake = taken; the P is the monitor's, and goes to another M
-//   The goroutine goes on without a P, as inside blocking(), until it enters the library next, where
-//   it queues up for one. Should it compute for long before that, it is stopped (watch).
+//   The goroutine goes on without a P, as inside blocking(), until it enters the library next,
+//   where it queues up for one. Should it compute for long before that, it is stopped (watch).
 //
 // When
 //   slice    the goroutine has run for a time slice, and something waits in the P's queue or the
@@ -114,9 +114,8 @@ void basic_retaker<Traits>::press(p_type& p, std::int64_t now, std::int64_t sinc
       return;
     }
   }
-  const std::int64_t allowed =
-      due_at == never ? since + scheduler_.config().time_slice_ns
-                      : (since < due_at ? since : due_at) + least_run_ns_;
+  const std::int64_t allowed = due_at == never ? since + scheduler_.config().time_slice_ns
+                                               : (since < due_at ? since : due_at) + least_run_ns_;
   if (now < allowed) {
     sooner(next_look, allowed);
     return;
@@ -141,14 +140,14 @@ void basic_retaker<Traits>::interrupt(m_type& m) noexcept {
 template <class Traits>
 void basic_retaker<Traits>::retake(p_type& p, m_type& m) noexcept {
   m.retake.store(retake_state::wanted, relaxed);  // relaxed: R1, ordered by the fence
-  Traits::heavy_fence();                          // [m.inside] pairs with enter_scheduler's light one
+  Traits::heavy_fence();  // [m.inside] pairs with enter_scheduler's light one
   // [m.inside] acquire: R2, what it has done with the P.
   const bool inside = m.inside.load(acquire) != 0;
   retake_state state = retake_state::wanted;
   // [m.retake] acq_rel: R3. Failure: the M has taken the request back.
-  if (!m.retake.compare_exchange_strong(
-          state, inside ? retake_state::none : retake_state::decided, acq_rel,
-          relaxed) ||  // relaxed: over
+  if (!m.retake.compare_exchange_strong(state, inside ? retake_state::none : retake_state::decided,
+                                        acq_rel,
+                                        relaxed) ||  // relaxed: over
       inside) {
     return;
   }

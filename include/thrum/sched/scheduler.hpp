@@ -192,11 +192,12 @@ class basic_scheduler {
   /// Somebody armed a timer for `when`: whoever sleeps in the poller must not oversleep it.
   void wake_for_timer(std::int64_t when) noexcept;
 
-  /// A goroutine is going on that computes for long: the monitor must be there when a timer of its P
-  /// is due. For others the monitor's rounds are enough.
+  /// A goroutine is going on that computes for long: the monitor must be there when a timer of its
+  /// P is due. For others the monitor's rounds are enough.
   void wake_monitor_for(std::int64_t when) noexcept {
     constexpr std::int64_t slack = 100'000;
-    // [mon.until] seq_cst: the timer is in its heap; pairs with the monitor's store before its look.
+    // [mon.until] seq_cst: the timer is in its heap; pairs with the monitor's store before its
+    // look.
     if (monitor_until.load(seq_cst) - slack > when) {
       monitor_note.wake();
     }
@@ -273,10 +274,10 @@ class basic_scheduler {
 
   /// How Ps changed hands against the will of who ran on them; see preempt.hpp.
   struct {
-    atomic<std::uint64_t> signals{0};     // sent
-    atomic<std::uint64_t> exchanges{0};   // of them: the P went to another handler
-    atomic<std::uint64_t> retakes{0};     // Ps taken from threads that block
-    atomic<std::uint64_t> without_p{0};   // threads stopped that computed without a P
+    atomic<std::uint64_t> signals{0};    // sent
+    atomic<std::uint64_t> exchanges{0};  // of them: the P went to another handler
+    atomic<std::uint64_t> retakes{0};    // Ps taken from threads that block
+    atomic<std::uint64_t> without_p{0};  // threads stopped that computed without a P
   } taken;
 
   /// Threads of others that are making one of our goroutines runnable. [s.visit]
@@ -288,7 +289,8 @@ class basic_scheduler {
     std::atomic<std::uint32_t> phase{0};
   } freeze;
 
-  /// Nobody else freezes, and no P is made, until end_exclusive(). Blocks the thread, so not inside.
+  /// Nobody else freezes, and no P is made, until end_exclusive(). Blocks the thread, so not
+  /// inside.
   void begin_exclusive() noexcept {
     while (freeze.busy.exchange(true, acquire)) {  // [fz.busy] acquire: as a lock
       os::sleep_ns(100'000);

@@ -17,8 +17,8 @@ struct scheduler_config {
   unsigned max_threads = 10'000;
   std::uint8_t stack_class = 18;
   std::int64_t time_slice_ns = 10'000'000;
-  bool preempts = true;         // asks goroutines to yield, and takes Ps from those that block
-  bool interrupts = true;       // ... and from those that compute, by a signal
+  bool preempts = true;    // asks goroutines to yield, and takes Ps from those that block
+  bool interrupts = true;  // ... and from those that compute, by a signal
   /// Called on each M's thread as its first and its last act.
   void (*thread_started)(void* user, unsigned m) = nullptr;
   void (*thread_stopping)(void* user, unsigned m) = nullptr;

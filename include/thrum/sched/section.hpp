@@ -4,17 +4,18 @@
 // Inside the scheduler or outside: when a processor may be taken from the code that runs on it.
 //
 // Purpose
-//   A goroutine may lose its P at any instruction of the user's code: to a signal, or to the monitor
-//   while its thread sits in a call that blocks. It may not while it is inside the scheduler: there
-//   it holds locks that every P needs, and changes what belongs to its P. A section marks the inside.
+//   A goroutine may lose its P at any instruction of the user's code: to a signal, or to the
+//   monitor while its thread sits in a call that blocks. It may not while it is inside the
+//   scheduler: there it holds locks that every P needs, and changes what belongs to its P. A
+//   section marks the inside.
 //
 // The protocol
 //   enter    inside = 1; light fence; retake == none? go on, else answer the monitor
 //   leave    inside = 0
 //   handler  on the same thread: does nothing if it finds inside == 1
 //   monitor  retake = wanted; heavy fence; inside == 0? then the M will answer before it enters
-//   So entering costs a store and a load, and the fence is paid for by the monitor, which comes once
-//   in a millisecond if at all.
+//   So entering costs a store and a load, and the fence is paid for by the monitor, which comes
+//   once in a millisecond if at all.
 //
 // Invariants
 //   SC1  a lock of the scheduler, or of an object that goroutines wait on, is taken inside only.
@@ -47,7 +48,7 @@ THRUM_COLD basic_m<Traits>& answer_monitor(basic_m<Traits>& m) noexcept;
 template <class Traits>
 THRUM_INLINE basic_m<Traits>& enter_scheduler(basic_m<Traits>& m) noexcept {
   m.inside.store(1, relaxed);  // relaxed: ordered by the fence
-  Traits::light_fence();       // [m.inside] before `retake` is read; pairs with the monitor's heavy one
+  Traits::light_fence();  // [m.inside] before `retake` is read; pairs with the monitor's heavy one
   // relaxed: ordered by the fence
   if (m.retake.load(relaxed) != retake_state::none) [[unlikely]] {
     return answer_monitor(m);

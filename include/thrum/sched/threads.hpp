@@ -11,7 +11,8 @@
 //
 // Invariants
 //   MT1  an M in the idle list has a thread that has started: a P that is given to it runs at once.
-//   MT2  `creating` counts the Ps that wait for a thread; it changes under the lock, as does the list
+//   MT2  `creating` counts the Ps that wait for a thread; it changes under the lock, as does the
+//   list
 //        of idle Ms, so that start_m and stop_without_p decide one after the other.
 #ifndef THRUM_SCHED_THREADS_HPP
 #define THRUM_SCHED_THREADS_HPP
@@ -57,8 +58,8 @@ basic_m<Traits>* basic_scheduler<Traits>::make_spare(basic_scheduler& scheduler)
       scheduler.thread_count() == scheduler.config_.max_threads) {
     return nullptr;
   }
-  // It enters the idle list itself, as its last step of starting: until then it may need a lock that
-  // a goroutine holds which waits for a P, so no P may be given to it.
+  // It enters the idle list itself, as its last step of starting: until then it may need a lock
+  // that a goroutine holds which waits for a P, so no P may be given to it.
   scheduler.spare_starts = true;
   return scheduler.new_m_locked();
 }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// What the runtime says when things go wrong or when it is asked: each from a program that is looked
-// at from outside.
+// What the runtime says when things go wrong or when it is asked: each from a program that is
+// looked at from outside.
 
 #include "support/catch.hpp"
 #include "support/program.hpp"
@@ -32,7 +32,8 @@ TEST_CASE("the report of a panic names the exception's type, where it was thrown
   const program_result r = run_program("panic_where");
   INFO(r.text);
   CHECK(r.signal == SIGABRT);
-  CHECK(matches(r.text, "thrum: panic in goroutine [0-9]+: no such cheese\n\ttype std::out_of_range\n"));
+  CHECK(matches(r.text,
+                "thrum: panic in goroutine [0-9]+: no such cheese\n\ttype std::out_of_range\n"));
   CHECK(matches(r.text, "\tstarted in .*\\+0x[0-9a-f]+\n"));
   if (!emulated()) {
     CHECK(r.says("throw_deep_inside"));
@@ -46,8 +47,9 @@ TEST_CASE("a stack overflow is reported with the goroutine, the stack's size and
   const program_result r = run_program("stack_overflow");
   INFO(r.text);
   CHECK((r.signal == SIGSEGV || r.signal == SIGBUS));
-  CHECK(matches(r.text, "fatal error: thrum: stack overflow in goroutine [0-9]+ \\[deep\\]: its stack of "
-                        "262144 bytes is used up; raise options::stack_size"));
+  CHECK(matches(r.text,
+                "fatal error: thrum: stack overflow in goroutine [0-9]+ \\[deep\\]: its stack of "
+                "262144 bytes is used up; raise options::stack_size"));
   CHECK(r.says("started in "));
 }
 
@@ -88,7 +90,8 @@ TEST_CASE("a dump shows who waits for what since when, and where parked and runn
   CHECK(r.exit_code == 0);
   CHECK(matches(r.text, "goroutine 1 \\[running\\]:\n"));
   CHECK(matches(r.text, "goroutine [0-9]+ \\[chan receive, [0-9]+ ms\\] \"mouse\":\n"));
-  CHECK(matches(r.text, "goroutine [0-9]+ \\[(running|preempted), locked to thread\\] \"miller\":\n"));
+  CHECK(matches(r.text,
+                "goroutine [0-9]+ \\[(running|preempted), locked to thread\\] \"miller\":\n"));
   CHECK(matches(r.text, "\tstarted in .*\\+0x[0-9a-f]+\n"));
   if (!emulated()) {
     CHECK(r.says("wait_for_cheese"));
@@ -119,13 +122,15 @@ TEST_CASE("scheddetail prints Go's lines for each P, M and G") {
   CHECK(r.exit_code == 0);
   const std::regex summary(
       "SCHED [0-9]+ms: gomaxprocs=2 idleprocs=[0-2] threads=[0-9]+ spinningthreads=[0-9]+ "
-      "needspinning=[01] idlethreads=[0-9]+ runqueue=[0-9]+ gcwaiting=(true|false) nmidlelocked=[01] "
+      "needspinning=[01] idlethreads=[0-9]+ runqueue=[0-9]+ gcwaiting=(true|false) "
+      "nmidlelocked=[01] "
       "stopwait=0 sysmonwait=(true|false)");
   const std::regex p(
       "  P[01]: status=[0-4] schedtick=[0-9]+ syscalltick=[0-9]+ m=([0-9]+|nil) runqsize=[0-9]+ "
       "gfreecnt=[0-9]+ timerslen=[0-9]+");
   const std::regex m(
-      "  M[0-9]+: p=([01]|nil) curg=([0-9]+|nil) mallocing=0 throwing=0 preemptoff= locks=[01] dying=0 "
+      "  M[0-9]+: p=([01]|nil) curg=([0-9]+|nil) mallocing=0 throwing=0 preemptoff= locks=[01] "
+      "dying=0 "
       "spinning=(true|false) blocked=(true|false) lockedg=([0-9]+|nil)");
   const std::regex g("  G[0-9]+: status=[0-9]\\([a-z ]*\\) m=([0-9]+|nil) lockedm=([0-9]+|nil)");
   std::istringstream lines(r.text);
@@ -160,8 +165,9 @@ TEST_CASE("THRUM_DEBUG=hogs=5 names who keeps its processor for five slices whil
   const program_result r = run_program("kept_for_long", "THRUM_DEBUG=hogs=5");
   INFO(r.text);
   CHECK(r.exit_code == 0);
-  CHECK(matches(r.text, "thrum: goroutine 1 \\[hog\\] has kept processor 0 for [0-9]+ ms while others "
-                        "waited; started in "));
+  CHECK(matches(r.text,
+                "thrum: goroutine 1 \\[hog\\] has kept processor 0 for [0-9]+ ms while others "
+                "waited; started in "));
 }
 
 TEST_CASE("without memory for another stack go fails with std::system_error and others run on") {

@@ -31,17 +31,17 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <ucontext.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 namespace thrum::inline THRUM_ABI::os {
 
 using namespace base::orders;
 
-/// ThreadSanitizer delays signals until the thread calls something it knows, and before clang 19 for
-/// ever while it waits for a lock.
+/// ThreadSanitizer delays signals until the thread calls something it knows, and before clang 19
+/// for ever while it waits for a lock.
 #if THRUM_TSAN && (!defined(__clang_major__) || __clang_major__ < 19)
 inline constexpr bool has_preempt_signal = false;
 #else
@@ -60,8 +60,8 @@ inline constexpr int preempt_signal = SIGURG;
 /// Its si_code: below 0, so not the kernel's, and not sigqueue's. Emulators keep no more than that.
 inline constexpr int preempt_code = -0x7472;
 
-/// Lies at the lowest address of a signal_stack: where an emulator refuses a signal with a value, the
-/// handler finds its thread by the stack that it runs on.
+/// Lies at the lowest address of a signal_stack: where an emulator refuses a signal with a value,
+/// the handler finds its thread by the stack that it runs on.
 struct signal_stack_mark {
   static constexpr std::uint64_t right = 0x74'68'72'75'6d'20'4d'2e;
   std::uint64_t mark = right;
@@ -112,8 +112,7 @@ THRUM_NOINLINE inline void install_preempt_handler() noexcept {
     return;
   }
   const bool has_info = (found.sa_flags & SA_SIGINFO) != 0;
-  const bool is_function =
-      has_info || (found.sa_handler != SIG_DFL && found.sa_handler != SIG_IGN);
+  const bool is_function = has_info || (found.sa_handler != SIG_DFL && found.sa_handler != SIG_IGN);
   // [sig.1] release: to the handler.
   earlier_handler.with_info.store(has_info ? found.sa_sigaction : nullptr, release);
   earlier_handler.plain.store(!has_info && is_function ? found.sa_handler : nullptr,

@@ -60,9 +60,9 @@ class quit_listener {
  private:
   static void handle(int) noexcept {
     const int kept = errno;
-    inside_.fetch_add(1, seq_cst);                         // [quit.2] as in close
-    if (const function call = call_.load(seq_cst)) {       // [quit.2] as in close
-      call(argument_.load(relaxed));                       // relaxed: set before call_
+    inside_.fetch_add(1, seq_cst);                    // [quit.2] as in close
+    if (const function call = call_.load(seq_cst)) {  // [quit.2] as in close
+      call(argument_.load(relaxed));                  // relaxed: set before call_
     }
     inside_.fetch_sub(1, release);  // [quit.2] release: our last look
     errno = kept;
