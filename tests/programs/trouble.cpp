@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -223,6 +224,57 @@ int out_of_stacks() {
   });
 }
 
+std::size_t address_space_in_use() {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+/// No thread can be made any more: there is no address space for its stack.
+int refused_threads() {
+  return thrum::run([] {
+    ::rlimit before{};
+    ::getrlimit(RLIMIT_AS, &before);
+    thrum::chan<int> results(64);
+    {
+      thrum::wait_group group;
+      for (int i = 0; i != 64; ++i) {  // their stacks are there when memory is not
+        group.go([] { thrum::sleep_for(1ms); });
+      }
+      group.wait();
+    }
+    thrum::runtime::current()->procs(8);
+    constexpr std::size_t less_than_a_stack = std::size_t{4} << 20;
+    const ::rlimit tight{address_space_in_use() + less_than_a_stack, before.rlim_max};
+    ::setrlimit(RLIMIT_AS, &tight);
+    thrum::wait_group group;
+    for (int i = 0; i != 32; ++i) {
+      group.go([&] {
+        for (int turn = 0; turn != 100; ++turn) {
+          thrum::this_goroutine::yield();
+        }
+        thrum::sleep_for(1ms);
+        thrum::blocking([] { ::usleep(2'000); });
+        results.send(1);
+      });
+    }
+    group.wait();
+    int sum = 0;
+    for (int i = 0; i != 32; ++i) {
+      sum += *results.recv();
+    }
+    std::printf("ended: %d\n", sum);
+    const unsigned few = thrum::stats().threads;
+    ::setrlimit(RLIMIT_AS, &before);
+    for (int i = 0; i != 8; ++i) {
+      group.go([] { thrum::blocking([] { ::usleep(300'000); }); });
+    }
+    group.wait();
+    std::printf("more threads later: %s\n", thrum::stats().threads > few ? "yes" : "no");
+    return 0;
+  });
+}
+
 const programs::entry entries[] = {
     {"panic_where", panic_where},
     {"fault_elsewhere", fault_elsewhere},
@@ -235,6 +287,7 @@ const programs::entry entries[] = {
     {"blocked_for_long", blocked_for_long},
     {"kept_for_long", kept_for_long},
     {"out_of_stacks", out_of_stacks},
+    {"refused_threads", refused_threads},
 };
 const programs::group registered(entries);
 

@@ -46,7 +46,7 @@ void append_summary(trace_line& line, sched::basic_scheduler<Traits>& scheduler,
   line.append("SCHED ").append((now - scheduler.started_at) / 1'000'000).append("ms:");
   line.append(" gomaxprocs=").append(scheduler.procs());
   line.append(" idleprocs=").append(scheduler.idle.idle_ps());
-  line.append(" threads=").append(scheduler.thread_count() + helpers);
+  line.append(" threads=").append(scheduler.live_thread_count() + helpers);
   line.append(" spinningthreads=").append(scheduler.idle.spinning());
   if (detailed) {
     line.append(" needspinning=").append(scheduler.idle.spinner_wanted_locked() ? 1 : 0);

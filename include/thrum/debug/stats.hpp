@@ -57,7 +57,7 @@ stats_snapshot collect(sched::basic_scheduler<Traits>& scheduler) {
   s.local_queues.reserve(scheduler.procs());
   s.procs = scheduler.procs();
   s.idle_procs = scheduler.idle.idle_ps();
-  s.threads = scheduler.thread_count();
+  s.threads = scheduler.live_thread_count();
   s.idle_threads = scheduler.idle.idle_ms();
   s.spinning = scheduler.idle.spinning();
   s.global_queue = scheduler.global.size();

@@ -11,6 +11,11 @@
 // Nobody may wait for this thread while a goroutine that lost its P could use the P that is meant
 // for the new one: start_m prefers such a goroutine's thread to a new one, and as long as a P is on
 // its way to a new thread (`creating`), no goroutine that runs without a P is stopped.
+//
+// When the system refuses a thread (Go gives up the process then) the runtime goes on with those it
+// has. The P that was meant for the thread is held: its goroutines are in the global queue, its
+// timers are run by thieves. It goes to the next M that would sleep, or to a thread that can be
+// made later.
 #ifndef THRUM_SCHED_CREATOR_HPP
 #define THRUM_SCHED_CREATOR_HPP
 
@@ -20,6 +25,7 @@
 #include <thrum/os/os.hpp>
 #include <thrum/sched/m.hpp>
 
+#include <cerrno>
 #include <cstdint>
 
 namespace thrum::inline THRUM_ABI::sched {
@@ -66,6 +72,9 @@ class basic_creator {
     note_.wake();
   }
 
+  /// An M is about to sleep that could have a P which waits for a thread. Inside the idle lock.
+  void offer_idle() noexcept { note_.wake(); }
+
   /// One more thread than needed would be of use.
   void request_spare() noexcept {
     // relaxed: a wish
@@ -82,18 +91,29 @@ class basic_creator {
 
   void run() noexcept;
 
+  /// Sleeps until there is something to do; does what is to be done at its time.
   void wait() noexcept;
 
   void start(m_type& m) noexcept {
-    const int error = os::thread::start(m.thread, m_main_, &m);
-    if (error != 0) {
-      base::message<> text;
-      text.append("go: the system refuses thread ").append(std::uint64_t{m.id} + 1);
-      text.append(" of this runtime (errno ").append(static_cast<std::uint64_t>(error));
-      text.append("); raise the limit of processes, or lower options::max_threads");
-      base::fatal(text.view());
+    const int error = m.for_signals.reserve() ? os::thread::start(m.thread, m_main_, &m) : ENOMEM;
+    if (error == 0) {
+      return;
     }
+    m.for_signals.give_back();
+    if (!has_warned_) {
+      has_warned_ = true;
+      base::message<> text("thrum: go: the system refuses thread ");
+      text.append(std::uint64_t{m.id} + 1).append(" of this runtime (errno ");
+      text.append(static_cast<std::uint64_t>(error)).append("); it goes on with those it has; ");
+      text.append("raise the limit of processes or memory, or lower options::procs\n");
+      base::write_error(text.view());
+    }
+    retry_at_ = Traits::now() + retry_ns;
+    scheduler_.take_back(m);
   }
+
+  static constexpr std::int64_t retry_ns = 20'000'000;
+  static constexpr std::int64_t never = INT64_MAX;
 
   basic_scheduler<Traits>& scheduler_;
   const m_main_function m_main_;
@@ -102,6 +122,9 @@ class basic_creator {
   typename Traits::template atomic<bool> spare_wanted_{false};
   typename Traits::template atomic<bool> dump_wanted_{false};
   typename Traits::template atomic<bool> closing_{false};
+  std::int64_t retry_at_ = never;
+  std::int64_t check_at_ = never;
+  bool has_warned_ = false;
   os::note note_;
   os::thread thread_;
 };

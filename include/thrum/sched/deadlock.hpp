@@ -70,7 +70,7 @@ liveness look_for_deadlock(basic_scheduler<Traits>& scheduler) noexcept {
   constexpr std::size_t helpers = 2;  // the monitor and the creator
   const std::size_t threads = os::count_threads();
   const std::size_t ours =
-      std::size_t{scheduler.thread_count()} + helpers + config.bystanders + base::sanitizer_threads;
+      std::size_t{scheduler.live_thread_count()} + helpers + config.bystanders + base::sanitizer_threads;
   if (threads == 0 || threads > ours) {
     return liveness::by_others;
   }

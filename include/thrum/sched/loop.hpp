@@ -349,12 +349,9 @@ void* m_main(void* argument) noexcept {
   os::set_thread_name(name.view().data());
   m.tid = os::thread_id();
   m.cpu_clock.open();
-  os::signal_stack for_signals;
   m.interruption.interrupt = &interrupt<Traits>;
   m.interruption.argument = &m;
-  if (!for_signals.open(m.interruption)) {
-    base::fatal("go: no memory for the signal stack of another thread; raise the memory limit");
-  }
+  m.for_signals.open(m.interruption);
   if (config.thread_started != nullptr) {
     config.thread_started(config.user, m.id);
   }
@@ -389,7 +386,7 @@ void* m_main(void* argument) noexcept {
     config.thread_stopping(config.user, m.id);
   }
   os::this_threads_exit_watch().forget();
-  for_signals.close();
+  m.for_signals.close();
   set_current_m<Traits>(nullptr);
   return nullptr;
 }

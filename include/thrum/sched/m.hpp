@@ -28,11 +28,11 @@ using commit_function = bool (*)(basic_m<Traits>&, basic_g<Traits>&, void* argum
 
 /// The monitor's way to a P whose M sits in a call that it did not announce: see retake.hpp.
 enum class retake_state : std::uint32_t {
-  none,      // the M holds its P, or has given it up itself
-  wanted,    // the monitor looks whether it may be taken; the M may still object
-  decided,   // the M can no longer object; the monitor makes sure that it is the right P
-  taken,     // the P is gone, and the M does not know it yet
-  forked,    // this is a child process
+  none,     // the M holds its P, or has given it up itself
+  wanted,   // the monitor looks whether it may be taken; the M may still object
+  decided,  // the M can no longer object; the monitor makes sure that it is the right P
+  taken,    // the P is gone, and the M does not know it yet
+  forked,   // this is a child process
 };
 
 template <class Traits>
@@ -73,13 +73,14 @@ struct alignas(base::cache_line_size) basic_m {
   os::note park;
 
   // -- under the scheduler's lock --
-  basic_m* idle_next = nullptr;
+  basic_m* idle_next = nullptr;  // in the idle list, the creator's, or of those without a thread
 
   // -- the thread writes it before it first holds a P --
   os::thread_clock cpu_clock;
   std::uint64_t tid = 0;
   bool awaited = false;  // a P is on its way to this thread, which is being made
   os::preempt_target interruption;
+  os::signal_stack for_signals;  // reserved by the creator
 
   // -- this thread; who freezes reads it while the thread waits --
   os::call_stack callers;

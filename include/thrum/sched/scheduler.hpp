@@ -163,13 +163,24 @@ class basic_scheduler {
     const unsigned in_poller = last_poll.load(seq_cst) == 0 ? 1 : 0;
     return idle.idle_ps() >= procs() && idle.spinning() == 0 && global.empty() &&
            idle.idle_ms() + in_poller + locked_asleep.load(relaxed) >=  // relaxed: a moment ago
-               thread_count();
+               live_thread_count();
   }
 
   unsigned thread_count() const noexcept {
     return m_count_.load(acquire);  // [s.ms] sees the M itself; pairs with new_m_locked
   }
   m_type& m(std::uint32_t i) noexcept { return ms_[i]; }
+
+  /// Of them, those that have a thread, or will when the creator comes to them.
+  unsigned live_thread_count() const noexcept {
+    return thread_count() - refused_count_.load(relaxed);  // relaxed: a figure
+  }
+
+  /// The system has refused a thread: its P waits, the M is kept for the next that is wanted.
+  void take_back(m_type& m) noexcept;
+
+  /// Ps for which there was no thread are offered to idle Ms, or, `again`, to new ones, too.
+  void release_held(bool again) noexcept;
 
   // ---- waking ----
 
@@ -329,6 +340,10 @@ class basic_scheduler {
   p_type** ps_ = nullptr;
   m_type* ms_ = nullptr;
   atomic<unsigned> m_count_{0};
+  // -- under the idle lock: what is left when the system refuses a thread --
+  m_type* refused_ms_ = nullptr;
+  atomic<unsigned> refused_count_{0};
+  p_type* held_ps_ = nullptr;
   atomic<std::uint64_t> created_elsewhere_{0};
   atomic<goroutine_id> next_id_{1};
 };
@@ -394,7 +409,9 @@ template <class Traits>
 void basic_scheduler<Traits>::join_threads() noexcept {
   creator.close();
   for (unsigned i = 0; i < thread_count(); ++i) {
-    ms_[i].thread.join();
+    if (ms_[i].thread.joinable()) {
+      ms_[i].thread.join();
+    }
   }
   // [s.visit] acquire: their last touch.
   for (std::uint32_t turn = 0; visitors.load(acquire) != 0; ++turn) {

@@ -55,7 +55,7 @@ basic_m<Traits>* basic_scheduler<Traits>::make_spare(basic_scheduler& scheduler)
   scoped guard(scheduler.idle.lock());
   // relaxed: set under this lock
   if (scheduler.closing.load(relaxed) || scheduler.spare_starts || scheduler.has_spare() ||
-      scheduler.thread_count() == scheduler.config_.max_threads) {
+      scheduler.live_thread_count() == scheduler.config_.max_threads) {
     return nullptr;
   }
   // It enters the idle list itself, as its last step of starting: until then it may need a lock
@@ -66,6 +66,11 @@ basic_m<Traits>* basic_scheduler<Traits>::make_spare(basic_scheduler& scheduler)
 
 template <class Traits>
 basic_m<Traits>* basic_scheduler<Traits>::new_m_locked() noexcept {
+  if (m_type* const m = refused_ms_) {
+    refused_ms_ = m->idle_next;
+    refused_count_.store(refused_count_.load(relaxed) - 1, relaxed);  // relaxed: locked; a figure
+    return m;
+  }
   const unsigned id = m_count_.load(relaxed);  // relaxed: locked
   if (id == config_.max_threads) {
     idle.lock().unlock();
@@ -90,6 +95,9 @@ bool basic_scheduler<Traits>::stop_m(m_type& m) noexcept {
       return false;
     }
     idle.put_m_locked(m);
+    if (held_ps_ != nullptr) [[unlikely]] {
+      creator.offer_idle();
+    }
     if (clock != nullptr && resume_quiet_locked(*this, m)) [[unlikely]] {
       return true;
     }
@@ -111,6 +119,48 @@ bool basic_scheduler<Traits>::wait_for_p(m_type& m) noexcept {
 }
 
 template <class Traits>
+void basic_scheduler<Traits>::take_back(m_type& m) noexcept {
+  scoped guard(idle.lock());
+  if (!m.awaited) {
+    spare_starts = false;
+  } else {
+    if (m.spinning) {
+      idle.end_spinning(m);  // release_held looks for what its search would have found
+    }
+    creating.store(creating.load(relaxed) - 1, relaxed);  // relaxed: locked
+    global.prepend(m.next_p->queue.drain());
+    m.next_p->idle_next = held_ps_;
+    held_ps_ = m.next_p;
+    m.next_p = nullptr;
+    m.awaited = false;
+    m.park.clear();
+    // [s.poll] seq_cst: 0 means that an M sleeps in the poller; it comes to stop_m, or finds a P.
+    if (last_poll.load(seq_cst) == 0) {
+      poller.wake();
+    }
+  }
+  m.idle_next = refused_ms_;
+  refused_ms_ = &m;
+  refused_count_.store(refused_count_.load(relaxed) + 1, relaxed);  // relaxed: locked; a figure
+}
+
+template <class Traits>
+void basic_scheduler<Traits>::release_held(bool again) noexcept {
+  for (;;) {
+    p_type* p;
+    {
+      scoped guard(idle.lock());
+      p = again || idle.idle_ms() != 0 ? held_ps_ : nullptr;
+      if (p == nullptr) {
+        return;
+      }
+      held_ps_ = p->idle_next;
+    }
+    hand_off(*p);
+  }
+}
+
+template <class Traits>
 bool basic_scheduler<Traits>::wake_claimed() noexcept {
   idle.lock().lock();
   p_type* p = idle.take_p_to_spin_locked();
@@ -125,19 +175,36 @@ bool basic_scheduler<Traits>::wake_claimed() noexcept {
 
 template <class Traits>
 void basic_creator<Traits>::wait() noexcept {
-  const std::int64_t period = scheduler_.config().check_every_ns;
-  if (period == 0) {
+  const std::int64_t until = retry_at_ < check_at_ ? retry_at_ : check_at_;
+  bool woken = true;
+  if (until == never) {
     note_.sleep();
-  } else if (!note_.sleep_for(period)) {
-    scheduler_.config().check(scheduler_.config().user);
-    return;
+  } else {
+    woken = note_.sleep_for(until - Traits::now());
   }
-  note_.clear_while_woken();
+  if (woken) {
+    note_.clear_while_woken();
+  }
+  const std::int64_t now = Traits::now();
+  if (now >= check_at_) {
+    check_at_ = now + scheduler_.config().check_every_ns;
+    scheduler_.config().check(scheduler_.config().user);
+  }
+  if (retry_at_ != never) {
+    const bool again = now >= retry_at_;
+    if (again) {
+      retry_at_ = never;
+    }
+    scheduler_.release_held(again);
+  }
 }
 
 template <class Traits>
 void basic_creator<Traits>::run() noexcept {
   os::set_thread_name("thrum/creator");
+  if (const std::int64_t period = scheduler_.config().check_every_ns; period != 0) {
+    check_at_ = Traits::now() + period;
+  }
   for (bool last = false; !last;) {
     wait();
     last = closing_.load(acquire);  // [cr.list] acquire: as in close
@@ -152,7 +219,7 @@ void basic_creator<Traits>::run() noexcept {
       scheduler_.config().dump(scheduler_.config().user);
     }
     // relaxed: as in request_spare
-    if (spare_wanted_.exchange(false, relaxed) && !last) {
+    if (spare_wanted_.exchange(false, relaxed) && !last && retry_at_ == never) {
       if (m_type* const spare = make_spare_(scheduler_)) {
         start(*spare);
       }

@@ -180,3 +180,18 @@ TEST_CASE("without memory for another stack go fails with std::system_error and 
   CHECK(r.says("refused: go: no memory for the stack of another goroutine"));
   CHECK(r.says("others run: 7\n"));
 }
+
+TEST_CASE("a runtime that is refused threads says so once and goes on with those it has") {
+  if (THRUM_ASAN || THRUM_TSAN || emulated()) {
+    return;  // as above
+  }
+  const program_result r = run_program("refused_threads");
+  INFO(r.text);
+  CHECK(r.exit_code == 0);
+  const std::string words = "thrum: go: the system refuses thread ";
+  const std::size_t at = r.text.find(words);
+  REQUIRE(at != std::string::npos);
+  CHECK(r.text.find(words, at + 1) == std::string::npos);
+  CHECK(r.says("ended: 32\n"));
+  CHECK(r.says("more threads later: yes\n"));
+}

@@ -146,12 +146,8 @@ class signal_stack {
   signal_stack(const signal_stack&) = delete;
   signal_stack& operator=(const signal_stack&) = delete;
 
-  /// For the calling thread, which is to take the signal. False if there is no memory.
-  bool open(preempt_target& target) noexcept {
-    ::sigset_t urgent;
-    ::sigemptyset(&urgent);
-    ::sigaddset(&urgent, preempt_signal);
-    ::pthread_sigmask(SIG_UNBLOCK, &urgent, nullptr);
+  /// Gets the memory, on any thread, before open(). False if there is none.
+  bool reserve() noexcept {
     // The kernel says how large the frame of a signal is: 12 KiB where there are wide vectors.
     const auto frame = static_cast<std::size_t>(::getauxval(at_minsigstksz));
     constexpr std::size_t for_handlers = std::size_t{64} << 10;
@@ -164,18 +160,33 @@ class signal_stack {
     if (install_guard(memory_, page) == guard_kind::mprotect) {
       guards_ = 1;
     }
+    return true;
+  }
+
+  /// By the thread that is to take the signal.
+  void open(preempt_target& target) noexcept {
+    ::sigset_t urgent;
+    ::sigemptyset(&urgent);
+    ::sigaddset(&urgent, preempt_signal);
+    ::pthread_sigmask(SIG_UNBLOCK, &urgent, nullptr);
+    const std::size_t page = page_size();
     auto* const mark = ::new (static_cast<char*>(memory_) + page) signal_stack_mark;
     mark->target = &target;
     ::stack_t ours{};
     ours.ss_sp = static_cast<char*>(memory_) + page;
     ours.ss_size = bytes_ - page;
-    return ::sigaltstack(&ours, &before_) == 0;
+    ::sigaltstack(&ours, &before_);
   }
 
   /// By the same thread, last.
   void close() noexcept {
+    ::sigaltstack(&before_, nullptr);
+    give_back();
+  }
+
+  /// What was reserved and not opened, or is closed.
+  void give_back() noexcept {
     if (memory_ != nullptr) {
-      ::sigaltstack(&before_, nullptr);
       unmap(memory_, bytes_);
       return_guard_budget(guards_);
       memory_ = nullptr;
