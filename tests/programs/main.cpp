@@ -8,10 +8,13 @@
 #include <cstdio>
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 int main(int count, char** values) {
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
+  constexpr unsigned longest = 120;  // seconds; then SIGALRM ends it, and its test fails
+  ::alarm(longest);
   for (const programs::group* g = programs::group::first; g != nullptr; g = g->next) {
     for (const programs::entry& e : g->entries) {
       if (count == 2 && e.name == values[1]) {
