@@ -33,6 +33,9 @@ using namespace std::chrono_literals;
 
 [[gnu::noinline]] void compute_for_ever(const std::atomic<bool>& stop) {
   while (!stop.load(std::memory_order_relaxed)) {
+    if (THRUM_TSAN) {  // which keeps signals back
+      thrum::this_goroutine::preemption_point();
+    }
   }
 }
 
@@ -73,7 +76,7 @@ int exit_under_goroutines() {
         static std::vector<std::string> made_later(1000, std::string(50, 'y'));
         for (std::size_t sum = 0;; sum += used_until_the_end.at(sum % 1000).size()) {
           sum += made_later.at(sum % 1000).size();
-          if (THRUM_TSAN) {  // which keeps signals back
+          if (THRUM_TSAN) {
             thrum::this_goroutine::preemption_point();
           }
         }
