@@ -7,14 +7,15 @@
 #define THRUM_BASE_ERROR_HPP
 
 #include <cstring>
+#include <string>
 #include <string_view>
+#include <system_error>
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/fatal.hpp>
 
 #if THRUM_EXCEPTIONS
 #include <stdexcept>
-#include <system_error>
 #endif
 
 namespace thrum::inline THRUM_ABI {
@@ -49,6 +50,18 @@ namespace base {
 #else
   message<256> text(operation);
   text.append(": ").append(std::strerror(errno_value));
+  fatal(text.view());
+#endif
+}
+
+/// The same for an error of any category, with the text "operation object: what the category says".
+[[noreturn]] THRUM_COLD inline void throw_system(const std::error_code& error,
+                                                 std::string_view operation_and_object) {
+#if THRUM_EXCEPTIONS
+  throw std::system_error(error, std::string(operation_and_object));
+#else
+  message<512> text(operation_and_object);
+  text.append(": ").append(error.message());
   fatal(text.view());
 #endif
 }

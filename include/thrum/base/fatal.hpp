@@ -58,6 +58,18 @@ class message {
   }
   constexpr message& append(const char* text) noexcept { return append(std::string_view(text)); }
 
+  /// Appends a text from outside, in quotes: what does not print as a question mark, of a long text
+  /// the first 120 characters.
+  constexpr message& append_quoted(std::string_view text) noexcept {
+    constexpr std::size_t limit = 120;
+    append("\"");
+    for (const char c : text.substr(0, limit)) {
+      const char shown = c < ' ' || c > '~' ? '?' : c;
+      append(std::string_view(&shown, 1));
+    }
+    return append(text.size() > limit ? "...\"" : "\"");
+  }
+
   [[nodiscard]] constexpr std::string_view view() const noexcept { return {text_, size_}; }
   constexpr void clear() noexcept { size_ = 0; }
 

@@ -34,6 +34,16 @@ TEST_CASE("a failed system call is thrown as system_error with its code and oper
   }
 }
 
+TEST_CASE("an error of any category is thrown with its code, operation and object") {
+  try {
+    thrum::base::throw_system(std::make_error_code(std::errc::timed_out), "dial \"a:1\"");
+    FAIL("it returned");
+  } catch (const std::system_error& error) {
+    CHECK(error.code() == std::errc::timed_out);
+    CHECK(std::string(error.what()) == "dial \"a:1\": Connection timed out");
+  }
+}
+
 #else
 
 TEST_CASE("without exceptions a wrong use ends the program with its text") {
@@ -47,6 +57,14 @@ TEST_CASE("without exceptions a failed system call ends the program with the sam
   const auto end = support::run_in_child([] { thrum::base::throw_system(ENOENT, "open"); });
   CHECK(end.signal == SIGABRT);
   CHECK(end.errors == "fatal error: thrum: open: No such file or directory\n");
+}
+
+TEST_CASE("without exceptions an error of any category ends the program with the same text") {
+  const auto end = support::run_in_child([] {
+    thrum::base::throw_system(std::make_error_code(std::errc::timed_out), "dial \"a:1\"");
+  });
+  CHECK(end.signal == SIGABRT);
+  CHECK(end.errors == "fatal error: thrum: dial \"a:1\": Connection timed out\n");
 }
 
 #endif

@@ -36,6 +36,16 @@ TEST_CASE("a message leaves out what does not fit and stays valid") {
   CHECK(text.view().empty());
 }
 
+TEST_CASE("a message quotes a text from outside: on one line, printable and short") {
+  CHECK(message<>("open ").append_quoted("a b").view() == "open \"a b\"");
+  CHECK(message<>().append_quoted("").view() == "\"\"");
+  CHECK(message<>().append_quoted(std::string_view("a\0\n\x7f\xffz", 6)).view() == "\"a????z\"");
+  CHECK(message<>().append_quoted(std::string(120, 'x')).view() ==
+        '"' + std::string(120, 'x') + '"');
+  CHECK(message<>().append_quoted(std::string(121, 'x')).view() ==
+        '"' + std::string(120, 'x') + "...\"");
+}
+
 TEST_CASE("a message can be built by the compiler") {
   constexpr auto length = [] { return message<16>("n=").append(12).view().size(); }();
   STATIC_REQUIRE(length == 4);
