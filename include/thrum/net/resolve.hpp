@@ -1,0 +1,178 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// From the names of hosts and services to endpoints.
+//
+// The system's own resolver does the work, getaddrinfo(), so that /etc/hosts, /etc/nsswitch.conf,
+// the name service caches and the order of RFC 6724 hold here as in every other program. It has no
+// form that does not block, so it runs inside blocking(): the thread waits, the processor goes to
+// others. A resolver of our own could wait in the poller instead, and would know none of these
+// files.
+//
+// Three things are answered without asking it:
+//   - an address in numbers with a port in numbers needs nobody's help, and takes no thread;
+//   - names under .invalid exist nowhere, which RFC 6761 (6.4) asks libraries to know;
+//   - ports in numbers never reach it: glibc takes signs and blanks, and cuts 65616 down to 80.
+//
+// No kind of socket is asked for, because some services are known for datagrams only. What is the
+// same in the answers for streams and for datagrams is given once.
+#ifndef THRUM_NET_RESOLVE_HPP
+#define THRUM_NET_RESOLVE_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/blocking.hpp>
+#include <thrum/net/endpoint.hpp>
+#include <thrum/net/endpoint_error.hpp>
+#include <thrum/net/host_port.hpp>
+#include <thrum/net/resolve_error.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include <netdb.h>
+
+namespace thrum::inline THRUM_ABI::net {
+
+/// The endpoints of a list of getaddrinfo() in its order, each once, with `port` if there is one.
+/// Families that endpoint does not know are left out.
+inline std::vector<endpoint> endpoints_of(const ::addrinfo* list,
+                                          std::optional<std::uint16_t> port) {
+  std::vector<endpoint> found;
+  for (const ::addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
+    endpoint e = endpoint::from_native(entry->ai_addr, entry->ai_addrlen);
+    if (port) {
+      e = e.with_port(*port);
+    }
+    if (e.family() != address_family::none &&
+        std::find(found.begin(), found.end(), e) == found.end()) {
+      found.push_back(e);
+    }
+  }
+  return found;
+}
+
+/// Whether RFC 6761 reserves the name for things that do not exist: "invalid" and what ends in
+/// ".invalid", in letters of any case, also with a dot behind.
+inline bool is_reserved_invalid(std::string_view host) noexcept {
+  constexpr std::string_view reserved = "invalid";
+  if (host.ends_with('.')) {
+    host.remove_suffix(1);
+  }
+  if (host.size() < reserved.size()) {
+    return false;
+  }
+  const std::string_view label = host.substr(host.size() - reserved.size());
+  const bool is_whole =
+      label.size() == host.size() || host[host.size() - reserved.size() - 1] == '.';
+  return is_whole && std::equal(label.begin(), label.end(), reserved.begin(),
+                                [](char a, char b) { return (a | 0x20) == b; });
+}
+
+/// Whether the resolver should see it as the name of a service: RFC 6335 (5.1) wants a letter, and
+/// without one glibc would try to read a number.
+inline bool is_service_name(std::string_view service) noexcept {
+  return service.find('\0') == std::string_view::npos &&
+         std::any_of(service.begin(), service.end(), [](char c) {
+           const char lower = static_cast<char>(c | 0x20);
+           return lower >= 'a' && lower <= 'z';
+         });
+}
+
+/// The endpoints of a service on a host, the one to try first in front; at least one. The host is a
+/// name, an IPv4 or IPv6 address (without brackets), or empty for any address; the service a name,
+/// a number, or empty for port 0. On failure sets `error` and returns none: a resolve_error,
+/// endpoint_error::bad_port, or an error of the system. Blocks the goroutine for as long as the
+/// system's resolver takes, which is no cancellation point and has no deadline. That runs on the
+/// goroutine's stack: some 20 KiB with glibc, so leave it 64. May be called from any thread.
+inline std::vector<endpoint> resolve(std::string_view host, std::string_view service,
+                                     std::error_code& error) {
+  constexpr std::size_t longest = NI_MAXHOST;  // beyond that the resolver only copies
+  error.clear();
+  const std::optional<std::uint16_t> port = port_number(service.empty() ? "0" : service);
+  const std::string_view name = host.empty() ? "::" : host;
+  if (port) {
+    if (const std::optional<endpoint> numeric = endpoint::parse(name, *port)) {
+      return {*numeric};
+    }
+  } else if (!is_service_name(service) || service.size() >= longest) {
+    error = endpoint_error::bad_port;
+    return {};
+  }
+  if (name.find('\0') != std::string_view::npos || name.size() >= longest ||
+      is_reserved_invalid(name)) {
+    error = resolve_error::host_not_found;
+    return {};
+  }
+
+  const std::string node(name);
+  const std::string service_name(port ? "" : service);
+  ::addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  ::addrinfo* list = nullptr;
+  error = blocking([&] {
+    const int returned =
+        ::getaddrinfo(node.c_str(), port ? nullptr : service_name.c_str(), &hints, &list);
+    return returned == 0 ? std::error_code() : resolver_error(returned, errno);
+  });
+  if (error) {
+    return {};
+  }
+  const std::unique_ptr<::addrinfo, void (*)(::addrinfo*)> owner(list, &::freeaddrinfo);
+  std::vector<endpoint> found = endpoints_of(list, port);
+  if (found.empty()) {
+    error = resolve_error::host_not_found;
+  }
+  return found;
+}
+
+/// The same for a text: that of an endpoint, or "host:service" as split_host_port() takes it. Only
+/// the names in it are looked up. `error` may be any endpoint_error too.
+inline std::vector<endpoint> resolve(std::string_view text, std::error_code& error) {
+  const endpoint written(text, error);
+  if (!error) {
+    return {written};
+  }
+  if (error != endpoint_error::not_an_address && error != endpoint_error::bad_port) {
+    return {};
+  }
+  const host_port parts = split_host_port(text, error);
+  return error ? std::vector<endpoint>() : resolve(parts.host, parts.service, error);
+}
+
+#if THRUM_EXCEPTIONS
+/// The same; throws std::system_error, which names host and service.
+inline std::vector<endpoint> resolve(std::string_view host, std::string_view service) {
+  std::error_code error;
+  std::vector<endpoint> found = resolve(host, service, error);
+  if (error) {
+    base::message<512> text("resolve host ");
+    text.append_quoted(host).append(", service ").append_quoted(service);
+    base::throw_system(error, text.view());
+  }
+  return found;
+}
+
+/// The same for a text; throws std::system_error, which names it.
+inline std::vector<endpoint> resolve(std::string_view text) {
+  std::error_code error;
+  std::vector<endpoint> found = resolve(text, error);
+  if (error) {
+    base::throw_system(error, base::message<>("resolve ").append_quoted(text).view());
+  }
+  return found;
+}
+#endif
+
+}  // namespace thrum::inline THRUM_ABI::net
+
+#endif  // THRUM_NET_RESOLVE_HPP

@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Why a name has no endpoint, as std::error_code in the words of the system's resolver.
+#ifndef THRUM_NET_RESOLVE_ERROR_HPP
+#define THRUM_NET_RESOLVE_ERROR_HPP
+
+#include <thrum/base/config.hpp>
+
+#include <string>
+#include <system_error>
+#include <type_traits>
+
+#include <netdb.h>
+
+namespace thrum::inline THRUM_ABI::net {
+
+/// The answers of the resolver that a program may want to tell apart. Others come with the number
+/// that getaddrinfo() gave (EAI_...), in the same category.
+enum class resolve_error {
+  host_not_found = EAI_NONAME,      ///< there is no such host
+  service_not_found = EAI_SERVICE,  ///< there is no such service
+  try_again = EAI_AGAIN,            ///< no answer, perhaps later
+  failed = EAI_FAIL,                ///< an answer that says the name server has failed
+};
+
+/// The category of resolve_error, called "resolver"; messages are those of gai_strerror().
+/// EAI_AGAIN equals std::errc::resource_unavailable_try_again, EAI_MEMORY
+/// std::errc::not_enough_memory.
+inline const std::error_category& resolver_category() noexcept {
+  class category final : public std::error_category {
+   public:
+    const char* name() const noexcept override { return "resolver"; }
+    std::string message(int value) const override { return ::gai_strerror(value); }
+    std::error_condition default_error_condition(int value) const noexcept override {
+      switch (value) {
+        case EAI_AGAIN: return std::errc::resource_unavailable_try_again;
+        case EAI_MEMORY: return std::errc::not_enough_memory;
+        default: return {value, *this};
+      }
+    }
+  };
+  static const category the_category;
+  return the_category;
+}
+
+/// Makes `error == resolve_error::host_not_found` work.
+inline std::error_code make_error_code(resolve_error error) noexcept {
+  return {static_cast<int>(error), resolver_category()};
+}
+
+/// What getaddrinfo() returned, as an error: EAI_SYSTEM stands for an errno value.
+inline std::error_code resolver_error(int returned, int errno_value) noexcept {
+  return returned == EAI_SYSTEM ? std::error_code(errno_value, std::system_category())
+                                : std::error_code(returned, resolver_category());
+}
+
+}  // namespace thrum::inline THRUM_ABI::net
+
+template <>
+struct std::is_error_code_enum<thrum::net::resolve_error> : std::true_type {};
+
+#endif  // THRUM_NET_RESOLVE_ERROR_HPP
