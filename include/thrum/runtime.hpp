@@ -18,6 +18,7 @@
 #include <thrum/join_handle.hpp>
 #include <thrum/options.hpp>
 #include <thrum/sched/monitor.hpp>
+#include <thrum/sched/poll_wait.hpp>
 #include <thrum/sched/registry.hpp>
 #include <thrum/sched/shutdown.hpp>
 #include <thrum/task.hpp>
@@ -259,6 +260,7 @@ inline runtime::~runtime() {
     monitor_->thread.join();
     scheduler_->join_threads();
     registry_type::remove(*scheduler_);
+    sched::poll_wait::detach_all(*scheduler_);
     monitor_.reset();
     scheduler_.reset();
   });

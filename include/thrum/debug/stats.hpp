@@ -37,14 +37,14 @@ struct stats_snapshot {
   std::uint64_t steals = 0;               ///< goroutines that changed processors by stealing
   std::uint64_t preemptions = 0;          ///< time slices that were cut
   std::uint64_t signals = 0;              ///< sent to threads to cut them
-  std::uint64_t exchanges = 0;            ///< slices cut when no thread was free: one such for another
-  std::uint64_t hand_offs = 0;            ///< processors taken from blocking() that lasted
-  std::uint64_t retakes = 0;              ///< processors taken from other calls that blocked
-  std::uint64_t stopped_without_p = 0;    ///< threads that computed after that, and had to wait
-  std::uint64_t timers = 0;               ///< timers armed
-  std::uint64_t timers_fired = 0;         ///< timers that came due
-  std::uint64_t polled_descriptors = 0;   ///< goroutines parked on descriptors
-  std::size_t stack_bytes = 0;            ///< address space reserved for stacks, used or not
+  std::uint64_t exchanges = 0;  ///< slices cut when no thread was free: one such for another
+  std::uint64_t hand_offs = 0;  ///< processors taken from blocking() that lasted
+  std::uint64_t retakes = 0;    ///< processors taken from other calls that blocked
+  std::uint64_t stopped_without_p = 0;   ///< threads that computed after that, and had to wait
+  std::uint64_t timers = 0;              ///< timers armed
+  std::uint64_t timers_fired = 0;        ///< timers that came due
+  std::uint64_t polled_descriptors = 0;  ///< goroutines parked on descriptors
+  std::size_t stack_bytes = 0;           ///< address space reserved for stacks, used or not
 };
 
 namespace debug {
@@ -67,7 +67,6 @@ stats_snapshot collect(sched::basic_scheduler<Traits>& scheduler) {
   s.exchanges = scheduler.taken.exchanges.load(relaxed);          // relaxed: a figure
   s.retakes = scheduler.taken.retakes.load(relaxed);              // relaxed: a figure
   s.stopped_without_p = scheduler.taken.without_p.load(relaxed);  // relaxed: a figure
-  s.polled_descriptors = scheduler.poller.waiters();
   {
     const sched::basic_section<Traits> here;
     s.stack_bytes = scheduler.pool->reserved_bytes();
@@ -98,7 +97,12 @@ stats_snapshot collect(sched::basic_scheduler<Traits>& scheduler) {
       case sched::g_status::runnable: ++s.runnable; break;
       case sched::g_status::running:
       case sched::g_status::preempted: ++s.running; break;
-      case sched::g_status::waiting: ++s.waiting; break;
+      case sched::g_status::waiting:
+        ++s.waiting;
+        if (sched::is_polled(g.reason.load(relaxed))) {  // relaxed: a figure
+          ++s.polled_descriptors;
+        }
+        break;
       case sched::g_status::syscall: ++s.in_syscall; break;
       case sched::g_status::idle:
       case sched::g_status::dead: break;

@@ -3,23 +3,35 @@
 //
 // What a poller must provide.
 //
-// The scheduler knows a poller by five operations. They fit a system that reports readiness
-// (epoll, kqueue), one that reports completion (IOCP), and none at all.
+// The scheduler knows a poller by eight operations. A descriptor is a number of the system's and a
+// tag of the scheduler's; the poller hands the tag back with each event and does not know what is
+// behind it. A tag is used for one registration only, so an event that was on its way when its
+// descriptor was closed, and that arrives when the number belongs to another one, finds nobody.
 //
 //   open()            Makes the poller usable. Called once, before any other operation. Returns 0
 //                     or an errno value.
-//   close()           Gives everything back. No thread is inside poll.
-//   poll(delay)       Waits for events and returns the goroutines that they make runnable, as
-//                     opaque nodes in the order in which they became ready. delay < 0: for ever,
-//                     0: do not wait, > 0: at most so many nanoseconds. An empty list may come
-//                     back early at any time. At most one thread is inside a poll that waits
-//                     (the scheduler guarantees it); any number may be inside poll(0).
+//   close()           Gives everything back. No thread is inside any operation.
+//   add(fd, tag)      Reports from now on each moment at which the descriptor becomes readable,
+//                     writable or broken (edge-triggered), what it is now included. 0 or an errno
+//                     value; EPERM: it is of a kind that is always ready.
+//   remove(fd)        Ends that. Events that another thread has fetched may still be delivered.
+//   arm(fd, tag, events)  Reports once when one of `events` is true, in a name space of its own:
+//                     the descriptor may be added as well. A later arm of the number replaces this
+//                     one. 0 or an errno value.
+//   poll(delay, sink) Waits for events and gives each to the sink, which collects the goroutines
+//                     that they make runnable. delay < 0: for ever, 0: do not wait, > 0: at most so
+//                     many nanoseconds. May come back early at any time. At most one thread is
+//                     inside a poll that waits (the scheduler guarantees it); any number may be
+//                     inside poll(0).
 //   wake()            Ends the waiting poll, or the next one if none is under way. Any thread; may
 //                     be called from a signal handler; wakes coalesce.
-//   waiters()         How many goroutines are parked on descriptors: 0 means that polling cannot
-//                     make anything runnable.
+//   descriptors()     How many are added; one more if any was ever armed. 0 means that polling
+//                     cannot make anything runnable.
 //
-// A poller allocates nothing inside poll and wake and calls nothing that takes a lock which a
+// A system that reports completion instead (IOCP) fits: there `add` associates the handle with the
+// port, and the sink finds the operation by the tag.
+//
+// A poller allocates nothing inside poll and wake, and calls nothing that takes a lock which a
 // preempted goroutine might hold.
 #ifndef THRUM_NETPOLL_CONTRACT_HPP
 #define THRUM_NETPOLL_CONTRACT_HPP
@@ -36,19 +48,53 @@ struct ready_node {
   ready_node* ready_next = nullptr;
 };
 
-/// The goroutines that one poll made runnable, first in `head`, linked by `ready_next`.
+/// The goroutines that one poll made runnable, in that order, linked by `ready_next`.
 struct ready_list {
   ready_node* head = nullptr;
+  ready_node* tail = nullptr;
   std::uint32_t size = 0;
+
+  void push_back(ready_node& node) noexcept {
+    node.ready_next = nullptr;
+    (tail != nullptr ? tail->ready_next : head) = &node;
+    tail = &node;
+    ++size;
+  }
+};
+
+/// What an event says, and what arm() waits for.
+enum events : std::uint32_t {
+  readable = 1,
+  writable = 2,
+  /// The peer has closed, something is out of line, or an error is pending: what comes is not
+  /// simply more of the stream. Comes with `readable` or `writable`.
+  unusual = 4,
+};
+
+/// Who takes the events of one poll.
+struct sink {
+  void (*deliver)(sink& self, std::uint64_t tag, std::uint32_t events) noexcept;
 };
 
 template <class Poller>
-concept poller_contract = requires(Poller& poller, const Poller& constant, std::int64_t delay_ns) {
-  { poller.open() } noexcept -> std::same_as<int>;
-  { poller.close() } noexcept;
-  { poller.poll(delay_ns) } noexcept -> std::same_as<ready_list>;
-  { poller.wake() } noexcept;
-  { constant.waiters() } noexcept -> std::same_as<std::uint32_t>;
+concept poller_contract = requires(Poller& poller, const Poller& constant, std::int64_t delay_ns,
+                                   int fd, std::uint64_t tag, std::uint32_t events, sink& to) {
+  { poller.open() }
+  noexcept->std::same_as<int>;
+  { poller.close() }
+  noexcept;
+  { poller.add(fd, tag) }
+  noexcept->std::same_as<int>;
+  { poller.remove(fd) }
+  noexcept;
+  { poller.arm(fd, tag, events) }
+  noexcept->std::same_as<int>;
+  { poller.poll(delay_ns, to) }
+  noexcept;
+  { poller.wake() }
+  noexcept;
+  { constant.descriptors() }
+  noexcept->std::same_as<std::uint32_t>;
 };
 
 }  // namespace thrum::inline THRUM_ABI::netpoll

@@ -5,11 +5,19 @@
 #ifndef THRUM_NETPOLL_NETPOLL_HPP
 #define THRUM_NETPOLL_NETPOLL_HPP
 
+#include <thrum/base/config.hpp>
+#include <thrum/netpoll/epoll.hpp>
 #include <thrum/netpoll/sleeper.hpp>
 
 namespace thrum::inline THRUM_ABI::netpoll {
 
+#if THRUM_OS_LINUX
+using poller = epoll;
+#else
 using poller = sleeper;
+#endif
+
+static_assert(poller_contract<poller>);
 
 }  // namespace thrum::inline THRUM_ABI::netpoll
 

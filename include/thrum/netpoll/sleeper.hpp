@@ -11,6 +11,8 @@
 #include <thrum/netpoll/contract.hpp>
 #include <thrum/os/os.hpp>
 
+#include <cerrno>
+
 namespace thrum::inline THRUM_ABI::netpoll {
 
 class sleeper {
@@ -18,22 +20,25 @@ class sleeper {
   int open() noexcept { return 0; }
   void close() noexcept {}
 
-  ready_list poll(std::int64_t delay_ns) noexcept {
+  int add(int, std::uint64_t) noexcept { return ENOSYS; }
+  void remove(int) noexcept {}
+  int arm(int, std::uint64_t, std::uint32_t) noexcept { return ENOSYS; }
+
+  void poll(std::int64_t delay_ns, sink&) noexcept {
     if (delay_ns == 0) {
-      return {};
+      return;
     }
     if (delay_ns < 0) {
       note_.sleep();
     } else if (!note_.sleep_for(delay_ns)) {
-      return {};
+      return;
     }
-    note_.clear();
-    return {};
+    note_.clear_while_woken();
   }
 
   void wake() noexcept { note_.wake(); }
 
-  std::uint32_t waiters() const noexcept { return 0; }
+  std::uint32_t descriptors() const noexcept { return 0; }
 
  private:
   os::note note_;

@@ -12,6 +12,7 @@
 #if THRUM_OS_LINUX
 #include <thrum/os/linux/backtrace.hpp>
 #include <thrum/os/linux/clock.hpp>
+#include <thrum/os/linux/descriptor.hpp>
 #include <thrum/os/linux/exit.hpp>
 #include <thrum/os/linux/fault.hpp>
 #include <thrum/os/linux/fence.hpp>
@@ -20,6 +21,7 @@
 #include <thrum/os/linux/preempt_signal.hpp>
 #include <thrum/os/linux/processors.hpp>
 #include <thrum/os/linux/quit_signal.hpp>
+#include <thrum/os/linux/socket.hpp>
 #include <thrum/os/linux/symbol.hpp>
 #include <thrum/os/linux/thread.hpp>
 #include <thrum/os/linux/thread_clock.hpp>

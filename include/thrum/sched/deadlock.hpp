@@ -48,7 +48,15 @@ liveness examine(basic_scheduler<Traits>& scheduler, std::uint64_t& ran) noexcep
     ran += p.counts.switches.get() + p.counts.finished.get() + p.counts.timers.get();
     armed = armed || p.timers.earliest_armed() != timer_heap<Traits>::never;
   });
-  if (armed || scheduler.poller.waiters() != 0 || scheduler.goroutine_count() == 0) {
+  bool polled = false;
+  if (scheduler.poller.descriptors() != 0) {
+    scheduler.pool->for_each([&](basic_g<Traits>& g) {
+      // relaxed: whoever parked has released its P since
+      polled = polled || (g.status.load(relaxed) == g_status::waiting &&
+                          is_polled(g.reason.load(relaxed)));  // relaxed: as above
+    });
+  }
+  if (armed || polled || scheduler.goroutine_count() == 0) {
     return liveness::by_itself;
   }
   scoped guard(scheduler.idle.lock());
@@ -69,8 +77,8 @@ liveness look_for_deadlock(basic_scheduler<Traits>& scheduler) noexcept {
   }
   constexpr std::size_t helpers = 2;  // the monitor and the creator
   const std::size_t threads = os::count_threads();
-  const std::size_t ours =
-      std::size_t{scheduler.live_thread_count()} + helpers + config.bystanders + base::sanitizer_threads;
+  const std::size_t ours = std::size_t{scheduler.live_thread_count()} + helpers +
+                           config.bystanders + base::sanitizer_threads;
   if (threads == 0 || threads > ours) {
     return liveness::by_others;
   }

@@ -22,6 +22,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/sched/freeze.hpp>
+#include <thrum/sched/poll_desc.hpp>
 #include <thrum/sched/ready.hpp>
 #include <thrum/sched/scheduler.hpp>
 #include <thrum/sched/steal.hpp>
@@ -120,10 +121,14 @@ template <class Traits>
 basic_g<Traits>* poll_now(basic_m<Traits>& m) noexcept {
   basic_scheduler<Traits>& scheduler = *m.scheduler;
   // [s.poll] acquire: 0 means that another thread is inside.
-  if (scheduler.poller.waiters() == 0 || scheduler.last_poll.load(acquire) == 0) {
+  if (scheduler.poller.descriptors() == 0 || scheduler.last_poll.load(acquire) == 0 ||
+      scheduler.polls_now.exchange(true, relaxed)) {  // relaxed: it protects nothing
     return nullptr;
   }
-  scheduler.inject(scheduler.poller.poll(0));
+  basic_poll_sink<Traits> sink(scheduler);
+  scheduler.poller.poll(0, sink);
+  scheduler.polls_now.store(false, relaxed);  // relaxed: as above
+  scheduler.inject(sink.ready);
   return take_global(m);
 }
 
@@ -194,7 +199,7 @@ bool sleep_in_poller(basic_m<Traits>& m, std::int64_t next_timer) noexcept {
   basic_scheduler<Traits>& scheduler = *m.scheduler;
   // Of a virtual clock nobody can sleep a part.
   const bool timed = next_timer != timer_heap<Traits>::never && scheduler.clock == nullptr;
-  if (!timed && scheduler.poller.waiters() == 0) {
+  if (!timed && scheduler.poller.descriptors() == 0) {
     return false;
   }
   // [s.poll] seq_cst: one thread at a time; a new timer is in its heap before its owner reads this.
@@ -221,16 +226,19 @@ bool sleep_in_poller(basic_m<Traits>& m, std::int64_t next_timer) noexcept {
     const std::int64_t left = next_timer - Traits::now();
     delay = left > 0 ? left : 0;
   }
-  netpoll::ready_list list;
+  basic_poll_sink<Traits> sink(scheduler);
   // [s.close] seq_cst: close() wakes the poller after it has set the flag.
   if (!scheduler.closing.load(seq_cst)) {
-    list = scheduler.poller.poll(delay);
+    scheduler.poller.poll(delay, sink);
   }
   // [s.poll] seq_cst: nobody sleeps here any more.
   scheduler.poll_until.store(0, seq_cst);
   scheduler.last_poll.store(Traits::now(), seq_cst);  // [s.poll] seq_cst: as above
 
-  basic_p<Traits>* p;
+  basic_p<Traits>* p = nullptr;
+  if (scheduler.closing.load(seq_cst)) {  // [s.close] seq_cst: as above
+    return false;                         // stop_m says so, too
+  }
   {
     scoped guard(scheduler.idle.lock());
     p = scheduler.idle.take_p_locked();
@@ -244,7 +252,7 @@ bool sleep_in_poller(basic_m<Traits>& m, std::int64_t next_timer) noexcept {
     scheduler.idle.begin_spinning(m);
     scheduler.wake_monitor();
   }
-  scheduler.inject(list);
+  scheduler.inject(sink.ready);
   return p != nullptr;
 }
 

@@ -58,6 +58,9 @@ enum class wait_reason : std::uint8_t {
   once_wait,
   task_group_wait,
   bubble_wait,
+  io_read,
+  io_write,
+  io_close,
 };
 
 constexpr std::string_view describe(wait_reason reason) noexcept {
@@ -82,8 +85,16 @@ constexpr std::string_view describe(wait_reason reason) noexcept {
     case wait_reason::once_wait: return "call_once";
     case wait_reason::task_group_wait: return "task_group wait";
     case wait_reason::bubble_wait: return "bubble wait";
+    case wait_reason::io_read: return "IO wait (read)";
+    case wait_reason::io_write: return "IO wait (write)";
+    case wait_reason::io_close: return "IO close";
   }
   return "";
+}
+
+/// Does a goroutine that waits so wait for the poller?
+constexpr bool is_polled(wait_reason reason) noexcept {
+  return reason == wait_reason::io_read || reason == wait_reason::io_write;
 }
 
 }  // namespace thrum::inline THRUM_ABI::sched

@@ -24,6 +24,7 @@
 #include <thrum/os/os.hpp>
 #include <thrum/sched/deadlock.hpp>
 #include <thrum/sched/park.hpp>
+#include <thrum/sched/poll_desc.hpp>
 #include <thrum/sched/retake.hpp>
 #include <thrum/sched/scheduler.hpp>
 
@@ -49,6 +50,8 @@ class basic_monitor {
   using p_type = basic_p<Traits>;
 
   void run() noexcept;
+  /// When nobody has polled for 10 ms.
+  bool poll_network(std::int64_t now) noexcept;
   void wait_for_round() noexcept;
   void sleep_while_idle(liveness alive) noexcept;
   void note_time(std::int64_t now) noexcept {
@@ -101,12 +104,29 @@ void basic_monitor<Traits>::run() noexcept {
       acted = look_at(scheduler_.p(i), now) || acted;
     }
     retaker_.watch(now, next_look_);
+    acted = poll_network(now) || acted;
     quiet_rounds_ = acted ? 0 : quiet_rounds_ + 1;
     if (config.trace_every_ns != 0 && now >= next_trace_) {
       config.trace(config.user, now);
       next_trace_ = now + config.trace_every_ns;
     }
   }
+}
+
+template <class Traits>
+bool basic_monitor<Traits>::poll_network(std::int64_t now) noexcept {
+  constexpr std::int64_t longest_ns = 10'000'000;  // from Go
+  // [s.poll] acquire: 0 means that a thread sleeps there.
+  std::int64_t last = scheduler_.last_poll.load(acquire);
+  if (scheduler_.poller.descriptors() == 0 || last == 0 || now - last < longest_ns ||
+      !scheduler_.last_poll.compare_exchange_strong(last, now, seq_cst,
+                                                    relaxed)) {  // [s.poll] seq_cst; relaxed: over
+    return false;
+  }
+  basic_poll_sink<Traits> sink(scheduler_);
+  scheduler_.poller.poll(0, sink);
+  scheduler_.inject(sink.ready);
+  return sink.ready.size != 0;
 }
 
 template <class Traits>
@@ -144,7 +164,7 @@ void basic_monitor<Traits>::wait_for_round() noexcept {
   }
   if (next_look_ - now < delay) {
     delay = next_look_ - now > Traits::monitor_min_sleep_ns ? next_look_ - now
-                                                           : Traits::monitor_min_sleep_ns;
+                                                            : Traits::monitor_min_sleep_ns;
   }
   // A P that leaves the idle list does not hurry a round; a new timer does, and close().
   if (scheduler_.monitor_note.sleep_for(delay) && !closing()) {

@@ -215,7 +215,7 @@ class basic_scheduler {
   }
 
   /// Makes goroutines runnable that the caller has just found in the poller.
-  void inject(netpoll::ready_list list) noexcept;
+  void inject(const netpoll::ready_list& list) noexcept;
 
   void wake_monitor() noexcept {
     // [mon.sleep] seq_cst: after the P left the idle list; pairs with the monitor's own store
@@ -259,6 +259,8 @@ class basic_scheduler {
 
   /// When somebody last polled; 0 while a thread is blocked in the poller. [s.poll]
   atomic<std::int64_t> last_poll{1};
+  /// Somebody is inside a poll that does not wait; others need not look meanwhile.
+  atomic<bool> polls_now{false};
   /// Until when that thread sleeps; 0: for ever, or nobody does. [s.poll]
   atomic<std::int64_t> poll_until{0};
 
@@ -516,7 +518,7 @@ void basic_scheduler<Traits>::hand_off(p_type& p) noexcept {
   idle.lock().lock();
   const bool last_busy = idle.idle_ps() + 1 == procs();
   // [s.poll] seq_cst: 0 means that somebody is in the poller already.
-  const bool nobody_polls = last_poll.load(seq_cst) != 0 && poller.waiters() != 0;
+  const bool nobody_polls = last_poll.load(seq_cst) != 0 && poller.descriptors() != 0;
   if (!global.empty() || (last_busy && nobody_polls)) {
     start_m(p, false);
     return;
@@ -549,7 +551,7 @@ void basic_scheduler<Traits>::wake_for_timer(std::int64_t when) noexcept {
 }
 
 template <class Traits>
-void basic_scheduler<Traits>::inject(netpoll::ready_list list) noexcept {
+void basic_scheduler<Traits>::inject(const netpoll::ready_list& list) noexcept {
   if (list.size == 0) {
     return;
   }

@@ -55,7 +55,8 @@ struct basic_virtual_clock {
 /// "durably blocked".)
 constexpr bool is_durable(wait_reason reason) noexcept {
   return reason != wait_reason::mutex_lock && reason != wait_reason::shared_mutex_lock &&
-         reason != wait_reason::shared_mutex_lock_shared && reason != wait_reason::none;
+         reason != wait_reason::shared_mutex_lock_shared && reason != wait_reason::none &&
+         !is_polled(reason) && reason != wait_reason::io_close;
 }
 
 /// V1 to V4, for an M that has just put itself on the idle list. True: it was taken off again and
@@ -73,7 +74,7 @@ THRUM_COLD bool resume_quiet_locked(basic_scheduler<Traits>& scheduler,
     g->status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
     scheduler.global.push_back(*g);
   } else {
-    bool stands = scheduler.poller.waiters() != 0;
+    bool stands = false;
     scheduler.pool->for_each([&](basic_g<Traits>& each) {
       // relaxed: whoever parked has released its P since
       stands = stands || (each.status.load(relaxed) == g_status::waiting &&

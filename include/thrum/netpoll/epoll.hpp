@@ -1,0 +1,294 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The poller of Linux: epoll.
+//
+// Purpose
+//   One registration for the life of a descriptor, edge-triggered and for both directions: nothing
+//   is armed or disarmed for each wait.
+//
+// Before the first descriptor
+//   There is no epoll yet: the poller sleeps on a note. A program that does no input or output has
+//   neither its descriptors nor its costs. The first add makes the epoll, says so (`active_`), and
+//   ends a sleep that is under way.
+//
+// Waking
+//   `woken_` is the wake; the note and the eventfd only end the sleep of whoever would not see it.
+//   wake():  W1 woken_ = true     W2 active_? then the eventfd, else the note
+//   poll():  P1 active_?          P2 woken_? then clear it and return     P3 sleep there
+//   add():   A1 active_ = true    A2 the note
+//   A waker that reads active_ before A1 has set woken_ before a poller that reads it after A1
+//   comes to P2; and a poller that reads it before A1 is ended by A2. All of it in one total order.
+//   The eventfd is level-triggered, and only a poll that waits reads it: one that does not would
+//   take the wake away from it.
+//
+// Waits of less than a millisecond
+//   epoll_pwait2 (Linux 5.11) takes nanoseconds; without it they are rounded up to milliseconds.
+//
+// Descriptors of others (arm)
+//   Somebody else's library may close a descriptor while we know it, and the same one may be added
+//   as well, which epoll refuses. They are in a second epoll, one-shot, which is itself a
+//   descriptor in the first one.
+#ifndef THRUM_NETPOLL_EPOLL_HPP
+#define THRUM_NETPOLL_EPOLL_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/netpoll/contract.hpp>
+
+#if THRUM_OS_LINUX
+
+#include <thrum/base/order.hpp>
+#include <thrum/os/os.hpp>
+
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstdint>
+#include <ctime>
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace thrum::inline THRUM_ABI::netpoll {
+
+using namespace base::orders;
+
+class epoll {
+ public:
+  constexpr epoll() noexcept = default;
+  epoll(const epoll&) = delete;
+  epoll& operator=(const epoll&) = delete;
+  ~epoll() { close(); }
+
+  int open() noexcept { return 0; }
+
+  THRUM_NOINLINE void close() noexcept {
+    for (int* const fd : {&own_, &others_, &alarm_}) {
+      if (*fd >= 0) {
+        ::close(*fd);
+        *fd = -1;
+      }
+    }
+    active_.store(false, relaxed);  // relaxed: nobody else is here
+  }
+
+  THRUM_NOINLINE int add(int fd, std::uint64_t tag) noexcept {
+    if (const int error = activate(); error != 0) {
+      return error;
+    }
+    ::epoll_event event{};
+    event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET;
+    event.data.u64 = tag;
+    descriptors_.fetch_add(1, relaxed);  // relaxed: before its first event can be waited for
+    if (::epoll_ctl(own_, EPOLL_CTL_ADD, fd, &event) != 0) {
+      const int error = errno;
+      descriptors_.fetch_sub(1, relaxed);  // relaxed: a figure
+      return error;
+    }
+    return 0;
+  }
+
+  THRUM_NOINLINE void remove(int fd) noexcept {
+    ::epoll_event ignored{};  // before Linux 2.6.9 it must not be null
+    ::epoll_ctl(own_, EPOLL_CTL_DEL, fd, &ignored);
+    descriptors_.fetch_sub(1, relaxed);  // relaxed: a figure
+  }
+
+  THRUM_NOINLINE int arm(int fd, std::uint64_t tag, std::uint32_t what) noexcept {
+    if (const int error = activate(); error != 0) {
+      return error;
+    }
+    if (!armed_once_.exchange(true, relaxed)) {  // relaxed: as in add
+      descriptors_.fetch_add(1, relaxed);        // relaxed: from now on there may be one
+    }
+    ::epoll_event event{};
+    event.events = EPOLLONESHOT | EPOLLRDHUP;
+    event.events |= (what & readable) != 0 ? static_cast<std::uint32_t>(EPOLLIN | EPOLLPRI) : 0U;
+    event.events |= (what & writable) != 0 ? static_cast<std::uint32_t>(EPOLLOUT) : 0U;
+    event.data.u64 = tag;
+    if (::epoll_ctl(others_, EPOLL_CTL_MOD, fd, &event) == 0) {
+      return 0;
+    }
+    if (errno != ENOENT) {
+      return errno;
+    }
+    if (::epoll_ctl(others_, EPOLL_CTL_ADD, fd, &event) == 0) {
+      return 0;
+    }
+    // Two threads have come with the same number.
+    return errno == EEXIST && ::epoll_ctl(others_, EPOLL_CTL_MOD, fd, &event) == 0 ? 0 : errno;
+  }
+
+  void poll(std::int64_t delay_ns, sink& to) noexcept {
+    if (!active_.load(seq_cst)) {  // [ep.wake] seq_cst: P1
+      sleep_without_descriptors(delay_ns);
+      return;
+    }
+    const bool waits = delay_ns != 0;
+    // [ep.wake] seq_cst: P2
+    if (waits && woken_.load(seq_cst) && woken_.exchange(false, seq_cst)) {  // [ep.wake] as above
+      delay_ns = 0;
+    }
+    ::epoll_event found[at_once];
+    const int n = wait(own_, found, delay_ns);
+    for (int i = 0; i < n; ++i) {
+      if (found[i].data.u64 == alarm_tag) {
+        if (waits) {
+          silence_alarm();
+        }
+      } else if (found[i].data.u64 == others_tag) {
+        poll_others(to);
+      } else {
+        to.deliver(to, found[i].data.u64, translate(found[i].events));
+      }
+    }
+  }
+
+  THRUM_NOINLINE void wake() noexcept {
+    if (woken_.exchange(true, seq_cst)) {  // [ep.wake] seq_cst: W1
+      return;
+    }
+    if (active_.load(seq_cst)) {  // [ep.wake] seq_cst: W2
+      const std::uint64_t one = 1;
+      const int saved = errno;
+      [[maybe_unused]] const auto written = ::write(alarm_, &one, sizeof one);
+      errno = saved;
+    } else {
+      note_.wake();
+    }
+  }
+
+  std::uint32_t descriptors() const noexcept {
+    return descriptors_.load(relaxed);  // relaxed: whoever waits has added before it looks
+  }
+
+ private:
+  static constexpr int at_once = 128;  // events of one look; from Go
+  // No tag of a descriptor: those have a number of 32 bits above a generation that is not 0.
+  static constexpr std::uint64_t alarm_tag = 0;
+  static constexpr std::uint64_t others_tag = std::uint64_t{1} << 32;
+
+  static std::uint32_t translate(std::uint32_t from) noexcept {
+    std::uint32_t what = 0;
+    if ((from & (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
+      what |= readable;
+    }
+    if ((from & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) {
+      what |= writable;
+    }
+    if ((from & (EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
+      what |= unusual;
+    }
+    return what;
+  }
+
+  THRUM_NOINLINE void silence_alarm() noexcept {
+    std::uint64_t count;
+    [[maybe_unused]] const auto n = ::read(alarm_, &count, sizeof count);
+    woken_.exchange(false, seq_cst);  // [ep.wake] seq_cst: sees what the waker did
+  }
+
+  void poll_others(sink& to) noexcept {
+    ::epoll_event found[at_once];
+    for (int n = at_once; n == at_once;) {
+      n = wait(others_, found, 0);
+      for (int i = 0; i < n; ++i) {
+        to.deliver(to, found[i].data.u64, translate(found[i].events));
+      }
+    }
+  }
+
+  void sleep_without_descriptors(std::int64_t delay_ns) noexcept {
+    if (delay_ns == 0) {
+      return;
+    }
+    if (!woken_.load(seq_cst)) {  // [ep.wake] seq_cst: P2
+      if (delay_ns < 0) {
+        note_.sleep();
+      } else if (!note_.sleep_for(delay_ns)) {
+        return;
+      }
+    }
+    note_.clear_while_woken();
+    woken_.exchange(false, seq_cst);  // [ep.wake] seq_cst: P2, sees what the waker did
+  }
+
+  /// Number of events, 0 also after a signal.
+  THRUM_NOINLINE int wait(int fd, ::epoll_event* found, std::int64_t delay_ns) noexcept {
+    int n;
+    if (delay_ns > 0 && has_pwait2_.load(relaxed)) {  // relaxed: a fact about the system
+      const ::timespec limit = os::to_timespec(delay_ns);
+      n = static_cast<int>(
+          ::syscall(number_of_pwait2, fd, found, at_once, &limit, nullptr, std::size_t{0}));
+      if (n >= 0 || errno != ENOSYS) {
+        return n < 0 ? 0 : n;
+      }
+      has_pwait2_.store(false, relaxed);  // relaxed: as above
+    }
+    constexpr std::int64_t ms = 1'000'000;
+    const std::int64_t rounded = delay_ns > 0 ? (delay_ns + ms - 1) / ms : delay_ns;
+    n = ::epoll_wait(fd, found, at_once, rounded < INT_MAX ? static_cast<int>(rounded) : INT_MAX);
+    return n < 0 ? 0 : n;
+  }
+
+  /// The first descriptor comes.
+  int activate() noexcept {
+    return active_.load(acquire) ? 0 : activate_slow();  // [ep.wake] acquire: own_ and the others
+  }
+
+  THRUM_COLD int activate_slow() noexcept {
+    while (opening_.exchange(true, acquire)) {  // [ep.open] acquire: as a lock
+      os::yield_thread();
+    }
+    int error = 0;
+    if (!active_.load(relaxed)) {  // relaxed: under the lock
+      error = make();
+      if (error == 0) {
+        active_.store(true, seq_cst);  // [ep.wake] seq_cst: A1
+        note_.wake();                  // A2
+      }
+    }
+    opening_.store(false, release);  // [ep.open] release: as a lock
+    return error;
+  }
+
+  int make() noexcept {
+    ::epoll_event alarm{};
+    alarm.events = EPOLLIN;
+    alarm.data.u64 = alarm_tag;
+    ::epoll_event nested{};
+    nested.events = EPOLLIN;
+    nested.data.u64 = others_tag;
+    own_ = ::epoll_create1(EPOLL_CLOEXEC);
+    others_ = ::epoll_create1(EPOLL_CLOEXEC);
+    alarm_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (own_ < 0 || others_ < 0 || alarm_ < 0 ||
+        ::epoll_ctl(own_, EPOLL_CTL_ADD, alarm_, &alarm) != 0 ||
+        ::epoll_ctl(own_, EPOLL_CTL_ADD, others_, &nested) != 0) {
+      const int error = errno;
+      close();
+      return error;
+    }
+    return 0;
+  }
+
+  static constexpr long number_of_pwait2 = 441;  // the same on every processor
+
+  std::atomic<bool> active_{false};
+  std::atomic<bool> woken_{false};
+  std::atomic<bool> opening_{false};
+  std::atomic<bool> armed_once_{false};
+  std::atomic<bool> has_pwait2_{true};
+  std::atomic<std::uint32_t> descriptors_{0};
+  int own_ = -1;
+  int others_ = -1;
+  int alarm_ = -1;
+  os::note note_;
+};
+
+}  // namespace thrum::inline THRUM_ABI::netpoll
+
+#endif  // THRUM_OS_LINUX
+#endif

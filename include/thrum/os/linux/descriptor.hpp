@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Descriptors on Linux: the calls that every kind of them shares.
+//
+// Results are a count, or an errno value below zero, and no call is repeated here after a signal:
+// that is the caller's business, who knows its deadline. None of them is inlined, because each
+// reads errno: see thread.hpp.
+#ifndef THRUM_OS_LINUX_DESCRIPTOR_HPP
+#define THRUM_OS_LINUX_DESCRIPTOR_HPP
+
+#include <thrum/base/config.hpp>
+
+#if THRUM_OS_LINUX
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+namespace thrum::inline THRUM_ABI::os {
+
+inline constexpr int no_descriptor = -1;
+
+/// A count, or an errno value below zero.
+using io_result = std::ptrdiff_t;
+
+/// What a call that returns -1 and sets errno has to say.
+THRUM_NOINLINE inline io_result result_of(io_result returned) noexcept {
+  return returned >= 0 ? returned : -errno;
+}
+
+THRUM_NOINLINE inline io_result read(int fd, void* to, std::size_t n) noexcept {
+  return result_of(::read(fd, to, n));
+}
+
+THRUM_NOINLINE inline io_result write(int fd, const void* from, std::size_t n) noexcept {
+  return result_of(::write(fd, from, n));
+}
+
+THRUM_NOINLINE inline io_result read_v(int fd, const ::iovec* to, int n) noexcept {
+  return result_of(::readv(fd, to, n));
+}
+
+THRUM_NOINLINE inline io_result write_v(int fd, const ::iovec* from, int n) noexcept {
+  return result_of(::writev(fd, from, n));
+}
+
+/// The number is free afterwards, whatever the result.
+THRUM_NOINLINE inline io_result close(int fd) noexcept { return result_of(::close(fd)); }
+
+THRUM_NOINLINE inline io_result set_nonblocking(int fd, bool on) noexcept {
+  const int flags = ::fcntl(fd, F_GETFL);
+  if (flags < 0) {
+    return -errno;
+  }
+  const int wanted = on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK;
+  return wanted == flags ? 0 : result_of(::fcntl(fd, F_SETFL, wanted));
+}
+
+/// Waits with the thread until the descriptor is readable (or writable), for at most timeout_ms.
+/// 1, 0 after the time, or an errno value below zero.
+THRUM_NOINLINE inline io_result wait_for(int fd, bool to_write, int timeout_ms) noexcept {
+  ::pollfd one{fd, static_cast<short>(to_write ? POLLOUT : POLLIN | POLLPRI), 0};
+  return result_of(::poll(&one, 1, timeout_ms));
+}
+
+}  // namespace thrum::inline THRUM_ABI::os
+
+#endif  // THRUM_OS_LINUX
+#endif

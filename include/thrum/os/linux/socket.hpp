@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Sockets on Linux: the system calls, with results as in descriptor.hpp. Each new socket is
+// non-blocking and is closed by exec.
+#ifndef THRUM_OS_LINUX_SOCKET_HPP
+#define THRUM_OS_LINUX_SOCKET_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/os/linux/descriptor.hpp>
+
+#if THRUM_OS_LINUX
+
+#include <cstddef>
+#include <cstdint>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+
+namespace thrum::inline THRUM_ABI::os {
+
+THRUM_NOINLINE inline io_result open_socket(int domain, int type, int protocol) noexcept {
+  return result_of(::socket(domain, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol));
+}
+
+/// Two connected sockets.
+THRUM_NOINLINE inline io_result open_socket_pair(int type, int (&fds)[2]) noexcept {
+  return result_of(::socketpair(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds));
+}
+
+THRUM_NOINLINE inline io_result connect(int fd, const ::sockaddr* to, ::socklen_t size) noexcept {
+  return result_of(::connect(fd, to, size));
+}
+
+THRUM_NOINLINE inline io_result bind(int fd, const ::sockaddr* to, ::socklen_t size) noexcept {
+  return result_of(::bind(fd, to, size));
+}
+
+THRUM_NOINLINE inline io_result listen(int fd, int backlog) noexcept {
+  return result_of(::listen(fd, backlog));
+}
+
+THRUM_NOINLINE inline io_result accept(int fd) noexcept {
+  return result_of(::accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+}
+
+THRUM_NOINLINE inline io_result receive(int fd, void* to, std::size_t n) noexcept {
+  return result_of(::recv(fd, to, n, 0));
+}
+
+/// As receive, and leaves it there.
+THRUM_NOINLINE inline io_result peek(int fd, void* to, std::size_t n) noexcept {
+  return result_of(::recv(fd, to, n, MSG_PEEK));
+}
+
+/// A broken connection is an error, never a signal.
+THRUM_NOINLINE inline io_result send(int fd, const void* from, std::size_t n) noexcept {
+  return result_of(::send(fd, from, n, MSG_NOSIGNAL));
+}
+
+THRUM_NOINLINE inline io_result send_message(int fd, const ::msghdr& message) noexcept {
+  return result_of(::sendmsg(fd, &message, MSG_NOSIGNAL));
+}
+
+THRUM_NOINLINE inline io_result receive_message(int fd, ::msghdr& message) noexcept {
+  return result_of(::recvmsg(fd, &message, 0));
+}
+
+/// From a file to a socket inside the kernel; moves `offset`.
+THRUM_NOINLINE inline io_result send_file(int fd, int file, std::int64_t& offset,
+                                          std::size_t n) noexcept {
+  ::off_t at = offset;
+  const io_result sent = result_of(::sendfile(fd, file, &at, n));
+  offset = at;
+  return sent;
+}
+
+THRUM_NOINLINE inline io_result shut_down(int fd, int how) noexcept {
+  return result_of(::shutdown(fd, how));
+}
+
+THRUM_NOINLINE inline io_result set_option(int fd, int level, int name, int value) noexcept {
+  return result_of(::setsockopt(fd, level, name, &value, sizeof value));
+}
+
+/// Negative: off.
+THRUM_NOINLINE inline io_result set_linger(int fd, int seconds) noexcept {
+  const ::linger how{seconds >= 0 ? 1 : 0, seconds >= 0 ? seconds : 0};
+  return result_of(::setsockopt(fd, SOL_SOCKET, SO_LINGER, &how, sizeof how));
+}
+
+/// The value, which is not negative, or an errno value below zero.
+THRUM_NOINLINE inline io_result get_option(int fd, int level, int name) noexcept {
+  int value = 0;
+  ::socklen_t size = sizeof value;
+  return ::getsockopt(fd, level, name, &value, &size) == 0 ? value : -errno;
+}
+
+/// The address at this end, or the one at the other.
+THRUM_NOINLINE inline io_result socket_name(int fd, bool peer, ::sockaddr* to,
+                                            ::socklen_t& size) noexcept {
+  return result_of(peer ? ::getpeername(fd, to, &size) : ::getsockname(fd, to, &size));
+}
+
+}  // namespace thrum::inline THRUM_ABI::os
+
+#endif  // THRUM_OS_LINUX
+#endif

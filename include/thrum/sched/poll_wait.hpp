@@ -1,0 +1,380 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Using a descriptor and waiting for it, while others close it or move its deadlines.
+//
+// An operation
+//   begin   waits for its turn; if the last call took all there was, waits for more at once
+//   call    the system call, in user code, outside of any section
+//   wait    if the call would block; then call again
+//   end     the next one's turn
+//
+// Deadlines
+//   A wait has its goroutine's own timer (park.hpp), so there is none in the descriptor that could
+//   fire for a deadline that has been moved. Moving one wakes who waits; it looks at the clock and
+//   waits on. (Go keeps two timers in each descriptor, and a sequence number against the late
+//   ones.) A deadline that has passed fails every operation until it is moved, even if there is
+//   data.
+//
+// Closing
+//   Everybody who waits is woken and fails, everybody who comes later fails; the closer waits until
+//   the last user has left, and only then gives the number back to the system.
+//
+// Where it is registered: with the poller of the first who has to wait, for the descriptor's life,
+// or until that runtime ends: then with that of the next. A thread outside of any runtime can wait,
+// too; if nothing else has registered the descriptor it asks the system itself, and looks every
+// 10 ms whether it was closed.
+#ifndef THRUM_SCHED_POLL_WAIT_HPP
+#define THRUM_SCHED_POLL_WAIT_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/sched/park.hpp>
+#include <thrum/sched/poll_desc.hpp>
+#include <thrum/sched/scheduler.hpp>
+#include <thrum/sched/section.hpp>
+
+#include <cerrno>
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// What a wait says besides 0 and errno values below zero: the runtime stops, and the caller must
+/// throw goroutine_exit, outside of the section.
+inline constexpr int io_exit = -4096;
+
+template <class Traits>
+class basic_poll_wait {
+ public:
+  using desc = basic_poll_desc<Traits>;
+  using side_type = basic_poll_side<Traits>;
+  using point_type = basic_wait_point<Traits>;
+  using section_type = basic_section<Traits>;
+
+  /// A descriptor for a number, which it owns from now on, in non-blocking mode. Null: no memory.
+  static desc* open(int fd) noexcept {
+    const section_type here;
+    desc* const d = basic_poll_table<Traits>::take();
+    if (d != nullptr) {
+      scoped guard(d->lock);
+      d->fd.store(fd, relaxed);  // relaxed: locked
+      d->closing = d->unusual = false;
+      for (side_type& side : d->sides) {
+        side.ready = side.drained = false;
+        side.deadline = no_deadline;
+      }
+    }
+    return d;
+  }
+
+  /// The caller's turn on one side. 0, or: ECANCELED (closed), ETIMEDOUT, io_exit, or what the
+  /// poller says. After anything but 0 there is no end().
+  static int begin(desc& d, io_side which) noexcept {
+    section_type here;
+    side_type& side = d.side(which);
+    d.lock.lock();
+    for (;;) {
+      if (const int error = refusal_locked(d, side); error != 0) {
+        d.lock.unlock();
+        return error;
+      }
+      if (!side.busy) {
+        side.busy = true;
+        ++d.users;
+        break;
+      }
+      point_type point;
+      prepare(here, point, d, which);
+      side.turns.push_back(point);
+      const wake_cause cause =
+          sched::wait(here, point, d.lock, {reason_of(which), true, side.deadline});
+      if (cause == wake_cause::cancelled) {
+        return io_exit;
+      }
+      d.lock.lock();
+      if (cause == wake_cause::notified) {  // the side is busy in our name
+        if (const int error = refusal_locked(d, side); error != 0) {
+          end_locked(d, side);
+          return error;
+        }
+        break;
+      }
+    }
+    if (!side.drained || side.ready) {
+      side.ready = side.drained = false;
+      d.lock.unlock();
+      return 0;
+    }
+    const int error = wait_locked(here, d, which);
+    side.drained = false;
+    if (error != 0) {
+      d.lock.lock();
+      end_locked(d, side);
+    }
+    return error;
+  }
+
+  /// The call would block: waits until it may not. Results as of begin; end() is due in any case.
+  static int wait(desc& d, io_side which) noexcept {
+    section_type here;
+    d.lock.lock();
+    return wait_locked(here, d, which);
+  }
+
+  /// `drained`: the call took less than it could have, from a stream of which that means that
+  /// there is no more.
+  static void end(desc& d, io_side which, bool drained) noexcept {
+    section_type here;
+    side_type& side = d.side(which);
+    d.lock.lock();
+    side.drained = drained && !d.unusual;
+    end_locked(d, side);
+    preemption_point(here);
+  }
+
+  /// Moves a deadline; no_deadline: there is none.
+  static void set_deadline(desc& d, io_side which, std::int64_t when) noexcept {
+    const section_type here;
+    basic_wake_chain<Traits> taken;
+    {
+      scoped guard(d.lock);
+      side_type& side = d.side(which);
+      side.deadline = when;
+      taken.push_back(take_waiter_locked(side, wake_cause::retry));
+      taken.take_turns_locked(side, wake_cause::retry);
+    }
+    taken.wake_all();
+  }
+
+  /// Closes the number. Returns when nobody uses it any more; of several calls the first
+  /// does it, and returns true.
+  static bool close(desc& d) noexcept {
+    section_type here;
+    basic_wake_chain<Traits> taken;
+    {
+      scoped guard(d.lock);
+      if (d.closing) {
+        return false;
+      }
+      d.closing = true;
+      for (side_type& side : d.sides) {
+        taken.push_back(take_waiter_locked(side, wake_cause::closed));
+        taken.take_turns_locked(side, wake_cause::closed);
+      }
+    }
+    taken.wake_all();
+    d.lock.lock();
+    if (d.users != 0) {
+      point_type point;
+      point.g = here.g();
+      d.closer = &point;
+      sched::wait(here, point, d.lock, {wait_reason::io_close, false});
+      d.lock.lock();
+    }
+    const int fd = d.handle();
+    if (d.scheduler != nullptr) {
+      d.scheduler->poller.remove(fd);
+      d.scheduler = nullptr;
+    }
+    d.fd.store(os::no_descriptor, relaxed);  // relaxed: locked
+    if (++d.generation == 0) {
+      d.generation = 1;
+    }
+    d.lock.unlock();
+    os::close(fd);
+    return true;
+  }
+
+  /// After close(); nobody has the descriptor any more.
+  static void give_back(desc& d) noexcept {
+    const section_type here;
+    basic_poll_table<Traits>::give_back(d);
+  }
+
+  /// The runtime of that scheduler ends.
+  static void detach_all(basic_scheduler<Traits>& scheduler) noexcept {
+    basic_poll_table<Traits>::for_each([&](desc& d) {
+      basic_wake_chain<Traits> taken;
+      {
+        scoped guard(d.lock);
+        if (d.scheduler != &scheduler) {
+          return;
+        }
+        d.scheduler = nullptr;
+        for (side_type& side : d.sides) {
+          taken.push_back(take_waiter_locked(side, wake_cause::retry));
+          if (d.foreign) {
+            taken.take_turns_locked(side, wake_cause::retry);
+          }
+        }
+      }
+      taken.wake_all();
+    });
+  }
+
+  /// Waits until a descriptor that is not ours can be read or written. `d` is kept for its number.
+  static int wait_foreign(desc& d, int fd, io_side which, std::int64_t deadline) noexcept {
+    for (;;) {
+      if (const os::io_result seen = os::wait_for(fd, which == io_side::write, 0); seen != 0) {
+        return seen > 0 || seen == -EINTR ? 0 : static_cast<int>(seen);
+      }
+      section_type here;
+      basic_scheduler<Traits>* const scheduler = own_scheduler(here);
+      if (deadline != no_deadline && deadline <= Traits::now()) {
+        return -ETIMEDOUT;
+      }
+      if (scheduler == nullptr) {
+        const int error = wait_with_thread(fd, which, deadline);
+        if (error != -EAGAIN) {
+          return error;
+        }
+        continue;
+      }
+      d.lock.lock();
+      d.foreign = true;
+      d.scheduler = scheduler;
+      const bool other =
+          !d.side(which == io_side::read ? io_side::write : io_side::read).turns.empty();
+      const std::uint32_t both = netpoll::readable | netpoll::writable;
+      const std::uint32_t own = which == io_side::read ? netpoll::readable : netpoll::writable;
+      if (const int error = scheduler->poller.arm(fd, d.tag(), other ? both : own); error != 0) {
+        d.lock.unlock();
+        return -error;
+      }
+      point_type point;
+      prepare(here, point, d, which);
+      d.side(which).turns.push_back(point);
+      if (sched::wait(here, point, d.lock, {reason_of(which), true, deadline}) ==
+          wake_cause::cancelled) {
+        return io_exit;
+      }
+    }
+  }
+
+ private:
+  static constexpr wait_reason reason_of(io_side which) noexcept {
+    return which == io_side::read ? wait_reason::io_read : wait_reason::io_write;
+  }
+
+  static basic_scheduler<Traits>* own_scheduler(const section_type& here) noexcept {
+    const basic_m<Traits>* const m = here.m() != nullptr ? here.m() : current_m<Traits>();
+    return m != nullptr ? m->scheduler : nullptr;
+  }
+
+  static void prepare(const section_type& here, point_type& point, desc& d,
+                      io_side which) noexcept {
+    point.g = here.g();
+    point.object = &d;
+    point.slot = &d.side(which);
+    point.withdraw = &withdraw;
+  }
+
+  static bool withdraw(point_type& point, bool locked) noexcept {
+    auto& d = *static_cast<desc*>(point.object);
+    auto& side = *static_cast<side_type*>(point.slot);
+    if (!locked) {
+      d.lock.lock();
+    }
+    const bool waits = side.waiter == &point;
+    const bool ours = waits || point.linked;
+    if (waits) {
+      side.waiter = nullptr;
+    } else if (ours) {
+      side.turns.remove(point);
+    }
+    if (!locked) {
+      d.lock.unlock();
+    }
+    return ours;
+  }
+
+  static int refusal_locked(const desc& d, const side_type& side) noexcept {
+    if (d.closing) {
+      return -ECANCELED;
+    }
+    return side.deadline != no_deadline && side.deadline <= Traits::now() ? -ETIMEDOUT : 0;
+  }
+
+  /// Releases the lock.
+  static void end_locked(desc& d, side_type& side) noexcept {
+    point_type* next = side.turns.pop_front();
+    if (next != nullptr) {
+      next->cause = wake_cause::notified;  // busy, and counted, in its name
+    } else {
+      side.busy = false;
+      --d.users;
+    }
+    if (d.users == 0 && d.closer != nullptr) {
+      next = d.closer;
+      d.closer = nullptr;
+      next->cause = wake_cause::notified;
+    }
+    d.lock.unlock();
+    if (next != nullptr) {
+      wake(*next);
+    }
+  }
+
+  /// Releases the lock.
+  static int wait_locked(section_type& here, desc& d, io_side which) noexcept {
+    side_type& side = d.side(which);
+    for (;; d.lock.lock()) {
+      int error = d.closing ? -ECANCELED : 0;
+      if (error == 0 && side.ready) {
+        side.ready = false;
+        d.lock.unlock();
+        return 0;
+      }
+      if (error == 0) {
+        error = refusal_locked(d, side);
+      }
+      if (error == 0 && d.scheduler == nullptr) {
+        basic_scheduler<Traits>* const scheduler = own_scheduler(here);
+        if (scheduler == nullptr) {
+          const int fd = d.handle();
+          const std::int64_t deadline = side.deadline;
+          d.lock.unlock();
+          error = wait_with_thread(fd, which, deadline);
+          if (error != -EAGAIN) {
+            return error;
+          }
+          continue;
+        }
+        error = -scheduler->poller.add(d.handle(), d.tag());
+        d.scheduler = error == 0 ? scheduler : nullptr;
+      }
+      if (error != 0) {
+        d.lock.unlock();
+        return error;
+      }
+      point_type point;
+      prepare(here, point, d, which);
+      side.waiter = &point;
+      switch (sched::wait(here, point, d.lock, {reason_of(which), true, side.deadline})) {
+        case wake_cause::notified: return 0;
+        case wake_cause::cancelled: return io_exit;
+        default: break;  // closed, timed out, or moved: look again
+      }
+    }
+  }
+
+  /// A thread without a runtime. 0: ready; EAGAIN: look whether it was closed.
+  static int wait_with_thread(int fd, io_side which, std::int64_t deadline) noexcept {
+    constexpr std::int64_t ms = 1'000'000;
+    constexpr std::int64_t at_once = 10;
+    std::int64_t left = at_once;
+    if (deadline != no_deadline) {
+      left = (deadline - Traits::now() + ms - 1) / ms;
+      left = left < 0 ? 0 : left < at_once ? left : at_once;
+    }
+    const os::io_result seen = os::wait_for(fd, which == io_side::write, static_cast<int>(left));
+    return seen > 0 ? 0 : seen == 0 || seen == -EINTR ? -EAGAIN : static_cast<int>(seen);
+  }
+};
+
+using poll_desc = basic_poll_desc<default_traits>;
+using poll_wait = basic_poll_wait<default_traits>;
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif
