@@ -5,6 +5,7 @@
 //
 // The map of the house, from the top. A file includes its own floor and those below it.
 //
+//   7   net/, io/            connections, listeners, datagrams; descriptors
 //   6e  context.hpp, group.hpp                           cancellation along a tree
 //   6d  time.hpp, time/       sleep, timer, ticker, after
 //   6f  testing/              bubble                     deterministic time
@@ -14,7 +15,7 @@
 //   5   go.hpp runtime.hpp this_goroutine.hpp ...        starting work, the runtime, blocking calls
 //   4   debug/                stats, schedtrace, dump    looking inside
 //   3   sched/                G, M, P and what they do   start reading at loop.hpp and idle.hpp
-//   2   netpoll/              contract, sleeper          waiting for the outside
+//   2   netpoll/              contract, epoll, sleeper   waiting for the outside
 //   1   os/, arch/            one file per system and processor
 //   0   base/                 configuration, errors, lists
 #ifndef THRUM_HPP
@@ -29,7 +30,15 @@
 #include <thrum/go.hpp>
 #include <thrum/goroutine_local.hpp>
 #include <thrum/group.hpp>
+#include <thrum/io/descriptor.hpp>
+#include <thrum/io/wait.hpp>
 #include <thrum/join_handle.hpp>
+#include <thrum/net/conn.hpp>
+#include <thrum/net/dial.hpp>
+#include <thrum/net/endpoint.hpp>
+#include <thrum/net/listener.hpp>
+#include <thrum/net/resolve.hpp>
+#include <thrum/net/udp_socket.hpp>
 #include <thrum/options.hpp>
 #include <thrum/panic.hpp>
 #include <thrum/runtime.hpp>

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// descriptor: an open descriptor of the system, on which goroutines wait without blocking a thread.
+//
+// What every connection, pipe and terminal here is built on: one call at a time on each side,
+// others queue up; close() and moved deadlines reach whoever is inside.
+#ifndef THRUM_IO_DESCRIPTOR_HPP
+#define THRUM_IO_DESCRIPTOR_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/panic.hpp>
+#include <thrum/sched/poll_wait.hpp>
+
+#include <cerrno>
+#include <cstddef>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace thrum::inline THRUM_ABI::io {
+
+using native_handle_type = int;
+using side = sched::io_side;
+
+/// Move-only. Any number of goroutines and threads may use one at the same time, except that moving
+/// and destroying it needs it alone. Results of calls are counts, or errno values below zero:
+/// -ETIMEDOUT after a deadline, -ECANCELED after close(), -EBADF if there never was a descriptor.
+class descriptor {
+ public:
+  constexpr descriptor() noexcept = default;
+
+  /// Takes over an open one, which must be in non-blocking mode. std::system_error if there is no
+  /// memory; it is closed then.
+  explicit descriptor(native_handle_type fd, const char* operation) {
+    desc_ = sched::poll_wait::open(fd);
+    if (desc_ == nullptr) {
+      os::close(fd);
+      base::throw_system(ENOMEM, operation);
+    }
+  }
+  descriptor(descriptor&& other) noexcept : desc_(std::exchange(other.desc_, nullptr)) {}
+  descriptor& operator=(descriptor&& other) noexcept {
+    if (this != &other) {
+      release();
+      desc_ = std::exchange(other.desc_, nullptr);
+    }
+    return *this;
+  }
+  ~descriptor() { release(); }
+
+  /// Calls call(fd) until it does not say that it would block, waiting in between. A cancellation
+  /// point: throws goroutine_exit when the runtime stops.
+  /// `enough`: a result above 0 and below it means that there is no more to be had before the
+  /// next event; 0: nothing follows from the result. `call` does not throw.
+  template <class Call>
+  os::io_result run(side which, Call call, std::size_t enough = 0) {
+    if (desc_ == nullptr) {
+      return -EBADF;
+    }
+    os::io_result result = sched::poll_wait::begin(*desc_, which);
+    if (result == 0) {
+      const native_handle_type fd = desc_->handle();
+      while ((result = call(fd)) == -EAGAIN || result == -EINTR) {
+        if (result == -EAGAIN && (result = sched::poll_wait::wait(*desc_, which)) != 0) {
+          break;
+        }
+      }
+      sched::poll_wait::end(*desc_, which, result > 0 && static_cast<std::size_t>(result) < enough);
+    }
+    if (result == sched::io_exit) [[unlikely]] {
+      sched::exit_goroutine<sched::default_traits>();
+    }
+    return result;
+  }
+
+  /// Those who are inside fail with -ECANCELED, and so does whoever comes later. Returns when the
+  /// number is closed; whether it was this call that did it. Not a cancellation point.
+  bool close() noexcept { return desc_ != nullptr && sched::poll_wait::close(*desc_); }
+
+  /// From `when` on every call fails with -ETIMEDOUT, also one that waits; time_point::max():
+  /// never.
+  void set_deadline(side which, time_point when) noexcept {
+    if (desc_ != nullptr) {
+      sched::poll_wait::set_deadline(*desc_, which, sched::deadline_at(when));
+    }
+  }
+
+  /// The system's number, -1 after close(). Whoever uses it must not close it.
+  native_handle_type native_handle() const noexcept {
+    return desc_ != nullptr ? desc_->handle() : os::no_descriptor;
+  }
+
+  /// Whether it holds one, open or closed.
+  explicit operator bool() const noexcept { return desc_ != nullptr; }
+
+ private:
+  void release() noexcept {
+    if (desc_ != nullptr) {
+      sched::poll_wait::close(*desc_);
+      sched::poll_wait::give_back(*desc_);
+      desc_ = nullptr;
+    }
+  }
+
+  sched::poll_desc* desc_ = nullptr;
+};
+
+/// The error of a call's result below 0.
+inline std::error_code error_of(os::io_result result) noexcept {
+  return {static_cast<int>(-result), std::system_category()};
+}
+
+}  // namespace thrum::inline THRUM_ABI::io
+
+#endif

@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// wait_readable, wait_writable: for libraries that have descriptors of their own.
+//
+// A library with a non-blocking mode (OpenSSL, libpq, hiredis, libcurl) says "call me again when
+// this can be read". These wait for that, and park the goroutine instead of blocking its thread.
+#ifndef THRUM_IO_WAIT_HPP
+#define THRUM_IO_WAIT_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/io/descriptor.hpp>
+#include <thrum/sched/poll_wait.hpp>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::io {
+
+/// What we know of the descriptors of others, by their numbers.
+class watch_table {
+ public:
+  /// Null: no memory, or no number of a descriptor.
+  static sched::poll_desc* find(native_handle_type fd) noexcept {
+    if (fd < 0 || static_cast<unsigned>(fd) >= page_size * pages) {
+      return nullptr;
+    }
+    const auto number = static_cast<unsigned>(fd);
+    slot* page = table[number / page_size].load(std::memory_order_acquire);  // [watch] its zeroes
+    if (page == nullptr) {
+      auto* const fresh = static_cast<slot*>(os::map(page_size * sizeof(slot)));
+      if (fresh == nullptr) {
+        return nullptr;
+      }
+      // [watch] acq_rel: the page, to whoever finds it.
+      if (table[number / page_size].compare_exchange_strong(page, fresh, std::memory_order_acq_rel,
+                                                            std::memory_order_acquire)) {
+        page = fresh;
+      } else {
+        os::unmap(fresh, page_size * sizeof(slot));
+      }
+    }
+    slot& place = page[number % page_size];
+    sched::poll_desc* desc = place.load(std::memory_order_acquire);  // [watch] what it points to
+    if (desc == nullptr) {
+      const sched::section here;
+      sched::poll_desc* const fresh = sched::basic_poll_table<sched::default_traits>::take();
+      if (fresh == nullptr) {
+        return nullptr;
+      }
+      // [watch] acq_rel: as above.
+      if (place.compare_exchange_strong(desc, fresh, std::memory_order_acq_rel,
+                                        std::memory_order_acquire)) {
+        desc = fresh;
+      } else {
+        sched::basic_poll_table<sched::default_traits>::give_back(*fresh);
+      }
+    }
+    return desc;
+  }
+
+ private:
+  using slot = std::atomic<sched::poll_desc*>;
+  static constexpr unsigned page_size = 4096;
+  static constexpr unsigned pages = 4096;
+  static inline constinit std::atomic<slot*> table[pages] = {};
+};
+
+inline void wait_for(native_handle_type fd, side which, time_point deadline,
+                     const char* operation) {
+  sched::poll_desc* const desc = watch_table::find(fd);
+  if (desc == nullptr) {
+    base::throw_system(fd < 0 ? EBADF : ENOMEM, operation);
+  }
+  const int result = sched::poll_wait::wait_foreign(*desc, fd, which, sched::deadline_at(deadline));
+  if (result == sched::io_exit) {
+    sched::exit_goroutine<sched::default_traits>();
+  }
+  if (result != 0) {
+    base::throw_system(-result, operation);
+  }
+}
+
+/// Parks the calling goroutine, or blocks the calling thread, until the descriptor can be read
+/// without blocking (also: its end, or an error), or the deadline has passed: std::system_error
+/// with errc::timed_out. Any number may wait for the same descriptor, also for one that a
+/// connection of ours owns. Whoever closes it while others wait leaves them waiting until their
+/// deadlines. A cancellation point.
+inline void wait_readable(native_handle_type fd, time_point deadline = time_point::max()) {
+  wait_for(fd, side::read, deadline, "io::wait_readable");
+}
+
+/// The same for writing.
+inline void wait_writable(native_handle_type fd, time_point deadline = time_point::max()) {
+  wait_for(fd, side::write, deadline, "io::wait_writable");
+}
+
+}  // namespace thrum::inline THRUM_ABI::io
+
+#endif

@@ -1,0 +1,284 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// conn: a connection that carries a stream of bytes, TCP or Unix.
+//
+// Every operation that can fail for reasons of the network comes twice: one throws
+// std::system_error with both addresses in its text, the other sets an error_code. The codes that
+// are decided here: errc::timed_out after a deadline, errc::operation_canceled after close().
+//
+// A short read of TCP means that there is no more at the moment, so the next one waits before it
+// asks again: a request costs one receive, not two. That does not hold when the peer has closed or
+// has sent out of band, of which the poller tells, nor for Unix sockets, which end a read where
+// descriptors were sent along.
+#ifndef THRUM_NET_CONN_HPP
+#define THRUM_NET_CONN_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/io/descriptor.hpp>
+#include <thrum/net/endpoint.hpp>
+#include <thrum/net/socket.hpp>
+
+#include <cerrno>
+#include <climits>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace thrum::inline THRUM_ABI::net {
+
+/// Move-only. Reading, writing, closing and moving deadlines may be done from several goroutines
+/// and threads at the same time; two who read (or write) take turns, each with a whole operation.
+/// Reading and writing are cancellation points. Closes when destroyed.
+class conn {
+ public:
+  conn() noexcept = default;
+
+  /// Takes over a connected stream socket in non-blocking mode.
+  explicit conn(io::descriptor socket) noexcept : socket_(std::move(socket)) {
+    const os::io_result domain = os::get_option(socket_.native_handle(), SOL_SOCKET, SO_DOMAIN);
+    short_read_is_all_ = domain == AF_INET || domain == AF_INET6;
+  }
+  /// For whoever knows it.
+  conn(io::descriptor socket, bool is_tcp) noexcept
+      : socket_(std::move(socket)), short_read_is_all_(is_tcp) {}
+
+  // ---- reading ----
+
+  /// Reads at least 1 byte and at most buffer.size(); 0 at the end of the stream, or if the buffer
+  /// is empty. Waits for the first byte.
+  std::size_t read(std::span<std::byte> buffer) {
+    return or_throw([&](std::error_code& error) { return read(buffer, error); }, "conn::read");
+  }
+  std::size_t read(std::span<char> buffer) { return read(std::as_writable_bytes(buffer)); }
+  std::size_t read(std::span<std::byte> buffer, std::error_code& error) {
+    const os::io_result n = socket_.run(
+        io::side::read, [&](int fd) { return os::receive(fd, buffer.data(), buffer.size()); },
+        short_read_is_all_ ? buffer.size() : 0);
+    return count_or(n, error);
+  }
+  std::size_t read(std::span<char> buffer, std::error_code& error) {
+    return read(std::as_writable_bytes(buffer), error);
+  }
+
+  /// Reads until the buffer is full; less only at the end of the stream.
+  std::size_t read_full(std::span<std::byte> buffer) {
+    return or_throw([&](std::error_code& error) { return read_full(buffer, error); },
+                    "conn::read_full");
+  }
+  std::size_t read_full(std::span<char> buffer) {
+    return read_full(std::as_writable_bytes(buffer));
+  }
+  /// What came before an error counts.
+  std::size_t read_full(std::span<std::byte> buffer, std::error_code& error) {
+    std::size_t got = 0;
+    error.clear();
+    while (got != buffer.size()) {
+      const std::size_t n = read(buffer.subspan(got), error);
+      if (n == 0) {
+        break;
+      }
+      got += n;
+    }
+    return got;
+  }
+
+  /// Waits until there is something to read, or the end, without a buffer to read it to: idle
+  /// connections need none.
+  void wait_readable() {
+    or_throw([&](std::error_code& error) { return wait_readable(error), std::size_t{0}; },
+             "conn::wait_readable");
+  }
+  void wait_readable(std::error_code& error) {
+    std::byte first;
+    const os::io_result n =
+        socket_.run(io::side::read, [&](int fd) { return os::peek(fd, &first, sizeof first); });
+    count_or(n, error);
+  }
+
+  // ---- writing ----
+
+  /// Writes all of it; returns its size. Nobody else's bytes come in between.
+  std::size_t write(std::span<const std::byte> bytes) {
+    return or_throw([&](std::error_code& error) { return write(bytes, error); }, "conn::write");
+  }
+  std::size_t write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
+  /// Writes all of it, or as much as the returned number says and sets `error`.
+  std::size_t write(std::span<const std::byte> bytes, std::error_code& error) {
+    std::size_t sent = 0;
+    const os::io_result result = socket_.run(io::side::write, [&](int fd) -> os::io_result {
+      while (sent != bytes.size()) {
+        const os::io_result n = os::send(fd, bytes.data() + sent, bytes.size() - sent);
+        if (n < 0) {
+          return n;
+        }
+        sent += static_cast<std::size_t>(n);
+      }
+      return 0;
+    });
+    count_or(result, error);
+    return sent;
+  }
+  std::size_t write(std::string_view text, std::error_code& error) {
+    return write(std::as_bytes(std::span(text)), error);
+  }
+
+  /// Writes several pieces as one, by one system call if they fit. Returns the sum of their sizes.
+  std::size_t write_v(std::span<const std::span<const std::byte>> pieces) {
+    return or_throw([&](std::error_code& error) { return write_v(pieces, error); },
+                    "conn::write_v");
+  }
+  std::size_t write_v(std::span<const std::span<const std::byte>> pieces, std::error_code& error) {
+    std::size_t sent = 0;
+    const os::io_result result = socket_.run(
+        io::side::write, [&](int fd) -> os::io_result { return send_pieces(fd, pieces, sent); });
+    count_or(result, error);
+    return sent;
+  }
+
+  /// Sends `n` bytes of an open file from `offset` on, inside the kernel. Returns how many there
+  /// were: less than n at the file's end.
+  std::uint64_t send_file(native_handle_type file, std::uint64_t offset, std::uint64_t n) {
+    return or_throw([&](std::error_code& error) { return send_file(file, offset, n, error); },
+                    "conn::send_file");
+  }
+  std::uint64_t send_file(native_handle_type file, std::uint64_t offset, std::uint64_t n,
+                          std::error_code& error) {
+    auto at = static_cast<std::int64_t>(offset);
+    const auto end = static_cast<std::int64_t>(offset + n);
+    const os::io_result result = socket_.run(io::side::write, [&](int fd) -> os::io_result {
+      constexpr std::int64_t most = std::int64_t{1} << 20;  // then the socket is looked at again
+      while (at < end) {
+        const std::int64_t left = end - at;
+        const os::io_result sent =
+            os::send_file(fd, file, at, static_cast<std::size_t>(left < most ? left : most));
+        if (sent <= 0) {
+          return sent;
+        }
+      }
+      return 0;
+    });
+    count_or(result, error);
+    return static_cast<std::uint64_t>(at) - offset;
+  }
+
+  // ---- the rest ----
+
+  /// From `when` on, reading and writing fail with errc::timed_out, also those that wait, also if
+  /// there is data, until it is moved. time_point::max(): never. Does not throw.
+  void set_deadline(time_point when) noexcept {
+    set_read_deadline(when);
+    set_write_deadline(when);
+  }
+  void set_read_deadline(time_point when) noexcept { socket_.set_deadline(io::side::read, when); }
+  void set_write_deadline(time_point when) noexcept { socket_.set_deadline(io::side::write, when); }
+
+  /// Tells the peer that no more comes: it reads the end of the stream. Reading goes on.
+  void close_write() { shut_down(SHUT_WR, "conn::close_write"); }
+  /// Whatever comes from now on is not read: reads give the end of the stream.
+  void close_read() { shut_down(SHUT_RD, "conn::close_read"); }
+
+  /// Ends whatever others do with it: that fails with errc::operation_canceled, as does what comes
+  /// later. Returns when the descriptor is closed. What was written is still sent. Closing again
+  /// does nothing.
+  void close() noexcept { socket_.close(); }
+
+  /// The addresses of this end and of the other; none after close().
+  endpoint local() const noexcept { return address_of(socket_, false); }
+  endpoint remote() const noexcept { return address_of(socket_, true); }
+
+  /// Whether small writes are sent at once (the default) or gathered. Only TCP.
+  void no_delay(bool on) {
+    check(os::set_option(native_handle(), IPPROTO_TCP, TCP_NODELAY, on ? 1 : 0), "conn::no_delay");
+  }
+  /// How to find out that the peer is gone. On, by default. Only TCP.
+  void keep_alive(const keep_alive_options& how) {
+    check(set_keep_alive(native_handle(), how), "conn::keep_alive");
+  }
+  /// What close() does with data that is not sent yet: negative, sends it in the background (the
+  /// default); 0, drops it and resets the connection; else waits for so many seconds. Only TCP.
+  void linger(int seconds) { check(os::set_linger(native_handle(), seconds), "conn::linger"); }
+
+  native_handle_type native_handle() const noexcept { return socket_.native_handle(); }
+
+  /// Whether it holds a connection, open or closed.
+  explicit operator bool() const noexcept { return static_cast<bool>(socket_); }
+
+ private:
+  static std::size_t count_or(os::io_result result, std::error_code& error) noexcept {
+    if (result >= 0) {
+      error.clear();
+      return static_cast<std::size_t>(result);
+    }
+    error = io::error_of(result);
+    return 0;
+  }
+
+  template <class F>
+  auto or_throw(F f, const char* operation) -> decltype(f(std::declval<std::error_code&>())) {
+    std::error_code error;
+    const auto result = f(error);
+    if (error) [[unlikely]] {
+      throw_socket(error, operation, socket_);
+    }
+    return result;
+  }
+
+  void check(os::io_result result, const char* operation) const {
+    if (result < 0) {
+      throw_socket(io::error_of(result), operation, socket_);
+    }
+  }
+
+  void shut_down(int how, const char* operation) {
+    const os::io_result result = os::shut_down(native_handle(), how);
+    if (result < 0 && result != -ENOTCONN) {  // the peer was faster
+      throw_socket(io::error_of(result), operation, socket_);
+    }
+  }
+
+  /// Sends what is left of the pieces; moves `sent`.
+  static os::io_result send_pieces(int fd, std::span<const std::span<const std::byte>> pieces,
+                                   std::size_t& sent) noexcept {
+    constexpr std::size_t at_once = 64;
+    for (;;) {
+      ::iovec parts[at_once];
+      std::size_t count = 0;
+      std::size_t skip = sent;
+      for (const auto& piece : pieces) {
+        if (skip >= piece.size()) {
+          skip -= piece.size();
+          continue;
+        }
+        // The system's type is not const, and it does not write there.
+        parts[count++] = {const_cast<std::byte*>(piece.data()) + skip, piece.size() - skip};
+        skip = 0;
+        if (count == at_once) {
+          break;
+        }
+      }
+      if (count == 0) {
+        return 0;
+      }
+      ::msghdr message{};
+      message.msg_iov = parts;
+      message.msg_iovlen = count;
+      const os::io_result n = os::send_message(fd, message);
+      if (n < 0) {
+        return n;
+      }
+      sent += static_cast<std::size_t>(n);
+    }
+  }
+
+  io::descriptor socket_;
+  bool short_read_is_all_ = false;
+};
+
+}  // namespace thrum::inline THRUM_ABI::net
+
+#endif

@@ -1,0 +1,203 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// dial: making connections.
+//
+// A name may have several addresses. They are tried one after the other, each with its share of the
+// time that is left; and if there are addresses of both IP families, the second family starts
+// 300 ms after the first, or when that has failed (RFC 8305; Go's order and delay). Whichever is
+// connected first wins.
+//
+// When a socket is connected: it became writable, has no error, and knows its peer. Only the three
+// together say so; a socket that was registered with a poller too early is writable once for
+// nothing (Go's issues 7474, 14548, 19289).
+#ifndef THRUM_NET_DIAL_HPP
+#define THRUM_NET_DIAL_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/chan.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/go.hpp>
+#include <thrum/net/conn.hpp>
+#include <thrum/net/endpoint.hpp>
+#include <thrum/net/resolve.hpp>
+#include <thrum/net/socket.hpp>
+#include <thrum/runtime.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <span>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace thrum::inline THRUM_ABI::net {
+
+/// One endpoint; `error` is errc::timed_out at the deadline.
+inline conn dial_until(const endpoint& where, time_point deadline, std::error_code& error) {
+  io::descriptor socket = open_socket(where, SOCK_STREAM, error);
+  if (error) {
+    return conn();
+  }
+  const int fd = socket.native_handle();
+  const bool is_tcp = is_internet(where);
+  if (is_tcp) {
+    os::set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    set_keep_alive(fd, {});
+  }
+  socket.set_deadline(io::side::write, deadline);
+  bool begun = false;
+  const os::io_result done = socket.run(io::side::write, [&](int own) -> os::io_result {
+    if (!begun) {
+      begun = true;
+      const os::io_result result = os::connect(own, where.data(), where.size());
+      // After a signal it goes on by itself.
+      return result == -EINPROGRESS || result == -EINTR ? -EAGAIN : result;
+    }
+    const os::io_result pending = os::get_option(own, SOL_SOCKET, SO_ERROR);
+    if (pending != 0) {
+      return pending == EINPROGRESS || pending == EALREADY || pending == EINTR ? -EAGAIN
+             : pending > 0                                                     ? -pending
+                                                                               : pending;
+    }
+    ::sockaddr_storage peer{};
+    ::socklen_t size = sizeof peer;
+    const os::io_result named =
+        os::socket_name(own, true, reinterpret_cast<::sockaddr*>(&peer), size);
+    return named == -ENOTCONN ? -EAGAIN : 0;
+  });
+  if (done < 0) {
+    // A Unix listener whose queue is full says EAGAIN where TCP would let us wait.
+    error = io::error_of(done);
+    return conn();
+  }
+  socket.set_deadline(io::side::write, time_point::max());
+  error.clear();
+  return conn(std::move(socket), is_tcp);
+}
+
+/// Several endpoints, one after the other.
+inline conn dial_each(std::span<const endpoint> all, time_point deadline, std::error_code& error) {
+  error = {EDESTADDRREQ, std::system_category()};
+  for (std::size_t i = 0; i != all.size(); ++i) {
+    time_point until = deadline;
+    if (deadline != time_point::max()) {
+      const auto left = deadline - std::chrono::steady_clock::now();
+      const auto share = left / static_cast<std::int64_t>(all.size() - i);
+      const auto least = std::min<std::chrono::nanoseconds>(left, std::chrono::seconds(2));
+      until = deadline - left + std::max<std::chrono::nanoseconds>(share, least);
+    }
+    if (conn made = dial_until(all[i], until, error); !error) {
+      return made;
+    }
+  }
+  return conn();
+}
+
+/// Two lists of endpoints; the second has to wait.
+inline conn dial_race(std::vector<endpoint> first, std::vector<endpoint> second,
+                      time_point deadline, std::error_code& error) {
+  constexpr auto delay = std::chrono::milliseconds(300);
+  struct outcome {
+    conn made;
+    std::error_code error;
+  };
+  // Room for both: whoever comes too late finds a channel that nobody reads, and its connection is
+  // closed with it.
+  chan<outcome> outcomes(2);
+  const auto start = [&](std::vector<endpoint> list) {
+    go([outcomes, list = std::move(list), deadline] {
+      outcome result;
+      result.made = dial_each(list, deadline, result.error);
+      outcomes.send(std::move(result));
+    });
+  };
+  start(std::move(first));
+  int running = 1;
+  bool second_started = false;
+  std::error_code first_error;
+  for (;;) {
+    outcome result;
+    const bool came = second_started ? outcomes.recv(result) == recv_status::ok
+                                     : outcomes.recv_for(result, delay) == recv_status::ok;
+    if (came && !result.error) {
+      error.clear();
+      return std::move(result.made);
+    }
+    if (!second_started) {
+      start(std::move(second));
+      second_started = true;
+      ++running;
+    }
+    if (!came) {
+      continue;
+    }
+    if (!first_error) {
+      first_error = result.error;
+    }
+    if (--running == 0) {
+      error = first_error;
+      return conn();
+    }
+  }
+}
+
+inline time_point dial_deadline(std::chrono::nanoseconds timeout) noexcept {
+  const auto now = std::chrono::steady_clock::now();
+  return timeout.count() <= 0 || timeout >= time_point::max() - now ? time_point::max()
+                                                                    : now + timeout;
+}
+
+/// Connects to an endpoint. timeout 0: as long as the system tries, about two minutes.
+/// errc::timed_out, errc::connection_refused and so on. A cancellation point.
+inline conn dial(const endpoint& where, std::chrono::nanoseconds timeout, std::error_code& error) {
+  return dial_until(where, dial_deadline(timeout), error);
+}
+inline conn dial(const endpoint& where, std::chrono::nanoseconds timeout = {}) {
+  std::error_code error;
+  conn made = dial(where, timeout, error);
+  if (error) {
+    throw_endpoint(error, "dial", where);
+  }
+  return made;
+}
+
+/// The same for a text: that of an endpoint, or "host:service". The timeout is for all of it except
+/// looking up the name.
+inline conn dial(std::string_view text, std::chrono::nanoseconds timeout, std::error_code& error) {
+  const std::vector<endpoint> all = resolve(text, error);
+  if (error) {
+    return conn();
+  }
+  const time_point deadline = dial_deadline(timeout);
+  const auto other = [&](const endpoint& e) { return e.family() != all.front().family(); };
+  std::vector<endpoint> second;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(second), other);
+  if (second.empty() || runtime::current() == nullptr) {
+    return dial_each(all, deadline, error);
+  }
+  std::vector<endpoint> first;
+  std::remove_copy_if(all.begin(), all.end(), std::back_inserter(first), other);
+  return dial_race(std::move(first), std::move(second), deadline, error);
+}
+inline conn dial(std::string_view text, std::chrono::nanoseconds timeout = {}) {
+  std::error_code error;
+  conn made = dial(text, timeout, error);
+  if (error) {
+    base::throw_system(error, base::message<>("dial ").append_quoted(text).view());
+  }
+  return made;
+}
+inline conn dial(const char* text, std::chrono::nanoseconds timeout = {}) {
+  return dial(std::string_view(text), timeout);
+}
+
+}  // namespace thrum::inline THRUM_ABI::net
+
+#endif

@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// udp_socket: datagrams, UDP or Unix.
+//
+// A datagram comes whole or, if the buffer is too small, cut off; each read takes exactly one. One
+// of 0 bytes is a datagram, too: a result of 0 is not an end.
+#ifndef THRUM_NET_UDP_SOCKET_HPP
+#define THRUM_NET_UDP_SOCKET_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/io/descriptor.hpp>
+#include <thrum/net/endpoint.hpp>
+#include <thrum/net/socket.hpp>
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace thrum::inline THRUM_ABI::net {
+
+/// Move-only. Sending, receiving, closing and moving deadlines may be done from several goroutines
+/// and threads at the same time. Sending and receiving are cancellation points.
+class udp_socket {
+ public:
+  struct datagram {
+    std::size_t size;  ///< of what is in the buffer
+    endpoint from;     ///< who sent it; none if a Unix socket without name did
+    bool cut_off;      ///< the buffer was too small
+  };
+
+  udp_socket() noexcept = default;
+
+  /// Receives what is sent to `where`; port 0: the system chooses one.
+  static udp_socket bind(const endpoint& where) {
+    return make(where, "udp_socket::bind", &os::bind);
+  }
+  static udp_socket bind(std::string_view text) { return bind(endpoint(text)); }
+
+  /// Sends to `where`, and receives from there only.
+  static udp_socket connect(const endpoint& where) {
+    return make(where, "udp_socket::connect", &os::connect);
+  }
+  static udp_socket connect(std::string_view text) { return connect(endpoint(text)); }
+
+  /// To the endpoint it is connected to. Returns the size. A datagram that the network cannot carry
+  /// is an error; one that is lost on the way is not.
+  std::size_t send(std::span<const std::byte> bytes) {
+    return finish(send_from(bytes, nullptr), "udp_socket::send");
+  }
+  std::size_t send(std::string_view text) { return send(std::as_bytes(std::span(text))); }
+
+  std::size_t send_to(std::span<const std::byte> bytes, const endpoint& to) {
+    return finish(send_from(bytes, &to), "udp_socket::send_to");
+  }
+  std::size_t send_to(std::string_view text, const endpoint& to) {
+    return send_to(std::as_bytes(std::span(text)), to);
+  }
+
+  /// The next datagram; waits for it.
+  datagram recv_from(std::span<std::byte> buffer) {
+    datagram result{0, {}, false};
+    result.size = finish(receive(buffer, &result), "udp_socket::recv_from");
+    return result;
+  }
+  datagram recv_from(std::span<char> buffer) { return recv_from(std::as_writable_bytes(buffer)); }
+
+  /// The same, of which only the size is told.
+  std::size_t recv(std::span<std::byte> buffer) {
+    return finish(receive(buffer, nullptr), "udp_socket::recv");
+  }
+  std::size_t recv(std::span<char> buffer) { return recv(std::as_writable_bytes(buffer)); }
+
+  /// As of conn.
+  void set_deadline(time_point when) noexcept {
+    set_read_deadline(when);
+    set_write_deadline(when);
+  }
+  void set_read_deadline(time_point when) noexcept { socket_.set_deadline(io::side::read, when); }
+  void set_write_deadline(time_point when) noexcept { socket_.set_deadline(io::side::write, when); }
+  void close() noexcept { socket_.close(); }
+
+  endpoint local() const noexcept { return address_of(socket_, false); }
+  endpoint remote() const noexcept { return address_of(socket_, true); }
+  native_handle_type native_handle() const noexcept { return socket_.native_handle(); }
+  explicit operator bool() const noexcept { return static_cast<bool>(socket_); }
+
+ private:
+  using attach_function = os::io_result (*)(int, const ::sockaddr*, ::socklen_t) noexcept;
+
+  static udp_socket make(const endpoint& where, const char* operation, attach_function attach) {
+    std::error_code error;
+    udp_socket result;
+    result.socket_ = open_socket(where, SOCK_DGRAM, error);
+    if (!error) {
+      const os::io_result done = attach(result.socket_.native_handle(), where.data(), where.size());
+      if (done < 0) {
+        error = io::error_of(done);
+      }
+    }
+    if (error) {
+      throw_endpoint(error, operation, where);
+    }
+    return result;
+  }
+
+  os::io_result send_from(std::span<const std::byte> bytes, const endpoint* to) {
+    // The system's types are not const, and it does not write there.
+    ::iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
+    ::msghdr message{};
+    if (to != nullptr) {
+      message.msg_name = const_cast<::sockaddr*>(to->data());
+      message.msg_namelen = to->size();
+    }
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    return socket_.run(io::side::write, [&](int fd) { return os::send_message(fd, message); });
+  }
+
+  os::io_result receive(std::span<std::byte> buffer, datagram* result) {
+    ::sockaddr_storage from{};
+    ::iovec part{buffer.data(), buffer.size()};
+    ::msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    const os::io_result n = socket_.run(io::side::read, [&](int fd) {
+      message.msg_name = &from;
+      message.msg_namelen = sizeof from;
+      return os::receive_message(fd, message);
+    });
+    if (n >= 0 && result != nullptr) {
+      result->from =
+          endpoint::from_native(reinterpret_cast<::sockaddr*>(&from), message.msg_namelen);
+      result->cut_off = (message.msg_flags & MSG_TRUNC) != 0;
+    }
+    return n;
+  }
+
+  std::size_t finish(os::io_result result, const char* operation) const {
+    if (result < 0) {
+      throw_socket(io::error_of(result), operation, socket_);
+    }
+    return static_cast<std::size_t>(result);
+  }
+
+  io::descriptor socket_;
+};
+
+}  // namespace thrum::inline THRUM_ABI::net
+
+#endif
