@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// bench/net/thrum_echo.cpp in Go: a goroutine per connection sends back whatever arrives.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+)
+
+func serve(c net.Conn) {
+	defer c.Close()
+	buffer := make([]byte, 2048)
+	for {
+		n, err := c.Read(buffer)
+		if err != nil {
+			return
+		}
+		if _, err := c.Write(buffer[:n]); err != nil {
+			return
+		}
+	}
+}
+
+func main() {
+	port := flag.Int("port", 0, "port to listen on; 0: any")
+	procs := flag.Int("procs", 1, "GOMAXPROCS")
+	flag.Parse()
+	runtime.GOMAXPROCS(*procs)
+	l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", *port))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Printf("listening on %d\n", l.Addr().(*net.TCPAddr).Port)
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		go serve(c)
+	}
+}
