@@ -29,13 +29,14 @@ class watch_table {
       return nullptr;
     }
     const auto number = static_cast<unsigned>(fd);
-    slot* page = table[number / page_size].load(std::memory_order_acquire);  // [watch] its zeroes
+    // [io.watch] acquire: its zeroes.
+    slot* page = table[number / page_size].load(std::memory_order_acquire);
     if (page == nullptr) {
       auto* const fresh = static_cast<slot*>(os::map(page_size * sizeof(slot)));
       if (fresh == nullptr) {
         return nullptr;
       }
-      // [watch] acq_rel: the page, to whoever finds it.
+      // [io.watch] acq_rel: the page, to whoever finds it.
       if (table[number / page_size].compare_exchange_strong(page, fresh, std::memory_order_acq_rel,
                                                             std::memory_order_acquire)) {
         page = fresh;
@@ -44,14 +45,15 @@ class watch_table {
       }
     }
     slot& place = page[number % page_size];
-    sched::poll_desc* desc = place.load(std::memory_order_acquire);  // [watch] what it points to
+    // [io.watch] acquire: what it points to.
+    sched::poll_desc* desc = place.load(std::memory_order_acquire);
     if (desc == nullptr) {
       const sched::section here;
       sched::poll_desc* const fresh = sched::basic_poll_table<sched::default_traits>::take();
       if (fresh == nullptr) {
         return nullptr;
       }
-      // [watch] acq_rel: as above.
+      // [io.watch] acq_rel: as above.
       if (place.compare_exchange_strong(desc, fresh, std::memory_order_acq_rel,
                                         std::memory_order_acquire)) {
         desc = fresh;
