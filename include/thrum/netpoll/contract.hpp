@@ -74,6 +74,8 @@ enum events : std::uint32_t {
 /// Who takes the events of one poll.
 struct sink {
   void (*deliver)(sink& self, std::uint64_t tag, std::uint32_t events) noexcept;
+  /// That one will be delivered soon; may be null.
+  void (*announce)(std::uint64_t tag) noexcept = nullptr;
 };
 
 template <class Poller>

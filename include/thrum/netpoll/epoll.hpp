@@ -133,6 +133,9 @@ class epoll {
     }
     ::epoll_event found[at_once];
     const int n = wait(own_, found, delay_ns);
+    for (int i = 0; i < n && to.announce != nullptr; ++i) {
+      to.announce(found[i].data.u64);
+    }
     for (int i = 0; i < n; ++i) {
       if (found[i].data.u64 == alarm_tag) {
         if (waits) {

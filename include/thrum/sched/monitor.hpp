@@ -29,6 +29,7 @@
 #include <thrum/sched/scheduler.hpp>
 
 #include <cstdint>
+#include <utility>
 
 namespace thrum::inline THRUM_ABI::sched {
 
@@ -50,6 +51,10 @@ class basic_monitor {
   using p_type = basic_p<Traits>;
 
   void run() noexcept;
+  /// Whether anything has, since the last call: a server that idles for a moment between two
+  /// requests is not at rest, and to be woken with each of them would cost it more than our rounds.
+  bool has_run() noexcept;
+
   /// When nobody has polled for 10 ms.
   bool poll_network(std::int64_t now) noexcept;
   void wait_for_round() noexcept;
@@ -80,6 +85,7 @@ class basic_monitor {
   basic_retaker<Traits> retaker_;
   std::int64_t next_look_ = basic_retaker<Traits>::never;  // somebody asked to be seen again then
   std::int64_t delay_ = Traits::monitor_min_sleep_ns;
+  std::uint64_t ran_ = 0;
   std::uint32_t quiet_rounds_ = 0;
   std::int64_t next_trace_ = 0;
 };
@@ -114,6 +120,15 @@ void basic_monitor<Traits>::run() noexcept {
 }
 
 template <class Traits>
+bool basic_monitor<Traits>::has_run() noexcept {
+  std::uint64_t ran = 0;
+  scheduler_.for_each_p([&](p_type& p) {
+    ran += p.counts.switches.get() + p.counts.finished.get() + p.counts.timers.get();
+  });
+  return ran != std::exchange(ran_, ran);
+}
+
+template <class Traits>
 bool basic_monitor<Traits>::poll_network(std::int64_t now) noexcept {
   constexpr std::int64_t longest_ns = 10'000'000;  // from Go
   // [s.poll] acquire: 0 means that a thread sleeps there.
@@ -138,7 +153,7 @@ void basic_monitor<Traits>::wait_for_round() noexcept {
   }
   if (delay_ >= Traits::monitor_max_sleep_ns) {
     delay_ = Traits::monitor_max_sleep_ns;
-    if (all_idle()) {
+    if (all_idle() && !has_run()) {
       const liveness alive = look_for_deadlock(scheduler_);
       if (scheduler_.config().trace_every_ns == 0) {
         sleep_while_idle(alive);
@@ -195,8 +210,10 @@ void basic_monitor<Traits>::sleep_while_idle(liveness alive) noexcept {
   if (alive == liveness::by_others && all_idle()) {
     return;  // nothing has happened: look again, and sleep again
   }
-  quiet_rounds_ = 0;
-  delay_ = Traits::monitor_min_sleep_ns;
+  // The first look comes soon, the others less and less so: a server that idles between its
+  // requests would pay for fifty short rounds each time (Go does).
+  quiet_rounds_ = Traits::monitor_quiet_rounds;
+  delay_ = Traits::monitor_min_sleep_ns / 2;
 }
 
 template <class Traits>

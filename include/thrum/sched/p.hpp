@@ -54,9 +54,9 @@ struct alignas(base::cache_line_size) basic_p {
 
   // -- the holder only --
   const std::uint32_t id;
-  std::uint32_t timer_ticks = 0;     // switches since the clock was last read for timers
-  std::uint32_t free_count = 0;      // of free_list
-  goroutine_id next_id = 0;          // ids [next_id, last_id) are this P's to give
+  std::uint32_t timer_ticks = 0;  // switches since the clock was last read for timers
+  std::uint32_t free_count = 0;   // of free_list
+  goroutine_id next_id = 0;       // ids [next_id, last_id) are this P's to give
   goroutine_id last_id = 0;
   base::intrusive_queue<basic_g<Traits>> free_list;  // dead Gs of the default stack class
   counters<Traits> counts;
@@ -97,6 +97,7 @@ struct alignas(base::cache_line_size) basic_p {
     std::int64_t cpu_since = 0;
     std::int64_t cpu_when = 0;
     std::int64_t cpu = 0;
+    std::uint32_t changes = 0;  // looks in a row that found another goroutine
   } seen;
 
   run_queue<basic_g<Traits>, Traits> queue;

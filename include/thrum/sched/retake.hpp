@@ -65,6 +65,14 @@ class basic_retaker {
   /// Shorter than this, the CPU clock says nothing.
   static constexpr std::int64_t longest_window_ns = 200'000;
 
+  /// A P that has another goroutine at each look gets on by itself, and is looked at less and less:
+  /// each look costs it some microseconds of its CPU.
+  static constexpr std::uint32_t patience = 4;
+  static constexpr std::uint32_t most_changes = patience + 4;
+  std::int64_t window_of(std::uint32_t changes) const noexcept {
+    return changes <= patience ? window_ns_ : window_ns_ << (changes - patience);
+  }
+
   void retake(p_type& p, m_type& m) noexcept;
   void interrupt(m_type& m) noexcept;
   static void sooner(std::int64_t& next_look, std::int64_t when) noexcept {
@@ -91,14 +99,16 @@ void basic_retaker<Traits>::press(p_type& p, std::int64_t now, std::int64_t sinc
     seen.cpu_since = since;
     seen.cpu = m->cpu_clock.now();
     seen.cpu_when = now;
-    sooner(next_look, now + window_ns_);
+    seen.changes = seen.changes < most_changes ? seen.changes + 1 : most_changes;
+    sooner(next_look, now + window_of(seen.changes));
     return;
   }
   const std::int64_t elapsed = now - seen.cpu_when;
-  if (elapsed < window_ns_) {
-    sooner(next_look, seen.cpu_when + window_ns_);
+  if (elapsed < window_of(seen.changes)) {
+    sooner(next_look, seen.cpu_when + window_of(seen.changes));
     return;
   }
+  seen.changes = 0;
   const std::int64_t cpu = m->cpu_clock.now();
   constexpr std::int64_t few = 16;  // of its time on a CPU: it does not compute
   if (cpu - seen.cpu < elapsed / few) {

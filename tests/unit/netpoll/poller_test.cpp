@@ -29,7 +29,7 @@ struct seen {
 };
 
 struct recorder : thrum::netpoll::sink {
-  recorder() : thrum::netpoll::sink{&take} {}
+  recorder() : thrum::netpoll::sink{&take, nullptr} {}
   std::vector<seen> all;
 
   static void take(thrum::netpoll::sink& self, std::uint64_t tag, std::uint32_t events) noexcept {

@@ -18,8 +18,15 @@
 #include <netinet/tcp.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace thrum::inline THRUM_ABI::os {
+
+/// The C library's functions are points at which pthread_cancel may end the thread. That costs two
+/// locked instructions a call in a process of several threads, and nobody may cancel a thread that
+/// runs goroutines. Sanitizers know the functions only.
+inline constexpr bool calls_kernel_directly = !THRUM_TSAN && !THRUM_ASAN;
 
 THRUM_NOINLINE inline io_result open_socket(int domain, int type, int protocol) noexcept {
   return result_of(::socket(domain, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol));
@@ -47,6 +54,9 @@ THRUM_NOINLINE inline io_result accept(int fd) noexcept {
 }
 
 THRUM_NOINLINE inline io_result receive(int fd, void* to, std::size_t n) noexcept {
+  if constexpr (calls_kernel_directly) {
+    return result_of(::syscall(SYS_recvfrom, fd, to, n, 0, nullptr, nullptr));
+  }
   return result_of(::recv(fd, to, n, 0));
 }
 
@@ -57,6 +67,9 @@ THRUM_NOINLINE inline io_result peek(int fd, void* to, std::size_t n) noexcept {
 
 /// A broken connection is an error, never a signal.
 THRUM_NOINLINE inline io_result send(int fd, const void* from, std::size_t n) noexcept {
+  if constexpr (calls_kernel_directly) {
+    return result_of(::syscall(SYS_sendto, fd, from, n, MSG_NOSIGNAL, nullptr, 0));
+  }
   return result_of(::send(fd, from, n, MSG_NOSIGNAL));
 }
 
