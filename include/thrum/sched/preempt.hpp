@@ -67,7 +67,8 @@ bool keeps_p(basic_m<Traits>& m) noexcept {
     if (state == retake_state::forked) {
       refuse_after_fork();
     }
-    // [m.retake] acq_rel: one of us wins; the monitor's failure means that we kept it.
+    // [m.retake] acq_rel: one of us wins; the monitor's failure means that we kept it. If it has been
+    // wanted, decided and wanted again since we looked: what R4 has read.
     if (state == retake_state::wanted &&
         m.retake.compare_exchange_strong(state, retake_state::none, acq_rel, relaxed)) {
       return true;  // relaxed: looked at again

@@ -12,7 +12,9 @@
 //   R1  retake = wanted; heavy fence
 //   R2  inside? it runs again: give up. Else it will see `wanted` before it enters
 //   R3  wanted -> decided; fails if it has entered and kept its P
-//   R4  is it still the M of this P? Now nothing of that can change
+//   R4  is it still the M of this P? Now nothing of that can change. If not, retake = wanted again:
+//       the M answers before it enters. It does not look at `none` closely enough to know that we
+//       have read what it is about to change
 //   R5  retake = taken; the P is the monitor's, and goes to another M
 //   The goroutine goes on without a P, as inside blocking(), until it enters the library next,
 //   where it queues up for one. Should it compute for long before that, it is stopped (watch).
@@ -26,6 +28,8 @@
 //   If nothing else could run, nothing is done.
 //
 // RT1  at most one retake is under way: the monitor's.
+//
+// Checked by tests/model/retake_model.cpp, with each fence, order and step broken in turn.
 #ifndef THRUM_SCHED_RETAKE_HPP
 #define THRUM_SCHED_RETAKE_HPP
 
@@ -58,6 +62,9 @@ class basic_retaker {
   void press(p_type& p, std::int64_t now, std::int64_t since, std::int64_t due_at,
              std::int64_t& next_look) noexcept;
 
+  /// R1 to R5. press() decides when.
+  void retake(p_type& p, m_type& m) noexcept;
+
   /// Looks at those that run without a P.
   void watch(std::int64_t now, std::int64_t& next_look) noexcept;
 
@@ -73,7 +80,6 @@ class basic_retaker {
     return changes <= patience ? window_ns_ : window_ns_ << (changes - patience);
   }
 
-  void retake(p_type& p, m_type& m) noexcept;
   void interrupt(m_type& m) noexcept;
   static void sooner(std::int64_t& next_look, std::int64_t when) noexcept {
     next_look = when < next_look ? when : next_look;
@@ -149,7 +155,8 @@ void basic_retaker<Traits>::interrupt(m_type& m) noexcept {
 
 template <class Traits>
 void basic_retaker<Traits>::retake(p_type& p, m_type& m) noexcept {
-  m.retake.store(retake_state::wanted, relaxed);  // relaxed: R1, ordered by the fence
+  // [m.retake] release: R1, ordered by the fence; keeps what R4 may have published a moment ago.
+  m.retake.store(retake_state::wanted, release);
   Traits::heavy_fence();  // [m.inside] pairs with enter_scheduler's light one
   // [m.inside] acquire: R2, what it has done with the P.
   const bool inside = m.inside.load(acquire) != 0;
@@ -163,7 +170,7 @@ void basic_retaker<Traits>::retake(p_type& p, m_type& m) noexcept {
   }
   // relaxed: R4; while it is undecided the M waits if it enters
   if (m.p != &p || p.m.load(relaxed) != &m) {
-    m.retake.store(retake_state::none, release);  // [m.retake] release: let it go on
+    m.retake.store(retake_state::wanted, release);  // [m.retake] release: that m.p has been read
     return;
   }
   m.g->status.store(g_status::syscall, relaxed);  // relaxed: for display

@@ -15,6 +15,7 @@ inline void require(bool condition, const char* text);  // explorer.hpp
 
 #undef THRUM_ASSERT
 #define THRUM_ASSERT(NAME, ...) \
-  ::model::require((__VA_ARGS__), "invariant " #NAME " does not hold: " #__VA_ARGS__)
+  ((__VA_ARGS__) ? void() \
+                 : ::model::require(false, "invariant " #NAME " does not hold: " #__VA_ARGS__))
 
 #endif
