@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Runs a sub-command of thrum_programs and tells how it ended and what it wrote.
+// Runs a sub-command of thrum_programs, or of a program like it, and tells how it ended and what it
+// wrote.
 //
 // Where the programs need an emulator, THRUM_TEST_EMULATOR holds the words that go in front.
 #ifndef THRUM_TESTS_SUPPORT_PROGRAM_HPP
@@ -43,10 +44,15 @@ inline program_result run_line(const std::string& words) {
 }
 
 /// `environment` is in the form of a shell: "NAME=value NAME=value".
-inline program_result run_program(const std::string& name, const std::string& environment = "") {
+inline program_result run_file(const std::string& path, const std::string& name,
+                               const std::string& environment = "") {
   const char* const emulator = std::getenv("THRUM_TEST_EMULATOR");
-  return run_line(environment + " exec " + (emulator == nullptr ? "" : emulator) + " '" +
-                  THRUM_PROGRAMS_PATH + "' " + name);
+  return run_line(environment + " exec " + (emulator == nullptr ? "" : emulator) + " '" + path +
+                  "' " + name);
+}
+
+inline program_result run_program(const std::string& name, const std::string& environment = "") {
+  return run_file(THRUM_PROGRAMS_PATH, name, environment);
 }
 
 }  // namespace support
