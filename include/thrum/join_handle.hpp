@@ -144,9 +144,9 @@ class [[nodiscard]] join_handle {
   }
 
   /// Waits for the goroutine to end and returns its result, or throws the exception that left it.
-  /// Afterwards the handle is empty. If the goroutine was ended by its runtime's stop there is no
-  /// result: throws goroutine_exit inside a goroutine, usage_error elsewhere. usage_error on an
-  /// empty handle. A cancellation point.
+  /// Afterwards the handle is empty. If the goroutine was ended by this_goroutine::exit or by its
+  /// runtime's stop there is no result: throws goroutine_exit inside a goroutine, usage_error
+  /// elsewhere. usage_error on an empty handle. A cancellation point.
   T join();
 
   /// Whether the goroutine has ended. False for an empty handle. Does not block.
@@ -221,7 +221,9 @@ T join_handle<T>::join() {
     if (sched::is_goroutine<sched::default_traits>()) {
       sched::exit_goroutine<sched::default_traits>();
     }
-    base::throw_usage("join_handle::join: the goroutine was ended by its runtime's stop");
+    base::throw_usage(
+        "join_handle::join: the goroutine has no result; it was ended by this_goroutine::exit or by "
+        "its runtime's stop; let it return instead");
   }
   if constexpr (std::is_reference_v<T>) {
     return static_cast<T>(**result.value);

@@ -301,9 +301,10 @@ inline void runtime::panic([[maybe_unused]] std::exception_ptr error,
 
 /// Runs `main` as goroutine 1 of a new runtime and returns its int, or 0 if it returns nothing.
 /// When it returns, the runtime is stopped: see runtime::stop. An exception that leaves `main`
-/// leaves run. When no goroutine can ever run again, and the process has no other threads, the
-/// program ends with status 2 and a list of all goroutines on standard error
-/// (options::detect_deadlock). std::system_error as the runtime's constructor.
+/// leaves run; if this_goroutine::exit ends `main`, a usage_error does. When no goroutine can ever
+/// run again, and the process has no other threads, the program ends with status 2 and a list of
+/// all goroutines on standard error (options::detect_deadlock). std::system_error as the runtime's
+/// constructor.
 template <class F>
 int run(options settings, F&& main) {
   runtime all(std::move(settings), {.is_whole_program = true});

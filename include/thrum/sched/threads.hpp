@@ -76,8 +76,8 @@ basic_m<Traits>* basic_scheduler<Traits>::new_m_locked() noexcept {
     idle.lock().unlock();
     base::message<> text;
     text.append("go: the runtime needs more than ").append(std::uint64_t{config_.max_threads});
-    text.append(" threads; too many goroutines are inside blocking calls at once; raise ");
-    text.append("options::max_threads or bound their number");
+    text.append(" threads; too many goroutines are inside blocking calls, or locked ");
+    text.append("to their threads, at once; raise options::max_threads or bound their number");
     base::fatal(text.view());
   }
   m_type* m = new (&ms_[id]) m_type(*this, id, seed(id));

@@ -1,0 +1,158 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Go's tests of how programs die, after what they promise: deadlocks, exits and panics that meet,
+// what runs out. Others of them are beside the parts they are about: SimpleDeadlock in
+// deadlock_test, StackOverflow, ThreadExhaustion and DoublePanic in panic_test, SignalDuringExec in
+// trouble_test. Left out is what C++ or this library has no counterpart of: init functions, stacks
+// that grow, and G0StackOverflow, as g0 is a thread's own stack, which the system guards.
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/program.hpp"
+
+#include <csignal>
+#include <cstddef>
+#include <cstdlib>
+#include <regex>
+#include <string>
+
+using support::program_result;
+using support::run_program;
+
+namespace {
+
+bool emulated() { return std::getenv("THRUM_TEST_EMULATOR") != nullptr; }
+
+std::size_t count(const std::string& text, const std::string& words) {
+  std::size_t n = 0;
+  for (std::size_t at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) {
+    ++n;
+  }
+  return n;
+}
+
+void check_deadlock(const std::string& program) {
+  const program_result r = run_program(program);
+  INFO(r.text);
+  CHECK(r.exit_code == 2);
+  CHECK(r.says("fatal error: all goroutines are asleep - deadlock!"));
+  CHECK(r.says("locked to thread"));
+}
+
+void check_panic(const std::string& program, const std::string& what) {
+  const program_result r = run_program(program);
+  INFO(r.text);
+  CHECK(r.signal == SIGABRT);
+  CHECK(std::regex_search(r.text,
+                          std::regex("thrum: panic in goroutine [0-9]+: " + what + "\n\ttype ")));
+  CHECK(count(r.text, "thrum: panic in goroutine") == 1);
+}
+
+}  // namespace
+
+TEST_CASE("LockedDeadlock: main that blocks for ever, locked to its thread, is a deadlock") {
+  if (!emulated()) {  // whose threads are not told from the program's
+    check_deadlock("locked_deadlock");
+  }
+}
+
+TEST_CASE("LockedDeadlock2: another goroutine that is locked to its thread hides no deadlock") {
+  if (!emulated()) {
+    check_deadlock("locked_deadlock_of_two");
+  }
+}
+
+TEST_CASE("GoexitDeadlock: exit of main unwinds it and all others, and run says that it did") {
+  const program_result r = run_program("exit_of_main");
+  INFO(r.text);
+  CHECK(r.exit_code == 0);
+  CHECK(count(r.text, "unwound\n") == 2);
+  CHECK_FALSE(r.says("went on"));
+  CHECK(r.says("run: "));
+  CHECK(r.says("it was ended by this_goroutine::exit"));
+}
+
+TEST_CASE(
+    "GoexitInPanic: exit from the handler of an exception ends the goroutine without a panic") {
+  const program_result r = run_program("exit_in_a_handler");
+  CHECK(r.exit_code == 0);
+  CHECK(r.text == "lives\n");
+}
+
+TEST_CASE("PanicAfterGoexit: an exception on the way out of an exit is a panic") {
+  check_panic("panic_after_exit", "on the way out");
+}
+
+TEST_CASE("RecoveredPanicAfterGoexit: if it is handled, the exit goes on") {
+  const program_result r = run_program("handled_panic_after_exit");
+  CHECK(r.exit_code == 0);
+  CHECK(r.text == "handled\n");
+}
+
+TEST_CASE("PanicDeadlockGosched: a panic that passes a handler which yields is reported") {
+  check_panic("panic_after_yield", "thrown on");
+}
+
+TEST_CASE("PanicDeadlockSyscall: a panic that passes a handler which blocks is reported") {
+  check_panic("panic_after_blocking", "thrown on");
+}
+
+TEST_CASE("PanicLoop: an exception whose text cannot be had ends the program all the same") {
+  const program_result r = run_program("panic_in_a_panic");
+  INFO(r.text);
+  CHECK(r.signal == SIGABRT);
+  CHECK(r.says("another exception while the first one was reported"));
+}
+
+TEST_CASE("PanicWhilePanicking: an exception whose text takes a wait is reported after it") {
+  check_panic("panic_that_waits", "well considered");
+}
+
+TEST_CASE(
+    "PanicRace: main that waits for a destructor of the goroutine that panics comes too late") {
+  check_panic("panic_beside_the_end", "main would end");
+}
+
+TEST_CASE("GoNil: to start an empty function is a panic that says so") {
+  check_panic("go_nothing", ".*");
+  CHECK(run_program("go_nothing").says("std::bad_function_call"));
+}
+
+TEST_CASE("NoHelperGoroutines: in a program that starts none there is main alone") {
+  const program_result r = run_program("dump_alone");
+  INFO(r.text);
+  CHECK(r.exit_code == 0);
+  CHECK(r.text.rfind("goroutine 1 [running]", 0) == 0);
+  CHECK(count("\n" + r.text, "\ngoroutine ") == 1);
+}
+
+TEST_CASE("ThreadExhaustion: goroutines locked to more threads than allowed are a fatal error") {
+  const program_result r = run_program("thread_limit_of_locked");
+  INFO(r.text);
+  CHECK(r.signal == SIGABRT);
+  CHECK(r.says("more than 5 threads"));
+  CHECK(r.says("locked to their threads"));
+}
+
+TEST_CASE("goroutines run on when the guards of their stacks have used up their budget") {
+  const program_result r = run_program("guards_beyond_budget");
+  CHECK(r.exit_code == 0);
+  CHECK(r.text == "ran 100, guards 3\n");
+}
+
+TEST_CASE(
+    "goroutines run on while the program has used up all mappings, and are guarded again later") {
+  if (THRUM_ASAN || THRUM_TSAN || emulated()) {
+    return;  // they need mappings themselves
+  }
+  const program_result r = run_program("no_mappings");
+  INFO(r.text);
+  CHECK(r.exit_code == 0);
+  if (!r.says("too many mappings to use them up")) {
+    CHECK(r.says("ran 40, some without a guard: yes\n"));
+    CHECK(r.says("ran 80 later\n"));
+    CHECK(r.says("guards again: yes\n"));
+  }
+}

@@ -1,0 +1,345 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The programs of Go's tests for crashes, as far as C++ has what they use: deadlocks with locked
+// threads, exits and panics that meet, threads and mappings that run out.
+
+#include "programs/programs.hpp"
+
+#include <thrum.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <functional>
+#include <stdexcept>
+#include <vector>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+int wait_for_the_end() {
+  thrum::sleep_for(60s);
+  return 0;
+}
+
+// ---- deadlocks ----
+
+int locked_deadlock() {
+  return thrum::run([] {
+    const thrum::thread_lock lock;
+    thrum::select();
+  });
+}
+
+int locked_deadlock_of_two() {
+  return thrum::run([] {
+    thrum::go([] {
+      const thrum::thread_lock lock;
+      thrum::select();
+    });
+    thrum::sleep_for(1ms);
+    thrum::select();
+  });
+}
+
+// ---- exits ----
+
+int exit_of_main() {
+  struct says_so {
+    ~says_so() { std::puts("unwound"); }
+  };
+  try {
+    return thrum::run([] {
+      thrum::go([] {
+        const says_so other;
+        thrum::sleep_for(1h);
+      });
+      thrum::sleep_for(1ms);
+      const says_so main;
+      thrum::this_goroutine::exit();
+      std::puts("went on");
+      return 7;
+    });
+  } catch (const thrum::usage_error& error) {
+    std::printf("run: %s\n", error.what());
+    return 0;
+  }
+}
+
+int exit_in_a_handler() {
+  return thrum::run([] {
+    thrum::wait_group group;
+    group.go([] {
+      try {
+        throw std::runtime_error("handled by leaving");
+      } catch (const std::runtime_error&) {
+        thrum::this_goroutine::exit();
+      }
+    });
+    group.wait();
+    std::puts("lives");
+    return 0;
+  });
+}
+
+int panic_after_exit() {
+  return thrum::run([] {
+    thrum::go([] {
+      try {
+        thrum::this_goroutine::exit();
+      } catch (const thrum::goroutine_exit&) {
+        throw std::runtime_error("on the way out");
+      }
+    });
+    return wait_for_the_end();
+  });
+}
+
+int handled_panic_after_exit() {
+  return thrum::run([] {
+    thrum::wait_group group;
+    group.go([] {
+      try {
+        thrum::this_goroutine::exit();
+      } catch (const thrum::goroutine_exit&) {
+        try {
+          throw std::runtime_error("on the way out");
+        } catch (const std::runtime_error&) {
+          std::puts("handled");
+        }
+        throw;
+      }
+      std::puts("went on");
+    });
+    group.wait();
+    return 0;
+  });
+}
+
+// ---- panics ----
+
+template <class Pause>
+int panic_after_a_pause(Pause pause) {
+  return thrum::run([pause] {
+    std::atomic<bool> stop{false};
+    thrum::go([&stop] {
+      while (!stop) {
+        thrum::this_goroutine::yield();
+      }
+    });
+    thrum::go([pause] {
+      try {
+        throw std::runtime_error("thrown on");
+      } catch (...) {
+        pause();
+        throw;
+      }
+    });
+    const int result = wait_for_the_end();
+    stop = true;
+    return result;
+  });
+}
+
+int panic_after_yield() {
+  return panic_after_a_pause([] { thrum::this_goroutine::yield(); });
+}
+
+int panic_after_blocking() {
+  return panic_after_a_pause([] { thrum::blocking([] { ::usleep(1'000); }); });
+}
+
+/// Its text is asked for while the panic is reported.
+template <class F>
+class says : public std::exception {
+ public:
+  explicit says(F f) : say_(f) {}
+  const char* what() const noexcept override { return say_(); }
+
+ private:
+  F say_;
+};
+
+int panic_in_a_panic() {
+  return thrum::run([] {
+    thrum::go([] { throw says([]() -> const char* { throw std::runtime_error("the text"); }); });
+    return wait_for_the_end();
+  });
+}
+
+int panic_that_waits() {
+  return thrum::run([] {
+    thrum::go([] {
+      throw says([] {
+        thrum::this_goroutine::yield();
+        thrum::sleep_for(1ms);
+        return "well considered";
+      });
+    });
+    return wait_for_the_end();
+  });
+}
+
+int panic_beside_the_end() {
+  return thrum::run([] {
+    thrum::wait_group group;
+    group.add(1);
+    thrum::go([&] {
+      struct at_end {
+        thrum::wait_group& group;
+        ~at_end() { group.done(); }
+      } const guard{group};
+      throw std::runtime_error("main would end");
+    });
+    group.wait();
+    return 0;
+  });
+}
+
+int go_nothing() {
+  return thrum::run([] {
+    thrum::go(std::function<void()>());
+    return wait_for_the_end();
+  });
+}
+
+int dump_alone() {
+  return thrum::run([] {
+    thrum::dump_goroutines(stdout);
+    return 0;
+  });
+}
+
+// ---- what runs out ----
+
+int thread_limit_of_locked() {
+  return thrum::run(thrum::options{.procs = 1, .max_threads = 5}, [] {
+    for (int i = 0; i != 20; ++i) {
+      thrum::go([] {
+        const thrum::thread_lock lock;
+        thrum::select();
+      });
+    }
+    return wait_for_the_end();
+  });
+}
+
+[[gnu::noinline]] int fill_stack(int depth) {
+  volatile char frame[1024];
+  frame[0] = static_cast<char>(depth);
+  return depth == 0 ? frame[0] : fill_stack(depth - 1) + (frame[0] != 0 ? 1 : 0);
+}
+
+/// Each on a stack that nobody has used before, most of which it writes.
+int run_on_new_stacks(int count) {
+  std::atomic<int> good{0};
+  thrum::chan<void> all_live(0);
+  thrum::wait_group group;
+  for (int i = 0; i != count; ++i) {
+    group.go([&] {
+      good += fill_stack(100) > 0;
+      all_live.recv();
+    });
+  }
+  while (good != count) {
+    thrum::sleep_for(1ms);
+  }
+  all_live.close();
+  group.wait();
+  return good;
+}
+
+int guards_beyond_budget() {
+  thrum::os::guard_support = thrum::os::guard_support_state::no;
+  thrum::os::mprotect_guard_limit = 3;
+  return thrum::run([] {
+    const int good = run_on_new_stacks(100);
+    std::printf("ran %d, guards %zu\n", good, thrum::os::mprotect_guards.load());
+    return 0;
+  });
+}
+
+/// Splits a mapping until the kernel allows no more of them.
+class all_mappings {
+ public:
+  all_mappings() {
+    std::ifstream("/proc/sys/vm/max_map_count") >> limit_;
+    if (limit_ == 0 || limit_ > 300'000) {
+      return;
+    }
+    bytes_ = 2 * limit_ * page_;
+    memory_ =
+        ::mmap(nullptr, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    for (std::size_t at = page_; at < bytes_ && memory_ != MAP_FAILED; at += 2 * page_) {
+      if (::mprotect(static_cast<char*>(memory_) + at, page_, PROT_READ) != 0) {
+        are_used_up = true;
+        return;
+      }
+    }
+  }
+  ~all_mappings() { ::munmap(memory_, bytes_); }
+  all_mappings(const all_mappings&) = delete;
+  all_mappings& operator=(const all_mappings&) = delete;
+
+  bool are_used_up = false;
+
+ private:
+  const std::size_t page_ = thrum::os::page_size();
+  std::size_t limit_ = 0;
+  std::size_t bytes_ = 0;
+  void* memory_ = MAP_FAILED;
+};
+
+int no_mappings() {
+  thrum::os::guard_support = thrum::os::guard_support_state::no;
+  return thrum::run([] {
+    constexpr int count = 40;
+    run_on_new_stacks(4);  // the threads, the slab and malloc's memory are there
+    const std::size_t guards = thrum::os::mprotect_guards;
+    int good;
+    {
+      const all_mappings mappings;
+      if (!mappings.are_used_up) {
+        std::puts("too many mappings to use them up");
+        return 0;
+      }
+      good = run_on_new_stacks(count);
+    }
+    // A mapping or two may come free meanwhile.
+    const std::size_t guarded = thrum::os::mprotect_guards - guards;
+    std::printf("ran %d, some without a guard: %s\n", good, guarded < count / 2 ? "yes" : "no");
+    std::printf("ran %d later\n", run_on_new_stacks(2 * count));
+    std::printf("guards again: %s\n", thrum::os::mprotect_guards > guards ? "yes" : "no");
+    return 0;
+  });
+}
+
+const programs::entry entries[] = {
+    {"locked_deadlock", locked_deadlock},
+    {"locked_deadlock_of_two", locked_deadlock_of_two},
+    {"exit_of_main", exit_of_main},
+    {"exit_in_a_handler", exit_in_a_handler},
+    {"panic_after_exit", panic_after_exit},
+    {"handled_panic_after_exit", handled_panic_after_exit},
+    {"panic_after_yield", panic_after_yield},
+    {"panic_after_blocking", panic_after_blocking},
+    {"panic_in_a_panic", panic_in_a_panic},
+    {"panic_that_waits", panic_that_waits},
+    {"panic_beside_the_end", panic_beside_the_end},
+    {"go_nothing", go_nothing},
+    {"dump_alone", dump_alone},
+    {"thread_limit_of_locked", thread_limit_of_locked},
+    {"guards_beyond_budget", guards_beyond_budget},
+    {"no_mappings", no_mappings},
+};
+const programs::group registered(entries);
+
+}  // namespace
