@@ -5,15 +5,24 @@
 //
 // Compile the program with -fsanitize-coverage=trace-pc: the compiler then calls a function on each
 // edge of the control flow, and this header defines it as a preemption point. So every loop gives
-// up its processor when it is asked to. It costs 1.2 to 5 times the running time of tight loops;
-// where there are signals, preemption::async costs nothing instead.
+// up its processor when it is asked to. The goroutine keeps its thread meanwhile, as one that a
+// signal stops does (sched/preempt.hpp), and for the same reasons: the edge may be anywhere, also
+// in the middle of the library's own functions, which know the M they run on. It costs 1.2 to 5
+// times the running time of tight loops; where there are signals, preemption::async costs nothing
+// instead.
 //
 // Include it in exactly one source file of a program. <thrum.hpp> does not include it.
 #ifndef THRUM_DEBUG_TRACE_PC_HPP
 #define THRUM_DEBUG_TRACE_PC_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/sched/park.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/sched/current.hpp>
+#include <thrum/sched/preempt.hpp>
+#include <thrum/sched/traits.hpp>
+
+#include <cerrno>
+#include <cstdint>
 
 #if defined(__clang__)
 #define THRUM_NO_COVERAGE __attribute__((no_sanitize("coverage")))
@@ -30,30 +39,39 @@ THRUM_NOINLINE THRUM_NO_COVERAGE inline bool& inside_hook() noexcept {
   return inside;
 }
 
-/// Whether the caller is a goroutine outside the scheduler whose processor is asked for.
-THRUM_NOINLINE THRUM_NO_COVERAGE inline bool must_yield_here() noexcept {
+/// What an edge can answer; the rest waits for the next call into the scheduler.
+inline constexpr std::uint32_t served_at_edges = sched::attention_preempt | sched::attention_freeze;
+
+/// Whether the caller is a goroutine outside the scheduler whose processor is asked for. Calls
+/// nothing that could be instrumented.
+THRUM_NOINLINE THRUM_NO_COVERAGE inline bool must_stop_here() noexcept {
   asm volatile("");
   const auto* const m = sched::current_slot<sched::default_traits>::value;
   return m != nullptr && m->inside.load(std::memory_order_relaxed) == 0 &&  // relaxed: our own
          m->g != nullptr && m->p != nullptr &&
          // relaxed: seen at the next edge
-         m->p->attention.load(std::memory_order_relaxed) != 0;
+         (m->p->attention.load(std::memory_order_relaxed) & served_at_edges) != 0;
 }
 
-THRUM_NOINLINE THRUM_NO_COVERAGE inline void yield_at_edge() noexcept {
+THRUM_NOINLINE THRUM_NO_COVERAGE inline void stop_at_edge() noexcept {
+  const int error = errno;  // the edge may lie between a call and a look at it
+  auto* const m = sched::current_slot<sched::default_traits>::value;
   inside_hook() = true;
-  {
-    sched::section here;
-    inside_hook() = false;
-    sched::preemption_point(here);
+  sched::interrupt<sched::default_traits>(m);
+  if (m->p != nullptr) {
+    // If there was nobody to take the P: not at every edge, but when the monitor asks again.
+    m->p->attention.fetch_and(~std::uint32_t{sched::attention_preempt},
+                              std::memory_order_relaxed);  // relaxed: nothing is done for it
   }
+  inside_hook() = false;
+  errno = error;
 }
 
 }  // namespace thrum::inline THRUM_ABI::debug
 
 extern "C" THRUM_NO_COVERAGE void __sanitizer_cov_trace_pc() {
-  if (thrum::debug::must_yield_here() && !thrum::debug::inside_hook()) [[unlikely]] {
-    thrum::debug::yield_at_edge();
+  if (thrum::debug::must_stop_here() && !thrum::debug::inside_hook()) [[unlikely]] {
+    thrum::debug::stop_at_edge();
   }
 }
 

@@ -10,6 +10,7 @@
 #include <thrum/debug/trace_pc.hpp>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -75,6 +76,34 @@ int library_under_load() {
   });
 }
 
+/// An edge may lie between two uses of what belongs to a thread.
+int thread_kept() {
+  thrum::options options = one_processor();
+  options.procs = 2;
+  options.time_slice = 50us;
+  return thrum::run(options, [] {
+    std::atomic<bool> stop{false};
+    std::atomic<int> moved{0};
+    thrum::wait_group group;
+    for (int i = 0; i != 6; ++i) {
+      group.go([&] {
+        const auto own = std::this_thread::get_id();
+        for (int n = 0; !stop.load(std::memory_order_relaxed); n = (n + 1) % 1'000) {
+          errno = n;
+          moved += own != std::this_thread::get_id() || errno != n;
+        }
+      });
+    }
+    while (thrum::stats().preemptions < 20) {
+      thrum::sleep_for(1ms);
+    }
+    stop = true;
+    group.wait();
+    std::printf("moved %d\n", moved.load());
+    return 0;
+  });
+}
+
 int foreign_thread() {
   return thrum::run(one_processor(), [] {
     thrum::chan<int> result(1);
@@ -96,6 +125,7 @@ int foreign_thread() {
 const programs::entry entries[] = {
     {"loop_without_calls", loop_without_calls},
     {"library_under_load", library_under_load},
+    {"thread_kept", thread_kept},
     {"foreign_thread", foreign_thread},
 };
 const programs::group registered(entries);

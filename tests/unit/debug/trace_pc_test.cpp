@@ -30,6 +30,12 @@ TEST_CASE("with trace_pc a library that is instrumented itself loses nothing") {
   CHECK(r.text == "all there\n");
 }
 
+TEST_CASE("with trace_pc a goroutine that gives up its processor keeps its thread, and errno") {
+  const support::program_result r = traced("thread_kept");
+  CHECK(r.exit_code == 0);
+  CHECK(r.text == "moved 0\n");
+}
+
 TEST_CASE("with trace_pc a foreign thread goes on as ever") {
   const support::program_result r = traced("foreign_thread");
   CHECK(r.exit_code == 0);
