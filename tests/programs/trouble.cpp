@@ -174,7 +174,7 @@ int detail() {
       wait_for_cheese(cheese);
     });
     group.go([&] { compute_for_ever(stop); });
-    thrum::sleep_for(150ms);
+    thrum::sleep_for(600ms);
     stop = true;
     cheese.sender().close();
     group.wait();

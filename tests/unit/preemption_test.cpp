@@ -161,7 +161,7 @@ TEST_CASE("a processor is taken from a call that blocks unannounced, without a s
   REQUIRE(p.opened);
   thrum::stats_snapshot s;
   std::atomic<bool> answered{false};
-  int failures = 0;
+  std::atomic<int> failures{0};
   thrum::run(settings(1), [&] {
     auto reader = thrum::spawn([&] {
       char c = 0;

@@ -123,6 +123,18 @@ void schedtrace(sched::basic_scheduler<Traits>& scheduler, std::int64_t now) noe
   base::write_error(line.view());
 }
 
+/// The M on which a goroutine runs, or null; a guess.
+template <class Traits>
+THRUM_NO_TSAN const sched::basic_m<Traits>* find_m_of(sched::basic_scheduler<Traits>& scheduler,
+                                                      const sched::basic_g<Traits>& g) noexcept {
+  for (unsigned i = 0; i < scheduler.thread_count(); ++i) {
+    if (scheduler.m(i).g == &g) {
+      return &scheduler.m(i);
+    }
+  }
+  return nullptr;
+}
+
 /// Writes the summary and a line for each P, M and G.
 template <class Traits>
 THRUM_NO_TSAN void scheddetail(sched::basic_scheduler<Traits>& scheduler,
@@ -153,11 +165,7 @@ THRUM_NO_TSAN void scheddetail(sched::basic_scheduler<Traits>& scheduler,
     if (status == sched::g_status::idle || status == sched::g_status::dead) {
       return;
     }
-    const sched::basic_m<Traits>* on = nullptr;
-    for (unsigned i = 0; i < threads; ++i) {
-      on = scheduler.m(i).g == &g ? &scheduler.m(i) : on;
-    }
-    append_g(line, g, on);
+    append_g(line, g, find_m_of(scheduler, g));
     flush(line);
   });
 }

@@ -90,8 +90,9 @@ TEST_CASE("a dump shows who waits for what since when, and where parked and runn
   CHECK(r.exit_code == 0);
   CHECK(matches(r.text, "goroutine 1 \\[running\\]:\n"));
   CHECK(matches(r.text, "goroutine [0-9]+ \\[chan receive, [0-9]+ ms\\] \"mouse\":\n"));
-  CHECK(matches(r.text,
-                "goroutine [0-9]+ \\[(running|preempted), locked to thread\\] \"miller\":\n"));
+  CHECK(matches(
+      r.text,
+      "goroutine [0-9]+ \\[(running|runnable|preempted), locked to thread\\] \"miller\":\n"));
   CHECK(matches(r.text, "\tstarted in .*\\+0x[0-9a-f]+\n"));
   if (!emulated()) {
     CHECK(r.says("wait_for_cheese"));
