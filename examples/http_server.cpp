@@ -1,0 +1,387 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// http_server: the files below a directory over HTTP/1.1, and /hello, which is always the same.
+//
+//   http_server DIR [--listen ADDR] [--procs N] [--idle SECONDS]
+//
+// GET and HEAD; connections are kept, requests may be pipelined. A directory stands for its
+// index.html. Who asks for a path outside of DIR, by "..", by a symbolic link or encoded, gets the
+// same 404 as for a file that does not exist. Who sends nothing for so many seconds (60), or not
+// all of a request, or does not take its answer, is disconnected.
+//
+// A goroutine for each connection. While nothing comes it holds no buffer and stands in one page of
+// its stack, so that idle connections cost little; what answers a request keeps its data in an
+// exchange, which comes from a pool, and little on the stack. The answers to all requests that came
+// together go out in one write, the bodies of files by sendfile.
+//
+// Try it with: http_server . & curl -i http://127.0.0.1:8080/README.md
+
+#include <thrum.hpp>
+
+#include "http/open_beneath.hpp"
+#include "http/request_parser.hpp"
+#include "server_arguments.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+namespace {
+
+using http::status;
+using std::chrono::steady_clock;
+
+std::string_view reason(status code) {
+  switch (code) {
+    case status::ok: return "OK";
+    case status::bad_request: return "Bad Request";
+    case status::not_found: return "Not Found";
+    case status::method_not_allowed: return "Method Not Allowed";
+    case status::request_timeout: return "Request Timeout";
+    case status::content_too_large: return "Content Too Large";
+    case status::head_too_large: return "Request Header Fields Too Large";
+    case status::version_not_supported: return "HTTP Version Not Supported";
+    default: return "Service Unavailable";
+  }
+}
+
+std::string_view type_of(std::string_view path) {
+  static constexpr std::pair<std::string_view, std::string_view> types[] = {
+      {".html", "text/html; charset=utf-8"},
+      {".css", "text/css; charset=utf-8"},
+      {".js", "text/javascript"},
+      {".json", "application/json"},
+      {".txt", "text/plain; charset=utf-8"},
+      {".md", "text/markdown; charset=utf-8"},
+      {".svg", "image/svg+xml"},
+      {".png", "image/png"},
+      {".jpg", "image/jpeg"},
+      {".gif", "image/gif"},
+      {".pdf", "application/pdf"},
+      {".wasm", "application/wasm"},
+  };
+  for (const auto& [ending, type] : types) {
+    if (path.ends_with(ending)) {
+      return type;
+    }
+  }
+  return "application/octet-stream";
+}
+
+/// The target without scheme and host, with which clients of proxies send it.
+std::string_view without_origin(std::string_view target) {
+  constexpr std::string_view scheme = "http://";
+  if (!target.starts_with(scheme)) {
+    return target;
+  }
+  const std::size_t slash = target.find('/', scheme.size());
+  return slash == std::string_view::npos ? "/" : target.substr(slash);
+}
+
+/// The file that a target means, as a relative path; nothing if it means none.
+std::optional<std::string> path_of(std::string_view target) {
+  if (!target.starts_with('/')) {
+    return std::nullopt;
+  }
+  target = target.substr(1, target.find_first_of("?#") - 1);
+  std::string path;
+  while (!target.empty()) {
+    char c = target.front();
+    target.remove_prefix(1);
+    if (c == '%') {
+      std::uint8_t byte = 0;
+      const char* const digits = target.data();
+      if (target.size() < 2 || std::from_chars(digits, digits + 2, byte, 16).ptr != digits + 2 ||
+          byte == 0) {
+        return std::nullopt;
+      }
+      c = static_cast<char>(byte);
+      target.remove_prefix(2);
+    }
+    path += c;
+  }
+  if (path.empty() || path.ends_with('/')) {
+    path += "index.html";
+  }
+  return path;
+}
+
+struct site {
+  int root = -1;
+  std::chrono::seconds idle{60};
+};
+
+/// What is needed from the first byte of a request to the last of its answer.
+class exchange {
+ public:
+  /// Answers what is there to be read, and goes on until no part of a request is left over. Whether
+  /// the connection is to be kept.
+  bool serve(thrum::net::conn& c, const site& files) {
+    begin_ = end_ = 0;
+    parser_ = {};
+    out_.clear();
+    for (;;) {
+      std::error_code error;
+      const std::size_t n = c.read(std::span<char>(buffer_).subspan(end_), error);
+      if (error == std::errc::timed_out && begin_ != end_) {
+        refuse(status::request_timeout, false, false);
+        return finish(c, files);
+      }
+      if (error || n == 0) {
+        return false;
+      }
+      end_ += n;
+      const std::size_t first = begin_;
+      if (!answer_all(c, files)) {
+        return finish(c, files);
+      }
+      if (!flush(c, files)) {
+        return false;
+      }
+      if (begin_ == end_) {
+        return true;
+      }
+      if (begin_ != first || end_ == n) {  // the time of a request begins with its first byte
+        c.set_read_deadline(steady_clock::now() + files.idle);
+      }
+      std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+      end_ -= begin_;
+      begin_ = 0;
+    }
+  }
+
+ private:
+  std::string_view text() const { return {buffer_.data() + begin_, end_ - begin_}; }
+
+  /// Each complete request of the buffer. False: the connection is to be closed.
+  bool answer_all(thrum::net::conn& c, const site& files) {
+    while (begin_ != end_) {
+      const status result = parser_.parse(text());
+      if (result == status::more) {
+        return true;
+      }
+      if (result != status::ok) {
+        refuse(result, false, false);
+        return false;
+      }
+      if (!answer(c, files)) {
+        return false;
+      }
+      begin_ += parser_.size();
+      parser_ = {};
+    }
+    return true;
+  }
+
+  /// One request. False: the connection is to be closed.
+  bool answer(thrum::net::conn& c, const site& files) {
+    const std::string_view method = parser_.method(text());
+    const bool is_head = method == "HEAD";
+    const bool keep = parser_.keep_alive() && !parser_.has_body();  // bodies are not read
+    if (!is_head && method != "GET") {
+      refuse(status::method_not_allowed, is_head, keep);
+      return keep;
+    }
+    if (parser_.has_body()) {
+      refuse(status::content_too_large, is_head, false);
+      return false;
+    }
+    const std::string_view target = without_origin(parser_.target(text()));
+    if (target == "/hello") {
+      constexpr std::string_view hello = "Hello, World!";
+      begin_answer(status::ok, "text/plain; charset=utf-8", hello.size(), keep);
+      out_ += is_head ? std::string_view() : hello;
+      return keep;
+    }
+    const std::optional<std::string> path = path_of(target);
+    if (!path) {
+      refuse(status::bad_request, is_head, keep);
+      return keep;
+    }
+    return answer_file(c, files, *path, is_head, keep) && keep;
+  }
+
+  /// False: the connection is of no more use.
+  bool answer_file(thrum::net::conn& c, const site& files, const std::string& path, bool is_head,
+                   bool keep) {
+    struct ::stat facts {};
+    int error = 0;
+    const http::file_handle file = thrum::blocking([&] {
+      http::file_handle opened = http::open_beneath(files.root, path);
+      error = opened.get() < 0 || ::fstat(opened.get(), &facts) != 0 ? errno : 0;
+      return opened;
+    });
+    if (error == EMFILE || error == ENFILE || error == ENOMEM) {
+      refuse(status::unavailable, is_head, keep);
+      return true;
+    }
+    if (error != 0 || !S_ISREG(facts.st_mode)) {
+      refuse(status::not_found, is_head, keep);
+      return true;
+    }
+    const auto size = static_cast<std::uint64_t>(facts.st_size);
+    begin_answer(status::ok, type_of(path), size, keep);
+    if (is_head || size == 0) {
+      return true;
+    }
+    if (!flush(c, files)) {
+      return false;
+    }
+    constexpr std::uint64_t most = 256 * 1024;  // that much within the idle time, or it is too slow
+    for (std::uint64_t at = 0; at != size;) {
+      std::error_code failed;
+      c.set_write_deadline(steady_clock::now() + files.idle);
+      const std::uint64_t sent = c.send_file(file.get(), at, std::min(most, size - at), failed);
+      at += sent;
+      if (failed || sent == 0) {  // 0: the file has become shorter, and we cannot keep our word
+        return false;
+      }
+    }
+    return true;
+  }
+
+  void begin_answer(status code, std::string_view type, std::uint64_t length, bool keep) {
+    const auto append = [this](std::uint64_t number) {
+      char digits[20];
+      out_.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+    };
+    out_ += "HTTP/1.1 ";
+    append(static_cast<std::uint64_t>(code));
+    out_ += ' ';
+    out_ += reason(code);
+    out_ += "\r\nContent-Length: ";
+    append(length);
+    out_ += "\r\nContent-Type: ";
+    out_ += type;
+    if (code == status::method_not_allowed) {
+      out_ += "\r\nAllow: GET, HEAD";
+    }
+    if (!keep) {
+      out_ += "\r\nConnection: close";
+    } else if (parser_.is_old()) {
+      out_ += "\r\nConnection: keep-alive";
+    }
+    out_ += "\r\n\r\n";
+  }
+
+  void refuse(status code, bool is_head, bool keep) {
+    const std::string_view words = reason(code);
+    begin_answer(code, "text/plain; charset=utf-8", words.size() + 1, keep);
+    if (!is_head) {
+      out_ += words;
+      out_ += '\n';
+    }
+  }
+
+  bool flush(thrum::net::conn& c, const site& files) {
+    std::error_code error;
+    if (!out_.empty()) {
+      c.set_write_deadline(steady_clock::now() + files.idle);
+      c.write(out_, error);
+      out_.clear();
+    }
+    return !error;
+  }
+
+  /// Sends the last answers. If we closed while there is something unread, the system would reset
+  /// the connection, and the client might lose them; so we wait until it has closed, for a while.
+  bool finish(thrum::net::conn& c, const site& files) {
+    std::error_code error;
+    if (flush(c, files)) {
+      c.close_write(error);
+      c.set_read_deadline(steady_clock::now() + std::chrono::seconds(1));
+      for (int i = 0; !error && i != 128; ++i) {
+        if (c.read(std::span<char>(buffer_), error) == 0) {
+          break;
+        }
+      }
+    }
+    return false;
+  }
+
+  std::array<char, http::request_parser::max_head> buffer_;
+  std::size_t begin_ = 0;  // of the request at hand
+  std::size_t end_ = 0;    // of what has arrived
+  http::request_parser parser_;
+  std::string out_;  // answers not sent yet
+};
+
+/// Exchanges that are used in turn, the one last given back first.
+class exchange_pool {
+ public:
+  std::unique_ptr<exchange> take() {
+    const std::lock_guard lock(mutex_);
+    if (free_.empty()) {
+      return std::make_unique<exchange>();
+    }
+    std::unique_ptr<exchange> object = std::move(free_.back());
+    free_.pop_back();
+    return object;
+  }
+
+  void give(std::unique_ptr<exchange> object) {
+    constexpr std::size_t most = 256;
+    const std::lock_guard lock(mutex_);
+    if (free_.size() < most) {
+      free_.push_back(std::move(object));
+    }
+  }
+
+ private:
+  thrum::mutex mutex_;
+  std::vector<std::unique_ptr<exchange>> free_;
+};
+
+}  // namespace
+
+int main(int count, char** values) {
+  server_arguments given;
+  given.listen = "127.0.0.1:8080";
+  if (!given.parse(count, values, 1,
+                   "http_server DIR [--listen ADDR] [--procs N] [--idle SECONDS]")) {
+    return 2;
+  }
+  site files;
+  files.idle = given.idle;
+  files.root = ::open(given.words[0].c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (files.root < 0) {
+    std::fprintf(stderr, "http_server: cannot open %s: %s; name a directory with the files\n",
+                 given.words[0].c_str(), std::strerror(errno));
+    return 1;
+  }
+  exchange_pool pool;
+  return thrum::run(given.options(), [&] {
+    return given.run_server([&](thrum::net::conn c) {
+      for (bool keep = true; keep;) {
+        std::error_code error;
+        c.set_read_deadline(steady_clock::now() + files.idle);
+        c.wait_readable(error);
+        if (error) {
+          return;
+        }
+        std::unique_ptr<exchange> at_work = pool.take();
+        keep = at_work->serve(c, files);
+        pool.give(std::move(at_work));
+      }
+    });
+  });
+}

@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What the servers here take and say: words of their own, then [--listen ADDR] [--procs N]
+// [--idle SECONDS]; and "listening on ADDR" once clients may connect.
+#ifndef THRUM_EXAMPLES_SERVER_ARGUMENTS_HPP
+#define THRUM_EXAMPLES_SERVER_ARGUMENTS_HPP
+
+#include <thrum.hpp>
+
+#include <charconv>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <sys/resource.h>
+
+/// Every connection needs a descriptor, and the usual limit, which a process may raise, is 1,024.
+inline void allow_all_descriptors() {
+  ::rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+}
+
+struct server_arguments {
+  std::string program;
+  std::vector<std::string> words;
+  std::string listen;
+  unsigned procs = 0;  // 0: as the environment says
+  std::chrono::seconds idle{60};
+
+  /// False: they make no sense, and a message says why.
+  bool parse(int count, char** values, std::size_t wanted_words, const char* usage) {
+    program = std::string_view(usage).substr(0, std::string_view(usage).find(' '));
+    for (int i = 1; i < count; ++i) {
+      const std::string_view word = values[i];
+      if (!word.starts_with("--")) {
+        words.emplace_back(word);
+        continue;
+      }
+      const std::string_view value = i + 1 < count ? values[++i] : "";
+      unsigned number = 0;
+      const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+      const bool is_number = error == std::errc() && end == value.data() + value.size();
+      if (word == "--listen" && !value.empty()) {
+        listen = value;
+      } else if (word == "--procs" && is_number && number != 0) {
+        procs = number;
+      } else if (word == "--idle" && is_number && number != 0) {
+        idle = std::chrono::seconds(number);
+      } else {
+        std::fprintf(stderr, "%s: cannot use %.*s %.*s; usage: %s\n", program.c_str(),
+                     static_cast<int>(word.size()), word.data(), static_cast<int>(value.size()),
+                     value.data(), usage);
+        return false;
+      }
+    }
+    if (words.size() != wanted_words) {
+      std::fprintf(stderr, "usage: %s\n", usage);
+      return false;
+    }
+    return true;
+  }
+
+  thrum::options options() const {
+    thrum::options result = thrum::options::from_environment();
+    if (procs != 0) {
+      result.procs = procs;
+    }
+    return result;
+  }
+
+  /// Listens where --listen says and starts serve(connection) as a goroutine for each connection.
+  /// Returns the exit status of a server that cannot go on.
+  template <class Serve>
+  int run_server(Serve serve) const {
+    allow_all_descriptors();
+    std::error_code error;
+    thrum::net::listener listener = thrum::net::listener::listen(listen, {}, error);
+    if (error) {
+      std::fprintf(stderr, "%s: cannot listen on %s: %s; choose another with --listen ADDR\n",
+                   program.c_str(), listen.c_str(), error.message().c_str());
+      return 1;
+    }
+    std::printf("listening on %s\n", listener.local().to_string().c_str());
+    std::fflush(stdout);
+    for (;;) {
+      thrum::net::conn connection = listener.accept(error);
+      if (error) {
+        std::fprintf(stderr, "%s: cannot accept on %s: %s; start it again\n", program.c_str(),
+                     listen.c_str(), error.message().c_str());
+        return 1;
+      }
+      thrum::go(serve, std::move(connection));
+    }
+  }
+};
+
+#endif
