@@ -16,6 +16,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <signal.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -81,12 +82,26 @@ THRUM_NOINLINE inline io_result receive_message(int fd, ::msghdr& message) noexc
   return result_of(::recvmsg(fd, &message, 0));
 }
 
-/// From a file to a socket inside the kernel; moves `offset`.
+/// From a file to a socket inside the kernel; moves `offset`. sendfile() has no MSG_NOSIGNAL: the
+/// thread holds the signal off and takes it back.
 THRUM_NOINLINE inline io_result send_file(int fd, int file, std::int64_t& offset,
                                           std::size_t n) noexcept {
+  ::sigset_t broken_pipe;
+  ::sigset_t before;
+  ::sigemptyset(&broken_pipe);
+  ::sigaddset(&broken_pipe, SIGPIPE);
+  ::pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
   ::off_t at = offset;
   const io_result sent = result_of(::sendfile(fd, file, &at, n));
   offset = at;
+  if (sent == -EPIPE) {
+    constexpr ::timespec at_once{};
+    while (::sigtimedwait(&broken_pipe, nullptr, &at_once) < 0 && errno == EINTR) {
+    }
+  }
+  if (::sigismember(&before, SIGPIPE) == 0) {
+    ::pthread_sigmask(SIG_UNBLOCK, &broken_pipe, nullptr);
+  }
   return sent;
 }
 

@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Connections whose other end, or whose own end, is closed while somebody uses them.
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/with_runtime.hpp"
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <signal.h>
+#include <csignal>
+
+using namespace std::chrono_literals;
+
+namespace {
+
+struct pair_of_conns {
+  thrum::net::conn near;
+  thrum::net::conn far;
+};
+
+pair_of_conns connected_over_tcp() {
+  auto listener = thrum::net::listener::listen("127.0.0.1:0");
+  pair_of_conns result;
+  result.near = thrum::net::dial(listener.local());
+  result.far = listener.accept();
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("send_file to a peer that is gone is an error, never a signal") {
+  ::sigset_t broken_pipe;
+  ::sigset_t before;
+  ::sigemptyset(&broken_pipe);
+  ::sigaddset(&broken_pipe, SIGPIPE);
+  REQUIRE(::pthread_sigmask(SIG_BLOCK, &broken_pipe, &before) == 0);
+
+  std::FILE* const file = std::tmpfile();
+  REQUIRE(file != nullptr);
+  std::fputs("something to send", file);
+  std::fflush(file);
+
+  pair_of_conns c = connected_over_tcp();
+  c.far.close_write();
+  char end[1];
+  REQUIRE(c.near.read(end) == 0);
+  c.far.linger(0);
+  c.far.close();  // a reset, after an end of the stream
+  std::error_code error;
+  CHECK(support::eventually([&] {
+    c.near.send_file(::fileno(file), 0, 17, error);
+    return static_cast<bool>(error);
+  }));
+  CHECK((error == std::errc::broken_pipe || error == std::errc::connection_reset));
+  c.near.send_file(::fileno(file), 0, 17, error);
+  CHECK(error == std::errc::broken_pipe);
+
+  ::sigset_t pending;
+  REQUIRE(::sigpending(&pending) == 0);
+  CHECK(::sigismember(&pending, SIGPIPE) == 0);
+  std::fclose(file);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+TEST_CASE("send_file leaves a thread's signal mask as it was") {
+  for (const bool is_blocked : {false, true}) {
+    std::thread([&] {
+      ::sigset_t set;
+      ::sigemptyset(&set);
+      ::sigaddset(&set, SIGPIPE);
+      ::pthread_sigmask(is_blocked ? SIG_BLOCK : SIG_UNBLOCK, &set, nullptr);
+      pair_of_conns c = connected_over_tcp();
+      std::error_code error;
+      c.near.send_file(-1, 0, 1, error);
+      CHECK(error);
+      ::sigset_t now;
+      ::pthread_sigmask(SIG_SETMASK, nullptr, &now);
+      CHECK((::sigismember(&now, SIGPIPE) == 1) == is_blocked);
+    }).join();
+  }
+}
