@@ -77,6 +77,21 @@ class descriptor {
     return result;
   }
 
+  /// Calls call(fd) at once, whoever is inside; nobody closes the number meanwhile. `call` does not
+  /// throw and does not block. Neither a cancellation point nor subject to deadlines.
+  template <class Call>
+  os::io_result use(Call call) const {
+    if (desc_ == nullptr) {
+      return -EBADF;
+    }
+    os::io_result result = sched::poll_wait::enter(*desc_);
+    if (result == 0) {
+      result = call(desc_->handle());
+      sched::poll_wait::leave(*desc_);
+    }
+    return result;
+  }
+
   /// Those who are inside fail with -ECANCELED, and so does whoever comes later. Returns when the
   /// number is closed; whether it was this call that did it. Not a cancellation point.
   bool close() noexcept { return desc_ != nullptr && sched::poll_wait::close(*desc_); }

@@ -178,9 +178,16 @@ class conn {
   void set_write_deadline(time_point when) noexcept { socket_.set_deadline(io::side::write, when); }
 
   /// Tells the peer that no more comes: it reads the end of the stream. Reading goes on.
-  void close_write() { shut_down(SHUT_WR, "conn::close_write"); }
+  void close_write() {
+    or_throw([&](std::error_code& error) { return shut_down(SHUT_WR, error); },
+             "conn::close_write");
+  }
+  void close_write(std::error_code& error) { shut_down(SHUT_WR, error); }
   /// Whatever comes from now on is not read: reads give the end of the stream.
-  void close_read() { shut_down(SHUT_RD, "conn::close_read"); }
+  void close_read() {
+    or_throw([&](std::error_code& error) { return shut_down(SHUT_RD, error); }, "conn::close_read");
+  }
+  void close_read(std::error_code& error) { shut_down(SHUT_RD, error); }
 
   /// Ends whatever others do with it: that fails with errc::operation_canceled, as does what comes
   /// later. Returns when the descriptor is closed. What was written is still sent. Closing again
@@ -234,11 +241,9 @@ class conn {
     }
   }
 
-  void shut_down(int how, const char* operation) {
-    const os::io_result result = os::shut_down(native_handle(), how);
-    if (result < 0 && result != -ENOTCONN) {  // the peer was faster
-      throw_socket(io::error_of(result), operation, socket_);
-    }
+  std::size_t shut_down(int how, std::error_code& error) {
+    const os::io_result result = socket_.use([&](int fd) { return os::shut_down(fd, how); });
+    return count_or(result == -ENOTCONN ? 0 : result, error);  // the peer was faster
   }
 
   /// Sends what is left of the pieces; moves `sent`.

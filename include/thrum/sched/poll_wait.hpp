@@ -132,6 +132,24 @@ class basic_poll_wait {
     preemption_point(here);
   }
 
+  /// Keeps the number from being closed until leave(), without a turn on either side. 0 or
+  /// ECANCELED (closed); then there is no leave().
+  static int enter(desc& d) noexcept {
+    const section_type here;
+    const scoped guard(d.lock);
+    if (d.closing) {
+      return -ECANCELED;
+    }
+    ++d.users;
+    return 0;
+  }
+  static void leave(desc& d) noexcept {
+    const section_type here;
+    d.lock.lock();
+    --d.users;
+    unlock_and_wake(d, nullptr);
+  }
+
   /// Moves a deadline; no_deadline: there is none.
   static void set_deadline(desc& d, io_side which, std::int64_t when) noexcept {
     const section_type here;
@@ -304,6 +322,11 @@ class basic_poll_wait {
       side.busy = false;
       --d.users;
     }
+    unlock_and_wake(d, next);
+  }
+
+  /// Wakes who has been given the turn; or, after the last user, the closer.
+  static void unlock_and_wake(desc& d, point_type* next) noexcept {
     if (d.users == 0 && d.closer != nullptr) {
       next = d.closer;
       d.closer = nullptr;

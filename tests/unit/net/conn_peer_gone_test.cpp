@@ -89,3 +89,48 @@ TEST_CASE("send_file leaves a thread's signal mask as it was") {
     }).join();
   }
 }
+
+TEST_CASE("closing one direction of a closed connection fails, and of no other's that came later") {
+  support::with_runtime([] {
+    pair_of_conns closed = connected_over_tcp();
+    closed.near.close();
+    pair_of_conns later = connected_over_tcp();  // has the number that was just given back
+    std::error_code error;
+    closed.near.close_write(error);
+    CHECK(error == std::errc::operation_canceled);
+    closed.near.close_read(error);
+    CHECK(error == std::errc::operation_canceled);
+    CHECK_THROWS_AS(closed.near.close_write(), std::system_error);
+    CHECK(later.near.write("still there") == 11);
+
+    later.near.close_write(error);
+    CHECK_FALSE(error);
+    char text[11];
+    CHECK(later.far.read_full(text) == 11);
+    CHECK(later.far.read(text) == 0);
+    thrum::net::conn none;
+    none.close_write(error);
+    CHECK(error == std::errc::bad_file_descriptor);
+  });
+}
+
+TEST_CASE("close_write does not wait for a write that is in progress, and close waits for both") {
+  support::with_runtime([] {
+    for (int round = 0; round != 50; ++round) {
+      pair_of_conns c = connected_over_tcp();
+      thrum::wait_group all;
+      all.go([&] {
+        std::error_code error;
+        const std::string much(16 << 20, 'x');
+        c.near.write(much, error);  // nobody reads: it ends by close_write or close
+      });
+      all.go([&] {
+        std::error_code error;
+        c.near.close_write(error);
+      });
+      all.go([&] { c.near.close(); });
+      all.wait();
+    }
+  });
+  SUCCEED("nobody waits for ever");
+}
