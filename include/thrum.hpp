@@ -31,6 +31,7 @@
 #include <thrum/goroutine_local.hpp>
 #include <thrum/group.hpp>
 #include <thrum/io/descriptor.hpp>
+#include <thrum/io/file.hpp>
 #include <thrum/io/wait.hpp>
 #include <thrum/join_handle.hpp>
 #include <thrum/net/conn.hpp>

@@ -86,7 +86,9 @@ class descriptor {
     }
     os::io_result result = sched::poll_wait::enter(*desc_);
     if (result == 0) {
-      result = call(desc_->handle());
+      do {
+        result = call(desc_->handle());
+      } while (result == -EINTR);
       sched::poll_wait::leave(*desc_);
     }
     return result;

@@ -16,8 +16,10 @@
 #include <thrum/os/linux/exit.hpp>
 #include <thrum/os/linux/fault.hpp>
 #include <thrum/os/linux/fence.hpp>
+#include <thrum/os/linux/file.hpp>
 #include <thrum/os/linux/memory.hpp>
 #include <thrum/os/linux/note.hpp>
+#include <thrum/os/linux/pipe.hpp>
 #include <thrum/os/linux/preempt_signal.hpp>
 #include <thrum/os/linux/processors.hpp>
 #include <thrum/os/linux/quit_signal.hpp>

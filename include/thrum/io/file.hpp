@@ -1,0 +1,359 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// file: what has a path in the file system, or was handed to the program with a number.
+//
+// Two kinds of files
+//   The system has no way to wait for a disk but to block: calls on regular files, directories and
+//   disks go through blocking(), so that their processor goes to another thread if they are slow.
+//   A fifo, a terminal, a socket or a device of characters is in non-blocking mode and waits in the
+//   poller, as a connection does. Not all devices of characters can be waited for (/dev/null);
+//   nobody knows before the poller is asked, which happens when a call would block for the first
+//   time. If it refuses, the file goes back to blocking mode for good.
+//
+// Only the second kind has deadlines, and only there does close() end a call that is under way. For
+// the first kind it waits until the call is done; a read from a disk does not take long.
+//
+// A number that was handed over keeps its mode, because others (the parent's shell, behind standard
+// input) may use the same open file: it waits in the poller only if it was non-blocking already.
+#ifndef THRUM_IO_FILE_HPP
+#define THRUM_IO_FILE_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/blocking.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/io/descriptor.hpp>
+#include <thrum/io/stream.hpp>
+#include <thrum/os/os.hpp>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace thrum::inline THRUM_ABI::io {
+
+/// How a file is opened: values are joined by `|`.
+enum class open_mode : unsigned {
+  read = 1,
+  write = 2,
+  read_write = 3,
+  append = 4 | 2,    ///< each write goes to the end
+  create = 8,        ///< if it does not exist
+  exclusive = 16,    ///< with create: fails if it exists
+  truncate = 32,     ///< what was in it goes
+  synchronous = 64,  ///< each write returns when the data is on the disk
+};
+
+constexpr open_mode operator|(open_mode a, open_mode b) noexcept {
+  return static_cast<open_mode>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+}
+
+/// Where seek() counts from.
+enum class seek_from { begin, current, end };
+
+/// Move-only. Any number of goroutines and threads may use one at the same time: those who read (or
+/// write) at the current position take turns, read_at and write_at run side by side. Closes when
+/// destroyed. read, write and those with a wait in the poller are cancellation points.
+class file : public stream_reading<file>, public stream_writing<file> {
+ public:
+  file() noexcept = default;
+  file(file&& other) noexcept
+      : descriptor_(std::move(other.descriptor_)),
+        path_(std::move(other.path_)),
+        kind_(other.kind_),
+        waits_(other.waits_.load(relaxed)) {}  // relaxed: nobody else uses either
+  file& operator=(file&& other) noexcept {
+    descriptor_ = std::move(other.descriptor_);
+    path_ = std::move(other.path_);
+    kind_ = other.kind_;
+    waits_.store(other.waits_.load(relaxed), relaxed);  // relaxed: as above
+    return *this;
+  }
+  ~file() = default;
+
+  /// Takes over an open descriptor; `name` is for the texts of errors.
+  explicit file(native_handle_type fd, std::string name = "a file") : path_(std::move(name)) {
+    std::error_code error;
+    adopt(fd, false, error);
+    if (error) {
+      fail(error, "adopt");
+    }
+  }
+
+  /// Opens a file; one that is created gets these permissions, less the process's umask. Opening a
+  /// fifo waits, with a thread, until its other side is opened, too.
+  static file open(const std::string& path, open_mode mode = open_mode::read,
+                   unsigned permissions = default_permissions) {
+    return open(path, system_flags(mode), permissions);
+  }
+  static file open(const std::string& path, open_mode mode, std::error_code& error) {
+    return open(path, system_flags(mode), default_permissions, error);
+  }
+  static file open(const std::string& path, open_mode mode, unsigned permissions,
+                   std::error_code& error) {
+    return open(path, system_flags(mode), permissions, error);
+  }
+  /// The same with the system's own flags: O_RDWR | O_CREAT.
+  static file open(const std::string& path, int flags, unsigned permissions = default_permissions) {
+    std::error_code error;
+    file result = open(path, flags, permissions, error);
+    if (error) {
+      result.path_ = path;
+      result.fail(error, "open");
+    }
+    return result;
+  }
+  static file open(const std::string& path, int flags, unsigned permissions,
+                   std::error_code& error) {
+    file result;
+    if (path.find('\0') != std::string::npos) {
+      error = {EINVAL, std::system_category()};
+      return result;
+    }
+    const os::io_result fd =
+        uninterrupted([&] { return os::open_file(path.c_str(), flags, permissions); });
+    if (fd < 0) {
+      error = error_of(fd);
+      return result;
+    }
+    result.path_ = path;
+    result.adopt(static_cast<int>(fd), true, error);
+    return result;
+  }
+
+  /// Reads from `offset` on and leaves the current position alone: at least 1 byte, 0 at the end.
+  std::size_t read_at(std::span<std::byte> buffer, std::uint64_t offset) {
+    return or_fail(*this, "read_at",
+                   [&](std::error_code& error) { return read_at(buffer, offset, error); });
+  }
+  std::size_t read_at(std::span<char> buffer, std::uint64_t offset) {
+    return read_at(std::as_writable_bytes(buffer), offset);
+  }
+  std::size_t read_at(std::span<std::byte> buffer, std::uint64_t offset, std::error_code& error) {
+    return count_or(beside([&](int fd) {
+                      return os::read_at(fd, buffer.data(), buffer.size(),
+                                         static_cast<std::int64_t>(offset));
+                    }),
+                    error);
+  }
+  std::size_t read_at(std::span<char> buffer, std::uint64_t offset, std::error_code& error) {
+    return read_at(std::as_writable_bytes(buffer), offset, error);
+  }
+
+  /// Writes all of it to `offset` and leaves the current position alone. EINVAL if the file was
+  /// opened to append: the system would ignore the offset.
+  std::size_t write_at(std::span<const std::byte> bytes, std::uint64_t offset) {
+    return or_fail(*this, "write_at",
+                   [&](std::error_code& error) { return write_at(bytes, offset, error); });
+  }
+  std::size_t write_at(std::string_view text, std::uint64_t offset) {
+    return write_at(std::as_bytes(std::span(text)), offset);
+  }
+  std::size_t write_at(std::span<const std::byte> bytes, std::uint64_t offset,
+                       std::error_code& error) {
+    std::size_t done = 0;
+    os::io_result result = kind_.appends ? -EINVAL : 0;
+    while (result >= 0 && done != bytes.size()) {
+      result = beside([&](int fd) {
+        return os::write_at(fd, bytes.data() + done, bytes.size() - done,
+                            static_cast<std::int64_t>(offset + done));
+      });
+      done += result > 0 ? static_cast<std::size_t>(result) : 0;
+    }
+    count_or(result, error);
+    return done;
+  }
+  std::size_t write_at(std::string_view text, std::uint64_t offset, std::error_code& error) {
+    return write_at(std::as_bytes(std::span(text)), offset, error);
+  }
+
+  /// Moves the current position; returns it, from the beginning.
+  std::uint64_t seek(std::int64_t offset, seek_from from = seek_from::begin) {
+    return or_fail(*this, "seek",
+                   [&](std::error_code& error) { return seek(offset, from, error); });
+  }
+  std::uint64_t seek(std::int64_t offset, seek_from from, std::error_code& error) {
+    const int whence = from == seek_from::begin     ? SEEK_SET
+                       : from == seek_from::current ? SEEK_CUR
+                                                    : SEEK_END;
+    return count_or(beside([&](int fd) { return os::seek(fd, offset, whence); }), error);
+  }
+
+  /// Bytes in the file; 0 for what has no size.
+  std::uint64_t size() {
+    return or_fail(*this, "size", [&](std::error_code& error) { return size(error); });
+  }
+  std::uint64_t size(std::error_code& error) {
+    return count_or(beside([](int fd) { return os::file_size(fd); }), error);
+  }
+
+  /// Cuts it off, or fills it up with zeroes.
+  void truncate(std::uint64_t size) {
+    or_fail(*this, "truncate", [&](std::error_code& error) { return truncate(size, error), true; });
+  }
+  void truncate(std::uint64_t size, std::error_code& error) {
+    const auto bytes = static_cast<std::int64_t>(size);
+    count_or(beside([&](int fd) { return os::truncate(fd, bytes); }), error);
+  }
+
+  /// Returns when all that was written is on the disk. Only this reports a disk that failed later.
+  void sync() {
+    or_fail(*this, "sync", [&](std::error_code& error) { return sync(error), true; });
+  }
+  void sync(std::error_code& error) {
+    count_or(beside([](int fd) { return os::sync(fd); }), error);
+  }
+
+  /// From `when` on, reading and writing fail with errc::timed_out, as of conn. A file that blocks
+  /// has none: errc::operation_not_supported.
+  void set_deadline(time_point when) {
+    or_fail(*this, "set_deadline",
+            [&](std::error_code& error) { return set_deadline(when, error), true; });
+  }
+  void set_deadline(time_point when, std::error_code& error) noexcept {
+    set_deadline(side::read, when, error);
+    set_deadline(side::write, when, error);
+  }
+  void set_read_deadline(time_point when) {
+    or_fail(*this, "set_read_deadline",
+            [&](std::error_code& error) { return set_deadline(side::read, when, error), true; });
+  }
+  void set_write_deadline(time_point when) {
+    or_fail(*this, "set_write_deadline",
+            [&](std::error_code& error) { return set_deadline(side::write, when, error), true; });
+  }
+  void set_deadline(side which, time_point when, std::error_code& error) noexcept {
+    error.clear();
+    if (!waits()) {
+      error = {EOPNOTSUPP, std::system_category()};
+      return;
+    }
+    descriptor_.set_deadline(which, when);
+  }
+
+  /// Ends whatever others do with it: that fails with errc::operation_canceled, as does what comes
+  /// later. Returns when the descriptor is closed. Closing again does nothing.
+  void close() noexcept { descriptor_.close(); }
+
+  native_handle_type native_handle() const noexcept { return descriptor_.native_handle(); }
+  const std::string& path() const noexcept { return path_; }
+
+  /// Whether it holds a file, open or closed.
+  explicit operator bool() const noexcept { return static_cast<bool>(descriptor_); }
+
+  // ---- for stream.hpp ----
+
+  os::io_result read_some(std::span<std::byte> buffer) {
+    return run(side::read, [&](int fd) { return os::read(fd, buffer.data(), buffer.size()); });
+  }
+  os::io_result write_all(std::span<const std::byte> bytes, std::size_t& done) {
+    return run(side::write, [&](int fd) -> os::io_result {
+      while (done != bytes.size()) {
+        const std::byte* const from = bytes.data() + done;
+        const std::size_t left = bytes.size() - done;
+        const os::io_result n =
+            kind_.may_break ? os::write_without_signal(fd, from, left) : os::write(fd, from, left);
+        if (n < 0) {
+          return n;
+        }
+        done += static_cast<std::size_t>(n);
+      }
+      return 0;
+    });
+  }
+  [[noreturn]] THRUM_COLD void fail(const std::error_code& error, const char* operation) const {
+    base::message<512> text("file::");
+    base::throw_system(error, text.append(operation).append(" ").append(path_).view());
+  }
+
+ private:
+  static constexpr std::memory_order relaxed = std::memory_order_relaxed;
+  static constexpr unsigned default_permissions = 0666;
+
+  static constexpr int system_flags(open_mode mode) noexcept {
+    const auto has = [&](open_mode what) {
+      return (static_cast<unsigned>(mode) & static_cast<unsigned>(what)) ==
+             static_cast<unsigned>(what);
+    };
+    int flags = has(open_mode::read_write) ? O_RDWR : has(open_mode::write) ? O_WRONLY : O_RDONLY;
+    flags |= has(open_mode::append) ? O_APPEND : 0;
+    flags |= has(open_mode::create) ? O_CREAT : 0;
+    flags |= has(open_mode::exclusive) ? O_EXCL : 0;
+    flags |= has(open_mode::truncate) ? O_TRUNC : 0;
+    flags |= has(open_mode::synchronous) ? O_SYNC : 0;
+    return flags;
+  }
+
+  /// Takes it over, `own`: and may change its mode. On failure it is closed.
+  void adopt(int fd, bool own, std::error_code& error) {
+    os::io_result result = os::kind_of(fd, kind_);
+    if (result >= 0 && own && kind_.may_wait) {
+      result = os::set_nonblocking(fd, true);
+    }
+    if (result < 0) {
+      error = error_of(result);
+      os::close(fd);
+      return;
+    }
+    error.clear();
+    descriptor_ = descriptor(fd, "io::file: no memory for another file");
+    // relaxed: nobody else knows the file
+    waits_.store(kind_.may_wait && (own || kind_.is_nonblocking), relaxed);
+  }
+
+  bool waits() const noexcept { return waits_.load(relaxed); }  // relaxed: either way works
+
+  template <class Call>
+  static os::io_result uninterrupted(Call call) {
+    return blocking([&] {
+      os::io_result result;
+      while ((result = call()) == -EINTR) {
+      }
+      return result;
+    });
+  }
+
+  /// In turn with others on the same side.
+  template <class Call>
+  os::io_result run(side which, Call call) {
+    if (waits()) {
+      bool would_block = false;
+      const os::io_result result = descriptor_.run(which, [&](int fd) {
+        const os::io_result one = call(fd);
+        would_block = one == -EAGAIN;
+        return one;
+      });
+      if (!would_block || result != -EPERM) {
+        return result;
+      }
+      // The poller does not take it.
+      waits_.store(false, relaxed);  // relaxed: whoever does not see it comes here as well
+      os::set_nonblocking(native_handle(), false);
+    }
+    return descriptor_.run(which, [&](int fd) { return uninterrupted([&] { return call(fd); }); });
+  }
+
+  /// Without turns.
+  template <class Call>
+  os::io_result beside(Call call) {
+    return descriptor_.use([&](int fd) { return uninterrupted([&] { return call(fd); }); });
+  }
+
+  descriptor descriptor_;
+  std::string path_;
+  os::file_kind kind_;
+  std::atomic<bool> waits_{false};
+};
+
+}  // namespace thrum::inline THRUM_ABI::io
+
+#endif

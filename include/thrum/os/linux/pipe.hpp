@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Pipes on Linux, and writing to one that nobody reads any more without the signal SIGPIPE.
+//
+// The signal would end the program, and whether it is ignored belongs to the program, not to a
+// library in it. Sockets have MSG_NOSIGNAL; pipes have RWF_NOSIGNAL since Linux 6.18. Before, the
+// thread blocks the signal for the length of the call, and takes back the one that the call made:
+//   - if the thread had not blocked it before, none was pending for it, so the pending one is ours;
+//   - if it had, and one was pending, ours has become one with that, which stays.
+// A signal for the thread is taken before one for the process, so somebody else's SIGPIPE is safe.
+// Price: two system calls for each write.
+#ifndef THRUM_OS_LINUX_PIPE_HPP
+#define THRUM_OS_LINUX_PIPE_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/os/linux/descriptor.hpp>
+
+#if THRUM_OS_LINUX
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <ctime>
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+namespace thrum::inline THRUM_ABI::os {
+
+using namespace base::orders;
+
+/// The end to read from, then the one to write to: non-blocking, closed by exec.
+THRUM_NOINLINE inline io_result open_pipe(int (&fds)[2]) noexcept {
+  return result_of(::pipe2(fds, O_NONBLOCK | O_CLOEXEC));
+}
+
+/// As write(), on a system that cannot be asked to leave out the signal.
+THRUM_NOINLINE inline io_result write_with_mask(int fd, const void* from, std::size_t n) noexcept {
+  ::sigset_t broken_pipe;
+  ::sigset_t before;
+  ::sigemptyset(&broken_pipe);
+  ::sigaddset(&broken_pipe, SIGPIPE);
+  ::pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
+  bool was_pending = false;
+  const bool was_blocked = ::sigismember(&before, SIGPIPE) == 1;
+  if (was_blocked) {
+    ::sigset_t pending;
+    was_pending = ::sigpending(&pending) == 0 && ::sigismember(&pending, SIGPIPE) == 1;
+  }
+  const io_result result = result_of(::write(fd, from, n));
+  if (result == -EPIPE && !was_pending) {
+    const ::timespec at_once{};
+    while (::sigtimedwait(&broken_pipe, nullptr, &at_once) < 0 && errno == EINTR) {
+    }
+  }
+  if (!was_blocked) {
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  return result;
+}
+
+/// Whether the system knows RWF_NOSIGNAL, as far as was seen.
+inline constinit std::atomic<bool> has_signal_free_write{true};
+
+/// As write() to a pipe or a socket; that nobody reads any more is an error, never a signal.
+THRUM_NOINLINE inline io_result write_without_signal(int fd, const void* from,
+                                                     std::size_t n) noexcept {
+#if defined(SYS_pwritev2)
+  if (has_signal_free_write.load(relaxed)) {  // relaxed: a fact about the system
+    constexpr int no_signal = 0x100;          // RWF_NOSIGNAL, newer than some systems' headers
+    // The system's type is not const, and it does not write there.
+    const ::iovec part{const_cast<void*>(from), n};
+    constexpr unsigned long where_it_is = ~0UL;  // an offset of -1
+    const io_result result =
+        result_of(::syscall(SYS_pwritev2, fd, &part, 1UL, where_it_is, where_it_is, no_signal));
+    if (result != -EOPNOTSUPP && result != -ENOSYS) {
+      return result;
+    }
+    has_signal_free_write.store(false, relaxed);  // relaxed: as above
+  }
+#endif
+  return write_with_mask(fd, from, n);
+}
+
+}  // namespace thrum::inline THRUM_ABI::os
+
+#endif  // THRUM_OS_LINUX
+#endif

@@ -1,0 +1,332 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/io/file.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/scale.hpp"
+#include "support/waits.hpp"
+#include "support/with_runtime.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace std::chrono_literals;
+using support::with_procs;
+using support::with_runtime;
+using thrum::io::file;
+using thrum::io::open_mode;
+using thrum::io::seek_from;
+
+namespace {
+
+/// A folder that goes when the test ends.
+struct scratch_folder {
+  scratch_folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "thrum-XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path = name;
+  }
+  ~scratch_folder() { std::filesystem::remove_all(path); }
+  std::string operator/(const char* name) const { return (path / name).string(); }
+  std::filesystem::path path;
+};
+
+template <class F>
+std::error_code error_of(F f) {
+  try {
+    f();
+  } catch (const std::system_error& error) {
+    return error.code();
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("what is written to a file is read from it, from the current position") {
+  scratch_folder folder;
+  with_runtime([&] {
+    file f = file::open(folder / "a", open_mode::read_write | open_mode::create);
+    CHECK(f.write("hello, world") == 12);
+    CHECK(f.size() == 12);
+    CHECK(f.seek(7) == 7);
+    char text[16];
+    CHECK(f.read(text) == 5);
+    CHECK(std::string(text, 5) == "world");
+    CHECK(f.read(text) == 0);
+    CHECK(f.seek(-5, seek_from::end) == 7);
+    CHECK(f.seek(1, seek_from::current) == 8);
+    CHECK(f.read_all() == "orld");
+    f.sync();
+  });
+}
+
+TEST_CASE("a file works on a thread without a runtime") {
+  scratch_folder folder;
+  file f = file::open(folder / "a", open_mode::read_write | open_mode::create);
+  f.write("x");
+  f.seek(0);
+  CHECK(f.read_all() == "x");
+}
+
+TEST_CASE("read_at and write_at leave the position alone") {
+  scratch_folder folder;
+  with_runtime([&] {
+    file f = file::open(folder / "a", open_mode::read_write | open_mode::create);
+    f.write("0123456789");
+    CHECK(f.write_at("ab", 4) == 2);
+    char two[2];
+    CHECK(f.read_at(two, 3) == 2);
+    CHECK(std::string(two, 2) == "3a");
+    CHECK(f.read_at(two, 10) == 0);
+    CHECK(f.seek(0, seek_from::current) == 10);
+    f.truncate(3);
+    CHECK(f.size() == 3);
+  });
+}
+
+TEST_CASE("each mode opens as it says") {
+  scratch_folder folder;
+  with_runtime([&] {
+    const std::string path = folder / "a";
+    CHECK(error_of([&] { file::open(path); }) == std::errc::no_such_file_or_directory);
+    file::open(path, open_mode::write | open_mode::create, 0600).write("one");
+    struct ::stat about {};
+    REQUIRE(::stat(path.c_str(), &about) == 0);
+    CHECK((about.st_mode & 0777) == 0600);
+    CHECK(error_of([&] {
+            file::open(path, open_mode::write | open_mode::create | open_mode::exclusive);
+          }) == std::errc::file_exists);
+    file::open(path, open_mode::append).write("two");
+    CHECK(file::open(path).read_all() == "onetwo");
+    file::open(path, open_mode::write | open_mode::truncate).write("3");
+    CHECK(file::open(path, O_RDONLY).read_all() == "3");
+    CHECK(error_of([&] { file::open(path, open_mode::append).write_at("x", 0); }) ==
+          std::errc::invalid_argument);
+    CHECK(error_of([&] { file::open(path).write("x"); }) == std::errc::bad_file_descriptor);
+  });
+}
+
+TEST_CASE("an error of a file names the operation and the path, and a code says the same") {
+  with_runtime([&] {
+    try {
+      file::open("/nowhere/at all");
+      FAIL("it was opened");
+    } catch (const std::system_error& error) {
+      CHECK(std::string(error.what()).find("file::open /nowhere/at all: ") == 0);
+    }
+    std::error_code error;
+    file f = file::open("/nowhere/at all", open_mode::read, error);
+    CHECK(error == std::errc::no_such_file_or_directory);
+    CHECK(!f);
+    f = file::open(std::string("/dev\0/null", 10), open_mode::read, error);
+    CHECK(error == std::errc::invalid_argument);
+    f = file::open("/", open_mode::read, error);
+    CHECK(!error);
+    char one;
+    try {
+      f.read(std::span(&one, 1));
+      FAIL("a folder was read");
+    } catch (const std::system_error& refused) {
+      CHECK(std::string(refused.what()).find("file::read /: ") == 0);
+    }
+  });
+}
+
+TEST_CASE("a file is closed by exec") {
+  with_runtime([&] {
+    file f = file::open("/dev/null");
+    CHECK((::fcntl(f.native_handle(), F_GETFD) & FD_CLOEXEC) != 0);
+  });
+}
+
+TEST_CASE("operations on a closed file are cancelled, on none are refused") {
+  with_runtime([&] {
+    file f = file::open("/proc/self/exe");
+    f.close();
+    f.close();
+    char one;
+    CHECK(error_of([&] { f.read(std::span(&one, 1)); }) == std::errc::operation_canceled);
+    CHECK(error_of([&] { f.read_at(std::span(&one, 1), 0); }) == std::errc::operation_canceled);
+    CHECK(error_of([&] { f.size(); }) == std::errc::operation_canceled);
+    CHECK(f.native_handle() == -1);
+    file none;
+    CHECK(error_of([&] { none.read(std::span(&one, 1)); }) == std::errc::bad_file_descriptor);
+    CHECK(error_of([&] { none.sync(); }) == std::errc::bad_file_descriptor);
+  });
+}
+
+TEST_CASE("a file keeps what it is when it moves") {
+  scratch_folder folder;
+  with_runtime([&] {
+    file first = file::open(folder / "a", open_mode::append | open_mode::create);
+    file second = std::move(first);
+    CHECK(!first);
+    second.write("x");
+    first = std::move(second);
+    CHECK(first.path() == folder / "a");
+    CHECK(error_of([&] { first.write_at("x", 0); }) == std::errc::invalid_argument);
+  });
+}
+
+TEST_CASE("writes of several goroutines to one file do not mix") {
+  scratch_folder folder;
+  with_runtime([&] {
+    file f = file::open(folder / "a", open_mode::read_write | open_mode::create);
+    constexpr int writers = 8;
+    const int rounds = support::scaled(200, 20);
+    thrum::wait_group group;
+    for (int w = 0; w != writers; ++w) {
+      group.go([&f, w, rounds] {
+        const std::string line(63, static_cast<char>('a' + w));
+        for (int i = 0; i != rounds; ++i) {
+          f.write(line + "\n");
+        }
+      });
+    }
+    group.wait();
+    f.seek(0);
+    const std::string text = f.read_all();
+    REQUIRE(text.size() == static_cast<std::size_t>(writers * rounds * 64));
+    bool whole = true;
+    for (std::size_t at = 0; at != text.size(); at += 64) {
+      whole = whole && text.substr(at, 64) == std::string(63, text[at]) + "\n";
+    }
+    CHECK(whole);
+  });
+}
+
+TEST_CASE("goroutines that read a file leave the processor to others") {
+  with_runtime(with_procs(1), [&] {
+    std::atomic<int> others{0};
+    std::atomic<bool> done{false};
+    thrum::go([&] {
+      while (!done) {
+        ++others;
+        thrum::this_goroutine::yield();
+      }
+    });
+    file f = file::open("/proc/self/exe");
+    char block[4096];
+    CHECK(support::eventually_yielding([&] {
+      f.read_at(block, 0);
+      return others > 100;
+    }));
+    done = true;
+  });
+}
+
+TEST_CASE("a fifo waits in the poller, for data and for its deadline") {
+  scratch_folder folder;
+  const std::string path = folder / "fifo";
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  with_runtime(with_procs(1), [&] {
+    auto opened = thrum::spawn([&] { return file::open(path, open_mode::write); });
+    file in = file::open(path);
+    file out = opened.join();
+    in.set_deadline(std::chrono::steady_clock::now() + 2ms);
+    char one;
+    CHECK(error_of([&] { in.read(std::span(&one, 1)); }) == std::errc::timed_out);
+    in.set_read_deadline(thrum::time_point::max());
+    thrum::go([&] {
+      thrum::sleep_for(2ms);
+      out.write("x");
+    });
+    CHECK(in.read(std::span(&one, 1)) == 1);
+    CHECK(one == 'x');
+    out.close();
+    CHECK(in.read(std::span(&one, 1)) == 0);
+  });
+}
+
+TEST_CASE("close ends a read that waits for a fifo") {
+  scratch_folder folder;
+  const std::string path = folder / "fifo";
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  with_runtime([&] {
+    file f = file::open(path, open_mode::read_write);
+    auto reader = thrum::spawn([&] {
+      char one;
+      return error_of([&] { f.read(std::span(&one, 1)); });
+    });
+    REQUIRE(support::eventually([] { return thrum::stats().waiting >= 1; }));
+    f.close();
+    CHECK(reader.join() == std::errc::operation_canceled);
+  });
+}
+
+TEST_CASE("a stop ends a read that waits for a fifo") {
+  scratch_folder folder;
+  const std::string path = folder / "fifo";
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  CHECK(support::is_unwound_at_stop([&] {
+    file f = file::open(path, open_mode::read_write);
+    char one;
+    f.read(std::span(&one, 1));
+  }));
+}
+
+TEST_CASE("writing to a fifo that nobody reads is an error, not a signal") {
+  scratch_folder folder;
+  const std::string path = folder / "fifo";
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  with_runtime([&] {
+    auto opened = thrum::spawn([&] { return file::open(path, open_mode::write); });
+    file::open(path).close();
+    file out = opened.join();
+    CHECK(error_of([&] { out.write("x"); }) == std::errc::broken_pipe);
+  });
+}
+
+TEST_CASE("a device that cannot be waited for works all the same") {
+  with_runtime([&] {
+    file null = file::open("/dev/null", open_mode::read_write);
+    CHECK(null.write("gone") == 4);
+    CHECK(null.read_all().empty());
+    file zero = file::open("/dev/zero");
+    char bytes[100] = {'x'};
+    CHECK(zero.read_full(bytes) == sizeof bytes);
+    CHECK(bytes[0] == '\0');
+  });
+}
+
+TEST_CASE("a regular file has no deadlines, and says so") {
+  with_runtime([&] {
+    file f = file::open("/proc/self/exe");
+    CHECK(error_of([&] { f.set_deadline(std::chrono::steady_clock::now()); }) ==
+          std::errc::operation_not_supported);
+    std::error_code error;
+    f.set_deadline(std::chrono::steady_clock::now(), error);
+    CHECK(error == std::errc::operation_not_supported);
+  });
+}
+
+TEST_CASE("a descriptor that was handed over keeps its mode, and blocks only its thread") {
+  with_runtime(with_procs(1), [&] {
+    int ends[2];
+    REQUIRE(::pipe(ends) == 0);
+    file in(ends[0], "the pipe");
+    file out(ends[1]);
+    CHECK((::fcntl(ends[0], F_GETFL) & O_NONBLOCK) == 0);
+    thrum::go([&] {
+      thrum::sleep_for(5ms);
+      out.write("x");
+    });
+    char one;
+    CHECK(in.read(std::span(&one, 1)) == 1);  // only a second thread can have written
+    CHECK((::fcntl(ends[0], F_GETFL) & O_NONBLOCK) == 0);
+  });
+}
