@@ -32,6 +32,7 @@
 #include <thrum/group.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/file.hpp>
+#include <thrum/io/pipe.hpp>
 #include <thrum/io/wait.hpp>
 #include <thrum/join_handle.hpp>
 #include <thrum/net/conn.hpp>

@@ -1,0 +1,175 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// pipe: a stream of bytes inside the system, from a writer to a reader.
+//
+// Both ends wait in the poller. Writing when no reader is left is an error (errc::broken_pipe), not
+// the signal SIGPIPE, whatever the program does with that signal: see os/linux/pipe.hpp.
+#ifndef THRUM_IO_PIPE_HPP
+#define THRUM_IO_PIPE_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/io/descriptor.hpp>
+#include <thrum/io/stream.hpp>
+#include <thrum/os/os.hpp>
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace thrum::inline THRUM_ABI::io {
+
+/// What both ends have. Move-only; closes when destroyed. Using, closing and moving deadlines may
+/// be done from several goroutines and threads at the same time; calls take turns.
+class pipe_end {
+ public:
+  /// Ends whatever others do with it: that fails with errc::operation_canceled, as does what comes
+  /// later. Returns when the descriptor is closed. Closing again does nothing.
+  void close() noexcept { descriptor_.close(); }
+
+  /// From `when` on every operation fails with errc::timed_out, also one that waits, until it is
+  /// moved. time_point::max(): never.
+  void set_deadline(time_point when) noexcept { descriptor_.set_deadline(side_, when); }
+
+  native_handle_type native_handle() const noexcept { return descriptor_.native_handle(); }
+
+  /// Whether it holds an end, open or closed.
+  explicit operator bool() const noexcept { return static_cast<bool>(descriptor_); }
+
+ protected:
+  constexpr explicit pipe_end(side which) noexcept : side_(which) {}
+  pipe_end(side which, descriptor end) noexcept : descriptor_(std::move(end)), side_(which) {}
+
+  [[noreturn]] THRUM_COLD void fail_as(const char* what, const std::error_code& error,
+                                       const char* operation) const {
+    base::throw_system(error, base::message<>(what).append("::").append(operation).view());
+  }
+
+  descriptor descriptor_;
+
+ private:
+  side side_;
+};
+
+/// The end to read from. 0 bytes: all writers are closed, here and in other processes.
+class pipe_reader : public pipe_end, public stream_reading<pipe_reader> {
+ public:
+  pipe_reader() noexcept : pipe_end(side::read) {}
+  /// Takes over a descriptor in non-blocking mode.
+  explicit pipe_reader(descriptor end) noexcept : pipe_end(side::read, std::move(end)) {}
+
+  /// The name that streams with two directions have for it.
+  void set_read_deadline(time_point when) noexcept { set_deadline(when); }
+
+  // ---- for stream.hpp ----
+  os::io_result read_some(std::span<std::byte> buffer) {
+    return descriptor_.run(side::read,
+                           [&](int fd) { return os::read(fd, buffer.data(), buffer.size()); });
+  }
+  [[noreturn]] THRUM_COLD void fail(const std::error_code& error, const char* operation) const {
+    fail_as("pipe_reader", error, operation);
+  }
+};
+
+/// The end to write to. errc::broken_pipe: all readers are closed.
+class pipe_writer : public pipe_end, public stream_writing<pipe_writer> {
+ public:
+  pipe_writer() noexcept : pipe_end(side::write) {}
+  /// Takes over a descriptor in non-blocking mode.
+  explicit pipe_writer(descriptor end) noexcept : pipe_end(side::write, std::move(end)) {}
+
+  /// The name that streams with two directions have for it.
+  void set_write_deadline(time_point when) noexcept { set_deadline(when); }
+
+  // ---- for stream.hpp ----
+  os::io_result write_all(std::span<const std::byte> bytes, std::size_t& done) {
+    return descriptor_.run(side::write, [&](int fd) -> os::io_result {
+      while (done != bytes.size()) {
+        const os::io_result n =
+            os::write_without_signal(fd, bytes.data() + done, bytes.size() - done);
+        if (n < 0) {
+          return n;
+        }
+        done += static_cast<std::size_t>(n);
+      }
+      return 0;
+    });
+  }
+  [[noreturn]] THRUM_COLD void fail(const std::error_code& error, const char* operation) const {
+    fail_as("pipe_writer", error, operation);
+  }
+};
+
+/// Both ends of a new pipe, closed by exec. Move-only; the ends may be moved out and go their own
+/// ways, and are closed one by one.
+class pipe {
+ public:
+  pipe() {
+    std::error_code error;
+    open(error);
+    if (error) {
+      base::throw_system(error, "pipe::pipe");
+    }
+  }
+  explicit pipe(std::error_code& error) { open(error); }
+
+  pipe_reader& reader() noexcept { return reader_; }
+  pipe_writer& writer() noexcept { return writer_; }
+
+  /// The operations of the ends. `args` as there: with or without an error_code.
+  template <class... Args>
+  std::size_t read(std::span<char> buffer, Args&... args) {
+    return reader_.read(buffer, args...);
+  }
+  template <class... Args>
+  std::size_t read(std::span<std::byte> buffer, Args&... args) {
+    return reader_.read(buffer, args...);
+  }
+  template <class... Args>
+  std::size_t write(std::string_view text, Args&... args) {
+    return writer_.write(text, args...);
+  }
+  template <class... Args>
+  std::size_t write(std::span<const std::byte> bytes, Args&... args) {
+    return writer_.write(bytes, args...);
+  }
+  void set_deadline(time_point when) noexcept {
+    set_read_deadline(when);
+    set_write_deadline(when);
+  }
+  void set_read_deadline(time_point when) noexcept { reader_.set_deadline(when); }
+  void set_write_deadline(time_point when) noexcept { writer_.set_deadline(when); }
+
+  void close_read() noexcept { reader_.close(); }
+  /// The reader gets what was written, then the end.
+  void close_write() noexcept { writer_.close(); }
+  void close() noexcept {
+    writer_.close();
+    reader_.close();
+  }
+
+ private:
+  void open(std::error_code& error) {
+    int fds[2];
+    const os::io_result result = os::open_pipe(fds);
+    if (result < 0) {
+      error = error_of(result);
+      return;
+    }
+    error.clear();
+    reader_ = pipe_reader(descriptor(fds[0], "io::pipe: no memory for another pipe"));
+    writer_ = pipe_writer(descriptor(fds[1], "io::pipe: no memory for another pipe"));
+  }
+
+  pipe_reader reader_;
+  pipe_writer writer_;
+};
+
+}  // namespace thrum::inline THRUM_ABI::io
+
+#endif

@@ -1,0 +1,280 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/io/pipe.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/child.hpp"
+#include "support/eventually.hpp"
+#include "support/scale.hpp"
+#include "support/waits.hpp"
+#include "support/with_runtime.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+using namespace std::chrono_literals;
+using support::with_procs;
+using support::with_runtime;
+namespace io = thrum::io;
+
+namespace {
+
+template <class F>
+std::error_code error_of(F f) {
+  try {
+    f();
+  } catch (const std::system_error& error) {
+    return error.code();
+  }
+  return {};
+}
+
+/// Both ways to do without the signal: the system's, and ours.
+struct without_nosignal_flag {
+  without_nosignal_flag() { thrum::os::has_signal_free_write = false; }
+  ~without_nosignal_flag() { thrum::os::has_signal_free_write = true; }
+};
+
+bool is_pending(int signal) {
+  ::sigset_t pending;
+  ::sigpending(&pending);
+  return ::sigismember(&pending, signal) == 1;
+}
+
+}  // namespace
+
+TEST_CASE("what is written to a pipe is read from it, then its end") {
+  with_runtime([] {
+    io::pipe p;
+    thrum::go([&] {
+      p.write("hello");
+      p.close_write();
+    });
+    CHECK(p.reader().read_all() == "hello");
+    char one;
+    CHECK(p.read(std::span(&one, 1)) == 0);
+  });
+}
+
+TEST_CASE("a pipe carries more than it holds, in order") {
+  with_runtime([] {
+    io::pipe p;
+    const std::size_t size = support::scaled(std::size_t{4'000'000}, std::size_t{200'000});
+    std::string sent(size, '\0');
+    for (std::size_t i = 0; i != size; ++i) {
+      sent[i] = static_cast<char>(i * 7 % 251);
+    }
+    thrum::go([&] {
+      p.write(sent);
+      p.writer().close();
+    });
+    CHECK((p.reader().read_all() == sent));
+  });
+}
+
+TEST_CASE("a pipe joins a goroutine and a thread") {
+  with_runtime(with_procs(1), [] {
+    io::pipe there;
+    io::pipe back;
+    std::thread echo([&] {
+      char block[16];
+      while (const std::size_t n = there.read(block)) {
+        back.write(std::string_view(block, n));
+      }
+      back.close_write();
+    });
+    for (int i = 0; i != 50; ++i) {
+      const std::string word = std::to_string(i);
+      there.write(word);
+      std::string got(word.size(), ' ');
+      CHECK(back.reader().read_full(got) == word.size());
+      CHECK(got == word);
+    }
+    there.close_write();
+    thrum::blocking([&] { echo.join(); });
+  });
+}
+
+TEST_CASE("writes of several goroutines to a pipe do not mix") {
+  with_runtime([] {
+    io::pipe p;
+    constexpr std::size_t size = 10'000;  // more than is written at once
+    thrum::wait_group group;
+    for (char c = 'a'; c != 'i'; ++c) {
+      group.go([&p, c] { p.write(std::string(size, c)); });
+    }
+    thrum::go([&] {
+      group.wait();
+      p.close_write();
+    });
+    const std::string text = p.reader().read_all();
+    REQUIRE(text.size() == 8 * size);
+    for (std::size_t at = 0; at != text.size(); at += size) {
+      CHECK(text.compare(at, size, std::string(size, text[at])) == 0);
+    }
+  });
+}
+
+TEST_CASE("each end of a pipe has a deadline of its own") {
+  with_runtime([] {
+    io::pipe p;
+    p.set_read_deadline(std::chrono::steady_clock::now() + 1ms);
+    char one;
+    CHECK(error_of([&] { p.read(std::span(&one, 1)); }) == std::errc::timed_out);
+    p.write("x");  // the writer's is not set
+    const std::string much(10'000'000, 'x');
+    p.set_write_deadline(std::chrono::steady_clock::now() + 50ms);
+    std::error_code error;
+    const std::size_t n = p.write(much, error);
+    CHECK(error == std::errc::timed_out);
+    CHECK(n > 0);
+    CHECK(n < much.size());
+    p.set_deadline(thrum::time_point::max());
+    CHECK(p.read(std::span(&one, 1)) == 1);
+  });
+}
+
+TEST_CASE("close ends those who wait for either end of a pipe") {
+  with_runtime([] {
+    io::pipe p;
+    auto reader = thrum::spawn([&] {
+      char one;
+      return error_of([&] { p.read(std::span(&one, 1)); });
+    });
+    REQUIRE(support::eventually([] { return thrum::stats().waiting >= 1; }));
+    p.close_read();
+    CHECK(reader.join() == std::errc::operation_canceled);
+
+    io::pipe q;
+    auto writer =
+        thrum::spawn([&] { return error_of([&] { q.write(std::string(10'000'000, 'x')); }); });
+    REQUIRE(support::eventually([] { return thrum::stats().waiting >= 1; }));
+    q.close_write();
+    CHECK(writer.join() == std::errc::operation_canceled);
+  });
+}
+
+TEST_CASE("a stop ends a wait for a pipe") {
+  CHECK(support::is_unwound_at_stop([] {
+    io::pipe p;
+    char one;
+    p.read(std::span(&one, 1));
+  }));
+}
+
+TEST_CASE("writing to a pipe that nobody reads is an error, not a signal") {
+  const auto check = [] {
+    io::pipe p;
+    p.close_read();
+    CHECK(error_of([&] { p.write("x"); }) == std::errc::broken_pipe);
+    CHECK(error_of([&] { p.write("x"); }) == std::errc::broken_pipe);
+    CHECK(!is_pending(SIGPIPE));
+  };
+  check();
+  with_runtime(check);
+  const without_nosignal_flag older_system;
+  check();
+  with_runtime(check);
+}
+
+TEST_CASE("a write that waits for room fails when the reader goes") {
+  const auto check = [] {
+    io::pipe p;
+    auto writer =
+        thrum::spawn([&] { return error_of([&] { p.write(std::string(10'000'000, 'x')); }); });
+    REQUIRE(support::eventually([] { return thrum::stats().waiting >= 1; }));
+    p.close_read();
+    CHECK(writer.join() == std::errc::broken_pipe);
+  };
+  with_runtime(check);
+  const without_nosignal_flag older_system;
+  with_runtime(check);
+}
+
+TEST_CASE("a write to a pipe leaves a SIGPIPE of others, and the thread's mask, as they were") {
+  const without_nosignal_flag older_system;
+  std::thread([] {  // with a mask of its own
+    io::pipe p;
+    p.close_read();
+    ::sigset_t broken_pipe;
+    ::sigset_t mask;
+    ::sigemptyset(&broken_pipe);
+    ::sigaddset(&broken_pipe, SIGPIPE);
+
+    CHECK(error_of([&] { p.write("x"); }) == std::errc::broken_pipe);
+    ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+    CHECK(::sigismember(&mask, SIGPIPE) == 0);
+
+    ::pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
+    CHECK(error_of([&] { p.write("x"); }) == std::errc::broken_pipe);
+    CHECK(!is_pending(SIGPIPE));
+    ::raise(SIGPIPE);
+    CHECK(error_of([&] { p.write("x"); }) == std::errc::broken_pipe);
+    CHECK(is_pending(SIGPIPE));
+    ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+    CHECK(::sigismember(&mask, SIGPIPE) == 1);
+    const ::timespec at_once{};
+    CHECK(::sigtimedwait(&broken_pipe, nullptr, &at_once) == SIGPIPE);
+  })
+      .join();
+  struct ::sigaction now {};
+  ::sigaction(SIGPIPE, nullptr, &now);
+  CHECK(now.sa_handler == SIG_DFL);
+}
+
+TEST_CASE("the ends of a pipe are closed by exec, when they are destroyed, and when told to") {
+  io::pipe p;
+  const int in = p.reader().native_handle();
+  CHECK((::fcntl(in, F_GETFD) & FD_CLOEXEC) != 0);
+  CHECK((::fcntl(p.writer().native_handle(), F_GETFD) & FD_CLOEXEC) != 0);
+  { const io::pipe_reader gone = std::move(p.reader()); }
+  CHECK(::fcntl(in, F_GETFD) == -1);
+  CHECK(!p.reader());
+  p.close();
+  CHECK(p.writer().native_handle() == -1);
+  CHECK(error_of([&] { p.write("x"); }) == std::errc::operation_canceled);
+}
+
+TEST_CASE("an error of a pipe names the operation, and a code says the same") {
+  with_runtime([] {
+    io::pipe p;
+    p.close();
+    char one;
+    try {
+      p.read(std::span(&one, 1));
+      FAIL("a closed pipe was read");
+    } catch (const std::system_error& error) {
+      CHECK(std::string(error.what()).find("pipe_reader::read: ") == 0);
+    }
+    std::error_code error;
+    CHECK(p.read(std::span(&one, 1), error) == 0);
+    CHECK(error == std::errc::operation_canceled);
+    CHECK(p.write("x", error) == 0);
+    CHECK(error == std::errc::operation_canceled);
+  });
+}
+
+TEST_CASE("a pipe that the system refuses is an error") {
+  ::rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const ::rlimit few{0, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  std::error_code error;
+  const io::pipe refused(error);
+  const std::error_code thrown = error_of([] { io::pipe again; });
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  CHECK(error == std::errc::too_many_files_open);
+  CHECK(thrown == std::errc::too_many_files_open);
+}
