@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -66,7 +67,8 @@ inline io::descriptor open_socket(const endpoint& where, int type, std::error_co
 
 /// The same for one that was meant for an endpoint.
 [[noreturn]] THRUM_COLD inline void throw_endpoint(const std::error_code& error,
-                                                   const char* operation, const endpoint& where) {
+                                                   std::string_view operation,
+                                                   const endpoint& where) {
   base::message<512> text(operation);
   base::throw_system(error, text.append(" ").append(where.to_string()).view());
 }

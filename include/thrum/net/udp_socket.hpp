@@ -33,17 +33,28 @@ class udp_socket {
 
   udp_socket() noexcept = default;
 
+  // Each operation twice: one throws std::system_error with the addresses in its text, the other
+  // sets an error_code.
+
   /// Receives what is sent to `where`; port 0: the system chooses one.
-  static udp_socket bind(const endpoint& where) {
-    return make(where, "udp_socket::bind", &os::bind);
+  static udp_socket bind(const endpoint& where) { return or_throw(where, "bind", &os::bind); }
+  static udp_socket bind(const endpoint& where, std::error_code& error) {
+    return make(where, &os::bind, error);
   }
-  static udp_socket bind(std::string_view text) { return bind(endpoint(text)); }
 
   /// Sends to `where`, and receives from there only.
   static udp_socket connect(const endpoint& where) {
-    return make(where, "udp_socket::connect", &os::connect);
+    return or_throw(where, "connect", &os::connect);
   }
+  static udp_socket connect(const endpoint& where, std::error_code& error) {
+    return make(where, &os::connect, error);
+  }
+
+#if THRUM_EXCEPTIONS
+  /// The same for the text of an endpoint.
+  static udp_socket bind(std::string_view text) { return bind(endpoint(text)); }
   static udp_socket connect(std::string_view text) { return connect(endpoint(text)); }
+#endif
 
   /// To the endpoint it is connected to. Returns the size. A datagram that the network cannot carry
   /// is an error; one that is lost on the way is not.
@@ -51,12 +62,19 @@ class udp_socket {
     return finish(send_from(bytes, nullptr), "udp_socket::send");
   }
   std::size_t send(std::string_view text) { return send(std::as_bytes(std::span(text))); }
+  std::size_t send(std::span<const std::byte> bytes, std::error_code& error) {
+    return finish(send_from(bytes, nullptr), error);
+  }
 
   std::size_t send_to(std::span<const std::byte> bytes, const endpoint& to) {
     return finish(send_from(bytes, &to), "udp_socket::send_to");
   }
   std::size_t send_to(std::string_view text, const endpoint& to) {
     return send_to(std::as_bytes(std::span(text)), to);
+  }
+  std::size_t send_to(std::span<const std::byte> bytes, const endpoint& to,
+                      std::error_code& error) {
+    return finish(send_from(bytes, &to), error);
   }
 
   /// The next datagram; waits for it.
@@ -66,12 +84,20 @@ class udp_socket {
     return result;
   }
   datagram recv_from(std::span<char> buffer) { return recv_from(std::as_writable_bytes(buffer)); }
+  datagram recv_from(std::span<std::byte> buffer, std::error_code& error) {
+    datagram result{0, {}, false};
+    result.size = finish(receive(buffer, &result), error);
+    return result;
+  }
 
   /// The same, of which only the size is told.
   std::size_t recv(std::span<std::byte> buffer) {
     return finish(receive(buffer, nullptr), "udp_socket::recv");
   }
   std::size_t recv(std::span<char> buffer) { return recv(std::as_writable_bytes(buffer)); }
+  std::size_t recv(std::span<std::byte> buffer, std::error_code& error) {
+    return finish(receive(buffer, nullptr), error);
+  }
 
   /// As of conn.
   void set_deadline(time_point when) noexcept {
@@ -90,18 +116,24 @@ class udp_socket {
  private:
   using attach_function = os::io_result (*)(int, const ::sockaddr*, ::socklen_t) noexcept;
 
-  static udp_socket make(const endpoint& where, const char* operation, attach_function attach) {
-    std::error_code error;
+  static udp_socket make(const endpoint& where, attach_function attach, std::error_code& error) {
     udp_socket result;
     result.socket_ = open_socket(where, SOCK_DGRAM, error);
     if (!error) {
-      const os::io_result done = attach(result.socket_.native_handle(), where.data(), where.size());
+      const os::io_result done = attach(result.native_handle(), where.data(), where.size());
       if (done < 0) {
         error = io::error_of(done);
+        return udp_socket();
       }
     }
+    return result;
+  }
+
+  static udp_socket or_throw(const endpoint& where, const char* operation, attach_function attach) {
+    std::error_code error;
+    udp_socket result = make(where, attach, error);
     if (error) {
-      throw_endpoint(error, operation, where);
+      throw_endpoint(error, base::message<64>("udp_socket::").append(operation).view(), where);
     }
     return result;
   }
@@ -143,6 +175,10 @@ class udp_socket {
       throw_socket(io::error_of(result), operation, socket_);
     }
     return static_cast<std::size_t>(result);
+  }
+  static std::size_t finish(os::io_result result, std::error_code& error) noexcept {
+    error = result < 0 ? io::error_of(result) : std::error_code();
+    return result < 0 ? 0 : static_cast<std::size_t>(result);
   }
 
   io::descriptor socket_;
