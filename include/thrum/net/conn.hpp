@@ -200,15 +200,28 @@ class conn {
 
   /// Whether small writes are sent at once (the default) or gathered. Only TCP.
   void no_delay(bool on) {
-    check(os::set_option(native_handle(), IPPROTO_TCP, TCP_NODELAY, on ? 1 : 0), "conn::no_delay");
+    or_throw([&](std::error_code& error) { return no_delay(on, error), 0; }, "conn::no_delay");
+  }
+  void no_delay(bool on, std::error_code& error) {
+    count_or(socket_.use(
+                 [&](int fd) { return os::set_option(fd, IPPROTO_TCP, TCP_NODELAY, on ? 1 : 0); }),
+             error);
   }
   /// How to find out that the peer is gone. On, by default. Only TCP.
   void keep_alive(const keep_alive_options& how) {
-    check(set_keep_alive(native_handle(), how), "conn::keep_alive");
+    or_throw([&](std::error_code& error) { return keep_alive(how, error), 0; }, "conn::keep_alive");
+  }
+  void keep_alive(const keep_alive_options& how, std::error_code& error) {
+    count_or(socket_.use([&](int fd) { return set_keep_alive(fd, how); }), error);
   }
   /// What close() does with data that is not sent yet: negative, sends it in the background (the
   /// default); 0, drops it and resets the connection; else waits for so many seconds. Only TCP.
-  void linger(int seconds) { check(os::set_linger(native_handle(), seconds), "conn::linger"); }
+  void linger(int seconds) {
+    or_throw([&](std::error_code& error) { return linger(seconds, error), 0; }, "conn::linger");
+  }
+  void linger(int seconds, std::error_code& error) {
+    count_or(socket_.use([&](int fd) { return os::set_linger(fd, seconds); }), error);
+  }
 
   native_handle_type native_handle() const noexcept { return socket_.native_handle(); }
 
@@ -233,12 +246,6 @@ class conn {
       throw_socket(error, operation, socket_);
     }
     return result;
-  }
-
-  void check(os::io_result result, const char* operation) const {
-    if (result < 0) {
-      throw_socket(io::error_of(result), operation, socket_);
-    }
   }
 
   std::size_t shut_down(int how, std::error_code& error) {

@@ -29,9 +29,10 @@ inline endpoint address_of(const io::descriptor& socket, bool peer) noexcept {
   ::sockaddr_storage address{};
   ::socklen_t size = sizeof address;
   auto* const to = reinterpret_cast<::sockaddr*>(&address);
-  return os::socket_name(socket.native_handle(), peer, to, size) < 0
-             ? endpoint()
-             : endpoint::from_native(to, size < sizeof address ? size : sizeof address);
+  const os::io_result named =
+      socket.use([&](int fd) { return os::socket_name(fd, peer, to, size); });
+  return named < 0 ? endpoint()
+                   : endpoint::from_native(to, size < sizeof address ? size : sizeof address);
 }
 
 /// A descriptor of its own for a new socket of the endpoint's family; on failure none, and `error`.
