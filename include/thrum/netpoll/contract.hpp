@@ -60,6 +60,16 @@ struct ready_list {
     tail = &node;
     ++size;
   }
+
+  ready_node* pop_front() noexcept {
+    ready_node* const first = head;
+    if (first != nullptr) {
+      head = first->ready_next;
+      tail = head != nullptr ? tail : nullptr;
+      --size;
+    }
+    return first;
+  }
 };
 
 /// What an event says, and what arm() waits for.

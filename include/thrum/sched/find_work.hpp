@@ -249,8 +249,13 @@ bool sleep_in_poller(basic_m<Traits>& m, std::int64_t next_timer) noexcept {
   }
   if (p != nullptr) {
     scheduler.acquire_p(m, *p);
-    scheduler.idle.begin_spinning(m);
     scheduler.wake_monitor();
+    if (netpoll::ready_node* const first = sink.ready.pop_front()) {
+      // One goroutine is no reason to wake another processor.
+      m.pending = static_cast<basic_g<Traits>*>(first);
+    } else {
+      scheduler.idle.begin_spinning(m);
+    }
   }
   scheduler.inject(sink.ready);
   return p != nullptr;
