@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// proxy: takes connections and forwards each to a target, byte by byte in both directions.
+//
+//   proxy LISTEN TARGET [--procs N]
+//
+// Two goroutines for each connection. When one side ends its stream, the other is told so and may
+// go on sending, as TCP allows; an error on one side ends both.
+//
+// Try it with: proxy 127.0.0.1:8081 example.org:80
+
+#include <thrum.hpp>
+
+#include "server_arguments.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Everything that `from` sends, to `to`.
+void pump(thrum::net::conn& from, thrum::net::conn& to) {
+  std::array<char, 16 * 1024> buffer;
+  std::error_code error;
+  while (!error) {
+    const std::size_t n = from.read(std::span<char>(buffer), error);
+    if (n == 0) {
+      break;
+    }
+    to.write(std::string_view(buffer.data(), n), error);
+  }
+  if (!error) {
+    to.close_write(error);
+  }
+  if (error) {
+    from.close();  // ends the other direction, too
+    to.close();
+  }
+}
+
+void forward(thrum::net::conn client, const std::string& target) {
+  std::error_code error;
+  thrum::net::conn server = thrum::net::dial(std::string_view(target), 10s, error);
+  if (error) {
+    std::fprintf(stderr, "proxy: cannot connect to %s: %s; is it listening?\n", target.c_str(),
+                 error.message().c_str());
+    client.linger(0);  // the client sees a reset, not an answer without content
+    return;
+  }
+  const auto answers = thrum::spawn([&] { pump(server, client); });
+  pump(client, server);
+}  // here `answers` is waited for
+
+}  // namespace
+
+int main(int count, char** values) {
+  server_arguments given;
+  if (!given.parse(count, values, 2, "proxy LISTEN TARGET [--procs N]")) {
+    return 2;
+  }
+  given.listen = given.words[0];
+  return thrum::run(given.options(), [&] {
+    return given.run_server(
+        [&](thrum::net::conn client) { forward(std::move(client), given.words[1]); });
+  });
+}
