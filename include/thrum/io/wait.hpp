@@ -16,7 +16,7 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstdint>
+#include <system_error>
 
 namespace thrum::inline THRUM_ABI::io {
 
@@ -71,33 +71,51 @@ class watch_table {
   static inline constinit std::atomic<slot*> table[pages] = {};
 };
 
-inline void wait_for(native_handle_type fd, side which, time_point deadline,
-                     const char* operation) {
+/// 0, or an errno value below zero.
+inline int wait_for(native_handle_type fd, side which, time_point deadline) {
   sched::poll_desc* const desc = watch_table::find(fd);
   if (desc == nullptr) {
-    base::throw_system(fd < 0 ? EBADF : ENOMEM, operation);
+    return fd < 0 ? -EBADF : -ENOMEM;
   }
   const int result = sched::poll_wait::wait_foreign(*desc, fd, which, sched::deadline_at(deadline));
   if (result == sched::io_exit) {
     sched::exit_goroutine<sched::default_traits>();
   }
-  if (result != 0) {
+  return result;
+}
+
+inline void wait_for(native_handle_type fd, side which, time_point deadline,
+                     const char* operation) {
+  if (const int result = wait_for(fd, which, deadline); result != 0) {
     base::throw_system(-result, operation);
   }
 }
 
+inline void wait_for(native_handle_type fd, side which, time_point deadline,
+                     std::error_code& error) {
+  const int result = wait_for(fd, which, deadline);
+  error = result != 0 ? error_of(result) : std::error_code();
+}
+
 /// Parks the calling goroutine, or blocks the calling thread, until the descriptor can be read
-/// without blocking (also: its end, or an error), or the deadline has passed: std::system_error
-/// with errc::timed_out. Any number may wait for the same descriptor, also for one that a
-/// connection of ours owns. Whoever closes it while others wait leaves them waiting until their
-/// deadlines. A cancellation point.
+/// without blocking (also: its end, or an error), or the deadline has passed: errc::timed_out. Any
+/// number may wait for the same descriptor, also for one that a connection of ours owns. Whoever
+/// closes it while others wait leaves them waiting until their deadlines. A cancellation point.
+/// Throws std::system_error.
 inline void wait_readable(native_handle_type fd, time_point deadline = time_point::max()) {
   wait_for(fd, side::read, deadline, "io::wait_readable");
+}
+/// The same; sets `error` instead of throwing.
+inline void wait_readable(native_handle_type fd, time_point deadline, std::error_code& error) {
+  wait_for(fd, side::read, deadline, error);
 }
 
 /// The same for writing.
 inline void wait_writable(native_handle_type fd, time_point deadline = time_point::max()) {
   wait_for(fd, side::write, deadline, "io::wait_writable");
+}
+inline void wait_writable(native_handle_type fd, time_point deadline, std::error_code& error) {
+  wait_for(fd, side::write, deadline, error);
 }
 
 }  // namespace thrum::inline THRUM_ABI::io
