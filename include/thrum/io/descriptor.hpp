@@ -61,7 +61,8 @@ class descriptor {
     if (desc_ == nullptr) {
       return -EBADF;
     }
-    os::io_result result = sched::poll_wait::begin(*desc_, which);
+    bool waited = false;
+    os::io_result result = sched::poll_wait::begin(*desc_, which, waited);
     if (result == 0) {
       const native_handle_type fd = desc_->handle();
       while ((result = call(fd)) == -EAGAIN || result == -EINTR) {
@@ -70,6 +71,30 @@ class descriptor {
         }
       }
       sched::poll_wait::end(*desc_, which, result > 0 && static_cast<std::size_t>(result) < enough);
+    }
+    if (result == sched::io_exit) [[unlikely]] {
+      sched::exit_goroutine<sched::default_traits>();
+    }
+    return result;
+  }
+
+  /// Waits until look(fd) does not say that it would block. It is not asked if that is known: right
+  /// after an event, which may have been a false alarm.
+  template <class Look>
+  os::io_result wait(side which, Look look) {
+    if (desc_ == nullptr) {
+      return -EBADF;
+    }
+    bool waited = false;
+    os::io_result result = sched::poll_wait::begin(*desc_, which, waited);
+    if (result == 0) {
+      while (!waited && ((result = look(desc_->handle())) == -EAGAIN || result == -EINTR)) {
+        if (result == -EAGAIN) {
+          result = sched::poll_wait::wait(*desc_, which);
+          waited = true;
+        }
+      }
+      sched::poll_wait::end(*desc_, which, false);
     }
     if (result == sched::io_exit) [[unlikely]] {
       sched::exit_goroutine<sched::default_traits>();

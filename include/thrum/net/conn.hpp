@@ -96,7 +96,7 @@ class conn {
   void wait_readable(std::error_code& error) {
     std::byte first;
     const os::io_result n =
-        socket_.run(io::side::read, [&](int fd) { return os::peek(fd, &first, sizeof first); });
+        socket_.wait(io::side::read, [&](int fd) { return os::peek(fd, &first, sizeof first); });
     count_or(n, error);
   }
 

@@ -68,8 +68,9 @@ class basic_poll_wait {
   }
 
   /// The caller's turn on one side. 0, or: ECANCELED (closed), ETIMEDOUT, io_exit, or what the
-  /// poller says. After anything but 0 there is no end().
-  static int begin(desc& d, io_side which) noexcept {
+  /// poller says. After anything but 0 there is no end(). `waited`: it was not ready, and became
+  /// so.
+  static int begin(desc& d, io_side which, bool& waited) noexcept {
     section_type here;
     side_type& side = d.side(which);
     d.lock.lock();
@@ -100,7 +101,8 @@ class basic_poll_wait {
         break;
       }
     }
-    if (!side.drained || side.ready) {
+    waited = side.drained && !side.ready;
+    if (!waited) {
       side.ready = side.drained = false;
       d.lock.unlock();
       return 0;
