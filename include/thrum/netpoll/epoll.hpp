@@ -20,7 +20,8 @@
 //   A waker that reads active_ before A1 has set woken_ before a poller that reads it after A1
 //   comes to P2; and a poller that reads it before A1 is ended by A2. All of it in one total order.
 //   The eventfd is level-triggered, and only a poll that waits reads it: one that does not would
-//   take the wake away from it.
+//   take the wake away from it. Checked by tests/model/epoll_wake_model.cpp, with each order and
+//   each step changed in turn.
 //
 // Waits of less than a millisecond
 //   epoll_pwait2 (Linux 5.11) takes nanoseconds; without it they are rounded up to milliseconds.
@@ -55,20 +56,71 @@ namespace thrum::inline THRUM_ABI::netpoll {
 
 using namespace base::orders;
 
-class epoll {
+/// What the poller asks of the system. The model has another one.
+struct epoll_system {
+  template <class T>
+  using atomic = std::atomic<T>;
+  using descriptor = int;
+  using note = os::note;
+
+  static int make_poller() noexcept { return ::epoll_create1(EPOLL_CLOEXEC); }
+  static int make_alarm() noexcept { return ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+  static int control(int poller, int what, int fd, ::epoll_event& event) noexcept {
+    return ::epoll_ctl(poller, what, fd, &event);
+  }
+  static void close(int fd) noexcept { ::close(fd); }
+  static void yield() noexcept { os::yield_thread(); }
+
+  THRUM_NOINLINE static void sound_alarm(int fd) noexcept {
+    const std::uint64_t one = 1;
+    const int saved = errno;
+    [[maybe_unused]] const auto written = ::write(fd, &one, sizeof one);
+    errno = saved;
+  }
+  static void silence_alarm(int fd) noexcept {
+    std::uint64_t count;
+    [[maybe_unused]] const auto n = ::read(fd, &count, sizeof count);
+  }
+
+  /// Number of events, 0 also after a signal.
+  THRUM_NOINLINE static int wait(int fd, ::epoll_event* found, int most,
+                                 std::int64_t delay_ns) noexcept {
+    int n;
+    if (delay_ns > 0 && has_pwait2.load(relaxed)) {  // relaxed: a fact about the system
+      const ::timespec limit = os::to_timespec(delay_ns);
+      n = static_cast<int>(
+          ::syscall(number_of_pwait2, fd, found, most, &limit, nullptr, std::size_t{0}));
+      if (n >= 0 || errno != ENOSYS) {
+        return n < 0 ? 0 : n;
+      }
+      has_pwait2.store(false, relaxed);  // relaxed: as above
+    }
+    constexpr std::int64_t ms = 1'000'000;
+    const std::int64_t rounded = delay_ns > 0 ? (delay_ns + ms - 1) / ms : delay_ns;
+    n = ::epoll_wait(fd, found, most, rounded < INT_MAX ? static_cast<int>(rounded) : INT_MAX);
+    return n < 0 ? 0 : n;
+  }
+
+ private:
+  static constexpr long number_of_pwait2 = 441;  // the same on every processor
+  static inline constinit std::atomic<bool> has_pwait2{true};
+};
+
+template <class System>
+class basic_epoll {
  public:
-  constexpr epoll() noexcept = default;
-  epoll(const epoll&) = delete;
-  epoll& operator=(const epoll&) = delete;
-  ~epoll() { close(); }
+  constexpr basic_epoll() noexcept = default;
+  basic_epoll(const basic_epoll&) = delete;
+  basic_epoll& operator=(const basic_epoll&) = delete;
+  ~basic_epoll() { close(); }
 
   int open() noexcept { return 0; }
 
   THRUM_NOINLINE void close() noexcept {
-    for (int* const fd : {&own_, &others_, &alarm_}) {
-      if (*fd >= 0) {
-        ::close(*fd);
-        *fd = -1;
+    for (descriptor* const each : {&own_, &others_, &alarm_}) {
+      if (const int fd = *each; fd >= 0) {
+        System::close(fd);
+        *each = -1;
       }
     }
     active_.store(false, relaxed);  // relaxed: nobody else is here
@@ -82,7 +134,7 @@ class epoll {
     event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET;
     event.data.u64 = tag;
     descriptors_.fetch_add(1, relaxed);  // relaxed: before its first event can be waited for
-    if (::epoll_ctl(own_, EPOLL_CTL_ADD, fd, &event) != 0) {
+    if (System::control(own_, EPOLL_CTL_ADD, fd, event) != 0) {
       const int error = errno;
       descriptors_.fetch_sub(1, relaxed);  // relaxed: a figure
       return error;
@@ -92,7 +144,7 @@ class epoll {
 
   THRUM_NOINLINE void remove(int fd) noexcept {
     ::epoll_event ignored{};  // before Linux 2.6.9 it must not be null
-    ::epoll_ctl(own_, EPOLL_CTL_DEL, fd, &ignored);
+    System::control(own_, EPOLL_CTL_DEL, fd, ignored);
     descriptors_.fetch_sub(1, relaxed);  // relaxed: a figure
   }
 
@@ -108,17 +160,17 @@ class epoll {
     event.events |= (what & readable) != 0 ? static_cast<std::uint32_t>(EPOLLIN | EPOLLPRI) : 0U;
     event.events |= (what & writable) != 0 ? static_cast<std::uint32_t>(EPOLLOUT) : 0U;
     event.data.u64 = tag;
-    if (::epoll_ctl(others_, EPOLL_CTL_MOD, fd, &event) == 0) {
+    if (System::control(others_, EPOLL_CTL_MOD, fd, event) == 0) {
       return 0;
     }
     if (errno != ENOENT) {
       return errno;
     }
-    if (::epoll_ctl(others_, EPOLL_CTL_ADD, fd, &event) == 0) {
+    if (System::control(others_, EPOLL_CTL_ADD, fd, event) == 0) {
       return 0;
     }
     // Two threads have come with the same number.
-    return errno == EEXIST && ::epoll_ctl(others_, EPOLL_CTL_MOD, fd, &event) == 0 ? 0 : errno;
+    return errno == EEXIST && System::control(others_, EPOLL_CTL_MOD, fd, event) == 0 ? 0 : errno;
   }
 
   void poll(std::int64_t delay_ns, sink& to) noexcept {
@@ -132,7 +184,7 @@ class epoll {
       delay_ns = 0;
     }
     ::epoll_event found[at_once];
-    const int n = wait(own_, found, delay_ns);
+    const int n = System::wait(own_, found, at_once, delay_ns);
     for (int i = 0; i < n && to.announce != nullptr; ++i) {
       to.announce(found[i].data.u64);
     }
@@ -154,10 +206,7 @@ class epoll {
       return;
     }
     if (active_.load(seq_cst)) {  // [ep.wake] seq_cst: W2
-      const std::uint64_t one = 1;
-      const int saved = errno;
-      [[maybe_unused]] const auto written = ::write(alarm_, &one, sizeof one);
-      errno = saved;
+      System::sound_alarm(alarm_);
     } else {
       note_.wake();
     }
@@ -168,6 +217,10 @@ class epoll {
   }
 
  private:
+  template <class T>
+  using atomic = typename System::template atomic<T>;
+  using descriptor = typename System::descriptor;
+
   static constexpr int at_once = 128;  // events of one look; from Go
   // No tag of a descriptor: those have a number of 32 bits above a generation that is not 0.
   static constexpr std::uint64_t alarm_tag = 0;
@@ -188,15 +241,14 @@ class epoll {
   }
 
   THRUM_NOINLINE void silence_alarm() noexcept {
-    std::uint64_t count;
-    [[maybe_unused]] const auto n = ::read(alarm_, &count, sizeof count);
+    System::silence_alarm(alarm_);
     woken_.exchange(false, seq_cst);  // [ep.wake] seq_cst: sees what the waker did
   }
 
   void poll_others(sink& to) noexcept {
     ::epoll_event found[at_once];
     for (int n = at_once; n == at_once;) {
-      n = wait(others_, found, 0);
+      n = System::wait(others_, found, at_once, 0);
       for (int i = 0; i < n; ++i) {
         to.deliver(to, found[i].data.u64, translate(found[i].events));
       }
@@ -218,24 +270,6 @@ class epoll {
     woken_.exchange(false, seq_cst);  // [ep.wake] seq_cst: P2, sees what the waker did
   }
 
-  /// Number of events, 0 also after a signal.
-  THRUM_NOINLINE int wait(int fd, ::epoll_event* found, std::int64_t delay_ns) noexcept {
-    int n;
-    if (delay_ns > 0 && has_pwait2_.load(relaxed)) {  // relaxed: a fact about the system
-      const ::timespec limit = os::to_timespec(delay_ns);
-      n = static_cast<int>(
-          ::syscall(number_of_pwait2, fd, found, at_once, &limit, nullptr, std::size_t{0}));
-      if (n >= 0 || errno != ENOSYS) {
-        return n < 0 ? 0 : n;
-      }
-      has_pwait2_.store(false, relaxed);  // relaxed: as above
-    }
-    constexpr std::int64_t ms = 1'000'000;
-    const std::int64_t rounded = delay_ns > 0 ? (delay_ns + ms - 1) / ms : delay_ns;
-    n = ::epoll_wait(fd, found, at_once, rounded < INT_MAX ? static_cast<int>(rounded) : INT_MAX);
-    return n < 0 ? 0 : n;
-  }
-
   /// The first descriptor comes.
   int activate() noexcept {
     return active_.load(acquire) ? 0 : activate_slow();  // [ep.wake] acquire: own_ and the others
@@ -243,7 +277,7 @@ class epoll {
 
   THRUM_COLD int activate_slow() noexcept {
     while (opening_.exchange(true, acquire)) {  // [ep.open] acquire: as a lock
-      os::yield_thread();
+      System::yield();
     }
     int error = 0;
     if (!active_.load(relaxed)) {  // relaxed: under the lock
@@ -264,12 +298,12 @@ class epoll {
     ::epoll_event nested{};
     nested.events = EPOLLIN;
     nested.data.u64 = others_tag;
-    own_ = ::epoll_create1(EPOLL_CLOEXEC);
-    others_ = ::epoll_create1(EPOLL_CLOEXEC);
-    alarm_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    own_ = System::make_poller();
+    others_ = System::make_poller();
+    alarm_ = System::make_alarm();
     if (own_ < 0 || others_ < 0 || alarm_ < 0 ||
-        ::epoll_ctl(own_, EPOLL_CTL_ADD, alarm_, &alarm) != 0 ||
-        ::epoll_ctl(own_, EPOLL_CTL_ADD, others_, &nested) != 0) {
+        System::control(own_, EPOLL_CTL_ADD, alarm_, alarm) != 0 ||
+        System::control(own_, EPOLL_CTL_ADD, others_, nested) != 0) {
       const int error = errno;
       close();
       return error;
@@ -277,19 +311,18 @@ class epoll {
     return 0;
   }
 
-  static constexpr long number_of_pwait2 = 441;  // the same on every processor
-
-  std::atomic<bool> active_{false};
-  std::atomic<bool> woken_{false};
-  std::atomic<bool> opening_{false};
-  std::atomic<bool> armed_once_{false};
-  std::atomic<bool> has_pwait2_{true};
-  std::atomic<std::uint32_t> descriptors_{0};
-  int own_ = -1;
-  int others_ = -1;
-  int alarm_ = -1;
-  os::note note_;
+  atomic<bool> active_{false};
+  atomic<bool> woken_{false};
+  atomic<bool> opening_{false};
+  atomic<bool> armed_once_{false};
+  atomic<std::uint32_t> descriptors_{0};
+  descriptor own_ = -1;
+  descriptor others_ = -1;
+  descriptor alarm_ = -1;
+  typename System::note note_;
 };
+
+using epoll = basic_epoll<epoll_system>;
 
 }  // namespace thrum::inline THRUM_ABI::netpoll
 
