@@ -53,10 +53,17 @@ inline conn dial_until(const endpoint& where, time_point deadline, std::error_co
   }
   socket.set_deadline(io::side::write, deadline);
   bool begun = false;
-  const os::io_result done = socket.run(io::side::write, [&](int own) -> os::io_result {
+  bool refused = false;
+  os::io_result done = socket.run(io::side::write, [&](int own) -> os::io_result {
     if (!begun) {
       begun = true;
       const os::io_result result = os::connect(own, where.data(), where.size());
+      // A Unix listener whose queue is full says EAGAIN where TCP would let us wait, and no event
+      // tells when it is not full any more.
+      refused = result == -EAGAIN;
+      if (refused) {
+        return 0;
+      }
       // After a signal it goes on by itself.
       return result == -EINPROGRESS || result == -EINTR ? -EAGAIN : result;
     }
@@ -72,8 +79,10 @@ inline conn dial_until(const endpoint& where, time_point deadline, std::error_co
         os::socket_name(own, true, reinterpret_cast<::sockaddr*>(&peer), size);
     return named == -ENOTCONN ? -EAGAIN : 0;
   });
+  if (refused) {
+    done = -EAGAIN;
+  }
   if (done < 0) {
-    // A Unix listener whose queue is full says EAGAIN where TCP would let us wait.
     error = io::error_of(done);
     return conn();
   }

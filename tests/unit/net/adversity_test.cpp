@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Connections where something is in the way: a queue that is full, a clock that is not the world's,
+// a close that lasts, somebody else's process, a thread where a goroutine was expected.
+
+#include <thrum/io/descriptor.hpp>
+#include <thrum/io/wait.hpp>
+#include <thrum/net/conn.hpp>
+#include <thrum/net/dial.hpp>
+#include <thrum/net/listener.hpp>
+#include <thrum/testing/bubble.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/with_runtime.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace std::chrono_literals;
+using support::with_procs;
+using support::with_runtime;
+using thrum::net::conn;
+using thrum::net::dial;
+using thrum::net::listener;
+
+namespace {
+
+struct stream_pair {
+  stream_pair() { ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends); }
+  int ends[2] = {-1, -1};
+};
+
+// A Unix address that no file stands for.
+std::string abstract_address(const char* name) {
+  return "unix:@thrum-" + std::string(name) + "-" + std::to_string(::getpid());
+}
+
+}  // namespace
+
+TEST_CASE("dialling a Unix listener whose queue is full fails at once") {
+  with_runtime([] {
+    const std::string where = abstract_address("full");
+    const listener full = listener::listen(where, {.backlog = 0});
+    std::vector<conn> waiting;
+    std::error_code error;
+    const auto start = std::chrono::steady_clock::now();
+    while (!error && waiting.size() < 10) {
+      waiting.push_back(dial(where, 60s, error));
+    }
+    CHECK(error == std::errc::resource_unavailable_try_again);
+    CHECK(std::chrono::steady_clock::now() - start < 30s);
+  });
+}
