@@ -91,13 +91,18 @@ inline conn dial_until(const endpoint& where, time_point deadline, std::error_co
   return conn(std::move(socket), is_tcp);
 }
 
+/// The time that deadlines are compared with: in a bubble, the bubble's.
+inline time_point now_of_deadlines() noexcept {
+  return time_point(std::chrono::nanoseconds(sched::default_traits::now()));
+}
+
 /// Several endpoints, one after the other.
 inline conn dial_each(std::span<const endpoint> all, time_point deadline, std::error_code& error) {
   error = {EDESTADDRREQ, std::system_category()};
   for (std::size_t i = 0; i != all.size(); ++i) {
     time_point until = deadline;
     if (deadline != time_point::max()) {
-      const auto left = deadline - std::chrono::steady_clock::now();
+      const auto left = deadline - now_of_deadlines();
       const auto share = left / static_cast<std::int64_t>(all.size() - i);
       const auto least = std::min<std::chrono::nanoseconds>(left, std::chrono::seconds(2));
       until = deadline - left + std::max<std::chrono::nanoseconds>(share, least);
@@ -158,7 +163,7 @@ inline conn dial_race(std::vector<endpoint> first, std::vector<endpoint> second,
 }
 
 inline time_point dial_deadline(std::chrono::nanoseconds timeout) noexcept {
-  const auto now = std::chrono::steady_clock::now();
+  const time_point now = now_of_deadlines();
   return timeout.count() <= 0 || timeout >= time_point::max() - now ? time_point::max()
                                                                     : now + timeout;
 }

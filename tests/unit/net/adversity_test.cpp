@@ -67,3 +67,13 @@ TEST_CASE("dialling a Unix listener whose queue is full fails at once") {
     CHECK(std::chrono::steady_clock::now() - start < 30s);
   });
 }
+
+TEST_CASE("a time-out of dial counts in the time of its bubble") {
+  thrum::testing::bubble([] {
+    const listener quiet = listener::listen("127.0.0.1:0");
+    thrum::sleep_for(1h);
+    std::error_code error;
+    const conn made = dial(quiet.local(), 10s, error);
+    CHECK_FALSE(error);
+  });
+}
