@@ -201,7 +201,7 @@ class basic_poll_wait {
       d.generation = 1;
     }
     d.lock.unlock();
-    os::close(fd);
+    here.outside([fd] { os::close(fd); });  // a socket that lingers blocks
     return true;
   }
 

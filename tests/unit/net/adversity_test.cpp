@@ -77,3 +77,31 @@ TEST_CASE("a time-out of dial counts in the time of its bubble") {
     CHECK_FALSE(error);
   });
 }
+
+TEST_CASE("a close that lingers stops nobody else") {
+  with_runtime(with_procs(1), [] {
+    listener quiet = listener::listen("127.0.0.1:0");
+    conn made = dial(quiet.local());
+    const conn other = quiet.accept();
+    // More than the other end takes without reading it.
+    const std::string much(1 << 20, 'x');
+    std::error_code error;
+    while (!error) {
+      made.set_write_deadline(std::chrono::steady_clock::now() + 100ms);
+      made.write(much, error);
+    }
+    made.linger(1);
+    std::atomic<bool> closed{false};
+    std::atomic<int> turns{0};
+    thrum::go([&] {
+      while (!closed) {
+        ++turns;
+        thrum::sleep_for(10ms);
+      }
+    });
+    thrum::this_goroutine::yield();
+    made.close();
+    closed = true;
+    CHECK(turns > 5);
+  });
+}
