@@ -20,6 +20,10 @@
 //   Everybody who waits is woken and fails, everybody who comes later fails; the closer waits until
 //   the last user has left, and only then gives the number back to the system.
 //
+// In a child process
+//   The poller is shared with the parent, the goroutines are copies of which none runs. So a close
+//   neither ends the registration, which is the parent's, nor waits for anybody.
+//
 // Where it is registered: with the poller of the first who has to wait, for the descriptor's life,
 // or until that runtime ends: then with that of the next. A thread outside of any runtime can wait,
 // too; if nothing else has registered the descriptor it asks the system itself, and looks every
@@ -171,18 +175,27 @@ class basic_poll_wait {
   static bool close(desc& d) noexcept {
     section_type here;
     basic_wake_chain<Traits> taken;
+    bool is_copy;
     {
       scoped guard(d.lock);
       if (d.closing) {
         return false;
       }
       d.closing = true;
+      // relaxed: set when there was one thread
+      is_copy = d.scheduler != nullptr && d.scheduler->is_copy.load(relaxed);
+      if (is_copy) {
+        d.scheduler = nullptr;
+        d.users = 0;
+      }
       for (side_type& side : d.sides) {
         taken.push_back(take_waiter_locked(side, wake_cause::closed));
         taken.take_turns_locked(side, wake_cause::closed);
       }
     }
-    taken.wake_all();
+    if (!is_copy) {
+      taken.wake_all();
+    }
     d.lock.lock();
     if (d.users != 0) {
       point_type point;

@@ -105,3 +105,53 @@ TEST_CASE("a close that lingers stops nobody else") {
     CHECK(turns > 5);
   });
 }
+
+TEST_CASE("a descriptor that a child process closes stays registered with its parent") {
+  stream_pair pair;
+  thrum::runtime runtime(with_procs(1));
+  conn made(thrum::io::descriptor(pair.ends[0], "test"), false);
+  const auto read_one = [&] {
+    thrum::go([&] {
+      thrum::sleep_for(10ms);
+      ::write(pair.ends[1], "x", 1);
+    });
+    char byte;
+    std::error_code error;
+    made.set_read_deadline(std::chrono::steady_clock::now() + 10s);
+    return made.read({&byte, 1}, error);
+  };
+  CHECK(runtime.block_on(read_one) == 1);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    made.close();
+    ::_exit(0);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  CHECK(status == 0);
+  CHECK(runtime.block_on(read_one) == 1);
+  ::close(pair.ends[1]);
+}
+
+TEST_CASE("a child process closes a descriptor for which its parent waits") {
+  stream_pair pair;
+  thrum::runtime runtime(with_procs(1));
+  conn made(thrum::io::descriptor(pair.ends[0], "test"), false);
+  auto reader = runtime.spawn([&] {
+    char byte;
+    return made.read({&byte, 1});
+  });
+  support::eventually([&] { return runtime.stats().waiting == 1; });
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(10);
+    made.close();
+    ::_exit(0);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  CHECK(status == 0);
+  CHECK(::write(pair.ends[1], "x", 1) == 1);
+  CHECK(reader.join() == 1);
+  ::close(pair.ends[1]);
+}
