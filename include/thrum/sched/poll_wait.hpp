@@ -277,6 +277,11 @@ class basic_poll_wait {
       point_type point;
       prepare(here, point, d, which);
       d.side(which).turns.push_back(point);
+      if (here.m() == nullptr) {
+        d.lock.unlock();
+        call_to_poller(*scheduler);
+        d.lock.lock();
+      }
       if (sched::wait(here, point, d.lock, {reason_of(which), true, deadline}) ==
           wake_cause::cancelled) {
         return io_exit;
@@ -292,6 +297,16 @@ class basic_poll_wait {
   static basic_scheduler<Traits>* own_scheduler(const section_type& here) noexcept {
     const basic_m<Traits>* const m = here.m() != nullptr ? here.m() : current_m<Traits>();
     return m != nullptr ? m->scheduler : nullptr;
+  }
+
+  /// Who has a P looks at the poller when it goes idle. One inside blocking() has none, and if this
+  /// is the first descriptor, everybody else may sleep where no event comes.
+  THRUM_COLD static void call_to_poller(basic_scheduler<Traits>& scheduler) noexcept {
+    Traits::fence(seq_cst);  // [s.poll] the descriptor is counted; whoever comes out counts again
+    // [s.poll] seq_cst: 0 means that somebody is inside.
+    if (scheduler.last_poll.load(seq_cst) != 0) {
+      scheduler.wake_processor();
+    }
   }
 
   static void prepare(const section_type& here, point_type& point, desc& d,
@@ -380,6 +395,11 @@ class basic_poll_wait {
         }
         error = -scheduler->poller.add(d.handle(), d.tag());
         d.scheduler = error == 0 ? scheduler : nullptr;
+        if (error == 0 && here.m() == nullptr) {
+          d.lock.unlock();
+          call_to_poller(*scheduler);
+          continue;
+        }
       }
       if (error != 0) {
         d.lock.unlock();

@@ -155,3 +155,39 @@ TEST_CASE("a child process closes a descriptor for which its parent waits") {
   CHECK(reader.join() == 1);
   ::close(pair.ends[1]);
 }
+
+TEST_CASE("a goroutine inside blocking() is served by the poller that it is the first to need") {
+  for (const bool foreign : {false, true}) {
+    for (const unsigned procs : {1U, 2U}) {
+      stream_pair pair;
+      conn made(thrum::io::descriptor(pair.ends[0], "test"), false);
+      std::thread writer([&] {
+        std::this_thread::sleep_for(200ms);
+        ::write(pair.ends[1], "x", 1);
+      });
+      thrum::runtime runtime(with_procs(procs));
+      const auto took = runtime.block_on([&] {
+        return thrum::blocking([&] {
+          std::this_thread::sleep_for(100ms);  // everybody else is asleep by then
+          const auto start = std::chrono::steady_clock::now();
+          const auto deadline = start + 10s;
+          try {
+            if (foreign) {
+              thrum::io::wait_readable(pair.ends[0], deadline);
+            } else {
+              char byte;
+              made.set_read_deadline(deadline);
+              made.read({&byte, 1});
+            }
+          } catch (const std::system_error&) {
+            // It took too long.
+          }
+          return std::chrono::steady_clock::now() - start;
+        });
+      });
+      writer.join();
+      ::close(pair.ends[1]);
+      CHECK(took < 5s);
+    }
+  }
+}
