@@ -90,7 +90,7 @@ struct epoll_system {
       const ::timespec limit = os::to_timespec(delay_ns);
       n = static_cast<int>(
           ::syscall(number_of_pwait2, fd, found, most, &limit, nullptr, std::size_t{0}));
-      if (n >= 0 || errno != ENOSYS) {
+      if (n >= 0 || (errno != ENOSYS && errno != EPERM)) {  // EPERM: older containers
         return n < 0 ? 0 : n;
       }
       has_pwait2.store(false, relaxed);  // relaxed: as above

@@ -5,17 +5,24 @@
 
 #include <thrum/netpoll/netpoll.hpp>
 
+#include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <thread>
 #include <type_traits>
 #include <vector>
 
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "support/catch.hpp"
+#include "support/child.hpp"
 
 namespace {
 
@@ -204,7 +211,7 @@ TEMPLATE_LIST_TEST_CASE("a regular file cannot be added", "[poller]", pollers_wi
   without_descriptor<TestType> kept;
   const int fd = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
   REQUIRE(fd >= 0);
-  CHECK(kept.poller.add(fd, tag_of(1)) == EPERM);
+  CHECK(kept.poller.add(fd, (std::uint64_t{1} << 32) | 1) == EPERM);
   CHECK(kept.poller.descriptors() == 0);
   ::close(fd);
 }
@@ -259,4 +266,33 @@ TEMPLATE_LIST_TEST_CASE("arming a number that belongs to another descriptor by n
     kept.poller.poll(-1, events);
   }
   CHECK(events.events_of(tag_of(5)) == 0);
+}
+
+// A filter may refuse what it does not know with EPERM, as older versions of Docker do.
+TEST_CASE("a poll for a time waits where the system's newer call is forbidden") {
+  const support::child_result child = support::run_in_child([] {
+    ::sock_filter refuse[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(::seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 441, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const ::sock_fprog program{std::size(refuse), refuse};
+    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+      return;  // nothing can be forbidden here
+    }
+    thrum::netpoll::epoll poller;
+    int ends[2];
+    if (::pipe(ends) != 0 || poller.add(ends[0], tag_of(1)) != 0) {
+      ::_exit(1);
+    }
+    thrum::netpoll::sink nobody{
+        [](thrum::netpoll::sink&, std::uint64_t, std::uint32_t) noexcept {}};
+    const auto start = clock_type::now();
+    poller.poll(std::chrono::nanoseconds(20ms).count(), nobody);
+    ::_exit(clock_type::now() - start < 20ms ? 2 : 0);
+  });
+  CHECK(child.signal == 0);
+  CHECK(child.exit_code == 0);
 }
