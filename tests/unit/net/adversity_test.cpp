@@ -18,6 +18,7 @@
 #include "support/with_runtime.hpp"
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -27,6 +28,7 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -190,4 +192,54 @@ TEST_CASE("a goroutine inside blocking() is served by the poller that it is the 
       CHECK(took < 5s);
     }
   }
+}
+
+TEST_CASE("a number is not closed while somebody uses it without a turn") {
+  stream_pair pair;
+  thrum::io::descriptor used(pair.ends[0], "test");
+  std::atomic<bool> inside{false};
+  std::atomic<bool> open_until_the_end{false};
+  std::thread user([&] {
+    const auto result = used.use([&](int fd) -> thrum::os::io_result {
+      inside = true;
+      std::this_thread::sleep_for(50ms);
+      open_until_the_end = ::fcntl(fd, F_GETFD) >= 0;
+      return 7;
+    });
+    if (result != 7) {
+      open_until_the_end = false;
+    }
+  });
+  while (!inside) {
+    std::this_thread::yield();
+  }
+  CHECK(used.close());
+  CHECK(open_until_the_end);
+  user.join();
+  CHECK(used.use([](int) -> thrum::os::io_result { return 7; }) == -ECANCELED);
+  ::close(pair.ends[1]);
+}
+
+TEST_CASE("options and addresses of a closed connection are refused, not another's") {
+  with_runtime([] {
+    listener quiet = listener::listen("127.0.0.1:0");
+    conn made = dial(quiet.local());
+    made.close();
+    stream_pair other;  // has the number now
+    for (int i = 0; i != 4; ++i) {
+      std::error_code error;
+      try {
+        i == 0   ? made.close_write()
+        : i == 1 ? made.linger(1)
+        : i == 2 ? made.no_delay(false)
+                 : made.keep_alive({});
+      } catch (const std::system_error& caught) {
+        error = caught.code();
+      }
+      CHECK(error == std::errc::operation_canceled);
+    }
+    CHECK(made.local() == thrum::net::endpoint());
+    ::close(other.ends[0]);
+    ::close(other.ends[1]);
+  });
 }
