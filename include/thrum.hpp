@@ -33,6 +33,7 @@
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/file.hpp>
 #include <thrum/io/pipe.hpp>
+#include <thrum/io/process.hpp>
 #include <thrum/io/wait.hpp>
 #include <thrum/join_handle.hpp>
 #include <thrum/net/conn.hpp>

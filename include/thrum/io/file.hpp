@@ -115,12 +115,7 @@ class file : public stream_reading<file>, public stream_writing<file> {
   static file open(const std::string& path, int flags, unsigned permissions,
                    std::error_code& error) {
     file result;
-    if (path.find('\0') != std::string::npos) {
-      error = {EINVAL, std::system_category()};
-      return result;
-    }
-    const os::io_result fd =
-        uninterrupted([&] { return os::open_file(path.c_str(), flags, permissions); });
+    const os::io_result fd = open_native(path, flags, permissions);
     if (fd < 0) {
       error = error_of(fd);
       return result;
@@ -128,6 +123,11 @@ class file : public stream_reading<file>, public stream_writing<file> {
     result.path_ = path;
     result.adopt(static_cast<int>(fd), true, error);
     return result;
+  }
+
+  /// Only the descriptor, in blocking mode; or an errno value below 0.
+  static os::io_result open_native(const std::string& path, open_mode mode) {
+    return open_native(path, system_flags(mode), default_permissions);
   }
 
   /// Reads from `offset` on and leaves the current position alone: at least 1 byte, 0 at the end.
@@ -291,6 +291,13 @@ class file : public stream_reading<file>, public stream_writing<file> {
     flags |= has(open_mode::truncate) ? O_TRUNC : 0;
     flags |= has(open_mode::synchronous) ? O_SYNC : 0;
     return flags;
+  }
+
+  static os::io_result open_native(const std::string& path, int flags, unsigned permissions) {
+    if (path.find('\0') != std::string::npos) {
+      return -EINVAL;
+    }
+    return uninterrupted([&] { return os::open_file(path.c_str(), flags, permissions); });
   }
 
   /// Takes it over, `own`: and may change its mode. On failure it is closed.

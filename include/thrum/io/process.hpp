@@ -1,0 +1,424 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// process: a child process that runs another program.
+//
+// Waiting
+//   Where the system has pidfds, a child is a descriptor, and whoever waits for its end is parked
+//   in the poller. Elsewhere a wait without a deadline blocks a thread in waitid, inside
+//   blocking(), and is then no cancellation point; one with a deadline looks at intervals.
+//   SIGCHLD is not used: its handler belongs to the program.
+//
+// No zombie, and no signal to a stranger
+//   The number of a child that has ended is its own until somebody reaps it. Only this object does
+//   that, under `lock`, and signals are sent under the same lock and not any more afterwards.
+//   A program that reaps all its children (waitpid(-1), SIGCHLD ignored) takes the status from us:
+//   wait() then fails with errc::no_child_process.
+//
+// The destructor kills
+//   An object that owns something gives it back when it goes. Leaving the child running would leak
+//   it, and a zombie with it; waiting for its end could take for ever, for instance when an
+//   exception unwinds the code that was to feed it. So a child that was not waited for is killed
+//   and reaped. Who wants it to live says detach().
+//
+// What a child inherits: descriptors without O_CLOEXEC (none is ours), ignored signals, limits.
+// What not: the mask of signals, handlers, threads, goroutines.
+#ifndef THRUM_IO_PROCESS_HPP
+#define THRUM_IO_PROCESS_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/blocking.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/io/pipe.hpp>
+#include <thrum/io/redirect.hpp>
+#include <thrum/io/wait.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sync/mutex.hpp>
+#include <thrum/time/sleep.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace thrum::inline THRUM_ABI::io {
+
+/// How a process ended.
+struct exit_status {
+  int code = 0;              ///< that it returned; 0 if a signal killed it
+  int signal = 0;            ///< that killed it; 0 if it returned
+  bool dumped_core = false;  ///< after a signal
+
+  /// Whether it returned 0.
+  bool success() const noexcept { return code == 0 && signal == 0; }
+  bool exited() const noexcept { return signal == 0; }
+  /// "exit status 1", "signal 9".
+  std::string to_string() const {
+    return signal == 0 ? "exit status " + std::to_string(code)
+                       : "signal " + std::to_string(signal) + (dumped_core ? ", core dumped" : "");
+  }
+  friend bool operator==(const exit_status&, const exit_status&) = default;
+};
+
+struct process_options {
+  redirect in = {};
+  redirect out = {};
+  redirect err = {};
+  std::string directory = {};  ///< to start in; empty: ours
+  /// "NAME=value" each; none: ours.
+  std::optional<std::vector<std::string>> environment = {};
+};
+
+/// A number, and a pidfd if there is one, until it is reaped.
+class child_process {
+ public:
+  explicit child_process(std::int64_t pid) noexcept : pid_(pid) {
+    const os::io_result fd = os::open_process(pid);
+    pidfd_ = fd < 0 ? os::no_descriptor : static_cast<int>(fd);
+  }
+  child_process(const child_process&) = delete;
+  child_process& operator=(const child_process&) = delete;
+  ~child_process() {
+    if (pidfd_ != os::no_descriptor) {
+      os::close(pidfd_);
+    }
+  }
+
+  std::int64_t pid() const noexcept { return pid_; }
+  bool has_pidfd() const noexcept { return pidfd_ != os::no_descriptor; }
+
+  /// Its end if it has come, else EAGAIN; reaps it.
+  std::error_code reap(exit_status& status) noexcept {
+    const std::lock_guard guard(lock_);
+    if (!reaped_) {
+      const os::io_result result = os::wait_process(pid_, pidfd_, false, true, end_);
+      if (result == -EAGAIN || result == -EINTR) {
+        return std::make_error_code(std::errc::resource_unavailable_try_again);
+      }
+      reaped_ = true;
+      error_ = static_cast<int>(-result);
+    }
+    status = {end_.code, end_.signal, end_.dumped_core};
+    return {error_, std::system_category()};
+  }
+
+  /// Returns when reap() may have something to say. `pause`: for a caller's later waits.
+  void wait(time_point deadline, std::chrono::milliseconds& pause, std::error_code& error) {
+    if (has_pidfd()) {
+      wait_readable(pidfd_, deadline, error);
+      return;
+    }
+    error.clear();
+    if (deadline == time_point::max()) {
+      os::process_end end;
+      blocking([&] { os::wait_process(pid_, os::no_descriptor, true, false, end); });
+      return;
+    }
+    constexpr std::chrono::milliseconds longest{10};
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= deadline) {
+      error = std::make_error_code(std::errc::timed_out);
+      return;
+    }
+    pause = std::min(2 * pause + std::chrono::milliseconds(1), longest);
+    sleep_until(std::min<time_point>(deadline, now + pause));
+  }
+
+  /// Kills it and waits until it is gone. Not a cancellation point.
+  void end() noexcept {
+    blocking([&] {
+      const std::lock_guard guard(lock_);
+      if (reaped_ || os::signal_process(pid_, pidfd_, SIGKILL) == -ESRCH) {
+        return;
+      }
+      while (os::wait_process(pid_, pidfd_, true, true, end_) == -EINTR) {
+      }
+      reaped_ = true;
+    });
+  }
+
+  /// no_such_process if it has been reaped.
+  std::error_code signal(int number) noexcept {
+    const std::lock_guard guard(lock_);
+    const os::io_result result = reaped_ ? -ESRCH : os::signal_process(pid_, pidfd_, number);
+    return result < 0 ? error_of(result) : std::error_code();
+  }
+
+ private:
+  friend class detached_children;
+
+  const std::int64_t pid_;
+  int pidfd_;
+  mutex lock_;
+  bool reaped_ = false;  // from here on under the lock
+  int error_ = 0;
+  os::process_end end_;
+  child_process* next_detached_ = nullptr;
+};
+
+/// Children that nobody waits for: looked after whenever another one is started or detached.
+class detached_children {
+ public:
+  static void add(std::unique_ptr<child_process> child) noexcept {
+    {
+      const std::lock_guard guard(lock);
+      child->next_detached_ = first;
+      first = child.release();
+    }
+    reap();
+  }
+
+  static void reap() noexcept {
+    const std::lock_guard guard(lock);
+    for (child_process** link = &first; *link != nullptr;) {
+      child_process* const child = *link;
+      exit_status status;
+      if (child->reap(status) == std::errc::resource_unavailable_try_again) {
+        link = &child->next_detached_;
+      } else {
+        *link = child->next_detached_;
+        delete child;
+      }
+    }
+  }
+
+ private:
+  static inline constinit mutex lock;
+  static inline constinit child_process* first = nullptr;
+};
+
+/// Move-only. Any number of goroutines and threads may wait for it and send signals at the same
+/// time. Its destructor closes the pipes, and kills and reaps a child that was not waited for.
+class process {
+ public:
+  process() noexcept = default;
+  process(process&&) noexcept = default;
+  process& operator=(process&& other) noexcept {
+    if (this != &other) {
+      end();
+      child_ = std::move(other.child_);
+      in_ = std::move(other.in_);
+      out_ = std::move(other.out_);
+      err_ = std::move(other.err_);
+    }
+    return *this;
+  }
+  ~process() { end(); }
+
+  /// Starts a program: `arguments` are its name and what follows. A name without a slash is looked
+  /// for in our PATH; a relative one counts from the child's directory. Fails if it cannot be
+  /// executed. Detached children that have ended meanwhile are reaped.
+  static process spawn(const std::vector<std::string>& arguments, process_options options = {}) {
+    std::error_code error;
+    process result;
+    std::string where;
+    result.start(arguments, options, where, error);
+    if (error) {
+      base::throw_system(error, base::message<512>("process::spawn ").append(where).view());
+    }
+    return result;
+  }
+  static process spawn(const std::vector<std::string>& arguments, process_options options,
+                       std::error_code& error) {
+    process result;
+    std::string where;
+    result.start(arguments, options, where, error);
+    return error ? process() : std::move(result);
+  }
+  static process spawn(const std::vector<std::string>& arguments, std::error_code& error) {
+    return spawn(arguments, {}, error);
+  }
+
+  /// Waits for its end. Call it as often as you like. Close the pipe to its input first, and read
+  /// what it writes, or it may wait for you.
+  exit_status wait() { return wait_or_throw(time_point::max()); }
+  exit_status wait(std::error_code& error) { return wait_until(time_point::max(), error); }
+
+  /// The same for some time; errc::timed_out, or none, if it runs on.
+  template <class Rep, class Period>
+  std::optional<exit_status> wait_for(std::chrono::duration<Rep, Period> time) {
+    return wait_until(std::chrono::steady_clock::now() + time);
+  }
+  std::optional<exit_status> wait_until(time_point deadline) {
+    std::error_code error;
+    const exit_status status = wait_until(deadline, error);
+    if (error == std::errc::timed_out) {
+      return std::nullopt;
+    }
+    if (error) {
+      fail(error, "wait");
+    }
+    return status;
+  }
+  exit_status wait_until(time_point deadline, std::error_code& error) {
+    exit_status status;
+    if (child_ == nullptr) {
+      error = std::make_error_code(std::errc::no_child_process);
+      return status;
+    }
+    std::chrono::milliseconds pause{0};
+    while ((error = child_->reap(status)) == std::errc::resource_unavailable_try_again) {
+      child_->wait(deadline, pause, error);
+      if (error) {
+        return status;
+      }
+    }
+    return status;
+  }
+
+  /// Its end if it has come. Does not wait.
+  std::optional<exit_status> try_wait() { return wait_until(time_point::min()); }
+
+  /// Sends a signal. errc::no_such_process if it has ended and was waited for.
+  void signal(int number) {
+    std::error_code error;
+    signal(number, error);
+    if (error) {
+      fail(error, "signal");
+    }
+  }
+  void signal(int number, std::error_code& error) noexcept {
+    error = child_ != nullptr ? child_->signal(number)
+                              : std::make_error_code(std::errc::no_such_process);
+  }
+  /// Asks it to end, by SIGTERM. Does nothing if it has.
+  void terminate() noexcept { signal_if_there(SIGTERM); }
+  /// Ends it, by SIGKILL. Does nothing if it has ended.
+  void kill() noexcept { signal_if_there(SIGKILL); }
+
+  /// Lets it live on when this object goes, which is empty afterwards. It is reaped when another
+  /// child is started or detached.
+  void detach() {
+    if (child_ != nullptr) {
+      detached_children::add(std::move(child_));
+    }
+    close_pipes();
+  }
+
+  /// The ends of its pipes; none where it was not redirected to one.
+  pipe_writer& in() noexcept { return in_; }
+  pipe_reader& out() noexcept { return out_; }
+  pipe_reader& err() noexcept { return err_; }
+
+  /// Its number, also when it has ended; 0: there is none.
+  std::int64_t pid() const noexcept { return child_ != nullptr ? child_->pid() : 0; }
+
+  /// Whether there is one, running or not.
+  explicit operator bool() const noexcept { return child_ != nullptr; }
+
+ private:
+  static std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+    std::vector<char*> result;
+    for (const std::string& text : texts) {
+      result.push_back(const_cast<char*>(text.c_str()));  // the system's type; it does not write
+    }
+    result.push_back(nullptr);
+    return result;
+  }
+
+  static bool has_zero(const std::vector<std::string>& texts) {
+    return std::any_of(texts.begin(), texts.end(), [](const std::string& text) {
+      return text.find('\0') != std::string::npos;
+    });
+  }
+
+  void start(const std::vector<std::string>& arguments, const process_options& options,
+             std::string& where, std::error_code& error) {
+    detached_children::reap();
+    if (arguments.empty() || has_zero(arguments) ||
+        options.directory.find('\0') != std::string::npos ||
+        (options.environment && has_zero(*options.environment)) || options.in.is_output() ||
+        options.out.is_output()) {
+      error = std::make_error_code(std::errc::invalid_argument);
+      return;
+    }
+    child_streams streams;
+    descriptor ends[3];
+    const redirect* const wanted[3] = {&options.in, &options.out, &options.err};
+    for (int i = 0; i < 3; ++i) {
+      streams.prepare(i, *wanted[i], ends[i], where, error);
+      if (error) {
+        return;
+      }
+    }
+    const std::vector<char*> argument_pointers = pointers_to(arguments);
+    std::vector<char*> environment_pointers;
+    os::spawn_request request;
+    request.arguments = argument_pointers.data();
+    if (options.environment) {
+      environment_pointers = pointers_to(*options.environment);
+      request.environment = environment_pointers.data();
+    }
+    request.directory = options.directory.empty() ? nullptr : options.directory.c_str();
+    for (int i = 0; i < 3; ++i) {
+      request.streams[i] = streams[i];
+    }
+    request.errors_to_output = options.err.is_output();
+    const os::io_result pid = blocking([&] { return os::spawn(request); });
+    if (pid < 0) {
+      where = arguments.front();
+      where += options.directory.empty() ? "" : " in " + options.directory;
+      error = error_of(pid);
+      return;
+    }
+    child_ = std::make_unique<child_process>(pid);
+    in_ = pipe_writer(std::move(ends[0]));
+    out_ = pipe_reader(std::move(ends[1]));
+    err_ = pipe_reader(std::move(ends[2]));
+  }
+
+  exit_status wait_or_throw(time_point deadline) {
+    std::error_code error;
+    const exit_status status = wait_until(deadline, error);
+    if (error) {
+      fail(error, "wait");
+    }
+    return status;
+  }
+
+  void signal_if_there(int number) noexcept {
+    if (child_ != nullptr) {
+      child_->signal(number);
+    }
+  }
+
+  void close_pipes() noexcept {
+    in_ = pipe_writer();
+    out_ = pipe_reader();
+    err_ = pipe_reader();
+  }
+
+  void end() noexcept {
+    close_pipes();
+    if (child_ != nullptr) {
+      child_->end();
+      child_.reset();
+    }
+  }
+
+  [[noreturn]] THRUM_COLD void fail(const std::error_code& error, const char* operation) const {
+    base::message<512> text("process::");
+    text.append(operation).append(" ").append(static_cast<std::uint64_t>(pid()));
+    base::throw_system(error, text.view());
+  }
+
+  std::unique_ptr<child_process> child_;
+  pipe_writer in_;
+  pipe_reader out_;
+  pipe_reader err_;
+};
+
+}  // namespace thrum::inline THRUM_ABI::io
+
+#endif

@@ -1,0 +1,399 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/io/process.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/process.hpp"
+#include "support/scale.hpp"
+#include "support/waits.hpp"
+#include "support/with_runtime.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace std::chrono_literals;
+using support::with_procs;
+using support::with_runtime;
+using thrum::io::exit_status;
+using thrum::io::process;
+using thrum::io::redirect;
+
+namespace {
+
+template <class F>
+std::error_code error_of(F f) {
+  try {
+    f();
+  } catch (const std::system_error& error) {
+    return error.code();
+  }
+  return {};
+}
+
+process shell(const std::string& line, thrum::io::process_options options = {}) {
+  return process::spawn({"sh", "-c", line}, std::move(options));
+}
+
+/// What a line of a shell writes.
+std::string output_of(const std::string& line, thrum::io::process_options options = {}) {
+  options.out = redirect::pipe();
+  process p = shell(line, std::move(options));
+  std::string text = p.out().read_all();
+  CHECK(p.wait().success());
+  return text;
+}
+
+bool has_children() {
+  ::siginfo_t info;
+  return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("a process tells how it ended: by a number or by a signal") {
+  with_runtime([] {
+    CHECK(shell("exit 0").wait().success());
+    const exit_status three = shell("exit 3").wait();
+    CHECK(three == exit_status{3, 0, false});
+    CHECK(three.exited());
+    CHECK(three.to_string() == "exit status 3");
+    const exit_status killed = shell("kill -9 $$").wait();
+    CHECK(killed.signal == SIGKILL);
+    CHECK(!killed.success());
+    CHECK(!killed.exited());
+    CHECK(killed.to_string() == "signal 9");
+  });
+  CHECK(!has_children());
+}
+
+TEST_CASE("a process can be waited for on a thread without a runtime") {
+  CHECK(shell("exit 4").wait().code == 4);
+  CHECK_FALSE(shell("sleep 60").wait_for(1ms));
+}
+
+TEST_CASE("waiting for a process blocks no thread") {
+  with_runtime(with_procs(1), [] {
+    constexpr int children = 20;
+    std::vector<process> all;
+    for (int i = 0; i != children; ++i) {
+      all.push_back(shell("read line", {.in = redirect::pipe()}));
+    }
+    std::atomic<int> ended{0};
+    thrum::wait_group group;
+    for (process& p : all) {
+      group.go([&] { ended += p.wait().code; });
+    }
+    REQUIRE(support::eventually([&] { return thrum::stats().waiting >= children; }));
+    CHECK(support::thread_count() < children);
+    for (process& p : all) {
+      p.in().close();
+    }
+    group.wait();
+    CHECK(ended == children);  // read fails at the end of its input
+  });
+}
+
+TEST_CASE("several goroutines may wait for the same process, and again afterwards") {
+  with_runtime([] {
+    process p = shell("read line; exit 5", {.in = redirect::pipe()});
+    std::atomic<int> sum{0};
+    thrum::wait_group group;
+    for (int i = 0; i != 4; ++i) {
+      group.go([&] { sum += p.wait().code; });
+    }
+    p.in().write("go\n");
+    group.wait();
+    CHECK(sum == 20);
+    CHECK(p.wait().code == 5);
+    CHECK(p.try_wait() == exit_status{5, 0, false});
+  });
+}
+
+TEST_CASE("a wait with a deadline gives up when that has passed") {
+  with_runtime([] {
+    process p = shell("read line", {.in = redirect::pipe()});
+    CHECK_FALSE(p.try_wait());
+    const auto start = std::chrono::steady_clock::now();
+    CHECK_FALSE(p.wait_for(5ms));
+    CHECK(std::chrono::steady_clock::now() - start >= 5ms);
+    std::error_code error;
+    p.wait_until(std::chrono::steady_clock::now() + 1ms, error);
+    CHECK(error == std::errc::timed_out);
+    p.in().write("x\n");
+    CHECK(p.wait_for(support::long_time) == exit_status{});
+  });
+}
+
+TEST_CASE("the streams of a process are pipes, files, nothing or each other") {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("thrum-" + std::to_string(::getpid()))).string();
+  with_runtime([&] {
+    process p = process::spawn({"cat"}, {.in = redirect::pipe(), .out = redirect::pipe()});
+    p.in().write("through a pipe");
+    p.in().close();
+    CHECK(p.out().read_all() == "through a pipe");
+    CHECK(p.wait().success());
+    CHECK(!p.err());
+
+    CHECK(shell("echo to a file", {.out = redirect::to_file(path)}).wait().success());
+    CHECK(output_of("cat", {.in = redirect::from_file(path)}) == "to a file\n");
+    CHECK(output_of("cat", {.in = redirect::null()}).empty());
+    CHECK(output_of("echo a; echo b >&2", {.err = redirect::to_output()}) == "a\nb\n");
+    CHECK(output_of("echo a; echo b >&2", {.err = redirect::null()}) == "a\n");
+
+    process both = shell("echo a; echo b >&2", {.out = redirect::pipe(), .err = redirect::pipe()});
+    CHECK(both.out().read_all() == "a\n");
+    CHECK(both.err().read_all() == "b\n");
+    CHECK(both.wait().success());
+
+    thrum::io::file file = thrum::io::file::open(
+        path, thrum::io::open_mode::read_write | thrum::io::open_mode::truncate);
+    CHECK(shell("echo x", {.out = redirect::to(file.native_handle())}).wait().success());
+    CHECK(file.size() == 2);
+  });
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("standard streams of ours can be given to a process in any order") {
+  with_runtime([] {
+    // Its output is our error, its error our output: each must be read before it is replaced.
+    thrum::io::pipe out;
+    thrum::io::pipe err;
+    const int saved[2] = {::fcntl(1, F_DUPFD_CLOEXEC, 3), ::fcntl(2, F_DUPFD_CLOEXEC, 3)};
+    ::dup2(out.writer().native_handle(), 1);
+    ::dup2(err.writer().native_handle(), 2);
+    std::error_code error;
+    process p = process::spawn({"sh", "-c", "echo o; echo e >&2"},
+                               {.out = redirect::to(2), .err = redirect::to(1)}, error);
+    ::dup2(saved[0], 1);
+    ::dup2(saved[1], 2);
+    ::close(saved[0]);
+    ::close(saved[1]);
+    CHECK(!error);
+    CHECK(p.wait().success());
+    out.close_write();
+    err.close_write();
+    CHECK(out.reader().read_all() == "e\n");
+    CHECK(err.reader().read_all() == "o\n");
+  });
+}
+
+TEST_CASE("a process has the environment and the directory that it is given") {
+  with_runtime([] {
+    CHECK(output_of("echo $A-$HOME", {.environment = {{"A=1", "PATH=/usr/bin:/bin"}}}) == "1-\n");
+    ::setenv("THRUM_TEST_INHERITED", "yes", 1);
+    CHECK(output_of("echo $THRUM_TEST_INHERITED") == "yes\n");
+    ::unsetenv("THRUM_TEST_INHERITED");
+    CHECK(output_of("pwd", {.directory = "/usr"}) == "/usr\n");
+  });
+}
+
+TEST_CASE("a process that cannot be started is an error with a reason, and leaves nothing behind") {
+  with_runtime([] {
+    try {
+      process::spawn({"thrum-no-such-program"});
+      FAIL("it was started");
+    } catch (const std::system_error& error) {
+      CHECK(error.code() == std::errc::no_such_file_or_directory);
+      CHECK(std::string(error.what()).find("process::spawn thrum-no-such-program: ") == 0);
+    }
+    std::error_code error;
+    CHECK(!process::spawn({"/"}, error));
+    CHECK(error == std::errc::permission_denied);
+    CHECK(!process::spawn({}, error));
+    CHECK(error == std::errc::invalid_argument);
+    CHECK(!process::spawn({"sh"}, {.directory = "/nowhere"}, error));
+    CHECK(error == std::errc::no_such_file_or_directory);
+    CHECK(error_of([] { shell("", {.in = redirect::from_file("/nowhere")}); }) ==
+          std::errc::no_such_file_or_directory);
+    CHECK(!process::spawn({"sh"}, {.out = redirect::to(-1)}, error));
+    CHECK(error == std::errc::bad_file_descriptor);
+    CHECK(!process::spawn({"sh"}, {.out = redirect::to_output()}, error));
+    CHECK(error == std::errc::invalid_argument);
+  });
+  CHECK(!has_children());
+}
+
+TEST_CASE("a process can be told to end, and made to") {
+  with_runtime([] {
+    process p = shell("exec sleep 60");
+    p.terminate();
+    CHECK(p.wait().signal == SIGTERM);
+    p.terminate();
+    p.kill();
+    CHECK(error_of([&] { p.signal(SIGTERM); }) == std::errc::no_such_process);
+    process q = shell("exec sleep 60");
+    q.kill();
+    CHECK(q.wait().signal == SIGKILL);
+    process r = shell("exec sleep 60");
+    r.signal(SIGINT);
+    CHECK(r.wait().signal == SIGINT);
+    CHECK(error_of([&] { process().wait(); }) == std::errc::no_child_process);
+    process().kill();
+  });
+}
+
+TEST_CASE("a process that is destroyed is killed and leaves no zombie") {
+  with_runtime([] {
+    std::int64_t pid = 0;
+    {
+      process p = shell("exec sleep 60", {.in = redirect::pipe()});
+      pid = p.pid();
+      CHECK(::kill(static_cast<::pid_t>(pid), 0) == 0);
+    }
+    CHECK(::kill(static_cast<::pid_t>(pid), 0) == -1);
+    process p = shell("exec sleep 60");
+    p = shell("exit 1");
+    CHECK(p.wait().code == 1);
+    { const process ended = shell("exit 0"); }
+  });
+  CHECK(!has_children());
+}
+
+TEST_CASE("a stop ends the wait for a process, and the process") {
+  CHECK(support::is_unwound_at_stop([] {
+    process p = shell("exec sleep 60");
+    p.wait();
+  }));
+  CHECK(!has_children());
+}
+
+TEST_CASE("a detached process lives on, and is reaped when the next one is started") {
+  with_runtime([] {
+    thrum::io::pipe line;
+    process p = shell("read x; echo $x",
+                      {.in = redirect::pipe(), .out = redirect::to(line.writer().native_handle())});
+    line.close_write();
+    const std::int64_t pid = p.pid();
+    thrum::io::pipe_writer to_child = std::move(p.in());
+    p.detach();
+    CHECK(!p);
+    to_child.write("alive\n");
+    CHECK(line.reader().read_all() == "alive\n");
+    CHECK(support::eventually([&] {
+      shell("").wait();
+      return ::kill(static_cast<::pid_t>(pid), 0) == -1;
+    }));
+  });
+  CHECK(!has_children());
+}
+
+TEST_CASE("a process inherits none of our descriptors") {
+  with_runtime([] {
+    thrum::io::pipe some;
+    thrum::io::file file = thrum::io::file::open("/dev/null");
+    some.write("x");
+    char one;
+    some.read(std::span(&one, 1));  // from here on there is a poller
+    process other = shell("read x", {.in = redirect::pipe(), .out = redirect::pipe()});
+    // Its streams and the folder that is listed; more if the test was started with more.
+    const std::string own = output_of("ls -l /proc/self/fd");
+    CHECK(own.find("eventpoll") == std::string::npos);
+    CHECK(own.find("eventfd") == std::string::npos);
+    CHECK(own.find("pidfd") == std::string::npos);
+    // Only those are pipes that the test was started with, and the one to us.
+    std::size_t ours = 0;
+    for (const int fd : {0, 2}) {
+      char target[64] = {};
+      const std::string path = "/proc/self/fd/" + std::to_string(fd);
+      ours += ::readlink(path.c_str(), target, sizeof target - 1) > 0 &&
+              std::string(target).find("pipe:") == 0;
+    }
+    std::size_t pipes = 0;
+    for (std::size_t at = 0; (at = own.find("pipe:", at)) != std::string::npos; ++at) {
+      ++pipes;
+    }
+    CHECK(pipes <= ours + 2);
+    other.in().close();
+    other.wait();
+  });
+}
+
+TEST_CASE("a process blocks no signal and takes SIGURG as usual, whatever our threads do") {
+  ::sigset_t all;
+  ::sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, &before);
+  process p = process::spawn({"grep", "^Sig[BI]", "/proc/self/status"}, {.out = redirect::pipe()});
+  const std::string text = p.out().read_all();
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  CHECK(p.wait().success());
+  CHECK(text.find("SigBlk:\t0000000000000000") != std::string::npos);
+  const std::size_t ignored = text.find("SigIgn:\t");
+  REQUIRE(ignored != std::string::npos);
+  const auto mask = std::stoull(text.substr(ignored + 8, 16), nullptr, 16);
+  CHECK((mask >> (SIGURG - 1) & 1) == 0);
+}
+
+TEST_CASE("that others have reaped a process is an error, not a hang") {
+  with_runtime([] {
+    process p = shell("exit 1");
+    ::siginfo_t info;
+    thrum::blocking([&] { ::waitid(P_PID, static_cast<::id_t>(p.pid()), &info, WEXITED); });
+    CHECK(error_of([&] { p.wait(); }) == std::errc::no_child_process);
+    p.kill();
+  });
+}
+
+TEST_CASE("many processes at once are all started, heard and reaped") {
+  with_runtime([] {
+    const int n = support::scaled(100, 20);
+    std::atomic<int> right{0};
+    thrum::wait_group group;
+    for (int i = 0; i != n; ++i) {
+      group.go([&, i] {
+        process p = shell("echo " + std::to_string(i), {.out = redirect::pipe()});
+        const bool heard = p.out().read_all() == std::to_string(i) + "\n";
+        right += p.wait().success() && heard;
+      });
+    }
+    group.wait();
+    CHECK(right == n);
+  });
+  CHECK(!has_children());
+}
+
+TEST_CASE("without pidfds a process is waited for, killed and reaped all the same") {
+  thrum::os::has_pidfd = false;
+  with_runtime(with_procs(1), [] {
+    process p = shell("read line; exit 5", {.in = redirect::pipe()});
+    CHECK_FALSE(p.try_wait());
+    CHECK_FALSE(p.wait_for(3ms));
+    std::atomic<int> sum{0};
+    thrum::wait_group group;
+    for (int i = 0; i != 4; ++i) {
+      group.go([&] { sum += p.wait().code; });
+    }
+    p.in().write("go\n");
+    CHECK(p.wait_for(support::long_time) == exit_status{5, 0, false});
+    group.wait();
+    CHECK(sum == 20);
+    process q = shell("exec sleep 60");
+    q.terminate();
+    CHECK(q.wait().signal == SIGTERM);
+    { const process killed = shell("exec sleep 60"); }
+    shell("exit 0").detach();
+    CHECK(support::eventually([] {
+      shell("").wait();
+      return !has_children();
+    }));
+  });
+  thrum::os::has_pidfd = true;
+  CHECK(!has_children());
+}
