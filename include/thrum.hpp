@@ -5,7 +5,7 @@
 //
 // The map of the house, from the top. A file includes its own floor and those below it.
 //
-//   7   net/, io/            connections, listeners, datagrams; descriptors
+//   7   net/, io/            connections, listeners, datagrams; files, pipes, processes
 //   6e  context.hpp, group.hpp                           cancellation along a tree
 //   6d  time.hpp, time/       sleep, timer, ticker, after
 //   6f  testing/              bubble                     deterministic time
@@ -34,6 +34,7 @@
 #include <thrum/io/file.hpp>
 #include <thrum/io/pipe.hpp>
 #include <thrum/io/process.hpp>
+#include <thrum/io/signal_set.hpp>
 #include <thrum/io/wait.hpp>
 #include <thrum/join_handle.hpp>
 #include <thrum/net/conn.hpp>

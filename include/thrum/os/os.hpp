@@ -11,6 +11,7 @@
 
 #if THRUM_OS_LINUX
 #include <thrum/os/linux/backtrace.hpp>
+#include <thrum/os/linux/caught_signals.hpp>
 #include <thrum/os/linux/clock.hpp>
 #include <thrum/os/linux/descriptor.hpp>
 #include <thrum/os/linux/exit.hpp>

@@ -1,0 +1,276 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// signal_set: signals of the system as elements of a channel.
+//
+// From handler to channel
+//   A handler cannot take the lock of a channel: the code that it interrupted may hold it. It sets
+//   a bit (os/linux/caught_signals.hpp), and a thread that lives as long as there are sets puts the
+//   signals into the channels of all sets that want them. A thread and not a goroutine: sets work
+//   without a runtime and across several, and no busy processor delays them.
+//   signalfd was rejected: it needs the signal blocked in every thread of the program, also in
+//   those that others started.
+//
+// What can be lost
+//   A signal that comes again before the last one of its number was put into the channel counts
+//   once, as everywhere. None is lost for good: the channel has room for each number of the set,
+//   and what finds it full is kept and tried again. Signals of different numbers may change their
+//   order.
+//
+// While a set hears a signal, that has no other effect: SIGINT does not end the program, an earlier
+// handler is not called. Afterwards everything is as before. Whoever installs a handler while a set
+// exists keeps it, and takes the signal away.
+//
+// Not to be heard: SIGURG, by which the runtime interrupts threads; signals that an instruction
+// raises (SIGSEGV, SIGBUS, SIGFPE, SIGILL), after which it would be raised again; SIGKILL, SIGSTOP.
+// After fork() the child's sets hear nothing.
+#ifndef THRUM_IO_SIGNAL_SET_HPP
+#define THRUM_IO_SIGNAL_SET_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/blocking.hpp>
+#include <thrum/chan.hpp>
+#include <thrum/io/descriptor.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sync/mutex.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <system_error>
+#include <utility>
+
+namespace thrum::inline THRUM_ABI::io {
+
+/// What one set wants, and what it has not been told yet.
+struct signal_listener {
+  explicit signal_listener(std::uint64_t wanted)
+      : signals(wanted), channel(static_cast<std::size_t>(std::popcount(wanted))) {}
+
+  const std::uint64_t signals;  // by os::caught_signals::bit
+  chan<int> channel;
+  std::uint64_t due = 0;            // under the lock of signal_delivery
+  signal_listener* next = nullptr;  // and this
+};
+
+/// The thread between handlers and channels.
+class signal_delivery {
+ public:
+  /// 0, or an errno value below zero; `blame` is then the signal that cannot be heard.
+  static os::io_result add(signal_listener& listener, int& blame) {
+    const std::lock_guard guard(thread_lock);
+    blame = 0;
+    if (first == nullptr) {
+      if (const os::io_result result = start(); result < 0) {
+        return result;
+      }
+    }
+    os::io_result result = 0;
+    {
+      const std::lock_guard list_guard(lock);
+      listener.next = first;
+      first = &listener;
+      std::uint64_t done = 0;
+      for (int number = 1; number <= os::caught_signals::last && result >= 0; ++number) {
+        const std::uint64_t bit = os::caught_signals::bit(number);
+        if ((listener.signals & bit) == 0) {
+          continue;
+        }
+        result = listeners[number] == 0 ? os::caught_signals::install(number) : 0;
+        if (result >= 0) {
+          ++listeners[number];
+          done |= bit;
+        } else {
+          blame = number;
+        }
+      }
+      if (result < 0) {
+        remove_locked(listener, done);
+      }
+    }
+    if (first == nullptr) {
+      stop();
+    }
+    return result;
+  }
+
+  /// Nothing comes to its channel any more.
+  static void remove(signal_listener& listener) noexcept {
+    const std::lock_guard guard(thread_lock);
+    {
+      const std::lock_guard list_guard(lock);
+      remove_locked(listener, listener.signals);
+    }
+    if (first == nullptr) {
+      stop();
+    }
+  }
+
+ private:
+  static constexpr std::int64_t first_pause_ns = 1'000'000;
+  static constexpr std::int64_t longest_pause_ns = 100'000'000;
+
+  static void remove_locked(signal_listener& listener, std::uint64_t heard) noexcept {
+    for (signal_listener** link = &first; *link != nullptr; link = &(*link)->next) {
+      if (*link == &listener) {
+        *link = listener.next;
+        break;
+      }
+    }
+    for (int number = 1; number <= os::caught_signals::last; ++number) {
+      if ((heard & os::caught_signals::bit(number)) != 0 && --listeners[number] == 0) {
+        os::caught_signals::remove(number);
+      }
+    }
+  }
+
+  static os::io_result start() {
+    auto started = std::make_unique<os::thread>();
+    stopping = false;
+    const int error = os::thread::start(*started, &main, nullptr);
+    if (error == 0) {
+      thread = started.release();
+    }
+    return -error;
+  }
+
+  static void stop() noexcept {
+    {
+      const std::lock_guard guard(lock);
+      stopping = true;
+    }
+    os::caught_signals::wake();
+    blocking([] { thread->join(); });
+    delete thread;
+    thread = nullptr;
+  }
+
+  static void* main(void*) {
+    os::caught_signals::leave_to_other_threads();
+    os::set_thread_name("thrum/signals");
+    std::int64_t pause = -1;
+    for (;;) {
+      const std::uint64_t caught = os::caught_signals::wait(pause);
+      const std::lock_guard guard(lock);
+      if (stopping) {
+        return nullptr;
+      }
+      bool all = true;
+      for (signal_listener* l = first; l != nullptr; l = l->next) {
+        l->due |= caught & l->signals;
+        all = deliver(*l) && all;
+      }
+      // Channels that are full are looked at again, in ever longer intervals.
+      pause = all ? -1 : pause < 0 ? first_pause_ns : std::min(2 * pause, longest_pause_ns);
+    }
+  }
+
+  /// False if the channel is full.
+  static bool deliver(signal_listener& listener) {
+    while (listener.due != 0) {
+      if (!listener.channel.try_send(std::countr_zero(listener.due) + 1)) {
+        return false;
+      }
+      listener.due &= listener.due - 1;
+    }
+    return true;
+  }
+
+  static inline constinit mutex thread_lock;  // before `lock`; for starting and stopping
+  static inline constinit os::thread* thread = nullptr;
+  static inline constinit mutex lock;
+  static inline constinit bool stopping = false;  // from here on under `lock`
+  static inline constinit signal_listener* first = nullptr;
+  static inline constinit std::uint32_t listeners[os::caught_signals::last + 1] = {};
+};
+
+/// Hears signals from its construction to its destruction. Move-only. Several sets may hear the
+/// same signal; each gets it.
+class signal_set {
+ public:
+  /// std::system_error if one cannot be caught; usage_error for those that must not be: see above.
+  signal_set(std::initializer_list<int> signals)
+      : signal_set(std::span(signals.begin(), signals.size())) {}
+  explicit signal_set(std::span<const int> signals) {
+    std::error_code error;
+    const int blame = listen(signals, error);
+    if (error) {
+      base::message<128> text("signal_set::signal_set");
+      if (error == std::errc::invalid_argument) {
+        text.append(": signal ").append(blame);
+      }
+      base::throw_system(error, text.view());
+    }
+  }
+  signal_set(std::initializer_list<int> signals, std::error_code& error)
+      : signal_set(std::span(signals.begin(), signals.size()), error) {}
+  signal_set(std::span<const int> signals, std::error_code& error) { listen(signals, error); }
+
+  signal_set(signal_set&&) noexcept = default;
+  signal_set& operator=(signal_set&& other) noexcept {
+    if (this != &other) {
+      stop();
+      listener_ = std::move(other.listener_);
+    }
+    return *this;
+  }
+  ~signal_set() { stop(); }
+
+  /// Gives the numbers of the signals that have come. Nil if the set is empty-handed: moved from,
+  /// stopped, or failed.
+  recv_chan<int> chan() const noexcept {
+    return listener_ != nullptr ? listener_->channel.receiver() : recv_chan<int>();
+  }
+
+  /// Hears no more; the signals have the effect that they had before. The channel is closed: who
+  /// receives gets what has come, then the end. The destructor does the same.
+  void stop() noexcept {
+    if (listener_ != nullptr) {
+      signal_delivery::remove(*listener_);
+      listener_->channel.close();
+      listener_.reset();
+    }
+  }
+
+ private:
+  int listen(std::span<const int> signals, std::error_code& error) {
+    error.clear();
+    std::uint64_t wanted = 0;
+    for (const int number : signals) {
+      if (number == os::preempt_signal) {
+        base::throw_usage("signal_set: SIGURG is the runtime's own");
+      }
+      if (number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL) {
+        base::throw_usage("signal_set: a signal that an instruction raises cannot be heard later");
+      }
+      if (number < 1 || number > os::caught_signals::last) {
+        error = std::make_error_code(std::errc::invalid_argument);
+        return number;
+      }
+      wanted |= os::caught_signals::bit(number);
+    }
+    auto listener = std::make_unique<signal_listener>(wanted);
+    int blame = 0;
+    if (const os::io_result result = signal_delivery::add(*listener, blame); result < 0) {
+      error = error_of(result);
+      return blame;
+    }
+    listener_ = std::move(listener);
+    return 0;
+  }
+
+  std::unique_ptr<signal_listener> listener_;
+};
+
+}  // namespace thrum::inline THRUM_ABI::io
+
+#endif
