@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/sched/poll_wait.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/with_runtime.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <system_error>
+
+using namespace std::chrono_literals;
+
+TEST_CASE("a close that blocks leaves the processor to others, and is not cut short") {
+  support::with_runtime(support::with_procs(1), [] {
+    auto listener = thrum::net::listener::listen("127.0.0.1:0");
+    auto sender = thrum::net::dial(listener.local());
+    const auto silent = listener.accept();
+    sender.linger(1);  // close() waits a second for the peer, which reads nothing
+    std::error_code error;
+    sender.set_write_deadline(std::chrono::steady_clock::now() + 50ms);
+    sender.write(std::string(20'000'000, 'x'), error);
+    std::atomic<int> others{0};
+    thrum::go([&] {
+      for (;;) {
+        ++others;
+        thrum::sleep_for(1ms);
+      }
+    });
+    thrum::this_goroutine::yield();
+    const auto start = std::chrono::steady_clock::now();
+    sender.close();
+    CHECK(std::chrono::steady_clock::now() - start > 500ms);
+    CHECK(others > 20);
+  });
+}
