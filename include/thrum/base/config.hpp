@@ -18,12 +18,31 @@
 
 #include <thrum/version.hpp>
 
-// The operating system.
+// The operating system. os/os.hpp says which ones are supported; the others are those for which
+// some part of the library compiles alone.
 #if defined(__linux__)
 #define THRUM_OS_LINUX 1
 #else
 #define THRUM_OS_LINUX 0
-#error "thrum: this operating system is not supported; supported is Linux"
+#endif
+#if defined(__APPLE__)
+#define THRUM_OS_MACOS 1
+#else
+#define THRUM_OS_MACOS 0
+#endif
+#if defined(__FreeBSD__)
+#define THRUM_OS_FREEBSD 1
+#else
+#define THRUM_OS_FREEBSD 0
+#endif
+
+// Whether there is a kqueue. Tests say so on Linux, where a library emulates it.
+#if !defined(THRUM_POLLER_KQUEUE)
+#if THRUM_OS_MACOS || THRUM_OS_FREEBSD
+#define THRUM_POLLER_KQUEUE 1
+#else
+#define THRUM_POLLER_KQUEUE 0
+#endif
 #endif
 
 // The processor and its calling convention.

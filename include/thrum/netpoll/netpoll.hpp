@@ -7,12 +7,15 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/netpoll/epoll.hpp>
+#include <thrum/netpoll/kqueue.hpp>
 #include <thrum/netpoll/sleeper.hpp>
 
 namespace thrum::inline THRUM_ABI::netpoll {
 
 #if THRUM_OS_LINUX
 using poller = epoll;
+#elif THRUM_POLLER_KQUEUE
+using poller = kqueue;
 #else
 using poller = sleeper;
 #endif

@@ -29,6 +29,8 @@
 #include <thrum/os/linux/symbol.hpp>
 #include <thrum/os/linux/thread.hpp>
 #include <thrum/os/linux/thread_clock.hpp>
+#else
+#error "thrum: this operating system is not supported; supported is Linux"
 #endif
 
 namespace thrum::inline THRUM_ABI::os {

@@ -5,6 +5,7 @@
 
 #include <thrum/netpoll/netpoll.hpp>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
@@ -63,8 +64,15 @@ struct connected_pair {
   int fds[2];
 };
 
-#if THRUM_OS_LINUX
+#if THRUM_POLLER_KQUEUE
+// Over libkqueue, whose queues are not descriptors that another queue could watch: what is armed is
+// registered, and never reported. Nor does it take one-shot filters of the same descriptor again.
+using thrum::netpoll::kqueue;
+using pollers_with_descriptors = std::tuple<thrum::netpoll::epoll, kqueue>;
+using pollers_that_arm = std::tuple<thrum::netpoll::epoll>;
+#else
 using pollers_with_descriptors = std::tuple<thrum::netpoll::epoll>;
+using pollers_that_arm = pollers_with_descriptors;
 #endif
 
 /// A tag as the scheduler makes them.
@@ -93,9 +101,15 @@ struct without_descriptor {
 
 }  // namespace
 
+#if THRUM_POLLER_KQUEUE
+#define ALL_POLLERS                                                        \
+  without_descriptor<sleeper>, without_descriptor<thrum::netpoll::poller>, \
+      with_descriptor<thrum::netpoll::poller>, without_descriptor<kqueue>, with_descriptor<kqueue>
+#else
 #define ALL_POLLERS                                                        \
   without_descriptor<sleeper>, without_descriptor<thrum::netpoll::poller>, \
       with_descriptor<thrum::netpoll::poller>
+#endif
 
 TEMPLATE_TEST_CASE("a poll that may not wait returns at once", "[poller]", ALL_POLLERS) {
   TestType kept;
@@ -217,7 +231,7 @@ TEMPLATE_LIST_TEST_CASE("a regular file cannot be added", "[poller]", pollers_wi
 }
 
 TEMPLATE_LIST_TEST_CASE("an armed descriptor reports once, until it is armed again", "[poller]",
-                        pollers_with_descriptors) {
+                        pollers_that_arm) {
   without_descriptor<TestType> kept;
   connected_pair pair;
   REQUIRE(kept.poller.arm(pair.fds[0], tag_of(5), thrum::netpoll::readable) == 0);
@@ -237,7 +251,7 @@ TEMPLATE_LIST_TEST_CASE("an armed descriptor reports once, until it is armed aga
 }
 
 TEMPLATE_LIST_TEST_CASE("a descriptor can be added and armed at the same time", "[poller]",
-                        pollers_with_descriptors) {
+                        pollers_that_arm) {
   with_descriptor<TestType> kept;
   REQUIRE(kept.poller.arm(kept.pair.fds[0], tag_of(8), thrum::netpoll::readable) == 0);
   kept.pair.send(1, "x");
@@ -249,7 +263,7 @@ TEMPLATE_LIST_TEST_CASE("a descriptor can be added and armed at the same time", 
 }
 
 TEMPLATE_LIST_TEST_CASE("arming a number that belongs to another descriptor by now works",
-                        "[poller]", pollers_with_descriptors) {
+                        "[poller]", pollers_that_arm) {
   without_descriptor<TestType> kept;
   int number = -1;
   {
@@ -295,4 +309,43 @@ TEST_CASE("a poll for a time waits where the system's newer call is forbidden") 
   });
   CHECK(child.signal == 0);
   CHECK(child.exit_code == 0);
+}
+
+TEMPLATE_LIST_TEST_CASE("arming counts as one descriptor, however many are armed", "[poller]",
+                        pollers_with_descriptors) {
+  without_descriptor<TestType> kept;
+  connected_pair pair;
+  CHECK(kept.poller.descriptors() == 0);
+  const std::uint32_t both = thrum::netpoll::readable | thrum::netpoll::writable;
+  CHECK(kept.poller.arm(pair.fds[0], tag_of(5), both) == 0);
+  CHECK(kept.poller.arm(pair.fds[1], tag_of(6), thrum::netpoll::writable) == 0);
+  CHECK(kept.poller.descriptors() == 1);
+}
+
+TEMPLATE_LIST_TEST_CASE("polls that do not wait take no wake away from one that does", "[poller]",
+                        pollers_with_descriptors) {
+  with_descriptor<TestType> kept;
+  std::atomic<bool> done{false};
+  std::thread others([&] {
+    recorder events;
+    while (!done) {
+      kept.poller.poll(0, events);
+    }
+  });
+  for (int i = 0; i != 1000; ++i) {
+    std::thread waker;
+    if (i % 100 == 0) {
+      waker = std::thread([&] { kept.poller.wake(); });
+    } else {
+      kept.poller.wake();
+    }
+    recorder events;
+    kept.poller.poll(-1, events);
+    if (waker.joinable()) {
+      waker.join();
+    }
+  }
+  done = true;
+  others.join();
+  SUCCEED("each has returned");
 }
