@@ -94,7 +94,8 @@ THRUM_NOINLINE inline io_result send_file(int fd, int file, std::int64_t& offset
   ::off_t at = offset;
   const io_result sent = result_of(::sendfile(fd, file, &at, n));
   offset = at;
-  if (sent == -EPIPE) {
+  // The signal comes with EPIPE, and with less than n if the connection broke on the way.
+  if (sent == -EPIPE || (sent >= 0 && static_cast<std::size_t>(sent) < n)) {
     constexpr ::timespec at_once{};
     while (::sigtimedwait(&broken_pipe, nullptr, &at_once) < 0 && errno == EINTR) {
     }
