@@ -29,9 +29,8 @@ constexpr std::uint32_t loopback = 0x7f000001;
 
 bool is_open(std::uint16_t port) {
   std::error_code error;
-  const auto c = thrum::net::dial(thrum::net::endpoint::v4(loopback, port), 5s, error);
-  // The system may choose the very port as ours: then TCP connects it with itself.
-  return !error && c.local() != c.remote();
+  thrum::net::dial(thrum::net::endpoint::v4(loopback, port), 5s, error);
+  return !error;
 }
 
 std::vector<std::uint16_t> open_ports(std::uint16_t first, std::uint16_t last) {

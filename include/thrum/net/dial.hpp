@@ -39,8 +39,8 @@
 
 namespace thrum::inline THRUM_ABI::net {
 
-/// One endpoint; `error` is errc::timed_out at the deadline.
-inline conn dial_until(const endpoint& where, time_point deadline, std::error_code& error) {
+/// One try.
+inline conn dial_once(const endpoint& where, time_point deadline, std::error_code& error) {
   io::descriptor socket = open_socket(where, SOCK_STREAM, error);
   if (error) {
     return conn();
@@ -94,6 +94,17 @@ inline conn dial_until(const endpoint& where, time_point deadline, std::error_co
 /// The time that deadlines are compared with: in a bubble, the bubble's.
 inline time_point now_of_deadlines() noexcept {
   return time_point(std::chrono::nanoseconds(sched::default_traits::now()));
+}
+
+/// One endpoint; `error` is errc::timed_out at the deadline.
+inline conn dial_until(const endpoint& where, time_point deadline, std::error_code& error) {
+  conn made = dial_once(where, deadline, error);
+  // If nobody listens, and the system chooses the very port for our end, TCP connects the socket
+  // with itself. While that lives, the next try gets another port, and its answer.
+  if (!error && is_internet(where) && made.local() == made.remote()) {
+    made = dial_once(where, deadline, error);
+  }
+  return made;
 }
 
 /// Several endpoints, one after the other.
