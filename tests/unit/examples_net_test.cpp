@@ -171,7 +171,7 @@ std::vector<std::string> on(const std::string& procs, std::vector<std::string> w
 TEST_CASE("the echo server sends back what it gets, to many at the same time") {
   for (const char* const procs : {"1", "4"}) {
     server_process server(example_words("echo_server", on(procs, {"--listen", "127.0.0.1:0"})));
-    REQUIRE(server.address() != "");
+    REQUIRE_FALSE(server.address().empty());
     support::with_runtime([&] {
       const std::string text = pattern(300'000);
       int right = 0;
@@ -245,7 +245,7 @@ class web_site {
     ::mkfifo((files_ / "site/pipe").c_str(), 0600);
     server_.emplace(example_words("http_server", on(procs, {(files_ / "site").string(), "--listen",
                                                             "127.0.0.1:0", "--idle", idle})));
-    REQUIRE(server_->address() != "");
+    REQUIRE_FALSE(server_->address().empty());
   }
 
   const std::string& address() const { return server_->address(); }
@@ -527,7 +527,7 @@ TEST_CASE("the proxy forwards both directions, and the end of each alone") {
   for (const char* const procs : {"1", "4"}) {
     server_process echo(example_words("echo_server", {"--listen", "127.0.0.1:0"}));
     server_process proxy(example_words("proxy", on(procs, {"127.0.0.1:0", echo.address()})));
-    REQUIRE(proxy.address() != "");
+    REQUIRE_FALSE(proxy.address().empty());
     support::with_runtime([&] {
       const std::string text = pattern(2'000'000);
       CHECK(talk(proxy.address(), text) == text);
@@ -539,7 +539,7 @@ TEST_CASE("through the proxy a server may end first, and still hears the rest") 
   auto listener = thrum::net::listener::listen("127.0.0.1:0");
   server_process proxy(
       example_words("proxy", {"127.0.0.1:0", listener.local().to_string(), "--procs", "2"}));
-  REQUIRE(proxy.address() != "");
+  REQUIRE_FALSE(proxy.address().empty());
   support::with_runtime([&] {
     thrum::net::conn client = dial(proxy.address());
     thrum::net::conn server = listener.accept();
@@ -584,7 +584,7 @@ struct chatter {
 TEST_CASE("in the chat everybody hears what everybody says") {
   for (const char* const procs : {"1", "4"}) {
     server_process server(example_words("chat", on(procs, {"--listen", "127.0.0.1:0"})));
-    REQUIRE(server.address() != "");
+    REQUIRE_FALSE(server.address().empty());
     support::with_runtime([&] {
       chatter ada(server.address(), "ada");
       CHECK(ada.hear() == "* ada is here");
@@ -620,7 +620,7 @@ TEST_CASE("in the chat everybody hears what everybody says") {
 
 TEST_CASE("a client of the chat that does not read is dropped, and holds up nobody") {
   server_process server(example_words("chat", on("2", {"--listen", "127.0.0.1:0"})));
-  REQUIRE(server.address() != "");
+  REQUIRE_FALSE(server.address().empty());
   support::with_runtime([&] {
     chatter lazy(server.address(), "lazy");
     CHECK(lazy.hear() == "* lazy is here");
@@ -743,7 +743,7 @@ TEST_CASE(
   server_process server(example_words(
       "tls_echo_server",
       {paper.text(), paper.key(), "--listen", "127.0.0.1:0", "--idle", "1", "--procs", "2"}));
-  REQUIRE(server.address() != "");
+  REQUIRE_FALSE(server.address().empty());
   const std::string line(100'000, 'x');
   CHECK(run_line(example_line("tls_client", server.address() + " --ca '" + paper.text() +
                                                 "' --name localhost " + line))
