@@ -56,6 +56,9 @@ class conn {
   }
   std::size_t read(std::span<char> buffer) { return read(std::as_writable_bytes(buffer)); }
   std::size_t read(std::span<std::byte> buffer, std::error_code& error) {
+    if (buffer.empty()) [[unlikely]] {  // the system would wait
+      return count_or(socket_.use([](int) { return os::io_result{0}; }), error);
+    }
     const os::io_result n = socket_.run(
         io::side::read, [&](int fd) { return os::receive(fd, buffer.data(), buffer.size()); },
         short_read_is_all_ ? buffer.size() : 0);
@@ -85,6 +88,10 @@ class conn {
       got += n;
     }
     return got;
+  }
+
+  std::size_t read_full(std::span<char> buffer, std::error_code& error) {
+    return read_full(std::as_writable_bytes(buffer), error);
   }
 
   /// Waits until there is something to read, or the end, without a buffer to read it to: idle
@@ -141,7 +148,7 @@ class conn {
   }
 
   /// Sends `n` bytes of an open file from `offset` on, inside the kernel. Returns how many there
-  /// were: less than n at the file's end.
+  /// were: less than n at the file's end. Any n beyond that will do for all of it.
   std::uint64_t send_file(native_handle_type file, std::uint64_t offset, std::uint64_t n) {
     return or_throw([&](std::error_code& error) { return send_file(file, offset, n, error); },
                     "conn::send_file");
@@ -149,7 +156,8 @@ class conn {
   std::uint64_t send_file(native_handle_type file, std::uint64_t offset, std::uint64_t n,
                           std::error_code& error) {
     auto at = static_cast<std::int64_t>(offset);
-    const auto end = static_cast<std::int64_t>(offset + n);
+    const std::uint64_t most_left = offset < longest_file ? longest_file - offset : 0;
+    const auto end = static_cast<std::int64_t>(offset + (n < most_left ? n : most_left));
     const os::io_result result = socket_.run(io::side::write, [&](int fd) -> os::io_result {
       constexpr std::int64_t most = std::int64_t{1} << 20;  // then the socket is looked at again
       while (at < end) {
@@ -229,6 +237,8 @@ class conn {
   explicit operator bool() const noexcept { return static_cast<bool>(socket_); }
 
  private:
+  static constexpr std::uint64_t longest_file = INT64_MAX;
+
   static std::size_t count_or(os::io_result result, std::error_code& error) noexcept {
     if (result >= 0) {
       error.clear();

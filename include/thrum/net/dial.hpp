@@ -24,6 +24,7 @@
 #include <thrum/net/resolve.hpp>
 #include <thrum/net/socket.hpp>
 #include <thrum/runtime.hpp>
+#include <thrum/sync/mutex.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -31,6 +32,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -39,8 +42,56 @@
 
 namespace thrum::inline THRUM_ABI::net {
 
+/// By which others end a dial that is under way: it fails with timed_out, and so do those that
+/// follow with the same one.
+class dial_end {
+ public:
+  /// While a socket connects.
+  class scope {
+   public:
+    scope(dial_end* of, io::descriptor& socket) : of_(of) {
+      if (of_ != nullptr) {
+        of_->connecting(&socket);
+      }
+    }
+    ~scope() {
+      if (of_ != nullptr) {
+        of_->connecting(nullptr);
+      }
+    }
+    scope(const scope&) = delete;
+    scope& operator=(const scope&) = delete;
+
+   private:
+    dial_end* of_;
+  };
+
+  void end() {
+    const std::lock_guard guard(mutex_);
+    ended_ = true;
+    apply();
+  }
+
+ private:
+  void connecting(io::descriptor* socket) {
+    const std::lock_guard guard(mutex_);
+    socket_ = socket;
+    apply();
+  }
+  void apply() noexcept {
+    if (ended_ && socket_ != nullptr) {
+      socket_->set_deadline(io::side::write, time_point::min());
+    }
+  }
+
+  mutex mutex_;
+  io::descriptor* socket_ = nullptr;
+  bool ended_ = false;
+};
+
 /// One try.
-inline conn dial_once(const endpoint& where, time_point deadline, std::error_code& error) {
+inline conn dial_once(const endpoint& where, time_point deadline, std::error_code& error,
+                      dial_end* ended) {
   io::descriptor socket = open_socket(where, SOCK_STREAM, error);
   if (error) {
     return conn();
@@ -54,7 +105,7 @@ inline conn dial_once(const endpoint& where, time_point deadline, std::error_cod
   socket.set_deadline(io::side::write, deadline);
   bool begun = false;
   bool refused = false;
-  os::io_result done = socket.run(io::side::write, [&](int own) -> os::io_result {
+  const auto connect = [&](int own) -> os::io_result {
     if (!begun) {
       begun = true;
       const os::io_result result = os::connect(own, where.data(), where.size());
@@ -78,7 +129,12 @@ inline conn dial_once(const endpoint& where, time_point deadline, std::error_cod
     const os::io_result named =
         os::socket_name(own, true, reinterpret_cast<::sockaddr*>(&peer), size);
     return named == -ENOTCONN ? -EAGAIN : 0;
-  });
+  };
+  os::io_result done;
+  {
+    const dial_end::scope scope(ended, socket);
+    done = socket.run(io::side::write, connect);
+  }
   if (refused) {
     done = -EAGAIN;
   }
@@ -97,18 +153,20 @@ inline time_point now_of_deadlines() noexcept {
 }
 
 /// One endpoint; `error` is errc::timed_out at the deadline.
-inline conn dial_until(const endpoint& where, time_point deadline, std::error_code& error) {
-  conn made = dial_once(where, deadline, error);
+inline conn dial_until(const endpoint& where, time_point deadline, std::error_code& error,
+                       dial_end* ended = nullptr) {
+  conn made = dial_once(where, deadline, error, ended);
   // If nobody listens, and the system chooses the very port for our end, TCP connects the socket
   // with itself. While that lives, the next try gets another port, and its answer.
   if (!error && is_internet(where) && made.local() == made.remote()) {
-    made = dial_once(where, deadline, error);
+    made = dial_once(where, deadline, error, ended);
   }
   return made;
 }
 
 /// Several endpoints, one after the other.
-inline conn dial_each(std::span<const endpoint> all, time_point deadline, std::error_code& error) {
+inline conn dial_each(std::span<const endpoint> all, time_point deadline, std::error_code& error,
+                      dial_end* ended = nullptr) {
   error = {EDESTADDRREQ, std::system_category()};
   for (std::size_t i = 0; i != all.size(); ++i) {
     time_point until = deadline;
@@ -118,7 +176,7 @@ inline conn dial_each(std::span<const endpoint> all, time_point deadline, std::e
       const auto least = std::min<std::chrono::nanoseconds>(left, std::chrono::seconds(2));
       until = deadline - left + std::max<std::chrono::nanoseconds>(share, least);
     }
-    if (conn made = dial_until(all[i], until, error); !error) {
+    if (conn made = dial_until(all[i], until, error, ended); !error) {
       return made;
     }
   }
@@ -136,14 +194,23 @@ inline conn dial_race(std::vector<endpoint> first, std::vector<endpoint> second,
   // Room for both: whoever comes too late finds a channel that nobody reads, and its connection is
   // closed with it.
   chan<outcome> outcomes(2);
-  const auto start = [&](std::vector<endpoint> list) {
-    go([outcomes, list = std::move(list), deadline] {
+  // Whoever loses gives up when this returns, and does not wait for the system to do so.
+  struct end_of_race {
+    std::shared_ptr<dial_end> first = std::make_shared<dial_end>();
+    std::shared_ptr<dial_end> second = std::make_shared<dial_end>();
+    ~end_of_race() {
+      first->end();
+      second->end();
+    }
+  } const race;
+  const auto start = [&](std::vector<endpoint> list, const std::shared_ptr<dial_end>& ended) {
+    go([outcomes, list = std::move(list), deadline, ended] {
       outcome result;
-      result.made = dial_each(list, deadline, result.error);
+      result.made = dial_each(list, deadline, result.error, ended.get());
       outcomes.send(std::move(result));
     });
   };
-  start(std::move(first));
+  start(std::move(first), race.first);
   int running = 1;
   bool second_started = false;
   std::error_code first_error;
@@ -156,7 +223,7 @@ inline conn dial_race(std::vector<endpoint> first, std::vector<endpoint> second,
       return std::move(result.made);
     }
     if (!second_started) {
-      start(std::move(second));
+      start(std::move(second), race.second);
       second_started = true;
       ++running;
     }
@@ -175,11 +242,12 @@ inline conn dial_race(std::vector<endpoint> first, std::vector<endpoint> second,
 
 inline time_point dial_deadline(std::chrono::nanoseconds timeout) noexcept {
   const time_point now = now_of_deadlines();
-  return timeout.count() <= 0 || timeout >= time_point::max() - now ? time_point::max()
+  return timeout.count() == 0 || timeout >= time_point::max() - now ? time_point::max()
                                                                     : now + timeout;
 }
 
-/// Connects to an endpoint. timeout 0: as long as the system tries, about two minutes.
+/// Connects to an endpoint. timeout 0: as long as the system tries, about two minutes; below 0: it
+/// has passed already.
 /// errc::timed_out, errc::connection_refused and so on. A cancellation point.
 inline conn dial(const endpoint& where, std::chrono::nanoseconds timeout, std::error_code& error) {
   return dial_until(where, dial_deadline(timeout), error);

@@ -96,6 +96,9 @@ class basic_poll_wait {
       if (cause == wake_cause::cancelled) {
         return io_exit;
       }
+      if (cause == wake_cause::closed) {
+        return -ECANCELED;  // and not counted: by now it may be another one's
+      }
       d.lock.lock();
       if (cause == wake_cause::notified) {  // the side is busy in our name
         if (const int error = refusal_locked(d, side); error != 0) {
@@ -248,8 +251,12 @@ class basic_poll_wait {
   /// Waits until a descriptor that is not ours can be read or written. `d` is kept for its number.
   static int wait_foreign(desc& d, int fd, io_side which, std::int64_t deadline) noexcept {
     for (;;) {
-      if (const os::io_result seen = os::wait_for(fd, which == io_side::write, 0); seen != 0) {
-        return seen > 0 || seen == -EINTR ? 0 : static_cast<int>(seen);
+      const os::io_result seen = os::wait_for(fd, which == io_side::write, 0);
+      if (seen == -EINTR) {
+        continue;  // which says nothing of the descriptor
+      }
+      if (seen != 0) {
+        return seen > 0 ? 0 : static_cast<int>(seen);
       }
       section_type here;
       basic_scheduler<Traits>* const scheduler = own_scheduler(here);

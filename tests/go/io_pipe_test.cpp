@@ -1,0 +1,323 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Go's tests of pipes and their deadlines, re-created from their descriptions on io::descriptor,
+// which is what every descriptor here is built on.
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/net.hpp"
+#include "support/scale.hpp"
+#include "support/with_runtime.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdio>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+using namespace std::chrono_literals;
+using support::scaled;
+using support::steady;
+using support::with_procs;
+using support::with_runtime;
+using thrum::io::descriptor;
+using thrum::os::io_result;
+
+namespace {
+
+constexpr auto reading = thrum::io::side::read;
+constexpr auto writing = thrum::io::side::write;
+
+struct pipe_ends {
+  descriptor out;
+  descriptor in;
+};
+
+pipe_ends make_pipe() {
+  int fds[2] = {-1, -1};
+  REQUIRE(::pipe2(fds, O_NONBLOCK | O_CLOEXEC) == 0);
+  return {descriptor(fds[0], "test"), descriptor(fds[1], "test")};
+}
+
+io_result read(descriptor& from, std::span<char> to) {
+  return from.run(reading, [&](int fd) { return thrum::os::read(fd, to.data(), to.size()); });
+}
+io_result write(descriptor& to, std::string_view text) {
+  return to.run(writing, [&](int fd) { return thrum::os::write(fd, text.data(), text.size()); });
+}
+
+/// A broken pipe is an error while this lives.
+struct no_sigpipe {
+  no_sigpipe() : before(std::signal(SIGPIPE, SIG_IGN)) {}
+  ~no_sigpipe() { std::signal(SIGPIPE, before); }
+  no_sigpipe(const no_sigpipe&) = delete;
+  no_sigpipe& operator=(const no_sigpipe&) = delete;
+  void (*before)(int);
+};
+
+}  // namespace
+
+TEST_CASE("os ReadTimeout: a read of a pipe fails at its deadline, and works after it is moved") {
+  with_runtime([] {
+    auto [out, in] = make_pipe();
+    char buffer[8];
+    for (const auto after : {-1ms, 0ms, 20ms}) {
+      const auto start = steady::now();
+      out.set_deadline(reading, start + after);
+      CHECK(read(out, buffer) == -ETIMEDOUT);
+      CHECK(read(out, buffer) == -ETIMEDOUT);
+      CHECK(steady::now() - start >= after);
+    }
+    out.set_deadline(reading, thrum::time_point::max());
+    CHECK(write(in, "abc") == 3);
+    CHECK(read(out, buffer) == 3);
+  });
+}
+
+TEST_CASE("os WriteTimeout: a write to a full pipe fails at its deadline") {
+  with_runtime([] {
+    auto [out, in] = make_pipe();
+    const std::string block(4096, 'x');
+    const auto until = steady::now() + 20ms;
+    in.set_deadline(writing, until);
+    io_result result = 1;
+    while (result > 0) {
+      result = write(in, block);
+    }
+    CHECK(result == -ETIMEDOUT);
+    CHECK(steady::now() >= until);
+  });
+}
+
+TEST_CASE("os VariousDeadlines: a pipe that is written to all the time times out nevertheless") {
+  for (const unsigned procs : {1U, 4U}) {
+    with_runtime(with_procs(procs), [] {
+      auto [out, in] = make_pipe();
+      thrum::wait_group group;
+      group.go([&p = in] {
+        while (write(p, "endless") > 0) {
+          thrum::this_goroutine::yield();
+        }
+      });
+      int timeouts = 0;
+      int n = 0;
+      char buffer[64];
+      for (auto after = 1ns; after < 20ms; after *= 4, ++n) {
+        out.set_deadline(reading, steady::now() + after);
+        io_result result = 1;
+        while (result > 0) {
+          result = read(out, buffer);
+        }
+        timeouts += result == -ETIMEDOUT;
+      }
+      CHECK(timeouts == n);
+      in.close();
+      group.wait();
+    });
+  }
+}
+
+TEST_CASE("PipeEOF: what was written comes, and then the end") {
+  with_runtime([] {
+    auto [out, in] = make_pipe();
+    thrum::wait_group group;
+    group.go([&p = in] {
+      for (int i = 0; i != 3; ++i) {
+        write(p, "line");
+        thrum::sleep_for(1ms);
+      }
+      p.close();
+    });
+    std::size_t got = 0;
+    char buffer[64];
+    io_result n = 0;
+    while ((n = read(out, buffer)) > 0) {
+      got += static_cast<std::size_t>(n);
+    }
+    CHECK(n == 0);
+    CHECK(got == 12);
+    group.wait();
+  });
+}
+
+TEST_CASE("EPIPE: a writer that waits is told when the last reader closes") {
+  const no_sigpipe quiet;
+  with_runtime([] {
+    auto [out, in] = make_pipe();
+    io_result last = 1;
+    thrum::wait_group group;
+    group.go([&p = in, &last] {
+      const std::string block(4096, 'x');
+      while (last > 0) {
+        last = write(p, block);
+      }
+    });
+    thrum::sleep_for(2ms);
+    out.close();
+    group.wait();
+    CHECK(last == -EPIPE);
+  });
+}
+
+TEST_CASE("ClosedPipeRaceRead: closing while others read ends them, a hundred times") {
+  with_runtime([] {
+    int wrong = 0;
+    for (int i = 0; i != scaled(100, 10); ++i) {
+      auto [out, in] = make_pipe();
+      std::atomic<int> cancelled{0};
+      thrum::wait_group group;
+      for (int k = 0; k != 4; ++k) {
+        group.go([&p = out, &cancelled] {
+          char buffer[1];
+          cancelled += read(p, buffer) == -ECANCELED;
+        });
+      }
+      if (i % 2 == 0) {
+        thrum::sleep_for(20us);
+      }
+      out.close();
+      group.wait();
+      wrong += cancelled != 4;
+    }
+    CHECK(wrong == 0);
+  });
+}
+
+TEST_CASE("ClosedPipeRaceWrite: closing while others write ends them, a hundred times") {
+  with_runtime([] {
+    int wrong = 0;
+    for (int i = 0; i != scaled(100, 10); ++i) {
+      auto [out, in] = make_pipe();
+      std::atomic<int> cancelled{0};
+      thrum::wait_group group;
+      for (int k = 0; k != 4; ++k) {
+        group.go([&p = in, &cancelled] {
+          const std::string block(100'000, 'x');
+          io_result result = 1;
+          while (result > 0) {
+            result = write(p, block);
+          }
+          cancelled += result == -ECANCELED;
+        });
+      }
+      thrum::sleep_for(20us);
+      in.close();
+      group.wait();
+      wrong += cancelled != 4;
+    }
+    CHECK(wrong == 0);
+  });
+}
+
+TEST_CASE("RacyRead: ten who read a pipe with deadlines of 1 us get each byte once") {
+  with_runtime([] {
+    auto [out, in] = make_pipe();
+    std::atomic<std::size_t> got{0};
+    std::atomic<int> wrong{0};
+    std::size_t sent = 0;
+    thrum::wait_group readers;
+    for (int i = 0; i != 10; ++i) {
+      readers.go([&p = out, &got, &wrong] {
+        char buffer[16];
+        for (;;) {
+          p.set_deadline(reading, steady::now() + 1us);
+          const io_result n = read(p, buffer);
+          if (n == 0) {
+            return;
+          }
+          wrong += n < 0 && n != -ETIMEDOUT;
+          got += n > 0 ? static_cast<std::size_t>(n) : 0;
+        }
+      });
+    }
+    for (int i = 0; i != scaled(1'000, 50); ++i) {
+      const io_result n = write(in, "hello, world");
+      sent += n > 0 ? static_cast<std::size_t>(n) : 0;
+      thrum::this_goroutine::yield();
+    }
+    in.close();
+    readers.wait();
+    CHECK(wrong == 0);
+    CHECK(got == sent);
+  });
+}
+
+TEST_CASE("NonPollable: a regular file is read and written without waiting for anything") {
+  with_runtime([] {
+    std::FILE* const file = std::tmpfile();
+    REQUIRE(file != nullptr);
+    descriptor whole(::dup(::fileno(file)), "test");
+    std::fclose(file);
+    CHECK(write(whole, "abc") == 3);
+    CHECK(whole.use([](int fd) { return io_result{::lseek(fd, 0, SEEK_SET)}; }) == 0);
+    char buffer[8];
+    CHECK(read(whole, buffer) == 3);
+    CHECK(read(whole, buffer) == 0);
+    whole.set_deadline(reading, steady::now());
+    CHECK(read(whole, buffer) == -ETIMEDOUT);
+  });
+}
+
+TEST_CASE("RawConnReadWrite: the call is made again after each wait, until it has something") {
+  with_runtime([] {
+    auto [out, in] = make_pipe();
+    int calls = 0;
+    std::string got;
+    thrum::wait_group group;
+    group.go([&p = out, &calls, &got] {
+      p.run(reading, [&](int fd) -> io_result {
+        ++calls;
+        char buffer[8];
+        const io_result n = thrum::os::read(fd, buffer, sizeof buffer);
+        if (n > 0) {
+          got.append(buffer, static_cast<std::size_t>(n));
+        }
+        return n > 0 && got.size() < 3 ? -EAGAIN : n;
+      });
+    });
+    for (const char* const letter : {"a", "b", "c"}) {
+      thrum::sleep_for(1ms);
+      write(in, letter);
+    }
+    group.wait();
+    CHECK(got == "abc");
+    CHECK(calls >= 3);
+    CHECK(calls <= 20);
+  });
+}
+
+TEST_CASE("a thousand goroutines pass a byte on through as many pipes") {
+  with_runtime([] {
+    const int n = scaled(1'000, 50);
+    std::vector<pipe_ends> pipes;
+    for (int i = 0; i != n + 1; ++i) {
+      pipes.push_back(make_pipe());
+    }
+    thrum::wait_group group;
+    for (std::size_t i = 0; i != static_cast<std::size_t>(n); ++i) {
+      group.go([&pipes, i] {
+        char byte[1];
+        if (read(pipes[i].out, byte) == 1) {
+          ++byte[0];
+          write(pipes[i + 1].in, std::string_view(byte, 1));
+        }
+      });
+    }
+    write(pipes.front().in, std::string_view("\0", 1));
+    char byte[1];
+    CHECK(read(pipes.back().out, byte) == 1);
+    CHECK(byte[0] == static_cast<char>(n));
+    group.wait();
+  });
+}

@@ -1,0 +1,282 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Go's tests of making connections, re-created from their descriptions: what counts as connected,
+// how fast a refusal is, and the race of two families of addresses.
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/net.hpp"
+#include "support/scale.hpp"
+#include "support/with_runtime.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <system_error>
+#include <vector>
+
+using namespace std::chrono_literals;
+using support::error_of;
+using support::eventually;
+using support::is_timeout;
+using support::loopback;
+using support::open_descriptors;
+using support::scaled;
+using support::steady;
+using support::with_procs;
+using support::with_runtime;
+using thrum::time_point;
+using thrum::net::conn;
+using thrum::net::dial;
+using thrum::net::dial_each;
+using thrum::net::dial_race;
+using thrum::net::endpoint;
+using thrum::net::listener;
+
+TEST_CASE("DialClosedPortFailFast: nobody listens, so a dial is refused and waits for nothing") {
+  with_runtime([] {
+    const endpoint where = support::closed_port();
+    const auto start = steady::now();
+    for (int i = 0; i != 20; ++i) {
+      CHECK(error_of([&] { dial(where, 100s); }) == std::errc::connection_refused);
+    }
+    CHECK(steady::now() - start < support::long_time);
+  });
+}
+
+TEST_CASE("DialError: the text of the exception names the endpoint") {
+  with_runtime([] {
+    const endpoint where = support::closed_port();
+    std::string text;
+    try {
+      dial(where);
+    } catch (const std::system_error& error) {
+      text = error.what();
+    }
+    CHECK(text.find("dial " + where.to_string()) != std::string::npos);
+    CHECK(error_of([] { dial(endpoint()); }) == std::errc::destination_address_required);
+    CHECK(error_of([] { dial("127.0.0.1"); }));
+  });
+}
+
+TEST_CASE("a port on which nobody listens never connects to itself") {
+  // The system gives a dial its own port; if that is the one that is dialled, the two halves of
+  // one socket find each other.
+  with_runtime([] {
+    int low = 0;
+    int high = 0;
+    std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> low >> high;
+    if (low == 0) {
+      WARN("the range of ports is not known here");
+      return;
+    }
+    int connected = 0;
+    // Linux prefers ports of the same parity as the first one.
+    const int port = low + (high - low) / 4 * 2;
+    const endpoint where = loopback().with_port(static_cast<std::uint16_t>(port));
+    for (int i = 0; i != scaled((high - low) / 2 + 1'000, 1'000); ++i) {
+      std::error_code error;
+      dial(where, 10s, error);
+      connected += !error;
+    }
+    CHECK(connected == 0);
+  });
+}
+
+TEST_CASE(
+    "TCPSpuriousConnSetupCompletion: however short the timeout, what is returned is connected") {
+  with_runtime([] {
+    auto listener = listener::listen(loopback());
+    thrum::wait_group server;
+    server.go([&] {
+      std::error_code error;
+      while (conn c = listener.accept(error)) {
+      }
+    });
+    const int attempts = scaled(10'000, 300);
+    constexpr int workers = 10;
+    std::atomic<int> wrong{0};
+    thrum::wait_group group;
+    for (int w = 0; w != workers; ++w) {
+      group.go([&, w] {
+        for (int i = 0; i < attempts / workers; ++i) {
+          std::error_code error;
+          const conn c = dial(listener.local(), 1us * ((i + w) % 100), error);
+          const endpoint peer = c.remote();
+          wrong += error ? static_cast<bool>(c) || !is_timeout(error) : peer != listener.local();
+        }
+      });
+    }
+    group.wait();
+    listener.close();
+    server.wait();
+    CHECK(wrong == 0);
+  });
+}
+
+TEST_CASE("DialParallel: the first that answers is taken, and the second list is not asked") {
+  with_runtime([] {
+    auto first = listener::listen(loopback());
+    auto second = listener::listen(loopback());
+    std::error_code error;
+    const conn made = dial_race({first.local()}, {second.local()}, time_point::max(), error);
+    REQUIRE_FALSE(error);
+    CHECK(made.remote() == first.local());
+    second.set_deadline(steady::now() + 20ms);
+    CHECK(is_timeout(error_of([&] { second.accept(); })));
+  });
+}
+
+TEST_CASE("DialerFallbackDelay: the second list starts 300 ms after a first that says nothing") {
+  with_runtime([] {
+    const support::black_hole hole;
+    auto second = listener::listen(loopback());
+    std::error_code error;
+    const auto start = steady::now();
+    const conn made = dial_race({hole.where()}, {second.local()}, time_point::max(), error);
+    REQUIRE_FALSE(error);
+    CHECK(made.remote() == second.local());
+    CHECK(steady::now() - start >= 300ms);
+  });
+}
+
+TEST_CASE("DialParallel: when the first list has failed, the second starts at once") {
+  with_runtime([] {
+    // The delay is no bound for this: a timer that comes due is seen as one.
+    auto second = listener::listen(loopback());
+    const endpoint nobody = support::closed_port();
+    bool before_the_delay = false;
+    for (int i = 0; i != 20 && !before_the_delay; ++i) {
+      std::error_code error;
+      const auto start = steady::now();
+      const conn made = dial_race({nobody, nobody}, {second.local()}, time_point::max(), error);
+      REQUIRE_FALSE(error);
+      CHECK(made.remote() == second.local());
+      before_the_delay = steady::now() - start < 300ms;
+    }
+    CHECK(before_the_delay);
+  });
+}
+
+TEST_CASE(
+    "DialParallel: if both lists fail, the error is one of theirs; with a deadline, timed_out") {
+  with_runtime([] {
+    const endpoint nobody = support::closed_port();
+    std::error_code error;
+    CHECK_FALSE(dial_race({nobody}, {nobody}, time_point::max(), error));
+    CHECK(error == std::errc::connection_refused);
+    const support::black_hole hole;
+    const auto start = steady::now();
+    CHECK_FALSE(dial_race({hole.where()}, {hole.where()}, start + 350ms, error));
+    CHECK(is_timeout(error));
+    CHECK(steady::now() - start >= 350ms);
+  });
+}
+
+TEST_CASE("DialerDualStackFDLeak: who loses the race gives up and closes, and does not linger") {
+  with_runtime([] {
+    const support::black_hole hole;
+    auto second = listener::listen(loopback());
+    { const conn warm = dial(second.local()); }
+    second.accept();
+    const auto goroutines = thrum::stats().goroutines;
+    const std::size_t before = open_descriptors();
+    for (int i = 0; i != 3; ++i) {
+      std::error_code error;
+      { const conn made = dial_race({hole.where()}, {second.local()}, time_point::max(), error); }
+      CHECK_FALSE(error);
+      second.accept();
+    }
+    const auto end = steady::now() + 30s;  // by itself the system gives up after two minutes
+    while (thrum::stats().goroutines != goroutines && steady::now() < end) {
+      thrum::sleep_for(1ms);
+    }
+    CHECK(thrum::stats().goroutines == goroutines);
+    CHECK(open_descriptors() == before);
+  });
+}
+
+TEST_CASE("DialerPartialDeadline: an address that does not answer leaves time for the next one") {
+  with_runtime([] {
+    const support::black_hole hole;
+    auto good = listener::listen(loopback());
+    std::error_code error;
+    const std::vector<endpoint> all{hole.where(), good.local()};
+    const auto start = steady::now();
+    const conn made = dial_each(all, start + 5s, error);
+    CHECK_FALSE(error);
+    CHECK(made.remote() == good.local());
+    CHECK(steady::now() - start >= 2s);  // its half of the time
+    CHECK_FALSE(dial_each({}, time_point::max(), error));
+    CHECK(error);
+  });
+}
+
+TEST_CASE(
+    "DialCancel: a dial that waits is unwound when its runtime stops, and closes its socket") {
+  std::size_t before = 0;
+  std::atomic<bool> unwound{false};
+  {
+    thrum::runtime runtime(support::environment_options());
+    runtime.block_on([&] {
+      static const support::black_hole hole;
+      { const auto warm = support::tcp_pair(); }
+      before = open_descriptors();
+      thrum::go([&] {
+        struct at_end {
+          std::atomic<bool>& flag;
+          ~at_end() { flag = true; }
+        } const scope{unwound};
+        dial(hole.where());
+      });
+      REQUIRE(eventually([&] { return open_descriptors() == before + 1; }));
+    });
+    runtime.stop();
+    CHECK(unwound);
+    CHECK(open_descriptors() == before);
+  }
+}
+
+TEST_CASE("CancelAfterDial: a connection outlives the deadline of its dial") {
+  with_runtime([] {
+    auto listener = listener::listen(loopback());
+    conn client = dial(listener.local(), 100ms);
+    conn server = listener.accept();
+    thrum::sleep_for(110ms);
+    CHECK(client.write("abc") == 3);
+    char buffer[3];
+    CHECK(server.read_full(buffer) == 3);
+  });
+}
+
+TEST_CASE("a name with addresses of both families is reached whichever of them is listened on") {
+  with_runtime([] {
+    std::vector<std::string> places{"127.0.0.1:0"};
+    if (support::has_ipv6()) {
+      places.push_back("[::1]:0");
+    }
+    for (const std::string& place : places) {
+      auto listener = listener::listen(place);
+      const std::string text = "localhost:" + std::to_string(listener.local().port());
+      std::error_code error;
+      const std::vector<endpoint> all = thrum::net::resolve(text, error);
+      const bool is_known = std::any_of(all.begin(), all.end(), [&](const endpoint& e) {
+        return e.family() == listener.local().family();
+      });
+      if (!is_known) {
+        WARN("localhost is not " << place << " here");
+        continue;
+      }
+      const conn made = dial(text, 60s);
+      CHECK(made.remote() == listener.local());
+      CHECK(listener.accept().remote() == made.local());
+    }
+  });
+}

@@ -1,0 +1,453 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Go's tests of TCP, re-created from their descriptions: what a stream carries, and in which
+// pieces.
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/net.hpp"
+#include "support/scale.hpp"
+#include "support/with_runtime.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include <sys/resource.h>
+
+using namespace std::chrono_literals;
+using support::error_of;
+using support::is_cancelled;
+using support::is_timeout;
+using support::loopback;
+using support::scaled;
+using support::steady;
+using support::tcp_pair;
+using support::unix_pair;
+using support::with_runtime;
+using thrum::net::conn;
+using thrum::net::dial;
+using thrum::net::listener;
+
+namespace {
+
+/// Sends back whatever comes on each connection, until the listener is closed.
+void serve_echo(listener& from, thrum::wait_group& group) {
+  group.go([&from, &group] {
+    std::error_code error;
+    while (conn c = from.accept(error)) {
+      group.go([c = std::make_shared<conn>(std::move(c))] {
+        std::error_code gone;
+        char buffer[4096];
+        while (const std::size_t n = c->read(buffer, gone)) {
+          c->write(std::string_view(buffer, n), gone);
+        }
+      });
+    }
+  });
+}
+
+std::string pattern(std::size_t n) {
+  std::string text(n, '\0');
+  for (std::size_t i = 0; i != n; ++i) {
+    text[i] = static_cast<char>(i * 2'654'435'761U >> 13);
+  }
+  return text;
+}
+
+/// A file without a name that holds the text.
+struct temporary_file {
+  explicit temporary_file(const std::string& text) : file(std::tmpfile()) {
+    std::fwrite(text.data(), 1, text.size(), file);
+    std::fflush(file);
+  }
+  ~temporary_file() { std::fclose(file); }
+  temporary_file(const temporary_file&) = delete;
+  temporary_file& operator=(const temporary_file&) = delete;
+  int number() const { return ::fileno(file); }
+  std::FILE* file;
+};
+
+}  // namespace
+
+TEST_CASE("TCPServer: an echo comes back over IPv4 and IPv6, each end knows both addresses") {
+  with_runtime([] {
+    std::vector<std::string> places{"127.0.0.1:0"};
+    if (support::has_ipv6()) {
+      places.push_back("[::1]:0");
+    }
+    for (const std::string& place : places) {
+      auto listener = listener::listen(place);
+      conn client = dial(listener.local());
+      conn server = listener.accept();
+      CHECK(client.remote() == listener.local());
+      CHECK(server.local() == listener.local());
+      CHECK(client.local() == server.remote());
+      client.write("hello");
+      char buffer[16];
+      CHECK(server.read(buffer) == 5);
+      server.write(std::string_view(buffer, 5));
+      CHECK(client.read(buffer) == 5);
+      CHECK(std::string_view(buffer, 5) == "hello");
+    }
+  });
+}
+
+TEST_CASE(
+    "ZeroByteRead: a read without a buffer returns 0 at once, with data, without, at the end") {
+  with_runtime([] {
+    for (auto& pair : {tcp_pair(), unix_pair()}) {
+      auto& client = const_cast<conn&>(pair.client);
+      auto& server = const_cast<conn&>(pair.server);
+      client.set_read_deadline(steady::now() + 20s);  // the failure is a timeout
+      std::error_code error;
+      const std::span<char> nothing;
+      char buffer[8];
+      CHECK(client.read(nothing, error) == 0);
+      CHECK_FALSE(error);
+      server.write("abc");
+      CHECK(client.read(nothing, error) == 0);
+      CHECK_FALSE(error);
+      CHECK(client.read(buffer) == 3);
+      CHECK(client.read(nothing, error) == 0);  // after a short read
+      CHECK_FALSE(error);
+      CHECK(client.write("") == 0);
+      server.close();
+      CHECK(client.read(nothing, error) == 0);
+      CHECK_FALSE(error);
+      client.close();
+      CHECK(client.read(nothing, error) == 0);
+      CHECK(is_cancelled(error));
+    }
+  });
+}
+
+TEST_CASE(
+    "EndlessWrite: a writer that the peer leaves waiting waits, and does not ask again and again") {
+  with_runtime([] {
+    int fds[2];
+    REQUIRE(thrum::os::open_socket_pair(SOCK_STREAM, fds) == 0);
+    thrum::io::descriptor writer(fds[0], "test");
+    thrum::io::descriptor reader(fds[1], "test");
+    writer.set_deadline(thrum::io::side::write, steady::now() + 200ms);
+    int full = 0;
+    const std::string block(100'000, 'x');
+    thrum::os::io_result result = 1;
+    while (result > 0) {
+      result = writer.run(thrum::io::side::write, [&](int fd) {
+        const auto n = thrum::os::send(fd, block.data(), block.size());
+        full += n == -EAGAIN;
+        return n;
+      });
+    }
+    CHECK(result == -ETIMEDOUT);
+    CHECK(full > 0);
+    CHECK(full <= 20);
+  });
+}
+
+TEST_CASE("a reader that waits for a long time is not woken meanwhile") {
+  with_runtime([] {
+    auto [client, server] = tcp_pair();
+    int calls = 0;
+    thrum::io::descriptor reader(::dup(client.native_handle()), "test");
+    reader.set_deadline(thrum::io::side::read, steady::now() + 100ms);
+    for (int i = 0; i != 3; ++i) {
+      server.write("x");  // an edge that is not for it
+    }
+    char buffer[2];
+    thrum::os::io_result result = 1;
+    while (result > 0) {
+      result = reader.run(thrum::io::side::read, [&](int fd) {
+        ++calls;
+        return thrum::os::receive(fd, buffer, sizeof buffer);
+      });
+    }
+    CHECK(result == -ETIMEDOUT);
+    CHECK(calls <= 20);
+  });
+}
+
+TEST_CASE("TCPConcurrentAccept: ten who accept and ten who dial lose no connection") {
+  with_runtime([] {
+    auto listener = listener::listen(loopback());
+    constexpr int workers = 10;
+    const int each = scaled(100, 10);
+    std::atomic<int> accepted{0};
+    std::atomic<int> dialled{0};
+    thrum::wait_group acceptors;
+    thrum::wait_group dialers;
+    for (int i = 0; i != workers; ++i) {
+      acceptors.go([&] {
+        std::error_code error;
+        while (conn c = listener.accept(error)) {
+          c.write("a", error);
+          ++accepted;
+        }
+      });
+      dialers.go([&] {
+        for (int n = 0; n != each; ++n) {
+          std::error_code error;
+          conn c = dial(listener.local(), 60s, error);
+          char buffer[1];
+          dialled += c.read(buffer, error) == 1;
+        }
+      });
+    }
+    dialers.wait();
+    listener.close();
+    acceptors.wait();
+    CHECK(dialled == workers * each);
+    CHECK(accepted == workers * each);
+  });
+}
+
+TEST_CASE("TCPStress: many messages on many connections come back as they were sent") {
+  with_runtime([] {
+    auto listener = listener::listen(loopback());
+    thrum::wait_group servers;
+    serve_echo(listener, servers);
+    std::atomic<int> wrong{0};
+    thrum::wait_group clients;
+    for (int i = 0; i != 20; ++i) {
+      clients.go([&, i] {
+        conn c = dial(listener.local());
+        std::string text = pattern(512);
+        text[0] = static_cast<char>(i);
+        std::string back(text.size(), '\0');
+        for (int n = 0; n != scaled(500, 20); ++n) {
+          text[1] = static_cast<char>(n);
+          c.write(text);
+          wrong += c.read_full(back) != text.size() || back != text;
+        }
+      });
+    }
+    clients.wait();
+    listener.close();
+    servers.wait();
+    CHECK(wrong == 0);
+  });
+}
+
+TEST_CASE("a message that comes in pieces right after each other is read to the end each time") {
+  // The last read may have been short, and the next piece there before it returned.
+  with_runtime([] {
+    auto [client, server] = tcp_pair();
+    const int n = scaled(20'000, 500);
+    thrum::wait_group group;
+    group.go([&s = server, n] {
+      for (int i = 0; i != n; ++i) {
+        s.write("abc");
+        s.write("de");
+        if (i % 64 == 0) {
+          thrum::this_goroutine::yield();
+        }
+      }
+      s.close_write();
+    });
+    std::size_t got = 0;
+    char buffer[64];
+    client.set_read_deadline(steady::now() + support::long_time);
+    while (const std::size_t part = client.read(buffer)) {
+      got += part;
+    }
+    group.wait();
+    CHECK(got == static_cast<std::size_t>(n) * 5);
+  });
+}
+
+TEST_CASE("one byte out of line: what comes before and after it is read without another event") {
+  with_runtime([] {
+    for (int i = 0; i != scaled(200, 20); ++i) {
+      auto [client, server] = tcp_pair();
+      client.set_read_deadline(steady::now() + support::long_time);
+      char buffer[64];
+      server.write("1");
+      CHECK(client.read(buffer) == 1);
+      server.write("before");
+      CHECK(::send(server.native_handle(), "!", 1, MSG_OOB) == 1);
+      server.write("after");
+      CHECK(client.read_full(std::span<char>(buffer, 11)) == 11);
+      CHECK(std::string_view(buffer, 11) == "beforeafter");
+    }
+  });
+}
+
+TEST_CASE("two writes at the same time do not mix, however large") {
+  with_runtime([] {
+    auto [client, server] = tcp_pair();
+    constexpr std::size_t size = 3'000'000;
+    thrum::wait_group group;
+    for (const char letter : {'a', 'b', 'c'}) {
+      group.go([&s = server, letter] { s.write(std::string(size, letter)); });
+    }
+    int mixed = 0;
+    std::string text(size, '\0');
+    for (int i = 0; i != 3; ++i) {
+      CHECK(client.read_full(text) == size);
+      mixed += text.find_first_not_of(text[0]) != std::string::npos;
+    }
+    group.wait();
+    CHECK(mixed == 0);
+  });
+}
+
+TEST_CASE("Buffers_WriteTo: pieces are written as one, empty ones, many and large ones, too") {
+  with_runtime([] {
+    auto [client, server] = tcp_pair();
+    const std::string text = pattern(2'000'000);
+    std::vector<std::span<const std::byte>> pieces;
+    const auto bytes = std::as_bytes(std::span(text));
+    std::size_t at = 0;
+    for (std::size_t size = 0; at != text.size(); size = (size * 3 + 1) % 20'011) {
+      const std::size_t n = std::min(size, text.size() - at);
+      pieces.push_back(bytes.subspan(at, n));
+      at += n;
+    }
+    std::size_t sent = 0;
+    thrum::wait_group group;
+    group.go([&s = server, &pieces, &sent] { sent = s.write_v(pieces); });
+    std::string got(text.size(), '\0');
+    CHECK(client.read_full(got) == text.size());
+    group.wait();
+    CHECK(sent == text.size());
+    CHECK((got == text));
+    CHECK(server.write_v({}) == 0);
+    client.close();
+    server.set_write_deadline(steady::now());
+    std::error_code error;
+    CHECK(server.write_v(pieces, error) == 0);
+    CHECK(is_timeout(error));
+  });
+}
+
+TEST_CASE("Sendfile: a part of a file, all of it, and what is beyond its end") {
+  with_runtime([] {
+    auto [client, server] = tcp_pair();
+    const std::string text = pattern(3'000'000);
+    const temporary_file file(text);
+    const auto exchange = [&c = client, &s = server, &file](std::uint64_t offset, std::uint64_t n,
+                                                            std::size_t expected) {
+      std::uint64_t sent = 0;
+      thrum::wait_group group;
+      group.go([&] { sent = s.send_file(file.number(), offset, n); });
+      std::string got(expected, '\0');
+      c.read_full(got);
+      group.wait();
+      CHECK(sent == expected);
+      return got;
+    };
+    CHECK((exchange(0, text.size(), text.size()) == text));
+    CHECK((exchange(1'000, 2'000'000, 2'000'000) == text.substr(1'000, 2'000'000)));
+    CHECK((exchange(2'999'990, 1'000, 10) == text.substr(2'999'990)));
+    CHECK((exchange(5, std::numeric_limits<std::uint64_t>::max(), text.size() - 5) ==
+           text.substr(5)));
+    CHECK(server.send_file(file.number(), 4'000'000, 10) == 0);
+    std::error_code error;
+    CHECK(server.send_file(-1, 0, 10, error) == 0);
+    CHECK(error == std::errc::bad_file_descriptor);
+    server.set_write_deadline(steady::now() + 30ms);
+    std::uint64_t all = 0;
+    while (!error || !is_timeout(error)) {
+      all += server.send_file(file.number(), 0, text.size(), error);
+    }
+    CHECK(is_timeout(error));
+    server.close();
+    std::string rest(100'000, '\0');
+    std::uint64_t got = 0;
+    while (const std::size_t n = client.read(rest)) {
+      got += n;
+    }
+    CHECK(got == all);
+  });
+}
+
+TEST_CASE("linger(0): close resets the connection, and whoever reads or waits there is told") {
+  with_runtime([] {
+    for (int i = 0; i != scaled(50, 5); ++i) {
+      auto [client, server] = tcp_pair();
+      std::error_code error;
+      thrum::wait_group group;
+      group.go([&c = client, &error] {
+        char buffer[8];
+        c.read(buffer, error);
+      });
+      if (i % 2 == 0) {
+        thrum::sleep_for(100us);
+      }
+      server.linger(0);
+      server.close();
+      group.wait();
+      CHECK(error == std::errc::connection_reset);
+      CHECK(error_of([&] { client.write("x"); }));
+    }
+  });
+}
+
+TEST_CASE("wait_readable: it returns with data, which stays there, and at the end of the stream") {
+  with_runtime([] {
+    auto [client, server] = tcp_pair();
+    std::error_code error;
+    client.set_read_deadline(steady::now() + 10ms);
+    client.wait_readable(error);
+    CHECK(is_timeout(error));
+    client.set_read_deadline(thrum::time_point::max());
+    server.write("abc");
+    char buffer[8];
+    for (int i = 0; i != 3; ++i) {
+      client.wait_readable();
+    }
+    CHECK(client.read(buffer) == 3);
+    server.close();
+    client.wait_readable();
+    CHECK(client.read(buffer) == 0);
+  });
+}
+
+TEST_CASE("ten thousand connections at once, each of which is served") {
+  with_runtime([] {
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    const auto wanted = static_cast<std::size_t>(support::live_goroutines(10'000));
+    const std::size_t room = (static_cast<std::size_t>(limit.rlim_cur) - 200) / 2;
+    const std::size_t n = std::min(wanted, room);
+    if (n < wanted) {
+      WARN("the limit of descriptors allows " << n << " connections only");
+    }
+    auto listener = listener::listen(loopback());
+    thrum::wait_group servers;
+    serve_echo(listener, servers);
+    std::vector<conn> all;
+    all.reserve(n);
+    for (std::size_t i = 0; i != n; ++i) {
+      all.push_back(dial(listener.local()));
+    }
+    for (std::size_t i = 0; i != n; ++i) {
+      all[i].write(std::string_view(reinterpret_cast<const char*>(&i), sizeof i));
+    }
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i != n; ++i) {
+      std::size_t back = 0;
+      wrong += all[i].read_full(std::as_writable_bytes(std::span(&back, 1))) != sizeof back;
+      wrong += back != i;
+    }
+    CHECK(wrong == 0);
+    all.clear();
+    listener.close();
+    servers.wait();
+  });
+}

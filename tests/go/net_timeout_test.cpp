@@ -1,0 +1,332 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Go's tests of deadlines on the network, re-created from their descriptions: what one deadline
+// does to one operation. Those in which deadlines move meanwhile are in net_deadline_test.cpp.
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/net.hpp"
+#include "support/scale.hpp"
+#include "support/with_runtime.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <system_error>
+
+using namespace std::chrono_literals;
+using support::error_of;
+using support::is_cancelled;
+using support::is_timeout;
+using support::loopback;
+using support::scaled;
+using support::steady;
+using support::tcp_pair;
+using support::with_procs;
+using support::with_runtime;
+using thrum::time_point;
+using thrum::net::conn;
+using thrum::net::dial;
+using thrum::net::listener;
+using thrum::net::udp_socket;
+
+namespace {
+
+constexpr auto past = time_point{} + 1ns;
+
+/// Whether `wait` is still inside after 100 ms; ends it with `release` afterwards.
+template <class Wait, class Release>
+bool keeps_waiting(Wait wait, Release release) {
+  std::atomic<bool> returned{false};
+  thrum::wait_group group;
+  group.go([&] {
+    wait();
+    returned = true;
+  });
+  thrum::sleep_for(100ms);
+  const bool waits = !returned;
+  release();
+  group.wait();
+  return waits;
+}
+
+}  // namespace
+
+TEST_CASE("DialTimeout: a dial that nobody answers fails with timed_out, and not before its time") {
+  with_runtime([] {
+    const support::black_hole hole;
+    for (const auto timeout : {1ns, 1'000'000ns, 30'000'000ns, 100'000'000ns}) {
+      std::error_code error;
+      const auto start = steady::now();
+      const conn none = dial(hole.where(), timeout, error);
+      CHECK(is_timeout(error));
+      CHECK(steady::now() - start >= timeout);
+      CHECK_FALSE(none);
+    }
+    CHECK(is_timeout(error_of([&] { dial(hole.where(), 5ms); })));
+    CHECK(is_timeout(error_of([&] { dial(hole.where().to_string(), 5ms); })));
+  });
+}
+
+TEST_CASE("DialTimeout: a timeout that has passed already fails, and is not for ever") {
+  with_runtime([] {
+    const support::black_hole hole;
+    std::error_code error;
+    dial(hole.where(), -5s, error);
+    CHECK(is_timeout(error));
+    dial(hole.where(), std::chrono::nanoseconds::min(), error);
+    CHECK(is_timeout(error));
+  });
+}
+
+TEST_CASE("DialTimeoutMaxDuration: the longest timeout does not overflow") {
+  with_runtime([] {
+    const auto listener = listener::listen(loopback());
+    for (const auto less : {0ns, 1ns, 1'000'000'000ns}) {
+      std::error_code error;
+      const conn made = dial(listener.local(), std::chrono::nanoseconds::max() - less, error);
+      CHECK_FALSE(error);
+      CHECK(made);
+    }
+  });
+}
+
+TEST_CASE("AcceptTimeout: a deadline in the past or soon fails accept, also if somebody has come") {
+  with_runtime([] {
+    auto listener = listener::listen(loopback());
+    const conn waiting = dial(listener.local());
+    listener.set_deadline(past);
+    for (int i = 0; i != 10; ++i) {
+      CHECK(is_timeout(error_of([&] { listener.accept(); })));
+    }
+    listener.set_deadline(time_point::max());
+    CHECK(listener.accept());
+    for (const auto after : {1ms, 20ms}) {
+      const auto start = steady::now();
+      listener.set_deadline(start + after);
+      CHECK(is_timeout(error_of([&] { listener.accept(); })));
+      CHECK(steady::now() - start >= after);
+    }
+  });
+}
+
+TEST_CASE("AcceptTimeoutMustReturn: a deadline that is set while accept waits ends it") {
+  with_runtime([] {
+    auto listener = listener::listen(loopback());
+    std::error_code error;
+    thrum::wait_group group;
+    group.go([&] { listener.accept(error); });
+    thrum::sleep_for(10ms);
+    listener.set_deadline(steady::now() + 5ms);
+    group.wait();
+    CHECK(is_timeout(error));
+  });
+}
+
+TEST_CASE("AcceptTimeoutMustNotReturn: after its deadline is taken back, accept waits on") {
+  with_runtime([] {
+    auto listener = listener::listen(loopback());
+    listener.set_deadline(past);
+    listener.set_deadline(time_point::max());
+    std::error_code error;
+    CHECK(keeps_waiting([&] { listener.accept(error); }, [&] { listener.close(); }));
+    CHECK(is_cancelled(error));
+  });
+}
+
+TEST_CASE("ReadTimeout: a read fails at its deadline, each time, and works after it is moved") {
+  with_runtime([] {
+    auto [client, server] = tcp_pair();
+    char buffer[16];
+    for (const auto after : {-1'000ms, 0ms, 1ms, 30ms}) {
+      const auto start = steady::now();
+      client.set_read_deadline(start + after);
+      for (int i = 0; i != 3; ++i) {
+        CHECK(is_timeout(error_of([&] { client.read(buffer); })));
+      }
+      CHECK(steady::now() - start >= after);
+    }
+    server.write("abc");
+    CHECK(is_timeout(error_of([&] { client.read(buffer); })));
+    client.set_read_deadline(time_point::max());
+    CHECK(client.read(buffer) == 3);
+  });
+}
+
+TEST_CASE("ReadTimeout: read_full says what came before the deadline") {
+  with_runtime([] {
+    auto [client, server] = tcp_pair();
+    char buffer[16];
+    server.write("abc");
+    client.set_read_deadline(steady::now() + 50ms);
+    std::error_code error;
+    CHECK(client.read_full(buffer, error) == 3);
+    CHECK(is_timeout(error));
+    CHECK(std::string(buffer, 3) == "abc");
+  });
+}
+
+TEST_CASE("ReadFromTimeout: receiving fails at its deadline, also if a datagram has come") {
+  with_runtime([] {
+    auto socket = udp_socket::bind(loopback());
+    auto sender = udp_socket::connect(socket.local());
+    char buffer[16];
+    const auto start = steady::now();
+    socket.set_read_deadline(start + 20ms);
+    CHECK(is_timeout(error_of([&] { socket.recv_from(buffer); })));
+    CHECK(steady::now() - start >= 20ms);
+    sender.send("abc");
+    CHECK(is_timeout(error_of([&] { socket.recv(buffer); })));
+    socket.set_deadline(time_point::max());
+    CHECK(socket.recv(buffer) == 3);
+  });
+}
+
+TEST_CASE("WriteTimeout: a write fails at its deadline and says how much of it was sent") {
+  with_runtime([] {
+    auto [client, server] = tcp_pair();
+    const std::string much(std::size_t{32} << 20, 'w');
+    const auto start = steady::now();
+    client.set_write_deadline(start + 50ms);
+    std::error_code error;
+    const std::size_t sent = client.write(much, error);
+    CHECK(is_timeout(error));
+    CHECK(steady::now() - start >= 50ms);
+    CHECK(sent > 0);
+    CHECK(sent < much.size());
+    for (int i = 0; i != 3; ++i) {
+      CHECK(client.write("x", error) == 0);
+      CHECK(is_timeout(error));
+    }
+    client.close();
+    std::size_t got = 0;
+    std::string buffer(1 << 20, '\0');
+    while (const std::size_t n = server.read(buffer)) {
+      got += n;
+    }
+    CHECK(got == sent);
+  });
+}
+
+TEST_CASE("WriteToTimeout: sending fails when its deadline has passed, although there is room") {
+  with_runtime([] {
+    auto socket = udp_socket::bind(loopback());
+    socket.set_write_deadline(past);
+    CHECK(is_timeout(error_of([&] { socket.send_to("x", socket.local()); })));
+    socket.set_write_deadline(steady::now() + 1h);
+    CHECK(socket.send_to("x", socket.local()) == 1);
+  });
+}
+
+TEST_CASE("ReadTimeoutMustNotReturn: reading waits on while the other direction has timed out") {
+  with_runtime([] {
+    auto [client, server] = tcp_pair();
+    char buffer[1];
+    client.set_deadline(past);
+    client.set_read_deadline(time_point::max());
+    CHECK(is_timeout(error_of([&] { client.write("x"); })));
+    std::error_code error;
+    CHECK(keeps_waiting([&] { client.read(buffer, error); }, [&] { client.close(); }));
+    CHECK(is_cancelled(error));
+  });
+}
+
+TEST_CASE("WriteTimeoutMustNotReturn: writing waits on while the other direction has timed out") {
+  with_runtime([] {
+    auto [client, server] = tcp_pair();
+    char buffer[1];
+    support::fill(client);
+    client.set_deadline(past);
+    client.set_write_deadline(time_point::max());
+    CHECK(is_timeout(error_of([&] { client.read(buffer); })));
+    std::error_code error;
+    const std::string block(64, 'x');
+    CHECK(keeps_waiting(
+        [&] {
+          while (!error) {
+            client.write(block, error);
+          }
+        },
+        [&] { client.close(); }));
+    CHECK(is_cancelled(error));
+  });
+}
+
+TEST_CASE("TimeoutFluctuation: of many waits, none ends before its deadline") {
+  with_runtime([] {
+    auto [client, server] = tcp_pair();
+    auto [full, unread] = tcp_pair();
+    auto socket = udp_socket::bind(loopback());
+    support::fill(full);
+    char buffer[1];
+    int early = 0;
+    int other_errors = 0;
+    const auto measure = [&](auto wait, auto set) {
+      for (auto after = 100us; after < 20ms; after *= 2) {
+        const auto until = steady::now() + after;
+        set(until);
+        other_errors += !is_timeout(error_of(wait));
+        early += steady::now() < until;
+      }
+    };
+    measure([&] { client.read(buffer); }, [&](auto when) { client.set_read_deadline(when); });
+    measure([&] { socket.recv(buffer); }, [&](auto when) { socket.set_read_deadline(when); });
+    const std::string much(std::size_t{1} << 20, 'x');
+    measure([&] { full.write(much); }, [&](auto when) { full.set_write_deadline(when); });
+    CHECK(early == 0);
+    CHECK(other_errors == 0);
+  });
+}
+
+namespace {
+
+/// A server without end, and reads with deadlines from 1 ns on, until each has timed out.
+void various_deadlines(unsigned procs) {
+  with_runtime(with_procs(procs), [] {
+    auto listener = listener::listen(loopback());
+    thrum::wait_group servers;
+    std::atomic<int> wrong{0};
+    servers.go([&] {
+      std::error_code error;
+      const std::string block(4096, 'e');
+      while (conn c = listener.accept(error)) {
+        std::error_code gone;
+        while (!gone) {
+          c.write(block, gone);
+        }
+      }
+    });
+    int timeouts = 0;
+    int wanted = 0;
+    std::string buffer(std::size_t{64} * 1024, '\0');
+    for (const auto after : {1ns, 2ns, 5ns, 50ns, 100ns, 200ns, 500ns, 750ns, 1'000ns, 5'000ns,
+                             25'000ns, 250'000ns, 500'000ns, 1'000'000ns, 5'000'000ns,
+                             100'000'000ns}) {
+      for (int run = 0; run != scaled(3); ++run, ++wanted) {
+        conn c = dial(listener.local());
+        c.set_read_deadline(steady::now() + after);
+        std::error_code error;
+        while (!error && c.read(buffer, error) != 0) {
+        }
+        timeouts += is_timeout(error);
+      }
+    }
+    listener.close();
+    servers.wait();
+    CHECK(timeouts == wanted);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("VariousDeadlines1Proc: an endless stream cannot keep a read from timing out, 1 proc") {
+  various_deadlines(1);
+}
+
+TEST_CASE("VariousDeadlines4Proc: an endless stream cannot keep a read from timing out, 4 procs") {
+  various_deadlines(4);
+}

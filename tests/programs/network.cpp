@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Programs that use the network under limits, or with signals, that others should not have.
+
+#include "programs/programs.hpp"
+
+#include <thrum.hpp>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <ctime>
+#include <span>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace std::chrono_literals;
+using thrum::net::conn;
+using thrum::net::dial;
+using thrum::net::endpoint;
+using thrum::net::listener;
+
+std::chrono::nanoseconds processor_time() {
+  std::timespec t{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
+}
+
+/// Sockets whose connections are in the queue of `to`, made before descriptors run out.
+std::vector<int> connect_raw(const endpoint& to, int n) {
+  std::vector<int> sockets;
+  for (int i = 0; i != n; ++i) {
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || ::connect(fd, to.data(), to.size()) != 0) {
+      return {};
+    }
+    sockets.push_back(fd);
+  }
+  return sockets;
+}
+
+/// Clients come while there is no descriptor for them; some descriptors are given back after a
+/// while. Exit status 0: all of them were served, and the wait was none for the processor.
+int accept_without_descriptors() {
+  return thrum::run([] {
+    constexpr int clients = 20;
+    auto listener = listener::listen(endpoint("127.0.0.1:0"));
+    {
+      const conn warm = dial(listener.local());  // the poller has its descriptors now
+      listener.accept();
+      listener.set_deadline(std::chrono::steady_clock::now() + 1ms);
+      std::error_code expected;
+      listener.accept(expected);
+      listener.set_deadline(thrum::time_point::max());
+    }
+    const std::vector<int> sockets = connect_raw(listener.local(), clients);
+    const int highest = ::dup(0);
+    const rlimit few{static_cast<rlim_t>(highest) + 3, static_cast<rlim_t>(highest) + 3};
+    ::setrlimit(RLIMIT_NOFILE, &few);
+    std::vector<int> occupied{highest};
+    for (int fd; (fd = ::dup(0)) >= 0;) {
+      occupied.push_back(fd);
+    }
+    if (sockets.size() != clients || errno != EMFILE) {
+      std::puts("not the situation that was to be tested");
+      return 1;
+    }
+    std::atomic<int> served{0};
+    std::atomic<int> failed{0};
+    thrum::wait_group group;
+    group.go([&] {
+      std::error_code error;
+      while (conn c = listener.accept(error)) {
+        c.write("w", error);
+        ++served;
+      }
+      failed += error != std::errc::operation_canceled;
+    });
+    const auto before = processor_time();
+    thrum::sleep_for(500ms);
+    const auto spent = processor_time() - before;
+    const int early = served;
+    for (const int fd : occupied) {
+      ::close(fd);
+    }
+    int welcomed = 0;
+    for (const int fd : sockets) {
+      thrum::io::wait_readable(fd);
+      char byte;
+      welcomed += ::read(fd, &byte, 1) == 1;
+      ::close(fd);
+    }
+    listener.close();
+    group.wait();
+    std::printf("early %d, served %d, welcomed %d, failed %d, %lld us\n", early, served.load(),
+                welcomed, failed.load(), static_cast<long long>(spent / 1us));
+    return early == 0 && served == clients && welcomed == clients && failed == 0 && spent < 250ms
+               ? 0
+               : 1;
+  });
+}
+
+/// Exit status 0: errors instead of SIGPIPE in everything that writes.
+int write_to_nobody() {
+  return thrum::run([] {
+    int wrong = 0;
+    const int file = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    for (int how = 0; how != 3; ++how) {
+      auto listener = listener::listen(endpoint("127.0.0.1:0"));
+      conn client = dial(listener.local());
+      listener.accept().linger(0);
+      const std::string text = "anybody there?";
+      const std::span<const std::byte> piece = std::as_bytes(std::span(text));
+      std::error_code error;
+      for (int i = 0; i != 1'000 && error != std::errc::broken_pipe; ++i) {
+        error.clear();
+        switch (how) {
+          case 0: client.write(text, error); break;
+          case 1: client.write_v(std::span(&piece, 1), error); break;
+          default: client.send_file(file, 0, 100, error); break;
+        }
+      }
+      wrong += error != std::errc::broken_pipe;
+    }
+    std::printf("%d without the error\n", wrong);
+    return wrong;
+  });
+}
+
+constexpr programs::entry entries[] = {
+    {"accept_without_descriptors", &accept_without_descriptors},
+    {"write_to_nobody", &write_to_nobody},
+};
+const programs::group in_register(entries);
+
+}  // namespace

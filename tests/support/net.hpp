@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What tests of the network need again and again: two connected ends, a listener that answers
+// nobody, the error of a call, and how many descriptors are open.
+#ifndef THRUM_TESTS_SUPPORT_NET_HPP
+#define THRUM_TESTS_SUPPORT_NET_HPP
+
+#include <thrum.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <sys/socket.h>
+
+namespace support {
+
+using steady = std::chrono::steady_clock;
+
+/// Any port of this machine alone.
+inline thrum::net::endpoint loopback() { return thrum::net::endpoint("127.0.0.1:0"); }
+
+/// Whether ::1 can be listened on here.
+inline bool has_ipv6() {
+  std::error_code error;
+  thrum::net::listener::listen(thrum::net::endpoint("[::1]:0"), {}, error);
+  return !error;
+}
+
+struct conn_pair {
+  thrum::net::conn client;
+  thrum::net::conn server;
+};
+
+/// Two ends of one TCP connection.
+inline conn_pair tcp_pair(const thrum::net::endpoint& where = loopback()) {
+  auto listener = thrum::net::listener::listen(where);
+  auto client = thrum::net::dial(listener.local());
+  return {std::move(client), listener.accept()};
+}
+
+/// Two ends of a pair of Unix sockets.
+inline conn_pair unix_pair() {
+  int fds[2] = {-1, -1};
+  if (thrum::os::open_socket_pair(SOCK_STREAM, fds) != 0) {
+    throw std::runtime_error("no pair of sockets");
+  }
+  return {thrum::net::conn(thrum::io::descriptor(fds[0], "unix_pair")),
+          thrum::net::conn(thrum::io::descriptor(fds[1], "unix_pair"))};
+}
+
+/// The code of the std::system_error that f throws, or none.
+template <class F>
+std::error_code error_of(F f) {
+  try {
+    f();
+  } catch (const std::system_error& error) {
+    return error.code();
+  }
+  return {};
+}
+
+inline bool is_timeout(const std::error_code& error) { return error == std::errc::timed_out; }
+inline bool is_cancelled(const std::error_code& error) {
+  return error == std::errc::operation_canceled;
+}
+
+/// Writes until neither end takes any more: the next write waits.
+inline void fill(thrum::net::conn& to) {
+  const std::string block(std::size_t{64} * 1024, 'x');
+  std::error_code error;
+  do {
+    to.set_write_deadline(steady::now() + std::chrono::milliseconds(30));
+    to.write(block, error);
+  } while (!error);
+  to.set_write_deadline(thrum::time_point::max());
+}
+
+/// A listener whose queue is full: the system ignores whoever wants to connect, as a machine that
+/// is switched off does. From a goroutine or thread that may wait.
+class black_hole {
+ public:
+  black_hole() : listener_(thrum::net::listener::listen(loopback(), {.backlog = 0})) {
+    std::error_code error;
+    while (!error) {
+      queued_.push_back(
+          thrum::net::dial(listener_.local(), std::chrono::milliseconds(100), error));
+    }
+  }
+  thrum::net::endpoint where() const { return listener_.local(); }
+
+  /// Lets those in who are queued.
+  thrum::net::listener& listener() { return listener_; }
+
+ private:
+  thrum::net::listener listener_;
+  std::vector<thrum::net::conn> queued_;
+};
+
+/// A port of the loopback on which nobody listens.
+inline thrum::net::endpoint closed_port() {
+  return thrum::net::listener::listen(loopback()).local();
+}
+
+/// Open descriptors of this process.
+inline std::size_t open_descriptors() {
+  std::size_t n = 0;
+  std::error_code gone;
+  for (std::filesystem::directory_iterator at("/proc/self/fd", gone), end; at != end;
+       at.increment(gone)) {
+    ++n;
+  }
+  return n;
+}
+
+}  // namespace support
+
+#endif
