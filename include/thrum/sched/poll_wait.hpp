@@ -190,6 +190,7 @@ class basic_poll_wait {
       if (is_copy) {
         d.scheduler = nullptr;
         d.users = 0;
+        d.sides[0].busy = d.sides[1].busy = false;
       }
       for (side_type& side : d.sides) {
         taken.push_back(take_waiter_locked(side, wake_cause::closed));

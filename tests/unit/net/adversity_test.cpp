@@ -135,7 +135,7 @@ TEST_CASE("a descriptor that a child process closes stays registered with its pa
   ::close(pair.ends[1]);
 }
 
-TEST_CASE("a child process closes a descriptor for which its parent waits") {
+TEST_CASE("a child process closes a descriptor for which its parent waits, and opens others") {
   stream_pair pair;
   thrum::runtime runtime(with_procs(1));
   conn made(thrum::io::descriptor(pair.ends[0], "test"), false);
@@ -148,7 +148,11 @@ TEST_CASE("a child process closes a descriptor for which its parent waits") {
   if (child == 0) {
     ::alarm(10);
     made.close();
-    ::_exit(0);
+    const stream_pair own;
+    made = conn();  // so that the next one comes in its place
+    made = conn(thrum::io::descriptor(own.ends[0], "test"), false);
+    char byte = 0;
+    ::_exit(::write(own.ends[1], "x", 1) == 1 && made.read({&byte, 1}) == 1 ? 0 : 1);
   }
   int status = -1;
   ::waitpid(child, &status, 0);
