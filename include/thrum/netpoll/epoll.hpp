@@ -157,7 +157,7 @@ class basic_epoll {
     }
     ::epoll_event event{};
     event.events = EPOLLONESHOT | EPOLLRDHUP;
-    event.events |= (what & readable) != 0 ? static_cast<std::uint32_t>(EPOLLIN | EPOLLPRI) : 0U;
+    event.events |= (what & readable) != 0 ? static_cast<std::uint32_t>(EPOLLIN) : 0U;
     event.events |= (what & writable) != 0 ? static_cast<std::uint32_t>(EPOLLOUT) : 0U;
     event.data.u64 = tag;
     if (System::control(others_, EPOLL_CTL_MOD, fd, event) == 0) {

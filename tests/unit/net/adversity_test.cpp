@@ -21,6 +21,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -246,4 +247,38 @@ TEST_CASE("options and addresses of a closed connection are refused, not another
     ::close(other.ends[0]);
     ::close(other.ends[1]);
   });
+}
+
+TEST_CASE("what is out of band is not to be read, and keeps nobody busy") {
+  for (const bool by_thread : {false, true}) {
+    thrum::runtime runtime(with_procs(1));
+    listener quiet;
+    conn sender;
+    conn receiver;
+    runtime.block_on([&] {
+      quiet = listener::listen("127.0.0.1:0");
+      sender = dial(quiet.local());
+      receiver = quiet.accept();
+    });
+    CHECK(::send(sender.native_handle(), "!", 1, MSG_OOB) == 1);
+    std::this_thread::sleep_for(10ms);
+    const auto wait_and_read = [&] {
+      std::error_code waited;
+      try {
+        thrum::io::wait_readable(receiver.native_handle(), std::chrono::steady_clock::now() + 50ms);
+      } catch (const std::system_error& caught) {
+        waited = caught.code();
+      }
+      std::error_code read;
+      char byte;
+      receiver.set_read_deadline(std::chrono::steady_clock::now() + 200ms);
+      receiver.read({&byte, 1}, read);
+      return std::pair(waited, read);
+    };
+    const std::clock_t before = std::clock();
+    const auto [waited, read] = by_thread ? wait_and_read() : runtime.block_on(wait_and_read);
+    CHECK(waited == std::errc::timed_out);
+    CHECK(read == std::errc::timed_out);
+    CHECK(std::clock() - before < CLOCKS_PER_SEC / 10);
+  }
 }
