@@ -156,7 +156,7 @@ class basic_epoll {
       descriptors_.fetch_add(1, relaxed);        // relaxed: from now on there may be one
     }
     ::epoll_event event{};
-    event.events = EPOLLONESHOT | EPOLLRDHUP;
+    event.events = EPOLLONESHOT;
     event.events |= (what & readable) != 0 ? static_cast<std::uint32_t>(EPOLLIN) : 0U;
     event.events |= (what & writable) != 0 ? static_cast<std::uint32_t>(EPOLLOUT) : 0U;
     event.data.u64 = tag;

@@ -282,6 +282,26 @@ TEMPLATE_LIST_TEST_CASE("arming a number that belongs to another descriptor by n
   CHECK(events.events_of(tag_of(5)) == 0);
 }
 
+// Else whoever waits to write would be woken and wait again, as long as the peer does not read.
+TEMPLATE_LIST_TEST_CASE("arming for writing says nothing of a peer that has ended its own stream",
+                        "[poller]", pollers_with_descriptors) {
+  with_descriptor<TestType> kept;
+  REQUIRE(kept.poller.arm(kept.pair.fds[0], tag_of(8), thrum::netpoll::writable) == 0);
+  recorder before;
+  while (before.events_of(tag_of(8)) == 0) {
+    kept.poller.poll(-1, before);
+  }
+  const std::vector<char> much(1 << 16);
+  while (::send(kept.pair.fds[0], much.data(), much.size(), MSG_DONTWAIT) > 0) {
+  }
+  ::shutdown(kept.pair.fds[1], SHUT_WR);
+  REQUIRE(kept.poller.arm(kept.pair.fds[0], tag_of(9), thrum::netpoll::writable) == 0);
+  recorder events;
+  kept.poller.poll(0, events);
+  kept.poller.poll(0, events);
+  CHECK(events.events_of(tag_of(9)) == 0);
+}
+
 // A filter may refuse what it does not know with EPERM, as older versions of Docker do.
 TEST_CASE("a poll for a time waits where the system's newer call is forbidden") {
   const support::child_result child = support::run_in_child([] {
