@@ -15,6 +15,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -205,6 +206,9 @@ TEST_CASE("a process has the environment and the directory that it is given") {
 }
 
 TEST_CASE("a process that cannot be started is an error with a reason, and leaves nothing behind") {
+  if (std::getenv("THRUM_TEST_EMULATOR") != nullptr) {
+    return;  // qemu-user makes a fork of the vfork by which the reason would come back
+  }
   with_runtime([] {
     try {
       process::spawn({"thrum-no-such-program"});

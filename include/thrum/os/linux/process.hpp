@@ -40,7 +40,8 @@ struct spawn_request {
   bool errors_to_output = false;  ///< standard error goes where standard output goes
 };
 
-/// Starts a program; its number, or an errno value below zero, also for what exec says. A name
+/// Starts a program; its number, or an errno value below zero, also for what exec says (under
+/// qemu-user that is lost, and the child exits with 127). A name
 /// without a slash is looked for in our PATH. The child blocks no signal and takes SIGURG as usual.
 /// Blocks until the program has been loaded.
 THRUM_NOINLINE inline io_result spawn(const spawn_request& request) noexcept {
