@@ -41,9 +41,9 @@ struct spawn_request {
 };
 
 /// Starts a program; its number, or an errno value below zero, also for what exec says (under
-/// qemu-user that is lost, and the child exits with 127). A name
-/// without a slash is looked for in our PATH. The child blocks no signal and takes SIGURG as usual.
-/// Blocks until the program has been loaded.
+/// qemu-user that is lost, and the child exits with 127). A name without a slash is looked for in
+/// our PATH. The child blocks no signal and takes SIGURG as usual. Blocks until the program has
+/// been loaded.
 THRUM_NOINLINE inline io_result spawn(const spawn_request& request) noexcept {
   ::posix_spawn_file_actions_t actions;
   ::posix_spawnattr_t attributes;
