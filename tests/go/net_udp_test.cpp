@@ -213,6 +213,8 @@ TEST_CASE("PacketConn: an error names the operation and the address") {
     }
     CHECK(text.find("udp_socket::recv_from " + where) != std::string::npos);
     CHECK(error_of([&] { udp_socket::bind(socket.local()); }) == std::errc::address_in_use);
+    CHECK(error_of([] { udp_socket::bind("nonsense"); }));
+    CHECK(error_of([] { udp_socket::connect("127.0.0.1:99999"); }));
     CHECK(error_of([&] { socket.send("x"); }) == std::errc::destination_address_required);
   });
 }
