@@ -344,7 +344,7 @@ class file : public stream_reading<file>, public stream_writing<file> {
       }
       // The poller does not take it.
       waits_.store(false, relaxed);  // relaxed: whoever does not see it comes here as well
-      descriptor_.run_beside([](int fd) { return os::set_nonblocking(fd, false); });
+      descriptor_.use([](int fd) { return os::set_nonblocking(fd, false); });
     }
     return descriptor_.run(which, [&](int fd) { return uninterrupted([&] { return call(fd); }); });
   }
