@@ -10,6 +10,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
+#include <thrum/blocking.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/panic.hpp>
@@ -121,7 +122,19 @@ class descriptor {
 
   /// Those who are inside fail with -ECANCELED, and so does whoever comes later. Returns when the
   /// number is closed; whether it was this call that did it. Not a cancellation point.
-  bool close() noexcept { return desc_ != nullptr && sched::poll_wait::close(*desc_); }
+  bool close() noexcept {
+    if (desc_ == nullptr) {
+      return false;
+    }
+    const native_handle_type fd = sched::poll_wait::end_use(*desc_);
+    if (fd == os::no_descriptor) {
+      return false;
+    }
+    // A socket may linger, a network may hold the file's data. Announced, because a signal would
+    // cut that short.
+    blocking([fd] { os::close(fd); });
+    return true;
+  }
 
   /// From `when` on every call fails with -ETIMEDOUT, also one that waits; time_point::max():
   /// never.
@@ -142,7 +155,7 @@ class descriptor {
  private:
   void release() noexcept {
     if (desc_ != nullptr) {
-      sched::poll_wait::close(*desc_);
+      close();
       sched::poll_wait::give_back(*desc_);
       desc_ = nullptr;
     }

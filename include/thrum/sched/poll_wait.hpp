@@ -173,16 +173,16 @@ class basic_poll_wait {
     taken.wake_all();
   }
 
-  /// Closes the number. Returns when nobody uses it any more; of several calls the first
-  /// does it, and returns true.
-  static bool close(desc& d) noexcept {
+  /// Ends all use. Returns when nobody is inside any more, with the number, which the caller
+  /// closes: that may block, and is not for a section. no_descriptor: somebody else does it.
+  static int end_use(desc& d) noexcept {
     section_type here;
     basic_wake_chain<Traits> taken;
     bool is_copy;
     {
       scoped guard(d.lock);
       if (d.closing) {
-        return false;
+        return os::no_descriptor;
       }
       d.closing = true;
       // relaxed: set when there was one thread
@@ -218,11 +218,10 @@ class basic_poll_wait {
       d.generation = 1;
     }
     d.lock.unlock();
-    here.outside([fd] { os::close(fd); });  // a socket that lingers blocks
-    return true;
+    return fd;
   }
 
-  /// After close(); nobody has the descriptor any more.
+  /// After end_use(); nobody has the descriptor any more.
   static void give_back(desc& d) noexcept {
     const section_type here;
     basic_poll_table<Traits>::give_back(d);
