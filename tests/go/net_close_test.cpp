@@ -70,7 +70,9 @@ TEST_CASE("CloseUnblocksRead: every read that waits fails with operation_cancele
 
 TEST_CASE("close ends every write that waits with operation_canceled") {
   with_runtime([] {
-    auto [client, server] = tcp_pair();
+    auto client_ends = tcp_pair();
+    [[maybe_unused]] auto& client = client_ends.client;
+    [[maybe_unused]] auto& server = client_ends.server;
     support::fill(client);
     const std::string much(std::size_t{8} << 20, 'x');
     const auto write = [&c = client, &much](std::error_code& error) { c.write(much, error); };
@@ -99,7 +101,9 @@ TEST_CASE("CloseUnblocksReadUDP: every receive that waits fails with operation_c
 
 TEST_CASE("ConnClose: after close everything fails with operation_canceled, and nothing hangs") {
   with_runtime([] {
-    auto [c, peer] = tcp_pair();
+    auto c_ends = tcp_pair();
+    [[maybe_unused]] auto& c = c_ends.client;
+    [[maybe_unused]] auto& peer = c_ends.server;
     peer.write("unread");
     c.close();
     c.close();
@@ -124,7 +128,9 @@ TEST_CASE("ConnClose: after close everything fails with operation_canceled, and 
 
 TEST_CASE("after close, half closing and setting options fail with operation_canceled, too") {
   with_runtime([] {
-    auto [c, peer] = tcp_pair();
+    auto c_ends = tcp_pair();
+    [[maybe_unused]] auto& c = c_ends.client;
+    [[maybe_unused]] auto& peer = c_ends.server;
     c.close();
     CHECK(is_cancelled(error_of([&] { c.close_write(); })));
     CHECK(is_cancelled(error_of([&] { c.close_read(); })));
@@ -200,7 +206,9 @@ TEST_CASE("CloseWrite: the peer reads the end, and still can be read from") {
 
 TEST_CASE("CloseWrite: it ends a read of the peer that waits already") {
   with_runtime([] {
-    auto [client, server] = tcp_pair();
+    auto client_ends = tcp_pair();
+    [[maybe_unused]] auto& client = client_ends.client;
+    [[maybe_unused]] auto& server = client_ends.server;
     std::size_t got = 1;
     thrum::wait_group group;
     group.go([&s = server, &got] {
@@ -218,7 +226,9 @@ TEST_CASE("CloseWrite: it ends a read of the peer that waits already") {
 
 TEST_CASE("CloseRead: a read that waits, and each later one, gives the end of the stream") {
   with_runtime([] {
-    auto [client, server] = tcp_pair();
+    auto client_ends = tcp_pair();
+    [[maybe_unused]] auto& client = client_ends.client;
+    [[maybe_unused]] auto& server = client_ends.server;
     std::size_t got = 1;
     thrum::wait_group group;
     group.go([&c = client, &got] {
@@ -239,7 +249,9 @@ TEST_CASE("CloseRead: a read that waits, and each later one, gives the end of th
 TEST_CASE("whatever was written before close arrives, and then the end") {
   with_runtime([] {
     for (int i = 0; i != scaled(50, 5); ++i) {
-      auto [client, server] = tcp_pair();
+      auto client_ends = tcp_pair();
+      [[maybe_unused]] auto& client = client_ends.client;
+      [[maybe_unused]] auto& server = client_ends.server;
       const std::string text(200'000, 'c');
       std::size_t got = 0;
       thrum::wait_group group;

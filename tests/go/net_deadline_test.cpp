@@ -33,7 +33,9 @@ using thrum::net::conn;
 TEST_CASE("ReadTimeoutUnblocksRead: a deadline set into the past ends a read that waits") {
   with_runtime([] {
     for (int i = 0; i != scaled(200, 20); ++i) {
-      auto [client, server] = tcp_pair();
+      auto client_ends = tcp_pair();
+      [[maybe_unused]] auto& client = client_ends.client;
+      [[maybe_unused]] auto& server = client_ends.server;
       std::error_code error;
       char buffer[1];
       thrum::wait_group group;
@@ -50,7 +52,9 @@ TEST_CASE("ReadTimeoutUnblocksRead: a deadline set into the past ends a read tha
 
 TEST_CASE("a deadline that is moved on while a read waits for it does not end the read") {
   with_runtime([] {
-    auto [client, server] = tcp_pair();
+    auto client_ends = tcp_pair();
+    [[maybe_unused]] auto& client = client_ends.client;
+    [[maybe_unused]] auto& server = client_ends.server;
     std::atomic<bool> done{false};
     std::error_code error;
     std::size_t got = 0;
@@ -76,7 +80,9 @@ TEST_CASE("a deadline that is moved on while a read waits for it does not end th
 
 TEST_CASE("a deadline that is brought forward while several reads wait ends all of them") {
   with_runtime([] {
-    auto [client, server] = tcp_pair();
+    auto client_ends = tcp_pair();
+    [[maybe_unused]] auto& client = client_ends.client;
+    [[maybe_unused]] auto& server = client_ends.server;
     client.set_read_deadline(steady::now() + 1h);
     std::atomic<int> timeouts{0};
     thrum::wait_group group;
@@ -97,7 +103,9 @@ TEST_CASE("a deadline that is brought forward while several reads wait ends all 
 
 TEST_CASE("each of several reads that queue up for one connection times out on its own") {
   with_runtime([] {
-    auto [client, server] = tcp_pair();
+    auto client_ends = tcp_pair();
+    [[maybe_unused]] auto& client = client_ends.client;
+    [[maybe_unused]] auto& server = client_ends.server;
     client.set_read_deadline(steady::now() + 20ms);
     std::atomic<int> timeouts{0};
     std::atomic<int> early{0};
@@ -120,7 +128,9 @@ TEST_CASE("each of several reads that queue up for one connection times out on i
 
 TEST_CASE("ReadWriteProlongedTimeout: I/O goes on while both deadlines are moved on and on") {
   with_runtime([] {
-    auto [client, server] = tcp_pair();
+    auto client_ends = tcp_pair();
+    [[maybe_unused]] auto& client = client_ends.client;
+    [[maybe_unused]] auto& server = client_ends.server;
     std::atomic<bool> stop{false};
     std::atomic<std::size_t> sent{0};
     std::atomic<std::size_t> got{0};
@@ -242,8 +252,9 @@ TEST_CASE("ConcurrentSetDeadline: many who move many deadlines do not stop each 
 
 TEST_CASE("RacyRead: a buffer is the caller's again as soon as the read has timed out") {
   with_runtime([] {
-    auto [client, server] = unix_pair();
-    std::atomic<bool> stop{false};
+    auto client_ends = unix_pair();
+    [[maybe_unused]] auto& client = client_ends.client;
+    [[maybe_unused]] auto& server = client_ends.server;
     std::atomic<int> wrong{0};
     thrum::wait_group readers;
     thrum::wait_group writer;
@@ -277,7 +288,9 @@ TEST_CASE("RacyRead: a buffer is the caller's again as soon as the read has time
 
 TEST_CASE("RacyWrite: what is written before a time-out is counted, byte by byte") {
   with_runtime([] {
-    auto [client, server] = tcp_pair();
+    auto client_ends = tcp_pair();
+    [[maybe_unused]] auto& client = client_ends.client;
+    [[maybe_unused]] auto& server = client_ends.server;
     std::atomic<std::size_t> sent{0};
     std::atomic<int> wrong{0};
     thrum::wait_group writers;

@@ -137,7 +137,9 @@ TEST_CASE(
 
 TEST_CASE("a reader that waits for a long time is not woken meanwhile") {
   with_runtime([] {
-    auto [client, server] = tcp_pair();
+    auto client_ends = tcp_pair();
+    [[maybe_unused]] auto& client = client_ends.client;
+    [[maybe_unused]] auto& server = client_ends.server;
     int calls = 0;
     thrum::io::descriptor reader(::dup(client.native_handle()), "test");
     reader.set_deadline(thrum::io::side::read, steady::now() + 100ms);
@@ -221,7 +223,9 @@ TEST_CASE("TCPStress: many messages on many connections come back as they were s
 TEST_CASE("a message that comes in pieces right after each other is read to the end each time") {
   // The last read may have been short, and the next piece there before it returned.
   with_runtime([] {
-    auto [client, server] = tcp_pair();
+    auto client_ends = tcp_pair();
+    [[maybe_unused]] auto& client = client_ends.client;
+    [[maybe_unused]] auto& server = client_ends.server;
     const int n = scaled(20'000, 500);
     thrum::wait_group group;
     group.go([&s = server, n] {
@@ -248,7 +252,9 @@ TEST_CASE("a message that comes in pieces right after each other is read to the 
 TEST_CASE("one byte out of line: what comes before and after it is read without another event") {
   with_runtime([] {
     for (int i = 0; i != scaled(200, 20); ++i) {
-      auto [client, server] = tcp_pair();
+      auto client_ends = tcp_pair();
+      [[maybe_unused]] auto& client = client_ends.client;
+      [[maybe_unused]] auto& server = client_ends.server;
       client.set_read_deadline(steady::now() + support::long_time);
       char buffer[64];
       server.write("1");
@@ -265,7 +271,9 @@ TEST_CASE("one byte out of line: what comes before and after it is read without 
 TEST_CASE("linger(0): close resets the connection, and whoever reads or waits there is told") {
   with_runtime([] {
     for (int i = 0; i != scaled(50, 5); ++i) {
-      auto [client, server] = tcp_pair();
+      auto client_ends = tcp_pair();
+      [[maybe_unused]] auto& client = client_ends.client;
+      [[maybe_unused]] auto& server = client_ends.server;
       std::error_code error;
       thrum::wait_group group;
       group.go([&c = client, &error] {
@@ -286,7 +294,9 @@ TEST_CASE("linger(0): close resets the connection, and whoever reads or waits th
 
 TEST_CASE("wait_readable: it returns with data, which stays there, and at the end of the stream") {
   with_runtime([] {
-    auto [client, server] = tcp_pair();
+    auto client_ends = tcp_pair();
+    [[maybe_unused]] auto& client = client_ends.client;
+    [[maybe_unused]] auto& server = client_ends.server;
     std::error_code error;
     client.set_read_deadline(steady::now() + 10ms);
     client.wait_readable(error);

@@ -140,7 +140,9 @@ TEST_CASE("AcceptTimeoutMustNotReturn: after its deadline is taken back, accept 
 
 TEST_CASE("ReadTimeout: a read fails at its deadline, each time, and works after it is moved") {
   with_runtime([] {
-    auto [client, server] = tcp_pair();
+    auto client_ends = tcp_pair();
+    [[maybe_unused]] auto& client = client_ends.client;
+    [[maybe_unused]] auto& server = client_ends.server;
     char buffer[16];
     for (const auto after : {-1'000ms, 0ms, 1ms, 30ms}) {
       const auto start = steady::now();
@@ -159,7 +161,9 @@ TEST_CASE("ReadTimeout: a read fails at its deadline, each time, and works after
 
 TEST_CASE("ReadTimeout: read_full says what came before the deadline") {
   with_runtime([] {
-    auto [client, server] = tcp_pair();
+    auto client_ends = tcp_pair();
+    [[maybe_unused]] auto& client = client_ends.client;
+    [[maybe_unused]] auto& server = client_ends.server;
     char buffer[16];
     server.write("abc");
     client.set_read_deadline(steady::now() + 50ms);
@@ -188,7 +192,9 @@ TEST_CASE("ReadFromTimeout: receiving fails at its deadline, also if a datagram 
 
 TEST_CASE("WriteTimeout: a write fails at its deadline and says how much of it was sent") {
   with_runtime([] {
-    auto [client, server] = tcp_pair();
+    auto client_ends = tcp_pair();
+    [[maybe_unused]] auto& client = client_ends.client;
+    [[maybe_unused]] auto& server = client_ends.server;
     const std::string much(std::size_t{32} << 20, 'w');
     const auto start = steady::now();
     client.set_write_deadline(start + 50ms);
@@ -224,7 +230,9 @@ TEST_CASE("WriteToTimeout: sending fails when its deadline has passed, although 
 
 TEST_CASE("ReadTimeoutMustNotReturn: reading waits on while the other direction has timed out") {
   with_runtime([] {
-    auto [client, server] = tcp_pair();
+    auto client_ends = tcp_pair();
+    [[maybe_unused]] auto& client = client_ends.client;
+    [[maybe_unused]] auto& server = client_ends.server;
     char buffer[1];
     client.set_deadline(past);
     client.set_read_deadline(time_point::max());
@@ -237,7 +245,9 @@ TEST_CASE("ReadTimeoutMustNotReturn: reading waits on while the other direction 
 
 TEST_CASE("WriteTimeoutMustNotReturn: writing waits on while the other direction has timed out") {
   with_runtime([] {
-    auto [client, server] = tcp_pair();
+    auto client_ends = tcp_pair();
+    [[maybe_unused]] auto& client = client_ends.client;
+    [[maybe_unused]] auto& server = client_ends.server;
     char buffer[1];
     support::fill(client);
     client.set_deadline(past);
@@ -258,8 +268,12 @@ TEST_CASE("WriteTimeoutMustNotReturn: writing waits on while the other direction
 
 TEST_CASE("TimeoutFluctuation: of many waits, none ends before its deadline") {
   with_runtime([] {
-    auto [client, server] = tcp_pair();
-    auto [full, unread] = tcp_pair();
+    auto client_ends = tcp_pair();
+    [[maybe_unused]] auto& client = client_ends.client;
+    [[maybe_unused]] auto& server = client_ends.server;
+    auto full_ends = tcp_pair();
+    [[maybe_unused]] auto& full = full_ends.client;
+    [[maybe_unused]] auto& unread = full_ends.server;
     auto socket = udp_socket::bind(loopback());
     support::fill(full);
     char buffer[1];
@@ -289,7 +303,6 @@ void various_deadlines(unsigned procs) {
   with_runtime(with_procs(procs), [] {
     auto listener = listener::listen(loopback());
     thrum::wait_group servers;
-    std::atomic<int> wrong{0};
     servers.go([&] {
       std::error_code error;
       const std::string block(4096, 'e');
