@@ -78,10 +78,11 @@ TEST_CASE("a foreign thread waits for goroutines at a latch, and they for it") {
       ready.wait();
       done.arrive_and_wait();
     });
-    thrum::go([&] { done.arrive_and_wait(); });
+    auto other = thrum::spawn([&] { done.arrive_and_wait(); });
     ready.count_down();
     done.wait();
     thrum::blocking([&] { thread.join(); });
+    other.join();  // it may still be inside wait, and the latch must outlive that
   });
 }
 
