@@ -15,7 +15,7 @@
 #include <system_error>
 
 #include "request_counter.hpp"
-#include "server_arguments.hpp"
+#include "thrum_server.hpp"
 
 namespace {
 
@@ -42,16 +42,4 @@ void serve(thrum::net::conn c) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  const bench::server_arguments arguments(argc, argv);
-  thrum::options options;
-  options.procs = arguments.procs;
-  return thrum::run(options, [&] {
-    const std::string address = "127.0.0.1:" + std::to_string(arguments.port);
-    auto listener = thrum::net::listener::listen(std::string_view(address));
-    bench::say_listening(listener.local().port());
-    for (;;) {
-      thrum::go(serve, listener.accept());
-    }
-  });
-}
+int main(int argc, char** argv) { return bench::serve_connections(argc, argv, serve); }

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// The members that everything has which carries a stream of bytes: files and the ends of pipes.
+// The members that everything has which carries a stream of bytes: connections, files and the ends
+// of pipes.
 //
 // Each operation comes twice: one throws std::system_error with the operation and the object in its
 // text, the other sets an error_code. The class has what they are made of:

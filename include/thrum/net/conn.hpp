@@ -15,8 +15,10 @@
 #define THRUM_NET_CONN_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/fatal.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/io/descriptor.hpp>
+#include <thrum/io/stream.hpp>
 #include <thrum/net/endpoint.hpp>
 #include <thrum/net/socket.hpp>
 
@@ -34,7 +36,7 @@ namespace thrum::inline THRUM_ABI::net {
 /// Move-only. Reading, writing, closing and moving deadlines may be done from several goroutines
 /// and threads at the same time; two who read (or write) take turns, each with a whole operation.
 /// Reading and writing are cancellation points. Closes when destroyed.
-class conn {
+class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
  public:
   conn() noexcept = default;
 
@@ -47,111 +49,39 @@ class conn {
   conn(io::descriptor socket, bool is_tcp) noexcept
       : socket_(std::move(socket)), short_read_is_all_(is_tcp) {}
 
-  // ---- reading ----
-
-  /// Reads at least 1 byte and at most buffer.size(); 0 at the end of the stream, or if the buffer
-  /// is empty. Waits for the first byte.
-  std::size_t read(std::span<std::byte> buffer) {
-    return or_throw([&](std::error_code& error) { return read(buffer, error); }, "conn::read");
-  }
-  std::size_t read(std::span<char> buffer) { return read(std::as_writable_bytes(buffer)); }
-  std::size_t read(std::span<std::byte> buffer, std::error_code& error) {
-    if (buffer.empty()) [[unlikely]] {  // the system would wait
-      return count_or(socket_.use([](int) { return os::io_result{0}; }), error);
-    }
-    const os::io_result n = socket_.run(
-        io::side::read, [&](int fd) { return os::receive(fd, buffer.data(), buffer.size()); },
-        short_read_is_all_ ? buffer.size() : 0);
-    return count_or(n, error);
-  }
-  std::size_t read(std::span<char> buffer, std::error_code& error) {
-    return read(std::as_writable_bytes(buffer), error);
-  }
-
-  /// Reads until the buffer is full; less only at the end of the stream.
-  std::size_t read_full(std::span<std::byte> buffer) {
-    return or_throw([&](std::error_code& error) { return read_full(buffer, error); },
-                    "conn::read_full");
-  }
-  std::size_t read_full(std::span<char> buffer) {
-    return read_full(std::as_writable_bytes(buffer));
-  }
-  /// What came before an error counts.
-  std::size_t read_full(std::span<std::byte> buffer, std::error_code& error) {
-    std::size_t got = 0;
-    error.clear();
-    while (got != buffer.size()) {
-      const std::size_t n = read(buffer.subspan(got), error);
-      if (n == 0) {
-        break;
-      }
-      got += n;
-    }
-    return got;
-  }
-
-  std::size_t read_full(std::span<char> buffer, std::error_code& error) {
-    return read_full(std::as_writable_bytes(buffer), error);
-  }
+  // read, read_full, read_all and write, write of stream.hpp.
 
   /// Waits until there is something to read, or the end, without a buffer to read it to: idle
   /// connections need none.
   void wait_readable() {
-    or_throw([&](std::error_code& error) { return wait_readable(error), std::size_t{0}; },
-             "conn::wait_readable");
+    io::or_fail(*this, "wait_readable",
+                [&](std::error_code& error) { return wait_readable(error), std::size_t{0}; });
   }
   void wait_readable(std::error_code& error) {
     std::byte first;
     const os::io_result n =
         socket_.wait(io::side::read, [&](int fd) { return os::peek(fd, &first, sizeof first); });
-    count_or(n, error);
-  }
-
-  // ---- writing ----
-
-  /// Writes all of it; returns its size. Nobody else's bytes come in between.
-  std::size_t write(std::span<const std::byte> bytes) {
-    return or_throw([&](std::error_code& error) { return write(bytes, error); }, "conn::write");
-  }
-  std::size_t write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
-  /// Writes all of it, or as much as the returned number says and sets `error`.
-  std::size_t write(std::span<const std::byte> bytes, std::error_code& error) {
-    std::size_t sent = 0;
-    const os::io_result result = socket_.run(io::side::write, [&](int fd) -> os::io_result {
-      while (sent != bytes.size()) {
-        const os::io_result n = os::send(fd, bytes.data() + sent, bytes.size() - sent);
-        if (n < 0) {
-          return n;
-        }
-        sent += static_cast<std::size_t>(n);
-      }
-      return 0;
-    });
-    count_or(result, error);
-    return sent;
-  }
-  std::size_t write(std::string_view text, std::error_code& error) {
-    return write(std::as_bytes(std::span(text)), error);
+    io::count_or(n, error);
   }
 
   /// Writes several pieces as one, by one system call if they fit. Returns the sum of their sizes.
   std::size_t write_v(std::span<const std::span<const std::byte>> pieces) {
-    return or_throw([&](std::error_code& error) { return write_v(pieces, error); },
-                    "conn::write_v");
+    return io::or_fail(*this, "write_v",
+                       [&](std::error_code& error) { return write_v(pieces, error); });
   }
   std::size_t write_v(std::span<const std::span<const std::byte>> pieces, std::error_code& error) {
     std::size_t sent = 0;
     const os::io_result result = socket_.run(
         io::side::write, [&](int fd) -> os::io_result { return send_pieces(fd, pieces, sent); });
-    count_or(result, error);
+    io::count_or(result, error);
     return sent;
   }
 
   /// Sends `n` bytes of an open file from `offset` on, inside the kernel. Returns how many there
   /// were: less than n at the file's end. Any n beyond that will do for all of it.
   std::uint64_t send_file(native_handle_type file, std::uint64_t offset, std::uint64_t n) {
-    return or_throw([&](std::error_code& error) { return send_file(file, offset, n, error); },
-                    "conn::send_file");
+    return io::or_fail(*this, "send_file",
+                       [&](std::error_code& error) { return send_file(file, offset, n, error); });
   }
   std::uint64_t send_file(native_handle_type file, std::uint64_t offset, std::uint64_t n,
                           std::error_code& error) {
@@ -170,7 +100,7 @@ class conn {
       }
       return 0;
     });
-    count_or(result, error);
+    io::count_or(result, error);
     return static_cast<std::uint64_t>(at) - offset;
   }
 
@@ -187,13 +117,14 @@ class conn {
 
   /// Tells the peer that no more comes: it reads the end of the stream. Reading goes on.
   void close_write() {
-    or_throw([&](std::error_code& error) { return shut_down(SHUT_WR, error); },
-             "conn::close_write");
+    io::or_fail(*this, "close_write",
+                [&](std::error_code& error) { return shut_down(SHUT_WR, error); });
   }
   void close_write(std::error_code& error) { shut_down(SHUT_WR, error); }
   /// Whatever comes from now on is not read: reads give the end of the stream.
   void close_read() {
-    or_throw([&](std::error_code& error) { return shut_down(SHUT_RD, error); }, "conn::close_read");
+    io::or_fail(*this, "close_read",
+                [&](std::error_code& error) { return shut_down(SHUT_RD, error); });
   }
   void close_read(std::error_code& error) { shut_down(SHUT_RD, error); }
 
@@ -208,27 +139,29 @@ class conn {
 
   /// Whether small writes are sent at once (the default) or gathered. Only TCP.
   void no_delay(bool on) {
-    or_throw([&](std::error_code& error) { return no_delay(on, error), 0; }, "conn::no_delay");
+    io::or_fail(*this, "no_delay", [&](std::error_code& error) { return no_delay(on, error), 0; });
   }
   void no_delay(bool on, std::error_code& error) {
-    count_or(socket_.use(
-                 [&](int fd) { return os::set_option(fd, IPPROTO_TCP, TCP_NODELAY, on ? 1 : 0); }),
-             error);
+    io::count_or(socket_.use([&](int fd) {
+      return os::set_option(fd, IPPROTO_TCP, TCP_NODELAY, on ? 1 : 0);
+    }),
+                 error);
   }
   /// How to find out that the peer is gone. On, by default. Only TCP.
   void keep_alive(const keep_alive_options& how) {
-    or_throw([&](std::error_code& error) { return keep_alive(how, error), 0; }, "conn::keep_alive");
+    io::or_fail(*this, "keep_alive",
+                [&](std::error_code& error) { return keep_alive(how, error), 0; });
   }
   void keep_alive(const keep_alive_options& how, std::error_code& error) {
-    count_or(socket_.use([&](int fd) { return set_keep_alive(fd, how); }), error);
+    io::count_or(socket_.use([&](int fd) { return set_keep_alive(fd, how); }), error);
   }
   /// What close() does with data that is not sent yet: negative, sends it in the background (the
   /// default); 0, drops it and resets the connection; else waits for so many seconds. Only TCP.
   void linger(int seconds) {
-    or_throw([&](std::error_code& error) { return linger(seconds, error), 0; }, "conn::linger");
+    io::or_fail(*this, "linger", [&](std::error_code& error) { return linger(seconds, error), 0; });
   }
   void linger(int seconds, std::error_code& error) {
-    count_or(socket_.use([&](int fd) { return os::set_linger(fd, seconds); }), error);
+    io::count_or(socket_.use([&](int fd) { return os::set_linger(fd, seconds); }), error);
   }
 
   native_handle_type native_handle() const noexcept { return socket_.native_handle(); }
@@ -236,31 +169,38 @@ class conn {
   /// Whether it holds a connection, open or closed.
   explicit operator bool() const noexcept { return static_cast<bool>(socket_); }
 
+  // ---- for stream.hpp ----
+
+  os::io_result read_some(std::span<std::byte> buffer) {
+    if (buffer.empty()) [[unlikely]] {  // the system would wait
+      return socket_.use([](int) { return os::io_result{0}; });
+    }
+    return socket_.run(
+        io::side::read, [&](int fd) { return os::receive(fd, buffer.data(), buffer.size()); },
+        short_read_is_all_ ? buffer.size() : 0);
+  }
+  os::io_result write_all(std::span<const std::byte> bytes, std::size_t& done) {
+    return socket_.run(io::side::write, [&](int fd) -> os::io_result {
+      while (done != bytes.size()) {
+        const os::io_result n = os::send(fd, bytes.data() + done, bytes.size() - done);
+        if (n < 0) {
+          return n;
+        }
+        done += static_cast<std::size_t>(n);
+      }
+      return 0;
+    });
+  }
+  [[noreturn]] THRUM_COLD void fail(const std::error_code& error, const char* operation) const {
+    throw_socket(error, base::message<64>("conn::").append(operation).view(), socket_);
+  }
+
  private:
   static constexpr std::uint64_t longest_file = INT64_MAX;
 
-  static std::size_t count_or(os::io_result result, std::error_code& error) noexcept {
-    if (result >= 0) {
-      error.clear();
-      return static_cast<std::size_t>(result);
-    }
-    error = io::error_of(result);
-    return 0;
-  }
-
-  template <class F>
-  auto or_throw(F f, const char* operation) -> decltype(f(std::declval<std::error_code&>())) {
-    std::error_code error;
-    const auto result = f(error);
-    if (error) [[unlikely]] {
-      throw_socket(error, operation, socket_);
-    }
-    return result;
-  }
-
   std::size_t shut_down(int how, std::error_code& error) {
     const os::io_result result = socket_.use([&](int fd) { return os::shut_down(fd, how); });
-    return count_or(result == -ENOTCONN ? 0 : result, error);  // the peer was faster
+    return io::count_or(result == -ENOTCONN ? 0 : result, error);  // the peer was faster
   }
 
   /// Sends what is left of the pieces; moves `sent`.

@@ -52,7 +52,7 @@ inline io::descriptor open_socket(const endpoint& where, int type, std::error_co
 
 /// Throws for an operation on a socket that failed; names both ends as far as there are some.
 [[noreturn]] THRUM_COLD inline void throw_socket(const std::error_code& error,
-                                                 const char* operation,
+                                                 std::string_view operation,
                                                  const io::descriptor& socket) {
   base::message<512> text(operation);
   const endpoint local = address_of(socket, false);

@@ -10,6 +10,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/io/descriptor.hpp>
+#include <thrum/io/stream.hpp>
 #include <thrum/net/endpoint.hpp>
 #include <thrum/net/socket.hpp>
 
@@ -63,7 +64,7 @@ class udp_socket {
   }
   std::size_t send(std::string_view text) { return send(std::as_bytes(std::span(text))); }
   std::size_t send(std::span<const std::byte> bytes, std::error_code& error) {
-    return finish(send_from(bytes, nullptr), error);
+    return io::count_or(send_from(bytes, nullptr), error);
   }
 
   std::size_t send_to(std::span<const std::byte> bytes, const endpoint& to) {
@@ -74,7 +75,7 @@ class udp_socket {
   }
   std::size_t send_to(std::span<const std::byte> bytes, const endpoint& to,
                       std::error_code& error) {
-    return finish(send_from(bytes, &to), error);
+    return io::count_or(send_from(bytes, &to), error);
   }
 
   /// The next datagram; waits for it.
@@ -86,7 +87,7 @@ class udp_socket {
   datagram recv_from(std::span<char> buffer) { return recv_from(std::as_writable_bytes(buffer)); }
   datagram recv_from(std::span<std::byte> buffer, std::error_code& error) {
     datagram result{0, {}, false};
-    result.size = finish(receive(buffer, &result), error);
+    result.size = io::count_or(receive(buffer, &result), error);
     return result;
   }
 
@@ -96,7 +97,7 @@ class udp_socket {
   }
   std::size_t recv(std::span<char> buffer) { return recv(std::as_writable_bytes(buffer)); }
   std::size_t recv(std::span<std::byte> buffer, std::error_code& error) {
-    return finish(receive(buffer, nullptr), error);
+    return io::count_or(receive(buffer, nullptr), error);
   }
 
   /// As of conn.
@@ -176,11 +177,6 @@ class udp_socket {
     }
     return static_cast<std::size_t>(result);
   }
-  static std::size_t finish(os::io_result result, std::error_code& error) noexcept {
-    error = result < 0 ? io::error_of(result) : std::error_code();
-    return result < 0 ? 0 : static_cast<std::size_t>(result);
-  }
-
   io::descriptor socket_;
 };
 

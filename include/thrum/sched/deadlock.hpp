@@ -39,13 +39,22 @@ enum class liveness : std::uint8_t {
   by_nothing,
 };
 
+/// Grows with whatever a P does: the same twice means that nothing has run in between.
+template <class Traits>
+std::uint64_t activity(basic_scheduler<Traits>& scheduler) noexcept {
+  std::uint64_t sum = 0;
+  scheduler.for_each_p([&](basic_p<Traits>& p) {
+    sum += p.counts.switches.get() + p.counts.finished.get() + p.counts.timers.get();
+  });
+  return sum;
+}
+
 /// What the scheduler itself knows; `ran` changes when anything has run.
 template <class Traits>
 liveness examine(basic_scheduler<Traits>& scheduler, std::uint64_t& ran) noexcept {
-  ran = 0;
+  ran = activity(scheduler);
   bool armed = false;
   scheduler.for_each_p([&](basic_p<Traits>& p) {
-    ran += p.counts.switches.get() + p.counts.finished.get() + p.counts.timers.get();
     armed = armed || p.timers.earliest_armed() != timer_heap<Traits>::never;
   });
   bool polled = false;

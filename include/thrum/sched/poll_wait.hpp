@@ -259,7 +259,7 @@ class basic_poll_wait {
         return seen > 0 ? 0 : static_cast<int>(seen);
       }
       section_type here;
-      basic_scheduler<Traits>* const scheduler = own_scheduler(here);
+      basic_scheduler<Traits>* const scheduler = own_scheduler();
       if (deadline != no_deadline && deadline <= Traits::now()) {
         return -ETIMEDOUT;
       }
@@ -301,8 +301,8 @@ class basic_poll_wait {
     return which == io_side::read ? wait_reason::io_read : wait_reason::io_write;
   }
 
-  static basic_scheduler<Traits>* own_scheduler(const section_type& here) noexcept {
-    const basic_m<Traits>* const m = here.m() != nullptr ? here.m() : current_m<Traits>();
+  static basic_scheduler<Traits>* own_scheduler() noexcept {
+    const basic_m<Traits>* const m = current_m<Traits>();
     return m != nullptr ? m->scheduler : nullptr;
   }
 
@@ -379,17 +379,14 @@ class basic_poll_wait {
   static int wait_locked(section_type& here, desc& d, io_side which) noexcept {
     side_type& side = d.side(which);
     for (;; d.lock.lock()) {
-      int error = d.closing ? -ECANCELED : 0;
-      if (error == 0 && side.ready) {
+      if (side.ready && !d.closing) {  // also when the deadline has just passed
         side.ready = false;
         d.lock.unlock();
         return 0;
       }
-      if (error == 0) {
-        error = refusal_locked(d, side);
-      }
+      int error = refusal_locked(d, side);
       if (error == 0 && d.scheduler == nullptr) {
-        basic_scheduler<Traits>* const scheduler = own_scheduler(here);
+        basic_scheduler<Traits>* const scheduler = own_scheduler();
         if (scheduler == nullptr) {
           const int fd = d.handle();
           const std::int64_t deadline = side.deadline;

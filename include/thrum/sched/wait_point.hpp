@@ -118,7 +118,17 @@ void wake(basic_wait_point<Traits>& point) noexcept {
   }
 }
 
-/// The same for a caller that knows its M: as from parking_m(), and no switch since.
+/// The same for a chain of points through `next`, without any lock. Each is gone once it is woken.
+template <class Traits>
+void wake_chain(basic_wait_point<Traits>* chain) noexcept {
+  while (chain != nullptr) {
+    basic_wait_point<Traits>* const point = chain;
+    chain = point->next;
+    wake(*point);
+  }
+}
+
+/// As wake, for a caller that knows its M: as from parking_m(), and no switch since.
 template <class Traits>
 void wake(basic_m<Traits>* m, basic_wait_point<Traits>& point) noexcept {
   basic_g<Traits>* const g = point.g;

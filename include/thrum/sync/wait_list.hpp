@@ -88,15 +88,6 @@ class waiting {
   wait_point point_;
 };
 
-/// Wakes what take_all has taken, without the lock. Each point is gone once it is woken.
-inline void wake_chain(wait_point* chain) noexcept {
-  while (chain != nullptr) {
-    wait_point* const point = chain;
-    chain = point->next;
-    wake(*point);
-  }
-}
-
 /// After an operation that did not block: lets a goroutine whose time slice is over yield.
 inline void after_operation() noexcept {
   section here;

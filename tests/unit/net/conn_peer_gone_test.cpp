@@ -7,6 +7,7 @@
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/net.hpp"
 #include "support/with_runtime.hpp"
 
 #include <chrono>
@@ -23,22 +24,8 @@
 
 using namespace std::chrono_literals;
 
-namespace {
-
-struct pair_of_conns {
-  thrum::net::conn near;
-  thrum::net::conn far;
-};
-
-pair_of_conns connected_over_tcp() {
-  auto listener = thrum::net::listener::listen("127.0.0.1:0");
-  pair_of_conns result;
-  result.near = thrum::net::dial(listener.local());
-  result.far = listener.accept();
-  return result;
-}
-
-}  // namespace
+using support::conn_pair;
+using support::tcp_pair;
 
 TEST_CASE("send_file to a peer that is gone is an error, never a signal") {
   ::sigset_t broken_pipe;
@@ -52,25 +39,49 @@ TEST_CASE("send_file to a peer that is gone is an error, never a signal") {
   std::fputs("something to send", file);
   std::fflush(file);
 
-  pair_of_conns c = connected_over_tcp();
-  c.far.close_write();
+  conn_pair c = tcp_pair();
+  c.server.close_write();
   char end[1];
-  REQUIRE(c.near.read(end) == 0);
-  c.far.linger(0);
-  c.far.close();  // a reset, after an end of the stream
+  REQUIRE(c.client.read(end) == 0);
+  c.server.linger(0);
+  c.server.close();  // a reset, after an end of the stream
   std::error_code error;
   CHECK(support::eventually([&] {
-    c.near.send_file(::fileno(file), 0, 17, error);
+    c.client.send_file(::fileno(file), 0, 17, error);
     return static_cast<bool>(error);
   }));
   CHECK((error == std::errc::broken_pipe || error == std::errc::connection_reset));
-  c.near.send_file(::fileno(file), 0, 17, error);
+  c.client.send_file(::fileno(file), 0, 17, error);
   CHECK(error == std::errc::broken_pipe);
 
   ::sigset_t pending;
   REQUIRE(::sigpending(&pending) == 0);
   CHECK(::sigismember(&pending, SIGPIPE) == 0);
   std::fclose(file);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+TEST_CASE("send_file leaves a SIGPIPE alone that was pending before, also at the end of the file") {
+  ::sigset_t broken_pipe;
+  ::sigset_t before;
+  ::sigset_t pending;
+  ::sigemptyset(&broken_pipe);
+  ::sigaddset(&broken_pipe, SIGPIPE);
+  REQUIRE(::pthread_sigmask(SIG_BLOCK, &broken_pipe, &before) == 0);
+  REQUIRE(::raise(SIGPIPE) == 0);
+
+  std::FILE* const file = std::tmpfile();
+  REQUIRE(file != nullptr);
+  std::fputs("something to send", file);
+  std::fflush(file);
+  conn_pair c = tcp_pair();
+  CHECK(c.client.send_file(::fileno(file), 0, 1000) == 17);
+  std::fclose(file);
+
+  REQUIRE(::sigpending(&pending) == 0);
+  CHECK(::sigismember(&pending, SIGPIPE) == 1);
+  const ::timespec at_once{};
+  ::sigtimedwait(&broken_pipe, nullptr, &at_once);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
@@ -83,17 +94,17 @@ TEST_CASE("send_file whose peer goes away in the middle is no signal, either") {
   REQUIRE(::ftruncate(::fileno(file), size) == 0);
   support::with_runtime([&] {
     for (int round = 0; round != 30; ++round) {
-      pair_of_conns c = connected_over_tcp();
-      c.far.close_write();
+      conn_pair c = tcp_pair();
+      c.server.close_write();
       thrum::wait_group sending;
       sending.go([&] {
         std::error_code error;
-        c.near.send_file(::fileno(file), 0, size, error);
+        c.client.send_file(::fileno(file), 0, size, error);
       });
       std::vector<char> buffer(1 << 20);
-      c.far.read(buffer);
-      c.far.linger(0);
-      c.far.close();
+      c.server.read(buffer);
+      c.server.linger(0);
+      c.server.close();
       sending.wait();
     }
   });
@@ -107,9 +118,9 @@ TEST_CASE("send_file leaves a thread's signal mask as it was") {
       ::sigemptyset(&set);
       ::sigaddset(&set, SIGPIPE);
       ::pthread_sigmask(is_blocked ? SIG_BLOCK : SIG_UNBLOCK, &set, nullptr);
-      pair_of_conns c = connected_over_tcp();
+      conn_pair c = tcp_pair();
       std::error_code error;
-      c.near.send_file(-1, 0, 1, error);
+      c.client.send_file(-1, 0, 1, error);
       CHECK(error);
       ::sigset_t now;
       ::pthread_sigmask(SIG_SETMASK, nullptr, &now);
@@ -120,22 +131,22 @@ TEST_CASE("send_file leaves a thread's signal mask as it was") {
 
 TEST_CASE("closing one direction of a closed connection fails, and of no other's that came later") {
   support::with_runtime([] {
-    pair_of_conns closed = connected_over_tcp();
-    closed.near.close();
-    pair_of_conns later = connected_over_tcp();  // has the number that was just given back
+    conn_pair closed = tcp_pair();
+    closed.client.close();
+    conn_pair later = tcp_pair();  // has the number that was just given back
     std::error_code error;
-    closed.near.close_write(error);
+    closed.client.close_write(error);
     CHECK(error == std::errc::operation_canceled);
-    closed.near.close_read(error);
+    closed.client.close_read(error);
     CHECK(error == std::errc::operation_canceled);
-    CHECK_THROWS_AS(closed.near.close_write(), std::system_error);
-    CHECK(later.near.write("still there") == 11);
+    CHECK_THROWS_AS(closed.client.close_write(), std::system_error);
+    CHECK(later.client.write("still there") == 11);
 
-    later.near.close_write(error);
+    later.client.close_write(error);
     CHECK_FALSE(error);
     char text[11];
-    CHECK(later.far.read_full(text) == 11);
-    CHECK(later.far.read(text) == 0);
+    CHECK(later.server.read_full(text) == 11);
+    CHECK(later.server.read(text) == 0);
     thrum::net::conn none;
     none.close_write(error);
     CHECK(error == std::errc::bad_file_descriptor);
@@ -145,18 +156,18 @@ TEST_CASE("closing one direction of a closed connection fails, and of no other's
 TEST_CASE("close_write does not wait for a write that is in progress, and close waits for both") {
   support::with_runtime([] {
     for (int round = 0; round != 50; ++round) {
-      pair_of_conns c = connected_over_tcp();
+      conn_pair c = tcp_pair();
       thrum::wait_group all;
       all.go([&] {
         std::error_code error;
         const std::string much(16 << 20, 'x');
-        c.near.write(much, error);  // nobody reads: it ends by close_write or close
+        c.client.write(much, error);  // nobody reads: it ends by close_write or close
       });
       all.go([&] {
         std::error_code error;
-        c.near.close_write(error);
+        c.client.close_write(error);
       });
-      all.go([&] { c.near.close(); });
+      all.go([&] { c.client.close(); });
       all.wait();
     }
   });

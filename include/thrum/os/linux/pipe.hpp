@@ -9,7 +9,7 @@
 //   - if the thread had not blocked it before, none was pending for it, so the pending one is ours;
 //   - if it had, and one was pending, ours has become one with that, which stays.
 // A signal for the thread is taken before one for the process, so somebody else's SIGPIPE is safe.
-// Price: two system calls for each write.
+// Price: two system calls for each call.
 #ifndef THRUM_OS_LINUX_PIPE_HPP
 #define THRUM_OS_LINUX_PIPE_HPP
 
@@ -40,8 +40,10 @@ THRUM_NOINLINE inline io_result open_pipe(int (&fds)[2]) noexcept {
   return result_of(::pipe2(fds, O_NONBLOCK | O_CLOEXEC));
 }
 
-/// As write(), on a system that cannot be asked to leave out the signal.
-THRUM_NOINLINE inline io_result write_with_mask(int fd, const void* from, std::size_t n) noexcept {
+/// call(), which may raise SIGPIPE for the thread, without that signal. `raised(result)`: it may
+/// have.
+template <class Call, class Raised>
+THRUM_NOINLINE io_result without_broken_pipe(Call call, Raised raised) noexcept {
   ::sigset_t broken_pipe;
   ::sigset_t before;
   ::sigemptyset(&broken_pipe);
@@ -53,8 +55,8 @@ THRUM_NOINLINE inline io_result write_with_mask(int fd, const void* from, std::s
     ::sigset_t pending;
     was_pending = ::sigpending(&pending) == 0 && ::sigismember(&pending, SIGPIPE) == 1;
   }
-  const io_result result = result_of(::write(fd, from, n));
-  if (result == -EPIPE && !was_pending) {
+  const io_result result = call();
+  if (!was_pending && raised(result)) {
     const ::timespec at_once{};
     while (::sigtimedwait(&broken_pipe, nullptr, &at_once) < 0 && errno == EINTR) {
     }
@@ -85,7 +87,8 @@ THRUM_NOINLINE inline io_result write_without_signal(int fd, const void* from,
     has_signal_free_write.store(false, relaxed);  // relaxed: as above
   }
 #endif
-  return write_with_mask(fd, from, n);
+  return without_broken_pipe([&] { return write(fd, from, n); },
+                             [](io_result result) { return result == -EPIPE; });
 }
 
 }  // namespace thrum::inline THRUM_ABI::os

@@ -8,6 +8,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/os/linux/descriptor.hpp>
+#include <thrum/os/linux/pipe.hpp>
 
 #if THRUM_OS_LINUX
 
@@ -82,27 +83,18 @@ THRUM_NOINLINE inline io_result receive_message(int fd, ::msghdr& message) noexc
   return result_of(::recvmsg(fd, &message, 0));
 }
 
-/// From a file to a socket inside the kernel; moves `offset`. sendfile() has no MSG_NOSIGNAL: the
-/// thread holds the signal off and takes it back.
+/// From a file to a socket inside the kernel; moves `offset`. That the connection is broken is an
+/// error, never a signal.
 THRUM_NOINLINE inline io_result send_file(int fd, int file, std::int64_t& offset,
                                           std::size_t n) noexcept {
-  ::sigset_t broken_pipe;
-  ::sigset_t before;
-  ::sigemptyset(&broken_pipe);
-  ::sigaddset(&broken_pipe, SIGPIPE);
-  ::pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
   ::off_t at = offset;
-  const io_result sent = result_of(::sendfile(fd, file, &at, n));
-  offset = at;
   // The signal comes with EPIPE, and with less than n if the connection broke on the way.
-  if (sent == -EPIPE || (sent >= 0 && static_cast<std::size_t>(sent) < n)) {
-    constexpr ::timespec at_once{};
-    while (::sigtimedwait(&broken_pipe, nullptr, &at_once) < 0 && errno == EINTR) {
-    }
-  }
-  if (::sigismember(&before, SIGPIPE) == 0) {
-    ::pthread_sigmask(SIG_UNBLOCK, &broken_pipe, nullptr);
-  }
+  const io_result sent = without_broken_pipe(
+      [&] { return result_of(::sendfile(fd, file, &at, n)); },
+      [&](io_result result) {
+        return result == -EPIPE || (result >= 0 && static_cast<std::size_t>(result) < n);
+      });
+  offset = at;
   return sent;
 }
 
