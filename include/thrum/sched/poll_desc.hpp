@@ -188,15 +188,8 @@ struct basic_wake_chain {
       push_back(point);
     }
   }
-  /// Without any lock.
-  void wake_all() noexcept {
-    while (first != nullptr) {
-      basic_wait_point<Traits>* const point = first;
-      first = point->next;
-      wake(*point);
-    }
-    last = &first;
-  }
+  /// Without any lock, and last.
+  void wake_all() noexcept { wake_chain(first); }
 };
 
 /// Takes the events of one poll and collects the goroutines of one scheduler that they make
@@ -248,8 +241,10 @@ struct basic_poll_sink : netpoll::sink {
   /// A thousand connections do not fit in a cache.
   static void prefetch(std::uint64_t tag) noexcept {
     const auto* const desc = basic_poll_table<Traits>::find(static_cast<std::uint32_t>(tag >> 32));
-    __builtin_prefetch(desc, 1);
-    __builtin_prefetch(reinterpret_cast<const char*>(desc) + base::cache_line_size, 1);
+    if (desc != nullptr) {
+      __builtin_prefetch(desc, 1);
+      __builtin_prefetch(reinterpret_cast<const char*>(desc) + base::cache_line_size, 1);
+    }
   }
 
   static basic_wait_point<Traits>* make_ready_locked(basic_poll_side<Traits>& side) noexcept {

@@ -27,8 +27,9 @@ TEST_CASE("a close that blocks leaves the processor to others") {
     sender.write(more_than_fits, error);
     REQUIRE(error == std::errc::timed_out);
     std::atomic<int> others{0};
-    thrum::go([&] {
-      for (;;) {
+    std::atomic<bool> closed{false};
+    auto counter = thrum::spawn([&] {
+      while (!closed) {
         ++others;
         thrum::sleep_for(1ms);
       }
@@ -38,5 +39,7 @@ TEST_CASE("a close that blocks leaves the processor to others") {
     sender.close();
     CHECK(std::chrono::steady_clock::now() - start > 500ms);
     CHECK(others > 20);
+    closed = true;
+    counter.join();
   });
 }
