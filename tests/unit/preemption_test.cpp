@@ -108,6 +108,65 @@ TEST_CASE("a goroutine that sleeps wakes beside a loop that never gives up the p
   CHECK(s.preemptions != 0);
 }
 
+namespace {
+
+/// Two loops and a goroutine that sleeps 1 ms at a time, on one processor. Returns how often the
+/// processor went from one loop to the other, and how often the sleeper woke.
+struct turns {
+  int changes = 0;
+  int wakes = 0;
+};
+turns take_turns(std::chrono::milliseconds slice, std::chrono::milliseconds time) {
+  thrum::options options = settings(1);
+  options.time_slice = slice;
+  turns result;
+  thrum::run(options, [&] {
+    std::atomic<bool> stop{false};
+    std::atomic<int> last{0};
+    std::atomic<int> changes{0};
+    thrum::wait_group group;
+    for (int i = 1; i != 3; ++i) {
+      group.go([&, i] {
+        while (!stop.load(std::memory_order_relaxed)) {
+          if (last.load(std::memory_order_relaxed) != i) {
+            last.store(i, std::memory_order_relaxed);
+            changes.fetch_add(1, std::memory_order_relaxed);
+          }
+        }
+      });
+    }
+    const auto end = std::chrono::steady_clock::now() + time;
+    while (std::chrono::steady_clock::now() < end) {
+      thrum::sleep_for(1ms);
+      ++result.wakes;
+    }
+    result.changes = changes;
+    stop = true;
+    group.wait();
+  });
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("a loop that was stopped for a timer goes on before other loops") {
+  if (!can_interrupt) {
+    return;
+  }
+  const turns result = take_turns(10s, 300ms);
+  CHECK(result.wakes > 10);
+  CHECK(result.changes <= 2);
+}
+
+TEST_CASE("loops that are stopped for timers all the time still take turns") {
+  if (!can_interrupt) {
+    return;
+  }
+  const turns result = take_turns(10ms, 1s);
+  CHECK(result.wakes > 30);
+  CHECK(result.changes > 5);
+}
+
 TEST_CASE("Preemption: two that wait for each other by spinning on one word make progress") {
   if (!can_interrupt) {
     return;

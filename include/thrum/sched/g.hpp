@@ -146,6 +146,8 @@ struct basic_g : basic_g_head<Traits>, netpoll::ready_node, basic_timer<Traits> 
   basic_m<Traits>* bound = nullptr;
   std::uint32_t thread_locks = 0;  // nested thread_locks
   bool preempted = false;          // under the global queue's lock
+  std::uint32_t passed_over = 0;   // under it: times that another was taken out of turn
+  std::int64_t ran_ns = 0;         // what it has used of a slice that timers cut into pieces
 
   static constexpr std::size_t name_capacity = 24;
   char name[name_capacity] = {};

@@ -45,13 +45,47 @@ class alignas(base::cache_line_size) global_queue {
     push_back_locked(item);
   }
 
-  /// A goroutine that a signal took the processor from. It never leaves in a batch, so that each of
-  /// them stands here, where take_preempted finds it.
-  void push_preempted(T& item) noexcept {
+  /// A goroutine that a signal took the processor from; before all others if it is `next`. It never
+  /// leaves in a batch, so that each of them stands here, where take_preempted finds it.
+  void push_preempted(T& item, bool next) noexcept {
     scoped guard(lock_);
     item.preempted = true;
     ++preempted_;
-    push_back_locked(item);
+    if (next) {
+      items_.push_front(&item);
+      update_size();
+    } else {
+      push_back_locked(item);
+    }
+  }
+
+  /// The first of all, if it is one of them; or, rather, one of them close behind it that
+  /// `suits(item)`, if the first can wait: it is passed over `most` times at most.
+  template <class Suits>
+  T* take_preempted_in_turn(Suits suits, std::uint32_t most) noexcept {
+    scoped guard(lock_);
+    T* const first = items_.front();
+    if (preempted_ == 0 || !first->preempted) {
+      return nullptr;
+    }
+    T* item = nullptr;
+    if (first->passed_over < most) {
+      bool close = true;
+      item = items_.take_first([&](const T& each) {
+        close = close && each.preempted;
+        return close && suits(each);
+      });
+    }
+    if (item == nullptr) {
+      item = items_.pop_front();
+    } else if (item != first) {
+      ++first->passed_over;
+    }
+    item->preempted = false;
+    item->passed_over = 0;
+    --preempted_;
+    update_size();
+    return item;
   }
 
   /// The first of them, out of its turn.

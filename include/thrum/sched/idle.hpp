@@ -199,6 +199,23 @@ class idle_set {
     return m;
   }
 
+  /// Rather one of the last few that `suits(m)`.
+  template <class Suits>
+  M* take_m_locked(Suits suits) noexcept {
+    constexpr int few = 8;
+    M** link = &ms_;
+    for (int i = 0; i < few && *link != nullptr; ++i, link = &(*link)->idle_next) {
+      M* const m = *link;
+      if (suits(*m)) {
+        *link = m->idle_next;
+        m->idle_next = ms_;
+        ms_ = m;  // as if it had come last
+        break;
+      }
+    }
+    return take_m_locked();
+  }
+
   // ---- figures ----
 
   std::uint32_t spinning() const noexcept {

@@ -72,6 +72,8 @@ struct alignas(base::cache_line_size) basic_m {
   basic_p<Traits>* next_p = nullptr;  // written before park.wake(), read after park.sleep()
   os::note park;
 
+  std::uint32_t cpu = 0;  // where its thread went to sleep
+
   // -- under the scheduler's lock --
   basic_m* idle_next = nullptr;  // in the idle list, the creator's, or of those without a thread
 

@@ -121,10 +121,7 @@ void basic_monitor<Traits>::run() noexcept {
 
 template <class Traits>
 bool basic_monitor<Traits>::has_run() noexcept {
-  std::uint64_t ran = 0;
-  scheduler_.for_each_p([&](p_type& p) {
-    ran += p.counts.switches.get() + p.counts.finished.get() + p.counts.timers.get();
-  });
+  const std::uint64_t ran = activity(scheduler_);
   return ran != std::exchange(ran_, ran);
 }
 
@@ -181,6 +178,8 @@ void basic_monitor<Traits>::wait_for_round() noexcept {
     delay = next_look_ - now > Traits::monitor_min_sleep_ns ? next_look_ - now
                                                             : Traits::monitor_min_sleep_ns;
   }
+  // relaxed: whoever reads it needs to know no more than when we come
+  scheduler_.monitor_until.store(now + delay, relaxed);
   // A P that leaves the idle list does not hurry a round; a new timer does, and close().
   if (scheduler_.monitor_note.sleep_for(delay) && !closing()) {
     scheduler_.monitor_note.clear_while_woken();
@@ -227,7 +226,9 @@ bool basic_monitor<Traits>::look_at(p_type& p, std::int64_t now) noexcept {
   bool slice_is_over = false;
   if (tick != p.seen.schedule_tick) {
     p.seen.schedule_tick = tick;
-    p.seen.schedule_when = now;
+    // [p.resumed] acquire: the time; relaxed: a later one is as good
+    const bool resumed = p.resumed_tick.load(acquire) == tick;
+    p.seen.schedule_when = resumed ? p.resumed_at.load(relaxed) : now;
   } else if (now - p.seen.schedule_when >= scheduler_.config().time_slice_ns) {
     slice_is_over = true;
   }

@@ -67,6 +67,11 @@ struct alignas(base::cache_line_size) basic_p {
   /// Times the P came back from, or was taken out of, a system call.
   atomic<std::uint32_t> syscall_tick{0};
 
+  /// When a goroutine went on that a signal had stopped, and the slice that began with it: nobody
+  /// reads the clock for others.
+  atomic<std::uint32_t> resumed_tick{0};
+  atomic<std::int64_t> resumed_at{0};
+
   // -- anyone writes, the holder clears --
   atomic<std::uint32_t> attention{0};
   /// Wake-ups of an idle P that hand-offs through runnext may still cause. Each one costs a
@@ -74,6 +79,10 @@ struct alignas(base::cache_line_size) basic_p {
   /// So a pair that passes the processor back and forth soon stops calling for help it cannot use,
   /// while a producer whose consumers run elsewhere keeps calling.
   atomic<std::uint32_t> wake_credit{Traits::wake_credit};
+
+  // -- the monitor writes, the holder reads --
+  /// For how long the slice had lasted when the monitor asked for preemption last.
+  atomic<std::int64_t> slice_ran_ns{0};
 
   // -- [p.status] see p_status --
   atomic<p_status> status{p_status::idle};

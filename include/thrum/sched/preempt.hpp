@@ -10,8 +10,10 @@
 //
 // The hand-over, inside the signal handler (interrupt)
 //   H1  not inside the scheduler, and the P is still asked for: else return
-//   H2  another M for the P: an idle one, else one that sleeps in H5 itself (exchange)
-//   H3  the goroutine goes to the global queue, bound to this thread
+//   H2  another M for the P: one that sleeps in H5 itself if it is its turn, else an idle one, else
+//       one that sleeps in H5 though it is not its turn (exchange)
+//   H3  the goroutine goes to the global queue, bound to this thread; in front of all if it was a
+//       timer that took the P, and its slice is not over
 //   H4  the other M gets the P and is woken
 //   H5  sleep, in the handler, on the goroutine's stack position
 //   H6  whoever takes the goroutine from the queue gives its P to this M (loop.hpp): return from
@@ -22,6 +24,10 @@
 // malloc's lock, held by a goroutine in H5, blocks; the monitor takes its P (retake.hpp); the P
 // finds the holder in the global queue. If there is no M at H2, the goroutine keeps its P. One idle
 // M more than needed is asked for each time, and nobody waits for it.
+//
+// Which M: a system wakes a thread on the CPU where it went to sleep, even if that one is busy and
+// the one that we leave is idle, and may see it milliseconds later: ten loops on two CPUs lost 8 %.
+// So among those whose turn it is, or nearly is, one is taken that went to sleep on this CPU.
 //
 // An M whose P was taken while it blocked (retake.hpp) and that computes again without entering the
 // library is stopped the same way, at H3 (stop_without_p).
@@ -123,6 +129,9 @@ void sleep_in_handler(basic_m<Traits>& m) noexcept {
     m.scheduler->idle.end_spinning(m);
     m.scheduler->wake_processor_after_rmw();
   }
+  m.p->resumed_at.store(Traits::now(), relaxed);  // relaxed: published by the next
+  // [p.resumed] release; relaxed: own count
+  m.p->resumed_tick.store(m.p->schedule_tick.load(relaxed), release);
   if (m.p->timers.size() != 0) {
     Traits::fence(seq_cst);  // [mon.until] the P runs, before the monitor's plan is read
     m.scheduler->wake_monitor_for(m.p->timers.earliest());
@@ -134,37 +143,82 @@ void sleep_in_handler(basic_m<Traits>& m) noexcept {
   g.status.store(g_status::running, relaxed);  // relaxed: for display
 }
 
-/// H2 to H4. False: there is nobody to take the P.
+/// Whether it was interrupted for a timer before its slice was over: then it goes on when those are
+/// done who have slept. If others came first, each timer would move the P by one more thread.
 template <class Traits>
-bool hand_over(basic_m<Traits>& m) noexcept {
+bool has_time_left(basic_g<Traits>& g, std::int64_t ran_ns, std::int64_t slice_ns) noexcept {
+  g.ran_ns += ran_ns;
+  if (g.ran_ns < slice_ns) {
+    return true;
+  }
+  g.ran_ns = 0;
+  return false;
+}
+
+/// Whether nobody else waits for this very P.
+template <class Traits>
+bool is_alone(const basic_m<Traits>& m) noexcept {
+  const basic_p<Traits>& p = *m.p;
+  return p.queue.empty() &&
+         (m.scheduler->clock != nullptr || p.timers.earliest() > Traits::now());
+}
+
+/// H2. Null: there is nobody to take the P.
+template <class Traits>
+basic_m<Traits>* find_taker(basic_m<Traits>& m) noexcept {
   basic_scheduler<Traits>& scheduler = *m.scheduler;
-  basic_g<Traits>& g = *m.g;
-  basic_m<Traits>* taker;
+  m.cpu = os::current_cpu();
+  const auto is_here = [&](const basic_m<Traits>& each) { return each.cpu == m.cpu; };
+  if (is_alone(m)) {
+    const std::uint32_t most = 2 * scheduler.procs();  // before all others have had a turn, twice
+    if (basic_g<Traits>* const other = scheduler.global.take_preempted_in_turn(
+            [&](const basic_g<Traits>& each) { return is_here(*each.bound); }, most)) {
+      return other->bound;
+    }
+  }
+  basic_m<Traits>* idle;
   {
     scoped guard(scheduler.idle.lock());
-    taker = scheduler.idle.take_m_locked();
+    idle = scheduler.idle.take_m_locked(is_here);
   }
   if (!scheduler.has_spare()) {
     // For the next one; an exchange serves neither timers nor what has not started yet.
     scheduler.creator.request_spare();
   }
+  if (idle != nullptr) {
+    return idle;
+  }
+  basic_g<Traits>* const other = scheduler.global.take_preempted();
+  if (other == nullptr) {
+    return nullptr;
+  }
+  scheduler.taken.exchanges.fetch_add(1, relaxed);  // relaxed: a figure
+  return other->bound;
+}
+
+/// H2 to H4. False: there is nobody to take the P.
+template <class Traits>
+bool hand_over(basic_m<Traits>& m) noexcept {
+  basic_scheduler<Traits>& scheduler = *m.scheduler;
+  basic_g<Traits>& g = *m.g;
+  basic_m<Traits>* const taker = find_taker(m);
   if (taker == nullptr) {
-    basic_g<Traits>* const other = scheduler.global.take_preempted();
-    if (other == nullptr) {
-      return false;
-    }
-    taker = other->bound;
-    scheduler.taken.exchanges.fetch_add(1, relaxed);  // relaxed: a figure
+    return false;
   }
   m.p->counts.preemptions.add();
   // [p.attention] acquire: as in attend. What else is asked stays asked.
   m.p->attention.fetch_and(~std::uint32_t{attention_preempt}, acquire);
+  const std::int64_t ran_ns = m.p->slice_ran_ns.load(relaxed);  // relaxed: published by the request
   end_slice(m);
   basic_p<Traits>& p = scheduler.release_p(m);
   bind(m, g);
   g.status.store(g_status::preempted, relaxed);  // relaxed: published by the queue's lock
-  scheduler.global.push_preempted(g);
+  const bool next = has_time_left(g, ran_ns, scheduler.config().time_slice_ns);
+  scheduler.global.push_preempted(g, next);
   scheduler.pass_p(p, *taker, false);
+  if (scheduler.idle.idle_ps() != 0) {
+    scheduler.wake_processor();
+  }
   return true;
 }
 
@@ -180,10 +234,11 @@ void stop_without_p(basic_m<Traits>& m) noexcept {
       return;                                     // the monitor comes again
     }
     basic_g<Traits>& g = *m.g;
+    m.cpu = os::current_cpu();
     forget_p(m);
     bind(m, g);
     g.status.store(g_status::preempted, relaxed);  // relaxed: published by the queue's lock
-    scheduler.global.push_preempted(g);
+    scheduler.global.push_preempted(g, false);
   }
   scheduler.taken.without_p.fetch_add(1, relaxed);  // relaxed: a figure
   scheduler.wake_processor();

@@ -100,13 +100,19 @@ void basic_retaker<Traits>::press(p_type& p, std::int64_t now, std::int64_t sinc
     return;
   }
   auto& seen = p.seen;
+  const std::int64_t allowed = due_at == never ? since + scheduler_.config().time_slice_ns
+                                               : (since < due_at ? since : due_at) + least_run_ns_;
   if (seen.cpu_of != m || seen.cpu_since != since) {
     seen.cpu_of = m;
     seen.cpu_since = since;
     seen.cpu = m->cpu_clock.now();
     seen.cpu_when = now;
     seen.changes = seen.changes < most_changes ? seen.changes + 1 : most_changes;
-    sooner(next_look, now + window_of(seen.changes));
+    // Nothing comes of a look before the one is allowed or the other has waited for long enough.
+    const std::int64_t useful = allowed - now < Traits::blocked_ns ? allowed - now
+                                                                   : Traits::blocked_ns;
+    const std::int64_t window = window_of(seen.changes);
+    sooner(next_look, now + (useful < window ? window : useful));
     return;
   }
   const std::int64_t elapsed = now - seen.cpu_when;
@@ -130,8 +136,6 @@ void basic_retaker<Traits>::press(p_type& p, std::int64_t now, std::int64_t sinc
       return;
     }
   }
-  const std::int64_t allowed = due_at == never ? since + scheduler_.config().time_slice_ns
-                                               : (since < due_at ? since : due_at) + least_run_ns_;
   if (now < allowed) {
     sooner(next_look, allowed);
     return;
@@ -139,6 +143,7 @@ void basic_retaker<Traits>::press(p_type& p, std::int64_t now, std::int64_t sinc
   seen.cpu = cpu;
   seen.cpu_when = now;
   sooner(next_look, now + Traits::blocked_ns);
+  p.slice_ran_ns.store(now - since, relaxed);  // relaxed: published by the request
   // [p.attention] release: pairs with the exchange in attend.
   p.attention.fetch_or(attention_preempt, release);
   if (scheduler_.config().interrupts) {

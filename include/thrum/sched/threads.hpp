@@ -89,6 +89,7 @@ basic_m<Traits>* basic_scheduler<Traits>::new_m_locked() noexcept {
 template <class Traits>
 bool basic_scheduler<Traits>::stop_m(m_type& m) noexcept {
   THRUM_ASSERT(M1, m.p == nullptr && !m.spinning);
+  m.cpu = os::current_cpu();
   {
     scoped guard(idle.lock());
     if (closing.load(relaxed)) {  // relaxed: set under this lock

@@ -181,6 +181,7 @@ template <mistake Made, bool Membarrier>
 struct protocol_traits : model::traits {
   static constexpr std::int64_t least_run_ns = 1'000'000;
   static constexpr std::int64_t blocked_ns = 1'000'000;
+  static std::int64_t now() noexcept { return 0; }
 
   template <class T>
   using atomic = protocol_atomic<T, Made, Membarrier>;
@@ -231,6 +232,13 @@ class watched_pointer {
   model::cell<T*> value_{nullptr};
 };
 
+// What is said of times and turns: no more than a hint to anybody.
+template <class T>
+struct hint {
+  T load(std::memory_order) const { return T{}; }
+  void store(T, std::memory_order) {}
+};
+
 // A figure that nobody relies on.
 struct figure {
   unsigned value = 0;
@@ -251,6 +259,7 @@ struct basic_g<model::retaking::protocol_traits<Made, Membarrier>> {
   typename traits::template atomic<g_status> status{g_status::running};
   basic_m<traits>* bound = nullptr;
   unsigned thread_locks = 0;
+  std::int64_t ran_ns = 0;
   std::uint8_t flags = 0;
   void* sp = nullptr;
   void** sp_slot() { return &sp; }
@@ -273,10 +282,11 @@ struct basic_p<model::retaking::protocol_traits<Made, Membarrier>> {
     model::retaking::figure preemptions;
     model::retaking::figure switches;
   } counts;
-  struct tick {
-    unsigned load(std::memory_order) const { return 0; }
-    void store(unsigned, std::memory_order) {}
-  } syscall_tick;
+  model::retaking::hint<std::uint32_t> syscall_tick, schedule_tick, resumed_tick;
+  model::retaking::hint<std::int64_t> slice_ran_ns, resumed_at;
+  struct {
+    bool empty() const { return true; }
+  } queue;
 
   const void* holder = nullptr;  // what must hold, not what anybody knows
   model::cell<int> content{0};   // everything that belongs to whoever holds the P
@@ -305,6 +315,7 @@ struct basic_m<model::retaking::protocol_traits<Made, Membarrier>> {
     std::int64_t now() const { return 0; }
   } cpu_clock;
   std::uint64_t tid = 0;
+  std::uint32_t cpu = 0;
   os::preempt_target interruption;
 };
 
@@ -394,6 +405,8 @@ class basic_scheduler<model::retaking::protocol_traits<Made, Membarrier>> {
   }
 
   bool has_spare() const { return true; }
+  unsigned procs() const { return 1; }
+  static constexpr const void* clock = nullptr;
   void wake_monitor() {}
   void wake_monitor_for(std::int64_t) {}
   void wake_processor_after_rmw() {}
@@ -411,6 +424,11 @@ class basic_scheduler<model::retaking::protocol_traits<Made, Membarrier>> {
 
   struct {
     model::mutex& lock() { return lock_; }
+    unsigned idle_ps() const { return 0; }
+    template <class Suits>
+    m_type* take_m_locked(Suits) {
+      return take_m_locked();
+    }
     m_type* take_m_locked() {
       m_type* const m = m_;
       m_ = nullptr;
@@ -430,8 +448,12 @@ class basic_scheduler<model::retaking::protocol_traits<Made, Membarrier>> {
     void request_spare() {}
   } creator;
   struct {
+    template <class Suits>
+    g_type* take_preempted_in_turn(Suits, unsigned) {
+      return nullptr;
+    }
     g_type* take_preempted() { return nullptr; }  // hand_over's own goroutine is the only one
-    void push_preempted(g_type& g) { *waiting = g.bound; }
+    void push_preempted(g_type& g, bool) { *waiting = g.bound; }
     m_type** waiting;
   } global{&waiting};
   struct {

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstdint>
 #include <utility>
 
 #include "support/catch.hpp"
@@ -14,6 +15,8 @@ namespace {
 
 struct item {
   bool preempted = false;
+  std::uint32_t passed_over = 0;
+  int cpu = 0;
   item* queue_next = nullptr;
   std::atomic<void*> sp{nullptr};
 };
@@ -62,4 +65,60 @@ TEST_CASE("what a retiring processor leaves comes first", "[global_queue]") {
   for (auto& i : items) {
     REQUIRE(q.pop() == &i);
   }
+}
+
+TEST_CASE("a preempted goroutine that has time left goes before all others", "[global_queue]") {
+  queue q;
+  std::array<item, 3> items;
+  q.push_back(items[0]);
+  q.push_preempted(items[1], false);
+  q.push_preempted(items[2], true);
+  REQUIRE(q.pop() == &items[2]);
+  REQUIRE(q.pop() == &items[0]);
+  REQUIRE(q.pop() == &items[1]);
+  REQUIRE(q.empty());
+}
+
+TEST_CASE("of preempted goroutines whose turn it is, one that suits goes first", "[global_queue]") {
+  queue q;
+  std::array<item, 4> items;
+  items[1].cpu = 1;
+  items[3].cpu = 1;
+  for (auto& i : items) {
+    q.push_preempted(i, false);
+  }
+  const auto is_on_1 = [](const item& i) { return i.cpu == 1; };
+  REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == &items[1]);
+  REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == &items[3]);
+  REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == &items[0]);
+  REQUIRE(q.size() == 1);
+}
+
+TEST_CASE("a preempted goroutine is passed over only so many times", "[global_queue]") {
+  queue q;
+  std::array<item, 6> items;
+  for (auto& i : items) {
+    i.cpu = 1;
+    q.push_preempted(i, false);
+  }
+  items[0].cpu = 0;
+  const auto is_on_1 = [](const item& i) { return i.cpu == 1; };
+  REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == &items[1]);
+  REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == &items[2]);
+  REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == &items[0]);
+  q.push_preempted(items[0], true);
+  REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == &items[3]);  // it counts from 0 again
+}
+
+TEST_CASE("no preempted goroutine goes before one that waits in front of it", "[global_queue]") {
+  queue q;
+  std::array<item, 3> items;
+  items[2].cpu = 1;
+  const auto is_on_1 = [](const item& i) { return i.cpu == 1; };
+  REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == nullptr);
+  q.push_back(items[0]);
+  q.push_preempted(items[2], false);
+  REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == nullptr);
+  q.push_preempted(items[1], true);
+  REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == &items[1]);  // items[0] stands between
 }

@@ -95,3 +95,18 @@ TEST_CASE("the M that went to sleep last is the first to be woken", "[idle]") {
   REQUIRE(idle.take_m_locked() == &a);
   REQUIRE(idle.take_m_locked() == nullptr);
 }
+
+TEST_CASE("of the Ms that went to sleep last one that suits is woken before the others", "[idle]") {
+  set idle;
+  m ms[3];
+  thrum::sched::scoped guard(idle.lock());
+  for (m& each : ms) {
+    idle.put_m_locked(each);
+  }
+  const auto is_first = [&](const m& each) { return &each == &ms[0]; };
+  REQUIRE(idle.take_m_locked(is_first) == &ms[0]);
+  REQUIRE(idle.idle_ms() == 2);
+  REQUIRE(idle.take_m_locked(is_first) == &ms[2]);  // none suits
+  REQUIRE(idle.take_m_locked(is_first) == &ms[1]);
+  REQUIRE(idle.take_m_locked(is_first) == nullptr);
+}

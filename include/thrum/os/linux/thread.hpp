@@ -111,6 +111,12 @@ THRUM_NOINLINE inline void ask_for_short_waits() noexcept {
   }
 }
 
+/// The CPU that the calling thread runs on; it may have left it by now. No system call.
+THRUM_NOINLINE inline std::uint32_t current_cpu() noexcept {
+  const int cpu = ::sched_getcpu();
+  return cpu < 0 ? 0 : static_cast<std::uint32_t>(cpu);
+}
+
 /// The kernel's number of the calling thread: unique in the system while the thread lives. A system
 /// call. May be called from a signal handler.
 THRUM_NOINLINE inline std::uint64_t thread_id() noexcept {
