@@ -215,6 +215,36 @@ TEST_CASE("PreemptionAfterSyscall: goroutines in short blocking calls do not kee
   }
 }
 
+TEST_CASE("processors that go from one blocking call to the next leave time for everybody else") {
+  thrum::run(settings(2), [] {
+    std::atomic<bool> stop{false};
+    thrum::wait_group blockers;
+    for (int i = 0; i != 32; ++i) {
+      blockers.go([&] {
+        while (!stop) {
+          thrum::blocking([] { ::usleep(50); });
+        }
+      });
+    }
+    thrum::wait_group others;
+    others.go([] {
+      for (int i = 0; i != 2000; ++i) {
+        thrum::this_goroutine::yield();
+      }
+    });
+    others.go([] {
+      for (int i = 0; i != 50; ++i) {
+        thrum::sleep_for(1ms);
+      }
+    });
+    const auto start = std::chrono::steady_clock::now();
+    others.wait();
+    CHECK(std::chrono::steady_clock::now() - start < 20s);
+    stop = true;
+    blockers.wait();
+  });
+}
+
 TEST_CASE("a processor is taken from a call that blocks unannounced, without a signal") {
   const pipe_ends p;
   REQUIRE(p.opened);
