@@ -6,6 +6,8 @@
 #ifndef THRUM_TESTS_SUPPORT_NET_HPP
 #define THRUM_TESTS_SUPPORT_NET_HPP
 
+#include "support/error_of.hpp"
+
 #include <thrum.hpp>
 
 #include <chrono>
@@ -52,17 +54,6 @@ inline conn_pair unix_pair() {
   }
   return {thrum::net::conn(thrum::io::descriptor(fds[0], "unix_pair")),
           thrum::net::conn(thrum::io::descriptor(fds[1], "unix_pair"))};
-}
-
-/// The code of the std::system_error that f throws, or none.
-template <class F>
-std::error_code error_of(F f) {
-  try {
-    f();
-  } catch (const std::system_error& error) {
-    return error.code();
-  }
-  return {};
 }
 
 inline bool is_timeout(const std::error_code& error) { return error == std::errc::timed_out; }

@@ -13,16 +13,16 @@
 
 namespace {
 
-struct item : thrum::base::list_node<item> {
-  explicit item(int n) : number(n) {}
+struct list_item : thrum::base::list_node<list_item> {
+  explicit list_item(int n) : number(n) {}
   int number;
 };
 
-using list = thrum::base::intrusive_list<item>;
+using list = thrum::base::intrusive_list<list_item>;
 
 std::vector<int> forwards(const list& l) {
   std::vector<int> numbers;
-  for (const item* i = l.front(); i != nullptr; i = list::next(*i)) {
+  for (const list_item* i = l.front(); i != nullptr; i = list::next(*i)) {
     numbers.push_back(i->number);
   }
   return numbers;
@@ -30,7 +30,7 @@ std::vector<int> forwards(const list& l) {
 
 std::vector<int> backwards(const list& l) {
   std::vector<int> numbers;
-  for (const item* i = l.back(); i != nullptr; i = list::prev(*i)) {
+  for (const list_item* i = l.back(); i != nullptr; i = list::prev(*i)) {
     numbers.insert(numbers.begin(), i->number);
   }
   return numbers;
@@ -40,7 +40,7 @@ std::vector<int> backwards(const list& l) {
 
 TEST_CASE("a list gives its elements back from the front") {
   list l;
-  item a(1), b(2), c(3);
+  list_item a(1), b(2), c(3);
   CHECK(l.empty());
   CHECK(l.pop_front() == nullptr);
   l.push_back(b);
@@ -57,7 +57,7 @@ TEST_CASE("a list gives its elements back from the front") {
 
 TEST_CASE("an element knows whether it is in a list") {
   list l;
-  item a(1);
+  list_item a(1);
   CHECK_FALSE(a.linked);
   l.push_back(a);
   CHECK(a.linked);
@@ -70,7 +70,7 @@ TEST_CASE("an element knows whether it is in a list") {
 TEST_CASE("an element can be removed from the front, the middle and the end") {
   for (int removed = 1; removed <= 3; ++removed) {
     list l;
-    item a(1), b(2), c(3);
+    list_item a(1), b(2), c(3);
     l.push_back(a);
     l.push_back(b);
     l.push_back(c);
@@ -84,7 +84,7 @@ TEST_CASE("an element can be removed from the front, the middle and the end") {
 
 TEST_CASE("taking all elements leaves the list empty and usable") {
   list l;
-  item a(1), b(2);
+  list_item a(1), b(2);
   l.push_back(a);
   l.push_back(b);
   list taken = l.take_all();
@@ -98,14 +98,14 @@ TEST_CASE("taking all elements leaves the list empty and usable") {
 
 TEST_CASE("a list agrees with a deque over ten thousand random operations") {
   thrum::base::random random(1);
-  std::deque<item> items;
+  std::deque<list_item> items;
   for (int i = 0; i < 32; ++i) {
     items.emplace_back(i);
   }
   list l;
   std::vector<int> expected;
   for (int step = 0; step < 10'000; ++step) {
-    item& i = items[random.below(32)];
+    list_item& i = items[random.below(32)];
     if (i.linked) {
       l.remove(i);
       std::erase(expected, i.number);

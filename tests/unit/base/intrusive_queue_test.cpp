@@ -14,17 +14,17 @@
 
 namespace {
 
-struct item {
+struct numbered {
   int number = 0;
-  item* queue_next = nullptr;
+  numbered* queue_next = nullptr;
 };
 
-using queue = thrum::base::intrusive_queue<item>;
+using queue = thrum::base::intrusive_queue<numbered>;
 
 std::vector<int> drained(queue& q) {
   std::vector<int> numbers;
   const std::size_t size = q.size();
-  while (item* const i = q.pop_front()) {
+  while (numbered* const i = q.pop_front()) {
     numbers.push_back(i->number);
     CHECK(i->queue_next == nullptr);
   }
@@ -34,8 +34,8 @@ std::vector<int> drained(queue& q) {
 }
 
 struct numbered_items {
-  std::deque<item> items;
-  item* operator()(int n) {
+  std::deque<numbered> items;
+  numbered* operator()(int n) {
     items.push_back({n, nullptr});
     return &items.back();
   }
@@ -128,29 +128,29 @@ TEST_CASE("a moved queue takes its elements along") {
 
 TEST_CASE("a queue agrees with a deque over ten thousand random operations") {
   thrum::base::random random(7);
-  std::deque<item> items(64);
+  std::deque<numbered> items(64);
   queue q;
-  std::deque<item*> expected;
+  std::deque<numbered*> expected;
   queue free;
-  for (item& i : items) {
+  for (numbered& i : items) {
     free.push_back(&i);
   }
   for (int step = 0; step < 10'000; ++step) {
     switch (random.below(4)) {
       case 0:
-        if (item* const i = free.pop_front()) {
+        if (numbered* const i = free.pop_front()) {
           q.push_back(i);
           expected.push_back(i);
         }
         break;
       case 1:
-        if (item* const i = free.pop_front()) {
+        if (numbered* const i = free.pop_front()) {
           q.push_front(i);
           expected.push_front(i);
         }
         break;
       case 2:
-        if (item* const i = q.pop_front()) {
+        if (numbered* const i = q.pop_front()) {
           REQUIRE(i == expected.front());
           expected.pop_front();
           free.push_back(i);

@@ -6,6 +6,7 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/error_of.hpp"
 #include "support/eventually.hpp"
 #include "support/scale.hpp"
 #include "support/waits.hpp"
@@ -44,15 +45,7 @@ struct scratch_folder {
   std::filesystem::path path;
 };
 
-template <class F>
-std::error_code error_of(F f) {
-  try {
-    f();
-  } catch (const std::system_error& error) {
-    return error.code();
-  }
-  return {};
-}
+using support::error_of;
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 
 #include "support/catch.hpp"
 #include "support/child.hpp"
+#include "support/error_of.hpp"
 #include "support/eventually.hpp"
 #include "support/scale.hpp"
 #include "support/waits.hpp"
@@ -31,15 +32,7 @@ namespace io = thrum::io;
 
 namespace {
 
-template <class F>
-std::error_code error_of(F f) {
-  try {
-    f();
-  } catch (const std::system_error& error) {
-    return error.code();
-  }
-  return {};
-}
+using support::error_of;
 
 /// Both ways to do without the signal: the system's, and ours.
 struct without_nosignal_flag {

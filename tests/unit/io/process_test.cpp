@@ -6,6 +6,7 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/error_of.hpp"
 #include "support/eventually.hpp"
 #include "support/process.hpp"
 #include "support/scale.hpp"
@@ -37,15 +38,7 @@ using thrum::io::redirect;
 
 namespace {
 
-template <class F>
-std::error_code error_of(F f) {
-  try {
-    f();
-  } catch (const std::system_error& error) {
-    return error.code();
-  }
-  return {};
-}
+using support::error_of;
 
 process shell(const std::string& line, thrum::io::process_options options = {}) {
   return process::spawn({"sh", "-c", line}, std::move(options));

@@ -10,6 +10,7 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/scale.hpp"
+#include "support/stop_source.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
@@ -33,12 +34,7 @@ using thrum::on_send;
 using thrum::on_timeout;
 using thrum::otherwise;
 
-namespace {
-
-/// Not inlined: gcc 12 takes a source that it sees being made for uninitialised.
-[[gnu::noinline]] std::stop_source new_source() { return std::stop_source(); }
-
-}  // namespace
+using support::new_source;
 
 TEST_CASE("a stop that was requested before makes its case ready") {
   with_runtime([] {

@@ -11,6 +11,7 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/scale.hpp"
+#include "support/stop_source.hpp"
 #include "support/with_runtime.hpp"
 
 #include <array>
@@ -63,8 +64,7 @@ struct throws_on_move {
   }
 };
 
-/// Not inlined: gcc 12 takes a source that it sees being made for uninitialised.
-[[gnu::noinline]] std::stop_source new_source() { return std::stop_source(); }
+using support::new_source;
 
 /// select(on_recv(c[0], f), on_recv(c[1], f), ...).
 template <std::size_t... I, class F>

@@ -1,0 +1,15 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+#ifndef THRUM_TESTS_SUPPORT_STOP_SOURCE_HPP
+#define THRUM_TESTS_SUPPORT_STOP_SOURCE_HPP
+
+#include <stop_token>
+
+namespace support {
+
+/// Not inlined: gcc 12 takes a source that it sees being made for uninitialised.
+[[gnu::noinline]] inline std::stop_source new_source() { return std::stop_source(); }
+
+}  // namespace support
+
+#endif
