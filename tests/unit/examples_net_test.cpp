@@ -212,7 +212,7 @@ std::string get(const std::string& target, const std::string& fields = "") {
   return "GET " + target + " HTTP/1.1\r\nHost: test\r\n" + fields + "\r\n";
 }
 
-const std::string last = "Connection: close\r\n";
+const std::string to_close = "Connection: close\r\n";
 
 std::string answer(const std::string& line, const std::string& type, const std::string& body,
                    const std::string& fields = "") {
@@ -285,7 +285,7 @@ TEST_CASE("the HTTP server answers each request of a pipeline, byte by byte and 
           add(get("/big.bin"), answer("200 OK", "application/octet-stream", site.big));
         }
       }
-      add(get("/", last), answer("200 OK", "text/html; charset=utf-8", "<p>home</p>\n", last));
+      add(get("/", to_close), answer("200 OK", "text/html; charset=utf-8", "<p>home</p>\n", to_close));
       requests += get("/hello");  // is not answered any more
       CHECK(talk(site.address(), requests) == expected);
 
@@ -307,7 +307,7 @@ TEST_CASE("the HTTP server serves files by name, with their types") {
   const web_site site;
   support::with_runtime([&] {
     const auto body_of = [&](const std::string& target) {
-      const std::string all = talk(site.address(), get(target, last));
+      const std::string all = talk(site.address(), get(target, to_close));
       const std::size_t end = all.find("\r\n\r\n");
       return all.substr(0, 15) != "HTTP/1.1 200 OK" ? "failed: " + all : all.substr(end + 4);
     };
@@ -348,12 +348,12 @@ TEST_CASE("nothing outside of its directory is ever served") {
                                      "/sub",
                                      "http://a/../secret.txt"}) {
       INFO(target);
-      CHECK(talk(site.address(), get(target, last)) == refusal("404 Not Found", last));
+      CHECK(talk(site.address(), get(target, to_close)) == refusal("404 Not Found", to_close));
     }
     for (const char* const target : {"/%00", "/note.txt%00.html", "/%", "/%2", "/%zz", "/%+1",
                                      "secret.txt", "../secret.txt", "*", "?x"}) {
       INFO(target);
-      CHECK(talk(site.address(), get(target, last)) == refusal("400 Bad Request", last));
+      CHECK(talk(site.address(), get(target, to_close)) == refusal("400 Bad Request", to_close));
     }
   });
 }
@@ -390,7 +390,7 @@ TEST_CASE("the HTTP server tells what is wrong with a request, and hangs up") {
     const auto check = [&](const std::string& request, const std::string& line,
                            const std::string& fields = "") {
       INFO(request.substr(0, 100));
-      CHECK(talk(site.address(), request + get("/hello")) == refusal(line, fields + last));
+      CHECK(talk(site.address(), request + get("/hello")) == refusal(line, fields + to_close));
     };
     check("nonsense\r\n", "400 Bad Request");
     check("GET / HTTP/1.1\r\n\r\n", "400 Bad Request");
@@ -416,7 +416,7 @@ TEST_CASE("who does not finish a request, or sends none, is disconnected after t
     slow.write("GET / HTTP/1.1\r\nHost:");
     used.write(get("/hello"));
     CHECK(read_all(silent).empty());
-    CHECK(read_all(slow) == refusal("408 Request Timeout", last));
+    CHECK(read_all(slow) == refusal("408 Request Timeout", to_close));
     CHECK(read_all(used) == answer("200 OK", plain, "Hello, World!"));
     CHECK(std::chrono::steady_clock::now() - begin >= 900ms);
   });
@@ -439,7 +439,7 @@ TEST_CASE("clients that vanish do not end the HTTP server") {
       }
       c.linger(0);  // a reset
     }
-    CHECK(talk(site.address(), get("/hello", last)).ends_with("Hello, World!"));
+    CHECK(talk(site.address(), get("/hello", to_close)).ends_with("Hello, World!"));
   });
   CHECK(site.server().is_alive());
 }

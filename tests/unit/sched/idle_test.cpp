@@ -98,15 +98,15 @@ TEST_CASE("the M that went to sleep last is the first to be woken", "[idle]") {
 
 TEST_CASE("of the Ms that went to sleep last one that suits is woken before the others", "[idle]") {
   set idle;
-  m ms[3];
+  m all[3];
   thrum::sched::scoped guard(idle.lock());
-  for (m& each : ms) {
+  for (m& each : all) {
     idle.put_m_locked(each);
   }
-  const auto is_first = [&](const m& each) { return &each == &ms[0]; };
-  REQUIRE(idle.take_m_locked(is_first) == &ms[0]);
+  const auto is_first = [&](const m& each) { return &each == &all[0]; };
+  REQUIRE(idle.take_m_locked(is_first) == &all[0]);
   REQUIRE(idle.idle_ms() == 2);
-  REQUIRE(idle.take_m_locked(is_first) == &ms[2]);  // none suits
-  REQUIRE(idle.take_m_locked(is_first) == &ms[1]);
+  REQUIRE(idle.take_m_locked(is_first) == &all[2]);  // none suits
+  REQUIRE(idle.take_m_locked(is_first) == &all[1]);
   REQUIRE(idle.take_m_locked(is_first) == nullptr);
 }

@@ -35,6 +35,15 @@ bool waiting(std::size_t n) {
   return eventually([n] { return thrum::stats().waiting == n; });
 }
 
+/// Whether `value`, which each waiter raises before it waits, comes to be n: then n are inside, as
+/// nobody gives up the mutex in between. Those who wait for the mutex are no business of ours.
+bool reaches(int n, const int& value, thrum::mutex& mutex) {
+  return eventually([&, n] {
+    const std::lock_guard lock(mutex);
+    return value == n;
+  });
+}
+
 /// A lock that is nobody's special case.
 struct plain_lock {
   thrum::mutex mutex;
@@ -55,16 +64,18 @@ TEST_CASE("CondSignal: each notify_one wakes one waiter, and none wakes before")
   with_runtime([] {
     thrum::mutex mutex;
     thrum::condition_variable changed;
+    int inside = 0;
     int awake = 0;
     thrum::wait_group group;
     for (int i = 0; i != 3; ++i) {
       group.go([&] {
         std::unique_lock lock(mutex);
+        ++inside;
         changed.wait(lock);
         ++awake;
       });
     }
-    REQUIRE(waiting(3));
+    REQUIRE(reaches(3, inside, mutex));
     for (int n = 1; n <= 3; ++n) {
       {
         const std::lock_guard lock(mutex);
@@ -273,16 +284,19 @@ TEST_CASE("a condition variable may be destroyed once its waiters have been noti
       thrum::mutex mutex;
       auto changed = std::make_unique<thrum::condition_variable>();
       auto changed_any = std::make_unique<thrum::condition_variable_any>();
+      int inside = 0;
       thrum::wait_group group;
-      group.go([&mutex, &c = *changed] {
+      group.go([&mutex, &inside, &c = *changed] {
         std::unique_lock lock(mutex);
+        ++inside;
         c.wait(lock);
       });
-      group.go([&mutex, &c = *changed_any] {
+      group.go([&mutex, &inside, &c = *changed_any] {
         std::unique_lock lock(mutex);
+        ++inside;
         c.wait(lock);
       });
-      REQUIRE(waiting(2));
+      REQUIRE(reaches(2, inside, mutex));
       changed->notify_all();
       changed.reset();
       changed_any->notify_all();
