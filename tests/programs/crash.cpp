@@ -130,7 +130,7 @@ template <class Pause>
 int panic_after_a_pause(Pause pause) {
   return thrum::run([pause] {
     std::atomic<bool> stop{false};
-    thrum::go([&stop] {
+    auto other = thrum::spawn([&stop] {
       while (!stop) {
         thrum::this_goroutine::yield();
       }
@@ -145,6 +145,7 @@ int panic_after_a_pause(Pause pause) {
     });
     const int result = wait_for_the_end();
     stop = true;
+    other.join();
     return result;
   });
 }

@@ -206,7 +206,7 @@ TEST_CASE("goroutines that read a file leave the processor to others") {
   with_runtime(with_procs(1), [&] {
     std::atomic<int> others{0};
     std::atomic<bool> done{false};
-    thrum::go([&] {
+    auto other = thrum::spawn([&] {
       while (!done) {
         ++others;
         thrum::this_goroutine::yield();
@@ -219,6 +219,7 @@ TEST_CASE("goroutines that read a file leave the processor to others") {
       return others > 100;
     }));
     done = true;
+    other.join();
   });
 }
 
@@ -234,12 +235,13 @@ TEST_CASE("a fifo waits in the poller, for data and for its deadline") {
     char one;
     CHECK(error_of([&] { in.read(std::span(&one, 1)); }) == std::errc::timed_out);
     in.set_read_deadline(thrum::time_point::max());
-    thrum::go([&] {
+    auto writer = thrum::spawn([&] {
       thrum::sleep_for(2ms);
       out.write("x");
     });
     CHECK(in.read(std::span(&one, 1)) == 1);
     CHECK(one == 'x');
+    writer.join();
     out.close();
     CHECK(in.read(std::span(&one, 1)) == 0);
   });
@@ -314,12 +316,13 @@ TEST_CASE("a descriptor that was handed over keeps its mode, and blocks only its
     file in(ends[0], "the pipe");
     file out(ends[1]);
     CHECK((::fcntl(ends[0], F_GETFL) & O_NONBLOCK) == 0);
-    thrum::go([&] {
+    auto writer = thrum::spawn([&] {
       thrum::sleep_for(5ms);
       out.write("x");
     });
     char one;
     CHECK(in.read(std::span(&one, 1)) == 1);  // only a second thread can have written
+    writer.join();
     CHECK((::fcntl(ends[0], F_GETFL) & O_NONBLOCK) == 0);
   });
 }

@@ -51,13 +51,14 @@ bool is_pending(int signal) {
 TEST_CASE("what is written to a pipe is read from it, then its end") {
   with_runtime([] {
     io::pipe p;
-    thrum::go([&] {
+    auto writer = thrum::spawn([&] {
       p.write("hello");
       p.close_write();
     });
     CHECK(p.reader().read_all() == "hello");
     char one;
     CHECK(p.read(std::span(&one, 1)) == 0);
+    writer.join();
   });
 }
 
@@ -69,11 +70,12 @@ TEST_CASE("a pipe carries more than it holds, in order") {
     for (std::size_t i = 0; i != size; ++i) {
       sent[i] = static_cast<char>(i * 7 % 251);
     }
-    thrum::go([&] {
+    auto writer = thrum::spawn([&] {
       p.write(sent);
       p.writer().close();
     });
     CHECK((p.reader().read_all() == sent));
+    writer.join();
   });
 }
 
@@ -108,11 +110,12 @@ TEST_CASE("writes of several goroutines to a pipe do not mix") {
     for (char c = 'a'; c != 'i'; ++c) {
       group.go([&p, c] { p.write(std::string(size, c)); });
     }
-    thrum::go([&] {
+    auto closer = thrum::spawn([&] {
       group.wait();
       p.close_write();
     });
     const std::string text = p.reader().read_all();
+    closer.join();
     REQUIRE(text.size() == 8 * size);
     for (std::size_t at = 0; at != text.size(); at += size) {
       CHECK(text.compare(at, size, std::string(size, text[at])) == 0);

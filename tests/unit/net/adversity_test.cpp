@@ -96,7 +96,7 @@ TEST_CASE("a close that lingers stops nobody else") {
     made.linger(1);
     std::atomic<bool> closed{false};
     std::atomic<int> turns{0};
-    thrum::go([&] {
+    auto counter = thrum::spawn([&] {
       while (!closed) {
         ++turns;
         thrum::sleep_for(10ms);
@@ -105,6 +105,7 @@ TEST_CASE("a close that lingers stops nobody else") {
     thrum::this_goroutine::yield();
     made.close();
     closed = true;
+    counter.join();
     CHECK(turns > 5);
   });
 }
