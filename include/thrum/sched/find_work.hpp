@@ -121,13 +121,16 @@ template <class Traits>
 basic_g<Traits>* poll_now(basic_m<Traits>& m) noexcept {
   basic_scheduler<Traits>& scheduler = *m.scheduler;
   // [s.poll] acquire: 0 means that another thread is inside.
-  if (scheduler.poller.descriptors() == 0 || scheduler.last_poll.load(acquire) == 0 ||
+  std::int64_t last = scheduler.last_poll.load(acquire);
+  if (scheduler.poller.descriptors() == 0 || last == 0 ||
       scheduler.polls_now.exchange(true, relaxed)) {  // relaxed: it protects nothing
     return nullptr;
   }
   basic_poll_sink<Traits> sink(scheduler);
   scheduler.poller.poll(0, sink);
   scheduler.polls_now.store(false, relaxed);  // relaxed: as above
+  // [s.poll] seq_cst: the monitor need not. Failure: it has, or somebody sleeps there meanwhile.
+  scheduler.last_poll.compare_exchange_strong(last, Traits::now(), seq_cst, relaxed);
   scheduler.inject(sink.ready);
   return take_global(m);
 }

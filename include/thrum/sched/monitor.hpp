@@ -56,7 +56,7 @@ class basic_monitor {
   bool has_run() noexcept;
 
   /// When nobody has polled for 10 ms.
-  bool poll_network(std::int64_t now) noexcept;
+  void poll_network(std::int64_t now) noexcept;
   void wait_for_round() noexcept;
   void sleep_while_idle(liveness alive) noexcept;
   void note_time(std::int64_t now) noexcept {
@@ -110,7 +110,7 @@ void basic_monitor<Traits>::run() noexcept {
       acted = look_at(scheduler_.p(i), now) || acted;
     }
     retaker_.watch(now, next_look_);
-    acted = poll_network(now) || acted;
+    poll_network(now);  // is no sign that Ps need to be looked at
     quiet_rounds_ = acted ? 0 : quiet_rounds_ + 1;
     if (config.trace_every_ns != 0 && now >= next_trace_) {
       config.trace(config.user, now);
@@ -126,19 +126,18 @@ bool basic_monitor<Traits>::has_run() noexcept {
 }
 
 template <class Traits>
-bool basic_monitor<Traits>::poll_network(std::int64_t now) noexcept {
+void basic_monitor<Traits>::poll_network(std::int64_t now) noexcept {
   constexpr std::int64_t longest_ns = 10'000'000;  // from Go
   // [s.poll] acquire: 0 means that a thread sleeps there.
   std::int64_t last = scheduler_.last_poll.load(acquire);
   if (scheduler_.poller.descriptors() == 0 || last == 0 || now - last < longest_ns ||
       !scheduler_.last_poll.compare_exchange_strong(last, now, seq_cst,
                                                     relaxed)) {  // [s.poll] seq_cst; relaxed: over
-    return false;
+    return;
   }
   basic_poll_sink<Traits> sink(scheduler_);
   scheduler_.poller.poll(0, sink);
   scheduler_.inject(sink.ready);
-  return sink.ready.size != 0;
 }
 
 template <class Traits>
