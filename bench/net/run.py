@@ -8,8 +8,9 @@
   run.py http --server epoll=... --server go=... --server net/http=... --against go
 
 Builds nothing. Servers are programs of this folder and of bench/go/net, or any that take --port and
---procs and print "listening on PORT"; a server's path may be followed by arguments of its own.
-The load is echo_load for echo and wrk (from the PATH) for http.
+--procs and print "listening on PORT" or "listening on HOST:PORT"; a server's path may be followed
+by arguments of its own. The load is echo_load for echo; for http it is wrk (from the PATH), which
+asks for /hello.
 
 With --procs 1 the server has CPU 0 and the client CPU 1; with more nobody is pinned. Each run
 starts a server anew, warms it up, and measures. The server's CPU time is what the scheduler has
@@ -110,7 +111,7 @@ def server(command, procs, cpu):
                              stdout=subprocess.PIPE, text=True, preexec_fn=on_cpu(cpu))
     try:
         line = child.stdout.readline()
-        match = re.fullmatch(r"listening on (\d+)\n", line)
+        match = re.fullmatch(r"listening on (?:\S+:)?(\d+)\n", line)
         if not match:
             raise Refused(f"{command[0]} said {line!r} instead of the port")
         yield child.pid, int(match.group(1))
@@ -149,8 +150,8 @@ def echo_run(options, label, command, procs, connections):
 
 
 def check_answers(label, port):
-    """Two requests at once, the second in pieces, must have two whole answers."""
-    request = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    """Two requests for /hello at once, the second in pieces, must have two whole answers."""
+    request = b"GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with socket.create_connection(("127.0.0.1", port), 5) as c:
         c.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         c.sendall(request + request[:-3])
@@ -188,7 +189,7 @@ def http_run(options, label, command, procs, connections):
     def wrk(port, seconds):
         return subprocess.run(
             [options.load, "-t1", f"-c{connections}", f"-d{seconds}s", "--latency",
-             f"http://127.0.0.1:{port}/"],
+             f"http://127.0.0.1:{port}/hello"],
             capture_output=True, text=True, check=True, preexec_fn=on_cpu(client_cpu)).stdout
 
     with server(command, procs, server_cpu) as (pid, port):
