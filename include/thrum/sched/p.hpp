@@ -106,6 +106,7 @@ struct alignas(base::cache_line_size) basic_p {
     std::int64_t cpu_since = 0;
     std::int64_t cpu_when = 0;
     std::int64_t cpu = 0;
+    bool spared = false;        // no signal was sent, as it seemed to sleep
     std::uint32_t changes = 0;  // looks in a row that found another goroutine
   } seen;
 

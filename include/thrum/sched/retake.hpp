@@ -107,10 +107,11 @@ void basic_retaker<Traits>::press(p_type& p, std::int64_t now, std::int64_t sinc
     seen.cpu_since = since;
     seen.cpu = m->cpu_clock.now();
     seen.cpu_when = now;
+    seen.spared = false;
     seen.changes = seen.changes < most_changes ? seen.changes + 1 : most_changes;
     // Nothing comes of a look before the one is allowed or the other has waited for long enough.
-    const std::int64_t useful = allowed - now < Traits::blocked_ns ? allowed - now
-                                                                   : Traits::blocked_ns;
+    const std::int64_t useful =
+        allowed - now < Traits::blocked_ns ? allowed - now : Traits::blocked_ns;
     const std::int64_t window = window_of(seen.changes);
     sooner(next_look, now + (useful < window ? window : useful));
     return;
@@ -140,6 +141,16 @@ void basic_retaker<Traits>::press(p_type& p, std::int64_t now, std::int64_t sinc
     sooner(next_look, allowed);
     return;
   }
+  // It may have computed first and block now: a signal would break its call off. Asked only once,
+  // as not every system can say.
+  if (cpu - seen.cpu < elapsed - elapsed / 8 && !seen.spared && os::thread_sleeps(m->tid)) {
+    seen.spared = true;
+    seen.cpu = cpu;
+    seen.cpu_when = now;
+    sooner(next_look, now + Traits::blocked_ns);
+    return;
+  }
+  seen.spared = false;
   seen.cpu = cpu;
   seen.cpu_when = now;
   sooner(next_look, now + Traits::blocked_ns);
