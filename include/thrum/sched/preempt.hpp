@@ -73,8 +73,8 @@ bool keeps_p(basic_m<Traits>& m) noexcept {
     if (state == retake_state::forked) {
       refuse_after_fork();
     }
-    // [m.retake] acq_rel: one of us wins; the monitor's failure means that we kept it. If it has been
-    // wanted, decided and wanted again since we looked: what R4 has read.
+    // [m.retake] acq_rel: one of us wins; the monitor's failure means that we kept it. If it has
+    // been wanted, decided and wanted again since we looked: what R4 has read.
     if (state == retake_state::wanted &&
         m.retake.compare_exchange_strong(state, retake_state::none, acq_rel, relaxed)) {
       return true;  // relaxed: looked at again
@@ -159,8 +159,7 @@ bool has_time_left(basic_g<Traits>& g, std::int64_t ran_ns, std::int64_t slice_n
 template <class Traits>
 bool is_alone(const basic_m<Traits>& m) noexcept {
   const basic_p<Traits>& p = *m.p;
-  return p.queue.empty() &&
-         (m.scheduler->clock != nullptr || p.timers.earliest() > Traits::now());
+  return p.queue.empty() && (m.scheduler->clock != nullptr || p.timers.earliest() > Traits::now());
 }
 
 /// H2. Null: there is nobody to take the P.
@@ -168,6 +167,10 @@ template <class Traits>
 basic_m<Traits>* find_taker(basic_m<Traits>& m) noexcept {
   basic_scheduler<Traits>& scheduler = *m.scheduler;
   m.cpu = os::current_cpu();
+  if (!scheduler.has_spare()) {
+    // For the next one; an exchange serves neither timers nor what has not started yet.
+    scheduler.creator.request_spare();
+  }
   const auto is_here = [&](const basic_m<Traits>& each) { return each.cpu == m.cpu; };
   if (is_alone(m)) {
     const std::uint32_t most = 2 * scheduler.procs();  // before all others have had a turn, twice
@@ -180,10 +183,6 @@ basic_m<Traits>* find_taker(basic_m<Traits>& m) noexcept {
   {
     scoped guard(scheduler.idle.lock());
     idle = scheduler.idle.take_m_locked(is_here);
-  }
-  if (!scheduler.has_spare()) {
-    // For the next one; an exchange serves neither timers nor what has not started yet.
-    scheduler.creator.request_spare();
   }
   if (idle != nullptr) {
     return idle;
