@@ -21,7 +21,7 @@
 #if THRUM_OS_LINUX
 
 #include "model/support/checks.hpp"
-#include "model/support/memory.hpp"
+#include "model/support/objects.hpp"
 #include "support/catch.hpp"
 
 #include <cstdint>

@@ -14,8 +14,8 @@
 #include <thrum/sched/idle.hpp>
 
 #include "model/support/checks.hpp"
-#include "model/support/memory.hpp"
 #include "model/support/model_traits.hpp"
+#include "model/support/objects.hpp"
 #include "support/catch.hpp"
 
 #include <cstdint>

@@ -18,7 +18,7 @@
 #include <thrum/sched/retake.hpp>
 
 #include "model/support/checks.hpp"
-#include "model/support/memory.hpp"
+#include "model/support/objects.hpp"
 #include "model/support/retake_parts.hpp"
 #include "support/catch.hpp"
 

@@ -9,8 +9,8 @@
 #include <thrum/sched/run_queue.hpp>
 
 #include "model/support/checks.hpp"
-#include "model/support/memory.hpp"
 #include "model/support/model_traits.hpp"
+#include "model/support/objects.hpp"
 #include "support/catch.hpp"
 
 namespace {
@@ -59,9 +59,7 @@ struct scene {
     item* g = queue.take_runnext();
     take(g != nullptr ? g : queue.pop());
   }
-  void steal(queue_type& thief, bool runnext) {
-    take(queue.steal_half_into(thief, runnext, true));
-  }
+  void steal(queue_type& thief, bool runnext) { take(queue.steal_half_into(thief, runnext, true)); }
 
   // What is left is taken out too; then nothing is lost.
   void at_end() {
@@ -222,9 +220,7 @@ struct two_thieves : scene<Traits> {
         this->steal(this->first_thief, true);
         this->take(this->first_thief.pop());
         break;
-      default:
-        this->steal(this->second_thief, true);
-        break;
+      default: this->steal(this->second_thief, true); break;
     }
   }
 };
@@ -240,9 +236,7 @@ struct thief_of_a_thief : scene<Traits> {
   }
   void run(unsigned thread) {
     switch (thread) {
-      case 0:
-        this->push(4);
-        break;
+      case 0: this->push(4); break;
       case 1:
         this->steal(this->first_thief, false);
         this->steal(this->first_thief, false);
@@ -275,9 +269,8 @@ struct never_empty : scene<Traits> {
       this->run_next();
     } else {
       for (int i = 0; i != 2; ++i) {
-        const bool empty = Naive
-                               ? this->queue.size() == 0 && this->queue.peek_runnext() == nullptr
-                               : this->queue.empty();
+        const bool empty = Naive ? this->queue.size() == 0 && this->queue.peek_runnext() == nullptr
+                                 : this->queue.empty();
         require(!empty, "a queue that holds an item says that it is empty");
       }
     }
@@ -344,12 +337,12 @@ TEST_CASE("model: two reads in a row are not enough to say that a queue is empty
 }
 
 TEST_CASE("model: each mutant of the ring is found out") {
-  CHECK(found_out<pushes_and_steals, mutation::relaxed_store>(machine::weak));   // RQ3, tail
-  CHECK(found_out<slots_are_reused, mutation::relaxed_load>(machine::weak));     // tail
-  CHECK(found_out<owner_refills, mutation::relaxed_load>(machine::weak));        // RQ3, head
-  CHECK(found_out<owner_refills, mutation::relaxed_cas>(machine::weak));         // RQ3, head
-  CHECK(found_out<pops_and_steals, mutation::torn_cas>(machine::sequential));    // RQ4
-  CHECK(found_out<runnext_is_stolen, mutation::relaxed_exchange>(machine::weak));        // *g
+  CHECK(found_out<pushes_and_steals, mutation::relaxed_store>(machine::weak));     // RQ3, tail
+  CHECK(found_out<slots_are_reused, mutation::relaxed_load>(machine::weak));       // tail
+  CHECK(found_out<owner_refills, mutation::relaxed_load>(machine::weak));          // RQ3, head
+  CHECK(found_out<owner_refills, mutation::relaxed_cas>(machine::weak));           // RQ3, head
+  CHECK(found_out<pops_and_steals, mutation::torn_cas>(machine::sequential));      // RQ4
+  CHECK(found_out<runnext_is_stolen, mutation::relaxed_exchange>(machine::weak));  // *g
   CHECK(found_out<never_empty_with_runnext, mutation::relaxed_exchange>(machine::weak));  // empty
   CHECK(found_out<never_empty_with_runnext, mutation::relaxed_load>(machine::weak));      // empty
   CHECK(found_out<runnext_is_stolen, mutation::torn_exchange>(machine::sequential));

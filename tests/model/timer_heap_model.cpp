@@ -9,8 +9,8 @@
 #include <thrum/sched/timer_heap.hpp>
 
 #include "model/support/checks.hpp"
-#include "model/support/memory.hpp"
 #include "model/support/model_traits.hpp"
+#include "model/support/objects.hpp"
 #include "support/catch.hpp"
 
 #include <cstdint>

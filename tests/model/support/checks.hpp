@@ -8,8 +8,7 @@
 #ifndef THRUM_TESTS_MODEL_CHECKS_HPP
 #define THRUM_TESTS_MODEL_CHECKS_HPP
 
-#include "explorer.hpp"
-#include "memory.hpp"
+#include "search.hpp"
 
 #include "support/catch.hpp"
 #include "support/scale.hpp"

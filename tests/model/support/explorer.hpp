@@ -16,19 +16,20 @@
 //     void at_end();                // what must hold when all are done
 //     void at_rest();               // optional: may be asleep for ever, and what must hold then
 //   };
-//   explore<model>({...}) constructs a fresh one for each execution. Shared state is made of
-//   model::atomic, model::cell, model::mutex and model::note (memory.hpp). require(condition, text)
-//   states what must hold. A model must be deterministic apart from what the explorer decides, and
-//   no destructor may be needed on a thread's stack: a failing execution is abandoned where it is.
+//   explore<model>({...}) (search.hpp) constructs a fresh one for each execution. Shared state is
+//   made of model::atomic, model::cell, model::mutex and model::note (objects.hpp).
+//   require(condition, text) states what must hold. A model must be deterministic apart from what
+//   the explorer decides, and no destructor may be needed on a thread's stack: a failing execution
+//   is abandoned where it is.
 //
 // Search
 //   Depth first over the decisions taken: an execution is a list of decisions; the next one repeats
 //   the list up to the last decision that has an answer left, gives that, and then takes the first
 //   answer each time. The first answer is always the tame one: the same thread goes on, the newest
 //   value is read. Two bounds keep the number finite and small, as most bugs need few surprises:
-//   `preemptions`, how often a thread that could go on is made to wait, and `stale_reads`, how often
-//   a thread reads something else than the newest value (memory.hpp). A search that comes to an end
-//   has tried everything within its bounds.
+//   `preemptions`, how often a thread that could go on is made to wait, and `stale_reads`, how
+//   often a thread reads something else than the newest value (memory.hpp). A search that comes to
+//   an end has tried everything within its bounds.
 //
 // What it finds
 //   A violated require(), a data race on a cell, a deadlock, an execution without end. The failing
@@ -91,7 +92,10 @@ class explorer {
   using body = void (*)(void* model, unsigned thread);
 
   explorer(const options& bounds, unsigned threads, body run_thread)
-      : bounds_(bounds), count_(threads), run_(run_thread), fibres_(std::make_unique<fibre[]>(threads)) {
+      : bounds_(bounds),
+        count_(threads),
+        run_(run_thread),
+        fibres_(std::make_unique<fibre[]>(threads)) {
     for (unsigned i = 0; i != count_; ++i) {
       fibres_[i].owner = this;
       fibres_[i].index = i;
@@ -127,7 +131,8 @@ class explorer {
   /// One of `count` answers, 0 first.
   unsigned choose(unsigned count);
 
-  /// As choose(), for a decision in which every answer but 0 is a surprise that costs one stale read.
+  /// As choose(), for a decision in which every answer but 0 is a surprise that costs one stale
+  /// read.
   unsigned choose_stale(unsigned count) {
     if (count == 1 || stale_left_ == 0) {
       return 0;

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// The memory of a modelled machine: atomics, plain cells with a race detector, mutexes, notes.
+// The memory of a modelled machine: what each thread may read, and what is a race. Models reach it
+// through objects.hpp.
 //
 // Purpose
 //   The interleavings alone would find what goes wrong on a machine whose memory is sequentially
@@ -11,16 +12,17 @@
 //   Each atomic keeps all values that were stored to it, oldest first. `knowledge` is, for each
 //   atomic, the oldest value that the thread may still read, and, for each thread, up to which of
 //   its steps it happened before us. An acquire that reads a release's value joins the knowledge
-//   that the releasing thread had; fences, mutexes and notes join likewise. A data race is an access
-//   to a cell that does not know of the last access by somebody else.
+//   that the releasing thread had; fences, mutexes and notes join likewise. A data race is an
+//   access to a cell that does not know of the last access by somebody else.
 //
 // The three machines
 //   sequential  a load reads the newest value. Finds data races, and what interleaving does.
 //   weak        C++: a load reads any value that its thread may still read; each that is not the
-//               newest is a decision and costs one of `stale_reads`. A sequentially consistent fence
-//               exchanges knowledge with one common store, so that of two of them the later knows
-//               what the earlier knew. A sequentially consistent access does so for its own atomic
-//               alone; two such accesses are not a fence. Finds a missing release, acquire or fence.
+//               newest is a decision and costs one of `stale_reads`. A sequentially consistent
+//               fence exchanges knowledge with one common store, so that of two of them the later
+//               knows what the earlier knew. A sequentially consistent access does so for its own
+//               atomic alone; two such accesses are not a fence. Finds a missing release, acquire
+//               or fence.
 //   tso         x86: a plain store waits in its thread's buffer, where only that thread sees it,
 //               until a locked instruction, a fence or anything that blocks; or until somebody else
 //               reads it, which is a decision. Finds a missing fence between a store and a load
@@ -44,10 +46,8 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 namespace model {
@@ -150,8 +150,8 @@ class memory {
   stored by_self(std::uint64_t value, order how) {
     thread& t = self();
     const unsigned writer = explorer_.self();
-    return {value, releases(how) ? t.known : t.at_release_fence,
-            static_cast<std::uint16_t>(writer), t.known.clock[writer]};
+    return {value, releases(how) ? t.known : t.at_release_fence, static_cast<std::uint16_t>(writer),
+            t.known.clock[writer]};
   }
   void join_from(const stored& what, order how) {
     thread& t = self();
@@ -337,9 +337,7 @@ inline void memory::heavy_fence() {
 
 // ---- store buffers ----
 
-inline void memory::append(unsigned l, const stored& what) {
-  locations_[l].values.push_back(what);
-}
+inline void memory::append(unsigned l, const stored& what) { locations_[l].values.push_back(what); }
 
 inline void memory::drain_one(thread& t) {
   const buffered first = t.buffer.front();
@@ -524,237 +522,6 @@ inline void memory::trace(unsigned l, const std::string& step) {
     explorer_.trace((at.name != nullptr ? at.name : "atomic") + ("." + std::to_string(at.index)) +
                     " " + step);
   }
-}
-
-// ---- what models are made of ----
-
-/// The atomics constructed from here on are called `name`.0, `name`.1 ... in a trace.
-inline void name_atomics(const char* name) { memory::active().name_locations(name); }
-
-/// Stands for std::atomic<T>.
-template <class T, bool Checked = false>
-class basic_atomic {
-  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(std::uint64_t));
-
- public:
-  basic_atomic() noexcept : basic_atomic(T{}) {}
-  basic_atomic(T value) noexcept  // not explicit: as std::atomic
-      : location_(memory::active().add_location(pack(value), Checked)) {}
-  basic_atomic(const basic_atomic&) = delete;
-  basic_atomic& operator=(const basic_atomic&) = delete;
-
-  T load(std::memory_order how) const noexcept {
-    return unpack(memory::active().load(location_, how));
-  }
-  void store(T value, std::memory_order how) noexcept {
-    memory::active().store(location_, pack(value), how);
-  }
-  T exchange(T value, std::memory_order how) noexcept {
-    return update(how, "exchange", [value](T) { return value; });
-  }
-  bool compare_exchange_strong(T& expected, T desired, std::memory_order success,
-                               std::memory_order failure) noexcept {
-    const std::uint64_t wanted = pack(expected);
-    const std::uint64_t old = memory::active().update(
-        location_, success, failure, "cas", [&](std::uint64_t now, std::uint64_t& next) {
-          next = pack(desired);
-          return now == wanted;
-        });
-    expected = unpack(old);
-    return old == wanted;
-  }
-  bool compare_exchange_weak(T& expected, T desired, std::memory_order success,
-                             std::memory_order failure) noexcept {
-    return compare_exchange_strong(expected, desired, success, failure);
-  }
-  T fetch_add(T value, std::memory_order how) noexcept {
-    return update(how, "add", [value](T old) { return static_cast<T>(old + value); });
-  }
-  T fetch_sub(T value, std::memory_order how) noexcept {
-    return update(how, "sub", [value](T old) { return static_cast<T>(old - value); });
-  }
-  T fetch_or(T value, std::memory_order how) noexcept {
-    return update(how, "or", [value](T old) { return static_cast<T>(old | value); });
-  }
-  T fetch_and(T value, std::memory_order how) noexcept {
-    return update(how, "and", [value](T old) { return static_cast<T>(old & value); });
-  }
-
- private:
-  template <class Change>
-  T update(std::memory_order how, const char* what, Change change) noexcept {
-    return unpack(memory::active().update(location_, how, how, what,
-                                          [&](std::uint64_t now, std::uint64_t& next) {
-                                            next = pack(change(unpack(now)));
-                                            return true;
-                                          }));
-  }
-  static std::uint64_t pack(T value) noexcept {
-    std::uint64_t bits = 0;
-    std::memcpy(&bits, &value, sizeof value);
-    return bits;
-  }
-  static T unpack(std::uint64_t bits) noexcept {
-    T value;
-    std::memcpy(&value, &bits, sizeof value);
-    return value;
-  }
-
-  const unsigned location_;
-};
-
-template <class T>
-using atomic = basic_atomic<T>;
-
-/// An atomic that is an error to overwrite while another thread may still be reading it, in the
-/// sense of the head comment. The check lasts as long as all accesses are relaxed loads and stores.
-template <class T>
-using checked_atomic = basic_atomic<T, true>;
-
-/// Stands for a plain variable, and finds data races on it.
-template <class T>
-class cell {
- public:
-  cell() = default;
-  cell(T value) : value_(value) {}  // not explicit: as a plain variable
-  cell(const cell&) = delete;
-  cell& operator=(const cell&) = delete;
-
-  cell& operator=(T value) {
-    memory::active().write_plain(last_);
-    value_ = value;
-    return *this;
-  }
-  operator T() const {  // not explicit: as a plain variable
-    memory::active().read_plain(last_);
-    return value_;
-  }
-
- private:
-  T value_{};
-  mutable memory::access last_;
-};
-
-/// Stands for a lock.
-class mutex {
- public:
-  void lock() noexcept {
-    explorer::active().point();
-    if (explorer::active().inside()) {
-      explorer::active().wait(&is_free, this, false);
-    }
-    if (explorer::active().tracing()) {
-      explorer::active().trace("locks");
-    }
-    locked_ = true;
-    memory::active().acquire_from(carried_);
-  }
-  void unlock() noexcept {
-    if (explorer::active().tracing()) {
-      explorer::active().trace("unlocks");
-    }
-    memory::active().release_to(carried_, false);
-    explorer::active().progress();
-    locked_ = false;
-  }
-
- private:
-  static bool is_free(const void* self) { return !static_cast<const mutex*>(self)->locked_; }
-
-  bool locked_ = false;
-  knowledge carried_;
-};
-
-/// Stands for os::note: one thread sleeps until another wakes it.
-class note {
- public:
-  /// False: the execution is at rest, nobody will ever call wake().
-  bool sleep() noexcept {
-    explorer::active().point();
-    if (!explorer::active().wait(&was_set, this, true)) {
-      return false;
-    }
-    if (explorer::active().tracing()) {
-      explorer::active().trace("woken");
-    }
-    memory::active().acquire_from(carried_);
-    return true;
-  }
-  void clear() noexcept { set_ = false; }
-  void wake() noexcept {
-    explorer::active().point();
-    if (explorer::active().tracing()) {
-      explorer::active().trace("wakes a sleeper");
-    }
-    memory::active().release_to(carried_, true);
-    explorer::active().progress();
-    set_ = true;
-  }
-
- private:
-  static bool was_set(const void* self) { return static_cast<const note*>(self)->set_; }
-
-  bool set_ = false;
-  knowledge carried_;
-};
-
-// ---- the search ----
-
-namespace search {
-
-template <class Model>
-void run_once(explorer& threads, memory& shared, bool tracing) {
-  threads.begin(tracing);
-  shared.begin();
-  alignas(Model) unsigned char place[sizeof(Model)];
-  auto* const m = ::new (static_cast<void*>(place)) Model;
-  shared.start_threads();
-  const bool rests = threads.run(m);
-  if (!threads.failed()) {
-    shared.join_threads();
-    if constexpr (requires { m->at_rest(); }) {
-      if (rests) {
-        m->at_rest();
-        if (!threads.failed()) {
-          threads.finish_resting();
-        }
-      }
-    } else if (rests) {
-      threads.fail("asleep for ever");
-    }
-    if (!threads.failed()) {
-      m->at_end();
-    }
-  }
-  m->~Model();
-}
-
-}  // namespace search
-
-/// Tries every execution of Model within the bounds, up to the first that fails.
-template <class Model>
-result explore(const options& bounds = {}) {
-  static_assert(Model::threads <= max_threads);
-  const auto start = std::chrono::steady_clock::now();
-  explorer threads(bounds, Model::threads, [](void* m, unsigned thread) {
-    static_cast<Model*>(m)->run(thread);
-  });
-  memory shared(threads);
-  result found;
-  do {
-    ++found.executions;
-    search::run_once<Model>(threads, shared, false);
-    if (threads.failed()) {
-      found.failure = threads.finding();
-      search::run_once<Model>(threads, shared, true);
-      found.trace = threads.trace_text();
-      break;
-    }
-    found.complete = !threads.advance();
-  } while (!found.complete && found.executions != bounds.max_executions);
-  found.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return found;
 }
 
 }  // namespace model

@@ -8,7 +8,7 @@
 #ifndef THRUM_TESTS_MODEL_MODEL_TRAITS_HPP
 #define THRUM_TESTS_MODEL_MODEL_TRAITS_HPP
 
-#include "memory.hpp"
+#include "objects.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -34,14 +34,14 @@ struct traits {
 
 /// What a mutant gets wrong.
 enum class mutation {
-  relaxed_store,      // every release store is relaxed
-  relaxed_cas,        // every compare-and-swap is relaxed
-  relaxed_exchange,   // every exchange is relaxed
-  relaxed_load,       // every acquire load is relaxed
-  torn_cas,           // compare-and-swap is a load and a store
-  torn_exchange,      // exchange is a load and a store
-  no_fence,           // fences do nothing
-  release_acquire     // sequentially consistent accesses are merely release and acquire
+  relaxed_store,     // every release store is relaxed
+  relaxed_cas,       // every compare-and-swap is relaxed
+  relaxed_exchange,  // every exchange is relaxed
+  relaxed_load,      // every acquire load is relaxed
+  torn_cas,          // compare-and-swap is a load and a store
+  torn_exchange,     // exchange is a load and a store
+  no_fence,          // fences do nothing
+  release_acquire    // sequentially consistent accesses are merely release and acquire
 };
 
 /// An atomic that has that mistake.
@@ -84,8 +84,8 @@ class mutant_atomic : public basic_atomic<T, std::is_pointer_v<T>> {
       expected = old;
       return equal;
     }
-    return base::compare_exchange_strong(expected, desired,
-                                         weaken(success, mutation::relaxed_cas), failure);
+    return base::compare_exchange_strong(expected, desired, weaken(success, mutation::relaxed_cas),
+                                         failure);
   }
   bool compare_exchange_weak(T& expected, T desired, order success, order failure) noexcept {
     return compare_exchange_strong(expected, desired, success, failure);

@@ -22,8 +22,8 @@
 #include <thrum/sched/section.hpp>
 #include <thrum/sched/syscall.hpp>
 
-#include "memory.hpp"
 #include "model_traits.hpp"
+#include "objects.hpp"
 
 #include <cstddef>
 #include <cstdint>

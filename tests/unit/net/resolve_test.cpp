@@ -32,14 +32,14 @@ namespace {
 
 using endpoints = std::vector<endpoint>;
 
-std::error_code why(std::string_view host, std::string_view service) {
+std::error_code why_not_resolved(std::string_view host, std::string_view service) {
   std::error_code error;
   const endpoints found = resolve(host, service, error);
   CHECK(found.empty() == static_cast<bool>(error));
   return error;
 }
 
-std::error_code why(std::string_view text) {
+std::error_code why_not_resolved(std::string_view text) {
   std::error_code error;
   const endpoints found = resolve(text, error);
   CHECK(found.empty() == static_cast<bool>(error));
@@ -88,7 +88,7 @@ TEST_CASE("numbers do not leave the processor, names do") {
     resolve("", "80");
     resolve("[::1]:80");
     resolve("unix:/run/x.sock");
-    why("host.invalid", "80");
+    why_not_resolved("host.invalid", "80");
     CHECK(blocking_calls() == before);
     resolve("localhost", "80");
     CHECK(blocking_calls() != before);
@@ -142,8 +142,8 @@ TEST_CASE("a host under .invalid is not found, without asking anybody") {
        {"nowhere.invalid", "a.b.invalid", "invalid", "NoWhere.INVALID", "nowhere.invalid."}) {
     INFO(host);
     CHECK(thrum::net::is_reserved_invalid(host));
-    CHECK(why(host, "80") == resolve_error::host_not_found);
-    CHECK(why(host, "http") == resolve_error::host_not_found);
+    CHECK(why_not_resolved(host, "80") == resolve_error::host_not_found);
+    CHECK(why_not_resolved(host, "http") == resolve_error::host_not_found);
   }
   for (const char* host : {"", ".", "nvalid", "notinvalid", "invalid.org", "invalid.."}) {
     INFO(host);
@@ -152,29 +152,29 @@ TEST_CASE("a host under .invalid is not found, without asking anybody") {
 }
 
 TEST_CASE("an unknown service is not found") {
-  CHECK(why("localhost", "no-such-service") == resolve_error::service_not_found);
-  CHECK(why("127.0.0.1", "no-such-service") == resolve_error::service_not_found);
+  CHECK(why_not_resolved("localhost", "no-such-service") == resolve_error::service_not_found);
+  CHECK(why_not_resolved("127.0.0.1", "no-such-service") == resolve_error::service_not_found);
 }
 
 TEST_CASE("a port that is neither number nor name is refused before glibc makes a number of it") {
   for (const char* service :
        {"65536", "65616", "-1", "+80", " 80", "80 ", "99999999999999999999", "-", "8.0"}) {
     INFO('"' << service << '"');
-    CHECK(why("localhost", service) == endpoint_error::bad_port);
-    CHECK(why("127.0.0.1", service) == endpoint_error::bad_port);
+    CHECK(why_not_resolved("localhost", service) == endpoint_error::bad_port);
+    CHECK(why_not_resolved("127.0.0.1", service) == endpoint_error::bad_port);
   }
 }
 
 TEST_CASE("a zero byte does not cut a name short") {
-  CHECK(why("localhost\0.example.org"sv, "80") == resolve_error::host_not_found);
-  CHECK(why("127.0.0.1\0"sv, "80") == resolve_error::host_not_found);
-  CHECK(why("localhost", "http\0s"sv) == endpoint_error::bad_port);
+  CHECK(why_not_resolved("localhost\0.example.org"sv, "80") == resolve_error::host_not_found);
+  CHECK(why_not_resolved("127.0.0.1\0"sv, "80") == resolve_error::host_not_found);
+  CHECK(why_not_resolved("localhost", "http\0s"sv) == endpoint_error::bad_port);
 }
 
 TEST_CASE("a name of any length gets an answer") {
-  CHECK(why(std::string(1'000'000, 'x'), "80") == resolve_error::host_not_found);
-  CHECK(why("localhost", std::string(1'000'000, 'x')) == endpoint_error::bad_port);
-  CHECK(why("localhost", std::string(1'000'000, '8')) == endpoint_error::bad_port);
+  CHECK(why_not_resolved(std::string(1'000'000, 'x'), "80") == resolve_error::host_not_found);
+  CHECK(why_not_resolved("localhost", std::string(1'000'000, 'x')) == endpoint_error::bad_port);
+  CHECK(why_not_resolved("localhost", std::string(1'000'000, '8')) == endpoint_error::bad_port);
 }
 
 TEST_CASE("a text is an endpoint, or a host and a service") {
@@ -185,15 +185,15 @@ TEST_CASE("a text is an endpoint, or a host and a service") {
   CHECK(resolve("unix:@name") == endpoints{endpoint("unix:@name")});
   CHECK(resolve("localhost:80") == resolve("localhost", "80"));
 
-  CHECK(why("localhost") == endpoint_error::no_port);
-  CHECK(why("::1:80") == endpoint_error::no_brackets);
-  CHECK(why("[localhost]:80") == endpoint_error::bad_brackets);
-  CHECK(why("localhost:65536") == endpoint_error::bad_port);
-  CHECK(why("[fe80::1%nosuch]:80") == endpoint_error::unknown_interface);
-  CHECK(why("unix:") == endpoint_error::no_path);
-  CHECK(why("unix:" + std::string(200, 'x')) == endpoint_error::path_too_long);
-  CHECK(why("nowhere.invalid:80") == resolve_error::host_not_found);
-  CHECK(why("localhost:no-such-service") == resolve_error::service_not_found);
+  CHECK(why_not_resolved("localhost") == endpoint_error::no_port);
+  CHECK(why_not_resolved("::1:80") == endpoint_error::no_brackets);
+  CHECK(why_not_resolved("[localhost]:80") == endpoint_error::bad_brackets);
+  CHECK(why_not_resolved("localhost:65536") == endpoint_error::bad_port);
+  CHECK(why_not_resolved("[fe80::1%nosuch]:80") == endpoint_error::unknown_interface);
+  CHECK(why_not_resolved("unix:") == endpoint_error::no_path);
+  CHECK(why_not_resolved("unix:" + std::string(200, 'x')) == endpoint_error::path_too_long);
+  CHECK(why_not_resolved("nowhere.invalid:80") == resolve_error::host_not_found);
+  CHECK(why_not_resolved("localhost:no-such-service") == resolve_error::service_not_found);
 }
 
 TEST_CASE("the exception names host, service and what the resolver says") {

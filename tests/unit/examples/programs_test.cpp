@@ -10,50 +10,23 @@
 
 #ifdef THRUM_EXAMPLES_DIR
 
-#include <cstddef>
-#include <cstdio>
-#include <cstdlib>
+#include "support/program.hpp"
+
 #include <string>
 
-#include <sys/wait.h>
-
+namespace examples {
 namespace {
-
-struct example_result {
-  int status = -1;   ///< as the shell says it; -1: it could not be started or was killed
-  std::string text;  ///< standard output and standard error
-};
-
-example_result run_example(const std::string& name, unsigned procs) {
-  const char* const emulator = std::getenv("THRUM_TEST_EMULATOR");
-  const std::string line = "THRUM_MAXPROCS=" + std::to_string(procs) + " exec " +
-                           (emulator == nullptr ? "" : emulator) + " '" THRUM_EXAMPLES_DIR "/" +
-                           name + "' 2>&1";
-  example_result result;
-  std::FILE* const pipe = ::popen(line.c_str(), "r");
-  if (pipe == nullptr) {
-    return result;
-  }
-  char buffer[4096];
-  for (std::size_t n = 0; (n = std::fread(buffer, 1, sizeof buffer, pipe)) != 0;) {
-    result.text.append(buffer, n);
-  }
-  const int status = ::pclose(pipe);
-  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return result;
-}
 
 /// On one processor, on several, and on more than any machine here has.
 void check_example(const std::string& name, const std::string& expected) {
-  for (const unsigned procs : {1U, 4U, 64U}) {
+  for (const char* const procs : {"1", "4", "64"}) {
     INFO(name << " on " << procs << " processors");
-    const example_result r = run_example(name, procs);
-    CHECK(r.text == expected);
-    CHECK(r.status == 0);
+    const auto result = support::run_file(THRUM_EXAMPLES_DIR "/" + name, "",
+                                          std::string("THRUM_MAXPROCS=") + procs);
+    CHECK(result.text == expected);
+    CHECK(result.exit_code == 0);
   }
 }
-
-}  // namespace
 
 TEST_CASE("the pipeline squares odd numbers in their order") {
   check_example("pipeline",
@@ -97,6 +70,9 @@ TEST_CASE("a request with a deadline gets its answer, or gives up when it or its
                 "ada: no answer in time\n"
                 "ada: the session is over\n");
 }
+
+}  // namespace
+}  // namespace examples
 
 #else
 
