@@ -43,9 +43,9 @@ class syscall_scope {
 }  // namespace sched
 
 /// Calls f() where it may block the thread: a file, a lock of another library, a long system call.
-/// The processor stays with the goroutine if f is short (tens of nanoseconds more than a plain call)
-/// and goes to another thread if it is not, so others keep running. Returns what f returns, throws
-/// what f throws; f runs on the calling thread, the code behind it perhaps on another one.
+/// The processor stays with the goroutine if f is short (tens of nanoseconds more than a plain
+/// call) and goes to another thread if it is not, so others keep running. Returns what f returns,
+/// throws what f throws; f runs on the calling thread, the code behind it perhaps on another one.
 /// Inside f the goroutine counts as its thread: what blocks in the library blocks the thread.
 /// On a foreign thread, and inside another blocking(), f is just called.
 template <class F>

@@ -124,7 +124,8 @@ class [[nodiscard]] join_handle {
  public:
   join_handle() noexcept = default;
   join_handle(join_handle&& other) noexcept
-      : g_(std::exchange(other.g_, nullptr)), result_(std::exchange(other.result_, nullptr)),
+      : g_(std::exchange(other.g_, nullptr)),
+        result_(std::exchange(other.result_, nullptr)),
         id_(other.id_) {}
   join_handle& operator=(join_handle&& other) noexcept {
     if (this != &other) {
@@ -187,7 +188,8 @@ class [[nodiscard]] join_handle {
   }
 
   bool wait_until_ns(std::int64_t deadline) {
-    must_be_joinable("join_handle::wait_for: the handle is empty; it was joined, detached or moved");
+    must_be_joinable(
+        "join_handle::wait_for: the handle is empty; it was joined, detached or moved");
     const auto cause = join_type::wait(*g_, true, deadline);
     sched::exit_if_cancelled<sched::default_traits>(cause);
     return cause == sched::wake_cause::notified;
@@ -207,8 +209,7 @@ class [[nodiscard]] join_handle {
 template <class T>
 T join_handle<T>::join() {
   must_be_joinable("join_handle::join: the handle is empty; it was joined, detached or moved");
-  sched::exit_if_cancelled<sched::default_traits>(
-      join_type::wait(*g_, true, sched::no_deadline));
+  sched::exit_if_cancelled<sched::default_traits>(join_type::wait(*g_, true, sched::no_deadline));
   // The result leaves the goroutine's stack before that is given back.
   sched::result_slot<T> result = std::move(*result_);
   give_back();
@@ -222,8 +223,8 @@ T join_handle<T>::join() {
       sched::exit_goroutine<sched::default_traits>();
     }
     base::throw_usage(
-        "join_handle::join: the goroutine has no result; it was ended by this_goroutine::exit or by "
-        "its runtime's stop; let it return instead");
+        "join_handle::join: the goroutine has no result; it was ended by this_goroutine::exit "
+        "or by its runtime's stop; let it return instead");
   }
   if constexpr (std::is_reference_v<T>) {
     return static_cast<T>(**result.value);

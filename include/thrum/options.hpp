@@ -52,8 +52,8 @@ struct options {
   bool dump_on_quit = false;
   /// Reports, once, each goroutine that has been blocked for so long; 0: none.
   std::chrono::seconds report_blocked{0};
-  /// Reports each goroutine that has kept its processor for so many time slices while others waited;
-  /// 0: none.
+  /// Reports each goroutine that has kept its processor for so many time slices while others
+  /// waited; 0: none.
   unsigned report_hogs = 0;
   /// Ends the program with a report when no goroutine of run() can ever run again.
   bool detect_deadlock = true;
@@ -66,8 +66,8 @@ struct options {
   std::function<void(std::exception_ptr, goroutine_id)> on_panic = {};
 
   /// The defaults, changed by THRUM_MAXPROCS=n and THRUM_DEBUG=key=value,... with the keys
-  /// schedtrace (milliseconds), scheddetail (0 or 1), asyncpreemptoff (0 or 1), dump (0 or 1), blocked
-  /// (seconds) and hogs (time slices). What cannot be understood is ignored.
+  /// schedtrace (milliseconds), scheddetail (0 or 1), asyncpreemptoff (0 or 1), dump (0 or 1),
+  /// blocked (seconds) and hogs (time slices). What cannot be understood is ignored.
   static options from_environment();
 };
 

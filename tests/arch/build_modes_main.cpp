@@ -31,14 +31,9 @@ struct job : fibre {
 void run(job& self) {
   self.frames = count_frames();
   switch (self.number % 3) {
-    case 0:
-      self.wrong = integer_work(self, self.number + 1, rounds);
-      break;
-    case 1:
-      self.wrong = double_work(self, self.number + 0.5, rounds);
-      break;
-    default:
-      self.wrong = exception_work(self, self.number, rounds);
+    case 0: self.wrong = integer_work(self, self.number + 1, rounds); break;
+    case 1: self.wrong = double_work(self, self.number + 0.5, rounds); break;
+    default: self.wrong = exception_work(self, self.number, rounds);
   }
 }
 

@@ -316,9 +316,9 @@ void various_deadlines(unsigned procs) {
     int timeouts = 0;
     int wanted = 0;
     std::string buffer(std::size_t{64} * 1024, '\0');
-    for (const auto after : {1ns, 2ns, 5ns, 50ns, 100ns, 200ns, 500ns, 750ns, 1'000ns, 5'000ns,
-                             25'000ns, 250'000ns, 500'000ns, 1'000'000ns, 5'000'000ns,
-                             100'000'000ns}) {
+    for (const auto after :
+         {1ns, 2ns, 5ns, 50ns, 100ns, 200ns, 500ns, 750ns, 1'000ns, 5'000ns, 25'000ns, 250'000ns,
+          500'000ns, 1'000'000ns, 5'000'000ns, 100'000'000ns}) {
       for (int run = 0; run != scaled(3); ++run, ++wanted) {
         conn c = dial(listener.local());
         c.set_read_deadline(steady::now() + after);

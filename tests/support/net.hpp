@@ -79,8 +79,7 @@ class black_hole {
   black_hole() : listener_(thrum::net::listener::listen(loopback(), {.backlog = 0})) {
     std::error_code error;
     while (!error) {
-      queued_.push_back(
-          thrum::net::dial(listener_.local(), std::chrono::milliseconds(100), error));
+      queued_.push_back(thrum::net::dial(listener_.local(), std::chrono::milliseconds(100), error));
     }
   }
   thrum::net::endpoint where() const { return listener_.local(); }

@@ -176,7 +176,8 @@ TEST_CASE("destructors park while an exception unwinds, and it arrives") {
 
 TEST_CASE("an exception pointer is thrown on another goroutine while its first handler waits") {
   if constexpr (THRUM_TSAN) {
-    SUCCEED("the standard library counts an exception's owners where ThreadSanitizer cannot see it");
+    SUCCEED(
+        "the standard library counts an exception's owners where ThreadSanitizer cannot see it");
     return;
   }
   with_runtime([] {

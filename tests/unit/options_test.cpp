@@ -50,7 +50,8 @@ TEST_CASE("a number of processors that is none is ignored", "[options]") {
 }
 
 TEST_CASE("debug keys are read and unknown ones are ignored", "[options]") {
-  const environment debug("THRUM_DEBUG", "schedtrace=1000,unknown=1,,scheddetail=1,x,asyncpreemptoff=1");
+  const environment debug("THRUM_DEBUG",
+                          "schedtrace=1000,unknown=1,,scheddetail=1,x,asyncpreemptoff=1");
   const auto o = thrum::options::from_environment();
   REQUIRE(o.schedtrace == std::chrono::milliseconds(1000));
   REQUIRE(o.scheddetail);

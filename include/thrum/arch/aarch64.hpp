@@ -86,6 +86,7 @@ inline constexpr std::size_t stack_alignment = 16;
 /// pause; yield, the instruction made for it, does nothing on most processors.
 THRUM_INLINE void spin_hint() noexcept { asm volatile("isb" ::: "memory"); }
 
+// clang-format off
 // x0 = a parked stack's pointer, x1 = function, x2 = argument
 #define THRUM_ARCH_VISIT_BODY                                                                     \
   "hint #34\n\t"                                                                                  \
@@ -123,6 +124,7 @@ THRUM_INLINE void spin_hint() noexcept { asm volatile("isb" ::: "memory"); }
   "ldp x29, x30, [sp, #144]\n\t"  THRUM_CFI(".cfi_restore x29") THRUM_CFI(".cfi_restore x30")     \
   "add sp, sp, #160\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -160")                                \
   "ret\n\t"
+// clang-format on
 
 #if THRUM_HAS_NAKED
 
@@ -146,6 +148,7 @@ THRUM_NAKED inline void thrum_call_as_parked(void**, void (*)(void*), void*) {
 
 #else
 
+// clang-format off
 #define THRUM_ARCH_FUNCTION(symbol, body)                                     \
   asm(".ifndef " symbol "\n\t"                                                \
       ".pushsection .text." symbol ", \"axG\", %progbits, " symbol ", comdat\n\t" \
@@ -160,6 +163,7 @@ THRUM_NAKED inline void thrum_call_as_parked(void**, void (*)(void*), void*) {
       ".size " symbol ", . - " symbol "\n\t"                                  \
       ".popsection\n\t"                                                       \
       ".endif")
+// clang-format on
 
 THRUM_ARCH_FUNCTION("thrum_switch_stack", THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE "\n\t");
 THRUM_ARCH_FUNCTION("thrum_switch_stack_paired", THRUM_ARCH_SWITCH_BODY "ret x30\n\t");
@@ -192,8 +196,8 @@ THRUM_INLINE void* switch_stack_paired(void** save_sp, void* load_sp, void* pass
   return thrum_switch_stack_paired(save_sp, load_sp, pass);
 }
 
-/// Calls f(argument) in such a way that a walk over the frames goes on from f's caller to the frames
-/// of a parked stack. See contract.hpp.
+/// Calls f(argument) in such a way that a walk over the frames goes on from f's caller to the
+/// frames of a parked stack. See contract.hpp.
 THRUM_INLINE void visit_parked(void* sp, void (*f)(void*), void* argument) noexcept {
   thrum_visit_parked(sp, f, argument);
 }

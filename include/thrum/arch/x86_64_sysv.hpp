@@ -115,8 +115,8 @@ THRUM_INLINE void* switch_stack_paired(void** save_sp, void* load_sp, void* pass
   return thrum_switch_stack_paired(save_sp, load_sp, pass);
 }
 
-/// Calls f(argument) in such a way that a walk over the frames goes on from f's caller to the frames
-/// of a parked stack. See contract.hpp.
+/// Calls f(argument) in such a way that a walk over the frames goes on from f's caller to the
+/// frames of a parked stack. See contract.hpp.
 THRUM_INLINE void visit_parked(void* sp, void (*f)(void*), void* argument) noexcept {
   thrum_visit_parked(sp, f, argument);
 }

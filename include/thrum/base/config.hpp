@@ -114,8 +114,8 @@
   v##major##_##minor##exceptions##sanitizer##checks
 #define THRUM_ABI_EXPAND(major, minor, exceptions, sanitizer, checks) \
   THRUM_ABI_JOIN(major, minor, exceptions, sanitizer, checks)
-#define THRUM_ABI                                                                           \
-  THRUM_ABI_EXPAND(THRUM_VERSION_MAJOR, THRUM_VERSION_MINOR, THRUM_ABI_EXCEPTIONS,          \
+#define THRUM_ABI                                                                  \
+  THRUM_ABI_EXPAND(THRUM_VERSION_MAJOR, THRUM_VERSION_MINOR, THRUM_ABI_EXCEPTIONS, \
                    THRUM_ABI_SANITIZER, THRUM_ABI_CHECKS)
 
 // How a function is placed.
@@ -138,15 +138,14 @@
 // register).
 #if defined(__clang__)
 #define THRUM_HAS_NAKED 1
-#define THRUM_NAKED                                                                      \
-  __attribute__((naked, noinline, visibility("hidden"), no_stack_protector,              \
+#define THRUM_NAKED                                                         \
+  __attribute__((naked, noinline, visibility("hidden"), no_stack_protector, \
                  no_instrument_function, no_profile_instrument_function))
 #elif THRUM_ARCH_X86_64
 #define THRUM_HAS_NAKED 1
-#define THRUM_NAKED                                                                      \
-  __attribute__((naked, noinline, noipa, visibility("hidden"), no_stack_protector,       \
-                 no_instrument_function, no_profile_instrument_function,                 \
-                 no_sanitize_coverage))
+#define THRUM_NAKED                                                                \
+  __attribute__((naked, noinline, noipa, visibility("hidden"), no_stack_protector, \
+                 no_instrument_function, no_profile_instrument_function, no_sanitize_coverage))
 #else
 #define THRUM_HAS_NAKED 0
 #define THRUM_NAKED

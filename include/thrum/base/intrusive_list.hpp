@@ -73,9 +73,7 @@ class intrusive_list {
   }
 
   /// Empties this list into the returned one.
-  [[nodiscard]] intrusive_list take_all() noexcept {
-    return static_cast<intrusive_list&&>(*this);
-  }
+  [[nodiscard]] intrusive_list take_all() noexcept { return static_cast<intrusive_list&&>(*this); }
 
  private:
   static list_node<T>& links(T& element) noexcept { return element; }

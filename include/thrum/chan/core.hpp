@@ -238,7 +238,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
     const chan_result result =
         block(here, receivers_, &out, {wait_reason::chan_receive, true, until});
     return result == chan_result::timed_out && default_traits::now() < deadline ? chan_result::retry
-                                                                               : result;
+                                                                                : result;
   }
 
   THRUM_NOINLINE static chan_result block(section& here, wait_list& list, void* slot,

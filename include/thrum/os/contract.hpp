@@ -34,9 +34,9 @@
 // symbol        describe_address(code address) -> text for a human.
 // backtrace     call_stack, collect_callers: the callers of the running code. No malloc.
 // fault         install_fault_observer: a look at each access to memory that is not there.
-// descriptor, socket, file, pipe, process   the system calls on them, as the system has them: results are
-//               counts, or errno values below zero. write_without_signal: a pipe that nobody reads
-//               is an error.
+// descriptor, socket, file, pipe, process   the system calls on them, as the system has them:
+//               results are counts, or errno values below zero. write_without_signal: a pipe that
+//               nobody reads is an error.
 // exit          exit_now(status): no destructors, standard output flushed. register_exit_hook,
 //               exit_watch: whether exit() may destroy static objects. call_after_fork.
 // processors    available_processors() >= 1.

@@ -5,9 +5,9 @@
 //
 // A goroutine may wake on another thread, so no address of a thread-local may live across a
 // switch. Compilers do keep such addresses: measured, `&tls` cached over a switch is stale with gcc
-// at -O2, with clang -fPIC and with LTO of both. What is never stale, in all build modes tried, is a
-// function that is not inlined, returns the value and not the address, and holds an empty asm that
-// stops its result from being taken for a constant. It costs 0.4 ns.
+// at -O2, with clang -fPIC and with LTO of both. What is never stale, in all build modes tried, is
+// a function that is not inlined, returns the value and not the address, and holds an empty asm
+// that stops its result from being taken for a constant. It costs 0.4 ns.
 //
 // Everything else is reached from the M, which a switch returns anew.
 #ifndef THRUM_SCHED_CURRENT_HPP

@@ -23,6 +23,7 @@
 #include <thrum/base/order.hpp>
 #include <thrum/sched/freeze.hpp>
 #include <thrum/sched/poll_desc.hpp>
+#include <thrum/sched/procs.hpp>
 #include <thrum/sched/ready.hpp>
 #include <thrum/sched/scheduler.hpp>
 #include <thrum/sched/steal.hpp>

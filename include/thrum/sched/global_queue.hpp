@@ -5,10 +5,10 @@
 //
 // Here go goroutines that yielded or were preempted, what overflowed from a ring, and what was made
 // runnable by a thread without a P. It has a lock of its own, apart from the one over the idle
-// lists (Go uses one for both), because a yield takes it twice as often as anything else and because
-// a yielding goroutine keeps it locked until its stack is left. What Go gets from sharing the lock,
-// that nobody can give up a P between "the queue is empty" and "I am idle" unnoticed, follows here
-// from `need_spinning`: see idle.hpp.
+// lists (Go uses one for both), because a yield takes it twice as often as anything else and
+// because a yielding goroutine keeps it locked until its stack is left. What Go gets from sharing
+// the lock, that nobody can give up a P between "the queue is empty" and "I am idle" unnoticed,
+// follows here from `need_spinning`: see idle.hpp.
 #ifndef THRUM_SCHED_GLOBAL_QUEUE_HPP
 #define THRUM_SCHED_GLOBAL_QUEUE_HPP
 

@@ -19,8 +19,8 @@
 //
 // State
 //   spinning_       Ms that search and hold a P (or are being started to do so). Each such M's
-//                   `spinning` flag is one unit; a submitter that is about to start one holds a unit
-//                   meanwhile.
+//                   `spinning` flag is one unit; a submitter that is about to start one holds a
+//                   unit meanwhile.
 //   need_spinning_  1: somebody had work for a spinner but found no idle P. Whoever is about to
 //                   give up a P without having spun becomes a spinner instead.
 //   idle_p_count_   length of the list of idle Ps.
@@ -30,8 +30,8 @@
 //   ID2  spinning_ is never negative; need_spinning_ is written under the lock or by a new spinner.
 //   ID3  if a goroutine is on a queue and no P runs it, then a P is running, or an M spins, or an M
 //        is being started: some M is still to look at every queue.
-//   ID4  need_spinning_ is 0 while a P is on the idle list: who would put one there and finds the flag
-//        set spins, or starts a spinner, on it instead.
+//   ID4  need_spinning_ is 0 while a P is on the idle list: who would put one there and finds the
+//        flag set spins, or starts a spinner, on it instead.
 //
 // The two sides
 //   submitter                                    idler (holds a P, found nothing)
@@ -45,8 +45,8 @@
 //
 // Why nothing is lost
 //   Either S3 reads spinning_ before I5 lowers it, and then the fences make S1 visible to I6; or it
-//   reads it after, and goes on to S5. At S5 the lock orders it with I4: after I4 there is an idle P
-//   to start; before I3 that idler will see need_spinning_. A submitter that reads need_spinning_
+//   reads it after, and goes on to S5. At S5 the lock orders it with I4: after I4 there is an idle
+//   P to start; before I3 that idler will see need_spinning_. A submitter that reads need_spinning_
 //   set may leave for the same reason: the flag is only cleared by an M that then looks at every
 //   queue. An idler that was not spinning need not look again: it read the flag under the lock in
 //   which it became visible as idle.
@@ -88,9 +88,10 @@ class idle_set {
     return spinning_.compare_exchange_strong(none, 1, seq_cst, relaxed);
   }
 
-  /// S5. Null: nobody idles, the unit is returned, and the next idler will spin. The unit first: who
-  /// saw it and left its work to us must find the flag set by what we do next, and a spinner that
-  /// clears the flag must not do so between our setting it and dropping the unit (Go has this window).
+  /// S5. Null: nobody idles, the unit is returned, and the next idler will spin. The unit first:
+  /// who saw it and left its work to us must find the flag set by what we do next, and a spinner
+  /// that clears the flag must not do so between our setting it and dropping the unit (Go has this
+  /// window).
   P* take_p_to_spin_locked() noexcept {
     P* const p = take_p_locked();
     if (p == nullptr) {

@@ -63,10 +63,6 @@ class basic_monitor {
     const auto ms = static_cast<std::uint32_t>((now - scheduler_.started_at) / 1'000'000);
     scheduler_.coarse_ms.store(ms, relaxed);  // relaxed: for display
   }
-  /// When a P's next timer is due, by our clock.
-  std::int64_t next_timer(const p_type& p) const noexcept {
-    return scheduler_.clock == nullptr ? p.timers.earliest() : timer_heap<Traits>::never;
-  }
   bool all_idle() const noexcept { return scheduler_.idle.idle_ps() >= scheduler_.procs(); }
   bool closing() const noexcept {
     return scheduler_.closing.load(acquire);  // [s.close] the end of everything else
@@ -166,7 +162,7 @@ void basic_monitor<Traits>::wait_for_round() noexcept {
     // Only a busy P's timers need us; for the others somebody sleeps in the poller.
     p_type& p = scheduler_.p(i);
     if (p.status.load(relaxed) == p_status::running) {  // relaxed: a guess
-      const std::int64_t left = next_timer(p) - now;
+      const std::int64_t left = scheduler_.next_timer(p) - now;
       // relaxed: of one that is due it knows, and the retaker has said when to look again
       if (left < delay && (left > 0 || p.attention.load(relaxed) == 0)) {
         delay = left > Traits::monitor_min_sleep_ns ? left : Traits::monitor_min_sleep_ns;
@@ -234,7 +230,7 @@ bool basic_monitor<Traits>::look_at(p_type& p, std::int64_t now) noexcept {
   if (status == p_status::syscall) {
     return look_at_syscall(p, now, slice_is_over);
   }
-  const std::int64_t due_at = next_timer(p);
+  const std::int64_t due_at = scheduler_.next_timer(p);
   const bool due = due_at <= now;
   if (due) {
     ask(p, attention_timers);

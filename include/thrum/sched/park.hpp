@@ -26,7 +26,8 @@ namespace thrum::inline THRUM_ABI::sched {
 inline constexpr std::int64_t no_deadline = timer_heap<default_traits>::never;
 
 /// Told of each goroutine that is about to park, if somebody debugs: see debug/mutex_watch.hpp.
-inline constinit std::atomic<void (*)(goroutine_id id, std::string_view name)> observe_park{nullptr};
+inline constinit std::atomic<void (*)(goroutine_id id, std::string_view name)> observe_park{
+    nullptr};
 
 // ---- park --------------------------------------------------------------------------------------
 
@@ -334,12 +335,12 @@ template <class Traits>
 THRUM_NOINLINE bool is_preemption_asked() noexcept {
   const basic_m<Traits>* const m = current_m<Traits>();
   return m != nullptr && m->p != nullptr &&
-         (m->p->attention.load(relaxed) != 0 ||                      // relaxed: seen next time
+         (m->p->attention.load(relaxed) != 0 ||            // relaxed: seen next time
           m->retake.load(relaxed) != retake_state::none);  // relaxed: as above
 }
 
-/// The cooperative preemption point at the end of an operation: a load and a branch when nobody asks
-/// for the P, nothing on a foreign thread.
+/// The cooperative preemption point at the end of an operation: a load and a branch when nobody
+/// asks for the P, nothing on a foreign thread.
 template <class Traits>
 void preemption_point(basic_section<Traits>& here) noexcept {
   basic_m<Traits>* const m = here.m();

@@ -159,7 +159,7 @@ bool has_time_left(basic_g<Traits>& g, std::int64_t ran_ns, std::int64_t slice_n
 template <class Traits>
 bool is_alone(const basic_m<Traits>& m) noexcept {
   const basic_p<Traits>& p = *m.p;
-  return p.queue.empty() && (m.scheduler->clock != nullptr || p.timers.earliest() > Traits::now());
+  return p.queue.empty() && m.scheduler->next_timer(p) > Traits::now();
 }
 
 /// H2. Null: there is nobody to take the P.

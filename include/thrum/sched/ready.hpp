@@ -74,7 +74,8 @@ void ready_elsewhere(basic_g<Traits>& g) noexcept {
   scheduler.visitors.fetch_add(1, relaxed);  // relaxed: published by the queue's lock
   scheduler.global.push_back(g);
   scheduler.wake_processor();
-  scheduler.visitors.fetch_sub(1, release);  // [s.visit] release: our last touch; sees: join_threads
+  scheduler.visitors.fetch_sub(1,
+                               release);  // [s.visit] release: our last touch; sees: join_threads
 }
 
 /// Makes a goroutine runnable that the caller has removed from whatever it waited on. Any thread.

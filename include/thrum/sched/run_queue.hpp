@@ -105,8 +105,7 @@ class run_queue {
   run_queue() noexcept = default;
 
   /// An empty queue whose indices start at `first_index`: a test starts shortly before the wrap.
-  explicit run_queue(std::uint32_t first_index) noexcept
-      : head_(first_index), tail_(first_index) {}
+  explicit run_queue(std::uint32_t first_index) noexcept : head_(first_index), tail_(first_index) {}
 
   run_queue(const run_queue&) = delete;
   run_queue& operator=(const run_queue&) = delete;

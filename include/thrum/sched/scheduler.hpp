@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The scheduler of one runtime: owns its Ps, its Ms, the shared queue and the poller, and moves Ps
-// between Ms. How Ms are made, start and stop is in threads.hpp.
+// between Ms. How Ms are made, start and stop is in threads.hpp, how the number of Ps changes in
+// procs.hpp.
 //
 // A P goes from hand to hand: on the idle list, to an M that is started on it, held, lent to a
 // system call, taken back, given up. Each function here is one of these steps. What an M does
@@ -10,11 +11,6 @@
 //
 // Lock order: an object that goroutines wait on, then a timer heap; idle_set's lock and the global
 // queue's lock are taken with none of the others held, and the idle lock before the global one.
-//
-// The number of processors changes without stopping the world (Go stops it): Ps are never freed,
-// so a reader with an old number sees at worst an empty queue. A surplus P that idles dies under
-// the lock; one that is held is asked to, by attention_retire, and its holder lays it down the next
-// time it schedules.
 #ifndef THRUM_SCHED_SCHEDULER_HPP
 #define THRUM_SCHED_SCHEDULER_HPP
 
@@ -94,6 +90,11 @@ class basic_scheduler {
     for (unsigned i = 0; i < n; ++i) {
       f(p(i));
     }
+  }
+
+  /// When a P's next timer is due, by the machine's clock.
+  std::int64_t next_timer(const p_type& p) const noexcept {
+    return clock == nullptr ? p.timers.earliest() : timer_heap<Traits>::never;
   }
 
   void acquire_p(m_type& m, p_type& p) noexcept {
@@ -418,86 +419,6 @@ void basic_scheduler<Traits>::join_threads() noexcept {
   // [s.visit] acquire: their last touch.
   for (std::uint32_t turn = 0; visitors.load(acquire) != 0; ++turn) {
     Traits::back_off(turn);
-  }
-}
-
-template <class Traits>
-int basic_scheduler<Traits>::set_procs(unsigned n) noexcept {
-  struct exclusive {
-    explicit exclusive(basic_scheduler& of) noexcept : scheduler(of) { of.begin_exclusive(); }
-    ~exclusive() { scheduler.end_exclusive(); }
-    basic_scheduler& scheduler;
-  } const one_at_a_time(*this);
-  const unsigned before = procs();
-  for (unsigned i = p_count(); i < n; ++i) {
-    auto* fresh = new (std::nothrow) p_type(i);
-    if (fresh == nullptr) {
-      return ENOMEM;
-    }
-    // relaxed: born dead, published below
-    fresh->status.store(p_status::dead, relaxed);
-    ps_[i] = fresh;
-    // [s.ps] release: the P, to those who walk over all of them.
-    p_count_.store(i + 1, release);
-  }
-  {
-    scoped guard(idle.lock());
-    procs_.store(n, relaxed);  // relaxed: decisive readers hold the lock
-    if (n > before) {
-      idle.take_request();  // the wake-up below serves it
-    }
-    for (unsigned i = before; i < n; ++i) {
-      p_type& p = *ps_[i];
-      // [p.attention] acq_rel: takes the request back; the holder has not yet seen it if it is set.
-      p.attention.fetch_and(~std::uint32_t{attention_retire}, acq_rel);
-      if (p.status.load(relaxed) == p_status::dead) {  // relaxed: dies only under this lock
-        p.status.store(p_status::idle, relaxed);       // relaxed: published by the lock
-        idle.put_p_locked(p);
-      }
-    }
-    for (unsigned i = n; i < before; ++i) {
-      p_type& p = *ps_[i];
-      if (idle.remove_p_locked(p)) {
-        bury_locked(p);
-      } else {
-        // [p.attention] acq_rel: the holder sees it when it schedules next.
-        p.attention.fetch_or(attention_retire, acq_rel);
-      }
-    }
-  }
-  if (n > before) {
-    wake_processor();
-  }
-  return 0;
-}
-
-template <class Traits>
-void basic_scheduler<Traits>::bury_locked(p_type& p) noexcept {
-  // [p.attention] acq_rel: nothing is asked of a dead P.
-  p.attention.exchange(0, acq_rel);
-  if (p.timers.size() != 0) {
-    ps_[0]->timers.take_all(p.timers);
-    // P 0 may be busy with one goroutine for long; whoever searches finds the timers there.
-    // [p.attention] acq_rel: seen when its holder schedules next.
-    ps_[0]->attention.fetch_or(attention_timers, acq_rel);
-  }
-  // [p.status] release: last, so that set_procs finds it complete.
-  p.status.store(p_status::dead, release);
-}
-
-template <class Traits>
-void basic_scheduler<Traits>::retire_p(m_type& m) noexcept {
-  p_type& p = *m.p;
-  {
-    scoped guard(idle.lock());
-    if (p.id < procs()) {
-      return;  // the number has risen again
-    }
-    global.prepend(p.queue.drain());
-    pool->put(config_.stack_class, static_cast<base::intrusive_queue<g_type>&&>(p.free_list));
-    p.free_count = 0;
-    release_p(m);
-    bury_locked(p);
   }
 }
 

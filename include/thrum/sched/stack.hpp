@@ -133,8 +133,8 @@ class stack_pool {
   }
   static g_type* g_in(const slab& s, std::size_t index) noexcept {
     char* top = slot(s, index) + (std::size_t{1} << s.size_class);
-    const std::size_t down =
-        (sizeof(g_type) + colour_step - 1) / colour_step * colour_step + index % colours * colour_step;
+    const std::size_t down = (sizeof(g_type) + colour_step - 1) / colour_step * colour_step +
+                             index % colours * colour_step;
     return reinterpret_cast<g_type*>(top - down);
   }
   static void destroy(stack_pool* pool) noexcept;
@@ -262,8 +262,8 @@ typename stack_pool<Traits>::slab* stack_pool<Traits>::add_slab(std::uint8_t siz
   if (base == nullptr) {
     return nullptr;
   }
-  auto* s = new (base) slab{slabs_, static_cast<char*>(base), bytes, bytes / slot_bytes, 0, 0,
-                            size_class};
+  auto* s = new (base)
+      slab{slabs_, static_cast<char*>(base), bytes, bytes / slot_bytes, 0, 0, size_class};
   slabs_ = s;
   current_[at(size_class)] = s;
   reserved_bytes_ += bytes;

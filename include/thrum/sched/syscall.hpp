@@ -6,14 +6,14 @@
 // The M goes into the call and leaves its P behind in state `syscall`, still its own to take back:
 // if the call is short, one compare-and-swap does. If it lasts, the monitor's compare-and-swap wins
 // instead and hands the P to another M. Whoever comes back and finds its P gone looks for an idle
-// one, or for one that another has left behind in the same way; if there is none, its goroutine goes
-// to the global queue and its thread to sleep. (Go takes only idle ones: 64 goroutines in calls of
-// 1 ms on two Ps come back 0.3 ms later.)
+// one, or for one that another has left behind in the same way; if there is none, its goroutine
+// goes to the global queue and its thread to sleep. (Go takes only idle ones: 64 goroutines in
+// calls of 1 ms on two Ps come back 0.3 ms later.)
 //
 // Invariant SY1: a P leaves `syscall` by exactly one successful compare-and-swap.
 //
-// This is Go's protocol up to 1.25. Since 1.26 the P stays `running` and the goroutine's status word
-// decides; that saves one of two atomic operations and costs states in which a goroutine runs
+// This is Go's protocol up to 1.25. Since 1.26 the P stays `running` and the goroutine's status
+// word decides; that saves one of two atomic operations and costs states in which a goroutine runs
 // without a P, which every reader of the status must then tolerate.
 #ifndef THRUM_SCHED_SYSCALL_HPP
 #define THRUM_SCHED_SYSCALL_HPP

@@ -289,7 +289,8 @@ THRUM_NOINLINE inline wait_point* wait_for_any(section& here, selection& waiting
       link(here.m(), frame, i, locks.has_duplicates());
     }
   }
-  waiting.self.cause = sched::wait(here, waiting.self, locks, {wait_reason::select, true, deadline});
+  waiting.self.cause =
+      sched::wait(here, waiting.self, locks, {wait_reason::select, true, deadline});
   for (std::size_t i = 0; i < frame.n; ++i) {
     select_operation& operation = *frame.operations[i];
     if (operation.core != nullptr) {

@@ -406,7 +406,10 @@ class basic_scheduler<model::retaking::protocol_traits<Made, Membarrier>> {
 
   bool has_spare() const { return true; }
   unsigned procs() const { return 1; }
-  static constexpr const void* clock = nullptr;
+  template <class P>
+  static std::int64_t next_timer(const P& p) {
+    return p.timers.earliest();
+  }
   void wake_monitor() {}
   void wake_monitor_for(std::int64_t) {}
   void wake_processor_after_rmw() {}

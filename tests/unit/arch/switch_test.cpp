@@ -64,7 +64,8 @@ TEST_CASE("the processor has a name and asks for stacks aligned to sixteen") {
 TEST_CASE("a fresh stack is laid out below its top and aligned") {
   alignas(16) std::byte stack[1024];
   void* const top = stack + sizeof stack;
-  void* const sp = thrum::arch::prepare_stack(top, [](void*, void*) {}, nullptr);
+  void* const sp = thrum::arch::prepare_stack(
+      top, [](void*, void*) {}, nullptr);
   CHECK(sp < top);
   CHECK(sp >= stack + sizeof stack - 256);
   CHECK(reinterpret_cast<std::uintptr_t>(sp) % 8 == 0);
@@ -91,9 +92,8 @@ TEST_CASE("the two forms of the switch resume each other's stacks") {
     bare& self = *static_cast<bare*>(argument);
     for (std::uintptr_t n = 0;; ++n) {
       void* const value = reinterpret_cast<void*>(n);
-      self.seen_pass = n % 3 == 0
-                           ? thrum::arch::switch_stack_paired(&self.sp, self.back, value)
-                           : thrum::arch::switch_stack(&self.sp, self.back, value);
+      self.seen_pass = n % 3 == 0 ? thrum::arch::switch_stack_paired(&self.sp, self.back, value)
+                                  : thrum::arch::switch_stack(&self.sp, self.back, value);
     }
   };
   b->sp = thrum::arch::prepare_stack(b->stack + stack_bytes, entry, b.get());
@@ -180,7 +180,8 @@ TEST_CASE("the unwinder ends at the entry of the stack") {
 
 TEST_CASE("a fresh stack holds zeros where a caller's frame and return address would stand") {
   const auto b = std::make_unique<bare>();
-  b->sp = thrum::arch::prepare_stack(b->stack + stack_bytes, [](void*, void*) {}, nullptr);
+  b->sp = thrum::arch::prepare_stack(
+      b->stack + stack_bytes, [](void*, void*) {}, nullptr);
   const auto* const words = static_cast<const std::uintptr_t*>(b->sp);
   const auto* const end = reinterpret_cast<const std::uintptr_t*>(b->stack + stack_bytes);
   CHECK(end[-1] == 0);
@@ -232,7 +233,8 @@ TEST_CASE("exceptions thrown on several stacks in turn reach their own handlers"
 TEST_CASE("a first function that returns traps instead of running on") {
   const auto end = support::run_in_child([] {
     static bare b;
-    b.sp = thrum::arch::prepare_stack(b.stack + stack_bytes, [](void*, void*) {}, nullptr);
+    b.sp = thrum::arch::prepare_stack(
+        b.stack + stack_bytes, [](void*, void*) {}, nullptr);
     thrum::arch::switch_stack(&b.back, b.sp, nullptr);
   });
   CHECK((end.signal != 0 || end.exit_code != 0));

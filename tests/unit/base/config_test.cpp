@@ -23,9 +23,7 @@ TEST_CASE("every switch is zero or one") {
   }
 }
 
-TEST_CASE("exactly one processor is chosen") {
-  CHECK(THRUM_ARCH_X86_64 + THRUM_ARCH_AARCH64 == 1);
-}
+TEST_CASE("exactly one processor is chosen") { CHECK(THRUM_ARCH_X86_64 + THRUM_ARCH_AARCH64 == 1); }
 
 TEST_CASE("the inline namespace names the version and every option that is on") {
   const std::string_view name = EXPANDED_TEXT_OF(THRUM_ABI);

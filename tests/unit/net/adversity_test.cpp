@@ -62,12 +62,10 @@ TEST_CASE("dialling a Unix listener whose queue is full fails at once") {
     const listener full = listener::listen(where, {.backlog = 0});
     std::vector<conn> waiting;
     std::error_code error;
-    const auto start = std::chrono::steady_clock::now();
     while (!error && waiting.size() < 10) {
-      waiting.push_back(dial(where, 60s, error));
+      waiting.push_back(dial(where, support::long_time, error));
     }
-    CHECK(error == std::errc::resource_unavailable_try_again);
-    CHECK(std::chrono::steady_clock::now() - start < 30s);
+    CHECK(error == std::errc::resource_unavailable_try_again);  // and not timed_out
   });
 }
 
@@ -174,11 +172,10 @@ TEST_CASE("a goroutine inside blocking() is served by the poller that it is the 
         ::write(pair.ends[1], "x", 1);
       });
       thrum::runtime runtime(with_procs(procs));
-      const auto took = runtime.block_on([&] {
+      const bool in_time = runtime.block_on([&] {
         return thrum::blocking([&] {
           std::this_thread::sleep_for(100ms);  // everybody else is asleep by then
-          const auto start = std::chrono::steady_clock::now();
-          const auto deadline = start + 10s;
+          const auto deadline = std::chrono::steady_clock::now() + support::long_time;
           try {
             if (foreign) {
               thrum::io::wait_readable(pair.ends[0], deadline);
@@ -187,15 +184,15 @@ TEST_CASE("a goroutine inside blocking() is served by the poller that it is the 
               made.set_read_deadline(deadline);
               made.read({&byte, 1});
             }
+            return true;
           } catch (const std::system_error&) {
-            // It took too long.
+            return false;
           }
-          return std::chrono::steady_clock::now() - start;
         });
       });
       writer.join();
       ::close(pair.ends[1]);
-      CHECK(took < 5s);
+      CHECK(in_time);
     }
   }
 }

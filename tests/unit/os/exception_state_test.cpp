@@ -124,8 +124,6 @@ TEST_CASE("a handler that began on one thread ends on another") {
 
 #else
 
-TEST_CASE("without exceptions there is no record") {
-  CHECK(thread_exception_state() == nullptr);
-}
+TEST_CASE("without exceptions there is no record") { CHECK(thread_exception_state() == nullptr); }
 
 #endif

@@ -17,7 +17,7 @@ namespace {
 
 struct item {
   item* queue_next = nullptr;
-  unsigned number = 0;               // plain: the queue must publish it
+  unsigned number = 0;  // plain: the queue must publish it
   std::atomic<unsigned> taken{0};
 };
 
@@ -280,9 +280,7 @@ void stress(unsigned count) {
     switch (random() / 16 % 8) {
       case 0:
       case 1:
-      case 2:
-        push(fresh());
-        break;
+      case 2: push(fresh()); break;
       case 3:
         if (item* old = queue.exchange_runnext(fresh())) {
           push(old);

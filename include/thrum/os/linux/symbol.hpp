@@ -86,8 +86,7 @@ class elf_file {
  private:
   template <class T>
   const T* at(std::size_t offset, std::size_t n) const noexcept {
-    const bool inside =
-        bytes_ != nullptr && offset <= size_ && n <= (size_ - offset) / sizeof(T);
+    const bool inside = bytes_ != nullptr && offset <= size_ && n <= (size_ - offset) / sizeof(T);
     return inside ? reinterpret_cast<const T*>(bytes_ + offset) : nullptr;
   }
 
@@ -148,8 +147,8 @@ class symbolizer {
   std::unique_ptr<elf_file> file_;
 };
 
-/// As symbolizer::describe, as far as that goes without malloc: the name is as the linker has it, and
-/// only if the program exports it.
+/// As symbolizer::describe, as far as that goes without malloc: the name is as the linker has it,
+/// and only if the program exports it.
 template <class Message>
 void append_address(Message& text, const void* address) noexcept {
   ::Dl_info info{};

@@ -93,8 +93,8 @@ THRUM_NOINLINE inline void set_thread_name(const char* name) noexcept {
 }
 
 /// Asks the kernel that the calling thread, when it wakes, should not wait for others to use up
-/// their time on a CPU. No privilege is needed, the share of CPU time stays the same. Without effect
-/// before Linux 6.12.
+/// their time on a CPU. No privilege is needed, the share of CPU time stays the same. Without
+/// effect before Linux 6.12.
 THRUM_NOINLINE inline void ask_for_short_waits() noexcept {
   struct {  // sched_attr, which the C library does not declare
     std::uint32_t size, policy;

@@ -128,9 +128,7 @@ TEST_CASE("a guarded page refuses every access and its neighbours allow it") {
     CHECK_FALSE(is_guarded(memory));
     CHECK(is_guarded(memory + page));
     CHECK_FALSE(is_guarded(memory + 2 * page));
-    const auto end = support::run_in_child([&] {
-      static_cast<volatile char*>(memory)[page] = 1;
-    });
+    const auto end = support::run_in_child([&] { static_cast<volatile char*>(memory)[page] = 1; });
     CHECK((end.signal == SIGSEGV || end.exit_code != 0));
     os::unmap(memory, 3 * page);
     if (kind == os::guard_kind::mprotect) {

@@ -116,8 +116,9 @@ TEST_CASE("version 2: a container sees its own group as the root") {
 }
 
 TEST_CASE("no quota anywhere is no limit") {
-  CHECK(machine{"0::/a\n", version_2_mount, {{"/sys/fs/cgroup/a/cpu.max", "max 100000\n"}}}
-            .quota() == 0);
+  CHECK(
+      machine{"0::/a\n", version_2_mount, {{"/sys/fs/cgroup/a/cpu.max", "max 100000\n"}}}.quota() ==
+      0);
   CHECK(machine{"0::/a\n", version_2_mount, {}}.quota() == 0);
   CHECK(machine{"", "", {}}.quota() == 0);
   CHECK(machine{"garbage", "more garbage\n\n - \n", {}}.quota() == 0);
@@ -140,21 +141,20 @@ TEST_CASE("version 1: a quota of minus one is no limit") {
 }
 
 TEST_CASE("version 1: a container that sees the host's path under a mounted part finds its files") {
-  const machine m{
-      "4:cpu,cpuacct:/docker/0a1b/inner\n",
-      "34 30 0:29 /docker/0a1b /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n",
-      {{"/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "200000\n"},
-       {"/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"},
-       {"/sys/fs/cgroup/cpu/inner/cpu.cfs_quota_us", "600000\n"},
-       {"/sys/fs/cgroup/cpu/inner/cpu.cfs_period_us", "100000\n"}}};
+  const machine m{"4:cpu,cpuacct:/docker/0a1b/inner\n",
+                  "34 30 0:29 /docker/0a1b /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n",
+                  {{"/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "200000\n"},
+                   {"/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"},
+                   {"/sys/fs/cgroup/cpu/inner/cpu.cfs_quota_us", "600000\n"},
+                   {"/sys/fs/cgroup/cpu/inner/cpu.cfs_period_us", "100000\n"}}};
   CHECK(m.quota() == 2);
 }
 
 TEST_CASE("a mounted part that only begins like the group's path is not taken for its parent") {
-  const machine m{"4:cpu:/docker/0a1b2\n",
-                  "34 30 0:29 /docker/0a1b /mnt rw - cgroup cgroup rw,cpu\n",
-                  {{"/mnt/2/cpu.cfs_quota_us", "100000\n"},
-                   {"/mnt/2/cpu.cfs_period_us", "100000\n"}}};
+  const machine m{
+      "4:cpu:/docker/0a1b2\n",
+      "34 30 0:29 /docker/0a1b /mnt rw - cgroup cgroup rw,cpu\n",
+      {{"/mnt/2/cpu.cfs_quota_us", "100000\n"}, {"/mnt/2/cpu.cfs_period_us", "100000\n"}}};
   CHECK(m.quota() == 0);
 }
 
