@@ -199,8 +199,8 @@ void choose_and_release(Choose choose, Release release) {
   release();
 }
 
-/// Lets the case on the `first`-th channel run at once if its channel's buffer allows. The index of
-/// the case if it did, else their number.
+/// Lets the case on the `first`-th channel run at once if its channel's buffer allows, or the token
+/// that stands for one. The index of the case if it did, else their number.
 template <class... Cases>
 std::size_t try_buffered(basic_m<default_traits>* m, std::uint32_t first,
                          Cases&... cases) noexcept {
@@ -217,6 +217,17 @@ std::size_t try_buffered(basic_m<default_traits>* m, std::uint32_t first,
   };
   (visit(cases), ...);
   return chosen;
+}
+
+/// Gets a case ready whose operation is to be the n-th.
+template <class Case>
+void prepare(Case& of, select_operation** operations, std::size_t n) {
+  if constexpr (requires { of.prepare(std::span<select_operation*>()); }) {
+    of.prepare(std::span(operations, n));
+  } else {
+    of.prepare();
+  }
+  operations[n] = &of.operation();
 }
 
 /// The index of the case that is to run. `deadline_of(i)` is the time of the i-th case.
@@ -260,7 +271,7 @@ requires(sched::is_select_case<std::remove_cvref_t<Cases>>&&...) std::size_t
     return 0;
   } else {
     std::size_t chosen = n;
-    std::uint32_t first = 0;
+    std::uint32_t first = 2;
     constexpr std::size_t channels =
         (std::size_t{0} + ... + std::size_t{std::remove_cvref_t<Cases>::is_channel});
     if constexpr (channels == 2) {
@@ -280,8 +291,9 @@ requires(sched::is_select_case<std::remove_cvref_t<Cases>>&&...) std::size_t
       }
     }
     const auto choose = [&] {
-      (cases.prepare(), ...);
-      sched::select_operation* operations[] = {&cases.operation()...};
+      sched::select_operation* operations[n];
+      std::size_t prepared = 0;
+      (sched::prepare(cases, operations, prepared++), ...);
       sched::chan_base* by_address[n];
       alignas(sched::wait_point) unsigned char points[n * sizeof(sched::wait_point)];
       const std::int64_t deadlines[] = {cases.deadline()...};

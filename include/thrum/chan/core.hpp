@@ -234,11 +234,12 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
   /// was changed, the result is `retry`. The lock is held, and released.
   THRUM_COLD chan_result wait_by_clock(section& here, std::optional<E>& out,
                                        std::int64_t deadline) noexcept {
-    const std::int64_t until = clock_->when < deadline ? clock_->when : deadline;
+    const std::int64_t due = clock_->when;
+    const std::int64_t until = due < deadline ? due : deadline;
     const chan_result result =
         block(here, receivers_, &out, {wait_reason::chan_receive, true, until});
-    return result == chan_result::timed_out && default_traits::now() < deadline ? chan_result::retry
-                                                                                : result;
+    // However late we run: a clock that was due in time is looked at before the deadline.
+    return result == chan_result::timed_out && due <= deadline ? chan_result::retry : result;
   }
 
   THRUM_NOINLINE static chan_result block(section& here, wait_list& list, void* slot,

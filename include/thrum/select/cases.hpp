@@ -25,6 +25,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <type_traits>
 #include <utility>
@@ -194,8 +195,10 @@ class send_case : public select_case_base {
 
   void own() noexcept { channel_.own(); }
 
-  /// May throw std::bad_alloc, or what moving the value throws, if elements are boxed.
-  void prepare() {
+  /// May throw std::bad_alloc, or what moving the value throws, if elements are boxed. `earlier`
+  /// are the operations of the cases before this one: one of them that offers the same value has
+  /// it.
+  void prepare(std::span<select_operation*> earlier = {}) {
     operation_.core = channel_.core();
     operation_.sends = true;
     operation_.closed = false;
@@ -204,10 +207,18 @@ class send_case : public select_case_base {
                                                                  receiver);
     };
     if constexpr (is_boxed) {
+      operation_.value = std::addressof(value_);
+      operation_.slot = &boxed_;
       if (operation_.core != nullptr) {
+        for (const select_operation* other : earlier) {
+          if (other->core != nullptr && other->value == operation_.value &&
+              other->try_locked == operation_.try_locked) {
+            operation_.slot = other->slot;
+            return;
+          }
+        }
         boxed_ = element::wrap(std::move(value_));
       }
-      operation_.slot = &boxed_;
     } else {
       operation_.slot = &value_;
     }
@@ -277,6 +288,12 @@ class done_case : public select_case_base {
       : token_(std::move(token)), handler_(std::move(handler)) {}
   done_case(done_case&& other) noexcept
       : token_(std::move(other.token_)), handler_(std::move(other.handler_)) {}
+
+  static constexpr bool is_channel = true;
+
+  bool try_buffered(basic_m<default_traits>* /*m*/) const noexcept {
+    return token_.stop_requested();
+  }
 
   void prepare() {
     operation_.core = &requested_.emplace();

@@ -55,7 +55,8 @@ struct select_operation {
   bool sends = false;
   bool closed = false;  // outcome: carried out because the channel is closed
   attempt_function try_locked = nullptr;
-  void* slot = nullptr;  // the element to send, or the optional to receive into
+  void* slot = nullptr;         // the element to send, or the optional to receive into
+  const void* value = nullptr;  // what is in a box in `slot`
 
   bool is_ready() const noexcept { return sends ? core->can_send() : core->can_receive(); }
 };
@@ -66,8 +67,8 @@ struct select_frame {
   std::size_t n;
   chan_base** by_address;  // scratch
   wait_point* points;      // uninitialised memory
-  /// Of two operations on channels, the one to look at first: random, 0 or 1.
-  std::uint32_t first = 0;
+  /// Of two operations on channels, the one to look at first: 0 or 1, or 2 for a random one.
+  std::uint32_t first = 2;
 };
 
 struct select_outcome {
@@ -112,7 +113,7 @@ class select_locks {
   std::size_t lock_and_choose(basic_m<default_traits>* m, const select_frame& frame) noexcept {
     collect(frame);
     if (size_ == 2 && cores_[0] != cores_[1]) {
-      const std::size_t chosen = choose_of_two(frame);
+      const std::size_t chosen = choose_of_two(m, frame);
       if (chosen != busy) {
         return chosen;
       }
@@ -160,7 +161,7 @@ class select_locks {
 
   /// Two channels, the commonest select: a random one of them first, and the other only if that is
   /// not ready. SE1: the second lock is only tried for; `busy`, with nothing locked, if it is held.
-  std::size_t choose_of_two(const select_frame& frame) noexcept {
+  std::size_t choose_of_two(basic_m<default_traits>* m, const select_frame& frame) noexcept {
     std::size_t at[2];
     std::size_t n = 0;
     for (std::size_t i = 0; i < frame.n; ++i) {
@@ -168,7 +169,7 @@ class select_locks {
         at[n++] = i;
       }
     }
-    const std::uint32_t first = frame.first;
+    const std::uint32_t first = frame.first < 2 ? frame.first : random_below(m, 2);
     chan_base* const other = cores_[1 - first];
     cores_[0] = cores_[first];
     cores_[0]->lock().lock();
@@ -354,7 +355,7 @@ inline select_outcome run_select(const select_frame& frame, bool may_block,
     if (waiting.self.cause == wake_cause::cancelled) {
       return {kind::cancelled};
     }
-    if (deadline <= due || deadline <= default_traits::now()) {
+    if (deadline < due) {  // else the clock comes first, however late we run
       return {kind::timed_out};
     }
   }

@@ -8,17 +8,20 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/stop_source.hpp"
 #include "support/with_runtime.hpp"
 
 #include <array>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <stop_token>
 #include <thread>
 
 using namespace std::chrono_literals;
 using support::with_runtime;
 using thrum::on_deadline;
+using thrum::on_done;
 using thrum::on_recv;
 using thrum::on_send;
 using thrum::on_timeout;
@@ -147,6 +150,37 @@ std::array<int, 2> choices_of_two(int rounds, bool with_default) {
   return chosen;
 }
 
+/// The same of two channels and a token that is requested. Which of the channels are ready: a, or
+/// both.
+std::array<int, 3> choices_with_token(int rounds, bool both) {
+  std::array<int, 3> chosen{};
+  std::stop_source source = support::new_source();
+  source.request_stop();
+  const thrum::chan<int> a(1);
+  const thrum::chan<int> b(1);
+  a.send(0);
+  if (both) {
+    b.send(0);
+  }
+  for (int i = 0; i != rounds; ++i) {
+    ++chosen.at(thrum::select(on_recv(a, [&] { a.send(i); }), on_recv(b, [&] { b.send(i); }),
+                              on_done(source.get_token())));
+  }
+  return chosen;
+}
+
+/// The same of two cases that are ready: a token, or a nil channel, has its own way in select.
+template <class... More>
+std::array<int, 2> choices_beside(int rounds, const More&... more) {
+  std::array<int, 2> chosen{};
+  const thrum::chan<int> a(1);
+  a.send(0);
+  for (int i = 0; i != rounds; ++i) {
+    ++chosen.at(thrum::select(on_recv(a, [&] { a.send(i); }), more()...));
+  }
+  return chosen;
+}
+
 /// 10 standard deviations: wrong once in 10^22.
 template <std::size_t N>
 void check_uniform(const std::array<int, N>& chosen, int rounds) {
@@ -166,6 +200,58 @@ TEST_CASE("each of the ready cases is as likely as the others") {
     check_uniform(choices(rounds), rounds);
     check_uniform(choices_of_two(rounds, false), rounds);
     check_uniform(choices_of_two(rounds, true), rounds);
+  });
+}
+
+TEST_CASE("a stop that was requested is as likely as each channel that is ready") {
+  constexpr int rounds = 8'000;
+  with_runtime([] {
+    check_uniform(choices_with_token(rounds, true), rounds);
+    const auto [a, b, token] = choices_with_token(rounds, false);
+    CHECK(b == 0);
+    check_uniform(std::array{a, token}, rounds);
+    std::stop_source source = support::new_source();
+    source.request_stop();
+    check_uniform(choices_beside(rounds, [&] { return on_done(source.get_token()); }), rounds);
+  });
+}
+
+TEST_CASE("a nil channel among the cases changes nothing for the others") {
+  constexpr int rounds = 8'000;
+  with_runtime([] {
+    const auto closed = closed_channel();
+    check_uniform(
+        choices_beside(
+            rounds, [&] { return on_recv(closed); }, [] { return on_recv(thrum::chan<int>()); }),
+        rounds);
+  });
+}
+
+TEST_CASE(
+    "a channel whose time came before the deadline is chosen, however late the goroutine runs") {
+  thrum::options options;
+  options.procs = 1;
+  options.preempt = thrum::preemption::none;
+  with_runtime(options, [] {
+    const auto is_late = [](auto wait) {
+      auto waiter = thrum::spawn(wait);
+      thrum::this_goroutine::yield();
+      const auto end = std::chrono::steady_clock::now() + 30ms;
+      while (std::chrono::steady_clock::now() < end) {
+        // keeps the one processor
+      }
+      return waiter.join();
+    };
+    CHECK(is_late([] { return thrum::select(on_recv(thrum::after(5ms)), on_timeout(20ms)); }) == 0);
+    CHECK(is_late([] { return thrum::select(on_recv(thrum::after(20ms)), on_timeout(5ms)); }) == 1);
+    CHECK(is_late([] {
+            const auto c = thrum::context::background().with_timeout(5ms);
+            return thrum::select(on_done(c), on_timeout(20ms));
+          }) == 0);
+    CHECK(is_late([] {
+            thrum::time_point at;
+            return thrum::after(5ms).recv_for(at, 20ms);
+          }) == thrum::recv_status::ok);
   });
 }
 

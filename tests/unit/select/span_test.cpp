@@ -306,6 +306,27 @@ TEST_CASE("elements whose move may throw are sent, received, and given back if t
   CHECK(throws_on_move::alive == 0);
 }
 
+TEST_CASE("one value offered to several channels goes to one of them, whole") {
+  with_runtime([] {
+    const thrum::chan<throws_on_move> full(0);
+    const thrum::chan<throws_on_move> open(1);
+    const thrum::chan<throws_on_move> nil;
+    throws_on_move value("value");
+    CHECK(thrum::select(on_send(nil, std::move(value)), on_send(full, std::move(value)),
+                        on_send(full, std::move(value)), otherwise()) == 3);
+    CHECK(value.text == "value");
+    CHECK(thrum::select(on_send(full, std::move(value)), on_send(open, std::move(value)),
+                        on_send(full, std::move(value))) == 1);
+    CHECK(open.recv().value().text == "value");
+    throws_on_move other("other");
+    auto receiver = thrum::spawn([&] { return full.recv().value().text; });
+    CHECK(thrum::select(on_send(nil, std::move(other)), on_send(full, std::move(other)),
+                        on_send(nil, std::move(other))) == 1);
+    CHECK(receiver.join() == "other");
+  });
+  CHECK(throws_on_move::alive == 0);
+}
+
 TEST_CASE("a move that throws before select has begun leaves everything as it was") {
   with_runtime([] {
     const thrum::chan<throws_on_move> c(1);
