@@ -15,16 +15,19 @@
 //   MU2  when the queue bit is dropped: the mutex is locked, or nobody waits, or a waiter is awake.
 //        So whoever finds the bit taken may leave the waking to its holder.
 //   MU3  in starving mode unlock never clears `locked` while somebody waits.
+//   MU4  unlock does not touch the word after the exchange that lets another in: the next owner may
+//        destroy the mutex.
 //
 // Modes (Go's): normally a waiter that is woken competes with newcomers, who are on a processor
 // already and mostly win; that is fast. A waiter that has lost for 1 ms makes the mutex starving:
 // from then on each unlock passes it to the first waiter, and newcomers queue up, until a waiter
 // gets it that waited for less, or the last one.
 //
-// Uncontended, lock and unlock cost one locked instruction each: `lock bts` and `lock xadd`.
+// Uncontended, lock and unlock cost one locked instruction each: `lock bts` and `lock cmpxchg`.
 //
-// Tried and rejected: compare-and-swap on both sides, 8.8 ns each against 5; a table of queues by
-// address as in Go, which is a lock and a cache miss more for each waiter.
+// Tried and rejected: `lock xadd` in unlock as in Go, which is 2 % faster, but has let others in
+// when it finds out that it has to wake somebody (MU4); a table of queues by address as in Go,
+// which is a lock and a cache miss more for each waiter.
 //
 // Sources: Go, src/internal/sync/mutex.go. Checked by mutex_test.cpp.
 #ifndef THRUM_SYNC_MUTEX_HPP
@@ -132,21 +135,25 @@ class queue_word {
     return false;
   }
 
-  /// unlock of a starving mutex: passes it to the first waiter. Caller holds both bits.
-  void hand_over() noexcept {
+  /// unlock while somebody waits: drops `locked` and the queue bit at once, or, if the mutex is
+  /// starving, passes it on. Wakes the first waiter unless one is awake. Caller holds both bits.
+  void release() noexcept {
     std::uintptr_t w = word.load(relaxed);  // relaxed: the exchange decides
     for (;;) {
-      waiter* const first = head(w);
-      std::uintptr_t next = without_first(w) & ~queue;
-      if (first == nullptr) {
+      const bool passes = (w & starving) != 0;
+      waiter* const first = passes || (w & woken) == 0 ? head(w) : nullptr;
+      std::uintptr_t next = (first != nullptr ? without_first(w) : w) & ~queue;
+      if (!passes) {
+        next = (next & ~locked) | (first != nullptr ? woken : 0);
+      } else if (first == nullptr) {
         next &= ~(locked | starving);
       } else if (head(next) == nullptr) {
         next &= ~starving;
       }
-      // [mu.word] acq_rel: the section and the links, to the next owner.
+      // [mu.word] acq_rel: the section and the links, to the next owner. MU4: the last access.
       if (word.compare_exchange_weak(w, next, acq_rel, relaxed)) {
         if (first != nullptr) {
-          wake_waiter(*first, true);
+          wake_waiter(*first, passes);
         }
         return;
       }
@@ -236,18 +243,13 @@ class mutex {
     return try_lock() || lock_slow(sched::deadline_at(when));
   }
 
-  /// Releases it. usage_error if nobody holds it.
+  /// Releases it; the next owner may destroy it at once. usage_error if nobody holds it.
   void unlock() {
-    using namespace base::orders;
-    // relaxed: a hint; the exchange below decides
-    if ((queue_.word.load(relaxed) & queue_word::starving) != 0) [[unlikely]] {
-      unlock_starving();
-      return;
-    }
+    std::uintptr_t alone = queue_word::locked;
     // [mu.word] release: our section, to the next owner.
-    const std::uintptr_t before = queue_.word.fetch_sub(queue_word::locked, release);
-    if (before != queue_word::locked) [[unlikely]] {
-      unlock_slow(before);
+    if (!queue_.word.compare_exchange_strong(alone, 0, std::memory_order_release,
+                                             std::memory_order_relaxed)) [[unlikely]] {
+      unlock_slow(alone);  // relaxed: its exchanges decide
     }
   }
 
@@ -259,8 +261,7 @@ class mutex {
   static constexpr int spin_pauses = 30;                    // Go's
 
   THRUM_COLD inline bool lock_slow(std::int64_t deadline);
-  THRUM_COLD inline void unlock_slow(std::uintptr_t before);
-  THRUM_COLD inline void unlock_starving();
+  THRUM_COLD inline void unlock_slow(std::uintptr_t word);
   static bool may_spin(const sched::section& here) noexcept;
   static bool withdraw(sched::wait_point& point, bool locked) noexcept;
 
@@ -358,41 +359,29 @@ bool mutex::lock_slow(std::int64_t deadline) {
   }
 }
 
-void mutex::unlock_slow(std::uintptr_t before) {
+void mutex::unlock_slow(std::uintptr_t w) {
   using namespace base::orders;
-  if ((before & queue_word::locked) == 0) {
-    queue_.word.fetch_add(queue_word::locked, relaxed);  // relaxed: takes the mistake back
-    base::throw_usage("mutex::unlock: the mutex is not locked");
-  }
-  const sched::section here;
-  std::uintptr_t w = before - queue_word::locked;
-  // Somebody to wake, nobody awake, and nobody at the queue who will see to it (MU2)?
-  while (queue_word::head(w) != nullptr &&
-         (w & (queue_word::locked | queue_word::woken | queue_word::queue)) == 0) {
-    // [mu.word] acquire: the links.
-    if (queue_.word.compare_exchange_weak(w, w | queue_word::queue, acquire, relaxed)) {
-      queue_.unlock();
-      return;
-    }
-  }
-}
-
-void mutex::unlock_starving() {
-  bool held;
   {
     const sched::section here;
-    queue_.lock();
-    // relaxed: ours
-    held = (queue_.word.load(std::memory_order_relaxed) & queue_word::locked) != 0;
-    if (held) {
-      queue_.hand_over();
-    } else {
-      queue_.unlock();
+    std::uint32_t collisions = 0;
+    while ((w & queue_word::locked) != 0) {
+      const bool others_see_to_it = (w & (queue_word::woken | queue_word::queue)) != 0;  // MU2
+      if ((w & queue_word::starving) == 0 && (others_see_to_it || queue_word::head(w) == nullptr)) {
+        // [mu.word] release: as in unlock.
+        if (queue_.word.compare_exchange_weak(w, w & ~queue_word::locked, release, relaxed)) {
+          return;
+        }
+      } else if ((w & queue_word::queue) != 0) {
+        queue_word::back_off(collisions++);
+        w = queue_.word.load(relaxed);  // relaxed: each exchange decides
+        // [mu.word] acquire: the links.
+      } else if (queue_.word.compare_exchange_weak(w, w | queue_word::queue, acquire, relaxed)) {
+        queue_.release();
+        return;
+      }
     }
   }
-  if (!held) {
-    base::throw_usage("mutex::unlock: the mutex is not locked");
-  }
+  base::throw_usage("mutex::unlock: the mutex is not locked");
 }
 
 static_assert(sizeof(mutex) == sizeof(void*));

@@ -11,12 +11,15 @@
 // Invariants
 //   SX1  the lists change only under lock_; `queued` is set exactly while one of them is not empty,
 //        whenever nobody holds lock_.
-//   SX2  while `queued` is set, the word loses readers by unlock_shared and changes otherwise only
-//        under lock_.
+//   SX2  while `queued` is set, the word loses readers, but not the last one, by unlock_shared, and
+//        changes otherwise only under lock_.
 //   SX3  ownership is handed over: who is taken from a list holds the mutex from that moment.
 //   SX4  whenever nobody holds lock_: if readers wait, a writer holds the mutex or waits; if
 //   anybody
-//        waits, somebody holds it, or a reader that has just left is about to take lock_.
+//        waits, somebody holds it.
+//   SX5  who leaves touches nothing after others can get in, who may destroy the mutex: the last
+//   one
+//        hands over to those who wait, or leaves without lock_.
 //
 // Policy (Go's): readers queue up behind a writer that waits, so writers do not starve; a writer
 // that leaves lets in all readers that are waiting, before the next writer, so readers do not
@@ -77,14 +80,21 @@ class shared_mutex {
     return try_lock() || wait_to_write(sched::deadline_at(when));
   }
 
-  /// Releases it. usage_error if no writer holds it.
+  /// Releases it; the next owner may destroy it at once. usage_error if no writer holds it.
   void unlock() {
     std::uint64_t held = written;
     // [sx.word] release: our section, to the next one.
-    if (!word_.compare_exchange_strong(held, 0, std::memory_order_release,
-                                       std::memory_order_relaxed)) [[unlikely]] {  // relaxed: slow
-      unlock_slow(held);
-    }
+    while (!word_.compare_exchange_strong(held, 0, std::memory_order_release,
+                                          std::memory_order_relaxed))
+      [[unlikely]] {
+        if ((held & written) == 0) {  // relaxed: our own bit would be in it
+          base::throw_usage("shared_mutex::unlock: no writer holds the mutex");
+        }
+        if (leave(written, true)) {
+          return;
+        }
+        held = written;
+      }
   }
 
   // ---- readers ----
@@ -119,16 +129,24 @@ class shared_mutex {
     return try_lock_shared() || wait_to_read(sched::deadline_at(when));
   }
 
-  /// Releases a share. usage_error if no reader has one.
+  /// Releases a share; the next owner may destroy the mutex at once. usage_error if no reader has
+  /// one.
   void unlock_shared() {
-    // relaxed: our own share is in it
-    if (word_.load(std::memory_order_relaxed) < reader) [[unlikely]] {
-      base::throw_usage("shared_mutex::unlock_shared: no reader holds the mutex");
-    }
-    // [sx.word] release: our section, to the next writer.
-    const std::uint64_t before = word_.fetch_sub(reader, std::memory_order_release);
-    if (before < 2 * reader && (before & queued) != 0) [[unlikely]] {
-      hand_over(false);
+    std::uint64_t word = word_.load(std::memory_order_relaxed);  // relaxed: the exchange decides
+    for (;;) {
+      if (word < reader) [[unlikely]] {
+        base::throw_usage("shared_mutex::unlock_shared: no reader holds the mutex");
+      }
+      if (word < 2 * reader && (word & queued) != 0) [[unlikely]] {
+        if (leave(reader, false)) {
+          return;
+        }
+        word = word_.load(std::memory_order_relaxed);  // relaxed: as above
+        // [sx.word] release: our section, to the next writer.
+      } else if (word_.compare_exchange_weak(word, word - reader, std::memory_order_release,
+                                             std::memory_order_relaxed)) {  // relaxed: again
+        return;
+      }
     }
   }
 
@@ -225,25 +243,21 @@ class shared_mutex {
     }
   }
 
-  THRUM_COLD void hand_over(bool readers_first) noexcept {
+  /// Gives back our share of the word while somebody waits. False, with nothing done, if nobody
+  /// does any more: then lock_, too, must be let go before the share (SX5).
+  THRUM_COLD bool leave(std::uint64_t share, bool readers_first) noexcept {
     const sched::section here;
     lock_.lock();
+    if (nobody_waits()) {
+      lock_.unlock();
+      return false;
+    }
+    // [sx.word] release: our section, to whoever is let in.
+    word_.fetch_sub(share, std::memory_order_release);
     sched::wait_point* const chain = settle_locked(readers_first);
     lock_.unlock();
     sched::wake_chain(chain);
-  }
-
-  THRUM_COLD void unlock_slow(std::uint64_t word) {
-    if ((word & written) == 0) {
-      base::throw_usage("shared_mutex::unlock: no writer holds the mutex");
-    }
-    const sched::section here;
-    lock_.lock();
-    // [sx.word] release: our section, to whoever is let in.
-    word_.fetch_and(~written, std::memory_order_release);
-    sched::wait_point* const chain = settle_locked(true);
-    lock_.unlock();
-    sched::wake_chain(chain);
+    return true;
   }
 
   /// A writer that gives up may have kept readers waiting.

@@ -235,3 +235,31 @@ TEST_CASE("an unlock of a shared_mutex that nobody holds so is an error of use")
   CHECK(is_usage_error("shared_mutex::unlock_shared", [&] { mutex.unlock_shared(); }));
   mutex.unlock();
 }
+
+TEST_CASE("a shared_mutex may be destroyed by the next who has locked it") {
+  with_runtime([] {
+    struct counted {
+      thrum::shared_mutex mutex;
+      std::atomic<int> references{3};
+    };
+    for (int i = 0; i != scaled(10'000); ++i) {
+      auto* const object = new counted;
+      const auto drop = [object](bool reads) {
+        reads ? object->mutex.lock_shared() : object->mutex.lock();
+        const bool is_last = --object->references == 0;
+        reads ? object->mutex.unlock_shared() : object->mutex.unlock();
+        if (is_last) {
+          // All others have let go, though perhaps not left unlock.
+          object->mutex.lock();
+          object->mutex.unlock();
+          delete object;
+        }
+      };
+      auto reader = thrum::spawn(drop, true);
+      auto writer = thrum::spawn(drop, false);
+      drop(i % 2 == 0);
+      reader.join();
+      writer.join();
+    }
+  });
+}
