@@ -130,6 +130,10 @@ class condition_variable {
       base::throw_usage("condition_variable::wait: the lock does not hold its mutex");
     }
     const sched::wake_cause cause = wait_unlocked(*lock.mutex(), deadline);
+    if constexpr (!THRUM_EXCEPTIONS) {
+      // It ends where it stands, and nobody would unlock for it.
+      sched::exit_if_cancelled<sched::default_traits>(cause);
+    }
     lock.mutex()->lock();
     sched::exit_if_cancelled<sched::default_traits>(cause);
     return cause == sched::wake_cause::timed_out ? std::cv_status::timeout
