@@ -8,9 +8,11 @@
 #include <thrum/base/config.hpp>
 #include <thrum/go.hpp>
 #include <thrum/panic.hpp>
+#include <thrum/sched/uncancellable.hpp>
 #include <thrum/sync/mutex.hpp>
 #include <thrum/sync/semaphore.hpp>
 #include <thrum/sync/wait_group.hpp>
+#include <thrum/thread_lock.hpp>
 
 #include <cstddef>
 #include <exception>
@@ -36,8 +38,9 @@ class task_group {
   task_group(const task_group&) = delete;
   task_group& operator=(const task_group&) = delete;
   ~task_group() {
-    THRUM_TRY { running_.wait(); }
-    THRUM_CATCH_ALL { running_.wait(); }  // a cancellation: the members are cancelled too
+    // The members are cancelled themselves.
+    const sched::uncancellable<sched::default_traits> until_all_have_ended;
+    running_.wait();
   }
 
   /// Starts f(args...) as a goroutine of the current runtime. Blocks while the limit is reached;
@@ -93,7 +96,12 @@ class task_group {
   }
 
   /// Asks them to end.
-  void request_stop() { source().request_stop(); }
+  void request_stop() {
+    // Callbacks may wait, but not throw; and std::stop_callback knows this goroutine by its thread.
+    const sched::uncancellable<sched::default_traits> until_all_are_told;
+    const thread_lock stay;
+    source().request_stop();
+  }
 
  private:
   static std::ptrdiff_t to_permits(std::size_t limit) noexcept {

@@ -74,6 +74,7 @@ struct go_task {
 #else
     task->call();
 #endif
+    g.uncancellable = 1;  // what is destroyed from here on may wait, but not throw
     std::destroy_at(task);
     end_goroutine(g);
   }
@@ -111,6 +112,7 @@ struct spawn_task_of {
     task->invoke();
     task->slot.exited = false;
 #endif
+    g.uncancellable = 1;  // as above
     std::destroy_at(&task->call);
     end_goroutine(g);
   }

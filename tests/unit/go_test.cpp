@@ -12,6 +12,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -22,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+using namespace std::chrono_literals;
 using support::is_usage_error;
 using support::scaled;
 using support::with_runtime;
@@ -118,6 +120,31 @@ TEST_CASE("the arguments of a goroutine that is unwound at stop are destroyed") 
     }
   });
   CHECK(tracked::alive == 0);
+}
+
+TEST_CASE("what a goroutine captured may wait when it is destroyed, also if it was told to end") {
+  std::atomic<int> waited{0};
+  struct waits_at_its_end {
+    std::atomic<int>* to;
+    explicit waits_at_its_end(std::atomic<int>& counter) : to(&counter) {}
+    waits_at_its_end(waits_at_its_end&& other) noexcept : to(std::exchange(other.to, nullptr)) {}
+    ~waits_at_its_end() {
+      if (to != nullptr) {
+        thrum::sleep_for(1ms);
+        ++*to;
+      }
+    }
+  };
+  with_runtime([&] {
+    thrum::spawn([own = waits_at_its_end(waited)] {
+      thrum::this_goroutine::exit();
+    }).wait_for(support::long_time);
+    CHECK(waited == 1);
+    thrum::go([own = waits_at_its_end(waited)] { thrum::sleep_for(1h); });
+    thrum::spawn([own = waits_at_its_end(waited)] { thrum::sleep_for(1h); }).detach();
+    REQUIRE(support::eventually([] { return thrum::stats().waiting == 2; }));
+  });
+  CHECK(waited == 3);
 }
 
 TEST_CASE("an exception while the callable is copied leaves go and starts nothing") {

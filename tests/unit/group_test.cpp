@@ -15,6 +15,7 @@
 #include <stdexcept>
 #include <stop_token>
 #include <string>
+#include <utility>
 
 using namespace std::chrono_literals;
 using support::eventually;
@@ -138,6 +139,57 @@ TEST_CASE("goroutines of a task_group start others in it") {
     group.wait();
     CHECK(ended == 3);
   });
+}
+
+TEST_CASE("a task_group that is destroyed while its runtime stops waits for its goroutines") {
+  std::atomic<int> unwound{0};
+  struct slow_end {
+    std::atomic<int>& to;
+    ~slow_end() {
+      thrum::sleep_for(5ms);
+      ++to;
+    }
+  };
+  with_runtime([&] {
+    thrum::go([&] {
+      thrum::task_group group;
+      for (int i = 0; i != 3; ++i) {
+        group.go([&] {
+          const slow_end scope{unwound};
+          thrum::sleep_for(1h);
+        });
+      }
+    });
+    REQUIRE(eventually([] { return thrum::stats().waiting == 4; }));
+  });
+  CHECK(unwound == 3);
+}
+
+TEST_CASE("callbacks of a task_group's stop may wait, also while the runtime stops") {
+  std::atomic<int> called{0};
+  with_runtime([&] {
+    thrum::go([&] {
+      thrum::task_group group;
+      const auto answer = [&] {
+        thrum::sleep_for(5ms);
+        ++called;
+      };
+      // Held by the goroutine that asks, as the others may have been unwound by then.
+      auto callback =
+          std::make_shared<std::stop_callback<decltype(answer)>>(group.stop_token(), answer);
+      group.go([&group, own = std::move(callback)] {
+        try {
+          thrum::sleep_for(1h);
+        } catch (const thrum::goroutine_exit&) {
+          group.request_stop();
+          throw;
+        }
+      });
+      group.wait();
+    });
+    REQUIRE(eventually([] { return thrum::stats().waiting == 2; }));
+  });
+  CHECK(called == 1);
 }
 
 TEST_CASE("a stop of the runtime unwinds a task_group and those in it") {

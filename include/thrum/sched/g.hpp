@@ -98,8 +98,9 @@ struct alignas(base::cache_line_size) basic_g_head {
   // -- owner: the goroutine itself --
   /// It has been told to end: each further wait that could be cancelled ends it again.
   bool exiting = false;
-  std::uint8_t flags = 0;       // of g_flag
-  std::uint8_t size_class = 0;  // constant once carved: log2 of the slot's bytes
+  std::uint8_t flags = 0;          // of g_flag
+  std::uint8_t size_class = 0;     // constant once carved: log2 of the slot's bytes
+  std::uint8_t uncancellable = 0;  // how many of that name live on its stack
 
   /// What stands between it and its join handle.
   atomic<join_state> join{join_state::none};

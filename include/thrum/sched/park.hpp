@@ -51,6 +51,9 @@ void park(basic_section<Traits>& here, wait_reason reason, commit_function<Trait
 /// throw another one out of a destructor.
 template <class Traits>
 bool may_cancel(const basic_m<Traits>& m) noexcept {
+  if (m.g->uncancellable != 0) [[unlikely]] {
+    return false;
+  }
   if constexpr (THRUM_EXCEPTIONS) {
     return m.exceptions->uncaught == 0;
   } else {

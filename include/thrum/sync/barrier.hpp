@@ -27,8 +27,9 @@ struct no_completion {
 }  // namespace sched
 
 /// As std::barrier. The completion runs once each phase, on whoever arrives last, before anybody
-/// goes on; it must not throw, and may block. Waits are cancellation points; a goroutine that is
-/// cancelled while it waits has arrived all the same.
+/// goes on. It may block; what it throws, and its cancellation, leaves the arrival when the others
+/// have been let go. Waits are cancellation points; a goroutine that is cancelled while it waits
+/// has arrived all the same.
 template <class Completion = sched::no_completion>
 class barrier {
  public:
@@ -96,8 +97,15 @@ class barrier {
   }
 
   /// Nobody else can arrive now, so only waiters compete for the lock.
-  void end_phase() noexcept {
+  void end_phase() {
+    struct release_all {
+      ~release_all() { of.begin_next_phase(); }
+      barrier& of;
+    } const at_the_end{*this};
     completion_();
+  }
+
+  void begin_next_phase() noexcept {
     const sched::section here;
     lock_.lock();
     ++phase_;

@@ -6,11 +6,14 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/eventually.hpp"
 #include "support/scale.hpp"
 #include "support/waits.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
+#include <memory>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -109,6 +112,36 @@ TEST_CASE("goroutines and foreign threads meet at a barrier") {
 TEST_CASE("a stop of the runtime ends a wait at a barrier") {
   thrum::barrier<> barrier(2);
   CHECK(support::is_unwound_at_stop([&] { barrier.arrive_and_wait(); }));
+}
+
+TEST_CASE("a completion that is cancelled, or throws, lets the others go and leaves the arrival") {
+  std::atomic<int> unwound{0};
+  with_runtime(with_procs(2), [&] {
+    thrum::chan<void> never(0);
+    const auto block = [never] { never.recv(); };
+    auto barrier = std::make_shared<thrum::barrier<decltype(block)>>(2, block);
+    for (int i = 0; i != 2; ++i) {
+      thrum::go([&unwound, barrier] {
+        try {
+          barrier->arrive_and_wait();
+        } catch (const thrum::goroutine_exit&) {
+          ++unwound;
+          throw;
+        }
+      });
+    }
+    CHECK(support::eventually([] { return thrum::stats().waiting >= 2; }));
+  });
+  CHECK(unwound == 2);
+
+  with_runtime(with_procs(2), [] {
+    const auto fail = [] { throw std::runtime_error("completion"); };
+    thrum::barrier<decltype(fail)> barrier(2, fail);
+    auto first = thrum::spawn([&] { barrier.arrive_and_wait(); });
+    CHECK(support::eventually([] { return thrum::stats().waiting >= 1; }));
+    CHECK_THROWS_AS(barrier.arrive_and_wait(), std::runtime_error);
+    first.join();
+  });
 }
 
 TEST_CASE("more arrivals than participants are an error of use") {
