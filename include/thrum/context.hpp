@@ -273,7 +273,14 @@ class context_token_node final : public context_node {
  private:
   struct request {
     context_node* to;
-    void operator()() const noexcept { to->cancel(context_cause::canceled); }
+    /// The last handle may go meanwhile: then the callback goes too, but not before this returns.
+    void operator()() const noexcept {
+      context_node* const node = to;
+      if (node->add_reference_if_alive()) {
+        node->cancel(context_cause::canceled);
+        node->drop_reference();  // may destroy this
+      }
+    }
   };
   static void destroy(context_node* self) noexcept {
     delete static_cast<context_token_node*>(self);
