@@ -9,19 +9,23 @@
 //   is armed, and whoever asks at or after the deadline finds it cancelled. A child's deadline is
 //   never later than its parent's. The background is no node.
 //
+// Cancelling
+//   A walk from the node that is cancelled, level by level, along a queue threaded through the
+//   nodes: it needs neither memory nor stack, however deep the tree is. First it closes them all;
+//   only then it requests the stops, since a callback may look at any node, cancel it, or wait for
+//   somebody who waits for one. Who comes upon a node of another walk waits until that has closed
+//   all. A walk waits for those that began below it and never the other way round.
+//
 // Invariants
 //   CX1  a child holds a reference to its parent; a parent lists its children without one. A child
 //        leaves the list before its memory goes: whoever walks a list takes a reference first, and
 //        leaves those alone that have none left.
-//   CX2  cause_ is set once, under lock_, before the channel is closed. error() says so only when
-//   the
-//        channel is closed, so neither is seen without the other.
+//   CX2  cause_ is set once, under node_lock_, before the channel is closed. error() says so only
+//        when the channel is closed, so neither is seen without the other.
 //   CX3  no more than one node's lock is held at a time, and none while a channel is closed, a stop
-//   is
-//        requested or a handler runs.
-//
-// Cancelling walks the tree with a queue threaded through the nodes: it needs neither memory
-// nor stack, however deep the tree is.
+//        is requested or a handler runs.
+//   CX4  walk_ is the root of the walk that has set the cause, until that walk has closed all that
+//        it found. No code of a user runs before.
 //
 // Source: Go, src/context/context.go, which arms a timer for each deadline.
 #ifndef THRUM_CONTEXT_HPP
@@ -35,6 +39,7 @@
 #include <thrum/deadline.hpp>
 #include <thrum/runtime.hpp>
 #include <thrum/select.hpp>
+#include <thrum/this_goroutine.hpp>
 #include <thrum/time/timer.hpp>
 
 #include <atomic>
@@ -151,65 +156,119 @@ class context_node : public chan_core<std::monostate>,
     }
   }
 
+  // The steps of cancel().
+
+  /// Sets the cause and closes the channel. False: that has been done.
+  bool close_as(context_cause cause, std::int64_t now, context_node& root) noexcept;
+  context_node** take_children(context_node** last) noexcept;
+  void wait_for_walk_of_other(const context_node* own) const noexcept;
+  void end_walk(const context_node& root) noexcept {
+    if (walk_.load(relaxed) == &root) {  // relaxed: our own
+      walk_.store(nullptr, release);     // [cx.walk] release: that all below is closed
+    }
+  }
+  /// Requests the stop, if there is a token.
+  void tell() noexcept;
+
   context_node* const parent_;
   const destroy_node destroy_node_;
   spin_lock node_lock_;
   std::atomic<context_cause> cause_{context_cause::none};
+  std::atomic<const context_node*> walk_{nullptr};
   base::intrusive_list<context_node> children_;  // under node_lock_
   context_node* cancel_next_ = nullptr;  // of whoever has taken it from its parent's children, once
   std::optional<std::stop_source> stop_source_;  // under node_lock_; set once
   timer deadline_timer_;                         // under node_lock_; for the stop_source
 };
 
+inline bool context_node::close_as(context_cause cause, std::int64_t now,
+                                   context_node& root) noexcept {
+  const section here;  // to the end of close(): who sees the cause waits for that (CX2)
+  {
+    scoped guard(node_lock_);
+    if (cause_.load(relaxed) != context_cause::none) {  // relaxed: locked
+      return false;
+    }
+    const bool late = when <= now && now != no_deadline;
+    walk_.store(&root, relaxed);  // relaxed: published by the cause and by the lock
+    // [cx.cause] release: what we did before.
+    cause_.store(late ? context_cause::timed_out : cause, release);
+  }
+  close();
+  return true;
+}
+
+/// Moves the children to the end of a queue, each with a reference. Returns the new end.
+inline context_node** context_node::take_children(context_node** last) noexcept {
+  const section here;
+  scoped guard(node_lock_);
+  while (context_node* const child = children_.pop_front()) {
+    if (child->add_reference_if_alive()) {
+      *last = child;
+      last = &child->cancel_next_;
+    }
+  }
+  return last;
+}
+
+inline void context_node::wait_for_walk_of_other(const context_node* own) const noexcept {
+  // [cx.walk] acquire: that all below is closed.
+  const context_node* walk = walk_.load(acquire);
+  while (walk != nullptr && walk != own) {
+    this_goroutine::yield();
+    walk = walk_.load(acquire);  // [cx.walk] as above
+  }
+}
+
+inline void context_node::tell() noexcept {
+  std::optional<std::stop_source> source;
+  timer armed;
+  {
+    const section here;
+    scoped guard(node_lock_);
+    if (!stop_source_) {
+      return;
+    }
+    source = stop_source_;
+    armed = std::exchange(deadline_timer_, timer());
+  }
+  source->request_stop();
+  if (armed.is_set()) {
+    armed.stop();
+  }
+}
+
 inline void context_node::cancel(context_cause cause, std::int64_t now) noexcept {
-  leave_parent();
-  add_reference();
-  context_node* node = this;
-  context_node* queue = nullptr;
-  context_node** last = &queue;
-  do {
-    std::optional<std::stop_source> source;
-    timer armed;
-    bool first = false;
-    {
-      // To the end of close(): who sees the cause waits for that (CX2).
-      const section here;
-      {
-        scoped guard(node->node_lock_);
-        if (node->cause_.load(relaxed) == context_cause::none) {  // relaxed: locked
-          first = true;
-          const bool late = node->when <= now && now != no_deadline;
-          // [cx.cause] release: what we did before.
-          node->cause_.store(late ? context_cause::timed_out : cause, release);
-          source = node->stop_source_;
-          armed = std::exchange(node->deadline_timer_, timer());
-          while (context_node* const child = node->children_.pop_front()) {
-            if (child->add_reference_if_alive()) {
-              *last = child;
-              last = &child->cancel_next_;
-            }
-          }
-        }
-      }
-      if (first) {
-        node->close();
-      }
+  if (!close_as(cause, now, *this)) {
+    wait_for_walk_of_other(nullptr);
+    return;
+  }
+  add_reference();  // a callback may drop the last handle
+  context_node* below = nullptr;
+  context_node** last = take_children(&below);
+  bool alone = true;
+  for (context_node* node = below; node != nullptr; node = node->cancel_next_) {
+    if (node->close_as(cause, now, *this)) {
+      last = node->take_children(last);
+    } else {
+      alone = false;
     }
-    if (first) {
-      if (source) {
-        source->request_stop();
-      }
-      if (cause != context_cause::timed_out && source && armed.is_set()) {
-        armed.stop();
-      }
-    }
+  }
+  for (context_node* node = alone ? nullptr : below; node != nullptr; node = node->cancel_next_) {
+    node->wait_for_walk_of_other(this);
+  }
+  end_walk(*this);
+  for (context_node* node = below; node != nullptr; node = node->cancel_next_) {
+    node->end_walk(*this);
+  }
+  leave_parent();  // not before: until here the parent's walk must find it, to wait for it
+  tell();
+  while (context_node* const node = below) {
+    below = node->cancel_next_;
+    node->tell();
     node->drop_reference();
-    node = queue;
-    if (node != nullptr) {
-      queue = node->cancel_next_;
-      last = queue != nullptr ? last : &queue;
-    }
-  } while (node != nullptr);
+  }
+  drop_reference();
 }
 
 inline std::stop_token context_node::stop_token() {
@@ -342,7 +401,8 @@ class context {
     return nullptr;
   }
 
-  /// Cancels it and all that was derived from it: when it returns, each of them is done.
+  /// Cancels it and all that was derived from it: when it returns, each of them is done, whoever
+  /// else cancels them at the same time. Stops are requested after that, in the first who cancels.
   /// Idempotent. usage_error for the background.
   void cancel() const {
     if (node() == nullptr) {

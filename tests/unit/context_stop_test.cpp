@@ -15,8 +15,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <stop_token>
 #include <thread>
+#include <vector>
 
 using namespace std::chrono_literals;
 using support::scaled;
@@ -52,4 +54,53 @@ TEST_CASE("a context that follows a stop_token may be dropped while the stop is 
   over = true;
   requester.join();
   CHECK(requests == rounds);
+}
+
+TEST_CASE("a callback that cancels its context once more finds all below it done") {
+  const context parent = context::background().with_cancel();
+  const context child = parent.with_cancel();
+  bool child_was_done = false;
+  const std::stop_callback callback(parent.stop_token(), [&] {
+    parent.cancel();
+    child_was_done = child.cancelled();
+  });
+  parent.cancel();
+  CHECK(child_was_done);
+}
+
+TEST_CASE("a callback of a context may wait for somebody who waits for a child to be done") {
+  with_runtime([] {
+    const context parent = context::background().with_cancel();
+    const context child = parent.with_cancel();
+    auto worker = thrum::spawn([child] { child.done().recv(); });
+    bool ended = false;
+    const std::stop_callback callback(parent.stop_token(),
+                                      [&] { ended = worker.wait_for(support::long_time); });
+    parent.cancel();
+    CHECK(ended);
+  });
+}
+
+TEST_CASE("of those who cancel a context at the same time, each returns when all below is done") {
+  with_runtime(support::with_procs(4), [] {
+    constexpr std::size_t width = 300;
+    for (int round = 0; round != scaled(200); ++round) {
+      const context root = context::background().with_cancel();
+      const context middle = root.with_cancel();
+      std::vector<context> leaves;
+      for (std::size_t i = 0; i != width; ++i) {
+        leaves.push_back(middle.with_cancel());
+      }
+      std::atomic<int> early{0};
+      thrum::wait_group group;
+      for (const context& cancelled : {root, middle, root, middle}) {
+        group.go([&, cancelled] {
+          cancelled.cancel();
+          early += leaves.back().done().is_closed() ? 0 : 1;
+        });
+      }
+      group.wait();
+      REQUIRE(early == 0);
+    }
+  });
 }
