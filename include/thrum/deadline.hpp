@@ -52,7 +52,14 @@ std::int64_t deadline_at(std::chrono::time_point<Clock, Duration> when) {
   if constexpr (std::is_same_v<Clock, std::chrono::steady_clock>) {
     return nanoseconds_of(when.time_since_epoch());
   } else {
-    return deadline_after(when - Clock::now());
+    // In a unit of its own a far moment may be too far from now to count, which is how `-` counts.
+    const std::int64_t then = nanoseconds_of(when.time_since_epoch());
+    const std::int64_t now = nanoseconds_of(Clock::now().time_since_epoch());
+    if (then <= now) {
+      return default_traits::now();
+    }
+    const bool countable = then != no_deadline && (now >= 0 || then <= no_deadline + now);
+    return countable ? deadline_after(std::chrono::nanoseconds(then - now)) : no_deadline;
   }
 }
 

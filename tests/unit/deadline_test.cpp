@@ -2,9 +2,14 @@
 // SPDX-License-Identifier: MIT
 #include <thrum/deadline.hpp>
 
-#include <chrono>
+#include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/with_runtime.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 
 using namespace std::chrono_literals;
 using namespace thrum::sched;
@@ -41,4 +46,80 @@ TEST_CASE("a moment of another clock is as far away as on that clock", "[deadlin
 TEST_CASE("a moment of the steady clock is taken as it is", "[deadline]") {
   const auto when = std::chrono::steady_clock::now() + 5s;
   REQUIRE(deadline_at(when) == std::chrono::nanoseconds(when.time_since_epoch()).count());
+}
+
+TEST_CASE("a moment of another clock too far back to count is now, one too far ahead never comes",
+          "[deadline]") {
+  using std::chrono::system_clock;
+  const auto before = default_traits::now();
+  for (const auto past :
+       {deadline_at(system_clock::time_point::min()), deadline_at(std::chrono::sys_seconds::min()),
+        deadline_at(system_clock::time_point{})}) {
+    REQUIRE(past >= before);
+    REQUIRE(past <= default_traits::now());
+  }
+  REQUIRE(deadline_at(system_clock::time_point::max()) == no_deadline);
+  REQUIRE(deadline_at(std::chrono::sys_seconds::max()) == no_deadline);
+  REQUIRE(deadline_at(std::chrono::sys_days::max()) == no_deadline);
+}
+
+namespace {
+
+/// A clock whose epoch is 280 years ahead.
+struct clock_before_its_epoch {
+  using duration = std::chrono::nanoseconds;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<clock_before_its_epoch>;
+  static time_point now() noexcept { return time_point(-std::chrono::hours(24 * 365 * 280)); }
+};
+
+}  // namespace
+
+TEST_CASE("a moment of a clock before its epoch is as far away as on that clock", "[deadline]") {
+  using clock = clock_before_its_epoch;
+  const auto before = default_traits::now();
+  REQUIRE(deadline_at(clock::time_point(1h)) >
+          before + std::chrono::nanoseconds(24h * 365).count());
+  REQUIRE(deadline_at(clock::time_point(24h * 365 * 280)) == no_deadline);
+  REQUIRE(deadline_at(clock::now() - 1h) <= default_traits::now());
+}
+
+TEST_CASE("what lies too far back to count ends every wait at once, on a thread and in a goroutine",
+          "[deadline]") {
+  const auto wait_until = [](auto past) {
+    thrum::sleep_until(past);
+    thrum::mutex held;
+    held.lock();
+    CHECK_FALSE(held.try_lock_until(past));
+    held.unlock();
+    thrum::counting_semaphore<> none(0);
+    CHECK_FALSE(none.try_acquire_until(past));
+    thrum::mutex mutex;
+    thrum::condition_variable condition;
+    std::unique_lock lock(mutex);
+    CHECK(condition.wait_until(lock, past) == std::cv_status::timeout);
+    const thrum::chan<int> never(0);
+    CHECK(thrum::select(thrum::on_recv(never), thrum::on_deadline(past)) == 1);
+    CHECK(thrum::context::background().with_deadline(past).cancelled());
+  };
+  const auto wait_until_both = [&] {
+    wait_until(std::chrono::steady_clock::time_point::min());
+    wait_until(std::chrono::system_clock::time_point::min());
+    wait_until(std::chrono::sys_seconds::min());
+  };
+  wait_until_both();
+  support::with_runtime(wait_until_both);
+}
+
+TEST_CASE("a wait until a moment too far ahead to count does not end by time", "[deadline]") {
+  thrum::testing::bubble([] {
+    thrum::counting_semaphore<> permits(0);
+    thrum::go([&] {
+      thrum::sleep_for(24h * 365 * 100);
+      permits.release(2);
+    });
+    CHECK(permits.try_acquire_until(std::chrono::sys_seconds::max()));
+    CHECK(permits.try_acquire_until(std::chrono::system_clock::time_point::max()));
+  });
 }

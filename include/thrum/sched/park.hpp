@@ -147,6 +147,11 @@ bool commit_arm_and_unlock(basic_m<Traits>& m, basic_g<Traits>& g, void* argumen
   return true;
 }
 
+/// From `now` to a deadline that may be further back than can be counted.
+constexpr std::int64_t time_left(std::int64_t deadline, std::int64_t now) noexcept {
+  return deadline <= now ? 0 : deadline - now;
+}
+
 /// An OS thread waits.
 template <class Traits>
 THRUM_COLD void wait_as_thread(basic_wait_point<Traits>& point, std::int64_t deadline) noexcept {
@@ -154,8 +159,7 @@ THRUM_COLD void wait_as_thread(basic_wait_point<Traits>& point, std::int64_t dea
     point.note.sleep();
     return;
   }
-  const std::int64_t left = deadline - Traits::now();
-  if (point.note.sleep_for(left > 0 ? left : 0)) {
+  if (point.note.sleep_for(time_left(deadline, Traits::now()))) {
     return;
   }
   if (point.withdraw(point, false)) {
@@ -230,7 +234,7 @@ template <class Traits>
 wake_cause sleep_until(std::int64_t deadline) noexcept {
   basic_section<Traits> here;
   if (here.m() == nullptr) {
-    for (std::int64_t left; (left = deadline - Traits::now()) > 0;) {
+    while (const std::int64_t left = time_left(deadline, Traits::now())) {
       os::sleep_ns(left);
     }
     return wake_cause::notified;
