@@ -234,9 +234,8 @@ template <class Traits>
 wake_cause sleep_until(std::int64_t deadline) noexcept {
   basic_section<Traits> here;
   if (here.m() == nullptr) {
-    while (const std::int64_t left = time_left(deadline, Traits::now())) {
-      os::sleep_ns(left);
-    }
+    // Looked at once: inside blocking() a virtual clock stands.
+    os::sleep_ns(time_left(deadline, Traits::now()));
     return wake_cause::notified;
   }
   spin_lock own;

@@ -17,7 +17,9 @@
 // timer when every goroutine is durably blocked: on a channel, a select, a sleep, a condition, a
 // wait_group, a join. Not durably blocked are goroutines that wait for a mutex or a descriptor, or
 // are inside blocking(): somebody outside may end that, so the clock waits. All time of the library
-// is the bubble's there; std::chrono::steady_clock is not, thrum::testing::now() is.
+// is the bubble's there; std::chrono::steady_clock is not, thrum::testing::now() is. Inside
+// blocking() a sleep takes its length in real time, after which the bubble's clock is where it was:
+// do not wait there for a timer, a ticker or a context's deadline, which go by that clock.
 //
 // Source: Go, testing/synctest.
 #ifndef THRUM_TESTING_BUBBLE_HPP

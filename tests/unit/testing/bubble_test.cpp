@@ -215,6 +215,23 @@ TEST_CASE("time in a bubble waits for a goroutine that waits for a mutex or bloc
   });
 }
 
+TEST_CASE("a sleep inside blocking in a bubble takes real time, and none of the bubble's") {
+  bubble([] {
+    const auto start = thrum::testing::now();
+    const auto real = std::chrono::steady_clock::now();
+    thrum::blocking([] { thrum::sleep_for(5ms); });
+    CHECK(std::chrono::steady_clock::now() - real >= 5ms);
+    thrum::blocking([] { thrum::sleep_until(thrum::testing::now() + 5ms); });
+    CHECK(std::chrono::steady_clock::now() - real >= 10ms);
+    CHECK(thrum::testing::now() == start);
+    int got = 0;
+    const thrum::chan<int> never(0);
+    thrum::blocking([&] { CHECK(never.recv_for(got, 1ms) == thrum::recv_status::timeout); });
+    thrum::sleep_for(1h);
+    CHECK(thrum::testing::now() - start == 1h);
+  });
+}
+
 TEST_CASE("bubbles run side by side and inside each other, each with its own time") {
   std::atomic<int> right{0};
   support::with_runtime([&] {
