@@ -40,6 +40,7 @@
 #include <thrum/runtime.hpp>
 #include <thrum/select.hpp>
 #include <thrum/this_goroutine.hpp>
+#include <thrum/thread_lock.hpp>
 #include <thrum/time/timer.hpp>
 
 #include <atomic>
@@ -60,6 +61,14 @@ enum class context_cause : std::uint8_t { none, canceled, timed_out };
 /// One address for each type, without RTTI.
 template <class T>
 inline constexpr char type_key = 0;
+
+/// std::stop_callback tells by the thread whether it is destroyed inside its own call. So a
+/// goroutine must not change threads while it requests a stop, nor another one run on its thread
+/// meanwhile: callbacks may wait.
+inline void request_stop_here(std::stop_source& of) noexcept {
+  const thread_lock same_thread;
+  of.request_stop();
+}
 
 class context_node : public chan_core<std::monostate>,
                      public chan_clock,
@@ -214,10 +223,14 @@ inline context_node** context_node::take_children(context_node** last) noexcept 
 inline void context_node::wait_for_walk_of_other(const context_node* own) const noexcept {
   // [cx.walk] acquire: that all below is closed.
   const context_node* walk = walk_.load(acquire);
-  while (walk != nullptr && walk != own) {
+  if (walk == nullptr || walk == own) {
+    return;
+  }
+  const thread_lock same_thread;  // we may be in a callback of a user's stop_source
+  do {
     this_goroutine::yield();
     walk = walk_.load(acquire);  // [cx.walk] as above
-  }
+  } while (walk != nullptr && walk != own);
 }
 
 inline void context_node::tell() noexcept {
@@ -232,7 +245,7 @@ inline void context_node::tell() noexcept {
     source = stop_source_;
     armed = std::exchange(deadline_timer_, timer());
   }
-  source->request_stop();
+  request_stop_here(*source);
   if (armed.is_set()) {
     armed.stop();
   }
@@ -272,17 +285,19 @@ inline void context_node::cancel(context_cause cause, std::int64_t now) noexcept
 }
 
 inline std::stop_token context_node::stop_token() {
-  std::stop_source fresh;
+  std::stop_source source;
   timer timeout;
   runtime* const own = runtime::current();
-  const bool timed = when != no_deadline && own != nullptr && cause() == context_cause::none;
+  bool timed = when != no_deadline && own != nullptr && cause() == context_cause::none;
   {
     const section here;
     scoped guard(node_lock_);
     if (stop_source_) {
-      return stop_source_->get_token();
+      source = *stop_source_;
+      timed = false;
+    } else {
+      stop_source_ = source;
     }
-    stop_source_ = fresh;
   }
   if (timed) {
     add_reference();
@@ -295,12 +310,13 @@ inline std::stop_token context_node::stop_token() {
     }
   }
   if (cause() != context_cause::none) {
-    fresh.request_stop();
+    // Whoever has cancelled it may not have come to this yet, or have looked before.
+    request_stop_here(source);
     if (timed) {
       timeout.stop();
     }
   }
-  return fresh.get_token();
+  return source.get_token();
 }
 
 /// A node that carries a value.
@@ -334,6 +350,7 @@ class context_token_node final : public context_node {
     context_node* to;
     /// The last handle may go meanwhile: then the callback goes too, but not before this returns.
     void operator()() const noexcept {
+      const thread_lock same_thread;  // as in request_stop_here, for whoever requests this stop
       context_node* const node = to;
       if (node->add_reference_if_alive()) {
         node->cancel(context_cause::canceled);
@@ -381,7 +398,9 @@ class context {
     return entered(new sched::context_value_node<T>(referenced(), std::move(value)));
   }
 
-  /// A child that is also cancelled when a stop is requested.
+  /// A child that is also cancelled when a stop is requested, by whoever requests it. If callbacks
+  /// of the same token may wait, a goroutine that requests the stop must hold a thread_lock; those
+  /// of tokens of contexts may do so without it.
   context with_stop_token(std::stop_token token) const {
     auto* const node = new sched::context_token_node(referenced());
     context made = entered(node);
@@ -442,6 +461,12 @@ class context {
   /// A token on which a stop is requested when the context is done. Its deadline is watched by the
   /// runtime that asks for the token first; outside of a runtime the request comes when somebody
   /// next asks the context itself. The background's token is never requested.
+  ///
+  /// Callbacks run in whoever cancels, one after the other. One may wait: its goroutine keeps the
+  /// thread to itself meanwhile. But nothing may leave it, not even the cancellation of the
+  /// goroutine by a runtime that stops: that ends the program (std::terminate). And a goroutine
+  /// that destroys a std::stop_callback while that is called blocks its thread until the call has
+  /// ended.
   std::stop_token stop_token() const {
     return node() != nullptr ? node()->stop_token() : std::stop_token();
   }

@@ -9,6 +9,8 @@
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/migrate.hpp"
+#include "support/process.hpp"
 #include "support/scale.hpp"
 #include "support/stop_source.hpp"
 #include "support/with_runtime.hpp"
@@ -16,6 +18,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <stop_token>
 #include <thread>
 #include <vector>
@@ -24,6 +27,22 @@ using namespace std::chrono_literals;
 using support::scaled;
 using support::with_runtime;
 using thrum::context;
+
+namespace {
+
+/// Gives the caller occasions to go on upon another thread, in a crowd: blocks until the monitor
+/// has taken its processor, several times. True: it has changed threads.
+bool is_moved_by_waits() {
+  const long own = support::os_thread();
+  bool moved = false;
+  for (int i = 0; i != 5; ++i) {
+    thrum::blocking([] { std::this_thread::sleep_for(5ms); });
+    moved = moved || support::os_thread() != own;
+  }
+  return moved;
+}
+
+}  // namespace
 
 TEST_CASE("a context that follows a stop_token may be dropped while the stop is requested") {
   // The two threads meet at each step, and reach for the context after a different delay each time.
@@ -102,5 +121,90 @@ TEST_CASE("of those who cancel a context at the same time, each returns when all
       group.wait();
       REQUIRE(early == 0);
     }
+  });
+}
+
+TEST_CASE("a stop_callback that waits is not destroyed under its feet by another goroutine") {
+  with_runtime(support::with_procs(1), [] {
+    const context c = context::background().with_cancel();
+    std::atomic<bool> began{false};
+    std::atomic<bool> ended{false};
+    auto owner = thrum::spawn([&] {
+      const auto wait = [&] {
+        began = true;
+        thrum::sleep_for(20ms);
+        ended = true;
+      };
+      std::optional<std::stop_callback<decltype(wait)>> callback;
+      callback.emplace(c.stop_token(), wait);
+      const bool called = support::eventually([&] { return began.load(); });
+      thrum::blocking([&] { callback.reset(); });
+      return called && ended;
+    });
+    thrum::this_goroutine::yield();
+    c.cancel();
+    CHECK(owner.join());
+  });
+}
+
+TEST_CASE("whoever cancels a context is on the same thread after each callback that has waited") {
+  with_runtime(support::with_procs(4), [] {
+    const support::crowd others;
+    std::stop_source source = support::new_source();
+    const context follows = context::background().with_stop_token(source.get_token());
+    const context below = follows.with_cancel();
+    int moved = 0;
+    const auto wait = [&moved] { moved += is_moved_by_waits() ? 1 : 0; };
+    const std::stop_callback first(follows.stop_token(), wait);
+    const std::stop_callback second(below.stop_token(), wait);
+    source.request_stop();
+    const context cancelled = context::background().with_cancel();
+    const std::stop_callback third(cancelled.stop_token(), wait);
+    cancelled.cancel();
+    CHECK(moved == 0);
+  });
+}
+
+TEST_CASE("the last handle of a context may go while a callback of its token waits") {
+  with_runtime(support::with_procs(4), [] {
+    const support::crowd others;
+    for (int round = 0; round != scaled(5); ++round) {
+      std::stop_source source = support::new_source();
+      context follows = context::background().with_stop_token(source.get_token());
+      std::atomic<bool> began{false};
+      std::atomic<bool> dropped{false};
+      const std::stop_callback wait(follows.stop_token(), [&] {
+        began = true;
+        support::eventually([&] { return dropped.load(); });
+        is_moved_by_waits();
+      });
+      auto requester = thrum::spawn([&source] { source.request_stop(); });
+      REQUIRE(support::eventually([&] { return began.load(); }));
+      follows = context::background();
+      dropped = true;
+      REQUIRE(requester.wait_for(support::long_time));
+      requester.join();
+    }
+  });
+}
+
+TEST_CASE("the stop_token of a context that is done is requested, whoever asked for it first") {
+  with_runtime(support::with_procs(4), [] {
+    std::atomic<int> late{0};
+    for (int round = 0; round != scaled(500); ++round) {
+      const context c = context::background().with_cancel();
+      thrum::wait_group group;
+      for (int i = 0; i != 3; ++i) {
+        group.go([&late, c, i] {
+          if (i == 0) {
+            c.cancel();
+          }
+          const std::stop_token token = c.stop_token();
+          late += i == 0 && !token.stop_requested() ? 1 : 0;
+        });
+      }
+      group.wait();
+    }
+    CHECK(late == 0);
   });
 }
