@@ -275,7 +275,10 @@ inline void runtime::stop() {
   const std::lock_guard guard(stop_mutex_);
   if (!stopped_) {
     stop_source_.request_stop();
-    blocking([&] { sched::stop(*scheduler_); });
+    blocking([&] {
+      registry_type::retire(*scheduler_);
+      sched::stop(*scheduler_);
+    });
     stopped_ = true;
   }
 }

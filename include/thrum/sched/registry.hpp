@@ -11,6 +11,8 @@
 #include <thrum/sched/lock.hpp>
 #include <thrum/sched/scheduler.hpp>
 
+#include <cstdint>
+
 namespace thrum::inline THRUM_ABI::sched {
 
 template <class Traits>
@@ -21,6 +23,7 @@ class basic_registry {
   /// Not inside a section.
   static void add(scheduler_type& scheduler) noexcept {
     scoped guard(lock);
+    scheduler.number = ++count;
     scheduler.next_registered = first;
     first = &scheduler;
     if (!hooked) {
@@ -29,6 +32,27 @@ class basic_registry {
       os::call_after_fork(&after_fork);
     }
     os::this_threads_exit_watch().watch(&must_not_destroy);
+  }
+
+  /// From now on use() refuses.
+  static void retire(scheduler_type& scheduler) noexcept {
+    scoped guard(lock);
+    scheduler.is_retired = true;
+  }
+
+  /// Calls f() if that scheduler still works, and keeps it from being retired meanwhile: for who is
+  /// none of its goroutines, and does not know whether it is still there. False: it was not called.
+  template <class F>
+  static bool use(const scheduler_type* scheduler, std::uint64_t number, F f) noexcept {
+    const basic_section<Traits> here;
+    scoped guard(lock);
+    for (const scheduler_type* s = first; s != nullptr; s = s->next_registered) {
+      if (s == scheduler && s->number == number && !s->is_retired) {
+        f();
+        return true;
+      }
+    }
+    return false;
   }
 
   static void remove(scheduler_type& scheduler) noexcept {
@@ -71,6 +95,7 @@ class basic_registry {
 
   static inline constinit blocking_lock lock;
   static inline constinit scheduler_type* first = nullptr;
+  static inline constinit std::uint64_t count = 0;
   static inline constinit bool hooked = false;
 };
 

@@ -316,7 +316,10 @@ class basic_scheduler {
 
   /// This is the memory of a child process: there are no threads.
   std::atomic<bool> is_copy{false};
-  basic_scheduler* next_registered = nullptr;  // under the registry's lock
+  // -- under the registry's lock --
+  basic_scheduler* next_registered = nullptr;
+  std::uint64_t number = 0;  // of all that were ever registered; constant from then on
+  bool is_retired = false;
 
   /// Ps on their way to threads that are being made. Changed under the lock.
   atomic<std::uint32_t> creating{0};

@@ -13,7 +13,9 @@
 // goroutine that runs the function.
 //   FT1  arming and stopping happen under lock_; firing does not take it.
 //   FT2  the last reference is never dropped by fire(): the heap still writes to the timer after
-//   it.
+//   it. FT3  after its runtime has stopped it is in no heap, and cannot be armed: only a goroutine
+//   of
+//        that runtime arms it unseen, which is waited for before the heaps are emptied.
 #ifndef THRUM_TIME_TIMER_HPP
 #define THRUM_TIME_TIMER_HPP
 
@@ -24,6 +26,7 @@
 #include <thrum/chan.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/runtime.hpp>
+#include <thrum/sched/registry.hpp>
 #include <thrum/task.hpp>
 
 #include <atomic>
@@ -119,23 +122,32 @@ class func_timer : public basic_timer<default_traits> {
     return was_armed;
   }
 
-  /// Arms it anew; as stop().
-  bool reset(std::int64_t due) noexcept {
-    const section here;
-    scoped guard(lock_);
-    const bool was_armed = timer_heap<default_traits>::remove(*this);
-    if (!was_armed) {
-      add_reference();
+  /// Arms it anew; as stop(). usage_error if its runtime has stopped.
+  bool reset(std::int64_t due) {
+    bool was_armed = false;
+    {
+      const section here;
+      const auto* const m = current_m<default_traits>();
+      const bool is_own = m != nullptr && m->g != nullptr && m->scheduler == &scheduler_ &&
+                          m->scheduler->number == number_;
+      if (is_own) {
+        return rearm(due);
+      }
+      if (basic_registry<default_traits>::use(&scheduler_, number_,
+                                              [&] { was_armed = rearm(due); })) {
+        return was_armed;
+      }
     }
-    arm(scheduler_, *this, due);
-    return was_armed;
+    base::throw_usage(
+        "timer::reset: the runtime in which after_func was called has stopped; call after_func in "
+        "one that runs");
   }
 
  protected:
   using action = void (*)(func_timer*) noexcept;
 
   func_timer(basic_scheduler<default_traits>& scheduler, action call, action destroy) noexcept
-      : scheduler_(scheduler), call_(call), destroy_(destroy) {
+      : scheduler_(scheduler), number_(scheduler.number), call_(call), destroy_(destroy) {
     basic_timer::fire = [](basic_timer& timer, bool) noexcept {
       auto& self = static_cast<func_timer&>(timer);
       self.call_(&self);
@@ -146,9 +158,20 @@ class func_timer : public basic_timer<default_traits> {
   }
   ~func_timer() = default;
 
-  basic_scheduler<default_traits>& scheduler_;
+  basic_scheduler<default_traits>& scheduler_;  // may be gone: FT3
 
  private:
+  bool rearm(std::int64_t due) noexcept {
+    scoped guard(lock_);
+    const bool was_armed = timer_heap<default_traits>::remove(*this);
+    if (!was_armed) {
+      add_reference();
+    }
+    arm(scheduler_, *this, due);
+    return was_armed;
+  }
+
+  const std::uint64_t number_;  // the scheduler's: another one may come to stand in its place
   const action call_;
   const action destroy_;
   std::atomic<std::uint32_t> references_{1};
@@ -253,6 +276,7 @@ class timer {
   }
 
   /// Sets it to `time` from now, whatever it was before; returns what stop() would have.
+  /// usage_error for no timer, and for one of after_func whose runtime has stopped.
   template <class Rep, class Period>
   bool reset(std::chrono::duration<Rep, Period> time) const {
     const std::int64_t due = sched::due_after(time);

@@ -258,6 +258,59 @@ TEST_CASE("a runtime that stops calls no more functions, and frees them") {
   CHECK(token.use_count() == 1);
 }
 
+TEST_CASE("a timer of after_func that outlives its runtime can be stopped, but not set again") {
+  const char* const reset = "timer::reset";
+  thrum::timer armed;
+  thrum::timer stopped;
+  thrum::timer called;
+  {
+    thrum::runtime runtime(support::environment_options());
+    runtime.block_on([&] {
+      armed = thrum::after_func(1h, [] {});
+      stopped = thrum::after_func(1h, [] {});
+      stopped.stop();
+      const thrum::chan<void> now(0);
+      called = thrum::after_func(0s, [now] { now.send(); });
+      now.recv();
+    });
+    CHECK_FALSE(called.reset(1h));
+    CHECK(armed.reset(2h));
+    runtime.stop();
+    CHECK(is_usage_error(reset, [&] { armed.reset(1h); }));
+  }
+  for (const thrum::timer& left : {armed, stopped, called}) {
+    CHECK(is_usage_error(reset, [&] { left.reset(1h); }));
+    CHECK_FALSE(left.stop());
+    // Another runtime, perhaps where the first was.
+    with_runtime([&] { CHECK(is_usage_error(reset, [&] { left.reset(1h); })); });
+  }
+}
+
+TEST_CASE("a timer of after_func may be set again by anybody while its runtime stops") {
+  for (int round = 0; round != scaled(100); ++round) {
+    thrum::timer timer;
+    std::atomic<bool> began{false};
+    std::atomic<bool> refused{false};
+    std::thread other;
+    {
+      thrum::runtime runtime(support::environment_options());
+      runtime.block_on([&] { timer = thrum::after_func(1h, [] {}); });
+      other = std::thread([&refused, &began, timer] {
+        while (!refused) {
+          refused = is_usage_error("timer::reset", [&] { timer.reset(1h); });
+          began = true;
+        }
+      });
+      while (!began) {
+        std::this_thread::yield();
+      }
+    }
+    other.join();
+    CHECK(refused);
+    CHECK_FALSE(timer.stop());
+  }
+}
+
 TEST_CASE("timers of functions that race with stops and resets are called as often as they say") {
   with_runtime(with_procs(4), [] {
     std::atomic<int> calls{0};
