@@ -29,17 +29,22 @@ class ticker {
                                           positive(period, "ticker: the period is not positive"))) {
   }
 
-  /// Gives the time at which each tick was due. Its size and capacity are 0.
+  /// Gives the time at which each tick was due. Its size and capacity are 0. The nil channel if the
+  /// ticker was moved from.
   recv_chan<time_point> chan() const noexcept { return channel_; }
 
   /// No more ticks come, not even one that was due. Whoever waits goes on waiting.
-  void stop() const noexcept { core().set(sched::no_deadline, 0); }
+  /// usage_error if it was moved from.
+  void stop() const {
+    core("ticker::stop: called on a ticker that was moved from").set(sched::no_deadline, 0);
+  }
 
-  /// Ticks every `period` from now. usage_error if that is not positive.
+  /// Ticks every `period` from now. usage_error if that is not positive, or if the ticker was moved
+  /// from.
   template <class Rep, class Period>
   void reset(std::chrono::duration<Rep, Period> period) const {
     const std::int64_t ns = positive(period, "ticker::reset: the period is not positive");
-    core().set(sched::due_after(period), ns);
+    core("ticker::reset: called on a ticker that was moved from").set(sched::due_after(period), ns);
   }
 
  private:
@@ -52,7 +57,10 @@ class ticker {
     return ns;
   }
 
-  sched::timer_channel& core() const noexcept {
+  sched::timer_channel& core(const char* error) const {
+    if (!channel_) {
+      base::throw_usage(error);
+    }
     return *static_cast<sched::timer_channel*>(channel_.core());
   }
 

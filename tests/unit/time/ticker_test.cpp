@@ -12,6 +12,7 @@
 #include <atomic>
 #include <chrono>
 #include <optional>
+#include <utility>
 
 using namespace std::chrono_literals;
 using support::is_usage_error;
@@ -114,6 +115,15 @@ TEST_CASE("a foreign thread receives ticks") {
   for (int i = 0; i != 3; ++i) {
     CHECK(ticker.chan().recv().has_value());
   }
+}
+
+TEST_CASE("a ticker that was moved from is an error of use, and its channel is the nil channel") {
+  thrum::ticker first(1h);
+  const thrum::ticker second(std::move(first));
+  CHECK_FALSE(first.chan());
+  CHECK(is_usage_error("ticker::stop", [&] { first.stop(); }));
+  CHECK(is_usage_error("ticker::reset", [&] { first.reset(1s); }));
+  second.stop();
 }
 
 TEST_CASE("a period that is not positive is an error of use") {
