@@ -76,7 +76,7 @@ class context_node : public chan_core<std::monostate>,
  public:
   using destroy_node = void (*)(context_node*) noexcept;
 
-  /// Takes over a reference to `parent`, which may be null.
+  /// `parent` may be null. Refers to it from enter() on: what derives from this may throw before.
   context_node(context_node* parent, std::int64_t deadline,
                destroy_node when_unused = &delete_node) noexcept
       : chan_core<std::monostate>(*static_cast<chan_clock*>(this), &drop_chain),
@@ -92,6 +92,7 @@ class context_node : public chan_core<std::monostate>,
   /// Enters the tree: from here on the parent cancels it. Once, by whoever made it.
   void enter() noexcept {
     if (parent_ != nullptr) {
+      parent_->add_reference();
       context_cause inherited;
       {
         const section here;
@@ -395,14 +396,14 @@ class context {
   /// A child in which value<T>() is `value`.
   template <class T>
   context with_value(T value) const {
-    return entered(new sched::context_value_node<T>(referenced(), std::move(value)));
+    return entered(new sched::context_value_node<T>(node(), std::move(value)));
   }
 
   /// A child that is also cancelled when a stop is requested, by whoever requests it. If callbacks
   /// of the same token may wait, a goroutine that requests the stop must hold a thread_lock; those
   /// of tokens of contexts may do so without it.
   context with_stop_token(std::stop_token token) const {
-    auto* const node = new sched::context_token_node(referenced());
+    auto* const node = new sched::context_token_node(this->node());
     context made = entered(node);
     node->listen(std::move(token));
     return made;
@@ -493,7 +494,7 @@ class context {
     return made;
   }
   context child(std::int64_t deadline) const {
-    return entered(new sched::context_node(referenced(), deadline));
+    return entered(new sched::context_node(node(), deadline));
   }
 
   sched::chan_handle<void> node_;

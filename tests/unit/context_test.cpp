@@ -14,10 +14,12 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -149,6 +151,26 @@ TEST_CASE("a value may be move-only, and lives as long as a context below it") {
   CHECK(*inner.value<owner>()->number == 3);
   CHECK(token.use_count() == 2);
   inner = context::background();
+  CHECK(token.use_count() == 1);
+}
+
+TEST_CASE("a value whose move throws leaves nothing behind in the parent") {
+  struct throws_when_moved_twice {
+    throws_when_moved_twice() = default;
+    throws_when_moved_twice(throws_when_moved_twice&& other) : moves(other.moves + 1) {
+      if (moves == 2) {
+        throw std::runtime_error("moved twice");
+      }
+    }
+    int moves = 0;
+  };
+  const auto token = std::make_shared<int>(5);
+  {
+    const context parent = context::background().with_value(token);
+    throws_when_moved_twice value;
+    CHECK_THROWS_AS(parent.with_value(std::move(value)), std::runtime_error);
+    CHECK(token.use_count() == 2);
+  }
   CHECK(token.use_count() == 1);
 }
 
