@@ -11,11 +11,17 @@
 //   signalfd was rejected: it needs the signal blocked in every thread of the program, also in
 //   those that others started.
 //
+// Who hears what
+//   A set hears the signals whose handlers began while it existed. Bits are taken under the lock of
+//   the list of sets, and also by whoever changes that list, before the change: the thread may not
+//   have come to it yet.
+//
 // What can be lost
 //   A signal that comes again before the last one of its number was put into the channel counts
 //   once, as everywhere. None is lost for good: the channel has room for each number of the set,
-//   and what finds it full is kept and tried again. Signals of different numbers may change their
-//   order.
+//   and what finds it full is kept and tried again. When a set is stopped, numbers that are twice
+//   in its channel make room for those that are not in it. Signals of different numbers may change
+//   their order.
 //
 // While a set hears a signal, that has no other effect: SIGINT does not end the program, an earlier
 // handler is not called. Afterwards everything is as before. Whoever installs a handler while a set
@@ -77,6 +83,7 @@ class signal_delivery {
     os::io_result result = 0;
     {
       const std::lock_guard list_guard(lock);
+      deliver_all_locked();  // those were not for the new one
       listener.next = first;
       first = &listener;
       std::uint64_t done = 0;
@@ -103,7 +110,7 @@ class signal_delivery {
     return result;
   }
 
-  /// Nothing comes to its channel any more.
+  /// What has come for it is in its channel, and nothing follows.
   static void remove(signal_listener& listener) noexcept {
     const std::lock_guard guard(thread_lock);
     {
@@ -120,15 +127,20 @@ class signal_delivery {
   static constexpr std::int64_t longest_pause_ns = 100'000'000;
 
   static void remove_locked(signal_listener& listener, std::uint64_t heard) noexcept {
+    for (int number = 1; number <= os::caught_signals::last; ++number) {
+      if ((heard & os::caught_signals::bit(number)) != 0 && --listeners[number] == 0) {
+        os::caught_signals::remove(number);
+      }
+    }
+    os::caught_signals::wait_for_handlers();
+    deliver_all_locked();
+    if (listener.due != 0) {
+      make_room(listener);
+    }
     for (signal_listener** link = &first; *link != nullptr; link = &(*link)->next) {
       if (*link == &listener) {
         *link = listener.next;
         break;
-      }
-    }
-    for (int number = 1; number <= os::caught_signals::last; ++number) {
-      if ((heard & os::caught_signals::bit(number)) != 0 && --listeners[number] == 0) {
-        os::caught_signals::remove(number);
       }
     }
   }
@@ -159,19 +171,34 @@ class signal_delivery {
     os::set_thread_name("thrum/signals");
     std::int64_t pause = -1;
     for (;;) {
-      const std::uint64_t caught = os::caught_signals::wait(pause);
+      os::caught_signals::sleep(pause);
       const std::lock_guard guard(lock);
       if (stopping) {
         return nullptr;
       }
-      bool all = true;
-      for (signal_listener* l = first; l != nullptr; l = l->next) {
-        l->due |= caught & l->signals;
-        all = deliver(*l) && all;
-      }
+      const bool all = deliver_all_locked();
       // Channels that are full are looked at again, in ever longer intervals.
       pause = all ? -1 : pause < 0 ? first_pause_ns : std::min(2 * pause, longest_pause_ns);
     }
+  }
+
+  /// What was caught, to everyone who is in the list. False if a channel is full.
+  static bool deliver_all_locked() {
+    const std::uint64_t caught = os::caught_signals::take();
+    bool all = true;
+    for (signal_listener* l = first; l != nullptr; l = l->next) {
+      l->due |= caught & l->signals;
+      all = deliver(*l) && all;
+    }
+    return all;
+  }
+
+  /// Each number once: the channel has room for that.
+  static void make_room(signal_listener& listener) {
+    for (int number = 0; listener.channel.try_recv(number) == recv_status::ok;) {
+      listener.due |= os::caught_signals::bit(number);
+    }
+    deliver(listener);
   }
 
   /// False if the channel is full.

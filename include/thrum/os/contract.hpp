@@ -29,7 +29,8 @@
 //               runs a function on another thread of ours, wherever that is. signal_stack: what a
 //               thread needs to take it.
 // thread_clock  CPU time of a thread, for others to read; thread_sleeps.
-// caught_signals  install, remove, wait: signals, noted by a handler for a thread that waits.
+// caught_signals  install, remove, sleep, take: signals, noted by a handler for a thread that
+//               sleeps. wait_for_handlers.
 // quit_signal   quit_listener: hears of the terminal's request to quit.
 // symbol        describe_address(code address) -> text for a human.
 // backtrace     call_stack, collect_callers: the callers of the running code. No malloc.

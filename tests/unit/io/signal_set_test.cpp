@@ -16,6 +16,9 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
+#include <cstdlib>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -185,6 +188,70 @@ TEST_CASE("when a set is stopped its channel ends after what had come") {
       return receiver.join();
     });
     CHECK(!waiting.join());
+  });
+}
+
+TEST_CASE("a signal that came before a set is stopped is heard") {
+  with_runtime([] {
+    for (int n = support::scaled(300, 30); n != 0; --n) {
+      signal_set set{SIGUSR1, SIGUSR2};
+      const auto channel = set.chan();
+      ::raise(SIGUSR2);
+      ::raise(SIGUSR1);
+      set.stop();
+      const int first = channel.recv().value_or(0);
+      const int second = channel.recv().value_or(0);
+      REQUIRE(first != second);
+      REQUIRE(first + second == SIGUSR1 + SIGUSR2);
+      REQUIRE(!channel.recv());
+    }
+  });
+}
+
+TEST_CASE("a set that is stopped hears of a signal for which others had left no room") {
+  with_runtime([] {
+    signal_set set{SIGUSR1, SIGUSR2};
+    const auto channel = set.chan();
+    for (const std::size_t n : {1, 2}) {
+      ::raise(SIGUSR1);
+      REQUIRE(support::eventually([&] { return channel.size() == n; }));
+    }
+    ::raise(SIGUSR2);
+    set.stop();
+    CHECK(channel.recv() == SIGUSR1);
+    CHECK(channel.recv() == SIGUSR2);
+    CHECK(!channel.recv());
+  });
+}
+
+TEST_CASE("a signal that came while one set stops is heard by the others") {
+  with_runtime([] {
+    signal_set stays{SIGUSR1};
+    for (int n = support::scaled(300, 30); n != 0; --n) {
+      {
+        const signal_set goes{SIGUSR1};
+        ::raise(SIGUSR1);
+      }
+      REQUIRE(stays.chan().recv() == SIGUSR1);
+    }
+  });
+}
+
+TEST_CASE("a set hears nothing that came before it existed") {
+  with_runtime([] {
+    for (int n = support::scaled(300, 30); n != 0; --n) {
+      std::optional<signal_set> earlier(std::in_place, std::initializer_list<int>{SIGUSR1});
+      ::raise(SIGUSR1);
+      if (n % 2 == 0) {
+        earlier.reset();
+      }
+      signal_set later{SIGUSR1, SIGUSR2};
+      const auto channel = later.chan();
+      ::raise(SIGUSR2);
+      REQUIRE(channel.recv() == SIGUSR2);
+      later.stop();
+      REQUIRE(!channel.recv());
+    }
   });
 }
 

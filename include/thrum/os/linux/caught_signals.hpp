@@ -7,6 +7,9 @@
 // sleeps on the note takes the bits. A signal that comes again before its bit was taken leaves no
 // second trace, as with signals that are blocked.
 //
+// Whoever removes the handler and wants what it has heard must know that it is not running: the
+// handlers that run are counted. Their mask is full, so that none is held up while it counts.
+//
 // Who else handles a signal: what was installed before is kept, and put back if ours is then still
 // the one that is installed. If somebody has installed another one meanwhile, that one stays.
 #ifndef THRUM_OS_LINUX_CAUGHT_SIGNALS_HPP
@@ -24,6 +27,7 @@
 #include <cstdint>
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 
 namespace thrum::inline THRUM_ABI::os {
@@ -45,7 +49,7 @@ class caught_signals {
     struct ::sigaction ours {};
     ours.sa_handler = &handle;
     ours.sa_flags = SA_RESTART | SA_ONSTACK;
-    ::sigemptyset(&ours.sa_mask);
+    ::sigfillset(&ours.sa_mask);
     return result_of(::sigaction(number, &ours, &earlier_[number]));
   }
 
@@ -57,15 +61,26 @@ class caught_signals {
     }
   }
 
+  /// Returns when no handler runs that ran when it was called.
+  THRUM_NOINLINE static void wait_for_handlers() noexcept {
+    while (inside_.load(acquire) != 0) {  // [cs.idle] acquire: the bits of those that have ended
+      ::sched_yield();
+    }
+  }
+
   /// Sleeps until a signal is caught or wake() is called; for ns nanoseconds at most, if that is
-  /// not negative. Returns the signals that came. One thread.
-  static std::uint64_t wait(std::int64_t ns) noexcept {
+  /// not negative. One thread.
+  static void sleep(std::int64_t ns) noexcept {
     if (ns < 0) {
       note_.sleep();
       note_.clear_while_woken();
     } else if (note_.sleep_for(ns)) {
       note_.clear_while_woken();
     }
+  }
+
+  /// The signals that came since the last time. A sleep after it may find nothing new.
+  static std::uint64_t take() noexcept {
     return bits_.exchange(0, acquire);  // [cs.bits] acquire: pairs with the handler
   }
 
@@ -82,12 +97,15 @@ class caught_signals {
  private:
   static void handle(int number) noexcept {
     const int kept = errno;
+    inside_.fetch_add(1, relaxed);         // relaxed: one that is not counted yet has not come
     bits_.fetch_or(bit(number), release);  // [cs.bits] release: before the note is woken
     note_.wake();
+    inside_.fetch_sub(1, release);  // [cs.idle] release: the bit
     errno = kept;
   }
 
   static inline constinit std::atomic<std::uint64_t> bits_{0};
+  static inline constinit std::atomic<std::uint32_t> inside_{0};
   static inline constinit note note_;
   static inline constinit struct ::sigaction earlier_[last + 1] = {};
 };
