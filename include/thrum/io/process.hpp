@@ -8,6 +8,8 @@
 //   in the poller. Elsewhere a wait without a deadline blocks a thread in waitid, inside
 //   blocking(), and is then no cancellation point; one with a deadline looks at intervals.
 //   SIGCHLD is not used: its handler belongs to the program.
+//   A child that a debugger holds is dead for its pidfd, but cannot be reaped before the debugger
+//   has done that. So after the pidfd has spoken once, whoever still waits looks at intervals, too.
 //
 // No zombie, and no signal to a stranger
 //   The number of a child that has ended is its own until somebody reaps it. Only this object does
@@ -35,6 +37,7 @@
 #include <thrum/io/redirect.hpp>
 #include <thrum/io/wait.hpp>
 #include <thrum/os/os.hpp>
+#include <thrum/sched/traits.hpp>
 #include <thrum/sync/mutex.hpp>
 #include <thrum/time/sleep.hpp>
 
@@ -113,26 +116,28 @@ class child_process {
     return {error_, std::system_category()};
   }
 
-  /// Returns when reap() may have something to say. `pause`: for a caller's later waits.
+  /// Returns when reap() may have something to say. `pause`: 0 for the first wait of a caller, and
+  /// kept for its next ones.
   void wait(time_point deadline, std::chrono::milliseconds& pause, std::error_code& error) {
-    if (has_pidfd()) {
-      wait_readable(pidfd_, deadline, error);
-      return;
-    }
-    error.clear();
-    if (deadline == time_point::max()) {
-      os::process_end end;
-      blocking([&] { os::wait_process(pid_, os::no_descriptor, true, false, end); });
-      return;
-    }
     constexpr std::chrono::milliseconds longest{10};
-    const auto now = std::chrono::steady_clock::now();
+    const time_point now(std::chrono::nanoseconds(sched::default_traits::now()));
     if (now >= deadline) {
       error = std::make_error_code(std::errc::timed_out);
       return;
     }
+    error.clear();
+    if (!has_pidfd() && deadline == time_point::max()) {
+      os::process_end end;
+      blocking([&] { os::wait_process(pid_, os::no_descriptor, true, false, end); });
+      return;
+    }
+    const bool first = pause == std::chrono::milliseconds(0);
     pause = std::min(2 * pause + std::chrono::milliseconds(1), longest);
-    sleep_until(std::min<time_point>(deadline, now + pause));
+    if (has_pidfd() && first) {
+      wait_readable(pidfd_, deadline, error);
+    } else {
+      sleep_until(std::min<time_point>(deadline, now + pause));
+    }
   }
 
   /// Kills it and waits until it is gone. Not a cancellation point.

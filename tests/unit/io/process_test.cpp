@@ -26,6 +26,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -56,6 +57,54 @@ std::string output_of(const std::string& line, thrum::io::process_options option
 bool has_children() {
   ::siginfo_t info;
   return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+/// A process that traces another one, as a debugger does: if that dies, it stays a zombie that its
+/// parent does not see. Not where the system forbids it.
+class debugger_of {
+ public:
+  explicit debugger_of(std::int64_t pid) {
+    REQUIRE(::pipe(stay_) == 0);
+    int ready[2];
+    REQUIRE(::pipe(ready) == 0);
+    self_ = ::fork();
+    if (self_ == 0) {
+      ::close(stay_[1]);
+      char mark = ::ptrace(PTRACE_SEIZE, static_cast<::pid_t>(pid), nullptr, nullptr) == 0 ? 1 : 0;
+      if (::write(ready[1], &mark, 1) == 1) {
+        ::_exit(static_cast<int>(::read(stay_[0], &mark, 1)));
+      }
+      ::_exit(1);
+    }
+    ::close(stay_[0]);
+    char seized = 0;
+    holds_ = ::read(ready[0], &seized, 1) == 1 && seized == 1;
+    ::close(ready[0]);
+    ::close(ready[1]);
+  }
+  debugger_of(const debugger_of&) = delete;
+  debugger_of& operator=(const debugger_of&) = delete;
+  ~debugger_of() { let_go(); }
+
+  bool holds() const { return holds_; }
+  void let_go() {
+    if (self_ > 0) {
+      ::close(stay_[1]);
+      ::waitpid(self_, nullptr, 0);
+      self_ = 0;
+    }
+  }
+
+ private:
+  int stay_[2] = {};
+  ::pid_t self_ = 0;
+  bool holds_ = false;
+};
+
+bool is_zombie(std::int64_t pid) {
+  std::string stat;
+  std::getline(std::ifstream("/proc/" + std::to_string(pid) + "/stat"), stat);
+  return stat.find(") Z ") != std::string::npos;
 }
 
 }  // namespace
@@ -132,6 +181,29 @@ TEST_CASE("a wait with a deadline gives up when that has passed") {
     p.in().write("x\n");
     CHECK(p.wait_for(support::long_time) == exit_status{});
   });
+}
+
+TEST_CASE("a dead process that a debugger holds is waited for no longer than asked") {
+  for (const bool pidfds : {true, false}) {
+    thrum::os::has_pidfd = pidfds;
+    process p = shell("exec sleep 60");
+    thrum::os::has_pidfd = true;
+    debugger_of debugger(p.pid());
+    if (!debugger.holds()) {
+      return;
+    }
+    with_runtime([&] {
+      p.kill();
+      REQUIRE(support::eventually([&] { return is_zombie(p.pid()); }));
+      CHECK_FALSE(p.try_wait());
+      CHECK_FALSE(p.wait_for(20ms));
+      auto waiter = thrum::spawn([&] { return p.wait(); });
+      thrum::sleep_for(20ms);
+      debugger.let_go();
+      CHECK(waiter.join().signal == SIGKILL);
+    });
+  }
+  CHECK(!has_children());
 }
 
 TEST_CASE("the streams of a process are pipes, files, nothing or each other") {
