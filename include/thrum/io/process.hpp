@@ -22,6 +22,8 @@
 //   it, and a zombie with it; waiting for its end could take for ever, for instance when an
 //   exception unwinds the code that was to feed it. So a child that was not waited for is killed
 //   and reaped. Who wants it to live says detach().
+//   The system may refuse to kill it: a program like sudo runs as another user. Then it is left
+//   running, as if detached.
 //
 // What a child inherits: descriptors without O_CLOEXEC (none is ours), ignored signals, limits.
 // What not: the mask of signals, handlers, threads, goroutines.
@@ -140,16 +142,21 @@ class child_process {
     }
   }
 
-  /// Kills it and waits until it is gone. Not a cancellation point.
-  void end() noexcept {
-    blocking([&] {
+  /// Kills it and waits until it is gone. False: we may not kill it, and it runs. Not a
+  /// cancellation point.
+  bool end() noexcept {
+    return blocking([&] {
       const std::lock_guard guard(lock_);
-      if (reaped_ || os::signal_process(pid_, pidfd_, SIGKILL) == -ESRCH) {
-        return;
+      if (reaped_) {
+        return true;
+      }
+      if (const os::io_result sent = os::signal_process(pid_, pidfd_, SIGKILL); sent < 0) {
+        return sent == -ESRCH;
       }
       while (os::wait_process(pid_, pidfd_, true, true, end_) == -EINTR) {
       }
       reaped_ = true;
+      return true;
     });
   }
 
@@ -407,7 +414,9 @@ class process {
   void end() noexcept {
     close_pipes();
     if (child_ != nullptr) {
-      child_->end();
+      if (!child_->end()) {
+        detached_children::add(std::move(child_));
+      }
       child_.reset();
     }
   }

@@ -6,6 +6,7 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/child.hpp"
 #include "support/error_of.hpp"
 #include "support/eventually.hpp"
 #include "support/process.hpp"
@@ -14,6 +15,7 @@
 #include "support/with_runtime.hpp"
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -333,6 +335,42 @@ TEST_CASE("a process that is destroyed is killed and leaves no zombie") {
     { const process ended = shell("exit 0"); }
   });
   CHECK(!has_children());
+}
+
+TEST_CASE("a process that we may not kill lives on when it is destroyed, and is reaped later") {
+  if (::geteuid() != 0) {
+    return;  // only root has a child that is no longer its own after a change of users
+  }
+  const auto result = support::run_in_child([] {
+    int input[2];
+    ::_exit([&] {
+      if (::pipe2(input, O_CLOEXEC) != 0) {
+        return 1;
+      }
+      std::int64_t pid = 0;
+      {
+        const process p = process::spawn(
+            {"cat"},
+            {.in = redirect::to(input[0]), .out = redirect::null(), .err = redirect::null()});
+        pid = p.pid();
+        constexpr ::uid_t nobody = 65534;
+        if (::setresuid(nobody, nobody, nobody) != 0) {
+          return 2;
+        }
+      }
+      if (::kill(static_cast<::pid_t>(pid), 0) == 0 || errno != EPERM) {
+        return 3;
+      }
+      ::close(input[1]);
+      return support::eventually([&] {
+        process::spawn({"true"}).wait();
+        return !has_children();
+      })
+                 ? 7
+                 : 4;
+    }());
+  });
+  CHECK(result.exit_code == 7);
 }
 
 TEST_CASE("a stop ends the wait for a process, and the process") {
