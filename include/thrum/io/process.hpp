@@ -23,7 +23,8 @@
 //   exception unwinds the code that was to feed it. So a child that was not waited for is killed
 //   and reaped. Who wants it to live says detach().
 //   The system may refuse to kill it: a program like sudo runs as another user. Then it is left
-//   running, as if detached.
+//   running, as if detached. And after fork() the object in the child of that fork only lets go:
+//   the process is its parent's.
 //
 // What a child inherits: descriptors without O_CLOEXEC (none is ours), ignored signals, limits.
 // What not: the mask of signals, handlers, threads, goroutines.
@@ -142,9 +143,12 @@ class child_process {
     }
   }
 
-  /// Kills it and waits until it is gone. False: we may not kill it, and it runs. Not a
-  /// cancellation point.
+  /// Kills it and waits until it is gone. False: we may not kill it, and it runs. Nothing if it is
+  /// the child of who forked us. Not a cancellation point.
   bool end() noexcept {
+    if (parent_ != os::own_process()) {
+      return true;  // nor is the lock ours: somebody may have held it in the fork
+    }
     return blocking([&] {
       const std::lock_guard guard(lock_);
       if (reaped_) {
@@ -171,6 +175,7 @@ class child_process {
   friend class detached_children;
 
   const std::int64_t pid_;
+  const std::int64_t parent_ = os::own_process();
   int pidfd_;
   mutex lock_;
   bool reaped_ = false;  // from here on under the lock

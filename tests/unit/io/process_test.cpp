@@ -24,6 +24,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fcntl.h>
@@ -335,6 +336,18 @@ TEST_CASE("a process that is destroyed is killed and leaves no zombie") {
     { const process ended = shell("exit 0"); }
   });
   CHECK(!has_children());
+}
+
+TEST_CASE("after a fork a process is ended by the object of its parent, not by the copy") {
+  process p = shell("exec sleep 60");
+  const auto result = support::run_in_child([&] {
+    { const process copy = std::move(p); }
+    ::_exit(7);
+  });
+  CHECK(result.exit_code == 7);
+  CHECK_FALSE(p.try_wait());
+  p.terminate();
+  CHECK(p.wait().signal == SIGTERM);
 }
 
 TEST_CASE("a process that we may not kill lives on when it is destroyed, and is reaped later") {

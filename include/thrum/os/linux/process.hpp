@@ -40,6 +40,9 @@ struct spawn_request {
   bool errors_to_output = false;  ///< standard error goes where standard output goes
 };
 
+/// The number of this process; another one after a fork.
+THRUM_NOINLINE inline std::int64_t own_process() noexcept { return ::getpid(); }
+
 /// Starts a program; its number, or an errno value below zero, also for what exec says (under
 /// qemu-user that is lost, and the child exits with 127). A name without a slash is looked for in
 /// our PATH. The child blocks no signal and takes SIGURG as usual. Blocks until the program has
