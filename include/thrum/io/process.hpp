@@ -265,7 +265,11 @@ class process {
   /// The same for some time; errc::timed_out, or none, if it runs on.
   template <class Rep, class Period>
   std::optional<exit_status> wait_for(std::chrono::duration<Rep, Period> time) {
-    return wait_until(std::chrono::steady_clock::now() + time);
+    return wait_until(moment_after(time));
+  }
+  template <class Rep, class Period>
+  exit_status wait_for(std::chrono::duration<Rep, Period> time, std::error_code& error) {
+    return wait_until(moment_after(time), error);
   }
   std::optional<exit_status> wait_until(time_point deadline) {
     std::error_code error;
@@ -296,6 +300,14 @@ class process {
 
   /// Its end if it has come. Does not wait.
   std::optional<exit_status> try_wait() { return wait_until(time_point::min()); }
+  std::optional<exit_status> try_wait(std::error_code& error) {
+    const exit_status status = wait_until(time_point::min(), error);
+    if (error == std::errc::timed_out) {
+      error.clear();
+      return std::nullopt;
+    }
+    return error ? std::nullopt : std::optional(status);
+  }
 
   /// Sends a signal. errc::no_such_process if it has ended and was waited for.
   void signal(int number) {
@@ -342,6 +354,11 @@ class process {
     }
     result.push_back(nullptr);
     return result;
+  }
+
+  template <class Rep, class Period>
+  static time_point moment_after(std::chrono::duration<Rep, Period> time) noexcept {
+    return time_point(std::chrono::nanoseconds(sched::deadline_after(time)));
   }
 
   static bool has_zero(const std::vector<std::string>& texts) {

@@ -186,6 +186,47 @@ TEST_CASE("a wait with a deadline gives up when that has passed") {
   });
 }
 
+TEST_CASE("a wait for a process takes every duration, and one that is too long has no end") {
+  with_runtime([] {
+    const auto waits_for_it = [](auto time) {
+      process p = shell("read line", {.in = redirect::pipe()});
+      auto writer = thrum::spawn([&] {
+        thrum::sleep_for(2ms);
+        p.in().write("x\n");
+      });
+      const bool ended = p.wait_for(time) == exit_status{};
+      writer.join();
+      return ended;
+    };
+    CHECK(waits_for_it(std::chrono::nanoseconds::max()));
+    CHECK(waits_for_it(std::chrono::hours::max()));
+    CHECK(waits_for_it(std::chrono::duration<double>(support::long_time)));
+    process p = shell("read line", {.in = redirect::pipe()});
+    CHECK_FALSE(p.wait_for(0.0015s));
+    CHECK_FALSE(p.wait_for(std::chrono::hours::min()));
+    CHECK_FALSE(p.wait_for(-1ns));
+  });
+}
+
+TEST_CASE("waiting for a process without exceptions tells time-out and failure by a code") {
+  with_runtime([] {
+    process p = shell("read line; exit 3", {.in = redirect::pipe()});
+    std::error_code error = std::make_error_code(std::errc::interrupted);
+    CHECK_FALSE(p.try_wait(error));
+    CHECK(!error);
+    p.wait_for(1ms, error);
+    CHECK(error == std::errc::timed_out);
+    p.in().close();
+    CHECK(p.wait_for(support::long_time, error).code == 3);
+    CHECK(!error);
+    CHECK(p.try_wait(error) == exit_status{3, 0, false});
+    CHECK_FALSE(process().try_wait(error));
+    CHECK(error == std::errc::no_child_process);
+    process().wait_for(1ms, error);
+    CHECK(error == std::errc::no_child_process);
+  });
+}
+
 TEST_CASE("a dead process that a debugger holds is waited for no longer than asked") {
   for (const bool pidfds : {true, false}) {
     thrum::os::has_pidfd = pidfds;
