@@ -107,7 +107,6 @@ class file : public stream_reading<file>, public stream_writing<file> {
     std::error_code error;
     file result = open(path, flags, permissions, error);
     if (error) {
-      result.path_ = path;
       result.fail(error, "open");
     }
     return result;
@@ -115,12 +114,12 @@ class file : public stream_reading<file>, public stream_writing<file> {
   static file open(const std::string& path, int flags, unsigned permissions,
                    std::error_code& error) {
     file result;
+    result.path_ = path;  // may throw: before there is a descriptor
     const os::io_result fd = open_native(path, flags, permissions);
     if (fd < 0) {
       error = error_of(fd);
       return result;
     }
-    result.path_ = path;
     result.adopt(static_cast<int>(fd), true, error);
     return result;
   }

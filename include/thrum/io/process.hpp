@@ -89,16 +89,20 @@ struct process_options {
 /// A number, and a pidfd if there is one, until it is reaped.
 class child_process {
  public:
-  explicit child_process(std::int64_t pid) noexcept : pid_(pid) {
-    const os::io_result fd = os::open_process(pid);
-    pidfd_ = fd < 0 ? os::no_descriptor : static_cast<int>(fd);
-  }
+  child_process() noexcept = default;
   child_process(const child_process&) = delete;
   child_process& operator=(const child_process&) = delete;
   ~child_process() {
     if (pidfd_ != os::no_descriptor) {
       os::close(pidfd_);
     }
+  }
+
+  /// First of all, once.
+  void started(std::int64_t pid) noexcept {
+    pid_ = pid;
+    const os::io_result fd = os::open_process(pid);
+    pidfd_ = fd < 0 ? os::no_descriptor : static_cast<int>(fd);
   }
 
   std::int64_t pid() const noexcept { return pid_; }
@@ -174,9 +178,9 @@ class child_process {
  private:
   friend class detached_children;
 
-  const std::int64_t pid_;
   const std::int64_t parent_ = os::own_process();
-  int pidfd_;
+  std::int64_t pid_ = 0;
+  int pidfd_ = os::no_descriptor;
   mutex lock_;
   bool reaped_ = false;  // from here on under the lock
   int error_ = 0;
@@ -399,6 +403,7 @@ class process {
       request.streams[i] = streams[i];
     }
     request.errors_to_output = options.err.is_output();
+    auto child = std::make_unique<child_process>();  // before there is one that it could not own
     const os::io_result pid = blocking([&] { return os::spawn(request); });
     if (pid < 0) {
       where = arguments.front();
@@ -406,7 +411,8 @@ class process {
       error = error_of(pid);
       return;
     }
-    child_ = std::make_unique<child_process>(pid);
+    child->started(pid);
+    child_ = std::move(child);
     in_ = pipe_writer(std::move(ends[0]));
     out_ = pipe_reader(std::move(ends[1]));
     err_ = pipe_reader(std::move(ends[2]));

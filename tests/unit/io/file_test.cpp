@@ -8,6 +8,7 @@
 #include "support/catch.hpp"
 #include "support/error_of.hpp"
 #include "support/eventually.hpp"
+#include "support/program.hpp"
 #include "support/scale.hpp"
 #include "support/waits.hpp"
 #include "support/with_runtime.hpp"
@@ -137,6 +138,12 @@ TEST_CASE("an error of a file names the operation and the path, and a code says 
       CHECK(std::string(refused.what()).find("file::read /: ") == 0);
     }
   });
+}
+
+TEST_CASE("a file that is opened without memory leaves no descriptor behind") {
+  const auto result = support::run_program("open_files_without_memory");
+  INFO(result.text);
+  CHECK(result.exit_code == 0);
 }
 
 TEST_CASE("a file is closed by exec") {

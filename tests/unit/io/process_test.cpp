@@ -10,6 +10,7 @@
 #include "support/error_of.hpp"
 #include "support/eventually.hpp"
 #include "support/process.hpp"
+#include "support/program.hpp"
 #include "support/scale.hpp"
 #include "support/waits.hpp"
 #include "support/with_runtime.hpp"
@@ -341,6 +342,12 @@ TEST_CASE("a process that cannot be started is an error with a reason, and leave
     CHECK(error == std::errc::invalid_argument);
   });
   CHECK(!has_children());
+}
+
+TEST_CASE("a process that is started without memory is none, whatever the memory was for") {
+  const auto result = support::run_program("start_processes_without_memory");
+  INFO(result.text);
+  CHECK(result.exit_code == 0);
 }
 
 TEST_CASE("a process can be told to end, and made to") {
