@@ -88,6 +88,9 @@ class file : public stream_reading<file>, public stream_writing<file> {
       fail(error, "adopt");
     }
   }
+  file(native_handle_type fd, std::string name, std::error_code& error) : path_(std::move(name)) {
+    adopt(fd, false, error);
+  }
 
   /// Opens a file; one that is created gets these permissions, less the process's umask. Opening a
   /// fifo waits, with a thread, until its other side is opened, too.

@@ -333,3 +333,15 @@ TEST_CASE("a descriptor that was handed over keeps its mode, and blocks only its
     CHECK((::fcntl(ends[0], F_GETFL) & O_NONBLOCK) == 0);
   });
 }
+
+TEST_CASE("a number that is no descriptor cannot be handed over, and a code says so") {
+  std::error_code error;
+  const file none(-1, "nothing", error);
+  CHECK(error == std::errc::bad_file_descriptor);
+  CHECK(!none);
+  const file null(::open("/dev/null", O_RDONLY | O_CLOEXEC), "the void", error);
+  CHECK(!error);
+  CHECK(null);
+  CHECK(null.path() == "the void");
+  CHECK(error_of([] { file(-1, "nothing"); }) == std::errc::bad_file_descriptor);
+}
