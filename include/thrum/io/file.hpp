@@ -16,6 +16,11 @@
 //
 // A number that was handed over keeps its mode, because others (the parent's shell, behind standard
 // input) may use the same open file: it waits in the poller only if it was non-blocking already.
+// Otherwise it is of the first kind, also if it is a pipe or a terminal, and a read of it takes as
+// long as the other side does: close() and the destructor wait for that, perhaps for ever. Nobody
+// can be called out of a system call that blocks. Who wants to close standard input under a reader
+// opens it anew, as "/dev/stdin": a pipe or a terminal is then an open file of our own, and waits
+// in the poller.
 #ifndef THRUM_IO_FILE_HPP
 #define THRUM_IO_FILE_HPP
 
@@ -80,7 +85,8 @@ class file : public stream_reading<file>, public stream_writing<file> {
   }
   ~file() = default;
 
-  /// Takes over an open descriptor; `name` is for the texts of errors.
+  /// Takes over an open descriptor; `name` is for the texts of errors. One in blocking mode stays
+  /// so, and close() waits for whoever is inside: see above.
   explicit file(native_handle_type fd, std::string name = "a file") : path_(std::move(name)) {
     std::error_code error;
     adopt(fd, false, error);
@@ -243,7 +249,10 @@ class file : public stream_reading<file>, public stream_writing<file> {
   }
 
   /// Ends whatever others do with it: that fails with errc::operation_canceled, as does what comes
-  /// later. Returns when the descriptor is closed. Closing again does nothing.
+  /// later. Returns when the descriptor is closed. Closing again does nothing. A call that blocks a
+  /// thread is not ended: only those who wait for their turn behind it fail at once, and close()
+  /// returns when it is done. That is short on a disk; on a pipe or a terminal that was handed over
+  /// in blocking mode (standard input) it lasts until the other side does something.
   void close() noexcept { descriptor_.close(); }
 
   native_handle_type native_handle() const noexcept { return descriptor_.native_handle(); }

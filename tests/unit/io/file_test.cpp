@@ -334,6 +334,52 @@ TEST_CASE("a descriptor that was handed over keeps its mode, and blocks only its
   });
 }
 
+TEST_CASE("close of a descriptor that blocks waits for its reader, but not for those behind it") {
+  with_runtime([&] {
+    int ends[2];
+    REQUIRE(::pipe(ends) == 0);
+    file in(ends[0]);
+    file out(ends[1]);
+    char one;
+    auto reader = thrum::spawn([&] { return in.read(std::span(&one, 1)); });
+    REQUIRE(support::eventually([] { return thrum::stats().in_syscall >= 1; }));
+    auto behind = thrum::spawn([&] {
+      char other;
+      return error_of([&] { in.read(std::span(&other, 1)); });
+    });
+    REQUIRE(support::eventually([] { return thrum::stats().waiting >= 1; }));
+    std::atomic<bool> closed{false};
+    auto closer = thrum::spawn([&] {
+      in.close();
+      closed = true;
+    });
+    CHECK(behind.join() == std::errc::operation_canceled);
+    CHECK(!closed);
+    out.write("x");
+    CHECK(reader.join() == 1);
+    closer.join();
+    CHECK(closed);
+  });
+}
+
+TEST_CASE("standard input that is opened anew can be closed under its reader") {
+  with_runtime([&] {
+    int ends[2];
+    REQUIRE(::pipe(ends) == 0);
+    file f = file::open("/proc/self/fd/" + std::to_string(ends[0]));
+    CHECK((::fcntl(ends[0], F_GETFL) & O_NONBLOCK) == 0);
+    auto reader = thrum::spawn([&] {
+      char one;
+      return error_of([&] { f.read(std::span(&one, 1)); });
+    });
+    REQUIRE(support::eventually([] { return thrum::stats().waiting >= 1; }));
+    f.close();
+    CHECK(reader.join() == std::errc::operation_canceled);
+    ::close(ends[0]);
+    ::close(ends[1]);
+  });
+}
+
 TEST_CASE("a number that is no descriptor cannot be handed over, and a code says so") {
   std::error_code error;
   const file none(-1, "nothing", error);
