@@ -123,6 +123,12 @@ class descriptor {
   /// Those who are inside fail with -ECANCELED, and so does whoever comes later. Returns when the
   /// number is closed; whether it was this call that did it. Not a cancellation point.
   bool close() noexcept {
+    return close([] {});
+  }
+  /// The same; if it is this call that does it, calls last() before, when nobody is inside any
+  /// more. `last` does not throw.
+  template <class Last>
+  bool close(Last last) noexcept {
     if (desc_ == nullptr) {
       return false;
     }
@@ -132,7 +138,10 @@ class descriptor {
     }
     // A socket may linger, a network may hold the file's data. Announced, because a signal would
     // cut that short.
-    blocking([fd] { os::close(fd); });
+    blocking([&] {
+      last();
+      os::close(fd);
+    });
     return true;
   }
 

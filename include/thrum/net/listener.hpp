@@ -26,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include <sys/types.h>
 #include <unistd.h>
 
 namespace thrum::inline THRUM_ABI::net {
@@ -37,7 +38,8 @@ struct listen_options {
   bool dual_stack = true;     ///< an IPv6 listener on any address takes IPv4 connections, too
   bool no_delay = true;       ///< of the connections: as conn::no_delay
   keep_alive_options keep_alive{};  ///< of the connections
-  bool remove_path = true;  ///< close() removes the file of a Unix socket that listen() made
+  /// close() removes the file of a Unix socket that listen() made, but not in a child process.
+  bool remove_path = true;
 };
 
 /// Move-only. Any number of goroutines and threads may accept, close and move the deadline at the
@@ -48,12 +50,14 @@ class listener {
   listener(listener&& other) noexcept
       : socket_(std::move(other.socket_)),
         path_(std::exchange(other.path_, {})),
+        path_maker_(other.path_maker_),
         is_tcp_(other.is_tcp_) {}
   listener& operator=(listener&& other) noexcept {
     if (this != &other) {
       close();
       socket_ = std::move(other.socket_);
       path_ = std::exchange(other.path_, {});
+      path_maker_ = other.path_maker_;
       is_tcp_ = other.is_tcp_;
     }
     return *this;
@@ -138,9 +142,12 @@ class listener {
   /// Whoever is in accept fails with errc::operation_canceled, as does who comes later. Connections
   /// that were not accepted are reset. Closing again does nothing.
   void close() noexcept {
-    if (socket_.close() && !path_.empty()) {
-      ::unlink(path_.c_str());
-    }
+    // Before the socket: where nobody answers any more, a successor makes a file of its own.
+    socket_.close([this] {
+      if (!path_.empty() && path_maker_ == ::getpid()) {
+        ::unlink(path_.c_str());
+      }
+    });
   }
 
   native_handle_type native_handle() const noexcept { return socket_.native_handle(); }
@@ -187,12 +194,14 @@ class listener {
     }
     if (done >= 0 && how.remove_path && !where.is_abstract()) {
       path_ = where.path();
+      path_maker_ = ::getpid();
     }
     return done < 0 ? done : os::listen(fd, how.backlog);
   }
 
   io::descriptor socket_;
-  std::string path_;  // to be removed
+  std::string path_;  // to be removed, if not by a child process: its parent still listens
+  ::pid_t path_maker_ = 0;
   bool is_tcp_ = false;
 };
 

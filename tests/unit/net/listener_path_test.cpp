@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Who removes the file of a Unix listener, and when.
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/scale.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using thrum::net::endpoint;
+using thrum::net::listener;
+
+namespace {
+
+struct own_folder {
+  own_folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "thrum-XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path = name;
+  }
+  ~own_folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+  own_folder(const own_folder&) = delete;
+  own_folder& operator=(const own_folder&) = delete;
+  std::string at(const char* name) const { return (path / name).string(); }
+  std::filesystem::path path;
+};
+
+int plain_connect(const endpoint& where) {
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  const int error = ::connect(fd, where.data(), where.size()) == 0 ? 0 : errno;
+  ::close(fd);
+  return error;
+}
+
+}  // namespace
+
+TEST_CASE("the file of a Unix listener is gone before nobody answers any more") {
+  const own_folder folder;
+  const std::string path = folder.at("s");
+  const endpoint where = endpoint::local(path);
+  int left_behind = 0;
+  for (int i = 0; i != support::scaled(300); ++i) {
+    listener closing = listener::listen(where);
+    std::atomic<bool> connected{false};
+    std::thread successor([&] {
+      int error;
+      while ((error = plain_connect(where)) == 0 || error == EAGAIN) {
+        connected = true;
+      }
+      // It would take a file that is there for a stale one, and put its own in the place.
+      left_behind += error == ECONNREFUSED && ::access(path.c_str(), F_OK) == 0 ? 1 : 0;
+    });
+    while (!connected) {
+      std::this_thread::yield();
+    }
+    closing.close();
+    successor.join();
+  }
+  CHECK(left_behind == 0);
+}
+
+TEST_CASE("of several who close a Unix listener none removes the file of the next one") {
+  const own_folder folder;
+  const std::string path = folder.at("s");
+  const endpoint where = endpoint::local(path);
+  int lost = 0;
+  for (int i = 0; i != support::scaled(300); ++i) {
+    listener first = listener::listen(where);
+    std::thread other([&] { first.close(); });
+    first.close();
+    listener second;
+    std::error_code error;
+    do {  // until the file is gone
+      second = listener::listen(where, {}, error);
+    } while (error == std::errc::address_in_use);
+    other.join();
+    lost += error || ::access(path.c_str(), F_OK) != 0 ? 1 : 0;
+  }
+  CHECK(lost == 0);
+}
+
+TEST_CASE("a child process that closes a Unix listener leaves the file to its parent") {
+  const own_folder folder;
+  const std::string path = folder.at("s");
+  listener made = listener::listen(endpoint::local(path));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    made.close();
+    ::_exit(0);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  CHECK(status == 0);
+  CHECK(::access(path.c_str(), F_OK) == 0);
+  listener moved = std::move(made);
+  moved.close();
+  CHECK(::access(path.c_str(), F_OK) != 0);
+}
