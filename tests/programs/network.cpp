@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <ctime>
+#include <iterator>
 #include <span>
 #include <string>
 #include <system_error>
@@ -138,8 +139,72 @@ int write_to_nobody() {
   });
 }
 
+int open_numbers() {
+  int n = 0;
+  for (int fd = 0; fd != 1'024; ++fd) {  // a look at /proc would need memory
+    n += ::fcntl(fd, F_GETFD) != -1 ? 1 : 0;
+  }
+  return n;
+}
+
+/// Exit status 0: where the system has a number but we have no memory for it, that is an
+/// error_code, and the number does not stay open.
+int descriptors_without_memory() {
+  return thrum::run([] {
+    const endpoint here("127.0.0.1:0");
+    const std::vector<endpoint> nobody{listener::listen(here).local()};
+    auto listener = listener::listen(here);
+    const std::vector<std::string> arguments{"/bin/true"};
+    thrum::io::process_options with_pipe;
+    with_pipe.in = thrum::io::redirect::pipe();
+    std::error_code error;
+    for (int i = 0; i != 3; ++i) {  // then there are stacks for the goroutines, and a poller
+      thrum::net::dial_race(nobody, nobody, thrum::time_point::max(), error);
+    }
+    const std::vector<int> sockets = connect_raw(listener.local(), 1);
+    ::rlimit before{};
+    ::getrlimit(RLIMIT_AS, &before);
+    const ::rlimit none{1, before.rlim_max};
+    ::setrlimit(RLIMIT_AS, &none);
+    {
+      const thrum::sched::section inside;
+      while (thrum::sched::basic_poll_table<thrum::sched::default_traits>::take() != nullptr) {
+      }
+    }
+    const char* const names[] = {"listen", "dial", "race", "accept",
+                                 "bind",   "pipe", "file", "process"};
+    std::error_code errors[std::size(names)];
+    int leaked[std::size(names)] = {};
+    for (std::size_t i = 0; i != std::size(names); ++i) {
+      const int n = open_numbers();
+      std::error_code& e = errors[i];
+      switch (i) {
+        case 0: listener::listen(here, {}, e); break;
+        case 1: dial(here, {}, e); break;
+        case 2: thrum::net::dial_race(nobody, nobody, thrum::time_point::max(), e); break;
+        case 3: listener.accept(e); break;
+        case 4: thrum::net::udp_socket::bind(here, e); break;
+        case 5: thrum::io::pipe{e}; break;
+        case 6: thrum::io::file::open("/dev/null", thrum::io::open_mode::read, e); break;
+        default: thrum::io::process::spawn(arguments, with_pipe, e); break;
+      }
+      leaked[i] = open_numbers() - n;
+    }
+    ::setrlimit(RLIMIT_AS, &before);
+    int wrong = 0;
+    for (std::size_t i = 0; i != std::size(names); ++i) {
+      if (errors[i] != std::errc::not_enough_memory || leaked[i] != 0) {
+        std::printf("%s: %s, %d leaked\n", names[i], errors[i].message().c_str(), leaked[i]);
+        ++wrong;
+      }
+    }
+    return wrong;
+  });
+}
+
 constexpr programs::entry entries[] = {
     {"accept_without_descriptors", &accept_without_descriptors},
+    {"descriptors_without_memory", &descriptors_without_memory},
     {"write_to_nobody", &write_to_nobody},
 };
 const programs::group in_register(entries);

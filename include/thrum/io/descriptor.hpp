@@ -43,6 +43,15 @@ class descriptor {
       base::throw_system(ENOMEM, operation);
     }
   }
+  /// The same; sets `error` instead of throwing, and then holds none.
+  descriptor(native_handle_type fd, std::error_code& error) noexcept
+      : desc_(sched::poll_wait::open(fd)) {
+    error.clear();
+    if (desc_ == nullptr) {
+      os::close(fd);
+      error = {ENOMEM, std::system_category()};
+    }
+  }
   descriptor(descriptor&& other) noexcept : desc_(std::exchange(other.desc_, nullptr)) {}
   descriptor& operator=(descriptor&& other) noexcept {
     if (this != &other) {

@@ -323,7 +323,7 @@ class file : public stream_reading<file>, public stream_writing<file> {
       return;
     }
     error.clear();
-    descriptor_ = descriptor(fd, "io::file: no memory for another file");
+    descriptor_ = descriptor(fd, error);
     // relaxed: nobody else knows the file
     waits_.store(kind_.may_wait && (own || kind_.is_nonblocking), relaxed);
   }

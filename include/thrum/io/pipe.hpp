@@ -161,9 +161,16 @@ class pipe {
       error = error_of(result);
       return;
     }
-    error.clear();
-    reader_ = pipe_reader(descriptor(fds[0], "io::pipe: no memory for another pipe"));
-    writer_ = pipe_writer(descriptor(fds[1], "io::pipe: no memory for another pipe"));
+    std::error_code of_writer;
+    descriptor reader(fds[0], error);
+    descriptor writer(fds[1], of_writer);
+    if (!error) {
+      error = of_writer;
+    }
+    if (!error) {
+      reader_ = pipe_reader(std::move(reader));
+      writer_ = pipe_writer(std::move(writer));
+    }
   }
 
   pipe_reader reader_;

@@ -95,8 +95,12 @@ class child_streams {
         result = os::open_pipe(ends);
         if (result >= 0) {
           const bool child_reads = number == 0;
-          ours = descriptor(ends[child_reads ? 1 : 0], "io::process: no memory for a pipe");
           result = ends[child_reads ? 0 : 1];
+          ours = descriptor(ends[child_reads ? 1 : 0], error);
+          if (error) {
+            os::close(static_cast<int>(result));
+            return;
+          }
           os::set_nonblocking(static_cast<int>(result), false);
         }
         break;

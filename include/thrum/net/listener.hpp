@@ -119,8 +119,8 @@ class listener {
     for (std::int64_t pause = first_pause_ns;;) {
       const os::io_result fd = socket_.run(io::side::read, [](int own) { return os::accept(own); });
       if (fd >= 0) {
-        error.clear();
-        return conn(io::descriptor(static_cast<int>(fd), "listener::accept"), is_tcp_);
+        io::descriptor accepted(static_cast<int>(fd), error);
+        return error ? conn() : conn(std::move(accepted), is_tcp_);
       }
       if (is_shortage(fd)) {
         sched::exit_if_cancelled<sched::default_traits>(

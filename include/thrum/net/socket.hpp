@@ -46,8 +46,7 @@ inline io::descriptor open_socket(const endpoint& where, int type, std::error_co
     error = io::error_of(fd);
     return {};
   }
-  error.clear();
-  return io::descriptor(static_cast<int>(fd), "net: no memory for another socket");
+  return io::descriptor(static_cast<int>(fd), error);
 }
 
 /// Throws for an operation on a socket that failed; names both ends as far as there are some.
