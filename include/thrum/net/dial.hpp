@@ -37,6 +37,7 @@
 #include <span>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -289,6 +290,16 @@ inline conn dial(std::string_view text, std::chrono::nanoseconds timeout = {}) {
 }
 inline conn dial(const char* text, std::chrono::nanoseconds timeout = {}) {
   return dial(std::string_view(text), timeout);
+}
+
+/// A timeout in other units than nanoseconds, rounded up; one too long to count: for ever.
+template <class Where, class Rep, class Period, class... Error>
+requires(!std::is_same_v<std::chrono::duration<Rep, Period>, std::chrono::nanoseconds>) conn
+    dial(const Where& where, std::chrono::duration<Rep, Period> timeout, Error&... error) {
+  // What is below 0 must not become 0.
+  const bool is_past = timeout < timeout.zero();
+  return dial(where, std::chrono::nanoseconds(is_past ? -1 : sched::nanoseconds_of(timeout)),
+              error...);
 }
 
 }  // namespace thrum::inline THRUM_ABI::net

@@ -13,9 +13,12 @@
 #include <thrum/net/endpoint.hpp>
 #include <thrum/os/os.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -89,9 +92,13 @@ struct keep_alive_options {
 
 inline os::io_result set_keep_alive(int fd, const keep_alive_options& how) noexcept {
   os::io_result result = os::set_option(fd, SOL_SOCKET, SO_KEEPALIVE, how.enable ? 1 : 0);
+  // The system refuses what is beyond its limits; cut to an int it might be within them.
+  const auto number = [](std::chrono::seconds time) {
+    return static_cast<int>(std::clamp<std::int64_t>(time.count(), -1, INT_MAX));
+  };
   const std::pair<int, int> numbers[] = {
-      {TCP_KEEPIDLE, static_cast<int>(how.idle.count())},
-      {TCP_KEEPINTVL, static_cast<int>(how.interval.count())},
+      {TCP_KEEPIDLE, number(how.idle)},
+      {TCP_KEEPINTVL, number(how.interval)},
       {TCP_KEEPCNT, how.count},
   };
   for (const auto& [name, value] : numbers) {
