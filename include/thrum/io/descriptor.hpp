@@ -16,8 +16,10 @@
 #include <thrum/panic.hpp>
 #include <thrum/sched/poll_wait.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -68,24 +70,21 @@ class descriptor {
   /// next event; 0: nothing follows from the result. `call` does not throw.
   template <class Call>
   os::io_result run(side which, Call call, std::size_t enough = 0) {
-    if (desc_ == nullptr) {
-      return -EBADF;
-    }
-    bool waited = false;
-    os::io_result result = sched::poll_wait::begin(*desc_, which, waited);
-    if (result == 0) {
-      const native_handle_type fd = desc_->handle();
-      while ((result = call(fd)) == -EAGAIN || result == -EINTR) {
-        if (result == -EAGAIN && (result = sched::poll_wait::wait(*desc_, which)) != 0) {
-          break;
-        }
-      }
-      sched::poll_wait::end(*desc_, which, result > 0 && static_cast<std::size_t>(result) < enough);
-    }
-    if (result == sched::io_exit) [[unlikely]] {
-      sched::exit_goroutine<sched::default_traits>();
-    }
-    return result;
+    return run_waiting(which, call, enough, [&] { return sched::poll_wait::wait(*desc_, which); });
+  }
+
+  /// As run, for a call that may go on to say that it would block when the poller says that it does
+  /// not: waits for no event, but for pauses that grow.
+  template <class Call>
+  os::io_result run_paced(side which, Call call) {
+    constexpr std::int64_t first_pause_ns = 50'000;
+    constexpr std::int64_t longest_pause_ns = 10'000'000;
+    std::int64_t pause = first_pause_ns;
+    return run_waiting(which, call, 0, [&] {
+      const std::int64_t until = sched::default_traits::now() + pause;
+      pause = std::min(2 * pause, longest_pause_ns);
+      return sched::poll_wait::pause(*desc_, which, until);
+    });
   }
 
   /// Waits until look(fd) does not say that it would block. It is not asked if that is known: right
@@ -171,6 +170,29 @@ class descriptor {
   explicit operator bool() const noexcept { return desc_ != nullptr; }
 
  private:
+  /// run(), with a way to wait.
+  template <class Call, class Wait>
+  os::io_result run_waiting(side which, Call& call, std::size_t enough, Wait wait) {
+    if (desc_ == nullptr) {
+      return -EBADF;
+    }
+    bool waited = false;
+    os::io_result result = sched::poll_wait::begin(*desc_, which, waited);
+    if (result == 0) {
+      const native_handle_type fd = desc_->handle();
+      while ((result = call(fd)) == -EAGAIN || result == -EINTR) {
+        if (result == -EAGAIN && (result = wait()) != 0) {
+          break;
+        }
+      }
+      sched::poll_wait::end(*desc_, which, result > 0 && static_cast<std::size_t>(result) < enough);
+    }
+    if (result == sched::io_exit) [[unlikely]] {
+      sched::exit_goroutine<sched::default_traits>();
+    }
+    return result;
+  }
+
   void release() noexcept {
     if (desc_ != nullptr) {
       close();

@@ -149,7 +149,11 @@ class udp_socket {
     }
     message.msg_iov = &part;
     message.msg_iovlen = 1;
-    return socket_.run(io::side::write, [&](int fd) { return os::send_message(fd, message); });
+    const auto send = [&](int fd) { return os::send_message(fd, message); };
+    // When the queue of a Unix socket is full, to which this one is not connected, this one counts
+    // as writable: no event tells of room there.
+    return to != nullptr && !is_internet(*to) ? socket_.run_paced(io::side::write, send)
+                                              : socket_.run(io::side::write, send);
   }
 
   os::io_result receive(std::span<std::byte> buffer, datagram* result) {

@@ -130,6 +130,31 @@ class basic_poll_wait {
     return wait_locked(here, d, which);
   }
 
+  /// Within a turn: lets time pass until `when`, whatever the poller says. Results as of wait(), 0
+  /// after that time.
+  static int pause(desc& d, io_side which, std::int64_t when) noexcept {
+    section_type here;
+    side_type& side = d.side(which);
+    for (d.lock.lock();; d.lock.lock()) {
+      const int error = refusal_locked(d, side);
+      if (error != 0 || when <= Traits::now()) {
+        d.lock.unlock();
+        return error;
+      }
+      // Among those who wait for their turns, since events do not wake these, and nobody else can
+      // end the turn.
+      point_type point;
+      prepare(here, point, d, which);
+      side.turns.push_back(point);
+      const std::int64_t until = side.deadline < when ? side.deadline : when;
+      // As a sleep: nobody outside has to bring anything, so the clock of a bubble may go on.
+      if (sched::wait(here, point, d.lock, {wait_reason::sleep, true, until}) ==
+          wake_cause::cancelled) {
+        return io_exit;
+      }
+    }
+  }
+
   /// `drained`: the call took less than it could have, from a stream of which that means that
   /// there is no more.
   static void end(desc& d, io_side which, bool drained) noexcept {
