@@ -20,8 +20,12 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace {
@@ -202,9 +206,54 @@ int descriptors_without_memory() {
   });
 }
 
+/// From now on this thread, and those that it makes, find no IPv6. False: that cannot be had here.
+bool lose_ipv6() {
+  ::sock_filter rules[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(::seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(::seccomp_data, args)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAFNOSUPPORT),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const ::sock_fprog filter{std::size(rules), rules};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+/// Exit status 0: any address means any IPv4 address where there is no IPv6, unless IPv6 alone is
+/// asked for.
+int without_ipv6() {
+  if (!lose_ipv6()) {
+    std::puts("skipped: the system takes no filter");
+    return 0;
+  }
+  return thrum::run([] {
+    std::error_code error;
+    auto any = listener::listen(":0", {}, error);
+    std::printf("listen: %s\n", error.message().c_str());
+    int wrong = error ? 1 : 0;
+    for (const endpoint& to : {endpoint::v4(0x7f000001, any.local().port()),
+                               endpoint("[::]:0").with_port(any.local().port())}) {
+      const conn made = dial(to, 10s, error);
+      std::printf("dial: %s\n", error.message().c_str());
+      wrong += error ? 1 : 0;
+    }
+    thrum::net::udp_socket::bind(endpoint(":0"), error);
+    std::printf("bind: %s\n", error.message().c_str());
+    wrong += error ? 1 : 0;
+    listener::listen(":0", {.dual_stack = false}, error);
+    wrong += error != std::errc::address_family_not_supported;
+    listener::listen("[::1]:0", {}, error);
+    wrong += error != std::errc::address_family_not_supported;
+    return wrong;
+  });
+}
+
 constexpr programs::entry entries[] = {
     {"accept_without_descriptors", &accept_without_descriptors},
     {"descriptors_without_memory", &descriptors_without_memory},
+    {"without_ipv6", &without_ipv6},
     {"write_to_nobody", &write_to_nobody},
 };
 const programs::group in_register(entries);

@@ -95,7 +95,8 @@ inline conn dial_once(const endpoint& where, time_point deadline, std::error_cod
                       dial_end* ended) {
   io::descriptor socket = open_socket(where, SOCK_STREAM, error);
   if (error) {
-    return conn();
+    const auto instead = without_ipv6(where, error);
+    return instead ? dial_once(*instead, deadline, error, ended) : conn();
   }
   const int fd = socket.native_handle();
   const bool is_tcp = is_internet(where);

@@ -64,7 +64,8 @@ class listener {
   }
   ~listener() { close(); }
 
-  /// Listens on an endpoint; port 0: the system chooses one, see local().
+  /// Listens on an endpoint; port 0: the system chooses one, see local(). Any IPv6 address is any
+  /// IPv4 one, too (see dual_stack), and only that where the system has no IPv6.
   static listener listen(const endpoint& where, const listen_options& how = {}) {
     std::error_code error;
     listener result = listen(where, how, error);
@@ -77,7 +78,8 @@ class listener {
     listener result;
     result.socket_ = open_socket(where, SOCK_STREAM, error);
     if (error) {
-      return result;
+      const auto instead = without_ipv6(where, error);
+      return instead && how.dual_stack ? listen(*instead, how, error) : listener();
     }
     const os::io_result done = result.begin(where, how);
     if (done < 0) {

@@ -19,6 +19,7 @@
 #include <climits>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -50,6 +51,15 @@ inline io::descriptor open_socket(const endpoint& where, int type, std::error_co
     return {};
   }
   return io::descriptor(static_cast<int>(fd), error);
+}
+
+/// The endpoint to bind instead where the system has no IPv6: any IPv4 address for any address.
+inline std::optional<endpoint> without_ipv6(const endpoint& where, const std::error_code& error) {
+  if (error != std::errc::address_family_not_supported || !where.is_any() ||
+      where.family() != address_family::v6) {
+    return std::nullopt;
+  }
+  return endpoint::v4(0, where.port());
 }
 
 /// Throws for an operation on a socket that failed; names both ends as far as there are some.

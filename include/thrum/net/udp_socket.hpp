@@ -37,7 +37,8 @@ class udp_socket {
   // Each operation twice: one throws std::system_error with the addresses in its text, the other
   // sets an error_code.
 
-  /// Receives what is sent to `where`; port 0: the system chooses one.
+  /// Receives what is sent to `where`; port 0: the system chooses one. Any IPv6 address is any IPv4
+  /// one, too, and only that where the system has no IPv6. May broadcast.
   static udp_socket bind(const endpoint& where) { return or_throw(where, "bind", &os::bind); }
   static udp_socket bind(const endpoint& where, std::error_code& error) {
     return make(where, &os::bind, error);
@@ -120,12 +121,24 @@ class udp_socket {
   static udp_socket make(const endpoint& where, attach_function attach, std::error_code& error) {
     udp_socket result;
     result.socket_ = open_socket(where, SOCK_DGRAM, error);
-    if (!error) {
-      const os::io_result done = attach(result.native_handle(), where.data(), where.size());
-      if (done < 0) {
-        error = io::error_of(done);
-        return udp_socket();
-      }
+    if (error) {
+      const auto instead = without_ipv6(where, error);
+      return instead ? make(*instead, attach, error) : udp_socket();
+    }
+    const int fd = result.native_handle();
+    os::io_result done = 0;
+    if (is_internet(where)) {
+      done = os::set_option(fd, SOL_SOCKET, SO_BROADCAST, 1);
+    }
+    if (done >= 0 && where.family() == address_family::v6) {
+      done = os::set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+    }
+    if (done >= 0) {
+      done = attach(fd, where.data(), where.size());
+    }
+    if (done < 0) {
+      error = io::error_of(done);
+      return udp_socket();
     }
     return result;
   }
