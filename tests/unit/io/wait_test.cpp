@@ -125,13 +125,17 @@ TEST_CASE("a wait for a descriptor times out at its deadline, not before, and le
   });
 }
 
-TEST_CASE("a number that belongs to nothing is an error or ready, but no wait") {
-  with_runtime([] {
-    CHECK(error_of([] { wait_readable(-1); }) == std::errc::bad_file_descriptor);
-    const int number = ::dup(0);
+TEST_CASE("a number that belongs to nothing is an error, and no wait") {
+  const auto check = [] {
+    const int number = ::fcntl(0, F_DUPFD, 700);  // which nobody else takes meanwhile
     ::close(number);
-    error_of([&] { wait_readable(number); });  // the next call on it says what is wrong
-  });
+    for (const int wrong : {-1, number}) {
+      CHECK(error_of([&] { wait_readable(wrong); }) == std::errc::bad_file_descriptor);
+      CHECK(error_of([&] { wait_writable(wrong); }) == std::errc::bad_file_descriptor);
+    }
+  };
+  check();
+  with_runtime(check);
 }
 
 TEST_CASE(

@@ -63,10 +63,11 @@ THRUM_NOINLINE inline io_result set_nonblocking(int fd, bool on) noexcept {
 }
 
 /// Waits with the thread until the descriptor is readable (or writable), for at most timeout_ms.
-/// 1, 0 after the time, or an errno value below zero.
+/// 1, 0 after the time, or an errno value below zero: -EBADF if it is none.
 THRUM_NOINLINE inline io_result wait_for(int fd, bool to_write, int timeout_ms) noexcept {
   ::pollfd one{fd, static_cast<short>(to_write ? POLLOUT : POLLIN), 0};
-  return result_of(::poll(&one, 1, timeout_ms));
+  const int returned = ::poll(&one, 1, timeout_ms);
+  return returned > 0 && (one.revents & POLLNVAL) != 0 ? -EBADF : result_of(returned);
 }
 
 }  // namespace thrum::inline THRUM_ABI::os
