@@ -121,7 +121,8 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
                 [&](std::error_code& error) { return shut_down(SHUT_WR, error); });
   }
   void close_write(std::error_code& error) { shut_down(SHUT_WR, error); }
-  /// Whatever comes from now on is not read: reads give the end of the stream.
+  /// Whoever waits in a read gets the end of the stream, as do later reads while there is nothing.
+  /// The peer is not told, and with TCP what it sends later can still be read: see shutdown(2).
   void close_read() {
     io::or_fail(*this, "close_read",
                 [&](std::error_code& error) { return shut_down(SHUT_RD, error); });

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <span>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -172,4 +173,19 @@ TEST_CASE("close_write does not wait for a write that is in progress, and close 
     }
   });
   SUCCEED("nobody waits for ever");
+}
+
+TEST_CASE(
+    "after close_read there is the end of the stream while nothing comes, and the peer writes") {
+  support::with_runtime([] {
+    conn_pair pair = tcp_pair();
+    char buffer[8];
+    auto waiting = thrum::spawn([&] { return pair.server.read(std::span(buffer)); });
+    thrum::sleep_for(10ms);
+    pair.server.close_read();
+    CHECK(waiting.join() == 0);
+    CHECK(pair.server.read(std::span(buffer)) == 0);
+    pair.client.write("late");
+    CHECK(support::eventually([&] { return pair.server.read(std::span(buffer)) == 4; }));
+  });
 }
