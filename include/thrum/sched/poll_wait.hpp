@@ -22,7 +22,8 @@
 //
 // In a child process
 //   The poller is shared with the parent, the goroutines are copies of which none runs. So a close
-//   neither ends the registration, which is the parent's, nor waits for anybody.
+//   neither ends the registration, which is the parent's, nor waits for anybody. Whoever waits
+//   there in a runtime of the child's registers the descriptor with that.
 //
 // Where it is registered: with the poller of the first who has to wait, for the descriptor's life,
 // or until that runtime ends: then with that of the next. A thread outside of any runtime can wait,
@@ -400,6 +401,31 @@ class basic_poll_wait {
     }
   }
 
+  /// In a child process, for whoever is the first to wait there: the registration is the parent's,
+  /// and on the other side may be copies of the parent's goroutines, which never leave. Releases
+  /// the lock.
+  THRUM_COLD static void forget_parent(desc& d) noexcept {
+    basic_wake_chain<Traits> taken;
+    d.scheduler = nullptr;
+    for (side_type& side : d.sides) {
+      if (side.waiter == nullptr) {
+        continue;
+      }
+      side.waiter = nullptr;
+      side.busy = false;
+      --d.users;
+      while (point_type* const point = side.turns.pop_front()) {
+        // relaxed: as in wait_locked
+        if (point->g == nullptr || !point->g->scheduler->is_copy.load(relaxed)) {
+          point->cause = wake_cause::retry;
+          taken.push_back(point);
+        }
+      }
+    }
+    d.lock.unlock();
+    taken.wake_all();
+  }
+
   /// Releases the lock.
   static int wait_locked(section_type& here, desc& d, io_side which) noexcept {
     side_type& side = d.side(which);
@@ -410,6 +436,11 @@ class basic_poll_wait {
         return 0;
       }
       int error = refusal_locked(d, side);
+      // relaxed: set when there was one thread
+      if (d.scheduler != nullptr && d.scheduler->is_copy.load(relaxed)) [[unlikely]] {
+        forget_parent(d);
+        continue;
+      }
       if (error == 0 && d.scheduler == nullptr) {
         basic_scheduler<Traits>* const scheduler = own_scheduler();
         if (scheduler == nullptr) {

@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Descriptors of a parent process in its child, where none of the parent's goroutines runs.
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/net.hpp"
+#include "support/with_runtime.hpp"
+
+#include <chrono>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace std::chrono_literals;
+using support::with_procs;
+
+namespace {
+
+/// The exit status of a child that calls f; 0 for true.
+template <class F>
+int status_of_child(F f) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(static_cast<unsigned>(support::long_time.count()));
+    ::_exit(f() ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  return status;
+}
+
+/// Whether something is read after a wait for it.
+bool reads_what_comes_later(thrum::net::conn& reader, thrum::net::conn& writer) {
+  thrum::go([&] {
+    thrum::sleep_for(20ms);
+    writer.write("x");
+  });
+  char byte;
+  std::error_code error;
+  reader.set_read_deadline(support::steady::now() + support::long_time / 2);
+  return reader.read(std::span(&byte, 1), error) == 1;
+}
+
+}  // namespace
+
+TEST_CASE("a runtime in a child process is woken by descriptors for which its parent has waited") {
+  if (THRUM_TSAN) {
+    return;  // it allows no threads in the child of a process that has some
+  }
+  support::conn_pair pair;
+  thrum::runtime runtime(with_procs(1));
+  runtime.block_on([&] {
+    pair = support::unix_pair();
+    CHECK(reads_what_comes_later(pair.client, pair.server));
+  });
+  const int status = status_of_child([&] {
+    thrum::runtime own(with_procs(1));
+    return own.block_on([&] { return reads_what_comes_later(pair.client, pair.server); });
+  });
+  CHECK(status == 0);
+  CHECK(runtime.block_on([&] { return reads_what_comes_later(pair.client, pair.server); }));
+}
+
+TEST_CASE("a thread in a child process waits for a descriptor for which its parent has waited") {
+  support::conn_pair pair;
+  thrum::runtime runtime(with_procs(1));
+  runtime.block_on([&] {
+    pair = support::unix_pair();
+    CHECK(reads_what_comes_later(pair.client, pair.server));
+  });
+  const int status = status_of_child([&] {
+    std::error_code error;
+    char byte;
+    pair.client.set_read_deadline(support::steady::now() + 20ms);
+    pair.client.read(std::span(&byte, 1), error);
+    return error == std::errc::timed_out && ::write(pair.server.native_handle(), "x", 1) == 1 &&
+           (pair.client.set_read_deadline(thrum::time_point::max()),
+            pair.client.read(std::span(&byte, 1), error) == 1);
+  });
+  CHECK(status == 0);
+}
+
+TEST_CASE("a child process writes to a connection from which its parent reads, and closes it") {
+  if (THRUM_TSAN) {
+    return;  // it allows no threads in the child of a process that has some
+  }
+  support::conn_pair pair = support::unix_pair();
+  thrum::runtime runtime(with_procs(1));
+  auto reader = runtime.spawn([&] {
+    char byte;
+    return pair.client.read(std::span(&byte, 1));
+  });
+  support::eventually([&] { return runtime.stats().waiting == 1; });
+  const int status = status_of_child([&] {
+    thrum::runtime own(with_procs(1));
+    return own.block_on([&] {
+      support::fill(pair.client);  // which waits
+      pair.client.close();
+      return true;
+    });
+  });
+  CHECK(status == 0);
+  CHECK(::write(pair.server.native_handle(), "x", 1) == 1);
+  CHECK(reader.join() == 1);
+}
