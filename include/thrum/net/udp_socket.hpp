@@ -57,6 +57,14 @@ class udp_socket {
   static udp_socket bind(std::string_view text) { return bind(endpoint(text)); }
   static udp_socket connect(std::string_view text) { return connect(endpoint(text)); }
 #endif
+  static udp_socket bind(std::string_view text, std::error_code& error) {
+    const endpoint where(text, error);
+    return error ? udp_socket() : bind(where, error);
+  }
+  static udp_socket connect(std::string_view text, std::error_code& error) {
+    const endpoint where(text, error);
+    return error ? udp_socket() : connect(where, error);
+  }
 
   /// To the endpoint it is connected to. Returns the size. A datagram that the network cannot carry
   /// is an error; one that is lost on the way is not.
@@ -66,6 +74,9 @@ class udp_socket {
   std::size_t send(std::string_view text) { return send(std::as_bytes(std::span(text))); }
   std::size_t send(std::span<const std::byte> bytes, std::error_code& error) {
     return io::count_or(send_from(bytes, nullptr), error);
+  }
+  std::size_t send(std::string_view text, std::error_code& error) {
+    return send(std::as_bytes(std::span(text)), error);
   }
 
   std::size_t send_to(std::span<const std::byte> bytes, const endpoint& to) {
@@ -77,6 +88,9 @@ class udp_socket {
   std::size_t send_to(std::span<const std::byte> bytes, const endpoint& to,
                       std::error_code& error) {
     return io::count_or(send_from(bytes, &to), error);
+  }
+  std::size_t send_to(std::string_view text, const endpoint& to, std::error_code& error) {
+    return send_to(std::as_bytes(std::span(text)), to, error);
   }
 
   /// The next datagram; waits for it.
@@ -91,6 +105,9 @@ class udp_socket {
     result.size = io::count_or(receive(buffer, &result), error);
     return result;
   }
+  datagram recv_from(std::span<char> buffer, std::error_code& error) {
+    return recv_from(std::as_writable_bytes(buffer), error);
+  }
 
   /// The same, of which only the size is told.
   std::size_t recv(std::span<std::byte> buffer) {
@@ -99,6 +116,9 @@ class udp_socket {
   std::size_t recv(std::span<char> buffer) { return recv(std::as_writable_bytes(buffer)); }
   std::size_t recv(std::span<std::byte> buffer, std::error_code& error) {
     return io::count_or(receive(buffer, nullptr), error);
+  }
+  std::size_t recv(std::span<char> buffer, std::error_code& error) {
+    return recv(std::as_writable_bytes(buffer), error);
   }
 
   /// As of conn.

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Datagrams to a Unix socket whose queue is full.
+// Datagrams to a Unix socket whose queue is full, and texts as datagrams.
 
 #include <thrum/testing/bubble.hpp>
 
@@ -165,5 +165,32 @@ TEST_CASE("in a bubble time passes while a send waits for a full Unix receiver")
     std::error_code error;
     sender.send_to(datagram, full.where, error);
     CHECK_FALSE(error);
+  });
+}
+
+TEST_CASE("texts can be sent, received and bound to without exceptions") {
+  with_runtime([] {
+    std::error_code error;
+    auto receiver = udp_socket::bind("127.0.0.1:0", error);
+    REQUIRE_FALSE(error);
+    auto sender = udp_socket::connect(receiver.local().to_string(), error);
+    REQUIRE_FALSE(error);
+    receiver.set_deadline(support::steady::now() + support::long_time);
+    char buffer[8];
+    CHECK(sender.send("ab", error) == 2);
+    CHECK(receiver.recv(buffer, error) == 2);
+    auto other = udp_socket::bind("127.0.0.1:0", error);
+    CHECK(other.send_to("abc", receiver.local(), error) == 3);
+    CHECK(receiver.recv_from(buffer, error).size == 3);
+    CHECK_FALSE(error);
+    CHECK_FALSE(udp_socket::bind("nonsense", error));
+    CHECK(error);
+    CHECK_FALSE(udp_socket::connect("nonsense", error));
+    CHECK(error);
+    receiver.close();
+    CHECK(receiver.recv(buffer, error) == 0);
+    CHECK(error == std::errc::operation_canceled);
+    CHECK(receiver.recv_from(buffer, error).size == 0);
+    CHECK(error == std::errc::operation_canceled);
   });
 }
