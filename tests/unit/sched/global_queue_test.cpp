@@ -13,21 +13,21 @@
 
 namespace {
 
-struct item {
+struct queued {
   bool preempted = false;
   std::uint32_t passed_over = 0;
   int cpu = 0;
-  item* queue_next = nullptr;
+  queued* queue_next = nullptr;
   std::atomic<void*> sp{nullptr};
 };
 
-using queue = thrum::sched::global_queue<item, thrum::sched::default_traits>;
+using queue = thrum::sched::global_queue<queued, thrum::sched::default_traits>;
 
 }  // namespace
 
 TEST_CASE("the global queue gives in the order in which it took", "[global_queue]") {
   queue q;
-  std::array<item, 5> items;
+  std::array<queued, 5> items;
   for (auto& i : items) {
     q.push_back(i);
   }
@@ -41,7 +41,7 @@ TEST_CASE("the global queue gives in the order in which it took", "[global_queue
 
 TEST_CASE("a share is the queue's size by the number of processors, plus one", "[global_queue]") {
   queue q;
-  std::array<item, 100> items;
+  std::array<queued, 100> items;
   for (auto& i : items) {
     q.push_back(i);
   }
@@ -53,13 +53,13 @@ TEST_CASE("a share is the queue's size by the number of processors, plus one", "
 
 TEST_CASE("what a retiring processor leaves comes first", "[global_queue]") {
   queue q;
-  std::array<item, 4> items;
+  std::array<queued, 4> items;
   q.push_back(items[2]);
-  thrum::base::intrusive_queue<item> left;
+  thrum::base::intrusive_queue<queued> left;
   left.push_back(&items[0]);
   left.push_back(&items[1]);
   q.prepend(std::move(left));
-  thrum::base::intrusive_queue<item> more;
+  thrum::base::intrusive_queue<queued> more;
   more.push_back(&items[3]);
   q.append(std::move(more));
   for (auto& i : items) {
@@ -69,7 +69,7 @@ TEST_CASE("what a retiring processor leaves comes first", "[global_queue]") {
 
 TEST_CASE("a preempted goroutine that has time left goes before all others", "[global_queue]") {
   queue q;
-  std::array<item, 3> items;
+  std::array<queued, 3> items;
   q.push_back(items[0]);
   q.push_preempted(items[1], false);
   q.push_preempted(items[2], true);
@@ -81,13 +81,13 @@ TEST_CASE("a preempted goroutine that has time left goes before all others", "[g
 
 TEST_CASE("of preempted goroutines whose turn it is, one that suits goes first", "[global_queue]") {
   queue q;
-  std::array<item, 4> items;
+  std::array<queued, 4> items;
   items[1].cpu = 1;
   items[3].cpu = 1;
   for (auto& i : items) {
     q.push_preempted(i, false);
   }
-  const auto is_on_1 = [](const item& i) { return i.cpu == 1; };
+  const auto is_on_1 = [](const queued& i) { return i.cpu == 1; };
   REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == &items[1]);
   REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == &items[3]);
   REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == &items[0]);
@@ -96,13 +96,13 @@ TEST_CASE("of preempted goroutines whose turn it is, one that suits goes first",
 
 TEST_CASE("a preempted goroutine is passed over only so many times", "[global_queue]") {
   queue q;
-  std::array<item, 6> items;
+  std::array<queued, 6> items;
   for (auto& i : items) {
     i.cpu = 1;
     q.push_preempted(i, false);
   }
   items[0].cpu = 0;
-  const auto is_on_1 = [](const item& i) { return i.cpu == 1; };
+  const auto is_on_1 = [](const queued& i) { return i.cpu == 1; };
   REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == &items[1]);
   REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == &items[2]);
   REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == &items[0]);
@@ -112,9 +112,9 @@ TEST_CASE("a preempted goroutine is passed over only so many times", "[global_qu
 
 TEST_CASE("no preempted goroutine goes before one that waits in front of it", "[global_queue]") {
   queue q;
-  std::array<item, 3> items;
+  std::array<queued, 3> items;
   items[2].cpu = 1;
-  const auto is_on_1 = [](const item& i) { return i.cpu == 1; };
+  const auto is_on_1 = [](const queued& i) { return i.cpu == 1; };
   REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == nullptr);
   q.push_back(items[0]);
   q.push_preempted(items[2], false);

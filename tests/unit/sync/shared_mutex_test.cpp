@@ -26,7 +26,7 @@ using support::with_runtime;
 
 namespace {
 
-bool waiting(unsigned n) {
+bool are_waiting(unsigned n) {
   return eventually([n] { return thrum::stats().waiting == n; });
 }
 
@@ -57,13 +57,13 @@ TEST_CASE("a reader that comes after a waiting writer waits behind it") {
       const std::unique_lock lock(mutex);
       order.push_back(1);
     });
-    REQUIRE(waiting(1));
+    REQUIRE(are_waiting(1));
     CHECK_FALSE(mutex.try_lock_shared());
     auto reader = thrum::spawn([&] {
       const std::shared_lock lock(mutex);
       order.push_back(2);
     });
-    REQUIRE(waiting(2));
+    REQUIRE(are_waiting(2));
     mutex.unlock_shared();
     writer.join();
     reader.join();
@@ -81,7 +81,7 @@ TEST_CASE("a writer that leaves lets in all readers that wait, before the next w
       const std::unique_lock lock(mutex);
       seen = readers.load();
     });
-    REQUIRE(waiting(1));
+    REQUIRE(are_waiting(1));
     thrum::wait_group group;
     for (int i = 0; i != 3; ++i) {
       group.go([&] {
@@ -89,7 +89,7 @@ TEST_CASE("a writer that leaves lets in all readers that wait, before the next w
         ++readers;
       });
     }
-    REQUIRE(waiting(4));
+    REQUIRE(are_waiting(4));
     mutex.unlock();
     group.wait();
     second.join();
@@ -102,7 +102,7 @@ TEST_CASE("a writer that gives up lets the readers behind it go on") {
     thrum::shared_mutex mutex;
     mutex.lock_shared();
     auto writer = thrum::spawn([&] { return mutex.try_lock_for(20ms); });
-    REQUIRE(waiting(1));
+    REQUIRE(are_waiting(1));
     auto reader = thrum::spawn([&] {
       mutex.lock_shared();
       mutex.unlock_shared();

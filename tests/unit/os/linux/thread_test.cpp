@@ -18,7 +18,7 @@ using namespace thrum;
 
 namespace {
 
-constexpr std::int64_t ms = 1'000'000;
+constexpr std::int64_t one_ms = 1'000'000;
 
 void* note_identity(void* where) {
   *static_cast<std::uint64_t*>(where) = os::thread_id();
@@ -86,8 +86,8 @@ TEST_CASE("a thread bears its name, cut to fifteen bytes") {
 
 TEST_CASE("a sleep lasts at least as long as asked, and not at all when nothing is asked") {
   const std::int64_t start = os::now();
-  os::sleep_ns(3 * ms);
-  CHECK(os::now() - start >= 3 * ms);
+  os::sleep_ns(3 * one_ms);
+  CHECK(os::now() - start >= 3 * one_ms);
   os::sleep_ns(0);
   os::sleep_ns(-1);
   os::yield_thread();
