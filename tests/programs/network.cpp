@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <ctime>
 #include <iterator>
@@ -143,9 +144,31 @@ int write_to_nobody() {
   });
 }
 
+/// From now on this thread, and those that it makes, get `error` from that call if its argument has
+/// that value. False: that cannot be had here.
+bool refuse(int call, unsigned argument, std::uint32_t value, std::uint16_t error) {
+  // The lower half, which is all that counts here.
+  const auto where = static_cast<std::uint32_t>(offsetof(::seccomp_data, args) + 8 * argument);
+  ::sock_filter rules[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(::seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(call), 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, where),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const ::sock_fprog filter{std::size(rules), rules};
+  const bool done = ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+                    ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+  if (!done) {
+    std::puts("skipped: the system takes no filter");
+  }
+  return done;
+}
+
 int open_numbers() {
   int n = 0;
-  for (int fd = 0; fd != 1'024; ++fd) {  // a look at /proc would need memory
+  for (int fd = 0; fd != 1'024; ++fd) {
     n += ::fcntl(fd, F_GETFD) != -1 ? 1 : 0;
   }
   return n;
@@ -154,22 +177,21 @@ int open_numbers() {
 /// Exit status 0: where the system has a number but we have no memory for it, that is an
 /// error_code, and the number does not stay open.
 int descriptors_without_memory() {
-  return thrum::run([] {
+  const thrum::io::pipe first;  // with what takes its memory at the same time
+  constexpr std::size_t at_once = 1'024 * sizeof(thrum::sched::poll_desc);
+  if (!refuse(SYS_mmap, 1, at_once, ENOMEM)) {
+    return 0;
+  }
+  thrum::options options = thrum::options::from_environment();
+  options.stack_size = 2 * at_once;  // and so not refused
+  return thrum::run(options, [] {
     const endpoint here("127.0.0.1:0");
     const std::vector<endpoint> nobody{listener::listen(here).local()};
     auto listener = listener::listen(here);
     const std::vector<std::string> arguments{"/bin/true"};
     thrum::io::process_options with_pipe;
     with_pipe.in = thrum::io::redirect::pipe();
-    std::error_code error;
-    for (int i = 0; i != 3; ++i) {  // then there are stacks for the goroutines, and a poller
-      thrum::net::dial_race(nobody, nobody, thrum::time_point::max(), error);
-    }
     const std::vector<int> sockets = connect_raw(listener.local(), 1);
-    ::rlimit before{};
-    ::getrlimit(RLIMIT_AS, &before);
-    const ::rlimit none{1, before.rlim_max};
-    ::setrlimit(RLIMIT_AS, &none);
     {
       const thrum::sched::section inside;
       while (thrum::sched::basic_poll_table<thrum::sched::default_traits>::take() != nullptr) {
@@ -194,7 +216,6 @@ int descriptors_without_memory() {
       }
       leaked[i] = open_numbers() - n;
     }
-    ::setrlimit(RLIMIT_AS, &before);
     int wrong = 0;
     for (std::size_t i = 0; i != std::size(names); ++i) {
       if (errors[i] != std::errc::not_enough_memory || leaked[i] != 0) {
@@ -206,26 +227,10 @@ int descriptors_without_memory() {
   });
 }
 
-/// From now on this thread, and those that it makes, find no IPv6. False: that cannot be had here.
-bool lose_ipv6() {
-  ::sock_filter rules[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(::seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 3),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(::seccomp_data, args)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAFNOSUPPORT),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const ::sock_fprog filter{std::size(rules), rules};
-  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
-}
-
 /// Exit status 0: any address means any IPv4 address where there is no IPv6, unless IPv6 alone is
 /// asked for.
 int without_ipv6() {
-  if (!lose_ipv6()) {
-    std::puts("skipped: the system takes no filter");
+  if (!refuse(SYS_socket, 0, AF_INET6, EAFNOSUPPORT)) {
     return 0;
   }
   return thrum::run([] {

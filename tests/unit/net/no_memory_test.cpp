@@ -3,16 +3,10 @@
 //
 // Descriptors where there is no memory: in a program of its own.
 
-#include <thrum/base/config.hpp>
-
 #include "support/catch.hpp"
 #include "support/program.hpp"
-#include "support/scale.hpp"
 
 TEST_CASE("without memory for another descriptor there is an error_code, and nothing stays open") {
-  if (!support::memory_is_exact()) {
-    return;  // sanitizers and emulators need address space of their own
-  }
   const support::program_result r = support::run_program("descriptors_without_memory");
   INFO(r.text);
   CHECK(r.signal == 0);
