@@ -38,6 +38,7 @@
 #include <thrum/chan.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/runtime.hpp>
+#include <thrum/sched/uncancellable.hpp>
 #include <thrum/select.hpp>
 #include <thrum/this_goroutine.hpp>
 #include <thrum/thread_lock.hpp>
@@ -64,8 +65,9 @@ inline constexpr char type_key = 0;
 
 /// std::stop_callback tells by the thread whether it is destroyed inside its own call. So a
 /// goroutine must not change threads while it requests a stop, nor another one run on its thread
-/// meanwhile: callbacks may wait.
+/// meanwhile: callbacks may wait. But they may not throw, so nothing cancels them.
 inline void request_stop_here(std::stop_source& of) noexcept {
+  const uncancellable<default_traits> until_all_are_told;
   const thread_lock same_thread;
   of.request_stop();
 }
@@ -464,10 +466,9 @@ class context {
   /// next asks the context itself. The background's token is never requested.
   ///
   /// Callbacks run in whoever cancels, one after the other. One may wait: its goroutine keeps the
-  /// thread to itself meanwhile. But nothing may leave it, not even the cancellation of the
-  /// goroutine by a runtime that stops: that ends the program (std::terminate). And a goroutine
-  /// that destroys a std::stop_callback while that is called blocks its thread until the call has
-  /// ended.
+  /// thread to itself meanwhile, and a runtime that stops does not cancel it. But nothing may be
+  /// thrown out of it. And a goroutine that destroys a std::stop_callback while that is called
+  /// blocks its thread until the call has ended.
   std::stop_token stop_token() const {
     return node() != nullptr ? node()->stop_token() : std::stop_token();
   }

@@ -13,8 +13,8 @@
 // goroutine that runs the function.
 //   FT1  arming and stopping happen under lock_; firing does not take it.
 //   FT2  the last reference is never dropped by fire(): the heap still writes to the timer after
-//   it. FT3  after its runtime has stopped it is in no heap, and cannot be armed: only a goroutine
-//   of
+//        that.
+//   FT3  after its runtime has stopped it is in no heap, and cannot be armed: only a goroutine of
 //        that runtime arms it unseen, which is waited for before the heaps are emptied.
 #ifndef THRUM_TIME_TIMER_HPP
 #define THRUM_TIME_TIMER_HPP
