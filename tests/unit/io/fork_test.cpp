@@ -13,6 +13,7 @@
 #include <chrono>
 #include <span>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include <sys/wait.h>
@@ -98,6 +99,8 @@ TEST_CASE("a child process writes to a connection from which its parent reads, a
     return pair.client.read(std::span(&byte, 1));
   });
   support::eventually([&] { return runtime.stats().waiting == 1; });
+  std::this_thread::sleep_for(
+      50ms);  // its thread may still hold locks, which a child would inherit
   const int status = status_of_child([&] {
     thrum::runtime own(with_procs(1));
     return own.block_on([&] {
