@@ -29,7 +29,7 @@
 // when it finds out that it has to wake somebody (MU4); a table of queues by address as in Go,
 // which is a lock and a cache miss more for each waiter.
 //
-// Sources: Go, src/internal/sync/mutex.go. Checked by mutex_test.cpp.
+// Sources: Go, src/internal/sync/mutex.go. Checked by mutex_test.cpp and mutex_model.cpp.
 #ifndef THRUM_SYNC_MUTEX_HPP
 #define THRUM_SYNC_MUTEX_HPP
 

@@ -28,6 +28,7 @@
 // Uncontended, each operation is one locked instruction.
 //
 // Source: the policy is that of Go, src/sync/rwmutex.go; hand-over instead of its two semaphores.
+// Checked by shared_mutex_test.cpp and shared_mutex_model.cpp.
 #ifndef THRUM_SYNC_SHARED_MUTEX_HPP
 #define THRUM_SYNC_SHARED_MUTEX_HPP
 
