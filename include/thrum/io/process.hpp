@@ -127,7 +127,7 @@ class child_process {
   /// kept for its next ones.
   void wait(time_point deadline, std::chrono::milliseconds& pause, std::error_code& error) {
     constexpr std::chrono::milliseconds longest{10};
-    const time_point now(std::chrono::nanoseconds(sched::default_traits::now()));
+    const time_point now{std::chrono::nanoseconds(sched::default_traits::now())};
     if (now >= deadline) {
       error = std::make_error_code(std::errc::timed_out);
       return;
