@@ -212,7 +212,7 @@ TEST_CASE("a set that is stopped hears of a signal for which others had left no 
   with_runtime([] {
     signal_set set{SIGUSR1, SIGUSR2};
     const auto channel = set.chan();
-    for (const std::size_t n : {1, 2}) {
+    for (const std::size_t n : {1U, 2U}) {
       ::raise(SIGUSR1);
       REQUIRE(support::eventually([&] { return channel.size() == n; }));
     }
