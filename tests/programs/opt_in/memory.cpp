@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Programs for which there is no memory at one moment or another.
+// A program for which there is no memory at one moment or another: with an operator new of its own.
 
 #include "programs/programs.hpp"
 
