@@ -5,6 +5,7 @@
 // Exit.
 
 #include "support/catch.hpp"
+#include "support/eventually.hpp"
 #include "support/with_runtime.hpp"
 
 #include <thrum.hpp>
@@ -19,6 +20,7 @@
 namespace {
 
 using namespace std::chrono_literals;
+using support::eventually;
 
 std::thread::id this_thread() {
   return thrum::blocking([] { return std::this_thread::get_id(); });
@@ -173,6 +175,31 @@ TEST_CASE(
     auto next = thrum::spawn([] { return 7; });
     CHECK(next.join() == 7);
   });
+}
+
+// The timer of a wait that ended early keeps its entry, on the processor where the wait began.
+TEST_CASE("a locked goroutine wakes in time on whatever processor it waited for longer before") {
+  thrum::runtime runtime(support::with_procs(8));
+  for (int round = 0; round != 50; ++round) {
+    thrum::counting_semaphore<> first_turn(0);
+    thrum::counting_semaphore<> other_turn(0);
+    std::atomic<bool> ended{false};
+    runtime.go([&] {
+      first_turn.try_acquire_for(1h);
+      // Long enough for the others to have gone to sleep until that hour has passed.
+      thrum::blocking([] { std::this_thread::sleep_for(2ms); });
+      const thrum::thread_lock lock;
+      thrum::sleep_for(1ms);
+      ended = true;
+    });
+    auto other = runtime.spawn([&] { other_turn.acquire(); });
+    REQUIRE(eventually([&] { return runtime.stats().waiting == 2; }));
+    // From outside, so that both continue on other processors than before.
+    other_turn.release();
+    first_turn.release();
+    REQUIRE(eventually([&] { return ended.load(); }));
+    other.join();
+  }
 }
 
 TEST_CASE("locked goroutines are unwound when their runtime stops") {

@@ -109,12 +109,13 @@ void time_out(basic_timer<Traits>& timer, bool first) noexcept {
   }
 }
 
-/// Tells whoever sleeps in the poller of a new earliest timer; a thread that is about to look for
-/// work itself sees it anyway.
+/// Tells whoever sleeps in the poller of a new earliest timer. A thread that is about to look for
+/// work, or to hand its P off, sees it anyway if it is its own P's.
 template <class Traits>
 void announce_timer(basic_m<Traits>& m, typename timer_heap<Traits>::added added,
                     std::int64_t when) noexcept {
-  if (added == timer_heap<Traits>::added::earliest && m.g != nullptr) {
+  using heap = timer_heap<Traits>;
+  if (added == heap::added::elsewhere || (added == heap::added::earliest && m.g != nullptr)) {
     m.scheduler->wake_for_timer(when);
   }
 }
@@ -126,7 +127,7 @@ void arm(basic_scheduler<Traits>& scheduler, basic_timer<Traits>& timer,
   basic_m<Traits>* const m = current_m<Traits>();
   basic_p<Traits>& p =
       m != nullptr && m->p != nullptr && m->scheduler == &scheduler ? *m->p : scheduler.p(0);
-  if (p.timers.add(timer, when) == timer_heap<Traits>::added::earliest) {
+  if (p.timers.add(timer, when) != timer_heap<Traits>::added::later) {
     scheduler.wake_for_timer(when);
   }
 }

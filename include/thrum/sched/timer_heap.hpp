@@ -47,6 +47,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 namespace thrum::inline THRUM_ABI::sched {
 
@@ -91,10 +92,16 @@ class timer_heap {
   timer_heap& operator=(const timer_heap&) = delete;
   ~timer_heap() { release_pages(); }
 
-  enum class added : std::uint8_t { later, earliest };
+  /// What the earliest time of a heap has become by add().
+  enum class added : std::uint8_t {
+    later,      // it is as before
+    earliest,   // it is this timer's
+    elsewhere,  // it is this timer's, in the other heap where the entry was
+  };
 
   /// Arms a timer that is not armed, here or where it still has an entry, and says whether the one
-  /// that sleeps until the earliest timer must be told. It may fire before this returns.
+  /// that sleeps until the earliest timer must be told: the holder of this heap looks at it before
+  /// it sleeps, but at no other. It may fire before this returns.
   added add(timer& t, std::int64_t when) noexcept;
 
   /// Disarms a timer, whichever heap it stands in, and waits out a function that is running.
@@ -161,7 +168,7 @@ class timer_heap {
     e.owner->index = static_cast<std::uint32_t>(i);
   }
   static std::int64_t settled(const timer& t) noexcept;
-  bool revive_earlier(timer& t, std::int64_t when) noexcept;
+  std::optional<added> revive_earlier(timer& t, std::int64_t when) const noexcept;
   timer* take_due(std::int64_t now) noexcept;
   void sift_up(std::size_t i) noexcept;
   void sift_down(std::size_t i) noexcept;
@@ -212,8 +219,8 @@ typename timer_heap<Traits>::added timer_heap<Traits>::add(timer& t, std::int64_
     }
     // relaxed: it changes only while the timer is busy
     if (t.entry_when.load(relaxed) > when) {
-      if (revive_earlier(t, when)) {
-        return added::earliest;
+      if (const std::optional<added> revived = revive_earlier(t, when)) {
+        return *revived;
       }
       // Whoever sleeps until the earliest timer wakes in time as it is.
       // [th.word] release: as above.
@@ -223,13 +230,15 @@ typename timer_heap<Traits>::added timer_heap<Traits>::add(timer& t, std::int64_
   }
 }
 
-/// A stopped timer whose entry is later than the new time. False: the entry has been dropped.
+/// A stopped timer whose entry, in any heap, is later than the new time. Nothing: the entry has been
+/// dropped.
 template <class Traits>
-bool timer_heap<Traits>::revive_earlier(timer& t, std::int64_t when) noexcept {
+auto timer_heap<Traits>::revive_earlier(timer& t, std::int64_t when) const noexcept
+    -> std::optional<added> {
   // [th.heap] acquire: the heap that published itself; sees: insert, take_all
   timer_heap* const heap = t.heap.load(acquire);
   if (heap == nullptr) {
-    return false;
+    return std::nullopt;
   }
   scoped guard(heap->lock_);
   std::int64_t state = timer::stopped;
@@ -237,13 +246,16 @@ bool timer_heap<Traits>::revive_earlier(timer& t, std::int64_t when) noexcept {
   if (t.heap.load(relaxed) != heap ||
       // [th.word] release: what the function will read.
       !t.word.compare_exchange_strong(state, when, release, relaxed)) {  // relaxed: starts over
-    return false;
+    return std::nullopt;
   }
   heap->entries_[t.index].when = when;
   t.entry_when.store(when, relaxed);  // relaxed: locked
   heap->sift_up(t.index);
   heap->publish_earliest();
-  return true;
+  if (t.index != 0) {
+    return added::later;
+  }
+  return heap == this ? added::earliest : added::elsewhere;
 }
 
 template <class Traits>

@@ -122,19 +122,32 @@ TEST_CASE("an earlier time than that of the entry that was left moves the entry"
   REQUIRE(first.fired == 0);
 }
 
-TEST_CASE("a timer is revived in the heap where its entry is, whoever arms it", "[timer_heap]") {
+TEST_CASE("a timer is revived in the heap where its entry is, and who arms it learns of that",
+          "[timer_heap]") {
   heap left_in;
   heap other;
   timer t;
   left_in.add(t, 100);
   REQUIRE(heap::remove(t));
-  other.add(t, 20);
+  REQUIRE(other.add(t, 20) == heap::added::elsewhere);
   REQUIRE(other.size() == 0);
   REQUIRE(left_in.earliest() == 20);
   REQUIRE(heap::remove(t));
   other.add(t, 200);
   REQUIRE(other.size() == 0);
   REQUIRE(left_in.run_due(200) == 1);
+}
+
+TEST_CASE("a timer that is revived behind an earlier one changes nothing for those who sleep",
+          "[timer_heap]") {
+  heap timers;
+  timer first;
+  timer t;
+  timers.add(first, 10);
+  timers.add(t, 100);
+  REQUIRE(heap::remove(t));
+  REQUIRE(timers.add(t, 20) == heap::added::later);
+  REQUIRE(timers.earliest() == 10);
 }
 
 TEST_CASE("the entry of a timer that stays stopped goes when its time comes", "[timer_heap]") {
