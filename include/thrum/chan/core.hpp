@@ -6,8 +6,7 @@
 //
 // Invariants
 //   CH1  at most one of the two lists has waiters, stale ones of selects and a select that does
-//   both
-//        aside.
+//        both aside.
 //   CH2  if the ring is not empty, nobody waits to receive; if it has room, nobody waits to send.
 //   CH3  nobody is made runnable while the lock is held: a woken goroutine would spin on it.
 //   CH4  an element that a waiting sender offers stays in the sender's frame until a receiver takes

@@ -6,8 +6,7 @@
 // Only run() asks for this: it knows that the thread which started it waits for it. The program is
 // dead when at one moment
 //   - goroutines are alive, and every one of them is parked: no M runs, searches, is being started
-//   or
-//     is inside a blocking call
+//     or is inside a blocking call
 //   - no timer is armed and nobody waits for a descriptor
 //   - the process has no threads that might still do something: only Ms, monitor, and who waits in
 //     run()

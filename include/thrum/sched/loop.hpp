@@ -18,19 +18,17 @@
 // Invariants
 //   LO1  m.left is empty whenever user code runs.
 //   LO2  a switch returns the M that the goroutine now runs on; anything read from the old M, or
-//   from
-//        a thread-local, before the switch is stale after it.
+//        from a thread-local, before the switch is stale after it.
+//   LO3  a goroutine's ABI words for caught exceptions are in its G while it is off the processor
+//        and in its thread while it is on; g0 runs with both zero.
 //   LO4  whoever is switched to is inside the scheduler (section.hpp) until it returns to user
-//   code. LO3  a goroutine's ABI words for caught exceptions are in its G while it is off the
-//   processor and
-//        in its thread while it is on; g0 runs with both zero.
+//        code.
 //
 // The end of a goroutine
 //   E1 the task has returned; on its own stack it takes over whoever waits for it
 //   E2 it leaves for good: for the goroutine that joins it if there is one, else for the next
 //   E3 the arriving side counts it and recycles it, or, if there is a handle, marks it done: now
-//   the
-//      handle may recycle it
+//      the handle may recycle it
 //   If the handle lets go between E1 and E3, nobody would destroy the result; E3 then returns
 //   false, and the goroutine runs once more to do it on its own stack. A handle sees `done` under
 //   the join lock, so E3 has let go of the G by then.

@@ -17,8 +17,7 @@
 //   H4  the other M gets the P and is woken
 //   H5  sleep, in the handler, on the goroutine's stack position
 //   H6  whoever takes the goroutine from the queue gives its P to this M (loop.hpp): return from
-//   the
-//       handler, and the code goes on where it was: own thread, own stack, own locks
+//       the handler, and the code goes on where it was: own thread, own stack, own locks
 //
 // Why it cannot deadlock: no thread has to be made for a lock holder to run again. Whoever needs
 // malloc's lock, held by a goroutine in H5, blocks; the monitor takes its P (retake.hpp); the P

@@ -4,8 +4,8 @@
 // Stopping a runtime: every parked goroutine unwinds, every running one is waited for.
 //
 // Steps
-//   announce   `stopping`: from now on a goroutine that comes to a cancellable wait leaves it at
-//   once withdraw   each goroutine that waits already is taken out of its wait and told to exit
+//   announce   `stopping`: from now on who comes to a cancellable wait leaves it at once
+//   withdraw   each goroutine that waits already is taken out of its wait and told to exit
 //   drain      wait until every goroutine has ended
 //   close      end the threads (basic_scheduler::close)
 //
