@@ -271,7 +271,7 @@ requires(sched::is_select_case<std::remove_cvref_t<Cases>>&&...) std::size_t
     return 0;
   } else {
     std::size_t chosen = n;
-    std::uint32_t first = 2;
+    std::uint32_t first = sched::select_frame::any;
     constexpr std::size_t channels =
         (std::size_t{0} + ... + std::size_t{std::remove_cvref_t<Cases>::is_channel});
     if constexpr (channels == 2) {
@@ -338,7 +338,6 @@ inline std::size_t select(std::span<select_case> cases) {
     points.reset(new sched::wait_point[n]);
     frame = {operations.data(), n, by_address.data(), points.get()};
   }
-  frame.first = sched::random_below(sched::section().m(), 2);
   std::size_t chosen = n;
   std::size_t prepared = 0;
   const auto choose = [&] {

@@ -19,9 +19,8 @@
 // Invariants
 //   SE1  the order of locks is the order of addresses, so two selects cannot wait for each other.
 //   SE2  nothing of a selection's frame is touched after the last of its locks is released, at L3
-//   by
-//        the arriving side, at L4 by others: the selector passes through each lock before it leaves
-//        the frame.
+//        by the arriving side, at L4 by others: the selector passes through each lock before it
+//        leaves the frame.
 //   SE3  a value to be sent is moved by whoever carries out its case, and by nobody else.
 //
 // A uniform choice costs a random number only if several are ready: the k-th ready one replaces the
@@ -67,8 +66,9 @@ struct select_frame {
   std::size_t n;
   chan_base** by_address;  // scratch
   wait_point* points;      // uninitialised memory
-  /// Of two operations on channels, the one to look at first: 0 or 1, or 2 for a random one.
-  std::uint32_t first = 2;
+  /// Of two operations on channels, the one to look at first: 0, 1, or any.
+  static constexpr std::uint32_t any = 2;
+  std::uint32_t first = any;
 };
 
 struct select_outcome {
@@ -169,7 +169,7 @@ class select_locks {
         at[n++] = i;
       }
     }
-    const std::uint32_t first = frame.first < 2 ? frame.first : random_below(m, 2);
+    const std::uint32_t first = frame.first != select_frame::any ? frame.first : random_below(m, 2);
     chan_base* const other = cores_[1 - first];
     cores_[0] = cores_[first];
     cores_[0]->lock().lock();

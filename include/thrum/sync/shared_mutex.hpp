@@ -15,11 +15,9 @@
 //        changes otherwise only under lock_.
 //   SX3  ownership is handed over: who is taken from a list holds the mutex from that moment.
 //   SX4  whenever nobody holds lock_: if readers wait, a writer holds the mutex or waits; if
-//   anybody
-//        waits, somebody holds it.
+//        anybody waits, somebody holds it.
 //   SX5  who leaves touches nothing after others can get in, who may destroy the mutex: the last
-//   one
-//        hands over to those who wait, or leaves without lock_.
+//        one hands over to those who wait, or leaves without lock_.
 //
 // Policy (Go's): readers queue up behind a writer that waits, so writers do not starve; a writer
 // that leaves lets in all readers that are waiting, before the next writer, so readers do not
@@ -85,17 +83,10 @@ class shared_mutex {
   void unlock() {
     std::uint64_t held = written;
     // [sx.word] release: our section, to the next one.
-    while (!word_.compare_exchange_strong(held, 0, std::memory_order_release,
-                                          std::memory_order_relaxed))
-      [[unlikely]] {
-        if ((held & written) == 0) {  // relaxed: our own bit would be in it
-          base::throw_usage("shared_mutex::unlock: no writer holds the mutex");
-        }
-        if (leave(written, true)) {
-          return;
-        }
-        held = written;
-      }
+    if (!word_.compare_exchange_strong(held, 0, std::memory_order_release,
+                                       std::memory_order_relaxed)) [[unlikely]] {  // relaxed: slow
+      unlock_slow(held);
+    }
   }
 
   // ---- readers ----
@@ -242,6 +233,21 @@ class shared_mutex {
         return first;
       }
     }
+  }
+
+  THRUM_COLD void unlock_slow(std::uint64_t word) {
+    using namespace base::orders;
+    while ((word & written) != 0) {
+      if (leave(written, true)) {
+        return;
+      }
+      word = written;
+      // [sx.word] release: as in unlock; relaxed: again
+      if (word_.compare_exchange_strong(word, 0, release, relaxed)) {
+        return;
+      }
+    }
+    base::throw_usage("shared_mutex::unlock: no writer holds the mutex");
   }
 
   /// Gives back our share of the word while somebody waits. False, with nothing done, if nobody
