@@ -37,8 +37,8 @@
 #include <thrum/base/order.hpp>
 #include <thrum/chan.hpp>
 #include <thrum/deadline.hpp>
+#include <thrum/request_stop.hpp>
 #include <thrum/runtime.hpp>
-#include <thrum/sched/uncancellable.hpp>
 #include <thrum/select.hpp>
 #include <thrum/this_goroutine.hpp>
 #include <thrum/thread_lock.hpp>
@@ -62,15 +62,6 @@ enum class context_cause : std::uint8_t { none, canceled, timed_out };
 /// One address for each type, without RTTI.
 template <class T>
 inline constexpr char type_key = 0;
-
-/// std::stop_callback tells by the thread whether it is destroyed inside its own call. So a
-/// goroutine must not change threads while it requests a stop, nor another one run on its thread
-/// meanwhile: callbacks may wait. But they may not throw, so nothing cancels them.
-inline void request_stop_here(std::stop_source& of) noexcept {
-  const uncancellable<default_traits> until_all_are_told;
-  const thread_lock same_thread;
-  of.request_stop();
-}
 
 class context_node : public chan_core<std::monostate>,
                      public chan_clock,

@@ -8,11 +8,11 @@
 #include <thrum/base/config.hpp>
 #include <thrum/go.hpp>
 #include <thrum/panic.hpp>
+#include <thrum/request_stop.hpp>
 #include <thrum/sched/uncancellable.hpp>
 #include <thrum/sync/mutex.hpp>
 #include <thrum/sync/semaphore.hpp>
 #include <thrum/sync/wait_group.hpp>
-#include <thrum/thread_lock.hpp>
 
 #include <cstddef>
 #include <exception>
@@ -97,10 +97,8 @@ class task_group {
 
   /// Asks them to end.
   void request_stop() {
-    // Callbacks may wait, but not throw; and std::stop_callback knows this goroutine by its thread.
-    const sched::uncancellable<sched::default_traits> until_all_are_told;
-    const thread_lock stay;
-    source().request_stop();
+    std::stop_source own = source();
+    sched::request_stop_here(own);
   }
 
  private:

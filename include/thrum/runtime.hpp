@@ -17,6 +17,7 @@
 #include <thrum/debug/trouble.hpp>
 #include <thrum/join_handle.hpp>
 #include <thrum/options.hpp>
+#include <thrum/request_stop.hpp>
 #include <thrum/sched/monitor.hpp>
 #include <thrum/sched/poll_wait.hpp>
 #include <thrum/sched/registry.hpp>
@@ -274,7 +275,7 @@ inline void runtime::stop() {
   }
   const std::lock_guard guard(stop_mutex_);
   if (!stopped_) {
-    stop_source_.request_stop();
+    sched::request_stop_here(stop_source_);
     blocking([&] {
       registry_type::retire(*scheduler_);
       sched::stop(*scheduler_);

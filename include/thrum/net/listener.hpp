@@ -26,7 +26,6 @@
 #include <utility>
 #include <vector>
 
-#include <sys/types.h>
 #include <unistd.h>
 
 namespace thrum::inline THRUM_ABI::net {
@@ -146,7 +145,7 @@ class listener {
   void close() noexcept {
     // Before the socket: where nobody answers any more, a successor makes a file of its own.
     socket_.close([this] {
-      if (!path_.empty() && path_maker_ == ::getpid()) {
+      if (!path_.empty() && path_maker_ == os::own_process()) {
         ::unlink(path_.c_str());
       }
     });
@@ -196,14 +195,14 @@ class listener {
     }
     if (done >= 0 && how.remove_path && !where.is_abstract()) {
       path_ = where.path();
-      path_maker_ = ::getpid();
+      path_maker_ = os::own_process();
     }
     return done < 0 ? done : os::listen(fd, how.backlog);
   }
 
   io::descriptor socket_;
   std::string path_;  // to be removed, if not by a child process: its parent still listens
-  ::pid_t path_maker_ = 0;
+  std::int64_t path_maker_ = 0;
   bool is_tcp_ = false;
 };
 

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// How the library requests a stop: callbacks of the user's run in the goroutine that does.
+#ifndef THRUM_REQUEST_STOP_HPP
+#define THRUM_REQUEST_STOP_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/sched/uncancellable.hpp>
+#include <thrum/thread_lock.hpp>
+
+#include <stop_token>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// std::stop_callback tells by the thread whether it is destroyed inside its own call. So a
+/// goroutine must not change threads while it requests a stop, nor another one run on its thread
+/// meanwhile: callbacks may wait. But they may not throw, so nothing cancels them.
+inline void request_stop_here(std::stop_source& of) noexcept {
+  const uncancellable<default_traits> until_all_are_told;
+  const thread_lock same_thread;
+  of.request_stop();
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif
