@@ -8,6 +8,7 @@
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/folder.hpp"
 #include "support/net.hpp"
 #include "support/scale.hpp"
 #include "support/with_runtime.hpp"
@@ -42,22 +43,9 @@ using thrum::net::udp_socket;
 
 namespace {
 
-/// A directory of its own, gone at the end.
-struct directory {
-  directory() {
-    std::string name = (std::filesystem::temp_directory_path() / "thrum-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~directory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-  directory(const directory&) = delete;
-  directory& operator=(const directory&) = delete;
-  endpoint at(std::string_view name) const { return endpoint::local((path / name).string()); }
-  std::filesystem::path path;
-};
+endpoint in(const support::folder& directory, const char* name) {
+  return endpoint::local((directory / name).string());
+}
 
 endpoint abstract_name(std::string_view purpose) {
   static std::atomic<int> count{0};
@@ -86,26 +74,26 @@ void echo_once(const endpoint& where) {
 
 TEST_CASE("UnixServer: a stream by path and by abstract name carries both directions") {
   with_runtime([] {
-    const directory place;
-    echo_once(place.at("stream"));
+    const support::folder place;
+    echo_once(in(place, "stream"));
     echo_once(abstract_name("stream"));
-    echo_once(endpoint("unix:" + (place.path / "text").string()));
+    echo_once(endpoint("unix:" + (place / "text").string()));
   });
 }
 
 TEST_CASE("a closed listener has removed its path, unless it was told to leave it") {
   with_runtime([] {
-    const directory place;
-    const endpoint where = place.at("s");
+    const support::folder place;
+    const endpoint where = in(place, "s");
     auto first = listener::listen(where);
-    CHECK(std::filesystem::exists(place.path / "s"));
+    CHECK(std::filesystem::exists(place / "s"));
     CHECK(error_of([&] { listener::listen(where); }) == std::errc::address_in_use);
-    CHECK(std::filesystem::exists(place.path / "s"));
+    CHECK(std::filesystem::exists(place / "s"));
     first.close();
-    CHECK_FALSE(std::filesystem::exists(place.path / "s"));
+    CHECK_FALSE(std::filesystem::exists(place / "s"));
     CHECK(error_of([&] { dial(where); }) == std::errc::no_such_file_or_directory);
     { const auto second = listener::listen(where, {.remove_path = false}); }
-    CHECK(std::filesystem::exists(place.path / "s"));
+    CHECK(std::filesystem::exists(place / "s"));
     CHECK(error_of([&] { dial(where); }) == std::errc::connection_refused);
   });
 }
@@ -126,8 +114,8 @@ TEST_CASE("a dial to a Unix listener whose queue is full fails, and does not wai
 
 TEST_CASE("UnixgramServer: datagrams by path and by abstract name come whole, with their sender") {
   with_runtime([] {
-    const directory place;
-    for (const auto& [a, b] : {std::pair(place.at("a"), place.at("b")),
+    const support::folder place;
+    for (const auto& [a, b] : {std::pair(in(place, "a"), in(place, "b")),
                                std::pair(abstract_name("a"), abstract_name("b"))}) {
       auto first = udp_socket::bind(a);
       auto second = udp_socket::bind(b);

@@ -15,6 +15,7 @@
 
 #include <thrum.hpp>
 
+#include "stress/arguments.hpp"
 #include "support/eventually.hpp"
 #include "support/process.hpp"
 #include "support/scale.hpp"
@@ -22,7 +23,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -30,7 +30,6 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
-#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -434,33 +433,15 @@ void run_and_look(const settings& s, unsigned procs) {
   }
 }
 
-/// False: they make no sense.
-bool parse(int count, char** values, settings& result) {
-  for (int i = 1; i < count; i += 2) {
-    const std::string_view name = values[i];
-    std::uint64_t* const target = name == "--ops"       ? &result.operations
-                                  : name == "--procs"   ? &result.procs
-                                  : name == "--seconds" ? &result.seconds
-                                  : name == "--seed"    ? &result.seed
-                                                        : nullptr;
-    const std::string_view number = i + 1 < count ? values[i + 1] : "";
-    if (target == nullptr) {
-      return false;
-    }
-    const auto [end, error] =
-        std::from_chars(number.data(), number.data() + number.size(), *target);
-    if (error != std::errc() || end != number.data() + number.size()) {
-      return false;
-    }
-  }
-  return true;
-}
-
 }  // namespace
 
 int main(int count, char** values) {
   settings s;
-  if (!parse(count, values, s)) {
+  if (!stress::parse(count, values,
+                     {{"--ops", s.operations},
+                      {"--procs", s.procs},
+                      {"--seconds", s.seconds},
+                      {"--seed", s.seed}})) {
     std::fprintf(stderr, "usage: thrum_stress [--ops N] [--procs P] [--seconds S] [--seed X]\n");
     return 2;
   }

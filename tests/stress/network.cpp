@@ -13,8 +13,9 @@
 
 #include <thrum.hpp>
 
+#include "stress/arguments.hpp"
+
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -223,32 +224,23 @@ int run_once(unsigned procs, std::chrono::seconds time, unsigned clients) {
              : 1;
 }
 
-bool parse(std::string_view text, unsigned& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() && number != 0;
-}
-
 }  // namespace
 
 int main(int count, char** values) {
-  unsigned seconds = 60;
-  unsigned procs = 0;
-  unsigned clients = 64;
-  for (int i = 1; i < count; i += 2) {
-    const std::string_view name = values[i];
-    unsigned* const to = name == "--seconds"   ? &seconds
-                         : name == "--procs"   ? &procs
-                         : name == "--clients" ? &clients
-                                               : nullptr;
-    if (to == nullptr || i + 1 == count || !parse(values[i + 1], *to)) {
-      std::fprintf(stderr, "usage: %s [--seconds S] [--procs P] [--clients N]\n", values[0]);
-      return 2;
-    }
+  std::uint64_t seconds = 60;
+  std::uint64_t procs = 0;
+  std::uint64_t clients = 64;
+  if (!stress::parse(count, values,
+                     {{"--seconds", seconds}, {"--procs", procs}, {"--clients", clients}}) ||
+      seconds == 0 || clients == 0) {
+    std::fprintf(stderr, "usage: %s [--seconds S] [--procs P] [--clients N]\n", values[0]);
+    return 2;
   }
   int failed = 0;
   for (const unsigned p : {1U, 2U, 4U}) {
     if (procs == 0 || p == 1) {
-      failed |= run_once(procs == 0 ? p : procs, std::chrono::seconds(seconds), clients);
+      failed |= run_once(procs == 0 ? p : static_cast<unsigned>(procs),
+                         std::chrono::seconds(seconds), static_cast<unsigned>(clients));
     }
   }
   return failed;

@@ -21,8 +21,9 @@
 
 #include <thrum.hpp>
 
+#include "stress/arguments.hpp"
+
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -30,8 +31,6 @@
 #include <cstring>
 #include <ctime>
 #include <string>
-#include <string_view>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -43,12 +42,6 @@
 
 namespace stress {
 namespace {
-
-struct settings {
-  std::uint64_t seconds = 60;
-  std::uint64_t procs = 0;     // 0: 1, 2 and 4
-  std::uint64_t slice_us = 0;  // 0: 10,000, 300 and 200
-};
 
 constexpr kind kinds[] = {
     {"busy", 3, 1, &be_busy},
@@ -191,33 +184,16 @@ void run_once(unsigned procs, std::uint64_t slice_us, std::uint64_t seconds) {
   print(y, stats, slice_us, time.count(), dog.longest_pause());
 }
 
-/// False: they make no sense.
-bool parse(int count, char** values, settings& result) {
-  for (int i = 1; i < count; i += 2) {
-    const std::string_view name = values[i];
-    std::uint64_t* const target = name == "--seconds"    ? &result.seconds
-                                  : name == "--procs"    ? &result.procs
-                                  : name == "--slice-us" ? &result.slice_us
-                                                         : nullptr;
-    const std::string_view number = i + 1 < count ? values[i + 1] : "";
-    if (target == nullptr) {
-      return false;
-    }
-    const auto [end, error] =
-        std::from_chars(number.data(), number.data() + number.size(), *target);
-    if (error != std::errc() || end != number.data() + number.size()) {
-      return false;
-    }
-  }
-  return true;
-}
-
 }  // namespace
 }  // namespace stress
 
 int main(int count, char** values) {
-  stress::settings s;
-  if (!stress::parse(count, values, s)) {
+  std::uint64_t seconds = 60;
+  std::uint64_t one_procs = 0;     // 0: 1, 2 and 4
+  std::uint64_t one_slice_us = 0;  // 0: 10,000, 300 and 200
+  if (!stress::parse(
+          count, values,
+          {{"--seconds", seconds}, {"--procs", one_procs}, {"--slice-us", one_slice_us}})) {
     std::fprintf(stderr,
                  "usage: thrum_stress_preemption [--seconds S] [--procs P] [--slice-us U]\n");
     return 2;
@@ -225,16 +201,16 @@ int main(int count, char** values) {
   ::mallopt(M_ARENA_MAX, 1);   // all want the same lock
   ::signal(SIGPIPE, SIG_IGN);  // a write to a pipe that nobody reads says so itself
   std::vector<unsigned> procs = {1, 2, 4};
-  if (s.procs != 0) {
-    procs = {static_cast<unsigned>(s.procs)};
+  if (one_procs != 0) {
+    procs = {static_cast<unsigned>(one_procs)};
   }
   std::vector<std::uint64_t> slices = {10'000, 300, 200};
-  if (s.slice_us != 0) {
-    slices = {s.slice_us};
+  if (one_slice_us != 0) {
+    slices = {one_slice_us};
   }
   for (const unsigned p : procs) {
     for (const std::uint64_t slice : slices) {
-      stress::run_once(p, slice, s.seconds);
+      stress::run_once(p, slice, seconds);
     }
   }
   if (stress::failures != 0) {

@@ -10,6 +10,7 @@
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/folder.hpp"
 #include "support/program.hpp"
 #include "support/scale.hpp"
 #include "support/server_process.hpp"
@@ -32,6 +33,7 @@ namespace examples {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using support::example_words;
+using support::folder;
 using support::run_line;
 using support::server_process;
 
@@ -121,31 +123,6 @@ inline std::string pattern(std::size_t n) {
   }
   return text;
 }
-
-/// A new directory, which is removed with the object.
-class folder {
- public:
-  folder() {
-    std::string name = (fs::temp_directory_path() / "thrum-examples-XXXXXX").string();
-    if (::mkdtemp(name.data()) != nullptr) {
-      path_ = name;
-    }
-  }
-  folder(const folder&) = delete;
-  folder& operator=(const folder&) = delete;
-  ~folder() {
-    std::error_code gone;
-    fs::remove_all(path_, gone);
-  }
-  fs::path operator/(const std::string& name) const { return path_ / name; }
-  void write(const std::string& name, const std::string& text) const {
-    fs::create_directories((path_ / name).parent_path());
-    std::ofstream(path_ / name, std::ios::binary) << text;
-  }
-
- private:
-  fs::path path_;
-};
 
 /// Stands for the number of processors that the example chooses for itself.
 inline std::vector<std::string> on(const std::string& procs, std::vector<std::string> words) {

@@ -8,6 +8,7 @@
 #include "support/catch.hpp"
 #include "support/error_of.hpp"
 #include "support/eventually.hpp"
+#include "support/folder.hpp"
 #include "support/program.hpp"
 #include "support/scale.hpp"
 #include "support/waits.hpp"
@@ -26,32 +27,15 @@
 #include <unistd.h>
 
 using namespace std::chrono_literals;
+using support::error_of;
 using support::with_procs;
 using support::with_runtime;
 using thrum::io::file;
 using thrum::io::open_mode;
 using thrum::io::seek_from;
 
-namespace {
-
-/// A folder that goes when the test ends.
-struct scratch_folder {
-  scratch_folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "thrum-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~scratch_folder() { std::filesystem::remove_all(path); }
-  std::string operator/(const char* name) const { return (path / name).string(); }
-  std::filesystem::path path;
-};
-
-using support::error_of;
-
-}  // namespace
-
 TEST_CASE("what is written to a file is read from it, from the current position") {
-  scratch_folder folder;
+  const support::folder folder;
   with_runtime([&] {
     file f = file::open(folder / "a", open_mode::read_write | open_mode::create);
     CHECK(f.write("hello, world") == 12);
@@ -69,7 +53,7 @@ TEST_CASE("what is written to a file is read from it, from the current position"
 }
 
 TEST_CASE("a file works on a thread without a runtime") {
-  scratch_folder folder;
+  const support::folder folder;
   file f = file::open(folder / "a", open_mode::read_write | open_mode::create);
   f.write("x");
   f.seek(0);
@@ -77,7 +61,7 @@ TEST_CASE("a file works on a thread without a runtime") {
 }
 
 TEST_CASE("read_at and write_at leave the position alone") {
-  scratch_folder folder;
+  const support::folder folder;
   with_runtime([&] {
     file f = file::open(folder / "a", open_mode::read_write | open_mode::create);
     f.write("0123456789");
@@ -93,7 +77,7 @@ TEST_CASE("read_at and write_at leave the position alone") {
 }
 
 TEST_CASE("each mode opens as it says") {
-  scratch_folder folder;
+  const support::folder folder;
   with_runtime([&] {
     const std::string path = folder / "a";
     CHECK(error_of([&] { file::open(path); }) == std::errc::no_such_file_or_directory);
@@ -172,7 +156,7 @@ TEST_CASE("operations on a closed file are cancelled, on none are refused") {
 }
 
 TEST_CASE("a file keeps what it is when it moves") {
-  scratch_folder folder;
+  const support::folder folder;
   with_runtime([&] {
     file first = file::open(folder / "a", open_mode::append | open_mode::create);
     file second = std::move(first);
@@ -185,7 +169,7 @@ TEST_CASE("a file keeps what it is when it moves") {
 }
 
 TEST_CASE("writes of several goroutines to one file do not mix") {
-  scratch_folder folder;
+  const support::folder folder;
   with_runtime([&] {
     file f = file::open(folder / "a", open_mode::read_write | open_mode::create);
     constexpr int writers = 8;
@@ -233,7 +217,7 @@ TEST_CASE("goroutines that read a file leave the processor to others") {
 }
 
 TEST_CASE("a fifo waits in the poller, for data and for its deadline") {
-  scratch_folder folder;
+  const support::folder folder;
   const std::string path = folder / "fifo";
   REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
   with_runtime(with_procs(1), [&] {
@@ -257,7 +241,7 @@ TEST_CASE("a fifo waits in the poller, for data and for its deadline") {
 }
 
 TEST_CASE("close ends a read that waits for a fifo") {
-  scratch_folder folder;
+  const support::folder folder;
   const std::string path = folder / "fifo";
   REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
   with_runtime([&] {
@@ -273,7 +257,7 @@ TEST_CASE("close ends a read that waits for a fifo") {
 }
 
 TEST_CASE("a stop ends a read that waits for a fifo") {
-  scratch_folder folder;
+  const support::folder folder;
   const std::string path = folder / "fifo";
   REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
   CHECK(support::is_unwound_at_stop([&] {
@@ -284,7 +268,7 @@ TEST_CASE("a stop ends a read that waits for a fifo") {
 }
 
 TEST_CASE("writing to a fifo that nobody reads is an error, not a signal") {
-  scratch_folder folder;
+  const support::folder folder;
   const std::string path = folder / "fifo";
   REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
   with_runtime([&] {

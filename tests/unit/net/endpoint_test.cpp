@@ -6,6 +6,7 @@
 #include <thrum/base/random.hpp>
 
 #include "support/catch.hpp"
+#include "support/folder.hpp"
 
 #include <algorithm>
 #include <array>
@@ -507,14 +508,11 @@ TEST_CASE("the kernel binds what data gives and says the same back") {
   REQUIRE(::bind(abstract.fd(), mine.data(), mine.size()) == 0);
   CHECK(abstract.name() == mine);
 
-  char folder[] = "/tmp/thrum-endpoint-XXXXXX";
-  REQUIRE(::mkdtemp(folder) != nullptr);
-  const endpoint file = endpoint::local(std::string(folder) + "/socket");
+  const support::folder folder;
+  const endpoint file = endpoint::local((folder / "socket").string());
   const a_socket path(AF_UNIX);
   CHECK(::bind(path.fd(), file.data(), file.size()) == 0);
   CHECK(path.name() == file);
-  ::unlink(std::string(file.path()).c_str());
-  ::rmdir(folder);
 }
 
 TEST_CASE("whatever is read from a damaged text is written as a text of the same endpoint") {

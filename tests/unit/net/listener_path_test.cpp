@@ -6,12 +6,12 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/folder.hpp"
 #include "support/scale.hpp"
 
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -25,22 +25,6 @@ using thrum::net::listener;
 
 namespace {
 
-struct own_folder {
-  own_folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "thrum-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~own_folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-  own_folder(const own_folder&) = delete;
-  own_folder& operator=(const own_folder&) = delete;
-  std::string at(const char* name) const { return (path / name).string(); }
-  std::filesystem::path path;
-};
-
 int plain_connect(const endpoint& where) {
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   const int error = ::connect(fd, where.data(), where.size()) == 0 ? 0 : errno;
@@ -51,8 +35,8 @@ int plain_connect(const endpoint& where) {
 }  // namespace
 
 TEST_CASE("the file of a Unix listener is gone before nobody answers any more") {
-  const own_folder folder;
-  const std::string path = folder.at("s");
+  const support::folder folder;
+  const std::string path = folder / "s";
   const endpoint where = endpoint::local(path);
   int left_behind = 0;
   for (int i = 0; i != support::scaled(300); ++i) {
@@ -76,8 +60,8 @@ TEST_CASE("the file of a Unix listener is gone before nobody answers any more") 
 }
 
 TEST_CASE("of several who close a Unix listener none removes the file of the next one") {
-  const own_folder folder;
-  const std::string path = folder.at("s");
+  const support::folder folder;
+  const std::string path = folder / "s";
   const endpoint where = endpoint::local(path);
   int lost = 0;
   for (int i = 0; i != support::scaled(300); ++i) {
@@ -96,8 +80,8 @@ TEST_CASE("of several who close a Unix listener none removes the file of the nex
 }
 
 TEST_CASE("a child process that closes a Unix listener leaves the file to its parent") {
-  const own_folder folder;
-  const std::string path = folder.at("s");
+  const support::folder folder;
+  const std::string path = folder / "s";
   listener made = listener::listen(endpoint::local(path));
   const pid_t child = ::fork();
   if (child == 0) {
