@@ -201,7 +201,8 @@ class basic_scheduler {
   /// Starts a spinning M on an idle P for a unit that claim_wake gave. False: no P idles.
   THRUM_COLD bool wake_claimed() noexcept;
 
-  /// Somebody armed a timer for `when`: whoever sleeps in the poller must not oversleep it.
+  /// Somebody armed a timer for `when`: whoever sleeps in the poller must not oversleep it. Checked
+  /// by tests/model/timer_wake_model.cpp.
   void wake_for_timer(std::int64_t when) noexcept;
 
   /// A goroutine is going on that computes for long: the monitor must be there when a timer of its
