@@ -80,12 +80,19 @@ class frame_arena {
   const void** memory_;
 };
 
+/// From a moment that has been cut to 32 bits, up to 49 days ago; that may be a little after `now`.
+constexpr std::int64_t waited_ms(std::int64_t now_ms, std::uint32_t parked_ms) noexcept {
+  constexpr std::uint32_t ahead = 60'000;
+  const std::uint32_t passed = static_cast<std::uint32_t>(now_ms) - parked_ms;
+  return passed < std::uint32_t{0} - ahead ? passed : 0;
+}
+
 /// What can be said of one G without stopping it. False: it is not alive. No malloc.
 template <class Traits>
 THRUM_NO_TSAN bool describe_into(goroutine_record& record, const sched::basic_g<Traits>& g,
                                  std::int64_t now_ms) noexcept {
-  // relaxed: exact only while all is quiet
-  const sched::g_status status = g.status.load(relaxed);
+  // [g.status] acquire: where it stands, if it does. Exact only while all is quiet.
+  const sched::g_status status = g.status.load(acquire);
   if (status == sched::g_status::idle || status == sched::g_status::dead) {
     return false;
   }
@@ -100,7 +107,7 @@ THRUM_NO_TSAN bool describe_into(goroutine_record& record, const sched::basic_g<
   if (status == sched::g_status::waiting) {
     record.reason = g.reason.load(relaxed);  // relaxed: for display
     // relaxed: for display
-    record.waiting_ms = std::max<std::int64_t>(now_ms - g.parked_ms.load(relaxed), 0);
+    record.waiting_ms = waited_ms(now_ms, g.parked_ms.load(relaxed));
   }
   return true;
 }

@@ -230,9 +230,10 @@ bool withdraw_sleeper(basic_wait_point<Traits>& point, bool locked) noexcept {
 }
 
 /// Parks the running goroutine, or blocks the calling thread, until `deadline`. Returns `notified`,
-/// or `cancelled` as wait() does.
+/// or `cancelled` as wait() does. However far that is, the sleeper is one who will wake: no deadlock.
 template <class Traits>
 wake_cause sleep_until(std::int64_t deadline) noexcept {
+  deadline = deadline < no_deadline ? deadline : no_deadline - 1;
   basic_section<Traits> here;
   if (here.m() == nullptr) {
     // Looked at once: inside blocking() a virtual clock stands.
@@ -254,6 +255,8 @@ wake_cause sleep_until(std::int64_t deadline) noexcept {
 
 template <class Traits>
 bool commit_to_global(basic_m<Traits>& m, basic_g<Traits>& g, void*) noexcept {
+  // [g.status] release: where its stack was left. If this M has no P, no freeze has stopped it.
+  g.status.store(g_status::runnable, release);
   m.scheduler->global.push_back(g);
   m.scheduler->wake_processor();
   return true;
@@ -271,7 +274,6 @@ bool commit_unlock_global(basic_m<Traits>& m, basic_g<Traits>&, void*) noexcept 
 /// Puts the running goroutine at the tail of the global queue and lets g0 choose.
 template <class Traits>
 THRUM_COLD basic_m<Traits>& yield_slow(basic_m<Traits>& m) noexcept {
-  m.g->status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
   return leave(m, static_cast<basic_g<Traits>*>(nullptr), &commit_to_global<Traits>, nullptr);
 }
 

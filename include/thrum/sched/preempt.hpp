@@ -99,6 +99,11 @@ THRUM_COLD basic_m<Traits>& answer_monitor(basic_m<Traits>& m) noexcept {
   forget_p(m);
   basic_m<Traits>& here = regain_p(m);
   g.status.store(g_status::running, relaxed);  // relaxed: for display
+  Traits::light_fence();                       // [fz.phase] as in execute
+  // relaxed: ordered by the fence
+  if ((here.p->attention.load(relaxed) & attention_freeze) != 0) [[unlikely]] {
+    wait_while_frozen(here);
+  }
   return here;
 }
 
@@ -110,18 +115,30 @@ void bind(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {
   g.flags |= g_bound;
 }
 
-/// H5 and H6.
+/// Calls `give_up(m)`, H2 to H4, and if that has found somebody sleeps until this M is given a P, H5
+/// and H6. All of it with a frame like a parked one: whoever looks at the goroutine once it stands
+/// in the queue finds where it was interrupted.
 template <class Traits>
-void sleep_in_handler(basic_m<Traits>& m) noexcept {
+void stop_in_handler(basic_m<Traits>& m, bool (*give_up)(basic_m<Traits>&) noexcept) noexcept {
   basic_g<Traits>& g = *m.g;
-  // So that somebody who looks at the goroutine finds where it was interrupted.
+  struct call {
+    basic_m<Traits>& m;
+    bool (*give_up)(basic_m<Traits>&) noexcept;
+    bool slept;
+  } own{m, give_up, false};
   arch::call_as_parked(
       g.sp_slot(),
-      [](void* own) noexcept {
-        auto& self = *static_cast<basic_m<Traits>*>(own);
-        self.scheduler->wait_for_p(self);
+      [](void* argument) noexcept {
+        auto& here = *static_cast<call*>(argument);
+        here.slept = here.give_up(here.m);
+        if (here.slept) {
+          here.m.scheduler->wait_for_p(here.m);
+        }
       },
-      &m);
+      &own);
+  if (!own.slept) {
+    return;
+  }
   wait_while_frozen(m);
   if (m.spinning) {
     // Started as one that searches: it has found something.
@@ -171,7 +188,9 @@ basic_m<Traits>* find_taker(basic_m<Traits>& m) noexcept {
     scheduler.creator.request_spare();
   }
   const auto is_here = [&](const basic_m<Traits>& each) { return each.cpu == m.cpu; };
-  if (is_alone(m)) {
+  // A P that is to retire needs an M that looks for work, and not one that computes.
+  const bool retires = (m.p->attention.load(relaxed) & attention_retire) != 0;  // relaxed: later
+  if (is_alone(m) && !retires) {
     const std::uint32_t most = 2 * scheduler.procs();  // before all others have had a turn, twice
     if (basic_g<Traits>* const other = scheduler.global.take_preempted_in_turn(
             [&](const basic_g<Traits>& each) { return is_here(*each.bound); }, most)) {
@@ -183,7 +202,7 @@ basic_m<Traits>* find_taker(basic_m<Traits>& m) noexcept {
     scoped guard(scheduler.idle.lock());
     idle = scheduler.idle.take_m_locked(is_here);
   }
-  if (idle != nullptr) {
+  if (idle != nullptr || retires) {
     return idle;
   }
   basic_g<Traits>* const other = scheduler.global.take_preempted();
@@ -210,7 +229,8 @@ bool hand_over(basic_m<Traits>& m) noexcept {
   end_slice(m);
   basic_p<Traits>& p = scheduler.release_p(m);
   bind(m, g);
-  g.status.store(g_status::preempted, relaxed);  // relaxed: published by the queue's lock
+  // [g.status] release: its frame.
+  g.status.store(g_status::preempted, release);
   const bool next = has_time_left(g, ran_ns, scheduler.config().time_slice_ns);
   scheduler.global.push_preempted(g, next);
   scheduler.pass_p(p, *taker, false);
@@ -220,27 +240,28 @@ bool hand_over(basic_m<Traits>& m) noexcept {
   return true;
 }
 
-/// A thread that lost its P while it blocked computes again.
+/// The same for a thread that lost its P while it blocked, and computes again. False: not now.
 template <class Traits>
-void stop_without_p(basic_m<Traits>& m) noexcept {
+bool stop_without_p(basic_m<Traits>& m) noexcept {
   basic_scheduler<Traits>& scheduler = *m.scheduler;
   {
     // Under the lock, as start_m looks for such a goroutine and then resorts to a new thread: that
     // thread may need a lock that this goroutine holds.
     scoped guard(scheduler.idle.lock());
     if (scheduler.creating.load(relaxed) != 0) {  // relaxed: locked
-      return;                                     // the monitor comes again
+      return false;                               // the monitor comes again
     }
     basic_g<Traits>& g = *m.g;
     m.cpu = os::current_cpu();
     forget_p(m);
     bind(m, g);
-    g.status.store(g_status::preempted, relaxed);  // relaxed: published by the queue's lock
+    // [g.status] release: its frame. Without a P, no freeze stops this thread before it sleeps.
+    g.status.store(g_status::preempted, release);
     scheduler.global.push_preempted(g, false);
   }
   scheduler.taken.without_p.fetch_add(1, relaxed);  // relaxed: a figure
   scheduler.wake_processor();
-  sleep_in_handler(m);
+  return true;
 }
 
 /// The handler. Runs on the M's signal stack, wherever its thread was.
@@ -260,15 +281,15 @@ void interrupt(void* argument) noexcept {
   Traits::light_fence();       // [m.inside] as in enter_scheduler
   // relaxed: ordered by the fence
   if (m.retake.load(relaxed) != retake_state::none && !keeps_p(m)) {
-    stop_without_p(m);
+    stop_in_handler(m, &stop_without_p<Traits>);
   } else if (m.p != nullptr) {
     // [p.attention] acquire: as in attend.
     const std::uint32_t asked = m.p->attention.fetch_and(~std::uint32_t{attention_freeze}, acquire);
     if ((asked & attention_freeze) != 0) {
       wait_while_frozen(m);
     }
-    if ((asked & attention_preempt) != 0 && hand_over(m)) {
-      sleep_in_handler(m);
+    if ((asked & attention_preempt) != 0) {
+      stop_in_handler(m, &hand_over<Traits>);
     }
   }
   leave_scheduler(m);

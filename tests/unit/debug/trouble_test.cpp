@@ -10,6 +10,7 @@
 #include <thrum.hpp>
 
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <regex>
 #include <sstream>
@@ -100,6 +101,16 @@ TEST_CASE("a dump shows who waits for what since when, and where parked and runn
   if (!emulated() && thrum::os::has_preempt_signal) {
     CHECK(r.says("compute_for_ever"));
   }
+}
+
+TEST_CASE("how long a goroutine has waited is known also after 49 days") {
+  using thrum::debug::waited_ms;
+  constexpr std::int64_t turn = std::int64_t{1} << 32;
+  CHECK(waited_ms(5'000, 2'000) == 3'000);
+  CHECK(waited_ms(turn + 5'000, 2'000) == 3'000);
+  CHECK(waited_ms(turn + 1'000, static_cast<std::uint32_t>(turn - 1'000)) == 2'000);
+  CHECK(waited_ms(5'000, 5'010) == 0);
+  CHECK(waited_ms(turn + 5, 10) == 0);
 }
 
 TEST_CASE("with THRUM_DEBUG=dump=1 SIGQUIT shows all goroutines, and the program goes on") {
