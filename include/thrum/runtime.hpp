@@ -24,6 +24,7 @@
 #include <thrum/sched/shutdown.hpp>
 #include <thrum/task.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -161,6 +162,14 @@ inline options runtime::complete(options settings) {
   if (settings.max_threads == 0) {
     settings.max_threads = 1;
   }
+  // Longer than any run, and short enough to be added to any moment.
+  constexpr std::chrono::hours year(24 * 365);
+  settings.time_slice =
+      std::clamp<std::chrono::nanoseconds>(settings.time_slice, std::chrono::microseconds(1), year);
+  settings.report_blocked = std::min<std::chrono::seconds>(settings.report_blocked, year);
+  settings.report_hogs = std::min(
+      settings.report_hogs,
+      static_cast<unsigned>(std::min<std::int64_t>(year / settings.time_slice, 1'000'000'000)));
   return settings;
 }
 
@@ -299,7 +308,11 @@ inline void runtime::procs(unsigned n) {
 inline void runtime::panic([[maybe_unused]] std::exception_ptr error,
                            [[maybe_unused]] goroutine_id id) noexcept {
 #if THRUM_EXCEPTIONS
-  settings_.on_panic(std::move(error), id);
+  try {
+    settings_.on_panic(std::move(error), id);
+  } catch (const goroutine_exit&) {
+    // The goroutine ends here anyway.
+  }
 #endif
 }
 

@@ -22,6 +22,13 @@ using namespace std::chrono_literals;
 /// Longer than the monitor takes to look for a deadlock.
 constexpr auto long_enough = 150ms;
 
+/// Not by a thread, which alone would keep a report away.
+void end_well_in_a_moment() {
+  std::signal(SIGALRM, [](int) { std::_Exit(0); });
+  const itimerval once{{0, 0}, {0, 300'000}};
+  ::setitimer(ITIMER_REAL, &once, nullptr);
+}
+
 int deadlock() {
   return thrum::run([] { thrum::chan<int>(0).recv(); });
 }
@@ -76,6 +83,11 @@ int waits_for_thread() {
   });
 }
 
+int sleeps_for_ever() {
+  end_well_in_a_moment();
+  return thrum::run([] { thrum::sleep_for(std::chrono::hours::max()); });
+}
+
 int waits_for_timer() {
   return thrum::run([] {
     thrum::sleep_for(long_enough);
@@ -109,10 +121,7 @@ int waits_in_runtime() {
 int waits_undetected() {
   thrum::options options = thrum::options::from_environment();
   options.detect_deadlock = false;
-  // Not a thread, which alone would keep the report away.
-  std::signal(SIGALRM, [](int) { std::_Exit(0); });
-  const itimerval once{{0, 0}, {0, 300'000}};
-  ::setitimer(ITIMER_REAL, &once, nullptr);
+  end_well_in_a_moment();
   return thrum::run(options, [] { thrum::chan<int>(0).recv(); });
 }
 
@@ -123,6 +132,7 @@ const programs::entry entries[] = {
     {"deadlock_after_timers", deadlock_after_timers},
     {"deadlock_after_thread", deadlock_after_thread},
     {"waits_for_thread", waits_for_thread},
+    {"sleeps_for_ever", sleeps_for_ever},
     {"waits_for_timer", waits_for_timer},
     {"waits_for_system_call", waits_for_system_call},
     {"waits_in_runtime", waits_in_runtime},

@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using support::scaled;
@@ -156,4 +157,27 @@ TEST_CASE("a foreign thread has values of its own, which go with it") {
   }).join();
   CHECK(token.use_count() == 1);
   with_runtime([&] { CHECK(*mine == nullptr); });
+}
+
+TEST_CASE("a value that the destructor of a result has made goes with its goroutine") {
+  static thrum::goroutine_local<int> local;
+  struct sets_at_end {
+    bool live = true;
+    sets_at_end() = default;
+    sets_at_end(sets_at_end&& other) noexcept : live(std::exchange(other.live, false)) {}
+    ~sets_at_end() {
+      if (live) {
+        local.get() = 42;
+      }
+    }
+  };
+  with_runtime(with_procs(1), [] {
+    for (int round = 0; round != 10; ++round) {
+      thrum::spawn([] { return sets_at_end(); }).detach();
+      while (thrum::stats().goroutines != 1) {
+        thrum::this_goroutine::yield();
+      }
+      CHECK(thrum::spawn([] { return local.get(); }).join() == 0);
+    }
+  });
 }

@@ -8,14 +8,19 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/eventually.hpp"
 #include "support/program.hpp"
 
+#include <atomic>
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
+#include <exception>
 #include <regex>
 #include <sstream>
+#include <stdexcept>
 #include <string>
+#include <utility>
 
 using support::program_result;
 using support::run_program;
@@ -150,4 +155,20 @@ TEST_CASE("a runtime that is a static object ends its goroutines when the progra
     ++n;
   }
   CHECK(n == 10);
+}
+
+TEST_CASE("a handler of panics that waits is unwound when the runtime stops") {
+  thrum::options options;
+  const thrum::chan<std::exception_ptr> errors(0);
+  std::atomic<int> called{0};
+  options.on_panic = [&](std::exception_ptr error, thrum::goroutine_id) {
+    ++called;
+    errors.send(std::move(error));
+  };
+  {
+    thrum::runtime runtime(options);
+    runtime.go([] { throw std::runtime_error("nobody asks"); });
+    CHECK(support::eventually([&] { return runtime.stats().waiting == 1; }));
+  }
+  CHECK(called == 1);
 }

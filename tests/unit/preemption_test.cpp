@@ -529,3 +529,44 @@ TEST_CASE("SpuriousWakeupsNeverHang: a sleep ends in spite of signals all the ti
   ::sigaction(SIGUSR1, &before, nullptr);
   CHECK(std::chrono::steady_clock::now() - begin >= 300ms);
 }
+
+TEST_CASE("who comes from the poller and computes leaves no timer of an idle processor behind") {
+  std::atomic<bool> stop{false};
+  std::atomic<bool> slept{false};
+  pipe_ends input;
+  REQUIRE(input.opened);
+  thrum::runtime runtime(settings(2));
+  auto reader = runtime.spawn([&] {
+    auto sleeper = thrum::spawn([&] {
+      thrum::sleep_for(60ms);
+      slept = true;
+    });
+    thrum::io::wait_readable(input.ends[0]);
+    while (!stop) {
+    }
+    sleeper.join();
+  });
+  std::this_thread::sleep_for(30ms);
+  REQUIRE(::write(input.ends[1], "x", 1) == 1);
+  CHECK(support::eventually([&] { return slept.load(); }));
+  stop = true;
+  reader.join();
+}
+
+TEST_CASE("a processor that is given up is taken from goroutines that compute") {
+  if (!can_interrupt) {
+    return;
+  }
+  for (const int loops : {2, 4}) {
+    std::atomic<bool> stop{false};
+    thrum::runtime runtime(settings(2));
+    for (int i = 0; i != loops; ++i) {
+      runtime.go([&] { compute(stop); });
+    }
+    std::this_thread::sleep_for(20ms);
+    runtime.procs(1);
+    CHECK(support::eventually(
+        [&] { return runtime.scheduler().p(1).status.load() == thrum::sched::p_status::dead; }));
+    stop = true;
+  }
+}

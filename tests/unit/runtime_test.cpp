@@ -469,3 +469,14 @@ TEST_CASE("what leaves a spawned goroutine is nobody's panic") {
   });
   CHECK(calls == 0);
 }
+
+TEST_CASE("time slices without end are slices of a year") {
+  thrum::options options = support::with_procs(1);
+  options.time_slice = std::chrono::nanoseconds::max();
+  options.report_hogs = 1'000;
+  options.report_blocked = std::chrono::seconds::max();
+  thrum::runtime runtime(options);
+  auto first = runtime.spawn([] { return 1; });
+  auto second = runtime.spawn([] { return 2; });
+  CHECK(first.join() + second.join() == 3);
+}

@@ -14,8 +14,8 @@
 //
 // When the system refuses a thread (Go gives up the process then) the runtime goes on with those it
 // has. The P that was meant for the thread is held: its goroutines are in the global queue, its
-// timers are run by thieves. It goes to the next M that would sleep, or to a thread that can be
-// made later.
+// timers are run by thieves, and here every 20 ms. It goes to the next M that would sleep, to the
+// thread of a goroutine that is bound to it, or to a thread that can be made later.
 #ifndef THRUM_SCHED_CREATOR_HPP
 #define THRUM_SCHED_CREATOR_HPP
 

@@ -144,6 +144,17 @@ bool may_spin(const basic_m<Traits>& m) noexcept {
   return m.spinning || 2 * scheduler.idle.spinning() < scheduler.procs() - scheduler.idle.idle_ps();
 }
 
+/// When the first timer of all Ps is due; not after `when`.
+template <class Traits>
+std::int64_t first_timer(basic_scheduler<Traits>& scheduler, std::int64_t when) noexcept {
+  const unsigned n = scheduler.p_count();
+  for (unsigned i = 0; i < n; ++i) {
+    const std::int64_t each = scheduler.p(i).timers.earliest();
+    when = each < when ? each : when;
+  }
+  return when;
+}
+
 /// I6: looks at every source once more. True: there is work, and the M holds a P and spins.
 template <class Traits>
 bool look_again(basic_m<Traits>& m, std::int64_t& next_timer) noexcept {
@@ -158,16 +169,12 @@ bool look_again(basic_m<Traits>& m, std::int64_t& next_timer) noexcept {
     if (basic_p<Traits>* p = scheduler.idle.take_p_locked()) {
       scheduler.acquire_p(m, *p);
       scheduler.idle.begin_spinning(m);
+      scheduler.wake_monitor();  // it may have seen all of them idle for a moment
       return true;
     }
     scheduler.idle.ask_for_spinner_locked();
   }
-  for (unsigned i = 0; i < n; ++i) {
-    const std::int64_t when = scheduler.p(i).timers.earliest();
-    if (when < next_timer) {
-      next_timer = when;
-    }
-  }
+  next_timer = first_timer(scheduler, next_timer);
   return false;
 }
 
@@ -218,15 +225,14 @@ bool sleep_in_poller(basic_m<Traits>& m, std::int64_t next_timer) noexcept {
   // [s.poll] seq_cst: read by wake_for_timer after it saw last_poll at 0.
   scheduler.poll_until.store(timed ? next_timer : 0, seq_cst);
   // A timer that was armed before last_poll became 0 woke nobody in the poller: look once more.
-  const unsigned n = scheduler.p_count();
-  for (unsigned i = 0; i < n; ++i) {
-    const std::int64_t when = scheduler.p(i).timers.earliest();
-    if (when < next_timer) {
-      next_timer = when;
-    }
-  }
+  next_timer = first_timer(scheduler, next_timer);
   std::int64_t delay = -1;
-  if (next_timer != timer_heap<Traits>::never && scheduler.clock == nullptr) {
+  if (scheduler.clock != nullptr) [[unlikely]] {
+    scoped guard(scheduler.idle.lock());
+    if (resume_quiet_locked(scheduler)) {
+      delay = 0;
+    }
+  } else if (next_timer != timer_heap<Traits>::never) {
     const std::int64_t left = next_timer - Traits::now();
     delay = left > 0 ? left : 0;
   }
@@ -255,8 +261,10 @@ bool sleep_in_poller(basic_m<Traits>& m, std::int64_t next_timer) noexcept {
     scheduler.acquire_p(m, *p);
     scheduler.wake_monitor();
     if (netpoll::ready_node* const first = sink.ready.pop_front()) {
-      // One goroutine is no reason to wake another processor.
+      // One goroutine is no reason to wake another processor. But it may compute for long, and
+      // nobody sleeps now until the first timer of the Ps that idle.
       m.pending = static_cast<basic_g<Traits>*>(first);
+      scheduler.wake_monitor_for(first_timer(scheduler, timer_heap<Traits>::never));
     } else {
       scheduler.idle.begin_spinning(m);
     }

@@ -91,14 +91,14 @@ class alignas(base::cache_line_size) global_queue {
   /// The first of them, out of its turn.
   T* take_preempted() noexcept {
     scoped guard(lock_);
-    if (preempted_ == 0) {
-      return nullptr;
-    }
-    T* const item = items_.take_first([](const T& each) { return each.preempted; });
-    item->preempted = false;
-    --preempted_;
-    update_size();
-    return item;
+    return preempted_ == 0 ? nullptr : take_locked([](const T& each) { return each.preempted; });
+  }
+
+  /// The first that `suits(item)`, out of its turn. Looks at all of them.
+  template <class Suits>
+  T* take(Suits suits) noexcept {
+    scoped guard(lock_);
+    return take_locked(suits);
   }
 
   void append(queue&& items) noexcept {
@@ -163,6 +163,17 @@ class alignas(base::cache_line_size) global_queue {
   }
 
  private:
+  template <class Suits>
+  T* take_locked(Suits suits) noexcept {
+    T* const item = items_.take_first(suits);
+    if (item != nullptr) {
+      preempted_ -= item->preempted ? 1 : 0;
+      item->preempted = false;
+      update_size();
+    }
+    return item;
+  }
+
   void update_size() noexcept {
     // [gq.size] release: the submitter's fence, not this store, orders it before its look at the
     // spinning count (idle.hpp, step S2).

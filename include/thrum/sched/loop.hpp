@@ -123,6 +123,12 @@ THRUM_INLINE basic_m<Traits>& leave(basic_m<Traits>& m, basic_g<Traits>* next,
 /// g0 -> goroutine. Returns when a goroutine of this M finds no successor.
 template <class Traits>
 void execute(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {
+  // A freeze counts a P that nobody holds as stopped: who has just been given one looks.
+  Traits::light_fence();  // [fz.phase] the P is held before the look; pairs with the heavy one
+  // relaxed: ordered by the fence
+  if ((m.p->attention.load(relaxed) & attention_freeze) != 0) [[unlikely]] {
+    wait_while_frozen(m);
+  }
   m.g = &g;
   g.status.store(g_status::running, relaxed);  // relaxed: we took it from a queue
   m.p->counts.switches.add();
@@ -250,10 +256,11 @@ void unbind(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {
 /// E1 and E2. Does not return.
 template <class Traits>
 [[noreturn]] void end_goroutine(basic_g<Traits>& g) noexcept {
-  if (g.locals != nullptr) [[unlikely]] {
-    destroy_locals(g.locals);
-  }
   for (;;) {
+    // Each time: the destructor of a result may have made some.
+    if (g.locals != nullptr) [[unlikely]] {
+      destroy_locals(g.locals);
+    }
     basic_m<Traits>* const m = &enter_scheduler(*current_m<Traits>());
     if (g.thread_locks != 0) [[unlikely]] {
       g.thread_locks = 0;  // without exceptions nobody has unwound it
@@ -314,10 +321,11 @@ basic_g<Traits>* wait_for_locked(basic_m<Traits>& m) noexcept {
     ready_on(m, *m.pending, true);
     m.pending = nullptr;
   }
+  // Before others may find that all is quiet; this thread does no more than go to sleep.
+  scheduler.locked_asleep.fetch_add(1, relaxed);  // relaxed: published by the idle lock
   if (m.p != nullptr) {
     scheduler.hand_off(scheduler.release_p(m));
   }
-  scheduler.locked_asleep.fetch_add(1, relaxed);  // relaxed: for the look for a deadlock
   scheduler.wait_for_p(m);
   scheduler.locked_asleep.fetch_sub(1, relaxed);  // relaxed: as above
   return m.locked_g;

@@ -8,7 +8,8 @@
 //              round and anything else could use it, or for 10 ms
 //   preempt    a P that has run the same slice for longer than allowed is asked to yield, and taken
 //              away if that does not help (retake.hpp)
-//   timers     a busy P is told when one of its timers is due
+//   timers     a busy P is told when one of its timers is due; for one that idles another is woken,
+//              unless somebody sleeps in the poller until then
 //   rescue     an idle P is woken for a runnext that has waited for a whole round (ready.hpp)
 //   trace      a line of figures when asked for
 //   deadlock   when all is idle, a look whether it can ever be otherwise (deadlock.hpp)
@@ -63,6 +64,10 @@ class basic_monitor {
     const auto ms = static_cast<std::uint32_t>((now - scheduler_.started_at) / 1'000'000);
     scheduler_.coarse_ms.store(ms, relaxed);  // relaxed: for display
   }
+  /// Whether nobody sleeps until the first timer of the Ps that are not busy: they need us, too.
+  bool nobody_waits_for_timers() const noexcept {
+    return scheduler_.last_poll.load(acquire) != 0;  // [s.poll] acquire: as in poll_network
+  }
   bool all_idle() const noexcept { return scheduler_.idle.idle_ps() >= scheduler_.procs(); }
   bool closing() const noexcept {
     return scheduler_.closing.load(acquire);  // [s.close] the end of everything else
@@ -70,6 +75,7 @@ class basic_monitor {
 
   /// Looks at one P; true if something had to be done.
   bool look_at(p_type& p, std::int64_t now) noexcept;
+  bool look_at_idle(p_type& p, std::int64_t now) noexcept;
   bool look_at_syscall(p_type& p, std::int64_t now, bool slice_is_over) noexcept;
   bool look_at_runnext(p_type& p) noexcept;
   void ask(p_type& p, attention what) noexcept {
@@ -159,9 +165,10 @@ void basic_monitor<Traits>::wait_for_round() noexcept {
   scheduler_.monitor_until.store(now + delay, seq_cst);
   const unsigned n = scheduler_.p_count();
   for (unsigned i = 0; i < n; ++i) {
-    // Only a busy P's timers need us; for the others somebody sleeps in the poller.
+    // A busy P's timers need us, and all if nobody sleeps in the poller.
     p_type& p = scheduler_.p(i);
-    if (p.status.load(relaxed) == p_status::running) {  // relaxed: a guess
+    // relaxed: a guess
+    if (p.status.load(relaxed) == p_status::running || nobody_waits_for_timers()) {
       const std::int64_t left = scheduler_.next_timer(p) - now;
       // relaxed: of one that is due it knows, and the retaker has said when to look again
       if (left < delay && (left > 0 || p.attention.load(relaxed) == 0)) {
@@ -215,7 +222,7 @@ bool basic_monitor<Traits>::look_at(p_type& p, std::int64_t now) noexcept {
   const p_status status = p.status.load(acquire);  // [p.status] its ticks are at least this new
   if (status != p_status::running && status != p_status::syscall) {
     p.seen.runnext = nullptr;
-    return false;
+    return look_at_idle(p, now);
   }
   const std::uint32_t tick = p.schedule_tick.load(relaxed);  // relaxed: compared with the last one
   bool slice_is_over = false;
@@ -237,10 +244,23 @@ bool basic_monitor<Traits>::look_at(p_type& p, std::int64_t now) noexcept {
   }
   // This says itself when to come again: rounds of 20 us would use up the monitor's share of a CPU
   // that hogs compete for, and let it oversleep by milliseconds.
-  if (scheduler_.config().preempts && (due || !p.queue.empty() || !scheduler_.global.empty())) {
+  // relaxed: a wish that is seen the next time if it comes now
+  const bool retires = (p.attention.load(relaxed) & attention_retire) != 0;
+  if (scheduler_.config().preempts &&
+      (due || retires || !p.queue.empty() || !scheduler_.global.empty())) {
     retaker_.press(p, now, p.seen.schedule_when, due ? due_at : retaker_.never, next_look_);
   }
   return look_at_runnext(p);
+}
+
+/// Whoever searches runs the due timers of every P.
+template <class Traits>
+bool basic_monitor<Traits>::look_at_idle(p_type& p, std::int64_t now) noexcept {
+  if (scheduler_.next_timer(p) > now || !nobody_waits_for_timers()) {
+    return false;
+  }
+  scheduler_.wake_processor();
+  return true;
 }
 
 template <class Traits>

@@ -74,7 +74,7 @@ template <class Traits>
 void basic_scheduler<Traits>::bury_locked(p_type& p) noexcept {
   // [p.attention] acq_rel: nothing is asked of a dead P.
   p.attention.exchange(0, acq_rel);
-  if (p.timers.size() != 0) {
+  if (p.timers.size() != 0 && !discards_timers) {
     ps_[0]->timers.take_all(p.timers);
     // P 0 may be busy with one goroutine for long; whoever searches finds the timers there.
     // [p.attention] acq_rel: seen when its holder schedules next.

@@ -327,6 +327,7 @@ class basic_scheduler {
 
   /// A spare thread is being made. Under the lock.
   bool spare_starts = false;
+  bool discards_timers = false;  // shutdown: each P keeps those that it has
 
   /// Ms that sleep because the goroutine locked to them does.
   atomic<std::uint32_t> locked_asleep{0};
@@ -455,6 +456,11 @@ void basic_scheduler<Traits>::hand_off(p_type& p) noexcept {
   }
   const std::int64_t when = p.timers.earliest();
   put_idle_locked(p);
+  if (clock != nullptr && resume_quiet_locked(*this)) [[unlikely]] {
+    idle.add_unit();
+    start_m(*idle.take_p_locked(), true);
+    return;
+  }
   idle.lock().unlock();
   if (when != timer_heap<Traits>::never) {
     wake_for_timer(when);

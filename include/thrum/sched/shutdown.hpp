@@ -46,7 +46,7 @@ template <class Traits>
 void wait_until_drained(basic_scheduler<Traits>& scheduler) noexcept {
   while (scheduler.goroutine_count() != 0) {
     scheduler.drained.sleep();
-    scheduler.drained.clear();
+    scheduler.drained.clear_while_woken();
   }
 }
 
@@ -67,6 +67,11 @@ void stop(basic_scheduler<Traits>& scheduler) noexcept {
   // A timer that fires may start a goroutine, and that may arm a timer.
   do {
     wait_until_drained(scheduler);
+    {
+      // A P that retires hands its timers on, under this lock: from here on it keeps them.
+      scoped guard(scheduler.idle.lock());
+      scheduler.discards_timers = true;
+    }
     scheduler.for_each_p([](basic_p<Traits>& p) { p.timers.discard_all(); });
   } while (scheduler.goroutine_count() != 0);
 }

@@ -98,7 +98,11 @@ bool basic_scheduler<Traits>::stop_m(m_type& m) noexcept {
     if (held_ps_ != nullptr) [[unlikely]] {
       creator.offer_idle();
     }
-    if (clock != nullptr && resume_quiet_locked(*this, m)) [[unlikely]] {
+    if (clock != nullptr && resume_quiet_locked(*this)) [[unlikely]] {
+      [[maybe_unused]] const m_type* const self = idle.take_m_locked();
+      THRUM_ASSERT(V3, self == &m);
+      acquire_p(m, *idle.take_p_locked());
+      idle.begin_spinning(m);
       return true;
     }
   }
@@ -156,7 +160,16 @@ void basic_scheduler<Traits>::release_held(bool again) noexcept {
       }
       held_ps_ = p->idle_next;
     }
-    hand_off(*p);
+    if (clock == nullptr) {
+      p->timers.run_due(Traits::now());  // perhaps nobody else comes by
+    }
+    // The thread of a goroutine that is bound to it sleeps without being idle.
+    if (g_type* const g =
+            global.take([](const g_type& each) { return (each.flags & g_bound) != 0; })) {
+      pass_p(*p, *g->bound, false);
+    } else {
+      hand_off(*p);
+    }
   }
 }
 

@@ -3,12 +3,12 @@
 //
 // A clock that stands still while anything can happen: what tests of timeouts run on.
 //
-// The last M of such a scheduler that goes to sleep finds every goroutine parked. It then does one
-// of these, in this order:
+// The last M of such a scheduler that goes to sleep, on its note or in the poller, or with a goroutine
+// that is locked to it, finds every goroutine parked. It then does one of these, in this order:
 //   V1  a goroutine waits for exactly this (bubble::wait): it goes on
 //   V2  a goroutine waits for something that somebody outside may bring (a mutex, a descriptor):
 //       nothing; the clock stands
-//   V3  a timer is armed: the clock jumps to the earliest, and the M looks for work, which fires it
+//   V3  a timer is armed: the clock jumps to the earliest, and an M looks for work, which fires it
 //   V4  no goroutine is left, or none can ever run again: whoever owns the clock is told, once
 //
 // Since nothing runs, nobody arms a timer or readies a goroutine meanwhile, but for threads that
@@ -59,11 +59,10 @@ constexpr bool is_durable(wait_reason reason) noexcept {
          !is_polled(reason) && reason != wait_reason::io_close;
 }
 
-/// V1 to V4, for an M that has just put itself on the idle list. True: it was taken off again and
-/// holds a P. Caller holds the idle lock.
+/// V1 to V4, for an M that is about to sleep and counts as asleep, or has laid down the last P that
+/// was held. True: some M must take a P and look for work. Caller holds the idle lock.
 template <class Traits>
-THRUM_COLD bool resume_quiet_locked(basic_scheduler<Traits>& scheduler,
-                                    basic_m<Traits>& m) noexcept {
+THRUM_COLD bool resume_quiet_locked(basic_scheduler<Traits>& scheduler) noexcept {
   using clock_type = basic_virtual_clock<Traits>;
   clock_type& clock = *scheduler.clock;
   // relaxed: set on an M, which has passed the lock since
@@ -102,10 +101,6 @@ THRUM_COLD bool resume_quiet_locked(basic_scheduler<Traits>& scheduler,
       clock.now.store(next, relaxed);      // relaxed: published by the lock
     }
   }
-  [[maybe_unused]] basic_m<Traits>* const self = scheduler.idle.take_m_locked();
-  THRUM_ASSERT(V3, self == &m);
-  scheduler.acquire_p(m, *scheduler.idle.take_p_locked());
-  scheduler.idle.begin_spinning(m);
   return true;
 }
 

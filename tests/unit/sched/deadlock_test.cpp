@@ -89,6 +89,10 @@ TEST_CASE("a goroutine that sleeps or waits with a timeout is no deadlock") {
   check_lives(run_program("waits_for_timer"));
 }
 
+TEST_CASE("a goroutine that sleeps for as long as can be said is no deadlock") {
+  check_lives(run_program("sleeps_for_ever"));
+}
+
 TEST_CASE("a goroutine inside a blocking call is no deadlock") {
   check_lives(run_program("waits_for_system_call"));
 }

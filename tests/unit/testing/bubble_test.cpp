@@ -12,6 +12,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -268,4 +269,38 @@ TEST_CASE("a hundred goroutines that sleep a hundred times each take no time") {
     return sum.load();
   });
   CHECK(total == 505'000);
+}
+
+TEST_CASE("time in a bubble goes on while nobody waits for a descriptor that is open") {
+  bubble([] {
+    thrum::io::pipe pipe;
+    thrum::go([&] { pipe.write("x"); });
+    char byte = 0;
+    CHECK(pipe.read(std::span(&byte, 1)) == 1);
+    const auto before = thrum::testing::now();
+    thrum::sleep_for(1h);
+    CHECK(thrum::testing::now() - before == 1h);
+  });
+}
+
+TEST_CASE("time in a bubble goes on for goroutines that are locked to their threads") {
+  for (const unsigned procs : {1U, 2U}) {
+    thrum::options options;
+    options.procs = procs;
+    bubble(options, [] {
+      const auto before = thrum::testing::now();
+      thrum::chan<int> from_other(0);
+      thrum::go([&] {
+        thrum::sleep_for(24h);
+        from_other.send(7);
+      });
+      const thrum::thread_lock lock;
+      for (int i = 0; i != 300; ++i) {
+        thrum::sleep_for(1min);
+        thrum::testing::wait();
+      }
+      CHECK(from_other.recv() == 7);
+      CHECK(thrum::testing::now() - before == 24h);
+    });
+  }
 }
