@@ -19,6 +19,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <span>
 #include <stop_token>
@@ -199,6 +200,35 @@ void choose_and_release(Choose choose, Release release) {
   release();
 }
 
+/// Releases cases one after the other, all of them whatever one throws.
+class release_of_all {
+ public:
+  template <class Release>
+  void operator()(Release release) noexcept {
+    if constexpr (noexcept(release())) {
+      release();
+    } else {
+      THRUM_TRY { release(); }
+      THRUM_CATCH_ALL {
+        if (first_ == nullptr) {
+          first_ = std::current_exception();
+        }
+      }
+    }
+  }
+  /// At the end: throws the first exception.
+  void finish() {
+#if THRUM_EXCEPTIONS
+    if (first_ != nullptr) {
+      std::rethrow_exception(std::move(first_));
+    }
+#endif
+  }
+
+ private:
+  std::exception_ptr first_;
+};
+
 /// Lets the case on the `first`-th channel run at once if its channel's buffer allows, or the token
 /// that stands for one. The index of the case if it did, else their number.
 template <class... Cases>
@@ -308,7 +338,10 @@ requires(sched::is_select_case<std::remove_cvref_t<Cases>>&&...) std::size_t
     };
     sched::choose_and_release(choose, [&] {
       std::size_t i = 0;
-      (cases.release(i++ == chosen), ...);
+      sched::release_of_all release;
+      (release([&]() noexcept(noexcept(cases.release(true))) { cases.release(i++ == chosen); }),
+       ...);
+      release.finish();
     });
     std::size_t i = 0;
     ((i++ == chosen ? cases.run() : void()), ...);
@@ -354,9 +387,11 @@ inline std::size_t select(std::span<select_case> cases) {
                                 [&](std::size_t i) { return cases[i].erased_->deadline(); });
   };
   sched::choose_and_release(choose, [&] {
+    sched::release_of_all release;
     for (std::size_t i = 0; i < prepared; ++i) {
-      cases[i].erased_->release(i == chosen);
+      release([&] { cases[i].erased_->release(i == chosen); });
     }
+    release.finish();
   });
   cases[chosen].erased_->run();
   return chosen;

@@ -111,10 +111,13 @@ class chan_base {
     return true;
   }
 
-  /// Every receiver that waits looks again: for who has changed the clock.
-  void wake_receivers_to_retry() noexcept {
+  /// Changes the clock by change(), under the lock; every receiver that waits looks again. As with
+  /// close(), the channel may be gone when this returns.
+  template <class F>
+  void change_clock(F change) noexcept {
     const section here;
     lock_.lock();
+    change();
     wait_point* const receivers = take_all(receivers_, wake_cause::retry);
     lock_.unlock();
     wake_chain(receivers);

@@ -90,14 +90,18 @@ struct chan_element<void> {
   using type = std::monostate;
 };
 
-/// Gives a value that was not sent back to where it came from.
+/// Gives a value that was not sent back to where it came from. Throws what its assignment throws;
+/// what cannot be assigned is made anew, and ends the program if that throws: its owner would
+/// destroy a value that is none.
 template <class T>
 void put_back(T& value, T& from) {
   if constexpr (std::is_move_assignable_v<T>) {
     value = std::move(from);
   } else {
-    std::destroy_at(&value);
-    std::construct_at(&value, std::move(from));
+    [&]() noexcept {
+      std::destroy_at(&value);
+      std::construct_at(&value, std::move(from));
+    }();
   }
 }
 

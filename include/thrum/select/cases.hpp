@@ -38,6 +38,14 @@ struct no_handler {
   void operator()() const noexcept {}
 };
 
+/// The attempt of every case that sends elements of a type, whatever its handler is: prepare()
+/// knows by it that two cases offer the same kind of value.
+template <class E>
+attempt try_send_from_slot(select_operation& self, wait_point*& receiver) noexcept {
+  return static_cast<chan_core<E>*>(self.core)->try_send_locked(*static_cast<E*>(self.slot),
+                                                                receiver);
+}
+
 /// What all cases have; each replaces what differs.
 class select_case_base {
  public:
@@ -92,10 +100,10 @@ class recv_case : public select_case_base {
   /// Receives what is buffered. False says nothing, and has done nothing.
   bool try_buffered(basic_m<default_traits>* m) noexcept {
     core_type* const core = channel_.core();
-    if (core == nullptr || core->size() == 0) {
+    // What is left of a select before is destroyed by prepare(): that may block.
+    if (core == nullptr || core->size() == 0 || received_.has_value()) {
       return false;
     }
-    received_.reset();
     wait_point* sender = nullptr;
     core->lock().lock();
     const attempt outcome = core->try_recv_locked(received_, sender);
@@ -202,10 +210,7 @@ class send_case : public select_case_base {
     operation_.core = channel_.core();
     operation_.sends = true;
     operation_.closed = false;
-    operation_.try_locked = [](select_operation& self, wait_point*& receiver) noexcept {
-      return static_cast<core_type*>(self.core)->try_send_locked(*static_cast<box*>(self.slot),
-                                                                 receiver);
-    };
+    operation_.try_locked = &try_send_from_slot<box>;
     if constexpr (is_boxed) {
       operation_.value = std::addressof(value_);
       operation_.slot = &boxed_;

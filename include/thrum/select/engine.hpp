@@ -333,6 +333,9 @@ inline select_outcome run_select(const select_frame& frame, bool may_block,
     }
     if (!may_block || (deadline != no_deadline && deadline <= default_traits::now())) {
       locks.unlock();
+      if (may_block && here.m() != nullptr && may_cancel(*here.m()) && must_exit(*here.m())) {
+        return {kind::cancelled};
+      }
       preemption_point(here);
       return {may_block ? kind::timed_out : kind::none_ready};
     }

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <stop_token>
 #include <thread>
+#include <utility>
 
 using namespace std::chrono_literals;
 using support::with_runtime;
@@ -265,4 +266,45 @@ TEST_CASE("each of the ready cases is as likely as the others on a foreign threa
   }).join();
   check_uniform(chosen, rounds);
   check_uniform(of_two, rounds);
+}
+
+TEST_CASE("what a case has received before may block when it is destroyed") {
+  with_runtime([] {
+    struct yields_at_end {
+      bool live;
+      explicit yields_at_end(bool is_live) : live(is_live) {}
+      yields_at_end(yields_at_end&& other) noexcept : live(std::exchange(other.live, false)) {}
+      yields_at_end& operator=(yields_at_end&&) = delete;
+      ~yields_at_end() {
+        if (live) {
+          thrum::this_goroutine::yield();
+        }
+      }
+    };
+    const thrum::chan<yields_at_end> a(2);
+    const thrum::chan<yields_at_end> b(2);
+    auto from_a = on_recv(a);
+    auto from_b = on_recv(b);
+    std::size_t received = 0;
+    for (int round = 0; round != 200; ++round) {
+      a.send(yields_at_end(true));
+      b.send(yields_at_end(true));
+      received += thrum::select(from_a, from_b) < 2;
+      received += thrum::select(from_a, from_b) < 2;
+    }
+    CHECK(received == 400);
+    CHECK(a.size() + b.size() == 0);
+  });
+}
+
+TEST_CASE("a goroutine that selects again and again with no time left ends with its runtime") {
+  with_runtime([] {
+    const thrum::chan<int> c(0);
+    thrum::go([c] {
+      for (;;) {
+        thrum::select(on_recv(c), on_timeout(0s));
+      }
+    });
+    thrum::this_goroutine::yield();
+  });
 }

@@ -327,6 +327,24 @@ TEST_CASE("one value offered to several channels goes to one of them, whole") {
   CHECK(throws_on_move::alive == 0);
 }
 
+TEST_CASE(
+    "one value offered to several channels goes to one of them, whatever their handlers are") {
+  with_runtime([] {
+    const thrum::chan<throws_on_move> full(0);
+    const thrum::chan<throws_on_move> open(1);
+    throws_on_move value("value");
+    int called = 0;
+    CHECK(thrum::select(on_send(full, std::move(value), [&] { ++called; }),
+                        on_send(full, std::move(value), [&] { --called; }), otherwise()) == 2);
+    CHECK(value.text == "value");
+    CHECK(thrum::select(on_send(full, std::move(value), [&] { --called; }),
+                        on_send(open, std::move(value), [&] { ++called; })) == 1);
+    CHECK(open.recv().value().text == "value");
+    CHECK(called == 1);
+  });
+  CHECK(throws_on_move::alive == 0);
+}
+
 TEST_CASE("a move that throws before select has begun leaves everything as it was") {
   with_runtime([] {
     const thrum::chan<throws_on_move> c(1);
@@ -370,6 +388,39 @@ TEST_CASE("a value that cannot be moved back, because that throws, leaves select
                     std::runtime_error);
     armer.join();
     throws_on_move::armed = false;
+  });
+  CHECK(throws_on_move::alive == 0);
+}
+
+TEST_CASE("if one value cannot be moved back, the others that were not sent are") {
+  with_runtime([] {
+    const thrum::chan<throws_on_move> c(0);
+    // Throws once, when it is moved back: the move into the box is the first.
+    struct throws_once {
+      int moves = 0;
+      std::string text = "once";
+      throws_once() = default;
+      throws_once(throws_once&& other) : moves(other.moves + 1), text(std::move(other.text)) {}
+      throws_once& operator=(throws_once&& other) {
+        text = std::move(other.text);
+        throw std::runtime_error("moved back");
+      }
+    };
+    const thrum::chan<throws_once> d(0);
+    throws_once first;
+    throws_on_move second("second");
+    CHECK_THROWS_AS(
+        thrum::select(on_send(d, std::move(first)), on_send(c, std::move(second)), otherwise()),
+        std::runtime_error);
+    CHECK(second.text == "second");
+    std::vector<select_case> cases;
+    cases.push_back(on_send(d, throws_once()));
+    cases.push_back(on_send(c, std::move(second)));
+    cases.push_back(otherwise());
+    CHECK_THROWS_AS(thrum::select(std::span(cases)), std::runtime_error);
+    auto receiver = thrum::spawn([&] { return c.recv().value().text; });
+    CHECK(thrum::select(std::span(cases).subspan(1, 1)) == 0);
+    CHECK(receiver.join() == "second");
   });
   CHECK(throws_on_move::alive == 0);
 }
