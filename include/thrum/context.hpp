@@ -172,6 +172,13 @@ class context_node : public chan_core<std::monostate>,
   }
   /// Requests the stop, if there is a token.
   void tell() noexcept;
+  timer take_deadline_timer() noexcept {
+    const section here;
+    scoped guard(node_lock_);
+    return std::exchange(deadline_timer_, timer());
+  }
+
+  struct deadline_watch;
 
   context_node* const parent_;
   const destroy_node destroy_node_;
@@ -229,7 +236,6 @@ inline void context_node::wait_for_walk_of_other(const context_node* own) const 
 
 inline void context_node::tell() noexcept {
   std::optional<std::stop_source> source;
-  timer armed;
   {
     const section here;
     scoped guard(node_lock_);
@@ -237,8 +243,8 @@ inline void context_node::tell() noexcept {
       return;
     }
     source = stop_source_;
-    armed = std::exchange(deadline_timer_, timer());
   }
+  const timer armed = take_deadline_timer();
   request_stop_here(*source);
   if (armed.is_set()) {
     armed.stop();
@@ -246,11 +252,13 @@ inline void context_node::tell() noexcept {
 }
 
 inline void context_node::cancel(context_cause cause, std::int64_t now) noexcept {
+  // Once it is closed, who has waited for that may drop the last handle, and so may a callback.
+  add_reference();
   if (!close_as(cause, now, *this)) {
     wait_for_walk_of_other(nullptr);
+    drop_reference();
     return;
   }
-  add_reference();  // a callback may drop the last handle
   context_node* below = nullptr;
   context_node** last = take_children(&below);
   bool alone = true;
@@ -278,25 +286,33 @@ inline void context_node::cancel(context_cause cause, std::int64_t now) noexcept
   drop_reference();
 }
 
+/// What watches the deadline of a node that has a stop_source. The two keep each other, until the
+/// node is cancelled or the runtime ends.
+struct context_node::deadline_watch {
+  chan_handle<void> held;
+  context_node* node;
+  void operator()() const noexcept { node->cause(); }
+  void discarded() const noexcept { static_cast<void>(node->take_deadline_timer()); }
+};
+
 inline std::stop_token context_node::stop_token() {
   std::stop_source source;
   timer timeout;
   runtime* const own = runtime::current();
-  bool timed = when != no_deadline && own != nullptr && cause() == context_cause::none;
+  const bool open = cause() == context_cause::none;
   {
     const section here;
     scoped guard(node_lock_);
     if (stop_source_) {
-      source = *stop_source_;
-      timed = false;
-    } else {
-      stop_source_ = source;
+      return stop_source_->get_token();  // who cancels, or made it, requests the stop
     }
+    stop_source_ = source;
   }
+  const bool timed = open && when != no_deadline && own != nullptr;
   if (timed) {
     add_reference();
     timeout = after_func(std::chrono::nanoseconds(when - default_traits::now()),
-                         [self = chan_handle<void>(adopt_reference{}, this), this] { cause(); });
+                         deadline_watch{chan_handle<void>(adopt_reference{}, this), this});
     const section here;
     scoped guard(node_lock_);
     if (cause_.load(relaxed) == context_cause::none) {  // relaxed: locked
@@ -304,7 +320,8 @@ inline std::stop_token context_node::stop_token() {
     }
   }
   if (cause() != context_cause::none) {
-    // Whoever has cancelled it may not have come to this yet, or have looked before.
+    // Whoever has cancelled it may have looked before.
+    wait_for_walk_of_other(nullptr);
     request_stop_here(source);
     if (timed) {
       timeout.stop();
@@ -453,8 +470,9 @@ class context {
   }
 
   /// A token on which a stop is requested when the context is done. Its deadline is watched by the
-  /// runtime that asks for the token first; outside of a runtime the request comes when somebody
-  /// next asks the context itself. The background's token is never requested.
+  /// runtime that asks for the token first, which keeps the context until it is done; outside of a
+  /// runtime the request comes when somebody next asks the context itself. The background's token
+  /// is never requested.
   ///
   /// Callbacks run in whoever cancels, one after the other. One may wait: its goroutine keeps the
   /// thread to itself meanwhile, and a runtime that stops does not cancel it. But nothing may be

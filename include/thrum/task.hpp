@@ -126,7 +126,8 @@ struct spawn_task_of {
     if constexpr (std::is_void_v<R>) {
       call();
     } else if constexpr (std::is_reference_v<R>) {
-      slot.value.emplace(std::addressof(call()));
+      auto&& referred = call();
+      slot.value.emplace(std::addressof(referred));
     } else {
       slot.value.emplace(call());
     }

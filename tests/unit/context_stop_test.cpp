@@ -18,9 +18,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -206,5 +208,66 @@ TEST_CASE("the stop_token of a context that is done is requested, whoever asked 
       group.wait();
     }
     CHECK(late == 0);
+  });
+}
+
+TEST_CASE("who asks for a token while another cancels calls nobody's callbacks") {
+  int early = 0;
+  int in_asker = 0;
+  for (int round = 0; round != 50; ++round) {
+    const context parent = context::background().with_cancel();
+    std::vector<context> children;
+    for (int i = 0; i != 200; ++i) {
+      children.push_back(parent.with_cancel());
+    }
+    const std::stop_token token = parent.stop_token();
+    std::atomic<bool> asks{false};
+    std::atomic<std::thread::id> asker;
+    std::thread other([&] {
+      asker = std::this_thread::get_id();
+      asks = true;
+      while (!parent.stop_token().stop_requested()) {
+      }
+    });
+    while (!asks) {
+      std::this_thread::yield();
+    }
+    const std::stop_callback callback(token, [&] {
+      early += !children.back().done().is_closed();
+      in_asker += std::this_thread::get_id() == asker.load();
+    });
+    parent.cancel();
+    other.join();
+  }
+  CHECK(early == 0);
+  CHECK(in_asker == 0);
+}
+
+TEST_CASE("a context whose deadline is watched for its token goes with the runtime that watches") {
+  std::weak_ptr<int> value;
+  with_runtime([&] {
+    auto held = std::make_shared<int>(1);
+    value = held;
+    const context c =
+        context::background().with_value(std::move(held)).with_timeout(std::chrono::hours(1));
+    CHECK_FALSE(c.stop_token().stop_requested());
+  });
+  CHECK(value.expired());
+}
+
+TEST_CASE("the owner of a context may go as soon as it is done") {
+  with_runtime([] {
+    const thrum::chan<void> ended(1);
+    for (int i = 0; i != scaled(2'000); ++i) {
+      {
+        const context c = context::background().with_cancel();
+        thrum::go([&c, ended] {
+          c.cancel();
+          ended.send();
+        });
+        c.done().recv();
+      }
+      ended.recv();
+    }
   });
 }

@@ -286,3 +286,13 @@ TEST_CASE("a wait that times out while the goroutine ends loses nothing") {
     }
   });
 }
+
+TEST_CASE("join gives the reference to an rvalue that the goroutine returned") {
+  with_runtime([] {
+    auto value = std::make_unique<int>(7);
+    auto handle = thrum::spawn([&]() -> std::unique_ptr<int>&& { return std::move(value); });
+    const std::unique_ptr<int> taken = handle.join();
+    CHECK(*taken == 7);
+    CHECK(value == nullptr);
+  });
+}

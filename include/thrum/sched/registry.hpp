@@ -44,15 +44,27 @@ class basic_registry {
   /// none of its goroutines, and does not know whether it is still there. False: it was not called.
   template <class F>
   static bool use(const scheduler_type* scheduler, std::uint64_t number, F f) noexcept {
+    bool works = false;
+    visit(scheduler, number, [&] {
+      works = !scheduler->is_retired;
+      if (works) {
+        f();
+      }
+    });
+    return works;
+  }
+
+  /// Calls f() if that scheduler is still there, retired or not, and keeps it there meanwhile.
+  template <class F>
+  static void visit(const scheduler_type* scheduler, std::uint64_t number, F f) noexcept {
     const basic_section<Traits> here;
     scoped guard(lock);
     for (const scheduler_type* s = first; s != nullptr; s = s->next_registered) {
-      if (s == scheduler && s->number == number && !s->is_retired) {
+      if (s == scheduler && s->number == number) {
         f();
-        return true;
+        return;
       }
     }
-    return false;
   }
 
   static void remove(scheduler_type& scheduler) noexcept {

@@ -111,6 +111,11 @@ class timer_heap {
   /// remove(), and no heap refers to the timer any more.
   static bool detach(timer& t) noexcept;
 
+  /// Whether some heap may refer to the timer. Of one that is not armed.
+  static bool has_entry(const timer& t) noexcept {
+    return t.word.load(acquire) != timer::idle;  // [th.word] acquire: as in settled
+  }
+
   /// Runs every timer that is due at `now`; returns how many.
   std::size_t run_due(std::int64_t now) noexcept;
 

@@ -58,15 +58,12 @@ class timer_channel final : public chan_core<time_point>, public chan_clock {
 
   /// Whether it was going to be ready; no_deadline stops it.
   bool set(std::int64_t due, std::int64_t period_ns) noexcept {
-    const section here;
-    bool was_armed;
-    {
-      scoped guard(lock());
+    bool was_armed = false;
+    change_clock([&] {
       was_armed = when != no_deadline;
       when = due;
       period_ = period_ns;
-    }
-    wake_receivers_to_retry();
+    });
     return was_armed;
   }
 
@@ -100,10 +97,7 @@ class func_timer : public basic_timer<default_traits> {
   void drop_reference() noexcept {
     // [ft.refs] acq_rel: every use by others happened before the last one destroys it.
     if (references_.fetch_sub(1, acq_rel) == 1) {  // pairs with itself: [ft.refs]
-      {
-        const section here;
-        timer_heap<default_traits>::detach(*this);
-      }
+      leave_heap();
       destroy_(this);
     }
   }
@@ -127,10 +121,7 @@ class func_timer : public basic_timer<default_traits> {
     bool was_armed = false;
     {
       const section here;
-      const auto* const m = current_m<default_traits>();
-      const bool is_own = m != nullptr && m->g != nullptr && m->scheduler == &scheduler_ &&
-                          m->scheduler->number == number_;
-      if (is_own) {
+      if (is_own(here)) {
         return rearm(due);
       }
       if (basic_registry<default_traits>::use(&scheduler_, number_,
@@ -161,6 +152,24 @@ class func_timer : public basic_timer<default_traits> {
   basic_scheduler<default_traits>& scheduler_;  // may be gone: FT3
 
  private:
+  /// Whether a goroutine of the timer's runtime calls, which is there then.
+  bool is_own(const section& here) const noexcept {
+    const auto* const m = here.m();
+    return m != nullptr && m->g != nullptr && m->scheduler == &scheduler_ &&
+           m->scheduler->number == number_;
+  }
+
+  /// Of a timer that is not armed an entry may be left, in a heap that goes with the runtime.
+  void leave_heap() noexcept {
+    const section here;
+    const auto leave = [this] { timer_heap<default_traits>::detach(*this); };
+    if (is_own(here)) {
+      leave();
+    } else if (timer_heap<default_traits>::has_entry(*this)) {
+      basic_registry<default_traits>::visit(&scheduler_, number_, leave);
+    }
+  }
+
   bool rearm(std::int64_t due) noexcept {
     scoped guard(lock_);
     const bool was_armed = timer_heap<default_traits>::remove(*this);
@@ -178,12 +187,21 @@ class func_timer : public basic_timer<default_traits> {
   spin_lock lock_;
 };
 
+/// A function of ours is told by discarded() if the runtime ends before it is called.
 template <class F>
 class func_timer_of final : public func_timer {
  public:
   template <class From>
   func_timer_of(basic_scheduler<default_traits>& scheduler, From&& f)
-      : func_timer(scheduler, &call, &destroy), function_(std::forward<From>(f)) {}
+      : func_timer(scheduler, &call, &destroy), function_(std::forward<From>(f)) {
+    if constexpr (requires { function_.discarded(); }) {
+      basic_timer::discard = [](basic_timer& timer) noexcept {
+        auto& self = static_cast<func_timer_of&>(timer);
+        self.function_.discarded();
+        self.drop_reference();
+      };
+    }
+  }
 
  private:
   /// Gives a reference back also if the function throws.

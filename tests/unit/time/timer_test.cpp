@@ -13,6 +13,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <type_traits>
@@ -340,4 +341,49 @@ TEST_CASE("timers of functions that race with stops and resets are called as oft
 
 TEST_CASE("after_func outside of a runtime is an error of use") {
   CHECK(is_usage_error("after_func", [] { thrum::after_func(1s, [] {}); }));
+}
+
+TEST_CASE("a processor that is taken away while its runtime stops leaves no timer behind") {
+  for (int round = 0; round != 20; ++round) {
+    std::vector<thrum::timer> kept;
+    thrum::runtime runtime(with_procs(2));
+    auto arm = [&] {
+      for (int i = 0; i != 500; ++i) {
+        kept.push_back(thrum::after_func(1h, [] {}));
+      }
+    };
+    thrum::mutex one_at_a_time;
+    for (int i = 0; i != 4; ++i) {
+      runtime
+          .spawn([&] {
+            const std::lock_guard guard(one_at_a_time);
+            arm();
+          })
+          .join();
+    }
+    std::thread other([&] { runtime.procs(1); });
+    runtime.stop();
+    other.join();
+    for (const thrum::timer& each : kept) {
+      CHECK_FALSE(each.stop());
+    }
+  }
+}
+
+TEST_CASE("the last handle of a stopped timer may go while its runtime ends") {
+  for (int round = 0; round != scaled(100); ++round) {
+    std::optional<thrum::runtime> runtime;
+    runtime.emplace(with_procs(2));
+    std::vector<thrum::timer> timers = runtime->block_on([] {
+      std::vector<thrum::timer> all;
+      for (int i = 0; i != 50; ++i) {
+        all.push_back(thrum::after_func(1h, [] {}));
+        all.back().stop();
+      }
+      return all;
+    });
+    std::thread other([&] { timers.clear(); });
+    runtime.reset();
+    other.join();
+  }
 }
