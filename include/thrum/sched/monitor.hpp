@@ -8,7 +8,7 @@
 //              round and anything else could use it, or for 10 ms
 //   preempt    a P that has run the same slice for longer than allowed is asked to yield, and taken
 //              away if that does not help (retake.hpp)
-//   timers     a busy P is told when one of its timers is due; for one that idles another is woken,
+//   timers     a busy P is told when one of its timers is due; an idle one is woken for it, too,
 //              unless somebody sleeps in the poller until then
 //   rescue     an idle P is woken for a runnext that has waited for a whole round (ready.hpp)
 //   trace      a line of figures when asked for
@@ -64,9 +64,14 @@ class basic_monitor {
     const auto ms = static_cast<std::uint32_t>((now - scheduler_.started_at) / 1'000'000);
     scheduler_.coarse_ms.store(ms, relaxed);  // relaxed: for display
   }
-  /// Whether nobody sleeps until the first timer of the Ps that are not busy: they need us, too.
+  /// Whether nobody sleeps until the first timer of all Ps: those that are not busy need us, too.
   bool nobody_waits_for_timers() const noexcept {
-    return scheduler_.last_poll.load(acquire) != 0;  // [s.poll] acquire: as in poll_network
+    // [s.poll] seq_cst: after monitor_until; who leaves the poller writes this and then reads that.
+    return scheduler_.last_poll.load(seq_cst) != 0;
+  }
+  /// And whether anybody could be woken to run them.
+  bool others_can_run_timers() const noexcept {
+    return scheduler_.idle.idle_ps() != 0 && nobody_waits_for_timers();
   }
   bool all_idle() const noexcept { return scheduler_.idle.idle_ps() >= scheduler_.procs(); }
   bool closing() const noexcept {
@@ -75,7 +80,6 @@ class basic_monitor {
 
   /// Looks at one P; true if something had to be done.
   bool look_at(p_type& p, std::int64_t now) noexcept;
-  bool look_at_idle(p_type& p, std::int64_t now) noexcept;
   bool look_at_syscall(p_type& p, std::int64_t now, bool slice_is_over) noexcept;
   bool look_at_runnext(p_type& p) noexcept;
   void ask(p_type& p, attention what) noexcept {
@@ -168,7 +172,7 @@ void basic_monitor<Traits>::wait_for_round() noexcept {
     // A busy P's timers need us, and all if nobody sleeps in the poller.
     p_type& p = scheduler_.p(i);
     // relaxed: a guess
-    if (p.status.load(relaxed) == p_status::running || nobody_waits_for_timers()) {
+    if (p.status.load(relaxed) == p_status::running || others_can_run_timers()) {
       const std::int64_t left = scheduler_.next_timer(p) - now;
       // relaxed: of one that is due it knows, and the retaker has said when to look again
       if (left < delay && (left > 0 || p.attention.load(relaxed) == 0)) {
@@ -220,9 +224,14 @@ void basic_monitor<Traits>::sleep_while_idle(liveness alive) noexcept {
 template <class Traits>
 bool basic_monitor<Traits>::look_at(p_type& p, std::int64_t now) noexcept {
   const p_status status = p.status.load(acquire);  // [p.status] its ticks are at least this new
+  const std::int64_t due_at = scheduler_.next_timer(p);
+  const bool due = due_at <= now;
+  if (due && others_can_run_timers()) {
+    scheduler_.wake_processor();  // who searches runs the due timers of every P
+  }
   if (status != p_status::running && status != p_status::syscall) {
     p.seen.runnext = nullptr;
-    return look_at_idle(p, now);
+    return false;  // a due timer is no sign that more is to be done
   }
   const std::uint32_t tick = p.schedule_tick.load(relaxed);  // relaxed: compared with the last one
   bool slice_is_over = false;
@@ -237,8 +246,6 @@ bool basic_monitor<Traits>::look_at(p_type& p, std::int64_t now) noexcept {
   if (status == p_status::syscall) {
     return look_at_syscall(p, now, slice_is_over);
   }
-  const std::int64_t due_at = scheduler_.next_timer(p);
-  const bool due = due_at <= now;
   if (due) {
     ask(p, attention_timers);
   }
@@ -251,16 +258,6 @@ bool basic_monitor<Traits>::look_at(p_type& p, std::int64_t now) noexcept {
     retaker_.press(p, now, p.seen.schedule_when, due ? due_at : retaker_.never, next_look_);
   }
   return look_at_runnext(p);
-}
-
-/// Whoever searches runs the due timers of every P.
-template <class Traits>
-bool basic_monitor<Traits>::look_at_idle(p_type& p, std::int64_t now) noexcept {
-  if (scheduler_.next_timer(p) > now || !nobody_waits_for_timers()) {
-    return false;
-  }
-  scheduler_.wake_processor();
-  return true;
 }
 
 template <class Traits>

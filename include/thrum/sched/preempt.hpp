@@ -133,13 +133,15 @@ void stop_in_handler(basic_m<Traits>& m, bool (*give_up)(basic_m<Traits>&) noexc
         here.slept = here.give_up(here.m);
         if (here.slept) {
           here.m.scheduler->wait_for_p(here.m);
+          // Here, as somebody may look at this frame until the freeze has ended.
+          Traits::light_fence();  // [fz.phase] as in execute
+          wait_while_frozen(here.m);
         }
       },
       &own);
   if (!own.slept) {
     return;
   }
-  wait_while_frozen(m);
   if (m.spinning) {
     // Started as one that searches: it has found something.
     m.scheduler->idle.end_spinning(m);

@@ -459,6 +459,7 @@ void basic_scheduler<Traits>::hand_off(p_type& p) noexcept {
   if (clock != nullptr && resume_quiet_locked(*this)) [[unlikely]] {
     idle.add_unit();
     start_m(*idle.take_p_locked(), true);
+    wake_monitor();
     return;
   }
   idle.lock().unlock();

@@ -103,6 +103,7 @@ bool basic_scheduler<Traits>::stop_m(m_type& m) noexcept {
       THRUM_ASSERT(V3, self == &m);
       acquire_p(m, *idle.take_p_locked());
       idle.begin_spinning(m);
+      wake_monitor();
       return true;
     }
   }
