@@ -288,7 +288,9 @@ inline void context_node::cancel(context_cause cause, std::int64_t now) noexcept
 
 /// What watches the deadline of a node that has a stop_source. The two keep each other, until the
 /// node is cancelled or the runtime ends.
-struct context_node::deadline_watch {
+struct context_node::deadline_watch : told_of_discard {
+  deadline_watch(chan_handle<void> of, context_node* self) noexcept
+      : held(std::move(of)), node(self) {}
   chan_handle<void> held;
   context_node* node;
   void operator()() const noexcept { node->cause(); }
@@ -311,8 +313,17 @@ inline std::stop_token context_node::stop_token() {
   const bool timed = open && when != no_deadline && own != nullptr;
   if (timed) {
     add_reference();
-    timeout = after_func(std::chrono::nanoseconds(when - default_traits::now()),
-                         deadline_watch{chan_handle<void>(adopt_reference{}, this), this});
+    deadline_watch watch(chan_handle<void>(adopt_reference{}, this), this);
+    THRUM_TRY {
+      timeout =
+          after_func(std::chrono::nanoseconds(when - default_traits::now()), std::move(watch));
+    }
+    THRUM_CATCH_ALL {
+      if (cause() != context_cause::none) {
+        request_stop_here(source);  // as below: others have the token by now
+      }
+      THRUM_RETHROW;
+    }
     const section here;
     scoped guard(node_lock_);
     if (cause_.load(relaxed) == context_cause::none) {  // relaxed: locked
@@ -469,7 +480,8 @@ class context {
     return time_point(std::chrono::nanoseconds(node()->when));
   }
 
-  /// A token on which a stop is requested when the context is done. Its deadline is watched by the
+  /// A token on which a stop is requested once the context is done: a moment later than done() is
+  /// closed, as all contexts below are closed before. Its deadline is watched by the
   /// runtime that asks for the token first, which keeps the context until it is done; outside of a
   /// runtime the request comes when somebody next asks the context itself. The background's token
   /// is never requested.

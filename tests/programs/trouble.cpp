@@ -282,6 +282,26 @@ int refused_threads() {
   });
 }
 
+/// The same, and the only thread sleeps for a goroutine that is locked to it.
+int refused_threads_of_locked() {
+  thrum::options one = thrum::options::from_environment();
+  one.procs = 1;
+  return thrum::run(one, [] {
+    ::rlimit before{};
+    ::getrlimit(RLIMIT_AS, &before);
+    constexpr std::size_t less_than_a_stack = std::size_t{4} << 20;
+    const ::rlimit tight{address_space_in_use() + less_than_a_stack, before.rlim_max};
+    ::setrlimit(RLIMIT_AS, &tight);
+    const thrum::thread_lock lock;
+    for (int i = 0; i != 5; ++i) {
+      thrum::sleep_for(10ms);
+    }
+    std::puts("slept");
+    ::setrlimit(RLIMIT_AS, &before);
+    return 0;
+  });
+}
+
 const programs::entry entries[] = {
     {"panic_where", panic_where},
     {"fault_elsewhere", fault_elsewhere},
@@ -295,6 +315,7 @@ const programs::entry entries[] = {
     {"kept_for_long", kept_for_long},
     {"out_of_stacks", out_of_stacks},
     {"refused_threads", refused_threads},
+    {"refused_threads_of_locked", refused_threads_of_locked},
 };
 const programs::group registered(entries);
 

@@ -187,14 +187,17 @@ class func_timer : public basic_timer<default_traits> {
   spin_lock lock_;
 };
 
-/// A function of ours is told by discarded() if the runtime ends before it is called.
+/// A function of ours that derives from this is told by discarded() if the runtime ends before it
+/// is called.
+struct told_of_discard {};
+
 template <class F>
 class func_timer_of final : public func_timer {
  public:
   template <class From>
   func_timer_of(basic_scheduler<default_traits>& scheduler, From&& f)
       : func_timer(scheduler, &call, &destroy), function_(std::forward<From>(f)) {
-    if constexpr (requires { function_.discarded(); }) {
+    if constexpr (std::is_base_of_v<told_of_discard, F>) {
       basic_timer::discard = [](basic_timer& timer) noexcept {
         auto& self = static_cast<func_timer_of&>(timer);
         self.function_.discarded();
