@@ -144,7 +144,7 @@ TEST_CASE("scheddetail prints Go's lines for each P, M and G") {
       "  M[0-9]+: p=([01]|nil) curg=([0-9]+|nil) mallocing=0 throwing=0 preemptoff= locks=[01] "
       "dying=0 "
       "spinning=(true|false) blocked=(true|false) lockedg=([0-9]+|nil)");
-  const std::regex g("  G[0-9]+: status=[0-9]\\([a-z ]*\\) m=([0-9]+|nil) lockedm=([0-9]+|nil)");
+  const std::regex g("  G[0-9]+: status=[0-9]\\([a-z_ ]*\\) m=([0-9]+|nil) lockedm=([0-9]+|nil)");
   std::istringstream lines(r.text);
   int n[4] = {};
   for (std::string line; std::getline(lines, line);) {
