@@ -14,6 +14,7 @@
 #include <thrum/sched/idle.hpp>
 
 #include "model/support/checks.hpp"
+#include "model/support/idle_parts.hpp"
 #include "model/support/model_traits.hpp"
 #include "model/support/objects.hpp"
 #include "support/catch.hpp"
@@ -52,9 +53,24 @@ enum class omission {
   successor
 };
 
+template <class Traits>
+struct idle_work {
+  typename Traits::template atomic<int> work{0};  // an item, or 0; only the holder puts one in
+};
+
 template <class Traits, omission Omitted = omission::nothing>
-class small_scheduler {
+class small_scheduler : public model::idle_parts<Traits, idle_work<Traits>> {
+  using parts = model::idle_parts<Traits, idle_work<Traits>>;
+
  public:
+  using parts::idle;
+  using parts::start_m;
+  using parts::stop_m;
+  using parts::wake_claimed;
+  using typename parts::m_type;
+  using typename parts::name;
+  using typename parts::p_type;
+
   static constexpr std::memory_order acquire = std::memory_order_acquire;
   static constexpr std::memory_order acq_rel = std::memory_order_acq_rel;
   static constexpr std::memory_order relaxed = std::memory_order_relaxed;
@@ -63,18 +79,6 @@ class small_scheduler {
 
   template <class T>
   using atomic = typename Traits::template atomic<T>;
-
-  struct p_type {
-    model::cell<p_type*> idle_next{nullptr};
-    atomic<int> work{0};  // an item, or 0; only the holder puts one in
-  };
-  struct m_type {
-    model::cell<m_type*> idle_next{nullptr};
-    model::cell<bool> spinning{false};
-    model::cell<p_type*> next_p{nullptr};
-    p_type* p = nullptr;
-    model::note park;
-  };
 
   // ---- submitting ----
 
@@ -114,32 +118,6 @@ class small_scheduler {
     }
   }
 
-  void wake_claimed() {
-    idle.lock().lock();
-    p_type* const p = idle.take_p_to_spin_locked();
-    if (p == nullptr) {
-      idle.lock().unlock();
-      return;
-    }
-    start_m(*p, true);
-  }
-
-  // Caller holds the lock, which is released here.
-  void start_m(p_type& p, bool spinning) {
-    m_type* const m = idle.take_m_locked();
-    if (m == nullptr) {
-      require(unmanned == nullptr, "the model has room for one unmanned P");
-      unmanned = &p;
-      unmanned_spins = spinning;
-      idle.lock().unlock();
-      return;
-    }
-    m->spinning = spinning;
-    m->next_p = &p;
-    idle.lock().unlock();
-    m->park.wake();
-  }
-
   // The P of an M that stays away in a blocking call.
   void hand_off(p_type& p) {
     if (p.work.load(acquire) != 0 || global_count.load(seq_cst) != 0) {
@@ -167,26 +145,6 @@ class small_scheduler {
   }
 
   // ---- finding work ----
-
-  // False: there will never be any.
-  bool stop_m(m_type& m) {
-    idle.lock().lock();
-    if (unmanned != nullptr) {
-      m.p = unmanned;
-      m.spinning = unmanned_spins;
-      unmanned = nullptr;
-      idle.lock().unlock();
-      return true;
-    }
-    idle.put_m_locked(m);
-    idle.lock().unlock();
-    if (!m.park.sleep()) {
-      return false;
-    }
-    m.park.clear();
-    m.p = m.next_p;
-    return true;
-  }
 
   int take_global() {
     if (global_count.load(seq_cst) == 0) {
@@ -347,17 +305,10 @@ class small_scheduler {
   }
   void put_idle(unsigned p) { idle.put_p_locked(ps[p]); }
 
-  struct name {
-    explicit name(const char* text) { model::name_atomics(text); }
-  };
   unsigned procs = max_ps;
   name p_name{"p"};
   p_type ps[max_ps];
   m_type ms[max_ps];
-  name idle_name{"idle"};  // .0 spinning, .1 need_spinning, .2 and .3 the lists' lengths
-  thrum::sched::idle_set<Traits, p_type, m_type, model::mutex> idle;
-  p_type* unmanned = nullptr;
-  bool unmanned_spins = false;
 
   model::mutex global_lock;
   name global_name{"global"};

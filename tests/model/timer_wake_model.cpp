@@ -5,9 +5,9 @@
 // the bounds: when all threads are at rest, one sleeps in the poller, and not for longer than until
 // the first timer that is armed. Then the mutants.
 //
-// sched/timer_heap.hpp and sched/idle.hpp are the real ones. Around them a small scheduler does what
-// sched/park.hpp, sched/scheduler.hpp and sched/find_work.hpp do with timers, step by step. No time
-// passes, so none is due; the poller is a note.
+// sched/timer_heap.hpp and sched/idle.hpp are the real ones. Around them a small scheduler does
+// what sched/park.hpp, sched/scheduler.hpp and sched/find_work.hpp do with timers, step by step. No
+// time passes, so none is due; the poller is a note.
 
 #include "model/support/assertions.hpp"
 
@@ -15,6 +15,7 @@
 #include <thrum/sched/timer_heap.hpp>
 
 #include "model/support/checks.hpp"
+#include "model/support/idle_parts.hpp"
 #include "model/support/model_traits.hpp"
 #include "model/support/objects.hpp"
 #include "support/catch.hpp"
@@ -41,9 +42,24 @@ enum class omission {
   timers_at_hand_off
 };
 
+template <class Traits>
+struct timer_work {
+  thrum::sched::timer_heap<Traits> timers;
+};
+
 template <class Traits, omission Omitted = omission::nothing>
-class small_scheduler {
+class small_scheduler : public model::idle_parts<Traits, timer_work<Traits>> {
+  using parts = model::idle_parts<Traits, timer_work<Traits>>;
+
  public:
+  using parts::idle;
+  using parts::start_m;
+  using parts::stop_m;
+  using parts::wake_claimed;
+  using typename parts::m_type;
+  using typename parts::name;
+  using typename parts::p_type;
+
   static constexpr std::memory_order relaxed = std::memory_order_relaxed;
   static constexpr std::memory_order seq_cst = std::memory_order_seq_cst;
   static constexpr unsigned procs = 2;
@@ -53,18 +69,6 @@ class small_scheduler {
   using heap = thrum::sched::timer_heap<Traits>;
   using timer = thrum::sched::basic_timer<Traits>;
   using added = typename heap::added;
-
-  struct p_type {
-    model::cell<p_type*> idle_next{nullptr};
-    heap timers;
-  };
-  struct m_type {
-    model::cell<m_type*> idle_next{nullptr};
-    model::cell<bool> spinning{false};
-    model::cell<p_type*> next_p{nullptr};
-    p_type* p = nullptr;
-    model::note park;
-  };
 
   // ---- whoever arms ----
 
@@ -100,32 +104,9 @@ class small_scheduler {
 
   void wake_processor() {
     Traits::fence(seq_cst);
-    if (!idle.claim_wake()) {
-      return;
+    if (idle.claim_wake()) {
+      wake_claimed();
     }
-    idle.lock().lock();
-    p_type* const p = idle.take_p_to_spin_locked();
-    if (p == nullptr) {
-      idle.lock().unlock();
-      return;
-    }
-    start_m(*p, true);
-  }
-
-  // Caller holds the lock, which is released here.
-  void start_m(p_type& p, bool spinning) {
-    m_type* const m = idle.take_m_locked();
-    if (m == nullptr) {
-      require(unmanned == nullptr, "the model has room for one unmanned P");
-      unmanned = &p;
-      unmanned_spins = spinning;
-      idle.lock().unlock();
-      return;
-    }
-    m->spinning = spinning;
-    m->next_p = &p;
-    idle.lock().unlock();
-    m->park.wake();
   }
 
   // The goroutine that has armed is locked to its thread, which lets others run elsewhere.
@@ -221,26 +202,6 @@ class small_scheduler {
     return slept::with_p;
   }
 
-  // False: nobody will ever wake this M.
-  bool stop_m(m_type& m) {
-    idle.lock().lock();
-    if (unmanned != nullptr) {
-      m.p = unmanned;
-      m.spinning = unmanned_spins;
-      unmanned = nullptr;
-      idle.lock().unlock();
-      return true;
-    }
-    idle.put_m_locked(m);
-    idle.lock().unlock();
-    if (!m.park.sleep()) {
-      return false;
-    }
-    m.park.clear();
-    m.p = m.next_p;
-    return true;
-  }
-
   // Whether an M may spin is a heuristic in the scheduler, so here it is anybody's choice.
   void look_for_work(m_type& m) {
     for (;;) {
@@ -287,18 +248,11 @@ class small_scheduler {
     heap::remove(t);
   }
 
-  struct name {
-    explicit name(const char* text) { model::name_atomics(text); }
-  };
   name t_name{"t"};
   timer t;
   name p_name{"p"};
   p_type ps[procs];
   m_type ms[procs];
-  name idle_name{"idle"};  // .0 spinning, .1 need_spinning, .2 and .3 the lists' lengths
-  thrum::sched::idle_set<Traits, p_type, m_type, model::mutex> idle;
-  p_type* unmanned = nullptr;
-  bool unmanned_spins = false;
 
   name poll_name{"poll"};  // .0 last, .1 until
   atomic<std::int64_t> last_poll{1};
