@@ -481,10 +481,10 @@ class context {
   }
 
   /// A token on which a stop is requested once the context is done: a moment later than done() is
-  /// closed, as all contexts below are closed before. Its deadline is watched by the
-  /// runtime that asks for the token first, which keeps the context until it is done; outside of a
-  /// runtime the request comes when somebody next asks the context itself. The background's token
-  /// is never requested.
+  /// closed, as all contexts below are closed before. Its deadline is watched by the runtime that
+  /// asks for the token first, which keeps the context until it is done; outside of a runtime the
+  /// request comes when somebody next asks the context itself. The background's token is never
+  /// requested.
   ///
   /// Callbacks run in whoever cancels, one after the other. One may wait: its goroutine keeps the
   /// thread to itself meanwhile, and a runtime that stops does not cancel it. But nothing may be

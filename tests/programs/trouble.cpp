@@ -237,11 +237,18 @@ std::size_t address_space_in_use() {
   return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// No thread can be made any more: there is no address space for its stack.
+/// No thread can be made any more: there is no address space for its stack. Returns the old limit.
+::rlimit refuse_threads() {
+  constexpr std::size_t less_than_a_stack = std::size_t{4} << 20;
+  ::rlimit before{};
+  ::getrlimit(RLIMIT_AS, &before);
+  const ::rlimit tight{address_space_in_use() + less_than_a_stack, before.rlim_max};
+  ::setrlimit(RLIMIT_AS, &tight);
+  return before;
+}
+
 int refused_threads() {
   return thrum::run([] {
-    ::rlimit before{};
-    ::getrlimit(RLIMIT_AS, &before);
     thrum::chan<int> results(64);
     {
       thrum::wait_group group;
@@ -251,9 +258,7 @@ int refused_threads() {
       group.wait();
     }
     thrum::runtime::current()->procs(8);
-    constexpr std::size_t less_than_a_stack = std::size_t{4} << 20;
-    const ::rlimit tight{address_space_in_use() + less_than_a_stack, before.rlim_max};
-    ::setrlimit(RLIMIT_AS, &tight);
+    const ::rlimit before = refuse_threads();
     thrum::wait_group group;
     for (int i = 0; i != 32; ++i) {
       group.go([&] {
@@ -287,11 +292,7 @@ int refused_threads_of_locked() {
   thrum::options one = thrum::options::from_environment();
   one.procs = 1;
   return thrum::run(one, [] {
-    ::rlimit before{};
-    ::getrlimit(RLIMIT_AS, &before);
-    constexpr std::size_t less_than_a_stack = std::size_t{4} << 20;
-    const ::rlimit tight{address_space_in_use() + less_than_a_stack, before.rlim_max};
-    ::setrlimit(RLIMIT_AS, &tight);
+    const ::rlimit before = refuse_threads();
     const thrum::thread_lock lock;
     for (int i = 0; i != 5; ++i) {
       thrum::sleep_for(10ms);

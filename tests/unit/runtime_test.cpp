@@ -479,4 +479,6 @@ TEST_CASE("time slices without end are slices of a year") {
   auto first = runtime.spawn([] { return 1; });
   auto second = runtime.spawn([] { return 2; });
   CHECK(first.join() + second.join() == 3);
+  CHECK(std::chrono::nanoseconds(runtime.scheduler().config().time_slice_ns) ==
+        std::chrono::hours(24 * 365));
 }

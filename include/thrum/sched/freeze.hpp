@@ -48,6 +48,16 @@ THRUM_COLD void wait_while_frozen(basic_m<Traits>& m) noexcept {
   }
 }
 
+/// For whoever has just been given a P: a freeze counts one that nobody holds as stopped.
+template <class Traits>
+void wait_if_frozen(basic_m<Traits>& m) noexcept {
+  Traits::light_fence();  // [fz.phase] the P is held before the look; pairs with the heavy one
+  // relaxed: ordered by the fence
+  if ((m.p->attention.load(relaxed) & attention_freeze) != 0) [[unlikely]] {
+    wait_while_frozen(m);
+  }
+}
+
 template <class Traits>
 class [[nodiscard]] basic_freeze {
  public:

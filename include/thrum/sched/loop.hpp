@@ -123,12 +123,7 @@ THRUM_INLINE basic_m<Traits>& leave(basic_m<Traits>& m, basic_g<Traits>* next,
 /// g0 -> goroutine. Returns when a goroutine of this M finds no successor.
 template <class Traits>
 void execute(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {
-  // A freeze counts a P that nobody holds as stopped: who has just been given one looks.
-  Traits::light_fence();  // [fz.phase] the P is held before the look; pairs with the heavy one
-  // relaxed: ordered by the fence
-  if ((m.p->attention.load(relaxed) & attention_freeze) != 0) [[unlikely]] {
-    wait_while_frozen(m);
-  }
+  wait_if_frozen(m);
   m.g = &g;
   g.status.store(g_status::running, relaxed);  // relaxed: we took it from a queue
   m.p->counts.switches.add();

@@ -230,7 +230,7 @@ bool withdraw_sleeper(basic_wait_point<Traits>& point, bool locked) noexcept {
 }
 
 /// Parks the running goroutine, or blocks the calling thread, until `deadline`. Returns `notified`,
-/// or `cancelled` as wait() does. However far that is, the sleeper is one who will wake: no deadlock.
+/// or `cancelled` as wait() does. However far that is, the sleeper will wake: it is no deadlock.
 template <class Traits>
 wake_cause sleep_until(std::int64_t deadline) noexcept {
   deadline = deadline < no_deadline ? deadline : no_deadline - 1;

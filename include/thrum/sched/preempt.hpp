@@ -99,11 +99,7 @@ THRUM_COLD basic_m<Traits>& answer_monitor(basic_m<Traits>& m) noexcept {
   forget_p(m);
   basic_m<Traits>& here = regain_p(m);
   g.status.store(g_status::running, relaxed);  // relaxed: for display
-  Traits::light_fence();                       // [fz.phase] as in execute
-  // relaxed: ordered by the fence
-  if ((here.p->attention.load(relaxed) & attention_freeze) != 0) [[unlikely]] {
-    wait_while_frozen(here);
-  }
+  wait_if_frozen(here);
   return here;
 }
 
@@ -115,9 +111,9 @@ void bind(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {
   g.flags |= g_bound;
 }
 
-/// Calls `give_up(m)`, H2 to H4, and if that has found somebody sleeps until this M is given a P, H5
-/// and H6. All of it with a frame like a parked one: whoever looks at the goroutine once it stands
-/// in the queue finds where it was interrupted.
+/// Calls `give_up(m)`, H2 to H4, and if that has found somebody sleeps until this M is given a P,
+/// H5 and H6. All of it with a frame like a parked one: whoever looks at the goroutine once it
+/// stands in the queue finds where it was interrupted.
 template <class Traits>
 void stop_in_handler(basic_m<Traits>& m, bool (*give_up)(basic_m<Traits>&) noexcept) noexcept {
   basic_g<Traits>& g = *m.g;
@@ -134,7 +130,7 @@ void stop_in_handler(basic_m<Traits>& m, bool (*give_up)(basic_m<Traits>&) noexc
         if (here.slept) {
           here.m.scheduler->wait_for_p(here.m);
           // Here, as somebody may look at this frame until the freeze has ended.
-          Traits::light_fence();  // [fz.phase] as in execute
+          Traits::light_fence();  // [fz.phase] as in wait_if_frozen
           wait_while_frozen(here.m);
         }
       },
@@ -191,7 +187,7 @@ basic_m<Traits>* find_taker(basic_m<Traits>& m) noexcept {
   }
   const auto is_here = [&](const basic_m<Traits>& each) { return each.cpu == m.cpu; };
   // A P that is to retire needs an M that looks for work, and not one that computes.
-  const bool retires = (m.p->attention.load(relaxed) & attention_retire) != 0;  // relaxed: later
+  const bool retires = (m.p->attention.load(relaxed) & attention_retire) != 0;  // relaxed: a wish
   if (is_alone(m) && !retires) {
     const std::uint32_t most = 2 * scheduler.procs();  // before all others have had a turn, twice
     if (basic_g<Traits>* const other = scheduler.global.take_preempted_in_turn(

@@ -3,7 +3,7 @@
 //
 // A clock that stands still while anything can happen: what tests of timeouts run on.
 //
-// The last M of such a scheduler that goes to sleep, on its note or in the poller, or with a goroutine
+// The last M of such a scheduler that goes to sleep, on its note, in the poller, or for a goroutine
 // that is locked to it, finds every goroutine parked. It then does one of these, in this order:
 //   V1  a goroutine waits for exactly this (bubble::wait): it goes on
 //   V2  a goroutine waits for something that somebody outside may bring (a mutex, a descriptor):

@@ -395,26 +395,21 @@ TEST_CASE("a value that cannot be moved back, because that throws, leaves select
 TEST_CASE("if one value cannot be moved back, the others that were not sent are") {
   with_runtime([] {
     const thrum::chan<throws_on_move> c(0);
-    // Throws once, when it is moved back: the move into the box is the first.
-    struct throws_once {
-      int moves = 0;
-      std::string text = "once";
-      throws_once() = default;
-      throws_once(throws_once&& other) : moves(other.moves + 1), text(std::move(other.text)) {}
-      throws_once& operator=(throws_once&& other) {
-        text = std::move(other.text);
-        throw std::runtime_error("moved back");
-      }
+    // Goes into its box by construction, and back by assignment.
+    struct throws_on_return {
+      throws_on_return() = default;
+      throws_on_return(throws_on_return&&) noexcept(false) {}
+      throws_on_return& operator=(throws_on_return&&) { throw std::runtime_error("moved back"); }
     };
-    const thrum::chan<throws_once> d(0);
-    throws_once first;
+    const thrum::chan<throws_on_return> d(0);
+    throws_on_return first;
     throws_on_move second("second");
     CHECK_THROWS_AS(
         thrum::select(on_send(d, std::move(first)), on_send(c, std::move(second)), otherwise()),
         std::runtime_error);
     CHECK(second.text == "second");
     std::vector<select_case> cases;
-    cases.push_back(on_send(d, throws_once()));
+    cases.push_back(on_send(d, throws_on_return()));
     cases.push_back(on_send(c, std::move(second)));
     cases.push_back(otherwise());
     CHECK_THROWS_AS(thrum::select(std::span(cases)), std::runtime_error);

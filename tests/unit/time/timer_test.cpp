@@ -13,7 +13,6 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <type_traits>
@@ -347,19 +346,13 @@ TEST_CASE("a processor that is taken away while its runtime stops leaves no time
   for (int round = 0; round != 20; ++round) {
     std::vector<thrum::timer> kept;
     thrum::runtime runtime(with_procs(2));
-    auto arm = [&] {
+    const auto arm = [&] {
       for (int i = 0; i != 500; ++i) {
         kept.push_back(thrum::after_func(1h, [] {}));
       }
     };
-    thrum::mutex one_at_a_time;
     for (int i = 0; i != 4; ++i) {
-      runtime
-          .spawn([&] {
-            const std::lock_guard guard(one_at_a_time);
-            arm();
-          })
-          .join();
+      runtime.spawn(arm).join();
     }
     std::thread other([&] { runtime.procs(1); });
     runtime.stop();
