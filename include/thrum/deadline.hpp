@@ -2,13 +2,20 @@
 // SPDX-License-Identifier: MIT
 //
 // From the times of <chrono> to the scheduler's nanoseconds.
+//
+// A moment of a clock other than the steady one is turned into a time to wait by its distance from
+// that clock's now. That clock may be set back meanwhile, or run slower: so when the time is over,
+// it is asked again, and if the moment has not come there the wait goes on (retry_until). A clock
+// that is set forward ends no wait early.
 #ifndef THRUM_DEADLINE_HPP
 #define THRUM_DEADLINE_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/sched/current.hpp>
 #include <thrum/sched/park.hpp>
 #include <thrum/sched/traits.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <type_traits>
@@ -61,6 +68,48 @@ std::int64_t deadline_at(std::chrono::time_point<Clock, Duration> when) {
     const bool countable = then != no_deadline && (now >= 0 || then <= no_deadline + now);
     return countable ? deadline_after(std::chrono::nanoseconds(then - now)) : no_deadline;
   }
+}
+
+/// Whether the caller runs in a bubble, where the library's time is not the system's.
+inline bool is_time_virtual() noexcept {
+  // relaxed: a constant once set
+  if (default_traits::virtual_now.load(std::memory_order_relaxed) == nullptr) {
+    return false;
+  }
+  const auto* const m = current_m<default_traits>();
+  return m != nullptr && m->scheduler->clock != nullptr;
+}
+
+/// Whether a moment has come by its own clock; for whoever has waited until deadline_at(when). Of
+/// the steady clock it has, for the scheduler's time is that clock's. In a bubble it has too: other
+/// clocks do not follow the bubble's jumps, and what was left by them at the beginning has passed.
+template <class Clock, class Duration>
+bool has_come(std::chrono::time_point<Clock, Duration> when) {
+  if constexpr (std::is_same_v<Clock, std::chrono::steady_clock>) {
+    return true;
+  } else {
+    return is_time_virtual() || nanoseconds_of(Clock::now().time_since_epoch()) >=
+                                    nanoseconds_of(when.time_since_epoch());
+  }
+}
+
+/// Calls attempt(deadline) until what it returns is no time-out, or the moment has come by its own
+/// clock; returns the last result. `timed_out(result)` says what a time-out is.
+template <class Clock, class Duration, class Attempt, class TimedOut>
+auto retry_until(std::chrono::time_point<Clock, Duration> when, Attempt attempt,
+                 TimedOut timed_out) {
+  for (;;) {
+    auto result = attempt(deadline_at(when));
+    if (!timed_out(result) || has_come(when)) {
+      return result;
+    }
+  }
+}
+
+/// The same for an attempt that returns whether it succeeded.
+template <class Clock, class Duration, class Attempt>
+bool retry_until(std::chrono::time_point<Clock, Duration> when, Attempt attempt) {
+  return retry_until(when, attempt, [](bool done) { return !done; });
 }
 
 }  // namespace sched

@@ -13,6 +13,7 @@
 #include <thrum/sched/park.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <stop_token>
 #include <string_view>
 
@@ -53,11 +54,14 @@ void sleep_for(std::chrono::duration<Rep, Period> time) {
       sched::sleep_until<sched::default_traits>(sched::deadline_after(time)));
 }
 
-/// Blocks until a moment. A cancellation point.
+/// Blocks until a moment, which has come by its own clock when this returns. A cancellation point.
 template <class Clock, class Duration>
 void sleep_until(std::chrono::time_point<Clock, Duration> when) {
-  sched::exit_if_cancelled<sched::default_traits>(
-      sched::sleep_until<sched::default_traits>(sched::deadline_at(when)));
+  sched::retry_until(when, [](std::int64_t deadline) {
+    sched::exit_if_cancelled<sched::default_traits>(
+        sched::sleep_until<sched::default_traits>(deadline));
+    return false;
+  });
 }
 
 /// Names the goroutine for reports and dumps; the first 23 characters are kept. Without effect

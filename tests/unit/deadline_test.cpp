@@ -5,6 +5,7 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/set_back_clock.hpp"
 #include "support/with_runtime.hpp"
 
 #include <chrono>
@@ -122,5 +123,24 @@ TEST_CASE("a wait until a moment too far ahead to count does not end by time", "
     });
     CHECK(permits.try_acquire_until(std::chrono::sys_seconds::max()));
     CHECK(permits.try_acquire_until(std::chrono::system_clock::time_point::max()));
+  });
+}
+
+TEST_CASE("a sleep until a moment of a clock that is set back lasts until that clock says so",
+          "[deadline]") {
+  const auto sleep = [] {
+    const auto when = support::set_back_clock::soon();
+    thrum::sleep_until(when);
+    CHECK(support::set_back_clock::now() >= when);
+  };
+  sleep();
+  support::with_runtime(sleep);
+}
+
+TEST_CASE("in a bubble a moment of the system's clock comes by the bubble's time", "[deadline]") {
+  thrum::testing::bubble([] {
+    thrum::sleep_until(std::chrono::system_clock::now() + 24h);
+    thrum::counting_semaphore<> none(0);
+    CHECK_FALSE(none.try_acquire_until(std::chrono::system_clock::now() + 24h));
   });
 }
