@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// thrum_stress [--ops N] [--procs P] [--seconds S] [--seed X]: everything at once, for long.
+// thrum_stress [--ops N] [--procs P] [--seconds S] [--seed X] [--company 1]: everything at once, for
+// long.
 //
 // Workers draw their next piece of work at random: channels of all kinds, mutexes, trees and bursts
 // of goroutines, yields, sleeps and time-outs, blocking calls. Each piece checks its own result,
@@ -11,11 +12,12 @@
 //
 // One run is N operations, or what S seconds hold; 100,000,000 if neither is given. Without --procs
 // there are two runs, with 4 and with 64 processors. The seed is printed and can be given again; it
-// decides the work, not the schedule. When nothing moves for 30 s, the program says so and aborts.
+// decides the work, not the schedule. With --company there is what company.hpp says. When nothing moves for 30 s, the program says so and aborts.
 
 #include <thrum.hpp>
 
 #include "stress/arguments.hpp"
+#include "stress/company.hpp"
 #include "support/eventually.hpp"
 #include "support/process.hpp"
 #include "support/scale.hpp"
@@ -30,6 +32,7 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -44,6 +47,7 @@ struct settings {
   std::uint64_t procs = 0;    // 0: 4, then 64
   std::uint64_t seconds = 0;  // 0: no limit
   std::uint64_t seed = 0;     // 0: from the clock
+  std::uint64_t company = 0;  // 0: none
 };
 
 std::atomic<std::uint64_t> failures{0};
@@ -391,7 +395,13 @@ void run_once(const settings& s, unsigned procs, bool quiet) {
   thrum::runtime runtime(options);
   const watchdog dog(shared.progress, runtime);
   runtime.block_on([&] {
-    all_work(shared, s, procs);
+    {
+      std::optional<stress::company> company;
+      if (s.company != 0 && !quiet) {
+        company.emplace();
+      }
+      all_work(shared, s, procs);
+    }
     leave_some_behind(held);
   });
   const unsigned threads = runtime.stats().threads;
@@ -441,8 +451,11 @@ int main(int count, char** values) {
                      {{"--ops", s.operations},
                       {"--procs", s.procs},
                       {"--seconds", s.seconds},
-                      {"--seed", s.seed}})) {
-    std::fprintf(stderr, "usage: thrum_stress [--ops N] [--procs P] [--seconds S] [--seed X]\n");
+                      {"--seed", s.seed},
+                      {"--company", s.company}})) {
+    std::fprintf(stderr,
+                 "usage: thrum_stress [--ops N] [--procs P] [--seconds S] [--seed X] "
+                 "[--company 1]\n");
     return 2;
   }
   if (s.operations == 0) {

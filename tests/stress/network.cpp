@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// thrum_stress_network [--seconds S] [--procs P] [--clients N]: a server under full load whose
-// connections die at random.
+// thrum_stress_network [--seconds S] [--procs P] [--clients N] [--company 1]: a server under
+// full load whose connections die at random.
 //
 // Clients send messages of random size and check every byte that comes back. Connections end in
 // every way: in order, by a reset in the middle of a message, closed by another goroutine while
@@ -14,6 +14,7 @@
 #include <thrum.hpp>
 
 #include "stress/arguments.hpp"
+#include "stress/company.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -23,6 +24,7 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -157,7 +159,7 @@ void talk(const thrum::net::endpoint& server, std::minstd_rand& random, totals& 
   killer.wait();
 }
 
-int run_once(unsigned procs, std::chrono::seconds time, unsigned clients) {
+int run_once(unsigned procs, std::chrono::seconds time, unsigned clients, bool with_company) {
   thrum::options options = thrum::options::from_environment();
   options.procs = procs;
   totals all;
@@ -174,6 +176,10 @@ int run_once(unsigned procs, std::chrono::seconds time, unsigned clients) {
     listener.accept(nobody_came);  // by now the poller has its own descriptors
     listener.set_deadline(thrum::time_point::max());
     before = open_descriptors();
+    std::optional<stress::company> company;
+    if (with_company) {
+      company.emplace();
+    }
     std::atomic<bool> stop{false};
     thrum::wait_group group;
     group.go([&] {
@@ -198,6 +204,7 @@ int run_once(unsigned procs, std::chrono::seconds time, unsigned clients) {
     memory_early = resident_bytes();
     thrum::sleep_for(time - time / 10);
     memory_late = resident_bytes();
+    company.reset();
     stop = true;
     for (int i = 0; i != 500 && thrum::stats().goroutines > 2; ++i) {
       thrum::sleep_for(10ms);  // until all but we and the acceptor are gone
@@ -230,17 +237,23 @@ int main(int count, char** values) {
   std::uint64_t seconds = 60;
   std::uint64_t procs = 0;
   std::uint64_t clients = 64;
+  std::uint64_t company = 0;
   if (!stress::parse(count, values,
-                     {{"--seconds", seconds}, {"--procs", procs}, {"--clients", clients}}) ||
+                     {{"--seconds", seconds},
+                      {"--procs", procs},
+                      {"--clients", clients},
+                      {"--company", company}}) ||
       seconds == 0 || clients == 0) {
-    std::fprintf(stderr, "usage: %s [--seconds S] [--procs P] [--clients N]\n", values[0]);
+    std::fprintf(stderr, "usage: %s [--seconds S] [--procs P] [--clients N] [--company 1]\n",
+                 values[0]);
     return 2;
   }
   int failed = 0;
   for (const unsigned p : {1U, 2U, 4U}) {
     if (procs == 0 || p == 1) {
-      failed |= run_once(procs == 0 ? p : static_cast<unsigned>(procs),
-                         std::chrono::seconds(seconds), static_cast<unsigned>(clients));
+      failed |=
+          run_once(procs == 0 ? p : static_cast<unsigned>(procs), std::chrono::seconds(seconds),
+                   static_cast<unsigned>(clients), company != 0);
     }
   }
   return failed;

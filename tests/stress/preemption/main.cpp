@@ -22,6 +22,7 @@
 #include <thrum.hpp>
 
 #include "stress/arguments.hpp"
+#include "stress/company.hpp"
 
 #include <cerrno>
 #include <chrono>
@@ -30,6 +31,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -157,7 +159,7 @@ void print(const yard& y, const thrum::stats_snapshot& s, std::uint64_t slice_us
   std::fflush(stdout);
 }
 
-void run_once(unsigned procs, std::uint64_t slice_us, std::uint64_t seconds) {
+void run_once(unsigned procs, std::uint64_t slice_us, std::uint64_t seconds, bool with_company) {
   const auto begin = steady_clock::now();
   yard y;
   prepare(y);
@@ -170,7 +172,13 @@ void run_once(unsigned procs, std::uint64_t slice_us, std::uint64_t seconds) {
   std::thread feeder([&] { feed(y); });
   thrum::run(options, [&] {
     dog.runtime(thrum::runtime::current());
-    supervise(y, begin + std::chrono::seconds(seconds));
+    {
+      std::optional<company> beside;
+      if (with_company) {
+        beside.emplace();
+      }
+      supervise(y, begin + std::chrono::seconds(seconds));
+    }
     stats = thrum::stats();
     dog.runtime(nullptr);
   });
@@ -191,11 +199,15 @@ int main(int count, char** values) {
   std::uint64_t seconds = 60;
   std::uint64_t one_procs = 0;     // 0: 1, 2 and 4
   std::uint64_t one_slice_us = 0;  // 0: 10,000, 300 and 200
-  if (!stress::parse(
-          count, values,
-          {{"--seconds", seconds}, {"--procs", one_procs}, {"--slice-us", one_slice_us}})) {
+  std::uint64_t company = 0;       // 0: none
+  if (!stress::parse(count, values,
+                     {{"--seconds", seconds},
+                      {"--procs", one_procs},
+                      {"--slice-us", one_slice_us},
+                      {"--company", company}})) {
     std::fprintf(stderr,
-                 "usage: thrum_stress_preemption [--seconds S] [--procs P] [--slice-us U]\n");
+                 "usage: thrum_stress_preemption [--seconds S] [--procs P] [--slice-us U] "
+                 "[--company 1]\n");
     return 2;
   }
   ::mallopt(M_ARENA_MAX, 1);   // all want the same lock
@@ -210,7 +222,7 @@ int main(int count, char** values) {
   }
   for (const unsigned p : procs) {
     for (const std::uint64_t slice : slices) {
-      stress::run_once(p, slice, seconds);
+      stress::run_once(p, slice, seconds, company != 0);
     }
   }
   if (stress::failures != 0) {
