@@ -19,9 +19,16 @@ namespace thrum::inline THRUM_ABI::debug {
 
 using namespace base::orders;
 
-/// The callers of a goroutine that is parked or has not begun, and stays so meanwhile. No malloc.
+/// The callers of a goroutine that is parked, and stays so meanwhile; none if it has not begun. No
+/// malloc.
 template <class Traits>
 void collect_parked(const sched::basic_g<Traits>& g, os::call_stack& out) noexcept {
+  if ((g.flags & sched::g_started) == 0) {
+    // Its one return address is where a function begins, which is behind no call: an unwinder that
+    // looks before it finds the rules of another function.
+    out.size = 0;
+    return;
+  }
   // relaxed: it is parked
   arch::visit_parked(
       g.sp.load(relaxed),
@@ -32,7 +39,7 @@ void collect_parked(const sched::basic_g<Traits>& g, os::call_stack& out) noexce
 inline bool is_internal(std::string_view function) noexcept {
   for (const std::string_view part :
        {"::sched::", "::os::", "::debug::", "5sched", "thrum_goroutine_entry", "thrum_visit_parked",
-        "thrum_switch_stack"}) {
+        "thrum_switch_stack", "thrum_call_as_parked"}) {
     if (function.find(part) != function.npos) {
       return true;
     }
@@ -46,8 +53,7 @@ inline std::string describe_callers(os::symbolizer& symbols, const void* const* 
   std::string shown;
   std::string all;
   for (std::size_t i = 0; i < size; ++i) {
-    // A return address lies behind its call, which may be the last instruction of its function.
-    const std::string line = symbols.describe(static_cast<const char*>(frames[i]) - 1);
+    const std::string line = symbols.describe(frames[i]);
     const std::string text = "\t" + line + "\n";
     all.append(text);
     if (!is_internal(line)) {

@@ -16,15 +16,19 @@
 
 namespace thrum::inline THRUM_ABI::os {
 
-/// Code addresses, the innermost first: return addresses, so each lies behind the call.
+/// Code addresses, the innermost first. Each lies inside the instruction at which its function
+/// stands, so that names and lines are looked up right: inside the call that it waits for, not
+/// behind it, as the call may be the last instruction of its function; or where a signal has
+/// interrupted it, which may be the first.
 struct call_stack {
   static constexpr std::size_t capacity = 64;
   const void* frames[capacity] = {};
   std::size_t size = 0;
 };
 
-/// The callers of the calling function, `skip` of them left out. Does not allocate after its first
-/// call in the process. Takes the lock of the loader.
+/// The callers of the calling function, `skip` of them left out, and without the place where the
+/// handler of a signal returns to. Does not allocate after its first call in the process. Takes the
+/// lock of the loader.
 THRUM_NOINLINE inline void collect_callers(call_stack& out, std::size_t skip) noexcept {
   struct walk {
     call_stack& to;
@@ -34,14 +38,19 @@ THRUM_NOINLINE inline void collect_callers(call_stack& out, std::size_t skip) no
   ::_Unwind_Backtrace(
       [](_Unwind_Context* frame, void* argument) noexcept {
         auto& w = *static_cast<walk*>(argument);
-        const auto address = ::_Unwind_GetIP(frame);
+        int interrupted = 0;
+        const auto address = ::_Unwind_GetIPInfo(frame, &interrupted);
+        if (interrupted != 0 && w.to.size != 0) {
+          --w.to.size;  // the frame before this one is the signal's
+        }
         if (address == 0 || w.to.size == call_stack::capacity) {
           return _URC_END_OF_STACK;
         }
         if (w.left_out != 0) {
           --w.left_out;
         } else {
-          w.to.frames[w.to.size++] = reinterpret_cast<const void*>(address);
+          w.to.frames[w.to.size++] =
+              reinterpret_cast<const void*>(address - (interrupted != 0 ? 0 : 1));
         }
         return _URC_NO_REASON;
       },

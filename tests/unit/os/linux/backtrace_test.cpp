@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include "support/catch.hpp"
+
+#include <thrum/debug/backtrace.hpp>
+#include <thrum/os/os.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <signal.h>
+#include <ucontext.h>
+
+// Two functions, one behind the other. The first instruction of the second is one that traps, so a
+// signal finds it there each time; its handler goes on behind it.
+#if THRUM_ARCH_X86_64
+#define THRUM_TEST_TRAPPING "ud2\n"
+#define THRUM_TEST_RETURNING "ret\n"
+#else
+#define THRUM_TEST_TRAPPING ".inst 0x00000000\n"
+#define THRUM_TEST_RETURNING "ret\n"
+#endif
+
+asm(".text\n"
+    ".p2align 4\n"
+    ".type thrum_test_function_before, %function\n"
+    "thrum_test_function_before:\n"
+    ".cfi_startproc\n" THRUM_TEST_RETURNING
+    ".cfi_endproc\n"
+    ".size thrum_test_function_before, . - thrum_test_function_before\n"
+    ".globl thrum_test_trap_at_first\n"
+    ".hidden thrum_test_trap_at_first\n"
+    ".type thrum_test_trap_at_first, %function\n"
+    "thrum_test_trap_at_first:\n"
+    ".cfi_startproc\n" THRUM_TEST_TRAPPING THRUM_TEST_RETURNING
+    ".cfi_endproc\n"
+    ".size thrum_test_trap_at_first, . - thrum_test_trap_at_first\n");
+
+extern "C" void thrum_test_trap_at_first();
+
+namespace {
+
+using thrum::os::call_stack;
+
+call_stack seen_by_handler;
+
+[[gnu::noinline]] void note_callers(int, ::siginfo_t*, void* context) {
+  thrum::os::collect_callers(seen_by_handler, 0);
+  auto& registers = static_cast<::ucontext_t*>(context)->uc_mcontext;
+#if THRUM_ARCH_X86_64
+  registers.gregs[REG_RIP] += 2;
+#else
+  registers.pc += 4;
+#endif
+}
+
+[[gnu::noinline]] void call_what_traps() {
+  thrum_test_trap_at_first();
+  asm volatile("");
+}
+
+/// The callers that a handler sees which interrupts thrum_test_trap_at_first.
+const call_stack& interrupt_at_first() {
+  struct ::sigaction ours {};
+  ours.sa_sigaction = &note_callers;
+  ours.sa_flags = SA_SIGINFO;
+  struct ::sigaction before {};
+  ::sigaction(SIGILL, &ours, &before);
+  call_what_traps();
+  ::sigaction(SIGILL, &before, nullptr);
+  return seen_by_handler;
+}
+
+/// The place in the list; its size if it is not there.
+std::size_t find_function(const call_stack& callers, std::string_view name) {
+  thrum::os::symbolizer symbols;
+  std::size_t i = 0;
+  while (i != callers.size &&
+         thrum::debug::describe_callers(symbols, &callers.frames[i], 1).find(name) ==
+             std::string::npos) {
+    ++i;
+  }
+  return i;
+}
+
+[[gnu::noinline]] void collect_here(call_stack& out) {
+  thrum::os::collect_callers(out, 0);
+  asm volatile("");
+}
+
+}  // namespace
+
+TEST_CASE("a function that is interrupted at its first instruction is not taken for another") {
+  const call_stack& callers = interrupt_at_first();
+  REQUIRE(callers.size > 2);
+  const std::size_t at = find_function(callers, "thrum_test_trap_at_first");
+  REQUIRE(at != callers.size);
+  CHECK(find_function(callers, "thrum_test_function_before") == callers.size);
+}
+
+TEST_CASE("between the handler of a signal and what it interrupts nothing else is shown") {
+  const call_stack& callers = interrupt_at_first();
+  const std::size_t handler = find_function(callers, "note_callers");
+  REQUIRE(handler != callers.size);
+  CHECK(find_function(callers, "thrum_test_trap_at_first") == handler + 1);
+}
+
+TEST_CASE("who called the interrupted function is found inside its call") {
+  const call_stack& callers = interrupt_at_first();
+  const std::size_t at = find_function(callers, "thrum_test_trap_at_first");
+  CHECK(find_function(callers, "call_what_traps") == at + 1);
+}
+
+TEST_CASE("of a call that returns as usual an address inside the call is kept") {
+  call_stack callers;
+  collect_here(callers);
+  REQUIRE(callers.size != 0);
+  CHECK(find_function(callers, "collect_here") == 0);
+  const auto begin = reinterpret_cast<std::uintptr_t>(&collect_here);
+  CHECK(reinterpret_cast<std::uintptr_t>(callers.frames[0]) > begin);
+}
