@@ -25,7 +25,7 @@ namespace thrum::inline THRUM_ABI {
 class latch {
  public:
   /// usage_error if `count` is negative.
-  explicit latch(std::ptrdiff_t count) : count_(count) {
+  explicit constexpr latch(std::ptrdiff_t count) : count_(count) {
     if (count < 0) {
       base::throw_usage("latch: the count is negative");
     }
@@ -44,7 +44,7 @@ class latch {
     std::ptrdiff_t count = count_.load(relaxed);  // relaxed: the exchange decides
     for (;;) {
       if (n < 0 || n > count) {
-        base::throw_usage("latch::count_down: by a negative number, or by more than is left");
+        throw_too_much();
       }
       if (n == count) {
         break;
@@ -54,8 +54,8 @@ class latch {
         return;
       }
     }
-    if (n != 0) {
-      open(n);
+    if (n != 0 && !open(n)) {
+      throw_too_much();
     }
   }
 
@@ -85,17 +85,26 @@ class latch {
   }
 
  private:
-  THRUM_COLD void open(std::ptrdiff_t n) {
+  [[noreturn]] THRUM_COLD static void throw_too_much() {
+    base::throw_usage("latch::count_down: by a negative number, or by more than is left");
+  }
+
+  /// Takes the last n off the count. False: somebody else has taken of them meanwhile.
+  THRUM_COLD bool open(std::ptrdiff_t n) noexcept {
     using namespace base::orders;
     const sched::section here;
     sched::wait_point* chain = nullptr;
     lock_.lock();
+    std::ptrdiff_t count = count_.load(relaxed);  // relaxed: the exchange decides
     // [la.count] acq_rel: what all have done before.
-    if (count_.fetch_sub(n, acq_rel) == n) {
+    while (count == n && !count_.compare_exchange_weak(count, 0, acq_rel, relaxed)) {
+    }
+    if (count == n) {
       chain = waiters_.take_all(sched::wake_cause::notified);
     }
     lock_.unlock();
     sched::wake_chain(chain);
+    return count == n;
   }
 
   THRUM_COLD void wait_for_zero() const {

@@ -5,10 +5,11 @@
 //
 // State: one word, counter in the upper half, waiters in the lower.
 // Invariants
-//   WG1  the counter is never negative.
-//   WG2  a waiter is counted in the word exactly while its point is linked, both under the lock;
-//        only the done() that brings the counter to 0 clears the count first and then unlinks all.
-// add and done touch only the word unless they bring it to zero with waiters there.
+//   WG1  the counter is never negative, but for the moment before an error is taken back.
+//   WG2  a waiter is counted in the word exactly while its point is linked, both under the lock.
+// add and done touch only the word unless they bring it to zero with waiters there. An add that
+// turns out to be an error takes back what it has added; whoever begins to wait meanwhile waits, and
+// is woken if that makes the counter zero.
 //
 // Source: Go's sync.WaitGroup, with a list of waiters in place of its semaphore.
 #ifndef THRUM_SYNC_WAIT_GROUP_HPP
@@ -36,12 +37,12 @@ namespace thrum::inline THRUM_ABI {
 /// again once every wait() has returned.
 class wait_group {
  public:
-  wait_group() noexcept = default;
+  constexpr wait_group() noexcept = default;
   wait_group(const wait_group&) = delete;
   wait_group& operator=(const wait_group&) = delete;
 
-  /// Adds to the count, which may be less than zero to subtract. usage_error if the count becomes
-  /// negative, or if it is raised from zero while somebody waits. Does not block.
+  /// Adds n to the count; a negative one subtracts. usage_error, and the count as it was, if it
+  /// would become negative or if it is raised from zero while somebody waits. Does not block.
   void add(int n = 1) {
     using namespace base::orders;
     const auto delta = static_cast<std::uint64_t>(static_cast<std::int64_t>(n)) << 32;
@@ -55,7 +56,7 @@ class wait_group {
     if (counter == 0 && waiters == 0) [[likely]] {
       return;
     }
-    add_slow(counter);
+    add_slow(counter, delta);
   }
 
   /// add(-1).
@@ -112,19 +113,31 @@ class wait_group {
     wait_group& group_;
   };
 
-  THRUM_COLD void add_slow(std::int32_t counter) {
+  THRUM_COLD void add_slow(std::int32_t counter, std::uint64_t delta) {
+    if (counter == 0) {
+      wake_if_zero(0);
+      return;
+    }
+    wake_if_zero(delta);
+    base::throw_usage(counter < 0
+                          ? "wait_group::add: negative counter; more done() than add()"
+                          : "wait_group::add: raised from zero while somebody waits; add before "
+                            "wait");
+  }
+
+  /// Takes back `too_much`, and wakes all who wait if the counter is zero.
+  void wake_if_zero(std::uint64_t too_much) noexcept {
     using namespace base::orders;
-    if (counter < 0) {
-      base::throw_usage("wait_group::add: negative counter; more done() than add()");
-    }
-    if (counter > 0) {
-      base::throw_usage("wait_group::add: raised from zero while somebody waits; add before wait");
-    }
     const sched::section here;
+    sched::wait_point* chain = nullptr;
     lock_.lock();
-    // relaxed: the lock orders it against waiters; nobody may add now (WG2)
-    word_.store(0, relaxed);
-    sched::wait_point* const chain = waiters_.take_all(sched::wake_cause::notified);
+    // [wg.word] acq_rel: as in add.
+    std::uint64_t word = word_.fetch_sub(too_much, acq_rel) - too_much;
+    if ((word >> 32) == 0) {
+      chain = waiters_.take_all(sched::wake_cause::notified);
+      // relaxed: under the lock; what is in the upper half may have been added meanwhile (WG2)
+      word_.fetch_sub(static_cast<std::uint32_t>(word), relaxed);
+    }
     lock_.unlock();
     sched::wake_chain(chain);
   }

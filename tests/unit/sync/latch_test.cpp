@@ -99,3 +99,29 @@ TEST_CASE("a latch that counts below zero is an error of use") {
   latch.count_down();
   CHECK(is_usage_error("latch::count_down", [&] { latch.count_down(); }));
 }
+
+TEST_CASE("of two that count the last one of a latch down at once, one is in error, and it opens") {
+  for (int round = 0; round != scaled(300); ++round) {
+    thrum::latch latch(1);
+    std::atomic<int> ready{0};
+    std::atomic<int> errors{0};
+    const auto count_down = [&] {
+      ++ready;
+      while (ready != 2) {
+      }
+      errors += is_usage_error("latch::count_down", [&] { latch.count_down(); }) ? 1 : 0;
+    };
+    std::thread other(count_down);
+    count_down();
+    other.join();
+    REQUIRE(errors == 1);
+    REQUIRE(latch.try_wait());
+  }
+}
+
+constinit thrum::latch a_global_latch(1);  // needs no initialisation at run time
+
+TEST_CASE("a latch may be a constinit global") {
+  a_global_latch.count_down();
+  CHECK(a_global_latch.try_wait());
+}

@@ -199,3 +199,25 @@ TEST_CASE("what was written before done is seen after wait") {
     }
   });
 }
+
+TEST_CASE("a done() too many is an error and leaves the count at zero: the next waiter waits") {
+  with_runtime([] {
+    thrum::wait_group group;
+    CHECK(is_usage_error("wait_group::add", [&] { group.done(); }));
+    CHECK(group.wait_for(0s));
+    group.add();
+    CHECK_FALSE(group.wait_for(1ms));
+    CHECK(is_usage_error("wait_group::add", [&] { group.add(-2); }));
+    CHECK_FALSE(group.wait_for(1ms));
+    group.done();
+    CHECK(group.wait_for(0s));
+  });
+}
+
+constinit thrum::wait_group a_global_wait_group;  // needs no initialisation at run time
+
+TEST_CASE("a wait_group may be a constinit global") {
+  a_global_wait_group.add();
+  a_global_wait_group.done();
+  CHECK(a_global_wait_group.wait_for(0s));
+}
