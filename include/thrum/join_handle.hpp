@@ -19,6 +19,7 @@
 #include <thrum/sched/start.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -171,7 +172,8 @@ class [[nodiscard]] join_handle {
   }
   template <class Clock, class Duration>
   bool wait_until(std::chrono::time_point<Clock, Duration> when) {
-    return wait_until_ns(sched::deadline_at(when));
+    return sched::retry_until(when,
+                              [this](std::int64_t deadline) { return wait_until_ns(deadline); });
   }
 
   /// For spawn.

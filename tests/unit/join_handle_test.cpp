@@ -8,6 +8,7 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/scale.hpp"
+#include "support/set_back_clock.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
@@ -294,5 +295,17 @@ TEST_CASE("join gives the reference to an rvalue that the goroutine returned") {
     const std::unique_ptr<int> taken = handle.join();
     CHECK(*taken == 7);
     CHECK(value == nullptr);
+  });
+}
+
+TEST_CASE("a wait for a goroutine until a moment of a clock that is set back lasts until then") {
+  with_runtime([] {
+    thrum::latch end(1);
+    auto handle = thrum::spawn([&] { end.wait(); });
+    const auto when = support::set_back_clock::soon();
+    CHECK_FALSE(handle.wait_until(when));
+    CHECK(support::set_back_clock::now() >= when);
+    end.count_down();
+    CHECK(handle.wait_until(support::set_back_clock::now() + 1h));
   });
 }

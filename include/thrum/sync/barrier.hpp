@@ -46,7 +46,7 @@ class barrier {
   };
 
   /// usage_error if `expected` is negative.
-  explicit barrier(std::ptrdiff_t expected, Completion completion = Completion())
+  explicit constexpr barrier(std::ptrdiff_t expected, Completion completion = Completion())
       : expected_(expected), missing_(expected), completion_(std::move(completion)) {
     if (expected < 0) {
       base::throw_usage("barrier: the number of participants is negative");

@@ -28,10 +28,11 @@ namespace thrum::inline THRUM_ABI {
 
 /// As std::condition_variable, over std::unique_lock<thrum::mutex>, first come, first served. Waits
 /// end only by a notification, in time, or when the runtime stops: they are cancellation points,
-/// and have locked the mutex again when goroutine_exit leaves them.
+/// and have locked the mutex again when goroutine_exit leaves them. A wait until a moment of another
+/// clock than the steady one ends as if notified if that clock was set back meanwhile.
 class condition_variable {
  public:
-  condition_variable() noexcept = default;
+  constexpr condition_variable() noexcept = default;
   condition_variable(const condition_variable&) = delete;
   condition_variable& operator=(const condition_variable&) = delete;
 
@@ -93,12 +94,19 @@ class condition_variable {
   template <class Clock, class Duration>
   std::cv_status wait_until(std::unique_lock<mutex>& lock,
                             std::chrono::time_point<Clock, Duration> when) {
-    return wait_until_ns(lock, sched::deadline_at(when));
+    const std::cv_status status = wait_until_ns(lock, sched::deadline_at(when));
+    // Not in the list for a moment, it may have missed a notification: it must not wait on.
+    return sched::has_come(when) ? status : std::cv_status::no_timeout;
   }
   template <class Clock, class Duration, class Predicate>
   bool wait_until(std::unique_lock<mutex>& lock, std::chrono::time_point<Clock, Duration> when,
                   Predicate done) {
-    return wait_done(lock, sched::deadline_at(when), done);
+    while (!done()) {
+      if (wait_until(lock, when) == std::cv_status::timeout) {
+        return done();
+      }
+    }
+    return true;
   }
 
  private:

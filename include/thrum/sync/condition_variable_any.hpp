@@ -26,7 +26,8 @@
 namespace thrum::inline THRUM_ABI {
 
 /// As std::condition_variable_any. Waits are cancellation points, and have locked the lock again
-/// when goroutine_exit leaves them.
+/// when goroutine_exit leaves them. A wait until a moment of another clock than the steady one ends
+/// as if notified if that clock was set back meanwhile.
 class condition_variable_any {
  public:
   condition_variable_any() : inside_(std::make_shared<inside>()) {}
@@ -59,27 +60,39 @@ class condition_variable_any {
   }
   template <class Lock, class Clock, class Duration>
   std::cv_status wait_until(Lock& lock, std::chrono::time_point<Clock, Duration> when) {
-    return wait_until_ns(lock, sched::deadline_at(when));
+    return wait_until_moment(lock, when, {});
   }
   template <class Lock, class Clock, class Duration, class Predicate>
   bool wait_until(Lock& lock, std::chrono::time_point<Clock, Duration> when, Predicate done) {
-    return wait_done(lock, sched::deadline_at(when), done);
+    while (!done()) {
+      if (wait_until(lock, when) == std::cv_status::timeout) {
+        return done();
+      }
+    }
+    return true;
   }
 
   // The forms that a stop request ends too. Each returns what done() says at the end.
   template <class Lock, class Predicate>
   bool wait(Lock& lock, std::stop_token token, Predicate done) {
-    return wait_stoppable(lock, std::move(token), sched::no_deadline, done);
+    return wait_stoppable(std::move(token), done, [&](const std::stop_token& stop) {
+      return wait_until_ns(lock, sched::no_deadline, stop);
+    });
   }
   template <class Lock, class Rep, class Period, class Predicate>
   bool wait_for(Lock& lock, std::stop_token token, std::chrono::duration<Rep, Period> time,
                 Predicate done) {
-    return wait_stoppable(lock, std::move(token), sched::deadline_after(time), done);
+    const std::int64_t deadline = sched::deadline_after(time);
+    return wait_stoppable(std::move(token), done, [&](const std::stop_token& stop) {
+      return wait_until_ns(lock, deadline, stop);
+    });
   }
   template <class Lock, class Clock, class Duration, class Predicate>
   bool wait_until(Lock& lock, std::stop_token token, std::chrono::time_point<Clock, Duration> when,
                   Predicate done) {
-    return wait_stoppable(lock, std::move(token), sched::deadline_at(when), done);
+    return wait_stoppable(std::move(token), done, [&](const std::stop_token& stop) {
+      return wait_until_moment(lock, when, stop);
+    });
   }
 
  private:
@@ -134,6 +147,14 @@ class condition_variable_any {
                                                  : std::cv_status::no_timeout;
   }
 
+  template <class Lock, class Clock, class Duration>
+  std::cv_status wait_until_moment(Lock& lock, std::chrono::time_point<Clock, Duration> when,
+                                   const std::stop_token& token) {
+    const std::cv_status status = wait_until_ns(lock, sched::deadline_at(when), token);
+    // Not in the list for a moment, it may have missed a notification: it must not wait on.
+    return sched::has_come(when) ? status : std::cv_status::no_timeout;
+  }
+
   /// Parks a point that may have been notified already.
   static sched::wake_cause wait_linked(inside& shared, waiter& point, std::int64_t deadline,
                                        const std::stop_token& token) noexcept {
@@ -182,15 +203,16 @@ class condition_variable_any {
     return true;
   }
 
-  template <class Lock, class Predicate>
-  bool wait_stoppable(Lock& lock, std::stop_token token, std::int64_t deadline, Predicate& done) {
+  /// `wait(token)` waits once.
+  template <class Predicate, class Wait>
+  bool wait_stoppable(std::stop_token token, Predicate& done, Wait wait) {
     const std::shared_ptr<inside> shared = inside_;
     const std::stop_callback at_request(token, [&]() noexcept { shared->notify(inside::all); });
     while (!done()) {
       if (token.stop_requested()) {
         return false;
       }
-      if (wait_until_ns(lock, deadline, token) == std::cv_status::timeout) {
+      if (wait(token) == std::cv_status::timeout) {
         return done();
       }
     }

@@ -240,7 +240,8 @@ class mutex {
   }
   template <class Clock, class Duration>
   bool try_lock_until(std::chrono::time_point<Clock, Duration> when) {
-    return try_lock() || lock_slow(sched::deadline_at(when));
+    return try_lock() ||
+           sched::retry_until(when, [this](std::int64_t deadline) { return lock_slow(deadline); });
   }
 
   /// Releases it; the next owner may destroy it at once. usage_error if nobody holds it.

@@ -39,7 +39,7 @@ class counting_semaphore {
   static_assert(LeastMax >= 0);
 
   /// usage_error if `permits` is negative or above max().
-  explicit counting_semaphore(std::ptrdiff_t permits) : count_(permits) {
+  explicit constexpr counting_semaphore(std::ptrdiff_t permits) : count_(permits) {
     if (permits < 0 || permits > LeastMax) {
       base::throw_usage("counting_semaphore: the number of permits is out of range");
     }
@@ -72,7 +72,9 @@ class counting_semaphore {
   }
   template <class Clock, class Duration>
   bool try_acquire_until(std::chrono::time_point<Clock, Duration> when) {
-    return try_acquire() || acquire_until(sched::deadline_at(when));
+    return try_acquire() || sched::retry_until(when, [this](std::int64_t deadline) {
+             return acquire_until(deadline);
+           });
   }
 
   /// Adds permits, and hands them to those who wait. usage_error if n is negative or there would be

@@ -48,7 +48,7 @@ namespace thrum::inline THRUM_ABI {
 /// Waiting for it is not a cancellation point.
 class shared_mutex {
  public:
-  shared_mutex() noexcept = default;
+  constexpr shared_mutex() noexcept = default;
   shared_mutex(const shared_mutex&) = delete;
   shared_mutex& operator=(const shared_mutex&) = delete;
 
@@ -76,7 +76,9 @@ class shared_mutex {
   }
   template <class Clock, class Duration>
   bool try_lock_until(std::chrono::time_point<Clock, Duration> when) {
-    return try_lock() || wait_to_write(sched::deadline_at(when));
+    return try_lock() || sched::retry_until(when, [this](std::int64_t deadline) {
+             return wait_to_write(deadline);
+           });
   }
 
   /// Releases it; the next owner may destroy it at once. usage_error if no writer holds it.
@@ -118,7 +120,9 @@ class shared_mutex {
   }
   template <class Clock, class Duration>
   bool try_lock_shared_until(std::chrono::time_point<Clock, Duration> when) {
-    return try_lock_shared() || wait_to_read(sched::deadline_at(when));
+    return try_lock_shared() || sched::retry_until(when, [this](std::int64_t deadline) {
+             return wait_to_read(deadline);
+           });
   }
 
   /// Releases a share; the next owner may destroy the mutex at once. usage_error if no reader has

@@ -150,3 +150,7 @@ TEST_CASE("more arrivals than participants are an error of use") {
   CHECK(is_usage_error("barrier::arrive", [&] { (void)barrier.arrive(0); }));
   CHECK(is_usage_error("barrier:", [] { thrum::barrier<> bad(-1); }));
 }
+
+constinit thrum::barrier<> a_global_barrier(1);  // needs no initialisation at run time
+
+TEST_CASE("a barrier may be a constinit global") { a_global_barrier.arrive_and_wait(); }

@@ -10,6 +10,8 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/scale.hpp"
+#include "support/set_back_clock.hpp"
+#include "support/stop_source.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
@@ -382,4 +384,36 @@ TEST_CASE(
       CHECK_FALSE(waiter.join());
     }
   });
+}
+
+TEST_CASE("a condition's wait until a moment of a clock that is set back times out only then") {
+  with_runtime([] {
+    using support::set_back_clock;
+    thrum::mutex mutex;
+    std::unique_lock lock(mutex);
+    const auto never = [] { return false; };
+    const auto check = [&](auto& changed) {
+      auto when = set_back_clock::soon();
+      CHECK((changed.wait_until(lock, when) == std::cv_status::no_timeout ||
+             set_back_clock::now() >= when));
+      when = set_back_clock::soon();
+      CHECK_FALSE(changed.wait_until(lock, when, never));
+      CHECK(set_back_clock::now() >= when);
+      CHECK(changed.wait_until(lock, set_back_clock::now() - 1h) == std::cv_status::timeout);
+    };
+    thrum::condition_variable changed;
+    check(changed);
+    thrum::condition_variable_any changed_any;
+    check(changed_any);
+    const std::stop_source source = support::new_source();
+    const auto when = set_back_clock::soon();
+    CHECK_FALSE(changed_any.wait_until(lock, source.get_token(), when, never));
+    CHECK(set_back_clock::now() >= when);
+  });
+}
+
+constinit thrum::condition_variable a_global_condition_variable;
+
+TEST_CASE("a condition variable may be a constinit global") {
+  a_global_condition_variable.notify_all();
 }

@@ -8,6 +8,7 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/scale.hpp"
+#include "support/set_back_clock.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
@@ -316,5 +317,18 @@ TEST_CASE("a mutex may be destroyed by the next who has locked it") {
       drop();
       other.join();
     }
+  });
+}
+
+TEST_CASE("a wait for a mutex until a moment of a clock that is set back lasts until then") {
+  with_runtime([] {
+    thrum::mutex mutex;
+    mutex.lock();
+    thrum::spawn([&] {
+      const auto when = support::set_back_clock::soon();
+      CHECK_FALSE(mutex.try_lock_until(when));
+      CHECK(support::set_back_clock::now() >= when);
+    }).join();
+    mutex.unlock();
   });
 }

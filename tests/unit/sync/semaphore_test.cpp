@@ -8,6 +8,7 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/scale.hpp"
+#include "support/set_back_clock.hpp"
 #include "support/waits.hpp"
 #include "support/with_runtime.hpp"
 
@@ -26,6 +27,16 @@ using support::with_runtime;
 
 static_assert(thrum::binary_semaphore::max() == 1);
 static_assert(thrum::counting_semaphore<7>::max() == 7);
+
+constinit thrum::counting_semaphore<> a_global_semaphore(3);  // needs no initialisation at run time
+constinit thrum::binary_semaphore a_global_binary_semaphore(1);
+
+TEST_CASE("a semaphore may be a constinit global") {
+  CHECK(a_global_semaphore.try_acquire());
+  CHECK(a_global_binary_semaphore.try_acquire());
+  a_global_semaphore.release();
+  a_global_binary_semaphore.release();
+}
 
 TEST_CASE("a semaphore gives as many permits as it has") {
   thrum::counting_semaphore<> permits(2);
@@ -165,4 +176,13 @@ TEST_CASE("numbers of permits out of range are errors of use") {
   thrum::binary_semaphore one(1);
   CHECK(is_usage_error("counting_semaphore::release", [&] { one.release(); }));
   CHECK(is_usage_error("counting_semaphore::release", [&] { one.release(-1); }));
+}
+
+TEST_CASE("a wait for a permit until a moment of a clock that is set back lasts until then") {
+  with_runtime([] {
+    thrum::counting_semaphore<> none(0);
+    const auto when = support::set_back_clock::soon();
+    CHECK_FALSE(none.try_acquire_until(when));
+    CHECK(support::set_back_clock::now() >= when);
+  });
 }
