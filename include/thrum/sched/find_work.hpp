@@ -7,7 +7,8 @@
 //
 //   attention        retire the P, run timers that the monitor saw due
 //   own timers       those that are due make goroutines runnable here
-//   global, 1 in 61  so that nothing in the global queue starves behind a busy ring
+//   in turn, 1 in 61 the poller, if nobody has polled for a while, and the global queue: so that
+//                    nothing there starves behind a busy ring
 //   own queue        runnext, then the ring
 //   global           a fair share of it
 //   poller           without waiting, if goroutines wait there and nobody else polls
@@ -45,11 +46,36 @@ bool global_turn(const basic_p<Traits>& p) noexcept {
   return p.schedule_tick.load(relaxed) % Traits::global_check_interval == 0;  // relaxed: own count
 }
 
-/// runnext, else the ring's head.
+/// The slice has been handed on often enough: whoever waits on this P or in the global queue goes
+/// first, and `heir` behind the others. It goes on with a slice of its own if nobody waits.
 template <class Traits>
-basic_g<Traits>* take_local(basic_p<Traits>& p) noexcept {
+THRUM_COLD basic_g<Traits>* end_inheritance(basic_m<Traits>& m, basic_g<Traits>& heir) noexcept {
+  basic_p<Traits>& p = *m.p;
+  p.inheritances_left = Traits::most_inheritances;
+  begin_slice(p);
+  basic_g<Traits>* g = p.queue.pop();
+  if (g == nullptr && !m.scheduler->global.empty()) {
+    g = m.scheduler->global.pop();
+  }
+  if (g == nullptr) {
+    return &heir;
+  }
+  push_to_ring(m, heir);
+  if (m.scheduler->procs() != 1) {
+    m.scheduler->wake_processor();
+  }
+  return g;
+}
+
+/// runnext, else the ring's head. Not under the global queue's lock.
+template <class Traits>
+basic_g<Traits>* take_local(basic_m<Traits>& m) noexcept {
+  basic_p<Traits>& p = *m.p;
   if (basic_g<Traits>* g = p.queue.take_runnext()) {
-    return g;
+    if (--p.inheritances_left != 0) [[likely]] {
+      return g;
+    }
+    return end_inheritance(m, *g);
   }
   basic_g<Traits>* g = p.queue.pop();
   if (g != nullptr) {
@@ -117,23 +143,61 @@ THRUM_COLD bool attend(basic_m<Traits>& m) noexcept {
   return true;  // timers are looked at next
 }
 
-/// Polls once without waiting; the first goroutine it brings, the others to the global queue.
+/// Polls once without waiting, unless somebody else does. False: so it was, or nobody waits there.
 template <class Traits>
-basic_g<Traits>* poll_now(basic_m<Traits>& m) noexcept {
-  basic_scheduler<Traits>& scheduler = *m.scheduler;
+bool poll_once(basic_scheduler<Traits>& scheduler, basic_poll_sink<Traits>& sink) noexcept {
   // [s.poll] acquire: 0 means that another thread is inside.
   std::int64_t last = scheduler.last_poll.load(acquire);
   if (scheduler.poller.descriptors() == 0 || last == 0 ||
       scheduler.polls_now.exchange(true, relaxed)) {  // relaxed: it protects nothing
-    return nullptr;
+    return false;
   }
-  basic_poll_sink<Traits> sink(scheduler);
   scheduler.poller.poll(0, sink);
   scheduler.polls_now.store(false, relaxed);  // relaxed: as above
   // [s.poll] seq_cst: the monitor need not. Failure: it has, or somebody sleeps there meanwhile.
   scheduler.last_poll.compare_exchange_strong(last, Traits::now(), seq_cst, relaxed);
-  scheduler.inject(sink.ready);
+  return true;
+}
+
+/// For a P that has nothing else: the first goroutine, the others to the global queue.
+template <class Traits>
+basic_g<Traits>* poll_now(basic_m<Traits>& m) noexcept {
+  basic_poll_sink<Traits> sink(*m.scheduler);
+  if (!poll_once(*m.scheduler, sink)) {
+    return nullptr;
+  }
+  m.scheduler->inject(sink.ready);
   return take_global(m);
+}
+
+/// Whether nobody has polled for so long that a P that has other work should.
+template <class Traits>
+bool is_poll_due(basic_scheduler<Traits>& scheduler) noexcept {
+  if (scheduler.poller.descriptors() == 0) {
+    return false;
+  }
+  // [s.poll] acquire: as in poll_once.
+  const std::int64_t last = scheduler.last_poll.load(acquire);
+  return last != 0 &&
+         (scheduler.clock != nullptr || Traits::now() - last >= Traits::poll_interval_ns);
+}
+
+/// For a P that always has something to run: what has become ready goes into its ring, and so
+/// before those in the global queue who gave way and could have gone on.
+template <class Traits>
+void poll_in_turn(basic_m<Traits>& m) noexcept {
+  basic_poll_sink<Traits> sink(*m.scheduler);
+  if (!poll_once(*m.scheduler, sink) || sink.ready.size == 0) {
+    return;
+  }
+  while (netpoll::ready_node* const node = sink.ready.pop_front()) {
+    auto& g = *static_cast<basic_g<Traits>*>(node);
+    g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
+    push_to_ring(m, g);
+  }
+  if (m.scheduler->procs() != 1) {
+    m.scheduler->wake_processor();
+  }
 }
 
 /// May this M search other Ps? At most half as many spinners as busy Ps, so that a search costs
@@ -301,14 +365,17 @@ basic_g<Traits>* find_work(basic_m<Traits>& m) noexcept {
     std::int64_t next_timer = run_timers(m, *m.p, ran);
     if (ran) {
       // Who has slept goes before what stands in the global queue, which may run for long.
-      if (basic_g<Traits>* g = take_local(*m.p)) {
+      if (basic_g<Traits>* g = take_local(m)) {
         return g;
       }
+    }
+    if (global_turn(*m.p) && is_poll_due(scheduler)) {
+      poll_in_turn(m);
     }
     if (basic_g<Traits>* g = take_global_in_turn(m)) {
       return g;
     }
-    if (basic_g<Traits>* g = take_local(*m.p)) {
+    if (basic_g<Traits>* g = take_local(m)) {
       return g;
     }
     if (basic_g<Traits>* g = take_global(m)) {

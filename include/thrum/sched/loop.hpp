@@ -151,11 +151,14 @@ basic_g<Traits>* take_next(basic_m<Traits>& m) noexcept {
     return nullptr;  // g0 looks at the clock
   }
   if (global_turn(p)) [[unlikely]] {
+    if (is_poll_due(*m.scheduler)) {
+      return nullptr;  // g0 polls
+    }
     if (basic_g<Traits>* g = take_global_in_turn(m)) {
       return g;
     }
   }
-  if (basic_g<Traits>* g = take_local(p)) {
+  if (basic_g<Traits>* g = take_local(m)) {
     return g;
   }
   return take_global(m);

@@ -56,7 +56,10 @@ struct alignas(base::cache_line_size) basic_p {
   const std::uint32_t id;
   std::uint32_t timer_ticks = 0;  // switches since the clock was last read for timers
   std::uint32_t free_count = 0;   // of free_list
-  goroutine_id next_id = 0;       // ids [next_id, last_id) are this P's to give
+  /// Goroutines that may come through runnext before others go first, whether or not the monitor
+  /// says that the slice is over.
+  std::uint32_t inheritances_left = Traits::most_inheritances;
+  goroutine_id next_id = 0;  // ids [next_id, last_id) are this P's to give
   goroutine_id last_id = 0;
   base::intrusive_queue<basic_g<Traits>> free_list;  // dead Gs of the default stack class
   counters<Traits> counts;

@@ -295,16 +295,25 @@ void yield(basic_section<Traits>& here) noexcept {
     bool ran = false;
     run_timers(m, p, ran);
   }
-  basic_g<Traits>* next = global_turn(p) ? nullptr : take_local(p);
+  basic_g<Traits>* next = nullptr;
+  if (!global_turn(p)) [[likely]] {
+    next = take_local(m);
+  } else if (is_poll_due(scheduler)) {
+    here.moved_to(yield_slow(m));
+    return;
+  }
   scheduler.global.lock().lock();
   if (next == nullptr) {
     // One at a time: the lock is needed anyway, and the way over the ring costs another exchange.
     next = scheduler.global.pop_locked();
     if (next != nullptr) {
       begin_slice(p);
-    } else if ((next = take_local(p)) == nullptr) {
+    } else {
       scheduler.global.lock().unlock();
-      return;
+      if ((next = take_local(m)) == nullptr) {
+        return;
+      }
+      scheduler.global.lock().lock();
     }
   }
   basic_g<Traits>& g = *m.g;
