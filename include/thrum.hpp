@@ -27,6 +27,7 @@
 #include <thrum/context.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/debug/stats.hpp>
+#include <thrum/errno.hpp>
 #include <thrum/go.hpp>
 #include <thrum/goroutine_local.hpp>
 #include <thrum/group.hpp>

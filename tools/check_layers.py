@@ -19,7 +19,7 @@ FLOORS = {
     "debug": 4,
     "attributes.hpp": 5, "options.hpp": 5, "deadline.hpp": 5, "panic.hpp": 5, "join_handle.hpp": 5,
     "task.hpp": 5, "runtime.hpp": 5, "go.hpp": 5, "this_goroutine.hpp": 5, "blocking.hpp": 5,
-    "goroutine_local.hpp": 5, "thread_lock.hpp": 5, "request_stop.hpp": 5,
+    "errno.hpp": 5, "uncancellable.hpp": 5, "goroutine_local.hpp": 5, "thread_lock.hpp": 5, "request_stop.hpp": 5,
     "sync": 6.1,
     "chan": 6.2, "chan.hpp": 6.2,
     "select": 6.3, "select.hpp": 6.3,

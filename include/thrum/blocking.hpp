@@ -6,6 +6,7 @@
 #define THRUM_BLOCKING_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/errno.hpp>
 #include <thrum/panic.hpp>
 #include <thrum/sched/syscall.hpp>
 
@@ -29,8 +30,12 @@ class syscall_scope {
   }
   ~syscall_scope() {
     if (entered_) {
+      // First of all: what the call has left there.
+      const int error_number = *current_m<default_traits>()->error_number;
       section here;
-      here.moved_to(exit_syscall(*current_m<default_traits>()));
+      basic_m<default_traits>& m = exit_syscall(*current_m<default_traits>());
+      *m.error_number = error_number;
+      here.moved_to(m);
     }
   }
   syscall_scope(const syscall_scope&) = delete;
@@ -46,6 +51,7 @@ class syscall_scope {
 /// The processor stays with the goroutine if f is short (tens of nanoseconds more than a plain
 /// call) and goes to another thread if it is not, so others keep running. Returns what f returns,
 /// throws what f throws; f runs on the calling thread, the code behind it perhaps on another one.
+/// errno is then what f has left there: see errno.hpp.
 /// Inside f the goroutine counts as its thread: what blocks in the library blocks the thread.
 /// On a foreign thread, and inside another blocking(), f is just called.
 template <class F>

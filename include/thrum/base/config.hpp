@@ -5,6 +5,7 @@
 //
 // A user may define before the first include:
 //   THRUM_CHECKS=1   asserts the invariants
+//   THRUM_KEEP_ERRNO leaves the C library's errno as it is: see errno.hpp
 //   THRUM_NO_CFI     with clang and -fno-asynchronous-unwind-tables, where it otherwise rejects the
 //                    call-frame information of the context switch
 // Everything else is found out. All macros with a value are 0 or 1, so that they work in `#if` and

@@ -7,6 +7,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/os/contract.hpp>
+#include <thrum/os/error_number.hpp>
 #include <thrum/os/exception_state.hpp>
 
 #if THRUM_OS_LINUX

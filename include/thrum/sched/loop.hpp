@@ -23,6 +23,8 @@
 //        and in its thread while it is on; g0 runs with both zero.
 //   LO4  whoever is switched to is inside the scheduler (section.hpp) until it returns to user
 //        code.
+//   LO5  errno is the goroutine's: it finds it as it left it, on whatever thread. It lies on its
+//        stack while it is off the processor.
 //
 // The end of a goroutine
 //   E1 the task has returned; on its own stack it takes over whoever waits for it
@@ -79,6 +81,7 @@ THRUM_INLINE basic_m<Traits>& leave(basic_m<Traits>& m, basic_g<Traits>* next,
   m.left.g = &g;
   m.left.commit = commit;
   m.left.argument = argument;
+  const int error_number = *m.error_number;
   if constexpr (THRUM_EXCEPTIONS) {
     g.exceptions = *m.exceptions;
   }
@@ -117,6 +120,7 @@ THRUM_INLINE basic_m<Traits>& leave(basic_m<Traits>& m, basic_g<Traits>* next,
   }
   auto& here = *static_cast<basic_m<Traits>*>(now);
   arrive(here, g.context);
+  *here.error_number = error_number;  // LO5
   return here;
 }
 
@@ -298,6 +302,7 @@ void goroutine_main(void* pass, void* argument) {
   auto& g = *static_cast<basic_g<Traits>*>(argument);
   auto& m = *static_cast<basic_m<Traits>*>(pass);
   arrive(m, g.context);
+  *m.error_number = 0;  // as on a fresh thread
   leave_scheduler(m);
   g.entry(g);
   base::fatal("goroutine: an entry function has returned");
@@ -345,6 +350,7 @@ void* m_main(void* argument) noexcept {
   may_lock.store(&is_lock_allowed<Traits>, relaxed);  // relaxed: a constant
 #endif
   m.exceptions = os::thread_exception_state();
+  m.error_number = os::thread_error_number();
   base::context_adopt(m.context);
 
   base::message<32> name;

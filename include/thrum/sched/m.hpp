@@ -59,6 +59,7 @@ struct alignas(base::cache_line_size) basic_m {
     commit_function<Traits> commit = nullptr;
     void* argument = nullptr;
   } left;                               // by the goroutine that ran before the switch
+  int* error_number = nullptr;          // this thread's errno
   basic_p<Traits>* old_p = nullptr;     // held when blocking() began
   basic_g<Traits>* pending = nullptr;   // what g0 is to run next
   basic_g<Traits>* locked_g = nullptr;  // the one that has locked itself to this thread

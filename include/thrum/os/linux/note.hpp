@@ -43,23 +43,28 @@ static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t) &&
 
 /// Sleeps while `word` holds `expected`, for at most timeout_ns (negative: for ever). False on
 /// timeout; a wake, a signal and a changed word all give true, so the caller looks at the word
-/// again. May be called from a signal handler that saves errno.
+/// again. Leaves errno alone: it belongs to whoever waits for a lock of the scheduler.
 THRUM_NOINLINE inline bool futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
                                       std::int64_t timeout_ns) noexcept {
   const ::timespec timeout = to_timespec(timeout_ns < 0 ? 0 : timeout_ns);
+  const int before = errno;
   const long result = ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected,
                                 timeout_ns < 0 ? nullptr : &timeout, nullptr, 0);
-  return result == 0 || errno != ETIMEDOUT;
+  const bool timed_out = result != 0 && errno == ETIMEDOUT;
+  errno = before;
+  return !timed_out;
 }
 
 /// Wakes up to how_many threads that sleep on the address of `word`, which need not hold a word any
-/// more. May be called from a signal handler that saves errno.
+/// more. Leaves errno alone.
 THRUM_NOINLINE inline void futex_wake(std::atomic<std::uint32_t>& word, int how_many) noexcept {
+  const int before = errno;
   ::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, how_many, nullptr, nullptr, 0);
+  errno = before;
 }
 
 /// A one-shot event: wake() makes this and every later sleep() return, until clear().
-/// Any number of threads may sleep; any thread and any signal handler that saves errno may wake.
+/// Any number of threads may sleep; any thread and any signal handler may wake.
 class note {
  public:
   constexpr note() noexcept = default;
