@@ -211,7 +211,7 @@ bool may_spin(const basic_m<Traits>& m) noexcept {
 /// When the first timer of all Ps is due; not after `when`.
 template <class Traits>
 std::int64_t first_timer(basic_scheduler<Traits>& scheduler, std::int64_t when) noexcept {
-  const unsigned n = scheduler.p_count();
+  const unsigned n = scheduler.live_p_count();
   for (unsigned i = 0; i < n; ++i) {
     const std::int64_t each = scheduler.p(i).timers.earliest();
     when = each < when ? each : when;
@@ -224,7 +224,7 @@ template <class Traits>
 bool look_again(basic_m<Traits>& m, std::int64_t& next_timer) noexcept {
   basic_scheduler<Traits>& scheduler = *m.scheduler;
   bool work = !scheduler.global.empty();
-  const unsigned n = scheduler.p_count();
+  const unsigned n = scheduler.live_p_count();
   for (unsigned i = 0; i < n && !work; ++i) {
     work = !scheduler.p(i).queue.empty();
   }

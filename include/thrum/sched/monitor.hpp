@@ -111,7 +111,7 @@ void basic_monitor<Traits>::run() noexcept {
     note_time(now);
     bool acted = false;
     next_look_ = basic_retaker<Traits>::never;
-    const unsigned n = scheduler_.p_count();
+    const unsigned n = scheduler_.live_p_count();
     for (unsigned i = 0; i < n && !closing(); ++i) {
       acted = look_at(scheduler_.p(i), now) || acted;
     }
@@ -167,7 +167,7 @@ void basic_monitor<Traits>::wait_for_round() noexcept {
   const std::int64_t now = Traits::now();
   // [mon.until] seq_cst: before the look at the timers; who arms one afterwards wakes us for it.
   scheduler_.monitor_until.store(now + delay, seq_cst);
-  const unsigned n = scheduler_.p_count();
+  const unsigned n = scheduler_.live_p_count();
   for (unsigned i = 0; i < n; ++i) {
     // A busy P's timers need us, and all if nobody sleeps in the poller.
     p_type& p = scheduler_.p(i);

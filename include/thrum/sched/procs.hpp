@@ -6,7 +6,8 @@
 // The number of processors changes without stopping the world (Go stops it): Ps are never freed,
 // so a reader with an old number sees at worst an empty queue. A surplus P that idles dies under
 // the lock; one that is held is asked to, by attention_retire, and its holder lays it down the next
-// time it schedules.
+// time it schedules. Searches walk the Ps below live_p_count(), which falls when the last ones are
+// dead: a program that once had 4,096 processors does not pay for them for ever.
 #ifndef THRUM_SCHED_PROCS_HPP
 #define THRUM_SCHED_PROCS_HPP
 
@@ -44,6 +45,9 @@ int basic_scheduler<Traits>::set_procs(unsigned n) noexcept {
     procs_.store(n, relaxed);  // relaxed: decisive readers hold the lock
     if (n > before) {
       idle.take_request();  // the wake-up below serves it
+      if (n > live_p_count()) {
+        set_live_locked(n);
+      }
     }
     for (unsigned i = before; i < n; ++i) {
       p_type& p = *ps_[i];
@@ -71,6 +75,14 @@ int basic_scheduler<Traits>::set_procs(unsigned n) noexcept {
 }
 
 template <class Traits>
+void basic_scheduler<Traits>::set_live_locked(unsigned n) noexcept {
+  // relaxed: written under the lock that we hold; compared with an earlier one
+  live_p_changes_.store(live_p_changes_.load(relaxed) + 1, relaxed);
+  // [s.live] seq_cst: before one of them can be taken from the idle list, in a search's order, too.
+  live_p_count_.store(n, seq_cst);
+}
+
+template <class Traits>
 void basic_scheduler<Traits>::bury_locked(p_type& p) noexcept {
   // [p.attention] acq_rel: nothing is asked of a dead P.
   p.attention.exchange(0, acq_rel);
@@ -82,6 +94,16 @@ void basic_scheduler<Traits>::bury_locked(p_type& p) noexcept {
   }
   // [p.status] release: last, so that set_procs finds it complete.
   p.status.store(p_status::dead, release);
+  const unsigned before = live_p_count();
+  unsigned live = before;
+  // A P dies under this lock only. One may keep its timers: see discards_timers.
+  while (live > procs() && ps_[live - 1]->status.load(relaxed) == p_status::dead &&  // relaxed: so
+         ps_[live - 1]->timers.size() == 0) {
+    --live;
+  }
+  if (live != before) {
+    set_live_locked(live);
+  }
 }
 
 template <class Traits>

@@ -83,6 +83,13 @@ class basic_scheduler {
   unsigned p_count() const noexcept {
     return p_count_.load(acquire);  // [s.ps] sees the P itself; pairs with set_procs
   }
+  /// From here on all are dead, and hold neither goroutines nor timers: those who search need not
+  /// look there. At least procs(); falls behind when Ps retire.
+  unsigned live_p_count() const noexcept {
+    // [s.live] seq_cst: who searches after a fence, or after a store of its own that is seq_cst,
+    // sees a P whose holder has published something before a fence.
+    return live_p_count_.load(seq_cst);
+  }
   p_type& p(std::uint32_t i) noexcept { return *ps_[i]; }
   template <class F>
   void for_each_p(F f) noexcept {
@@ -90,6 +97,17 @@ class basic_scheduler {
     for (unsigned i = 0; i < n; ++i) {
       f(p(i));
     }
+  }
+  template <class F>
+  void for_each_live_p(F f) noexcept {
+    const unsigned n = live_p_count();
+    for (unsigned i = 0; i < n; ++i) {
+      f(p(i));
+    }
+  }
+  /// How often live_p_count() has changed.
+  std::uint64_t live_p_changes() const noexcept {
+    return live_p_changes_.load(relaxed);  // relaxed: compared with an earlier one
   }
 
   /// When a P's next timer is due, by the machine's clock.
@@ -338,6 +356,7 @@ class basic_scheduler {
 
  private:
   void bury_locked(p_type& p) noexcept;
+  void set_live_locked(unsigned n) noexcept;
   m_type* new_m_locked() noexcept;
   static m_type* make_spare(basic_scheduler& scheduler) noexcept;
 
@@ -345,6 +364,8 @@ class basic_scheduler {
 
   atomic<unsigned> procs_{0};
   atomic<unsigned> p_count_{0};
+  atomic<unsigned> live_p_count_{0};  // changed under the idle lock, as is the next
+  atomic<std::uint64_t> live_p_changes_{0};
   p_type** ps_ = nullptr;
   m_type* ms_ = nullptr;
   atomic<unsigned> m_count_{0};

@@ -52,9 +52,8 @@ stolen<Traits> steal_work(basic_m<Traits>& m) noexcept {
   basic_scheduler<Traits>& scheduler = *m.scheduler;
   basic_p<Traits>& own = *m.p;
   stolen<Traits> result;
-  // All Ps that ever were: one that is to retire may still have goroutines while its holder
-  // computes.
-  const unsigned count = scheduler.p_count();
+  // Not procs(): one that is to retire may still have goroutines while its holder computes.
+  const unsigned count = scheduler.live_p_count();
   if (m.order.count() != count) {
     m.order.reset(count);
   }

@@ -68,7 +68,7 @@ THRUM_COLD basic_m<Traits>& regain_p(basic_m<Traits>& m) noexcept {
     return m;
   }
   // What the monitor would do a moment later.
-  const unsigned n = scheduler.p_count();
+  const unsigned n = scheduler.live_p_count();
   for (unsigned i = 0; i != n; ++i) {
     basic_p<Traits>& other = scheduler.p(i);
     // relaxed: only a hint
