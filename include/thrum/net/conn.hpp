@@ -16,12 +16,14 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/fatal.hpp>
+#include <thrum/blocking.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/stream.hpp>
 #include <thrum/net/endpoint.hpp>
 #include <thrum/net/socket.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstddef>
@@ -30,6 +32,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace thrum::inline THRUM_ABI::net {
 
@@ -77,31 +80,42 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
     return sent;
   }
 
-  /// Sends `n` bytes of an open file from `offset` on, inside the kernel. Returns how many there
-  /// were: less than n at the file's end. Any n beyond that will do for all of it.
+  /// Sends `n` bytes of an open file from `offset` on. Returns how many there were: less than n at
+  /// the file's end. Any n beyond that will do for all of it. Inside the kernel where that can be
+  /// done; what is refused there (a pipe, many files of /proc) is copied in pieces, between which
+  /// others may write. A pipe has no offsets: 0 is what comes next, and another one is
+  /// errc::invalid_seek. What was taken from it and cannot be sent is lost. A cancellation point.
   std::uint64_t send_file(native_handle_type file, std::uint64_t offset, std::uint64_t n) {
     return io::or_fail(*this, "send_file",
                        [&](std::error_code& error) { return send_file(file, offset, n, error); });
   }
   std::uint64_t send_file(native_handle_type file, std::uint64_t offset, std::uint64_t n,
                           std::error_code& error) {
-    auto at = static_cast<std::int64_t>(offset);
     const std::uint64_t most_left = offset < longest_file ? longest_file - offset : 0;
-    const auto end = static_cast<std::int64_t>(offset + (n < most_left ? n : most_left));
+    const std::uint64_t wanted = n < most_left ? n : most_left;
+    std::uint64_t done = 0;
+    bool refused = false;
     const os::io_result result = socket_.run(io::side::write, [&](int fd) -> os::io_result {
-      constexpr std::int64_t most = std::int64_t{1} << 20;  // then the socket is looked at again
-      while (at < end) {
-        const std::int64_t left = end - at;
+      constexpr std::uint64_t most = std::uint64_t{1} << 20;  // then the socket is looked at again
+      while (done < wanted) {
+        const std::uint64_t left = wanted - done;
         const os::io_result sent =
-            os::send_file(fd, file, at, static_cast<std::size_t>(left < most ? left : most));
+            os::send_file(fd, file, static_cast<std::int64_t>(offset + done),
+                          static_cast<std::size_t>(left < most ? left : most));
         if (sent <= 0) {
-          return sent;
+          refused = sent == -EINVAL || sent == -ESPIPE || sent == -ENOSYS;
+          return refused ? 0 : sent;
         }
+        // Not how far the offset has moved: a device may leave it where it is.
+        done += static_cast<std::uint64_t>(sent);
       }
       return 0;
     });
     io::count_or(result, error);
-    return static_cast<std::uint64_t>(at) - offset;
+    if (refused) {
+      copy_file(file, offset, wanted, done, error);
+    }
+    return done;
   }
 
   // ---- the rest ----
@@ -202,6 +216,57 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
   std::size_t shut_down(int how, std::error_code& error) {
     const os::io_result result = socket_.use([&](int fd) { return os::shut_down(fd, how); });
     return io::count_or(result == -ENOTCONN ? 0 : result, error);  // the peer was faster
+  }
+
+  /// send_file by reading and writing; moves `done`.
+  void copy_file(native_handle_type file, std::uint64_t offset, std::uint64_t wanted,
+                 std::uint64_t& done, std::error_code& error) {
+    constexpr std::uint64_t most = 64 * 1024;
+    std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(wanted - done, most)));
+    bool has_offsets = true;
+    while (done < wanted) {
+      const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(wanted - done, most));
+      os::io_result got = 0;
+      if (has_offsets) {
+        got = blocking([&] {
+          return os::read_at(file, buffer.data(), n, static_cast<std::int64_t>(offset + done));
+        });
+        has_offsets = got != -ESPIPE || offset != 0;
+      }
+      if (!has_offsets) {
+        got = read_stream(file, std::span(buffer).first(n));
+      }
+      if (got == -EINTR) {
+        continue;
+      }
+      if (io::count_or(got, error) == 0) {
+        return;
+      }
+      done += write(std::span(std::as_const(buffer)).first(static_cast<std::size_t>(got)), error);
+      if (error) {
+        return;
+      }
+    }
+  }
+
+  /// What comes next from a pipe, into a piece. Looks in pauses of this connection: its deadlines
+  /// and its end must end the wait, too.
+  os::io_result read_stream(native_handle_type file, std::span<std::byte> piece) {
+    for (;;) {
+      const os::io_result seen = socket_.run_paced(io::side::write, [&](int) -> os::io_result {
+        const os::io_result ready = os::wait_for(file, false, 0);
+        return ready == 0 ? -EAGAIN : ready;
+      });
+      if (seen < 0) {
+        return seen;
+      }
+      // In case somebody else takes it first.
+      const os::io_result got =
+          blocking([&] { return os::read(file, piece.data(), piece.size()); });
+      if (got != -EAGAIN) {
+        return got;
+      }
+    }
   }
 
   /// Sends what is left of the pieces; moves `sent`.

@@ -83,19 +83,17 @@ THRUM_NOINLINE inline io_result receive_message(int fd, ::msghdr& message) noexc
   return result_of(::recvmsg(fd, &message, 0));
 }
 
-/// From a file to a socket inside the kernel; moves `offset`. That the connection is broken is an
+/// From a file, from `offset` on, to a socket inside the kernel. That the connection is broken is an
 /// error, never a signal.
-THRUM_NOINLINE inline io_result send_file(int fd, int file, std::int64_t& offset,
+THRUM_NOINLINE inline io_result send_file(int fd, int file, std::int64_t offset,
                                           std::size_t n) noexcept {
   ::off_t at = offset;
   // The signal comes with EPIPE, and with less than n if the connection broke on the way.
-  const io_result sent = without_broken_pipe(
+  return without_broken_pipe(
       [&] { return result_of(::sendfile(fd, file, &at, n)); },
       [&](io_result result) {
         return result == -EPIPE || (result >= 0 && static_cast<std::size_t>(result) < n);
       });
-  offset = at;
-  return sent;
 }
 
 THRUM_NOINLINE inline io_result shut_down(int fd, int how) noexcept {

@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// conn::send_file from what is no file on a disk: devices, pipes, files that the kernel makes up.
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/net.hpp"
+#include "support/with_runtime.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <system_error>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+using namespace std::chrono_literals;
+using support::is_cancelled;
+using support::is_timeout;
+using support::steady;
+using support::tcp_pair;
+using support::with_runtime;
+
+namespace {
+
+/// Sends from a file, and closes; what the peer has got.
+std::string sent_to_peer(int file, std::uint64_t offset, std::uint64_t n, std::uint64_t& sent,
+                         std::error_code& error) {
+  auto pair = tcp_pair();
+  auto sender = thrum::spawn([&] {
+    sent = pair.client.send_file(file, offset, n, error);
+    pair.client.close();
+  });
+  std::string got = pair.server.read_all();
+  sender.join();
+  return got;
+}
+
+}  // namespace
+
+TEST_CASE("send_file from a device without an end sends as many bytes as were asked for") {
+  with_runtime([] {
+    const int zeroes = ::open("/dev/zero", O_RDONLY | O_CLOEXEC);
+    REQUIRE(zeroes >= 0);
+    for (const std::uint64_t n : {std::uint64_t{100}, std::uint64_t{3'000'000}}) {
+      std::uint64_t sent = 0;
+      std::error_code error;
+      const std::string got = sent_to_peer(zeroes, 0, n, sent, error);
+      CHECK_FALSE(error);
+      CHECK(sent == n);
+      CHECK((got == std::string(n, '\0')));
+    }
+    ::close(zeroes);
+  });
+}
+
+TEST_CASE("send_file copies a pipe up to its end, or as much as was asked for") {
+  with_runtime([] {
+    for (const bool waits : {false, true}) {
+      thrum::io::pipe pipe;
+      const int end = ::dup(pipe.reader().native_handle());
+      ::fcntl(end, F_SETFL, waits ? 0 : O_NONBLOCK);
+      const std::string text(200'000, 'p');
+      auto writer = thrum::spawn([&] {
+        pipe.writer().write(text);
+        thrum::sleep_for(1ms);
+        pipe.writer().write("rest");
+        pipe.writer().write("!");
+        pipe.close_write();
+      });
+      std::uint64_t sent = 0;
+      std::error_code error;
+      CHECK((sent_to_peer(end, 0, text.size() + 4, sent, error) == text + "rest"));
+      CHECK_FALSE(error);
+      CHECK(sent == text.size() + 4);
+      CHECK(sent_to_peer(end, 0, 1'000, sent, error) == "!");
+      CHECK_FALSE(error);
+      CHECK(sent == 1);
+      CHECK(sent_to_peer(end, 7, 1'000, sent, error).empty());
+      CHECK(error == std::errc::invalid_seek);
+      CHECK(sent == 0);
+      writer.join();
+      ::close(end);
+    }
+  });
+}
+
+TEST_CASE("send_file from a file that the kernel makes up sends what is in it") {
+  with_runtime([] {
+    for (const char* const path :
+         {"/proc/self/cmdline", "/proc/sys/kernel/ostype", "/proc/cpuinfo"}) {
+      std::ifstream whole(path);
+      const std::string expected{std::istreambuf_iterator<char>(whole), {}};
+      const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+      REQUIRE(file >= 0);
+      std::uint64_t sent = 0;
+      std::error_code error;
+      const std::string got = sent_to_peer(file, 0, UINT64_MAX, sent, error);
+      INFO(path);
+      CHECK_FALSE(error);
+      CHECK(got.size() == sent);
+      CHECK(got.substr(0, 5) == expected.substr(0, 5));
+      CHECK(sent_to_peer(file, 1, 4, sent, error) == expected.substr(1, 4));
+      CHECK(sent == 4);
+      ::close(file);
+    }
+  });
+}
+
+TEST_CASE("send_file from a pipe in which nothing is ends with the deadline, and with close") {
+  with_runtime([] {
+    thrum::io::pipe pipe;
+    const int end = ::dup(pipe.reader().native_handle());
+    auto pair = tcp_pair();
+    std::error_code error;
+    pair.client.set_write_deadline(steady::now() + 5ms);
+    CHECK(pair.client.send_file(end, 0, 10, error) == 0);
+    CHECK(is_timeout(error));
+    pair.client.set_write_deadline(thrum::time_point::max());
+    auto closer = thrum::spawn([&] {
+      thrum::sleep_for(2ms);
+      pair.client.close();
+    });
+    CHECK(pair.client.send_file(end, 0, 10, error) == 0);
+    CHECK(is_cancelled(error));
+    closer.join();
+    ::close(end);
+  });
+}
+
+TEST_CASE("send_file from what cannot be read tells why") {
+  with_runtime([] {
+    std::uint64_t sent = 1;
+    std::error_code error;
+    const int folder = ::open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CHECK(sent_to_peer(folder, 0, 10, sent, error).empty());
+    CHECK(error == std::errc::is_a_directory);
+    CHECK(sent == 0);
+    ::close(folder);
+  });
+}
