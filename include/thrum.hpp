@@ -22,6 +22,7 @@
 #define THRUM_HPP
 
 #include <thrum/attributes.hpp>
+#include <thrum/base/errc.hpp>
 #include <thrum/blocking.hpp>
 #include <thrum/chan.hpp>
 #include <thrum/context.hpp>

@@ -32,6 +32,7 @@
 #define THRUM_CONTEXT_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/errc.hpp>
 #include <thrum/base/error.hpp>
 #include <thrum/base/intrusive_list.hpp>
 #include <thrum/base/order.hpp>
@@ -455,14 +456,15 @@ class context {
   /// Whether it is done, by cancel() or by its deadline.
   bool cancelled() const noexcept { return cause() != sched::context_cause::none; }
 
-  /// Why it is done: std::errc::operation_canceled or std::errc::timed_out; none while it is not.
+  /// Why it is done: std::errc::operation_canceled or errc::deadline_exceeded; none while it is
+  /// not.
   /// If there is an error, done() is closed.
   std::error_code error() const noexcept {
     switch (cause()) {
       case sched::context_cause::none: break;
       case sched::context_cause::canceled:
         return std::make_error_code(std::errc::operation_canceled);
-      case sched::context_cause::timed_out: return std::make_error_code(std::errc::timed_out);
+      case sched::context_cause::timed_out: return errc::deadline_exceeded;
     }
     return {};
   }

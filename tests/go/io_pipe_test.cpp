@@ -75,8 +75,8 @@ TEST_CASE("os ReadTimeout: a read of a pipe fails at its deadline, and works aft
     for (const auto after : {-1ms, 0ms, 20ms}) {
       const auto start = steady::now();
       out.set_deadline(reading, start + after);
-      CHECK(read(out, buffer) == -ETIMEDOUT);
-      CHECK(read(out, buffer) == -ETIMEDOUT);
+      CHECK(read(out, buffer) == thrum::sched::io_deadline_exceeded);
+      CHECK(read(out, buffer) == thrum::sched::io_deadline_exceeded);
       CHECK(steady::now() - start >= after);
     }
     out.set_deadline(reading, thrum::time_point::max());
@@ -95,7 +95,7 @@ TEST_CASE("os WriteTimeout: a write to a full pipe fails at its deadline") {
     while (result > 0) {
       result = write(in, block);
     }
-    CHECK(result == -ETIMEDOUT);
+    CHECK(result == thrum::sched::io_deadline_exceeded);
     CHECK(steady::now() >= until);
   });
 }
@@ -119,7 +119,7 @@ TEST_CASE("os VariousDeadlines: a pipe that is written to all the time times out
         while (result > 0) {
           result = read(out, buffer);
         }
-        timeouts += result == -ETIMEDOUT;
+        timeouts += result == thrum::sched::io_deadline_exceeded;
       }
       CHECK(timeouts == n);
       in.close();
@@ -236,7 +236,7 @@ TEST_CASE("RacyRead: ten who read a pipe with deadlines of 1 us get each byte on
           if (n == 0) {
             return;
           }
-          wrong += n < 0 && n != -ETIMEDOUT;
+          wrong += n < 0 && n != thrum::sched::io_deadline_exceeded;
           got += n > 0 ? static_cast<std::size_t>(n) : 0;
         }
       });
@@ -265,7 +265,7 @@ TEST_CASE("NonPollable: a regular file is read and written without waiting for a
     CHECK(read(whole, buffer) == 3);
     CHECK(read(whole, buffer) == 0);
     whole.set_deadline(reading, steady::now());
-    CHECK(read(whole, buffer) == -ETIMEDOUT);
+    CHECK(read(whole, buffer) == thrum::sched::io_deadline_exceeded);
   });
 }
 

@@ -370,6 +370,14 @@ GIVES(void, declval<thrum::task_group&>().wait());
 static_assert(same<std::stop_token,
                    std::remove_cvref_t<decltype(declval<thrum::task_group&>().stop_token())>>);
 
+// ---- errors, network and files
+// -----------------------------------------------------------------------------------
+
+GIVES(std::error_code, make_error_code(thrum::errc::deadline_exceeded));
+GIVES(const std::error_category&, thrum::error_category());
+static_assert(std::is_error_code_enum_v<thrum::errc>);
+static_assert(std::is_base_of_v<std::logic_error, thrum::usage_error>);
+
 // ---- context and time
 // --------------------------------------------------------------------------
 

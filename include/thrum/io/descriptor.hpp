@@ -9,6 +9,7 @@
 #define THRUM_IO_DESCRIPTOR_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/errc.hpp>
 #include <thrum/base/error.hpp>
 #include <thrum/blocking.hpp>
 #include <thrum/deadline.hpp>
@@ -31,7 +32,8 @@ using side = sched::io_side;
 
 /// Move-only. Any number of goroutines and threads may use one at the same time, except that moving
 /// and destroying it needs it alone. Results of calls are counts, or errno values below zero:
-/// -ETIMEDOUT after a deadline, -ECANCELED after close(), -EBADF if there never was a descriptor.
+/// -ECANCELED after close(), -EBADF if there never was a descriptor; or
+/// sched::io_deadline_exceeded. error_of() makes error codes of them.
 class descriptor {
  public:
   constexpr descriptor() noexcept = default;
@@ -153,8 +155,8 @@ class descriptor {
     return true;
   }
 
-  /// From `when` on every call fails with -ETIMEDOUT, also one that waits; time_point::max():
-  /// never.
+  /// From `when` on every call fails with io_deadline_exceeded, also one that waits;
+  /// time_point::max(): never.
   void set_deadline(side which, time_point when) noexcept {
     if (desc_ != nullptr) {
       sched::poll_wait::set_deadline(*desc_, which, sched::deadline_at(when));
@@ -206,6 +208,9 @@ class descriptor {
 
 /// The error of a call's result below 0.
 inline std::error_code error_of(os::io_result result) noexcept {
+  if (result == sched::io_deadline_exceeded) {
+    return errc::deadline_exceeded;
+  }
   return {static_cast<int>(-result), std::system_category()};
 }
 

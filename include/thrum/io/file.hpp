@@ -221,8 +221,8 @@ class file : public stream_reading<file>, public stream_writing<file> {
     count_or(beside([](int fd) { return os::sync(fd); }), error);
   }
 
-  /// From `when` on, reading and writing fail with errc::timed_out, as of conn. A file that blocks
-  /// has none: errc::operation_not_supported.
+  /// From `when` on, reading and writing fail with errc::deadline_exceeded, as of conn. A file that
+  /// blocks has none: errc::operation_not_supported.
   void set_deadline(time_point when) {
     or_fail(*this, "set_deadline",
             [&](std::error_code& error) { return set_deadline(when, error), true; });

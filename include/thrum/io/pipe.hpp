@@ -32,8 +32,8 @@ class pipe_end {
   /// later. Returns when the descriptor is closed. Closing again does nothing.
   void close() noexcept { descriptor_.close(); }
 
-  /// From `when` on every operation fails with errc::timed_out, also one that waits, until it is
-  /// moved. time_point::max(): never.
+  /// From `when` on every operation fails with errc::deadline_exceeded, also one that waits, until
+  /// it is moved. time_point::max(): never.
   void set_deadline(time_point when) noexcept { descriptor_.set_deadline(side_, when); }
 
   native_handle_type native_handle() const noexcept { return descriptor_.native_handle(); }

@@ -32,6 +32,7 @@
 #define THRUM_IO_PROCESS_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/errc.hpp>
 #include <thrum/base/error.hpp>
 #include <thrum/base/fatal.hpp>
 #include <thrum/blocking.hpp>
@@ -129,7 +130,7 @@ class child_process {
     constexpr std::chrono::milliseconds longest{10};
     const time_point now{std::chrono::nanoseconds(sched::default_traits::now())};
     if (now >= deadline) {
-      error = std::make_error_code(std::errc::timed_out);
+      error = errc::deadline_exceeded;
       return;
     }
     error.clear();
@@ -266,7 +267,7 @@ class process {
   exit_status wait() { return wait_or_throw(time_point::max()); }
   exit_status wait(std::error_code& error) { return wait_until(time_point::max(), error); }
 
-  /// The same for some time; errc::timed_out, or none, if it runs on.
+  /// The same for some time; errc::deadline_exceeded, or none, if it runs on.
   template <class Rep, class Period>
   std::optional<exit_status> wait_for(std::chrono::duration<Rep, Period> time) {
     return wait_until(moment_after(time));
@@ -278,7 +279,7 @@ class process {
   std::optional<exit_status> wait_until(time_point deadline) {
     std::error_code error;
     const exit_status status = wait_until(deadline, error);
-    if (error == std::errc::timed_out) {
+    if (error == errc::deadline_exceeded) {
       return std::nullopt;
     }
     if (error) {
@@ -306,7 +307,7 @@ class process {
   std::optional<exit_status> try_wait() { return wait_until(time_point::min()); }
   std::optional<exit_status> try_wait(std::error_code& error) {
     const exit_status status = wait_until(time_point::min(), error);
-    if (error == std::errc::timed_out) {
+    if (error == errc::deadline_exceeded) {
       error.clear();
       return std::nullopt;
     }

@@ -71,7 +71,7 @@ class watch_table {
   static inline constinit std::atomic<slot*> table[pages] = {};
 };
 
-/// 0, or an errno value below zero.
+/// 0, or a value below zero for error_of().
 inline int wait_for(native_handle_type fd, side which, time_point deadline) {
   sched::poll_desc* const desc = watch_table::find(fd);
   if (desc == nullptr) {
@@ -87,7 +87,7 @@ inline int wait_for(native_handle_type fd, side which, time_point deadline) {
 inline void wait_for(native_handle_type fd, side which, time_point deadline,
                      const char* operation) {
   if (const int result = wait_for(fd, which, deadline); result != 0) {
-    base::throw_system(-result, operation);
+    base::throw_system(error_of(result), operation);
   }
 }
 
@@ -98,10 +98,10 @@ inline void wait_for(native_handle_type fd, side which, time_point deadline,
 }
 
 /// Parks the calling goroutine, or blocks the calling thread, until the descriptor can be read
-/// without blocking (also: its end, or an error), or the deadline has passed: errc::timed_out. Any
-/// number may wait for the same descriptor, also for one that a connection of ours owns. Whoever
-/// closes it while others wait leaves them waiting until their deadlines. A cancellation point.
-/// Throws std::system_error.
+/// without blocking (also: its end, or an error), or the deadline has passed:
+/// errc::deadline_exceeded. Any number may wait for the same descriptor, also for one that a
+/// connection of ours owns. Whoever closes it while others wait leaves them waiting until their
+/// deadlines. A cancellation point. Throws std::system_error.
 inline void wait_readable(native_handle_type fd, time_point deadline = time_point::max()) {
   wait_for(fd, side::read, deadline, "io::wait_readable");
 }

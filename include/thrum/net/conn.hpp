@@ -5,7 +5,7 @@
 //
 // Every operation that can fail for reasons of the network comes twice: one throws
 // std::system_error with both addresses in its text, the other sets an error_code. The codes that
-// are decided here: errc::timed_out after a deadline, errc::operation_canceled after close().
+// are decided here: thrum::errc::deadline_exceeded, std::errc::operation_canceled after close().
 //
 // A short read of TCP means that there is no more at the moment, so the next one waits before it
 // asks again: a request costs one receive, not two. That does not hold when the peer has closed or
@@ -120,8 +120,8 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
 
   // ---- the rest ----
 
-  /// From `when` on, reading and writing fail with errc::timed_out, also those that wait, also if
-  /// there is data, until it is moved. time_point::max(): never. Does not throw.
+  /// From `when` on, reading and writing fail with thrum::errc::deadline_exceeded, also those that
+  /// wait, also if there is data, until it is moved. time_point::max(): never. Does not throw.
   void set_deadline(time_point when) noexcept {
     set_read_deadline(when);
     set_write_deadline(when);

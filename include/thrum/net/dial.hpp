@@ -43,7 +43,7 @@
 
 namespace thrum::inline THRUM_ABI::net {
 
-/// By which others end a dial that is under way: it fails with timed_out, and so do those that
+/// By which others end a dial that is under way: it fails with deadline_exceeded, and so do those that
 /// follow with the same one.
 class dial_end {
  public:
@@ -154,7 +154,7 @@ inline time_point now_of_deadlines() noexcept {
   return time_point(std::chrono::nanoseconds(sched::default_traits::now()));
 }
 
-/// One endpoint; `error` is errc::timed_out at the deadline.
+/// One endpoint; `error` is errc::deadline_exceeded at the deadline.
 inline conn dial_until(const endpoint& where, time_point deadline, std::error_code& error,
                        dial_end* ended = nullptr) {
   conn made = dial_once(where, deadline, error, ended);
@@ -250,7 +250,7 @@ inline time_point dial_deadline(std::chrono::nanoseconds timeout) noexcept {
 
 /// Connects to an endpoint. timeout 0: as long as the system tries, about two minutes; below 0: it
 /// has passed already.
-/// errc::timed_out, errc::connection_refused and so on. A cancellation point.
+/// errc::deadline_exceeded, errc::connection_refused and so on. A cancellation point.
 inline conn dial(const endpoint& where, std::chrono::nanoseconds timeout, std::error_code& error) {
   return dial_until(where, dial_deadline(timeout), error);
 }

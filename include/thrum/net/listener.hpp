@@ -134,7 +134,7 @@ class listener {
     }
   }
 
-  /// From `when` on accept fails with errc::timed_out; time_point::max(): never.
+  /// From `when` on accept fails with errc::deadline_exceeded; time_point::max(): never.
   void set_deadline(time_point when) noexcept { socket_.set_deadline(io::side::read, when); }
 
   /// The address, with the port that the system chose.

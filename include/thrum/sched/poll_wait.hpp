@@ -48,6 +48,10 @@ namespace thrum::inline THRUM_ABI::sched {
 /// throw goroutine_exit, outside of the section.
 inline constexpr int io_exit = -4096;
 
+/// And: the caller's deadline has passed. No errno value, since the system has ETIMEDOUT for a peer
+/// that does not answer.
+inline constexpr int io_deadline_exceeded = -4097;
+
 template <class Traits>
 class basic_poll_wait {
  public:
@@ -72,8 +76,8 @@ class basic_poll_wait {
     return d;
   }
 
-  /// The caller's turn on one side. 0, or: ECANCELED (closed), ETIMEDOUT, io_exit, or what the
-  /// poller says. After anything but 0 there is no end(). `waited`: it was not ready, and became
+  /// The caller's turn on one side. 0, or: -ECANCELED (closed), io_deadline_exceeded, io_exit, or what
+  /// the poller says. After anything but 0 there is no end(). `waited`: it was not ready, and became
   /// so.
   static int begin(desc& d, io_side which, bool& waited) noexcept {
     section_type here;
@@ -287,7 +291,7 @@ class basic_poll_wait {
       section_type here;
       basic_scheduler<Traits>* const scheduler = own_scheduler();
       if (deadline != no_deadline && deadline <= Traits::now()) {
-        return -ETIMEDOUT;
+        return io_deadline_exceeded;
       }
       if (scheduler == nullptr) {
         const int error = wait_with_thread(fd, which, deadline);
@@ -373,7 +377,8 @@ class basic_poll_wait {
     if (d.closing) {
       return -ECANCELED;
     }
-    return side.deadline != no_deadline && side.deadline <= Traits::now() ? -ETIMEDOUT : 0;
+    return side.deadline != no_deadline && side.deadline <= Traits::now() ? io_deadline_exceeded
+                                                                          : 0;
   }
 
   /// Releases the lock.

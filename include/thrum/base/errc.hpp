@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The errors that this library decides itself, as std::error_code.
+//
+// The system has a number for a connection that timed out, ETIMEDOUT: the peer does not answer any
+// more. That a caller's own deadline has passed is something else, and another try may be worth it.
+// So that has a code of its own, and equals the same std::errc.
+#ifndef THRUM_BASE_ERRC_HPP
+#define THRUM_BASE_ERRC_HPP
+
+#include <thrum/base/config.hpp>
+
+#include <string>
+#include <system_error>
+#include <type_traits>
+
+namespace thrum::inline THRUM_ABI {
+
+/// What an operation of this library may fail with, besides the system's errors.
+enum class errc {
+  /// The deadline or the time-out that the caller has set passed first. As a std::error_code it
+  /// equals std::errc::timed_out; so does the system's own ETIMEDOUT, which does not equal this.
+  deadline_exceeded = 1,
+};
+
+/// The category of errc, called "thrum".
+inline const std::error_category& error_category() noexcept {
+  class category final : public std::error_category {
+   public:
+    const char* name() const noexcept override { return "thrum"; }
+    std::string message(int value) const override {
+      return static_cast<errc>(value) == errc::deadline_exceeded ? "the deadline has passed"
+                                                                 : "unknown error";
+    }
+    std::error_condition default_error_condition(int value) const noexcept override {
+      return static_cast<errc>(value) == errc::deadline_exceeded
+                 ? std::make_error_condition(std::errc::timed_out)
+                 : std::error_condition(value, *this);
+    }
+  };
+  static const category the_category;
+  return the_category;
+}
+
+/// Makes `error == thrum::errc::deadline_exceeded` work.
+inline std::error_code make_error_code(errc error) noexcept {
+  return {static_cast<int>(error), error_category()};
+}
+
+}  // namespace thrum::inline THRUM_ABI
+
+template <>
+struct std::is_error_code_enum<thrum::errc> : std::true_type {};
+
+#endif  // THRUM_BASE_ERRC_HPP
