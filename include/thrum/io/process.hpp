@@ -63,17 +63,22 @@ namespace thrum::inline THRUM_ABI::io {
 
 /// How a process ended.
 struct exit_status {
+  /// The code of what is no end: the process runs on, or its end cannot be known.
+  static constexpr int none = -1;
+
   int code = 0;              ///< that it returned; 0 if a signal killed it
   int signal = 0;            ///< that killed it; 0 if it returned
   bool dumped_core = false;  ///< after a signal
 
   /// Whether it returned 0.
   bool success() const noexcept { return code == 0 && signal == 0; }
-  bool exited() const noexcept { return signal == 0; }
-  /// "exit status 1", "signal 9".
+  bool exited() const noexcept { return signal == 0 && code != none; }
+  /// "exit status 1", "signal 9", "no end".
   std::string to_string() const {
-    return signal == 0 ? "exit status " + std::to_string(code)
-                       : "signal " + std::to_string(signal) + (dumped_core ? ", core dumped" : "");
+    return code == none ? "no end"
+           : signal == 0
+               ? "exit status " + std::to_string(code)
+               : "signal " + std::to_string(signal) + (dumped_core ? ", core dumped" : "");
   }
   friend bool operator==(const exit_status&, const exit_status&) = default;
 };
@@ -109,7 +114,7 @@ class child_process {
   std::int64_t pid() const noexcept { return pid_; }
   bool has_pidfd() const noexcept { return pidfd_ != os::no_descriptor; }
 
-  /// Its end if it has come, else EAGAIN; reaps it.
+  /// Its end if it has come, else EAGAIN; reaps it. After an error `status` is as it was.
   std::error_code reap(exit_status& status) noexcept {
     const std::lock_guard guard(lock_);
     if (!reaped_) {
@@ -120,7 +125,9 @@ class child_process {
       reaped_ = true;
       error_ = static_cast<int>(-result);
     }
-    status = {end_.code, end_.signal, end_.dumped_core};
+    if (error_ == 0) {
+      status = {end_.code, end_.signal, end_.dumped_core};
+    }
     return {error_, std::system_category()};
   }
 
@@ -267,7 +274,8 @@ class process {
   exit_status wait() { return wait_or_throw(time_point::max()); }
   exit_status wait(std::error_code& error) { return wait_until(time_point::max(), error); }
 
-  /// The same for some time; errc::deadline_exceeded, or none, if it runs on.
+  /// The same for some time; if it runs on, no status, or errc::deadline_exceeded and one whose code
+  /// is exit_status::none. That comes with every other error, too.
   template <class Rep, class Period>
   std::optional<exit_status> wait_for(std::chrono::duration<Rep, Period> time) {
     return wait_until(moment_after(time));
@@ -288,7 +296,7 @@ class process {
     return status;
   }
   exit_status wait_until(time_point deadline, std::error_code& error) {
-    exit_status status;
+    exit_status status{exit_status::none, 0, false};
     if (child_ == nullptr) {
       error = std::make_error_code(std::errc::no_child_process);
       return status;

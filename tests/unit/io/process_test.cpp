@@ -215,15 +215,19 @@ TEST_CASE("waiting for a process without exceptions tells time-out and failure b
     std::error_code error = std::make_error_code(std::errc::interrupted);
     CHECK_FALSE(p.try_wait(error));
     CHECK(!error);
-    p.wait_for(1ms, error);
+    const exit_status runs_on = p.wait_for(1ms, error);
     CHECK(error == std::errc::timed_out);
+    CHECK_FALSE(runs_on.success());
+    CHECK_FALSE(runs_on.exited());
+    CHECK(runs_on.code == exit_status::none);
+    CHECK(runs_on.to_string() == "no end");
     p.in().close();
     CHECK(p.wait_for(support::long_time, error).code == 3);
     CHECK(!error);
     CHECK(p.try_wait(error) == exit_status{3, 0, false});
     CHECK_FALSE(process().try_wait(error));
     CHECK(error == std::errc::no_child_process);
-    process().wait_for(1ms, error);
+    CHECK_FALSE(process().wait_for(1ms, error).success());
     CHECK(error == std::errc::no_child_process);
   });
 }
@@ -517,6 +521,9 @@ TEST_CASE("that others have reaped a process is an error, not a hang") {
     ::siginfo_t info;
     thrum::blocking([&] { ::waitid(P_PID, static_cast<::id_t>(p.pid()), &info, WEXITED); });
     CHECK(error_of([&] { p.wait(); }) == std::errc::no_child_process);
+    std::error_code error;
+    CHECK_FALSE(p.wait(error).success());
+    CHECK(error == std::errc::no_child_process);
     p.kill();
   });
 }
