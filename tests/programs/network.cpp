@@ -23,6 +23,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -255,10 +256,47 @@ int without_ipv6() {
   });
 }
 
+/// Exit status 0: whom the system lets set no option can listen, dial and bind, unless it asks for
+/// one.
+int without_options() {
+  for (const int level : {int{SOL_SOCKET}, int{IPPROTO_TCP}, int{IPPROTO_IPV6}}) {
+    if (!refuse(SYS_setsockopt, 1, static_cast<std::uint32_t>(level), ENOPROTOOPT)) {
+      return 0;
+    }
+  }
+  return thrum::run([] {
+    int wrong = 0;
+    std::error_code error;
+    for (const char* const where : {"127.0.0.1:0", "[::]:0"}) {
+      auto listener = listener::listen(where, {}, error);
+      if (error == std::errc::address_family_not_supported ||
+          error == std::errc::address_not_available) {
+        continue;  // no IPv6 here
+      }
+      std::printf("listen on %s: %s\n", where, error.message().c_str());
+      wrong += error ? 1 : 0;
+      const conn made = dial(endpoint::v4(0x7f000001, listener.local().port()), 10s, error);
+      std::printf("dial: %s\n", error.message().c_str());
+      wrong += error && listener.local().family() == thrum::net::address_family::v4 ? 1 : 0;
+      thrum::net::udp_socket::bind(endpoint(where), error);
+      std::printf("bind: %s\n", error.message().c_str());
+      wrong += error ? 1 : 0;
+    }
+    const thrum::net::listen_options asked[] = {
+        {.reuse_port = true}, {.keep_alive = {.enable = false}}, {.keep_alive = {.count = 3}}};
+    for (const auto& how : asked) {
+      listener::listen(endpoint("127.0.0.1:0"), how, error);
+      wrong += error != std::errc::no_protocol_option;
+    }
+    return wrong;
+  });
+}
+
 constexpr programs::entry entries[] = {
     {"accept_without_descriptors", &accept_without_descriptors},
     {"descriptors_without_memory", &descriptors_without_memory},
     {"without_ipv6", &without_ipv6},
+    {"without_options", &without_options},
     {"write_to_nobody", &write_to_nobody},
 };
 const programs::group in_register(entries);

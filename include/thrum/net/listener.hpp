@@ -30,6 +30,8 @@
 
 namespace thrum::inline THRUM_ABI::net {
 
+/// What the system refuses of it fails listen() where it differs from the default, and is done
+/// without where it does not.
 struct listen_options {
   int backlog = 4096;         ///< connections that may wait to be accepted; the system has a limit
   bool reuse_address = true;  ///< listen although connections of an earlier listener linger
@@ -177,18 +179,25 @@ class listener {
     const int fd = socket_.native_handle();
     is_tcp_ = is_internet(where);
     os::io_result done = 0;
-    const auto set = [&](bool wanted, int level, int name, int value) {
-      if (done >= 0 && wanted) {
-        done = os::set_option(fd, level, name, value);
+    const auto must = [&](os::io_result result) { done = done < 0 ? done : result; };
+    if (where.family() == address_family::v6) {
+      const os::io_result result =
+          os::set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, how.dual_stack ? 0 : 1);
+      must(how.dual_stack ? 0 : result);
+    }
+    if (is_tcp_) {
+      if (how.reuse_address) {
+        os::set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
       }
-    };
-    set(is_tcp_ && how.reuse_address, SOL_SOCKET, SO_REUSEADDR, 1);
-    set(is_tcp_ && how.reuse_port, SOL_SOCKET, SO_REUSEPORT, 1);
-    set(where.family() == address_family::v6, IPPROTO_IPV6, IPV6_V6ONLY, how.dual_stack ? 0 : 1);
-    // Connections inherit these.
-    set(is_tcp_ && how.no_delay, IPPROTO_TCP, TCP_NODELAY, 1);
-    if (done >= 0 && is_tcp_) {
-      done = set_keep_alive(fd, how.keep_alive);
+      if (how.reuse_port) {
+        must(os::set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1));
+      }
+      // Connections inherit these.
+      if (how.no_delay) {
+        os::set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+      }
+      const os::io_result result = set_keep_alive(fd, how.keep_alive);
+      must(how.keep_alive == keep_alive_options{} ? 0 : result);
     }
     if (done >= 0) {
       done = os::bind(fd, where.data(), where.size());

@@ -98,6 +98,8 @@ struct keep_alive_options {
   std::chrono::seconds idle{15};
   std::chrono::seconds interval{15};
   int count = 9;
+
+  friend bool operator==(const keep_alive_options&, const keep_alive_options&) = default;
 };
 
 inline os::io_result set_keep_alive(int fd, const keep_alive_options& how) noexcept {

@@ -146,17 +146,14 @@ class udp_socket {
       return instead ? make(*instead, attach, error) : udp_socket();
     }
     const int fd = result.native_handle();
-    os::io_result done = 0;
+    // Nobody has asked for these: without them it is a socket that can do less.
     if (is_internet(where)) {
-      done = os::set_option(fd, SOL_SOCKET, SO_BROADCAST, 1);
+      os::set_option(fd, SOL_SOCKET, SO_BROADCAST, 1);
     }
-    if (done >= 0 && where.family() == address_family::v6) {
-      done = os::set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+    if (where.family() == address_family::v6) {
+      os::set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
     }
-    if (done >= 0) {
-      done = attach(fd, where.data(), where.size());
-    }
-    if (done < 0) {
+    if (const os::io_result done = attach(fd, where.data(), where.size()); done < 0) {
       error = io::error_of(done);
       return udp_socket();
     }

@@ -51,3 +51,9 @@ TEST_CASE("where there is no IPv6, any address is any IPv4 address") {
   INFO(r.text);
   CHECK(r.exit_code == 0);
 }
+
+TEST_CASE("options that nobody asked for and the system refuses keep nobody from listening") {
+  const support::program_result r = support::run_program("without_options");
+  INFO(r.text);
+  CHECK(r.exit_code == 0);
+}
