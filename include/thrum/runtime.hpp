@@ -20,6 +20,7 @@
 #include <thrum/request_stop.hpp>
 #include <thrum/sched/monitor.hpp>
 #include <thrum/sched/poll_wait.hpp>
+#include <thrum/sched/process_exit.hpp>
 #include <thrum/sched/registry.hpp>
 #include <thrum/sched/shutdown.hpp>
 #include <thrum/task.hpp>
@@ -60,7 +61,8 @@ class runtime {
   /// For the library.
   runtime(options settings, sched::runtime_role role);
 
-  /// stop(), then joins every thread. Not from one of its own goroutines.
+  /// stop(), then joins every thread. Not from one of its own goroutines, unless that has called
+  /// exit() and the runtime is a static object: then it is left as it is.
   ~runtime();
 
   runtime(const runtime&) = delete;
@@ -182,7 +184,7 @@ inline sched::scheduler_config runtime::configuration(const sched::runtime_role&
   config.preempts = settings_.preempt != preemption::none;
   config.interrupts = settings_.preempt == preemption::async && os::has_preempt_signal;
   config.user = this;
-  config.exit_question = &registry_type::must_not_destroy;
+  config.exit_hook = &registry_type::before_exit;
   config.is_whole_program = role.is_whole_program;
   config.catches_panics = static_cast<bool>(settings_.on_panic);
   if (settings_.on_thread_start) {
@@ -263,6 +265,12 @@ inline runtime::runtime(options settings, sched::runtime_role role)
 }
 
 inline runtime::~runtime() {
+  if (current() == this && sched::basic_process_exit<sched::default_traits>::is_mine()) {
+    // One of its goroutines has called exit(), which destroys it. The end is near.
+    static_cast<void>(monitor_.release());
+    static_cast<void>(scheduler_.release());
+    return;
+  }
   stop();
   blocking([&] {
     os::quit_listener::close(scheduler_.get());

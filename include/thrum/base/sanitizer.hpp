@@ -34,6 +34,7 @@
 #if THRUM_ASAN
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
+#include <sanitizer/lsan_interface.h>
 #endif
 #if THRUM_TSAN
 #include <sanitizer/tsan_interface.h>
@@ -60,6 +61,12 @@ struct stack_context {
 
 inline void unpoison_memory(const void* memory, std::size_t size) noexcept {
   __asan_unpoison_memory_region(memory, size);
+}
+
+/// The leak checker takes what this memory refers to as in use. It does not know of memory that
+/// comes from the system without malloc.
+inline void keep_reachable(const void* memory, std::size_t size) noexcept {
+  __lsan_register_root_region(memory, size);
 }
 
 inline void context_create(stack_context& context, const void* bottom, std::size_t size) noexcept {

@@ -28,7 +28,7 @@
 // preempt_signal  has_preempt_signal. preempt_target, install_preempt_handler, send_preempt_signal:
 //               runs a function on another thread of ours, wherever that is. signal_stack: what a
 //               thread needs to take it.
-// thread_clock  CPU time of a thread, for others to read; thread_sleeps.
+// thread_clock  CPU time of a thread, for others to read; thread_sleeps, thread_naps.
 // caught_signals  install, remove, sleep, take: signals, noted by a handler for a thread that
 //               sleeps. wait_for_handlers.
 // quit_signal   quit_listener: hears of the terminal's request to quit.
@@ -39,7 +39,8 @@
 //               results are counts, or errno values below zero. write_without_signal: a pipe that
 //               nobody reads is an error.
 // exit          exit_now(status): no destructors, standard output flushed. register_exit_hook,
-//               exit_watch: whether exit() may destroy static objects. call_after_fork.
+//               exit_watch: what exit() calls first. let_exit_pass_standard_input.
+//               call_after_fork.
 // processors    available_processors() >= 1.
 // exceptions    thread_exception_state, switch_exception_state.
 #ifndef THRUM_OS_CONTRACT_HPP

@@ -38,7 +38,8 @@ THRUM_COLD void wait_while_frozen(basic_m<Traits>& m) noexcept {
   if (phase % 2 == 0) {
     return;
   }
-  if (m.g != nullptr) {
+  // relaxed: set before the request; at the end of the process nobody looks
+  if (m.g != nullptr && !freeze.held_by_exit.load(relaxed)) {
     os::collect_callers(m.callers, 0);
   }
   // [fz.phase] release: the callers, to who freezes.

@@ -345,7 +345,7 @@ void* m_main(void* argument) noexcept {
   basic_scheduler<Traits>& scheduler = *m.scheduler;
   const scheduler_config& config = scheduler.config();
   set_current_m(&m);
-  os::this_threads_exit_watch().watch(config.exit_question);
+  os::this_threads_exit_watch().watch(config.exit_hook);
 #if THRUM_CHECKS
   may_lock.store(&is_lock_allowed<Traits>, relaxed);  // relaxed: a constant
 #endif

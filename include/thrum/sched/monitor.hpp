@@ -12,6 +12,7 @@
 //              unless somebody sleeps in the poller until then
 //   rescue     an idle P is woken for a runnext that has waited for a whole round (ready.hpp)
 //   trace      a line of figures when asked for
+//   exit       while the process exits, all are taken and none is given (process_exit.hpp)
 //   deadlock   when all is idle, a look whether it can ever be otherwise (deadlock.hpp)
 //
 // Its rounds: 20 us apart while it finds something to do, doubling after 50 quiet ones up to 10 ms,
@@ -26,6 +27,7 @@
 #include <thrum/sched/deadlock.hpp>
 #include <thrum/sched/park.hpp>
 #include <thrum/sched/poll_desc.hpp>
+#include <thrum/sched/process_exit.hpp>
 #include <thrum/sched/retake.hpp>
 #include <thrum/sched/scheduler.hpp>
 
@@ -94,6 +96,7 @@ class basic_monitor {
   std::uint64_t ran_ = 0;
   std::uint32_t quiet_rounds_ = 0;
   std::int64_t next_trace_ = 0;
+  bool exits_ = false;  // the exit of the process holds all goroutines
 };
 
 template <class Traits>
@@ -108,6 +111,10 @@ void basic_monitor<Traits>::run() noexcept {
   while (!closing()) {
     wait_for_round();
     const std::int64_t now = Traits::now();
+    exits_ = basic_process_exit<Traits>::holds(scheduler_);
+    if (exits_) [[unlikely]] {
+      basic_process_exit<Traits>::watch(scheduler_, now);
+    }
     note_time(now);
     bool acted = false;
     next_look_ = basic_retaker<Traits>::never;
@@ -118,7 +125,8 @@ void basic_monitor<Traits>::run() noexcept {
     retaker_.watch(now, next_look_);
     poll_network(now);  // is no sign that Ps need to be looked at
     quiet_rounds_ = acted ? 0 : quiet_rounds_ + 1;
-    if (config.trace_every_ns != 0 && now >= next_trace_) {
+    // relaxed: seen in time
+    if (config.trace_every_ns != 0 && now >= next_trace_ && !scheduler_.exits.load(relaxed)) {
       config.trace(config.user, now);
       next_trace_ = now + config.trace_every_ns;
     }
@@ -148,6 +156,13 @@ void basic_monitor<Traits>::poll_network(std::int64_t now) noexcept {
 
 template <class Traits>
 void basic_monitor<Traits>::wait_for_round() noexcept {
+  if (basic_process_exit<Traits>::holds(scheduler_)) [[unlikely]] {
+    // As seldom as who blocks is noticed at all; and whether anything can run is not asked.
+    if (scheduler_.monitor_note.sleep_for(Traits::blocked_ns) && !closing()) {
+      scheduler_.monitor_note.clear_while_woken();
+    }
+    return;
+  }
   if (quiet_rounds_ == 0) {
     delay_ = Traits::monitor_min_sleep_ns;
   } else if (quiet_rounds_ > Traits::monitor_quiet_rounds) {
@@ -244,6 +259,9 @@ bool basic_monitor<Traits>::look_at(p_type& p, std::int64_t now) noexcept {
     slice_is_over = true;
   }
   if (status == p_status::syscall) {
+    if (exits_) [[unlikely]] {
+      return false;
+    }
     return look_at_syscall(p, now, slice_is_over);
   }
   if (due) {
@@ -254,7 +272,7 @@ bool basic_monitor<Traits>::look_at(p_type& p, std::int64_t now) noexcept {
   // relaxed: a wish that is seen the next time if it comes now
   const bool retires = (p.attention.load(relaxed) & attention_retire) != 0;
   if (scheduler_.config().preempts &&
-      (due || retires || !p.queue.empty() || !scheduler_.global.empty())) {
+      (due || retires || exits_ || !p.queue.empty() || !scheduler_.global.empty())) {
     retaker_.press(p, now, p.seen.schedule_when, due ? due_at : retaker_.never, next_look_);
   }
   return look_at_runnext(p);

@@ -9,8 +9,10 @@
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/lock.hpp>
+#include <thrum/sched/process_exit.hpp>
 #include <thrum/sched/scheduler.hpp>
 
+#include <atomic>
 #include <cstdint>
 
 namespace thrum::inline THRUM_ABI::sched {
@@ -28,10 +30,10 @@ class basic_registry {
     first = &scheduler;
     if (!hooked) {
       hooked = true;
-      os::register_exit_hook(&must_not_destroy);
+      os::register_exit_hook(&before_exit);
       os::call_after_fork(&after_fork);
     }
-    os::this_threads_exit_watch().watch(&must_not_destroy);
+    os::this_threads_exit_watch().watch(&before_exit);
   }
 
   /// From now on use() refuses.
@@ -67,34 +69,59 @@ class basic_registry {
     }
   }
 
+  /// Not inside a section.
   static void remove(scheduler_type& scheduler) noexcept {
-    scoped guard(lock);
-    for (scheduler_type** link = &first; *link != nullptr; link = &(*link)->next_registered) {
-      if (*link == &scheduler) {
-        *link = scheduler.next_registered;
-        return;
+    {
+      scoped guard(lock);
+      for (scheduler_type** link = &first; *link != nullptr; link = &(*link)->next_registered) {
+        if (*link == &scheduler) {
+          *link = scheduler.next_registered;
+          break;
+        }
       }
+    }
+    while (exit_looks.load(acquire)) {  // [reg.exit] acquire: its last look at the scheduler
+      os::sleep_ns(1'000'000);
     }
   }
 
-  /// Whether exit() would destroy what goroutines use: it was called by one, or inside run(). Other
-  /// runtimes are objects, which are destroyed in their turn.
-  static bool must_not_destroy() noexcept {
+  /// What exit() calls first: see os/linux/exit.hpp.
+  static void before_exit(int status) noexcept {
     const basic_m<Traits>* const m = current_m<Traits>();
-    if (m != nullptr && m->g != nullptr) {
-      return true;
+    scheduler_type* const own = m != nullptr && m->g != nullptr ? m->scheduler : nullptr;
+    const bool is_copy = own != nullptr && own->is_copy.load(relaxed);  // relaxed: as in after_fork
+    if (is_copy) {
+      os::exit_now(status);
     }
-    const basic_section<Traits> here;
-    scoped guard(lock);
-    for (scheduler_type* s = first; s != nullptr; s = s->next_registered) {
-      if (s->config().is_whole_program && s->goroutine_count() != 0) {
-        return true;
+    if (!basic_process_exit<Traits>::begin()) {
+      return;
+    }
+    exit_looks.store(true, relaxed);  // relaxed: ordered by the lock
+    for (scheduler_type* s = own != nullptr ? own : next_to_hold(); s != nullptr;
+         s = next_to_hold()) {
+      if (s->is_copy.load(relaxed)) {  // relaxed: as in after_fork
+        os::exit_now(status);
       }
+      basic_process_exit<Traits>::hold(*s);
     }
-    return false;
+    exit_looks.store(false, release);  // [reg.exit] release: our last look
+    os::let_exit_pass_standard_input();
   }
 
  private:
+  /// One whose goroutines use what exit() destroys. Other runtimes are objects, which are destroyed
+  /// in their turn. Null: no more.
+  static scheduler_type* next_to_hold() noexcept {
+    scoped guard(lock);
+    for (scheduler_type* s = first; s != nullptr; s = s->next_registered) {
+      if (s->config().is_whole_program && !s->exits.load(relaxed) &&  // relaxed: our own
+          s->goroutine_count() != 0) {
+        return s;
+      }
+    }
+    return nullptr;
+  }
+
   /// In a child process, which has none of the threads: whoever enters a scheduler is told.
   static void after_fork() noexcept {
     for (scheduler_type* s = first; s != nullptr; s = s->next_registered) {
@@ -109,6 +136,7 @@ class basic_registry {
   static inline constinit scheduler_type* first = nullptr;
   static inline constinit std::uint64_t count = 0;
   static inline constinit bool hooked = false;
+  static inline constinit std::atomic<bool> exit_looks{false};
 };
 
 }  // namespace thrum::inline THRUM_ABI::sched

@@ -30,6 +30,7 @@
 #include <thrum/sched/virtual_time.hpp>
 
 #include <cerrno>
+#include <climits>
 #include <cstdint>
 #include <new>
 #include <string_view>
@@ -320,18 +321,49 @@ class basic_scheduler {
   struct {
     std::atomic<bool> busy{false};
     std::atomic<std::uint32_t> phase{0};
+    std::atomic<bool> held_by_exit{false};  // see process_exit.hpp
   } freeze;
 
   /// Nobody else freezes, and no P is made, until end_exclusive(). Blocks the thread, so not
   /// inside.
   void begin_exclusive() noexcept {
-    while (freeze.busy.exchange(true, acquire)) {  // [fz.busy] acquire: as a lock
+    while (!try_begin_exclusive()) {
+      release_from_exit();
       os::sleep_ns(100'000);
     }
+  }
+  /// False: somebody else freezes, or makes a P.
+  bool try_begin_exclusive() noexcept {
+    return !freeze.busy.exchange(true, acquire);  // [fz.busy] acquire: as a lock
   }
   void end_exclusive() noexcept {
     freeze.busy.store(false, release);  // [fz.busy] release: as a lock
   }
+
+  /// Ends the freeze in which the exit of the process holds the goroutines, if it does.
+  THRUM_COLD void release_from_exit() noexcept {
+    // [fz.exit] acq_rel: one ends it, after the phase was set.
+    if (freeze.held_by_exit.load(relaxed) &&  // relaxed: the exchange decides
+        freeze.held_by_exit.exchange(false, acq_rel)) {
+      // [fz.phase] release: as at the end of a freeze; relaxed: only we change it
+      freeze.phase.store(freeze.phase.load(relaxed) + 1, release);
+      os::futex_wake(freeze.phase, INT_MAX);
+      end_exclusive();
+    }
+  }
+
+  /// The process exits: what the floors above have given us may be gone.
+  atomic<bool> exits{false};
+  struct {
+    std::int64_t cpu = 0;
+    std::int64_t when = 0;
+    std::int64_t cpu_since = 0;
+    std::int64_t since = 0;
+  } exit_seen;  // the monitor only: the CPU time of who exits
+
+#if THRUM_ASAN
+  void keep_ps_reachable() noexcept { base::keep_reachable(ps_, p_count() * sizeof(p_type*)); }
+#endif
 
   /// This is the memory of a child process: there are no threads.
   std::atomic<bool> is_copy{false};

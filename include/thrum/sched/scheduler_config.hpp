@@ -34,8 +34,8 @@ struct scheduler_config {
   /// for. See deadlock.hpp.
   void (*deadlock)(void* user) = nullptr;
   bool is_whole_program = false;  // made by run()
-  /// Whether exit() must not destroy static objects.
-  os::exit_question exit_question = nullptr;
+  /// What exit() is to call first.
+  os::exit_hook exit_hook = nullptr;
   /// An exception that leaves a goroutine is caught, for `panic`; else it ends the program where it
   /// was thrown.
   bool catches_panics = false;

@@ -202,7 +202,9 @@ void basic_creator<Traits>::wait() noexcept {
   const std::int64_t now = Traits::now();
   if (now >= check_at_) {
     check_at_ = now + scheduler_.config().check_every_ns;
-    scheduler_.config().check(scheduler_.config().user);
+    if (!scheduler_.exits.load(relaxed)) {  // relaxed: seen in time
+      scheduler_.config().check(scheduler_.config().user);
+    }
   }
   if (retry_at_ != never) {
     const bool again = now >= retry_at_;

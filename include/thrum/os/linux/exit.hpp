@@ -3,11 +3,37 @@
 //
 // The end of the process, and its doubling, on Linux.
 //
-// exit() destroys static objects while other threads go on using them. So when it finds goroutines
-// alive, it ends as a Go program does: streams are flushed, and nothing is destroyed. exit() calls
-// what was registered in reverse order, and first of all the destructors of the calling thread's
-// thread-local objects; from there the hook is registered once more, so that it comes before
-// everything that was registered meanwhile.
+// What exit() does in a program with goroutines
+//   EX1  It does all that it does in any C++ program, in its order, on the thread that called it:
+//        destructors of that thread's thread-local objects, functions of atexit, destructors of
+//        static objects (which flush std::cout), then the C library flushes its streams. Nothing is
+//        left out, and the status is kept.
+//   EX2  Before that, right after the thread-local objects, goroutines are made to stand still:
+//        those of the runtime that the caller belongs to, and those under run(). Whoever comes to
+//        an operation of the library stops there; who computes is stopped by a signal; who sits in
+//        a call that blocks stops when it comes back. So nobody uses what is being destroyed. Their
+//        own stacks are not unwound.
+//   EX3  It waits for no goroutine that blocks or computes: after a tenth of a second it goes on,
+//        whoever has not stopped yet. A goroutine that reads standard input does not hold it up.
+//   EX4  Who stands still may hold a lock, or be waited for by a handler. So when the thread that
+//        exits has waited for a tenth of a second for anything but the time, or has done next to
+//        nothing for two seconds, all others go on, as threads do under exit().
+//   EX5  Inside a handler or a destructor a goroutine counts as its thread, as inside blocking().
+//        A runtime object that is destroyed there stops as ever; only if it is the one whose
+//        goroutine called exit(), it is left as it is.
+//   EX6  A goroutine that calls exit() while another one does waits for the end of the process.
+//   EX7  In a child process after fork, where the threads of the runtime are not, exit() flushes
+//        standard output and ends the process.
+// See sched/process_exit.hpp for how they are stopped. std::quick_exit, _Exit and abort are as ever.
+//
+// How it comes first: exit() calls what was registered in reverse order, and first of all the
+// destructors of the calling thread's thread-local objects; from there the hook is registered once
+// more, so that it comes before everything that was registered meanwhile. A thread that has never
+// started a runtime and belongs to none has no such object: if it calls exit(), what was registered
+// after the first runtime is called before goroutines stand still.
+//
+// Rejected: to flush and to end the process at once, as Go does. It loses what std::cout holds,
+// what a profiler writes at exit, and the mode of the terminal.
 #ifndef THRUM_OS_LINUX_EXIT_HPP
 #define THRUM_OS_LINUX_EXIT_HPP
 
@@ -19,6 +45,7 @@
 #include <cstdlib>
 
 #include <pthread.h>
+#include <stdio_ext.h>
 
 namespace thrum::inline THRUM_ABI::os {
 
@@ -32,33 +59,37 @@ namespace thrum::inline THRUM_ABI::os {
   std::_Exit(status);
 }
 
-/// Whether exit() must not destroy anything.
-using exit_question = bool (*)() noexcept;
+/// Called by exit(), with its status; may be called several times.
+using exit_hook = void (*)(int status) noexcept;
 
-THRUM_NOINLINE inline void register_exit_hook(exit_question must_not_destroy) noexcept {
-  ::on_exit(
-      [](int status, void* question) {
-        if (reinterpret_cast<exit_question>(question)()) {
-          std::fflush(nullptr);
-          std::_Exit(status);
-        }
-      },
-      reinterpret_cast<void*>(must_not_destroy));
+THRUM_NOINLINE inline void register_exit_hook(exit_hook hook) noexcept {
+  ::on_exit([](int status, void* call) { reinterpret_cast<exit_hook>(call)(status); },
+            reinterpret_cast<void*>(hook));
+}
+
+/// exit() does not wait for a thread that is inside a read of standard input: the C library, since
+/// glibc 2.38, takes the lock of each stream before it looks whether there is anything to write.
+THRUM_NOINLINE inline void let_exit_pass_standard_input() noexcept {
+  if (::ftrylockfile(stdin) == 0) {
+    ::funlockfile(stdin);
+  } else {
+    ::__fsetlocking(stdin, FSETLOCKING_BYCALLER);
+  }
 }
 
 /// Brings the hook to the front when the calling thread calls exit().
 class exit_watch {
  public:
   ~exit_watch() {
-    if (question_ != nullptr) {
-      register_exit_hook(question_);
+    if (hook_ != nullptr) {
+      register_exit_hook(hook_);
     }
   }
-  void watch(exit_question question) noexcept { question_ = question; }
-  void forget() noexcept { question_ = nullptr; }
+  void watch(exit_hook hook) noexcept { hook_ = hook; }
+  void forget() noexcept { hook_ = nullptr; }
 
  private:
-  exit_question question_ = nullptr;
+  exit_hook hook_ = nullptr;
 };
 
 THRUM_NOINLINE inline exit_watch& this_threads_exit_watch() noexcept {

@@ -1,0 +1,288 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Programs that call exit() while goroutines do all kinds of things.
+
+#include "programs/programs.hpp"
+
+#include <thrum.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <mutex>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A test that would hang ends by a signal instead.
+void expect_the_end_within(unsigned seconds) { ::alarm(seconds); }
+
+/// Standard input is a pipe on which nothing ever comes, and which never ends.
+void keep_standard_input_waiting() {
+  int ends[2];
+  if (::pipe(ends) != 0 || ::dup2(ends[0], STDIN_FILENO) != STDIN_FILENO) {
+    std::abort();
+  }
+}
+
+/// Whether the process is inside a read of standard input, with the lock of `stdin`.
+void wait_for_a_reader() {
+  while (::ftrylockfile(stdin) == 0) {
+    ::funlockfile(stdin);
+    thrum::sleep_for(1ms);
+  }
+  thrum::sleep_for(5ms);
+}
+
+int exit_beside_reader() {
+  expect_the_end_within(30);
+  keep_standard_input_waiting();
+  return thrum::run([] {
+    thrum::go([] { std::getchar(); });
+    wait_for_a_reader();
+    std::exit(3);
+  });
+}
+
+int exit_beside_blocking_reader() {
+  expect_the_end_within(30);
+  keep_standard_input_waiting();
+  return thrum::run([] {
+    thrum::go([] { thrum::blocking([] { std::getchar(); }); });
+    wait_for_a_reader();
+    std::exit(3);
+  });
+}
+
+int exit_with_output_in_streams() {
+  std::ios_base::sync_with_stdio(false);
+  return thrum::run([] {
+    thrum::go([] { thrum::sleep_for(1h); });
+    std::cout << "held by cout\n";
+    std::exit(3);
+  });
+}
+
+int exit_with_handlers() {
+  static const struct at_end {
+    ~at_end() { std::puts("destroyed"); }
+  } before_the_runtime;
+  std::atexit([] { std::puts("handler from before"); });
+  return thrum::run([] {
+    static thread_local const struct of_thread {
+      ~of_thread() { std::puts("thread-local"); }
+    } local;
+    static_cast<void>(&local);
+    std::atexit([] { std::puts("handler from within"); });
+    std::exit(3);
+  });
+}
+
+std::atomic<std::uint64_t> steps{0};
+
+/// Looks whether anybody is still at work when static objects are destroyed.
+struct witness {
+  ~witness() {
+    const std::uint64_t before = steps;
+    for (int i = 0; i != 20; ++i) {
+      ::usleep(1000);
+    }
+    std::puts(steps == before ? "all stood still" : "somebody went on");
+  }
+};
+
+int exit_beside_all_kinds() {
+  static const witness looks_at_the_end;
+  return thrum::run(thrum::options{.procs = 4}, [] {
+    for (int i = 0; i != 4; ++i) {
+      thrum::go([] {  // computes
+        for (;;) {
+          ++steps;
+          if (THRUM_TSAN) {
+            thrum::this_goroutine::preemption_point();
+          }
+        }
+      });
+      thrum::go([] {  // comes to operations
+        for (;;) {
+          ++steps;
+          thrum::this_goroutine::yield();
+        }
+      });
+      thrum::go([] {  // sleeps
+        for (;;) {
+          ++steps;
+          thrum::sleep_for(1ms);
+        }
+      });
+      thrum::go([] {  // is in calls that block
+        for (;;) {
+          ++steps;
+          thrum::blocking([] { ::usleep(500); });
+        }
+      });
+    }
+    while (steps < 1000) {
+      thrum::sleep_for(1ms);
+    }
+    std::exit(3);
+  });
+}
+
+std::mutex wanted_at_exit;
+
+/// The goroutine holds what a handler needs, and lets go of it only when it goes on.
+int exit_needs_a_lock() {
+  expect_the_end_within(30);
+  static std::atomic<bool> held{false};
+  static std::atomic<bool> is_wanted{false};
+  std::atexit([] {
+    is_wanted = true;
+    const std::lock_guard guard(wanted_at_exit);
+    std::puts("got the lock");
+  });
+  return thrum::run(thrum::options{.procs = 2}, [] {
+    thrum::go([] {
+      const std::lock_guard guard(wanted_at_exit);
+      held = true;
+      while (!is_wanted) {
+        thrum::this_goroutine::preemption_point();
+      }
+    });
+    while (!held) {
+      thrum::sleep_for(1ms);
+    }
+    std::exit(3);
+  });
+}
+
+/// The same with a handler that waits for a goroutine by the library's means.
+int exit_waits_for_a_goroutine() {
+  expect_the_end_within(30);
+  static thrum::chan<void> wish(1);
+  static thrum::chan<void> answer(1);
+  std::atexit([] {
+    wish.send();
+    answer.recv();
+    std::puts("answered");
+  });
+  return thrum::run([] {
+    thrum::go([] {
+      wish.recv();
+      answer.send();
+    });
+    std::exit(3);
+  });
+}
+
+/// And with one that looks again and again.
+int exit_polls_for_a_goroutine() {
+  expect_the_end_within(30);
+  static std::atomic<bool> is_wanted{false};
+  static std::atomic<bool> is_done{false};
+  std::atexit([] {
+    is_wanted = true;
+    while (!is_done) {
+      ::usleep(1000);
+    }
+    std::puts("done");
+  });
+  return thrum::run([] {
+    thrum::go([] {
+      while (!is_wanted) {
+        thrum::this_goroutine::yield();
+      }
+      is_done = true;
+    });
+    std::exit(3);
+  });
+}
+
+int exit_twice() {
+  expect_the_end_within(30);
+  static std::atomic<bool> first_is_under_way{false};
+  std::atexit([] {
+    first_is_under_way = true;
+    ::usleep(50'000);
+  });
+  return thrum::run([] {
+    thrum::go([] {
+      thrum::blocking([] {
+        while (!first_is_under_way) {
+          ::usleep(100);
+        }
+        std::exit(4);
+      });
+    });
+    thrum::sleep_for(1ms);
+    std::exit(3);
+  });
+}
+
+int exit_of_static_runtime() {
+  expect_the_end_within(30);
+  static const auto runtime = std::make_unique<thrum::runtime>();
+  runtime->block_on([] {
+    thrum::go([] { thrum::sleep_for(1h); });
+    std::exit(3);
+  });
+  return 0;
+}
+
+int exit_and_dump() {
+  expect_the_end_within(30);
+  std::atexit([] {
+    thrum::dump_goroutines(stdout);
+    std::puts("dumped");
+  });
+  return thrum::run([] {
+    thrum::go({.name = "sleeper"}, [] { thrum::sleep_for(1h); });
+    thrum::this_goroutine::yield();
+    std::exit(3);
+  });
+}
+
+int exit_in_child() {
+  expect_the_end_within(30);
+  static const struct at_end {
+    ~at_end() { std::puts("destroyed"); }
+  } object;
+  return thrum::run([] {
+    const ::pid_t child = ::fork();
+    if (child == 0) {
+      std::printf("written by the child, ");
+      std::exit(5);
+    }
+    int status = 0;
+    thrum::blocking([&] { return ::waitpid(child, &status, 0); });
+    std::printf("status %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+    return 0;
+  });
+}
+
+const programs::entry entries[] = {
+    {"exit_beside_reader", exit_beside_reader},
+    {"exit_beside_blocking_reader", exit_beside_blocking_reader},
+    {"exit_with_output_in_streams", exit_with_output_in_streams},
+    {"exit_with_handlers", exit_with_handlers},
+    {"exit_beside_all_kinds", exit_beside_all_kinds},
+    {"exit_needs_a_lock", exit_needs_a_lock},
+    {"exit_waits_for_a_goroutine", exit_waits_for_a_goroutine},
+    {"exit_polls_for_a_goroutine", exit_polls_for_a_goroutine},
+    {"exit_twice", exit_twice},
+    {"exit_of_static_runtime", exit_of_static_runtime},
+    {"exit_and_dump", exit_and_dump},
+    {"exit_in_child", exit_in_child},
+};
+const programs::group registered(entries);
+
+}  // namespace
