@@ -9,6 +9,8 @@
 #include <thrum/base/fatal.hpp>
 #include <thrum/sched/g.hpp>
 #include <thrum/sched/park.hpp>
+#include <thrum/sched/traits.hpp>
+#include <thrum/sched/uncancellable.hpp>
 
 #include <cstdlib>
 #include <exception>
@@ -16,11 +18,21 @@
 
 namespace thrum::inline THRUM_ABI {
 
-/// Unwinds a goroutine that its runtime stops, or that calls this_goroutine::exit(). Thrown by
-/// every cancellation point; on purpose not a std::exception, so that a handler for those lets it
-/// pass. A handler that catches everything should rethrow it; if it does not, the next cancellation
-/// point throws it again.
-class goroutine_exit {};
+/// In its scope no wait throws goroutine_exit: for a destructor, or another noexcept function, in
+/// which a goroutine waits. When the runtime stops, such a wait goes on until what it waits for has
+/// come, and the stop waits for that; the first wait behind the scope then ends the goroutine.
+/// Nests. Made and destroyed by the same goroutine; without effect on a foreign thread, where
+/// nothing is cancelled. A destructor that runs because an exception unwinds needs none: nothing is
+/// cancelled there. this_goroutine::exit() throws all the same.
+class [[nodiscard]] uncancellable {
+ public:
+  uncancellable() noexcept = default;
+  uncancellable(const uncancellable&) = delete;
+  uncancellable& operator=(const uncancellable&) = delete;
+
+ private:
+  sched::uncancellable<sched::default_traits> scope_;
+};
 
 namespace sched {
 

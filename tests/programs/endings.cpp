@@ -74,6 +74,18 @@ int panic_of_many() {
   });
 }
 
+int wait_in_a_destructor() {
+  struct waits_at_end {
+    ~waits_at_end() { thrum::sleep_for(1h); }
+  };
+  return thrum::run([] {
+    thrum::go(thrum::attributes{.name = "closer"}, [] { const waits_at_end scope; });
+    while (thrum::stats().waiting != 1) {
+      thrum::this_goroutine::yield();
+    }
+  });
+}
+
 int panic_with_handler() {
   std::atomic<int> calls{0};
   thrum::options options;
@@ -191,6 +203,7 @@ const programs::entry entries[] = {
     {"panic_of_no_exception", panic_of_no_exception},
     {"panic_in_a_group", panic_in_a_group},
     {"panic_of_many", panic_of_many},
+    {"wait_in_a_destructor", wait_in_a_destructor},
     {"panic_with_handler", panic_with_handler},
     {"usage_error_unhandled", usage_error_unhandled},
     {"exception_from_main", exception_from_main},

@@ -96,6 +96,8 @@ static_assert(noexcept(thrum::runtime::current()));
 
 static_assert(!std::is_base_of_v<std::exception, thrum::goroutine_exit>);
 static_assert(std::is_base_of_v<std::logic_error, thrum::usage_error>);
+static_assert(std::is_nothrow_default_constructible_v<thrum::uncancellable>);
+static_assert(!std::is_copy_constructible_v<thrum::uncancellable>);
 
 // ---- goroutines
 // --------------------------------------------------------------------------------

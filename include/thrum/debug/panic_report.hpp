@@ -15,6 +15,7 @@
 #include <thrum/debug/backtrace.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/current.hpp>
+#include <thrum/sched/uncancellable.hpp>
 
 #include <atomic>
 #include <cstdlib>
@@ -42,6 +43,12 @@ inline exception_text describe_current_exception() {
     throw;
   } catch (const std::exception& e) {
     text.what = e.what();
+  } catch (const goroutine_exit&) {
+    text.what =
+        "told to end, but it waits in a destructor or another noexcept function, which no "
+        "exception "
+        "may leave; put a thrum::uncancellable there, in whose scope a wait goes on though the "
+        "runtime stops";
   } catch (...) {
   }
   return text;

@@ -98,12 +98,11 @@ struct alignas(base::cache_line_size) basic_g_head {
   // -- owner: the goroutine itself --
   /// It has been told to end: each further wait that could be cancelled ends it again.
   bool exiting = false;
-  std::uint8_t flags = 0;          // of g_flag
-  std::uint8_t size_class = 0;     // constant once carved: log2 of the slot's bytes
-  std::uint8_t uncancellable = 0;  // how many of that name live on its stack
-
+  std::uint8_t flags = 0;       // of g_flag
+  std::uint8_t size_class = 0;  // constant once carved: log2 of the slot's bytes
   /// What stands between it and its join handle.
   atomic<join_state> join{join_state::none};
+  std::uint32_t uncancellable = 0;  // owner, too: how many of that name live on its stack
 
   basic_scheduler<Traits>* scheduler = nullptr;
   /// What it waits on if that wait may be cancelled from outside: see wait_point.hpp.

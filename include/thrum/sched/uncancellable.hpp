@@ -1,13 +1,24 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// For code that a cancellation must not leave, as it may not throw: destructors that wait, and
-// functions of the user's that the standard calls noexcept.
+// What a cancellation is to whoever waits, and the code that it must not leave because nothing may
+// be thrown out of there: destructors that wait, and other functions that are noexcept.
 #ifndef THRUM_SCHED_UNCANCELLABLE_HPP
 #define THRUM_SCHED_UNCANCELLABLE_HPP
 
 #include <thrum/base/config.hpp>
 #include <thrum/sched/current.hpp>
+
+namespace thrum::inline THRUM_ABI {
+
+/// Unwinds a goroutine that its runtime stops, or that calls this_goroutine::exit(). Thrown by
+/// every cancellation point; on purpose not a std::exception, so that a handler for those lets it
+/// pass. A handler that catches everything should rethrow it; if it does not, the next cancellation
+/// point throws it again. It must not leave a noexcept function, and a destructor is one: see
+/// uncancellable.
+class goroutine_exit {};
+
+}  // namespace thrum::inline THRUM_ABI
 
 namespace thrum::inline THRUM_ABI::sched {
 
