@@ -50,13 +50,17 @@ class caught_signals {
     ours.sa_handler = &handle;
     ours.sa_flags = SA_RESTART | SA_ONSTACK;
     ::sigfillset(&ours.sa_mask);
-    return result_of(::sigaction(number, &ours, &earlier_[number]));
+    struct ::sigaction found {};
+    const io_result result = result_of(::sigaction(number, &ours, &found));
+    if (result >= 0 && !is_ours(found)) {  // else somebody has put ours back who had kept it
+      earlier_[number] = found;
+    }
+    return result;
   }
 
   THRUM_NOINLINE static void remove(int number) noexcept {
     struct ::sigaction found {};
-    if (::sigaction(number, nullptr, &found) == 0 && (found.sa_flags & SA_SIGINFO) == 0 &&
-        found.sa_handler == &handle) {
+    if (::sigaction(number, nullptr, &found) == 0 && is_ours(found)) {
       ::sigaction(number, &earlier_[number], nullptr);
     }
   }
@@ -95,6 +99,10 @@ class caught_signals {
   }
 
  private:
+  static bool is_ours(const struct ::sigaction& action) noexcept {
+    return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == &handle;
+  }
+
   static void handle(int number) noexcept {
     const int kept = errno;
     inside_.fetch_add(1, relaxed);         // relaxed: one that is not counted yet has not come

@@ -7,7 +7,7 @@
 // sent with a value of ours, so that the handler knows its thread without thread-local storage
 // (whose first use after a dlopen may allocate) and tells our signal from any other. Others go to
 // the handler that was there before; one that is installed later is found before the next signal
-// is sent, and kept in the same way.
+// is sent, and kept in the same way (handler_chain.hpp).
 //
 // The handler runs on the thread's alternate stack, where it may stay for long: the goroutine that
 // it interrupted has lost its processor and waits there. Its mask is empty, so that signals which
@@ -22,6 +22,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
+#include <thrum/os/linux/handler_chain.hpp>
 #include <thrum/os/linux/memory.hpp>
 #include <thrum/os/linux/note.hpp>
 
@@ -48,7 +49,8 @@ inline constexpr bool has_preempt_signal = false;
 inline constexpr bool has_preempt_signal = true;
 #endif
 
-/// Whom the signal is for; outlives the thread.
+/// Whom the signal is for; outlives the thread. Always of this layout: another version of the
+/// library in the same process may take the signal, and serves it as well.
 struct preempt_target {
   void (*interrupt)(void* argument) noexcept = nullptr;
   void* argument = nullptr;
@@ -68,11 +70,8 @@ struct signal_stack_mark {
   preempt_target* target = nullptr;
 };
 
-/// What was installed for the signal before us. Written by one thread at a time.
-inline constinit struct {
-  std::atomic<void (*)(int, ::siginfo_t*, void*)> with_info{nullptr};
-  std::atomic<void (*)(int)> plain{nullptr};
-} earlier_handler;
+/// What else was installed for the signal.
+inline constinit handler_chain other_urgent_handlers;
 
 /// Whom a signal is for; null if it is not ours.
 inline preempt_target* target_of(const ::siginfo_t& info, const void* context) noexcept {
@@ -90,17 +89,16 @@ inline preempt_target* target_of(const ::siginfo_t& info, const void* context) n
 }
 
 THRUM_NOINLINE inline void handle_preempt_signal(int number, ::siginfo_t* info, void* context) {
-  if (preempt_target* const target = target_of(*info, context)) {
+  // A handler of somebody else's may call us, and may have no more than the number.
+  preempt_target* const target =
+      info != nullptr && context != nullptr ? target_of(*info, context) : nullptr;
+  if (target != nullptr) {
     const int kept = errno;
     target->interrupt(target->argument);
     errno = kept;
     return;
   }
-  if (auto* const with_info = earlier_handler.with_info.load(acquire)) {  // [sig.1] as installed
-    with_info(number, info, context);
-  } else if (auto* const plain = earlier_handler.plain.load(acquire)) {  // [sig.1] as installed
-    plain(number);
-  }
+  other_urgent_handlers.pass_on(number, info, context);
 }
 
 /// Makes sure that the signal comes to us. Cheap when it does already. One thread at a time, and
@@ -111,12 +109,7 @@ THRUM_NOINLINE inline void install_preempt_handler() noexcept {
       ((found.sa_flags & SA_SIGINFO) != 0 && found.sa_sigaction == &handle_preempt_signal)) {
     return;
   }
-  const bool has_info = (found.sa_flags & SA_SIGINFO) != 0;
-  const bool is_function = has_info || (found.sa_handler != SIG_DFL && found.sa_handler != SIG_IGN);
-  // [sig.1] release: to the handler.
-  earlier_handler.with_info.store(has_info ? found.sa_sigaction : nullptr, release);
-  earlier_handler.plain.store(!has_info && is_function ? found.sa_handler : nullptr,
-                              release);  // [sig.1] as above
+  other_urgent_handlers.found(found);
   struct ::sigaction ours {};
   ours.sa_sigaction = &handle_preempt_signal;
   ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;

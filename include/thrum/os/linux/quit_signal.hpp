@@ -22,7 +22,7 @@ namespace thrum::inline THRUM_ABI::os {
 
 using namespace base::orders;
 
-/// Who hears of it; one in a process. `call` must be safe in a signal handler.
+/// Who hears of it, instead of what was installed before; one in a process. `call` must be safe in a signal handler.
 class quit_listener {
  public:
   using function = void (*)(void* argument) noexcept;
@@ -36,11 +36,15 @@ class quit_listener {
       return false;
     }
     call_.store(call, release);  // [quit.1] release: to the handler
+    struct ::sigaction found {};
     struct ::sigaction ours {};
     ours.sa_handler = &handle;
     ours.sa_flags = SA_RESTART | SA_ONSTACK;
     ::sigemptyset(&ours.sa_mask);
-    ::sigaction(SIGQUIT, &ours, &earlier_);
+    ::sigaction(SIGQUIT, &ours, &found);
+    if (!is_ours(found)) {  // else what was there before us the last time still is
+      earlier_ = found;
+    }
     return true;
   }
 
@@ -49,7 +53,11 @@ class quit_listener {
     if (argument_.load(relaxed) != argument) {  // relaxed: only the owner's own value matters
       return;
     }
-    ::sigaction(SIGQUIT, &earlier_, nullptr);
+    struct ::sigaction found {};
+    // A handler that was installed over ours stays; it may call ours, which then does nothing.
+    if (::sigaction(SIGQUIT, nullptr, &found) == 0 && is_ours(found)) {
+      ::sigaction(SIGQUIT, &earlier_, nullptr);
+    }
     call_.store(nullptr, seq_cst);        // [quit.2] seq_cst: before the handlers are counted
     while (inside_.load(seq_cst) != 0) {  // [quit.2] seq_cst: a handler counts, then looks
       ::sched_yield();
@@ -58,6 +66,10 @@ class quit_listener {
   }
 
  private:
+  static bool is_ours(const struct ::sigaction& action) noexcept {
+    return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == &handle;
+  }
+
   static void handle(int) noexcept {
     const int kept = errno;
     inside_.fetch_add(1, seq_cst);                    // [quit.2] as in close
