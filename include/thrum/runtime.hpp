@@ -179,12 +179,13 @@ inline sched::scheduler_config runtime::configuration(const sched::runtime_role&
   sched::scheduler_config config;
   config.procs = settings_.procs;
   config.max_threads = settings_.max_threads;
-  config.stack_class = sched::stack_class(settings_.stack_size);
+  config.stack_class = sched::usable_stack_class(settings_.stack_size);
   config.time_slice_ns = settings_.time_slice.count();
   config.preempts = settings_.preempt != preemption::none;
   config.interrupts = settings_.preempt == preemption::async && os::has_preempt_signal;
   config.user = this;
   config.exit_hook = &registry_type::before_exit;
+  config.stack_overrun = &debug::report_overrun<sched::default_traits>;
   config.is_whole_program = role.is_whole_program;
   config.catches_panics = static_cast<bool>(settings_.on_panic);
   if (settings_.on_thread_start) {

@@ -146,11 +146,11 @@ void start_goroutine(basic_scheduler<default_traits>& scheduler, const attribute
   basic_m<default_traits>* m = m_of(scheduler);
   std::uint8_t size_class = scheduler.config().stack_class;
   if (how.stack_size != 0) [[unlikely]] {
-    size_class = stack_class(how.stack_size);
+    size_class = usable_stack_class(how.stack_size);
   }
   // A task that is large beside its stack gets a larger stack.
   if constexpr (sizeof(Task) > (std::size_t{1} << min_stack_class) / 4) {
-    const std::uint8_t needed = stack_class(sizeof(Task) * 4);
+    const std::uint8_t needed = usable_stack_class(sizeof(Task) * 4);
     size_class = needed > size_class ? needed : size_class;
   }
   basic_g<default_traits>* const g = take_g(scheduler, m, size_class);

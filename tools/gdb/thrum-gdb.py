@@ -203,11 +203,12 @@ def goroutines_in(scheduler, prefix):
     above = -(-kind.target().sizeof // COLOUR_STEP) * COLOUR_STEP
     slab = pool["slabs_"]
     while int(slab) != 0:
-        base, shift = int(slab["base"]), int(slab["size_class"])
+        base = int(slab["base"])
+        first, stride = int(slab["first"]), int(slab["stride"])
         if base != int(slab):
             raise gdb.GdbError("The core file lacks the stacks: see the head of thrum-gdb.py.")
         for i in range(int(slab["carved"])):
-            address = base + ((i + 1) << shift) - above - i % COLOURS * COLOUR_STEP
+            address = base + first + (i + 1) * stride - above - i % COLOURS * COLOUR_STEP
             g = gdb.Value(address).cast(kind).dereference()
             if g["pool"] != pool.address:
                 raise gdb.GdbError("thrum-gdb.py is of another version than the program.")

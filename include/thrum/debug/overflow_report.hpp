@@ -9,8 +9,10 @@
 #include <thrum/base/fatal.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/current.hpp>
+#include <thrum/sched/stack.hpp>
 
 #include <cstdint>
+#include <cstdlib>
 #include <string_view>
 
 namespace thrum::inline THRUM_ABI::debug {
@@ -18,31 +20,52 @@ namespace thrum::inline THRUM_ABI::debug {
 /// Whether an address lies in the guard below the stack of a goroutine.
 template <class Traits>
 bool is_in_guard(const sched::basic_g<Traits>& g, const void* address) noexcept {
-  const auto slot_bytes = std::uintptr_t{1} << g.size_class;
-  const auto low = reinterpret_cast<std::uintptr_t>(&g) & ~(slot_bytes - 1);
+  const auto end = reinterpret_cast<std::uintptr_t>(g.stack_low);
   const auto at = reinterpret_cast<std::uintptr_t>(address);
-  return at >= low && at < reinterpret_cast<std::uintptr_t>(g.stack_low);
+  return at < end && at >= end - sched::stack_guard_bytes;
 }
 
-/// In the handler of a fault, on the signal stack of its thread: no malloc.
+/// No malloc: this may be the handler of a fault.
 template <class Traits>
-void report_overflow(const void* address) noexcept {
-  const sched::basic_m<Traits>* const m = sched::current_m<Traits>();
-  if (m == nullptr || m->g == nullptr || !is_in_guard(*m->g, address)) {
-    return;
-  }
-  const sched::basic_g<Traits>& g = *m->g;
+void write_overflow(const sched::basic_g<Traits>& g, std::string_view how) noexcept {
   base::message<1024> text("fatal error: thrum: stack overflow in goroutine ");
   text.append(g.id);
   if (g.name[0] != '\0') {
     text.append(" [").append(std::string_view(g.name)).append("]");
   }
   text.append(": its stack of ").append(std::uint64_t{1} << g.size_class);
-  text.append(" bytes is used up; raise options::stack_size, or attributes::stack_size for this ");
+  text.append(" bytes is used up").append(how);
+  text.append("; raise options::stack_size, or attributes::stack_size for this ");
   text.append("goroutine\n\tstarted in ");
   os::append_address(text, g.started_at);
   text.append("\n");
   base::write_error(text.view());
+}
+
+inline constexpr std::string_view by_a_large_frame =
+    " by a frame that is larger than the guard below it, and other goroutines' stacks may have "
+    "been written to";
+
+/// In the handler of a fault, on the signal stack of its thread.
+template <class Traits>
+void report_overflow(const void* address, const void* stack_pointer) noexcept {
+  const sched::basic_m<Traits>* const m = sched::current_m<Traits>();
+  if (m == nullptr || m->g == nullptr) {
+    return;
+  }
+  const sched::basic_g<Traits>& g = *m->g;
+  if (is_in_guard(g, address)) {
+    write_overflow(g, "");
+  } else if (sched::is_beyond_stack(g, stack_pointer) && g.pool->holds(stack_pointer)) {
+    write_overflow(g, by_a_large_frame);
+  }
+}
+
+/// A goroutine has left the processor from a stack that is another's.
+template <class Traits>
+[[noreturn]] void report_overrun(const void* g) noexcept {
+  write_overflow(*static_cast<const sched::basic_g<Traits>*>(g), by_a_large_frame);
+  std::abort();
 }
 
 }  // namespace thrum::inline THRUM_ABI::debug

@@ -52,6 +52,15 @@
 
 namespace thrum::inline THRUM_ABI::sched {
 
+/// A goroutine has left the processor with a stack pointer that is not of its stack.
+template <class Traits>
+THRUM_COLD void look_at_overrun(basic_g<Traits>& g, const void* sp) noexcept {
+  const auto report = g.scheduler->config().stack_overrun;
+  if (report != nullptr && g.pool->holds(sp)) {
+    report(&g);
+  }
+}
+
 /// First thing after every switch: does what the goroutine that left has asked for.
 template <class Traits>
 void arrive(basic_m<Traits>& m, base::stack_context& here) noexcept {
@@ -61,6 +70,10 @@ void arrive(basic_m<Traits>& m, base::stack_context& here) noexcept {
     return;
   }
   m.left.g = nullptr;
+  // Here, as this stack is sound. relaxed: this thread has written it
+  if (const void* const sp = g->sp.load(relaxed); is_beyond_stack(*g, sp)) [[unlikely]] {
+    look_at_overrun(*g, sp);
+  }
   if (!m.left.commit(m, *g, m.left.argument)) [[unlikely]] {
     if (m.p != nullptr) {
       ready_on(m, *g, true);

@@ -8,12 +8,12 @@
 //   takes dead ones back. Pages are committed as they are touched, so a stack of 256 KiB that a
 //   goroutine uses 600 bytes of costs the page that holds them.
 //
-// Layout of a slot of 2^c bytes (the first slot of a slab lends its first page to the slab)
+// Layout of a slab: a page for the slab itself, then slots, each of
 //
 //     high   G, at a distance from the top that depends on the slot (its colour)
 //            task: the callable and the result of spawn
 //            frames, growing down
-//            ...
+//            ...            2^c bytes down to here, but no less than a page
 //     low    guard: no access
 //
 //   The colour moves the hot lines of different Gs to different sets of the first-level cache;
@@ -27,7 +27,11 @@
 //
 // Guards: MADV_GUARD_INSTALL costs no mapping, so a million of them are possible; on kernels
 // without it mprotect splits a mapping in two, so the OS layer stops at a budget and further
-// stacks have no guard. Transparent huge pages are off for the slabs: one touch would commit
+// stacks have no guard. Either way the size of a guard costs address space only (and a part of a
+// page table), so each has 64 KiB, beside the stack and not out of it: compilers do not touch a
+// large frame page by page unless they are asked to, and a frame that is larger than the guard
+// lies in another goroutine's stack. That is noticed when the goroutine leaves the processor
+// (is_beyond_stack), or faults. Transparent huge pages are off for the slabs: one touch would commit
 // 64 KiB or more.
 //
 // Tried and rejected: mmap and munmap per goroutine (3.8 us against nothing for a warm stack);
@@ -69,6 +73,26 @@ constexpr std::uint8_t stack_class(std::size_t bytes) noexcept {
   return c;
 }
 
+/// The same on this system, whose pages may be larger than the smallest class.
+inline std::uint8_t usable_stack_class(std::size_t bytes) noexcept {
+  const std::size_t page = os::page_size();
+  return stack_class(bytes > page ? bytes : page);
+}
+
+/// The guard below each stack: as large as frames ever are that nobody would call a mistake.
+inline constexpr std::size_t stack_guard_bytes = std::size_t{64} << 10;
+
+/// Whether a stack pointer that was saved for this goroutine lies outside of its stack: a frame was
+/// larger than the guard, or the goroutine runs on a stack that it brought along (stack_pool::holds
+/// tells which). For the price of a few instructions on a line that the switch has just touched;
+/// what lies between the G and the top of its slot is taken for a part of the guard.
+template <class Traits>
+THRUM_INLINE bool is_beyond_stack(const basic_g<Traits>& g, const void* sp) noexcept {
+  return (reinterpret_cast<std::uintptr_t>(&g) - reinterpret_cast<std::uintptr_t>(sp)) >>
+             g.size_class !=
+         0;
+}
+
 template <class Traits>
 class stack_pool {
  public:
@@ -96,6 +120,10 @@ class stack_pool {
   template <class F>
   void for_each(F f) noexcept;
 
+  /// Whether an address lies in one of the slabs. Also from the handler of a fault, where this
+  /// thread may hold the lock: then the answer is no.
+  bool holds(const void* address) noexcept;
+
   /// The runtime is gone and every goroutine has ended: gives the memory back, at once or when
   /// the last of the handles that still hold a G lets go.
   static void abandon(stack_pool* pool) noexcept;
@@ -111,6 +139,8 @@ class stack_pool {
     slab* next;
     char* base;
     std::size_t bytes;
+    std::size_t first;   // where the slots begin
+    std::size_t stride;  // from slot to slot
     std::size_t slots;
     std::size_t carved;
     std::size_t mprotect_guards;
@@ -126,13 +156,16 @@ class stack_pool {
     return std::size_t{size_class} - min_stack_class;
   }
 
+  static constexpr std::size_t guard_bytes(std::size_t page) noexcept {
+    return stack_guard_bytes > page ? stack_guard_bytes : page;
+  }
   slab* add_slab(std::uint8_t size_class) noexcept;
   g_type* carve(slab& s) noexcept;
   static char* slot(const slab& s, std::size_t index) noexcept {
-    return s.base + (index << s.size_class);
+    return s.base + s.first + index * s.stride;
   }
   static g_type* g_in(const slab& s, std::size_t index) noexcept {
-    char* top = slot(s, index) + (std::size_t{1} << s.size_class);
+    char* top = slot(s, index) + s.stride;
     const std::size_t down = (sizeof(g_type) + colour_step - 1) / colour_step * colour_step +
                              index % colours * colour_step;
     return reinterpret_cast<g_type*>(top - down);
@@ -221,6 +254,24 @@ void stack_pool<Traits>::for_each(F f) noexcept {
 }
 
 template <class Traits>
+bool stack_pool<Traits>::holds(const void* address) noexcept {
+  for (std::uint32_t turn = 0; !lock_.try_lock(); ++turn) {
+    constexpr std::uint32_t patience = 10'000;
+    if (turn == patience) {
+      return false;
+    }
+    Traits::back_off(turn);
+  }
+  bool found = false;
+  for (const slab* s = slabs_; s != nullptr && !found; s = s->next) {
+    found = reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(s->base) <
+            s->bytes;
+  }
+  lock_.unlock();
+  return found;
+}
+
+template <class Traits>
 void stack_pool<Traits>::abandon(stack_pool* pool) noexcept {
   bool last;
   {
@@ -256,14 +307,17 @@ void stack_pool<Traits>::destroy(stack_pool* pool) noexcept {
 
 template <class Traits>
 typename stack_pool<Traits>::slab* stack_pool<Traits>::add_slab(std::uint8_t size_class) noexcept {
-  const std::size_t slot_bytes = std::size_t{1} << size_class;
-  const std::size_t bytes = slot_bytes > slab_bytes ? slot_bytes : slab_bytes;
-  void* base = os::map_stacks(bytes, slot_bytes);
+  const std::size_t page = os::page_size();
+  const std::size_t at_least = std::size_t{1} << size_class;
+  const std::size_t stride = (at_least > page ? at_least : page) + guard_bytes(page);
+  const std::size_t bytes = page + stride > slab_bytes ? page + stride : slab_bytes;
+  void* base = os::map_stacks(bytes, page);
   if (base == nullptr) {
     return nullptr;
   }
   auto* s = new (base)
-      slab{slabs_, static_cast<char*>(base), bytes, bytes / slot_bytes, 0, 0, size_class};
+      slab{slabs_,    static_cast<char*>(base), bytes, page, stride, (bytes - page) / stride, 0, 0,
+           size_class};
   slabs_ = s;
   current_[at(size_class)] = s;
   reserved_bytes_ += bytes;
@@ -273,23 +327,15 @@ typename stack_pool<Traits>::slab* stack_pool<Traits>::add_slab(std::uint8_t siz
 template <class Traits>
 basic_g<Traits>* stack_pool<Traits>::carve(slab& s) noexcept {
   const std::size_t index = s.carved++;
-  const std::size_t slot_bytes = std::size_t{1} << s.size_class;
-  char* low = slot(s, index);
-  if (index == 0) {
-    low += os::page_size();
-  }
-  // A sixteenth of the stack, 64 KiB at most: a frame may skip over a single page.
-  std::size_t guard_bytes = slot_bytes / 16 < (64 << 10) ? slot_bytes / 16 : (64 << 10);
-  if (guard_bytes < os::page_size()) {
-    guard_bytes = os::page_size();
-  }
-  const os::guard_kind guard = os::install_guard(low, guard_bytes);
+  char* const low = slot(s, index);
+  const std::size_t guarded = guard_bytes(os::page_size());
+  const os::guard_kind guard = os::install_guard(low, guarded);
   s.mprotect_guards += guard == os::guard_kind::mprotect;
 
   auto* g = new (g_in(s, index)) g_type;
   g->size_class = s.size_class;
   g->pool = this;
-  g->stack_low = guard == os::guard_kind::none ? low : low + guard_bytes;
+  g->stack_low = low + guarded;
   return g;
 }
 

@@ -6,9 +6,12 @@
 #include <thrum/sched/wait_point.hpp>
 
 #include <cstdint>
+#include <cstdlib>
 #include <set>
 #include <utility>
 #include <vector>
+
+#include <unistd.h>
 
 #include "support/catch.hpp"
 
@@ -17,6 +20,16 @@ namespace {
 using pool = thrum::sched::stack_pool<thrum::sched::default_traits>;
 using g_type = thrum::sched::basic_g<thrum::sched::default_traits>;
 using thrum::sched::stack_class;
+
+/// The system reads from there, or says that it cannot.
+bool is_readable_stack(const char* address) {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  const bool readable = ::write(ends[1], address, 1) == 1;
+  ::close(ends[0]);
+  ::close(ends[1]);
+  return readable;
+}
 
 }  // namespace
 
@@ -49,6 +62,46 @@ TEST_CASE("each goroutine stands at the top of a stack that nobody else has", "[
     REQUIRE(low >= end);
     end = high;
   }
+  pool::abandon(p);
+}
+
+TEST_CASE("each stack has all the bytes of its class, less what its goroutine takes", "[stack]") {
+  auto* p = new pool;
+  for (const std::uint8_t size_class : {std::uint8_t{16}, std::uint8_t{18}, std::uint8_t{26}}) {
+    for (int i = 0; i < 3; ++i) {
+      g_type* const g = p->take(size_class);
+      const auto bytes = static_cast<std::size_t>(reinterpret_cast<char*>(g) - g->stack_low);
+      CHECK(bytes > (std::size_t{1} << size_class) - 4096);
+      CHECK(bytes < std::size_t{1} << size_class);
+    }
+  }
+  pool::abandon(p);
+}
+
+TEST_CASE("between two stacks nothing can be written for 64 KiB", "[stack]") {
+  if (std::getenv("THRUM_TEST_EMULATOR") != nullptr) {
+    return;  // emulators accept guards that they do not install
+  }
+  auto* p = new pool;
+  for (const std::uint8_t size_class : {std::uint8_t{16}, std::uint8_t{18}}) {
+    for (int i = 0; i < 3; ++i) {
+      const g_type* const g = p->take(size_class);
+      CHECK(is_readable_stack(g->stack_low));
+      CHECK_FALSE(is_readable_stack(g->stack_low - 1));
+      CHECK_FALSE(is_readable_stack(g->stack_low - 64 * 1024));
+    }
+  }
+  pool::abandon(p);
+}
+
+TEST_CASE("a pool knows which addresses are of its stacks", "[stack]") {
+  auto* p = new pool;
+  const int elsewhere = 0;
+  CHECK_FALSE(p->holds(&elsewhere));
+  g_type* const g = p->take(18);
+  CHECK(p->holds(g));
+  CHECK(p->holds(g->stack_low));
+  CHECK_FALSE(p->holds(&elsewhere));
   pool::abandon(p);
 }
 

@@ -15,13 +15,26 @@
 #include <cerrno>
 
 #include <signal.h>
+#include <ucontext.h>
 
 namespace thrum::inline THRUM_ABI::os {
 
 using namespace base::orders;
 
-/// Called in the handler, on the thread that faulted, with the address.
-using fault_observer = void (*)(const void* address) noexcept;
+/// Called in the handler, on the thread that faulted, with the address, and where its stack pointer
+/// was.
+using fault_observer = void (*)(const void* address, const void* stack_pointer) noexcept;
+
+/// Of an interrupted thread; a template, as each processor has other members.
+template <class Context>
+const void* stack_pointer_of(const Context& context) noexcept {
+  if constexpr (requires { context.uc_mcontext.sp; }) {
+    return reinterpret_cast<const void*>(context.uc_mcontext.sp);
+  } else {
+    constexpr int rsp = 15;  // REG_RSP, which not every header names
+    return reinterpret_cast<const void*>(context.uc_mcontext.gregs[rsp]);
+  }
+}
 
 inline constinit std::atomic<fault_observer> observe_fault{nullptr};
 
@@ -36,7 +49,7 @@ THRUM_NOINLINE inline void handle_fault(int number, ::siginfo_t* info, void* con
   const int kept = errno;
   // relaxed: set before the handler is installed
   if (const fault_observer observe = observe_fault.load(relaxed)) {
-    observe(info->si_addr);
+    observe(info->si_addr, stack_pointer_of(*static_cast<const ::ucontext_t*>(context)));
   }
   errno = kept;
   const struct ::sigaction& earlier = earlier_fault_action(number);

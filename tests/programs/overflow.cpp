@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Programs whose goroutines use up their stacks by large frames, without touching them page by
+// page.
+
+#include "programs/programs.hpp"
+
+#include <thrum.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <vector>
+
+#include <ucontext.h>
+
+#if defined(__GNUC__) && !defined(__clang__)
+#define NO_PROBES __attribute__((noinline, optimize("no-stack-clash-protection")))
+#else
+#define NO_PROBES __attribute__((noinline))
+#endif
+
+namespace {
+
+using namespace std::chrono_literals;
+
+int wait_for_the_end() {
+  thrum::sleep_for(60s);
+  return 0;
+}
+
+/// Touches no more of its frame than the end that is nearest to its caller.
+template <std::size_t Bytes>
+NO_PROBES int descend(int depth) {
+  volatile char frame[Bytes];
+  frame[Bytes - 1] = static_cast<char>(depth);
+  asm volatile("" : : "r"(&frame[0]) : "memory");
+  return depth == 0 ? frame[Bytes - 1] : descend<Bytes>(depth - 1) + frame[Bytes - 1];
+}
+
+int twice_the_stack(std::size_t bytes) {
+  return static_cast<int>(2 * thrum::options().stack_size / bytes);
+}
+
+template <std::size_t Bytes>
+int overflow_alone() {
+  return thrum::run([] {
+    thrum::go({.name = "deep"}, [] {
+      descend<Bytes>(twice_the_stack(Bytes));
+      std::puts("came back");
+    });
+    return wait_for_the_end();
+  });
+}
+
+/// The stacks of those that start in a row lie in a row.
+template <std::size_t Bytes>
+int overflow_between() {
+  return thrum::run(thrum::options{.procs = 1}, [] {
+    thrum::chan<void> turn(0);
+    const auto neighbour = [turn] { turn.recv(); };
+    thrum::go({.name = "below"}, neighbour);
+    thrum::go({.name = "deep"}, [turn] {
+      turn.recv();
+      descend<Bytes>(twice_the_stack(Bytes));
+      std::puts("came back");
+    });
+    thrum::go({.name = "above"}, neighbour);
+    thrum::sleep_for(1ms);
+    turn.close();
+    return wait_for_the_end();
+  });
+}
+
+int overflow_small_stack() {
+  return thrum::run([] {
+    thrum::go({.stack_size = 16 * 1024, .name = "small"}, [] {
+      descend<60'000>(4);
+      std::puts("came back");
+    });
+    return wait_for_the_end();
+  });
+}
+
+/// One frame that reaches beyond the guard, without touching it.
+template <class F>
+NO_PROBES void beyond_the_guard(F f) {
+  volatile char frame[340'000];
+  frame[sizeof frame - 1] = 1;
+  f();
+  asm volatile("" : : "r"(&frame[0]) : "memory");
+}
+
+/// The goroutine that is hurt by it is a parked one, which is not needed any more.
+template <class F>
+int overflow_beyond(F f) {
+  return thrum::run(thrum::options{.procs = 1}, [f] {
+    for (int i = 0; i != 4; ++i) {
+      thrum::go([] { thrum::select(); });
+    }
+    thrum::go({.name = "huge"}, [f] {
+      beyond_the_guard(f);
+      std::puts("came back");
+    });
+    return wait_for_the_end();
+  });
+}
+
+int overflow_that_parks() {
+  return overflow_beyond([] { thrum::sleep_for(1ms); });
+}
+
+int overflow_that_yields() {
+  return overflow_beyond([] { thrum::this_goroutine::yield(); });
+}
+
+/// From there it faults in another's guard.
+int overflow_that_faults() {
+  return overflow_beyond([] { descend<1'000>(1'000); });
+}
+
+/// As libraries of coroutines do.
+int park_on_own_stack() {
+  return thrum::run([] {
+    static ucontext_t outer;
+    static ucontext_t inner;
+    std::vector<char> stack(256 * 1024);
+    ::getcontext(&inner);
+    inner.uc_stack.ss_sp = stack.data();
+    inner.uc_stack.ss_size = stack.size();
+    inner.uc_link = &outer;
+    ::makecontext(
+        &inner,
+        [] {
+          thrum::sleep_for(1ms);
+          thrum::this_goroutine::yield();
+        },
+        0);
+    ::swapcontext(&outer, &inner);
+    std::puts("went on");
+    return 0;
+  });
+}
+
+const programs::entry entries[] = {
+    {"overflow_by_40k", overflow_alone<40'000>},
+    {"overflow_by_60k", overflow_alone<60'000>},
+    {"overflow_between_by_40k", overflow_between<40'000>},
+    {"overflow_between_by_60k", overflow_between<60'000>},
+    {"overflow_small_stack", overflow_small_stack},
+    {"overflow_that_parks", overflow_that_parks},
+    {"overflow_that_yields", overflow_that_yields},
+    {"overflow_that_faults", overflow_that_faults},
+    {"park_on_own_stack", park_on_own_stack},
+};
+const programs::group registered(entries);
+
+}  // namespace

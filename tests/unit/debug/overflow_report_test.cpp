@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+#include <thrum/debug/overflow_report.hpp>
+
+#include "support/catch.hpp"
+#include "support/program.hpp"
+
+#include <thrum.hpp>
+
+#include <csignal>
+#include <cstdlib>
+#include <regex>
+#include <string>
+
+namespace {
+
+/// Emulators have no guards, sanitizers their own report and probes of their own.
+bool overflows_are_ours() {
+  return std::getenv("THRUM_TEST_EMULATOR") == nullptr && !THRUM_ASAN && !THRUM_TSAN;
+}
+
+void check_overflow_report(const std::string& program, const std::string& who,
+                           const std::string& why) {
+  if (!overflows_are_ours()) {
+    return;
+  }
+  const support::program_result r = support::run_program(program);
+  INFO(program << ": " << r.text);
+  CHECK((r.signal == SIGSEGV || r.signal == SIGBUS || r.signal == SIGABRT));
+  CHECK(std::regex_search(
+      r.text, std::regex("fatal error: thrum: stack overflow in goroutine [0-9]+ " + who + why +
+                         "[^;]*; raise options::stack_size, or attributes::stack_size")));
+  CHECK(r.says("started in "));
+  CHECK_FALSE(r.says("came back"));
+}
+
+const std::string used_up_262144 = ": its stack of 262144 bytes is used up";
+
+}  // namespace
+
+TEST_CASE("an overflow by frames of 40 KB that touch their near end only is reported") {
+  check_overflow_report("overflow_by_40k", "\\[deep\\]", used_up_262144);
+}
+
+TEST_CASE("an overflow by frames of 60 KB that touch their near end only is reported") {
+  check_overflow_report("overflow_by_60k", "\\[deep\\]", used_up_262144);
+}
+
+TEST_CASE("an overflow by large frames is reported with a neighbour on both sides") {
+  check_overflow_report("overflow_between_by_40k", "\\[deep\\]", used_up_262144);
+  check_overflow_report("overflow_between_by_60k", "\\[deep\\]", used_up_262144);
+}
+
+TEST_CASE("the guard of the smallest stack is as large as that of others") {
+  if (thrum::os::page_size() == 4096) {
+    check_overflow_report("overflow_small_stack", "\\[small\\]",
+                          ": its stack of 16384 bytes is used up");
+  }
+}
+
+TEST_CASE("a frame beyond the guard is noticed when its goroutine leaves the processor") {
+  const std::string why = used_up_262144 + " by a frame that is larger than the guard";
+  check_overflow_report("overflow_that_parks", "\\[huge\\]", why);
+  check_overflow_report("overflow_that_yields", "\\[huge\\]", why);
+}
+
+TEST_CASE("a frame beyond the guard is noticed when its goroutine faults") {
+  check_overflow_report("overflow_that_faults", "\\[huge\\]",
+                        used_up_262144 + " by a frame that is larger than the guard");
+}
+
+TEST_CASE("a goroutine on a stack that it brought along parks and goes on") {
+  if (THRUM_ASAN || THRUM_TSAN) {
+    return;  // they would have to be told of that stack
+  }
+  CHECK(support::run_program("park_on_own_stack").text == "went on\n");
+}
