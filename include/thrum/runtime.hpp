@@ -152,8 +152,13 @@ class runtime {
 };
 
 inline options runtime::complete(options settings) {
-  if (settings.procs == 0) {
-    settings.procs = sched::procs_from_environment();
+  {
+    sched::environment_reader environment;
+    environment.debug(settings);
+    const unsigned procs = environment.procs();
+    if (settings.procs == 0) {
+      settings.procs = procs;
+    }
   }
   if (settings.procs == 0) {
     settings.procs = default_procs();

@@ -155,6 +155,20 @@ int processors() {
   });
 }
 
+/// Two runtimes, made with options of the program's own, that live until a line of their figures
+/// would have come.
+int runtime_objects() {
+  for (int i = 0; i != 2; ++i) {
+    thrum::options options;
+    options.procs = 2;
+    thrum::runtime runtime(options);
+    runtime.block_on([] { thrum::sleep_for(100ms); });
+  }
+  thrum::runtime by_environment;
+  std::printf("procs %u\n", by_environment.procs());
+  return 0;
+}
+
 int trace() {
   return thrum::run([] {
     std::atomic<bool> stop{false};
@@ -211,6 +225,7 @@ const programs::entry entries[] = {
     {"thread_limit", thread_limit},
     {"stack_overflow", stack_overflow},
     {"processors", processors},
+    {"runtime_objects", runtime_objects},
     {"trace", trace},
     {"static_destruction", static_destruction},
 };

@@ -2,11 +2,16 @@
 // SPDX-License-Identifier: MIT
 #include <thrum/options.hpp>
 
+#include <cstddef>
 #include <cstdlib>
 #include <optional>
 #include <string>
 
 #include "support/catch.hpp"
+#include "support/program.hpp"
+
+using support::program_result;
+using support::run_program;
 
 namespace {
 
@@ -56,6 +61,54 @@ TEST_CASE("debug keys are read and unknown ones are ignored", "[options]") {
   REQUIRE(o.schedtrace == std::chrono::milliseconds(1000));
   REQUIRE(o.scheddetail);
   REQUIRE(o.preempt == thrum::preemption::cooperative);
+}
+
+TEST_CASE("THRUM_DEBUG reaches a runtime object, also one that has options of its own",
+          "[options]") {
+  const program_result r = run_program("runtime_objects", "THRUM_DEBUG=schedtrace=20");
+  INFO(r.text);
+  CHECK(r.exit_code == 0);
+  CHECK(r.says("gomaxprocs=2 "));
+}
+
+TEST_CASE("what is not understood of the environment is said once, with what is known",
+          "[options]") {
+  const program_result r = run_program(
+      "runtime_objects", "THRUM_MAXPROCS=abc THRUM_DEBUG=schedtrac=10,,hogs=many,dump,blocked=0");
+  INFO(r.text);
+  CHECK(r.exit_code == 0);
+  const auto times = [&](const std::string& words) {
+    int n = 0;
+    for (std::size_t at = 0; (at = r.text.find(words, at)) != std::string::npos; ++at) {
+      ++n;
+    }
+    return n;
+  };
+  CHECK(times("thrum: THRUM_DEBUG: 'schedtrac=10' is ignored; known are schedtrace, ") == 1);
+  CHECK(times("thrum: THRUM_DEBUG: hogs wants a number of time slices, not 'many'") == 1);
+  CHECK(times("thrum: THRUM_DEBUG: dump wants 0 or 1, not ''") == 1);
+  CHECK(times("thrum: ") ==
+        3);  // THRUM_MAXPROCS is read by the last one only, which comes too late
+}
+
+TEST_CASE("a number of processors that is none is said", "[options]") {
+  const program_result wrong = run_program("processors", "THRUM_DEBUG= THRUM_MAXPROCS=abc");
+  INFO(wrong.text);
+  CHECK(
+      wrong.says("thrum: THRUM_MAXPROCS wants a number of processors, not 'abc'; it is ignored\n"));
+  CHECK(wrong.says("procs " + std::to_string(thrum::default_procs()) + "\n"));
+  const program_result many = run_program("runtime_objects", "THRUM_DEBUG= THRUM_MAXPROCS=5000");
+  INFO(many.text);
+  CHECK(many.says("thrum: THRUM_MAXPROCS=5000: no more than 4096 processors are used\n"));
+}
+
+TEST_CASE("nothing is said about an environment that is understood", "[options]") {
+  for (const char* const text : {"THRUM_MAXPROCS= THRUM_DEBUG=", "THRUM_MAXPROCS=0",
+                                 "THRUM_MAXPROCS=3 THRUM_DEBUG=dump=1,hogs=0,"}) {
+    const program_result r = run_program("processors", text);
+    INFO(text << ": " << r.text);
+    CHECK_FALSE(r.says("thrum: "));
+  }
 }
 
 TEST_CASE("without an environment the options are the defaults", "[options]") {
