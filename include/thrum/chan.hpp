@@ -6,15 +6,12 @@
 #define THRUM_CHAN_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
 #include <thrum/chan/core.hpp>
 #include <thrum/chan/handle.hpp>
-#include <thrum/deadline.hpp>
+#include <thrum/chan/receiving.hpp>
+#include <thrum/chan/sending.hpp>
 
-#include <chrono>
 #include <cstddef>
-#include <optional>
-#include <utility>
 
 namespace thrum::inline THRUM_ABI {
 

@@ -163,12 +163,26 @@ GIVES(bool, declval<ints&>() != declval<ints&>());
 GIVES(void, declval<ints&>().send(1));
 GIVES(void, declval<owners&>().send(move_only(1)));
 GIVES(bool, declval<ints&>().try_send(declval<int&>()));
+GIVES(bool, declval<ints&>().try_send(declval<const int&>()));
 GIVES(bool, declval<ints&>().try_send(1));
+GIVES(bool, declval<owners&>().try_send(move_only(1)));
 GIVES(std::optional<move_only>, declval<owners&>().recv());
 GIVES(thrum::recv_status, declval<ints&>().recv(declval<int&>()));
 GIVES(thrum::recv_status, declval<ints&>().try_recv(declval<int&>()));
 GIVES(bool, declval<ints&>().send_for(declval<int&>(), 1ms));
+GIVES(bool, declval<ints&>().send_for(declval<const int&>(), 1ms));
+GIVES(bool, declval<ints&>().send_for(1, 1ms));
+GIVES(bool, declval<owners&>().send_for(move_only(1), 1ms));
+GIVES(bool, declval<ints&>().send_until(declval<const int&>(), time_point()));
+GIVES(bool, declval<ints&>().send_until(1, std::chrono::system_clock::now()));
+GIVES(bool, declval<owners&>().send_until(move_only(1), time_point()));
 GIVES(thrum::recv_status, declval<ints&>().recv_for(declval<int&>(), 1s));
+GIVES(thrum::recv_status, declval<ints&>().recv_until(declval<int&>(), time_point()));
+GIVES(thrum::recv_status,
+      declval<ints&>().recv_until(declval<int&>(), std::chrono::system_clock::now()));
+GIVES(std::optional<move_only>, declval<owners&>().try_recv());
+GIVES(std::optional<move_only>, declval<owners&>().recv_for(1s));
+GIVES(std::optional<move_only>, declval<owners&>().recv_until(time_point()));
 GIVES(void, declval<ints&>().close());
 GIVES(std::size_t, declval<const ints&>().size());
 GIVES(std::size_t, declval<const ints&>().capacity());
@@ -185,6 +199,12 @@ static_assert(thrum::recv_status::ok != thrum::recv_status::closed &&
 GIVES(void, declval<signals&>().send());
 GIVES(void, declval<signals&>().close());
 static_assert(std::is_constructible_v<bool, decltype(declval<signals&>().recv())>);
+GIVES(bool, declval<signals&>().try_send());
+GIVES(bool, declval<signals&>().send_for(1ms));
+GIVES(bool, declval<signals&>().send_until(time_point()));
+GIVES(thrum::recv_status, declval<signals&>().try_recv());
+GIVES(thrum::recv_status, declval<signals&>().recv_for(1ms));
+GIVES(thrum::recv_status, declval<signals&>().recv_until(time_point()));
 
 [[maybe_unused]] void channels_are_ranges(ints c, owners d, thrum::recv_chan<int> view) {
   for (auto& value : c) {

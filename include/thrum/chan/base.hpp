@@ -131,6 +131,13 @@ class chan_base {
     return closed_.load(relaxed);  // relaxed: old as soon as it is read
   }
 
+  /// Whether a send would not have to wait, at this moment.
+  bool has_room() noexcept {
+    const section here;
+    scoped guard(lock_);
+    return can_send();
+  }
+
   // ---- for select, under the lock ----
 
   spin_lock& lock() noexcept { return lock_; }

@@ -1,0 +1,204 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The receiving members of chan and of its one-way view.
+#ifndef THRUM_CHAN_RECEIVING_HPP
+#define THRUM_CHAN_RECEIVING_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/chan/core.hpp>
+#include <thrum/chan/handle.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/panic.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// The receiving members.
+template <class Self, class T>
+class receiving {
+  using element = chan_element<T>;
+  using slot = std::optional<typename element::type>;
+
+ public:
+  /// The next element; blocks until there is one. Empty: the channel is closed and drained. Blocks
+  /// for ever on the nil channel. A cancellation point.
+  std::optional<T> recv() const { return received(attempt_at(true, no_deadline)); }
+
+  /// The same into `out`, which is left alone unless the result is ok.
+  recv_status recv(T& out) const { return recv_into(out, attempt_at(true, no_deadline)); }
+
+  /// Receives what is there now; does not block. `empty` if there is nothing.
+  [[nodiscard]] recv_status try_recv(T& out) const {
+    return recv_into(out, attempt_at(false, no_deadline));
+  }
+
+  /// Receives within a time, else `timeout`. A cancellation point.
+  template <class Rep, class Period>
+  recv_status recv_for(T& out, std::chrono::duration<Rep, Period> time) const {
+    return recv_into(out, attempt_at(true, deadline_after(time)));
+  }
+
+  /// Receives until a moment, of any clock, else `timeout`. A cancellation point.
+  template <class Clock, class Duration>
+  recv_status recv_until(T& out, std::chrono::time_point<Clock, Duration> when) const {
+    return recv_into(out, attempt_until(when));
+  }
+
+  /// The same for elements that cannot be there before they are received, as they have no default.
+  /// Empty: none came, now or in time; or none ever will, which is_closed() tells.
+  [[nodiscard]] std::optional<T> try_recv() const {
+    return received(attempt_at(false, no_deadline));
+  }
+  template <class Rep, class Period>
+  std::optional<T> recv_for(std::chrono::duration<Rep, Period> time) const {
+    return received(attempt_at(true, deadline_after(time)));
+  }
+  template <class Clock, class Duration>
+  std::optional<T> recv_until(std::chrono::time_point<Clock, Duration> when) const {
+    return received(attempt_until(when));
+  }
+
+  /// Receives until the channel is closed and drained: for (auto& value : ch). One at a time: each
+  /// is destroyed before the next is waited for.
+  class iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = T;
+    using difference_type = std::ptrdiff_t;
+    using pointer = T*;
+    using reference = T&;
+
+    iterator() noexcept = default;
+    explicit iterator(Self of) : of_(std::move(of)), current_(of_.recv()) {}
+
+    T& operator*() const noexcept { return *current_; }
+    T* operator->() const noexcept { return &*current_; }
+    iterator& operator++() {
+      current_.reset();
+      // Not by assignment: T may be only move-constructible.
+      if (auto next = of_.recv()) {
+        current_.emplace(std::move(*next));
+      }
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    bool operator==(std::default_sentinel_t) const noexcept { return !current_.has_value(); }
+
+   private:
+    Self of_;
+    mutable std::optional<T> current_;
+  };
+
+  /// Receives the first element.
+  iterator begin() const { return iterator(*static_cast<const Self*>(this)); }
+  std::default_sentinel_t end() const noexcept { return {}; }
+
+ private:
+  recv_status start(slot& received, bool may_block, std::int64_t deadline) const {
+    auto* const core = static_cast<const Self*>(this)->core();
+    chan_result result = chan_result::would_block;
+    if (core != nullptr) [[likely]] {
+      result = core->recv(received, may_block, deadline);
+    } else if (may_block) {
+      result = block_on_nil(wait_reason::chan_receive_nil, deadline);
+    }
+    switch (result) {
+      case chan_result::ok: return recv_status::ok;
+      case chan_result::closed: return recv_status::closed;
+      case chan_result::would_block: return recv_status::empty;
+      case chan_result::timed_out: return recv_status::timeout;
+      case chan_result::cancelled: exit_goroutine<default_traits>();
+      case chan_result::retry: break;  // stays inside the core
+    }
+    return recv_status::empty;
+  }
+
+  // How often, and until when, it is tried to receive.
+
+  auto attempt_at(bool may_block, std::int64_t deadline) const noexcept {
+    return [this, may_block, deadline](slot& into) { return start(into, may_block, deadline); };
+  }
+  template <class TimePoint>
+  auto attempt_until(TimePoint when) const noexcept {
+    return [this, when](slot& into) {
+      return retry_until(
+          when, [&](std::int64_t deadline) { return start(into, true, deadline); },
+          [](recv_status status) { return status == recv_status::timeout; });
+    };
+  }
+
+  template <class Attempt>
+  std::optional<T> received(Attempt attempt) const {
+    slot into;
+    if (attempt(into) != recv_status::ok) {
+      return std::nullopt;
+    }
+    if constexpr (std::is_same_v<slot, std::optional<T>>) {
+      return into;
+    } else {
+      return std::optional<T>(element::unwrap(*into));
+    }
+  }
+
+  template <class Attempt>
+  recv_status recv_into(T& out, Attempt attempt) const {
+    slot into;
+    const recv_status status = attempt(into);
+    if (status == recv_status::ok) {
+      out = element::unwrap(*into);
+    }
+    return status;
+  }
+};
+
+/// The receiving members of a channel of signals.
+template <class Self>
+class receiving<Self, void> {
+ public:
+  /// Waits for a signal. False: the channel is closed and drained. A cancellation point.
+  bool recv() const { return as_values().recv().has_value(); }
+
+  /// Receives a signal that is there now. The result may be ignored, to forget what was told.
+  recv_status try_recv() const {
+    std::monostate signal;
+    return as_values().try_recv(signal);
+  }
+
+  /// Waits for a signal for a time, or until a moment of any clock. A cancellation point.
+  template <class Rep, class Period>
+  recv_status recv_for(std::chrono::duration<Rep, Period> time) const {
+    std::monostate signal;
+    return as_values().recv_for(signal, time);
+  }
+  template <class Clock, class Duration>
+  recv_status recv_until(std::chrono::time_point<Clock, Duration> when) const {
+    std::monostate signal;
+    return as_values().recv_until(signal, when);
+  }
+
+ private:
+  /// The same operations over std::monostate.
+  class values : public receiving<values, std::monostate> {
+   public:
+    explicit values(chan_core<std::monostate>* core) noexcept : core_(core) {}
+    chan_core<std::monostate>* core() const noexcept { return core_; }
+
+   private:
+    chan_core<std::monostate>* core_;
+  };
+
+  values as_values() const { return values(static_cast<const Self*>(this)->core()); }
+};
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

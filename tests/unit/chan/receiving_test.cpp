@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The forms of receiving, and how long what was received lives.
+
+#include <thrum/chan/receiving.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/set_back_clock.hpp"
+#include "support/with_runtime.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <utility>
+
+using namespace std::chrono_literals;
+using support::eventually;
+using support::set_back_clock;
+using support::with_runtime;
+using thrum::recv_status;
+
+TEST_CASE("elements without a default are received by value: now, in a time, until a moment") {
+  with_runtime([] {
+    struct no_default {
+      explicit no_default(int of) noexcept : value(of) {}
+      no_default(no_default&&) noexcept = default;
+      no_default& operator=(no_default&&) = delete;
+      ~no_default() = default;
+      int value;
+    };
+    const thrum::chan<no_default> c(3);
+    CHECK_FALSE(c.try_recv().has_value());
+    CHECK_FALSE(c.recv_for(1ms).has_value());
+    CHECK_FALSE(c.recv_until(std::chrono::steady_clock::now()).has_value());
+    for (int i = 1; i != 4; ++i) {
+      c.send(no_default(i));
+    }
+    CHECK(c.try_recv().value().value == 1);
+    CHECK(c.receiver().recv_for(1h).value().value == 2);
+    CHECK(c.recv_until(std::chrono::system_clock::now() + 1h).value().value == 3);
+    c.close();
+    CHECK_FALSE(c.try_recv().has_value());
+    CHECK_FALSE(c.recv_for(1h).has_value());
+    CHECK_FALSE(c.recv_until(std::chrono::steady_clock::now() + 1h).has_value());
+    CHECK(c.is_closed());
+    CHECK_FALSE(thrum::chan<no_default>().try_recv().has_value());
+  });
+}
+
+TEST_CASE("recv_until gives what comes in time, timeout afterwards, and closed at the end") {
+  with_runtime([] {
+    const auto soon = [] { return std::chrono::steady_clock::now() + 1ms; };
+    const auto late = [] { return std::chrono::system_clock::now() + 1h; };
+    const thrum::chan<int> c(0);
+    int out = 7;
+    CHECK(c.recv_until(out, soon()) == recv_status::timeout);
+    CHECK(out == 7);
+    thrum::go([c] { c.send(8); });
+    CHECK(c.recv_until(out, late()) == recv_status::ok);
+    CHECK(out == 8);
+    c.close();
+    CHECK(c.recv_until(out, late()) == recv_status::closed);
+    CHECK(thrum::chan<int>().recv_until(out, soon()) == recv_status::timeout);
+    const thrum::chan<void> signals(1);
+    CHECK(signals.recv_until(soon()) == recv_status::timeout);
+    CHECK(signals.send_until(late()));
+    CHECK_FALSE(signals.send_until(soon()));
+    CHECK(signals.recv_until(late()) == recv_status::ok);
+  });
+}
+
+TEST_CASE("a receive until a moment of a clock that is set back lasts until that clock says so") {
+  const auto receive = [] {
+    const thrum::chan<int> c(0);
+    int out = 0;
+    auto when = set_back_clock::soon();
+    CHECK(c.recv_until(out, when) == recv_status::timeout);
+    CHECK(set_back_clock::now() >= when);
+    when = set_back_clock::soon();
+    CHECK_FALSE(c.recv_until(when).has_value());
+    CHECK(set_back_clock::now() >= when);
+    when = set_back_clock::soon();
+    CHECK(thrum::chan<void>(0).recv_until(when) == recv_status::timeout);
+    CHECK(set_back_clock::now() >= when);
+  };
+  receive();
+  with_runtime(receive);
+}
+
+TEST_CASE("an element of a range-for is destroyed before the next is waited for") {
+  with_runtime([] {
+    const thrum::chan<std::shared_ptr<int>> c(0);
+    std::atomic<int> seen{0};
+    auto reader = thrum::spawn([&] {
+      for (auto& element : c) {
+        seen += *element;
+      }
+    });
+    auto element = std::make_shared<int>(1);
+    const std::weak_ptr<int> watch = element;
+    c.send(std::move(element));
+    // The reader waits for what has not been sent, and keeps nothing.
+    CHECK(eventually([&] { return seen == 1 && watch.expired(); }));
+    c.close();
+    reader.join();
+  });
+}
+
+TEST_CASE("the elements of a range-for end with the loop, however it is left") {
+  with_runtime([] {
+    const thrum::chan<std::shared_ptr<int>> c(2);
+    const auto kept = std::make_shared<int>(1);
+    c.send(kept);
+    c.send(kept);
+    for (auto& element : c) {
+      CHECK(element == kept);
+      break;
+    }
+    CHECK(kept.use_count() == 2);  // ours, and the one in the channel
+    c.close();
+    for (const auto& element : c) {
+      CHECK(element == kept);
+    }
+    CHECK(kept.use_count() == 1);
+  });
+}
