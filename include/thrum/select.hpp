@@ -154,6 +154,7 @@ class select_case {
     virtual void run() = 0;
     virtual sched::select_operation& operation() noexcept = 0;
     virtual std::int64_t deadline() const noexcept = 0;
+    virtual bool has_come() = 0;
     virtual bool is_default() const noexcept = 0;
   };
 
@@ -169,6 +170,7 @@ class select_case {
     void run() override { held.run(); }
     sched::select_operation& operation() noexcept override { return held.operation(); }
     std::int64_t deadline() const noexcept override { return held.deadline(); }
+    bool has_come() override { return held.has_come(); }
     bool is_default() const noexcept override { return Case::is_default; }
     Case held;
   };
@@ -186,19 +188,6 @@ class select_case {
 };
 
 namespace sched {
-
-/// Calls `choose` and then `release`, also if the first throws. What `release` throws then is
-/// dropped: one exception is on its way already.
-template <class Choose, class Release>
-void choose_and_release(Choose choose, Release release) {
-  THRUM_TRY { choose(); }
-  THRUM_CATCH_ALL {
-    THRUM_TRY { release(); }
-    THRUM_CATCH_ALL {}
-    THRUM_RETHROW;
-  }
-  release();
-}
 
 /// Releases cases one after the other, all of them whatever one throws.
 class release_of_all {
@@ -228,6 +217,30 @@ class release_of_all {
  private:
   std::exception_ptr first_;
 };
+
+/// The same of cases that throw nothing.
+struct release_of_all_surely {
+  template <class Release>
+  void operator()(Release release) noexcept {
+    release();
+  }
+  void finish() const noexcept {}
+};
+
+/// Calls choose(), then release(released) in any case, then run(). What a release throws must wait
+/// until the handler has what was received, and is dropped if another exception is on its way.
+template <class Releases, class Choose, class Release, class Run>
+void carry_out(Choose choose, Release release, Run run) {
+  Releases released;
+  THRUM_TRY { choose(); }
+  THRUM_CATCH_ALL {
+    release(released);
+    THRUM_RETHROW;
+  }
+  release(released);
+  run();
+  released.finish();
+}
 
 /// Lets the case on the `first`-th channel run at once if its channel's buffer allows, or the token
 /// that stands for one. The index of the case if it did, else their number.
@@ -260,26 +273,31 @@ void prepare(Case& of, select_operation** operations, std::size_t n) {
   operations[n] = &of.operation();
 }
 
-/// The index of the case that is to run. `deadline_of(i)` is the time of the i-th case.
-template <class DeadlineOf>
+/// The index of the case that is to run. `deadline_of(i)` is the time of the i-th case, and
+/// `has_come(i)` says whether it has passed by its own clock too, if there may be another clock.
+template <bool AskClocks, class DeadlineOf, class HasCome>
 std::size_t chosen_case(const select_frame& frame, std::size_t default_index,
-                        DeadlineOf deadline_of) {
-  std::int64_t first = no_deadline;
-  std::size_t first_index = frame.n;
-  for (std::size_t i = 0; i < frame.n; ++i) {
-    if (deadline_of(i) < first) {
-      first = deadline_of(i);
-      first_index = i;
+                        DeadlineOf deadline_of, HasCome has_come) {
+  for (;;) {
+    std::int64_t first = no_deadline;
+    std::size_t first_index = frame.n;
+    for (std::size_t i = 0; i < frame.n; ++i) {
+      if (deadline_of(i) < first) {
+        first = deadline_of(i);
+        first_index = i;
+      }
+    }
+    const select_outcome outcome = run_select(frame, default_index == frame.n, first);
+    switch (outcome.what) {
+      case select_outcome::kind::chosen: return outcome.index;
+      case select_outcome::kind::none_ready: return default_index;
+      case select_outcome::kind::timed_out: break;
+      case select_outcome::kind::cancelled: exit_goroutine<default_traits>();
+    }
+    if (!AskClocks || has_come(first_index)) {
+      return first_index;
     }
   }
-  const select_outcome outcome = run_select(frame, default_index == frame.n, first);
-  switch (outcome.what) {
-    case select_outcome::kind::chosen: return outcome.index;
-    case select_outcome::kind::none_ready: return default_index;
-    case select_outcome::kind::timed_out: return first_index;
-    case select_outcome::kind::cancelled: exit_goroutine<default_traits>();
-  }
-  return frame.n;
 }
 
 }  // namespace sched
@@ -287,8 +305,9 @@ std::size_t chosen_case(const select_frame& frame, std::size_t default_index,
 /// Carries out one of the cases and calls its handler; returns its index. Blocks until one of them
 /// can be carried out; with otherwise(), does not block. If several can, each is as likely as the
 /// others. No cases: blocks for ever. Allocates nothing, unless elements are boxed. usage_error if
-/// a chosen case sends to a closed channel; and what the handler throws. A cancellation point. From
-/// Go's select.
+/// a chosen case sends to a closed channel; and what the handler throws. If a value that was not
+/// sent cannot be given back because moving it throws, that exception leaves select after the
+/// handler of the chosen case has run. A cancellation point. From Go's select.
 template <class... Cases>
 requires(sched::is_select_case<std::remove_cvref_t<Cases>>&&...) std::size_t
     select(Cases&&... cases) {
@@ -326,25 +345,35 @@ requires(sched::is_select_case<std::remove_cvref_t<Cases>>&&...) std::size_t
       (sched::prepare(cases, operations, prepared++), ...);
       sched::chan_base* by_address[n];
       alignas(sched::wait_point) unsigned char points[n * sizeof(sched::wait_point)];
-      const std::int64_t deadlines[] = {cases.deadline()...};
+      std::int64_t deadlines[] = {cases.deadline()...};
       constexpr bool defaults[] = {std::remove_cvref_t<Cases>::is_default...};
       std::size_t default_index = 0;
       while (default_index != n && !defaults[default_index]) {
         ++default_index;
       }
-      chosen = sched::chosen_case(
+      constexpr bool asks_clocks = (std::remove_cvref_t<Cases>::asks_clock || ...);
+      chosen = sched::chosen_case<asks_clocks>(
           {operations, n, by_address, reinterpret_cast<sched::wait_point*>(points), first},
-          default_index, [&](std::size_t i) { return deadlines[i]; });
+          default_index, [&](std::size_t i) { return deadlines[i]; },
+          [&](std::size_t which) {
+            bool has = true;
+            std::size_t i = 0;
+            ((i == which ? void((has = cases.has_come(), deadlines[i] = cases.deadline())) : void(),
+              ++i),
+             ...);
+            return has;
+          });
     };
-    sched::choose_and_release(choose, [&] {
+    using releases = std::conditional_t<(noexcept(cases.release(true)) && ...),
+                                        sched::release_of_all_surely, sched::release_of_all>;
+    const auto release = [&](releases& each) noexcept {
       std::size_t i = 0;
-      sched::release_of_all release;
-      (release([&]() noexcept(noexcept(cases.release(true))) { cases.release(i++ == chosen); }),
-       ...);
-      release.finish();
+      (each([&]() noexcept(noexcept(cases.release(true))) { cases.release(i++ == chosen); }), ...);
+    };
+    sched::carry_out<releases>(choose, release, [&] {
+      std::size_t i = 0;
+      ((i++ == chosen ? cases.run() : void()), ...);
     });
-    std::size_t i = 0;
-    ((i++ == chosen ? cases.run() : void()), ...);
     return chosen;
   }
 }
@@ -383,17 +412,16 @@ inline std::size_t select(std::span<select_case> cases) {
       erased.prepare();
       frame.operations[prepared] = &erased.operation();
     }
-    chosen = sched::chosen_case(frame, default_index,
-                                [&](std::size_t i) { return cases[i].erased_->deadline(); });
+    chosen = sched::chosen_case<true>(
+        frame, default_index, [&](std::size_t i) { return cases[i].erased_->deadline(); },
+        [&](std::size_t i) { return cases[i].erased_->has_come(); });
   };
-  sched::choose_and_release(choose, [&] {
-    sched::release_of_all release;
+  const auto release = [&](sched::release_of_all& each) noexcept {
     for (std::size_t i = 0; i < prepared; ++i) {
-      release([&] { cases[i].erased_->release(i == chosen); });
+      each([&] { cases[i].erased_->release(i == chosen); });
     }
-    release.finish();
-  });
-  cases[chosen].erased_->run();
+  };
+  sched::carry_out<sched::release_of_all>(choose, release, [&] { cases[chosen].erased_->run(); });
   return chosen;
 }
 

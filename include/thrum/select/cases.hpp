@@ -8,8 +8,9 @@
 //   that was given as an rvalue.
 //   prepare()   just before the engine runs: from here on its address is fixed
 //   release()   after it, in every case; a value that was not sent is where it was before
-//   run()       the handler of the chosen one, when all have been released: a handler may throw,
-//               block, or select again
+//   run()       the handler of the chosen one, when all have been released, also if one of them
+//               could not be as it should: what was received must not be lost. A handler may throw,
+//               block, or select again. What was received goes with the end of the handler.
 // Between prepare() and release() the engine may read `operation()` and, for a blocked select,
 // others may write through its slot under the channel's lock.
 #ifndef THRUM_SELECT_CASES_HPP
@@ -21,6 +22,7 @@
 #include <thrum/deadline.hpp>
 #include <thrum/select/engine.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -53,6 +55,10 @@ class select_case_base {
   void release(bool /*chosen*/) noexcept {}
   select_operation& operation() noexcept { return operation_; }
   std::int64_t deadline() const noexcept { return no_deadline; }
+  /// When the deadline has passed: whether the moment that it stands for has come. If not, there is
+  /// a new deadline.
+  bool has_come() const noexcept { return true; }
+  static constexpr bool asks_clock = false;
   static constexpr bool is_default = false;
   static constexpr bool is_channel = false;
 
@@ -100,7 +106,8 @@ class recv_case : public select_case_base {
   /// Receives what is buffered. False says nothing, and has done nothing.
   bool try_buffered(basic_m<default_traits>* m) noexcept {
     core_type* const core = channel_.core();
-    // What is left of a select before is destroyed by prepare(): that may block.
+    // What a handler that selects again with its own case still looks at goes in prepare(): to
+    // destroy it may block.
     if (core == nullptr || core->size() == 0 || received_.has_value()) {
       return false;
     }
@@ -129,6 +136,7 @@ class recv_case : public select_case_base {
 
   void run() {
     const bool ok = received_.has_value();
+    const emptied_at_end guard{received_};
     if constexpr (std::is_void_v<T>) {
       if constexpr (std::is_invocable_v<F&, bool>) {
         std::invoke(handler_, ok);
@@ -149,11 +157,24 @@ class recv_case : public select_case_base {
     } else {
       static_assert(std::is_invocable_v<F&>,
                     "on_recv: the handler takes (std::optional<T>), (T&&, bool) or nothing");
+      received_.reset();  // the handler may take long
       std::invoke(handler_);
     }
   }
 
  private:
+  using slot = std::optional<typename element::type>;
+
+  /// A case may be kept for long: what it has received is not, if that makes a difference.
+  struct emptied_at_end {
+    slot& received;
+    ~emptied_at_end() {
+      if constexpr (!std::is_trivially_destructible_v<slot>) {
+        received.reset();
+      }
+    }
+  };
+
   case_channel<T> channel_;
   std::optional<typename element::type> received_;
   [[no_unique_address]] F handler_;
@@ -277,6 +298,15 @@ class deadline_case : public select_case_base {
 
   void prepare() { deadline_ = deadline_at(when_); }
   std::int64_t deadline() const noexcept { return deadline_; }
+  static constexpr bool asks_clock =
+      !std::is_same_v<typename TimePoint::clock, std::chrono::steady_clock>;
+  bool has_come() {
+    const bool has = sched::has_come(when_);
+    if (!has) {
+      prepare();
+    }
+    return has;
+  }
   void run() { std::invoke(handler_); }
 
  private:

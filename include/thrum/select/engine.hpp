@@ -244,29 +244,31 @@ inline std::int64_t first_due(const select_frame& frame) noexcept {
   return first;
 }
 
-/// Links the i-th point. Of several cases that wait for the same, whoever comes takes the one in
-/// front: so each goes to a random place among them.
-inline void link(basic_m<default_traits>* m, const select_frame& frame, std::size_t i,
-                 bool may_repeat) noexcept {
-  const select_operation& own = *frame.operations[i];
-  auto& points = (own.sends ? own.core->senders() : own.core->receivers()).points;
-  std::uint32_t same = 1;
-  for (std::size_t j = 0; may_repeat && j < i; ++j) {
-    const select_operation& other = *frame.operations[j];
-    same += other.core == own.core && other.sends == own.sends;
+/// Links the i-th point.
+inline void link(const select_frame& frame, std::size_t i) noexcept {
+  const select_operation& operation = *frame.operations[i];
+  if (operation.core != nullptr) {
+    auto& list = operation.sends ? operation.core->senders() : operation.core->receivers();
+    list.points.push_back(frame.points[i]);
   }
-  wait_point* behind = nullptr;
-  for (std::uint32_t n = same > 1 ? random_below(m, same) : 0; n > 0; --n) {
-    wait_point* const last = points.back();
-    points.remove(*last);
-    last->next = behind;
-    behind = last;
+}
+
+/// Links all points in an order by chance. Of several cases that wait for the same, whoever comes
+/// takes the one in front: so each is as likely to stand there. The order lies in the slots of the
+/// points, which nobody looks at before the locks are released.
+THRUM_COLD inline void link_shuffled(basic_m<default_traits>* m,
+                                     const select_frame& frame) noexcept {
+  base::random by_clock(static_cast<std::uint64_t>(m == nullptr ? os::now() : 0));
+  base::random& random = m != nullptr ? m->random : by_clock;
+  wait_point* const points = frame.points;
+  for (std::size_t i = 0; i < frame.n; ++i) {
+    // Those before are shuffled: the i-th takes the place of one of them, or stays.
+    const std::size_t at = random.below(static_cast<std::uint32_t>(i + 1));
+    points[i].slot = points[at].slot;
+    points[at].slot = points + i;
   }
-  points.push_back(frame.points[i]);
-  while (behind != nullptr) {
-    wait_point* const first = behind;
-    behind = first->next;
-    points.push_back(*first);
+  for (std::size_t i = 0; i < frame.n; ++i) {
+    link(frame, static_cast<std::size_t>(static_cast<wait_point*>(points[i].slot) - points));
   }
 }
 
@@ -281,14 +283,18 @@ THRUM_NOINLINE inline wait_point* wait_for_any(section& here, selection& waiting
   waiting.self.object = &locks.last_released();
   waiting.self.withdraw = &selection::withdraw<spin_lock>;
   for (std::size_t i = 0; i < frame.n; ++i) {
-    select_operation& operation = *frame.operations[i];
     auto* const point = ::new (static_cast<void*>(frame.points + i)) wait_point;
-    if (operation.core != nullptr) {
-      point->g = g;
-      point->selection = &waiting;
-      point->slot = operation.slot;
-      link(here.m(), frame, i, locks.has_duplicates());
+    point->g = g;
+    point->selection = &waiting;
+    if (!locks.has_duplicates()) [[likely]] {
+      link(frame, i);
     }
+  }
+  if (locks.has_duplicates()) {
+    link_shuffled(here.m(), frame);
+  }
+  for (std::size_t i = 0; i < frame.n; ++i) {
+    frame.points[i].slot = frame.operations[i]->slot;
   }
   waiting.self.cause =
       sched::wait(here, waiting.self, locks, {wait_reason::select, true, deadline});

@@ -8,6 +8,8 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/set_back_clock.hpp"
 #include "support/stop_source.hpp"
 #include "support/with_runtime.hpp"
 
@@ -15,11 +17,16 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <memory>
+#include <optional>
+#include <stdexcept>
 #include <stop_token>
 #include <thread>
 #include <utility>
+#include <vector>
 
 using namespace std::chrono_literals;
+using support::set_back_clock;
 using support::with_runtime;
 using thrum::on_deadline;
 using thrum::on_done;
@@ -113,6 +120,45 @@ TEST_CASE("a time-out counts from the call of select") {
       CHECK(thrum::select(patience) == 0);
       CHECK(std::chrono::steady_clock::now() - begin >= 3ms);
     }
+  });
+}
+
+TEST_CASE("a moment of a clock that is set back is chosen when that clock says so, in each form") {
+  const auto select_until = [] {
+    const thrum::chan<int> c(0);
+    auto when = set_back_clock::soon();
+    CHECK(thrum::select(on_recv(c), on_timeout(1h), on_deadline(when)) == 2);
+    CHECK(set_back_clock::now() >= when);
+    when = set_back_clock::soon();
+    CHECK(thrum::select(on_deadline(when)) == 0);
+    CHECK(set_back_clock::now() >= when);
+    std::vector<thrum::select_case> cases;
+    cases.emplace_back(on_recv(c));
+    when = set_back_clock::soon();
+    cases.emplace_back(on_deadline(when));
+    CHECK(thrum::select(cases) == 1);
+    CHECK(set_back_clock::now() >= when);
+  };
+  select_until();
+  with_runtime(select_until);
+}
+
+TEST_CASE("what comes after a clock was set back and before its moment is chosen") {
+  with_runtime([] {
+    const thrum::chan<int> c(0);
+    const auto when = set_back_clock::soon();
+    auto sender = thrum::spawn([&] {
+      thrum::sleep_for(2ms);
+      while (set_back_clock::now() < when) {
+        if (c.try_send(1)) {
+          return true;
+        }
+        thrum::this_goroutine::yield();
+      }
+      return false;
+    });
+    const bool received = thrum::select(on_recv(c), on_deadline(when)) == 0;
+    CHECK(sender.join() == received);
   });
 }
 
@@ -266,6 +312,64 @@ TEST_CASE("each of the ready cases is as likely as the others on a foreign threa
   }).join();
   check_uniform(chosen, rounds);
   check_uniform(of_two, rounds);
+}
+
+TEST_CASE("of several cases that wait for the same, each is as likely to get it") {
+  constexpr int rounds = 1'200;
+  with_runtime(support::with_procs(1), [] {
+    const thrum::chan<int> c(0);
+    const thrum::chan<int> other(0);
+    std::array<int, 3> received{};
+    std::array<int, 2> sent{};
+    auto receiver = thrum::spawn([&] {
+      for (int i = 0; i != rounds; ++i) {
+        // The index among those on c: 0, 2, 3.
+        const std::size_t which = thrum::select(on_recv(c), on_recv(other), on_recv(c), on_recv(c));
+        ++received.at(which == 0 ? 0 : which - 1);
+      }
+      for (int i = 0; i != rounds; ++i) {
+        ++sent.at(thrum::select(on_send(c, i), on_send(c, i)));
+      }
+    });
+    for (int i = 0; i != rounds; ++i) {
+      REQUIRE(support::eventually_yielding([&] { return c.try_send(i); }));
+    }
+    for (int i = 0; i != rounds; ++i) {
+      REQUIRE(support::eventually_yielding([&] { return c.try_recv().has_value(); }));
+    }
+    receiver.join();
+    check_uniform(received, rounds);
+    check_uniform(sent, rounds);
+  });
+}
+
+TEST_CASE("what a case has received goes with its handler, though the case is kept") {
+  with_runtime([] {
+    using element = std::shared_ptr<int>;
+    const thrum::chan<element> c(1);
+    const auto kept = std::make_shared<int>(1);
+    long inside = 0;
+    auto by_value = on_recv(c, [](std::optional<element>) {});
+    auto by_move = on_recv(c, [](element&&, bool) {});
+    auto by_nothing = on_recv(c, [&] { inside = kept.use_count(); });
+    auto throws = on_recv(c, [](element&&, bool) { throw std::runtime_error("handler"); });
+    const auto count_after = [&](auto& of) {
+      c.send(kept);
+      thrum::select(of);
+      return kept.use_count();
+    };
+    CHECK(count_after(by_value) == 1);
+    CHECK(count_after(by_move) == 1);
+    CHECK(count_after(by_nothing) == 1);
+    CHECK(inside == 1);
+    CHECK_THROWS_AS(count_after(throws), std::runtime_error);
+    CHECK(kept.use_count() == 1);
+    std::vector<thrum::select_case> cases;
+    cases.emplace_back(on_recv(c));
+    c.send(kept);
+    thrum::select(cases);
+    CHECK(kept.use_count() == 1);
+  });
 }
 
 TEST_CASE("what a case has received before may block when it is destroyed") {
