@@ -14,6 +14,7 @@
 #include <thrum/sync/semaphore.hpp>
 #include <thrum/sync/wait_group.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <functional>
@@ -28,8 +29,9 @@ namespace thrum::inline THRUM_ABI {
 /// Goroutines that end together: wait() returns when all have ended, and throws the exception that
 /// left the first one that failed. From that moment on stop_token() is requested, for the others to
 /// look at. go() and stop_token() may be called from any goroutine, also one of the group; wait()
-/// by one at a time. The destructor waits, and drops an exception that nobody has asked for. From
-/// Go's errgroup.
+/// by one at a time. The destructor asks those that still run to stop, as std::jthread's does, waits
+/// for them, and drops an exception that nobody has asked for: who wants their work done calls
+/// wait(). From Go's errgroup.
 class task_group {
  public:
   /// At most `limit` of them run at the same time; 0: any number.
@@ -40,7 +42,10 @@ class task_group {
   ~task_group() {
     // The members are cancelled themselves.
     const sched::uncancellable<sched::default_traits> until_all_have_ended;
-    running_.wait();
+    if (!running_.wait_for(std::chrono::nanoseconds(0))) {
+      request_stop();  // an exception may be what brought us here, and nobody else will ask them
+      running_.wait();
+    }
   }
 
   /// Starts f(args...) as a goroutine of the current runtime. Blocks while the limit is reached;

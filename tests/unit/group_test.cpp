@@ -125,6 +125,47 @@ TEST_CASE("a task_group that goes waits for its goroutines and drops what nobody
   });
 }
 
+TEST_CASE(
+    "a task_group that goes asks those that still run to stop, after an exception and without") {
+  with_runtime([] {
+    std::atomic<int> asked{0};
+    const auto until_asked = [&](std::stop_token token) {
+      while (!token.stop_requested()) {
+        thrum::this_goroutine::yield();
+      }
+      ++asked;
+    };
+    try {
+      thrum::task_group group;
+      group.go(until_asked, group.stop_token());
+      group.go([&, token = group.stop_token()] {
+        thrum::select(thrum::on_done(token, [&] { ++asked; }));
+      });
+      throw std::runtime_error("before wait");
+    } catch (const std::runtime_error&) {
+      CHECK(asked == 2);
+    }
+    {
+      thrum::task_group group(1);
+      group.go(until_asked, group.stop_token());
+    }
+    CHECK(asked == 3);
+  });
+}
+
+TEST_CASE("a task_group none of whose goroutines runs any more asks nobody to stop when it goes") {
+  with_runtime([] {
+    std::stop_token token;
+    {
+      thrum::task_group group;
+      token = group.stop_token();
+      group.go([] {});
+      group.wait();
+    }
+    CHECK_FALSE(token.stop_requested());
+  });
+}
+
 TEST_CASE("goroutines of a task_group start others in it") {
   with_runtime([] {
     std::atomic<int> ended{0};
