@@ -15,6 +15,7 @@
 #include <iostream>
 #include <memory>
 #include <mutex>
+#include <span>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -269,7 +270,25 @@ int exit_in_child() {
   });
 }
 
+/// main returns while a goroutine waits for standard input.
+int main_returns_beside_reader() {
+  expect_the_end_within(30);
+  keep_standard_input_waiting();
+  static thrum::io::file in(STDIN_FILENO, "standard input");
+  return thrum::run([] {
+    thrum::go([] {
+      char one;
+      in.read(std::span(&one, 1));
+    });
+    while (thrum::stats().waiting == 0) {
+      thrum::sleep_for(1ms);
+    }
+    return 3;
+  });
+}
+
 const programs::entry entries[] = {
+    {"main_returns_beside_reader", main_returns_beside_reader},
     {"exit_beside_reader", exit_beside_reader},
     {"exit_beside_blocking_reader", exit_beside_blocking_reader},
     {"exit_with_output_in_streams", exit_with_output_in_streams},

@@ -11,16 +11,15 @@
 //   nobody knows before the poller is asked, which happens when a call would block for the first
 //   time. If it refuses, the file goes back to blocking mode for good.
 //
-// Only the second kind has deadlines, and only there does close() end a call that is under way. For
-// the first kind it waits until the call is done; a read from a disk does not take long.
+// Only the second kind has deadlines, and only there do close() and a stop end a call that is under
+// way. For the first kind they wait until the call is done; a read from a disk does not take long.
 //
 // A number that was handed over keeps its mode, because others (the parent's shell, behind standard
-// input) may use the same open file: it waits in the poller only if it was non-blocking already.
-// Otherwise it is of the first kind, also if it is a pipe or a terminal, and a read of it takes as
-// long as the other side does: close() and the destructor wait for that, perhaps for ever. Nobody
-// can be called out of a system call that blocks. Who wants to close standard input under a reader
-// opens it anew, as "/dev/stdin": a pipe or a terminal is then an open file of our own, and waits
-// in the poller.
+// input) may use the same open file. If it is of the second kind it waits in the poller all the
+// same, and each call says for itself that it must not wait. Not every system can be told so, and
+// Linux not of a terminal: there it is asked first whether the call would wait. If somebody else is
+// quicker then, or a terminal takes less than it has said, the call does wait, with its thread, and
+// close() waits for it.
 #ifndef THRUM_IO_FILE_HPP
 #define THRUM_IO_FILE_HPP
 
@@ -34,6 +33,7 @@
 #include <thrum/io/stream.hpp>
 #include <thrum/os/os.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
@@ -75,18 +75,20 @@ class file : public stream_reading<file>, public stream_writing<file> {
       : descriptor_(std::move(other.descriptor_)),
         path_(std::move(other.path_)),
         kind_(other.kind_),
+        shared_(other.shared_),
         waits_(other.waits_.load(relaxed)) {}  // relaxed: nobody else uses either
   file& operator=(file&& other) noexcept {
     descriptor_ = std::move(other.descriptor_);
     path_ = std::move(other.path_);
     kind_ = other.kind_;
+    shared_ = other.shared_;
     waits_.store(other.waits_.load(relaxed), relaxed);  // relaxed: as above
     return *this;
   }
   ~file() = default;
 
-  /// Takes over an open descriptor; `name` is for the texts of errors. One in blocking mode stays
-  /// so, and close() waits for whoever is inside: see above.
+  /// Takes over an open descriptor; `name` is for the texts of errors. Its mode, blocking or not,
+  /// stays as it is: see above.
   explicit file(native_handle_type fd, std::string name = "a file") : path_(std::move(name)) {
     std::error_code error;
     adopt(fd, false, error);
@@ -250,9 +252,8 @@ class file : public stream_reading<file>, public stream_writing<file> {
 
   /// Ends whatever others do with it: that fails with errc::operation_canceled, as does what comes
   /// later. Returns when the descriptor is closed. Closing again does nothing. A call that blocks a
-  /// thread is not ended: only those who wait for their turn behind it fail at once, and close()
-  /// returns when it is done. That is short on a disk; on a pipe or a terminal that was handed over
-  /// in blocking mode (standard input) it lasts until the other side does something.
+  /// thread, on a disk, is not ended: only those who wait for their turn behind it fail at once, and
+  /// close() returns when it is done.
   void close() noexcept { descriptor_.close(); }
 
   native_handle_type native_handle() const noexcept { return descriptor_.native_handle(); }
@@ -264,15 +265,19 @@ class file : public stream_reading<file>, public stream_writing<file> {
   // ---- for stream.hpp ----
 
   os::io_result read_some(std::span<std::byte> buffer) {
-    return run(side::read, [&](int fd) { return os::read(fd, buffer.data(), buffer.size()); });
+    return run(side::read, [&](int fd) {
+      if (shared_ && waits()) {
+        return run_shared(
+            fd, side::read, [&] { return os::read_at_once(fd, buffer.data(), buffer.size()); },
+            [&] { return os::read(fd, buffer.data(), buffer.size()); });
+      }
+      return os::read(fd, buffer.data(), buffer.size());
+    });
   }
   os::io_result write_all(std::span<const std::byte> bytes, std::size_t& done) {
     return run(side::write, [&](int fd) -> os::io_result {
       while (done != bytes.size()) {
-        const std::byte* const from = bytes.data() + done;
-        const std::size_t left = bytes.size() - done;
-        const os::io_result n =
-            kind_.may_break ? os::write_without_signal(fd, from, left) : os::write(fd, from, left);
+        const os::io_result n = write_some(fd, bytes.subspan(done));
         if (n < 0) {
           return n;
         }
@@ -325,7 +330,39 @@ class file : public stream_reading<file>, public stream_writing<file> {
     error.clear();
     descriptor_ = descriptor(fd, error);
     // relaxed: nobody else knows the file
-    waits_.store(kind_.may_wait && (own || kind_.is_nonblocking), relaxed);
+    waits_.store(kind_.may_wait, relaxed);
+    shared_ = kind_.may_wait && !own && !kind_.is_nonblocking;
+  }
+
+  os::io_result write_some(int fd, std::span<const std::byte> bytes) {
+    const auto write = [&](std::size_t most) {
+      const std::size_t n = std::min(bytes.size(), most);
+      return kind_.may_break ? os::write_without_signal(fd, bytes.data(), n)
+                             : os::write(fd, bytes.data(), n);
+    };
+    if (shared_ && waits()) {
+      // What a pipe takes at once if it takes anything.
+      constexpr std::size_t atomic_size = 512;
+      return run_shared(
+          fd, side::write, [&] { return os::write_at_once(fd, bytes.data(), bytes.size()); },
+          [&] { return write(atomic_size); });
+    }
+    return write(bytes.size());
+  }
+
+  /// One call on a file whose mode is not ours, without waiting: -EAGAIN. `at_once` says so itself
+  /// if the system can; else `call` is made if the system says that it will not wait, or not for
+  /// long.
+  template <class AtOnce, class Call>
+  os::io_result run_shared(int fd, side which, AtOnce at_once, Call call) {
+    if (!asks_first_.load(relaxed)) {  // relaxed: a fact about the file
+      if (const os::io_result result = at_once(); result != os::cannot_tell) {
+        return result;
+      }
+      asks_first_.store(true, relaxed);  // relaxed: as above
+    }
+    const os::io_result seen = os::wait_for(fd, which == side::write, 0);
+    return seen > 0 ? uninterrupted(call) : seen == 0 ? -EAGAIN : seen;
   }
 
   bool waits() const noexcept { return waits_.load(relaxed); }  // relaxed: either way works
@@ -350,12 +387,16 @@ class file : public stream_reading<file>, public stream_writing<file> {
         would_block = one == -EAGAIN;
         return one;
       });
-      if (!would_block || result != -EPERM) {
+      // EEXIST: the same number was handed over twice.
+      const bool is_refused = result == -EPERM || (shared_ && result == -EEXIST);
+      if (!would_block || !is_refused) {
         return result;
       }
       // The poller does not take it.
       waits_.store(false, relaxed);  // relaxed: whoever does not see it comes here as well
-      descriptor_.use([](int fd) { return os::set_nonblocking(fd, false); });
+      if (!shared_) {
+        descriptor_.use([](int fd) { return os::set_nonblocking(fd, false); });
+      }
     }
     return descriptor_.run(which, [&](int fd) { return uninterrupted([&] { return call(fd); }); });
   }
@@ -369,7 +410,9 @@ class file : public stream_reading<file>, public stream_writing<file> {
   descriptor descriptor_;
   std::string path_;
   os::file_kind kind_;
+  bool shared_ = false;  // waits in the poller, though it is in blocking mode
   std::atomic<bool> waits_{false};
+  std::atomic<bool> asks_first_{false};
 };
 
 }  // namespace thrum::inline THRUM_ABI::io

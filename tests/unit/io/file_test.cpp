@@ -16,13 +16,16 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <system_error>
 #include <thread>
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -302,49 +305,135 @@ TEST_CASE("a regular file has no deadlines, and says so") {
   });
 }
 
-TEST_CASE("a descriptor that was handed over keeps its mode, and blocks only its thread") {
-  with_runtime(with_procs(1), [&] {
-    int ends[2];
-    REQUIRE(::pipe(ends) == 0);
-    file in(ends[0], "the pipe");
-    file out(ends[1]);
-    CHECK((::fcntl(ends[0], F_GETFL) & O_NONBLOCK) == 0);
-    auto writer = thrum::spawn([&] {
-      thrum::sleep_for(5ms);
-      out.write("x");
-    });
-    char one;
-    CHECK(in.read(std::span(&one, 1)) == 1);  // only a second thread can have written
-    writer.join();
-    CHECK((::fcntl(ends[0], F_GETFL) & O_NONBLOCK) == 0);
+namespace {
+
+/// Two ends of something in blocking mode, as a shell hands them over.
+struct handed_over_ends {
+  int in = -1;
+  int out = -1;
+};
+
+handed_over_ends make_pipe_ends() {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  return {ends[0], ends[1]};
+}
+
+handed_over_ends make_terminal_ends() {
+  const int out = ::posix_openpt(O_RDWR | O_NOCTTY);
+  REQUIRE(out >= 0);
+  REQUIRE(::grantpt(out) == 0);
+  REQUIRE(::unlockpt(out) == 0);
+  const int in = ::open(::ptsname(out), O_RDWR | O_NOCTTY);
+  REQUIRE(in >= 0);
+  return {in, out};
+}
+
+handed_over_ends make_socket_ends() {
+  int ends[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+  return {ends[0], ends[1]};
+}
+
+bool is_blocking(int fd) { return (::fcntl(fd, F_GETFL) & O_NONBLOCK) == 0; }
+
+/// Calls f(ends) inside a runtime with one processor, for each kind.
+template <class F>
+void with_each_kind_of_ends(F f) {
+  for (const auto make : {&make_pipe_ends, &make_terminal_ends, &make_socket_ends}) {
+    with_runtime(with_procs(1), [&] { f(make()); });
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a descriptor that was handed over keeps its mode, and waits without a thread") {
+  with_each_kind_of_ends([](handed_over_ends ends) {
+    file in(ends.in, "what was handed over");
+    file out(ends.out);
+    std::string line(6, '\0');
+    auto reader = thrum::spawn([&] { return in.read(std::span(line)); });
+    REQUIRE(support::eventually([] { return thrum::stats().waiting >= 1; }));
+    CHECK(thrum::stats().in_syscall == 0);
+    CHECK(is_blocking(ends.in));
+    out.write("hello\n");
+    CHECK(reader.join() == 6);
+    CHECK(line == "hello\n");
+    CHECK(is_blocking(ends.in));
+    CHECK(is_blocking(ends.out));
   });
 }
 
-TEST_CASE("close of a descriptor that blocks waits for its reader, but not for those behind it") {
-  with_runtime([&] {
-    int ends[2];
-    REQUIRE(::pipe(ends) == 0);
-    file in(ends[0]);
-    file out(ends[1]);
+TEST_CASE("close and a deadline end a read of what was handed over in blocking mode") {
+  with_each_kind_of_ends([](handed_over_ends ends) {
+    file in(ends.in);
     char one;
-    auto reader = thrum::spawn([&] { return in.read(std::span(&one, 1)); });
-    REQUIRE(support::eventually([] { return thrum::stats().in_syscall >= 1; }));
-    auto behind = thrum::spawn([&] {
+    in.set_read_deadline(std::chrono::steady_clock::now() + 2ms);
+    CHECK(error_of([&] { in.read(std::span(&one, 1)); }) == std::errc::timed_out);
+    in.set_read_deadline(thrum::time_point::max());
+    auto reader = thrum::spawn([&] {
       char other;
       return error_of([&] { in.read(std::span(&other, 1)); });
     });
     REQUIRE(support::eventually([] { return thrum::stats().waiting >= 1; }));
-    std::atomic<bool> closed{false};
-    auto closer = thrum::spawn([&] {
-      in.close();
-      closed = true;
-    });
-    CHECK(behind.join() == std::errc::operation_canceled);
-    CHECK(!closed);
-    out.write("x");
-    CHECK(reader.join() == 1);
-    closer.join();
-    CHECK(closed);
+    in.close();
+    CHECK(reader.join() == std::errc::operation_canceled);
+    ::close(ends.out);
+  });
+}
+
+TEST_CASE("a stop ends a read of what was handed over in blocking mode") {
+  for (const auto make : {&make_pipe_ends, &make_terminal_ends}) {
+    const handed_over_ends ends = make();
+    CHECK(support::is_unwound_at_stop([&] {
+      file in(ends.in);
+      char one;
+      in.read(std::span(&one, 1));
+    }));
+    ::close(ends.out);
+  }
+}
+
+TEST_CASE("what does not fit is written to what was handed over as its reader takes it") {
+  with_each_kind_of_ends([](handed_over_ends ends) {
+    // The terminal's slave is `in`, and what is written there its master reads.
+    const bool is_terminal = ::isatty(ends.in) != 0;
+    file from(is_terminal ? ends.out : ends.in);
+    file to(is_terminal ? ends.in : ends.out);
+    const std::size_t size = is_terminal ? 20'000 : 1'000'000;
+    auto writer = thrum::spawn([&] { return to.write(std::string(size, 'x')); });
+    std::string all(size, '\0');
+    CHECK(from.read_full(std::span(all)) == size);
+    CHECK(all.find_first_not_of('x') == all.npos);
+    CHECK(writer.join() == size);
+  });
+}
+
+TEST_CASE("a pipe that was handed over, and that nobody reads, is an error and not a signal") {
+  with_runtime([] {
+    const handed_over_ends ends = make_pipe_ends();
+    file(ends.in).close();
+    file out(ends.out);
+    CHECK(error_of([&] { out.write("x"); }) == std::errc::broken_pipe);
+  });
+}
+
+TEST_CASE("when the other side of what was handed over has gone, a read is at the end") {
+  with_runtime([] {
+    const handed_over_ends ends = make_pipe_ends();
+    file in(ends.in);
+    auto reader = thrum::spawn([&] { return in.read_all(); });
+    ::write(ends.out, "last", 4);
+    ::close(ends.out);
+    CHECK(reader.join() == "last");
+  });
+}
+
+TEST_CASE("a device that is always ready works when it is handed over") {
+  with_runtime([] {
+    file null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    CHECK(null.write("gone") == 4);
+    CHECK(null.read_all().empty());
   });
 }
 

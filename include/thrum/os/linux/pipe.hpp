@@ -67,6 +67,22 @@ THRUM_NOINLINE io_result without_broken_pipe(Call call, Raised raised) noexcept 
   return result;
 }
 
+/// What a call that does not wait returns where the system has none, or not for this kind of file.
+inline constexpr io_result cannot_tell = -EOPNOTSUPP;
+
+inline constexpr int rwf_nowait = 0x8;      // RWF_NOWAIT, newer than some systems' headers
+inline constexpr int rwf_nosignal = 0x100;  // RWF_NOSIGNAL, likewise
+
+/// preadv2 or pwritev2 at the current position. ENOSYS is a way to say that they cannot tell.
+THRUM_NOINLINE inline io_result transfer_with_flags(long number, int fd, void* bytes, std::size_t n,
+                                                    int flags) noexcept {
+  const ::iovec part{bytes, n};
+  constexpr unsigned long where_it_is = ~0UL;  // an offset of -1
+  const io_result result =
+      result_of(::syscall(number, fd, &part, 1UL, where_it_is, where_it_is, flags));
+  return result == -ENOSYS ? cannot_tell : result;
+}
+
 /// Whether the system knows RWF_NOSIGNAL, as far as was seen.
 inline constinit std::atomic<bool> has_signal_free_write{true};
 
@@ -75,13 +91,10 @@ THRUM_NOINLINE inline io_result write_without_signal(int fd, const void* from,
                                                      std::size_t n) noexcept {
 #if defined(SYS_pwritev2)
   if (has_signal_free_write.load(relaxed)) {  // relaxed: a fact about the system
-    constexpr int no_signal = 0x100;          // RWF_NOSIGNAL, newer than some systems' headers
     // The system's type is not const, and it does not write there.
-    const ::iovec part{const_cast<void*>(from), n};
-    constexpr unsigned long where_it_is = ~0UL;  // an offset of -1
     const io_result result =
-        result_of(::syscall(SYS_pwritev2, fd, &part, 1UL, where_it_is, where_it_is, no_signal));
-    if (result != -EOPNOTSUPP && result != -ENOSYS) {
+        transfer_with_flags(SYS_pwritev2, fd, const_cast<void*>(from), n, rwf_nosignal);
+    if (result != cannot_tell) {
       return result;
     }
     has_signal_free_write.store(false, relaxed);  // relaxed: as above
@@ -89,6 +102,38 @@ THRUM_NOINLINE inline io_result write_without_signal(int fd, const void* from,
 #endif
   return without_broken_pipe([&] { return write(fd, from, n); },
                              [](io_result result) { return result == -EPIPE; });
+}
+
+/// As read(), but -EAGAIN instead of waiting, whatever the mode of the open file; or cannot_tell.
+THRUM_NOINLINE inline io_result read_at_once(int fd, void* to, std::size_t n) noexcept {
+#if defined(SYS_preadv2)
+  return transfer_with_flags(SYS_preadv2, fd, to, n, rwf_nowait);
+#else
+  static_cast<void>(fd), static_cast<void>(to), static_cast<void>(n);
+  return cannot_tell;
+#endif
+}
+
+/// As write_without_signal(), but with -EAGAIN or a part of the count instead of waiting; or
+/// cannot_tell.
+THRUM_NOINLINE inline io_result write_at_once(int fd, const void* from, std::size_t n) noexcept {
+#if defined(SYS_pwritev2)
+  // The system's type is not const, and it does not write there.
+  void* const bytes = const_cast<void*>(from);
+  if (has_signal_free_write.load(relaxed)) {  // relaxed: a fact about the system
+    const io_result result =
+        transfer_with_flags(SYS_pwritev2, fd, bytes, n, rwf_nowait | rwf_nosignal);
+    if (result != cannot_tell) {
+      return result;
+    }
+  }
+  return without_broken_pipe(
+      [&] { return transfer_with_flags(SYS_pwritev2, fd, bytes, n, rwf_nowait); },
+      [](io_result result) { return result == -EPIPE; });
+#else
+  static_cast<void>(fd), static_cast<void>(from), static_cast<void>(n);
+  return cannot_tell;
+#endif
 }
 
 }  // namespace thrum::inline THRUM_ABI::os

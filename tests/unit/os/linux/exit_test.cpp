@@ -73,3 +73,7 @@ TEST_CASE("exit in a forked child flushes its output and destroys nothing") {
   CHECK(r.exit_code == 0);
   CHECK(r.text == "written by the child, status 5\ndestroyed\n");
 }
+
+TEST_CASE("main returns though a goroutine waits for standard input in a file") {
+  CHECK(run_program("main_returns_beside_reader").exit_code == 3);
+}
