@@ -17,18 +17,30 @@
 #include <iterator>
 #include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+/// In place of the system's: names under .silent get no answer, as if their servers were switched
+/// off, and others do not exist.
+extern "C" int getaddrinfo(const char* host, const char*, const addrinfo*, addrinfo**) {
+  const std::string_view name = host;
+  while (name.ends_with(".silent")) {
+    ::pause();
+  }
+  return EAI_NONAME;
+}
 
 namespace {
 
@@ -292,9 +304,57 @@ int without_options() {
   });
 }
 
+/// Threads of this process.
+std::size_t threads() { return thrum::os::count_threads(); }
+
+/// Exit status 0: dials of names that nobody answers for end in time, as does a foreign thread's;
+/// what is asked often has one thread, what is asked for in many names a limited number. Then main
+/// returns while they are still silent, and one more dial waits without a time-out.
+int silent_names() {
+  int wrong = 0;
+  const auto check = [&wrong](bool claim, const char* what) {
+    std::printf("%s: %s\n", what, claim ? "yes" : "no");
+    wrong += claim ? 0 : 1;
+  };
+  const auto times_out = [](const std::string& where, std::chrono::milliseconds time) {
+    std::error_code error;
+    dial(where, time, error);
+    return error == thrum::errc::deadline_exceeded;
+  };
+  check(times_out("a.silent:80", 20ms), "a thread's dial times out");
+  const int returned = thrum::run([&] {
+    check(times_out("a.silent:80", 20ms), "a goroutine's dial times out");
+    const std::size_t before = threads();
+    constexpr int dials = 300;
+    std::atomic<int> late{0};
+    thrum::wait_group group;
+    for (int i = 0; i != dials; ++i) {
+      group.go([&] { late += times_out("a.silent:80", 100ms) ? 1 : 0; });
+    }
+    group.wait();
+    check(late == dials, "many dials of one name time out");
+    check(threads() <= before + thrum::stats().procs + 8,
+          "they take no threads");
+    late = 0;
+    for (int i = 0; i != dials; ++i) {
+      group.go(
+          [&, i] { late += times_out("b" + std::to_string(i) + ".silent:80", 100ms) ? 1 : 0; });
+    }
+    group.wait();
+    check(late == dials, "dials of many names time out");
+    check(thrum::net::look_ups::of_process().threads() == thrum::net::look_ups::most_threads,
+          "they take a limited number of threads");
+    thrum::go([] { dial("a.silent:80"); });
+    thrum::this_goroutine::yield();
+    return wrong;
+  });
+  return returned;
+}
+
 constexpr programs::entry entries[] = {
     {"accept_without_descriptors", &accept_without_descriptors},
     {"descriptors_without_memory", &descriptors_without_memory},
+    {"silent_names", &silent_names},
     {"without_ipv6", &without_ipv6},
     {"without_options", &without_options},
     {"write_to_nobody", &write_to_nobody},

@@ -399,6 +399,15 @@ GIVES(std::error_code, make_error_code(thrum::errc::deadline_exceeded));
 GIVES(const std::error_category&, thrum::error_category());
 static_assert(std::is_error_code_enum_v<thrum::errc>);
 static_assert(std::is_base_of_v<std::logic_error, thrum::usage_error>);
+GIVES(std::vector<thrum::net::endpoint>, thrum::net::resolve("host", "service"));
+GIVES(std::vector<thrum::net::endpoint>, thrum::net::resolve("host:service"));
+GIVES(std::vector<thrum::net::endpoint>,
+      thrum::net::resolve_until("host", "service", declval<time_point>()));
+GIVES(std::vector<thrum::net::endpoint>,
+      thrum::net::resolve_until("host:service", declval<time_point>()));
+GIVES(std::vector<thrum::net::endpoint>,
+      thrum::net::resolve_until("host:service", declval<time_point>(),
+                                declval<std::error_code&>()));
 
 // ---- context and time
 // --------------------------------------------------------------------------

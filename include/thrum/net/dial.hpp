@@ -263,14 +263,14 @@ inline conn dial(const endpoint& where, std::chrono::nanoseconds timeout = {}) {
   return made;
 }
 
-/// The same for a text: that of an endpoint, or "host:service". The timeout is for all of it except
-/// looking up the name.
+/// The same for a text: that of an endpoint, or "host:service". The timeout is for all of it,
+/// looking up the name included.
 inline conn dial(std::string_view text, std::chrono::nanoseconds timeout, std::error_code& error) {
-  const std::vector<endpoint> all = resolve(text, error);
+  const time_point deadline = dial_deadline(timeout);
+  const std::vector<endpoint> all = resolve_until(text, deadline, error);
   if (error) {
     return conn();
   }
-  const time_point deadline = dial_deadline(timeout);
   const auto other = [&](const endpoint& e) { return e.family() != all.front().family(); };
   std::vector<endpoint> second;
   std::copy_if(all.begin(), all.end(), std::back_inserter(second), other);

@@ -5,9 +5,8 @@
 //
 // The system's own resolver does the work, getaddrinfo(), so that /etc/hosts, /etc/nsswitch.conf,
 // the name service caches and the order of RFC 6724 hold here as in every other program. It has no
-// form that does not block, so it runs inside blocking(): the thread waits, the processor goes to
-// others. A resolver of our own could wait in the poller instead, and would know none of these
-// files.
+// form that does not block, so it runs in threads of its own: see look_up.hpp. A resolver of our
+// own could wait in the poller instead, and would know none of these files.
 //
 // Three things are answered without asking it:
 //   - an address in numbers with a port in numbers needs nobody's help, and takes no thread;
@@ -22,17 +21,16 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
 #include <thrum/base/fatal.hpp>
-#include <thrum/blocking.hpp>
+#include <thrum/deadline.hpp>
 #include <thrum/net/endpoint.hpp>
 #include <thrum/net/endpoint_error.hpp>
 #include <thrum/net/host_port.hpp>
+#include <thrum/net/look_up.hpp>
 #include <thrum/net/resolve_error.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -91,11 +89,13 @@ inline bool is_service_name(std::string_view service) noexcept {
 /// The endpoints of a service on a host, the one to try first in front; at least one. The host is a
 /// name, an IPv4 or IPv6 address (without brackets), or empty for any address; the service a name,
 /// a number, or empty for port 0. On failure sets `error` and returns none: a resolve_error,
-/// endpoint_error::bad_port, or an error of the system. Blocks the goroutine for as long as the
-/// system's resolver takes, which is no cancellation point and has no deadline. That runs on the
-/// goroutine's stack: some 20 KiB with glibc, so leave it 64. May be called from any thread.
-inline std::vector<endpoint> resolve(std::string_view host, std::string_view service,
-                                     std::error_code& error) {
+/// endpoint_error::bad_port, an error of the system, or errc::deadline_exceeded. Blocks the
+/// goroutine, or the calling thread, until the system's resolver has answered; what is given up at
+/// the deadline goes on in its thread, and nobody waits for it. A cancellation point. If no thread
+/// can be made the resolver runs on the goroutine's stack: some 20 KiB with glibc, so leave it 64.
+/// May be called from any thread.
+inline std::vector<endpoint> resolve_until(std::string_view host, std::string_view service,
+                                           time_point deadline, std::error_code& error) {
   constexpr std::size_t longest = NI_MAXHOST;  // beyond that the resolver only copies
   error.clear();
   const std::optional<std::uint16_t> port = port_number(service.empty() ? "0" : service);
@@ -114,30 +114,32 @@ inline std::vector<endpoint> resolve(std::string_view host, std::string_view ser
     return {};
   }
 
-  const std::string node(name);
-  const std::string service_name(port ? "" : service);
-  ::addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  ::addrinfo* list = nullptr;
-  error = blocking([&] {
-    const int returned =
-        ::getaddrinfo(node.c_str(), port ? nullptr : service_name.c_str(), &hints, &list);
-    return returned == 0 ? std::error_code() : resolver_error(returned, errno);
-  });
+  const auto answer = look_ups::of_process().find(
+      std::string(name), std::string(port ? "" : service), sched::deadline_at(deadline), error);
+  if (answer == nullptr) {
+    return {};
+  }
+  error = answer->error();
   if (error) {
     return {};
   }
-  const std::unique_ptr<::addrinfo, void (*)(::addrinfo*)> owner(list, &::freeaddrinfo);
-  std::vector<endpoint> found = endpoints_of(list, port);
+  std::vector<endpoint> found = endpoints_of(answer->list(), port);
   if (found.empty()) {
     error = resolve_error::host_not_found;
   }
   return found;
 }
 
+/// The same for as long as it takes.
+inline std::vector<endpoint> resolve(std::string_view host, std::string_view service,
+                                     std::error_code& error) {
+  return resolve_until(host, service, time_point::max(), error);
+}
+
 /// The same for a text: that of an endpoint, or "host:service" as split_host_port() takes it. Only
 /// the names in it are looked up. `error` may be any endpoint_error too.
-inline std::vector<endpoint> resolve(std::string_view text, std::error_code& error) {
+inline std::vector<endpoint> resolve_until(std::string_view text, time_point deadline,
+                                           std::error_code& error) {
   const endpoint written(text, error);
   if (!error) {
     return {written};
@@ -146,14 +148,19 @@ inline std::vector<endpoint> resolve(std::string_view text, std::error_code& err
     return {};
   }
   const host_port parts = split_host_port(text, error);
-  return error ? std::vector<endpoint>() : resolve(parts.host, parts.service, error);
+  return error ? std::vector<endpoint>()
+               : resolve_until(parts.host, parts.service, deadline, error);
+}
+inline std::vector<endpoint> resolve(std::string_view text, std::error_code& error) {
+  return resolve_until(text, time_point::max(), error);
 }
 
 #if THRUM_EXCEPTIONS
 /// The same; throws std::system_error, which names host and service.
-inline std::vector<endpoint> resolve(std::string_view host, std::string_view service) {
+inline std::vector<endpoint> resolve_until(std::string_view host, std::string_view service,
+                                           time_point deadline) {
   std::error_code error;
-  std::vector<endpoint> found = resolve(host, service, error);
+  std::vector<endpoint> found = resolve_until(host, service, deadline, error);
   if (error) {
     base::message<512> text("resolve host ");
     text.append_quoted(host).append(", service ").append_quoted(service);
@@ -161,15 +168,21 @@ inline std::vector<endpoint> resolve(std::string_view host, std::string_view ser
   }
   return found;
 }
+inline std::vector<endpoint> resolve(std::string_view host, std::string_view service) {
+  return resolve_until(host, service, time_point::max());
+}
 
 /// The same for a text; throws std::system_error, which names it.
-inline std::vector<endpoint> resolve(std::string_view text) {
+inline std::vector<endpoint> resolve_until(std::string_view text, time_point deadline) {
   std::error_code error;
-  std::vector<endpoint> found = resolve(text, error);
+  std::vector<endpoint> found = resolve_until(text, deadline, error);
   if (error) {
     base::throw_system(error, base::message<>("resolve ").append_quoted(text).view());
   }
   return found;
+}
+inline std::vector<endpoint> resolve(std::string_view text) {
+  return resolve_until(text, time_point::max());
 }
 #endif
 

@@ -61,6 +61,7 @@ enum class wait_reason : std::uint8_t {
   io_read,
   io_write,
   io_close,
+  name_look_up,
 };
 
 constexpr std::string_view describe(wait_reason reason) noexcept {
@@ -88,6 +89,7 @@ constexpr std::string_view describe(wait_reason reason) noexcept {
     case wait_reason::io_read: return "IO wait (read)";
     case wait_reason::io_write: return "IO wait (write)";
     case wait_reason::io_close: return "IO close";
+    case wait_reason::name_look_up: return "name look-up";
   }
   return "";
 }

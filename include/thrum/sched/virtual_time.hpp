@@ -56,7 +56,8 @@ struct basic_virtual_clock {
 constexpr bool is_durable(wait_reason reason) noexcept {
   return reason != wait_reason::mutex_lock && reason != wait_reason::shared_mutex_lock &&
          reason != wait_reason::shared_mutex_lock_shared && reason != wait_reason::none &&
-         !is_polled(reason) && reason != wait_reason::io_close;
+         !is_polled(reason) && reason != wait_reason::io_close &&
+         reason != wait_reason::name_look_up;
 }
 
 /// V1 to V4, for an M that is about to sleep and counts as asleep, or has laid down the last P that

@@ -46,12 +46,8 @@ std::error_code why_not_resolved(std::string_view text) {
   return error;
 }
 
-/// How often the only processor's goroutines have gone into blocking calls.
-std::uint32_t blocking_calls() {
-  const thrum::sched::section here;
-  // relaxed: written by this thread, or by the monitor before we got the processor back
-  return here.m()->p->syscall_tick.load(std::memory_order_relaxed);
-}
+/// How often the system's resolver was asked.
+std::uint64_t look_ups() { return thrum::net::look_ups::of_process().count(); }
 
 /// A list as getaddrinfo() makes it.
 class answer {
@@ -80,18 +76,18 @@ TEST_CASE("numbers are taken as they are, in each family") {
   CHECK(resolve("", "80") == endpoints{endpoint(":80")});
 }
 
-TEST_CASE("numbers do not leave the processor, names do") {
+TEST_CASE("numbers need nobody to be asked, names do") {
   with_runtime(with_procs(1), [] {
-    const std::uint32_t before = blocking_calls();
+    const std::uint64_t before = look_ups();
     resolve("127.0.0.1", "80");
     resolve("::1", "80");
     resolve("", "80");
     resolve("[::1]:80");
     resolve("unix:/run/x.sock");
     why_not_resolved("host.invalid", "80");
-    CHECK(blocking_calls() == before);
+    CHECK(look_ups() == before);
     resolve("localhost", "80");
-    CHECK(blocking_calls() != before);
+    CHECK(look_ups() != before);
   });
 }
 
@@ -272,4 +268,17 @@ TEST_CASE("64 KiB of stack are enough to look up a name") {
     group.wait();
     CHECK(found >= 1);
   });
+}
+
+TEST_CASE("a look-up whose deadline has passed fails, and numbers need no time") {
+  const thrum::time_point past = thrum::time_point::clock::now();
+  std::error_code error;
+  CHECK(thrum::net::resolve_until("localhost", "80", past, error).empty());
+  CHECK(error == thrum::errc::deadline_exceeded);
+  CHECK(thrum::net::resolve_until("localhost:80", past, error).empty());
+  CHECK(error == thrum::errc::deadline_exceeded);
+  CHECK(thrum::net::resolve_until("127.0.0.1:80", past, error).size() == 1);
+  CHECK_FALSE(error);
+  CHECK_THROWS_AS(thrum::net::resolve_until("localhost:80", past), std::system_error);
+  CHECK_THROWS_AS(thrum::net::resolve_until("localhost", "80", past), std::system_error);
 }

@@ -26,6 +26,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -81,6 +82,26 @@ class thread {
   pthread_t handle_{};
   bool joinable_ = false;
 };
+
+/// Starts a thread that calls entry(argument), takes no signals, and is never joined: it may still
+/// run when the process ends. 0 or an errno value. Allocates and takes locks of the C library.
+[[nodiscard]] THRUM_NOINLINE inline int start_detached_thread(void* (*entry)(void*),
+                                                              void* argument) noexcept {
+  ::pthread_attr_t attributes;
+  if (const int error = ::pthread_attr_init(&attributes); error != 0) {
+    return error;
+  }
+  ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  ::sigset_t all;
+  ::sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t handle{};
+  const int error = ::pthread_create(&handle, &attributes, entry, argument);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  ::pthread_attr_destroy(&attributes);
+  return error;
+}
 
 /// Names the calling thread for debuggers and ps; what is longer than 15 bytes is cut off.
 THRUM_NOINLINE inline void set_thread_name(const char* name) noexcept {
