@@ -236,7 +236,7 @@ def give_threads(scheduler, goroutines):
         m = scheduler["ms_"][i]
         g = by_address.get(int(m["g"]))
         if g is not None and g.thread is None:
-            g.thread = elsewhere.get(int(m["tid"]))
+            g.thread = elsewhere.get(int(plain(m["tid"])))
 
 
 def find_goroutines():

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// The thread that makes threads, and does whatever else may have to wait for a lock of the C
-// library.
+// The thread that makes threads, ends those that are too many (give_back.hpp), and does whatever
+// else may have to wait for a lock of the C library.
 //
 // Making one takes locks of the C library and of its loader, and a goroutine that lost its P may
 // hold them. So neither an M inside the scheduler nor the monitor makes a thread: they leave the M
@@ -23,6 +23,7 @@
 #include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
+#include <thrum/sched/give_back.hpp>
 #include <thrum/sched/m.hpp>
 
 #include <cerrno>
@@ -42,7 +43,7 @@ class basic_creator {
 
   basic_creator(basic_scheduler<Traits>& scheduler, m_main_function m_main,
                 spare_function make_spare) noexcept
-      : scheduler_(scheduler), m_main_(m_main), make_spare_(make_spare) {}
+      : scheduler_(scheduler), m_main_(m_main), make_spare_(make_spare), give_back_(scheduler) {}
 
   /// Starts the thread; 0 or an errno value.
   int open() noexcept { return os::thread::start(thread_, &main, this); }
@@ -72,7 +73,8 @@ class basic_creator {
     note_.wake();
   }
 
-  /// An M is about to sleep that could have a P which waits for a thread. Inside the idle lock.
+  /// An M is about to sleep that could have a P which waits for a thread, or something has become
+  /// idle. Under a lock of whoever says so.
   void offer_idle() noexcept { note_.wake(); }
 
   /// One more thread than needed would be of use.
@@ -122,6 +124,7 @@ class basic_creator {
   typename Traits::template atomic<bool> spare_wanted_{false};
   typename Traits::template atomic<bool> dump_wanted_{false};
   typename Traits::template atomic<bool> closing_{false};
+  basic_give_back<Traits> give_back_;
   std::int64_t retry_at_ = never;
   std::int64_t check_at_ = never;
   bool has_warned_ = false;

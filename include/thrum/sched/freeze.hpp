@@ -129,7 +129,7 @@ class [[nodiscard]] basic_freeze {
     p.attention.fetch_or(attention_freeze, release);
     basic_m<Traits>* const m = p.m.load(relaxed);  // relaxed: a guess; a stray signal is harmless
     if (m != nullptr && scheduler_.config().interrupts && turn % 16 == 0) {
-      os::send_preempt_signal(m->tid, m->interruption);
+      os::send_preempt_signal(m->thread_number(), m->interruption);
     }
     return false;
   }

@@ -195,9 +195,33 @@ class idle_set {
     M* const m = ms_;
     if (m != nullptr) {
       ms_ = m->idle_next;
-      idle_m_count_.store(idle_m_count_.load(relaxed) - 1, relaxed);  // relaxed: locked; a figure
+      const std::uint32_t left = idle_m_count_.load(relaxed) - 1;  // relaxed: locked
+      idle_m_count_.store(left, relaxed);                          // relaxed: locked; a figure
+      least_ms_ = left < least_ms_ ? left : least_ms_;
     }
     return m;
+  }
+
+  // ---- those that are too many: give_back.hpp ----
+
+  /// How many Ms have been here all the time since forget_least_ms_locked().
+  std::uint32_t least_ms_locked() const noexcept { return least_ms_; }
+  void forget_least_ms_locked() noexcept {
+    least_ms_ = idle_m_count_.load(relaxed);  // relaxed: locked
+  }
+  /// One of those, to be ended.
+  M* take_m_to_end_locked() noexcept {
+    const std::uint32_t others = least_ms_ - 1;
+    M* const m = take_m_locked();
+    least_ms_ = others;
+    return m;
+  }
+
+  template <class F>
+  void for_each_p_locked(F f) noexcept {
+    for (P* p = ps_; p != nullptr; p = p->idle_next) {
+      f(*p);
+    }
   }
 
   /// Rather one of the last few that `suits(m)`.
@@ -254,6 +278,7 @@ class idle_set {
   alignas(base::cache_line_size) Lock lock_;
   P* ps_ = nullptr;
   M* ms_ = nullptr;
+  std::uint32_t least_ms_ = 0;
 };
 
 }  // namespace thrum::inline THRUM_ABI::sched

@@ -370,7 +370,7 @@ void* m_main(void* argument) noexcept {
   name.append(config.name).append("/").append(std::uint64_t{m.id});
   name.append(std::string_view("\0", 1));
   os::set_thread_name(name.view().data());
-  m.tid = os::thread_id();
+  m.tid.store(os::thread_id(), relaxed);  // relaxed: published with the first P
   m.cpu_clock.open();
   m.interruption.interrupt = &interrupt<Traits>;
   m.interruption.argument = &m;
@@ -409,6 +409,7 @@ void* m_main(void* argument) noexcept {
     config.thread_stopping(config.user, m.id);
   }
   os::this_threads_exit_watch().forget();
+  m.tid.store(0, relaxed);  // relaxed: a signal that is sent now is none of this M's
   m.for_signals.close();
   set_current_m<Traits>(nullptr);
   return nullptr;

@@ -80,7 +80,10 @@ struct alignas(base::cache_line_size) basic_m {
 
   // -- the thread writes it before it first holds a P --
   os::thread_clock cpu_clock;
-  std::uint64_t tid = 0;
+  atomic<std::uint64_t> tid{0};  // 0: no thread
+  std::uint64_t thread_number() const noexcept {
+    return tid.load(relaxed);  // relaxed: who holds or has read its P saw it; else a guess
+  }
   bool awaited = false;  // a P is on its way to this thread, which is being made
   os::preempt_target interruption;
   os::signal_stack for_signals;  // reserved by the creator
@@ -93,7 +96,7 @@ struct alignas(base::cache_line_size) basic_m {
   std::int64_t watched_cpu = 0;
   bool watched = false;
 
-  // -- written once by the thread that creates this one --
+  // -- the creator only --
   os::thread thread;
 };
 

@@ -95,6 +95,7 @@ struct alignas(base::cache_line_size) basic_p {
   atomic<std::uint32_t> frozen_in{0};
 
   // -- under the scheduler's lock --
+  std::uint32_t idle_since_tick = 0;  // its schedule_tick when give_back.hpp saw it idle last
   basic_p* idle_next = nullptr;
 
   // -- the monitor only --

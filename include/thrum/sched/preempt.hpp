@@ -266,6 +266,10 @@ bool stop_without_p(basic_m<Traits>& m) noexcept {
 template <class Traits>
 void interrupt(void* argument) noexcept {
   auto& m = *static_cast<basic_m<Traits>*>(argument);
+  // Sent to a thread that has ended since, whose number another thread has now.
+  if (m.tid.load(relaxed) != os::thread_id()) {  // relaxed: this thread's, or not this thread's
+    return;
+  }
   if constexpr (base::signals_are_deferred) {
     // It was kept with the goroutine, which has changed threads meanwhile.
     if (current_m<Traits>() != &m) {

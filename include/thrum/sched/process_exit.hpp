@@ -147,11 +147,11 @@ class basic_process_exit {
       return false;
     }
     // relaxed: a guess. It blocks in a call that it has not announced, and stops when it is back.
-    if (m->inside.load(relaxed) == 0 && os::thread_sleeps(m->tid)) {
+    if (m->inside.load(relaxed) == 0 && os::thread_sleeps(m->thread_number())) {
       return true;
     }
     if (scheduler.config().interrupts) {
-      os::send_preempt_signal(m->tid, m->interruption);
+      os::send_preempt_signal(m->thread_number(), m->interruption);
     }
     return false;
   }

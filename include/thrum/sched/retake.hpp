@@ -130,7 +130,7 @@ void basic_retaker<Traits>::press(p_type& p, std::int64_t now, std::int64_t sinc
       return;
     }
     // A thread that only waits for a CPU has a clock that stands, too.
-    if (os::thread_sleeps(m->tid)) {
+    if (os::thread_sleeps(m->thread_number())) {
       seen.cpu_of = nullptr;
       sooner(next_look, now + Traits::blocked_ns);
       retake(p, *m);
@@ -143,7 +143,8 @@ void basic_retaker<Traits>::press(p_type& p, std::int64_t now, std::int64_t sinc
   }
   // It may have computed first and block now: a signal would break its call off. Asked only once,
   // as not every system can say.
-  if (cpu - seen.cpu < elapsed - elapsed / 8 && !seen.spared && os::thread_sleeps(m->tid)) {
+  if (cpu - seen.cpu < elapsed - elapsed / 8 && !seen.spared &&
+      os::thread_sleeps(m->thread_number())) {
     seen.spared = true;
     seen.cpu = cpu;
     seen.cpu_when = now;
@@ -166,7 +167,7 @@ template <class Traits>
 void basic_retaker<Traits>::interrupt(m_type& m) noexcept {
   scheduler_.taken.signals.fetch_add(1, relaxed);  // relaxed: a figure
   os::install_preempt_handler();
-  os::send_preempt_signal(m.tid, m.interruption);
+  os::send_preempt_signal(m.thread_number(), m.interruption);
 }
 
 template <class Traits>

@@ -193,7 +193,16 @@ class basic_scheduler {
 
   /// Of them, those that have a thread, or will when the creator comes to them.
   unsigned live_thread_count() const noexcept {
-    return thread_count() - refused_count_.load(relaxed);  // relaxed: a figure
+    return thread_count() - vacant_count_.load(relaxed);  // relaxed: a figure
+  }
+
+  /// Idle threads that stay, however long nobody needs them.
+  std::uint32_t kept_threads() const noexcept { return procs() + 2; }
+
+  /// The thread has ended, or was never made: the M is kept for the next that is wanted.
+  void vacate(m_type& m) noexcept {
+    scoped guard(idle.lock());
+    vacate_locked(m);
   }
 
   /// The system has refused a thread: its P waits, the M is kept for the next that is wanted.
@@ -375,6 +384,8 @@ class basic_scheduler {
   /// Ps on their way to threads that are being made. Changed under the lock.
   atomic<std::uint32_t> creating{0};
 
+  /// More threads than are to stay are idle, and the creator knows. Under the lock.
+  bool has_idle_threads = false;
   /// A spare thread is being made. Under the lock.
   bool spare_starts = false;
   bool discards_timers = false;  // shutdown: each P keeps those that it has
@@ -388,6 +399,12 @@ class basic_scheduler {
 
  private:
   void bury_locked(p_type& p) noexcept;
+  void vacate_locked(m_type& m) noexcept {
+    m.awaited = false;
+    m.idle_next = vacant_ms_;
+    vacant_ms_ = &m;
+    vacant_count_.store(vacant_count_.load(relaxed) + 1, relaxed);  // relaxed: locked; a figure
+  }
   void set_live_locked(unsigned n) noexcept;
   m_type* new_m_locked() noexcept;
   static m_type* make_spare(basic_scheduler& scheduler) noexcept;
@@ -401,9 +418,9 @@ class basic_scheduler {
   p_type** ps_ = nullptr;
   m_type* ms_ = nullptr;
   atomic<unsigned> m_count_{0};
-  // -- under the idle lock: what is left when the system refuses a thread --
-  m_type* refused_ms_ = nullptr;
-  atomic<unsigned> refused_count_{0};
+  // -- under the idle lock: Ms without a thread; Ps for which the system has refused one --
+  m_type* vacant_ms_ = nullptr;
+  atomic<unsigned> vacant_count_{0};
   p_type* held_ps_ = nullptr;
   atomic<std::uint64_t> created_elsewhere_{0};
   atomic<goroutine_id> next_id_{1};
@@ -425,6 +442,8 @@ int basic_scheduler<Traits>::open() noexcept {
   if (config_.interrupts) {
     os::install_preempt_handler();
   }
+  pool->tell_of_idle(
+      [](void* own) noexcept { static_cast<basic_creator<Traits>*>(own)->offer_idle(); }, &creator);
   if (const int error = creator.open(); error != 0) {
     return error;
   }

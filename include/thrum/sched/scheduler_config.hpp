@@ -6,17 +6,28 @@
 #define THRUM_SCHED_SCHEDULER_CONFIG_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
 
+#include <atomic>
 #include <cstdint>
 
 namespace thrum::inline THRUM_ABI::sched {
+
+using namespace base::orders;
+
+/// For how long a stack, or a thread, must have been of no use before it goes back to the system.
+/// Tests shorten them, before they make a runtime.
+inline constinit std::atomic<std::int64_t> default_stack_idle_ns{1'000'000'000};
+inline constinit std::atomic<std::int64_t> default_thread_idle_ns{10'000'000'000};
 
 struct scheduler_config {
   unsigned procs = 1;
   unsigned max_threads = 10'000;
   std::uint8_t stack_class = 18;
   std::int64_t time_slice_ns = 10'000'000;
+  std::int64_t stack_idle_ns = default_stack_idle_ns.load(relaxed);    // relaxed: a constant
+  std::int64_t thread_idle_ns = default_thread_idle_ns.load(relaxed);  // relaxed: a constant
   bool preempts = true;    // asks goroutines to yield, and takes Ps from those that block
   bool interrupts = true;  // ... and from those that compute, by a signal
   /// Called on each M's thread as its first and its last act.

@@ -22,8 +22,15 @@
 // Invariants
 //   SP1  a G is on a free list of its own size class, or in use, or held by a join handle.
 //   SP2  slots are carved in order; slots [0, carved) of a slab hold constructed Gs for ever.
+//   SP4  the pages of a dead G's stack, except the one that holds the G, may be given back to the
+//        system at any time; it is then filled with zeros where it was.
 //   SP3  the pool outlives its runtime while a join handle holds one of its Gs: the last handle
 //        that lets go destroys it.
+//
+// Age: a dead G goes to the front of the fresh ones, and is the next to be taken. Those of one
+// period become the old ones of the next, and after that the oldest, which give_back.hpp discards a
+// few at a time: whoever is taken again in between was not idle. So what was used last is used
+// first, and no list is ever walked.
 //
 // Guards: MADV_GUARD_INSTALL costs no mapping, so a million of them are possible; on kernels
 // without it mprotect splits a mapping in two, so the OS layer stops at a budget and further
@@ -99,6 +106,13 @@ class stack_pool {
   using g_type = basic_g<Traits>;
 
   stack_pool() noexcept = default;
+
+  /// Before anything is put: who is to be told, under the lock, when there is something that may
+  /// become idle and there was nothing before.
+  void tell_of_idle(void (*tell)(void*) noexcept, void* whom) noexcept {
+    tell_ = tell;
+    tell_whom_ = whom;
+  }
   stack_pool(const stack_pool&) = delete;
   stack_pool& operator=(const stack_pool&) = delete;
 
@@ -111,6 +125,20 @@ class stack_pool {
 
   /// Takes dead Gs of one class back.
   void put(std::uint8_t size_class, base::intrusive_queue<g_type>&& dead) noexcept;
+
+  // ---- give_back.hpp ----
+
+  /// Whether any stack has pages that could be given back. If not, the next put() tells.
+  bool has_idle() noexcept;
+
+  /// A period has passed.
+  void grow_older() noexcept;
+
+  /// Up to n dead Gs that nobody has taken for a period, of one size class.
+  base::intrusive_queue<g_type> take_oldest(std::size_t n, std::uint8_t& size_class) noexcept;
+
+  /// Takes them back without the pages of their stacks.
+  void put_discarded(std::uint8_t size_class, base::intrusive_queue<g_type>&& dead) noexcept;
 
   /// Takes one dead G back; the way for a join handle that is not on a P of the runtime. May
   /// destroy the pool, if its runtime is gone.
@@ -147,6 +175,14 @@ class stack_pool {
     std::uint8_t size_class;
   };
 
+  /// Dead Gs of one class, in the order in which they are taken.
+  struct dead_list {
+    base::intrusive_queue<g_type> fresh;
+    base::intrusive_queue<g_type> old;
+    base::intrusive_queue<g_type> oldest;
+    base::intrusive_queue<g_type> discarded;
+  };
+
   static constexpr std::size_t slab_bytes = std::size_t{64} << 20;
   static constexpr std::size_t classes = max_stack_class - min_stack_class + 1;
   static constexpr std::size_t colours = 8;
@@ -158,6 +194,12 @@ class stack_pool {
 
   static constexpr std::size_t guard_bytes(std::size_t page) noexcept {
     return stack_guard_bytes > page ? stack_guard_bytes : page;
+  }
+  void tell_locked() noexcept {
+    if (!has_told_ && tell_ != nullptr) {
+      has_told_ = true;
+      tell_(tell_whom_);
+    }
   }
   slab* add_slab(std::uint8_t size_class) noexcept;
   g_type* carve(slab& s) noexcept;
@@ -173,7 +215,10 @@ class stack_pool {
   static void destroy(stack_pool* pool) noexcept;
 
   spin_lock lock_;
-  base::intrusive_queue<g_type> free_[classes];
+  dead_list dead_[classes];
+  void (*tell_)(void*) noexcept = nullptr;
+  void* tell_whom_ = nullptr;
+  bool has_told_ = false;
   slab* current_[classes] = {};  // the slab that has slots left to carve
   slab* slabs_ = nullptr;
   std::size_t reserved_bytes_ = 0;
@@ -184,8 +229,11 @@ class stack_pool {
 template <class Traits>
 basic_g<Traits>* stack_pool<Traits>::take(std::uint8_t size_class) noexcept {
   scoped guard(lock_);
-  if (g_type* used = free_[at(size_class)].pop_front()) {
-    return used;
+  dead_list& dead = dead_[at(size_class)];
+  for (auto* list : {&dead.fresh, &dead.old, &dead.oldest, &dead.discarded}) {
+    if (g_type* used = list->pop_front()) {
+      return used;
+    }
   }
   slab* s = current_[at(size_class)];
   if (s == nullptr || s->carved == s->slots) {
@@ -201,14 +249,58 @@ template <class Traits>
 base::intrusive_queue<basic_g<Traits>> stack_pool<Traits>::take_used(std::uint8_t size_class,
                                                                      std::size_t n) noexcept {
   scoped guard(lock_);
-  return free_[at(size_class)].pop_front_n(n);
+  dead_list& dead = dead_[at(size_class)];
+  for (auto* list : {&dead.fresh, &dead.old, &dead.oldest}) {
+    if (!list->empty()) {
+      return list->pop_front_n(n);
+    }
+  }
+  return dead.discarded.pop_front_n(n);
 }
 
 template <class Traits>
 void stack_pool<Traits>::put(std::uint8_t size_class,
                              base::intrusive_queue<g_type>&& dead) noexcept {
   scoped guard(lock_);
-  free_[at(size_class)].append(static_cast<base::intrusive_queue<g_type>&&>(dead));
+  dead_[at(size_class)].fresh.prepend(static_cast<base::intrusive_queue<g_type>&&>(dead));
+  tell_locked();
+}
+
+template <class Traits>
+bool stack_pool<Traits>::has_idle() noexcept {
+  scoped guard(lock_);
+  has_told_ = false;
+  for (const dead_list& each : dead_) {
+    has_told_ = has_told_ || !each.fresh.empty() || !each.old.empty() || !each.oldest.empty();
+  }
+  return has_told_;
+}
+
+template <class Traits>
+void stack_pool<Traits>::grow_older() noexcept {
+  scoped guard(lock_);
+  for (dead_list& each : dead_) {
+    each.oldest.append(static_cast<base::intrusive_queue<g_type>&&>(each.old));
+    each.old.append(static_cast<base::intrusive_queue<g_type>&&>(each.fresh));
+  }
+}
+
+template <class Traits>
+base::intrusive_queue<basic_g<Traits>> stack_pool<Traits>::take_oldest(
+    std::size_t n, std::uint8_t& size_class) noexcept {
+  scoped guard(lock_);
+  size_class = min_stack_class;
+  while (size_class != max_stack_class && dead_[at(size_class)].oldest.empty()) {
+    ++size_class;
+  }
+  return dead_[at(size_class)].oldest.pop_front_n(n);
+}
+
+template <class Traits>
+void stack_pool<Traits>::put_discarded(std::uint8_t size_class,
+                                       base::intrusive_queue<g_type>&& dead) noexcept {
+  scoped guard(lock_);
+  dead_[at(size_class)].discarded.append(static_cast<base::intrusive_queue<g_type>&&>(dead));
 }
 
 template <class Traits>
@@ -221,7 +313,8 @@ void stack_pool<Traits>::put_from_handle(g_type& g) noexcept {
     if (abandoned_) {
       last = --held_ == 0;
     } else {
-      free_[at(g.size_class)].push_front(&g);
+      dead_[at(g.size_class)].fresh.push_front(&g);
+      tell_locked();
     }
   }
   if (last) {

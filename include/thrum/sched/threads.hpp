@@ -65,9 +65,9 @@ basic_m<Traits>* basic_scheduler<Traits>::make_spare(basic_scheduler& scheduler)
 
 template <class Traits>
 basic_m<Traits>* basic_scheduler<Traits>::new_m_locked() noexcept {
-  if (m_type* const m = refused_ms_) {
-    refused_ms_ = m->idle_next;
-    refused_count_.store(refused_count_.load(relaxed) - 1, relaxed);  // relaxed: locked; a figure
+  if (m_type* const m = vacant_ms_) {
+    vacant_ms_ = m->idle_next;
+    vacant_count_.store(vacant_count_.load(relaxed) - 1, relaxed);  // relaxed: locked; a figure
     return m;
   }
   const unsigned id = m_count_.load(relaxed);  // relaxed: locked
@@ -96,6 +96,10 @@ bool basic_scheduler<Traits>::stop_m(m_type& m) noexcept {
     }
     idle.put_m_locked(m);
     if (held_ps_ != nullptr) [[unlikely]] {
+      creator.offer_idle();
+    }
+    if (idle.idle_ms() > kept_threads() && !has_idle_threads && clock == nullptr) [[unlikely]] {
+      has_idle_threads = true;  // GB2
       creator.offer_idle();
     }
     if (clock != nullptr && resume_quiet_locked(*this)) [[unlikely]] {
@@ -137,16 +141,13 @@ void basic_scheduler<Traits>::take_back(m_type& m) noexcept {
     m.next_p->idle_next = held_ps_;
     held_ps_ = m.next_p;
     m.next_p = nullptr;
-    m.awaited = false;
     m.park.clear();
     // [s.poll] seq_cst: 0 means that an M sleeps in the poller; it comes to stop_m, or finds a P.
     if (last_poll.load(seq_cst) == 0) {
       poller.wake();
     }
   }
-  m.idle_next = refused_ms_;
-  refused_ms_ = &m;
-  refused_count_.store(refused_count_.load(relaxed) + 1, relaxed);  // relaxed: locked; a figure
+  vacate_locked(m);
 }
 
 template <class Traits>
@@ -189,7 +190,8 @@ bool basic_scheduler<Traits>::wake_claimed() noexcept {
 
 template <class Traits>
 void basic_creator<Traits>::wait() noexcept {
-  const std::int64_t until = retry_at_ < check_at_ ? retry_at_ : check_at_;
+  std::int64_t until = retry_at_ < check_at_ ? retry_at_ : check_at_;
+  until = give_back_.next() < until ? give_back_.next() : until;
   bool woken = true;
   if (until == never) {
     note_.sleep();
@@ -206,6 +208,7 @@ void basic_creator<Traits>::wait() noexcept {
       scheduler_.config().check(scheduler_.config().user);
     }
   }
+  give_back_.work(now);
   if (retry_at_ != never) {
     const bool again = now >= retry_at_;
     if (again) {

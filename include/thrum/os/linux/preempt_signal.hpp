@@ -182,6 +182,7 @@ class signal_stack {
     if (memory_ != nullptr) {
       unmap(memory_, bytes_);
       return_guard_budget(guards_);
+      guards_ = 0;
       memory_ = nullptr;
     }
   }

@@ -70,6 +70,15 @@ class thread {
     joinable_ = false;
   }
 
+  /// Whether the thread has ended; if so it is joined. Does not block.
+  [[nodiscard]] bool try_join() noexcept {
+    if (!joinable_ || ::pthread_tryjoin_np(handle_, nullptr) != 0) {
+      return false;
+    }
+    joinable_ = false;
+    return true;
+  }
+
   [[nodiscard]] bool joinable() const noexcept { return joinable_; }
 
  private:

@@ -5,10 +5,13 @@
 #ifndef THRUM_OS_LINUX_THREAD_CLOCK_HPP
 #define THRUM_OS_LINUX_THREAD_CLOCK_HPP
 
+#include <atomic>
+#include <climits>
 #include <cstdint>
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/fatal.hpp>
+#include <thrum/base/order.hpp>
 
 #if THRUM_OS_LINUX
 
@@ -22,25 +25,32 @@
 
 namespace thrum::inline THRUM_ABI::os {
 
+using namespace base::orders;
+
 /// The CPU time of a thread, readable by any other.
 class thread_clock {
  public:
-  /// The calling thread's.
-  void open() noexcept { known_ = ::pthread_getcpuclockid(::pthread_self(), &clock_) == 0; }
+  /// The calling thread's. Others may read the one of an earlier thread meanwhile.
+  void open() noexcept {
+    ::clockid_t own{};
+    const bool known = ::pthread_getcpuclockid(::pthread_self(), &own) == 0;
+    clock_.store(known ? own : unknown, relaxed);  // relaxed: a number that needs nothing else
+  }
 
   /// Nanoseconds of CPU time so far, 0 if the thread has ended or the system does not say. About
   /// 300 ns. No malloc, no lock.
   std::int64_t now() const noexcept {
     ::timespec t{};
-    if (!known_ || ::clock_gettime(clock_, &t) != 0) {
+    const ::clockid_t clock = clock_.load(relaxed);  // relaxed: see open
+    if (clock == unknown || ::clock_gettime(clock, &t) != 0) {
       return 0;
     }
     return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
   }
 
  private:
-  ::clockid_t clock_{};
-  bool known_ = false;
+  static constexpr ::clockid_t unknown = INT_MAX;
+  std::atomic<::clockid_t> clock_{unknown};
 };
 
 /// The text of a file that the system keeps for each thread, as much as `buffer` takes; empty where

@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Programs that look at what a burst has left of their memory and their threads.
+
+#include "programs/programs.hpp"
+#include "support/eventually.hpp"
+
+#include <thrum.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <unistd.h>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+std::size_t resident_kib() {
+  std::size_t all = 0;
+  std::size_t resident = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident;
+  return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) / 1024;
+}
+
+[[gnu::noinline]] void use_stack(int kib) {
+  volatile char frame[1024];
+  frame[0] = 1;
+  if (kib > 1) {
+    use_stack(kib - 1);
+  }
+  frame[1] = 1;
+}
+
+/// All of them alive at once, each with 32 KiB of its stack in use.
+void burst_of_stacks(int count) {
+  thrum::chan<void> end(0);
+  thrum::wait_group ready;
+  thrum::wait_group group;
+  ready.add(count);
+  for (int i = 0; i != count; ++i) {
+    group.go([&ready, end] {
+      use_stack(32);
+      ready.done();
+      end.recv();
+    });
+  }
+  ready.wait();
+  end.close();
+  group.wait();
+}
+
+int stacks_after_a_burst() {
+  thrum::sched::default_stack_idle_ns = 2'000'000;
+  return thrum::run([] {
+    const std::size_t before = resident_kib();
+    constexpr int count = 2'000;
+    burst_of_stacks(count);
+    const std::size_t used = resident_kib() - before;
+    std::printf("%zu KiB used for each\n", used / count);
+    // Sanitizers keep memory of their own for each page.
+    if (support::eventually([&] { return resident_kib() < before + used / 2; })) {
+      burst_of_stacks(count);  // they can be used again
+      std::puts("given back");
+    }
+    return 0;
+  });
+}
+
+/// How often any thread of the process has gone to sleep.
+std::uint64_t count_sleeps() {
+  std::uint64_t sum = 0;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream status(thread.path() / "status");
+    for (std::string word; status >> word;) {
+      if (word == "voluntary_ctxt_switches:") {
+        std::uint64_t each = 0;
+        status >> each;
+        sum += each;
+      }
+    }
+  }
+  return sum;
+}
+
+/// A time in which nobody has woken; on a loaded machine it takes a while until all are asleep.
+int rest_after_a_burst() {
+  thrum::sched::default_stack_idle_ns = 1'000'000;
+  thrum::sched::default_thread_idle_ns = 1'000'000;
+  thrum::runtime runtime(thrum::options{.procs = 2});
+  runtime.block_on([] {
+    burst_of_stacks(500);
+    thrum::wait_group group;
+    for (int i = 0; i != 20; ++i) {
+      group.go([] { thrum::blocking([] { ::usleep(10'000); }); });
+    }
+    group.wait();
+  });
+  if (!support::eventually([&] { return runtime.stats().threads <= 4; })) {
+    std::puts("threads are left");
+    return 1;
+  }
+  const bool rested = support::eventually([] {
+    const std::uint64_t before = count_sleeps();
+    ::usleep(200'000);
+    return count_sleeps() <= before + 1;  // our own
+  });
+  std::puts(rested ? "at rest" : "somebody wakes again and again");
+  return rested ? 0 : 1;
+}
+
+const programs::entry entries[] = {
+    {"stacks_after_a_burst", stacks_after_a_burst},
+    {"rest_after_a_burst", rest_after_a_burst},
+};
+const programs::group registered(entries);
+
+}  // namespace
