@@ -253,6 +253,7 @@ inline runtime::runtime(options settings, sched::runtime_role role)
   scheduler_->clock = role.clock;
   debug::install_panic_report<sched::default_traits>();
   os::install_fault_observer(&debug::report_overflow<sched::default_traits>);
+  os::prepare_walks();
   const int error = blocking([&] {
     registry_type::add(*scheduler_);
     const int failed = scheduler_->open();

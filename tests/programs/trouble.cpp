@@ -10,14 +10,18 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
+#include <dlfcn.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,6 +40,47 @@ using namespace std::chrono_literals;
     if (THRUM_TSAN) {  // which keeps signals back
       thrum::this_goroutine::preemption_point();
     }
+  }
+}
+
+/// Standard error goes to a file in memory until the end, so that a program can wait for what is
+/// written there instead of for some time.
+class watched_errors {
+ public:
+  watched_errors() noexcept : before_(::dup(STDERR_FILENO)), file_(::memfd_create("errors", 0)) {
+    ::dup2(file_, STDERR_FILENO);
+  }
+  ~watched_errors() {
+    ::dup2(before_, STDERR_FILENO);
+    const std::string all = text();
+    std::fwrite(all.data(), 1, all.size(), stderr);
+    ::close(file_);
+    ::close(before_);
+  }
+  watched_errors(const watched_errors&) = delete;
+  watched_errors& operator=(const watched_errors&) = delete;
+
+  bool say(std::string_view words) const { return text().find(words) != std::string::npos; }
+
+ private:
+  std::string text() const {
+    std::string all;
+    char part[4096];
+    for (::ssize_t n = 0;
+         (n = ::pread(file_, part, sizeof part, static_cast<::off_t>(all.size()))) > 0;) {
+      all.append(part, static_cast<std::size_t>(n));
+    }
+    return all;
+  }
+
+  const int before_;
+  const int file_;
+};
+
+/// Blocks the goroutine until that many are parked.
+void wait_until_parked(std::uint64_t n) {
+  while (thrum::stats().waiting < n) {
+    thrum::sleep_for(1ms);
   }
 }
 
@@ -133,18 +178,25 @@ int fork_and_exec() {
 int dump() {
   return thrum::run([] {
     std::atomic<bool> stop{false};
+    std::atomic<int> named{0};
     const thrum::chan<int> cheese(0);
     thrum::wait_group group;
     group.go([&] {
       thrum::this_goroutine::name("mouse");
+      ++named;
       wait_for_cheese(cheese);
     });
     group.go([&] {
       thrum::this_goroutine::name("miller");
       const thrum::thread_lock lock;
+      ++named;
       compute_for_ever(stop);
     });
-    thrum::sleep_for(30ms);
+    while (named != 2) {
+      thrum::sleep_for(1ms);
+    }
+    wait_until_parked(1);
+    thrum::sleep_for(10ms);  // the mouse waits for some time
     thrum::dump_goroutines(stdout);
     stop = true;
     cheese.sender().close();
@@ -157,10 +209,56 @@ int dump_on_quit() {
   return thrum::run([] {
     const thrum::chan<int> cheese(0);
     thrum::go({.name = "mouse"}, [cheese] { wait_for_cheese(cheese); });
-    thrum::sleep_for(10ms);
-    std::raise(SIGQUIT);
-    thrum::sleep_for(200ms);
+    wait_until_parked(1);
+    {
+      const watched_errors errors;
+      std::raise(SIGQUIT);
+      while (!errors.say("\"mouse\":\n")) {
+        thrum::sleep_for(5ms);
+      }
+    }
     std::printf("still here\n");
+    return 0;
+  });
+}
+
+/// Dumps beside goroutines that are interrupted in the middle of an exception, and in the loader.
+int dump_beside_exceptions() {
+  thrum::options options = thrum::options::from_environment();
+  options.time_slice = 1ms;
+  return thrum::run(options, [] {
+    std::atomic<bool> stop{false};
+    std::atomic<int> caught{0};
+    thrum::wait_group group;
+    for (int i = 0; i != 2; ++i) {
+      group.go([&] {
+        while (!stop) {
+          try {
+            throw_deep_inside();
+          } catch (const std::out_of_range&) {
+            ++caught;
+          }
+          if (THRUM_TSAN) {
+            thrum::this_goroutine::preemption_point();
+          }
+        }
+      });
+    }
+    group.go([&] {
+      while (!stop) {
+        if (void* const library = ::dlopen("libm.so.6", RTLD_NOW)) {
+          ::dlclose(library);
+        }
+      }
+    });
+    std::FILE* const nowhere = std::fopen("/dev/null", "w");
+    for (int i = 0; i < 50 || caught < 100; ++i) {
+      thrum::dump_goroutines(nowhere);
+    }
+    std::fclose(nowhere);
+    stop = true;
+    group.wait();
+    std::printf("goes on\n");
     return 0;
   });
 }
@@ -186,8 +284,12 @@ int detail() {
 int blocked_for_long() {
   return thrum::run([] {
     const thrum::chan<int> cheese(0);
+    const watched_errors errors;
     thrum::go({.name = "mouse"}, [cheese] { wait_for_cheese(cheese); });
-    thrum::sleep_for(1700ms);
+    while (!errors.say("has been blocked")) {
+      thrum::sleep_for(5ms);
+    }
+    thrum::sleep_for(600ms);  // two more looks
     return 0;
   });
 }
@@ -199,8 +301,8 @@ int kept_for_long() {
   return thrum::run(options, [] {
     thrum::this_goroutine::name("hog");
     thrum::go([] {});
-    const auto end = std::chrono::steady_clock::now() + 300ms;
-    while (std::chrono::steady_clock::now() < end) {
+    const watched_errors errors;
+    while (!errors.say("has kept")) {
     }
     return 0;
   });
@@ -311,6 +413,7 @@ const programs::entry entries[] = {
     {"fork_and_exec", fork_and_exec},
     {"dump", dump},
     {"dump_on_quit", dump_on_quit},
+    {"dump_beside_exceptions", dump_beside_exceptions},
     {"detail", detail},
     {"blocked_for_long", blocked_for_long},
     {"kept_for_long", kept_for_long},

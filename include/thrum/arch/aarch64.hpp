@@ -87,25 +87,6 @@ inline constexpr std::size_t stack_alignment = 16;
 THRUM_INLINE void spin_hint() noexcept { asm volatile("isb" ::: "memory"); }
 
 // clang-format off
-// x0 = a parked stack's pointer, x1 = function, x2 = argument
-#define THRUM_ARCH_VISIT_BODY                                                                     \
-  "hint #34\n\t"                                                                                  \
-  "stp x19, x30, [sp, #-16]!\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 16")                         \
-                                   THRUM_CFI(".cfi_rel_offset x19, 0")                            \
-                                   THRUM_CFI(".cfi_rel_offset x30, 8")                            \
-  "mov x19, x0\n\t"                                                                               \
-  "mov x0, x2\n\t"  THRUM_CFI(".cfi_remember_state") THRUM_CFI(".cfi_def_cfa x19, 160")           \
-                    THRUM_CFI(".cfi_offset x19, -96") THRUM_CFI(".cfi_offset x20, -88")           \
-                    THRUM_CFI(".cfi_offset x21, -80") THRUM_CFI(".cfi_offset x22, -72")           \
-                    THRUM_CFI(".cfi_offset x23, -64") THRUM_CFI(".cfi_offset x24, -56")           \
-                    THRUM_CFI(".cfi_offset x25, -48") THRUM_CFI(".cfi_offset x26, -40")           \
-                    THRUM_CFI(".cfi_offset x27, -32") THRUM_CFI(".cfi_offset x28, -24")           \
-                    THRUM_CFI(".cfi_offset x29, -16") THRUM_CFI(".cfi_offset x30, -8")            \
-  "blr x1\n\t"  THRUM_CFI(".cfi_restore_state")                                                   \
-  "ldp x19, x30, [sp], #16\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -16")                          \
-                                 THRUM_CFI(".cfi_restore x19") THRUM_CFI(".cfi_restore x30")      \
-  "ret\n\t"
-
 // x0 = where to save the stack pointer, x1 = function, x2 = argument
 #define THRUM_ARCH_CALL_BODY                                                                      \
   "hint #34\n\t"                                                                                  \
@@ -137,8 +118,6 @@ THRUM_NAKED inline void* thrum_switch_stack_paired(void**, void*, void*) {
   asm(THRUM_ARCH_SWITCH_BODY "ret x30");
 }
 THRUM_NAKED inline void thrum_goroutine_entry() { asm(THRUM_ARCH_ENTRY_BODY); }
-THRUM_NAKED inline void thrum_visit_parked(void*, void (*)(void*), void*) {
-  asm(THRUM_ARCH_VISIT_BODY);
 }
 THRUM_NAKED inline void thrum_call_as_parked(void**, void (*)(void*), void*) {
   asm(THRUM_ARCH_CALL_BODY);
@@ -168,7 +147,6 @@ THRUM_NAKED inline void thrum_call_as_parked(void**, void (*)(void*), void*) {
 THRUM_ARCH_FUNCTION("thrum_switch_stack", THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE "\n\t");
 THRUM_ARCH_FUNCTION("thrum_switch_stack_paired", THRUM_ARCH_SWITCH_BODY "ret x30\n\t");
 THRUM_ARCH_FUNCTION("thrum_goroutine_entry", THRUM_ARCH_ENTRY_BODY);
-THRUM_ARCH_FUNCTION("thrum_visit_parked", THRUM_ARCH_VISIT_BODY);
 THRUM_ARCH_FUNCTION("thrum_call_as_parked", THRUM_ARCH_CALL_BODY);
 
 extern "C" {
@@ -176,7 +154,6 @@ extern "C" {
 [[gnu::visibility("hidden")]] void* thrum_switch_stack(void**, void*, void*);
 [[gnu::visibility("hidden")]] void* thrum_switch_stack_paired(void**, void*, void*);
 [[gnu::visibility("hidden")]] void thrum_goroutine_entry();
-[[gnu::visibility("hidden")]] void thrum_visit_parked(void*, void (*)(void*), void*);
 [[gnu::visibility("hidden")]] void thrum_call_as_parked(void**, void (*)(void*), void*);
 
 }  // extern "C"
@@ -196,15 +173,52 @@ THRUM_INLINE void* switch_stack_paired(void** save_sp, void* load_sp, void* pass
   return thrum_switch_stack_paired(save_sp, load_sp, pass);
 }
 
-/// Calls f(argument) in such a way that a walk over the frames goes on from f's caller to the
-/// frames of a parked stack. See contract.hpp.
-THRUM_INLINE void visit_parked(void* sp, void (*f)(void*), void* argument) noexcept {
-  thrum_visit_parked(sp, f, argument);
-}
-
-/// Calls f(argument); meanwhile *save_sp is what visit_parked wants.
+/// Calls f(argument); meanwhile *save_sp is as if the stack were parked. See contract.hpp.
 THRUM_INLINE void call_as_parked(void** save_sp, void (*f)(void*), void* argument) noexcept {
   thrum_call_as_parked(save_sp, f, argument);
+}
+
+/// What a switch leaves on the stack.
+inline constexpr std::size_t parked_frame_bytes = 160;
+
+/// The registers that say where a stack stands, by DWARF's numbers: x0 to x30, the stack pointer;
+/// and the place in the code.
+struct frame_registers {
+  static constexpr std::size_t count = 32;
+  static constexpr std::size_t sp = 31;
+  std::uintptr_t value[count] = {};
+  std::uintptr_t pc = 0;
+};
+
+/// A return address without its signature, if it was signed. An older processor does nothing.
+inline std::uintptr_t plain_address(std::uintptr_t address) noexcept {
+  register std::uintptr_t signed_address asm("x30") = address;
+  asm("hint #7" : "+r"(signed_address));  // xpaclri
+  return signed_address;
+}
+
+/// What a parked stack's frame holds; see contract.hpp.
+THRUM_NO_SANITIZE inline frame_registers parked_registers(const void* sp) noexcept {
+  const auto* const saved = static_cast<const volatile std::uintptr_t*>(sp);
+  frame_registers at;
+  for (std::size_t i = 0; i != 12; ++i) {
+    at.value[19 + i] = saved[8 + i];
+  }
+  at.pc = plain_address(at.value[30]);
+  at.value[frame_registers::sp] = reinterpret_cast<std::uintptr_t>(saved + 20);
+  return at;
+}
+
+/// What a signal has interrupted, from the machine's part of Linux's context.
+template <class Machine>
+frame_registers interrupted_registers(const Machine& machine) noexcept {
+  frame_registers at;
+  for (std::size_t i = 0; i != 31; ++i) {
+    at.value[i] = static_cast<std::uintptr_t>(machine.regs[i]);
+  }
+  at.value[frame_registers::sp] = static_cast<std::uintptr_t>(machine.sp);
+  at.pc = static_cast<std::uintptr_t>(machine.pc);
+  return at;
 }
 
 /// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned
@@ -227,7 +241,6 @@ inline void* prepare_stack(void* top, void (*entry)(void* pass, void* argument),
 }  // namespace thrum::inline THRUM_ABI::arch
 
 #undef THRUM_ARCH_ENTRY_BODY
-#undef THRUM_ARCH_VISIT_BODY
 #undef THRUM_ARCH_CALL_BODY
 #undef THRUM_ARCH_SWITCH_BODY
 #undef THRUM_ARCH_LEAVE

@@ -10,10 +10,9 @@
 //   arch::switch_stack(save_sp, load_sp, pass) -> void*
 //   arch::switch_stack_paired(save_sp, load_sp, pass) -> void*
 //   arch::prepare_stack(top, entry, argument) -> void*
-//   arch::visit_parked(sp, f, argument): calls f(argument). Whoever unwinds from within f finds,
-//   above the call, the frames of the stack that was parked with that stack pointer: the
-//   call-frame information of visit_parked says that its caller's registers are those that
-//   switch_stack saved there. So any unwinder can be used, on the caller's own stack.
+//   arch::frame_registers, parked_registers(sp), interrupted_registers(machine context),
+//   plain_address(address), parked_frame_bytes: where a parked or interrupted stack stands, for who
+//   looks for its callers.
 //   arch::call_as_parked(save_sp, f, argument): calls f(argument) with a frame like a parked one
 //   below it, at *save_sp: for a stack that sleeps inside f without having been switched from.
 //

@@ -70,21 +70,6 @@ THRUM_NAKED inline void thrum_goroutine_entry() {
       "ud2");
 }
 
-// rdi = a parked stack's pointer, rsi = function, rdx = argument
-THRUM_NAKED inline void thrum_visit_parked(void*, void (*)(void*), void*) {
-  asm("endbr64\n\t"
-      "pushq %rbx\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset rbx, 0")
-      "movq %rdi, %rbx\n\t"
-      "movq %rdx, %rdi\n\t" THRUM_CFI(".cfi_remember_state")
-      THRUM_CFI(".cfi_def_cfa rbx, 56") THRUM_CFI(".cfi_offset r15, -56")
-      THRUM_CFI(".cfi_offset r14, -48") THRUM_CFI(".cfi_offset r13, -40")
-      THRUM_CFI(".cfi_offset r12, -32") THRUM_CFI(".cfi_offset rbx, -24")
-      THRUM_CFI(".cfi_offset rbp, -16") THRUM_CFI(".cfi_offset rip, -8")
-      "callq *%rsi\n\t" THRUM_CFI(".cfi_restore_state")
-      "popq %rbx\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -8") THRUM_CFI(".cfi_restore rbx")
-      "ret");
-}
-
 // rdi = where to save the stack pointer, rsi = function, rdx = argument
 THRUM_NAKED inline void thrum_call_as_parked(void**, void (*)(void*), void*) {
   asm("endbr64\n\t"
@@ -115,15 +100,53 @@ THRUM_INLINE void* switch_stack_paired(void** save_sp, void* load_sp, void* pass
   return thrum_switch_stack_paired(save_sp, load_sp, pass);
 }
 
-/// Calls f(argument) in such a way that a walk over the frames goes on from f's caller to the
-/// frames of a parked stack. See contract.hpp.
-THRUM_INLINE void visit_parked(void* sp, void (*f)(void*), void* argument) noexcept {
-  thrum_visit_parked(sp, f, argument);
-}
-
-/// Calls f(argument); meanwhile *save_sp is what visit_parked wants.
+/// Calls f(argument); meanwhile *save_sp is as if the stack were parked. See contract.hpp.
 THRUM_INLINE void call_as_parked(void** save_sp, void (*f)(void*), void* argument) noexcept {
   thrum_call_as_parked(save_sp, f, argument);
+}
+
+/// What a switch leaves on the stack.
+inline constexpr std::size_t parked_frame_bytes = 56;
+
+/// The registers that say where a stack stands, by DWARF's numbers: rax, rdx, rcx, rbx, rsi, rdi,
+/// rbp, rsp, r8 to r15, and the place in the code.
+struct frame_registers {
+  static constexpr std::size_t count = 17;
+  static constexpr std::size_t sp = 7;
+  std::uintptr_t value[count] = {};
+  std::uintptr_t pc = 0;
+};
+
+/// A return address as the call has left it.
+constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
+
+/// What a parked stack's frame holds; see contract.hpp.
+THRUM_NO_SANITIZE inline frame_registers parked_registers(const void* sp) noexcept {
+  const auto* const saved = static_cast<const volatile std::uintptr_t*>(sp);
+  frame_registers at;
+  at.value[15] = saved[0];
+  at.value[14] = saved[1];
+  at.value[13] = saved[2];
+  at.value[12] = saved[3];
+  at.value[3] = saved[4];
+  at.value[6] = saved[5];
+  at.value[16] = at.pc = saved[6];
+  at.value[frame_registers::sp] = reinterpret_cast<std::uintptr_t>(saved + 7);
+  return at;
+}
+
+/// What a signal has interrupted, from the machine's part of Linux's context.
+template <class Machine>
+frame_registers interrupted_registers(const Machine& machine) noexcept {
+  // r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip stand there in this order.
+  constexpr std::size_t place[frame_registers::count] = {13, 12, 14, 11, 9, 8, 10, 15, 0,
+                                                         1,  2,  3,  4,  5, 6, 7,  16};
+  frame_registers at;
+  for (std::size_t i = 0; i != frame_registers::count; ++i) {
+    at.value[i] = static_cast<std::uintptr_t>(machine.gregs[place[i]]);
+  }
+  at.pc = at.value[16];
+  return at;
 }
 
 /// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned

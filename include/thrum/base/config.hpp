@@ -133,6 +133,13 @@
 #define THRUM_NO_TSAN
 #endif
 
+// A function that reads what belongs to others: the words of a stack that stands still.
+#if THRUM_ASAN || THRUM_TSAN
+#define THRUM_NO_SANITIZE __attribute__((no_sanitize("address", "thread")))
+#else
+#define THRUM_NO_SANITIZE
+#endif
+
 // A function whose body is one asm statement and nothing else: no prologue, no instrumentation of
 // any kind, and to gcc's interprocedural passes as opaque as a function in another library
 // (-fipa-ra would otherwise conclude from an asm without clobbers that the function changes no

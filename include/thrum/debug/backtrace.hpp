@@ -5,11 +5,12 @@
 #ifndef THRUM_DEBUG_BACKTRACE_HPP
 #define THRUM_DEBUG_BACKTRACE_HPP
 
-#include <thrum/arch/arch.hpp>
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
+#include <thrum/sched/freeze.hpp>
 #include <thrum/sched/g.hpp>
+#include <thrum/sched/m.hpp>
 
 #include <cstddef>
 #include <string>
@@ -19,27 +20,29 @@ namespace thrum::inline THRUM_ABI::debug {
 
 using namespace base::orders;
 
-/// The callers of a goroutine that is parked, and stays so meanwhile; none if it has not begun. No
-/// malloc.
+/// The callers of a goroutine that is parked, or stands in a handler without a processor, and stays
+/// so meanwhile; none if it has not begun. No malloc.
 template <class Traits>
-void collect_parked(const sched::basic_g<Traits>& g, os::call_stack& out) noexcept {
+THRUM_NO_TSAN void collect_parked(const sched::basic_g<Traits>& g, os::call_stack& out) noexcept {
+  out.size = 0;
   if ((g.flags & sched::g_started) == 0) {
-    // Its one return address is where a function begins, which is behind no call: an unwinder that
-    // looks before it finds the rules of another function.
-    out.size = 0;
+    return;  // its one return address is where a function begins, which is behind no call
+  }
+  // [g.status] acquire: of a preempted one, its thread and what that was interrupted in.
+  const bool preempted = g.status.load(acquire) == sched::g_status::preempted;
+  if (preempted && g.bound->interruption.context != nullptr) {
+    sched::walk_interrupted(g.bound->interruption.context, sched::stack_of(g), out);
     return;
   }
   // relaxed: it is parked
-  arch::visit_parked(
-      g.sp.load(relaxed),
-      [](void* to) noexcept { os::collect_callers(*static_cast<os::call_stack*>(to), 0); }, &out);
+  sched::walk_parked(g.sp.load(relaxed), sched::stack_of(g), out);
 }
 
 /// Whether a function belongs to the inside of the library, which says nothing to its user.
 inline bool is_internal(std::string_view function) noexcept {
   for (const std::string_view part :
-       {"::sched::", "::os::", "::debug::", "5sched", "thrum_goroutine_entry", "thrum_visit_parked",
-        "thrum_switch_stack", "thrum_call_as_parked"}) {
+       {"::sched::", "::os::", "::debug::", "5sched", "thrum_goroutine_entry", "thrum_switch_stack",
+        "thrum_call_as_parked"}) {
     if (function.find(part) != function.npos) {
       return true;
     }

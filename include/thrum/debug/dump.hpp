@@ -187,7 +187,7 @@ std::string describe_goroutines(sched::basic_scheduler<Traits>& scheduler, world
       sched::basic_m<Traits>* const own =
           here.m() != nullptr && here.m()->scheduler == &scheduler ? here.m() : nullptr;
       if (own != nullptr) {
-        os::collect_callers(own->callers, 0);
+        sched::note_callers(*own);
       }
       const sched::basic_freeze<Traits> frozen(scheduler, own, patience_ns);
       n = collect_goroutines(scheduler, all.data(), all.size(), frames, &frozen, false);

@@ -34,6 +34,9 @@
 // quit_signal   quit_listener: hears of the terminal's request to quit.
 // symbol        describe_address(code address) -> text for a human.
 // backtrace     call_stack, collect_callers: the callers of the running code. No malloc.
+//               machine_state(a handler's context).
+// unwind_table  find_code_file, find_unwind_entry: how the caller's registers are found at an
+//               address. For handlers. prepare_walks, once before.
 // fault         install_fault_observer: a look at each access to memory that is not there.
 // descriptor, socket, file, pipe, process   the system calls on them, as the system has them:
 //               results are counts, or errno values below zero. write_without_signal: a pipe that

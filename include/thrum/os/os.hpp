@@ -30,6 +30,7 @@
 #include <thrum/os/linux/symbol.hpp>
 #include <thrum/os/linux/thread.hpp>
 #include <thrum/os/linux/thread_clock.hpp>
+#include <thrum/os/linux/unwind_table.hpp>
 #else
 #error "thrum: this operating system is not supported; supported is Linux"
 #endif

@@ -15,19 +15,50 @@
 // FZ1  while the world is frozen nothing may be called that a goroutine could hold a lock of: no
 //      malloc. Who looks, collects addresses, and makes words of them afterwards.
 //
-// Each holder notes down its own callers before it waits, if it has a goroutine.
+// Each holder notes down its own callers before it waits, if it has a goroutine. It may have been
+// interrupted anywhere, in the unwinder and the loader, so the stack is walked with checks and
+// without locks: frame_walk.hpp.
 #ifndef THRUM_SCHED_FREEZE_HPP
 #define THRUM_SCHED_FREEZE_HPP
 
+#include <thrum/arch/arch.hpp>
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
+#include <thrum/sched/frame_walk.hpp>
 #include <thrum/sched/scheduler.hpp>
 #include <thrum/sched/section.hpp>
 
 #include <cstdint>
 
 namespace thrum::inline THRUM_ABI::sched {
+
+/// Where the frames of a goroutine lie.
+template <class Traits>
+stack_bounds stack_of(const basic_g<Traits>& g) noexcept {
+  return {reinterpret_cast<std::uintptr_t>(g.stack_low), reinterpret_cast<std::uintptr_t>(&g)};
+}
+
+/// Keeps the callers of the goroutine that runs on this M: those of the code that was interrupted,
+/// in the handler of a signal, else the caller's own.
+template <class Traits>
+THRUM_COLD void note_callers(basic_m<Traits>& m) noexcept {
+  if (const void* const context = m.interruption.context) {
+    walk_interrupted(context, stack_of(*m.g), m.callers);
+    return;
+  }
+  struct call {
+    basic_m<Traits>& m;
+    void* sp;
+  } own{m, nullptr};
+  arch::call_as_parked(
+      &own.sp,
+      [](void* argument) noexcept {
+        auto& here = *static_cast<call*>(argument);
+        walk_parked(here.sp, stack_of(*here.m.g), here.m.callers);
+      },
+      &own);
+}
 
 /// The holder of a P waits for the end of a freeze.
 template <class Traits>
@@ -40,7 +71,7 @@ THRUM_COLD void wait_while_frozen(basic_m<Traits>& m) noexcept {
   }
   // relaxed: set before the request; at the end of the process nobody looks
   if (m.g != nullptr && !freeze.held_by_exit.load(relaxed)) {
-    os::collect_callers(m.callers, 0);
+    note_callers(m);
   }
   // [fz.phase] release: the callers, to who freezes.
   m.p->frozen_in.store(phase, release);

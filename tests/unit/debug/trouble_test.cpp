@@ -121,6 +121,13 @@ TEST_CASE("with THRUM_DEBUG=dump=1 SIGQUIT shows all goroutines, and the program
   CHECK(r.says("still here\n"));
 }
 
+TEST_CASE("dumps beside goroutines that throw, and that load libraries, leave the program alone") {
+  const program_result r = run_program("dump_beside_exceptions");
+  INFO(r.text);
+  CHECK(r.exit_code == 0);
+  CHECK(r.text == "goes on\n");
+}
+
 TEST_CASE("without it SIGQUIT ends the program as ever") {
   const program_result r = run_program("dump_on_quit", "THRUM_DEBUG=");
   CHECK((r.signal == SIGQUIT || r.exit_code == 128 + SIGQUIT));

@@ -12,6 +12,7 @@
 
 #if THRUM_OS_LINUX
 
+#include <ucontext.h>
 #include <unwind.h>
 
 namespace thrum::inline THRUM_ABI::os {
@@ -25,6 +26,12 @@ struct call_stack {
   const void* frames[capacity] = {};
   std::size_t size = 0;
 };
+
+/// The registers of what a signal has interrupted, as the system keeps them, in what the handler was
+/// given.
+inline const auto& machine_state(const void* context) noexcept {
+  return static_cast<const ::ucontext_t*>(context)->uc_mcontext;
+}
 
 /// The callers of the calling function, `skip` of them left out, and without the place where the
 /// handler of a signal returns to. Does not allocate after its first call in the process. Takes the

@@ -22,6 +22,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
+#include <thrum/base/sanitizer.hpp>
 #include <thrum/os/linux/handler_chain.hpp>
 #include <thrum/os/linux/memory.hpp>
 #include <thrum/os/linux/note.hpp>
@@ -54,6 +55,9 @@ inline constexpr bool has_preempt_signal = true;
 struct preempt_target {
   void (*interrupt)(void* argument) noexcept = nullptr;
   void* argument = nullptr;
+  /// What the handler that runs now has interrupted; null outside of it, and where a sanitizer runs
+  /// the handler elsewhere. Its own thread writes it.
+  const void* context = nullptr;
   /// A signal without a value is on its way.
   std::atomic<bool> unmarked{false};
 };
@@ -94,7 +98,10 @@ THRUM_NOINLINE inline void handle_preempt_signal(int number, ::siginfo_t* info, 
       info != nullptr && context != nullptr ? target_of(*info, context) : nullptr;
   if (target != nullptr) {
     const int kept = errno;
+    const void* const outer = target->context;
+    target->context = base::signals_are_deferred ? nullptr : context;
     target->interrupt(target->argument);
+    target->context = outer;
     errno = kept;
     return;
   }
