@@ -408,6 +408,17 @@ GIVES(std::vector<thrum::net::endpoint>,
 GIVES(std::vector<thrum::net::endpoint>,
       thrum::net::resolve_until("host:service", declval<time_point>(),
                                 declval<std::error_code&>()));
+GIVES(std::uint64_t, declval<thrum::net::conn&>().send_file(0, std::uint64_t{0}, std::uint64_t{1}));
+static_assert(thrum::io::exit_status::none == -1);
+
+using udp = thrum::net::udp_socket;
+GIVES(std::size_t, declval<udp&>().send_many(declval<std::span<const udp::outgoing>>()));
+GIVES(std::size_t, declval<udp&>().send_many(declval<std::span<const udp::outgoing>>(),
+                                             declval<std::error_code&>()));
+GIVES(std::size_t, declval<udp&>().recv_many(declval<std::span<udp::incoming>>()));
+GIVES(std::size_t,
+      declval<udp&>().recv_many(declval<std::span<udp::incoming>>(), declval<std::error_code&>()));
+static_assert(same<udp::datagram, decltype(udp::incoming::result)>);
 
 // ---- context and time
 // --------------------------------------------------------------------------

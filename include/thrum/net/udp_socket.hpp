@@ -14,6 +14,7 @@
 #include <thrum/net/endpoint.hpp>
 #include <thrum/net/socket.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string_view>
@@ -30,6 +31,18 @@ class udp_socket {
     std::size_t size;  ///< of what is in the buffer
     endpoint from;     ///< who sent it; none if a Unix socket without name did
     bool cut_off;      ///< the buffer was too small
+  };
+
+  /// One of several to send.
+  struct outgoing {
+    std::span<const std::byte> bytes;
+    endpoint to = {};  ///< none: whom the socket is connected to
+  };
+
+  /// Room for one of several, and what came into it.
+  struct incoming {
+    std::span<std::byte> buffer;
+    datagram result{0, {}, false};
   };
 
   udp_socket() noexcept = default;
@@ -121,6 +134,29 @@ class udp_socket {
     return recv(std::as_writable_bytes(buffer), error);
   }
 
+  /// Many by few system calls: the work of the network stays, that of calling the system goes. Sends
+  /// all, in their order.
+  /// Returns how many; with an error_code less of them, and why the next one was not sent.
+  std::size_t send_many(std::span<const outgoing> all) {
+    std::size_t done = 0;
+    finish(send_all(all, done), "udp_socket::send_many");
+    return done;
+  }
+  std::size_t send_many(std::span<const outgoing> all, std::error_code& error) {
+    std::size_t done = 0;
+    io::count_or(send_all(all, done), error);
+    return done;
+  }
+
+  /// Waits for the next one and takes those that are there with it, into the first buffers. Returns
+  /// how many; 0 if there are no buffers.
+  std::size_t recv_many(std::span<incoming> into) {
+    return finish(receive_all(into), "udp_socket::recv_many");
+  }
+  std::size_t recv_many(std::span<incoming> into, std::error_code& error) {
+    return io::count_or(receive_all(into), error);
+  }
+
   /// As of conn.
   void set_deadline(time_point when) noexcept {
     set_read_deadline(when);
@@ -136,6 +172,8 @@ class udp_socket {
   explicit operator bool() const noexcept { return static_cast<bool>(socket_); }
 
  private:
+  static constexpr std::size_t at_once = 32;  // of many, in one system call; 7 KiB of stack
+
   using attach_function = os::io_result (*)(int, const ::sockaddr*, ::socklen_t) noexcept;
 
   static udp_socket make(const endpoint& where, attach_function attach, std::error_code& error) {
@@ -170,39 +208,109 @@ class udp_socket {
   }
 
   os::io_result send_from(std::span<const std::byte> bytes, const endpoint* to) {
-    // The system's types are not const, and it does not write there.
-    ::iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
-    ::msghdr message{};
-    if (to != nullptr) {
-      message.msg_name = const_cast<::sockaddr*>(to->data());
-      message.msg_namelen = to->size();
+    const ::sockaddr* const address = to != nullptr ? to->data() : nullptr;
+    const ::socklen_t size = to != nullptr ? to->size() : 0;
+    const auto send = [&](int fd) {
+      return os::send_to(fd, bytes.data(), bytes.size(), address, size);
+    };
+    return run_sending(to != nullptr && !is_internet(*to), send);
+  }
+
+  /// When the queue of a Unix socket is full, to which this one is not connected, this one counts as
+  /// writable: no event tells of room there.
+  template <class Send>
+  os::io_result run_sending(bool to_unix, Send send) {
+    return to_unix ? socket_.run_paced(io::side::write, send) : socket_.run(io::side::write, send);
+  }
+
+  os::io_result send_all(std::span<const outgoing> all, std::size_t& done) {
+    const bool to_unix = std::any_of(all.begin(), all.end(), [](const outgoing& each) {
+      return each.to.family() != address_family::none && !is_internet(each.to);
+    });
+    return run_sending(to_unix, [&](int fd) -> os::io_result {
+      while (done != all.size()) {
+        ::mmsghdr messages[at_once] = {};
+        ::iovec parts[at_once];
+        const std::size_t n = std::min(at_once, all.size() - done);
+        for (std::size_t i = 0; i != n; ++i) {
+          const outgoing& each = all[done + i];
+          ::msghdr& message = messages[i].msg_hdr;
+          // The system's types are not const, and it does not write there.
+          parts[i] = {const_cast<std::byte*>(each.bytes.data()), each.bytes.size()};
+          message.msg_iov = &parts[i];
+          message.msg_iovlen = 1;
+          if (each.to.family() != address_family::none) {
+            message.msg_name = const_cast<::sockaddr*>(each.to.data());
+            message.msg_namelen = each.to.size();
+          }
+        }
+        const os::io_result sent = os::send_messages(fd, messages, static_cast<unsigned>(n));
+        if (sent < 0) {
+          return sent;
+        }
+        done += static_cast<std::size_t>(sent);
+      }
+      return 0;
+    });
+  }
+
+  /// Those that are there; how many.
+  static os::io_result take_some(int fd, std::span<incoming> into) noexcept {
+    std::size_t done = 0;
+    while (done != into.size()) {
+      ::mmsghdr messages[at_once] = {};
+      ::iovec parts[at_once];
+      ::sockaddr_storage from[at_once];
+      const std::size_t n = std::min(at_once, into.size() - done);
+      for (std::size_t i = 0; i != n; ++i) {
+        const std::span<std::byte> buffer = into[done + i].buffer;
+        parts[i] = {buffer.data(), buffer.size()};
+        ::msghdr& message = messages[i].msg_hdr;
+        message.msg_iov = &parts[i];
+        message.msg_iovlen = 1;
+        message.msg_name = &from[i];
+        message.msg_namelen = sizeof from[i];
+      }
+      const os::io_result got = os::receive_messages(fd, messages, static_cast<unsigned>(n));
+      if (got < 0) {
+        return done != 0 ? static_cast<os::io_result>(done) : got;
+      }
+      for (std::size_t i = 0; i != static_cast<std::size_t>(got); ++i) {
+        const ::msghdr& message = messages[i].msg_hdr;
+        into[done++].result = {
+            messages[i].msg_len,
+            endpoint::from_native(reinterpret_cast<::sockaddr*>(&from[i]), message.msg_namelen),
+            (message.msg_flags & MSG_TRUNC) != 0};
+      }
+      if (static_cast<std::size_t>(got) != n) {
+        break;
+      }
     }
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    const auto send = [&](int fd) { return os::send_message(fd, message); };
-    // When the queue of a Unix socket is full, to which this one is not connected, this one counts
-    // as writable: no event tells of room there.
-    return to != nullptr && !is_internet(*to) ? socket_.run_paced(io::side::write, send)
-                                              : socket_.run(io::side::write, send);
+    return static_cast<os::io_result>(done);
+  }
+
+  os::io_result receive_all(std::span<incoming> into) {
+    if (into.empty()) {
+      return 0;
+    }
+    return socket_.run(io::side::read, [&](int fd) { return take_some(fd, into); });
   }
 
   os::io_result receive(std::span<std::byte> buffer, datagram* result) {
-    ::sockaddr_storage from{};
-    ::iovec part{buffer.data(), buffer.size()};
-    ::msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
+    ::sockaddr_storage from;
+    ::socklen_t from_size = 0;
+    auto* const address = result != nullptr ? reinterpret_cast<::sockaddr*>(&from) : nullptr;
     const os::io_result n = socket_.run(io::side::read, [&](int fd) {
-      message.msg_name = &from;
-      message.msg_namelen = sizeof from;
-      return os::receive_message(fd, message);
+      from_size = sizeof from;
+      return os::receive_from(fd, buffer.data(), buffer.size(), address,
+                              address != nullptr ? &from_size : nullptr);
     });
+    const auto most = static_cast<os::io_result>(buffer.size());
     if (n >= 0 && result != nullptr) {
-      result->from =
-          endpoint::from_native(reinterpret_cast<::sockaddr*>(&from), message.msg_namelen);
-      result->cut_off = (message.msg_flags & MSG_TRUNC) != 0;
+      result->from = endpoint::from_native(address, from_size);
+      result->cut_off = n > most;
     }
-    return n;
+    return std::min(n, most);
   }
 
   std::size_t finish(os::io_result result, const char* operation) const {

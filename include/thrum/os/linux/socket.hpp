@@ -79,8 +79,30 @@ THRUM_NOINLINE inline io_result send_message(int fd, const ::msghdr& message) no
   return result_of(::sendmsg(fd, &message, MSG_NOSIGNAL));
 }
 
-THRUM_NOINLINE inline io_result receive_message(int fd, ::msghdr& message) noexcept {
-  return result_of(::recvmsg(fd, &message, 0));
+/// One datagram; `to` may be null. More than n: the rest of it did not fit.
+THRUM_NOINLINE inline io_result receive_from(int fd, void* to, std::size_t n, ::sockaddr* from,
+                                             ::socklen_t* from_size) noexcept {
+  if constexpr (calls_kernel_directly) {
+    return result_of(::syscall(SYS_recvfrom, fd, to, n, MSG_TRUNC, from, from_size));
+  }
+  return result_of(::recvfrom(fd, to, n, MSG_TRUNC, from, from_size));
+}
+
+/// As send; to an address, or to the one it is connected to if that is null.
+THRUM_NOINLINE inline io_result send_to(int fd, const void* from, std::size_t n,
+                                        const ::sockaddr* to, ::socklen_t to_size) noexcept {
+  if constexpr (calls_kernel_directly) {
+    return result_of(::syscall(SYS_sendto, fd, from, n, MSG_NOSIGNAL, to, to_size));
+  }
+  return result_of(::sendto(fd, from, n, MSG_NOSIGNAL, to, to_size));
+}
+
+/// Several datagrams by one call; how many of them, at least one.
+THRUM_NOINLINE inline io_result send_messages(int fd, ::mmsghdr* messages, unsigned n) noexcept {
+  return result_of(::sendmmsg(fd, messages, n, MSG_NOSIGNAL));
+}
+THRUM_NOINLINE inline io_result receive_messages(int fd, ::mmsghdr* messages, unsigned n) noexcept {
+  return result_of(::recvmmsg(fd, messages, n, 0, nullptr));
 }
 
 /// From a file, from `offset` on, to a socket inside the kernel. That the connection is broken is an
@@ -89,11 +111,11 @@ THRUM_NOINLINE inline io_result send_file(int fd, int file, std::int64_t offset,
                                           std::size_t n) noexcept {
   ::off_t at = offset;
   // The signal comes with EPIPE, and with less than n if the connection broke on the way.
-  return without_broken_pipe(
-      [&] { return result_of(::sendfile(fd, file, &at, n)); },
-      [&](io_result result) {
-        return result == -EPIPE || (result >= 0 && static_cast<std::size_t>(result) < n);
-      });
+  return without_broken_pipe([&] { return result_of(::sendfile(fd, file, &at, n)); },
+                             [&](io_result result) {
+                               return result == -EPIPE ||
+                                      (result >= 0 && static_cast<std::size_t>(result) < n);
+                             });
 }
 
 THRUM_NOINLINE inline io_result shut_down(int fd, int how) noexcept {
