@@ -17,6 +17,7 @@
 #ifndef THRUM_BASE_CONFIG_HPP
 #define THRUM_BASE_CONFIG_HPP
 
+#include <thrum/base/requirements.hpp>
 #include <thrum/version.hpp>
 
 // The operating system. os/os.hpp says which ones are supported; the others are those for which

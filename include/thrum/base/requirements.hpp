@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What the library needs of the compiler and its standard library: one sentence where it is
+// missing, in place of the hundreds of errors that follow from it. A compiler goes on behind an
+// #error; <thrum.hpp> then leaves out all the rest.
+#ifndef THRUM_BASE_REQUIREMENTS_HPP
+#define THRUM_BASE_REQUIREMENTS_HPP
+
+#if !defined(__cplusplus)
+#error "thrum is a C++ library; this is compiled as C"
+#define THRUM_REQUIREMENTS_MET 0
+#elif __cplusplus < 202002L
+#error "thrum needs C++20: compile with -std=c++20 or a newer standard"
+#define THRUM_REQUIREMENTS_MET 0
+#else
+#include <version>
+#if defined(_LIBCPP_VERSION) && !defined(__cpp_lib_jthread)
+#error "thrum needs std::stop_token: libc++ before 20 wants -fexperimental-library"
+#define THRUM_REQUIREMENTS_MET 0
+#elif !defined(__cpp_lib_jthread)
+#error "thrum needs std::stop_token: use a newer standard library, such as that of gcc 11"
+#define THRUM_REQUIREMENTS_MET 0
+#else
+#define THRUM_REQUIREMENTS_MET 1
+#endif
+#endif
+
+#endif
