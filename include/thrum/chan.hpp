@@ -20,30 +20,38 @@ class chan;
 
 /// The sending end of a channel: a shared handle, cheap to copy, compares by identity.
 template <class T>
-class send_chan : public sched::chan_handle<T>, public sched::sending<send_chan<T>, T> {
+class send_chan : public sched::chan_handle<sched::element_or_other<T>>,
+                  public sched::sending<send_chan<T>, sched::element_or_other<T>> {
+  static_assert(sched::must_be_element<T>());
+  using handle = sched::chan_handle<sched::element_or_other<T>>;
+
  public:
   /// The nil channel: sending blocks for ever.
   send_chan() noexcept = default;
 
  private:
   friend class chan<T>;
-  send_chan(const sched::chan_handle<T>& of, int) noexcept : sched::chan_handle<T>(of) {}
+  send_chan(const handle& of, int) noexcept : handle(of) {}
 };
 
 /// The receiving end of a channel: a shared handle, cheap to copy, compares by identity.
 template <class T>
-class recv_chan : public sched::chan_handle<T>, public sched::receiving<recv_chan<T>, T> {
+class recv_chan : public sched::chan_handle<sched::element_or_other<T>>,
+                  public sched::receiving<recv_chan<T>, sched::element_or_other<T>> {
+  static_assert(sched::must_be_element<T>());
+  using handle = sched::chan_handle<sched::element_or_other<T>>;
+
  public:
   /// The nil channel: receiving blocks for ever.
   recv_chan() noexcept = default;
 
   /// For the library: of a channel that is part of a timer or a context.
-  recv_chan(sched::adopt_reference, typename sched::chan_handle<T>::core_type* core) noexcept
-      : sched::chan_handle<T>(sched::adopt_reference{}, core) {}
+  recv_chan(sched::adopt_reference, typename handle::core_type* core) noexcept
+      : handle(sched::adopt_reference{}, core) {}
 
  private:
   friend class chan<T>;
-  recv_chan(const sched::chan_handle<T>& of, int) noexcept : sched::chan_handle<T>(of) {}
+  recv_chan(const handle& of, int) noexcept : handle(of) {}
 };
 
 /// A channel of elements of type T: a shared handle, cheap to copy, compares by identity. T must be
@@ -56,16 +64,19 @@ class recv_chan : public sched::chan_handle<T>, public sched::receiving<recv_cha
 ///
 /// When not to use: to guard a structure that several goroutines change, a mutex is cheaper.
 template <class T>
-class chan : public sched::chan_handle<T>,
-             public sched::sending<chan<T>, T>,
-             public sched::receiving<chan<T>, T> {
+class chan : public sched::chan_handle<sched::element_or_other<T>>,
+             public sched::sending<chan<T>, sched::element_or_other<T>>,
+             public sched::receiving<chan<T>, sched::element_or_other<T>> {
+  static_assert(sched::must_be_element<T>());
+  using handle = sched::chan_handle<sched::element_or_other<T>>;
+
  public:
   /// The nil channel: sending and receiving block for ever.
   chan() noexcept = default;
 
   /// A channel that holds up to `capacity` elements; with 0, a send waits for its receive.
   /// usage_error if so many cannot be counted; std::bad_alloc.
-  explicit chan(std::size_t capacity) : sched::chan_handle<T>(capacity) {}
+  explicit chan(std::size_t capacity) : handle(capacity) {}
 
   /// The one-way views.
   send_chan<T> sender() const noexcept { return send_chan<T>(*this, 0); }
@@ -76,7 +87,7 @@ class chan : public sched::chan_handle<T>,
 
 /// A channel of that capacity.
 template <class T>
-chan<T> make_chan(std::size_t capacity = 0) {
+[[nodiscard]] chan<T> make_chan(std::size_t capacity = 0) {
   return chan<T>(capacity);
 }
 

@@ -52,25 +52,27 @@ class task_group {
   /// then it is a cancellation point.
   template <class F, class... Args>
   void go(F&& f, Args&&... args) {
-    if (limited_) {
-      slots_.acquire();
-    }
-    running_.add();
-    THRUM_TRY {
-      thrum::go(
-          [this](auto&& function, auto&&... arguments) {
-            const member guard(*this);
-            THRUM_TRY {
-              std::invoke(std::forward<decltype(function)>(function),
-                          std::forward<decltype(arguments)>(arguments)...);
-            }
-            THRUM_CATCH_ALL { this->fail_unless_exiting(); }
-          },
-          std::forward<F>(f), std::forward<Args>(args)...);
-    }
-    THRUM_CATCH_ALL {
-      leave();
-      THRUM_RETHROW;
+    if constexpr (sched::is_task<F, Args...>()) {
+      if (limited_) {
+        slots_.acquire();
+      }
+      running_.add();
+      THRUM_TRY {
+        thrum::go(
+            [this](auto&& function, auto&&... arguments) {
+              const member guard(*this);
+              THRUM_TRY {
+                std::invoke(std::forward<decltype(function)>(function),
+                            std::forward<decltype(arguments)>(arguments)...);
+              }
+              THRUM_CATCH_ALL { this->fail_unless_exiting(); }
+            },
+            std::forward<F>(f), std::forward<Args>(args)...);
+      }
+      THRUM_CATCH_ALL {
+        leave();
+        THRUM_RETHROW;
+      }
     }
   }
 

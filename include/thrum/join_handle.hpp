@@ -167,11 +167,11 @@ class [[nodiscard]] join_handle {
   /// Waits until the goroutine has ended or the time has come; true if it has ended. usage_error
   /// on an empty handle. A cancellation point.
   template <class Rep, class Period>
-  bool wait_for(std::chrono::duration<Rep, Period> time) {
+  [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> time) {
     return wait_until_ns(sched::deadline_after(time));
   }
   template <class Clock, class Duration>
-  bool wait_until(std::chrono::time_point<Clock, Duration> when) {
+  [[nodiscard]] bool wait_until(std::chrono::time_point<Clock, Duration> when) {
     return sched::retry_until(when,
                               [this](std::int64_t deadline) { return wait_until_ns(deadline); });
   }

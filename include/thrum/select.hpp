@@ -40,19 +40,23 @@ namespace thrum::inline THRUM_ABI {
 /// with T&& and bool, T() and false if it is closed; or with nothing. For a channel of signals:
 /// with bool or nothing. Never ready on the nil channel.
 template <class T, class F = sched::no_handler>
-auto on_recv(const chan<T>& channel, F f = {}) {
+[[nodiscard("a case does nothing until it is given to select")]] auto on_recv(
+    const chan<T>& channel, F f = {}) {
   return sched::recv_case<T, F>(channel, std::move(f));
 }
 template <class T, class F = sched::no_handler>
-auto on_recv(const recv_chan<T>& channel, F f = {}) {
+[[nodiscard("a case does nothing until it is given to select")]] auto on_recv(
+    const recv_chan<T>& channel, F f = {}) {
   return sched::recv_case<T, F>(channel, std::move(f));
 }
 template <class T, class F = sched::no_handler>
-auto on_recv(chan<T>&& channel, F f = {}) {
+[[nodiscard("a case does nothing until it is given to select")]] auto on_recv(chan<T>&& channel,
+                                                                              F f = {}) {
   return sched::recv_case<T, F>(std::move(channel), std::move(f));
 }
 template <class T, class F = sched::no_handler>
-auto on_recv(recv_chan<T>&& channel, F f = {}) {
+[[nodiscard("a case does nothing until it is given to select")]] auto on_recv(
+    recv_chan<T>&& channel, F f = {}) {
   return sched::recv_case<T, F>(std::move(channel), std::move(f));
 }
 
@@ -89,8 +93,8 @@ using kept_value =
 /// treated as an rvalue. What is not of the channel's type is converted when the case is made. If
 /// the case is chosen and the channel is closed: usage_error. Never ready on the nil channel.
 template <class Channel, class V, class F = sched::no_handler>
-requires(!std::is_void_v<sched::sent_type<Channel>>) auto on_send(Channel&& channel, V&& value,
-                                                                  F f = {}) {
+[[nodiscard("a case does nothing until it is given to select")]] auto on_send(
+    Channel&& channel, V&& value, F f = {}) requires(!std::is_void_v<sched::sent_type<Channel>>) {
   using T = sched::sent_type<Channel>;
   using kept = sched::kept_value<T, V>;
   if constexpr (std::is_reference_v<kept>) {
@@ -103,32 +107,36 @@ requires(!std::is_void_v<sched::sent_type<Channel>>) auto on_send(Channel&& chan
 
 /// Sends a signal, then calls f().
 template <class Channel, class F = sched::no_handler>
-requires(std::is_void_v<sched::sent_type<Channel>>) auto on_send(Channel&& channel, F f = {}) {
+[[nodiscard("a case does nothing until it is given to select")]] auto on_send(
+    Channel&& channel, F f = {}) requires(std::is_void_v<sched::sent_type<Channel>>) {
   return sched::send_case<void, std::monostate, F>(std::forward<Channel>(channel), std::monostate(),
                                                    std::move(f));
 }
 
 /// Chosen if nothing else was for a time, counted from the call of select.
 template <class Rep, class Period, class F = sched::no_handler>
-auto on_timeout(std::chrono::duration<Rep, Period> time, F f = {}) {
+[[nodiscard("a case does nothing until it is given to select")]] auto on_timeout(
+    std::chrono::duration<Rep, Period> time, F f = {}) {
   return sched::timeout_case<std::chrono::duration<Rep, Period>, F>(time, std::move(f));
 }
 
 /// Chosen if nothing else was until a moment, of any clock.
 template <class Clock, class Duration, class F = sched::no_handler>
-auto on_deadline(std::chrono::time_point<Clock, Duration> when, F f = {}) {
+[[nodiscard("a case does nothing until it is given to select")]] auto on_deadline(
+    std::chrono::time_point<Clock, Duration> when, F f = {}) {
   return sched::deadline_case<std::chrono::time_point<Clock, Duration>, F>(when, std::move(f));
 }
 
 /// Chosen once a stop is requested.
 template <class F = sched::no_handler>
-auto on_done(std::stop_token token, F f = {}) {
+[[nodiscard("a case does nothing until it is given to select")]] auto on_done(std::stop_token token,
+                                                                              F f = {}) {
   return sched::done_case<F>(std::move(token), std::move(f));
 }
 
 /// Chosen if no other case is ready: the select does not wait.
 template <class F = sched::no_handler>
-auto otherwise(F f = {}) {
+[[nodiscard("a case does nothing until it is given to select")]] auto otherwise(F f = {}) {
   return sched::default_case<F>(std::move(f));
 }
 

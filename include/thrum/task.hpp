@@ -27,9 +27,32 @@ class runtime;
 
 namespace sched {
 
-/// What a goroutine that runs f(args...) yields.
 template <class F, class... Args>
-using task_result = std::invoke_result_t<std::decay_t<F>, std::decay_t<Args>...>;
+inline constexpr bool is_kept = (std::is_constructible_v<std::decay_t<F>, F> && ... &&
+                                 std::is_constructible_v<std::decay_t<Args>, Args>);
+template <class F, class... Args>
+inline constexpr bool is_called = std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>;
+
+/// Whether a goroutine can run f(args...). Where it cannot, this is the one error that the compiler
+/// reports, if what needs more is left out then.
+template <class F, class... Args>
+consteval bool is_task() {
+  constexpr bool called = is_called<F, Args...>;
+  static_assert(called,
+                "go, spawn: what is started cannot be called with the arguments that come with it; "
+                "it gets copies of its own, as rvalues: std::ref(x) makes a reference of one");
+  static_assert(!called || is_kept<F, Args...>,
+                "go, spawn: the function and its arguments are kept until the goroutine runs; one "
+                "of them can be neither copied nor moved: std::move it, or hand over a pointer");
+  return called && is_kept<F, Args...>;
+}
+
+/// What a goroutine that runs f(args...) yields; nothing if it cannot, which is_task() says.
+template <class F, class... Args>
+using task_result =
+    typename std::conditional_t<is_called<F, Args...>,
+                                std::invoke_result<std::decay_t<F>, std::decay_t<Args>...>,
+                                std::type_identity<void>>::type;
 
 /// The exception that has left a goroutine, to the handler of its runtime.
 void panic(basic_g<default_traits>& g, std::exception_ptr error) noexcept;
@@ -191,35 +214,39 @@ void start_goroutine(basic_scheduler<default_traits>& scheduler, const attribute
 template <class F, class... Args>
 THRUM_NOINLINE void start_task(basic_scheduler<default_traits>& scheduler, const attributes& how,
                                F&& f, Args&&... args) {
-  using call = bound_call<std::decay_t<F>, std::decay_t<Args>...>;
-  using task = go_task<std::decay_t<F>, std::decay_t<Args>...>;
-  const void* const caller = caller_address();
-  start_goroutine<task>(
-      scheduler, how,
-      [&](basic_m<default_traits>* m, basic_g<default_traits>& g) noexcept {
-        g.join.store(join_state::none, relaxed);  // relaxed: not yet published
-        g.started_at = caller;
-        launch(scheduler, m, g);
-      },
-      call{std::forward<F>(f), {std::forward<Args>(args)...}});
+  if constexpr (is_task<F, Args...>()) {
+    using call = bound_call<std::decay_t<F>, std::decay_t<Args>...>;
+    using task = go_task<std::decay_t<F>, std::decay_t<Args>...>;
+    const void* const caller = caller_address();
+    start_goroutine<task>(
+        scheduler, how,
+        [&](basic_m<default_traits>* m, basic_g<default_traits>& g) noexcept {
+          g.join.store(join_state::none, relaxed);  // relaxed: not yet published
+          g.started_at = caller;
+          launch(scheduler, m, g);
+        },
+        call{std::forward<F>(f), {std::forward<Args>(args)...}});
+  }
 }
 
 template <class F, class... Args>
 THRUM_NOINLINE auto spawn_task(basic_scheduler<default_traits>& scheduler, const attributes& how,
                                F&& f, Args&&... args) -> join_handle<task_result<F, Args...>> {
   using result = task_result<F, Args...>;
-  using task = spawn_task_of<result, std::decay_t<F>, std::decay_t<Args>...>;
-  const void* const caller = caller_address();
   join_handle<result> handle;
-  start_goroutine<task>(
-      scheduler, how,
-      [&](basic_m<default_traits>* m, basic_g<default_traits>& g) noexcept {
-        g.join.store(join_state::running, relaxed);  // relaxed: not yet published
-        g.started_at = caller;
-        handle = join_handle<result>(g, static_cast<task*>(g.task)->slot);
-        launch(scheduler, m, g);
-      },
-      std::forward<F>(f), std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...));
+  if constexpr (is_task<F, Args...>()) {
+    using task = spawn_task_of<result, std::decay_t<F>, std::decay_t<Args>...>;
+    const void* const caller = caller_address();
+    start_goroutine<task>(
+        scheduler, how,
+        [&](basic_m<default_traits>* m, basic_g<default_traits>& g) noexcept {
+          g.join.store(join_state::running, relaxed);  // relaxed: not yet published
+          g.started_at = caller;
+          handle = join_handle<result>(g, static_cast<task*>(g.task)->slot);
+          launch(scheduler, m, g);
+        },
+        std::forward<F>(f), std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...));
+  }
   return handle;
 }
 

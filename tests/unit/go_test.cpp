@@ -136,9 +136,9 @@ TEST_CASE("what a goroutine captured may wait when it is destroyed, also if it w
     }
   };
   with_runtime([&] {
-    thrum::spawn([own = waits_at_its_end(waited)] {
-      thrum::this_goroutine::exit();
-    }).wait_for(support::long_time);
+    CHECK(thrum::spawn([own = waits_at_its_end(waited)] {
+            thrum::this_goroutine::exit();
+          }).wait_for(support::long_time));
     CHECK(waited == 1);
     thrum::go([own = waits_at_its_end(waited)] { thrum::sleep_for(1h); });
     thrum::spawn([own = waits_at_its_end(waited)] { thrum::sleep_for(1h); }).detach();

@@ -168,7 +168,7 @@ TEST_CASE("an empty handle can do nothing but be assigned to") {
     CHECK_FALSE(empty.done());
     CHECK(is_usage_error("join_handle::join", [&] { empty.join(); }));
     CHECK(is_usage_error("join_handle::detach", [&] { empty.detach(); }));
-    CHECK(is_usage_error("join_handle::wait_for", [&] { empty.wait_for(1ms); }));
+    CHECK(is_usage_error("join_handle::wait_for", [&] { static_cast<void>(empty.wait_for(1ms)); }));
     auto joined = thrum::spawn([] { return 1; });
     joined.join();
     CHECK(is_usage_error("join_handle::join", [&] { joined.join(); }));
@@ -282,7 +282,7 @@ TEST_CASE("a wait that times out while the goroutine ends loses nothing") {
         thrum::sleep_for(time);
         return i;
       });
-      handle.wait_for(time);
+      static_cast<void>(handle.wait_for(time));
       REQUIRE(handle.join() == i);
     }
   });

@@ -62,6 +62,23 @@ using namespace base::orders;
 /// What came of an operation on a channel's core.
 enum class chan_result : std::uint8_t { ok, closed, would_block, timed_out, cancelled, retry };
 
+/// T; or, if that cannot be an element, what the compiler goes on with after it has said so once.
+template <class T>
+using element_or_other = std::conditional_t<
+    std::is_reference_v<T>, std::remove_reference_t<T>,
+    std::conditional_t<std::is_object_v<T> && std::is_move_constructible_v<T>, T, void>>;
+
+/// Says so.
+template <class T>
+consteval bool must_be_element() {
+  static_assert(!std::is_reference_v<T>,
+                "chan<T>: T must not be a reference; send a pointer or a std::reference_wrapper");
+  static_assert(std::is_reference_v<T> || std::is_same_v<T, element_or_other<T>>,
+                "chan<T>: elements move from one goroutine to another, so T must be movable; send "
+                "a std::unique_ptr<T>");
+  return true;
+}
+
 /// How an element of type T lies in a channel: as itself, as nothing, or in a box.
 template <class T>
 struct chan_element {

@@ -277,14 +277,14 @@ class process {
   /// The same for some time; if it runs on, no status, or errc::deadline_exceeded and one whose code
   /// is exit_status::none. That comes with every other error, too.
   template <class Rep, class Period>
-  std::optional<exit_status> wait_for(std::chrono::duration<Rep, Period> time) {
+  [[nodiscard]] std::optional<exit_status> wait_for(std::chrono::duration<Rep, Period> time) {
     return wait_until(moment_after(time));
   }
   template <class Rep, class Period>
   exit_status wait_for(std::chrono::duration<Rep, Period> time, std::error_code& error) {
     return wait_until(moment_after(time), error);
   }
-  std::optional<exit_status> wait_until(time_point deadline) {
+  [[nodiscard]] std::optional<exit_status> wait_until(time_point deadline) {
     std::error_code error;
     const exit_status status = wait_until(deadline, error);
     if (error == errc::deadline_exceeded) {
@@ -312,7 +312,7 @@ class process {
   }
 
   /// Its end if it has come. Does not wait.
-  std::optional<exit_status> try_wait() { return wait_until(time_point::min()); }
+  [[nodiscard]] std::optional<exit_status> try_wait() { return wait_until(time_point::min()); }
   std::optional<exit_status> try_wait(std::error_code& error) {
     const exit_status status = wait_until(time_point::min(), error);
     if (error == errc::deadline_exceeded) {

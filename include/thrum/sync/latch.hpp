@@ -60,7 +60,7 @@ class latch {
   }
 
   /// Whether the count is zero. Does not block.
-  bool try_wait() const noexcept {
+  [[nodiscard]] bool try_wait() const noexcept {
     if (count_.load(std::memory_order_relaxed) != 0) {  // relaxed: the lock orders the zero
       return false;
     }

@@ -227,7 +227,7 @@ class mutex {
   }
 
   /// Takes the mutex if it is free. Does not block.
-  bool try_lock() noexcept {
+  [[nodiscard]] bool try_lock() noexcept {
     // [mu.word] acquire: as in lock.
     return (queue_.word.fetch_or(queue_word::locked, std::memory_order_acquire) &
             queue_word::locked) == 0;
@@ -235,11 +235,11 @@ class mutex {
 
   /// Blocks for at most a time; whether the mutex is the caller's.
   template <class Rep, class Period>
-  bool try_lock_for(std::chrono::duration<Rep, Period> time) {
+  [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> time) {
     return try_lock() || lock_slow(sched::deadline_after(time));
   }
   template <class Clock, class Duration>
-  bool try_lock_until(std::chrono::time_point<Clock, Duration> when) {
+  [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> when) {
     return try_lock() ||
            sched::retry_until(when, [this](std::int64_t deadline) { return lock_slow(deadline); });
   }

@@ -50,15 +50,15 @@ class recursive_mutex {
   }
 
   /// Takes it if it is free or the caller's. Does not block.
-  bool try_lock() noexcept { return lock_again() || owned_if(mutex_.try_lock()); }
+  [[nodiscard]] bool try_lock() noexcept { return lock_again() || owned_if(mutex_.try_lock()); }
 
   /// Blocks for at most a time; whether the mutex is the caller's.
   template <class Rep, class Period>
-  bool try_lock_for(std::chrono::duration<Rep, Period> time) {
+  [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> time) {
     return lock_again() || owned_if(mutex_.try_lock_for(time));
   }
   template <class Clock, class Duration>
-  bool try_lock_until(std::chrono::time_point<Clock, Duration> when) {
+  [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> when) {
     return lock_again() || owned_if(mutex_.try_lock_until(when));
   }
 

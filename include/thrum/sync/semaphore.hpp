@@ -53,7 +53,7 @@ class counting_semaphore {
   void acquire() { acquire_until(sched::no_deadline); }
 
   /// Takes a permit if one is free. Does not block.
-  bool try_acquire() noexcept {
+  [[nodiscard]] bool try_acquire() noexcept {
     using namespace base::orders;
     std::ptrdiff_t count = count_.load(relaxed);  // relaxed: the exchange decides
     while (count > 0) {
@@ -67,11 +67,11 @@ class counting_semaphore {
 
   /// Takes a permit within a time; whether it did. A cancellation point.
   template <class Rep, class Period>
-  bool try_acquire_for(std::chrono::duration<Rep, Period> time) {
+  [[nodiscard]] bool try_acquire_for(std::chrono::duration<Rep, Period> time) {
     return try_acquire() || acquire_until(sched::deadline_after(time));
   }
   template <class Clock, class Duration>
-  bool try_acquire_until(std::chrono::time_point<Clock, Duration> when) {
+  [[nodiscard]] bool try_acquire_until(std::chrono::time_point<Clock, Duration> when) {
     return try_acquire() || sched::retry_until(when, [this](std::int64_t deadline) {
              return acquire_until(deadline);
            });

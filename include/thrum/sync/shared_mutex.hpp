@@ -62,7 +62,7 @@ class shared_mutex {
   }
 
   /// Takes the mutex if nobody holds it. Does not block.
-  bool try_lock() noexcept {
+  [[nodiscard]] bool try_lock() noexcept {
     std::uint64_t free = 0;
     // [sx.word] acquire: the sections of those who held it before.
     return word_.compare_exchange_strong(free, written, std::memory_order_acquire,
@@ -71,11 +71,11 @@ class shared_mutex {
 
   /// Blocks for at most a time; whether the mutex is the caller's.
   template <class Rep, class Period>
-  bool try_lock_for(std::chrono::duration<Rep, Period> time) {
+  [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> time) {
     return try_lock() || wait_to_write(sched::deadline_after(time));
   }
   template <class Clock, class Duration>
-  bool try_lock_until(std::chrono::time_point<Clock, Duration> when) {
+  [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> when) {
     return try_lock() || sched::retry_until(when, [this](std::int64_t deadline) {
              return wait_to_write(deadline);
            });
@@ -101,7 +101,7 @@ class shared_mutex {
   }
 
   /// Takes a share if no writer holds the mutex or waits for it. Does not block.
-  bool try_lock_shared() noexcept {
+  [[nodiscard]] bool try_lock_shared() noexcept {
     std::uint64_t word = word_.load(std::memory_order_relaxed);  // relaxed: the exchange decides
     while ((word & (written | queued)) == 0) {
       // [sx.word] acquire: the section of the writer before.
@@ -115,11 +115,11 @@ class shared_mutex {
 
   /// Blocks for at most a time; whether the caller has a share.
   template <class Rep, class Period>
-  bool try_lock_shared_for(std::chrono::duration<Rep, Period> time) {
+  [[nodiscard]] bool try_lock_shared_for(std::chrono::duration<Rep, Period> time) {
     return try_lock_shared() || wait_to_read(sched::deadline_after(time));
   }
   template <class Clock, class Duration>
-  bool try_lock_shared_until(std::chrono::time_point<Clock, Duration> when) {
+  [[nodiscard]] bool try_lock_shared_until(std::chrono::time_point<Clock, Duration> when) {
     return try_lock_shared() || sched::retry_until(when, [this](std::int64_t deadline) {
              return wait_to_read(deadline);
            });

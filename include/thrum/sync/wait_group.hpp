@@ -67,7 +67,7 @@ class wait_group {
 
   /// The same for at most a time; whether the count was zero. A cancellation point.
   template <class Rep, class Period>
-  bool wait_for(std::chrono::duration<Rep, Period> time) {
+  [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> time) {
     return wait_until_ns(sched::deadline_after(time));
   }
 
@@ -75,19 +75,21 @@ class wait_group {
   /// by goroutine_exit; not when an exception leaves it, which is a panic.
   template <class F, class... Args>
   void go(F&& f, Args&&... args) {
-    add(1);
-    THRUM_TRY {
-      thrum::go(
-          [this](auto&& function, auto&&... arguments) {
-            const done_at_end guard(*this);
-            std::invoke(std::forward<decltype(function)>(function),
-                        std::forward<decltype(arguments)>(arguments)...);
-          },
-          std::forward<F>(f), std::forward<Args>(args)...);
-    }
-    THRUM_CATCH_ALL {
-      done();
-      THRUM_RETHROW;
+    if constexpr (sched::is_task<F, Args...>()) {
+      add(1);
+      THRUM_TRY {
+        thrum::go(
+            [this](auto&& function, auto&&... arguments) {
+              const done_at_end guard(*this);
+              std::invoke(std::forward<decltype(function)>(function),
+                          std::forward<decltype(arguments)>(arguments)...);
+            },
+            std::forward<F>(f), std::forward<Args>(args)...);
+      }
+      THRUM_CATCH_ALL {
+        done();
+        THRUM_RETHROW;
+      }
     }
   }
 

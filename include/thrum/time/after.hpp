@@ -17,7 +17,7 @@ namespace thrum::inline THRUM_ABI {
 /// A channel that is ready once, `time` from now, and then gives that moment. Costs nothing while
 /// nobody waits, and is freed with its last handle.
 template <class Rep, class Period>
-recv_chan<time_point> after(std::chrono::duration<Rep, Period> time) {
+[[nodiscard]] recv_chan<time_point> after(std::chrono::duration<Rep, Period> time) {
   return timer(time).chan();
 }
 

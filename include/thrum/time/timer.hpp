@@ -329,14 +329,20 @@ class timer {
 /// outside of a runtime.
 template <class Rep, class Period, class F>
 timer after_func(std::chrono::duration<Rep, Period> time, F&& f) {
-  runtime* const own = runtime::current();
-  if (own == nullptr) {
-    base::throw_usage("after_func: called outside of a runtime");
+  constexpr bool callable = std::is_invocable_v<std::decay_t<F>&>;
+  static_assert(callable, "after_func: the function must be callable without arguments");
+  if constexpr (callable) {
+    runtime* const own = runtime::current();
+    if (own == nullptr) {
+      base::throw_usage("after_func: called outside of a runtime");
+    }
+    sched::func_timer_handle handle(
+        new sched::func_timer_of<std::decay_t<F>>(own->scheduler(), std::forward<F>(f)));
+    handle.get()->reset(sched::due_after(time));
+    return timer(std::move(handle));
+  } else {
+    return timer();
   }
-  sched::func_timer_handle handle(
-      new sched::func_timer_of<std::decay_t<F>>(own->scheduler(), std::forward<F>(f)));
-  handle.get()->reset(sched::due_after(time));
-  return timer(std::move(handle));
 }
 
 }  // namespace thrum::inline THRUM_ABI

@@ -73,9 +73,9 @@ TEST_CASE("stop unwinds goroutines that are parked anywhere") {
     park([] { thrum::sleep_for(1h); });
     park([] { thrum::this_goroutine::sleep_until(std::chrono::steady_clock::now() + 1h); });
     park([&] { never.wait(); });
-    park([&] { never.wait_for(1h); });
+    park([&] { static_cast<void>(never.wait_for(1h)); });
     park([] { thrum::spawn([] { thrum::sleep_for(1h); }).join(); });
-    park([] { thrum::spawn([] { thrum::sleep_for(1h); }).wait_for(1h); });
+    park([] { static_cast<void>(thrum::spawn([] { thrum::sleep_for(1h); }).wait_for(1h)); });
     REQUIRE(eventually([&] { return n == 15 && runtime.stats().waiting >= 17; }));
     runtime.stop();
     CHECK(n == 0);
