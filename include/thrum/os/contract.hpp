@@ -25,7 +25,8 @@
 //               count_threads.
 // fence         prepare_heavy_fence once before the threads that use the two; light_fence,
 //               heavy_fence.
-// preempt_signal  has_preempt_signal. preempt_target, install_preempt_handler, send_preempt_signal:
+// preempt_signal  has_preempt_signal. preempt_target, install_preempt_handler, send_preempt_signal,
+//               unblock_preempt_signal:
 //               runs a function on another thread of ours, wherever that is. signal_stack: what a
 //               thread needs to take it.
 // thread_clock  CPU time of a thread, for others to read; thread_sleeps, thread_naps.

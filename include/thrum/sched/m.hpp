@@ -86,6 +86,10 @@ struct alignas(base::cache_line_size) basic_m {
   }
   bool awaited = false;  // a P is on its way to this thread, which is being made
   os::preempt_target interruption;
+  /// Signals that have arrived. Written by the handler, read by the monitor.
+  atomic<std::uint32_t> heard{0};
+  /// The monitor has found that none arrives: the thread lets them through when it enters next.
+  atomic<bool> deaf{false};
   os::signal_stack for_signals;  // reserved by the creator
 
   // -- this thread; who freezes reads it while the thread waits --

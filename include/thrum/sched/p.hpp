@@ -110,6 +110,9 @@ struct alignas(base::cache_line_size) basic_p {
     std::int64_t cpu_since = 0;
     std::int64_t cpu_when = 0;
     std::int64_t cpu = 0;
+    bool asked = false;       // a signal was sent in this slice, when it had `heard` so many
+    std::uint32_t heard = 0;  // and used `asked_cpu`
+    std::int64_t asked_cpu = 0;
     bool spared = false;        // no signal was sent, as it seemed to sleep
     std::uint32_t changes = 0;  // looks in a row that found another goroutine
   } seen;

@@ -97,6 +97,10 @@ THRUM_COLD basic_m<Traits>& answer_monitor(basic_m<Traits>& m) noexcept {
   }
   basic_g<Traits>& g = *m.g;
   forget_p(m);
+  if (m.deaf.load(relaxed)) {      // relaxed: published by `retake`
+    m.deaf.store(false, relaxed);  // relaxed: the monitor sets it again if need be
+    os::unblock_preempt_signal();
+  }
   basic_m<Traits>& here = regain_p(m);
   g.status.store(g_status::running, relaxed);  // relaxed: for display
   wait_if_frozen(here);
@@ -270,6 +274,7 @@ void interrupt(void* argument) noexcept {
   if (m.tid.load(relaxed) != os::thread_id()) {  // relaxed: this thread's, or not this thread's
     return;
   }
+  m.heard.store(m.heard.load(relaxed) + 1, relaxed);  // relaxed: the monitor compares two readings
   if constexpr (base::signals_are_deferred) {
     // It was kept with the goroutine, which has changed threads meanwhile.
     if (current_m<Traits>() != &m) {

@@ -25,7 +25,14 @@
 //   timer    a timer of this P is due, and the goroutine has run, or the timer has been due, for
 //            `least_run_ns`: who slept has waited already, and does not wait for a slice's end too
 //   blocked  something waits or is due, and the thread has slept for `blocked_ns`
+//   deaf     it was asked by a signal and has computed on without taking it: some goroutine has
+//            blocked signals on that thread, this one or an earlier one, or it is in a long call of
+//            the system. Its P is taken as from one that blocks
 //   If nothing else could run, nothing is done.
+//
+// The mask of signals belongs to the thread, and who blocks all and parks leaves it behind for the
+// next. A deaf thread lets the scheduler's own signal through again when it enters the library and
+// finds its P gone; nothing is looked at before that, as nobody else needs to pay for it.
 //
 // RT1  at most one retake is under way: the monitor's.
 //
@@ -80,6 +87,10 @@ class basic_retaker {
     return changes <= patience ? window_ns_ : window_ns_ << (changes - patience);
   }
 
+  /// Whether the thread has computed for long without hearing the signal that was sent in this
+  /// slice. By its own clock, as it may wait for a CPU.
+  static bool is_deaf(p_type& p, const m_type& m, std::int64_t cpu) noexcept;
+
   void interrupt(m_type& m) noexcept;
   static void sooner(std::int64_t& next_look, std::int64_t when) noexcept {
     next_look = when < next_look ? when : next_look;
@@ -108,6 +119,7 @@ void basic_retaker<Traits>::press(p_type& p, std::int64_t now, std::int64_t sinc
     seen.cpu = m->cpu_clock.now();
     seen.cpu_when = now;
     seen.spared = false;
+    seen.asked = false;
     seen.changes = seen.changes < most_changes ? seen.changes + 1 : most_changes;
     // Nothing comes of a look before the one is allowed or the other has waited for long enough.
     const std::int64_t useful =
@@ -158,9 +170,29 @@ void basic_retaker<Traits>::press(p_type& p, std::int64_t now, std::int64_t sinc
   p.slice_ran_ns.store(now - since, relaxed);  // relaxed: published by the request
   // [p.attention] release: pairs with the exchange in attend.
   p.attention.fetch_or(attention_preempt, release);
-  if (scheduler_.config().interrupts) {
-    interrupt(*m);
+  if (!scheduler_.config().interrupts) {
+    return;
   }
+  if (is_deaf(p, *m, cpu)) {
+    seen.cpu_of = nullptr;
+    m->deaf.store(true, relaxed);  // relaxed: published by R5
+    retake(p, *m);
+    return;
+  }
+  interrupt(*m);
+}
+
+template <class Traits>
+bool basic_retaker<Traits>::is_deaf(p_type& p, const m_type& m, std::int64_t cpu) noexcept {
+  auto& seen = p.seen;
+  const std::uint32_t heard = m.heard.load(relaxed);  // relaxed: an older one costs some time
+  if (!seen.asked || heard != seen.heard) {
+    seen.asked = true;
+    seen.heard = heard;
+    seen.asked_cpu = cpu;
+    return false;
+  }
+  return cpu - seen.asked_cpu >= Traits::deaf_ns;
 }
 
 template <class Traits>

@@ -139,6 +139,14 @@ THRUM_NOINLINE inline bool send_preempt_signal(std::uint64_t thread,
   return ::syscall(SYS_tgkill, ::getpid(), to, preempt_signal) == 0;
 }
 
+/// The calling thread takes the signal from now on, whatever its mask was.
+THRUM_NOINLINE inline void unblock_preempt_signal() noexcept {
+  ::sigset_t urgent;
+  ::sigemptyset(&urgent);
+  ::sigaddset(&urgent, preempt_signal);
+  ::pthread_sigmask(SIG_UNBLOCK, &urgent, nullptr);
+}
+
 /// The alternate signal stack of a thread, and what it had before.
 class signal_stack {
  public:
@@ -165,10 +173,7 @@ class signal_stack {
 
   /// By the thread that is to take the signal.
   void open(preempt_target& target) noexcept {
-    ::sigset_t urgent;
-    ::sigemptyset(&urgent);
-    ::sigaddset(&urgent, preempt_signal);
-    ::pthread_sigmask(SIG_UNBLOCK, &urgent, nullptr);
+    unblock_preempt_signal();
     const std::size_t page = page_size();
     auto* const mark = ::new (static_cast<char*>(memory_) + page) signal_stack_mark;
     mark->target = &target;
