@@ -10,6 +10,7 @@
 #include <thrum/base/error.hpp>
 #include <thrum/blocking.hpp>
 #include <thrum/debug/dump.hpp>
+#include <thrum/debug/goroutine_counts.hpp>
 #include <thrum/debug/overflow_report.hpp>
 #include <thrum/debug/panic_report.hpp>
 #include <thrum/debug/schedtrace.hpp>
@@ -110,6 +111,9 @@ class runtime {
 
   /// Figures of this moment. Each is exact, but they are not of one instant.
   stats_snapshot stats() const { return debug::collect(*scheduler_); }
+
+  /// As thrum::dump_goroutines, of this runtime.
+  void dump_goroutines(std::FILE* to = stderr, dump_form form = dump_form::full) const;
 
   /// The runtime of the calling goroutine or of the calling thread of a runtime, else null.
   static runtime* current() noexcept {
@@ -264,6 +268,7 @@ inline runtime::runtime(options settings, sched::runtime_role role)
     blocking([&] { registry_type::remove(*scheduler_); });
     base::throw_system(error, "runtime: cannot start the scheduler");
   }
+  blocking([&] { registry_type::show(*scheduler_); });
   if (settings_.dump_on_quit) {
     os::quit_listener::open(
         [](void* own) noexcept { static_cast<scheduler_type*>(own)->creator.request_dump(); },
@@ -354,27 +359,47 @@ int run(F&& main) {
   return run(options::from_environment(), std::forward<F>(main));
 }
 
-/// Writes every goroutine of the runtime that the caller runs on: id, name, state, what it waits
-/// for and since when, where it stands and where it was started. They are stopped for a moment, so
-/// that the picture is of one time; one that sits in a system call is shown without its callers.
-/// Names of functions come from the program's symbols. usage_error outside of a runtime.
-inline void dump_goroutines(std::FILE* to = stderr) {
-  runtime* const own = runtime::current();
-  if (own == nullptr) {
-    base::throw_usage("dump_goroutines: called outside of a runtime");
-  }
-  const std::string text = debug::describe_goroutines(own->scheduler(), debug::world::stopped);
-  std::fwrite(text.data(), 1, text.size(), to);
-  std::fflush(to);
+inline void runtime::dump_goroutines(std::FILE* to, dump_form form) const {
+  debug::write_goroutines(*scheduler_, to, form);
 }
 
-/// The figures of the runtime that the caller runs on. usage_error outside of one.
-inline stats_snapshot stats() {
-  const runtime* const own = runtime::current();
-  if (own == nullptr) {
-    base::throw_usage("stats: called outside of a runtime; use runtime::stats");
+/// Writes every goroutine: id, name, state, what it waits for and since when, where it stands and
+/// where it was started. Of the runtime that the caller runs on; outside of one, as a watchdog
+/// thread is, of every runtime of the process. They are looked at in pieces, for which all of them
+/// are stopped for a moment each time, so that each goroutine is shown as it is at one time; one
+/// that sits in a system call is shown without its callers. dump_form::counts stops nobody and
+/// says how many goroutines do the same, the most frequent first, by state, reason and start.
+/// Names of functions come from the program's symbols.
+inline void dump_goroutines(std::FILE* to = stderr, dump_form form = dump_form::full) {
+  if (const runtime* const own = runtime::current()) {
+    own->dump_goroutines(to, form);
+    return;
   }
-  return own->stats();
+  sched::basic_registry<sched::default_traits>::for_each(
+      [&](auto& scheduler) { debug::write_goroutines(scheduler, to, form); });
+}
+
+/// The figures of the runtime that the caller runs on; outside of one, of the only runtime of the
+/// process. usage_error if there is none or more than one: then use runtime::stats.
+inline stats_snapshot stats() {
+  if (const runtime* const own = runtime::current()) {
+    return own->stats();
+  }
+  stats_snapshot result;
+  unsigned found = 0;
+  sched::basic_registry<sched::default_traits>::for_each([&](auto& scheduler) {
+    if (++found == 1) {
+      result = debug::collect(scheduler);
+    }
+  });
+  if (found == 0) {
+    base::throw_usage("stats: called outside of a runtime, and there is none");
+  }
+  if (found != 1) {
+    base::throw_usage(
+        "stats: called outside of a runtime, and there are several; use runtime::stats of one");
+  }
+  return result;
 }
 
 }  // namespace thrum::inline THRUM_ABI

@@ -111,6 +111,9 @@ GIVES(thrum::join_handle<move_only>, thrum::spawn([](int i) { return move_only(i
 
 GIVES(void, thrum::dump_goroutines());
 GIVES(void, thrum::dump_goroutines(stdout));
+GIVES(void, thrum::dump_goroutines(stdout, thrum::dump_form::counts));
+GIVES(void, thrum::runtime::current()->dump_goroutines());
+GIVES(void, thrum::runtime::current()->dump_goroutines(stdout, thrum::dump_form::full));
 GIVES(thrum::stats_snapshot, thrum::stats());
 static_assert(std::is_nothrow_default_constructible_v<thrum::thread_lock>);
 static_assert(!std::is_move_constructible_v<thrum::thread_lock>);

@@ -56,11 +56,10 @@ inline std::string describe_callers(os::symbolizer& symbols, const void* const* 
   std::string shown;
   std::string all;
   for (std::size_t i = 0; i < size; ++i) {
-    const std::string line = symbols.describe(frames[i]);
-    const std::string text = "\t" + line + "\n";
-    all.append(text);
+    const std::string& line = symbols.describe(frames[i]);
+    all.append("\t").append(line).append("\n");
     if (!is_internal(line)) {
-      shown.append(text);
+      shown.append("\t").append(line).append("\n");
     }
   }
   return shown.empty() ? all : shown;

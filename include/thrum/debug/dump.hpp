@@ -119,35 +119,132 @@ enum class world : std::uint8_t {
   stopped,  // they are stopped for a moment
 };
 
-/// Those that are alive, by id, as many as `all` has room for. No malloc.
+/// Those that were alive when it began, by id, each with what can be seen of it.
+///
+/// While all goroutines stand still, nobody is served. So they are looked at in pieces: as many as
+/// `piece` in one freeze, which lasts well under a millisecond then, and between two freezes they go
+/// on for as long as they stood. The picture is not of one moment, but each goroutine in it is.
 template <class Traits>
-std::size_t collect_goroutines(sched::basic_scheduler<Traits>& scheduler, goroutine_record* all,
-                               std::size_t room, frame_arena& frames,
-                               const sched::basic_freeze<Traits>* frozen, bool quiet) noexcept {
-  const std::int64_t now_ms = (os::now() - scheduler.started_at) / 1'000'000;
-  const bool may_look = quiet || (frozen != nullptr && frozen->complete());
-  std::size_t n = 0;
-  scheduler.pool->for_each([&](sched::basic_g<Traits>& g) {
-    if (n == room || !describe_into(all[n], g, now_ms)) {
+class goroutine_list {
+ public:
+  static constexpr std::size_t piece = 128;
+
+  /// Allocates; not inside a section.
+  explicit goroutine_list(sched::basic_scheduler<Traits>& scheduler)
+      : scheduler_(scheduler), all_(find_alive(scheduler)), frames_(all_.size()) {}
+
+  /// Blocks the thread for as long as the look takes.
+  void look(world where) {
+    if (where == world::stopped) {
+      look_in_pieces();
       return;
     }
-    goroutine_record& record = all[n++];
+    for (seen& each : all_) {
+      look_at(each, where == world::quiet, nullptr);
+    }
+  }
+
+  /// Calls f(record) for each that is still alive.
+  template <class F>
+  void for_each(F f) const {
+    for (const seen& each : all_) {
+      if (each.is_alive) {
+        f(each.record);
+      }
+    }
+  }
+
+ private:
+  struct seen {
+    const sched::basic_g<Traits>* g = nullptr;
+    goroutine_record record;
+    bool is_alive = true;
+  };
+
+  static std::int64_t now_ms(const sched::basic_scheduler<Traits>& scheduler) noexcept {
+    return (os::now() - scheduler.started_at) / 1'000'000;
+  }
+
+  static std::vector<seen> find_alive(sched::basic_scheduler<Traits>& scheduler) {
+    std::vector<seen> found;
+    const std::int64_t now = now_ms(scheduler);
+    scheduler.pool->for_each([&](sched::basic_g<Traits>& g) {
+      seen each;
+      each.g = &g;
+      if (describe_into(each.record, g, now)) {
+        found.push_back(each);
+      }
+    });
+    std::sort(found.begin(), found.end(),
+              [](const seen& a, const seen& b) { return a.record.id < b.record.id; });
+    return found;
+  }
+
+  void look_in_pieces() {
+    constexpr int most_failures = 20;  // then somebody does not stop at all
+    int failures = 0;
+    for (std::size_t first = 0; first < all_.size();) {
+      const std::int64_t begin = os::now();
+      const std::size_t last = std::min(first + piece, all_.size());
+      const bool done = look_at_piece(first, last, failures == most_failures);
+      failures += !done;
+      first = done ? last : first;
+      if (first < all_.size()) {
+        os::sleep_ns(os::now() - begin);
+      }
+    }
+  }
+
+  /// False: not all goroutines have stopped in time; nothing was looked at. `anyway`: those that
+  /// are parked are left without their callers then.
+  bool look_at_piece(std::size_t first, std::size_t last, bool anyway) {
+    constexpr std::int64_t patience_ns = 5'000'000;
+    bool complete = false;
+    scheduler_.begin_exclusive();
+    {
+      sched::basic_section<Traits> here;
+      sched::basic_m<Traits>* const own =
+          here.m() != nullptr && here.m()->scheduler == &scheduler_ ? here.m() : nullptr;
+      if (own != nullptr) {
+        sched::note_callers(*own);
+      }
+      const sched::basic_freeze<Traits> frozen(scheduler_, own, anyway ? 0 : patience_ns);
+      complete = frozen.complete();
+      for (std::size_t i = first; i != last && (complete || anyway); ++i) {
+        look_at(all_[i], complete, &frozen);
+      }
+    }
+    scheduler_.end_exclusive();
+    return complete || anyway;
+  }
+
+  /// No malloc.
+  void look_at(seen& each, bool may_walk, const sched::basic_freeze<Traits>* frozen) noexcept {
+    goroutine_record& record = each.record;
+    const goroutine_id expected = record.id;
+    record = {};
+    each.is_alive = describe_into(record, *each.g, now_ms(scheduler_)) && record.id == expected;
+    if (!each.is_alive) {
+      return;  // it has ended; another may have its place
+    }
     const bool is_parked = record.status == sched::g_status::waiting ||
                            record.status == sched::g_status::runnable ||
                            record.status == sched::g_status::preempted;
-    os::call_stack callers;
-    if (may_look && is_parked) {
-      collect_parked(g, callers);
-      frames.keep(callers, record);
+    if (may_walk && is_parked) {
+      os::call_stack callers;
+      collect_parked(*each.g, callers);
+      frames_.keep(callers, record);
     } else if (frozen != nullptr) {
-      if (const os::call_stack* const seen = frozen->callers_of(g)) {
-        frames.keep(*seen, record);
+      if (const os::call_stack* const noted = frozen->callers_of(*each.g)) {
+        frames_.keep(*noted, record);
       }
     }
-  });
-  std::sort(all, all + n, [](const auto& a, const auto& b) { return a.id < b.id; });
-  return n;
-}
+  }
+
+  sched::basic_scheduler<Traits>& scheduler_;
+  std::vector<seen> all_;
+  frame_arena frames_;
+};
 
 /// Go's words, with the name: goroutine 7 [chan receive, 120 ms] "loader": and who calls whom.
 inline std::string describe(os::symbolizer& symbols, const goroutine_record& g) {
@@ -168,6 +265,9 @@ inline std::string describe(os::symbolizer& symbols, const goroutine_record& g) 
     text.append(" \"").append(g.name).append("\"");
   }
   text.append(":\n").append(describe_callers(symbols, g.frames, g.size));
+  if (g.size == 0 && g.status == sched::g_status::running) {
+    text.append("\tnot walked\n");
+  }
   return text.append("\tstarted in ").append(symbols.describe(g.started_at)).append("\n");
 }
 
@@ -175,33 +275,13 @@ inline std::string describe(os::symbolizer& symbols, const goroutine_record& g) 
 /// Not inside a section. Blocks the thread for as long as the look takes.
 template <class Traits>
 std::string describe_goroutines(sched::basic_scheduler<Traits>& scheduler, world where) {
-  constexpr std::int64_t patience_ns = 100'000'000;
-  const std::size_t expected = scheduler.goroutine_count();
-  std::vector<goroutine_record> all(expected + expected / 8 + 16);
-  frame_arena frames(all.size());
-  std::size_t n = 0;
-  if (where == world::stopped) {
-    scheduler.begin_exclusive();
-    {
-      sched::basic_section<Traits> here;
-      sched::basic_m<Traits>* const own =
-          here.m() != nullptr && here.m()->scheduler == &scheduler ? here.m() : nullptr;
-      if (own != nullptr) {
-        sched::note_callers(*own);
-      }
-      const sched::basic_freeze<Traits> frozen(scheduler, own, patience_ns);
-      n = collect_goroutines(scheduler, all.data(), all.size(), frames, &frozen, false);
-    }
-    scheduler.end_exclusive();
-  } else {
-    n = collect_goroutines<Traits>(scheduler, all.data(), all.size(), frames, nullptr,
-                                   where == world::quiet);
-  }
+  goroutine_list<Traits> all(scheduler);
+  all.look(where);
   os::symbolizer symbols;
   std::string text;
-  for (std::size_t i = 0; i < n; ++i) {
-    text.append(text.empty() ? "" : "\n").append(describe(symbols, all[i]));
-  }
+  all.for_each([&](const goroutine_record& g) {
+    text.append(text.empty() ? "" : "\n").append(describe(symbols, g));
+  });
   return text;
 }
 

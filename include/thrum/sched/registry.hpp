@@ -69,7 +69,29 @@ class basic_registry {
     }
   }
 
-  /// Not inside a section.
+  /// It is complete: for_each finds it from now on.
+  static void show(scheduler_type& scheduler) noexcept {
+    scoped guard(lock);
+    scheduler.is_shown = true;
+  }
+
+  /// Calls f(scheduler) for each that there is, the oldest first, and keeps that one there
+  /// meanwhile; f may block and allocate. Not inside a section.
+  template <class F>
+  static void for_each(F f) {
+    struct unpin {
+      scheduler_type& scheduler;
+      ~unpin() { scheduler.pins.fetch_sub(1, release); }  // [reg.pins] release: f's last look
+    };
+    std::uint64_t last = 0;
+    while (scheduler_type* const next = pin_after(last)) {
+      const unpin later{*next};
+      last = next->number;
+      f(*next);
+    }
+  }
+
+  /// Waits until nobody looks at it any more. Not inside a section.
   static void remove(scheduler_type& scheduler) noexcept {
     {
       scoped guard(lock);
@@ -80,7 +102,8 @@ class basic_registry {
         }
       }
     }
-    while (exit_looks.load(acquire)) {  // [reg.exit] acquire: its last look at the scheduler
+    // [reg.exit] acquire: its last look at the scheduler; [reg.pins] acquire: theirs
+    while (exit_looks.load(acquire) || scheduler.pins.load(acquire) != 0) {
       os::sleep_ns(1'000'000);
     }
   }
@@ -109,6 +132,21 @@ class basic_registry {
   }
 
  private:
+  static scheduler_type* pin_after(std::uint64_t number) noexcept {
+    const basic_section<Traits> here;
+    scoped guard(lock);
+    scheduler_type* next = nullptr;
+    for (scheduler_type* s = first; s != nullptr; s = s->next_registered) {
+      if (s->is_shown && s->number > number && (next == nullptr || s->number < next->number)) {
+        next = s;
+      }
+    }
+    if (next != nullptr) {
+      next->pins.fetch_add(1, relaxed);  // relaxed: under the lock under which it is taken out
+    }
+    return next;
+  }
+
   /// One whose goroutines use what exit() destroys. Other runtimes are objects, which are destroyed
   /// in their turn. Null: no more.
   static scheduler_type* next_to_hold() noexcept {

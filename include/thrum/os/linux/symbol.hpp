@@ -29,6 +29,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 namespace thrum::inline THRUM_ABI::os {
 
@@ -94,11 +95,28 @@ class elf_file {
   std::size_t size_ = 0;
 };
 
-/// Names addresses; keeps the last file open that it has looked into.
+/// Names addresses; keeps what it has found, and the last file open that it has looked into.
 class symbolizer {
  public:
   /// "function at program+0x1234": the offset is as addr2line -e program takes it. Allocates.
-  std::string describe(const void* address) {
+  const std::string& describe(const void* address) {
+    const auto [place, is_new] = known_.try_emplace(address);
+    if (is_new) {
+      place->second = look_up(address);
+    }
+    return place->second;
+  }
+
+  /// The name of a type or function as the source has it.
+  static std::string demangled(const char* name) {
+    int status = 0;
+    const std::unique_ptr<char, void (*)(void*)> text(
+        abi::__cxa_demangle(name, nullptr, nullptr, &status), &std::free);
+    return status == 0 ? text.get() : name;
+  }
+
+ private:
+  std::string look_up(const void* address) {
     ::Dl_info info{};
     if (address == nullptr || ::dladdr(address, &info) == 0 || info.dli_fname == nullptr) {
       return "an unknown place";
@@ -125,15 +143,6 @@ class symbolizer {
     return text.append(hexadecimal(offset));
   }
 
-  /// The name of a type or function as the source has it.
-  static std::string demangled(const char* name) {
-    int status = 0;
-    const std::unique_ptr<char, void (*)(void*)> text(
-        abi::__cxa_demangle(name, nullptr, nullptr, &status), &std::free);
-    return status == 0 ? text.get() : name;
-  }
-
- private:
   static std::string hexadecimal(std::uintptr_t n) {
     std::string digits;
     do {
@@ -145,6 +154,7 @@ class symbolizer {
 
   std::string path_;
   std::unique_ptr<elf_file> file_;
+  std::unordered_map<const void*, std::string> known_;
 };
 
 /// As symbolizer::describe, as far as that goes without malloc: the name is as the linker has it,

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// How many goroutines do the same: by state, what they wait for, and where they were started.
+#ifndef THRUM_DEBUG_GOROUTINE_COUNTS_HPP
+#define THRUM_DEBUG_GOROUTINE_COUNTS_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/debug/dump.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/scheduler.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace thrum::inline THRUM_ABI {
+
+/// What dump_goroutines writes.
+enum class dump_form : std::uint8_t {
+  full,    ///< each goroutine with its callers
+  counts,  ///< how many there are of each kind
+};
+
+}  // namespace thrum::inline THRUM_ABI
+
+namespace thrum::inline THRUM_ABI::debug {
+
+/// A line for each kind, the most frequent first. Nobody is stopped. Not inside a section.
+template <class Traits>
+std::string count_goroutines(sched::basic_scheduler<Traits>& scheduler) {
+  using kind = std::tuple<sched::g_status, sched::wait_reason, const void*>;
+  std::map<kind, std::uint64_t> counts;
+  std::uint64_t total = 0;
+  scheduler.pool->for_each([&](sched::basic_g<Traits>& g) {
+    goroutine_record record;
+    if (describe_into(record, g, 0)) {
+      ++counts[{record.status, record.reason, record.started_at}];
+      ++total;
+    }
+  });
+  std::vector<std::pair<kind, std::uint64_t>> sorted(counts.begin(), counts.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  os::symbolizer symbols;
+  std::string text = "goroutines: " + std::to_string(total) + "\n";
+  for (const auto& [what, n] : sorted) {
+    const auto& [status, reason, started_at] = what;
+    text.append(std::to_string(n)).append(" [");
+    text.append(status == sched::g_status::waiting ? sched::describe(reason) : describe(status));
+    text.append("] started in ").append(symbols.describe(started_at)).append("\n");
+  }
+  return text;
+}
+
+/// Writes them in one of the two forms. Not inside a section.
+template <class Traits>
+void write_goroutines(sched::basic_scheduler<Traits>& scheduler, std::FILE* to, dump_form form) {
+  const std::string text = form == dump_form::counts
+                               ? count_goroutines(scheduler)
+                               : describe_goroutines(scheduler, world::stopped);
+  std::fwrite(text.data(), 1, text.size(), to);
+  std::fflush(to);
+}
+
+}  // namespace thrum::inline THRUM_ABI::debug
+
+#endif
