@@ -125,7 +125,17 @@ int waits_undetected() {
   return thrum::run(options, [] { thrum::chan<int>(0).recv(); });
 }
 
+/// The thread that waits for a child to end can end no wait of ours.
+int deadlock_beside_child() {
+  using thrum::io::redirect;
+  // Not with our output, whose end somebody waits for.
+  thrum::io::process::spawn({"sleep", "5"}, {.out = redirect::null(), .err = redirect::null()})
+      .detach();
+  return thrum::run([] { thrum::chan<int>(0).recv(); });
+}
+
 const programs::entry entries[] = {
+    {"deadlock_beside_child", &deadlock_beside_child},
     {"deadlock", deadlock},
     {"deadlock_of_three", deadlock_of_three},
     {"deadlock_after_output", deadlock_after_output},

@@ -37,13 +37,11 @@
 #include <thrum/base/fatal.hpp>
 #include <thrum/blocking.hpp>
 #include <thrum/deadline.hpp>
+#include <thrum/io/child_process.hpp>
+#include <thrum/io/detached_children.hpp>
 #include <thrum/io/pipe.hpp>
 #include <thrum/io/redirect.hpp>
-#include <thrum/io/wait.hpp>
 #include <thrum/os/os.hpp>
-#include <thrum/sched/traits.hpp>
-#include <thrum/sync/mutex.hpp>
-#include <thrum/time/sleep.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -52,7 +50,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -61,28 +58,6 @@
 
 namespace thrum::inline THRUM_ABI::io {
 
-/// How a process ended.
-struct exit_status {
-  /// The code of what is no end: the process runs on, or its end cannot be known.
-  static constexpr int none = -1;
-
-  int code = 0;              ///< that it returned; 0 if a signal killed it
-  int signal = 0;            ///< that killed it; 0 if it returned
-  bool dumped_core = false;  ///< after a signal
-
-  /// Whether it returned 0.
-  bool success() const noexcept { return code == 0 && signal == 0; }
-  bool exited() const noexcept { return signal == 0 && code != none; }
-  /// "exit status 1", "signal 9", "no end".
-  std::string to_string() const {
-    return code == none ? "no end"
-           : signal == 0
-               ? "exit status " + std::to_string(code)
-               : "signal " + std::to_string(signal) + (dumped_core ? ", core dumped" : "");
-  }
-  friend bool operator==(const exit_status&, const exit_status&) = default;
-};
-
 struct process_options {
   redirect in = {};
   redirect out = {};
@@ -90,141 +65,6 @@ struct process_options {
   std::string directory = {};  ///< to start in; empty: ours
   /// "NAME=value" each; none: ours.
   std::optional<std::vector<std::string>> environment = {};
-};
-
-/// A number, and a pidfd if there is one, until it is reaped.
-class child_process {
- public:
-  child_process() noexcept = default;
-  child_process(const child_process&) = delete;
-  child_process& operator=(const child_process&) = delete;
-  ~child_process() {
-    if (pidfd_ != os::no_descriptor) {
-      os::close(pidfd_);
-    }
-  }
-
-  /// First of all, once.
-  void started(std::int64_t pid) noexcept {
-    pid_ = pid;
-    const os::io_result fd = os::open_process(pid);
-    pidfd_ = fd < 0 ? os::no_descriptor : static_cast<int>(fd);
-  }
-
-  std::int64_t pid() const noexcept { return pid_; }
-  bool has_pidfd() const noexcept { return pidfd_ != os::no_descriptor; }
-
-  /// Its end if it has come, else EAGAIN; reaps it. After an error `status` is as it was.
-  std::error_code reap(exit_status& status) noexcept {
-    const std::lock_guard guard(lock_);
-    if (!reaped_) {
-      const os::io_result result = os::wait_process(pid_, pidfd_, false, true, end_);
-      if (result == -EAGAIN || result == -EINTR) {
-        return std::make_error_code(std::errc::resource_unavailable_try_again);
-      }
-      reaped_ = true;
-      error_ = static_cast<int>(-result);
-    }
-    if (error_ == 0) {
-      status = {end_.code, end_.signal, end_.dumped_core};
-    }
-    return {error_, std::system_category()};
-  }
-
-  /// Returns when reap() may have something to say. `pause`: 0 for the first wait of a caller, and
-  /// kept for its next ones.
-  void wait(time_point deadline, std::chrono::milliseconds& pause, std::error_code& error) {
-    constexpr std::chrono::milliseconds longest{10};
-    const time_point now{std::chrono::nanoseconds(sched::default_traits::now())};
-    if (now >= deadline) {
-      error = errc::deadline_exceeded;
-      return;
-    }
-    error.clear();
-    if (!has_pidfd() && deadline == time_point::max()) {
-      os::process_end end;
-      blocking([&] { os::wait_process(pid_, os::no_descriptor, true, false, end); });
-      return;
-    }
-    const bool first = pause == std::chrono::milliseconds(0);
-    pause = std::min(2 * pause + std::chrono::milliseconds(1), longest);
-    if (has_pidfd() && first) {
-      wait_readable(pidfd_, deadline, error);
-    } else {
-      sleep_until(std::min<time_point>(deadline, now + pause));
-    }
-  }
-
-  /// Kills it and waits until it is gone. False: we may not kill it, and it runs. Nothing if it is
-  /// the child of who forked us. Not a cancellation point.
-  bool end() noexcept {
-    if (parent_ != os::own_process()) {
-      return true;  // nor is the lock ours: somebody may have held it in the fork
-    }
-    return blocking([&] {
-      const std::lock_guard guard(lock_);
-      if (reaped_) {
-        return true;
-      }
-      if (const os::io_result sent = os::signal_process(pid_, pidfd_, SIGKILL); sent < 0) {
-        return sent == -ESRCH;
-      }
-      while (os::wait_process(pid_, pidfd_, true, true, end_) == -EINTR) {
-      }
-      reaped_ = true;
-      return true;
-    });
-  }
-
-  /// no_such_process if it has been reaped.
-  std::error_code signal(int number) noexcept {
-    const std::lock_guard guard(lock_);
-    const os::io_result result = reaped_ ? -ESRCH : os::signal_process(pid_, pidfd_, number);
-    return result < 0 ? error_of(result) : std::error_code();
-  }
-
- private:
-  friend class detached_children;
-
-  const std::int64_t parent_ = os::own_process();
-  std::int64_t pid_ = 0;
-  int pidfd_ = os::no_descriptor;
-  mutex lock_;
-  bool reaped_ = false;  // from here on under the lock
-  int error_ = 0;
-  os::process_end end_;
-  child_process* next_detached_ = nullptr;
-};
-
-/// Children that nobody waits for: looked after whenever another one is started or detached.
-class detached_children {
- public:
-  static void add(std::unique_ptr<child_process> child) noexcept {
-    {
-      const std::lock_guard guard(lock);
-      child->next_detached_ = first;
-      first = child.release();
-    }
-    reap();
-  }
-
-  static void reap() noexcept {
-    const std::lock_guard guard(lock);
-    for (child_process** link = &first; *link != nullptr;) {
-      child_process* const child = *link;
-      exit_status status;
-      if (child->reap(status) == std::errc::resource_unavailable_try_again) {
-        link = &child->next_detached_;
-      } else {
-        *link = child->next_detached_;
-        delete child;
-      }
-    }
-  }
-
- private:
-  static inline constinit mutex lock;
-  static inline constinit child_process* first = nullptr;
 };
 
 /// Move-only. Any number of goroutines and threads may wait for it and send signals at the same
@@ -247,7 +87,7 @@ class process {
 
   /// Starts a program: `arguments` are its name and what follows. A name without a slash is looked
   /// for in our PATH; a relative one counts from the child's directory. Fails if it cannot be
-  /// executed. Detached children that have ended meanwhile are reaped.
+  /// executed.
   static process spawn(const std::vector<std::string>& arguments, process_options options = {}) {
     std::error_code error;
     process result;
@@ -339,8 +179,8 @@ class process {
   /// Ends it, by SIGKILL. Does nothing if it has ended.
   void kill() noexcept { signal_if_there(SIGKILL); }
 
-  /// Lets it live on when this object goes, which is empty afterwards. It is reaped when another
-  /// child is started or detached.
+  /// Lets it live on when this object goes, which is empty afterwards. A thread of ours reaps it
+  /// when it has ended.
   void detach() {
     if (child_ != nullptr) {
       detached_children::add(std::move(child_));
@@ -382,7 +222,7 @@ class process {
 
   void start(const std::vector<std::string>& arguments, const process_options& options,
              std::string& where, std::error_code& error) {
-    detached_children::reap();
+    detached_children::look_after();
     if (arguments.empty() || has_zero(arguments) ||
         options.directory.find('\0') != std::string::npos ||
         (options.environment && has_zero(*options.environment)) || options.in.is_output() ||

@@ -22,7 +22,8 @@
 //               pages nobody may touch, and how dear they were; return_guard_budget. discard:
 //               contents no longer needed; discard_now: and the pages leave the resident set.
 // thread        thread: start, join, try_join, joinable. set_thread_name, thread_id, yield_thread, sleep_ns,
-//               count_threads.
+//               count_threads; bystander_scope, bystanders: threads that
+//               make nothing runnable. start_detached_thread.
 // fence         prepare_heavy_fence once before the threads that use the two; light_fence,
 //               heavy_fence.
 // preempt_signal  has_preempt_signal. preempt_target, install_preempt_handler, send_preempt_signal,
@@ -39,6 +40,7 @@
 // unwind_table  find_code_file, find_unwind_entry: how the caller's registers are found at an
 //               address. For handlers. prepare_walks, once before.
 // fault         install_fault_observer: a look at each access to memory that is not there.
+// child_watch   open, add, remove, wake, sleep, close: until any of many children has ended.
 // descriptor, socket, file, pipe, process   the system calls on them, as the system has them:
 //               results are counts, or errno values below zero. write_without_signal: a pipe that
 //               nobody reads is an error.

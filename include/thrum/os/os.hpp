@@ -13,6 +13,7 @@
 #if THRUM_OS_LINUX
 #include <thrum/os/linux/backtrace.hpp>
 #include <thrum/os/linux/caught_signals.hpp>
+#include <thrum/os/linux/child_watch.hpp>
 #include <thrum/os/linux/clock.hpp>
 #include <thrum/os/linux/descriptor.hpp>
 #include <thrum/os/linux/exit.hpp>

@@ -86,9 +86,14 @@ liveness look_for_deadlock(basic_scheduler<Traits>& scheduler) noexcept {
     return seen;
   }
   constexpr std::size_t helpers = 2;  // the monitor and the creator
+  // What was there before the count and after it was there.
+  const unsigned bystanders_before = os::bystanders.load(relaxed);  // relaxed: see bystander_scope
   const std::size_t threads = os::count_threads();
-  const std::size_t ours = std::size_t{scheduler.live_thread_count()} + helpers +
-                           config.bystanders + base::sanitizer_threads;
+  const unsigned bystanders_after = os::bystanders.load(relaxed);  // relaxed: as above
+  const std::size_t ours =
+      std::size_t{scheduler.live_thread_count()} + helpers + config.bystanders +
+      base::sanitizer_threads +
+      (bystanders_before < bystanders_after ? bystanders_before : bystanders_after);
   if (threads == 0 || threads > ours) {
     return liveness::by_others;
   }

@@ -448,7 +448,7 @@ TEST_CASE("a stop ends the wait for a process, and the process") {
   CHECK(!has_children());
 }
 
-TEST_CASE("a detached process lives on, and is reaped when the next one is started") {
+TEST_CASE("a detached process lives on, and is reaped when it ends") {
   with_runtime([] {
     thrum::io::pipe line;
     process p = shell("read x; echo $x",
@@ -460,11 +460,58 @@ TEST_CASE("a detached process lives on, and is reaped when the next one is start
     CHECK(!p);
     to_child.write("alive\n");
     CHECK(line.reader().read_all() == "alive\n");
-    CHECK(support::eventually([&] {
-      shell("").wait();
-      return ::kill(static_cast<::pid_t>(pid), 0) == -1;
-    }));
+    CHECK(support::eventually([&] { return ::kill(static_cast<::pid_t>(pid), 0) == -1; }));
   });
+  CHECK(!has_children());
+}
+
+TEST_CASE("detached processes are reaped without a runtime, with pidfds and without") {
+  for (const bool pidfds : {true, false}) {
+    thrum::os::has_pidfd = pidfds;
+    with_runtime([] { shell("exec sleep 0.02").detach(); });
+    shell("exit 0").detach();
+    shell("exec sleep 0.01").detach();
+    CHECK(support::eventually([] { return !has_children(); }));
+    CHECK(support::eventually([] { return thrum::io::detached_children::size() == 0; }));
+  }
+  thrum::os::has_pidfd = true;
+}
+
+TEST_CASE("starting a process asks none of the detached ones whether it has ended") {
+  using thrum::io::detached_children;
+  with_runtime([] {
+    std::vector<thrum::io::pipe_writer> inputs;
+    constexpr std::size_t n = 20;
+    for (std::size_t i = 0; i != n; ++i) {
+      process p = shell("read line", {.in = redirect::pipe()});
+      inputs.push_back(std::move(p.in()));
+      p.detach();
+    }
+    CHECK(detached_children::size() == n);
+    const std::uint64_t before = detached_children::looks();
+    shell("exit 0").wait();
+    CHECK(detached_children::looks() == before);
+    inputs.clear();
+    CHECK(support::eventually([] { return detached_children::size() == 0; }));
+    CHECK(detached_children::looks() == before + n);
+  });
+  CHECK(!has_children());
+}
+
+TEST_CASE("a detached process that a debugger holds is reaped when that lets it go") {
+  process p = shell("exec sleep 60");
+  debugger_of debugger(p.pid());
+  if (!debugger.holds()) {
+    return;
+  }
+  const std::int64_t pid = p.pid();
+  p.kill();
+  p.detach();
+  CHECK(support::eventually([&] { return is_zombie(pid); }));
+  thrum::sleep_for(5ms);
+  CHECK(thrum::io::detached_children::size() == 1);
+  debugger.let_go();
+  CHECK(support::eventually([] { return thrum::io::detached_children::size() == 0; }));
   CHECK(!has_children());
 }
 
@@ -566,10 +613,7 @@ TEST_CASE("without pidfds a process is waited for, killed and reaped all the sam
     CHECK(q.wait().signal == SIGTERM);
     { const process killed = shell("exec sleep 60"); }
     shell("exit 0").detach();
-    CHECK(support::eventually([] {
-      shell("").wait();
-      return !has_children();
-    }));
+    CHECK(support::eventually([] { return !has_children(); }));
   });
   thrum::os::has_pidfd = true;
   CHECK(!has_children());

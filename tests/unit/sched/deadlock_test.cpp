@@ -59,6 +59,12 @@ TEST_CASE("the report of a deadlock lists each goroutine: id, name, reason, how 
                           std::regex("goroutine [0-9]+ \\[mutex lock, [0-9]+ ms\\] \"locker\":")));
 }
 
+TEST_CASE("a deadlock is seen although a detached child process runs") {
+  if (threads_are_ours()) {
+    check_deadlock(run_program("deadlock_beside_child"));
+  }
+}
+
 TEST_CASE("what a program wrote before its deadlock is not lost") {
   if (threads_are_ours()) {
     const program_result r = run_program("deadlock_after_output");

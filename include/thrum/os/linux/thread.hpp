@@ -19,6 +19,7 @@
 
 #if THRUM_OS_LINUX
 
+#include <atomic>
 #include <cerrno>
 #include <ctime>
 #include <string_view>
@@ -111,6 +112,21 @@ class thread {
   ::pthread_attr_destroy(&attributes);
   return error;
 }
+
+/// How many threads of this process are in a bystander_scope.
+inline constinit std::atomic<unsigned> bystanders{0};
+
+/// The calling thread makes no goroutine runnable from here on, but for taking and releasing locks:
+/// nobody can hope for it.
+class bystander_scope {
+ public:
+  // relaxed: each counts itself, and a thread that is not counted yet, or not any more, may as well
+  // be any thread
+  bystander_scope() noexcept { bystanders.fetch_add(1, std::memory_order_relaxed); }
+  ~bystander_scope() { bystanders.fetch_sub(1, std::memory_order_relaxed); }  // relaxed: as above
+  bystander_scope(const bystander_scope&) = delete;
+  bystander_scope& operator=(const bystander_scope&) = delete;
+};
 
 /// Names the calling thread for debuggers and ps; what is longer than 15 bytes is cut off.
 THRUM_NOINLINE inline void set_thread_name(const char* name) noexcept {

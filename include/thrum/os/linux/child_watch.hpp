@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// child_watch: one thread sleeps until any of many children has ended.
+#ifndef THRUM_OS_LINUX_CHILD_WATCH_HPP
+#define THRUM_OS_LINUX_CHILD_WATCH_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/os/linux/descriptor.hpp>
+
+#if THRUM_OS_LINUX
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+namespace thrum::inline THRUM_ABI::os {
+
+/// An epoll of pidfds. Whoever has been added is removed before its pidfd is closed: a child of a
+/// fork may have that open, and the epoll would go on to tell of it.
+class child_watch {
+ public:
+  constexpr child_watch() noexcept = default;
+
+  bool is_open() const noexcept { return poller_ != no_descriptor; }
+
+  /// 0, or an errno value below zero.
+  THRUM_NOINLINE io_result open() noexcept {
+    poller_ = ::epoll_create1(EPOLL_CLOEXEC);
+    alarm_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    ::epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.ptr = nullptr;
+    if (poller_ < 0 || alarm_ < 0 || ::epoll_ctl(poller_, EPOLL_CTL_ADD, alarm_, &event) != 0) {
+      const io_result error = -errno;
+      close();
+      return error;
+    }
+    return 0;
+  }
+
+  void close() noexcept {
+    for (int* const each : {&poller_, &alarm_}) {
+      if (*each >= 0) {
+        os::close(*each);
+      }
+      *each = no_descriptor;
+    }
+  }
+
+  /// `who` is found from the child's end on. 0, or an errno value below zero.
+  THRUM_NOINLINE io_result add(int pidfd, void* who) noexcept {
+    ::epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.ptr = who;
+    return result_of(::epoll_ctl(poller_, EPOLL_CTL_ADD, pidfd, &event));
+  }
+  void remove(int pidfd) noexcept {
+    ::epoll_event ignored{};
+    ::epoll_ctl(poller_, EPOLL_CTL_DEL, pidfd, &ignored);
+  }
+
+  /// Ends the sleep that is under way, or the next one.
+  void wake() noexcept {
+    const std::uint64_t one = 1;
+    os::write(alarm_, &one, sizeof one);
+  }
+
+  /// Sleeps until somebody is found, for at most timeout_ms if that is not below 0. How many;
+  /// perhaps none.
+  THRUM_NOINLINE std::size_t sleep(void** found, std::size_t most, int timeout_ms) noexcept {
+    constexpr std::size_t at_once = 64;
+    ::epoll_event events[at_once];
+    const int n = ::epoll_wait(poller_, events, static_cast<int>(most < at_once ? most : at_once),
+                               timeout_ms);
+    std::size_t count = 0;
+    for (int i = 0; i < n; ++i) {
+      if (events[i].data.ptr != nullptr) {
+        found[count++] = events[i].data.ptr;
+        continue;
+      }
+      std::uint64_t wakes;
+      os::read(alarm_, &wakes, sizeof wakes);
+    }
+    return count;
+  }
+
+ private:
+  int poller_ = no_descriptor;
+  int alarm_ = no_descriptor;
+};
+
+}  // namespace thrum::inline THRUM_ABI::os
+
+#endif  // THRUM_OS_LINUX
+#endif  // THRUM_OS_LINUX_CHILD_WATCH_HPP
