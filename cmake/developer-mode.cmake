@@ -45,6 +45,9 @@ add_library(thrum_each_header INTERFACE)
 target_sources(thrum_each_header INTERFACE FILE_SET HEADERS
   BASE_DIRS ${PROJECT_SOURCE_DIR}/include FILES ${thrum_headers})
 target_link_libraries(thrum_each_header INTERFACE thrum_developer)
+# And with some that a user may have, but that say nothing of a test.
+target_compile_options(thrum_each_header INTERFACE -Wswitch-enum -Wredundant-decls
+  $<$<CXX_COMPILER_ID:GNU>:-Wuseless-cast> $<$<CXX_COMPILER_ID:Clang>:-Wshadow-all>)
 set_target_properties(thrum_each_header PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
 
 if(THRUM_TESTS)

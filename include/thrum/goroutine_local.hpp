@@ -64,7 +64,7 @@ class goroutine_local {
 
   /// Values start as a copy of `initial`.
   explicit goroutine_local(T initial) requires std::is_copy_constructible_v<T>
-      : make_([initial = std::move(initial)] { return initial; }) {}
+      : make_([value = std::move(initial)] { return value; }) {}
 
   /// Values start as what `make()` returns.
   template <class F>

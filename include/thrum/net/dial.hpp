@@ -206,9 +206,9 @@ inline conn dial_race(std::vector<endpoint> first, std::vector<endpoint> second,
     }
   } const race;
   const auto start = [&](std::vector<endpoint> list, const std::shared_ptr<dial_end>& ended) {
-    go([outcomes, list = std::move(list), deadline, ended] {
+    go([outcomes, candidates = std::move(list), deadline, ended] {
       outcome result;
-      result.made = dial_each(list, deadline, result.error, ended.get());
+      result.made = dial_each(candidates, deadline, result.error, ended.get());
       outcomes.send(std::move(result));
     });
   };

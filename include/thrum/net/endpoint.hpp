@@ -208,8 +208,10 @@ inline std::uint16_t endpoint::port() const noexcept {
   switch (family()) {
     case address_family::v4: return ntohs(native_.v4.sin_port);
     case address_family::v6: return ntohs(native_.v6.sin6_port);
-    default: return 0;
+    case address_family::local:
+    case address_family::none: break;
   }
+  return 0;
 }
 
 inline endpoint endpoint::with_port(std::uint16_t port) const noexcept {
@@ -217,7 +219,8 @@ inline endpoint endpoint::with_port(std::uint16_t port) const noexcept {
   switch (family()) {
     case address_family::v4: result.native_.v4.sin_port = htons(port); break;
     case address_family::v6: result.native_.v6.sin6_port = htons(port); break;
-    default: break;
+    case address_family::local:
+    case address_family::none: break;
   }
   return result;
 }
@@ -227,8 +230,10 @@ inline std::span<const std::uint8_t> endpoint::address_bytes() const noexcept {
     case address_family::v4:
       return {reinterpret_cast<const std::uint8_t*>(&native_.v4.sin_addr), 4};
     case address_family::v6: return {native_.v6.sin6_addr.s6_addr, 16};
-    default: return {};
+    case address_family::local:
+    case address_family::none: break;
   }
+  return {};
 }
 
 inline std::uint32_t endpoint::scope() const noexcept {
@@ -259,8 +264,10 @@ inline bool endpoint::is_loopback() const noexcept {
     case address_family::v4: return e.address_bytes().front() == 127;
     case address_family::v6:
       return std::memcmp(&e.native_.v6.sin6_addr, &in6addr_loopback, 16) == 0;
-    default: return false;
+    case address_family::local:
+    case address_family::none: break;
   }
+  return false;
 }
 
 inline bool endpoint::is_any() const noexcept {
@@ -290,8 +297,8 @@ inline std::size_t endpoint::hash() const noexcept {
   // The odd constant is 2^64 over the golden ratio: it carries each bit of the number upwards.
   const std::uint64_t number = (std::uint64_t{scope()} << 24) ^ (std::uint64_t{port()} << 8) ^
                                static_cast<std::uint64_t>(family());
-  return std::hash<std::string_view>()(key()) ^
-         static_cast<std::size_t>(number * 0x9e3779b97f4a7c15);
+  const std::size_t spread = number * 0x9e3779b97f4a7c15;
+  return std::hash<std::string_view>()(key()) ^ spread;
 }
 
 // ---- making
@@ -493,8 +500,10 @@ inline std::string endpoint::address() const {
   switch (family()) {
     case address_family::v4: return text_of_v4(address_bytes().first<4>());
     case address_family::v6: return text_of_v6(address_bytes().first<16>(), scope());
-    default: return {};
+    case address_family::local:
+    case address_family::none: break;
   }
+  return {};
 }
 
 inline std::string endpoint::to_string() const {

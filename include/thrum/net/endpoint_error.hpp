@@ -60,11 +60,10 @@ inline const std::error_category& endpoint_category() noexcept {
     }
 
     std::error_condition default_error_condition(int value) const noexcept override {
-      switch (static_cast<endpoint_error>(value)) {
-        case endpoint_error::unknown_interface: return std::errc::no_such_device;
-        case endpoint_error::path_too_long: return std::errc::filename_too_long;
-        default: return std::errc::invalid_argument;
-      }
+      const auto error = static_cast<endpoint_error>(value);
+      return error == endpoint_error::unknown_interface ? std::errc::no_such_device
+             : error == endpoint_error::path_too_long   ? std::errc::filename_too_long
+                                                        : std::errc::invalid_argument;
     }
   };
   static const category the_category;

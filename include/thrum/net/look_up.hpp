@@ -283,7 +283,7 @@ class basic_look_ups {
           return;
         }
         --queued_;
-        next = known_.find(first->question_)->second;
+        next = known_.at(first->question_);
       }
       next->work();
       {

@@ -22,10 +22,12 @@
 #if THRUM_EXCEPTIONS
 #include <cxxabi.h>
 
+#if defined(_LIBCPP_VERSION)  // whose header does not name it
 namespace __cxxabiv1 {
 struct __cxa_eh_globals;
 extern "C" __cxa_eh_globals* __cxa_get_globals() noexcept;
 }  // namespace __cxxabiv1
+#endif
 #endif
 
 namespace thrum::inline THRUM_ABI::os {

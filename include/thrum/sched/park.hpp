@@ -36,7 +36,7 @@ inline constinit std::atomic<void (*)(goroutine_id id, std::string_view name)> o
 template <class Traits>
 void park(basic_section<Traits>& here, wait_reason reason, commit_function<Traits> commit,
           void* argument) noexcept {
-  basic_m<Traits>& m = *here.m();
+  basic_m<Traits>& m = here.this_m();
   basic_g<Traits>& g = *m.g;
   g.reason.store(reason, relaxed);  // relaxed: for display
   // relaxed: for display
@@ -283,7 +283,7 @@ THRUM_COLD basic_m<Traits>& yield_slow(basic_m<Traits>& m) noexcept {
 /// one acquisition serves both taking the successor and queueing the predecessor.
 template <class Traits>
 void yield(basic_section<Traits>& here) noexcept {
-  basic_m<Traits>& m = *here.m();
+  basic_m<Traits>& m = here.this_m();
   basic_p<Traits>& p = *m.p;
   basic_scheduler<Traits>& scheduler = *m.scheduler;
   if (p.attention.load(relaxed) != 0) [[unlikely]] {  // relaxed: seen next time if missed

@@ -473,11 +473,15 @@ class basic_poll_wait {
       point_type point;
       prepare(here, point, d, which);
       side.waiter = &point;
-      switch (sched::wait(here, point, d.lock, {reason_of(which), true, side.deadline})) {
-        case wake_cause::notified: return 0;
-        case wake_cause::cancelled: return io_exit;
-        default: break;  // closed, timed out, or moved: look again
+      const wake_cause cause =
+          sched::wait(here, point, d.lock, {reason_of(which), true, side.deadline});
+      if (cause == wake_cause::notified) {
+        return 0;
       }
+      if (cause == wake_cause::cancelled) {
+        return io_exit;
+      }
+      // Closed, timed out, or moved: look again.
     }
   }
 

@@ -25,6 +25,7 @@
 //   SC3  g0 is always inside, and so is a goroutine from the moment it is switched to until it
 //        returns to the code that called the library.
 //   SC4  a section that was opened inside another one does not park.
+//   SC5  only a goroutine parks, and only one that has a P.
 //
 // A goroutine inside blocking() is inside as well while it calls the library, but has no P: it
 // counts as its thread, as foreign threads do.
@@ -90,6 +91,12 @@ class [[nodiscard]] basic_section {
   /// The calling M if a goroutine runs there that may park; null for a foreign thread, inside
   /// blocking(), and on g0, where the caller counts as its thread.
   m_type* m() const noexcept { return on_ != nullptr && on_->p != nullptr ? on_ : nullptr; }
+
+  /// The same for a caller who knows that there is one.
+  m_type& this_m() const noexcept {
+    THRUM_ASSERT(SC5, m() != nullptr);
+    return *on_;
+  }
 
   basic_g<Traits>* g() const noexcept {
     m_type* const own = m();

@@ -25,7 +25,7 @@ inline std::uintptr_t caller_identity() noexcept {
   if (m != nullptr && m->g != nullptr) {
     return reinterpret_cast<std::uintptr_t>(m->g);
   }
-  return static_cast<std::uintptr_t>(os::thread_id()) << 1 | 1;  // a G's address is even
+  return std::uintptr_t{os::thread_id()} << 1 | 1;  // a G's address is even
 }
 
 }  // namespace sched

@@ -50,7 +50,7 @@ THRUM_NOINLINE inline io_result truncate(int fd, std::int64_t size) noexcept {
 
 THRUM_NOINLINE inline io_result file_size(int fd) noexcept {
   struct ::stat about {};
-  return ::fstat(fd, &about) == 0 ? static_cast<io_result>(about.st_size) : -errno;
+  return ::fstat(fd, &about) == 0 ? about.st_size : io_result{-errno};
 }
 
 /// What kind of file a descriptor is.

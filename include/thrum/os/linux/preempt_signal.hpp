@@ -157,7 +157,7 @@ class signal_stack {
   /// Gets the memory, on any thread, before open(). False if there is none.
   bool reserve() noexcept {
     // The kernel says how large the frame of a signal is: 12 KiB where there are wide vectors.
-    const auto frame = static_cast<std::size_t>(::getauxval(at_minsigstksz));
+    const std::size_t frame = ::getauxval(at_minsigstksz);
     constexpr std::size_t for_handlers = std::size_t{64} << 10;
     const std::size_t page = page_size();
     bytes_ = ((frame + for_handlers + page - 1) / page + 1) * page;

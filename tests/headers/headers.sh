@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: The thrum authors
+# SPDX-License-Identifier: MIT
+#
+# What a compiler says when a user includes the header: nothing, with warnings that the developers'
+# own build does not ask for; and one sentence where the standard is too old. A compiler that is not
+# installed is skipped with a line that says so.
+#
+#   headers.sh
+set -u
+cd "$(dirname "$0")" || exit 1
+include=$(cd ../../include && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+printf '#include <thrum.hpp>\nint main() {}\n' >"$work/empty.cpp"
+failed=0
+
+report() {  # report STATUS WHAT
+  if [ "$1" = 0 ]; then echo "ok    $2"; else
+    echo "FAIL  $2"
+    head -n 20 "$work/said"
+    failed=1
+  fi
+}
+
+silent() {  # silent WHAT COMMAND...: the compiler accepts it and says nothing
+  local what=$1
+  shift
+  "$@" >"$work/said" 2>&1 && [ ! -s "$work/said" ]
+  report $? "$what"
+}
+
+one_error() {  # one_error WHAT SENTENCE COMMAND...: it says this one thing
+  local what=$1 sentence=$2
+  shift 2
+  ! "$@" >"$work/said" 2>&1 && [ "$(grep -cE '(^|[^#]|fatal )error: ' "$work/said")" = 1 ] &&
+    grep -qF "$sentence" "$work/said"
+  report $? "$what"
+}
+
+for compiler in g++ clang++-14 clang++-19; do
+  command -v $compiler >/dev/null || { echo "skip  $compiler is not installed"; continue; }
+  case $compiler in
+    g++) more=(-Wuseless-cast) ;;
+    *) more=(-Wshadow-all) ;;
+  esac
+  warnings=(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wswitch-enum -Wredundant-decls "${more[@]}")
+  silent "$compiler: more warnings than the developers' own" \
+    $compiler -std=c++20 "${warnings[@]}" -I"$include" -fsyntax-only uses.cpp
+  # These are looked for in inlined code, also of system headers.
+  silent "$compiler: null pointers at -O3, as a system header" \
+    $compiler -std=c++20 -O3 -Wnull-dereference -isystem "$include" -c uses.cpp -o "$work/uses.o"
+  for standard in 98 11 17; do
+    one_error "$compiler: C++$standard is refused in one sentence" "thrum needs C++20" \
+      $compiler -std=c++$standard -I"$include" -fsyntax-only "$work/empty.cpp"
+  done
+done
+
+# A library without std::stop_token: libc++ before 20 has it behind a flag. Where there is none, a
+# macro of the standard's library that says so is taken away.
+printf '#include <version>\n#undef __cpp_lib_jthread\n#include <thrum.hpp>\nint main() {}\n' \
+  >"$work/without.cpp"
+one_error "g++: a library without std::stop_token is refused in one sentence" \
+  "thrum needs std::stop_token" g++ -std=c++20 -I"$include" -fsyntax-only "$work/without.cpp"
+libcxx=(clang++-19 -std=c++20 -stdlib=libc++ -I"$include" -fsyntax-only)
+if printf '#include <version>\n' | "${libcxx[@]}" -x c++ - 2>/dev/null; then
+  one_error "libc++ 19: the flag for std::stop_token is named" \
+    "-fexperimental-library" "${libcxx[@]}" "$work/empty.cpp"
+  silent "libc++ 19: with that flag it compiles" "${libcxx[@]}" -fexperimental-library uses.cpp
+else
+  echo "skip  libc++ is not installed"
+fi
+exit $failed
