@@ -56,6 +56,20 @@ void takes_reference(int& /*a*/) {}
   const auto e = make_chan<void(int)>();   // error: chan<T>: elements move from one goroutine
 }
 
+struct no_default {
+  explicit no_default(int /*a*/) {}
+};
+
+[[maybe_unused]] void handlers_that_cannot_be_called(const chan<int>& c, const chan<void>& signals,
+                                                     const chan<no_default>& others) {
+  select(on_recv(c, [](const char*) {}));  // error: on_recv: the handler takes (std::opt
+  select(on_recv(signals, 5));             // error: on_recv: the handler takes (bool)
+  select(on_recv(others, [](no_default&&, bool) {}));  // error: on_recv: a handler f(T&&, bool) is
+  select(on_send(c, 1, [](int) {}));                   // error: select: the handler of this case is
+  select(on_timeout(1s, 6));                           // error: select: the handler of this case is
+  select(otherwise([](bool) {}));                      // error: select: the handler of this case is
+}
+
 [[maybe_unused]] void results_that_matter(const chan<int>& c, const chan<void>& signals,
                                           const std::stop_token& token) {
   on_recv(c);                                         // unused

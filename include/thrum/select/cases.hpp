@@ -40,6 +40,16 @@ struct no_handler {
   void operator()() const noexcept {}
 };
 
+/// Calls the handler of a case that has nothing to tell.
+template <class F>
+void call_handler(F& handler) {
+  constexpr bool callable = std::is_invocable_v<F&>;
+  static_assert(callable, "select: the handler of this case is called without arguments");
+  if constexpr (callable) {
+    std::invoke(handler);
+  }
+}
+
 /// The attempt of every case that sends elements of a type, whatever its handler is: prepare()
 /// knows by it that two cases offer the same kind of value.
 template <class E>
@@ -141,24 +151,32 @@ class recv_case : public select_case_base {
       if constexpr (std::is_invocable_v<F&, bool>) {
         std::invoke(handler_, ok);
       } else {
-        std::invoke(handler_);
+        constexpr bool callable = std::is_invocable_v<F&>;
+        static_assert(callable, "on_recv: the handler takes (bool) or nothing");
+        if constexpr (callable) {
+          std::invoke(handler_);
+        }
       }
     } else if constexpr (std::is_invocable_v<F&, std::optional<T>>) {
       std::invoke(handler_, ok ? std::optional<T>(element::unwrap(*received_)) : std::nullopt);
     } else if constexpr (std::is_invocable_v<F&, T&&, bool>) {
+      constexpr bool has_default = std::is_default_constructible_v<T>;
+      static_assert(has_default,
+                    "on_recv: a handler f(T&&, bool) is called with T() when the channel is "
+                    "closed; take std::optional<T> instead");
       if (ok) {
         std::invoke(handler_, element::unwrap(*received_), true);
-      } else {
-        static_assert(std::is_default_constructible_v<T>,
-                      "on_recv: a handler f(T&&, bool) is called with T() when the channel is "
-                      "closed; take std::optional<T> instead");
+      } else if constexpr (has_default) {
         std::invoke(handler_, T(), false);
       }
     } else {
-      static_assert(std::is_invocable_v<F&>,
+      constexpr bool callable = std::is_invocable_v<F&>;
+      static_assert(callable,
                     "on_recv: the handler takes (std::optional<T>), (T&&, bool) or nothing");
       received_.reset();  // the handler may take long
-      std::invoke(handler_);
+      if constexpr (callable) {
+        std::invoke(handler_);
+      }
     }
   }
 
@@ -264,7 +282,7 @@ class send_case : public select_case_base {
     if (operation_.closed) {
       base::throw_usage("select: send on closed channel");
     }
-    std::invoke(handler_);
+    call_handler(handler_);
   }
 
  private:
@@ -283,7 +301,7 @@ class timeout_case : public select_case_base {
 
   void prepare() noexcept { deadline_ = deadline_after(time_); }
   std::int64_t deadline() const noexcept { return deadline_; }
-  void run() { std::invoke(handler_); }
+  void run() { call_handler(handler_); }
 
  private:
   Duration time_;
@@ -307,7 +325,7 @@ class deadline_case : public select_case_base {
     }
     return has;
   }
-  void run() { std::invoke(handler_); }
+  void run() { call_handler(handler_); }
 
  private:
   TimePoint when_;
@@ -346,7 +364,7 @@ class done_case : public select_case_base {
     operation_.core = nullptr;
   }
 
-  void run() { std::invoke(handler_); }
+  void run() { call_handler(handler_); }
 
  private:
   struct signal final : chan_base {
@@ -367,7 +385,7 @@ template <class F>
 class default_case : public select_case_base {
  public:
   explicit default_case(F handler) : handler_(std::move(handler)) {}
-  void run() { std::invoke(handler_); }
+  void run() { call_handler(handler_); }
   static constexpr bool is_default = true;
 
  private:
