@@ -30,7 +30,7 @@ struct hand_moved_clock {
   using rep = duration::rep;
   using period = duration::period;
   using time_point = std::chrono::time_point<hand_moved_clock>;
-  static constexpr bool is_steady = false;
+  [[maybe_unused]] static constexpr bool is_steady = false;
   static inline std::atomic<rep> ticks{0};
   static time_point now() noexcept { return time_point(duration(ticks.load())); }
 };
