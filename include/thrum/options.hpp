@@ -27,7 +27,7 @@ namespace thrum::inline THRUM_ABI {
 
 /// How a goroutine is made to give up its processor when its time slice is over.
 enum class preemption {
-  none,         ///< not at all: it runs until it blocks or yields
+  none,         ///< not at all: it runs until it blocks or yields, or has done much input or output
   cooperative,  ///< at its next call into the library, or at this_goroutine::preemption_point()
   async,        ///< wherever it is, where the platform can; elsewhere as cooperative
 };

@@ -75,6 +75,13 @@ class descriptor {
     return run_waiting(which, call, enough, [&] { return sched::poll_wait::wait(*desc_, which); });
   }
 
+  /// Calls call(fd) until it returns 0: all is done. A result above 0 says how many bytes it has
+  /// moved; now and then others get the processor in between. Else as run.
+  template <class Call>
+  os::io_result run_all(side which, Call call) {
+    return run_waiting<true>(which, call, 0, [&] { return sched::poll_wait::wait(*desc_, which); });
+  }
+
   /// As run, for a call that may go on to say that it would block when the poller says that it does
   /// not: waits for no event, but for pauses that grow.
   template <class Call>
@@ -105,7 +112,7 @@ class descriptor {
           waited = true;
         }
       }
-      sched::poll_wait::end(*desc_, which, false);
+      sched::poll_wait::end(*desc_, which, false, 0);
     }
     if (result == sched::io_exit) [[unlikely]] {
       sched::exit_goroutine<sched::default_traits>();
@@ -172,8 +179,12 @@ class descriptor {
   explicit operator bool() const noexcept { return desc_ != nullptr; }
 
  private:
-  /// run(), with a way to wait.
-  template <class Call, class Wait>
+  static std::size_t bytes_of(os::io_result result) noexcept {
+    return result > 0 ? static_cast<std::size_t>(result) : 0;
+  }
+
+  /// run() and run_all(), with a way to wait.
+  template <bool All = false, class Call, class Wait>
   os::io_result run_waiting(side which, Call& call, std::size_t enough, Wait wait) {
     if (desc_ == nullptr) {
       return -EBADF;
@@ -182,12 +193,20 @@ class descriptor {
     os::io_result result = sched::poll_wait::begin(*desc_, which, waited);
     if (result == 0) {
       const native_handle_type fd = desc_->handle();
-      while ((result = call(fd)) == -EAGAIN || result == -EINTR) {
+      std::size_t moved = 0;
+      while ((result = call(fd)) == -EAGAIN || result == -EINTR || (All && result > 0)) {
         if (result == -EAGAIN && (result = wait()) != 0) {
           break;
         }
+        if constexpr (All) {
+          constexpr std::size_t often_enough = 64 * 1024;
+          if ((moved += bytes_of(result)) >= often_enough) {
+            sched::poll_wait::go_on(std::exchange(moved, 0));
+          }
+        }
       }
-      sched::poll_wait::end(*desc_, which, result > 0 && static_cast<std::size_t>(result) < enough);
+      moved += bytes_of(result);
+      sched::poll_wait::end(*desc_, which, result > 0 && bytes_of(result) < enough, moved);
     }
     if (result == sched::io_exit) [[unlikely]] {
       sched::exit_goroutine<sched::default_traits>();

@@ -149,7 +149,7 @@ class file : public stream_reading<file>, public stream_writing<file> {
     return read_at(std::as_writable_bytes(buffer), offset);
   }
   std::size_t read_at(std::span<std::byte> buffer, std::uint64_t offset, std::error_code& error) {
-    return count_or(beside([&](int fd) {
+    return count_or(move_beside([&](int fd) {
                       return os::read_at(fd, buffer.data(), buffer.size(),
                                          static_cast<std::int64_t>(offset));
                     }),
@@ -173,7 +173,7 @@ class file : public stream_reading<file>, public stream_writing<file> {
     std::size_t done = 0;
     os::io_result result = kind_.appends ? -EINVAL : 0;
     while (result >= 0 && done != bytes.size()) {
-      result = beside([&](int fd) {
+      result = move_beside([&](int fd) {
         return os::write_at(fd, bytes.data() + done, bytes.size() - done,
                             static_cast<std::int64_t>(offset + done));
       });
@@ -275,15 +275,13 @@ class file : public stream_reading<file>, public stream_writing<file> {
     });
   }
   os::io_result write_all(std::span<const std::byte> bytes, std::size_t& done) {
-    return run(side::write, [&](int fd) -> os::io_result {
-      while (done != bytes.size()) {
-        const os::io_result n = write_some(fd, bytes.subspan(done));
-        if (n < 0) {
-          return n;
-        }
-        done += static_cast<std::size_t>(n);
+    return run<true>(side::write, [&](int fd) -> os::io_result {
+      if (done == bytes.size()) {
+        return 0;
       }
-      return 0;
+      const os::io_result n = write_some(fd, bytes.subspan(done));
+      done += n > 0 ? static_cast<std::size_t>(n) : 0;
+      return n;
     });
   }
   [[noreturn]] THRUM_COLD void fail(const std::error_code& error, const char* operation) const {
@@ -377,12 +375,19 @@ class file : public stream_reading<file>, public stream_writing<file> {
     });
   }
 
-  /// In turn with others on the same side.
-  template <class Call>
+  /// In turn with others on the same side: as descriptor::run_all, or as run.
+  template <bool All = false, class Call>
   os::io_result run(side which, Call call) {
+    const auto run_with = [&](auto one) {
+      if constexpr (All) {
+        return descriptor_.run_all(which, one);
+      } else {
+        return descriptor_.run(which, one);
+      }
+    };
     if (waits()) {
       bool would_block = false;
-      const os::io_result result = descriptor_.run(which, [&](int fd) {
+      const os::io_result result = run_with([&](int fd) {
         const os::io_result one = call(fd);
         would_block = one == -EAGAIN;
         return one;
@@ -398,13 +403,21 @@ class file : public stream_reading<file>, public stream_writing<file> {
         descriptor_.use([](int fd) { return os::set_nonblocking(fd, false); });
       }
     }
-    return descriptor_.run(which, [&](int fd) { return uninterrupted([&] { return call(fd); }); });
+    return run_with([&](int fd) { return uninterrupted([&] { return call(fd); }); });
   }
 
   /// Without turns.
   template <class Call>
   os::io_result beside(Call call) {
     return descriptor_.use([&](int fd) { return uninterrupted([&] { return call(fd); }); });
+  }
+
+  /// The same, for a call that moves as many bytes as it says.
+  template <class Call>
+  os::io_result move_beside(Call call) {
+    const os::io_result result = beside(call);
+    sched::poll_wait::go_on(result > 0 ? static_cast<std::size_t>(result) : 0);
+    return result;
   }
 
   descriptor descriptor_;

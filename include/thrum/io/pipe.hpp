@@ -88,16 +88,14 @@ class pipe_writer : public pipe_end, public stream_writing<pipe_writer> {
 
   // ---- for stream.hpp ----
   os::io_result write_all(std::span<const std::byte> bytes, std::size_t& done) {
-    return descriptor_.run(side::write, [&](int fd) -> os::io_result {
-      while (done != bytes.size()) {
-        const os::io_result n =
-            os::write_without_signal(fd, bytes.data() + done, bytes.size() - done);
-        if (n < 0) {
-          return n;
-        }
-        done += static_cast<std::size_t>(n);
+    return descriptor_.run_all(side::write, [&](int fd) -> os::io_result {
+      if (done == bytes.size()) {
+        return 0;
       }
-      return 0;
+      const os::io_result n =
+          os::write_without_signal(fd, bytes.data() + done, bytes.size() - done);
+      done += n > 0 ? static_cast<std::size_t>(n) : 0;
+      return n;
     });
   }
   [[noreturn]] THRUM_COLD void fail(const std::error_code& error, const char* operation) const {

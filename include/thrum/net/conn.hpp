@@ -74,7 +74,7 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
   }
   std::size_t write_v(std::span<const std::span<const std::byte>> pieces, std::error_code& error) {
     std::size_t sent = 0;
-    const os::io_result result = socket_.run(
+    const os::io_result result = socket_.run_all(
         io::side::write, [&](int fd) -> os::io_result { return send_pieces(fd, pieces, sent); });
     io::count_or(result, error);
     return sent;
@@ -95,21 +95,21 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
     const std::uint64_t wanted = n < most_left ? n : most_left;
     std::uint64_t done = 0;
     bool refused = false;
-    const os::io_result result = socket_.run(io::side::write, [&](int fd) -> os::io_result {
+    const os::io_result result = socket_.run_all(io::side::write, [&](int fd) -> os::io_result {
       constexpr std::uint64_t most = std::uint64_t{1} << 20;  // then the socket is looked at again
-      while (done < wanted) {
-        const std::uint64_t left = wanted - done;
-        const os::io_result sent =
-            os::send_file(fd, file, static_cast<std::int64_t>(offset + done),
-                          static_cast<std::size_t>(left < most ? left : most));
-        if (sent <= 0) {
-          refused = sent == -EINVAL || sent == -ESPIPE || sent == -ENOSYS;
-          return refused ? 0 : sent;
-        }
-        // Not how far the offset has moved: a device may leave it where it is.
-        done += static_cast<std::uint64_t>(sent);
+      if (done == wanted) {
+        return 0;
       }
-      return 0;
+      const std::uint64_t left = wanted - done;
+      const os::io_result sent = os::send_file(fd, file, static_cast<std::int64_t>(offset + done),
+                                               static_cast<std::size_t>(left < most ? left : most));
+      if (sent <= 0) {
+        refused = sent == -EINVAL || sent == -ESPIPE || sent == -ENOSYS;
+        return refused ? 0 : sent;
+      }
+      // Not how far the offset has moved: a device may leave it where it is.
+      done += static_cast<std::uint64_t>(sent);
+      return sent;
     });
     io::count_or(result, error);
     if (refused) {
@@ -195,15 +195,13 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
         short_read_is_all_ ? buffer.size() : 0);
   }
   os::io_result write_all(std::span<const std::byte> bytes, std::size_t& done) {
-    return socket_.run(io::side::write, [&](int fd) -> os::io_result {
-      while (done != bytes.size()) {
-        const os::io_result n = os::send(fd, bytes.data() + done, bytes.size() - done);
-        if (n < 0) {
-          return n;
-        }
-        done += static_cast<std::size_t>(n);
+    return socket_.run_all(io::side::write, [&](int fd) -> os::io_result {
+      if (done == bytes.size()) {
+        return 0;
       }
-      return 0;
+      const os::io_result n = os::send(fd, bytes.data() + done, bytes.size() - done);
+      done += n > 0 ? static_cast<std::size_t>(n) : 0;
+      return n;
     });
   }
   [[noreturn]] THRUM_COLD void fail(const std::error_code& error, const char* operation) const {
@@ -269,38 +267,34 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
     }
   }
 
-  /// Sends what is left of the pieces; moves `sent`.
+  /// Sends of the pieces what is left and fits into one call; moves `sent`.
   static os::io_result send_pieces(int fd, std::span<const std::span<const std::byte>> pieces,
                                    std::size_t& sent) noexcept {
     constexpr std::size_t at_once = 64;
-    for (;;) {
-      ::iovec parts[at_once];
-      std::size_t count = 0;
-      std::size_t skip = sent;
-      for (const auto& piece : pieces) {
-        if (skip >= piece.size()) {
-          skip -= piece.size();
-          continue;
-        }
-        // The system's type is not const, and it does not write there.
-        parts[count++] = {const_cast<std::byte*>(piece.data()) + skip, piece.size() - skip};
-        skip = 0;
-        if (count == at_once) {
-          break;
-        }
+    ::iovec parts[at_once];
+    std::size_t count = 0;
+    std::size_t skip = sent;
+    for (const auto& piece : pieces) {
+      if (skip >= piece.size()) {
+        skip -= piece.size();
+        continue;
       }
-      if (count == 0) {
-        return 0;
+      // The system's type is not const, and it does not write there.
+      parts[count++] = {const_cast<std::byte*>(piece.data()) + skip, piece.size() - skip};
+      skip = 0;
+      if (count == at_once) {
+        break;
       }
-      ::msghdr message{};
-      message.msg_iov = parts;
-      message.msg_iovlen = count;
-      const os::io_result n = os::send_message(fd, message);
-      if (n < 0) {
-        return n;
-      }
-      sent += static_cast<std::size_t>(n);
     }
+    if (count == 0) {
+      return 0;
+    }
+    ::msghdr message{};
+    message.msg_iov = parts;
+    message.msg_iovlen = count;
+    const os::io_result n = os::send_message(fd, message);
+    sent += n > 0 ? static_cast<std::size_t>(n) : 0;
+    return n;
   }
 
   io::descriptor socket_;

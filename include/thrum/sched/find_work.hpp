@@ -46,8 +46,8 @@ bool global_turn(const basic_p<Traits>& p) noexcept {
   return p.schedule_tick.load(relaxed) % Traits::global_check_interval == 0;  // relaxed: own count
 }
 
-/// The slice has been handed on often enough: whoever waits on this P or in the global queue goes
-/// first, and `heir` behind the others. It goes on with a slice of its own if nobody waits.
+/// The slice has been handed on often enough: `heir` goes behind whoever waits in the ring, or else
+/// behind one of the global queue. It goes on with a slice of its own if nobody waits.
 template <class Traits>
 THRUM_COLD basic_g<Traits>* end_inheritance(basic_m<Traits>& m, basic_g<Traits>& heir) noexcept {
   basic_p<Traits>& p = *m.p;
@@ -125,24 +125,6 @@ void end_slice(basic_m<Traits>& m) noexcept {
   begin_slice(*m.p);
 }
 
-/// Does what was asked of the P. False: the P is gone.
-template <class Traits>
-THRUM_COLD bool attend(basic_m<Traits>& m) noexcept {
-  // [p.attention] acquire: what whoever asked had done before.
-  const std::uint32_t asked = m.p->attention.exchange(0, acquire);
-  wait_while_frozen(m);
-  if ((asked & attention_retire) != 0) {
-    m.scheduler->retire_p(m);
-    if (m.p == nullptr) {
-      return false;
-    }
-  }
-  if ((asked & attention_preempt) != 0) {
-    end_slice(m);
-  }
-  return true;  // timers are looked at next
-}
-
 /// Polls once without waiting, unless somebody else does. False: so it was, or nobody waits there.
 template <class Traits>
 bool poll_once(basic_scheduler<Traits>& scheduler, basic_poll_sink<Traits>& sink) noexcept {
@@ -182,22 +164,54 @@ bool is_poll_due(basic_scheduler<Traits>& scheduler) noexcept {
          (scheduler.clock != nullptr || Traits::now() - last >= Traits::poll_interval_ns);
 }
 
-/// For a P that always has something to run: what has become ready goes into its ring, and so
-/// before those in the global queue who gave way and could have gone on.
+/// For a P that always has something to run. What has become ready goes into its ring, and so before
+/// those in the global queue who gave way and could have gone on; and in between those who stand in
+/// the ring already, one by one: neither waits for all of the others.
 template <class Traits>
 void poll_in_turn(basic_m<Traits>& m) noexcept {
   basic_poll_sink<Traits> sink(*m.scheduler);
   if (!poll_once(*m.scheduler, sink) || sink.ready.size == 0) {
     return;
   }
+  base::intrusive_queue<basic_g<Traits>> waiting = m.p->queue.drain();
+  base::intrusive_queue<basic_g<Traits>> all;
   while (netpoll::ready_node* const node = sink.ready.pop_front()) {
     auto& g = *static_cast<basic_g<Traits>*>(node);
     g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
-    push_to_ring(m, g);
+    all.push_back(&g);
+    if (!waiting.empty()) {
+      all.push_back(waiting.pop_front());
+    }
+  }
+  all.append(static_cast<decltype(waiting)&&>(waiting));
+  m.p->queue.push_batch(all);
+  if (!all.empty()) {
+    m.scheduler->global.prepend(static_cast<decltype(all)&&>(all));
   }
   if (m.scheduler->procs() != 1) {
     m.scheduler->wake_processor();
   }
+}
+
+/// Does what was asked of the P. False: the P is gone.
+template <class Traits>
+THRUM_COLD bool attend(basic_m<Traits>& m) noexcept {
+  // [p.attention] acquire: what whoever asked had done before.
+  const std::uint32_t asked = m.p->attention.exchange(0, acquire);
+  wait_while_frozen(m);
+  if ((asked & attention_retire) != 0) {
+    m.scheduler->retire_p(m);
+    if (m.p == nullptr) {
+      return false;
+    }
+  }
+  if ((asked & attention_preempt) != 0) {
+    end_slice(m);
+  }
+  if ((asked & attention_poll) != 0) {
+    poll_in_turn(m);
+  }
+  return true;  // timers are looked at next
 }
 
 /// May this M search other Ps? At most half as many spinners as busy Ps, so that a search costs

@@ -9,6 +9,10 @@
 // because a yielding goroutine keeps it locked until its stack is left. What Go gets from sharing
 // the lock, that nobody can give up a P between "the queue is empty" and "I am idle" unnoticed,
 // follows here from `need_spinning`: see idle.hpp.
+//
+// Beside the FIFO stands a second one for those who had to give way and could have gone on: they
+// come when nobody else is here, or after every few others. Who has waited for something does not
+// stand behind two hundred that always have something to do.
 #ifndef THRUM_SCHED_GLOBAL_QUEUE_HPP
 #define THRUM_SCHED_GLOBAL_QUEUE_HPP
 
@@ -31,11 +35,12 @@ class alignas(base::cache_line_size) global_queue {
   /// Whether something may be there. Never a lasting no: a submitter wakes somebody after it has
   /// put its goroutine here.
   bool empty() const noexcept {
-    return size_.load(seq_cst) == 0;  // [gq.size] after dropping the spin; sees: update_size
+    // [gq.size] seq_cst: after dropping the spin; sees: update_size, update_behind
+    return size_.load(seq_cst) == 0 && behind_size_.load(seq_cst) == 0;  // [gq.size] as above
   }
 
   std::size_t size() const noexcept {
-    return size_.load(relaxed);  // relaxed: a figure
+    return size_.load(relaxed) + behind_size_.load(relaxed);  // relaxed: figures
   }
 
   spin_lock& lock() noexcept { return lock_; }
@@ -43,6 +48,22 @@ class alignas(base::cache_line_size) global_queue {
   void push_back(T& item) noexcept {
     scoped guard(lock_);
     push_back_locked(item);
+  }
+
+  /// A goroutine that has given way to others, and could have gone on.
+  void push_behind(T& item) noexcept {
+    scoped guard(lock_);
+    behind_.push_back(&item);
+    update_behind();
+  }
+
+  /// Whether there are others than those who have given way or were stopped.
+  bool others_wait() noexcept {
+    if (empty()) {
+      return false;
+    }
+    scoped guard(lock_);
+    return items_.size() > preempted_;
   }
 
   /// A goroutine that a signal took the processor from; before all others if it is `next`. It never
@@ -65,9 +86,10 @@ class alignas(base::cache_line_size) global_queue {
   T* take_preempted_in_turn(Suits suits, std::uint32_t most) noexcept {
     scoped guard(lock_);
     T* const first = items_.front();
-    if (preempted_ == 0 || !first->preempted) {
+    if (preempted_ == 0 || !first->preempted || is_turn_of_behind()) {
       return nullptr;
     }
+    ++before_behind_;
     T* item = nullptr;
     if (first->passed_over < most) {
       bool close = true;
@@ -107,7 +129,7 @@ class alignas(base::cache_line_size) global_queue {
     update_size();
   }
 
-  /// In front of everything: for what a retiring P leaves.
+  /// In front of everything: what a retiring P leaves, and who has waited in the poller.
   void prepend(queue&& items) noexcept {
     scoped guard(lock_);
     items_.prepend(static_cast<queue&&>(items));
@@ -131,6 +153,11 @@ class alignas(base::cache_line_size) global_queue {
   }
 
   T* pop_locked() noexcept {
+    if (!behind_.empty()) [[unlikely]] {
+      if (T* const item = pop_behind_in_turn()) {
+        return item;
+      }
+    }
     T* const item = items_.pop_front();
     update_size();
     if (preempted_ != 0 && item->preempted) [[unlikely]] {
@@ -150,7 +177,7 @@ class alignas(base::cache_line_size) global_queue {
     if (n > most) {
       n = most;
     }
-    if (preempted_ != 0) [[unlikely]] {
+    if (preempted_ != 0 || !behind_.empty()) [[unlikely]] {
       queue one;
       if (T* const first = pop_locked()) {
         one.push_back(first);
@@ -165,7 +192,11 @@ class alignas(base::cache_line_size) global_queue {
  private:
   template <class Suits>
   T* take_locked(Suits suits) noexcept {
-    T* const item = items_.take_first(suits);
+    T* item = items_.take_first(suits);
+    if (item == nullptr) {
+      item = behind_.take_first(suits);
+      update_behind();
+    }
     if (item != nullptr) {
       preempted_ -= item->preempted ? 1 : 0;
       item->preempted = false;
@@ -174,16 +205,41 @@ class alignas(base::cache_line_size) global_queue {
     return item;
   }
 
+  /// The first of them, if it is their turn or nobody else is here. There is one.
+  THRUM_COLD T* pop_behind_in_turn() noexcept {
+    if (!items_.empty() && !is_turn_of_behind()) {
+      ++before_behind_;
+      return nullptr;
+    }
+    before_behind_ = 0;
+    T* const item = behind_.pop_front();
+    update_behind();
+    return item;
+  }
+
+  /// Whether enough others were taken since one of them was.
+  bool is_turn_of_behind() const noexcept {
+    constexpr std::uint32_t others = 3;
+    return !behind_.empty() && before_behind_ >= others;
+  }
+
   void update_size() noexcept {
     // [gq.size] release: the submitter's fence, not this store, orders it before its look at the
     // spinning count (idle.hpp, step S2).
     size_.store(items_.size(), release);
   }
 
+  void update_behind() noexcept {
+    behind_size_.store(behind_.size(), release);  // [gq.size] release: as in update_size
+  }
+
   spin_lock lock_;
   queue items_;
   std::size_t preempted_ = 0;  // of them
+  queue behind_;
+  std::uint32_t before_behind_ = 0;  // taken from the others since one of these was
   typename Traits::template atomic<std::size_t> size_{0};
+  typename Traits::template atomic<std::size_t> behind_size_{0};
 };
 
 }  // namespace thrum::inline THRUM_ABI::sched

@@ -43,6 +43,7 @@ enum attention : std::uint32_t {
   attention_timers = 2,   // a timer of this P is due
   attention_retire = 4,   // the number of processors was lowered below this P
   attention_freeze = 8,   // wait until who looks at the stacks has seen them
+  attention_poll = 16,    // nobody has polled for long: see io_share.hpp
 };
 
 template <class Traits>
@@ -59,6 +60,12 @@ struct alignas(base::cache_line_size) basic_p {
   /// Goroutines that may come through runnext before others go first, whether or not the monitor
   /// says that the slice is over.
   std::uint32_t inheritances_left = Traits::most_inheritances;
+  /// What the goroutine that runs since switch `io_since` may still do in input and output before
+  /// it looks whether somebody waits; and how often it has looked in this slice.
+  std::int64_t io_left = 0;
+  std::uint64_t io_since = 0;
+  std::uint32_t io_looks = 0;
+  std::uint32_t io_slice = 0;
   goroutine_id next_id = 0;  // ids [next_id, last_id) are this P's to give
   goroutine_id last_id = 0;
   base::intrusive_queue<basic_g<Traits>> free_list;  // dead Gs of the default stack class
@@ -86,6 +93,8 @@ struct alignas(base::cache_line_size) basic_p {
   // -- the monitor writes, the holder reads --
   /// For how long the slice had lasted when the monitor asked for preemption last.
   atomic<std::int64_t> slice_ran_ns{0};
+  /// And which slice it was: by the time the request is seen, another one may have begun.
+  atomic<std::uint32_t> asked_tick{0};
 
   // -- [p.status] see p_status --
   atomic<p_status> status{p_status::idle};

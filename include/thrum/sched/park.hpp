@@ -262,6 +262,15 @@ bool commit_to_global(basic_m<Traits>& m, basic_g<Traits>& g, void*) noexcept {
   return true;
 }
 
+/// As commit_to_global, for one that could go on.
+template <class Traits>
+bool commit_behind(basic_m<Traits>& m, basic_g<Traits>& g, void*) noexcept {
+  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
+  m.scheduler->global.push_behind(g);
+  m.scheduler->wake_processor();
+  return true;
+}
+
 template <class Traits>
 bool commit_unlock_global(basic_m<Traits>& m, basic_g<Traits>&, void*) noexcept {
   m.scheduler->global.lock().unlock();
@@ -275,6 +284,12 @@ bool commit_unlock_global(basic_m<Traits>& m, basic_g<Traits>&, void*) noexcept 
 template <class Traits>
 THRUM_COLD basic_m<Traits>& yield_slow(basic_m<Traits>& m) noexcept {
   return leave(m, static_cast<basic_g<Traits>*>(nullptr), &commit_to_global<Traits>, nullptr);
+}
+
+/// The running goroutine gives way and lets g0 choose.
+template <class Traits>
+THRUM_COLD basic_m<Traits>& give_way(basic_m<Traits>& m) noexcept {
+  return leave(m, static_cast<basic_g<Traits>*>(nullptr), &commit_behind<Traits>, nullptr);
 }
 
 /// Gosched: to the tail of the global queue, if anything else can run here.
@@ -331,8 +346,15 @@ THRUM_COLD basic_m<Traits>& attend_running(basic_m<Traits>& m) noexcept {
   if ((p.attention.fetch_and(~std::uint32_t{attention_freeze}, acquire) & attention_freeze) != 0) {
     wait_while_frozen(m);
   }
-  // relaxed: only the holder clears bits
-  const std::uint32_t asked = p.attention.load(relaxed);
+  // [p.attention] acquire: as in attend; only the holder clears bits
+  std::uint32_t asked = p.attention.load(acquire);
+  if ((asked & attention_preempt) != 0 &&
+      // relaxed: published by the request; own count
+      p.asked_tick.load(relaxed) != p.schedule_tick.load(relaxed)) {
+    // It was meant for somebody else, who had a whole slice: this one shall not stand behind those.
+    asked = p.attention.fetch_and(~std::uint32_t{attention_preempt}, acquire) &  // [p.attention]
+            ~std::uint32_t{attention_preempt};
+  }
   if (asked == 0) {
     return m;
   }
@@ -344,7 +366,7 @@ THRUM_COLD basic_m<Traits>& attend_running(basic_m<Traits>& m) noexcept {
     return m;
   }
   p.counts.preemptions.add();
-  return yield_slow(m);
+  return give_way(m);
 }
 
 /// Whether the calling goroutine should come to the scheduler. Two loads; from user code, so its P

@@ -34,6 +34,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
+#include <thrum/sched/io_share.hpp>
 #include <thrum/sched/park.hpp>
 #include <thrum/sched/poll_desc.hpp>
 #include <thrum/sched/scheduler.hpp>
@@ -161,14 +162,20 @@ class basic_poll_wait {
   }
 
   /// `drained`: the call took less than it could have, from a stream of which that means that
-  /// there is no more.
-  static void end(desc& d, io_side which, bool drained) noexcept {
+  /// there is no more. `bytes`: moved since the last go_on().
+  static void end(desc& d, io_side which, bool drained, std::size_t bytes) noexcept {
     section_type here;
     side_type& side = d.side(which);
     d.lock.lock();
     side.drained = drained && !d.unusual;
     end_locked(d, side);
-    preemption_point(here);
+    end_io(here, bytes);
+  }
+
+  /// So many bytes were moved, by a call without a turn or by one of several in a turn.
+  static void go_on(std::size_t bytes) noexcept {
+    section_type here;
+    end_io(here, bytes);
   }
 
   /// Keeps the number from being closed until leave(), without a turn on either side. 0 or
@@ -286,6 +293,7 @@ class basic_poll_wait {
         continue;  // which says nothing of the descriptor
       }
       if (seen != 0) {
+        go_on(0);
         return seen > 0 ? 0 : static_cast<int>(seen);
       }
       section_type here;

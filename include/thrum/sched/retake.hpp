@@ -167,7 +167,8 @@ void basic_retaker<Traits>::press(p_type& p, std::int64_t now, std::int64_t sinc
   seen.cpu = cpu;
   seen.cpu_when = now;
   sooner(next_look, now + Traits::blocked_ns);
-  p.slice_ran_ns.store(now - since, relaxed);  // relaxed: published by the request
+  p.slice_ran_ns.store(now - since, relaxed);       // relaxed: published by the request
+  p.asked_tick.store(seen.schedule_tick, relaxed);  // relaxed: as above
   // [p.attention] release: pairs with the exchange in attend.
   p.attention.fetch_or(attention_preempt, release);
   if (!scheduler_.config().interrupts) {

@@ -238,7 +238,7 @@ void run_queue<T, Traits>::push_batch(base::intrusive_queue<T>& batch) noexcept 
 }
 
 template <class T, class Traits>
-T* run_queue<T, Traits>::pop() noexcept {
+THRUM_INLINE T* run_queue<T, Traits>::pop() noexcept {
   const std::uint32_t tail = tail_.load(relaxed);  // relaxed: only the owner writes
   std::uint32_t head = head_.load(acquire);        // [rq.2] as every load of head_; sees: consumers
   while (head != tail) {

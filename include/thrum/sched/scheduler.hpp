@@ -244,7 +244,9 @@ class basic_scheduler {
     }
   }
 
-  /// Makes goroutines runnable that the caller has just found in the poller.
+  /// Makes goroutines runnable that the caller has just found in the poller. They go in front of
+  /// those in the global queue who gave way and could have gone on. Nobody starves by that: the
+  /// queue was empty a moment ago, or it is the monitor who polls, once in 10 ms.
   void inject(const netpoll::ready_list& list) noexcept;
 
   void wake_monitor() noexcept {
@@ -569,7 +571,7 @@ void basic_scheduler<Traits>::inject(const netpoll::ready_list& list) noexcept {
     ready.push_back(g);
     node = next;
   }
-  global.append(static_cast<base::intrusive_queue<g_type>&&>(ready));
+  global.prepend(static_cast<base::intrusive_queue<g_type>&&>(ready));
   for (std::uint32_t i = 0; i < list.size; ++i) {
     wake_processor();
   }

@@ -57,6 +57,16 @@ struct default_traits {
   /// processor at the most.
   static constexpr std::int64_t poll_interval_ns = 1'000'000;
 
+  /// Bytes of input and output that a goroutine may move in a row before it looks whether somebody
+  /// waits, and as how many of them each call counts: 128 calls, or a few large ones, which take
+  /// about as long, some hundred microseconds.
+  static constexpr std::int64_t io_budget = 1 << 20;
+  static constexpr std::int64_t io_call_cost = io_budget / 128;
+
+  /// After so many looks it also gives way to those who have given way themselves. About a slice:
+  /// among them, short turns would let each find cold caches.
+  static constexpr std::uint32_t io_looks = 64;
+
   /// The switches that may pass between two looks at the clock while the P has timers. sysmon
   /// raises `attention::timers` when one is due, so this bounds nothing but the common case.
   static constexpr std::uint32_t timer_check_interval = 16;

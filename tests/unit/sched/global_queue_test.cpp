@@ -122,3 +122,64 @@ TEST_CASE("no preempted goroutine goes before one that waits in front of it", "[
   q.push_preempted(items[1], true);
   REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == &items[1]);  // items[0] stands between
 }
+
+TEST_CASE("who has given way comes after the others, but after three of them at the latest",
+          "[global_queue]") {
+  queue q;
+  std::array<queued, 8> others;
+  std::array<queued, 2> behind;
+  q.push_behind(behind[0]);
+  q.push_behind(behind[1]);
+  CHECK_FALSE(q.others_wait());
+  for (auto& i : others) {
+    q.push_back(i);
+  }
+  CHECK(q.others_wait());
+  CHECK(q.size() == others.size() + behind.size());
+  for (const std::size_t first : {0U, 3U}) {
+    for (std::size_t i = first; i != first + 3; ++i) {
+      REQUIRE(q.pop() == &others[i]);
+    }
+    REQUIRE(q.pop() == &behind[first / 3]);
+  }
+  REQUIRE(q.pop() == &others[6]);
+}
+
+TEST_CASE("who has given way does not leave in a batch", "[global_queue]") {
+  queue q;
+  std::array<queued, 4> behind;
+  for (auto& i : behind) {
+    q.push_behind(i);
+  }
+  REQUIRE(q.take_share(1, 128).size() == 1);
+  REQUIRE(q.size() == 3);
+}
+
+TEST_CASE("goroutines that were stopped take turns with those who have given way",
+          "[global_queue]") {
+  queue q;
+  std::array<queued, 8> stopped;
+  queued behind;
+  q.push_behind(behind);
+  for (auto& i : stopped) {
+    q.push_preempted(i, false);
+  }
+  const auto any = [](const queued&) { return true; };
+  for (int i = 0; i != 3; ++i) {
+    REQUIRE(q.take_preempted_in_turn(any, 100) != nullptr);
+  }
+  REQUIRE(q.take_preempted_in_turn(any, 100) == nullptr);
+  REQUIRE(q.pop() == &behind);
+  REQUIRE(q.take_preempted_in_turn(any, 100) != nullptr);
+}
+
+TEST_CASE("who has given way is found out of turn", "[global_queue]") {
+  queue q;
+  std::array<queued, 3> behind;
+  for (auto& i : behind) {
+    q.push_behind(i);
+  }
+  behind[1].cpu = 7;
+  REQUIRE(q.take([](const queued& each) { return each.cpu == 7; }) == &behind[1]);
+  REQUIRE(q.size() == 2);
+}
