@@ -100,19 +100,15 @@ class basic_join {
   }
 
  private:
-  static bool withdraw(point_type& point, bool locked) noexcept {
+  static withdrawal withdraw(point_type& point, bool locked) noexcept {
     g_type& target = *static_cast<g_type*>(point.object);
-    if (!locked) {
-      target.join_lock.lock();
-    }
-    const bool waits = target.joiner == &point;
-    if (waits) {
-      target.joiner = nullptr;
-    }
-    if (!locked) {
-      target.join_lock.unlock();
-    }
-    return waits;
+    return unlink_under(target.join_lock, locked, [&]() noexcept {
+      const bool waits = target.joiner == &point;
+      if (waits) {
+        target.joiner = nullptr;
+      }
+      return waits;
+    });
   }
 };
 

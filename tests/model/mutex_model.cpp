@@ -39,7 +39,8 @@ enum class mistake {
   queue_wakes_nobody,  // who drops the queue bit leaves the waking to others (MU2)
   keeps_woken,         // who was awake keeps the bit when it gets the mutex
   passes_nothing,      // a starving mutex is let go instead of passed on (MU3)
-  forgets_granted      // who was passed the mutex locks it again
+  forgets_granted,     // who was passed the mutex locks it again
+  stays_linked         // who is taken off is unlinked after the exchange that lets others look
 };
 
 constexpr std::uint32_t locked = 1;
@@ -54,6 +55,8 @@ constexpr unsigned most = 3;
 struct parked {
   model::cell<std::uint32_t> next{nobody};
   model::cell<std::uint32_t> prev{nobody};
+  model::cell<std::uint32_t> last{nobody};
+  model::cell<int> linked{0};
   model::cell<int> granted{0};
   model::note note;
 };
@@ -150,7 +153,10 @@ class small_mutex {
     return Made == of ? std::memory_order_relaxed : right;
   }
   static std::uint32_t head(std::uint32_t w) { return w >> 4; }
-  parked& of(std::uint32_t number) { return parked_[number - 1]; }
+  parked& of(std::uint32_t number) {
+    require(number != nobody, "the list is broken");
+    return parked_[number - 1];
+  }
 
   // ---- the queue ----
 
@@ -168,6 +174,7 @@ class small_mutex {
       const std::uint32_t first = head(w);
       const bool wakes =
           Made != mistake::queue_wakes_nobody && first != nobody && (w & (locked | woken)) == 0;
+      set_linked(first, !wakes);
       std::uint32_t next = w & ~queue;
       if (wakes) {
         next = without_first(w) & ~queue;
@@ -187,6 +194,7 @@ class small_mutex {
     for (;;) {
       const bool passes = (w & starving) != 0 && Made != mistake::passes_nothing;
       const std::uint32_t first = passes || (w & woken) == 0 ? head(w) : nobody;
+      set_linked(head(w), first == nobody);
       std::uint32_t next = (first != nobody ? without_first(w) : w) & ~queue;
       if (!passes) {
         next = (next & ~locked) | (first != nobody ? woken : 0);
@@ -204,6 +212,13 @@ class small_mutex {
     }
   }
 
+  void set_linked(std::uint32_t first, bool stays) {
+    if (first != nobody && Made != mistake::stays_linked &&
+        of(first).linked != static_cast<int>(stays)) {
+      of(first).linked = static_cast<int>(stays);
+    }
+  }
+
   void wake(std::uint32_t first, bool granted) {
     of(first).granted = granted ? 1 : 0;
     of(first).note.wake();
@@ -212,7 +227,7 @@ class small_mutex {
   std::uint32_t second(std::uint32_t first) {
     const std::uint32_t next = of(first).next;
     if (next != nobody) {
-      of(next).prev = static_cast<std::uint32_t>(of(first).prev);
+      of(next).last = static_cast<std::uint32_t>(of(first).last);
     }
     return next;
   }
@@ -228,35 +243,39 @@ class small_mutex {
     const std::uint32_t w = word_.load(std::memory_order_relaxed);
     const std::uint32_t first = head(w);
     of(self).next = nobody;
+    of(self).linked = 1;
     if (first != nobody && !in_front) {
-      of(of(first).prev).next = self;
-      of(first).prev = self;
+      of(self).prev = static_cast<std::uint32_t>(of(first).last);
+      of(of(first).last).next = self;
+      of(first).last = self;
       return;
     }
     of(self).next = first;
-    of(self).prev = first != nobody ? static_cast<std::uint32_t>(of(first).prev) : self;
+    of(self).last = first != nobody ? static_cast<std::uint32_t>(of(first).last) : self;
+    if (first != nobody) {
+      of(first).prev = self;
+    }
     set_head(w, self);
   }
 
   bool unlink(std::uint32_t self) {
+    if (of(self).linked == 0) {
+      return false;
+    }
+    of(self).linked = 0;
     const std::uint32_t w = word_.load(std::memory_order_relaxed);
     const std::uint32_t first = head(w);
     if (first == self) {
       set_head(w, second(first));
       return true;
     }
-    for (std::uint32_t before = first; before != nobody;) {
-      const std::uint32_t here = of(before).next;
-      if (here == self) {
-        of(before).next = static_cast<std::uint32_t>(of(self).next);
-        if (of(first).prev == self) {
-          of(first).prev = before;
-        }
-        return true;
-      }
-      before = here;
+    of(of(self).prev).next = static_cast<std::uint32_t>(of(self).next);
+    if (of(self).next != nobody) {
+      of(of(self).next).prev = static_cast<std::uint32_t>(of(self).prev);
+    } else {
+      of(first).last = static_cast<std::uint32_t>(of(self).prev);
     }
-    return false;
+    return true;
   }
 
   // ---- waiting ----
@@ -374,4 +393,5 @@ TEST_CASE("model: each mutant of the mutex is found out") {
   CHECK(found_out<two<mistake::keeps_woken>>(on_any));
   CHECK(found_out<three<mistake::passes_nothing>>(on_any));
   CHECK(found_out<two<mistake::forgets_granted>>(on_any));
+  CHECK(found_out<timed<mistake::stays_linked>>(on_any));
 }

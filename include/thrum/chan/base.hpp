@@ -166,26 +166,37 @@ class chan_base {
 
   /// CB1. The first waiter that is not stale; null if there is none.
   static wait_point* pop(wait_list& list) noexcept {
-    wait_point* point = list.points.pop_front();
-    while (point != nullptr && point->selection != nullptr && !point->selection->win(*point))
-      [[unlikely]] { point = list.points.pop_front(); }
-    if (point != nullptr) {
-      point->cause = wake_cause::notified;
+    while (wait_point* const point = list.points.pop_front()) {
+      if (settle_if_won(*point, wake_cause::notified)) [[likely]] {
+        return point;
+      }
     }
-    return point;
+    return nullptr;
   }
 
   static wait_point* take_all(wait_list& list, wake_cause cause) noexcept {
     wait_point* chain = nullptr;
     while (wait_point* const last = list.points.back()) {
       list.points.remove(*last);
-      if (last->selection == nullptr || last->selection->win(*last)) {
-        last->cause = cause;
+      if (settle_if_won(*last, cause)) {
         last->next = chain;
         chain = last;
       }
     }
     return chain;
+  }
+
+  /// CB1. Settles a point that was taken out, unless it is stale.
+  THRUM_INLINE static bool settle_if_won(wait_point& point, wake_cause cause) noexcept {
+    if (point.selection == nullptr) {
+      settle(point, cause);
+      return true;
+    }
+    if (!point.selection->win(point)) {
+      return false;
+    }
+    settle_selection(point, cause);
+    return true;
   }
 
   static bool has_waiter(wait_list& list) noexcept {

@@ -205,7 +205,7 @@ basic_wait_point<Traits>* take_joiner_locked(basic_g<Traits>& g) noexcept {
   basic_wait_point<Traits>* const joiner = g.joiner;
   g.joiner = nullptr;
   if (joiner != nullptr) {
-    joiner->cause = wake_cause::notified;
+    settle(*joiner, wake_cause::notified);
   }
   return joiner;
 }

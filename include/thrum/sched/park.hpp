@@ -103,8 +103,7 @@ template <class Traits>
 void time_out(basic_timer<Traits>& timer, bool first) noexcept {
   auto& g = static_cast<basic_g<Traits>&>(timer);
   basic_wait_point<Traits>& point = *g.timed_point;
-  if (point.withdraw(point, false)) {
-    point.cause = wake_cause::timed_out;
+  if (withdraw_in_time(point)) {
     ready(g, first);  // of those that are due together, the others queue up in their order
   }
 }
@@ -163,9 +162,7 @@ THRUM_COLD void wait_as_thread(basic_wait_point<Traits>& point, std::int64_t dea
   if (point.note.sleep_for(time_left(deadline, Traits::now()))) {
     return;
   }
-  if (point.withdraw(point, false)) {
-    point.cause = wake_cause::timed_out;
-  } else {
+  if (!withdraw_in_time(point)) {
     point.note.sleep();
   }
 }
@@ -177,10 +174,15 @@ template <class Traits, class Lock>
 wake_cause wait(basic_section<Traits>& here, basic_wait_point<Traits>& point, Lock& held,
                 const wait_options& options) noexcept {
   basic_m<Traits>* const m = here.m();
+  // Before the stop can find the point: it may go through the gate at once. A selection is won
+  // without a look at its objects.
+  if (options.deadline != no_deadline && point.selection == nullptr) {
+    point.gate.open();
+  }
   if (m == nullptr) [[unlikely]] {
     held.unlock();
     wait_as_thread(point, options.deadline);
-    return point.cause;
+    return point.cause.load(relaxed);  // relaxed: whoever has ended the wait has woken us
   }
   basic_g<Traits>& g = *m->g;
   // relaxed: set before there are goroutines
@@ -192,7 +194,8 @@ wake_cause wait(basic_section<Traits>& here, basic_wait_point<Traits>& point, Lo
     // [s.stop] release: the linked point, to whoever stops the runtime.
     g.withdrawable.store(&point, release);
     // If it cannot be withdrawn, somebody is about to wake it.
-    if (must_exit(*m) && point.withdraw(point, true)) [[unlikely]] {
+    if (must_exit(*m) && point.withdraw(point, true) == withdrawal::done) [[unlikely]] {
+      settle(point, wake_cause::cancelled);
       held.unlock();
       end_withdrawable(g, wake_cause::cancelled);
       return wake_cause::cancelled;
@@ -206,27 +209,23 @@ wake_cause wait(basic_section<Traits>& here, basic_wait_point<Traits>& point, Lo
     park(here, options.reason, &commit_arm_and_unlock<Traits, Lock>, &timed);
     timer_heap<Traits>::remove(g);
   }
+  const wake_cause cause = point.cause.load(relaxed);  // relaxed: as above
   if (cancellable) {
-    end_withdrawable(g, point.cause);
+    end_withdrawable(g, cause);
   }
-  return point.cause;
+  return cause;
 }
 
 // ---- sleep -------------------------------------------------------------------------------------
 
 /// A sleeper waits on a lock of its own, for nobody.
 template <class Traits>
-bool withdraw_sleeper(basic_wait_point<Traits>& point, bool locked) noexcept {
-  auto& own = *static_cast<spin_lock*>(point.object);
-  if (!locked) {
-    own.lock();
-  }
-  const bool asleep = point.linked;
-  point.linked = false;
-  if (!locked) {
-    own.unlock();
-  }
-  return asleep;
+withdrawal withdraw_sleeper(basic_wait_point<Traits>& point, bool locked) noexcept {
+  return unlink_under(*static_cast<spin_lock*>(point.object), locked, [&]() noexcept {
+    const bool asleep = point.linked;
+    point.linked = false;
+    return asleep;
+  });
 }
 
 /// Parks the running goroutine, or blocks the calling thread, until `deadline`. Returns `notified`,

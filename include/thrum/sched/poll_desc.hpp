@@ -164,7 +164,7 @@ basic_wait_point<Traits>* take_waiter_locked(basic_poll_side<Traits>& side,
   basic_wait_point<Traits>* const point = side.waiter;
   if (point != nullptr) {
     side.waiter = nullptr;
-    point->cause = cause;
+    settle(*point, cause);
   }
   return point;
 }
@@ -184,7 +184,7 @@ struct basic_wake_chain {
   }
   void take_turns_locked(basic_poll_side<Traits>& side, wake_cause cause) noexcept {
     while (basic_wait_point<Traits>* const point = side.turns.pop_front()) {
-      point->cause = cause;
+      settle(*point, cause);
       push_back(point);
     }
   }

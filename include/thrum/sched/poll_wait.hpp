@@ -230,13 +230,17 @@ class basic_poll_wait {
         d.sides[0].busy = d.sides[1].busy = false;
       }
       for (side_type& side : d.sides) {
+        if (is_copy) {  // of goroutines that will never run: no more than out of the lists
+          side.waiter = nullptr;
+          while (side.turns.pop_front() != nullptr) {
+          }
+          continue;
+        }
         taken.push_back(take_waiter_locked(side, wake_cause::closed));
         taken.take_turns_locked(side, wake_cause::closed);
       }
     }
-    if (!is_copy) {
-      taken.wake_all();
-    }
+    taken.wake_all();
     d.lock.lock();
     if (d.users != 0) {
       point_type point;
@@ -362,23 +366,19 @@ class basic_poll_wait {
     point.withdraw = &withdraw;
   }
 
-  static bool withdraw(point_type& point, bool locked) noexcept {
+  static withdrawal withdraw(point_type& point, bool locked) noexcept {
     auto& d = *static_cast<desc*>(point.object);
     auto& side = *static_cast<side_type*>(point.slot);
-    if (!locked) {
-      d.lock.lock();
-    }
-    const bool waits = side.waiter == &point;
-    const bool ours = waits || point.linked;
-    if (waits) {
-      side.waiter = nullptr;
-    } else if (ours) {
-      side.turns.remove(point);
-    }
-    if (!locked) {
-      d.lock.unlock();
-    }
-    return ours;
+    return unlink_under(d.lock, locked, [&]() noexcept {
+      const bool waits = side.waiter == &point;
+      const bool ours = waits || point.linked;
+      if (waits) {
+        side.waiter = nullptr;
+      } else if (ours) {
+        side.turns.remove(point);
+      }
+      return ours;
+    });
   }
 
   static int refusal_locked(const desc& d, const side_type& side) noexcept {
@@ -393,7 +393,7 @@ class basic_poll_wait {
   static void end_locked(desc& d, side_type& side) noexcept {
     point_type* next = side.turns.pop_front();
     if (next != nullptr) {
-      next->cause = wake_cause::notified;  // busy, and counted, in its name
+      settle(*next, wake_cause::notified);  // busy, and counted, in its name
     } else {
       side.busy = false;
       --d.users;
@@ -406,7 +406,7 @@ class basic_poll_wait {
     if (d.users == 0 && d.closer != nullptr) {
       next = d.closer;
       d.closer = nullptr;
-      next->cause = wake_cause::notified;
+      settle(*next, wake_cause::notified);
     }
     d.lock.unlock();
     if (next != nullptr) {
@@ -430,7 +430,7 @@ class basic_poll_wait {
       while (point_type* const point = side.turns.pop_front()) {
         // relaxed: as in wait_locked
         if (point->g == nullptr || !point->g->scheduler->is_copy.load(relaxed)) {
-          point->cause = wake_cause::retry;
+          settle(*point, wake_cause::retry);
           taken.push_back(point);
         }
       }

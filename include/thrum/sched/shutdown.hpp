@@ -14,7 +14,7 @@
 // first, one of them sees the other. If the point is published but its goroutine has not left its
 // stack yet, its object is still locked, and withdraw waits for that.
 //
-// Why no point is used after its end: see wait_point.hpp.
+// Why no point is used after its end, and no object after its: see wait_point.hpp.
 //
 // Goroutines in waits that cannot be cancelled (a mutex) end when their holders do. A goroutine
 // that computes for ever keeps stop() waiting for ever: there is no sound way to end it. Without
@@ -30,16 +30,42 @@
 
 namespace thrum::inline THRUM_ABI::sched {
 
+/// Opens the gate of a parked goroutine.
+template <class Traits>
+void announce(basic_g<Traits>& g) noexcept {
+  // [s.stop] acquire: the point that it linked.
+  if (basic_wait_point<Traits>* const point = g.withdrawable.load(acquire)) {
+    point->gate.announce();
+  }
+}
+
 /// Takes a parked goroutine out of its wait and tells it to exit.
 template <class Traits>
 void withdraw(basic_g<Traits>& g) noexcept {
-  // [s.stop] acquire: the point that it linked.
+  // [s.stop] acquire: as above.
   basic_wait_point<Traits>* const point = g.withdrawable.load(acquire);
-  if (point == nullptr || !point->withdraw(*point, false)) {
+  if (point == nullptr || is_settled(*point)) {
     return;
   }
-  point->cause = wake_cause::cancelled;
-  wake(*point);
+  const withdrawal outcome =
+      point->gate.visit([point]() noexcept { return point->withdraw(*point, false); });
+  if (outcome == withdrawal::done) {
+    point->cause.store(wake_cause::cancelled, relaxed);  // relaxed: published by the wake-up
+    wake(*point);
+  }
+}
+
+/// Ends every wait that is there and may be ended. Returns when no point is looked at any more.
+template <class Traits>
+void withdraw_all(basic_scheduler<Traits>& scheduler) noexcept {
+  scoped guard(scheduler.withdraw_lock);
+  scheduler.withdrawing.store(true, relaxed);  // relaxed: ordered by the heavy fence
+  Traits::heavy_fence();  // [s.stop] `stopping` and `withdrawing` before the points are read
+  scheduler.pool->for_each([](basic_g<Traits>& g) { announce(g); });
+  Traits::heavy_fence();  // [s.gate] the gates are open before it is read who is released
+  scheduler.pool->for_each([](basic_g<Traits>& g) { withdraw(g); });
+  // [s.withdraw] release: our last look at a point, to its owner who no longer waits for us.
+  scheduler.withdrawing.store(false, release);
 }
 
 template <class Traits>
@@ -56,14 +82,7 @@ template <class Traits>
 void stop(basic_scheduler<Traits>& scheduler) noexcept {
   // relaxed: ordered by the heavy fence
   scheduler.stopping.store(true, relaxed);
-  {
-    scoped guard(scheduler.withdraw_lock);
-    scheduler.withdrawing.store(true, relaxed);  // relaxed: ordered by the heavy fence
-    Traits::heavy_fence();                       // [s.stop] both flags before the points are read
-    scheduler.pool->for_each([](basic_g<Traits>& g) { withdraw(g); });
-    // [s.withdraw] release: our last look at a point, to its owner who no longer waits for us.
-    scheduler.withdrawing.store(false, release);
-  }
+  withdraw_all(scheduler);
   // A timer that fires may start a goroutine, and that may arm a timer.
   do {
     wait_until_drained(scheduler);

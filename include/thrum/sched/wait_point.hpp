@@ -10,12 +10,18 @@
 // The life of a wait
 //   W1 the waiter locks its object and links its wait point
 //   W2 it leaves its stack; the arriving side unlocks the object (a thread unlocks, then sleeps)
-//   W3 whoever has something for it unlinks it under the object's lock, sets `cause`, unlocks, and
+//   W3 whoever has something for it unlinks it under the object's lock, settles it, unlocks, and
 //      calls wake()
 //   W4 it runs again
 //   Besides W3 there are two others who may end a wait: its timer and the shutdown of its runtime.
-//   Both call `withdraw`, which locks the object and unlinks the point if it is still linked. So
-//   one of them wins, under the object's lock, and nobody needs a second atomic word for it.
+//   Both call `withdraw`, which unlinks the point under the object's lock if it is still linked. So
+//   one of them wins, under that lock.
+//
+// What keeps the object alive while somebody withdraws a point from it
+//   The point is linked: the object has a waiter. From W3 on the object may be destroyed, although
+//   the waiter does not run yet: so W3 settles the point, which shuts its gate (gate.hpp) while the
+//   object is locked. The two go through that gate before they touch the object, and after settle()
+//   none is there or will come.
 //
 // What keeps a wait point alive while somebody withdraws it
 //   A timer: before W4 goes on, timer_heap::remove waits until the timer's function has returned.
@@ -26,11 +32,14 @@
 //   costs a store and a load; a claim word that every wake-up must win would cost a locked
 //   instruction each.
 //
-// A wait on several objects at once has a point on each; see basic_selection.
+// A wait on several objects at once has a point on each, and a gate for all; see basic_selection.
 //
 // Invariants
-//   WP1  cause is written before wake(), by whoever unlinked the point.
+//   WP1  cause is written before wake(), by whoever unlinked the point: by settle() at W3.
 //   WP2  after wake() the waker touches neither the point nor its goroutine.
+//   WP3  settle() comes before anything by which another may learn that the point is out: before
+//        the object is unlocked; or before wake(), where the waiter itself goes back to the object
+//        (a mutex), which therefore stands until it has run.
 #ifndef THRUM_SCHED_WAIT_POINT_HPP
 #define THRUM_SCHED_WAIT_POINT_HPP
 
@@ -39,6 +48,7 @@
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/g.hpp>
+#include <thrum/sched/gate.hpp>
 #include <thrum/sched/ready.hpp>
 
 #include <cstdint>
@@ -61,11 +71,12 @@ struct basic_selection;
 template <class Traits>
 struct basic_wait_point : base::list_node<basic_wait_point<Traits>> {
   /// Takes the point out of whatever it waits on, under that object's lock, which the function
-  /// takes unless `locked`. False: somebody else has taken it out and is about to wake it.
-  using withdraw_function = bool (*)(basic_wait_point&, bool locked) noexcept;
+  /// tries to take unless `locked`. Called inside the gate, or by the waiter itself.
+  using withdraw_function = withdrawal (*)(basic_wait_point&, bool locked) noexcept;
 
   basic_g<Traits>* g = nullptr;  // null: an OS thread
-  wake_cause cause = wake_cause::none;
+  typename Traits::template atomic<wake_cause> cause{wake_cause::none};
+  basic_gate<Traits> gate;
   withdraw_function withdraw = nullptr;
   void* object = nullptr;                        // for withdraw
   void* slot = nullptr;                          // where a value comes from or goes to
@@ -98,15 +109,71 @@ struct basic_selection {
   /// `self.object` is a lock that the waiter holds until it has left its stack: before that nobody
   /// may win, for the winner makes it runnable.
   template <class Lock>
-  static bool withdraw(point& self, bool locked) noexcept {
+  static withdrawal withdraw(point& self, bool locked) noexcept {
     if (!locked) {
       auto& held = *static_cast<Lock*>(self.object);
-      held.lock();
+      if (!held.try_lock()) {
+        return withdrawal::busy;
+      }
       held.unlock();
     }
-    return self.selection->win(self);
+    return self.selection->win(self) ? withdrawal::done : withdrawal::refused;
   }
 };
+
+/// What a withdraw function does: unlink() under a lock, which is tried for unless `locked`; says
+/// whether the point was in.
+template <class Lock, class Unlink>
+withdrawal unlink_under(Lock& lock, bool locked, Unlink unlink) noexcept {
+  // Looked at first: an attempt takes the cache line away from the holder.
+  if (!locked && (lock.is_locked() || !lock.try_lock())) {
+    return withdrawal::busy;
+  }
+  const bool was_linked = unlink();
+  if (!locked) {
+    lock.unlock();
+  }
+  return was_linked ? withdrawal::done : withdrawal::refused;
+}
+
+/// W3, under the object's lock: the waiter is released, and nobody enters the object on its behalf
+/// any more.
+template <class Traits>
+THRUM_INLINE void settle(basic_wait_point<Traits>& point, wake_cause cause) noexcept {
+  // relaxed: read by the waiter after wake(); by the stop, ordered by the fence in shut()
+  point.cause.store(cause, relaxed);
+  point.gate.shut();
+}
+
+/// The same for a point that has won its selection.
+template <class Traits>
+THRUM_INLINE void settle_selection(basic_wait_point<Traits>& point, wake_cause cause) noexcept {
+  point.cause.store(cause, relaxed);  // relaxed: as above; the stop looks at the winner
+  point.selection->self.gate.shut();
+}
+
+/// Whether a point needs no withdrawing any more. For the stop, after its heavy fence.
+template <class Traits>
+bool is_settled(const basic_wait_point<Traits>& point) noexcept {
+  return point.selection != nullptr
+             ? point.selection->is_won()
+             : point.cause.load(relaxed) != wake_cause::none;  // relaxed: ordered by the fence
+}
+
+/// Ends a wait whose time is over, unless somebody else has ended it or is about to.
+template <class Traits>
+bool withdraw_in_time(basic_wait_point<Traits>& point) noexcept {
+  // A selection has been left to others by now (its timer is armed after that, a thread has
+  // unlocked all), so it can be won without a look at any object.
+  const bool ours =
+      point.selection != nullptr ? point.selection->win(point) : point.gate.visit([&]() noexcept {
+        return point.withdraw(point, false);
+      }) == withdrawal::done;
+  if (ours) {
+    point.cause.store(wake_cause::timed_out, relaxed);  // relaxed: published by the wake-up
+  }
+  return ours;
+}
 
 /// W3's last step. The point may be gone when this returns.
 template <class Traits>

@@ -296,8 +296,9 @@ THRUM_NOINLINE inline wait_point* wait_for_any(section& here, selection& waiting
   for (std::size_t i = 0; i < frame.n; ++i) {
     frame.points[i].slot = frame.operations[i]->slot;
   }
-  waiting.self.cause =
+  const wake_cause cause =
       sched::wait(here, waiting.self, locks, {wait_reason::select, true, deadline});
+  waiting.self.cause.store(cause, relaxed);  // relaxed: nobody else looks any more
   for (std::size_t i = 0; i < frame.n; ++i) {
     select_operation& operation = *frame.operations[i];
     if (operation.core != nullptr) {
@@ -354,14 +355,16 @@ inline select_outcome run_select(const select_frame& frame, bool may_block,
     wait_point* const winner =
         wait_for_any(here, waiting, frame, locks, due < deadline ? due : deadline);
     if (winner != &waiting.self) {
-      if (winner->cause == wake_cause::retry) {
+      const wake_cause cause = winner->cause.load(relaxed);  // relaxed: we were woken for it
+      if (cause == wake_cause::retry) {
         continue;
       }
       const auto index = static_cast<std::size_t>(winner - frame.points);
-      frame.operations[index]->closed = winner->cause == wake_cause::closed;
+      frame.operations[index]->closed = cause == wake_cause::closed;
       return {kind::chosen, index};
     }
-    if (waiting.self.cause == wake_cause::cancelled) {
+    // relaxed: our own
+    if (waiting.self.cause.load(relaxed) == wake_cause::cancelled) {
       return {kind::cancelled};
     }
     if (deadline < due) {  // else the clock comes first, however late we run

@@ -38,15 +38,15 @@ class condition_variable {
 
   /// Wakes the one who has waited longest. Does not block; the mutex need not be held.
   void notify_one() noexcept {
-    // relaxed: whoever waits for what the caller has changed was counted before it left the mutex
-    if (waiting_.load(std::memory_order_relaxed) == 0) {
+    // relaxed: whoever waits for what the caller has changed said so before it left the mutex
+    if (!may_be_waited_for_.load(std::memory_order_relaxed)) {
       return;
     }
     const sched::section here;
     list_lock_.lock();
     sched::wait_point* const point = waiters_.pop(sched::wake_cause::notified);
-    if (point != nullptr) {
-      waiting_.fetch_sub(1, std::memory_order_relaxed);  // relaxed: locked
+    if (waiters_.empty()) {
+      may_be_waited_for_.store(false, std::memory_order_relaxed);  // relaxed: locked
     }
     list_lock_.unlock();
     if (point != nullptr) {
@@ -56,13 +56,13 @@ class condition_variable {
 
   /// Wakes all who wait now. Does not block.
   void notify_all() noexcept {
-    if (waiting_.load(std::memory_order_relaxed) == 0) {  // relaxed: as in notify_one
+    if (!may_be_waited_for_.load(std::memory_order_relaxed)) {  // relaxed: as in notify_one
       return;
     }
     const sched::section here;
     list_lock_.lock();
     sched::wait_point* const chain = waiters_.take_all(sched::wake_cause::notified);
-    waiting_.store(0, std::memory_order_relaxed);  // relaxed: locked
+    may_be_waited_for_.store(false, std::memory_order_relaxed);  // relaxed: locked
     list_lock_.unlock();
     sched::wake_chain(chain);
   }
@@ -152,34 +152,20 @@ class condition_variable {
     sched::section here;
     sched::wait_point point;
     point.g = here.g();
-    point.object = this;
-    point.withdraw = &withdraw;
+    point.object = &waiters_;
+    point.withdraw = &sched::wait_list::withdraw;
     list_lock_.lock();
     waiters_.points.push_back(point);
     // relaxed: published by the unlock of the mutex
-    waiting_.fetch_add(1, std::memory_order_relaxed);
+    may_be_waited_for_.store(true, std::memory_order_relaxed);
     both held{users, list_lock_};
     return sched::wait(here, point, held, {sched::wait_reason::cond_wait, true, deadline});
   }
 
-  static bool withdraw(sched::wait_point& point, bool locked) noexcept {
-    auto& self = *static_cast<condition_variable*>(point.object);
-    if (!locked) {
-      self.list_lock_.lock();
-    }
-    const bool linked = point.linked;
-    if (linked) {
-      self.waiters_.points.remove(point);
-      self.waiting_.fetch_sub(1, std::memory_order_relaxed);  // relaxed: locked
-    }
-    if (!locked) {
-      self.list_lock_.unlock();
-    }
-    return linked;
-  }
-
   sched::spin_lock list_lock_;
-  std::atomic<std::uint32_t> waiting_{0};  // written under list_lock_
+  // Written under list_lock_; false: nobody is in the list. Who gives up leaves it as it is: else a
+  // notify that sees it could let the condition variable go while that one still holds the lock.
+  std::atomic<bool> may_be_waited_for_{false};
   sched::wait_list waiters_{list_lock_};
 };
 

@@ -180,8 +180,12 @@ class condition_variable_any {
     unlocked(Lock& lock, waiter& point) : lock_(lock) {
       THRUM_TRY { lock_.unlock(); }
       THRUM_CATCH_ALL {
-        const sched::section here;
-        sched::wait_list::withdraw(point, false);
+        {
+          const sched::section here;
+          auto& list = *static_cast<sched::wait_list*>(point.object);
+          const sched::scoped guard(list.lock);
+          list.unlink(point);
+        }
         THRUM_RETHROW;
       }
     }

@@ -8,10 +8,12 @@
 //   bit 1  queue     somebody holds the list of waiters; see `queue_word`
 //   bit 2  starving  a waiter has waited for more than 1 ms: ownership is handed over
 //   bit 3  woken     a waiter is awake and will try to lock: unlock need not wake another
-//   rest   the first waiter; its `prev` is the last one, `next` leads from each to the next
+//   rest   the first waiter; its `last` is the last one, `next` leads from each to the next, and
+//          `prev` back from each but the first: so a waiter whose time is over leaves in a few steps
 //
 // Invariants
-//   MU1  the list and its links change only under the queue bit.
+//   MU1  the list and its links change only under the queue bit, and so does `linked`, which says
+//        whether a waiter is in the list.
 //   MU2  when the queue bit is dropped: the mutex is locked, or nobody waits, or a waiter is awake.
 //        So whoever finds the bit taken may leave the waking to its holder.
 //   MU3  in starving mode unlock never clears `locked` while somebody waits.
@@ -62,7 +64,8 @@ class queue_word {
 
   /// A waiter. Aligned so that its address leaves room for the flags.
   struct alignas(16) waiter : wait_point {
-    bool granted = false;  // it was handed the mutex
+    bool granted = false;    // it was handed the mutex
+    waiter* last = nullptr;  // of the list that it is the first of
   };
 
   static waiter* head(std::uintptr_t word) noexcept {
@@ -77,6 +80,10 @@ class queue_word {
       back_off(spins);
     }
   }
+  bool try_lock() noexcept { return try_set_queue(); }
+  bool is_locked() const noexcept {
+    return (word.load(relaxed) & queue) != 0;  // relaxed: a hint
+  }
 
   /// Drops the queue bit, and sees to MU2: wakes the first waiter if the mutex is free.
   void unlock() noexcept {
@@ -84,6 +91,7 @@ class queue_word {
     for (;;) {
       waiter* const first = head(w);
       const bool wake_first = first != nullptr && (w & (locked | woken)) == 0;
+      set_linked(first, !wake_first);
       std::uintptr_t next = w & ~queue;
       if (wake_first) {
         next = without_first(w) & ~queue;
@@ -103,36 +111,40 @@ class queue_word {
   void link(waiter& self, bool in_front) noexcept {
     std::uintptr_t w = word.load(relaxed);  // relaxed: the pointer is ours, the exchange decides
     waiter* const first = head(w);
+    self.linked = true;
     if (first != nullptr && !in_front) {
-      static_cast<waiter*>(first->prev)->next = &self;
-      first->prev = &self;
+      self.prev = first->last;
+      first->last->next = &self;
+      first->last = &self;
       return;
     }
     self.next = first;
-    self.prev = first != nullptr ? first->prev : &self;
+    self.last = first != nullptr ? first->last : &self;
+    if (first != nullptr) {
+      first->prev = &self;
+    }
     set_head(w, &self);
   }
 
   /// Unlinks a waiter if it is still there. Caller holds the queue bit.
   bool unlink(waiter& self) noexcept {
+    if (!self.linked) {
+      return false;
+    }
+    self.linked = false;
     const std::uintptr_t w = word.load(relaxed);  // relaxed: the pointer is ours
     waiter* const first = head(w);
     if (first == &self) {
       set_head(w, second(*first));
       return true;
     }
-    for (waiter* before = first; before != nullptr;) {
-      auto* const here = static_cast<waiter*>(before->next);
-      if (here == &self) {
-        before->next = self.next;
-        if (first->prev == &self) {
-          first->prev = before;
-        }
-        return true;
-      }
-      before = here;
+    self.prev->next = self.next;
+    if (self.next != nullptr) {
+      self.next->prev = self.prev;
+    } else {
+      first->last = static_cast<waiter*>(self.prev);
     }
-    return false;
+    return true;
   }
 
   /// unlock while somebody waits: drops `locked` and the queue bit at once, or, if the mutex is
@@ -142,6 +154,7 @@ class queue_word {
     for (;;) {
       const bool passes = (w & starving) != 0;
       waiter* const first = passes || (w & woken) == 0 ? head(w) : nullptr;
+      set_linked(head(w), first == nullptr);
       std::uintptr_t next = (first != nullptr ? without_first(w) : w) & ~queue;
       if (!passes) {
         next = (next & ~locked) | (first != nullptr ? woken : 0);
@@ -171,17 +184,23 @@ class queue_word {
  private:
   bool try_set_queue() noexcept {
     // [mu.word] acquire: the links that the last holder left.
-    return (word.load(relaxed) & queue) == 0 &&  // relaxed: a hint
-           (word.fetch_or(queue, acquire) & queue) == 0;
+    return !is_locked() && (word.fetch_or(queue, acquire) & queue) == 0;
   }
 
   /// The waiter behind the first, made ready to be the first.
   static waiter* second(waiter& first) noexcept {
     auto* const next = static_cast<waiter*>(first.next);
     if (next != nullptr) {
-      next->prev = first.prev;
+      next->last = first.last;
     }
     return next;
+  }
+
+  /// Whether the first waiter stays, before the exchange that lets the next holder of the bit see.
+  static void set_linked(waiter* first, bool stays) noexcept {
+    if (first != nullptr && first->linked != stays) {
+      first->linked = stays;
+    }
   }
 
   /// The word with its first waiter taken off. Caller holds the queue bit.
@@ -200,9 +219,11 @@ class queue_word {
     }
   }
 
+  /// WP3: the bit is dropped already; but the mutex stands until the waiter has run, which comes
+  /// back to it or owns it.
   static void wake_waiter(waiter& first, bool granted) noexcept {
     first.granted = granted;
-    first.cause = wake_cause::notified;
+    settle(first, wake_cause::notified);
     wake(first);
   }
 };
@@ -264,7 +285,7 @@ class mutex {
   THRUM_COLD inline bool lock_slow(std::int64_t deadline);
   THRUM_COLD inline void unlock_slow(std::uintptr_t word);
   static bool may_spin(const sched::section& here) noexcept;
-  static bool withdraw(sched::wait_point& point, bool locked) noexcept;
+  static sched::withdrawal withdraw(sched::wait_point& point, bool locked) noexcept;
 
   sched::queue_word queue_;
 };
@@ -276,16 +297,11 @@ inline bool mutex::may_spin(const sched::section& here) noexcept {
          m->p->queue.empty();
 }
 
-inline bool mutex::withdraw(sched::wait_point& point, bool locked) noexcept {
+inline sched::withdrawal mutex::withdraw(sched::wait_point& point, bool locked) noexcept {
   auto& queue = *static_cast<queue_word*>(point.object);
-  if (!locked) {
-    queue.lock();
-  }
-  const bool linked = queue.unlink(static_cast<queue_word::waiter&>(point));
-  if (!locked) {
-    queue.unlock();
-  }
-  return linked;
+  return sched::unlink_under(queue, locked, [&]() noexcept {
+    return queue.unlink(static_cast<queue_word::waiter&>(point));
+  });
 }
 
 bool mutex::lock_slow(std::int64_t deadline) {

@@ -143,25 +143,23 @@ class counting_semaphore {
   }
 
   /// SM2.
-  static bool withdraw(sched::wait_point& point, bool locked) noexcept {
-    using namespace base::orders;
+  static sched::withdrawal withdraw(sched::wait_point& point, bool locked) noexcept {
     auto& self = *static_cast<counting_semaphore*>(point.object);
-    if (!locked) {
-      self.lock_.lock();
-    }
+    return sched::unlink_under(self.lock_, locked,
+                               [&]() noexcept { return self.give_up_locked(point); });
+  }
+  bool give_up_locked(sched::wait_point& point) noexcept {
+    using namespace base::orders;
     bool ours = point.linked;
     if (ours) {
-      std::ptrdiff_t count = self.count_.load(relaxed);  // relaxed: the exchange decides
+      std::ptrdiff_t count = count_.load(relaxed);  // relaxed: the exchange decides
       do {
         ours = count < 0;
         // relaxed: gives back what nobody has released
-      } while (ours && !self.count_.compare_exchange_weak(count, count + 1, relaxed, relaxed));
+      } while (ours && !count_.compare_exchange_weak(count, count + 1, relaxed, relaxed));
       if (ours) {
-        self.waiters_.points.remove(point);
+        waiters_.points.remove(point);
       }
-    }
-    if (!locked) {
-      self.lock_.unlock();
     }
     return ours;
   }

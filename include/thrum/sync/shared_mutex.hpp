@@ -202,6 +202,7 @@ class shared_mutex {
   sched::wait_point* settle_locked(bool readers_first) noexcept {
     using namespace base::orders;
     std::uint64_t word = word_.load(relaxed);  // relaxed: each exchange decides
+    std::uint64_t n = 0;                       // readers that wait, once they are counted
     for (;;) {
       if (nobody_waits()) {
         // relaxed: nobody is left to be told
@@ -214,9 +215,9 @@ class shared_mutex {
         return nullptr;
       }
       if (!readers_.empty() && (readers_first || writers_.empty())) {
-        std::uint64_t n = 0;
-        for (auto* p = readers_.points.front(); p != nullptr; p = readers_.points.next(*p)) {
-          ++n;
+        for (auto* p = n == 0 ? readers_.points.front() : nullptr; p != nullptr;
+             p = readers_.points.next(*p)) {
+          ++n;  // they are all let in: a step for each
         }
         const std::uint64_t next =
             (word & (writers_.empty() ? ~queued : ~std::uint64_t{0})) + n * reader;
@@ -272,18 +273,16 @@ class shared_mutex {
   }
 
   /// A writer that gives up may have kept readers waiting.
-  static bool withdraw(sched::wait_point& point, bool) noexcept {
+  static sched::withdrawal withdraw(sched::wait_point& point, bool locked) noexcept {
     auto& self = *static_cast<shared_mutex*>(point.object);
-    self.lock_.lock();
-    const bool linked = point.linked;
     sched::wait_point* chain = nullptr;
-    if (linked) {
-      static_cast<sched::wait_list*>(point.slot)->points.remove(point);
-      chain = self.settle_locked(false);
-    }
-    self.lock_.unlock();
+    const auto outcome = sched::unlink_under(self.lock_, locked, [&]() noexcept {
+      const bool linked = static_cast<sched::wait_list*>(point.slot)->unlink(point);
+      chain = linked ? self.settle_locked(false) : nullptr;
+      return linked;
+    });
     sched::wake_chain(chain);
-    return linked;
+    return outcome;
   }
 
   std::atomic<std::uint64_t> word_{0};

@@ -144,27 +144,24 @@ class wait_group {
     sched::wake_chain(chain);
   }
 
-  static bool withdraw(sched::wait_point& point, bool locked) noexcept {
+  static sched::withdrawal withdraw(sched::wait_point& point, bool locked) noexcept {
+    auto& group = *static_cast<wait_group*>(point.object);
+    return sched::unlink_under(group.lock_, locked,
+                               [&]() noexcept { return group.give_up_locked(point); });
+  }
+  bool give_up_locked(sched::wait_point& point) noexcept {
     using namespace base::orders;
-    auto& list = *static_cast<sched::wait_list*>(point.object);
-    auto& group = *static_cast<wait_group*>(point.slot);
-    if (!locked) {
-      list.lock.lock();
-    }
     bool ours = point.linked;
     if (ours) {
-      std::uint64_t word = group.word_.load(relaxed);  // relaxed: the exchange decides
+      std::uint64_t word = word_.load(relaxed);  // relaxed: the exchange decides
       // [wg.word] acq_rel: a done() that finds no waiter leaves the list alone. If it has found us,
       // it waits for the lock to wake us.
       do {
         ours = static_cast<std::uint32_t>(word) != 0 && (word >> 32) != 0;
-      } while (ours && !group.word_.compare_exchange_weak(word, word - 1, acq_rel, relaxed));
+      } while (ours && !word_.compare_exchange_weak(word, word - 1, acq_rel, relaxed));
       if (ours) {
-        list.points.remove(point);
+        waiters_.points.remove(point);
       }
-    }
-    if (!locked) {
-      list.lock.unlock();
     }
     return ours;
   }
@@ -186,8 +183,7 @@ class wait_group {
     sched::section here;
     sched::wait_point point;
     point.g = here.g();
-    point.object = &waiters_;
-    point.slot = this;
+    point.object = this;
     point.withdraw = &withdraw;
     lock_.lock();
     std::uint64_t word = word_.load(acquire);  // [wg.word] as above

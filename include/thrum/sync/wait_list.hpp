@@ -28,7 +28,7 @@ struct wait_list {
   wait_point* pop(wake_cause cause) noexcept {
     wait_point* const point = points.pop_front();
     if (point != nullptr) {
-      point->cause = cause;
+      settle(*point, cause);
     }
     return point;
   }
@@ -39,26 +39,25 @@ struct wait_list {
     wait_point* chain = nullptr;
     while (wait_point* const last = points.back()) {
       points.remove(*last);
-      last->cause = cause;
+      settle(*last, cause);
       last->next = chain;
       chain = last;
     }
     return chain;
   }
 
-  static bool withdraw(wait_point& point, bool locked) noexcept {
-    auto& list = *static_cast<wait_list*>(point.object);
-    if (!locked) {
-      list.lock.lock();
-    }
+  /// Takes a point out if it is linked. Caller holds the lock.
+  bool unlink(wait_point& point) noexcept {
     const bool linked = point.linked;
     if (linked) {
-      list.points.remove(point);
-    }
-    if (!locked) {
-      list.lock.unlock();
+      points.remove(point);
     }
     return linked;
+  }
+
+  static withdrawal withdraw(wait_point& point, bool locked) noexcept {
+    auto& list = *static_cast<wait_list*>(point.object);
+    return unlink_under(list.lock, locked, [&]() noexcept { return list.unlink(point); });
   }
 };
 

@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <thread>
@@ -331,4 +332,79 @@ TEST_CASE("a wait for a mutex until a moment of a clock that is set back lasts u
     }).join();
     mutex.unlock();
   });
+}
+
+namespace {
+
+using queue = thrum::sched::queue_word;
+
+/// A mutex's list of n waiters, the queue bit held.
+struct waiting_line {
+  explicit waiting_line(std::size_t n) : waiters(n) {
+    word.lock();
+    for (queue::waiter& w : waiters) {
+      word.link(w, false);
+    }
+  }
+  /// The waiters that are in, by their numbers, from the first to the last.
+  std::vector<std::size_t> order() const {
+    std::vector<std::size_t> found;
+    for (const thrum::sched::wait_point* w = queue::head(word.word.load()); w != nullptr;
+         w = w->next) {
+      found.push_back(static_cast<std::size_t>(static_cast<const queue::waiter*>(w) - &waiters[0]));
+    }
+    return found;
+  }
+
+  queue word;
+  std::vector<queue::waiter> waiters;
+};
+
+}  // namespace
+
+TEST_CASE("a waiter leaves a mutex's list without a step along it, however long the list is") {
+  waiting_line line(9);
+  // Whoever walks from the first to the fifth, or back from the last, loses its way.
+  thrum::sched::wait_point* const second = line.waiters[0].next;
+  thrum::sched::wait_point* const before_last = line.waiters[8].prev;
+  line.waiters[0].next = nullptr;
+  line.waiters[8].prev = nullptr;
+  CHECK(line.word.unlink(line.waiters[4]));
+  CHECK_FALSE(line.word.unlink(line.waiters[4]));
+  line.waiters[0].next = second;
+  line.waiters[8].prev = before_last;
+  CHECK(line.order() == std::vector<std::size_t>{0, 1, 2, 3, 5, 6, 7, 8});
+}
+
+TEST_CASE("waiters may leave a mutex's list in any order, and others join it meanwhile") {
+  using numbers = std::vector<std::size_t>;
+  waiting_line line(5);
+  queue::waiter late;
+  CHECK(line.word.unlink(line.waiters[4]));  // the last
+  CHECK(line.order() == numbers{0, 1, 2, 3});
+  line.waiters[4].next = nullptr;
+  line.word.link(line.waiters[4], false);
+  CHECK(line.order() == numbers{0, 1, 2, 3, 4});
+  CHECK(line.word.unlink(line.waiters[0]));  // the first
+  CHECK(line.order() == numbers{1, 2, 3, 4});
+  line.word.link(line.waiters[0], true);
+  CHECK(line.order() == numbers{0, 1, 2, 3, 4});
+  CHECK(line.word.unlink(line.waiters[1]));
+  CHECK(line.word.unlink(line.waiters[3]));
+  CHECK(line.order() == numbers{0, 2, 4});
+  CHECK(line.word.unlink(line.waiters[0]));
+  CHECK(line.word.unlink(line.waiters[4]));
+  CHECK(line.word.unlink(line.waiters[2]));
+  CHECK(line.order().empty());
+  CHECK_FALSE(line.word.unlink(late));
+}
+
+TEST_CASE("who is woken by an unlock is in the mutex's list no more") {
+  waiting_line line(3);
+  line.word.unlock();  // the mutex is free: wakes the first
+  line.word.lock();
+  CHECK(line.order() == std::vector<std::size_t>{1, 2});
+  CHECK_FALSE(line.word.unlink(line.waiters[0]));
+  CHECK(line.word.unlink(line.waiters[2]));
+  CHECK(line.word.unlink(line.waiters[1]));
 }

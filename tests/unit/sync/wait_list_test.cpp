@@ -7,6 +7,7 @@
 using thrum::sched::wait_list;
 using thrum::sched::wait_point;
 using thrum::sched::wake_cause;
+using thrum::sched::withdrawal;
 
 TEST_CASE("points that were taken as a whole can no longer be withdrawn") {
   thrum::sched::spin_lock lock;
@@ -20,7 +21,7 @@ TEST_CASE("points that were taken as a whole can no longer be withdrawn") {
   wait_point* const chain = list.take_all(wake_cause::closed);
   lock.unlock();
   for (auto& p : points) {
-    CHECK_FALSE(wait_list::withdraw(p, false));
+    CHECK(wait_list::withdraw(p, false) == withdrawal::refused);
     CHECK(p.cause == wake_cause::closed);
   }
   CHECK(chain == &points[0]);
@@ -38,8 +39,8 @@ TEST_CASE("a point is withdrawn once, and the others stay in their order") {
     p.object = &list;
     list.points.push_back(p);
   }
-  CHECK(wait_list::withdraw(points[1], false));
-  CHECK_FALSE(wait_list::withdraw(points[1], false));
+  CHECK(wait_list::withdraw(points[1], false) == withdrawal::done);
+  CHECK(wait_list::withdraw(points[1], false) == withdrawal::refused);
   CHECK(list.pop(wake_cause::notified) == &points[0]);
   CHECK(list.pop(wake_cause::notified) == &points[2]);
   CHECK(list.pop(wake_cause::notified) == nullptr);
