@@ -20,4 +20,7 @@ install(FILES
   DESTINATION ${package_dir})
 
 configure_file(cmake/thrum.pc.in thrum.pc @ONLY)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES tools/gdb/thrum-gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/thrum/gdb)
+
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/thrum.pc DESTINATION ${CMAKE_INSTALL_DATADIR}/pkgconfig)

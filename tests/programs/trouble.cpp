@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -263,6 +264,31 @@ int dump_beside_exceptions() {
   });
 }
 
+/// For a tool that looks at each access to memory.
+int many_switches() {
+  return thrum::run([] {
+    const thrum::chan<std::string> words(1);
+    thrum::wait_group group;
+    for (int i = 0; i != 10; ++i) {
+      group.go([&] {
+        for (int n = 0; n != 5; ++n) {
+          words.send(std::string(40, 'x'));
+        }
+      });
+    }
+    thrum::go([&] {
+      group.wait();
+      words.sender().close();
+    });
+    std::size_t bytes = 0;
+    while (const std::optional<std::string> word = words.recv()) {
+      bytes += word->size();
+    }
+    std::printf("received %zu bytes\n", bytes);
+    return 0;
+  });
+}
+
 int detail() {
   return thrum::run([] {
     std::atomic<bool> stop{false};
@@ -414,6 +440,7 @@ const programs::entry entries[] = {
     {"dump", dump},
     {"dump_on_quit", dump_on_quit},
     {"dump_beside_exceptions", dump_beside_exceptions},
+    {"many_switches", many_switches},
     {"detail", detail},
     {"blocked_for_long", blocked_for_long},
     {"kept_for_long", kept_for_long},

@@ -239,6 +239,15 @@ def give_threads(scheduler, goroutines):
             g.thread = elsewhere.get(int(plain(m["tid"])))
 
 
+def why_nothing_is_known():
+    if gdb.execute("info types -q ::basic_m<", to_string=True).strip():
+        return "none has been started yet, or all have ended."
+    if gdb.execute("info line main", to_string=True).startswith("Line "):
+        return ("the program has line numbers but no types, as -g1 leaves it. Compile with -g what "
+                "includes thrum.")
+    return "the program has no debug information. Compile it with -g."
+
+
 def find_goroutines():
     if gdb.selected_thread() is None:
         raise gdb.GdbError("There is no process and no core file.")
@@ -247,7 +256,7 @@ def find_goroutines():
         lend(None)
         schedulers = find_schedulers()
         if not schedulers:
-            raise gdb.GdbError("No runtime was found. Has the program been compiled with -g?")
+            raise gdb.GdbError("No runtime was found: " + why_nothing_is_known())
         for i, scheduler in enumerate(schedulers, 1):
             of_one = list(goroutines_in(scheduler, f"{i}." if len(schedulers) > 1 else ""))
             give_threads(scheduler, of_one)

@@ -100,6 +100,15 @@ THRUM_INLINE bool is_beyond_stack(const basic_g<Traits>& g, const void* sp) noex
          0;
 }
 
+/// valgrind takes a switch for a jump on one stack, and what lies between for lost, unless it knows
+/// where stacks are. For ever: one that is mapped at the same place later is told anew.
+inline void tell_valgrind(const void* low, const void* high) noexcept {
+  constexpr std::uintptr_t register_stack = 0x1501;
+  const std::uintptr_t request[6] = {register_stack, reinterpret_cast<std::uintptr_t>(low),
+                                     reinterpret_cast<std::uintptr_t>(high)};
+  arch::ask_valgrind(request);
+}
+
 template <class Traits>
 class stack_pool {
  public:
@@ -429,6 +438,7 @@ basic_g<Traits>* stack_pool<Traits>::carve(slab& s) noexcept {
   g->size_class = s.size_class;
   g->pool = this;
   g->stack_low = low + guarded;
+  tell_valgrind(g->stack_low, g);
   return g;
 }
 

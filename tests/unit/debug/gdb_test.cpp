@@ -9,6 +9,7 @@
 #include "support/catch.hpp"
 #include "support/program.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <initializer_list>
@@ -103,6 +104,39 @@ TEST_CASE("gdb lists the goroutines of a live program and shows the frames of ea
   INFO(r.text);
   check_listing(r.text);
   check_backtraces(r.text);
+}
+
+TEST_CASE("before a runtime is started gdb says that none has been") {
+  if (!has_gdb()) {
+    return;
+  }
+  const program_result r = ask_gdb({"break main", "run", "info goroutines"}, live);
+  INFO(r.text);
+  CHECK(r.says("No runtime was found: none has been started yet"));
+}
+
+TEST_CASE("gdb tells a program without debug information from one with line numbers only") {
+  if (!has_gdb()) {
+    return;
+  }
+  const std::string program =
+      (std::filesystem::temp_directory_path() / ("thrum_gdb_test_a." + std::to_string(::getpid())))
+          .string();
+  const auto asked_with = [&](const std::string& flag) {
+    const program_result made =
+        run_line("echo 'int main() {}' | c++ " + flag + " -x c++ - -o '" + program + "'");
+    if (made.exit_code != 0) {
+      WARN("skipped: no compiler: " << made.text);
+      return std::string();
+    }
+    const program_result r = ask_gdb({"break main", "run", "info goroutines"}, program);
+    std::filesystem::remove(program);
+    return r.text.substr(std::min(r.text.find("No runtime"), r.text.size()));
+  };
+  const std::string lines_only = asked_with("-g1");
+  const std::string nothing = asked_with("-g0");
+  CHECK((lines_only.empty() || lines_only.find("as -g1 leaves it") != std::string::npos));
+  CHECK((nothing.empty() || nothing.find("no debug information") != std::string::npos));
 }
 
 TEST_CASE("gdb lists the goroutines in a core file and shows the frames of each") {

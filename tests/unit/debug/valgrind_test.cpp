@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include "support/catch.hpp"
+#include "support/program.hpp"
+
+#include <thrum.hpp>
+
+#include <cstdlib>
+#include <string>
+
+TEST_CASE("valgrind knows the stacks of goroutines and finds no error in a program that has none") {
+  if (THRUM_ASAN || THRUM_TSAN || std::getenv("THRUM_TEST_EMULATOR") != nullptr) {
+    return;  // one tool at a time
+  }
+  if (support::run_line("valgrind --version").exit_code != 0) {
+    WARN("skipped: there is no valgrind");
+    return;
+  }
+  const support::program_result r = support::run_line(
+      "THRUM_MAXPROCS=2 valgrind -q --error-exitcode=9 '" THRUM_PROGRAMS_PATH "' many_switches");
+  INFO(r.text.substr(0, 2'000));
+  CHECK(r.exit_code == 0);
+  CHECK(r.says("received 2000 bytes"));
+}
