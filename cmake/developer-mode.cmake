@@ -3,6 +3,10 @@
 #
 # Tests, benchmarks, examples, and how they are compiled. Warnings and sanitizers reach only the
 # developers' own targets, by linking thrum_developer.
+if(CMAKE_VERSION VERSION_LESS 3.25)
+  message(FATAL_ERROR "thrum: its tests, examples and benchmarks need CMake 3.25; the library needs 3.22")
+endif()
+
 option(THRUM_CHECKS "Check the invariants of the library while it runs" ON)
 option(THRUM_NO_EXCEPTIONS "Compile without exceptions and without run-time types" OFF)
 option(THRUM_WERROR "Treat warnings as errors" OFF)

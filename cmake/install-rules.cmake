@@ -7,7 +7,12 @@ include(GNUInstallDirs)
 
 set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/thrum)
 
-install(TARGETS thrum EXPORT thrum-targets FILE_SET HEADERS)
+if(CMAKE_VERSION VERSION_LESS 3.23)
+  install(TARGETS thrum EXPORT thrum-targets INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
+else()
+  install(TARGETS thrum EXPORT thrum-targets FILE_SET HEADERS)
+endif()
 install(EXPORT thrum-targets NAMESPACE thrum:: DESTINATION ${package_dir})
 
 configure_package_config_file(cmake/thrum-config.cmake.in thrum-config.cmake

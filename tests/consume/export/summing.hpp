@@ -1,0 +1,5 @@
+#pragma once
+
+#include <thrum.hpp>
+
+int sum_of(thrum::recv_chan<int> numbers);
