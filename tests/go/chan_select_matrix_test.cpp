@@ -117,7 +117,8 @@ TEST_CASE("chan/select3: plain operations block, fail or pass by the state of th
         int out = 0;
         static_cast<void>(c.try_recv(out));
       });
-      t.check("try_send, " + name, with_default(s.send), [c = s.make()] { static_cast<void>(c.try_send(7)); });
+      t.check("try_send, " + name, with_default(s.send),
+              [c = s.make()] { static_cast<void>(c.try_send(7)); });
       const bool can_close = !s.make().is_closed() && s.make();
       t.check("close, " + name, can_close ? outcome::passes : outcome::fails,
               [c = s.make()] { c.close(); });

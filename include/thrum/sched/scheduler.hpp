@@ -382,7 +382,7 @@ class basic_scheduler {
   basic_scheduler* next_registered = nullptr;
   std::uint64_t number = 0;  // of all that were ever registered; constant from then on
   bool is_retired = false;
-  bool is_shown = false;  // complete
+  bool is_shown = false;               // complete
   std::atomic<std::uint32_t> pins{0};  // who looks at it and keeps it from being destroyed
 
   /// Ps on their way to threads that are being made. Changed under the lock.
