@@ -40,7 +40,7 @@ int main() {
     return 1;
   }
   if (poller.add(ends[0], recorder::added_tag) != 0 ||
-      poller.arm(ends[0], recorder::armed_tag, netpoll::readable) != 0) {
+      poller.arm_first(ends[0], recorder::armed_tag, netpoll::readable) != 0) {
     std::perror("add or arm");
     return 1;
   }

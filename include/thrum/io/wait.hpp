@@ -101,7 +101,9 @@ inline void wait_for(native_handle_type fd, side which, time_point deadline,
 /// without blocking (also: its end, or an error), or the deadline has passed:
 /// errc::deadline_exceeded. Any number may wait for the same descriptor, also for one that a
 /// connection of ours owns. Whoever closes it while others wait leaves them waiting until their
-/// deadlines. A cancellation point. Throws std::system_error.
+/// deadlines, or until somebody waits for what has the number then: they fail with
+/// std::errc::operation_canceled. As with poll(), there may be nothing any more when it returns: use
+/// descriptors that do not block. A cancellation point. Throws std::system_error.
 inline void wait_readable(native_handle_type fd, time_point deadline = time_point::max()) {
   wait_for(fd, side::read, deadline, "io::wait_readable");
 }

@@ -3,7 +3,7 @@
 //
 // What a poller must provide.
 //
-// The scheduler knows a poller by eight operations. A descriptor is a number of the system's and a
+// The scheduler knows a poller by nine operations. A descriptor is a number of the system's and a
 // tag of the scheduler's; the poller hands the tag back with each event and does not know what is
 // behind it. A tag is used for one registration only, so an event that was on its way when its
 // descriptor was closed, and that arrives when the number belongs to another one, finds nobody.
@@ -15,9 +15,11 @@
 //                     writable or broken (edge-triggered), what it is now included. 0 or an errno
 //                     value; EPERM: it is of a kind that is always ready.
 //   remove(fd)        Ends that. Events that another thread has fetched may still be delivered.
-//   arm(fd, tag, events)  Reports once when one of `events` is true, in a name space of its own:
-//                     the descriptor may be added as well. A later arm of the number replaces this
-//                     one. 0 or an errno value.
+//   arm_first(fd, tag, events)  Reports once when one of `events` is true, in a name space of its
+//                     own: the descriptor may be added as well. 0 or an errno value.
+//   arm(fd, tag, events)  The same for a number that was armed before, in its place. ENOENT: it was
+//                     not, or it belongs to another open file by now, of which a poller that cannot
+//                     tell says nothing.
 //   poll(delay, sink) Waits for events and gives each to the sink, which collects the goroutines
 //                     that they make runnable. delay < 0: for ever, 0: do not wait, > 0: at most so
 //                     many nanoseconds. May come back early at any time. At most one thread is
@@ -99,6 +101,8 @@ concept poller_contract = requires(Poller& poller, const Poller& constant, std::
   noexcept->std::same_as<int>;
   { poller.remove(fd) }
   noexcept;
+  { poller.arm_first(fd, tag, events) }
+  noexcept->std::same_as<int>;
   { poller.arm(fd, tag, events) }
   noexcept->std::same_as<int>;
   { poller.poll(delay_ns, to) }

@@ -149,28 +149,22 @@ class basic_epoll {
   }
 
   THRUM_NOINLINE int arm(int fd, std::uint64_t tag, std::uint32_t what) noexcept {
+    if (!active_.load(acquire)) {  // [ep.wake] acquire: others_
+      return ENOENT;
+    }
+    ::epoll_event event = once(tag, what);
+    return System::control(others_, EPOLL_CTL_MOD, fd, event) == 0 ? 0 : errno;
+  }
+
+  THRUM_NOINLINE int arm_first(int fd, std::uint64_t tag, std::uint32_t what) noexcept {
     if (const int error = activate(); error != 0) {
       return error;
     }
     if (!armed_once_.exchange(true, relaxed)) {  // relaxed: as in add
       descriptors_.fetch_add(1, relaxed);        // relaxed: from now on there may be one
     }
-    ::epoll_event event{};
-    event.events = EPOLLONESHOT;
-    event.events |= (what & readable) != 0 ? static_cast<std::uint32_t>(EPOLLIN) : 0U;
-    event.events |= (what & writable) != 0 ? static_cast<std::uint32_t>(EPOLLOUT) : 0U;
-    event.data.u64 = tag;
-    if (System::control(others_, EPOLL_CTL_MOD, fd, event) == 0) {
-      return 0;
-    }
-    if (errno != ENOENT) {
-      return errno;
-    }
-    if (System::control(others_, EPOLL_CTL_ADD, fd, event) == 0) {
-      return 0;
-    }
-    // Two threads have come with the same number.
-    return errno == EEXIST && System::control(others_, EPOLL_CTL_MOD, fd, event) == 0 ? 0 : errno;
+    ::epoll_event event = once(tag, what);
+    return System::control(others_, EPOLL_CTL_ADD, fd, event) == 0 ? 0 : errno;
   }
 
   void poll(std::int64_t delay_ns, sink& to) noexcept {
@@ -225,6 +219,15 @@ class basic_epoll {
   // No tag of a descriptor: those have a number of 32 bits above a generation that is not 0.
   static constexpr std::uint64_t alarm_tag = 0;
   static constexpr std::uint64_t others_tag = std::uint64_t{1} << 32;
+
+  static ::epoll_event once(std::uint64_t tag, std::uint32_t what) noexcept {
+    ::epoll_event event{};
+    event.events = EPOLLONESHOT;
+    event.events |= (what & readable) != 0 ? static_cast<std::uint32_t>(EPOLLIN) : 0U;
+    event.events |= (what & writable) != 0 ? static_cast<std::uint32_t>(EPOLLOUT) : 0U;
+    event.data.u64 = tag;
+    return event;
+  }
 
   static std::uint32_t translate(std::uint32_t from) noexcept {
     std::uint32_t what = 0;

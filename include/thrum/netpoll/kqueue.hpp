@@ -131,7 +131,10 @@ class kqueue {
     descriptors_.fetch_sub(1, relaxed);  // relaxed: a figure
   }
 
-  THRUM_NOINLINE int arm(int fd, std::uint64_t tag, std::uint32_t what) noexcept {
+  int arm(int fd, std::uint64_t tag, std::uint32_t what) noexcept {
+    return arm_first(fd, tag, what);  // which file was armed before is not told
+  }
+  THRUM_NOINLINE int arm_first(int fd, std::uint64_t tag, std::uint32_t what) noexcept {
     if (!armed_once_.exchange(true, relaxed)) {  // relaxed: as in add
       descriptors_.fetch_add(1, relaxed);        // relaxed: from now on there may be one
     }

@@ -22,6 +22,7 @@ class sleeper {
 
   int add(int, std::uint64_t) noexcept { return ENOSYS; }
   void remove(int) noexcept {}
+  int arm_first(int, std::uint64_t, std::uint32_t) noexcept { return ENOSYS; }
   int arm(int, std::uint64_t, std::uint32_t) noexcept { return ENOSYS; }
 
   void poll(std::int64_t delay_ns, sink&) noexcept {

@@ -58,6 +58,8 @@ struct basic_poll_side {
   bool busy = false;
   bool ready = false;
   bool drained = false;  // the last call took all there was: do not try before the next edge
+  /// Of a foreign descriptor: so many waits take it for not ready.
+  typename Traits::template atomic<std::uint8_t> waits_without_look{0};
 };
 
 template <class Traits>
@@ -73,6 +75,13 @@ struct alignas(base::cache_line_size) basic_poll_desc {
   }
   /// The number; -1 after it was closed. Good while the caller has its turn, else a figure.
   int handle() const noexcept { return fd.load(relaxed); }  // relaxed: written under the lock
+
+  /// Under the lock: events that have been fetched with the tag so far are of the past.
+  void next_generation() noexcept {
+    if (++generation == 0) {
+      generation = 1;
+    }
+  }
 
   std::uint64_t tag() const noexcept { return (std::uint64_t{index} << 32) | generation; }
 

@@ -255,9 +255,7 @@ class basic_poll_wait {
       d.scheduler = nullptr;
     }
     d.fd.store(os::no_descriptor, relaxed);  // relaxed: locked
-    if (++d.generation == 0) {
-      d.generation = 1;
-    }
+    d.next_generation();
     d.lock.unlock();
     return fd;
   }
@@ -290,21 +288,25 @@ class basic_poll_wait {
   }
 
   /// Waits until a descriptor that is not ours can be read or written. `d` is kept for its number.
+  ///
+  /// Such a descriptor may be closed, and its number given anew, while somebody waits. The poller
+  /// knows: a number that it was told of, and does not know any more, is another file's. Then those
+  /// who wait are told that theirs is closed; nobody looks at a number after its wait has begun.
   static int wait_foreign(desc& d, int fd, io_side which, std::int64_t deadline) noexcept {
-    for (;;) {
-      const os::io_result seen = os::wait_for(fd, which == io_side::write, 0);
-      if (seen == -EINTR) {
-        continue;  // which says nothing of the descriptor
+    side_type& side = d.side(which);
+    for (bool armed = false;;) {
+      const bool is_late = deadline != no_deadline && deadline <= Traits::now();
+      if (!armed && (is_late || is_worth_a_look(side))) {
+        if (const int seen = look_foreign(side, fd, which); seen != -EAGAIN) {
+          go_on(0);
+          return seen;
+        }
       }
-      if (seen != 0) {
-        go_on(0);
-        return seen > 0 ? 0 : static_cast<int>(seen);
+      if (is_late) {
+        return io_deadline_exceeded;
       }
       section_type here;
       basic_scheduler<Traits>* const scheduler = own_scheduler();
-      if (deadline != no_deadline && deadline <= Traits::now()) {
-        return io_deadline_exceeded;
-      }
       if (scheduler == nullptr) {
         const int error = wait_with_thread(fd, which, deadline);
         if (error != -EAGAIN) {
@@ -313,27 +315,51 @@ class basic_poll_wait {
         continue;
       }
       d.lock.lock();
-      d.foreign = true;
+      if (d.sides[0].turns.empty() && d.sides[1].turns.empty()) {
+        d.foreign = true;
+        d.next_generation();  // an event that is on its way is for nobody any more
+      }
       d.scheduler = scheduler;
       const bool other =
           !d.side(which == io_side::read ? io_side::write : io_side::read).turns.empty();
       const std::uint32_t both = netpoll::readable | netpoll::writable;
       const std::uint32_t own = which == io_side::read ? netpoll::readable : netpoll::writable;
-      if (const int error = scheduler->poller.arm(fd, d.tag(), other ? both : own); error != 0) {
-        d.lock.unlock();
-        return -error;
+      int error = scheduler->poller.arm(fd, d.tag(), other ? both : own);
+      if (error == ENOENT) {
+        if (armed) {
+          d.lock.unlock();
+          return -ECANCELED;
+        }
+        basic_wake_chain<Traits> taken;
+        if (take_of_closed_locked(d, *scheduler, taken)) {
+          d.lock.unlock();
+          taken.wake_all();
+          continue;
+        }
+        error = scheduler->poller.arm_first(fd, d.tag(), other ? both : own);
       }
-      point_type point;
+      if (error != 0) {
+        d.lock.unlock();
+        const int seen = look_foreign(side, fd, which);  // of some kinds it is always ready
+        return seen != -EAGAIN ? seen : -error;
+      }
+      armed = true;
+      foreign_point point;
+      point.scheduler = scheduler;
       prepare(here, point, d, which);
-      d.side(which).turns.push_back(point);
+      side.turns.push_back(point);
       if (here.m() == nullptr) {
         d.lock.unlock();
         call_to_poller(*scheduler);
         d.lock.lock();
       }
-      if (sched::wait(here, point, d.lock, {reason_of(which), true, deadline}) ==
-          wake_cause::cancelled) {
-        return io_exit;
+      switch (sched::wait(here, static_cast<point_type&>(point), d.lock,
+                          {reason_of(which), true, deadline})) {
+        case wake_cause::notified: return 0;
+        case wake_cause::timed_out: return io_deadline_exceeded;
+        case wake_cause::closed: return -ECANCELED;
+        case wake_cause::cancelled: return io_exit;
+        default: break;  // an event for the other side has disarmed it
       }
     }
   }
@@ -341,6 +367,64 @@ class basic_poll_wait {
  private:
   static constexpr wait_reason reason_of(io_side which) noexcept {
     return which == io_side::read ? wait_reason::io_read : wait_reason::io_write;
+  }
+
+  /// Who waits for a descriptor that is not ours, and with whose poller. In `turns`.
+  struct foreign_point : point_type {
+    basic_scheduler<Traits>* scheduler = nullptr;
+  };
+
+  /// Libraries that do not block say that they would have to, and then there is nothing: a look at
+  /// the system only confirms it. Others wait before each of their calls, and mostly it is ready.
+  /// Which kind this is the last look tells.
+  static bool is_worth_a_look(side_type& side) noexcept {
+    const std::uint8_t left = side.waits_without_look.load(relaxed);  // relaxed: a guess
+    if (left != 0) {
+      // relaxed: as above
+      side.waits_without_look.store(static_cast<std::uint8_t>(left - 1), relaxed);
+    }
+    return left == 0;
+  }
+
+  /// 0: ready. -EAGAIN: not. Else what is wrong with the number.
+  static int look_foreign(side_type& side, int fd, io_side which) noexcept {
+    constexpr std::uint8_t some = 7;
+    os::io_result seen;
+    do {
+      seen = os::wait_for(fd, which == io_side::write, 0);
+    } while (seen == -EINTR);  // which says nothing of the descriptor
+    side.waits_without_look.store(seen == 0 ? some : std::uint8_t{0}, relaxed);  // relaxed: a guess
+    return seen > 0 ? 0 : seen == 0 ? -EAGAIN : static_cast<int>(seen);
+  }
+
+  /// That poller does not know the number. False: nor did anybody wait for it there. Else what they
+  /// waited for is closed; those of other pollers have to look whether they meant the same.
+  THRUM_COLD static bool take_of_closed_locked(desc& d, basic_scheduler<Traits>& scheduler,
+                                               basic_wake_chain<Traits>& taken) noexcept {
+    const auto is_own = [&](const point_type& point) {
+      return static_cast<const foreign_point&>(point).scheduler == &scheduler;
+    };
+    bool known = false;
+    for (side_type& side : d.sides) {
+      for (point_type* point = side.turns.front(); point != nullptr;
+           point = side.turns.next(*point)) {
+        known = known || is_own(*point);
+      }
+    }
+    if (known) {
+      d.next_generation();
+      for (side_type& side : d.sides) {
+        while (point_type* const point = side.turns.pop_front()) {
+          const auto& waits_with = *static_cast<foreign_point*>(point)->scheduler;
+          // relaxed: as in wait_locked; such a goroutine will never run
+          if (!waits_with.is_copy.load(relaxed)) {
+            settle(*point, is_own(*point) ? wake_cause::closed : wake_cause::retry);
+            taken.push_back(point);
+          }
+        }
+      }
+    }
+    return known;
   }
 
   static basic_scheduler<Traits>* own_scheduler() noexcept {

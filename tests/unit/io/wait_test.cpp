@@ -221,6 +221,95 @@ TEST_CASE("a number that is closed and used again is waited for as what it is no
   });
 }
 
+TEST_CASE("who waits for a number that is given anew is not told of its new owner") {
+  with_runtime([] {
+    for (const bool somebody_waits_for_the_new_one : {false, true}) {
+      foreign_pair old;
+      foreign_pair fresh;
+      const int number = old.ends[0];
+      std::error_code first;
+      std::error_code second;
+      std::atomic<bool> first_returned{false};
+      thrum::wait_group group;
+      group.go([&] {
+        const auto until = somebody_waits_for_the_new_one ? thrum::time_point::max()
+                                                          : thrum::time_point(steady::now() + 30ms);
+        wait_readable(number, until, first);
+        first_returned = true;
+      });
+      CHECK(eventually([&] { return first_returned || thrum::stats().waiting >= 1; }));
+      REQUIRE(::dup2(fresh.ends[0], number) == number);  // closes the old one
+      if (somebody_waits_for_the_new_one) {
+        group.go([&] { wait_readable(number, thrum::time_point::max(), second); });
+        CHECK(eventually([&] { return first_returned.load(); }));
+      }
+      fresh.put(1, "x");
+      group.wait();
+      CHECK(first == (somebody_waits_for_the_new_one ? std::errc::operation_canceled
+                                                     : std::errc::timed_out));
+      CHECK_FALSE(second);
+      fresh.drain(0);
+    }
+  });
+}
+
+TEST_CASE("both sides that wait for a number hear that it was given anew, others are not touched") {
+  with_runtime([] {
+    foreign_pair old;
+    foreign_pair fresh;
+    foreign_pair other;
+    const int number = old.ends[0];
+    old.fill(0);
+    std::error_code reading;
+    std::error_code writing;
+    std::error_code elsewhere;
+    thrum::wait_group group;
+    std::atomic<int> told{0};
+    group.go([&] {
+      wait_readable(number, thrum::time_point::max(), reading);
+      ++told;
+    });
+    group.go([&] {
+      wait_writable(number, thrum::time_point::max(), writing);
+      ++told;
+    });
+    group.go([&] { wait_readable(other.ends[0], thrum::time_point::max(), elsewhere); });
+    CHECK(eventually([] { return thrum::stats().waiting >= 3; }));
+    REQUIRE(::dup2(fresh.ends[0], number) == number);
+    CHECK(eventually([&] {
+      CHECK(is_timeout(error_of([&] { wait_readable(number, steady::now() + 1ms); })));
+      return told == 2;
+    }));
+    other.put(1, "x");
+    group.wait();
+    CHECK(support::is_cancelled(reading));
+    CHECK(support::is_cancelled(writing));
+    CHECK_FALSE(elsewhere);
+  });
+}
+
+TEST_CASE("what the wait before has found does not keep a later one waiting") {
+  with_runtime([] {
+    foreign_pair pair;
+    const int number = pair.ends[0];
+    const auto soon = [] { return steady::now() + support::long_time; };
+    for (int i = 0; i != 20; ++i) {
+      CHECK(is_timeout(error_of([&] { wait_readable(number, steady::now() + 100us); })));
+      pair.put(1, "x");
+      for (int k = 0; k != i; ++k) {
+        wait_readable(number, soon());
+      }
+      CHECK(pair.take(0) == 1);
+    }
+    // A file is always ready, and has no place in the poller.
+    const int file = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    CHECK(is_timeout(error_of([&] { wait_readable(number, steady::now() + 100us); })));
+    REQUIRE(::dup2(file, number) == number);
+    wait_readable(number, soon());
+    ::close(file);
+  });
+}
+
 TEST_CASE("a descriptor that a connection owns is waited for beside the connection's own reads") {
   with_runtime([] {
     auto [client, server] = support::tcp_pair();
