@@ -28,7 +28,10 @@ inline basic_scheduler<default_traits>& own_scheduler(const char* message) {
 }
 
 template <class F>
-concept not_attributes = !std::is_same_v<std::remove_cvref_t<F>, attributes>;
+concept not_runtime = !std::is_same_v<std::remove_cvref_t<F>, runtime>;
+
+template <class F>
+concept not_attributes = not_runtime<F> && !std::is_same_v<std::remove_cvref_t<F>, attributes>;
 
 }  // namespace sched
 
@@ -50,6 +53,12 @@ void go(const attributes& how, F&& f, Args&&... args) {
                     how, std::forward<F>(f), std::forward<Args>(args)...);
 }
 
+/// The same on a runtime that is named, from any thread: runtime::go.
+template <class F, class... Args>
+void go(runtime& where, F&& f, Args&&... args) {
+  where.go(std::forward<F>(f), std::forward<Args>(args)...);
+}
+
 /// Starts a goroutine and returns the handle on its result. Errors as go; the exception that leaves
 /// it is thrown by join().
 template <sched::not_attributes F, class... Args>
@@ -68,6 +77,12 @@ auto spawn(const attributes& how, F&& f, Args&&... args)
       sched::own_scheduler("spawn: called outside of a runtime; use thrum::run, or runtime::spawn "
                            "from a foreign thread"),
       how, std::forward<F>(f), std::forward<Args>(args)...);
+}
+
+/// The same on a runtime that is named, from any thread: runtime::spawn.
+template <class F, class... Args>
+auto spawn(runtime& where, F&& f, Args&&... args) -> join_handle<sched::task_result<F, Args...>> {
+  return where.spawn(std::forward<F>(f), std::forward<Args>(args)...);
 }
 
 namespace sched {

@@ -50,30 +50,17 @@ class task_group {
 
   /// Starts f(args...) as a goroutine of the current runtime. Blocks while the limit is reached;
   /// then it is a cancellation point.
-  template <class F, class... Args>
+  template <sched::not_runtime F, class... Args>
   void go(F&& f, Args&&... args) {
-    if constexpr (sched::is_task<F, Args...>()) {
-      if (limited_) {
-        slots_.acquire();
-      }
-      running_.add();
-      THRUM_TRY {
-        thrum::go(
-            [this](auto&& function, auto&&... arguments) {
-              const member guard(*this);
-              THRUM_TRY {
-                std::invoke(std::forward<decltype(function)>(function),
-                            std::forward<decltype(arguments)>(arguments)...);
-              }
-              THRUM_CATCH_ALL { this->fail_unless_exiting(); }
-            },
-            std::forward<F>(f), std::forward<Args>(args)...);
-      }
-      THRUM_CATCH_ALL {
-        leave();
-        THRUM_RETHROW;
-      }
-    }
+    start([](auto&&... task) { thrum::go(std::forward<decltype(task)>(task)...); },
+          std::forward<F>(f), std::forward<Args>(args)...);
+  }
+
+  /// The same on a runtime that is named, from any thread.
+  template <class F, class... Args>
+  void go(runtime& where, F&& f, Args&&... args) {
+    start([&where](auto&&... task) { where.go(std::forward<decltype(task)>(task)...); },
+          std::forward<F>(f), std::forward<Args>(args)...);
   }
 
   /// Blocks until all have ended; throws what left the first that failed. The group may then be
@@ -109,6 +96,32 @@ class task_group {
   }
 
  private:
+  template <class Start, class F, class... Args>
+  void start(Start go, F&& f, Args&&... args) {
+    if constexpr (sched::is_task<F, Args...>()) {
+      if (limited_) {
+        slots_.acquire();
+      }
+      running_.add();
+      THRUM_TRY {
+        go(
+            [this](auto&& function, auto&&... arguments) {
+              const member guard(*this);
+              THRUM_TRY {
+                std::invoke(std::forward<decltype(function)>(function),
+                            std::forward<decltype(arguments)>(arguments)...);
+              }
+              THRUM_CATCH_ALL { this->fail_unless_exiting(); }
+            },
+            std::forward<F>(f), std::forward<Args>(args)...);
+      }
+      THRUM_CATCH_ALL {
+        leave();
+        THRUM_RETHROW;
+      }
+    }
+  }
+
   static std::ptrdiff_t to_permits(std::size_t limit) noexcept {
     constexpr auto most = std::numeric_limits<std::ptrdiff_t>::max();
     return limit < static_cast<std::size_t>(most) ? static_cast<std::ptrdiff_t>(limit) : most;

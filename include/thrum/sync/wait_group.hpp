@@ -73,12 +73,26 @@ class wait_group {
 
   /// add(1), starts f(args...) as a goroutine of the current runtime, and done() when it ends, also
   /// by goroutine_exit; not when an exception leaves it, which is a panic.
-  template <class F, class... Args>
+  template <sched::not_runtime F, class... Args>
   void go(F&& f, Args&&... args) {
+    start([](auto&&... task) { thrum::go(std::forward<decltype(task)>(task)...); },
+          std::forward<F>(f), std::forward<Args>(args)...);
+  }
+
+  /// The same on a runtime that is named, from any thread.
+  template <class F, class... Args>
+  void go(runtime& where, F&& f, Args&&... args) {
+    start([&where](auto&&... task) { where.go(std::forward<decltype(task)>(task)...); },
+          std::forward<F>(f), std::forward<Args>(args)...);
+  }
+
+ private:
+  template <class Start, class F, class... Args>
+  void start(Start go, F&& f, Args&&... args) {
     if constexpr (sched::is_task<F, Args...>()) {
       add(1);
       THRUM_TRY {
-        thrum::go(
+        go(
             [this](auto&& function, auto&&... arguments) {
               const done_at_end guard(*this);
               std::invoke(std::forward<decltype(function)>(function),
@@ -93,7 +107,6 @@ class wait_group {
     }
   }
 
- private:
   /// done() unless the goroutine panics: whoever waits must not run on, perhaps to the end of the
   /// program, before the panic is reported.
   class done_at_end {

@@ -309,7 +309,7 @@ class timer {
 
  private:
   template <class Rep, class Period, class F>
-  friend timer after_func(std::chrono::duration<Rep, Period>, F&&);
+  friend timer after_func(runtime&, std::chrono::duration<Rep, Period>, F&&);
 
   explicit timer(sched::func_timer_handle of) noexcept : function_(std::move(of)) {}
 
@@ -324,25 +324,31 @@ class timer {
   sched::func_timer_handle function_;
 };
 
-/// Calls f() in a goroutine of its own on the current runtime, `time` from now. The timer stops it
-/// or sets it to another time, also after it has been called. What leaves f is a panic. usage_error
-/// outside of a runtime.
+/// Calls f() in a goroutine of its own on that runtime, `time` from now; from any thread. The timer
+/// stops it or sets it to another time, also after it has been called. What leaves f is a panic.
+/// usage_error if the runtime is stopped.
 template <class Rep, class Period, class F>
-timer after_func(std::chrono::duration<Rep, Period> time, F&& f) {
+timer after_func(runtime& where, std::chrono::duration<Rep, Period> time, F&& f) {
   constexpr bool callable = std::is_invocable_v<std::decay_t<F>&>;
   static_assert(callable, "after_func: the function must be callable without arguments");
   if constexpr (callable) {
-    runtime* const own = runtime::current();
-    if (own == nullptr) {
-      base::throw_usage("after_func: called outside of a runtime");
-    }
     sched::func_timer_handle handle(
-        new sched::func_timer_of<std::decay_t<F>>(own->scheduler(), std::forward<F>(f)));
+        new sched::func_timer_of<std::decay_t<F>>(where.scheduler(), std::forward<F>(f)));
     handle.get()->reset(sched::due_after(time));
     return timer(std::move(handle));
   } else {
     return timer();
   }
+}
+
+/// The same on the current runtime. usage_error outside of one.
+template <class Rep, class Period, class F>
+timer after_func(std::chrono::duration<Rep, Period> time, F&& f) {
+  runtime* const own = runtime::current();
+  if (own == nullptr) {
+    base::throw_usage("after_func: called outside of a runtime; name one before the time");
+  }
+  return after_func(*own, time, std::forward<F>(f));
 }
 
 }  // namespace thrum::inline THRUM_ABI
