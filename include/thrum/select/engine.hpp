@@ -14,13 +14,15 @@
 //       None, and the caller does not want to wait: unlock.
 //   L3  link a wait point on each channel, all of one selection; park; unlock all.
 //   L4  woken: whoever woke us has won the selection and has moved the element. Lock each channel
-//       once more, one at a time, and unlink what is still linked.
+//       once more, one at a time, and unlink what is still linked. Not the channel that served us:
+//       our point was taken out there, and whoever did that may have let the channel go.
 //
 // Invariants
 //   SE1  the order of locks is the order of addresses, so two selects cannot wait for each other.
 //   SE2  nothing of a selection's frame is touched after the last of its locks is released, at L3
-//        by the arriving side, at L4 by others: the selector passes through each lock before it
-//        leaves the frame.
+//        by the arriving side, at L4 by others: before it leaves the frame, the selector passes
+//        through each lock, but for that of the channel that served it; who did wakes it when he
+//        is done there, and could lock that channel only when the arriving side had released it.
 //   SE3  a value to be sent is moved by whoever carries out its case, and by nobody else.
 //
 // A uniform choice costs a random number only if several are ready: the k-th ready one replaces the
@@ -299,9 +301,11 @@ THRUM_NOINLINE inline wait_point* wait_for_any(section& here, selection& waiting
   const wake_cause cause =
       sched::wait(here, waiting.self, locks, {wait_reason::select, true, deadline});
   waiting.self.cause.store(cause, relaxed);  // relaxed: nobody else looks any more
+  // relaxed: it has been won, and nothing changes it
+  wait_point* const winner = waiting.winner.load(relaxed);
   for (std::size_t i = 0; i < frame.n; ++i) {
     select_operation& operation = *frame.operations[i];
-    if (operation.core != nullptr) {
+    if (operation.core != nullptr && frame.points + i != winner) {
       scoped guard(operation.core->lock());
       if (frame.points[i].linked) {
         auto& list = operation.sends ? operation.core->senders() : operation.core->receivers();
@@ -309,7 +313,7 @@ THRUM_NOINLINE inline wait_point* wait_for_any(section& here, selection& waiting
       }
     }
   }
-  return waiting.winner.load(relaxed);  // relaxed: it has been won, and nothing changes it
+  return winner;
 }
 
 /// Carries out one of the operations. Waits for one until `deadline` if `may_block`.

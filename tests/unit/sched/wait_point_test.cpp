@@ -186,9 +186,8 @@ TEST_CASE("a select that was served is ended by nothing else, whatever becomes o
   for (const auto afterwards : {&let_all_time_pass, &end_all_waits}) {
     outlive<thrum::chan<int>>([] { return std::make_unique<thrum::chan<int>>(0); },
                               [](auto& channel) {
-                                const thrum::chan<int> own = channel;
-                                return thrum::select(thrum::on_recv(own), thrum::on_timeout(1h)) ==
-                                       0;
+                                return thrum::select(thrum::on_recv(channel),
+                                                     thrum::on_timeout(1h)) == 0;
                               },
                               [](auto& channel) { channel.send(1); }, afterwards);
   }
