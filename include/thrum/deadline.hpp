@@ -73,7 +73,7 @@ std::int64_t deadline_at(std::chrono::time_point<Clock, Duration> when) {
 /// Whether the caller runs in a bubble, where the library's time is not the system's.
 inline bool is_time_virtual() noexcept {
   // relaxed: a constant once set
-  if (default_traits::virtual_now.load(std::memory_order_relaxed) == nullptr) {
+  if (default_traits::virtual_now().load(std::memory_order_relaxed) == nullptr) {
     return false;
   }
   const auto* const m = current_m<default_traits>();

@@ -19,6 +19,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -43,8 +44,14 @@ THRUM_NOINLINE inline local_value*& callers_locals() {
   return of_thread.first;
 }
 
+/// A goroutine may come by several shared objects, which have one row of keys.
+struct last_local_key {
+  static constexpr std::string_view process_name = "sched::last_local_key";
+  std::atomic<std::uint64_t> last{0};
+};
+
 inline std::uint64_t next_local_key() noexcept {
-  static constinit std::atomic<std::uint64_t> last{0};
+  auto& last = os::process_wide<last_local_key>::get().last;
   return last.fetch_add(1, std::memory_order_relaxed) + 1;  // relaxed: only uniqueness is asked
 }
 

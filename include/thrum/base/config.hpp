@@ -94,6 +94,13 @@
 #define THRUM_CHECKS 0
 #endif
 
+// Whether this is compiled for a shared object, or for whatever comes: not for an executable alone.
+#if defined(__PIC__) && !defined(__PIE__)
+#define THRUM_SHARED_OBJECT 1
+#else
+#define THRUM_SHARED_OBJECT 0
+#endif
+
 // The inline namespace: version, then one suffix for each option that differs from the default.
 #if THRUM_EXCEPTIONS
 #define THRUM_ABI_EXCEPTIONS

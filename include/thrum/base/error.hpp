@@ -24,7 +24,7 @@ namespace thrum::inline THRUM_ABI {
 /// The library was used against its contract, in a way that only a change of the program can mend:
 /// closing a closed channel, a negative counter. Does not exist under -fno-exceptions; there the
 /// program ends instead.
-class usage_error : public std::logic_error {
+class [[gnu::visibility("default")]] usage_error : public std::logic_error {
  public:
   using std::logic_error::logic_error;
 };

@@ -21,6 +21,7 @@
 #include <cstdlib>
 #include <exception>
 #include <string>
+#include <string_view>
 
 namespace thrum::inline THRUM_ABI::debug {
 
@@ -54,10 +55,18 @@ inline exception_text describe_current_exception() {
   return text;
 }
 
+/// What is done about exceptions that leave goroutines.
+struct terminate_handling {
+  static constexpr std::string_view process_name = "debug::terminate_handling";
+  std::atomic<std::terminate_handler> ours{nullptr};
+  std::atomic<std::terminate_handler> earlier{nullptr};
+  std::atomic<const void*> reported{nullptr};
+};
+
 /// Reports the exception that is being handled; does not return.
 template <class Traits>
 [[noreturn]] THRUM_COLD void report_panic(const sched::basic_g<Traits>& g) noexcept {
-  static constinit std::atomic<const void*> reporting{nullptr};
+  auto& reporting = os::process_wide<terminate_handling>::get().reported;
   const void* other = nullptr;
   // relaxed: one reports
   if (!reporting.compare_exchange_strong(other, &g, relaxed, relaxed)) {
@@ -83,8 +92,6 @@ template <class Traits>
   std::abort();
 }
 
-inline constinit std::atomic<std::terminate_handler> earlier_terminate{nullptr};
-
 template <class Traits>
 void terminate_in_goroutine() {
   const sched::basic_m<Traits>* const m = sched::current_m<Traits>();
@@ -92,7 +99,8 @@ void terminate_in_goroutine() {
     report_panic(*m->g);
   }
   // relaxed: set before we were installed
-  if (const std::terminate_handler earlier = earlier_terminate.load(relaxed)) {
+  if (const std::terminate_handler earlier =
+          os::process_wide<terminate_handling>::get().earlier.load(relaxed)) {
     earlier();
   }
   std::abort();
@@ -102,10 +110,17 @@ void terminate_in_goroutine() {
 /// exceptions himself.
 template <class Traits>
 void install_panic_report() noexcept {
+  auto& known = os::process_wide<terminate_handling>::get();
+  std::terminate_handler handler = nullptr;
+  // relaxed: a constant once set
+  if (known.ours.compare_exchange_strong(handler, &terminate_in_goroutine<Traits>, relaxed,
+                                         relaxed)) {  // relaxed: as above
+    handler = &terminate_in_goroutine<Traits>;
+  }
   const std::terminate_handler found = std::get_terminate();
-  if (found != &terminate_in_goroutine<Traits>) {
-    earlier_terminate.store(found, relaxed);  // relaxed: as where it is read
-    std::set_terminate(&terminate_in_goroutine<Traits>);
+  if (found != handler) {
+    known.earlier.store(found, relaxed);  // relaxed: as where it is read
+    std::set_terminate(handler);
   }
 }
 

@@ -52,6 +52,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -73,28 +74,28 @@ class signal_delivery {
  public:
   /// 0, or an errno value below zero; `blame` is then the signal that cannot be heard.
   static os::io_result add(signal_listener& listener, int& blame) {
-    const std::lock_guard guard(thread_lock);
+    const std::lock_guard guard(known().thread_lock);
     blame = 0;
-    if (first == nullptr) {
+    if (known().first == nullptr) {
       if (const os::io_result result = start(); result < 0) {
         return result;
       }
     }
     os::io_result result = 0;
     {
-      const std::lock_guard list_guard(lock);
+      const std::lock_guard list_guard(known().lock);
       deliver_all_locked();  // those were not for the new one
-      listener.next = first;
-      first = &listener;
+      listener.next = known().first;
+      known().first = &listener;
       std::uint64_t done = 0;
       for (int number = 1; number <= os::caught_signals::last && result >= 0; ++number) {
         const std::uint64_t bit = os::caught_signals::bit(number);
         if ((listener.signals & bit) == 0) {
           continue;
         }
-        result = listeners[number] == 0 ? os::caught_signals::install(number) : 0;
+        result = known().listeners[number] == 0 ? os::caught_signals::install(number) : 0;
         if (result >= 0) {
-          ++listeners[number];
+          ++known().listeners[number];
           done |= bit;
         } else {
           blame = number;
@@ -104,7 +105,7 @@ class signal_delivery {
         remove_locked(listener, done);
       }
     }
-    if (first == nullptr) {
+    if (known().first == nullptr) {
       stop();
     }
     return result;
@@ -112,12 +113,12 @@ class signal_delivery {
 
   /// What has come for it is in its channel, and nothing follows.
   static void remove(signal_listener& listener) noexcept {
-    const std::lock_guard guard(thread_lock);
+    const std::lock_guard guard(known().thread_lock);
     {
-      const std::lock_guard list_guard(lock);
+      const std::lock_guard list_guard(known().lock);
       remove_locked(listener, listener.signals);
     }
-    if (first == nullptr) {
+    if (known().first == nullptr) {
       stop();
     }
   }
@@ -128,7 +129,7 @@ class signal_delivery {
 
   static void remove_locked(signal_listener& listener, std::uint64_t heard) noexcept {
     for (int number = 1; number <= os::caught_signals::last; ++number) {
-      if ((heard & os::caught_signals::bit(number)) != 0 && --listeners[number] == 0) {
+      if ((heard & os::caught_signals::bit(number)) != 0 && --known().listeners[number] == 0) {
         os::caught_signals::remove(number);
       }
     }
@@ -137,7 +138,7 @@ class signal_delivery {
     if (listener.due != 0) {
       make_room(listener);
     }
-    for (signal_listener** link = &first; *link != nullptr; link = &(*link)->next) {
+    for (signal_listener** link = &known().first; *link != nullptr; link = &(*link)->next) {
       if (*link == &listener) {
         *link = listener.next;
         break;
@@ -147,23 +148,23 @@ class signal_delivery {
 
   static os::io_result start() {
     auto started = std::make_unique<os::thread>();
-    stopping = false;
+    known().stopping = false;
     const int error = os::thread::start(*started, &main, nullptr);
     if (error == 0) {
-      thread = started.release();
+      known().thread = started.release();
     }
     return -error;
   }
 
   static void stop() noexcept {
     {
-      const std::lock_guard guard(lock);
-      stopping = true;
+      const std::lock_guard guard(known().lock);
+      known().stopping = true;
     }
     os::caught_signals::wake();
-    blocking([] { thread->join(); });
-    delete thread;
-    thread = nullptr;
+    blocking([] { known().thread->join(); });
+    delete known().thread;
+    known().thread = nullptr;
   }
 
   static void* main(void*) {
@@ -172,8 +173,8 @@ class signal_delivery {
     std::int64_t pause = -1;
     for (;;) {
       os::caught_signals::sleep(pause);
-      const std::lock_guard guard(lock);
-      if (stopping) {
+      const std::lock_guard guard(known().lock);
+      if (known().stopping) {
         return nullptr;
       }
       const bool all = deliver_all_locked();
@@ -186,7 +187,7 @@ class signal_delivery {
   static bool deliver_all_locked() {
     const std::uint64_t caught = os::caught_signals::take();
     bool all = true;
-    for (signal_listener* l = first; l != nullptr; l = l->next) {
+    for (signal_listener* l = known().first; l != nullptr; l = l->next) {
       l->due |= caught & l->signals;
       all = deliver(*l) && all;
     }
@@ -212,12 +213,16 @@ class signal_delivery {
     return true;
   }
 
-  static inline constinit mutex thread_lock;  // before `lock`; for starting and stopping
-  static inline constinit os::thread* thread = nullptr;
-  static inline constinit mutex lock;
-  static inline constinit bool stopping = false;  // from here on under `lock`
-  static inline constinit signal_listener* first = nullptr;
-  static inline constinit std::uint32_t listeners[os::caught_signals::last + 1] = {};
+  struct state {
+    static constexpr std::string_view process_name = "io::signal_delivery";
+    mutex thread_lock;  // before `lock`; for starting and stopping
+    os::thread* thread = nullptr;
+    mutex lock;
+    bool stopping = false;  // from here on under `lock`
+    signal_listener* first = nullptr;
+    std::uint32_t listeners[os::caught_signals::last + 1] = {};
+  };
+  static state& known() noexcept { return os::process_wide<state>::get(); }
 };
 
 /// Hears signals from its construction to its destruction. Move-only. Several sets may hear the

@@ -16,6 +16,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <string_view>
 #include <system_error>
 
 namespace thrum::inline THRUM_ABI::io {
@@ -29,6 +30,7 @@ class watch_table {
       return nullptr;
     }
     const auto number = static_cast<unsigned>(fd);
+    auto& table = os::process_wide<state>::get().pages_of_slots;
     // [io.watch] acquire: its zeroes.
     slot* page = table[number / page_size].load(std::memory_order_acquire);
     if (page == nullptr) {
@@ -68,7 +70,10 @@ class watch_table {
   using slot = std::atomic<sched::poll_desc*>;
   static constexpr unsigned page_size = 4096;
   static constexpr unsigned pages = 4096;
-  static inline constinit std::atomic<slot*> table[pages] = {};
+  struct state {
+    static constexpr std::string_view process_name = "io::watch_table";
+    std::atomic<slot*> pages_of_slots[pages] = {};
+  };
 };
 
 /// 0, or a value below zero for error_of().

@@ -25,6 +25,7 @@
 #include <thrum/os/linux/pipe.hpp>
 #include <thrum/os/linux/preempt_signal.hpp>
 #include <thrum/os/linux/process.hpp>
+#include <thrum/os/linux/process_wide.hpp>
 #include <thrum/os/linux/processors.hpp>
 #include <thrum/os/linux/quit_signal.hpp>
 #include <thrum/os/linux/socket.hpp>

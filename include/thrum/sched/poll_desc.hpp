@@ -45,6 +45,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <string_view>
 
 namespace thrum::inline THRUM_ABI::sched {
 
@@ -109,48 +110,52 @@ class basic_poll_table {
 
   /// Null: no memory. Inside.
   static desc* take() noexcept {
-    scoped guard(lock);
-    if (desc* const d = free_list) {
-      free_list = d->next_free;
+    state& all = known();
+    scoped guard(all.lock);
+    if (desc* const d = all.free_list) {
+      all.free_list = d->next_free;
       return d;
     }
-    const std::uint32_t index = count.load(relaxed);  // relaxed: locked
+    const std::uint32_t index = all.count.load(relaxed);  // relaxed: locked
     desc* chunk = nullptr;
     if (index < chunk_size * max_chunks) {
-      chunk = chunks[index / chunk_size].load(relaxed);  // relaxed: locked
+      chunk = all.chunks[index / chunk_size].load(relaxed);  // relaxed: locked
     }
     if (chunk == nullptr) {
       if (index >= chunk_size * max_chunks ||
           (chunk = static_cast<desc*>(os::map(chunk_size * sizeof(desc)))) == nullptr) {
         return nullptr;
       }
-      chunks[index / chunk_size].store(chunk, relaxed);  // relaxed: published with the count
+      all.chunks[index / chunk_size].store(chunk, relaxed);  // relaxed: published with the count
     }
     desc* const d = ::new (&chunk[index % chunk_size]) desc(index);
     // [pd.count] release: the chunk and the descriptor.
-    count.store(index + 1, release);
+    all.count.store(index + 1, release);
     return d;
   }
 
   /// Its number is closed, nobody waits. Inside.
   static void give_back(desc& d) noexcept {
-    scoped guard(lock);
-    d.next_free = free_list;
-    free_list = &d;
+    state& all = known();
+    scoped guard(all.lock);
+    d.next_free = all.free_list;
+    all.free_list = &d;
   }
 
   /// Null: a tag that was never given.
   static desc* find(std::uint32_t index) noexcept {
+    state& all = known();
     // [pd.count] acquire: the chunk and the descriptor.
-    if (index >= count.load(acquire)) {
+    if (index >= all.count.load(acquire)) {
       return nullptr;
     }
-    return &chunks[index / chunk_size].load(relaxed)[index % chunk_size];  // relaxed: as above
+    return &all.chunks[index / chunk_size].load(relaxed)[index % chunk_size];  // relaxed: as above
   }
 
   template <class F>
   static void for_each(F f) noexcept {
-    const std::uint32_t n = count.load(acquire);  // [pd.count] acquire: as in find
+    state& all = known();
+    const std::uint32_t n = all.count.load(acquire);  // [pd.count] acquire: as in find
     for (std::uint32_t i = 0; i < n; ++i) {
       f(*find(i));
     }
@@ -160,10 +165,14 @@ class basic_poll_table {
   static constexpr std::uint32_t chunk_size = 1024;
   static constexpr std::uint32_t max_chunks = 16'384;
 
-  static inline constinit spin_lock lock;
-  static inline constinit desc* free_list = nullptr;
-  static inline constinit std::atomic<std::uint32_t> count{0};
-  static inline constinit std::atomic<desc*> chunks[max_chunks] = {};
+  struct state {
+    static constexpr std::string_view process_name = "sched::poll_table";
+    spin_lock lock;
+    desc* free_list = nullptr;
+    std::atomic<std::uint32_t> count{0};
+    std::atomic<desc*> chunks[max_chunks] = {};
+  };
+  static state& known() noexcept { return os::process_wide<state>::get(); }
 };
 
 /// Takes the user of a side that waits, to be woken by the caller without the lock. PD1.

@@ -21,8 +21,10 @@
 #include <thrum/sched/scheduler.hpp>
 #include <thrum/sched/syscall.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace thrum::inline THRUM_ABI::sched {
 
@@ -42,8 +44,8 @@ class basic_process_exit {
     }
     const std::uint64_t own = os::thread_id();
     std::uint64_t first = 0;
-    if (thread.compare_exchange_strong(first, own, relaxed, relaxed)) {  // relaxed: one wins
-      clock.open();
+    if (one().thread.compare_exchange_strong(first, own, relaxed, relaxed)) {  // relaxed: one wins
+      one().clock.open();
       return true;
     }
     while (first != own) {
@@ -55,7 +57,7 @@ class basic_process_exit {
 
   /// Whether the calling thread exits.
   static bool is_mine() noexcept {
-    return thread.load(relaxed) == os::thread_id();  // relaxed: our own, or another's
+    return one().thread.load(relaxed) == os::thread_id();  // relaxed: our own, or another's
   }
 
   /// Its goroutines stand still from now on. Waits until they do, but not for long.
@@ -102,7 +104,7 @@ class basic_process_exit {
   /// The monitor's look, while holds(): who exits may need what a goroutine has.
   static void watch(scheduler_type& scheduler, std::int64_t now) noexcept {
     auto& seen = scheduler.exit_seen;
-    const std::int64_t cpu = clock.now();
+    const std::int64_t cpu = one().clock.now();
     if (seen.since == 0) {
       seen = {cpu, now, cpu, now};
     }
@@ -110,7 +112,7 @@ class basic_process_exit {
       seen.cpu = cpu;
       seen.when = now;
     }
-    const std::uint64_t tid = thread.load(relaxed);  // relaxed: set before anything was held
+    const std::uint64_t tid = one().thread.load(relaxed);  // relaxed: set before anything was held
     // One that only waits for a CPU is given time.
     if (now - seen.when >= patience_ns) {
       if (os::thread_sleeps(tid) && !os::thread_naps(tid)) {
@@ -173,8 +175,13 @@ class basic_process_exit {
 #endif
   }
 
-  static inline constinit std::atomic<std::uint64_t> thread{0};
-  static inline constinit os::thread_clock clock;
+  /// Who exits.
+  struct state {
+    static constexpr std::string_view process_name = "sched::process_exit";
+    std::atomic<std::uint64_t> thread{0};
+    os::thread_clock clock;
+  };
+  static state& one() noexcept { return os::process_wide<state>::get(); }
 };
 
 }  // namespace thrum::inline THRUM_ABI::sched

@@ -14,6 +14,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string_view>
 
 namespace thrum::inline THRUM_ABI::sched {
 
@@ -24,12 +25,12 @@ class basic_registry {
 
   /// Not inside a section.
   static void add(scheduler_type& scheduler) noexcept {
-    scoped guard(lock);
-    scheduler.number = ++count;
-    scheduler.next_registered = first;
-    first = &scheduler;
-    if (!hooked) {
-      hooked = true;
+    scoped guard(all().lock);
+    scheduler.number = ++all().count;
+    scheduler.next_registered = all().first;
+    all().first = &scheduler;
+    if (!all().hooked) {
+      all().hooked = true;
       os::register_exit_hook(&before_exit);
       os::call_after_fork(&after_fork);
     }
@@ -38,7 +39,7 @@ class basic_registry {
 
   /// From now on use() refuses.
   static void retire(scheduler_type& scheduler) noexcept {
-    scoped guard(lock);
+    scoped guard(all().lock);
     scheduler.is_retired = true;
   }
 
@@ -60,8 +61,8 @@ class basic_registry {
   template <class F>
   static void visit(const scheduler_type* scheduler, std::uint64_t number, F f) noexcept {
     const basic_section<Traits> here;
-    scoped guard(lock);
-    for (const scheduler_type* s = first; s != nullptr; s = s->next_registered) {
+    scoped guard(all().lock);
+    for (const scheduler_type* s = all().first; s != nullptr; s = s->next_registered) {
       if (s == scheduler && s->number == number) {
         f();
         return;
@@ -71,7 +72,7 @@ class basic_registry {
 
   /// It is complete: for_each finds it from now on.
   static void show(scheduler_type& scheduler) noexcept {
-    scoped guard(lock);
+    scoped guard(all().lock);
     scheduler.is_shown = true;
   }
 
@@ -94,8 +95,9 @@ class basic_registry {
   /// Waits until nobody looks at it any more. Not inside a section.
   static void remove(scheduler_type& scheduler) noexcept {
     {
-      scoped guard(lock);
-      for (scheduler_type** link = &first; *link != nullptr; link = &(*link)->next_registered) {
+      scoped guard(all().lock);
+      for (scheduler_type** link = &all().first; *link != nullptr;
+           link = &(*link)->next_registered) {
         if (*link == &scheduler) {
           *link = scheduler.next_registered;
           break;
@@ -103,7 +105,7 @@ class basic_registry {
       }
     }
     // [reg.exit] acquire: its last look at the scheduler; [reg.pins] acquire: theirs
-    while (exit_looks.load(acquire) || scheduler.pins.load(acquire) != 0) {
+    while (all().exit_looks.load(acquire) || scheduler.pins.load(acquire) != 0) {
       os::sleep_ns(1'000'000);
     }
   }
@@ -119,7 +121,7 @@ class basic_registry {
     if (!basic_process_exit<Traits>::begin()) {
       return;
     }
-    exit_looks.store(true, relaxed);  // relaxed: ordered by the lock
+    all().exit_looks.store(true, relaxed);  // relaxed: ordered by the lock
     for (scheduler_type* s = own != nullptr ? own : next_to_hold(); s != nullptr;
          s = next_to_hold()) {
       if (s->is_copy.load(relaxed)) {  // relaxed: as in after_fork
@@ -127,16 +129,16 @@ class basic_registry {
       }
       basic_process_exit<Traits>::hold(*s);
     }
-    exit_looks.store(false, release);  // [reg.exit] release: our last look
+    all().exit_looks.store(false, release);  // [reg.exit] release: our last look
     os::let_exit_pass_standard_input();
   }
 
  private:
   static scheduler_type* pin_after(std::uint64_t number) noexcept {
     const basic_section<Traits> here;
-    scoped guard(lock);
+    scoped guard(all().lock);
     scheduler_type* next = nullptr;
-    for (scheduler_type* s = first; s != nullptr; s = s->next_registered) {
+    for (scheduler_type* s = all().first; s != nullptr; s = s->next_registered) {
       if (s->is_shown && s->number > number && (next == nullptr || s->number < next->number)) {
         next = s;
       }
@@ -150,8 +152,8 @@ class basic_registry {
   /// One whose goroutines use what exit() destroys. Other runtimes are objects, which are destroyed
   /// in their turn. Null: no more.
   static scheduler_type* next_to_hold() noexcept {
-    scoped guard(lock);
-    for (scheduler_type* s = first; s != nullptr; s = s->next_registered) {
+    scoped guard(all().lock);
+    for (scheduler_type* s = all().first; s != nullptr; s = s->next_registered) {
       if (s->config().is_whole_program && !s->exits.load(relaxed) &&  // relaxed: our own
           s->goroutine_count() != 0) {
         return s;
@@ -162,7 +164,7 @@ class basic_registry {
 
   /// In a child process, which has none of the threads: whoever enters a scheduler is told.
   static void after_fork() noexcept {
-    for (scheduler_type* s = first; s != nullptr; s = s->next_registered) {
+    for (scheduler_type* s = all().first; s != nullptr; s = s->next_registered) {
       s->is_copy.store(true, relaxed);  // relaxed: there is only this thread
     }
     if (basic_m<Traits>* const m = current_m<Traits>()) {
@@ -170,11 +172,15 @@ class basic_registry {
     }
   }
 
-  static inline constinit blocking_lock lock;
-  static inline constinit scheduler_type* first = nullptr;
-  static inline constinit std::uint64_t count = 0;
-  static inline constinit bool hooked = false;
-  static inline constinit std::atomic<bool> exit_looks{false};
+  struct state {
+    static constexpr std::string_view process_name = "sched::registry";
+    blocking_lock lock;
+    scheduler_type* first = nullptr;
+    std::uint64_t count = 0;
+    bool hooked = false;
+    std::atomic<bool> exit_looks{false};
+  };
+  static state& all() noexcept { return os::process_wide<state>::get(); }
 };
 
 }  // namespace thrum::inline THRUM_ABI::sched

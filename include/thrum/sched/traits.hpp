@@ -24,6 +24,9 @@ namespace thrum::inline THRUM_ABI::sched {
 
 /// The tunables of the scheduler, each with its unit, its constraint and its origin.
 struct default_traits {
+  /// What stands once for these stands once in the process: see os/linux/process_wide.hpp.
+  static constexpr bool is_process_wide = true;
+
   /// Slots in a P's ring. A power of two. From Go: large enough that overflow to the global queue
   /// is rare, small enough that a thief copies half of it in well under a microsecond.
   static constexpr std::uint32_t run_queue_capacity = 256;
@@ -104,11 +107,18 @@ struct default_traits {
 
   /// Nanoseconds of the steady clock, or of the virtual one that the caller runs on.
   static std::int64_t now() noexcept {
-    const auto look = virtual_now.load(std::memory_order_relaxed);  // relaxed: a constant once set
+    // relaxed: a constant once set
+    const auto look = virtual_now().load(std::memory_order_relaxed);
     return look == nullptr ? os::now() : look();
   }
   /// Set by the first who makes a virtual clock.
-  static inline constinit std::atomic<std::int64_t (*)() noexcept> virtual_now{nullptr};
+  static std::atomic<std::int64_t (*)() noexcept>& virtual_now() noexcept {
+    return os::process_wide<virtual_clock_hook>::get().now;
+  }
+  struct virtual_clock_hook {
+    static constexpr std::string_view process_name = "sched::virtual_now";
+    std::atomic<std::int64_t (*)() noexcept> now{nullptr};
+  };
 
   /// One turn of a loop that waits for another thread to get through a few instructions.
   static void back_off(std::uint32_t turn) noexcept {

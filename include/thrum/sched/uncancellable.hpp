@@ -16,7 +16,7 @@ namespace thrum::inline THRUM_ABI {
 /// pass. A handler that catches everything should rethrow it; if it does not, the next cancellation
 /// point throws it again. It must not leave a noexcept function, and a destructor is one: see
 /// uncancellable.
-class goroutine_exit {};
+class [[gnu::visibility("default")]] goroutine_exit{};
 
 }  // namespace thrum::inline THRUM_ABI
 

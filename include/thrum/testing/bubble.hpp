@@ -101,7 +101,7 @@ auto bubble(options settings, F&& f) -> sched::task_result<F> {
   using state = sched::virtual_clock::state;
   using base::orders::relaxed;
   // relaxed: always the same value
-  sched::default_traits::virtual_now.store(&sched::now_here, relaxed);
+  sched::default_traits::virtual_now().store(&sched::now_here, relaxed);
   sched::virtual_clock clock;
   clock.now.store(os::now(), relaxed);  // relaxed: nobody knows it yet
   settings.procs = settings.procs == 0 ? 1 : settings.procs;

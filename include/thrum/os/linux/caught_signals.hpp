@@ -19,12 +19,14 @@
 #include <thrum/base/order.hpp>
 #include <thrum/os/linux/descriptor.hpp>
 #include <thrum/os/linux/note.hpp>
+#include <thrum/os/linux/process_wide.hpp>
 
 #if THRUM_OS_LINUX
 
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <string_view>
 
 #include <pthread.h>
 #include <sched.h>
@@ -47,13 +49,13 @@ class caught_signals {
   /// can catch.
   THRUM_NOINLINE static io_result install(int number) noexcept {
     struct ::sigaction ours {};
-    ours.sa_handler = &handle;
+    ours.sa_handler = own_handler();
     ours.sa_flags = SA_RESTART | SA_ONSTACK;
     ::sigfillset(&ours.sa_mask);
     struct ::sigaction found {};
     const io_result result = result_of(::sigaction(number, &ours, &found));
     if (result >= 0 && !is_ours(found)) {  // else somebody has put ours back who had kept it
-      earlier_[number] = found;
+      known().earlier[number] = found;
     }
     return result;
   }
@@ -61,13 +63,14 @@ class caught_signals {
   THRUM_NOINLINE static void remove(int number) noexcept {
     struct ::sigaction found {};
     if (::sigaction(number, nullptr, &found) == 0 && is_ours(found)) {
-      ::sigaction(number, &earlier_[number], nullptr);
+      ::sigaction(number, &known().earlier[number], nullptr);
     }
   }
 
   /// Returns when no handler runs that ran when it was called.
   THRUM_NOINLINE static void wait_for_handlers() noexcept {
-    while (inside_.load(acquire) != 0) {  // [cs.idle] acquire: the bits of those that have ended
+    while (known().inside.load(acquire) !=
+           0) {  // [cs.idle] acquire: the bits of those that have ended
       ::sched_yield();
     }
   }
@@ -76,20 +79,20 @@ class caught_signals {
   /// not negative. One thread.
   static void sleep(std::int64_t ns) noexcept {
     if (ns < 0) {
-      note_.sleep();
-      note_.clear_while_woken();
-    } else if (note_.sleep_for(ns)) {
-      note_.clear_while_woken();
+      known().note.sleep();
+      known().note.clear_while_woken();
+    } else if (known().note.sleep_for(ns)) {
+      known().note.clear_while_woken();
     }
   }
 
   /// The signals that came since the last time. A sleep after it may find nothing new.
   static std::uint64_t take() noexcept {
-    return bits_.exchange(0, acquire);  // [cs.bits] acquire: pairs with the handler
+    return known().bits.exchange(0, acquire);  // [cs.bits] acquire: pairs with the handler
   }
 
   /// From any thread.
-  static void wake() noexcept { note_.wake(); }
+  static void wake() noexcept { known().note.wake(); }
 
   /// No signal's handler runs on the calling thread any more.
   THRUM_NOINLINE static void leave_to_other_threads() noexcept {
@@ -100,22 +103,35 @@ class caught_signals {
 
  private:
   static bool is_ours(const struct ::sigaction& action) noexcept {
-    return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == &handle;
+    return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == own_handler();
   }
 
-  static void handle(int number) noexcept {
+  static void handle(int number) {
     const int kept = errno;
-    inside_.fetch_add(1, relaxed);         // relaxed: one that is not counted yet has not come
-    bits_.fetch_or(bit(number), release);  // [cs.bits] release: before the note is woken
-    note_.wake();
-    inside_.fetch_sub(1, release);  // [cs.idle] release: the bit
+    known().inside.fetch_add(1, relaxed);  // relaxed: one that is not counted yet has not come
+    known().bits.fetch_or(bit(number), release);  // [cs.bits] release: before the note is woken
+    known().note.wake();
+    known().inside.fetch_sub(1, release);  // [cs.idle] release: the bit
     errno = kept;
   }
 
-  static inline constinit std::atomic<std::uint64_t> bits_{0};
-  static inline constinit std::atomic<std::uint32_t> inside_{0};
-  static inline constinit note note_;
-  static inline constinit struct ::sigaction earlier_[last + 1] = {};
+  /// The handler of whichever shared object was the first to need one.
+  static auto own_handler() noexcept -> void (*)(int) {
+    void (*handler)(int) = nullptr;
+    auto& first = known().handler;
+    // relaxed: a constant once set
+    return first.compare_exchange_strong(handler, &handle, relaxed, relaxed) ? &handle : handler;
+  }
+
+  struct state {
+    static constexpr std::string_view process_name = "os::caught_signals";
+    std::atomic<void (*)(int)> handler{nullptr};
+    std::atomic<std::uint64_t> bits{0};
+    std::atomic<std::uint32_t> inside{0};
+    os::note note;
+    struct ::sigaction earlier[last + 1] = {};
+  };
+  static state& known() noexcept { return process_wide<state>::get(); }
 };
 
 }  // namespace thrum::inline THRUM_ABI::os

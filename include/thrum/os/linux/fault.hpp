@@ -6,9 +6,11 @@
 #define THRUM_OS_LINUX_FAULT_HPP
 
 #include <atomic>
+#include <string_view>
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
+#include <thrum/os/linux/process_wide.hpp>
 
 #if THRUM_OS_LINUX
 
@@ -36,19 +38,22 @@ const void* stack_pointer_of(const Context& context) noexcept {
   }
 }
 
-inline constinit std::atomic<fault_observer> observe_fault{nullptr};
-
-/// What was there before us, for SIGSEGV and SIGBUS. Written once, before the handler is installed.
-inline constinit struct ::sigaction earlier_fault_actions[2] = {};
+struct fault_handling {
+  static constexpr std::string_view process_name = "os::fault_handling";
+  std::atomic<fault_observer> observe{nullptr};
+  /// What was there before us, for SIGSEGV and SIGBUS. Written once, before the handler is
+  /// installed.
+  struct ::sigaction earlier[2] = {};
+};
 
 inline struct ::sigaction& earlier_fault_action(int number) noexcept {
-  return earlier_fault_actions[number == SIGSEGV ? 0 : 1];
+  return process_wide<fault_handling>::get().earlier[number == SIGSEGV ? 0 : 1];
 }
 
 THRUM_NOINLINE inline void handle_fault(int number, ::siginfo_t* info, void* context) {
   const int kept = errno;
   // relaxed: set before the handler is installed
-  if (const fault_observer observe = observe_fault.load(relaxed)) {
+  if (const fault_observer observe = process_wide<fault_handling>::get().observe.load(relaxed)) {
     observe(info->si_addr, stack_pointer_of(*static_cast<const ::ucontext_t*>(context)));
   }
   errno = kept;
@@ -71,8 +76,9 @@ THRUM_NOINLINE inline void handle_fault(int number, ::siginfo_t* info, void* con
 /// default action, sees it as if we were not there. Once in a process; later calls do nothing.
 THRUM_NOINLINE inline void install_fault_observer(fault_observer observer) noexcept {
   fault_observer none = nullptr;
+  auto& known = process_wide<fault_handling>::get().observe;
   // relaxed: only one goes on
-  if (!observe_fault.compare_exchange_strong(none, observer, relaxed, relaxed)) {
+  if (!known.compare_exchange_strong(none, observer, relaxed, relaxed)) {
     return;
   }
   for (const int number : {SIGSEGV, SIGBUS}) {

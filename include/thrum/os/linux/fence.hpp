@@ -66,6 +66,10 @@ THRUM_NOINLINE inline void prepare_heavy_fence() noexcept {
   }
 }
 
+/// In each shared object that holds the library, as it is loaded: all of them must agree, and a
+/// runtime may be made by another one.
+inline const bool is_fence_prepared = (prepare_heavy_fence(), true);
+
 /// The frequent side: between its store and its load. Costs nothing where membarrier works.
 /// May be called from a signal handler.
 THRUM_INLINE void light_fence() noexcept {

@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <string_view>
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
@@ -26,6 +27,7 @@
 #include <thrum/os/linux/handler_chain.hpp>
 #include <thrum/os/linux/memory.hpp>
 #include <thrum/os/linux/note.hpp>
+#include <thrum/os/linux/process_wide.hpp>
 
 #if THRUM_OS_LINUX
 
@@ -74,8 +76,12 @@ struct signal_stack_mark {
   preempt_target* target = nullptr;
 };
 
-/// What else was installed for the signal.
-inline constinit handler_chain other_urgent_handlers;
+/// The handler that is ours in this process, and what else was installed for the signal.
+struct urgent_handlers {
+  static constexpr std::string_view process_name = "os::urgent_handlers";
+  std::atomic<void (*)(int, ::siginfo_t*, void*)> ours{nullptr};
+  handler_chain others;
+};
 
 /// Whom a signal is for; null if it is not ours.
 inline preempt_target* target_of(const ::siginfo_t& info, const void* context) noexcept {
@@ -105,20 +111,26 @@ THRUM_NOINLINE inline void handle_preempt_signal(int number, ::siginfo_t* info, 
     errno = kept;
     return;
   }
-  other_urgent_handlers.pass_on(number, info, context);
+  process_wide<urgent_handlers>::get().others.pass_on(number, info, context);
 }
 
 /// Makes sure that the signal comes to us. Cheap when it does already. One thread at a time, and
 /// none that could have been interrupted by it.
 THRUM_NOINLINE inline void install_preempt_handler() noexcept {
+  auto& known = process_wide<urgent_handlers>::get();
+  void (*handler)(int, ::siginfo_t*, void*) = nullptr;
+  // relaxed: a constant once set
+  if (known.ours.compare_exchange_strong(handler, &handle_preempt_signal, relaxed, relaxed)) {
+    handler = &handle_preempt_signal;
+  }
   struct ::sigaction found {};
   if (::sigaction(preempt_signal, nullptr, &found) != 0 ||
-      ((found.sa_flags & SA_SIGINFO) != 0 && found.sa_sigaction == &handle_preempt_signal)) {
+      ((found.sa_flags & SA_SIGINFO) != 0 && found.sa_sigaction == handler)) {
     return;
   }
-  other_urgent_handlers.found(found);
+  known.others.found(found);
   struct ::sigaction ours {};
-  ours.sa_sigaction = &handle_preempt_signal;
+  ours.sa_sigaction = handler;
   ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
   ::sigemptyset(&ours.sa_mask);
   ::sigaction(preempt_signal, &ours, nullptr);

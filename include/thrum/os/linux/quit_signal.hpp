@@ -7,9 +7,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string_view>
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
+#include <thrum/os/linux/process_wide.hpp>
 
 #if THRUM_OS_LINUX
 
@@ -31,59 +33,73 @@ class quit_listener {
   static bool open(function call, void* argument) noexcept {
     void* nobody = nullptr;
     // [quit.1] acq_rel: one listens.
-    if (!argument_.compare_exchange_strong(nobody, argument, acq_rel,
-                                           relaxed)) {  // relaxed: refused
+    if (!known().argument.compare_exchange_strong(nobody, argument, acq_rel,
+                                                  relaxed)) {  // relaxed: refused
       return false;
     }
-    call_.store(call, release);  // [quit.1] release: to the handler
+    known().call.store(call, release);  // [quit.1] release: to the handler
     struct ::sigaction found {};
     struct ::sigaction ours {};
-    ours.sa_handler = &handle;
+    ours.sa_handler = own_handler();
     ours.sa_flags = SA_RESTART | SA_ONSTACK;
     ::sigemptyset(&ours.sa_mask);
     ::sigaction(SIGQUIT, &ours, &found);
     if (!is_ours(found)) {  // else what was there before us the last time still is
-      earlier_ = found;
+      known().earlier = found;
     }
     return true;
   }
 
   /// Returns when no handler is under way any more. Does nothing for others than who listens.
   static void close(void* argument) noexcept {
-    if (argument_.load(relaxed) != argument) {  // relaxed: only the owner's own value matters
+    if (known().argument.load(relaxed) !=
+        argument) {  // relaxed: only the owner's own value matters
       return;
     }
     struct ::sigaction found {};
     // A handler that was installed over ours stays; it may call ours, which then does nothing.
     if (::sigaction(SIGQUIT, nullptr, &found) == 0 && is_ours(found)) {
-      ::sigaction(SIGQUIT, &earlier_, nullptr);
+      ::sigaction(SIGQUIT, &known().earlier, nullptr);
     }
-    call_.store(nullptr, seq_cst);        // [quit.2] seq_cst: before the handlers are counted
-    while (inside_.load(seq_cst) != 0) {  // [quit.2] seq_cst: a handler counts, then looks
+    known().call.store(nullptr, seq_cst);  // [quit.2] seq_cst: before the handlers are counted
+    while (known().inside.load(seq_cst) != 0) {  // [quit.2] seq_cst: a handler counts, then looks
       ::sched_yield();
     }
-    argument_.store(nullptr, release);  // [quit.1] release: the next may open
+    known().argument.store(nullptr, release);  // [quit.1] release: the next may open
   }
 
  private:
   static bool is_ours(const struct ::sigaction& action) noexcept {
-    return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == &handle;
+    return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == own_handler();
   }
 
-  static void handle(int) noexcept {
+  static void handle(int) {
     const int kept = errno;
-    inside_.fetch_add(1, seq_cst);                    // [quit.2] as in close
-    if (const function call = call_.load(seq_cst)) {  // [quit.2] as in close
-      call(argument_.load(relaxed));                  // relaxed: set before call_
+    known().inside.fetch_add(1, seq_cst);                    // [quit.2] as in close
+    if (const function call = known().call.load(seq_cst)) {  // [quit.2] as in close
+      call(known().argument.load(relaxed));                  // relaxed: set before call_
     }
-    inside_.fetch_sub(1, release);  // [quit.2] release: our last look
+    known().inside.fetch_sub(1, release);  // [quit.2] release: our last look
     errno = kept;
   }
 
-  static inline constinit std::atomic<function> call_{nullptr};
-  static inline constinit std::atomic<void*> argument_{nullptr};
-  static inline constinit std::atomic<std::uint32_t> inside_{0};
-  static inline constinit struct ::sigaction earlier_ = {};
+  /// The handler of whichever shared object was the first to need one.
+  static auto own_handler() noexcept -> void (*)(int) {
+    void (*handler)(int) = nullptr;
+    auto& first = known().handler;
+    // relaxed: a constant once set
+    return first.compare_exchange_strong(handler, &handle, relaxed, relaxed) ? &handle : handler;
+  }
+
+  struct state {
+    static constexpr std::string_view process_name = "os::quit_listener";
+    std::atomic<void (*)(int)> handler{nullptr};
+    std::atomic<function> call{nullptr};
+    std::atomic<void*> argument{nullptr};
+    std::atomic<std::uint32_t> inside{0};
+    struct ::sigaction earlier = {};
+  };
+  static state& known() noexcept { return process_wide<state>::get(); }
 };
 
 }  // namespace thrum::inline THRUM_ABI::os

@@ -163,6 +163,23 @@ THRUM_NOINLINE inline std::uint32_t current_cpu() noexcept {
   return cpu < 0 ? 0 : static_cast<std::uint32_t>(cpu);
 }
 
+/// A word that each thread has for itself; null at first. Unlike a thread_local, it is the same for
+/// all shared objects that know the key.
+class thread_key {
+ public:
+  thread_key() noexcept : known_(::pthread_key_create(&key_, nullptr) == 0) {}
+  void* get() const noexcept { return known_ ? ::pthread_getspecific(key_) : nullptr; }
+  void set(const void* word) const noexcept {
+    if (known_) {
+      ::pthread_setspecific(key_, word);
+    }
+  }
+
+ private:
+  ::pthread_key_t key_{};
+  bool known_;
+};
+
 /// The kernel's number of the calling thread: unique in the system while the thread lives. A system
 /// call. May be called from a signal handler.
 THRUM_NOINLINE inline std::uint64_t thread_id() noexcept {

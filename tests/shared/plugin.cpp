@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// A shared object that holds the library and hides it. Built twice.
+
+#include "shared/plugin.hpp"
+
+#include <thrum.hpp>
+
+#include <chrono>
+#include <span>
+#include <string_view>
+
+namespace {
+
+using channel = thrum::chan<int>;
+
+channel& channel_of(void* pointer) { return *static_cast<channel*>(pointer); }
+
+void run(unsigned procs, void (*f)(void*), void* argument) {
+  thrum::options options;
+  options.procs = procs;
+  options.time_slice = std::chrono::milliseconds(1);
+  thrum::run(options, [&] { f(argument); });
+}
+
+bool knows_goroutine() {
+  return thrum::runtime::current() != nullptr && thrum::this_goroutine::id() != 0;
+}
+
+void feed(void* pointer, int n) {
+  thrum::go([to = channel_of(pointer), n]() mutable {
+    for (int i = 1; i <= n; ++i) {
+      to.send(i);
+    }
+    to.close();
+  });
+}
+
+long sum(void* pointer) {
+  long all = 0;
+  for (const int n : channel_of(pointer)) {
+    all += n;
+  }
+  return all;
+}
+
+void compute(volatile bool* stop, bool* ended) {
+  thrum::go([stop, ended] {
+    while (!*stop) {
+    }
+    *ended = true;
+  });
+}
+
+bool catches_exit(void (*f)()) {
+  bool caught = false;
+  thrum::wait_group group;
+  group.go([&] {
+    try {
+      f();
+    } catch (const thrum::goroutine_exit&) {
+      caught = true;
+      throw;
+    }
+  });
+  group.wait();
+  return caught;
+}
+
+bool catches_usage_error(void (*f)()) {
+  try {
+    f();
+  } catch (const thrum::usage_error&) {
+    return true;
+  }
+  return false;
+}
+
+bool reads_from_pipe() {
+  thrum::io::pipe both;
+  auto reader = thrum::spawn([&] {
+    char text[5];
+    return both.reader().read_full(std::span(text)) == sizeof text &&
+           std::string_view(text, 5) == "hello";
+  });
+  thrum::sleep_for(std::chrono::milliseconds(2));
+  both.write("hello");
+  return reader.join();
+}
+
+}  // namespace
+
+extern "C" const plugin thrum_test_plugin = {
+    .run = run,
+    .knows_goroutine = knows_goroutine,
+    .make_channel = []() -> void* { return new channel(thrum::make_chan<int>()); },
+    .drop_channel = [](void* pointer) { delete &channel_of(pointer); },
+    .feed = feed,
+    .sum = sum,
+    .compute = compute,
+    .sleep_ms = [](int ms) { thrum::sleep_for(std::chrono::milliseconds(ms)); },
+    .exit_goroutine = [] { thrum::this_goroutine::exit(); },
+    .catches_exit = catches_exit,
+    .catches_usage_error = catches_usage_error,
+    .commit_usage_error = [] { thrum::mutex().unlock(); },
+    .reads_from_pipe = reads_from_pipe,
+    .goroutines = []() -> unsigned long { return thrum::stats().goroutines; },
+};

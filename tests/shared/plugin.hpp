@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What a shared object of these tests exports. Nothing else of it is visible.
+#ifndef THRUM_TESTS_SHARED_PLUGIN_HPP
+#define THRUM_TESTS_SHARED_PLUGIN_HPP
+
+struct plugin {
+  /// Calls f(argument) as the main goroutine of a runtime with that many processors.
+  void (*run)(unsigned procs, void (*f)(void* argument), void* argument);
+  /// Whether the caller is a goroutine, and whether it may park.
+  bool (*knows_goroutine)();
+  /// A channel of int without room, to be used by another object.
+  void* (*make_channel)();
+  void (*drop_channel)(void* channel);
+  /// Starts a goroutine that sends 1 to n and closes.
+  void (*feed)(void* channel, int n);
+  /// What all received numbers come to.
+  long (*sum)(void* channel);
+  /// Starts a goroutine that computes until the flag is set, and calls nothing.
+  void (*compute)(volatile bool* stop, bool* ended);
+  void (*sleep_ms)(int ms);
+  /// Ends the calling goroutine by an exception.
+  void (*exit_goroutine)();
+  /// Calls f(argument) in a goroutine and waits for it; whether goroutine_exit has come out of f.
+  bool (*catches_exit)(void (*f)());
+  /// Whether f() throws a usage_error.
+  bool (*catches_usage_error)(void (*f)());
+  void (*commit_usage_error)();
+  /// A read from a pipe that waits in the poller, started by this object: true once it has come.
+  bool (*reads_from_pipe)();
+  /// How many goroutines the runtime of the caller has.
+  unsigned long (*goroutines)();
+};
+
+extern "C" [[gnu::visibility("default")]] const plugin thrum_test_plugin;
+
+#endif
