@@ -61,9 +61,19 @@ THRUM_COLD void look_at_overrun(basic_g<Traits>& g, const void* sp) noexcept {
   }
 }
 
+/// What the goroutine that left waits for has come meanwhile.
+template <class Traits>
+THRUM_COLD void ready_again(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {
+  if (m.p != nullptr) {
+    ready_on(m, g, true);
+  } else {
+    ready_elsewhere(g);
+  }
+}
+
 /// First thing after every switch: does what the goroutine that left has asked for.
 template <class Traits>
-void arrive(basic_m<Traits>& m, base::stack_context& here) noexcept {
+THRUM_INLINE void arrive(basic_m<Traits>& m, base::stack_context& here) noexcept {
   base::after_switch(here);
   basic_g<Traits>* const g = m.left.g;
   if (g == nullptr) {
@@ -75,11 +85,7 @@ void arrive(basic_m<Traits>& m, base::stack_context& here) noexcept {
     look_at_overrun(*g, sp);
   }
   if (!m.left.commit(m, *g, m.left.argument)) [[unlikely]] {
-    if (m.p != nullptr) {
-      ready_on(m, *g, true);
-    } else {
-      ready_elsewhere(*g);
-    }
+    ready_again(m, *g);
   }
 }
 
