@@ -22,6 +22,7 @@
 #include <thrum/sched/monitor.hpp>
 #include <thrum/sched/poll_wait.hpp>
 #include <thrum/sched/process_exit.hpp>
+#include <thrum/sched/real_time.hpp>
 #include <thrum/sched/registry.hpp>
 #include <thrum/sched/shutdown.hpp>
 #include <thrum/task.hpp>
@@ -260,6 +261,8 @@ inline runtime::runtime(options settings, sched::runtime_role role)
   os::prepare_walks();
   const int error = blocking([&] {
     registry_type::add(*scheduler_);
+    const sched::raised_priority before_ms;
+    scheduler_->creator.priority_of_ms(before_ms.own());
     const int failed = scheduler_->open();
     return failed != 0 ? failed
                        : os::thread::start(monitor_->thread, &monitor_type::main, monitor_.get());

@@ -138,8 +138,8 @@ class context_node : public chan_core<std::monostate>,
       known = cause_.load(acquire);  // [cx.cause] as above
     }
     // CX2: whoever has set the cause is about to close the channel.
-    while (known != context_cause::none && !is_closed()) {
-      os::yield_thread();
+    for (std::uint32_t turn = 127; known != context_cause::none && !is_closed(); turn += 128) {
+      sched::back_off(turn);
     }
     return known;
   }

@@ -21,9 +21,10 @@
 // memory        page_size, map, unmap: zeroed pages. map_stacks: an aligned slab. install_guard:
 //               pages nobody may touch, and how dear they were; return_guard_budget. discard:
 //               contents no longer needed; discard_now: and the pages leave the resident set.
-// thread        thread: start, join, try_join, joinable. set_thread_name, thread_id, yield_thread, sleep_ns,
-//               count_threads; bystander_scope, bystanders: threads that
-//               make nothing runnable. start_detached_thread.
+// thread        thread: start, join, try_join, joinable. set_thread_name, real_time_priority,
+//               set_real_time_priority, thread_id, yield_thread, sleep_ns, count_threads;
+//               bystander_scope, bystanders: threads that make nothing runnable.
+//               start_detached_thread.
 // fence         prepare_heavy_fence once before the threads that use the two; light_fence,
 //               heavy_fence.
 // preempt_signal  has_preempt_signal. preempt_target, install_preempt_handler, send_preempt_signal,

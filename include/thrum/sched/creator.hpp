@@ -73,6 +73,18 @@ class basic_creator {
     note_.wake();
   }
 
+  /// In a real-time class, where it is less than the creator's; see real_time.hpp. Before open().
+  void priority_of_ms(int priority) noexcept { priority_of_ms_ = priority; }
+
+  /// For a thread that has started, before it runs goroutines: until then it has the creator's
+  /// priority, which it has inherited. A loop that is to be stopped waits for a thread that can
+  /// take its P, and may keep the CPU that this thread needs to start.
+  void lower_own_priority() const noexcept {
+    if (priority_of_ms_ != 0) {
+      os::set_real_time_priority(priority_of_ms_);
+    }
+  }
+
   /// An M is about to sleep that could have a P which waits for a thread, or something has become
   /// idle. Under a lock of whoever says so.
   void offer_idle() noexcept { note_.wake(); }
@@ -114,6 +126,7 @@ class basic_creator {
     scheduler_.take_back(m);
   }
 
+  int priority_of_ms_ = 0;  // 0: not in a real-time class
   static constexpr std::int64_t retry_ns = 20'000'000;
   static constexpr std::int64_t never = INT64_MAX;
 

@@ -358,7 +358,11 @@ bool sleep_in_poller(basic_m<Traits>& m, std::int64_t next_timer) noexcept {
 template <class Traits>
 basic_g<Traits>* find_work(basic_m<Traits>& m) noexcept {
   basic_scheduler<Traits>& scheduler = *m.scheduler;
-  for (;;) {
+  constexpr std::uint32_t patience = 64;
+  for (std::uint32_t in_vain = 0;; ++in_vain) {
+    if (in_vain > patience) [[unlikely]] {
+      Traits::pause_search();
+    }
     if (basic_g<Traits>* const g = m.pending) {
       m.pending = nullptr;
       return g;
@@ -417,8 +421,11 @@ basic_g<Traits>* find_work(basic_m<Traits>& m) noexcept {
     if (basic_g<Traits>* g = give_up_p(m, next_timer)) {
       return g;
     }
-    if (m.p == nullptr && !sleep_in_poller(m, next_timer) && !scheduler.stop_m(m)) {
-      return nullptr;
+    if (m.p == nullptr) {
+      in_vain = 0;
+      if (!sleep_in_poller(m, next_timer) && !scheduler.stop_m(m)) {
+        return nullptr;
+      }
     }
   }
 }

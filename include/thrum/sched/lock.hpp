@@ -47,6 +47,22 @@ inline void check_lock() noexcept {
 THRUM_INLINE void check_lock() noexcept {}
 #endif
 
+/// One turn of a loop that waits for another thread to get through a few instructions. Sleeps at
+/// last: in a real-time class who only yields keeps the CPU from all of a lower priority, and the
+/// one that is waited for may be among them.
+inline void back_off(std::uint32_t turn) noexcept {
+  constexpr std::uint32_t spins = 127;  // between two yields
+  constexpr std::uint32_t patience = 4096;
+  constexpr std::int64_t nap_ns = 50'000;
+  if (turn % (spins + 1) != spins) {
+    arch::spin_hint();
+  } else if (turn < patience) {
+    os::yield_thread();
+  } else {
+    os::sleep_ns(nap_ns);
+  }
+}
+
 class spin_lock {
  public:
   constexpr spin_lock() noexcept = default;

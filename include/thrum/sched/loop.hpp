@@ -398,6 +398,7 @@ void* m_main(void* argument) noexcept {
     }
     g = find_work(m);
   }
+  scheduler.creator.lower_own_priority();
   while (g != nullptr) {
     if (m.spinning) {
       scheduler.idle.end_spinning(m);

@@ -75,6 +75,11 @@ class basic_monitor {
   bool others_can_run_timers() const noexcept {
     return scheduler_.idle.idle_ps() != 0 && nobody_waits_for_timers();
   }
+  /// In a real-time class the system does not share a CPU among those that compute: there is always
+  /// somebody who could use it if more of them hold Ps than there are CPUs.
+  bool must_share_cpus() const noexcept {
+    return real_time_cpus_ != 0 && scheduler_.procs() > scheduler_.idle.idle_ps() + real_time_cpus_;
+  }
   bool all_idle() const noexcept { return scheduler_.idle.idle_ps() >= scheduler_.procs(); }
   bool closing() const noexcept {
     return scheduler_.closing.load(acquire);  // [s.close] the end of everything else
@@ -96,7 +101,8 @@ class basic_monitor {
   std::uint64_t ran_ = 0;
   std::uint32_t quiet_rounds_ = 0;
   std::int64_t next_trace_ = 0;
-  bool exits_ = false;  // the exit of the process holds all goroutines
+  unsigned real_time_cpus_ = 0;  // CPUs of this process; 0: not in a real-time class
+  bool exits_ = false;           // the exit of the process holds all goroutines
 };
 
 template <class Traits>
@@ -107,6 +113,9 @@ void basic_monitor<Traits>::run() noexcept {
   name.append(std::string_view("\0", 1));
   os::set_thread_name(name.view().data());
   os::ask_for_short_waits();
+  if (os::real_time_priority() != 0) {
+    real_time_cpus_ = os::available_processors();
+  }
   next_trace_ = scheduler_.started_at + config.trace_every_ns;
   while (!closing()) {
     wait_for_round();
@@ -271,8 +280,8 @@ bool basic_monitor<Traits>::look_at(p_type& p, std::int64_t now) noexcept {
   // that hogs compete for, and let it oversleep by milliseconds.
   // relaxed: a wish that is seen the next time if it comes now
   const bool retires = (p.attention.load(relaxed) & attention_retire) != 0;
-  if (scheduler_.config().preempts &&
-      (due || retires || exits_ || !p.queue.empty() || !scheduler_.global.empty())) {
+  if (scheduler_.config().preempts && (due || retires || exits_ || !p.queue.empty() ||
+                                       !scheduler_.global.empty() || must_share_cpus())) {
     retaker_.press(p, now, p.seen.schedule_when, due ? due_at : retaker_.never, next_look_);
   }
   return look_at_runnext(p);

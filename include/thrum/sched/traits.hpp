@@ -121,13 +121,11 @@ struct default_traits {
   };
 
   /// One turn of a loop that waits for another thread to get through a few instructions.
-  static void back_off(std::uint32_t turn) noexcept {
-    if (turn % 128 == 127) {
-      os::yield_thread();
-    } else {
-      arch::spin_hint();
-    }
-  }
+  static void back_off(std::uint32_t turn) noexcept { sched::back_off(turn); }
+
+  /// The pause of a thread that sees work again and again and gets hold of none: it is on its way
+  /// to a thread that has not run yet, and may be waiting for the very CPU that this one keeps.
+  static void pause_search() noexcept { os::sleep_ns(20'000); }
 
   /// A thief's pause before it takes a running P's runnext: long enough for the owner to run a
   /// goroutine that it has just readied and is about to wait for. 3 us, from Go.

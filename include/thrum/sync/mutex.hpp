@@ -174,7 +174,10 @@ class queue_word {
   }
 
   static void back_off(std::uint32_t spins) noexcept {
-    if (spins % 128 < 100) {
+    constexpr std::uint32_t patience = 4096;
+    if (spins >= patience) {
+      sched::back_off(spins);  // sleeps at last
+    } else if (spins % 128 < 100) {
       arch::spin_hint();
     } else {
       os::yield_thread();

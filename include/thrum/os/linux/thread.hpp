@@ -157,6 +157,29 @@ THRUM_NOINLINE inline void ask_for_short_waits() noexcept {
   }
 }
 
+/// The priority of the calling thread in a real-time class, of which a thread runs until it sleeps or
+/// one of a higher priority is ready; 0: it is in none.
+THRUM_NOINLINE inline int real_time_priority() noexcept {
+  int policy = 0;
+  ::sched_param parameters{};
+  if (::pthread_getschedparam(::pthread_self(), &policy, &parameters) != 0 ||
+      (policy != SCHED_FIFO && policy != SCHED_RR)) {
+    return 0;
+  }
+  return parameters.sched_priority;
+}
+
+/// Changes it, within the class. 0 or an errno value: more than one has needs a permission.
+THRUM_NOINLINE inline int set_real_time_priority(int priority) noexcept {
+  int policy = 0;
+  ::sched_param parameters{};
+  if (const int error = ::pthread_getschedparam(::pthread_self(), &policy, &parameters)) {
+    return error;
+  }
+  parameters.sched_priority = priority;
+  return ::pthread_setschedparam(::pthread_self(), policy, &parameters);
+}
+
 /// The CPU that the calling thread runs on; it may have left it by now. No system call.
 THRUM_NOINLINE inline std::uint32_t current_cpu() noexcept {
   const int cpu = ::sched_getcpu();
