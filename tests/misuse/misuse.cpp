@@ -40,11 +40,13 @@ void takes_reference(int& /*a*/) {}
   static_cast<void>(other.spawn(6L));        // error: go, spawn: what is started cannot be called
   other.block_on(takes_reference);           // error: go, spawn: what is started cannot be called
   run(7.0);                                  // error: go, spawn: what is started cannot be called
+  go(other, takes_two, 1.0, 2, 3);           // error: go, spawn: what is started cannot be called
   wait_group group;
   group.go(takes_two);  // error: go, spawn: what is started cannot be called
   task_group tasks;
-  tasks.go(takes_owner, number);  // error: go, spawn: what is started cannot be called
-  after_func(1s, takes_two);      // error: after_func: the function must be callable
+  tasks.go(takes_owner, number);      // error: go, spawn: what is started cannot be called
+  tasks.go(other, takes_owner, 1.0);  // error: go, spawn: what is started cannot be called
+  after_func(1s, takes_two);          // error: after_func: the function must be callable
 }
 
 [[maybe_unused]] void cannot_be_elements() {
