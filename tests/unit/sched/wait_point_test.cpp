@@ -263,3 +263,50 @@ TEST_CASE("condition variables that go with their notification meet time-outs of
     }
   });
 }
+
+TEST_CASE("condition variables that go with their notification meet a stop of the same moment") {
+  for (int round = 0; round != scaled(60, 5); ++round) {
+    thrum::runtime runtime(with_procs(2));
+    std::atomic<bool> begun{false};
+    runtime.go([&] {
+      begun = true;
+      for (;;) {
+        auto changed = std::make_unique<thrum::condition_variable>();
+        thrum::mutex mutex;
+        int inside = 0;
+        thrum::wait_group group;
+        bool all = false;
+        // Also when the stop has come, whose exception leaves the round: the waiters end before it.
+        struct at_end {
+          const bool& all;
+          std::unique_ptr<thrum::condition_variable>& changed;
+          thrum::wait_group& group;
+          ~at_end() {
+            const thrum::sched::uncancellable<thrum::sched::default_traits> to_the_end;
+            if (all) {
+              changed->notify_all();
+              changed.reset();
+            }
+            group.wait();
+          }
+        } const scope{all, changed, group};
+        for (int i = 0; i != 2; ++i) {
+          group.go([&, &at = *changed] {
+            std::unique_lock lock(mutex);
+            ++inside;
+            at.wait(lock);
+          });
+        }
+        while (!all) {
+          thrum::sleep_for(1us);
+          const std::lock_guard lock(mutex);
+          all = inside == 2;
+        }
+      }
+    });
+    REQUIRE(support::eventually([&] { return begun.load(); }));
+    std::this_thread::sleep_for(std::chrono::microseconds(10 * round));
+    runtime.stop();
+    CHECK(runtime.stats().goroutines == 0);
+  }
+}

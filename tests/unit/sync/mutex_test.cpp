@@ -336,28 +336,29 @@ TEST_CASE("a wait for a mutex until a moment of a clock that is set back lasts u
 
 namespace {
 
-using queue = thrum::sched::queue_word;
+using mutex_queue = thrum::sched::queue_word;
 
 /// A mutex's list of n waiters, the queue bit held.
 struct waiting_line {
   explicit waiting_line(std::size_t n) : waiters(n) {
     word.lock();
-    for (queue::waiter& w : waiters) {
+    for (mutex_queue::waiter& w : waiters) {
       word.link(w, false);
     }
   }
   /// The waiters that are in, by their numbers, from the first to the last.
   std::vector<std::size_t> order() const {
     std::vector<std::size_t> found;
-    for (const thrum::sched::wait_point* w = queue::head(word.word.load()); w != nullptr;
+    for (const thrum::sched::wait_point* w = mutex_queue::head(word.word.load()); w != nullptr;
          w = w->next) {
-      found.push_back(static_cast<std::size_t>(static_cast<const queue::waiter*>(w) - &waiters[0]));
+      found.push_back(
+          static_cast<std::size_t>(static_cast<const mutex_queue::waiter*>(w) - &waiters[0]));
     }
     return found;
   }
 
-  queue word;
-  std::vector<queue::waiter> waiters;
+  mutex_queue word;
+  std::vector<mutex_queue::waiter> waiters;
 };
 
 }  // namespace
@@ -379,7 +380,7 @@ TEST_CASE("a waiter leaves a mutex's list without a step along it, however long 
 TEST_CASE("waiters may leave a mutex's list in any order, and others join it meanwhile") {
   using numbers = std::vector<std::size_t>;
   waiting_line line(5);
-  queue::waiter late;
+  mutex_queue::waiter late;
   CHECK(line.word.unlink(line.waiters[4]));  // the last
   CHECK(line.order() == numbers{0, 1, 2, 3});
   line.waiters[4].next = nullptr;
