@@ -45,6 +45,8 @@
 // descriptor, socket, file, pipe, process   the system calls on them, as the system has them:
 //               results are counts, or errno values below zero. write_without_signal: a pipe that
 //               nobody reads is an error.
+// process_wide  process_wide<T>: the one T of the process, though several of its shared objects
+//               hold the library and hide it.
 // exit          exit_now(status): no destructors, standard output flushed. register_exit_hook,
 //               exit_watch: what exit() calls first. let_exit_pass_standard_input.
 //               call_after_fork.

@@ -83,7 +83,7 @@ class basic_process_exit {
                             // looks
     scheduler.monitor_note.wake();
     const std::int64_t begin = Traits::now();
-    for (std::int64_t passed = 0; passed < patience_ns; passed = Traits::now() - begin) {
+    for (std::int64_t passed = 0; passed < stop_patience_ns; passed = Traits::now() - begin) {
       bool complete = true;
       scheduler.for_each_p([&](basic_p<Traits>& p) {
         complete = has_stopped(scheduler, p, phase, passed) && complete;
@@ -133,6 +133,8 @@ class basic_process_exit {
 
  private:
   static constexpr std::int64_t patience_ns = 100'000'000;
+  /// On a busy machine a thread takes its time to get to its signal.
+  static constexpr std::int64_t stop_patience_ns = 1'000'000'000;
   static constexpr std::int64_t long_patience_ns = 2'000'000'000;
   static constexpr std::int64_t courtesy_ns = 5'000'000;
 

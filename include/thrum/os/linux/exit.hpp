@@ -13,8 +13,8 @@
 //        an operation of the library stops there; who computes is stopped by a signal; who sits in
 //        a call that blocks stops when it comes back. So nobody uses what is being destroyed. Their
 //        own stacks are not unwound.
-//   EX3  It waits for no goroutine that blocks or computes: after a tenth of a second it goes on,
-//        whoever has not stopped yet. A goroutine that reads standard input does not hold it up.
+//   EX3  It waits for nobody who blocks: a goroutine that reads standard input does not hold it up.
+//        Who computes and cannot be interrupted holds it up for a second at most.
 //   EX4  Who stands still may hold a lock, or be waited for by a handler. So when the thread that
 //        exits has waited for a tenth of a second for anything but the time, or has done next to
 //        nothing for two seconds, all others go on, as threads do under exit().
