@@ -45,8 +45,9 @@ std::string count_goroutines(sched::basic_scheduler<Traits>& scheduler) {
     }
   });
   std::vector<std::pair<kind, std::uint64_t>> sorted(counts.begin(), counts.end());
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second > b.second : a.first < b.first;
+  });
   os::symbolizer symbols;
   std::string text = "goroutines: " + std::to_string(total) + "\n";
   for (const auto& [what, n] : sorted) {

@@ -359,7 +359,8 @@ class basic_poll_wait {
         case wake_cause::timed_out: return io_deadline_exceeded;
         case wake_cause::closed: return -ECANCELED;
         case wake_cause::cancelled: return io_exit;
-        default: break;  // an event for the other side has disarmed it
+        case wake_cause::retry:
+        case wake_cause::none: break;  // an event for the other side has disarmed it
       }
     }
   }
