@@ -205,6 +205,9 @@ THRUM_COLD bool attend(basic_m<Traits>& m) noexcept {
       return false;
     }
   }
+  if (m.scheduler->reserve.is_active()) [[unlikely]] {
+    m.p->attention.fetch_or(attention_begin, relaxed);  // relaxed: for ourselves; stays asked
+  }
   if ((asked & attention_preempt) != 0) {
     end_slice(m);
   }

@@ -47,7 +47,8 @@ template <class Traits>
 bool somebody_waits(basic_m<Traits>& m) noexcept {
   basic_p<Traits>& p = *m.p;
   // relaxed: seen at the next look if missed
-  if (p.attention.load(relaxed) != 0 || !p.queue.empty() || m.scheduler->global.others_wait() ||
+  if ((p.attention.load(relaxed) & ~std::uint32_t{attention_begin}) != 0 || !p.queue.empty() ||
+      m.scheduler->global.others_wait() ||
       (p.timers.size() != 0 && m.scheduler->next_timer(p) <= Traits::now())) {
     return true;
   }

@@ -405,7 +405,11 @@ void* m_main(void* argument) noexcept {
       // The last spinner that found something leaves a successor, so that more of it is found.
       scheduler.wake_processor_after_rmw();
     }
-    if ((g->flags & g_bound) != 0 && m.locked_g != g) {
+    if (scheduler.reserve.is_active() && scheduler.reserve.hold_back(*g, [&] {
+          return is_short_of_threads(scheduler);
+        })) [[unlikely]] {
+      // Not this one, on this thread.
+    } else if ((g->flags & g_bound) != 0 && m.locked_g != g) {
       pass_to_owner(m, *g);
     } else {
       execute(m, *g);

@@ -58,6 +58,9 @@ class basic_monitor {
   /// requests is not at rest, and to be woken with each of them would cost it more than our rounds.
   bool has_run() noexcept;
 
+  /// Says once that goroutines are held back for want of threads, and lets them go when they can.
+  void look_at_reserve() noexcept;
+
   /// When nobody has polled for 10 ms.
   void poll_network(std::int64_t now) noexcept;
   void wait_for_round() noexcept;
@@ -132,6 +135,9 @@ void basic_monitor<Traits>::run() noexcept {
       acted = look_at(scheduler_.p(i), now) || acted;
     }
     retaker_.watch(now, next_look_);
+    if (scheduler_.reserve.is_active()) [[unlikely]] {
+      look_at_reserve();
+    }
     poll_network(now);  // is no sign that Ps need to be looked at
     quiet_rounds_ = acted ? 0 : quiet_rounds_ + 1;
     // relaxed: seen in time
@@ -146,6 +152,30 @@ template <class Traits>
 bool basic_monitor<Traits>::has_run() noexcept {
   const std::uint64_t ran = activity(scheduler_);
   return ran != std::exchange(ran_, ran);
+}
+
+template <class Traits>
+THRUM_COLD void basic_monitor<Traits>::look_at_reserve() noexcept {
+  if (scheduler_.reserve.is_to_be_reported()) {
+    base::message<512> text("thrum: go: all but one of the ");
+    text.append(std::uint64_t{scheduler_.config().max_threads});
+    text.append(" threads of this runtime have goroutines that compute without calling the ");
+    text.append("library; others of their kind do not begin until one of these ends or waits; ");
+    text.append("raise options::max_threads, or start fewer of them\n");
+    base::write_error(text.view());
+  }
+  const unsigned n = scheduler_.live_p_count();
+  for (unsigned i = 0; i < n; ++i) {
+    ask(scheduler_.p(i), attention_begin);  // also those that are new
+  }
+  auto held = scheduler_.reserve.end_if([this] {
+    const std::size_t stopped = scheduler_.global.stopped();
+    return stopped == 0 || stopped + scheduler_.procs() + 1 < scheduler_.config().max_threads;
+  });
+  if (!held.empty()) {
+    scheduler_.global.append(static_cast<decltype(held)&&>(held));
+    scheduler_.wake_processor();
+  }
 }
 
 template <class Traits>
@@ -199,7 +229,8 @@ void basic_monitor<Traits>::wait_for_round() noexcept {
     if (p.status.load(relaxed) == p_status::running || others_can_run_timers()) {
       const std::int64_t left = scheduler_.next_timer(p) - now;
       // relaxed: of one that is due it knows, and the retaker has said when to look again
-      if (left < delay && (left > 0 || p.attention.load(relaxed) == 0)) {
+      if (left < delay &&
+          (left > 0 || (p.attention.load(relaxed) & ~std::uint32_t{attention_begin}) == 0)) {
         delay = left > Traits::monitor_min_sleep_ns ? left : Traits::monitor_min_sleep_ns;
       }
     }

@@ -44,6 +44,7 @@ enum attention : std::uint32_t {
   attention_retire = 4,   // the number of processors was lowered below this P
   attention_freeze = 8,   // wait until who looks at the stacks has seen them
   attention_poll = 16,    // nobody has polled for long: see io_share.hpp
+  attention_begin = 32,   // g0 looks at whoever begins: see thread_reserve.hpp
 };
 
 template <class Traits>

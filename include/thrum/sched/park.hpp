@@ -354,7 +354,12 @@ THRUM_COLD basic_m<Traits>& attend_running(basic_m<Traits>& m) noexcept {
     asked = p.attention.fetch_and(~std::uint32_t{attention_preempt}, acquire) &  // [p.attention]
             ~std::uint32_t{attention_preempt};
   }
+  asked &= ~std::uint32_t{attention_begin};  // which is g0's
   if (asked == 0) {
+    if (!m.scheduler->reserve.is_active()) {
+      p.attention.fetch_and(~std::uint32_t{attention_begin},
+                            relaxed);  // relaxed: nothing came with it
+    }
     return m;
   }
   if (asked == attention_timers) {

@@ -234,7 +234,15 @@ bool hand_over(basic_m<Traits>& m) noexcept {
   // [g.status] release: its frame.
   g.status.store(g_status::preempted, release);
   const bool next = has_time_left(g, ran_ns, scheduler.config().time_slice_ns);
+  const basic_g<Traits>& loop = g;
   scheduler.global.push_preempted(g, next);
+  // It still stands on this stack, whoever takes it meanwhile.
+  if (scheduler.reserve.note_loop(loop, [&] { return is_short_of_threads(scheduler); })) {
+    scheduler.for_each_live_p([](basic_p<Traits>& each) {
+      // [p.attention] release: as in retake.hpp.
+      each.attention.fetch_or(attention_begin, release);
+    });
+  }
   scheduler.pass_p(p, *taker, false);
   if (scheduler.idle.idle_ps() != 0) {
     scheduler.wake_processor();

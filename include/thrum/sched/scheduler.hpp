@@ -27,6 +27,7 @@
 #include <thrum/sched/p.hpp>
 #include <thrum/sched/scheduler_config.hpp>
 #include <thrum/sched/stack.hpp>
+#include <thrum/sched/thread_reserve.hpp>
 #include <thrum/sched/virtual_time.hpp>
 
 #include <cerrno>
@@ -87,9 +88,7 @@ class basic_scheduler {
   /// From here on all are dead, and hold neither goroutines nor timers: those who search need not
   /// look there. At least procs(); falls behind when Ps retire.
   unsigned live_p_count() const noexcept {
-    // [s.live] seq_cst: who searches after a fence, or after a store of its own that is seq_cst,
-    // sees a P whose holder has published something before a fence.
-    return live_p_count_.load(seq_cst);
+    return live_p_count_.load(seq_cst);  // [s.live] as any source of work: after the fence
   }
   p_type& p(std::uint32_t i) noexcept { return *ps_[i]; }
   template <class F>
@@ -398,6 +397,7 @@ class basic_scheduler {
   atomic<std::uint32_t> locked_asleep{0};
 
   basic_creator<Traits> creator;
+  basic_thread_reserve<Traits> reserve;
 
   std::int64_t started_at = 0;
 

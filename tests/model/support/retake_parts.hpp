@@ -331,6 +331,7 @@ class basic_scheduler<model::retaking::protocol_traits<Made, Membarrier>> {
   struct settings {
     std::int64_t time_slice_ns = 10'000'000;
     bool interrupts = false;
+    unsigned max_threads = 8;
   };
   const settings& config() const { return settings_; }
 
@@ -457,8 +458,18 @@ class basic_scheduler<model::retaking::protocol_traits<Made, Membarrier>> {
     }
     g_type* take_preempted() { return nullptr; }  // hand_over's own goroutine is the only one
     void push_preempted(g_type& g, bool) { *waiting = g.bound; }
+    std::size_t stopped() const { return 0; }
     m_type** waiting;
   } global{&waiting};
+  struct {
+    template <class IsShort>
+    bool note_loop(const g_type&, IsShort) const {
+      return false;  // there are threads enough
+    }
+  } reserve;
+  template <class F>
+  void for_each_live_p(F) {}
+  const void* clock = nullptr;
   struct {
     model::retaking::figure signals, retakes, exchanges, without_p;
   } taken;
