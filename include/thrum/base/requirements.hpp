@@ -15,14 +15,14 @@
 #define THRUM_REQUIREMENTS_MET 0
 #else
 #include <version>
-#if defined(_LIBCPP_VERSION) && !defined(__cpp_lib_jthread)
+#if !defined(THRUM_HPP) || defined(__cpp_lib_jthread)  // the low floors alone do without
+#define THRUM_REQUIREMENTS_MET 1
+#elif defined(_LIBCPP_VERSION)
 #error "thrum needs std::stop_token: libc++ before 20 wants -fexperimental-library"
 #define THRUM_REQUIREMENTS_MET 0
-#elif !defined(__cpp_lib_jthread)
+#else
 #error "thrum needs std::stop_token: use a newer standard library, such as that of gcc 11"
 #define THRUM_REQUIREMENTS_MET 0
-#else
-#define THRUM_REQUIREMENTS_MET 1
 #endif
 #endif
 
