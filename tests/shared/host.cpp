@@ -73,6 +73,7 @@ void visit(void*) {
   expect(second->catches_exit(first->exit_goroutine), "the second catches goroutine_exit");
   expect(first->catches_usage_error(second->commit_usage_error), "usage_error is one type");
   expect(second->catches_usage_error(first->commit_usage_error), "usage_error is one type, too");
+  expect(first->knows_errors(second->give_errors), "the library's errors are one kind");
 
   volatile bool stop = false;
   bool ended = false;

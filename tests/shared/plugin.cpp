@@ -10,6 +10,7 @@
 #include <chrono>
 #include <span>
 #include <string_view>
+#include <system_error>
 
 namespace {
 
@@ -89,6 +90,20 @@ bool reads_from_pipe() {
   return reader.join();
 }
 
+void give_errors(std::error_code (&errors)[3]) {
+  errors[0] = thrum::errc::deadline_exceeded;
+  errors[1] = thrum::net::endpoint_error::no_port;
+  errors[2] = thrum::net::resolve_error::host_not_found;
+}
+
+bool knows_errors(void (*f)(std::error_code (&)[3])) {
+  std::error_code errors[3];
+  f(errors);
+  return errors[0] == thrum::errc::deadline_exceeded &&
+         errors[1] == thrum::net::endpoint_error::no_port &&
+         errors[2] == thrum::net::resolve_error::host_not_found;
+}
+
 }  // namespace
 
 extern "C" const plugin thrum_test_plugin = {
@@ -105,5 +120,7 @@ extern "C" const plugin thrum_test_plugin = {
     .catches_usage_error = catches_usage_error,
     .commit_usage_error = [] { thrum::mutex().unlock(); },
     .reads_from_pipe = reads_from_pipe,
+    .knows_errors = knows_errors,
+    .give_errors = give_errors,
     .goroutines = []() -> unsigned long { return thrum::stats().goroutines; },
 };

@@ -5,6 +5,8 @@
 #ifndef THRUM_TESTS_SHARED_PLUGIN_HPP
 #define THRUM_TESTS_SHARED_PLUGIN_HPP
 
+#include <system_error>
+
 struct plugin {
   /// Calls f(argument) as the main goroutine of a runtime with that many processors.
   void (*run)(unsigned procs, void (*f)(void* argument), void* argument);
@@ -29,6 +31,9 @@ struct plugin {
   void (*commit_usage_error)();
   /// A read from a pipe that waits in the poller, started by this object: true once it has come.
   bool (*reads_from_pipe)();
+  /// Whether what f() gives are the library's own errors.
+  bool (*knows_errors)(void (*f)(std::error_code (&errors)[3]));
+  void (*give_errors)(std::error_code (&errors)[3]);
   /// How many goroutines the runtime of the caller has.
   unsigned long (*goroutines)();
 };

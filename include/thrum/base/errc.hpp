@@ -11,6 +11,7 @@
 
 #include <thrum/base/config.hpp>
 
+#include <atomic>
 #include <string>
 #include <system_error>
 #include <type_traits>
@@ -23,6 +24,10 @@ enum class errc {
   /// equals std::errc::timed_out; so does the system's own ETIMEDOUT, which does not equal this.
   deadline_exceeded = 1,
 };
+
+/// What error_category() returns, where another shared object has one already: categories are told
+/// apart by their addresses. Set as the object is loaded, see os/linux/process_wide.hpp.
+inline constinit std::atomic<const std::error_category*> error_category_of_process{nullptr};
 
 /// The category of errc, called "thrum".
 inline const std::error_category& error_category() noexcept {
@@ -40,7 +45,9 @@ inline const std::error_category& error_category() noexcept {
     }
   };
   static const category the_category;
-  return the_category;
+  // [errc.one] acquire: the other object's category
+  const auto* const first = error_category_of_process.load(std::memory_order_acquire);
+  return first != nullptr ? *first : the_category;
 }
 
 /// Makes `error == thrum::errc::deadline_exceeded` work.

@@ -6,8 +6,10 @@
 #define THRUM_NET_RESOLVE_ERROR_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/os/os.hpp>
 
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <type_traits>
 
@@ -24,24 +26,27 @@ enum class resolve_error {
   failed = EAI_FAIL,                ///< an answer that says the name server has failed
 };
 
+/// See resolver_category().
+class resolver_category_type final : public std::error_category {
+ public:
+  static constexpr std::string_view process_name = "net::resolver_category";
+
+  const char* name() const noexcept override { return "resolver"; }
+  std::string message(int value) const override { return ::gai_strerror(value); }
+  std::error_condition default_error_condition(int value) const noexcept override {
+    switch (value) {
+      case EAI_AGAIN: return std::errc::resource_unavailable_try_again;
+      case EAI_MEMORY: return std::errc::not_enough_memory;
+      default: return {value, *this};
+    }
+  }
+};
+
 /// The category of resolve_error, called "resolver"; messages are those of gai_strerror().
 /// EAI_AGAIN equals std::errc::resource_unavailable_try_again, EAI_MEMORY
 /// std::errc::not_enough_memory.
 inline const std::error_category& resolver_category() noexcept {
-  class category final : public std::error_category {
-   public:
-    const char* name() const noexcept override { return "resolver"; }
-    std::string message(int value) const override { return ::gai_strerror(value); }
-    std::error_condition default_error_condition(int value) const noexcept override {
-      switch (value) {
-        case EAI_AGAIN: return std::errc::resource_unavailable_try_again;
-        case EAI_MEMORY: return std::errc::not_enough_memory;
-        default: return {value, *this};
-      }
-    }
-  };
-  static const category the_category;
-  return the_category;
+  return os::process_wide<resolver_category_type>::get();
 }
 
 /// Makes `error == resolve_error::host_not_found` work.

@@ -41,6 +41,7 @@
 
 #if THRUM_OS_LINUX
 
+#include <thrum/base/errc.hpp>
 #include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/base/sanitizer.hpp>
@@ -52,6 +53,7 @@
 #include <cstring>
 #include <new>
 #include <string_view>
+#include <system_error>
 
 #include <dlfcn.h>
 #include <link.h>
@@ -252,6 +254,25 @@ class process_wide {
   static inline constinit std::atomic<T*> own{nullptr};
   static inline const bool looked_up = (look_up(), true);
 };
+
+/// The category of errors of the first object that was loaded.
+struct first_error_category {
+  static constexpr std::string_view process_name = "base::error_category";
+  std::atomic<const std::error_category*> category{nullptr};
+};
+
+THRUM_COLD inline void join_error_categories() noexcept {
+  auto& known = process_wide<first_error_category>::get().category;
+  const std::error_category* first = nullptr;
+  const std::error_category* const own = &error_category();
+  // [errc.one] acq_rel: the category itself; acquire: another object's
+  if (known.compare_exchange_strong(first, own, acq_rel, acquire)) {
+    first = own;
+  }
+  error_category_of_process.store(first, release);  // [errc.one] release: to error_category
+}
+
+inline const bool are_error_categories_joined = (join_error_categories(), true);
 
 #undef THRUM_TEXT_OF
 #undef THRUM_TEXT_OF_VALUE
