@@ -121,8 +121,10 @@ TEST_CASE("look-ups of the same name at the same time are one") {
       std::error_code error;
       all.find("a", "http", thrum::sched::no_deadline, error);
     });
-    CHECK(eventually(
-        [] { return silent_resolver::times("a:") == 1 && silent_resolver::times("a:http") == 1; }));
+    CHECK(eventually([] {
+      return silent_resolver::times("a:") == 1 && silent_resolver::times("a:http") == 1 &&
+             thrum::stats().waiting == askers + 1;
+    }));
     CHECK(all.threads() == 2);
     silent_resolver::open();
     group.wait();
