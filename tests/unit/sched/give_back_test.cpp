@@ -144,7 +144,7 @@ TEST_CASE("what a burst of goroutines used of their stacks goes back to the syst
 
 TEST_CASE("once all was given back an idle runtime wakes nobody") {
   if (THRUM_TSAN || give_back_is_emulated()) {
-    return;  // sleeps of an emulator are counted, too; ThreadSanitizer's library has a thread that wakes ten times a second
+    return;  // whose own sleeps are counted, too
   }
   const support::program_result r = support::run_program("rest_after_a_burst");
   INFO(r.text);
