@@ -25,6 +25,7 @@
 #include "model_traits.hpp"
 #include "objects.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -314,7 +315,11 @@ struct basic_m<model::retaking::protocol_traits<Made, Membarrier>> {
   struct {
     std::int64_t now() const { return 0; }
   } cpu_clock;
-  std::uint64_t tid = 0;
+  // The models' threads are fibres of one; these are not part of the protocol.
+  std::atomic<std::uint64_t> tid{os::thread_id()};
+  std::uint64_t thread_number() const { return tid.load(relaxed); }
+  std::atomic<std::uint32_t> heard{0};
+  std::atomic<bool> deaf{false};
   std::uint32_t cpu = 0;
   os::preempt_target interruption;
 };
