@@ -375,6 +375,47 @@ std::size_t address_space_in_use() {
   return before;
 }
 
+/// More loops than the system gives threads, and one that sleeps.
+int loops_beside_refused_threads() {
+  thrum::options options;
+  options.procs = 2;
+  options.time_slice = 1ms;
+  return thrum::run(options, [] {
+    {
+      thrum::wait_group group;
+      for (int i = 0; i != 5; ++i) {  // threads, and stacks, that are there when memory is not
+        group.go([] { thrum::blocking([] { ::usleep(20'000); }); });
+      }
+      for (int i = 0; i != 64; ++i) {
+        group.go([] { thrum::sleep_for(1ms); });
+      }
+      group.wait();
+    }
+    refuse_threads();
+    {
+      thrum::wait_group group;
+      for (int i = 0; i != 12; ++i) {  // more than there are threads: the runtime learns of it
+        group.go([] { thrum::blocking([] { ::usleep(20'000); }); });
+      }
+      group.wait();
+    }
+    ::alarm(100);
+    static std::atomic<bool> stop{false};
+    for (int i = 0; i != 12; ++i) {
+      thrum::go([] {
+        while (!stop.load(std::memory_order_relaxed)) {
+        }
+      });
+    }
+    for (int i = 0; i != 20; ++i) {
+      thrum::sleep_for(5ms);
+    }
+    std::printf("slept\n");
+    stop = true;
+    return 0;
+  });
+}
+
 int refused_threads() {
   return thrum::run([] {
     thrum::chan<int> results(64);
@@ -445,6 +486,7 @@ const programs::entry entries[] = {
     {"blocked_for_long", blocked_for_long},
     {"kept_for_long", kept_for_long},
     {"out_of_stacks", out_of_stacks},
+    {"loops_beside_refused_threads", &loops_beside_refused_threads},
     {"refused_threads", refused_threads},
     {"refused_threads_of_locked", refused_threads_of_locked},
 };

@@ -25,6 +25,7 @@
 #include <thrum/os/os.hpp>
 #include <thrum/sched/give_back.hpp>
 #include <thrum/sched/m.hpp>
+#include <thrum/sched/thread_reserve.hpp>
 
 #include <cerrno>
 #include <cstdint>
@@ -111,6 +112,7 @@ class basic_creator {
   void start(m_type& m) noexcept {
     const int error = m.for_signals.reserve() ? os::thread::start(m.thread, m_main_, &m) : ENOMEM;
     if (error == 0) {
+      scheduler_.reserve.set_limit(basic_thread_reserve<Traits>::any_number);
       return;
     }
     m.for_signals.give_back();
@@ -124,6 +126,7 @@ class basic_creator {
     }
     retry_at_ = Traits::now() + retry_ns;
     scheduler_.take_back(m);
+    scheduler_.reserve.set_limit(scheduler_.live_thread_count());
   }
 
   int priority_of_ms_ = 0;  // 0: not in a real-time class

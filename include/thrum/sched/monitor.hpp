@@ -158,10 +158,10 @@ template <class Traits>
 THRUM_COLD void basic_monitor<Traits>::look_at_reserve() noexcept {
   if (scheduler_.reserve.is_to_be_reported()) {
     base::message<512> text("thrum: go: all but one of the ");
-    text.append(std::uint64_t{scheduler_.config().max_threads});
+    text.append(std::uint64_t{most_threads(scheduler_)});
     text.append(" threads of this runtime have goroutines that compute without calling the ");
     text.append("library; others of their kind do not begin until one of these ends or waits; ");
-    text.append("raise options::max_threads, or start fewer of them\n");
+    text.append("raise options::max_threads or the system's limit, or start fewer of them\n");
     base::write_error(text.view());
   }
   const unsigned n = scheduler_.live_p_count();
@@ -170,7 +170,7 @@ THRUM_COLD void basic_monitor<Traits>::look_at_reserve() noexcept {
   }
   auto held = scheduler_.reserve.end_if([this] {
     const std::size_t stopped = scheduler_.global.stopped();
-    return stopped == 0 || stopped + scheduler_.procs() + 1 < scheduler_.config().max_threads;
+    return stopped == 0 || stopped + scheduler_.procs() + 1 < most_threads(scheduler_);
   });
   if (!held.empty()) {
     scheduler_.global.append(static_cast<decltype(held)&&>(held));

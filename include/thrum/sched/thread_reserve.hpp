@@ -45,6 +45,15 @@ class basic_thread_reserve {
     return active_.load(relaxed);  // relaxed: who gives a P away publishes it with the P
   }
 
+  /// The system refuses more threads than these; any_number: it has made one.
+  static constexpr unsigned any_number = ~0U;
+  void set_limit(unsigned threads) noexcept {
+    limit_.store(threads, relaxed);  // relaxed: a figure
+  }
+  unsigned limit() const noexcept {
+    return limit_.load(relaxed);  // relaxed: as above
+  }
+
   /// A goroutine was stopped, and stands in the queue. `is_short()`: no thread may be lost now.
   /// True: it has just become so.
   template <class IsShort>
@@ -111,12 +120,22 @@ class basic_thread_reserve {
   bool ever_held_ = false;
   bool reported_ = false;
   typename Traits::template atomic<bool> active_{false};  // read without
+  // -- the creator writes --
+  typename Traits::template atomic<unsigned> limit_{any_number};
 };
+
+/// How many threads there may be, as far as is known.
+template <class Traits>
+std::size_t most_threads(const basic_scheduler<Traits>& scheduler) noexcept {
+  const unsigned most = scheduler.config().max_threads;
+  const unsigned given = scheduler.reserve.limit();
+  return given < most ? given : most;
+}
 
 /// Whether a loop that begins could take the last thread.
 template <class Traits>
 bool is_short_of_threads(basic_scheduler<Traits>& scheduler) noexcept {
-  const std::size_t most = scheduler.config().max_threads;
+  const std::size_t most = most_threads(scheduler);
   const std::size_t procs = scheduler.procs();
   return scheduler.clock == nullptr && most > procs && scheduler.global.stopped() + procs >= most;
 }

@@ -471,6 +471,7 @@ class basic_scheduler<model::retaking::protocol_traits<Made, Membarrier>> {
     bool note_loop(const g_type&, IsShort) const {
       return false;  // there are threads enough
     }
+    unsigned limit() const { return 8; }
   } reserve;
   template <class F>
   void for_each_live_p(F) {}

@@ -215,6 +215,16 @@ TEST_CASE("a runtime that is refused threads says so once and goes on with those
   CHECK(r.says("more threads later: yes\n"));
 }
 
+TEST_CASE("one that sleeps goes on beside more loops than the system gives threads") {
+  if (THRUM_ASAN || THRUM_TSAN || emulated()) {
+    return;  // as above
+  }
+  const program_result r = run_program("loops_beside_refused_threads");
+  INFO(r.text);
+  CHECK(r.exit_code == 0);
+  CHECK(r.says("slept\n"));
+}
+
 TEST_CASE("a goroutine that is locked to its thread wakes though there is no thread for others") {
   if (THRUM_ASAN || THRUM_TSAN || emulated()) {
     return;  // as above
