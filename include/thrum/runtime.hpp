@@ -297,6 +297,7 @@ inline runtime::~runtime() {
     monitor_.reset();
     scheduler_.reset();
   });
+  debug::forget_main_exception();
 }
 
 inline void runtime::stop() {

@@ -124,7 +124,11 @@ struct spawn_task_of {
     auto* const task = static_cast<spawn_task_of*>(g.task);
 #if THRUM_EXCEPTIONS
     try {
-      task->invoke();
+      if (g.id == 1) [[unlikely]] {  // the main goroutine: see debug/panic_report.hpp
+        arch::call_watched([](void* own) { static_cast<spawn_task_of*>(own)->invoke(); }, task);
+      } else {
+        task->invoke();
+      }
     } catch (const goroutine_exit&) {
       task->slot.exited = true;
     } catch (...) {

@@ -97,6 +97,22 @@ int panic_where() {
   });
 }
 
+int panic_of_main() {
+  return thrum::run([] {
+    throw_deep_inside();
+    asm volatile("");
+  });
+}
+
+int caught_outside_of_run() {
+  try {
+    thrum::run([] { throw_deep_inside(); });
+  } catch (const std::out_of_range& error) {
+    std::printf("caught: %s\n", error.what());
+  }
+  return 0;
+}
+
 int fault_elsewhere() {
   std::signal(SIGSEGV, [](int) {
     constexpr char text[] = "the program's own handler\n";
@@ -474,6 +490,8 @@ int refused_threads_of_locked() {
 
 const programs::entry entries[] = {
     {"panic_where", panic_where},
+    {"panic_of_main", panic_of_main},
+    {"caught_outside_of_run", caught_outside_of_run},
     {"fault_elsewhere", fault_elsewhere},
     {"exit_under_goroutines", exit_under_goroutines},
     {"fork_and_use", fork_and_use},

@@ -21,6 +21,7 @@
 #include <cstdint>
 
 #include <thrum/arch/contract.hpp>
+#include <thrum/arch/exception_watch.hpp>
 #include <thrum/base/config.hpp>
 
 #if THRUM_ARCH_AARCH64
@@ -107,6 +108,24 @@ THRUM_INLINE void spin_hint() noexcept { asm volatile("isb" ::: "memory"); }
   "ret\n\t"
 // clang-format on
 
+#if THRUM_EXCEPTIONS
+// clang-format off
+// x0 = function, x1 = argument
+#define THRUM_ARCH_WATCHED_BODY                                                                   \
+  THRUM_CFI(".cfi_personality 0x1b, thrum_watch_exception")                                       \
+  "hint #34\n\t"                                                                                  \
+  "stp x29, x30, [sp, #-16]!\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 16")                         \
+                                   THRUM_CFI(".cfi_rel_offset x29, 0")                            \
+                                   THRUM_CFI(".cfi_rel_offset x30, 8")                            \
+  "mov x9, x0\n\t"                                                                                \
+  "mov x0, x1\n\t"                                                                                \
+  "blr x9\n\t"                                                                                    \
+  "ldp x29, x30, [sp], #16\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -16")                          \
+                                 THRUM_CFI(".cfi_restore x29") THRUM_CFI(".cfi_restore x30")      \
+  "ret\n\t"
+// clang-format on
+#endif
+
 #if THRUM_HAS_NAKED
 
 extern "C" {
@@ -118,10 +137,12 @@ THRUM_NAKED inline void* thrum_switch_stack_paired(void**, void*, void*) {
   asm(THRUM_ARCH_SWITCH_BODY "ret x30");
 }
 THRUM_NAKED inline void thrum_goroutine_entry() { asm(THRUM_ARCH_ENTRY_BODY); }
-}
 THRUM_NAKED inline void thrum_call_as_parked(void**, void (*)(void*), void*) {
   asm(THRUM_ARCH_CALL_BODY);
 }
+#if THRUM_EXCEPTIONS
+THRUM_NAKED inline void thrum_call_watched(void (*)(void*), void*) { asm(THRUM_ARCH_WATCHED_BODY); }
+#endif
 
 }  // extern "C"
 
@@ -148,6 +169,9 @@ THRUM_ARCH_FUNCTION("thrum_switch_stack", THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAV
 THRUM_ARCH_FUNCTION("thrum_switch_stack_paired", THRUM_ARCH_SWITCH_BODY "ret x30\n\t");
 THRUM_ARCH_FUNCTION("thrum_goroutine_entry", THRUM_ARCH_ENTRY_BODY);
 THRUM_ARCH_FUNCTION("thrum_call_as_parked", THRUM_ARCH_CALL_BODY);
+#if THRUM_EXCEPTIONS
+THRUM_ARCH_FUNCTION("thrum_call_watched", THRUM_ARCH_WATCHED_BODY);
+#endif
 
 extern "C" {
 
@@ -155,6 +179,9 @@ extern "C" {
 [[gnu::visibility("hidden")]] void* thrum_switch_stack_paired(void**, void*, void*);
 [[gnu::visibility("hidden")]] void thrum_goroutine_entry();
 [[gnu::visibility("hidden")]] void thrum_call_as_parked(void**, void (*)(void*), void*);
+#if THRUM_EXCEPTIONS
+[[gnu::visibility("hidden")]] void thrum_call_watched(void (*)(void*), void*);
+#endif
 
 }  // extern "C"
 
@@ -177,6 +204,21 @@ THRUM_INLINE void* switch_stack_paired(void** save_sp, void* load_sp, void* pass
 THRUM_INLINE void call_as_parked(void** save_sp, void (*f)(void*), void* argument) noexcept {
   thrum_call_as_parked(save_sp, f, argument);
 }
+
+#if THRUM_EXCEPTIONS
+/// Calls f(argument); an exception that is about to leave it is shown to observe_exception.
+THRUM_INLINE void call_watched(void (*f)(void*), void* argument) {
+  // Through a pointer that the compiler does not see through: gcc takes a function that is all
+  // assembly for one that cannot throw. Without call-frame information nothing may pass one.
+  void (*call)(void (*)(void*), void*) = &thrum_call_watched;
+  if constexpr (THRUM_HAS_CFI == 0) {
+    f(argument);
+    return;
+  }
+  asm("" : "+r"(call));
+  call(f, argument);
+}
+#endif
 
 /// A request to valgrind, if the program runs in it; else 0 and five instructions without effect.
 /// The processor turns x12 around by 128 bits, which nobody else would do.

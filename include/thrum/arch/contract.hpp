@@ -13,6 +13,7 @@
 //   arch::frame_registers, parked_registers(sp), interrupted_registers(machine context),
 //   plain_address(address), parked_frame_bytes: where a parked or interrupted stack stands, for who
 //   looks for its callers.
+//   arch::call_watched(f, argument): calls f(argument); see exception_watch.hpp.
 //   arch::ask_valgrind(request): the instructions by which a program speaks to valgrind.
 //   arch::call_as_parked(save_sp, f, argument): calls f(argument) with a frame like a parked one
 //   below it, at *save_sp: for a stack that sleeps inside f without having been switched from.

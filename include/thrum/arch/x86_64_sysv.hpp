@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include <thrum/arch/contract.hpp>
+#include <thrum/arch/exception_watch.hpp>
 #include <thrum/base/config.hpp>
 
 #if THRUM_ARCH_X86_64
@@ -87,6 +88,20 @@ THRUM_NAKED inline void thrum_call_as_parked(void**, void (*)(void*), void*) {
       "ret");
 }
 
+#if THRUM_EXCEPTIONS
+// rdi = function, rsi = argument
+THRUM_NAKED inline void thrum_call_watched(void (*)(void*), void*) {
+  asm(THRUM_CFI(".cfi_personality 0x1b, thrum_watch_exception")
+      "endbr64\n\t"
+      "subq $8, %rsp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8")
+      "movq %rdi, %rax\n\t"
+      "movq %rsi, %rdi\n\t"
+      "callq *%rax\n\t"
+      "addq $8, %rsp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -8")
+      "ret");
+}
+#endif
+
 }  // extern "C"
 
 /// Leaves the current stack and goes on with another; returns, on this stack, what the switch back
@@ -104,6 +119,21 @@ THRUM_INLINE void* switch_stack_paired(void** save_sp, void* load_sp, void* pass
 THRUM_INLINE void call_as_parked(void** save_sp, void (*f)(void*), void* argument) noexcept {
   thrum_call_as_parked(save_sp, f, argument);
 }
+
+#if THRUM_EXCEPTIONS
+/// Calls f(argument); an exception that is about to leave it is shown to observe_exception.
+THRUM_INLINE void call_watched(void (*f)(void*), void* argument) {
+  // Through a pointer that the compiler does not see through: gcc takes a function that is all
+  // assembly for one that cannot throw. Without call-frame information nothing may pass one.
+  void (*call)(void (*)(void*), void*) = &thrum_call_watched;
+  if constexpr (THRUM_HAS_CFI == 0) {
+    f(argument);
+    return;
+  }
+  asm("" : "+r"(call));
+  call(f, argument);
+}
+#endif
 
 /// A request to valgrind, if the program runs in it; else 0 and six instructions without effect.
 /// The processor turns rdi around by 128 bits, which nobody else would do.

@@ -171,8 +171,10 @@
 // closes the function's entry only where it emits such information at all. gcc says by a macro
 // whether it does; clang defines the macro always, hence THRUM_NO_CFI.
 #if !THRUM_HAS_NAKED || (defined(__GCC_HAVE_DWARF2_CFI_ASM) && !defined(THRUM_NO_CFI))
+#define THRUM_HAS_CFI 1
 #define THRUM_CFI(line) line "\n\t"
 #else
+#define THRUM_HAS_CFI 0
 #define THRUM_CFI(line) ""
 #endif
 

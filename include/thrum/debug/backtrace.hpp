@@ -42,7 +42,7 @@ THRUM_NO_TSAN void collect_parked(const sched::basic_g<Traits>& g, os::call_stac
 inline bool is_internal(std::string_view function) noexcept {
   for (const std::string_view part :
        {"::sched::", "::os::", "::debug::", "5sched", "thrum_goroutine_entry", "thrum_switch_stack",
-        "thrum_call_as_parked"}) {
+        "thrum_call_as_parked", "thrum_call_watched", "thrum_watch_exception"}) {
     if (function.find(part) != function.npos) {
       return true;
     }

@@ -5,10 +5,13 @@
 //
 // Nobody catches such an exception unless options::on_panic is set. So nothing is unwound: the C++
 // runtime finds no handler and calls std::terminate where the exception was thrown, with all
-// callers still on the stack. The report is made there.
+// callers still on the stack. The report is made there. What leaves the main goroutine is thrown on
+// by run(), to whoever catches it there; so the place is noted down when it leaves, and reported if
+// nobody has caught it.
 #ifndef THRUM_DEBUG_PANIC_REPORT_HPP
 #define THRUM_DEBUG_PANIC_REPORT_HPP
 
+#include <thrum/arch/arch.hpp>
 #include <thrum/base/config.hpp>
 #include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
@@ -18,7 +21,9 @@
 #include <thrum/sched/uncancellable.hpp>
 
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -55,49 +60,112 @@ inline exception_text describe_current_exception() {
   return text;
 }
 
+/// Of whom a panic is told.
+struct panic_source {
+  goroutine_id id = 0;
+  char name[24] = {};
+  const void* started_at = nullptr;
+
+  panic_source() = default;
+  template <class Traits>
+  explicit panic_source(const sched::basic_g<Traits>& g) noexcept
+      : id(g.id), started_at(g.started_at) {
+    static_assert(sizeof name == sizeof g.name);
+    std::memcpy(name, g.name, sizeof name);
+  }
+};
+
+/// Where the last exception was thrown that has left a main goroutine: it goes on from run(), on
+/// another stack, where nobody may catch it.
+struct main_exception {
+  std::atomic<bool> busy{false};
+  const void* thrown = nullptr;
+  panic_source source;
+  os::call_stack callers;
+
+  template <class Traits>
+  void note(const void* object) noexcept {
+    const sched::basic_m<Traits>* const m = sched::current_m<Traits>();
+    if (m == nullptr || m->g == nullptr || busy.exchange(true, acquire)) {  // [mx.busy] as a lock
+      return;
+    }
+    os::collect_callers(callers, 0);
+    source = panic_source(*m->g);
+    thrown = object;
+    busy.store(false, release);  // [mx.busy] as a lock
+  }
+};
+
 /// What is done about exceptions that leave goroutines.
 struct terminate_handling {
   static constexpr std::string_view process_name = "debug::terminate_handling";
   std::atomic<std::terminate_handler> ours{nullptr};
   std::atomic<std::terminate_handler> earlier{nullptr};
-  std::atomic<const void*> reported{nullptr};
+  std::atomic<const void*> reported{nullptr};  // whose panic
+  main_exception left_main;
 };
 
-/// Reports the exception that is being handled; does not return.
-template <class Traits>
-[[noreturn]] THRUM_COLD void report_panic(const sched::basic_g<Traits>& g) noexcept {
+/// Reports the exception that is being handled; does not return. `whose` tells panics apart.
+[[noreturn]] THRUM_COLD inline void report_panic(const void* whose, const panic_source& source,
+                                                 const os::call_stack& callers) noexcept {
   auto& reporting = os::process_wide<terminate_handling>::get().reported;
   const void* other = nullptr;
   // relaxed: one reports
-  if (!reporting.compare_exchange_strong(other, &g, relaxed, relaxed)) {
-    if (other == &g) {
+  if (!reporting.compare_exchange_strong(other, whose, relaxed, relaxed)) {
+    if (other == whose) {
       base::fatal("panic: another exception while the first one was reported");
     }
     for (;;) {  // the other report ends the program
       os::sleep_ns(1'000'000'000);
     }
   }
-  os::call_stack callers;
-  os::collect_callers(callers, 0);
-  std::string text = "thrum: panic in goroutine " + std::to_string(g.id);
-  if (g.name[0] != '\0') {
-    text.append(" [").append(g.name).append("]");
+  std::string text = "thrum: panic in goroutine " + std::to_string(source.id);
+  if (source.name[0] != '\0') {
+    text.append(" [").append(source.name).append("]");
   }
   const exception_text exception = describe_current_exception();
   text.append(": ").append(exception.what).append("\n\ttype ").append(exception.type).append("\n");
   os::symbolizer symbols;
   text.append(describe_callers(symbols, callers.frames, callers.size));
-  text.append("\tstarted in ").append(symbols.describe(g.started_at)).append("\n");
+  text.append("\tstarted in ").append(symbols.describe(source.started_at)).append("\n");
   base::write_error(text);
   std::abort();
+}
+
+/// Reports what has left a main goroutine if it is the exception that is being handled.
+inline void report_if_left_main(main_exception& left) noexcept {
+  const std::exception_ptr current = std::current_exception();
+  const void* object = nullptr;
+  static_assert(sizeof current == sizeof object);
+  std::memcpy(&object, &current, sizeof object);  // the ABI's libraries keep no more in it
+  if (left.busy.exchange(true, acquire)) {        // [mx.busy] as a lock
+    return;
+  }
+  if (object != nullptr && object == left.thrown) {
+    report_panic(&left, left.source, left.callers);
+  }
+  left.busy.store(false, release);  // [mx.busy] as a lock
+}
+
+/// The runtime of a main goroutine goes: somebody has caught what has left it, if anything has. Its
+/// address may be another exception's later.
+inline void forget_main_exception() noexcept {
+  main_exception& left = os::process_wide<terminate_handling>::get().left_main;
+  if (!left.busy.exchange(true, acquire)) {  // [mx.busy] as a lock
+    left.thrown = nullptr;
+    left.busy.store(false, release);  // [mx.busy] as a lock
+  }
 }
 
 template <class Traits>
 void terminate_in_goroutine() {
   const sched::basic_m<Traits>* const m = sched::current_m<Traits>();
   if (m != nullptr && m->g != nullptr && std::current_exception() != nullptr) {
-    report_panic(*m->g);
+    os::call_stack callers;
+    os::collect_callers(callers, 0);
+    report_panic(m->g, panic_source(*m->g), callers);
   }
+  report_if_left_main(os::process_wide<terminate_handling>::get().left_main);
   // relaxed: set before we were installed
   if (const std::terminate_handler earlier =
           os::process_wide<terminate_handling>::get().earlier.load(relaxed)) {
@@ -117,6 +185,12 @@ void install_panic_report() noexcept {
                                          relaxed)) {  // relaxed: as above
     handler = &terminate_in_goroutine<Traits>;
   }
+  // relaxed: a constant
+  arch::observe_exception.store(
+      [](const void* thrown) noexcept {
+        os::process_wide<terminate_handling>::get().left_main.note<Traits>(thrown);
+      },
+      relaxed);
   const std::terminate_handler found = std::get_terminate();
   if (found != handler) {
     known.earlier.store(found, relaxed);  // relaxed: as where it is read
@@ -125,6 +199,8 @@ void install_panic_report() noexcept {
 }
 
 #else
+
+inline void forget_main_exception() noexcept {}
 
 template <class Traits>
 void install_panic_report() noexcept {}

@@ -41,6 +41,24 @@ TEST_CASE("the report of a panic names the exception's type, where it was thrown
   }
 }
 
+TEST_CASE("an exception that leaves the main goroutine uncaught is reported with its place, too") {
+  const program_result r = run_program("panic_of_main");
+  INFO(r.text);
+  CHECK(r.signal == SIGABRT);
+  CHECK(matches(r.text, "thrum: panic in goroutine 1: no such cheese\n\ttype std::out_of_range\n"));
+  CHECK(matches(r.text, "\tstarted in .*\\+0x[0-9a-f]+\n"));
+  if (!emulated()) {
+    CHECK(r.says("throw_deep_inside"));
+  }
+}
+
+TEST_CASE("an exception that leaves the main goroutine and is caught outside of run is no panic") {
+  const program_result r = run_program("caught_outside_of_run");
+  INFO(r.text);
+  CHECK(r.exit_code == 0);
+  CHECK(r.text == "caught: no such cheese\n");
+}
+
 TEST_CASE("a stack overflow is reported with the goroutine, the stack's size and what raises it") {
   if (emulated() || THRUM_ASAN || THRUM_TSAN) {
     return;  // emulators have no guards, sanitizers their own report
