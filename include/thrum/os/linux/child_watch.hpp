@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
