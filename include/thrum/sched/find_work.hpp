@@ -46,12 +46,17 @@ bool global_turn(const basic_p<Traits>& p) noexcept {
   return p.schedule_tick.load(relaxed) % Traits::global_check_interval == 0;  // relaxed: own count
 }
 
-/// The slice has been handed on often enough: `heir` goes behind whoever waits in the ring, or else
-/// behind one of the global queue. It goes on with a slice of its own if nobody waits.
+/// The slice has been handed on often enough. Where a monitor ends slices by time, that is its
+/// business: after so few hand-overs a loop that waits would get a thousand times their share. Else
+/// whoever waits on this P or in the global queue goes first, and `heir` behind the others. It goes
+/// on with a slice of its own if nobody waits.
 template <class Traits>
 THRUM_COLD basic_g<Traits>* end_inheritance(basic_m<Traits>& m, basic_g<Traits>& heir) noexcept {
   basic_p<Traits>& p = *m.p;
   p.inheritances_left = Traits::most_inheritances;
+  if (m.scheduler->config().preempts && m.scheduler->clock == nullptr) {
+    return &heir;
+  }
   begin_slice(p);
   basic_g<Traits>* g = p.queue.pop();
   if (g == nullptr && !m.scheduler->global.empty()) {

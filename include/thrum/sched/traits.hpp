@@ -50,9 +50,9 @@ struct default_traits {
   /// the latency of the first parallel consumer.
   static constexpr std::uint32_t wake_credit = 16;
 
-  /// Goroutines in a row that may inherit a slice through runnext. Two that hand the processor to
-  /// each other must let others in also where no monitor cuts slices; at 64 the detour is a
-  /// hundredth of a hand-off's cost.
+  /// Goroutines in a row that may inherit a slice through runnext where no monitor cuts slices: two
+  /// that hand the processor to each other must let others in. At 64 the detour is a hundredth of a
+  /// hand-off's cost.
   static constexpr std::uint32_t most_inheritances = 64;
 
   /// How old the last poll may be before a P that always has something to run polls in between.

@@ -7,6 +7,7 @@
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/scale.hpp"
 #include "support/with_runtime.hpp"
 
 #include <chrono>
@@ -17,17 +18,17 @@ using thrum::preemption;
 
 namespace {
 
-/// One P, and nobody who cuts slices.
+/// One P. Without preemption nobody cuts slices.
 thrum::options fair_by_itself(preemption preempt) {
   thrum::options options = support::with_procs(1);
   options.preempt = preempt;
-  options.time_slice = 1h;
+  options.time_slice = 1ms;
   return options;
 }
 
 /// The calling goroutine and another one hand the processor to each other until `done()`. How often
 /// they did; `too_often` if it did not help.
-constexpr int too_often = 1'000'000;
+constexpr int too_often = 100'000'000;
 template <class Done>
 int hand_overs_until(Done done) {
   thrum::chan<int> there(0);
@@ -77,6 +78,31 @@ TEST_CASE("two that hand the processor to each other let one in the global queue
     REQUIRE_FALSE(ran);
     CHECK(hand_overs_until([&] { return ran; }) < too_often);
     third.join();
+  });
+}
+
+TEST_CASE("two that hand the processor to each other share it with a loop by time, not by turns") {
+  thrum::options options = fair_by_itself(preemption::cooperative);
+  options.time_slice = 10ms;
+  support::with_runtime(options, [] {
+    bool over = false;
+    int turns = 0;
+    auto loop = thrum::spawn([&] {
+      while (!over) {
+        ++turns;
+        const auto end = std::chrono::steady_clock::now() + 1ms;
+        while (std::chrono::steady_clock::now() < end) {
+          thrum::this_goroutine::preemption_point();
+        }
+      }
+    });
+    // 64 to a turn of the loop, and each turn a slice, would be a thousand turns.
+    const int hand_overs = support::scaled(10'000);
+    int n = 0;
+    hand_overs_until([&] { return ++n == hand_overs; });
+    CHECK(turns < 400);
+    over = true;
+    loop.join();
   });
 }
 
