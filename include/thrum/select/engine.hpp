@@ -15,7 +15,8 @@
 //   L3  link a wait point on each channel, all of one selection; park; unlock all.
 //   L4  woken: whoever woke us has won the selection and has moved the element. Lock each channel
 //       once more, one at a time, and unlink what is still linked. Not the channel that served us:
-//       our point was taken out there, and whoever did that may have let the channel go.
+//       our point was taken out there, and whoever did that may have let the channel go. If several
+//       cases are on one channel, points may be left there: such a select keeps its channels.
 //
 // Invariants
 //   SE1  the order of locks is the order of addresses, so two selects cannot wait for each other.
@@ -142,6 +143,19 @@ class select_locks {
 
   /// Whether several cases are on one channel.
   bool has_duplicates() const noexcept { return has_duplicates_; }
+
+  /// While all are locked: whatever becomes of their handles, they stay until let_go().
+  void keep() noexcept {
+    for (std::size_t i = 0; i < size_; ++i) {
+      cores_[i]->add_reference();
+    }
+  }
+  /// Outside of a section: the last reference destroys what is in the channel.
+  void let_go() noexcept {
+    for (std::size_t i = 0; i < size_; ++i) {
+      cores_[i]->drop_reference();
+    }
+  }
 
  private:
   static constexpr std::size_t busy = static_cast<std::size_t>(-1);
@@ -294,6 +308,7 @@ THRUM_NOINLINE inline wait_point* wait_for_any(section& here, selection& waiting
   }
   if (locks.has_duplicates()) {
     link_shuffled(here.m(), frame);
+    locks.keep();
   }
   for (std::size_t i = 0; i < frame.n; ++i) {
     frame.points[i].slot = frame.operations[i]->slot;
@@ -312,6 +327,9 @@ THRUM_NOINLINE inline wait_point* wait_for_any(section& here, selection& waiting
         list.points.remove(frame.points[i]);
       }
     }
+  }
+  if (locks.has_duplicates()) [[unlikely]] {
+    here.outside([&] { locks.let_go(); });
   }
   return winner;
 }

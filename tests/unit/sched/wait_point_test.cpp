@@ -193,6 +193,25 @@ TEST_CASE("a select that was served is ended by nothing else, whatever becomes o
   }
 }
 
+TEST_CASE("a select with several cases on a channel may be served by whoever lets the channel go") {
+  for (const auto afterwards : {&let_all_time_pass, &end_all_waits}) {
+    outlive<thrum::chan<int>>([] { return std::make_unique<thrum::chan<int>>(0); },
+                              [](auto& channel) {
+                                return thrum::select(thrum::on_recv(channel),
+                                                     thrum::on_recv(channel),
+                                                     thrum::on_timeout(1h)) < 2;
+                              },
+                              [](auto& channel) { channel.send(1); }, afterwards);
+    outlive<thrum::chan<int>>([] { return std::make_unique<thrum::chan<int>>(0); },
+                              [](auto& channel) {
+                                return thrum::select(thrum::on_send(channel, 1),
+                                                     thrum::on_recv(channel),
+                                                     thrum::on_timeout(1h)) < 2;
+                              },
+                              [](auto& channel) { channel.recv(); }, afterwards);
+  }
+}
+
 TEST_CASE("who was given a mutex, and has not run yet, is ended by nothing else") {
   for (const auto afterwards : {&let_all_time_pass, &end_all_waits}) {
     with_runtime(with_procs(1), [&] {
