@@ -54,17 +54,17 @@ THRUM_NOINLINE THRUM_NO_COVERAGE inline bool must_stop_here() noexcept {
 }
 
 THRUM_NOINLINE THRUM_NO_COVERAGE inline void stop_at_edge() noexcept {
+  inside_hook() = true;     // first: to look at errno is a call, too
   const int error = errno;  // the edge may lie between a call and a look at it
   auto* const m = sched::current_slot<sched::default_traits>::value;
-  inside_hook() = true;
   sched::interrupt<sched::default_traits>(m);
   if (m->p != nullptr) {
     // If there was nobody to take the P: not at every edge, but when the monitor asks again.
     m->p->attention.fetch_and(~std::uint32_t{sched::attention_preempt},
                               std::memory_order_relaxed);  // relaxed: nothing is done for it
   }
-  inside_hook() = false;
   errno = error;
+  inside_hook() = false;
 }
 
 }  // namespace thrum::inline THRUM_ABI::debug
