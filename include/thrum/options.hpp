@@ -71,8 +71,9 @@ struct options {
 
   /// The defaults, changed by THRUM_MAXPROCS=n and THRUM_DEBUG=key=value,... with the keys
   /// schedtrace (milliseconds), scheddetail (0 or 1), asyncpreemptoff (0 or 1), dump (0 or 1),
-  /// blocked (seconds) and hogs (time slices). Every runtime reads THRUM_DEBUG, however it was made:
-  /// what is set there overrules its options. What is not understood is ignored, and said on
+  /// blocked (seconds), hogs (time slices) and lines (0 or 1: whether reports name files and lines,
+  /// which holds for the process and has no option). Every runtime reads THRUM_DEBUG, however it was
+  /// made: what is set there overrules its options. What is not understood is ignored, and said on
   /// standard error once.
   static options from_environment();
 };
@@ -95,6 +96,10 @@ inline constexpr debug_key debug_keys[] = {
      [](options& to, unsigned value) { to.report_blocked = std::chrono::seconds(value); }},
     {"hogs", "a number of time slices",
      [](options& to, unsigned value) { to.report_hogs = value; }},
+    {"lines", "0 or 1",
+     [](options&, unsigned value) {
+       os::wants_source_lines.store(value != 0, std::memory_order_relaxed);  // relaxed: a setting
+     }},
     {"asyncpreemptoff", "0 or 1",
      [](options& to, unsigned value) {
        if (value != 0 && to.preempt == preemption::async) {

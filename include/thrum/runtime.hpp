@@ -222,7 +222,7 @@ inline sched::scheduler_config runtime::configuration(const sched::runtime_role&
   if (settings_.dump_on_quit) {
     config.dump = [](void* user) {
       base::write_error(debug::describe_goroutines(*static_cast<runtime*>(user)->scheduler_,
-                                                   debug::world::stopped));
+                                                   debug::world::stopped, true));
     };
   }
   config.check_every_ns = detector_.period_ns();
@@ -242,8 +242,8 @@ inline sched::scheduler_config runtime::configuration(const sched::runtime_role&
 /// Go's words and its exit status.
 inline void runtime::report_deadlock(void* user) {
   std::string text = "fatal error: all goroutines are asleep - deadlock!\n\n";
-  text.append(
-      debug::describe_goroutines(*static_cast<runtime*>(user)->scheduler_, debug::world::quiet));
+  text.append(debug::describe_goroutines(*static_cast<runtime*>(user)->scheduler_,
+                                         debug::world::quiet, true));
   base::write_error(text);
   os::exit_now(2);
 }
@@ -364,7 +364,7 @@ int run(F&& main) {
 }
 
 inline void runtime::dump_goroutines(std::FILE* to, dump_form form) const {
-  debug::write_goroutines(*scheduler_, to, form);
+  debug::write_goroutines(*scheduler_, to, form, [](auto f) { return blocking(f); });
 }
 
 /// Writes every goroutine: id, name, state, what it waits for and since when, where it stands and
@@ -373,14 +373,16 @@ inline void runtime::dump_goroutines(std::FILE* to, dump_form form) const {
 /// are stopped for a moment each time, so that each goroutine is shown as it is at one time; one
 /// that sits in a system call is shown without its callers. dump_form::counts stops nobody and
 /// says how many goroutines do the same, the most frequent first, by state, reason and start.
-/// Names of functions come from the program's symbols.
+/// Names of functions come from the program's symbols; files and lines, if it was compiled with -g,
+/// from the system's addr2line, for which it waits two seconds at most.
 inline void dump_goroutines(std::FILE* to = stderr, dump_form form = dump_form::full) {
   if (const runtime* const own = runtime::current()) {
     own->dump_goroutines(to, form);
     return;
   }
-  sched::basic_registry<sched::default_traits>::for_each(
-      [&](auto& scheduler) { debug::write_goroutines(scheduler, to, form); });
+  sched::basic_registry<sched::default_traits>::for_each([&](auto& scheduler) {
+    debug::write_goroutines(scheduler, to, form, [](auto f) { return f(); });
+  });
 }
 
 /// The figures of the runtime that the caller runs on; outside of one, of the only runtime of the

@@ -50,16 +50,25 @@ inline bool is_internal(std::string_view function) noexcept {
   return false;
 }
 
-/// A line for each caller that is the user's; all of them if none is.
+/// "name at program+0x1f" on a line of its own, and the place in the source on the next, if known.
+inline std::string describe_place(os::symbolizer& symbols, const void* address) {
+  std::string text = symbols.describe(address) + "\n";
+  if (const std::string_view line = symbols.line_of(address); !line.empty()) {
+    text.append("\t\t").append(line).append("\n");
+  }
+  return text;
+}
+
+/// What describe_place says of each caller that is the user's; of all of them if none is.
 inline std::string describe_callers(os::symbolizer& symbols, const void* const* frames,
                                     std::size_t size) {
   std::string shown;
   std::string all;
   for (std::size_t i = 0; i < size; ++i) {
-    const std::string& line = symbols.describe(frames[i]);
-    all.append("\t").append(line).append("\n");
-    if (!is_internal(line)) {
-      shown.append("\t").append(line).append("\n");
+    const std::string place = "\t" + describe_place(symbols, frames[i]);
+    all.append(place);
+    if (!is_internal(symbols.describe(frames[i]))) {
+      shown.append(place);
     }
   }
   return shown.empty() ? all : shown;

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 namespace thrum::inline THRUM_ABI::debug {
@@ -268,21 +269,37 @@ inline std::string describe(os::symbolizer& symbols, const goroutine_record& g) 
   if (g.size == 0 && g.status == sched::g_status::running) {
     text.append("\tnot walked\n");
   }
-  return text.append("\tstarted in ").append(symbols.describe(g.started_at)).append("\n");
+  return text.append("\tstarted in ").append(describe_place(symbols, g.started_at));
 }
 
-/// All of them, an empty line between two. `where`: whether they must be stopped to be looked at.
-/// Not inside a section. Blocks the thread for as long as the look takes.
+/// All of them, an empty line between two; with places in the source, if `with_lines`, which starts
+/// processes and blocks the thread. Not inside a section.
 template <class Traits>
-std::string describe_goroutines(sched::basic_scheduler<Traits>& scheduler, world where) {
-  goroutine_list<Traits> all(scheduler);
-  all.look(where);
+std::string describe_goroutines(const goroutine_list<Traits>& all, bool with_lines) {
   os::symbolizer symbols;
+  if (with_lines) {
+    std::unordered_set<const void*> places;  // a million goroutines stand at few of them
+    all.for_each([&](const goroutine_record& g) {
+      places.insert(g.frames, g.frames + g.size);
+      places.insert(g.started_at);
+    });
+    symbols.find_lines({places.begin(), places.end()});
+  }
   std::string text;
   all.for_each([&](const goroutine_record& g) {
     text.append(text.empty() ? "" : "\n").append(describe(symbols, g));
   });
   return text;
+}
+
+/// The same, looked at now. `where`: whether they must be stopped for that. Blocks the thread for as
+/// long as the look takes, too.
+template <class Traits>
+std::string describe_goroutines(sched::basic_scheduler<Traits>& scheduler, world where,
+                                bool with_lines) {
+  goroutine_list<Traits> all(scheduler);
+  all.look(where);
+  return describe_goroutines(all, with_lines);
 }
 
 }  // namespace thrum::inline THRUM_ABI::debug

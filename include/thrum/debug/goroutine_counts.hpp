@@ -59,12 +59,19 @@ std::string count_goroutines(sched::basic_scheduler<Traits>& scheduler) {
   return text;
 }
 
-/// Writes them in one of the two forms. Not inside a section.
-template <class Traits>
-void write_goroutines(sched::basic_scheduler<Traits>& scheduler, std::FILE* to, dump_form form) {
-  const std::string text = form == dump_form::counts
-                               ? count_goroutines(scheduler)
-                               : describe_goroutines(scheduler, world::stopped);
+/// Writes them in one of the two forms. `blocking(f)` returns f(), which may block the thread. Not
+/// inside a section.
+template <class Traits, class Blocking>
+void write_goroutines(sched::basic_scheduler<Traits>& scheduler, std::FILE* to, dump_form form,
+                      Blocking blocking) {
+  std::string text;
+  if (form == dump_form::counts) {
+    text = count_goroutines(scheduler);
+  } else {
+    goroutine_list<Traits> all(scheduler);
+    all.look(world::stopped);
+    text = blocking([&all] { return describe_goroutines(all, true); });
+  }
   std::fwrite(text.data(), 1, text.size(), to);
   std::fflush(to);
 }

@@ -27,6 +27,8 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace thrum::inline THRUM_ABI::debug {
 
@@ -125,9 +127,13 @@ struct terminate_handling {
   }
   const exception_text exception = describe_current_exception();
   text.append(": ").append(exception.what).append("\n\ttype ").append(exception.type).append("\n");
+  base::write_error(text);  // the lines take a moment, in which another may end the program
   os::symbolizer symbols;
-  text.append(describe_callers(symbols, callers.frames, callers.size));
-  text.append("\tstarted in ").append(symbols.describe(source.started_at)).append("\n");
+  std::vector<const void*> places(callers.frames, callers.frames + callers.size);
+  places.push_back(source.started_at);
+  symbols.find_lines(std::move(places));
+  text = describe_callers(symbols, callers.frames, callers.size);
+  text.append("\tstarted in ").append(describe_place(symbols, source.started_at));
   base::write_error(text);
   std::abort();
 }

@@ -35,7 +35,10 @@
 // caught_signals  install, remove, sleep, take: signals, noted by a handler for a thread that
 //               sleeps. wait_for_handlers.
 // quit_signal   quit_listener: hears of the terminal's request to quit.
-// symbol        describe_address(code address) -> text for a human.
+// symbol        describe_address(code address) -> text for a human. symbolizer: the same for many,
+//               with lines of the source.
+// source_lines  wants_source_lines, source_lines_patience_ns: settings. Asks a tool of the system
+//               for lines, unseen by the program.
 // backtrace     call_stack, collect_callers: the callers of the running code. No malloc.
 //               machine_state(a handler's context).
 // unwind_table  find_code_file, find_unwind_entry: how the caller's registers are found at an

@@ -29,6 +29,7 @@
 #include <thrum/os/linux/processors.hpp>
 #include <thrum/os/linux/quit_signal.hpp>
 #include <thrum/os/linux/socket.hpp>
+#include <thrum/os/linux/source_lines.hpp>
 #include <thrum/os/linux/symbol.hpp>
 #include <thrum/os/linux/thread.hpp>
 #include <thrum/os/linux/thread_clock.hpp>

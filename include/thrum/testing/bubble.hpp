@@ -114,7 +114,8 @@ auto bubble(options settings, F&& f) -> sched::task_result<F> {
       std::forward<F>(f));
   blocking([&] { clock.settled.sleep(); });
   if (clock.outcome.load(relaxed) == state::deadlocked) {  // relaxed: the note has been set
-    const std::string left = debug::describe_goroutines(inside.scheduler(), debug::world::quiet);
+    const std::string left =
+        debug::describe_goroutines(inside.scheduler(), debug::world::quiet, false);
     if (!first.done()) {
       first.detach();
     }

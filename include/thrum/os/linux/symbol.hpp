@@ -13,8 +13,12 @@
 #include <cstdint>
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
 
 #if THRUM_OS_LINUX
+
+#include <thrum/os/linux/clock.hpp>
+#include <thrum/os/linux/source_lines.hpp>
 
 #include <cxxabi.h>
 #include <dlfcn.h>
@@ -25,13 +29,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 namespace thrum::inline THRUM_ABI::os {
+
+using namespace base::orders;
 
 /// A file of code, for reading.
 class elf_file {
@@ -84,6 +94,42 @@ class elf_file {
     return {};
   }
 
+  /// Whether the compiler has written down lines.
+  bool has_lines() const noexcept {
+    const auto* const header = at<ElfW(Ehdr)>(0, 1);
+    if (header == nullptr || std::string_view(bytes_, SELFMAG) != ELFMAG) {
+      return false;
+    }
+    const auto* const sections = at<ElfW(Shdr)>(header->e_shoff, header->e_shnum);
+    if (sections == nullptr || header->e_shstrndx >= header->e_shnum) {
+      return false;
+    }
+    const ElfW(Shdr)& names = sections[header->e_shstrndx];
+    constexpr std::string_view wanted(".debug_line\0", 12);
+    for (std::size_t i = 0; i < header->e_shnum; ++i) {
+      const char* const name = sections[i].sh_name < names.sh_size
+                                   ? at<char>(names.sh_offset + sections[i].sh_name, wanted.size())
+                                   : nullptr;
+      if (name != nullptr && std::string_view(name, wanted.size()) == wanted) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// The address in the file of what lies first in memory; 0 but for programs that are not moved.
+  std::uintptr_t first_address() const noexcept {
+    const auto* const header = at<ElfW(Ehdr)>(0, 1);
+    const auto* const parts =
+        header != nullptr ? at<ElfW(Phdr)>(header->e_phoff, header->e_phnum) : nullptr;
+    for (std::size_t i = 0; parts != nullptr && i < header->e_phnum; ++i) {
+      if (parts[i].p_type == PT_LOAD) {  // they are in order
+        return parts[i].p_vaddr - parts[i].p_vaddr % 4096;
+      }
+    }
+    return 0;
+  }
+
  private:
   template <class T>
   const T* at(std::size_t offset, std::size_t n) const noexcept {
@@ -107,6 +153,63 @@ class symbolizer {
     return place->second;
   }
 
+  /// Asks the system's tool for the lines of those of these addresses whose files have any, so that
+  /// line_of knows them. Starts processes and blocks the thread, for the time that source_lines.hpp
+  /// says at most. Not in a section, nor in the handler of a signal. Allocates.
+  THRUM_COLD void find_lines(std::vector<const void*> addresses) {
+    if (THRUM_ASAN || THRUM_TSAN ||           // which follow a thread, not one in two processes
+        !wants_source_lines.load(relaxed)) {  // relaxed: a setting
+      return;
+    }
+    const line_tool tool = find_line_tool();
+    if (tool.path.empty()) {
+      return;
+    }
+    std::sort(addresses.begin(), addresses.end());
+    addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+    std::map<std::string, std::vector<std::pair<const void*, std::uintptr_t>>> files;
+    for (const void* const address : addresses) {
+      ::Dl_info info{};
+      if (address != nullptr && ::dladdr(address, &info) != 0 && info.dli_fname != nullptr) {
+        files[info.dli_fname].emplace_back(address,
+                                           reinterpret_cast<std::uintptr_t>(address) -
+                                               reinterpret_cast<std::uintptr_t>(info.dli_fbase));
+      }
+    }
+    // relaxed: a setting
+    const std::int64_t deadline = now() + source_lines_patience_ns.load(relaxed);
+    for (auto& [name, places] : files) {
+      const std::string path = readable_path(name.c_str());
+      const elf_file file(path.c_str());
+      if (!file.has_lines()) {
+        continue;
+      }
+      constexpr std::size_t most = 2'000;  // the words of a program are limited
+      places.resize(std::min(places.size(), most));
+      std::vector<std::uintptr_t> offsets;
+      for (const auto& place : places) {
+        offsets.push_back(file.first_address() + place.second);
+      }
+      bool late = false;
+      const std::vector<std::string> found = ask_for_lines(tool, path, offsets, deadline, late);
+      for (std::size_t i = 0; i != places.size(); ++i) {
+        if (!found[i].empty()) {
+          lines_[places[i].first] = found[i];
+        }
+      }
+      if (late) {
+        wants_source_lines.store(false, relaxed);  // relaxed: a setting
+        return;
+      }
+    }
+  }
+
+  /// "file:line", if find_lines has found it; else empty.
+  std::string_view line_of(const void* address) const noexcept {
+    const auto place = lines_.find(address);
+    return place != lines_.end() ? std::string_view(place->second) : std::string_view();
+  }
+
   /// The name of a type or function as the source has it.
   static std::string demangled(const char* name) {
     int status = 0;
@@ -127,9 +230,7 @@ class symbolizer {
     if (symbol.empty()) {
       if (file_ == nullptr || path_ != info.dli_fname) {
         path_ = info.dli_fname;
-        // The loader knows the program by the name that it was started with, relative to where.
-        const bool found = ::access(path_.c_str(), R_OK) == 0;
-        file_ = std::make_unique<elf_file>(found ? path_.c_str() : "/proc/self/exe");
+        file_ = std::make_unique<elf_file>(readable_path(info.dli_fname).c_str());
       }
       symbol = file_->function_at(offset);
     }
@@ -141,6 +242,11 @@ class symbolizer {
     const std::size_t slash = path.rfind('/');
     text.append(slash == path.npos ? path : path.substr(slash + 1)).append("+0x");
     return text.append(hexadecimal(offset));
+  }
+
+  /// The loader knows the program by the name that it was started with, relative to where.
+  static std::string readable_path(const char* name) {
+    return ::access(name, R_OK) == 0 ? name : "/proc/" + std::to_string(::getpid()) + "/exe";
   }
 
   static std::string hexadecimal(std::uintptr_t n) {
@@ -155,6 +261,7 @@ class symbolizer {
   std::string path_;
   std::unique_ptr<elf_file> file_;
   std::unordered_map<const void*, std::string> known_;
+  std::unordered_map<const void*, std::string> lines_;
 };
 
 /// As symbolizer::describe, as far as that goes without malloc: the name is as the linker has it,
