@@ -222,7 +222,7 @@ inline sched::scheduler_config runtime::configuration(const sched::runtime_role&
   if (settings_.dump_on_quit) {
     config.dump = [](void* user) {
       base::write_error(debug::describe_goroutines(*static_cast<runtime*>(user)->scheduler_,
-                                                   debug::world::stopped, true));
+                                                   debug::world::stopped, false));
     };
   }
   config.check_every_ns = detector_.period_ns();
