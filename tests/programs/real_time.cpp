@@ -77,7 +77,7 @@ int real_time_search() {
   }
   return thrum::run(thrum::options{.procs = 8}, [] {
     for (int round = 0; round != 1'000; ++round) {
-      thrum::chan<int> numbers(round % 3);
+      thrum::chan<int> numbers(static_cast<std::size_t>(round % 3));
       thrum::wait_group group;
       for (int i = 0; i != 10; ++i) {
         group.go([&, i] {
