@@ -20,6 +20,10 @@ TEST_CASE("valgrind knows the stacks of goroutines and finds no error in a progr
   const support::program_result r = support::run_line(
       "THRUM_MAXPROCS=2 valgrind -q --error-exitcode=9 '" THRUM_PROGRAMS_PATH "' many_switches");
   INFO(r.text.substr(0, 2'000));
+  if (r.says("Valgrind: debuginfo reader: ensure_valid failed")) {
+    WARN("skipped: this valgrind cannot read what this compiler writes down for debuggers");
+    return;
+  }
   CHECK(r.exit_code == 0);
   CHECK(r.says("received 2000 bytes"));
 }
