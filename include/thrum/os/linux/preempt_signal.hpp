@@ -105,9 +105,13 @@ THRUM_NOINLINE inline void handle_preempt_signal(int number, ::siginfo_t* info, 
   if (target != nullptr) {
     const int kept = errno;
     const void* const outer = target->context;
-    target->context = base::signals_are_deferred ? nullptr : context;
+    if constexpr (!base::signals_are_deferred) {
+      target->context = context;
+    }
     target->interrupt(target->argument);
-    target->context = outer;
+    if constexpr (!base::signals_are_deferred) {
+      target->context = outer;
+    }
     errno = kept;
     return;
   }

@@ -102,6 +102,9 @@ TEST_CASE("a function that is interrupted at its first instruction is not taken 
 }
 
 TEST_CASE("between the handler of a signal and what it interrupts nothing else is shown") {
+  if (THRUM_TSAN) {
+    return;  // whose own handler stands there
+  }
   const call_stack& callers = interrupt_at_first();
   const std::size_t handler = find_function(callers, "note_callers");
   REQUIRE(handler != callers.size);
