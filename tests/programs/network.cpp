@@ -333,8 +333,7 @@ int silent_names() {
     }
     group.wait();
     check(late == dials, "many dials of one name time out");
-    check(threads() <= before + thrum::stats().procs + 8,
-          "they take no threads");
+    check(threads() <= before + thrum::stats().procs + 8, "they take no threads");
     late = 0;
     for (int i = 0; i != dials; ++i) {
       group.go(
