@@ -43,7 +43,7 @@ void park_at_once(int n, Look look) {
 
 }  // namespace
 
-TEST_CASE("100,000 goroutines are parked at once and all come back") {
+TEST_CASE("100,000 goroutines are parked at once and all come back", "[many]") {
   with_runtime([] {
     const int n = live_goroutines(100'000);
     const std::size_t resident = support::status_bytes("VmRSS");
@@ -59,7 +59,7 @@ TEST_CASE("100,000 goroutines are parked at once and all come back") {
   });
 }
 
-TEST_CASE("goroutines that follow use the memory of those that have ended") {
+TEST_CASE("goroutines that follow use the memory of those that have ended", "[many]") {
   with_runtime([] {
     const int n = live_goroutines(20'000);
     park_at_once(n, [] {});
@@ -73,7 +73,7 @@ TEST_CASE("goroutines that follow use the memory of those that have ended") {
   });
 }
 
-TEST_CASE("many goroutines sleep at once and all wake") {
+TEST_CASE("many goroutines sleep at once and all wake", "[many]") {
   with_runtime([] {
     const int n = live_goroutines(20'000);
     std::atomic<int> woken{0};
@@ -89,7 +89,7 @@ TEST_CASE("many goroutines sleep at once and all wake") {
   });
 }
 
-TEST_CASE("many goroutines queue for one mutex and each gets it once") {
+TEST_CASE("many goroutines queue for one mutex and each gets it once", "[many]") {
   with_runtime([] {
     const int n = live_goroutines(20'000);
     thrum::mutex mutex;
@@ -110,7 +110,7 @@ TEST_CASE("many goroutines queue for one mutex and each gets it once") {
   });
 }
 
-TEST_CASE("many handles are joined in the order of their making") {
+TEST_CASE("many handles are joined in the order of their making", "[many]") {
   with_runtime([] {
     const int n = live_goroutines(20'000);
     std::vector<thrum::join_handle<int>> handles;
@@ -129,7 +129,7 @@ TEST_CASE("many handles are joined in the order of their making") {
   });
 }
 
-TEST_CASE("stop ends 100,000 parked goroutines") {
+TEST_CASE("stop ends 100,000 parked goroutines", "[many]") {
   const int n = live_goroutines(100'000);
   thrum::runtime runtime(support::environment_options());
   runtime.block_on([&] {
