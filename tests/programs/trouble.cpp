@@ -382,12 +382,18 @@ std::size_t address_space_in_use() {
 }
 
 /// No thread can be made any more: there is no address space for its stack. Returns the old limit.
+/// What others map at this moment may come between the look and the limit; then it is done again,
+/// for the limit would be less than what is in use and refuse the smallest piece of memory.
 ::rlimit refuse_threads() {
   constexpr std::size_t less_than_a_stack = std::size_t{4} << 20;
   ::rlimit before{};
   ::getrlimit(RLIMIT_AS, &before);
-  const ::rlimit tight{address_space_in_use() + less_than_a_stack, before.rlim_max};
-  ::setrlimit(RLIMIT_AS, &tight);
+  std::size_t seen = 0;
+  do {
+    seen = address_space_in_use();
+    const ::rlimit tight{seen + less_than_a_stack, before.rlim_max};
+    ::setrlimit(RLIMIT_AS, &tight);
+  } while (address_space_in_use() > seen);
   return before;
 }
 
