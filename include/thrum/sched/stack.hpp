@@ -112,6 +112,9 @@ inline void tell_valgrind(const void* low, const void* high) noexcept {
 template <class Traits>
 class stack_pool {
  public:
+  /// Address space is taken in pieces of this size, or of one stack if that is larger.
+  static constexpr std::size_t slab_bytes = std::size_t{64} << 20;
+
   using g_type = basic_g<Traits>;
 
   stack_pool() noexcept = default;
@@ -192,7 +195,6 @@ class stack_pool {
     base::intrusive_queue<g_type> discarded;
   };
 
-  static constexpr std::size_t slab_bytes = std::size_t{64} << 20;
   static constexpr std::size_t classes = max_stack_class - min_stack_class + 1;
   static constexpr std::size_t colours = 8;
   static constexpr std::size_t colour_step = 2 * 64;

@@ -60,7 +60,8 @@ struct preempt_target {
   /// What the handler that runs now has interrupted; null outside of it, and where a sanitizer runs
   /// the handler elsewhere. Its own thread writes it.
   const void* context = nullptr;
-  /// A signal without a value is on its way.
+  /// A signal without a value is on its way. A second one that is sent while the handler of the
+  /// first begins is taken for another's, and passed on as a stray one.
   std::atomic<bool> unmarked{false};
 };
 
