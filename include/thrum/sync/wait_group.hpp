@@ -146,8 +146,10 @@ class wait_group {
     const sched::section here;
     sched::wait_point* chain = nullptr;
     lock_.lock();
-    // [wg.word] acq_rel: as in add.
-    std::uint64_t word = word_.fetch_sub(too_much, acq_rel) - too_much;
+    std::uint64_t word = word_.load(relaxed);  // relaxed: the caller has seen the zero
+    if (too_much != 0) {
+      word = word_.fetch_sub(too_much, acq_rel) - too_much;  // [wg.word] acq_rel: as in add
+    }
     if ((word >> 32) == 0) {
       chain = waiters_.take_all(sched::wake_cause::notified);
       // relaxed: under the lock; what is in the upper half may have been added meanwhile (WG2)
