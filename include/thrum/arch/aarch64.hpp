@@ -189,37 +189,6 @@ extern "C" {
 
 #endif  // THRUM_HAS_NAKED
 
-/// Leaves the current stack and goes on with another; returns, on this stack, what the switch back
-/// to it passes. See contract.hpp.
-THRUM_INLINE void* switch_stack(void** save_sp, void* load_sp, void* pass) noexcept {
-  return thrum_switch_stack(save_sp, load_sp, pass);
-}
-
-/// The same, faster when most switches are made by the same call: see contract.hpp.
-THRUM_INLINE void* switch_stack_paired(void** save_sp, void* load_sp, void* pass) noexcept {
-  return thrum_switch_stack_paired(save_sp, load_sp, pass);
-}
-
-/// Calls f(argument); meanwhile *save_sp is as if the stack were parked. See contract.hpp.
-THRUM_INLINE void call_as_parked(void** save_sp, void (*f)(void*), void* argument) noexcept {
-  thrum_call_as_parked(save_sp, f, argument);
-}
-
-#if THRUM_EXCEPTIONS
-/// Calls f(argument); an exception that is about to leave it is shown to observe_exception.
-THRUM_INLINE void call_watched(void (*f)(void*), void* argument) {
-  // Through a pointer that the compiler does not see through: gcc takes a function that is all
-  // assembly for one that cannot throw. Without call-frame information nothing may pass one.
-  void (*call)(void (*)(void*), void*) = &thrum_call_watched;
-  if constexpr (THRUM_HAS_CFI == 0) {
-    f(argument);
-    return;
-  }
-  asm("" : "+r"(call));
-  call(f, argument);
-}
-#endif
-
 /// A request to valgrind, if the program runs in it; else 0 and five instructions without effect.
 /// The processor turns x12 around by 128 bits, which nobody else would do.
 inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept {

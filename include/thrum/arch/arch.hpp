@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Chooses the processor.
+// Chooses the processor, and gives what its assembly defines the names that others call.
 #ifndef THRUM_ARCH_ARCH_HPP
 #define THRUM_ARCH_ARCH_HPP
 
@@ -19,8 +19,37 @@
 
 namespace thrum::inline THRUM_ABI::arch {
 
-static_assert(std::same_as<decltype(switch_stack(nullptr, nullptr, nullptr)), void*>);
-static_assert(std::same_as<decltype(switch_stack_paired(nullptr, nullptr, nullptr)), void*>);
+/// Leaves the current stack and goes on with another; returns, on this stack, what the switch back
+/// to it passes. See contract.hpp.
+THRUM_INLINE void* switch_stack(void** save_sp, void* load_sp, void* pass) noexcept {
+  return thrum_switch_stack(save_sp, load_sp, pass);
+}
+
+/// The same, faster when most switches are made by the same call: see contract.hpp.
+THRUM_INLINE void* switch_stack_paired(void** save_sp, void* load_sp, void* pass) noexcept {
+  return thrum_switch_stack_paired(save_sp, load_sp, pass);
+}
+
+/// Calls f(argument); meanwhile *save_sp is as if the stack were parked. See contract.hpp.
+THRUM_INLINE void call_as_parked(void** save_sp, void (*f)(void*), void* argument) noexcept {
+  thrum_call_as_parked(save_sp, f, argument);
+}
+
+#if THRUM_EXCEPTIONS
+/// Calls f(argument); an exception that is about to leave it is shown to observe_exception.
+THRUM_INLINE void call_watched(void (*f)(void*), void* argument) {
+  // Through a pointer that the compiler does not see through: gcc takes a function that is all
+  // assembly for one that cannot throw. Without call-frame information nothing may pass one.
+  void (*call)(void (*)(void*), void*) = &thrum_call_watched;
+  if constexpr (THRUM_HAS_CFI == 0) {
+    f(argument);
+    return;
+  }
+  asm("" : "+r"(call));
+  call(f, argument);
+}
+#endif
+
 static_assert(std::same_as<decltype(prepare_stack(nullptr, entry_function{}, nullptr)), void*>);
 static_assert(stack_alignment == 16);
 

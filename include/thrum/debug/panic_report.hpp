@@ -185,12 +185,8 @@ void terminate_in_goroutine() {
 template <class Traits>
 void install_panic_report() noexcept {
   auto& known = os::process_wide<terminate_handling>::get();
-  std::terminate_handler handler = nullptr;
-  // relaxed: a constant once set
-  if (known.ours.compare_exchange_strong(handler, &terminate_in_goroutine<Traits>, relaxed,
-                                         relaxed)) {  // relaxed: as above
-    handler = &terminate_in_goroutine<Traits>;
-  }
+  const std::terminate_handler handler =
+      os::first_in_process(known.ours, &terminate_in_goroutine<Traits>);
   // relaxed: a constant
   arch::observe_exception.store(
       [](const void* thrown) noexcept {

@@ -6,112 +6,38 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
-#include "support/child.hpp"
 #include "support/error_of.hpp"
 #include "support/eventually.hpp"
 #include "support/process.hpp"
 #include "support/program.hpp"
 #include "support/scale.hpp"
+#include "support/shell.hpp"
 #include "support/waits.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <system_error>
-#include <thread>
-#include <utility>
 #include <vector>
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/ptrace.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace std::chrono_literals;
+using support::error_of;
+using support::has_children;
+using support::output_of;
+using support::shell;
 using support::with_procs;
 using support::with_runtime;
 using thrum::io::exit_status;
 using thrum::io::process;
 using thrum::io::redirect;
-
-namespace {
-
-using support::error_of;
-
-process shell(const std::string& line, thrum::io::process_options options = {}) {
-  return process::spawn({"sh", "-c", line}, std::move(options));
-}
-
-/// What a line of a shell writes.
-std::string output_of(const std::string& line, thrum::io::process_options options = {}) {
-  options.out = redirect::pipe();
-  process p = shell(line, std::move(options));
-  std::string text = p.out().read_all();
-  CHECK(p.wait().success());
-  return text;
-}
-
-bool has_children() {
-  ::siginfo_t info;
-  return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
-}
-
-/// A process that traces another one, as a debugger does: if that dies, it stays a zombie that its
-/// parent does not see. Not where the system forbids it.
-class debugger_of {
- public:
-  explicit debugger_of(std::int64_t pid) {
-    REQUIRE(::pipe(stay_) == 0);
-    int ready[2];
-    REQUIRE(::pipe(ready) == 0);
-    self_ = ::fork();
-    if (self_ == 0) {
-      ::close(stay_[1]);
-      char mark = ::ptrace(PTRACE_SEIZE, static_cast<::pid_t>(pid), nullptr, nullptr) == 0 ? 1 : 0;
-      if (::write(ready[1], &mark, 1) == 1) {
-        ::_exit(static_cast<int>(::read(stay_[0], &mark, 1)));
-      }
-      ::_exit(1);
-    }
-    ::close(stay_[0]);
-    char seized = 0;
-    holds_ = ::read(ready[0], &seized, 1) == 1 && seized == 1;
-    ::close(ready[0]);
-    ::close(ready[1]);
-  }
-  debugger_of(const debugger_of&) = delete;
-  debugger_of& operator=(const debugger_of&) = delete;
-  ~debugger_of() { let_go(); }
-
-  bool holds() const { return holds_; }
-  void let_go() {
-    if (self_ > 0) {
-      ::close(stay_[1]);
-      ::waitpid(self_, nullptr, 0);
-      self_ = 0;
-    }
-  }
-
- private:
-  int stay_[2] = {};
-  ::pid_t self_ = 0;
-  bool holds_ = false;
-};
-
-bool is_zombie(std::int64_t pid) {
-  std::string stat;
-  std::getline(std::ifstream("/proc/" + std::to_string(pid) + "/stat"), stat);
-  return stat.find(") Z ") != std::string::npos;
-}
-
-}  // namespace
 
 TEST_CASE("a process tells how it ended: by a number or by a signal") {
   with_runtime([] {
@@ -232,29 +158,6 @@ TEST_CASE("waiting for a process without exceptions tells time-out and failure b
   });
 }
 
-TEST_CASE("a dead process that a debugger holds is waited for no longer than asked") {
-  for (const bool pidfds : {true, false}) {
-    thrum::os::has_pidfd = pidfds;
-    process p = shell("exec sleep 60");
-    thrum::os::has_pidfd = true;
-    debugger_of debugger(p.pid());
-    if (!debugger.holds()) {
-      return;
-    }
-    with_runtime([&] {
-      p.kill();
-      REQUIRE(support::eventually([&] { return is_zombie(p.pid()); }));
-      CHECK_FALSE(p.try_wait());
-      CHECK_FALSE(p.wait_for(20ms));
-      auto waiter = thrum::spawn([&] { return p.wait(); });
-      thrum::sleep_for(20ms);
-      debugger.let_go();
-      CHECK(waiter.join().signal == SIGKILL);
-    });
-  }
-  CHECK(!has_children());
-}
-
 TEST_CASE("the streams of a process are pipes, files, nothing or each other") {
   const std::string path =
       (std::filesystem::temp_directory_path() / ("thrum-" + std::to_string(::getpid()))).string();
@@ -356,165 +259,6 @@ TEST_CASE("a process that is started without memory is none, whatever the memory
 }
 #endif
 
-TEST_CASE("a process can be told to end, and made to") {
-  with_runtime([] {
-    process p = shell("exec sleep 60");
-    p.terminate();
-    CHECK(p.wait().signal == SIGTERM);
-    p.terminate();
-    p.kill();
-    CHECK(error_of([&] { p.signal(SIGTERM); }) == std::errc::no_such_process);
-    process q = shell("exec sleep 60");
-    q.kill();
-    CHECK(q.wait().signal == SIGKILL);
-    process r = shell("exec sleep 60");
-    r.signal(SIGINT);
-    CHECK(r.wait().signal == SIGINT);
-    CHECK(error_of([&] { process().wait(); }) == std::errc::no_child_process);
-    process().kill();
-  });
-}
-
-TEST_CASE("a process that is destroyed is killed and leaves no zombie") {
-  with_runtime([] {
-    std::int64_t pid = 0;
-    {
-      process p = shell("exec sleep 60", {.in = redirect::pipe()});
-      pid = p.pid();
-      CHECK(::kill(static_cast<::pid_t>(pid), 0) == 0);
-    }
-    CHECK(::kill(static_cast<::pid_t>(pid), 0) == -1);
-    process p = shell("exec sleep 60");
-    p = shell("exit 1");
-    CHECK(p.wait().code == 1);
-    { const process ended = shell("exit 0"); }
-  });
-  CHECK(!has_children());
-}
-
-TEST_CASE("after a fork a process is ended by the object of its parent, not by the copy") {
-  process p = shell("exec sleep 60");
-  const auto result = support::run_in_child([&] {
-    { const process copy = std::move(p); }
-    ::_exit(7);
-  });
-  CHECK(result.exit_code == 7);
-  CHECK_FALSE(p.try_wait());
-  p.terminate();
-  CHECK(p.wait().signal == SIGTERM);
-}
-
-TEST_CASE("a process that we may not kill lives on when it is destroyed, and is reaped later") {
-  if (::geteuid() != 0) {
-    return;  // only root has a child that is no longer its own after a change of users
-  }
-  const auto result = support::run_in_child([] {
-    int input[2];
-    ::_exit([&] {
-      if (::pipe2(input, O_CLOEXEC) != 0) {
-        return 1;
-      }
-      std::int64_t pid = 0;
-      {
-        const process p = process::spawn(
-            {"cat"},
-            {.in = redirect::to(input[0]), .out = redirect::null(), .err = redirect::null()});
-        pid = p.pid();
-        constexpr ::uid_t nobody = 65534;
-        if (::setresuid(nobody, nobody, nobody) != 0) {
-          return 2;
-        }
-      }
-      if (::kill(static_cast<::pid_t>(pid), 0) == 0 || errno != EPERM) {
-        return 3;
-      }
-      ::close(input[1]);
-      return support::eventually([&] {
-        process::spawn({"true"}).wait();
-        return !has_children();
-      })
-                 ? 7
-                 : 4;
-    }());
-  });
-  CHECK(result.exit_code == 7);
-}
-
-TEST_CASE("a stop ends the wait for a process, and the process") {
-  CHECK(support::is_unwound_at_stop([] {
-    process p = shell("exec sleep 60");
-    p.wait();
-  }));
-  CHECK(!has_children());
-}
-
-TEST_CASE("a detached process lives on, and is reaped when it ends") {
-  with_runtime([] {
-    thrum::io::pipe line;
-    process p = shell("read x; echo $x",
-                      {.in = redirect::pipe(), .out = redirect::to(line.writer().native_handle())});
-    line.close_write();
-    const std::int64_t pid = p.pid();
-    thrum::io::pipe_writer to_child = std::move(p.in());
-    p.detach();
-    CHECK(!p);
-    to_child.write("alive\n");
-    CHECK(line.reader().read_all() == "alive\n");
-    CHECK(support::eventually([&] { return ::kill(static_cast<::pid_t>(pid), 0) == -1; }));
-  });
-  CHECK(!has_children());
-}
-
-TEST_CASE("detached processes are reaped without a runtime, with pidfds and without") {
-  for (const bool pidfds : {true, false}) {
-    thrum::os::has_pidfd = pidfds;
-    with_runtime([] { shell("exec sleep 0.02").detach(); });
-    shell("exit 0").detach();
-    shell("exec sleep 0.01").detach();
-    CHECK(support::eventually([] { return !has_children(); }));
-    CHECK(support::eventually([] { return thrum::io::detached_children::size() == 0; }));
-  }
-  thrum::os::has_pidfd = true;
-}
-
-TEST_CASE("starting a process asks none of the detached ones whether it has ended") {
-  using thrum::io::detached_children;
-  with_runtime([] {
-    std::vector<thrum::io::pipe_writer> inputs;
-    constexpr std::size_t n = 20;
-    for (std::size_t i = 0; i != n; ++i) {
-      process p = shell("read line", {.in = redirect::pipe()});
-      inputs.push_back(std::move(p.in()));
-      p.detach();
-    }
-    CHECK(detached_children::size() == n);
-    const std::uint64_t before = detached_children::looks();
-    shell("exit 0").wait();
-    CHECK(detached_children::looks() == before);
-    inputs.clear();
-    CHECK(support::eventually([] { return detached_children::size() == 0; }));
-    CHECK(detached_children::looks() == before + n);
-  });
-  CHECK(!has_children());
-}
-
-TEST_CASE("a detached process that a debugger holds is reaped when that lets it go") {
-  process p = shell("exec sleep 60");
-  debugger_of debugger(p.pid());
-  if (!debugger.holds()) {
-    return;
-  }
-  const std::int64_t pid = p.pid();
-  p.kill();
-  p.detach();
-  CHECK(support::eventually([&] { return is_zombie(pid); }));
-  thrum::sleep_for(5ms);
-  CHECK(thrum::io::detached_children::size() == 1);
-  debugger.let_go();
-  CHECK(support::eventually([] { return thrum::io::detached_children::size() == 0; }));
-  CHECK(!has_children());
-}
-
 TEST_CASE("a process inherits none of our descriptors") {
   with_runtime([] {
     thrum::io::pipe some;
@@ -562,19 +306,6 @@ TEST_CASE("a process blocks no signal and takes SIGURG as usual, whatever our th
   CHECK((mask >> (SIGURG - 1) & 1) == 0);
 }
 
-TEST_CASE("that others have reaped a process is an error, not a hang") {
-  with_runtime([] {
-    process p = shell("exit 1");
-    ::siginfo_t info;
-    thrum::blocking([&] { ::waitid(P_PID, static_cast<::id_t>(p.pid()), &info, WEXITED); });
-    CHECK(error_of([&] { p.wait(); }) == std::errc::no_child_process);
-    std::error_code error;
-    CHECK_FALSE(p.wait(error).success());
-    CHECK(error == std::errc::no_child_process);
-    p.kill();
-  });
-}
-
 TEST_CASE("many processes at once are all started, heard and reaped") {
   with_runtime([] {
     const int n = support::scaled(100, 20);
@@ -590,31 +321,5 @@ TEST_CASE("many processes at once are all started, heard and reaped") {
     group.wait();
     CHECK(right == n);
   });
-  CHECK(!has_children());
-}
-
-TEST_CASE("without pidfds a process is waited for, killed and reaped all the same") {
-  thrum::os::has_pidfd = false;
-  with_runtime(with_procs(1), [] {
-    process p = shell("read line; exit 5", {.in = redirect::pipe()});
-    CHECK_FALSE(p.try_wait());
-    CHECK_FALSE(p.wait_for(3ms));
-    std::atomic<int> sum{0};
-    thrum::wait_group group;
-    for (int i = 0; i != 4; ++i) {
-      group.go([&] { sum += p.wait().code; });
-    }
-    p.in().write("go\n");
-    CHECK(p.wait_for(support::long_time) == exit_status{5, 0, false});
-    group.wait();
-    CHECK(sum == 20);
-    process q = shell("exec sleep 60");
-    q.terminate();
-    CHECK(q.wait().signal == SIGTERM);
-    { const process killed = shell("exec sleep 60"); }
-    shell("exit 0").detach();
-    CHECK(support::eventually([] { return !has_children(); }));
-  });
-  thrum::os::has_pidfd = true;
   CHECK(!has_children());
 }

@@ -321,9 +321,10 @@ TEST_CASE("a mutex may be destroyed by the next who has locked it") {
   });
 }
 
-TEST_CASE("a wait for a mutex until a moment of a clock that is set back lasts until then") {
+TEMPLATE_TEST_CASE("a wait for a mutex until a moment of a clock that is set back lasts until then",
+                   "", thrum::mutex, thrum::recursive_mutex) {
   with_runtime([] {
-    thrum::mutex mutex;
+    TestType mutex;
     mutex.lock();
     thrum::spawn([&] {
       const auto when = support::set_back_clock::soon();

@@ -7,7 +7,6 @@
 
 #include "support/catch.hpp"
 #include "support/scale.hpp"
-#include "support/set_back_clock.hpp"
 #include "support/waits.hpp"
 #include "support/with_runtime.hpp"
 
@@ -92,19 +91,5 @@ TEST_CASE("an unlock of a recursive_mutex by anybody else is an error of use") {
     thrum::spawn([&] {
       CHECK(is_usage_error("recursive_mutex::unlock", [&] { mutex.unlock(); }));
     }).join();
-  });
-}
-
-TEST_CASE(
-    "a wait for a recursive_mutex until a moment of a clock that is set back lasts until then") {
-  with_runtime([] {
-    thrum::recursive_mutex mutex;
-    mutex.lock();
-    thrum::spawn([&] {
-      const auto when = support::set_back_clock::soon();
-      CHECK_FALSE(mutex.try_lock_until(when));
-      CHECK(support::set_back_clock::now() >= when);
-    }).join();
-    mutex.unlock();
   });
 }

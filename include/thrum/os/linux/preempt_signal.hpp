@@ -123,11 +123,7 @@ THRUM_NOINLINE inline void handle_preempt_signal(int number, ::siginfo_t* info, 
 /// none that could have been interrupted by it.
 THRUM_NOINLINE inline void install_preempt_handler() noexcept {
   auto& known = process_wide<urgent_handlers>::get();
-  void (*handler)(int, ::siginfo_t*, void*) = nullptr;
-  // relaxed: a constant once set
-  if (known.ours.compare_exchange_strong(handler, &handle_preempt_signal, relaxed, relaxed)) {
-    handler = &handle_preempt_signal;
-  }
+  auto* const handler = first_in_process(known.ours, &handle_preempt_signal);
   struct ::sigaction found {};
   if (::sigaction(preempt_signal, nullptr, &found) != 0 ||
       ((found.sa_flags & SA_SIGINFO) != 0 && found.sa_sigaction == handler)) {

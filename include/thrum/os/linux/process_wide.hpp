@@ -54,6 +54,7 @@
 #include <new>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
 
 #include <dlfcn.h>
 #include <link.h>
@@ -254,6 +255,16 @@ class process_wide {
   static inline constinit std::atomic<T*> own{nullptr};
   static inline const bool looked_up = (look_up(), true);
 };
+
+/// The function of whichever shared object was the first to bring one: a handler that each of them
+/// would install, and that all of them must know.
+template <class Function>
+Function* first_in_process(std::atomic<Function*>& first,
+                           std::type_identity_t<Function>* own) noexcept {
+  Function* known = nullptr;
+  // relaxed: a constant once set
+  return first.compare_exchange_strong(known, own, relaxed, relaxed) ? own : known;
+}
 
 /// The category of errors of the first object that was loaded.
 struct first_error_category {

@@ -85,10 +85,7 @@ class quit_listener {
 
   /// The handler of whichever shared object was the first to need one.
   static auto own_handler() noexcept -> void (*)(int) {
-    void (*handler)(int) = nullptr;
-    auto& first = known().handler;
-    // relaxed: a constant once set
-    return first.compare_exchange_strong(handler, &handle, relaxed, relaxed) ? &handle : handler;
+    return first_in_process(known().handler, &handle);
   }
 
   struct state {
