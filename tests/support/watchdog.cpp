@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Ends a test that takes too long, with its name and what every goroutine does, long before the
+// whole run is ended without a word. THRUM_TEST_LIMIT_S=n: after n seconds, 300 by default.
+//
+// An alarm, and not a thread: a deadlock is reported only where no thread is foreign.
+#define CATCH_CONFIG_EXTERNAL_INTERFACES
+#if __has_include(<catch2/catch_session.hpp>)
+#include <catch2/reporters/catch_reporter_event_listener.hpp>
+#include <catch2/reporters/catch_reporter_registrars.hpp>
+using listener_base = Catch::EventListenerBase;
+#else
+#include <catch2/catch.hpp>
+using listener_base = Catch::TestEventListenerBase;
+#endif
+
+#include <thrum.hpp>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+namespace {
+
+unsigned seconds_for_a_test() {
+  const char* const text = std::getenv("THRUM_TEST_LIMIT_S");
+  return text == nullptr ? 300 : static_cast<unsigned>(std::strtoul(text, nullptr, 10));
+}
+
+void* show_goroutines(void*) {
+  thrum::dump_goroutines(stderr);
+  std::abort();  // Catch2 says in which test
+}
+
+/// Whatever the interrupted thread holds, a new thread can most often do this. If it hangs as well,
+/// the second alarm ends the process.
+void give_up(int) {
+  constexpr unsigned seconds_for_the_report = 60;
+  std::fprintf(stderr, "\nthis test takes longer than %u s; its goroutines:\n",
+               seconds_for_a_test());
+  std::signal(SIGALRM, SIG_DFL);
+  ::alarm(seconds_for_the_report);
+  ::pthread_t reporter;
+  if (::pthread_create(&reporter, nullptr, &show_goroutines, nullptr) != 0) {
+    std::abort();
+  }
+}
+
+class watchdog : public listener_base {
+ public:
+  using listener_base::listener_base;
+
+  void testCaseStarting(const Catch::TestCaseInfo&) override {
+    struct ::sigaction action {};
+    action.sa_handler = &give_up;
+    action.sa_flags = SA_RESTART | SA_ONSTACK;
+    ::sigaction(SIGALRM, &action, nullptr);
+    ::alarm(seconds_for_a_test());
+  }
+  void testCaseEnded(const Catch::TestCaseStats&) override { ::alarm(0); }
+};
+
+CATCH_REGISTER_LISTENER(watchdog)
+
+}  // namespace

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The end of tests that hang (support/watchdog.cpp).
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/program.hpp"
+#include "support/with_runtime.hpp"
+
+#include <chrono>
+#include <filesystem>
+
+TEST_CASE("one that hangs, for the next one", "[.hangs]") {
+  support::with_runtime([] {
+    thrum::this_goroutine::name("sleeper");
+    thrum::sleep_for(std::chrono::hours(1));
+  });
+}
+
+TEST_CASE("a test that takes too long is ended, with its name and its goroutines") {
+  const std::string own = std::filesystem::read_symlink("/proc/self/exe").string();
+  const support::program_result r = support::run_file(own, "'[.hangs]'", "THRUM_TEST_LIMIT_S=1");
+  INFO(r.text);
+  CHECK(r.says("this test takes longer than 1 s"));
+  CHECK(r.says("\"sleeper\""));
+  CHECK(r.says("one that hangs, for the next one"));
+  CHECK(r.says("SIGABRT"));
+}
