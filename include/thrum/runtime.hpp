@@ -252,8 +252,11 @@ inline runtime::runtime(options settings, sched::runtime_role role)
     : settings_(complete(std::move(settings))),
       detector_(std::chrono::nanoseconds(settings_.report_blocked).count(),
                 settings_.time_slice.count() * settings_.report_hogs),
-      scheduler_(std::make_unique<scheduler_type>(configuration(role),
-                                                  &sched::m_main<sched::default_traits>)),
+      scheduler_(
+          std::make_unique<scheduler_type>(configuration(role),
+                                           sched::basic_upcalls<sched::default_traits>{
+                                               &sched::m_main<sched::default_traits>,
+                                               &sched::answer_monitor<sched::default_traits>})),
       monitor_(std::make_unique<monitor_type>(*scheduler_)) {
   scheduler_->clock = role.clock;
   debug::install_panic_report<sched::default_traits>();

@@ -35,18 +35,30 @@ enum class retake_state : std::uint32_t {
   forked,   // this is a child process
 };
 
+/// What this floor calls of those above it: a program that uses a mutex and no runtime has neither.
+template <class Traits>
+struct basic_upcalls {
+  /// The life of an M's thread; its argument is the M. In loop.hpp.
+  void* (*m_main)(void*);
+  /// The monitor wants the P, or has it. Returns the M on which the caller runs afterwards, inside.
+  /// In preempt.hpp.
+  basic_m<Traits>& (*answer_monitor)(basic_m<Traits>&) noexcept;
+};
+
 template <class Traits>
 struct alignas(base::cache_line_size) basic_m {
   template <class T>
   using atomic = typename Traits::template atomic<T>;
 
-  basic_m(basic_scheduler<Traits>& owner, std::uint32_t number, std::uint64_t seed) noexcept
-      : scheduler(&owner), id(number), random(seed) {}
+  basic_m(basic_scheduler<Traits>& owner, const basic_upcalls<Traits>& upcalls,
+          std::uint32_t number, std::uint64_t seed) noexcept
+      : answer_monitor(upcalls.answer_monitor), scheduler(&owner), id(number), random(seed) {}
 
   // -- [m.inside] this thread and its signal handler; the monitor behind a heavy fence --
   /// 1 while the thread runs code of the scheduler: its P may not be taken then. See section.hpp.
   atomic<std::uint32_t> inside{1};
   atomic<retake_state> retake{retake_state::none};
+  basic_m& (*const answer_monitor)(basic_m&) noexcept;  // of basic_upcalls
 
   // -- this thread only --
   basic_g<Traits>* g = nullptr;  // the goroutine that runs here, null on g0

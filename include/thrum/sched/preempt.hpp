@@ -90,6 +90,7 @@ void forget_p(basic_m<Traits>& m) noexcept {
   m.retake.store(retake_state::none, release);
 }
 
+/// The way out of enter_scheduler (section.hpp) when the monitor wants the P, or has it.
 template <class Traits>
 THRUM_COLD basic_m<Traits>& answer_monitor(basic_m<Traits>& m) noexcept {
   if (keeps_p(m)) {

@@ -53,8 +53,8 @@ class basic_scheduler {
   template <class T>
   using atomic = typename Traits::template atomic<T>;
 
-  explicit basic_scheduler(const scheduler_config& config, void* (*m_main)(void*)) noexcept
-      : creator(*this, m_main, &make_spare), config_(config) {}
+  basic_scheduler(const scheduler_config& config, const basic_upcalls<Traits>& upcalls) noexcept
+      : creator(*this, upcalls.m_main, &make_spare), config_(config), upcalls_(upcalls) {}
   basic_scheduler(const basic_scheduler&) = delete;
   basic_scheduler& operator=(const basic_scheduler&) = delete;
   ~basic_scheduler();
@@ -414,7 +414,7 @@ class basic_scheduler {
   static m_type* make_spare(basic_scheduler& scheduler) noexcept;
 
   const scheduler_config config_;
-
+  const basic_upcalls<Traits> upcalls_;
   atomic<unsigned> procs_{0};
   atomic<unsigned> p_count_{0};
   atomic<unsigned> live_p_count_{0};  // changed under the idle lock, as is the next

@@ -40,11 +40,6 @@
 
 namespace thrum::inline THRUM_ABI::sched {
 
-/// The monitor wants the P, or has it. Returns the M on which the caller runs afterwards, inside.
-/// In preempt.hpp.
-template <class Traits>
-THRUM_COLD basic_m<Traits>& answer_monitor(basic_m<Traits>& m) noexcept;
-
 /// From user code on a goroutine's stack into the scheduler.
 template <class Traits>
 THRUM_INLINE basic_m<Traits>& enter_scheduler(basic_m<Traits>& m) noexcept {
@@ -52,7 +47,7 @@ THRUM_INLINE basic_m<Traits>& enter_scheduler(basic_m<Traits>& m) noexcept {
   Traits::light_fence();  // [m.inside] before `retake` is read; pairs with the monitor's heavy one
   // relaxed: ordered by the fence
   if (m.retake.load(relaxed) != retake_state::none) [[unlikely]] {
-    return answer_monitor(m);
+    return m.answer_monitor(m);
   }
   return m;
 }

@@ -293,6 +293,9 @@ struct basic_p<model::retaking::protocol_traits<Made, Membarrier>> {
   model::cell<int> content{0};   // everything that belongs to whoever holds the P
 };
 
+template <class Traits>
+basic_m<Traits>& answer_monitor(basic_m<Traits>& m) noexcept;
+
 template <model::retaking::mistake Made, bool Membarrier>
 struct basic_m<model::retaking::protocol_traits<Made, Membarrier>> {
   using traits = model::retaking::protocol_traits<Made, Membarrier>;
@@ -301,6 +304,7 @@ struct basic_m<model::retaking::protocol_traits<Made, Membarrier>> {
 
   atomic<std::uint32_t> inside{1};
   atomic<retake_state> retake{retake_state::none};
+  basic_m& (*answer_monitor)(basic_m&) noexcept = &sched::answer_monitor<traits>;
   model::retaking::watched_pointer<basic_g<traits>, Made> g;
   model::retaking::watched_pointer<basic_p<traits>, Made> p;
   basic_scheduler<traits>* scheduler = nullptr;

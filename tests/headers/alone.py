@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The thrum authors
+# SPDX-License-Identifier: MIT
+"""Each public header by itself: it is the only include of a program that uses it, outside of any
+runtime unless it brings one; twice in that program, as in two translation units; and the program is
+compiled, linked and run.
+
+  CXX=g++ alone.py [HEADER...]
+"""
+import concurrent.futures
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).parent
+INCLUDE = HERE.parent.parent / "include"
+
+# What is done with each. `ms` is a std::chrono::milliseconds of 1, where the header has <chrono>.
+USES = {
+    "attributes.hpp": 'thrum::attributes a; a.name = "x";',
+    "base/errc.hpp": "std::error_code(thrum::errc::deadline_exceeded).message();",
+    "blocking.hpp": "thrum::blocking([] { return 1; });",
+    "chan.hpp": "thrum::chan<int> c(1); c.send(1); c.recv(); int v; c.recv_for(v, ms); c.close();",
+    "context.hpp": "auto c = thrum::context::background().with_timeout(ms); c.done().recv();",
+    "deadline.hpp": "thrum::sched::deadline_after(ms);",
+    "debug/stats.hpp": "thrum::stats_snapshot s; static_cast<void>(s);",
+    "errno.hpp": "errno = 0;",
+    "go.hpp": "thrum::runtime r; r.spawn([] { thrum::go([] {}); }).join();",
+    "goroutine_local.hpp": "thrum::goroutine_local<int> v(1); *v = 2;",
+    "group.hpp": "thrum::runtime r; r.block_on([] { thrum::task_group g(2); g.go([] {}); g.wait(); });",
+    "io/descriptor.hpp": "thrum::io::descriptor d; static_cast<void>(d);",
+    "io/file.hpp": 'std::error_code e; thrum::io::file::open("/dev/null", thrum::io::open_mode::read, e);',
+    "io/pipe.hpp": "std::error_code e; thrum::io::pipe p(e); p.write(std::string_view(\"x\"), e);",
+    "io/process.hpp": 'thrum::io::process::spawn({"true"}).wait();',
+    "io/signal_set.hpp": "thrum::io::signal_set s({SIGUSR2});",
+    "io/wait.hpp": "std::error_code e; "
+    "thrum::io::wait_writable(1, std::chrono::steady_clock::now() + std::chrono::seconds(1), e);",
+    "join_handle.hpp": "thrum::join_handle<int> h; static_cast<void>(h.joinable());",
+    "net/conn.hpp": "thrum::net::conn c; std::error_code e; c.write(std::string_view(\"x\"), e);",
+    "net/dial.hpp": 'std::error_code e; thrum::net::dial("127.0.0.1:1", ms, e);',
+    "net/endpoint.hpp": 'thrum::net::endpoint("127.0.0.1:1").to_string();',
+    "net/listener.hpp": 'thrum::net::listener::listen(thrum::net::endpoint("127.0.0.1:0")).close();',
+    "net/resolve.hpp": 'std::error_code e; thrum::net::resolve("localhost:1", e);',
+    "net/udp_socket.hpp": 'thrum::net::udp_socket::bind(thrum::net::endpoint("127.0.0.1:0")).close();',
+    "options.hpp": "thrum::options::from_environment();",
+    "panic.hpp": "thrum::goroutine_exit* e = nullptr; static_cast<void>(e);",
+    "runtime.hpp": "thrum::run([] { return 0; });",
+    "select.hpp": "thrum::chan<int> c(1); c.send(1); "
+    "thrum::select(thrum::on_recv(c, [](int&&, bool) {}), thrum::on_timeout(ms));",
+    "sync/barrier.hpp": "thrum::barrier<> b(1); b.arrive_and_wait();",
+    "sync/condition_variable.hpp": "thrum::mutex m; thrum::condition_variable c; "
+    "std::unique_lock<thrum::mutex> l(m); c.wait_for(l, ms, [] { return false; }); c.notify_all();",
+    "sync/condition_variable_any.hpp": "std::mutex m; thrum::condition_variable_any c; "
+    "std::unique_lock<std::mutex> l(m); c.wait_for(l, ms, [] { return false; }); c.notify_all();",
+    "sync/latch.hpp": "thrum::latch l(1); l.arrive_and_wait();",
+    "sync/mutex.hpp": "thrum::mutex m; m.lock(); m.unlock(); if (m.try_lock_for(ms)) m.unlock();",
+    "sync/once.hpp": "static thrum::once_flag f; thrum::call_once(f, [] {});",
+    "sync/recursive_mutex.hpp": "thrum::recursive_mutex m; m.lock(); m.lock(); m.unlock(); m.unlock();",
+    "sync/semaphore.hpp": "thrum::counting_semaphore<> s(1); s.acquire(); "
+    "static_cast<void>(s.try_acquire_for(ms)); s.release();",
+    "sync/shared_mutex.hpp": "thrum::shared_mutex m; m.lock_shared(); m.unlock_shared(); m.lock(); m.unlock();",
+    "sync/wait_group.hpp": "thrum::wait_group g; g.add(1); g.done(); g.wait();",
+    "testing/bubble.hpp": "thrum::testing::bubble([] {});",
+    "this_goroutine.hpp": "thrum::this_goroutine::yield(); thrum::this_goroutine::sleep_for(ms);",
+    "thread_lock.hpp": "thrum::thread_lock l;",
+    "time.hpp": "thrum::sleep_for(ms); thrum::after(ms).recv();",
+    "version.hpp": "static_assert(THRUM_VERSION_MAJOR >= 0);",
+}
+
+
+def program(header):
+    use = USES[header]
+    ms = "  [[maybe_unused]] constexpr std::chrono::milliseconds ms(1);\n" if "ms" in re.findall(r"\w+", use) else ""
+    return (f"#include <thrum/{header}>\n"
+            f"void PART() {{\n{ms}  {use}\n}}\n"
+            "#ifdef MAIN\nvoid second();\nint main() {\n  PART();\n  second();\n}\n#endif\n")
+
+
+def check(header, folder):
+    """What is wrong with it, or nothing."""
+    compiler = os.environ.get("CXX", "c++")
+    name = folder / header.replace("/", "-")
+    source = name.with_suffix(".cpp")
+    source.write_text(program(header))
+    objects = []
+    for part in ("first", "second"):
+        objects.append(str(name.with_suffix(f".{part}.o")))
+        words = [compiler, "-std=c++20", "-O0", f"-I{INCLUDE}", f"-DPART={part}", "-c", str(source), "-o", objects[-1]]
+        if part == "first":
+            words.append("-DMAIN")
+        said = subprocess.run(words, capture_output=True, text=True)
+        if said.returncode != 0:
+            return said.stderr
+    linked = subprocess.run([compiler, "-pthread", *objects, "-o", str(name), "-ldl"], capture_output=True, text=True)
+    if linked.returncode != 0:
+        return linked.stderr
+    run = subprocess.run([str(name)], capture_output=True, text=True, timeout=60)
+    return "" if run.returncode == 0 else f"exit status {run.returncode}\n{run.stdout}{run.stderr}"
+
+
+def main():
+    public = re.findall(r"#include <thrum/(\S+)>", (INCLUDE / "thrum.hpp").read_text())
+    public = [header for header in public if header != "base/requirements.hpp"]
+    missing = sorted(set(public) ^ set(USES))
+    for header in missing:
+        print(f"FAIL  {header}: it stands either in thrum.hpp or here; it must stand in both")
+    failed = len(missing)
+    headers = sys.argv[1:] or [header for header in public if header in USES]
+    with tempfile.TemporaryDirectory() as folder, \
+            concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = pool.map(lambda header: check(header, pathlib.Path(folder)), headers)
+        for header, wrong in zip(headers, results):
+            if wrong:
+                failed += 1
+                print(f"FAIL  {header}\n{wrong[:2000]}")
+    print(f"{len(headers) + len(missing) - failed} passed, {failed} failed")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
