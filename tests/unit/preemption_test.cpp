@@ -6,6 +6,7 @@
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/put_back_action.hpp"
 #include "support/scale.hpp"
 
 #include <thrum.hpp>
@@ -525,7 +526,7 @@ TEST_CASE("SpuriousWakeupsNeverHang: a sleep ends in spite of signals all the ti
     stop = true;
     thrum::blocking([&] { disturber.join(); });
   });
-  ::sigaction(SIGUSR1, &before, nullptr);
+  support::put_back_action(SIGUSR1, before);
   CHECK(std::chrono::steady_clock::now() - begin >= 300ms);
 }
 

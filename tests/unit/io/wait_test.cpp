@@ -8,6 +8,7 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/net.hpp"
+#include "support/put_back_action.hpp"
 #include "support/scale.hpp"
 #include "support/waits.hpp"
 #include "support/with_runtime.hpp"
@@ -384,7 +385,10 @@ TEST_CASE("threads wait for descriptors, too, without a runtime and beside gorou
 TEST_CASE("signals do not make a descriptor ready") {
   with_runtime([] {
     foreign_pair pair;
-    const auto before = std::signal(SIGUSR1, [](int) {});
+    struct sigaction before {};
+    struct sigaction nothing {};
+    nothing.sa_handler = [](int) {};
+    ::sigaction(SIGUSR1, &nothing, &before);
     std::atomic<bool> stop{false};
     std::thread noise([&] {
       while (!stop) {
@@ -400,7 +404,7 @@ TEST_CASE("signals do not make a descriptor ready") {
     }
     stop = true;
     thrum::blocking([&] { noise.join(); });
-    std::signal(SIGUSR1, before);
+    support::put_back_action(SIGUSR1, before);
     CHECK(timeouts == n);
   });
 }

@@ -4,6 +4,9 @@
 // Futex calls and the note.
 #include <thrum/os/linux/note.hpp>
 
+#include "support/catch.hpp"
+#include "support/put_back_action.hpp"
+
 #include <atomic>
 #include <csignal>
 #include <cstdint>
@@ -12,8 +15,6 @@
 #include <vector>
 
 #include <pthread.h>
-
-#include "../../../support/catch.hpp"
 
 using namespace thrum;
 
@@ -153,5 +154,5 @@ TEST_CASE("signals neither end a sleep nor shorten one with a limit") {
   sleeper.join();
   CHECK(timed_out.load());
   CHECK(os::now() - start >= 50 * ms);
-  sigaction(SIGUSR1, &before, nullptr);
+  support::put_back_action(SIGUSR1, before);
 }
