@@ -6,8 +6,9 @@
 // The last M of such a scheduler that goes to sleep, on its note, in the poller, or for a goroutine
 // that is locked to it, finds every goroutine parked. It then does one of these, in this order:
 //   V1  a goroutine waits for exactly this (bubble::wait): it goes on
-//   V2  a goroutine waits for something that somebody outside may bring (a mutex, a descriptor):
-//       nothing; the clock stands
+//   V2  a goroutine waits for something that somebody outside may bring (a mutex, a descriptor), or
+//       is runnable and in no queue, as the monitor or a thread that is not ours is about to put it
+//       there: nothing; the clock stands
 //   V3  a timer is armed: the clock jumps to the earliest, and an M looks for work, which fires it
 //   V4  no goroutine is left, or none can ever run again: whoever owns the clock is told, once
 //
@@ -77,8 +78,10 @@ THRUM_COLD bool resume_quiet_locked(basic_scheduler<Traits>& scheduler) noexcept
     bool stands = false;
     scheduler.pool->for_each([&](basic_g<Traits>& each) {
       // relaxed: whoever parked has released its P since
-      stands = stands || (each.status.load(relaxed) == g_status::waiting &&
-                          !is_durable(each.reason.load(relaxed)));  // relaxed: as above
+      const g_status status = each.status.load(relaxed);
+      stands = stands || status == g_status::runnable ||
+               (status == g_status::waiting &&
+                !is_durable(each.reason.load(relaxed)));  // relaxed: as above
     });
     if (stands) {
       return false;

@@ -304,3 +304,39 @@ TEST_CASE("time in a bubble goes on for goroutines that are locked to their thre
     });
   }
 }
+
+namespace {
+
+using traits = thrum::sched::default_traits;
+using goroutine = thrum::sched::basic_g<traits>;
+
+std::atomic<goroutine*> about_to_be_queued{nullptr};
+
+bool leave_to_outside(thrum::sched::basic_m<traits>&, goroutine& g, void*) noexcept {
+  about_to_be_queued = &g;
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("a bubble is not dead while somebody outside is about to queue a goroutine") {
+  std::thread outside;
+  bubble([&] {
+    outside = std::thread([] {
+      while (about_to_be_queued.load() == nullptr) {
+        std::this_thread::yield();
+      }
+      goroutine& g = *about_to_be_queued.exchange(nullptr);
+      auto& scheduler = *g.scheduler;
+      std::this_thread::sleep_for(5ms);  // its processor is idle by now
+      g.status = thrum::sched::g_status::runnable;
+      scheduler.wake_processor();  // looks in vain, and then whether all is quiet
+      std::this_thread::sleep_for(20ms);
+      scheduler.global.push_back(g);
+      scheduler.wake_processor();
+    });
+    thrum::sched::section here;
+    thrum::sched::park(here, thrum::sched::wait_reason::io_read, &leave_to_outside, nullptr);
+  });
+  outside.join();
+}
