@@ -52,13 +52,12 @@ struct alignas(base::cache_line_size) basic_m {
 
   basic_m(basic_scheduler<Traits>& owner, const basic_upcalls<Traits>& upcalls,
           std::uint32_t number, std::uint64_t seed) noexcept
-      : answer_monitor(upcalls.answer_monitor), scheduler(&owner), id(number), random(seed) {}
+      : scheduler(&owner), id(number), random(seed), answer_monitor(upcalls.answer_monitor) {}
 
   // -- [m.inside] this thread and its signal handler; the monitor behind a heavy fence --
   /// 1 while the thread runs code of the scheduler: its P may not be taken then. See section.hpp.
   atomic<std::uint32_t> inside{1};
   atomic<retake_state> retake{retake_state::none};
-  basic_m& (*const answer_monitor)(basic_m&) noexcept;  // of basic_upcalls
 
   // -- this thread only --
   basic_g<Traits>* g = nullptr;  // the goroutine that runs here, null on g0
@@ -80,6 +79,7 @@ struct alignas(base::cache_line_size) basic_m {
   base::random random;
   steal_order order;
   [[no_unique_address]] base::stack_context context;
+  basic_m& (*const answer_monitor)(basic_m&) noexcept;  // of basic_upcalls
 
   // -- handed over through `park` --
   basic_p<Traits>* next_p = nullptr;  // written before park.wake(), read after park.sleep()
