@@ -332,8 +332,7 @@ TEST_CASE("a bubble is not dead while somebody outside is about to queue a gorou
       g.status = thrum::sched::g_status::runnable;
       scheduler.wake_processor();  // looks in vain, and then whether all is quiet
       std::this_thread::sleep_for(20ms);
-      scheduler.global.push_back(g);
-      scheduler.wake_processor();
+      thrum::sched::ready_elsewhere(g);
     });
     thrum::sched::section here;
     thrum::sched::park(here, thrum::sched::wait_reason::io_read, &leave_to_outside, nullptr);
