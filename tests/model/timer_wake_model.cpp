@@ -5,13 +5,14 @@
 // the bounds: when all threads are at rest, one sleeps in the poller, and not for longer than until
 // the first timer that is armed. Then the mutants.
 //
-// sched/timer_heap.hpp and sched/idle.hpp are the real ones. Around them a small scheduler does
+// sched/timer_heap.hpp, sched/poll_turn.hpp and sched/idle.hpp are the real ones. Around them a small scheduler does
 // what sched/park.hpp, sched/scheduler.hpp and sched/find_work.hpp do with timers, step by step. No
 // time passes, so none is due; the poller is a note.
 
 #include "model/support/assertions.hpp"
 
 #include <thrum/sched/idle.hpp>
+#include <thrum/sched/poll_turn.hpp>
 #include <thrum/sched/timer_heap.hpp>
 
 #include "model/support/checks.hpp"
@@ -92,9 +93,8 @@ class small_scheduler : public model::idle_parts<Traits, timer_work<Traits>> {
   }
 
   void wake_for_timer(std::int64_t when) {
-    if (last_poll.load(seq_cst) == 0) {
-      const std::int64_t until = poll_until.load(seq_cst);
-      if ((until == 0 || until > when) && Omitted != omission::sleeper_is_woken) {
+    if (poll.somebody_sleeps()) {
+      if (poll.oversleeps(when) && Omitted != omission::sleeper_is_woken) {
         poller.wake();
       }
     } else if (Omitted != omission::searcher_is_woken) {
@@ -169,14 +169,12 @@ class small_scheduler : public model::idle_parts<Traits, timer_work<Traits>> {
     if (next_timer == heap::never) {
       return slept::no;
     }
-    if (last_poll.exchange(0, seq_cst) == 0) {
-      const std::int64_t until = poll_until.load(seq_cst);
-      if (until == 0 || until > next_timer) {
+    if (!poll.begin_sleep(next_timer)) {
+      if (poll.oversleeps(next_timer)) {
         poller.wake();
       }
       return slept::no;
     }
-    poll_until.store(next_timer, seq_cst);
     if (Omitted != omission::timers_before_sleep) {
       next_timer = earliest_of_all(next_timer);
     }
@@ -186,8 +184,7 @@ class small_scheduler : public model::idle_parts<Traits, timer_work<Traits>> {
     }
     poller.clear();
     sleeps_until = heap::never;
-    poll_until.store(0, seq_cst);
-    last_poll.store(1, seq_cst);
+    poll.end_sleep(1);
 
     idle.lock().lock();
     m.p = idle.take_p_locked();
@@ -254,9 +251,8 @@ class small_scheduler : public model::idle_parts<Traits, timer_work<Traits>> {
   p_type ps[procs];
   m_type ms[procs];
 
-  name poll_name{"poll"};  // .0 last, .1 until
-  atomic<std::int64_t> last_poll{1};
-  atomic<std::int64_t> poll_until{0};
+  name poll_name{"poll"};
+  thrum::sched::poll_turn<Traits> poll;
   model::note poller;
   std::int64_t sleeps_until = heap::never;  // of whoever is in the poller
 };

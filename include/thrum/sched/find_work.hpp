@@ -31,6 +31,7 @@
 #include <thrum/sched/threads.hpp>
 
 #include <cstdint>
+#include <utility>
 
 namespace thrum::inline THRUM_ABI::sched {
 
@@ -133,17 +134,8 @@ void end_slice(basic_m<Traits>& m) noexcept {
 /// Polls once without waiting, unless somebody else does. False: so it was, or nobody waits there.
 template <class Traits>
 bool poll_once(basic_scheduler<Traits>& scheduler, basic_poll_sink<Traits>& sink) noexcept {
-  // [s.poll] acquire: 0 means that another thread is inside.
-  std::int64_t last = scheduler.last_poll.load(acquire);
-  if (scheduler.poller.descriptors() == 0 || last == 0 ||
-      scheduler.polls_now.exchange(true, relaxed)) {  // relaxed: it protects nothing
-    return false;
-  }
-  scheduler.poller.poll(0, sink);
-  scheduler.polls_now.store(false, relaxed);  // relaxed: as above
-  // [s.poll] seq_cst: the monitor need not. Failure: it has, or somebody sleeps there meanwhile.
-  scheduler.last_poll.compare_exchange_strong(last, Traits::now(), seq_cst, relaxed);
-  return true;
+  return scheduler.poller.descriptors() != 0 &&
+         scheduler.poll.look([&] { scheduler.poller.poll(0, sink); }, &Traits::now);
 }
 
 /// For a P that has nothing else: the first goroutine, the others to the global queue.
@@ -163,15 +155,14 @@ bool is_poll_due(basic_scheduler<Traits>& scheduler) noexcept {
   if (scheduler.poller.descriptors() == 0) {
     return false;
   }
-  // [s.poll] acquire: as in poll_once.
-  const std::int64_t last = scheduler.last_poll.load(acquire);
-  return last != 0 &&
-         (scheduler.clock != nullptr || Traits::now() - last >= Traits::poll_interval_ns);
+  const std::int64_t age = scheduler.clock == nullptr ? Traits::poll_interval_ns : 0;
+  return scheduler.poll.is_due(Traits::now(), age);
 }
 
 /// For a P that always has something to run. What has become ready goes into its ring, and so before
 /// those in the global queue who gave way and could have gone on; and in between those who stand in
-/// the ring already, one by one: neither waits for all of the others.
+/// the ring already, one by one: neither waits for all of the others. Who had moved much goes to
+/// those who gave way.
 template <class Traits>
 void poll_in_turn(basic_m<Traits>& m) noexcept {
   basic_poll_sink<Traits> sink(*m.scheduler);
@@ -180,9 +171,14 @@ void poll_in_turn(basic_m<Traits>& m) noexcept {
   }
   base::intrusive_queue<basic_g<Traits>> waiting = m.p->queue.drain();
   base::intrusive_queue<basic_g<Traits>> all;
+  base::intrusive_queue<basic_g<Traits>> returned;
   while (netpoll::ready_node* const node = sink.ready.pop_front()) {
     auto& g = *static_cast<basic_g<Traits>*>(node);
     g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
+    if (std::exchange(g.moved_much, false)) {
+      returned.push_back(&g);
+      continue;
+    }
     all.push_back(&g);
     if (!waiting.empty()) {
       all.push_back(waiting.pop_front());
@@ -192,6 +188,9 @@ void poll_in_turn(basic_m<Traits>& m) noexcept {
   m.p->queue.push_batch(all);
   if (!all.empty()) {
     m.scheduler->global.prepend(static_cast<decltype(all)&&>(all));
+  }
+  if (!returned.empty()) {
+    m.scheduler->global.append_returned(static_cast<decltype(returned)&&>(returned));
   }
   if (m.scheduler->procs() != 1) {
     m.scheduler->wake_processor();
@@ -299,18 +298,13 @@ bool sleep_in_poller(basic_m<Traits>& m, std::int64_t next_timer) noexcept {
   if (!timed && scheduler.poller.descriptors() == 0) {
     return false;
   }
-  // [s.poll] seq_cst: one thread at a time; a new timer is in its heap before its owner reads this.
-  if (scheduler.last_poll.exchange(0, seq_cst) == 0) {
-    // [s.poll] seq_cst: whoever is inside may sleep for too long.
-    const std::int64_t until = scheduler.poll_until.load(seq_cst);
-    if (timed && (until == 0 || until > next_timer)) {
+  if (!scheduler.poll.begin_sleep(timed ? next_timer : poll_turn<Traits>::for_ever)) {
+    if (timed && scheduler.poll.oversleeps(next_timer)) {
       scheduler.poller.wake();
     }
     return false;
   }
-  // [s.poll] seq_cst: read by wake_for_timer after it saw last_poll at 0.
-  scheduler.poll_until.store(timed ? next_timer : 0, seq_cst);
-  // A timer that was armed before last_poll became 0 woke nobody in the poller: look once more.
+  // A timer that was armed before begin_sleep() woke nobody in the poller: look once more.
   next_timer = first_timer(scheduler, next_timer);
   std::int64_t delay = -1;
   if (scheduler.clock != nullptr) [[unlikely]] {
@@ -327,9 +321,7 @@ bool sleep_in_poller(basic_m<Traits>& m, std::int64_t next_timer) noexcept {
   if (!scheduler.closing.load(seq_cst)) {
     scheduler.poller.poll(delay, sink);
   }
-  // [s.poll] seq_cst: nobody sleeps here any more.
-  scheduler.poll_until.store(0, seq_cst);
-  scheduler.last_poll.store(Traits::now(), seq_cst);  // [s.poll] seq_cst: as above
+  scheduler.poll.end_sleep(Traits::now());
 
   basic_p<Traits>* p = nullptr;
   if (scheduler.closing.load(seq_cst)) {  // [s.close] seq_cst: as above

@@ -98,6 +98,8 @@ struct alignas(base::cache_line_size) basic_g_head {
   // -- owner: the goroutine itself --
   /// It has been told to end: each further wait that could be cancelled ends it again.
   bool exiting = false;
+  /// It has used up a share of input and output since the poller found it: see io_share.hpp.
+  bool moved_much = false;
   std::uint8_t flags = 0;       // of g_flag
   std::uint8_t size_class = 0;  // constant once carved: log2 of the slot's bytes
   /// What stands between it and its join handle.

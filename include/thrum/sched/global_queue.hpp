@@ -12,7 +12,11 @@
 //
 // Beside the FIFO stands a second one for those who had to give way and could have gone on: they
 // come when nobody else is here, or after every few others. Who has waited for something does not
-// stand behind two hundred that always have something to do.
+// stand behind two hundred that always have something to do. A third is for those between the two:
+// they have waited for the poller, but had moved a whole share before (see io_share.hpp), and will
+// again. Were they with the first, each who gives way would find one of them a moment later, and all
+// turns were short; with the second, an accept loop after a burst would wait for a slice of each.
+// So the second and the third take turns.
 #ifndef THRUM_SCHED_GLOBAL_QUEUE_HPP
 #define THRUM_SCHED_GLOBAL_QUEUE_HPP
 
@@ -57,7 +61,14 @@ class alignas(base::cache_line_size) global_queue {
     update_behind();
   }
 
-  /// Whether there are others than those who have given way or were stopped.
+  /// Those who have waited in the poller, and had moved much before.
+  void append_returned(queue&& items) noexcept {
+    scoped guard(lock_);
+    returned_.append(static_cast<queue&&>(items));
+    update_behind();
+  }
+
+  /// Whether there are others than those who have given way, have returned or were stopped.
   bool others_wait() noexcept {
     if (empty()) {
       return false;
@@ -159,7 +170,7 @@ class alignas(base::cache_line_size) global_queue {
   }
 
   T* pop_locked() noexcept {
-    if (!behind_.empty()) [[unlikely]] {
+    if (has_behind()) [[unlikely]] {
       if (T* const item = pop_behind_in_turn()) {
         return item;
       }
@@ -183,7 +194,7 @@ class alignas(base::cache_line_size) global_queue {
     if (n > most) {
       n = most;
     }
-    if (preempted_ != 0 || !behind_.empty()) [[unlikely]] {
+    if (preempted_ != 0 || has_behind()) [[unlikely]] {
       queue one;
       if (T* const first = pop_locked()) {
         one.push_back(first);
@@ -201,6 +212,9 @@ class alignas(base::cache_line_size) global_queue {
     T* item = items_.take_first(suits);
     if (item == nullptr) {
       item = behind_.take_first(suits);
+      if (item == nullptr) {
+        item = returned_.take_first(suits);
+      }
       update_behind();
     }
     if (item != nullptr) {
@@ -218,7 +232,9 @@ class alignas(base::cache_line_size) global_queue {
       return nullptr;
     }
     before_behind_ = 0;
-    T* const item = behind_.pop_front();
+    is_turn_of_returned_ = !returned_.empty() && (is_turn_of_returned_ || behind_.empty());
+    T* const item = is_turn_of_returned_ ? returned_.pop_front() : behind_.pop_front();
+    is_turn_of_returned_ = !is_turn_of_returned_;
     update_behind();
     return item;
   }
@@ -226,7 +242,7 @@ class alignas(base::cache_line_size) global_queue {
   /// Whether enough others were taken since one of them was.
   bool is_turn_of_behind() const noexcept {
     constexpr std::uint32_t others = 3;
-    return !behind_.empty() && before_behind_ >= others;
+    return has_behind() && before_behind_ >= others;
   }
 
   void update_size() noexcept {
@@ -235,14 +251,19 @@ class alignas(base::cache_line_size) global_queue {
     size_.store(items_.size(), release);
   }
 
+  bool has_behind() const noexcept { return !behind_.empty() || !returned_.empty(); }
+
   void update_behind() noexcept {
-    behind_size_.store(behind_.size(), release);  // [gq.size] release: as in update_size
+    behind_size_.store(behind_.size() + returned_.size(),
+                       release);  // [gq.size] release: as in update_size
   }
 
   spin_lock lock_;
   queue items_;
   std::size_t preempted_ = 0;  // of them
   queue behind_;
+  queue returned_;
+  bool is_turn_of_returned_ = false;
   std::uint32_t before_behind_ = 0;  // taken from the others since one of these was
   typename Traits::template atomic<std::size_t> size_{0};
   typename Traits::template atomic<std::size_t> behind_size_{0};

@@ -71,8 +71,8 @@ class basic_monitor {
   }
   /// Whether nobody sleeps until the first timer of all Ps: those that are not busy need us, too.
   bool nobody_waits_for_timers() const noexcept {
-    // [s.poll] seq_cst: after monitor_until; who leaves the poller writes this and then reads that.
-    return scheduler_.last_poll.load(seq_cst) != 0;
+    // After monitor_until was written; who leaves the poller reads it after end_sleep.
+    return !scheduler_.poll.somebody_sleeps();
   }
   /// And whether anybody could be woken to run them.
   bool others_can_run_timers() const noexcept {
@@ -181,11 +181,7 @@ THRUM_COLD void basic_monitor<Traits>::look_at_reserve() noexcept {
 template <class Traits>
 void basic_monitor<Traits>::poll_network(std::int64_t now) noexcept {
   constexpr std::int64_t longest_ns = 10'000'000;  // from Go
-  // [s.poll] acquire: 0 means that a thread sleeps there.
-  std::int64_t last = scheduler_.last_poll.load(acquire);
-  if (scheduler_.poller.descriptors() == 0 || last == 0 || now - last < longest_ns ||
-      !scheduler_.last_poll.compare_exchange_strong(last, now, seq_cst,
-                                                    relaxed)) {  // [s.poll] seq_cst; relaxed: over
+  if (scheduler_.poller.descriptors() == 0 || !scheduler_.poll.take_if_due(now, longest_ns)) {
     return;
   }
   basic_poll_sink<Traits> sink(scheduler_);

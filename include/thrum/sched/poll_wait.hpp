@@ -437,8 +437,7 @@ class basic_poll_wait {
   /// is the first descriptor, everybody else may sleep where no event comes.
   THRUM_COLD static void call_to_poller(basic_scheduler<Traits>& scheduler) noexcept {
     Traits::fence(seq_cst);  // [s.poll] the descriptor is counted; whoever comes out counts again
-    // [s.poll] seq_cst: 0 means that somebody is inside.
-    if (scheduler.last_poll.load(seq_cst) != 0) {
+    if (!scheduler.poll.somebody_sleeps()) {
       scheduler.wake_processor();
     }
   }

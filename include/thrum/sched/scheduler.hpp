@@ -25,6 +25,7 @@
 #include <thrum/sched/idle.hpp>
 #include <thrum/sched/m.hpp>
 #include <thrum/sched/p.hpp>
+#include <thrum/sched/poll_turn.hpp>
 #include <thrum/sched/scheduler_config.hpp>
 #include <thrum/sched/stack.hpp>
 #include <thrum/sched/thread_reserve.hpp>
@@ -35,6 +36,7 @@
 #include <cstdint>
 #include <new>
 #include <string_view>
+#include <utility>
 
 namespace thrum::inline THRUM_ABI::sched {
 
@@ -178,8 +180,7 @@ class basic_scheduler {
   /// No goroutine runs or is about to: every P idles, and every M sleeps, one of them perhaps in
   /// the poller. Caller holds the lock.
   bool is_quiet_locked() noexcept {
-    // [s.poll] seq_cst: as in wake_for_timer; stays 0 until whoever is in the poller looks for a P.
-    const unsigned in_poller = last_poll.load(seq_cst) == 0 ? 1 : 0;
+    const unsigned in_poller = poll.somebody_sleeps() ? 1 : 0;
     return idle.idle_ps() >= procs() && idle.spinning() == 0 && global.empty() &&
            idle.idle_ms() + in_poller + locked_asleep.load(relaxed) >=  // relaxed: a moment ago
                live_thread_count();
@@ -288,12 +289,7 @@ class basic_scheduler {
   stack_pool<Traits>* pool = nullptr;
   typename Traits::poller poller;
 
-  /// When somebody last polled; 0 while a thread is blocked in the poller. [s.poll]
-  atomic<std::int64_t> last_poll{1};
-  /// Somebody is inside a poll that does not wait; others need not look meanwhile.
-  atomic<bool> polls_now{false};
-  /// Until when that thread sleeps; 0: for ever, or nobody does. [s.poll]
-  atomic<std::int64_t> poll_until{0};
+  poll_turn<Traits> poll;
 
   /// Null: the system's clock. Set before open().
   basic_virtual_clock<Traits>* clock = nullptr;
@@ -519,8 +515,7 @@ void basic_scheduler<Traits>::hand_off(p_type& p) noexcept {
   }
   idle.lock().lock();
   const bool last_busy = idle.idle_ps() + 1 == procs();
-  // [s.poll] seq_cst: 0 means that somebody is in the poller already.
-  const bool nobody_polls = last_poll.load(seq_cst) != 0 && poller.descriptors() != 0;
+  const bool nobody_polls = !poll.somebody_sleeps() && poller.descriptors() != 0;
   if (!global.empty() || (last_busy && nobody_polls)) {
     start_m(p, false);
     return;
@@ -546,11 +541,8 @@ void basic_scheduler<Traits>::hand_off(p_type& p) noexcept {
 
 template <class Traits>
 void basic_scheduler<Traits>::wake_for_timer(std::int64_t when) noexcept {
-  // [s.poll] seq_cst: the timer is in its heap; pairs with the sleeper's stores before it sleeps.
-  if (last_poll.load(seq_cst) == 0) {
-    // [s.poll] seq_cst: as above.
-    const std::int64_t until = poll_until.load(seq_cst);
-    if (until == 0 || until > when) {
+  if (poll.somebody_sleeps()) {
+    if (poll.oversleeps(when)) {
       poller.wake();
     }
   } else {
@@ -564,13 +556,15 @@ void basic_scheduler<Traits>::inject(const netpoll::ready_list& list) noexcept {
     return;
   }
   base::intrusive_queue<g_type> ready;
+  base::intrusive_queue<g_type> returned;
   for (netpoll::ready_node* node = list.head; node != nullptr;) {
     netpoll::ready_node* const next = node->ready_next;
     auto* g = static_cast<g_type*>(node);
     g->status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
-    ready.push_back(g);
+    (std::exchange(g->moved_much, false) ? returned : ready).push_back(g);
     node = next;
   }
+  global.append_returned(static_cast<base::intrusive_queue<g_type>&&>(returned));
   global.prepend(static_cast<base::intrusive_queue<g_type>&&>(ready));
   for (std::uint32_t i = 0; i < list.size; ++i) {
     wake_processor();

@@ -107,6 +107,7 @@ void launch(basic_scheduler<Traits>& scheduler, basic_m<Traits>* m, basic_g<Trai
   g.scheduler = &scheduler;
   g.exceptions = {};
   g.exiting = false;
+  g.moved_much = false;
   g.uncancellable = 0;
   g.flags = 0;
   // relaxed: published by the queue

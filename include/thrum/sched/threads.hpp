@@ -142,9 +142,8 @@ void basic_scheduler<Traits>::take_back(m_type& m) noexcept {
     held_ps_ = m.next_p;
     m.next_p = nullptr;
     m.park.clear();
-    // [s.poll] seq_cst: 0 means that an M sleeps in the poller; it comes to stop_m, or finds a P.
-    if (last_poll.load(seq_cst) == 0) {
-      poller.wake();
+    if (poll.somebody_sleeps()) {
+      poller.wake();  // it comes to stop_m, or finds a P
     }
   }
   vacate_locked(m);

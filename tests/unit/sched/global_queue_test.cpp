@@ -183,3 +183,53 @@ TEST_CASE("who has given way is found out of turn", "[global_queue]") {
   REQUIRE(q.take([](const queued& each) { return each.cpu == 7; }) == &behind[1]);
   REQUIRE(q.size() == 2);
 }
+
+TEST_CASE("who has returned takes turns with those who have given way", "[global_queue]") {
+  queue q;
+  std::array<queued, 2> behind;
+  std::array<queued, 3> returned;
+  for (auto& i : behind) {
+    q.push_behind(i);
+  }
+  queue::queue all;
+  for (auto& i : returned) {
+    all.push_back(&i);
+  }
+  q.append_returned(std::move(all));
+  CHECK(q.size() == behind.size() + returned.size());
+  CHECK_FALSE(q.others_wait());
+  for (std::size_t i = 0; i != behind.size(); ++i) {
+    REQUIRE(q.pop() == &behind[i]);
+    REQUIRE(q.pop() == &returned[i]);
+  }
+  REQUIRE(q.pop() == &returned[2]);
+  CHECK(q.empty());
+}
+
+TEST_CASE("who has returned comes after three others at the latest", "[global_queue]") {
+  queue q;
+  std::array<queued, 4> others;
+  queued returned;
+  queue::queue all;
+  all.push_back(&returned);
+  q.append_returned(std::move(all));
+  for (auto& i : others) {
+    q.push_back(i);
+  }
+  REQUIRE(q.take_share(1, 128).front() == &others[0]);  // alone, as its turn will come
+  REQUIRE(q.pop() == &others[1]);
+  REQUIRE(q.pop() == &others[2]);
+  REQUIRE(q.pop() == &returned);
+  REQUIRE(q.pop() == &others[3]);
+}
+
+TEST_CASE("who has returned is found out of turn", "[global_queue]") {
+  queue q;
+  queued returned;
+  returned.cpu = 7;
+  queue::queue all;
+  all.push_back(&returned);
+  q.append_returned(std::move(all));
+  REQUIRE(q.take([](const queued& each) { return each.cpu == 7; }) == &returned);
+  CHECK(q.empty());
+}

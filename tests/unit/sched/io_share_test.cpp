@@ -151,6 +151,62 @@ TEST_CASE("a client that the poller has news of goes before all who always have 
   });
 }
 
+namespace {
+
+/// Two goroutines on one P: one does `first` a share's times and waits for a byte, the other has always
+/// something to do, and sends it. How many operations of the other go by until the first goes on.
+int operations_until_back(const std::function<void(thrum::io::pipe&)>& first) {
+  constexpr int too_many = 1'000 * share_of_calls;
+  thrum::io::pipe question;
+  bool waits = false;
+  bool back = false;
+  auto waiter = thrum::spawn([&] {
+    thrum::io::pipe own;
+    for (int i = 0; i <= share_of_calls; ++i) {
+      first(own);
+    }
+    waits = true;
+    char byte = 0;
+    question.read(std::span(&byte, 1));
+    back = true;
+  });
+  while (!waits) {
+    thrum::this_goroutine::yield();
+  }
+  thrum::io::pipe own;
+  question.write("x");
+  int operations = 0;
+  for (char byte = 0; !back && operations != too_many; ++operations) {
+    own.write("x");
+    own.read(std::span(&byte, 1));
+  }
+  waiter.join();
+  return operations;
+}
+
+constexpr int most_of_a_slice = 30 * share_of_calls;  // two calls each of a whole one's 64 shares
+
+}  // namespace
+
+TEST_CASE(
+    "who moved much before he waited takes turns with those who always have something to do") {
+  support::with_runtime(shares_by_itself(), [] {
+    CHECK(operations_until_back([](thrum::io::pipe& own) {
+            char byte = 0;
+            own.write("x");
+            own.read(std::span(&byte, 1));
+          }) >= most_of_a_slice);
+  });
+}
+
+TEST_CASE("who did much that moves nothing goes before those who always have something to do") {
+  support::with_runtime(shares_by_itself(), [] {
+    CHECK(operations_until_back([](thrum::io::pipe& own) {
+            thrum::io::wait_writable(own.writer().native_handle());
+          }) < most_of_a_slice);
+  });
+}
+
 TEST_CASE("who had to give way comes again while others always have something to do") {
   support::with_runtime(shares_by_itself(), [] {
     constexpr int too_many = 100'000;
