@@ -97,6 +97,7 @@ class goroutine_local {
     return made->held;
   }
 
+  /// As get(): makes the caller's value at the first use.
   T& operator*() { return get(); }
   T* operator->() { return &get(); }
 

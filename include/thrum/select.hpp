@@ -147,6 +147,7 @@ template <class F = sched::no_handler>
 /// sent is left moved-from.
 class select_case {
  public:
+  /// Takes over what on_recv, on_send, on_timeout, on_deadline, on_done or otherwise returned.
   template <class Case>
   requires sched::is_select_case<std::remove_cvref_t<Case>> select_case(
       Case&& of)  // NOLINT: a case is one

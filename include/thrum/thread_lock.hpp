@@ -19,6 +19,7 @@ namespace thrum::inline THRUM_ABI {
 /// what blocking() is for.
 class thread_lock {
  public:
+  /// Ties the calling goroutine to its thread; the destructor unties it.
   thread_lock() noexcept {
     const sched::section here;
     auto* const m = here.m();

@@ -25,6 +25,7 @@ class chan_handle {
   using core_type = chan_core<typename chan_element<T>::type>;
 
   chan_handle() noexcept = default;
+  /// A new channel; see chan.hpp.
   explicit chan_handle(std::size_t capacity) : core_(core_type::make(capacity)) {}
   chan_handle(adopt_reference, core_type* core) noexcept : core_(core) {}
   chan_handle(const chan_handle& other) noexcept : core_(other.core_) {

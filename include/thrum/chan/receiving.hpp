@@ -78,10 +78,13 @@ class receiving {
     using reference = T&;
 
     iterator() noexcept = default;
+    /// Waits for the first element. A cancellation point.
     explicit iterator(Self of) : of_(std::move(of)), current_(of_.recv()) {}
 
+    /// The element: the iterator owns it until the next one is waited for.
     T& operator*() const noexcept { return *current_; }
     T* operator->() const noexcept { return &*current_; }
+    /// Destroys the element and waits for the next one. A cancellation point.
     iterator& operator++() {
       current_.reset();
       // Not by assignment: T may be only move-constructible.

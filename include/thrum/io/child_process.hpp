@@ -40,6 +40,7 @@ struct exit_status {
 
   /// Whether it returned 0.
   bool success() const noexcept { return code == 0 && signal == 0; }
+  /// Whether it ended by itself, with any code: not by a signal, and not none.
   bool exited() const noexcept { return signal == 0 && code != none; }
   /// "exit status 1", "signal 9", "no end".
   std::string to_string() const {
@@ -70,7 +71,9 @@ class child_process : public base::list_node<child_process> {
     pidfd_ = fd < 0 ? os::no_descriptor : static_cast<int>(fd);
   }
 
+  /// The number that it had, also after its end: the system may have given it to another by then.
   std::int64_t pid() const noexcept { return pid_; }
+  /// Whether its end can be waited for in a poller; else one must ask again and again.
   bool has_pidfd() const noexcept { return pidfd_ != os::no_descriptor; }
 
   /// Its end if it has come, else EAGAIN; reaps it. After an error `status` is as it was.

@@ -27,7 +27,10 @@
 
 namespace thrum::inline THRUM_ABI::io {
 
+/// What the system knows an open descriptor by; none is -1.
 using native_handle_type = int;
+
+/// One of the two directions, side::read and side::write: each has its own queue and deadline.
 using side = sched::io_side;
 
 /// Move-only. Any number of goroutines and threads may use one at the same time, except that moving

@@ -29,18 +29,20 @@ namespace thrum::inline THRUM_ABI::io {
 
 /// What there is of them, under the lock.
 struct detached_state {
-  mutex lock;
-  base::intrusive_list<child_process> watched;
-  base::intrusive_list<child_process> others;  // looked at in intervals
-  os::child_watch watch;                       // open while there is the thread, if possible
-  std::size_t count = 0;
-  std::uint64_t looks = 0;
-  bool has_thread = false;
-  bool is_hooked = false;
+  mutex lock;                                   ///< for all that follows
+  base::intrusive_list<child_process> watched;  ///< `watch` tells of their end
+  base::intrusive_list<child_process> others;   ///< looked at in intervals
+  os::child_watch watch;                        ///< open while there is the thread, if possible
+  std::size_t count = 0;                        ///< of children, in both lists
+  std::uint64_t looks = 0;                      ///< how often one was asked whether it has ended
+  bool has_thread = false;                      ///< one sleeps until a child ends
+  bool is_hooked = false;                       ///< fork() will tell us
 };
 
+/// The only ones of the process. All members may be called by any goroutine and thread.
 class detached_children {
  public:
+  /// Takes over a child that has been started: it is reaped at its end.
   static void add(std::unique_ptr<child_process> child) noexcept {
     const std::lock_guard guard(state.lock);
     if (!state.is_hooked) {
@@ -67,11 +69,12 @@ class detached_children {
     have_thread_locked();
   }
 
-  // Figures: how many there are, and how often one was asked whether it has ended.
+  /// How many have not been reaped yet.
   static std::size_t size() noexcept {
     const std::lock_guard guard(state.lock);
     return state.count;
   }
+  /// How often one of them was ever asked whether it has ended.
   static std::uint64_t looks() noexcept {
     const std::lock_guard guard(state.lock);
     return state.looks;

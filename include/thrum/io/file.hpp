@@ -58,6 +58,7 @@ enum class open_mode : unsigned {
   synchronous = 64,  ///< each write returns when the data is on the disk
 };
 
+/// Both together: open_mode::write | open_mode::create.
 constexpr open_mode operator|(open_mode a, open_mode b) noexcept {
   return static_cast<open_mode>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
 }
@@ -256,14 +257,16 @@ class file : public stream_reading<file>, public stream_writing<file> {
   /// close() returns when it is done.
   void close() noexcept { descriptor_.close(); }
 
+  /// The system's number, -1 after close(). It stays the file's: it must not be closed.
   native_handle_type native_handle() const noexcept { return descriptor_.native_handle(); }
+  /// What it was opened by, or the name that was given with a descriptor; stands in error texts.
   const std::string& path() const noexcept { return path_; }
 
   /// Whether it holds a file, open or closed.
   explicit operator bool() const noexcept { return static_cast<bool>(descriptor_); }
 
-  // ---- for stream.hpp ----
-
+  /// The operations that stream.hpp makes the members with texts and error codes of: results are
+  /// counts, or errno values below zero. Programs have no need of them.
   os::io_result read_some(std::span<std::byte> buffer) {
     return run(side::read, [&](int fd) {
       if (shared_ && waits()) {

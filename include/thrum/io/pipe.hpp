@@ -36,6 +36,7 @@ class pipe_end {
   /// it is moved. time_point::max(): never.
   void set_deadline(time_point when) noexcept { descriptor_.set_deadline(side_, when); }
 
+  /// The system's number, -1 after close(). It stays the end's: it must not be closed.
   native_handle_type native_handle() const noexcept { return descriptor_.native_handle(); }
 
   /// Whether it holds an end, open or closed.
@@ -59,6 +60,7 @@ class pipe_end {
 /// The end to read from. 0 bytes: all writers are closed, here and in other processes.
 class pipe_reader : public pipe_end, public stream_reading<pipe_reader> {
  public:
+  /// Holds no end: reading fails with EBADF.
   pipe_reader() noexcept : pipe_end(side::read) {}
   /// Takes over a descriptor in non-blocking mode.
   explicit pipe_reader(descriptor end) noexcept : pipe_end(side::read, std::move(end)) {}
@@ -66,7 +68,8 @@ class pipe_reader : public pipe_end, public stream_reading<pipe_reader> {
   /// The name that streams with two directions have for it.
   void set_read_deadline(time_point when) noexcept { set_deadline(when); }
 
-  // ---- for stream.hpp ----
+  /// The operations that stream.hpp makes the members with texts and error codes of: results are
+  /// counts, or errno values below zero. Programs have no need of them.
   os::io_result read_some(std::span<std::byte> buffer) {
     return descriptor_.run(side::read,
                            [&](int fd) { return os::read(fd, buffer.data(), buffer.size()); });
@@ -79,6 +82,7 @@ class pipe_reader : public pipe_end, public stream_reading<pipe_reader> {
 /// The end to write to. errc::broken_pipe: all readers are closed.
 class pipe_writer : public pipe_end, public stream_writing<pipe_writer> {
  public:
+  /// Holds no end: writing fails with EBADF.
   pipe_writer() noexcept : pipe_end(side::write) {}
   /// Takes over a descriptor in non-blocking mode.
   explicit pipe_writer(descriptor end) noexcept : pipe_end(side::write, std::move(end)) {}
@@ -86,7 +90,8 @@ class pipe_writer : public pipe_end, public stream_writing<pipe_writer> {
   /// The name that streams with two directions have for it.
   void set_write_deadline(time_point when) noexcept { set_deadline(when); }
 
-  // ---- for stream.hpp ----
+  /// The operations that stream.hpp makes the members with texts and error codes of: results are
+  /// counts, or errno values below zero. Programs have no need of them.
   os::io_result write_all(std::span<const std::byte> bytes, std::size_t& done) {
     return descriptor_.run_all(side::write, [&](int fd) -> os::io_result {
       if (done == bytes.size()) {
@@ -107,6 +112,7 @@ class pipe_writer : public pipe_end, public stream_writing<pipe_writer> {
 /// ways, and are closed one by one.
 class pipe {
  public:
+  /// Throws std::system_error if the system gives no pipe: it is out of descriptors, for example.
   pipe() {
     std::error_code error;
     open(error);
@@ -114,8 +120,10 @@ class pipe {
       base::throw_system(error, "pipe::pipe");
     }
   }
+  /// The same; sets `error` instead of throwing, and then holds no ends.
   explicit pipe(std::error_code& error) { open(error); }
 
+  /// The ends, to be used alone or moved out.
   pipe_reader& reader() noexcept { return reader_; }
   pipe_writer& writer() noexcept { return writer_; }
 
@@ -143,6 +151,7 @@ class pipe {
   void set_read_deadline(time_point when) noexcept { reader_.set_deadline(when); }
   void set_write_deadline(time_point when) noexcept { writer_.set_deadline(when); }
 
+  /// From now on writing fails with errc::broken_pipe, if nobody else has the reading end.
   void close_read() noexcept { reader_.close(); }
   /// The reader gets what was written, then the end.
   void close_write() noexcept { writer_.close(); }

@@ -58,10 +58,11 @@
 
 namespace thrum::inline THRUM_ABI::io {
 
+/// What a child is started with.
 struct process_options {
-  redirect in = {};
-  redirect out = {};
-  redirect err = {};
+  redirect in = {};            ///< its standard input
+  redirect out = {};           ///< its standard output
+  redirect err = {};           ///< its standard error
   std::string directory = {};  ///< to start in; empty: ours
   /// "NAME=value" each; none: ours.
   std::optional<std::vector<std::string>> environment = {};

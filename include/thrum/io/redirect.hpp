@@ -46,6 +46,7 @@ class redirect {
   /// For standard error: the same as standard output.
   static redirect to_output() { return {kind::output, {}, {}}; }
 
+  /// Which of the ways above was chosen: pipe(), to_output().
   bool is_pipe() const noexcept { return kind_ == kind::pipe; }
   bool is_output() const noexcept { return kind_ == kind::output; }
 

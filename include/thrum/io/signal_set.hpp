@@ -60,13 +60,14 @@ namespace thrum::inline THRUM_ABI::io {
 
 /// What one set wants, and what it has not been told yet.
 struct signal_listener {
+  /// `wanted`: bits of os::caught_signals. The channel has room for one of each.
   explicit signal_listener(std::uint64_t wanted)
       : signals(wanted), channel(static_cast<std::size_t>(std::popcount(wanted))) {}
 
-  const std::uint64_t signals;  // by os::caught_signals::bit
-  chan<int> channel;
-  std::uint64_t due = 0;            // under the lock of signal_delivery
-  signal_listener* next = nullptr;  // and this
+  const std::uint64_t signals;  ///< by os::caught_signals::bit
+  chan<int> channel;            ///< of their numbers
+  std::uint64_t due = 0;        ///< caught and not yet in the channel; under the delivery's lock
+  signal_listener* next = nullptr;  ///< under the same lock
 };
 
 /// The thread between handlers and channels.

@@ -89,6 +89,7 @@ inline int wait_for(native_handle_type fd, side which, time_point deadline) {
   return result;
 }
 
+/// The same; throws std::system_error with the operation in its text.
 inline void wait_for(native_handle_type fd, side which, time_point deadline,
                      const char* operation) {
   if (const int result = wait_for(fd, which, deadline); result != 0) {
@@ -96,6 +97,7 @@ inline void wait_for(native_handle_type fd, side which, time_point deadline,
   }
 }
 
+/// The same; sets `error`, or clears it.
 inline void wait_for(native_handle_type fd, side which, time_point deadline,
                      std::error_code& error) {
   const int result = wait_for(fd, which, deadline);

@@ -31,8 +31,8 @@ using v6_address = std::array<std::uint8_t, 16>;
 
 /// An IPv6 address and the number of the network interface that it is meant on, 0 for none.
 struct scoped_v6_address {
-  v6_address bytes{};
-  std::uint32_t scope = 0;
+  v6_address bytes{};       ///< as they are written
+  std::uint32_t scope = 0;  ///< the number of the interface
 };
 
 /// A text with a zero byte behind, for functions of C; empty if it does not fit into N bytes or
@@ -40,11 +40,13 @@ struct scoped_v6_address {
 template <std::size_t N>
 class terminated {
  public:
+  /// Copies the text.
   explicit terminated(std::string_view text) noexcept {
     if (text.size() < N && text.find('\0') == std::string_view::npos) {
       std::copy(text.begin(), text.end(), text_);
     }
   }
+  /// Never null; valid while the object is.
   [[nodiscard]] const char* c_str() const noexcept { return text_; }
 
  private:

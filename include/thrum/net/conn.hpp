@@ -179,13 +179,14 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
     io::count_or(socket_.use([&](int fd) { return os::set_linger(fd, seconds); }), error);
   }
 
+  /// The system's number, -1 after close(). It stays the connection's: it must not be closed.
   native_handle_type native_handle() const noexcept { return socket_.native_handle(); }
 
   /// Whether it holds a connection, open or closed.
   explicit operator bool() const noexcept { return static_cast<bool>(socket_); }
 
-  // ---- for stream.hpp ----
-
+  /// The operations that stream.hpp makes the members with texts and error codes of: results are
+  /// counts, or errno values below zero. Programs have no need of them.
   os::io_result read_some(std::span<std::byte> buffer) {
     if (buffer.empty()) [[unlikely]] {  // the system would wait
       return socket_.use([](int) { return os::io_result{0}; });

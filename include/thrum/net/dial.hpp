@@ -43,13 +43,14 @@
 
 namespace thrum::inline THRUM_ABI::net {
 
-/// By which others end a dial that is under way: it fails with deadline_exceeded, and so do those that
-/// follow with the same one.
+/// By which others end a dial that is under way: it fails with deadline_exceeded, and so do those
+/// that follow with the same one.
 class dial_end {
  public:
   /// While a socket connects.
   class scope {
    public:
+    /// `of` may be null. While this exists, end() ends the connecting of `socket`.
     scope(dial_end* of, io::descriptor& socket) : of_(of) {
       if (of_ != nullptr) {
         of_->connecting(&socket);
@@ -67,6 +68,7 @@ class dial_end {
     dial_end* of_;
   };
 
+  /// Ends it now. Any goroutine or thread; more than once is as once.
   void end() {
     const std::lock_guard guard(mutex_);
     ended_ = true;
@@ -242,6 +244,7 @@ inline conn dial_race(std::vector<endpoint> first, std::vector<endpoint> second,
   }
 }
 
+/// The moment that a time-out of dial() means: see there. time_point::max() is never.
 inline time_point dial_deadline(std::chrono::nanoseconds timeout) noexcept {
   const time_point now = now_of_deadlines();
   return timeout.count() == 0 || timeout >= time_point::max() - now ? time_point::max()

@@ -115,6 +115,7 @@ class endpoint {
   /// The size of data() in bytes; 0 without address.
   [[nodiscard]] ::socklen_t size() const noexcept { return size_; }
 
+  /// IPv4, IPv6 or Unix; address_family::none if it holds no address.
   [[nodiscard]] address_family family() const noexcept;
 
   /// The port; 0 for a Unix address and for none.
@@ -520,6 +521,7 @@ inline std::string endpoint::to_string() const {
 
 template <>
 struct std::hash<thrum::net::endpoint> {
+  /// Equal endpoints have the same.
   std::size_t operator()(const thrum::net::endpoint& e) const noexcept { return e.hash(); }
 };
 

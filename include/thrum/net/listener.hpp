@@ -153,8 +153,10 @@ class listener {
     });
   }
 
+  /// The system's number, -1 after close(). It stays the listener's: it must not be closed.
   native_handle_type native_handle() const noexcept { return socket_.native_handle(); }
 
+  /// Whether it holds a socket, open or closed.
   explicit operator bool() const noexcept { return static_cast<bool>(socket_); }
 
  private:

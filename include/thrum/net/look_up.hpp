@@ -84,6 +84,7 @@ class basic_look_ups;
 template <class System>
 class basic_look_up : public base::list_node<basic_look_up<System>> {
  public:
+  /// An empty service asks for addresses only.
   basic_look_up(std::string_view host, std::string_view service) {
     question_.append(host).append(1, '\0').append(service);
   }
@@ -95,7 +96,8 @@ class basic_look_up : public base::list_node<basic_look_up<System>> {
     }
   }
 
-  // For who has waited until it was answered.
+  /// The answer: may be asked for once it is there. The list lives as long as this, and is null if
+  /// there is an error, one of resolver_category() or of the system.
   const ::addrinfo* list() const noexcept { return list_; }
   std::error_code error() const noexcept {
     return returned_ == 0 ? std::error_code() : resolver_error(returned_, errno_value_);
@@ -148,6 +150,7 @@ class basic_look_up : public base::list_node<basic_look_up<System>> {
 template <class System>
 class basic_look_ups {
  public:
+  /// One of them.
   using look_up = basic_look_up<System>;
 
   /// Threads at one time. Each may wait for a silent server; more of them than a busy program has
@@ -196,15 +199,17 @@ class basic_look_ups {
     return nullptr;
   }
 
-  // Figures of the moment, and how many look-ups there ever were.
+  /// Threads that there are now, asking or waiting for a question.
   std::size_t threads() {
     const std::lock_guard guard(mutex_);
     return threads_;
   }
+  /// Questions that have no answer yet, in a thread or in the queue.
   std::size_t unanswered() {
     const std::lock_guard guard(mutex_);
     return known_.size();
   }
+  /// Questions that there ever were; one that several asked together is counted once.
   std::uint64_t count() {
     const std::lock_guard guard(mutex_);
     return count_;
@@ -308,6 +313,7 @@ class basic_look_ups {
   std::uint64_t count_ = 0;
 };
 
+/// Those that ask the system's resolver.
 using look_ups = basic_look_ups<look_up_system>;
 
 }  // namespace thrum::inline THRUM_ABI::net

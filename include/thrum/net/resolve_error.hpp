@@ -29,6 +29,7 @@ enum class resolve_error {
 /// See resolver_category().
 class resolver_category_type final : public std::error_category {
  public:
+  /// By which all shared objects of the process find the same one: errors compare equal.
   static constexpr std::string_view process_name = "net::resolver_category";
 
   const char* name() const noexcept override { return "resolver"; }

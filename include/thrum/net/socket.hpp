@@ -94,14 +94,15 @@ inline bool is_internet(const endpoint& where) noexcept {
 /// How a TCP connection finds out that its peer is gone: after `idle` of silence it asks, every
 /// `interval`, and gives up after `count` questions without an answer. As Go: 15 s, 15 s, 9.
 struct keep_alive_options {
-  bool enable = true;
-  std::chrono::seconds idle{15};
-  std::chrono::seconds interval{15};
-  int count = 9;
+  bool enable = true;                 ///< false: it never asks
+  std::chrono::seconds idle{15};      ///< of silence before the first question
+  std::chrono::seconds interval{15};  ///< between questions
+  int count = 9;                      ///< of questions without an answer, then the peer is gone
 
   friend bool operator==(const keep_alive_options&, const keep_alive_options&) = default;
 };
 
+/// Below zero: an errno value of the first option that the system refused.
 inline os::io_result set_keep_alive(int fd, const keep_alive_options& how) noexcept {
   os::io_result result = os::set_option(fd, SOL_SOCKET, SO_KEEPALIVE, how.enable ? 1 : 0);
   // The system refuses what is beyond its limits; cut to an int it might be within them.

@@ -27,22 +27,23 @@ namespace thrum::inline THRUM_ABI::net {
 /// and threads at the same time. Sending and receiving are cancellation points.
 class udp_socket {
  public:
+  /// What was received.
   struct datagram {
     std::size_t size;  ///< of what is in the buffer
-    endpoint from;     ///< who sent it; none if a Unix socket without name did
+    endpoint from;     ///< the sender; none if it is a Unix socket without name
     bool cut_off;      ///< the buffer was too small
   };
 
   /// One of several to send.
   struct outgoing {
-    std::span<const std::byte> bytes;
-    endpoint to = {};  ///< none: whom the socket is connected to
+    std::span<const std::byte> bytes;  ///< of one datagram
+    endpoint to = {};                  ///< none: the endpoint that the socket is connected to
   };
 
   /// Room for one of several, and what came into it.
   struct incoming {
-    std::span<std::byte> buffer;
-    datagram result{0, {}, false};
+    std::span<std::byte> buffer;    ///< what does not fit into it is lost
+    datagram result{0, {}, false};  ///< set for those that recv_many() counts
   };
 
   udp_socket() noexcept = default;
@@ -79,8 +80,8 @@ class udp_socket {
     return error ? udp_socket() : connect(where, error);
   }
 
-  /// To the endpoint it is connected to. Returns the size. A datagram that the network cannot carry
-  /// is an error; one that is lost on the way is not.
+  /// Sends to the endpoint that it is connected to. Returns the size. A datagram that the network
+  /// cannot carry is an error; one that is lost on the way is not.
   std::size_t send(std::span<const std::byte> bytes) {
     return finish(send_from(bytes, nullptr), "udp_socket::send");
   }
@@ -92,6 +93,7 @@ class udp_socket {
     return send(std::as_bytes(std::span(text)), error);
   }
 
+  /// The same to any endpoint of its family; a socket that is not connected needs to be told.
   std::size_t send_to(std::span<const std::byte> bytes, const endpoint& to) {
     return finish(send_from(bytes, &to), "udp_socket::send_to");
   }
@@ -134,9 +136,8 @@ class udp_socket {
     return recv(std::as_writable_bytes(buffer), error);
   }
 
-  /// Many by few system calls: the work of the network stays, that of calling the system goes. Sends
-  /// all, in their order.
-  /// Returns how many; with an error_code less of them, and why the next one was not sent.
+  /// Sends all, in their order, by few system calls. Returns how many; with an error_code less of
+  /// them, and why the next one was not sent.
   std::size_t send_many(std::span<const outgoing> all) {
     std::size_t done = 0;
     finish(send_all(all, done), "udp_socket::send_many");
@@ -157,18 +158,27 @@ class udp_socket {
     return io::count_or(receive_all(into), error);
   }
 
-  /// As of conn.
+  /// From `when` on every operation of that direction fails with errc::deadline_exceeded, also one
+  /// that waits, until it is moved. time_point::max(): never.
   void set_deadline(time_point when) noexcept {
     set_read_deadline(when);
     set_write_deadline(when);
   }
   void set_read_deadline(time_point when) noexcept { socket_.set_deadline(io::side::read, when); }
   void set_write_deadline(time_point when) noexcept { socket_.set_deadline(io::side::write, when); }
+  /// Ends whatever others do with it: that fails with errc::operation_canceled, as does what comes
+  /// later. Returns when the socket is closed. Closing again does nothing.
   void close() noexcept { socket_.close(); }
 
+  /// Its own endpoint, with the port that the system chose, and the one that it is connected to;
+  /// none if it has none.
   endpoint local() const noexcept { return address_of(socket_, false); }
   endpoint remote() const noexcept { return address_of(socket_, true); }
+
+  /// The system's number, -1 after close(). It stays the socket's: it must not be closed.
   native_handle_type native_handle() const noexcept { return socket_.native_handle(); }
+
+  /// Whether it holds a socket, open or closed.
   explicit operator bool() const noexcept { return static_cast<bool>(socket_); }
 
  private:
@@ -216,8 +226,8 @@ class udp_socket {
     return run_sending(to != nullptr && !is_internet(*to), send);
   }
 
-  /// When the queue of a Unix socket is full, to which this one is not connected, this one counts as
-  /// writable: no event tells of room there.
+  /// When the queue of a Unix socket to which this one is not connected is full, this one counts
+  /// as writable all the same: no event tells of room there.
   template <class Send>
   os::io_result run_sending(bool to_unix, Send send) {
     return to_unix ? socket_.run_paced(io::side::write, send) : socket_.run(io::side::write, send);

@@ -55,6 +55,7 @@ class barrier {
   barrier(const barrier&) = delete;
   barrier& operator=(const barrier&) = delete;
 
+  /// The greatest number of participants.
   static constexpr std::ptrdiff_t max() noexcept {
     return std::numeric_limits<std::ptrdiff_t>::max();
   }
@@ -68,6 +69,7 @@ class barrier {
   /// Blocks until the phase of the token is over. A cancellation point.
   void wait(arrival_token&& token) const { wait_for(token.phase_); }
 
+  /// Arrives at the current phase and blocks until it is over. A cancellation point.
   void arrive_and_wait() { wait_for(arrive_at(1, 0)); }
 
   /// Arrives, and takes part in no later phase.

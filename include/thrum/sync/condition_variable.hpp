@@ -28,8 +28,8 @@ namespace thrum::inline THRUM_ABI {
 
 /// As std::condition_variable, over std::unique_lock<thrum::mutex>, first come, first served. Waits
 /// end only by a notification, in time, or when the runtime stops: they are cancellation points,
-/// and have locked the mutex again when goroutine_exit leaves them. A wait until a moment of another
-/// clock than the steady one ends as if notified if that clock was set back meanwhile.
+/// and have locked the mutex again when goroutine_exit leaves them. A wait until a moment of a
+/// clock other than the steady one ends as if notified if that clock was set back meanwhile.
 class condition_variable {
  public:
   constexpr condition_variable() noexcept = default;
@@ -79,18 +79,22 @@ class condition_variable {
     }
   }
 
+  /// As wait(), for some time at most; cv_status::timeout if it has passed. Not positive: unlocks,
+  /// locks and returns.
   template <class Rep, class Period>
   std::cv_status wait_for(std::unique_lock<mutex>& lock, std::chrono::duration<Rep, Period> time) {
     return wait_until_ns(lock, sched::deadline_after(time));
   }
 
-  /// Returns what `done()` says at the end.
+  /// Waits until `done()`, for some time at most. Returns what it says at the end.
   template <class Rep, class Period, class Predicate>
   bool wait_for(std::unique_lock<mutex>& lock, std::chrono::duration<Rep, Period> time,
                 Predicate done) {
     return wait_done(lock, sched::deadline_after(time), done);
   }
 
+  /// As wait_for, until a moment of any clock. If that clock was set back meanwhile, it may return
+  /// no_timeout without a notification.
   template <class Clock, class Duration>
   std::cv_status wait_until(std::unique_lock<mutex>& lock,
                             std::chrono::time_point<Clock, Duration> when) {
@@ -98,6 +102,8 @@ class condition_variable {
     // Not in the list for a moment, it may have missed a notification: it must not wait on.
     return sched::has_come(when) ? status : std::cv_status::no_timeout;
   }
+
+  /// Waits until `done()`, or until the moment has come. Returns what `done()` says at the end.
   template <class Clock, class Duration, class Predicate>
   bool wait_until(std::unique_lock<mutex>& lock, std::chrono::time_point<Clock, Duration> when,
                   Predicate done) {

@@ -30,6 +30,7 @@ namespace thrum::inline THRUM_ABI {
 /// as if notified if that clock was set back meanwhile.
 class condition_variable_any {
  public:
+  /// Allocates what it shares with those that wait.
   condition_variable_any() : inside_(std::make_shared<inside>()) {}
   condition_variable_any(const condition_variable_any&) = delete;
   condition_variable_any& operator=(const condition_variable_any&) = delete;
@@ -40,6 +41,9 @@ class condition_variable_any {
   /// Wakes all who wait now. Does not block.
   void notify_all() noexcept { inside_->notify(inside::all); }
 
+  /// The forms without a stop_token, as in the standard: the caller has locked `lock`; it is
+  /// unlocked during the wait and locked again at the end, also if goroutine_exit ends it. `done()`
+  /// is called with it locked. What unlock() throws leaves the wait, which has then not begun.
   template <class Lock>
   void wait(Lock& lock) {
     wait_until_ns(lock, sched::no_deadline);
@@ -72,7 +76,8 @@ class condition_variable_any {
     return true;
   }
 
-  // The forms that a stop request ends too. Each returns what done() says at the end.
+  /// The forms that a stop request ends too, by any thread. Each returns what `done()` says at the
+  /// end, false if it has not come true before the request.
   template <class Lock, class Predicate>
   bool wait(Lock& lock, std::stop_token token, Predicate done) {
     return wait_stoppable(std::move(token), done, [&](const std::stop_token& stop) {

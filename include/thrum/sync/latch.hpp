@@ -33,6 +33,7 @@ class latch {
   latch(const latch&) = delete;
   latch& operator=(const latch&) = delete;
 
+  /// The greatest count.
   static constexpr std::ptrdiff_t max() noexcept {
     return std::numeric_limits<std::ptrdiff_t>::max();
   }

@@ -47,6 +47,7 @@ class counting_semaphore {
   counting_semaphore(const counting_semaphore&) = delete;
   counting_semaphore& operator=(const counting_semaphore&) = delete;
 
+  /// The greatest number of free permits.
   static constexpr std::ptrdiff_t max() noexcept { return LeastMax; }
 
   /// Takes a permit; blocks until there is one. A cancellation point.
@@ -170,6 +171,7 @@ class counting_semaphore {
   sched::wait_list waiters_{lock_};
 };
 
+/// One permit, which any goroutine or thread may give back.
 using binary_semaphore = counting_semaphore<1>;
 
 }  // namespace thrum::inline THRUM_ABI

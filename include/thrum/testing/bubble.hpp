@@ -128,6 +128,7 @@ auto bubble(options settings, F&& f) -> sched::task_result<F> {
   return first.join();
 }
 
+/// The same with one processor and the other settings as by default.
 template <class F>
 auto bubble(F&& f) -> sched::task_result<F> {
   return bubble(options(), std::forward<F>(f));
