@@ -10,12 +10,13 @@ import sys
 root = pathlib.Path(__file__).resolve().parent.parent
 include = root / "include"
 
-# Folder or file below include/thrum -> floor. Floor 6 has an inner order.
+# Folder or file below include/thrum -> floor. Floors 3 and 6 have an inner order.
 FLOORS = {
     "version.hpp": 0, "fwd.hpp": 0, "base": 0,
     "arch": 1, "os": 1,
     "netpoll": 2,
-    "sched": 3,
+    "sched/queue": 3.1, "sched/core": 3.2, "sched/run": 3.3, "sched/io": 3.4, "sched/life": 3.5,
+    "sched/watch": 3.6,
     "debug": 4,
     "attributes.hpp": 5, "options.hpp": 5, "deadline.hpp": 5, "panic.hpp": 5, "join_handle.hpp": 5,
     "task.hpp": 5, "runtime.hpp": 5, "go.hpp": 5, "this_goroutine.hpp": 5, "blocking.hpp": 5,
@@ -86,6 +87,8 @@ def check_platform(name, text):
 
 def room(name):
     parts = pathlib.PurePosixPath(name).parts
+    if parts[1:2] == ("sched",):
+        return "/".join(parts[1:-1])
     return parts[1] if len(parts) > 1 else "thrum.hpp"
 
 

@@ -8,7 +8,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/errno.hpp>
 #include <thrum/panic.hpp>
-#include <thrum/sched/syscall.hpp>
+#include <thrum/sched/run/syscall.hpp>
 
 #include <functional>
 #include <type_traits>

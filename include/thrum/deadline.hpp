@@ -11,9 +11,9 @@
 #define THRUM_DEADLINE_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/sched/current.hpp>
-#include <thrum/sched/park.hpp>
-#include <thrum/sched/traits.hpp>
+#include <thrum/sched/core/current.hpp>
+#include <thrum/sched/core/traits.hpp>
+#include <thrum/sched/run/park.hpp>
 
 #include <atomic>
 #include <chrono>

@@ -12,9 +12,9 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
-#include <thrum/sched/current.hpp>
-#include <thrum/sched/g.hpp>
-#include <thrum/sched/traits.hpp>
+#include <thrum/sched/core/current.hpp>
+#include <thrum/sched/core/g.hpp>
+#include <thrum/sched/core/traits.hpp>
 
 #include <atomic>
 #include <cstdint>

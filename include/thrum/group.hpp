@@ -9,7 +9,7 @@
 #include <thrum/go.hpp>
 #include <thrum/panic.hpp>
 #include <thrum/request_stop.hpp>
-#include <thrum/sched/uncancellable.hpp>
+#include <thrum/sched/run/uncancellable.hpp>
 #include <thrum/sync/mutex.hpp>
 #include <thrum/sync/semaphore.hpp>
 #include <thrum/sync/wait_group.hpp>

@@ -15,8 +15,8 @@
 #include <thrum/base/order.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/panic.hpp>
-#include <thrum/sched/park.hpp>
-#include <thrum/sched/start.hpp>
+#include <thrum/sched/run/park.hpp>
+#include <thrum/sched/run/start.hpp>
 
 #include <chrono>
 #include <cstdint>

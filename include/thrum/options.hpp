@@ -8,8 +8,8 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/fatal.hpp>
 #include <thrum/os/os.hpp>
-#include <thrum/sched/g.hpp>
-#include <thrum/sched/traits.hpp>
+#include <thrum/sched/core/g.hpp>
+#include <thrum/sched/core/traits.hpp>
 
 #include <atomic>
 #include <charconv>

@@ -7,10 +7,10 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/fatal.hpp>
-#include <thrum/sched/g.hpp>
-#include <thrum/sched/park.hpp>
-#include <thrum/sched/traits.hpp>
-#include <thrum/sched/uncancellable.hpp>
+#include <thrum/sched/core/g.hpp>
+#include <thrum/sched/core/traits.hpp>
+#include <thrum/sched/run/park.hpp>
+#include <thrum/sched/run/uncancellable.hpp>
 
 #include <cstdlib>
 #include <exception>

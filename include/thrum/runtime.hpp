@@ -19,12 +19,13 @@
 #include <thrum/join_handle.hpp>
 #include <thrum/options.hpp>
 #include <thrum/request_stop.hpp>
-#include <thrum/sched/monitor.hpp>
-#include <thrum/sched/poll_wait.hpp>
-#include <thrum/sched/process_exit.hpp>
-#include <thrum/sched/real_time.hpp>
-#include <thrum/sched/registry.hpp>
-#include <thrum/sched/shutdown.hpp>
+#include <thrum/sched/core/real_time.hpp>
+#include <thrum/sched/io/poll_desc.hpp>
+#include <thrum/sched/io/poll_wait.hpp>
+#include <thrum/sched/life/process_exit.hpp>
+#include <thrum/sched/life/registry.hpp>
+#include <thrum/sched/life/shutdown.hpp>
+#include <thrum/sched/watch/monitor.hpp>
 #include <thrum/task.hpp>
 
 #include <algorithm>
@@ -133,6 +134,7 @@ class runtime {
 
  private:
   using scheduler_type = sched::basic_scheduler<sched::default_traits>;
+  using poll_events = sched::basic_poll_events<sched::default_traits>;
   using monitor_type = sched::basic_monitor<sched::default_traits>;
   using registry_type = sched::basic_registry<sched::default_traits>;
 
@@ -252,11 +254,11 @@ inline runtime::runtime(options settings, sched::runtime_role role)
     : settings_(complete(std::move(settings))),
       detector_(std::chrono::nanoseconds(settings_.report_blocked).count(),
                 settings_.time_slice.count() * settings_.report_hogs),
-      scheduler_(
-          std::make_unique<scheduler_type>(configuration(role),
-                                           sched::basic_upcalls<sched::default_traits>{
-                                               &sched::m_main<sched::default_traits>,
-                                               &sched::answer_monitor<sched::default_traits>})),
+      scheduler_(std::make_unique<scheduler_type>(
+          configuration(role),
+          sched::basic_upcalls<sched::default_traits>{&sched::m_main<sched::default_traits>,
+                                                      &sched::answer_monitor<sched::default_traits>,
+                                                      &poll_events::take, &poll_events::prefetch})),
       monitor_(std::make_unique<monitor_type>(*scheduler_)) {
   scheduler_->clock = role.clock;
   debug::install_panic_report<sched::default_traits>();

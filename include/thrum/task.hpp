@@ -10,7 +10,7 @@
 #include <thrum/base/error.hpp>
 #include <thrum/join_handle.hpp>
 #include <thrum/panic.hpp>
-#include <thrum/sched/start.hpp>
+#include <thrum/sched/run/start.hpp>
 
 #include <cerrno>
 #include <cstddef>

@@ -10,7 +10,7 @@
 #include <thrum/deadline.hpp>
 #include <thrum/panic.hpp>
 #include <thrum/runtime.hpp>
-#include <thrum/sched/park.hpp>
+#include <thrum/sched/run/park.hpp>
 
 #include <chrono>
 #include <cstdint>

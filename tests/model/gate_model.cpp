@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// sched/gate.hpp in every interleaving within the bounds. Waiters are linked in an object; one
+// sched/run/gate.hpp in every interleaving within the bounds. Waiters are linked in an object; one
 // thread releases them and destroys the object before they run, while their time is over and their
 // runtime stops. What must hold: each wait is ended once, and nobody touches the object when it is
 // gone. Then the mutants, first of all a withdrawal that goes by the object's lock alone.
@@ -11,7 +11,7 @@
 
 #include "model/support/assertions.hpp"
 
-#include <thrum/sched/gate.hpp>
+#include <thrum/sched/run/gate.hpp>
 
 #include "model/support/checks.hpp"
 #include "model/support/model_traits.hpp"

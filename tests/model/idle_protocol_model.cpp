@@ -1,17 +1,17 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// sched/idle.hpp under a small scheduler, in every interleaving within the bounds: no work is left
+// sched/queue/idle.hpp under a small scheduler, in every interleaving within the bounds: no work is left
 // behind when everybody sleeps, and none waits for a P that idles. Then its mutants.
 //
-// The small scheduler does what sched/find_work.hpp and sched/scheduler.hpp do with an idle_set,
+// The small scheduler does what sched/run/find_work.hpp and sched/core/scheduler.hpp do with an idle_set,
 // step by step, and leaves out what is not part of the protocol: a P's queue is one word, and a
 // thread that would be created is one that next goes to sleep. Whether an M may spin is a heuristic
 // there, so here it is anybody's choice.
 
 #include "model/support/assertions.hpp"
 
-#include <thrum/sched/idle.hpp>
+#include <thrum/sched/queue/idle.hpp>
 
 #include "model/support/checks.hpp"
 #include "model/support/idle_parts.hpp"

@@ -15,7 +15,7 @@
 
 #include "model/support/assertions.hpp"
 
-#include <thrum/sched/retake.hpp>
+#include <thrum/sched/watch/retake.hpp>
 
 #include "model/support/checks.hpp"
 #include "model/support/objects.hpp"

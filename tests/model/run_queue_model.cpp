@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// sched/run_queue.hpp with a ring of 4, in every interleaving within the bounds; then its mutants,
+// sched/queue/run_queue.hpp with a ring of 4, in every interleaving within the bounds; then its mutants,
 // each of which must be found out.
 
 #include "model/support/assertions.hpp"
 
-#include <thrum/sched/run_queue.hpp>
+#include <thrum/sched/queue/run_queue.hpp>
 
 #include "model/support/checks.hpp"
 #include "model/support/model_traits.hpp"

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// sched/timer_heap.hpp with one or two timers, in every interleaving within the bounds; then its
+// sched/queue/timer_heap.hpp with one or two timers, in every interleaving within the bounds; then its
 // mutants, each of which must be found out.
 
 #include "model/support/assertions.hpp"
 
-#include <thrum/sched/timer_heap.hpp>
+#include <thrum/sched/queue/timer_heap.hpp>
 
 #include "model/support/checks.hpp"
 #include "model/support/model_traits.hpp"

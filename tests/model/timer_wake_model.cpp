@@ -5,15 +5,15 @@
 // the bounds: when all threads are at rest, one sleeps in the poller, and not for longer than until
 // the first timer that is armed. Then the mutants.
 //
-// sched/timer_heap.hpp, sched/poll_turn.hpp and sched/idle.hpp are the real ones. Around them a small scheduler does
-// what sched/park.hpp, sched/scheduler.hpp and sched/find_work.hpp do with timers, step by step. No
+// sched/queue/timer_heap.hpp, sched/queue/poll_turn.hpp and sched/queue/idle.hpp are the real ones. Around them a small scheduler does
+// what sched/run/park.hpp, sched/core/scheduler.hpp and sched/run/find_work.hpp do with timers, step by step. No
 // time passes, so none is due; the poller is a note.
 
 #include "model/support/assertions.hpp"
 
-#include <thrum/sched/idle.hpp>
-#include <thrum/sched/poll_turn.hpp>
-#include <thrum/sched/timer_heap.hpp>
+#include <thrum/sched/queue/idle.hpp>
+#include <thrum/sched/queue/poll_turn.hpp>
+#include <thrum/sched/queue/timer_heap.hpp>
 
 #include "model/support/checks.hpp"
 #include "model/support/idle_parts.hpp"

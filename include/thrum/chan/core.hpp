@@ -32,7 +32,7 @@
 #include <thrum/base/error.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/chan/base.hpp>
-#include <thrum/sched/park.hpp>
+#include <thrum/sched/run/park.hpp>
 #include <thrum/sync/wait_list.hpp>
 
 #include <cstddef>

@@ -8,9 +8,9 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
-#include <thrum/sched/freeze.hpp>
-#include <thrum/sched/g.hpp>
-#include <thrum/sched/m.hpp>
+#include <thrum/sched/core/g.hpp>
+#include <thrum/sched/core/m.hpp>
+#include <thrum/sched/watch/freeze.hpp>
 
 #include <cstddef>
 #include <string>

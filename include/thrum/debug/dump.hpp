@@ -9,8 +9,8 @@
 #include <thrum/base/order.hpp>
 #include <thrum/debug/backtrace.hpp>
 #include <thrum/os/os.hpp>
-#include <thrum/sched/freeze.hpp>
-#include <thrum/sched/scheduler.hpp>
+#include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/watch/freeze.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -8,7 +8,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/debug/dump.hpp>
 #include <thrum/os/os.hpp>
-#include <thrum/sched/scheduler.hpp>
+#include <thrum/sched/core/scheduler.hpp>
 
 #include <algorithm>
 #include <cstdint>

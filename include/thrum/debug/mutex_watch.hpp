@@ -18,7 +18,7 @@
 #include <thrum/base/fatal.hpp>
 #include <thrum/debug/backtrace.hpp>
 #include <thrum/os/os.hpp>
-#include <thrum/sched/park.hpp>
+#include <thrum/sched/run/park.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -8,8 +8,8 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/fatal.hpp>
 #include <thrum/os/os.hpp>
-#include <thrum/sched/current.hpp>
-#include <thrum/sched/stack.hpp>
+#include <thrum/sched/core/current.hpp>
+#include <thrum/sched/core/stack.hpp>
 
 #include <cstdint>
 #include <cstdlib>

@@ -17,8 +17,8 @@
 #include <thrum/base/order.hpp>
 #include <thrum/debug/backtrace.hpp>
 #include <thrum/os/os.hpp>
-#include <thrum/sched/current.hpp>
-#include <thrum/sched/uncancellable.hpp>
+#include <thrum/sched/core/current.hpp>
+#include <thrum/sched/run/uncancellable.hpp>
 
 #include <atomic>
 #include <cstdint>

@@ -15,7 +15,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
-#include <thrum/sched/scheduler.hpp>
+#include <thrum/sched/core/scheduler.hpp>
 
 #include <cstdint>
 

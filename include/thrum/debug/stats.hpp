@@ -7,8 +7,8 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
-#include <thrum/sched/scheduler.hpp>
-#include <thrum/sched/section.hpp>
+#include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/core/section.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -12,7 +12,7 @@
 #include <thrum/base/order.hpp>
 #include <thrum/debug/dump.hpp>
 #include <thrum/os/os.hpp>
-#include <thrum/sched/scheduler.hpp>
+#include <thrum/sched/core/scheduler.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -14,7 +14,7 @@
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/wait.hpp>
 #include <thrum/os/os.hpp>
-#include <thrum/sched/traits.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sync/mutex.hpp>
 #include <thrum/time/sleep.hpp>
 

@@ -15,7 +15,7 @@
 #include <thrum/deadline.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/panic.hpp>
-#include <thrum/sched/poll_wait.hpp>
+#include <thrum/sched/io/poll_wait.hpp>
 
 #include <algorithm>
 #include <cerrno>

@@ -12,7 +12,7 @@
 #include <thrum/base/error.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/io/descriptor.hpp>
-#include <thrum/sched/poll_wait.hpp>
+#include <thrum/sched/io/poll_wait.hpp>
 
 #include <atomic>
 #include <cerrno>

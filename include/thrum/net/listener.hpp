@@ -15,7 +15,7 @@
 #include <thrum/net/endpoint.hpp>
 #include <thrum/net/resolve.hpp>
 #include <thrum/net/socket.hpp>
-#include <thrum/sched/park.hpp>
+#include <thrum/sched/run/park.hpp>
 
 #include <algorithm>
 #include <cerrno>

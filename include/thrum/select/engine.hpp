@@ -40,7 +40,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/random.hpp>
 #include <thrum/chan/base.hpp>
-#include <thrum/sched/park.hpp>
+#include <thrum/sched/run/park.hpp>
 
 #include <cstddef>
 #include <cstdint>

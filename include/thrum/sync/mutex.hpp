@@ -40,7 +40,7 @@
 #include <thrum/base/error.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/deadline.hpp>
-#include <thrum/sched/park.hpp>
+#include <thrum/sched/run/park.hpp>
 #include <thrum/sync/wait_list.hpp>
 
 #include <atomic>

@@ -8,7 +8,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/intrusive_list.hpp>
-#include <thrum/sched/park.hpp>
+#include <thrum/sched/run/park.hpp>
 
 namespace thrum::inline THRUM_ABI::sched {
 

@@ -26,7 +26,7 @@
 #include <thrum/chan.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/runtime.hpp>
-#include <thrum/sched/registry.hpp>
+#include <thrum/sched/life/registry.hpp>
 #include <thrum/task.hpp>
 
 #include <atomic>

@@ -8,7 +8,7 @@
 
 #include "assertions.hpp"
 
-#include <thrum/sched/idle.hpp>
+#include <thrum/sched/queue/idle.hpp>
 
 #include "objects.hpp"
 

@@ -17,10 +17,10 @@
 
 #include "assertions.hpp"
 
-#include <thrum/sched/preempt.hpp>
-#include <thrum/sched/retake.hpp>
-#include <thrum/sched/section.hpp>
-#include <thrum/sched/syscall.hpp>
+#include <thrum/sched/core/section.hpp>
+#include <thrum/sched/run/syscall.hpp>
+#include <thrum/sched/watch/preempt.hpp>
+#include <thrum/sched/watch/retake.hpp>
 
 #include "model_traits.hpp"
 #include "objects.hpp"

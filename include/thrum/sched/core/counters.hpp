@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Event counts of one P, written by whoever owns the P and read by anyone.
+#ifndef THRUM_SCHED_CORE_COUNTERS_HPP
+#define THRUM_SCHED_CORE_COUNTERS_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+using namespace base::orders;
+
+/// A count with one writer at a time: an increment is a load, an add and a store.
+template <class Traits>
+class counter {
+ public:
+  void add(std::uint64_t n = 1) noexcept {
+    // relaxed: the owner of the P is the only writer; readers want a figure, not an order
+    value_.store(value_.load(relaxed) + n, relaxed);
+  }
+
+  /// Counts an event whose cause must be seen by whoever sees the count.
+  void add_release() noexcept {
+    // [s.count] release: a goroutine's end carries its start; relaxed: only we write
+    value_.store(value_.load(relaxed) + 1, release);
+  }
+
+  std::uint64_t get() const noexcept {
+    return value_.load(relaxed);  // relaxed: a figure
+  }
+
+ private:
+  typename Traits::template atomic<std::uint64_t> value_{0};
+};
+
+template <class Traits>
+struct counters {
+  counter<Traits> created;      // goroutines started from this P
+  counter<Traits> finished;     // goroutines that ended on this P
+  counter<Traits> switches;     // goroutines put on the processor
+  counter<Traits> steals;       // goroutines taken from other Ps
+  counter<Traits> preemptions;  // time slices that were cut
+  counter<Traits> timers;       // timers that fired
+};
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The thread that makes threads, ends those that are too many (give_back.hpp), and does whatever
+// else may have to wait for a lock of the C library.
+//
+// Making one takes locks of the C library and of its loader, and a goroutine that lost its P may
+// hold them. So neither an M inside the scheduler nor the monitor makes a thread: they leave the M
+// here and go on. (Go has a template thread, for a cleaner reason: what a new thread inherits.)
+//
+// Nobody may wait for this thread while a goroutine that lost its P could use the P that is meant
+// for the new one: start_m prefers such a goroutine's thread to a new one, and as long as a P is on
+// its way to a new thread (`creating`), no goroutine that runs without a P is stopped.
+//
+// When the system refuses a thread (Go gives up the process then) the runtime goes on with those it
+// has. The P that was meant for the thread is held: its goroutines are in the global queue, its
+// timers are run by thieves, and here every 20 ms. It goes to the next M that would sleep, to the
+// thread of a goroutine that is bound to it, or to a thread that can be made later.
+#ifndef THRUM_SCHED_CORE_CREATOR_HPP
+#define THRUM_SCHED_CORE_CREATOR_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/core/give_back.hpp>
+#include <thrum/sched/core/m.hpp>
+#include <thrum/sched/core/thread_reserve.hpp>
+
+#include <cerrno>
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+using namespace base::orders;
+
+template <class Traits>
+class basic_creator {
+ public:
+  using m_type = basic_m<Traits>;
+  using m_main_function = void* (*)(void*);
+  /// Makes an M that is to wait in the idle list, or returns null.
+  using spare_function = m_type* (*)(basic_scheduler<Traits>&) noexcept;
+
+  basic_creator(basic_scheduler<Traits>& scheduler, m_main_function m_main,
+                spare_function make_spare) noexcept
+      : scheduler_(scheduler), m_main_(m_main), make_spare_(make_spare), give_back_(scheduler) {}
+
+  /// Starts the thread; 0 or an errno value.
+  int open() noexcept { return os::thread::start(thread_, &main, this); }
+
+  /// Starts what was asked for, then ends the thread. Nothing is asked for any more.
+  void close() noexcept {
+    if (thread_.joinable()) {
+      closing_.store(true, release);  // [cr.list] release: what was asked for before
+      note_.wake();
+      thread_.join();
+    }
+  }
+
+  /// The M's thread is to be started. From anywhere, also from a signal handler.
+  void request(m_type& m) noexcept {
+    m_type* first = first_.load(relaxed);  // relaxed: the exchange decides
+    do {
+      m.idle_next = first;
+      // [cr.list] release: the M, to the creator.
+    } while (!first_.compare_exchange_weak(first, &m, release, relaxed));
+    note_.wake();
+  }
+
+  /// Somebody wants to see all goroutines. From anywhere, also from a signal handler.
+  void request_dump() noexcept {
+    dump_wanted_.store(true, relaxed);  // relaxed: a wish
+    note_.wake();
+  }
+
+  /// In a real-time class, where it is less than the creator's; see real_time.hpp. Before open().
+  void priority_of_ms(int priority) noexcept { priority_of_ms_ = priority; }
+
+  /// For a thread that has started, before it runs goroutines: until then it has the creator's
+  /// priority, which it has inherited. A loop that is to be stopped waits for a thread that can
+  /// take its P, and may keep the CPU that this thread needs to start.
+  void lower_own_priority() const noexcept {
+    if (priority_of_ms_ != 0) {
+      os::set_real_time_priority(priority_of_ms_);
+    }
+  }
+
+  /// An M is about to sleep that could have a P which waits for a thread, or something has become
+  /// idle. Under a lock of whoever says so.
+  void offer_idle() noexcept { note_.wake(); }
+
+  /// One more thread than needed would be of use.
+  void request_spare() noexcept {
+    // relaxed: a wish
+    if (!spare_wanted_.exchange(true, relaxed)) {
+      note_.wake();
+    }
+  }
+
+ private:
+  static void* main(void* self) noexcept {
+    static_cast<basic_creator*>(self)->run();
+    return nullptr;
+  }
+
+  void run() noexcept;
+
+  /// Sleeps until there is something to do; does what is to be done at its time.
+  void wait() noexcept;
+
+  void start(m_type& m) noexcept {
+    const int error = m.for_signals.reserve() ? os::thread::start(m.thread, m_main_, &m) : ENOMEM;
+    if (error == 0) {
+      scheduler_.reserve.set_limit(basic_thread_reserve<Traits>::any_number);
+      return;
+    }
+    m.for_signals.give_back();
+    if (!has_warned_) {
+      has_warned_ = true;
+      base::message<> text("thrum: go: the system refuses thread ");
+      text.append(std::uint64_t{m.id} + 1).append(" of this runtime (errno ");
+      text.append(static_cast<std::uint64_t>(error)).append("); it goes on with those it has; ");
+      text.append("raise the limit of processes or memory, or lower options::procs\n");
+      base::write_error(text.view());
+    }
+    retry_at_ = Traits::now() + retry_ns;
+    scheduler_.take_back(m);
+    scheduler_.reserve.set_limit(scheduler_.live_thread_count());
+  }
+
+  int priority_of_ms_ = 0;  // 0: not in a real-time class
+  static constexpr std::int64_t retry_ns = 20'000'000;
+  static constexpr std::int64_t never = INT64_MAX;
+
+  basic_scheduler<Traits>& scheduler_;
+  const m_main_function m_main_;
+  const spare_function make_spare_;
+  typename Traits::template atomic<m_type*> first_{nullptr};
+  typename Traits::template atomic<bool> spare_wanted_{false};
+  typename Traits::template atomic<bool> dump_wanted_{false};
+  typename Traits::template atomic<bool> closing_{false};
+  basic_give_back<Traits> give_back_;
+  std::int64_t retry_at_ = never;
+  std::int64_t check_at_ = never;
+  bool has_warned_ = false;
+  os::note note_;
+  os::thread thread_;
+};
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

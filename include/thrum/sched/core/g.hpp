@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// G: a goroutine, as the scheduler sees it.
+//
+// A G stands at the top of its own stack, in the page that the first frames touch anyway, so a
+// parked goroutine costs one page and creating one touches no other memory. Directly below it lies
+// the task: the callable that `go` was given and, for `spawn`, the result. The stack grows down
+// from there. The memory of a G is type-stable: once carved from a slab it stays a G until the
+// slabs are given back, so the monitor, a dump or a stale pointer may read its atomics at any time.
+#ifndef THRUM_SCHED_CORE_G_HPP
+#define THRUM_SCHED_CORE_G_HPP
+
+#include <thrum/base/cache_line.hpp>
+#include <thrum/base/config.hpp>
+#include <thrum/base/sanitizer.hpp>
+#include <thrum/netpoll/contract.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/core/g_state.hpp>
+#include <thrum/sched/queue/lock.hpp>
+#include <thrum/sched/queue/timer_heap.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace thrum::inline THRUM_ABI {
+
+/// Names a goroutine within its runtime; 0 is no goroutine, 1 the first.
+using goroutine_id = std::uint64_t;
+
+}  // namespace thrum::inline THRUM_ABI
+
+namespace thrum::inline THRUM_ABI::sched {
+
+template <class Traits>
+class basic_scheduler;
+template <class Traits>
+class stack_pool;
+template <class Traits>
+struct basic_g;
+template <class Traits>
+struct basic_m;
+template <class Traits>
+struct basic_wait_point;
+
+/// What stands between a goroutine and its join handle. Changed under basic_g::join_lock, except
+/// where nobody else can look.
+enum class join_state : std::uint8_t {
+  none,      // nobody holds a handle
+  running,   // a handle exists, the goroutine has not ended
+  detached,  // the handle let go before the end
+  done,      // ended and off its stack; the handle owns the G and gives it back
+};
+
+/// A value of goroutine_local, one of a list.
+struct local_value {
+  local_value* next = nullptr;
+  std::uint64_t key = 0;
+  void (*destroy)(local_value&) noexcept = nullptr;
+};
+
+/// Destroys a list from its front; destroying one value may make others.
+THRUM_COLD inline void destroy_locals(local_value*& first) noexcept {
+  while (first != nullptr) {
+    local_value* const value = first;
+    first = value->next;
+    value->destroy(*value);
+  }
+}
+
+enum g_flag : std::uint8_t {
+  g_started = 1,  // it has been on the processor before
+  g_bound = 2,    // it must run on the thread `bound`
+};
+
+/// What every switch touches, in one cache line.
+template <class Traits>
+struct alignas(base::cache_line_size) basic_g_head {
+  template <class T>
+  using atomic = typename Traits::template atomic<T>;
+
+  // -- the saved context: owned by the M that runs the G, by nobody while it is parked. The switch
+  // writes `sp`; a P that is about to run the G after next peeks at it to fetch the stack.
+  atomic<void*> sp{nullptr};
+  os::exception_state exceptions{};
+
+  // -- owner: the queue that it stands in --
+  basic_g<Traits>* queue_next = nullptr;
+
+  // -- written by the M that runs it or readies it; read by anyone for display --
+  atomic<g_status> status{g_status::idle};
+  atomic<wait_reason> reason{wait_reason::none};
+  /// When it was parked last, by basic_scheduler::coarse_ms.
+  atomic<std::uint32_t> parked_ms{0};
+
+  // -- owner: the goroutine itself --
+  /// It has been told to end: each further wait that could be cancelled ends it again.
+  bool exiting = false;
+  /// It has used up a share of input and output since the poller found it: see io_share.hpp.
+  bool moved_much = false;
+  std::uint8_t flags = 0;       // of g_flag
+  std::uint8_t size_class = 0;  // constant once carved: log2 of the slot's bytes
+  /// What stands between it and its join handle.
+  atomic<join_state> join{join_state::none};
+  std::uint32_t uncancellable = 0;  // owner, too: how many of that name live on its stack
+
+  basic_scheduler<Traits>* scheduler = nullptr;
+  /// What it waits on if that wait may be cancelled from outside: see wait_point.hpp.
+  atomic<basic_wait_point<Traits>*> withdrawable{nullptr};
+
+  /// Where the switch saves the stack pointer.
+  void** sp_slot() noexcept { return reinterpret_cast<void**>(&sp); }
+};
+
+/// Derives from its own timer, for sleeps and timed waits, and from the link that a poller uses.
+template <class Traits>
+struct basic_g : basic_g_head<Traits>, netpoll::ready_node, basic_timer<Traits> {
+  template <class T>
+  using atomic = typename Traits::template atomic<T>;
+
+  [[no_unique_address]] base::stack_context context;
+
+  // -- owner: the goroutine itself --
+  goroutine_id id = 0;
+
+  /// Runs the task to its end. Constant while the goroutine lives.
+  void (*entry)(basic_g&) = nullptr;
+  /// Destroys the task's result if nobody will ask for it. Constant while the goroutine lives.
+  void (*discard_result)(basic_g&) noexcept = nullptr;
+  void* task = nullptr;
+  local_value* locals = nullptr;
+  /// An address inside the function that started it.
+  const void* started_at = nullptr;
+
+  stack_pool<Traits>* pool = nullptr;  // constant once carved
+  char* stack_low = nullptr;           // constant once carved: lowest usable byte
+
+  // -- shared: see loop.hpp --
+  spin_lock join_lock;
+  basic_wait_point<Traits>* joiner = nullptr;  // under join_lock
+  /// What its timer is to withdraw when it fires.
+  basic_wait_point<Traits>* timed_point = nullptr;
+
+  // -- its own M, while it runs; whoever has taken it from a queue reads --
+  /// The thread that it must run on, if g_bound is set.
+  basic_m<Traits>* bound = nullptr;
+  std::uint32_t thread_locks = 0;  // nested thread_locks
+  bool preempted = false;          // under the global queue's lock
+  std::uint32_t passed_over = 0;   // under it: times that another was taken out of turn
+  std::int64_t ran_ns = 0;         // what it has used of a slice that timers cut into pieces
+
+  static constexpr std::size_t name_capacity = 24;
+  char name[name_capacity] = {};
+
+  void set_name(std::string_view text) noexcept {
+    const std::size_t n = text.size() < name_capacity - 1 ? text.size() : name_capacity - 1;
+    std::memcpy(name, text.data(), n);
+    name[n] = '\0';
+  }
+};
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// M: an OS thread that runs goroutines.
+//
+// The thread's own stack is its g0: there it looks for work, sleeps, and finishes what goroutines
+// asked for when they left the processor with nobody to switch to.
+#ifndef THRUM_SCHED_CORE_M_HPP
+#define THRUM_SCHED_CORE_M_HPP
+
+#include <thrum/base/cache_line.hpp>
+#include <thrum/base/config.hpp>
+#include <thrum/base/random.hpp>
+#include <thrum/base/sanitizer.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/core/g.hpp>
+#include <thrum/sched/core/p.hpp>
+#include <thrum/sched/queue/steal_order.hpp>
+
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// What a goroutine left to be done once its stack is no longer in use: by the code that the
+/// processor arrives at, before anything else. False: make the goroutine runnable again.
+template <class Traits>
+using commit_function = bool (*)(basic_m<Traits>&, basic_g<Traits>&, void* argument) noexcept;
+
+/// The monitor's way to a P whose M sits in a call that it did not announce: see retake.hpp.
+enum class retake_state : std::uint32_t {
+  none,     // the M holds its P, or has given it up itself
+  wanted,   // the monitor looks whether it may be taken; the M may still object
+  decided,  // the M can no longer object; the monitor makes sure that it is the right P
+  taken,    // the P is gone, and the M does not know it yet
+  forked,   // this is a child process
+};
+
+template <class Traits>
+struct basic_poll_sink;
+
+/// What the rooms below call of those above them: a program that uses a mutex and no runtime has neither.
+template <class Traits>
+struct basic_upcalls {
+  /// The life of an M's thread; its argument is the M. In loop.hpp.
+  void* (*m_main)(void*);
+  /// The monitor wants the P, or has it. Returns the M on which the caller runs afterwards, inside.
+  /// In preempt.hpp.
+  basic_m<Traits>& (*answer_monitor)(basic_m<Traits>&) noexcept;
+  /// An event of a descriptor. In io/poll_desc.hpp.
+  void (*take_event)(basic_poll_sink<Traits>&, std::uint64_t tag, std::uint32_t events) noexcept;
+  /// That one will come soon.
+  void (*announce_event)(std::uint64_t tag) noexcept;
+};
+
+template <class Traits>
+struct alignas(base::cache_line_size) basic_m {
+  template <class T>
+  using atomic = typename Traits::template atomic<T>;
+
+  basic_m(basic_scheduler<Traits>& owner, const basic_upcalls<Traits>& upcalls,
+          std::uint32_t number, std::uint64_t seed) noexcept
+      : scheduler(&owner), id(number), random(seed), answer_monitor(upcalls.answer_monitor) {}
+
+  // -- [m.inside] this thread and its signal handler; the monitor behind a heavy fence --
+  /// 1 while the thread runs code of the scheduler: its P may not be taken then. See section.hpp.
+  atomic<std::uint32_t> inside{1};
+  atomic<retake_state> retake{retake_state::none};
+
+  // -- this thread only --
+  basic_g<Traits>* g = nullptr;  // the goroutine that runs here, null on g0
+  basic_p<Traits>* p = nullptr;  // null on the way to sleep and inside blocking()
+  basic_scheduler<Traits>* const scheduler;
+  os::exception_state* exceptions = nullptr;  // this thread's words of the C++ ABI
+  void* g0_sp = nullptr;
+  struct {
+    basic_g<Traits>* g = nullptr;
+    commit_function<Traits> commit = nullptr;
+    void* argument = nullptr;
+  } left;                               // by the goroutine that ran before the switch
+  int* error_number = nullptr;          // this thread's errno
+  basic_p<Traits>* old_p = nullptr;     // held when blocking() began
+  basic_g<Traits>* pending = nullptr;   // what g0 is to run next
+  basic_g<Traits>* locked_g = nullptr;  // the one that has locked itself to this thread
+  bool spinning = false;                // counted in idle_set::spinning
+  const std::uint32_t id;
+  base::random random;
+  steal_order order;
+  [[no_unique_address]] base::stack_context context;
+  basic_m& (*const answer_monitor)(basic_m&) noexcept;  // of basic_upcalls
+
+  // -- handed over through `park` --
+  basic_p<Traits>* next_p = nullptr;  // written before park.wake(), read after park.sleep()
+  os::note park;
+
+  std::uint32_t cpu = 0;  // where its thread went to sleep
+
+  // -- under the scheduler's lock --
+  basic_m* idle_next = nullptr;  // in the idle list, the creator's, or of those without a thread
+
+  // -- the thread writes it before it first holds a P --
+  os::thread_clock cpu_clock;
+  atomic<std::uint64_t> tid{0};  // 0: no thread
+  std::uint64_t thread_number() const noexcept {
+    return tid.load(relaxed);  // relaxed: who holds or has read its P saw it; else a guess
+  }
+  bool awaited = false;  // a P is on its way to this thread, which is being made
+  os::preempt_target interruption;
+  /// Signals that have arrived. Written by the handler, read by the monitor.
+  atomic<std::uint32_t> heard{0};
+  /// The monitor has found that none arrives: the thread lets them through when it enters next.
+  atomic<bool> deaf{false};
+  os::signal_stack for_signals;  // reserved by the creator
+
+  // -- this thread; who freezes reads it while the thread waits --
+  os::call_stack callers;
+
+  // -- the monitor only --
+  basic_m* watched_next = nullptr;  // of those that run without a P
+  std::int64_t watched_cpu = 0;
+  bool watched = false;
+
+  // -- the creator only --
+  os::thread thread;
+};
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// P: the right to run goroutines, and everything that is kept once per such right.
+//
+// A P is memory, not a thread. Whoever holds it (an M, or a thread that is handing it over) owns
+// the owner's side of its run queue, its free list and its counters without any lock.
+#ifndef THRUM_SCHED_CORE_P_HPP
+#define THRUM_SCHED_CORE_P_HPP
+
+#include <thrum/base/cache_line.hpp>
+#include <thrum/base/config.hpp>
+#include <thrum/base/intrusive_queue.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/sched/core/counters.hpp>
+#include <thrum/sched/core/g.hpp>
+#include <thrum/sched/queue/run_queue.hpp>
+#include <thrum/sched/queue/timer_heap.hpp>
+
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+template <class Traits>
+struct basic_m;
+
+enum class p_status : std::uint32_t {
+  /// On the idle list, or in flight between a thread that gave it up and one that takes it.
+  /// Its run queue is empty while it is on the list.
+  idle = 0,
+  /// Held by an M; only that M changes the status.
+  running = 1,
+  /// Its M is inside blocking(). One compare-and-swap from here decides who gets it: the M that
+  /// comes back, or the monitor.
+  syscall = 2,
+  /// Beyond the number of processors in force. Never freed: an M may still point at it.
+  dead = 4,
+};
+
+/// What a P is asked to look at before it runs the next goroutine. Bits of `basic_p::attention`.
+enum attention : std::uint32_t {
+  attention_preempt = 1,  // the running goroutine has had its time slice
+  attention_timers = 2,   // a timer of this P is due
+  attention_retire = 4,   // the number of processors was lowered below this P
+  attention_freeze = 8,   // wait until who looks at the stacks has seen them
+  attention_poll = 16,    // nobody has polled for long: see io_share.hpp
+  attention_begin = 32,   // g0 looks at whoever begins: see thread_reserve.hpp
+};
+
+template <class Traits>
+struct alignas(base::cache_line_size) basic_p {
+  template <class T>
+  using atomic = typename Traits::template atomic<T>;
+
+  explicit basic_p(std::uint32_t number) noexcept : id(number) {}
+
+  // -- the holder only --
+  const std::uint32_t id;
+  std::uint32_t timer_ticks = 0;  // switches since the clock was last read for timers
+  std::uint32_t free_count = 0;   // of free_list
+  /// Goroutines that may come through runnext before others go first, whether or not the monitor
+  /// says that the slice is over.
+  std::uint32_t inheritances_left = Traits::most_inheritances;
+  /// What the goroutine that runs since switch `io_since` may still do in input and output before
+  /// it looks whether somebody waits; and how often it has looked in this slice.
+  std::int64_t io_left = 0;
+  std::uint64_t io_since = 0;
+  std::uint32_t io_looks = 0;
+  std::uint32_t io_slice = 0;
+  goroutine_id next_id = 0;  // ids [next_id, last_id) are this P's to give
+  goroutine_id last_id = 0;
+  base::intrusive_queue<basic_g<Traits>> free_list;  // dead Gs of the default stack class
+  counters<Traits> counts;
+
+  // -- the holder writes, the monitor reads --
+  /// Goroutines scheduled; one that came through runnext inherits the slice and does not count.
+  atomic<std::uint32_t> schedule_tick{0};
+  /// Times the P came back from, or was taken out of, a system call.
+  atomic<std::uint32_t> syscall_tick{0};
+
+  /// When a goroutine went on that a signal had stopped, and the slice that began with it: nobody
+  /// reads the clock for others.
+  atomic<std::uint32_t> resumed_tick{0};
+  atomic<std::int64_t> resumed_at{0};
+
+  // -- anyone writes, the holder clears --
+  atomic<std::uint32_t> attention{0};
+  /// Wake-ups of an idle P that hand-offs through runnext may still cause. Each one costs a
+  /// credit; a thief that found such a goroutine, or the monitor that saw one wait, restores all.
+  /// So a pair that passes the processor back and forth soon stops calling for help it cannot use,
+  /// while a producer whose consumers run elsewhere keeps calling.
+  atomic<std::uint32_t> wake_credit{Traits::wake_credit};
+
+  // -- the monitor writes, the holder reads --
+  /// For how long the slice had lasted when the monitor asked for preemption last.
+  atomic<std::int64_t> slice_ran_ns{0};
+  /// And which slice it was: by the time the request is seen, another one may have begun.
+  atomic<std::uint32_t> asked_tick{0};
+
+  // -- [p.status] see p_status --
+  atomic<p_status> status{p_status::idle};
+  atomic<basic_m<Traits>*> m{nullptr};
+
+  /// The freeze in which the holder waits or has waited last: see freeze.hpp.
+  atomic<std::uint32_t> frozen_in{0};
+
+  // -- under the scheduler's lock --
+  std::uint32_t idle_since_tick = 0;  // its schedule_tick when give_back.hpp saw it idle last
+  basic_p* idle_next = nullptr;
+
+  // -- the monitor only --
+  struct {
+    std::uint32_t schedule_tick = 0;
+    std::uint32_t syscall_tick = 0;
+    std::int64_t schedule_when = 0;
+    std::int64_t syscall_when = 0;
+    const void* runnext = nullptr;
+    // the CPU clock of the M, to tell whether it computes: see retake.hpp
+    const void* cpu_of = nullptr;
+    std::int64_t cpu_since = 0;
+    std::int64_t cpu_when = 0;
+    std::int64_t cpu = 0;
+    bool asked = false;       // a signal was sent in this slice, when it had `heard` so many
+    std::uint32_t heard = 0;  // and used `asked_cpu`
+    std::int64_t asked_cpu = 0;
+    bool spared = false;        // no signal was sent, as it seemed to sleep
+    std::uint32_t changes = 0;  // looks in a row that found another goroutine
+  } seen;
+
+  run_queue<basic_g<Traits>, Traits> queue;
+  timer_heap<Traits> timers;
+};
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,568 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The scheduler of one runtime: owns its Ps, its Ms, the shared queue and the poller, and moves Ps
+// between Ms. How Ms are made, start and stop is in threads.hpp, how the number of Ps changes in
+// procs.hpp.
+//
+// A P goes from hand to hand: on the idle list, to an M that is started on it, held, lent to a
+// system call, taken back, given up. Each function here is one of these steps. What an M does
+// while it holds a P is in find_work.hpp and loop.hpp.
+//
+// Lock order: an object that goroutines wait on, then a timer heap; idle_set's lock and the global
+// queue's lock are taken with none of the others held, and the idle lock before the global one.
+#ifndef THRUM_SCHED_CORE_SCHEDULER_HPP
+#define THRUM_SCHED_CORE_SCHEDULER_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/core/creator.hpp>
+#include <thrum/sched/core/current.hpp>
+#include <thrum/sched/core/g.hpp>
+#include <thrum/sched/core/m.hpp>
+#include <thrum/sched/core/p.hpp>
+#include <thrum/sched/core/scheduler_config.hpp>
+#include <thrum/sched/core/stack.hpp>
+#include <thrum/sched/core/thread_reserve.hpp>
+#include <thrum/sched/core/virtual_time.hpp>
+#include <thrum/sched/queue/global_queue.hpp>
+#include <thrum/sched/queue/idle.hpp>
+#include <thrum/sched/queue/poll_turn.hpp>
+
+#include <cerrno>
+#include <climits>
+#include <cstdint>
+#include <new>
+#include <string_view>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+[[noreturn]] THRUM_COLD inline void refuse_after_fork() noexcept {
+  base::fatal(
+      "a runtime was used in a child process after fork; its threads are not there: call exec or "
+      "_exit in the child, or make a runtime of its own before any goroutine does");
+}
+
+template <class Traits>
+class basic_scheduler {
+ public:
+  using g_type = basic_g<Traits>;
+  using m_type = basic_m<Traits>;
+  using p_type = basic_p<Traits>;
+  template <class T>
+  using atomic = typename Traits::template atomic<T>;
+
+  basic_scheduler(const scheduler_config& config, const basic_upcalls<Traits>& upcalls) noexcept
+      : creator(*this, upcalls.m_main, &make_spare), config_(config), upcalls_(upcalls) {}
+  basic_scheduler(const basic_scheduler&) = delete;
+  basic_scheduler& operator=(const basic_scheduler&) = delete;
+  ~basic_scheduler();
+
+  /// Gets memory and the poller ready. 0 or an errno value; after an error only the destructor may
+  /// be called.
+  int open() noexcept;
+
+  /// Tells every M and the monitor to end. All goroutines have ended before.
+  void close() noexcept;
+
+  /// Joins the creator and the Ms. The monitor, which may start one, has been joined before.
+  void join_threads() noexcept;
+
+  const scheduler_config& config() const noexcept { return config_; }
+  const basic_upcalls<Traits>& upcalls() const noexcept { return upcalls_; }
+
+  // ---- Ps ----
+
+  unsigned procs() const noexcept {
+    return procs_.load(relaxed);  // relaxed: a stale number costs a look at an empty queue
+  }
+
+  /// GOMAXPROCS. More: at once. Fewer: each surplus P goes when its holder next schedules.
+  /// Returns 0 or an errno value.
+  int set_procs(unsigned n) noexcept;
+
+  /// How many Ps were ever made; p(i) is good below it.
+  unsigned p_count() const noexcept {
+    return p_count_.load(acquire);  // [s.ps] sees the P itself; pairs with set_procs
+  }
+  /// From here on all are dead, and hold neither goroutines nor timers: those who search need not
+  /// look there. At least procs(); falls behind when Ps retire.
+  unsigned live_p_count() const noexcept {
+    return live_p_count_.load(seq_cst);  // [s.live] as any source of work: after the fence
+  }
+  p_type& p(std::uint32_t i) noexcept { return *ps_[i]; }
+  template <class F>
+  void for_each_p(F f) noexcept {
+    const unsigned n = p_count();
+    for (unsigned i = 0; i < n; ++i) {
+      f(p(i));
+    }
+  }
+  template <class F>
+  void for_each_live_p(F f) noexcept {
+    const unsigned n = live_p_count();
+    for (unsigned i = 0; i < n; ++i) {
+      f(p(i));
+    }
+  }
+  /// How often live_p_count() has changed.
+  std::uint64_t live_p_changes() const noexcept {
+    return live_p_changes_.load(relaxed);  // relaxed: compared with an earlier one
+  }
+
+  /// When a P's next timer is due, by the machine's clock.
+  std::int64_t next_timer(const p_type& p) const noexcept {
+    return clock == nullptr ? p.timers.earliest() : timer_heap<Traits>::never;
+  }
+
+  void acquire_p(m_type& m, p_type& p) noexcept {
+    THRUM_ASSERT(P1, m.p == nullptr);
+    m.p = &p;
+    p.m.store(&m, relaxed);  // relaxed: for the monitor's display
+    // relaxed: only the holder writes; what runs now does not inherit a slice from before
+    p.schedule_tick.store(p.schedule_tick.load(relaxed) + 1, relaxed);
+    // [p.status] release: only the holder leaves `running`, so nobody races with this.
+    p.status.store(p_status::running, release);
+  }
+
+  p_type& release_p(m_type& m) noexcept {
+    p_type& p = *m.p;
+    m.p = nullptr;
+    p.m.store(nullptr, relaxed);  // relaxed: for the monitor's display
+    // [p.status] release: as in acquire_p.
+    p.status.store(p_status::idle, release);
+    return p;
+  }
+
+  /// On the idle list, or, if the number of processors has fallen, out of service. Caller holds
+  /// the lock.
+  void put_idle_locked(p_type& p) noexcept {
+    if (p.id < procs()) {
+      idle.put_p_locked(p);
+    } else {
+      bury_locked(p);
+    }
+  }
+
+  /// The holder lays down a P that was asked to retire: its goroutines go to the head of the
+  /// global queue, its timers to P 0. The caller then wakes a processor for them.
+  void retire_p(m_type& m) noexcept;
+
+  /// Somebody else must run this P now, or it goes idle. It is in flight: held by no M.
+  /// Starts an M in every case in which find_work on this P would find something.
+  void hand_off(p_type& p) noexcept;
+
+  // ---- Ms: threads.hpp ----
+
+  /// Starts an M on a P: an idle one, else one that sleeps in a signal handler, else a new one.
+  /// Caller holds the lock, which is released here. When `spinning`, the caller hands over a unit
+  /// of idle.spinning().
+  void start_m(p_type& p, bool spinning) noexcept;
+
+  /// An idle M for the next hand-over, and one for whoever needs it meanwhile.
+  bool has_spare() const noexcept { return idle.idle_ms() > 1; }
+
+  /// Gives a P to an M that sleeps, or is about to.
+  static void pass_p(p_type& p, m_type& m, bool spinning) noexcept {
+    m.spinning = spinning;
+    m.next_p = &p;
+    m.park.wake();
+  }
+
+  /// Sleeps until somebody gives this M a P. False: the scheduler closes.
+  bool wait_for_p(m_type& m) noexcept;
+
+  /// Sleeps until somebody hands this M a P. False: the scheduler closes.
+  bool stop_m(m_type& m) noexcept;
+
+  /// No goroutine runs or is about to: every P idles, and every M sleeps, one of them perhaps in
+  /// the poller. Caller holds the lock.
+  bool is_quiet_locked() noexcept {
+    const unsigned in_poller = poll.somebody_sleeps() ? 1 : 0;
+    return idle.idle_ps() >= procs() && idle.spinning() == 0 && global.empty() &&
+           idle.idle_ms() + in_poller + locked_asleep.load(relaxed) >=  // relaxed: a moment ago
+               live_thread_count();
+  }
+
+  unsigned thread_count() const noexcept {
+    return m_count_.load(acquire);  // [s.ms] sees the M itself; pairs with new_m_locked
+  }
+  m_type& m(std::uint32_t i) noexcept { return ms_[i]; }
+
+  /// Of them, those that have a thread, or will when the creator comes to them.
+  unsigned live_thread_count() const noexcept {
+    return thread_count() - vacant_count_.load(relaxed);  // relaxed: a figure
+  }
+
+  /// Idle threads that stay, however long nobody needs them.
+  std::uint32_t kept_threads() const noexcept { return procs() + 2; }
+
+  /// The thread has ended, or was never made: the M is kept for the next that is wanted.
+  void vacate(m_type& m) noexcept {
+    scoped guard(idle.lock());
+    vacate_locked(m);
+  }
+
+  /// The system has refused a thread: its P waits, the M is kept for the next that is wanted.
+  void take_back(m_type& m) noexcept;
+
+  /// Ps for which there was no thread are offered to idle Ms, or, `again`, to new ones, too.
+  void release_held(bool again) noexcept;
+
+  // ---- waking ----
+
+  /// After work was published by plain or release stores: wakes an idle P unless some M searches.
+  void wake_processor() noexcept {
+    Traits::fence(seq_cst);  // [id.spin] S2, and [id.need]; pairs with the fences in idle.hpp
+    wake_processor_after_rmw();
+  }
+
+  /// The same after work was published by a sequentially consistent read-modify-write.
+  void wake_processor_after_rmw() noexcept {
+    if (idle.claim_wake()) [[unlikely]] {
+      wake_claimed();
+    }
+  }
+
+  /// Starts a spinning M on an idle P for a unit that claim_wake gave. False: no P idles.
+  THRUM_COLD bool wake_claimed() noexcept;
+
+  /// Somebody armed a timer for `when`: whoever sleeps in the poller must not oversleep it. Checked
+  /// by tests/model/timer_wake_model.cpp.
+  void wake_for_timer(std::int64_t when) noexcept;
+
+  /// A goroutine is going on that computes for long: the monitor must be there when a timer of its
+  /// P is due. For others the monitor's rounds are enough.
+  void wake_monitor_for(std::int64_t when) noexcept {
+    constexpr std::int64_t slack = 100'000;
+    // [mon.until] seq_cst: the timer is in its heap; pairs with the monitor's store before its
+    // look.
+    if (monitor_until.load(seq_cst) - slack > when) {
+      monitor_note.wake();
+    }
+  }
+
+  void wake_monitor() noexcept {
+    // [mon.sleep] seq_cst: after the P left the idle list; pairs with the monitor's own store
+    // before it looks at the list.
+    if (monitor_sleeps.load(seq_cst)) [[unlikely]] {
+      monitor_note.wake();
+    }
+  }
+
+  // ---- goroutines ----
+
+  /// Started minus ended. Zero only if there was a moment during the call at which none lived.
+  std::uint64_t goroutine_count() noexcept;
+
+  std::uint64_t created_elsewhere() const noexcept {
+    return created_elsewhere_.load(relaxed);  // relaxed: a figure
+  }
+  void count_created_elsewhere() noexcept {
+    if (is_copy.load(relaxed)) [[unlikely]] {  // relaxed: set when there was one thread
+      refuse_after_fork();
+    }
+    // [s.count] seq_cst: counted before the goroutine can end.
+    created_elsewhere_.fetch_add(1, seq_cst);
+  }
+
+  goroutine_id take_ids(goroutine_id n) noexcept {
+    return next_id_.fetch_add(n, relaxed);  // relaxed: uniqueness is all that is asked
+  }
+
+  /// A seed for a generator, different for each M and each run.
+  static std::uint64_t seed(std::uint64_t number) noexcept {
+    return static_cast<std::uint64_t>(Traits::now()) * 0x9E3779B97F4A7C15U + number;
+  }
+
+  // ---- shared parts, used by the rooms above ----
+
+  idle_set<Traits, p_type, m_type> idle;
+  global_queue<g_type, Traits> global;
+  stack_pool<Traits>* pool = nullptr;
+  typename Traits::poller poller;
+
+  poll_turn<Traits> poll;
+
+  /// Null: the system's clock. Set before open().
+  basic_virtual_clock<Traits>* clock = nullptr;
+
+  /// Milliseconds since started_at, as of the monitor's last round.
+  atomic<std::uint32_t> coarse_ms{0};
+
+  os::note monitor_note;
+  atomic<bool> monitor_sleeps{false};
+  /// When the monitor looks next, at the latest; 0 while it is awake. [mon.until]
+  atomic<std::int64_t> monitor_until{0};
+  atomic<bool> closing{false};
+
+  /// Shutdown: see shutdown.hpp.
+  atomic<bool> stopping{false};
+  atomic<bool> withdrawing{false};
+  blocking_lock withdraw_lock;
+  os::note drained;
+
+  /// Ps taken back from system calls that lasted.
+  atomic<std::uint64_t> hand_offs{0};
+
+  /// How Ps changed hands against the will of who ran on them; see preempt.hpp.
+  struct {
+    atomic<std::uint64_t> signals{0};    // sent
+    atomic<std::uint64_t> exchanges{0};  // of them: the P went to another handler
+    atomic<std::uint64_t> retakes{0};    // Ps taken from threads that block
+    atomic<std::uint64_t> without_p{0};  // threads stopped that computed without a P
+  } taken;
+
+  /// Threads of others that are making one of our goroutines runnable. [s.visit]
+  atomic<std::uint32_t> visitors{0};
+
+  /// Odd while all goroutines are to stand still; see freeze.hpp. One thread at a time changes it.
+  struct {
+    std::atomic<bool> busy{false};
+    std::atomic<std::uint32_t> phase{0};
+    std::atomic<bool> held_by_exit{false};  // see process_exit.hpp
+  } freeze;
+
+  /// Nobody else freezes, and no P is made, until end_exclusive(). Blocks the thread, so not
+  /// inside.
+  void begin_exclusive() noexcept {
+    while (!try_begin_exclusive()) {
+      release_from_exit();
+      os::sleep_ns(100'000);
+    }
+  }
+  /// False: somebody else freezes, or makes a P.
+  bool try_begin_exclusive() noexcept {
+    return !freeze.busy.exchange(true, acquire);  // [fz.busy] acquire: as a lock
+  }
+  void end_exclusive() noexcept {
+    freeze.busy.store(false, release);  // [fz.busy] release: as a lock
+  }
+
+  /// Ends the freeze in which the exit of the process holds the goroutines, if it does.
+  THRUM_COLD void release_from_exit() noexcept {
+    // [fz.exit] acq_rel: one ends it, after the phase was set.
+    if (freeze.held_by_exit.load(relaxed) &&  // relaxed: the exchange decides
+        freeze.held_by_exit.exchange(false, acq_rel)) {
+      // [fz.phase] release: as at the end of a freeze; relaxed: only we change it
+      freeze.phase.store(freeze.phase.load(relaxed) + 1, release);
+      os::futex_wake(freeze.phase, INT_MAX);
+      end_exclusive();
+    }
+  }
+
+  /// The process exits: what the floors above have given us may be gone.
+  atomic<bool> exits{false};
+  struct {
+    std::int64_t cpu = 0;
+    std::int64_t when = 0;
+    std::int64_t cpu_since = 0;
+    std::int64_t since = 0;
+  } exit_seen;  // the monitor only: the CPU time of who exits
+
+#if THRUM_ASAN
+  void keep_ps_reachable() noexcept { base::keep_reachable(ps_, p_count() * sizeof(p_type*)); }
+#endif
+
+  /// This is the memory of a child process: there are no threads.
+  std::atomic<bool> is_copy{false};
+  // -- under the registry's lock --
+  basic_scheduler* next_registered = nullptr;
+  std::uint64_t number = 0;  // of all that were ever registered; constant from then on
+  bool is_retired = false;
+  bool is_shown = false;               // complete
+  std::atomic<std::uint32_t> pins{0};  // who looks at it and keeps it from being destroyed
+
+  /// Ps on their way to threads that are being made. Changed under the lock.
+  atomic<std::uint32_t> creating{0};
+
+  /// More threads than are to stay are idle, and the creator knows. Under the lock.
+  bool has_idle_threads = false;
+  /// A spare thread is being made. Under the lock.
+  bool spare_starts = false;
+  bool discards_timers = false;  // shutdown: each P keeps those that it has
+
+  /// Ms that sleep because the goroutine locked to them does.
+  atomic<std::uint32_t> locked_asleep{0};
+
+  basic_creator<Traits> creator;
+  basic_thread_reserve<Traits> reserve;
+
+  std::int64_t started_at = 0;
+
+ private:
+  void bury_locked(p_type& p) noexcept;
+  void vacate_locked(m_type& m) noexcept {
+    m.awaited = false;
+    m.idle_next = vacant_ms_;
+    vacant_ms_ = &m;
+    vacant_count_.store(vacant_count_.load(relaxed) + 1, relaxed);  // relaxed: locked; a figure
+  }
+  void set_live_locked(unsigned n) noexcept;
+  m_type* new_m_locked() noexcept;
+  static m_type* make_spare(basic_scheduler& scheduler) noexcept;
+
+  const scheduler_config config_;
+  const basic_upcalls<Traits> upcalls_;
+  atomic<unsigned> procs_{0};
+  atomic<unsigned> p_count_{0};
+  atomic<unsigned> live_p_count_{0};  // changed under the idle lock, as is the next
+  atomic<std::uint64_t> live_p_changes_{0};
+  p_type** ps_ = nullptr;
+  m_type* ms_ = nullptr;
+  atomic<unsigned> m_count_{0};
+  // -- under the idle lock: Ms without a thread; Ps for which the system has refused one --
+  m_type* vacant_ms_ = nullptr;
+  atomic<unsigned> vacant_count_{0};
+  p_type* held_ps_ = nullptr;
+  atomic<std::uint64_t> created_elsewhere_{0};
+  atomic<goroutine_id> next_id_{1};
+};
+
+template <class Traits>
+int basic_scheduler<Traits>::open() noexcept {
+  os::prepare_heavy_fence();
+  started_at = Traits::now();
+  if (const int error = poller.open(); error != 0) {
+    return error;
+  }
+  pool = new (std::nothrow) stack_pool<Traits>;
+  ps_ = static_cast<p_type**>(os::map(Traits::max_procs * sizeof(p_type*)));
+  ms_ = static_cast<m_type*>(os::map(config_.max_threads * sizeof(m_type)));
+  if (pool == nullptr || ps_ == nullptr || ms_ == nullptr) {
+    return ENOMEM;
+  }
+  if (config_.interrupts) {
+    os::install_preempt_handler();
+  }
+  pool->tell_of_idle(
+      [](void* own) noexcept { static_cast<basic_creator<Traits>*>(own)->offer_idle(); }, &creator);
+  if (const int error = creator.open(); error != 0) {
+    return error;
+  }
+  return set_procs(config_.procs);
+}
+
+template <class Traits>
+basic_scheduler<Traits>::~basic_scheduler() {
+  for (unsigned i = 0; i < p_count(); ++i) {
+    delete ps_[i];
+  }
+  creator.close();
+  for (unsigned i = 0; i < thread_count(); ++i) {
+    ms_[i].~m_type();
+  }
+  if (ps_ != nullptr) {
+    os::unmap(ps_, Traits::max_procs * sizeof(p_type*));
+  }
+  if (ms_ != nullptr) {
+    os::unmap(ms_, config_.max_threads * sizeof(m_type));
+  }
+  if (pool != nullptr) {
+    stack_pool<Traits>::abandon(pool);
+  }
+  poller.close();
+}
+
+template <class Traits>
+void basic_scheduler<Traits>::close() noexcept {
+  {
+    scoped guard(idle.lock());
+    // [s.close] seq_cst: set under the lock under which an M decides to sleep.
+    closing.store(true, seq_cst);
+    while (m_type* m = idle.take_m_locked()) {
+      m->park.wake();
+    }
+  }
+  poller.wake();
+  monitor_note.wake();
+}
+
+template <class Traits>
+void basic_scheduler<Traits>::join_threads() noexcept {
+  creator.close();
+  for (unsigned i = 0; i < thread_count(); ++i) {
+    if (ms_[i].thread.joinable()) {
+      ms_[i].thread.join();
+    }
+  }
+  // [s.visit] acquire: their last touch.
+  for (std::uint32_t turn = 0; visitors.load(acquire) != 0; ++turn) {
+    Traits::back_off(turn);
+  }
+}
+
+template <class Traits>
+void basic_scheduler<Traits>::hand_off(p_type& p) noexcept {
+  const auto has_work = [&] { return !p.queue.empty() || !global.empty(); };
+  if (has_work()) {
+    idle.lock().lock();
+    start_m(p, false);
+    return;
+  }
+  // Nobody searches and nobody could: somebody must, or work that arrives now finds no taker.
+  if (idle.claim_first_spinner()) {
+    idle.lock().lock();
+    start_m(p, true);
+    return;
+  }
+  idle.lock().lock();
+  const bool last_busy = idle.idle_ps() + 1 == procs();
+  const bool nobody_polls = !poll.somebody_sleeps() && poller.descriptors() != 0;
+  if (!global.empty() || (last_busy && nobody_polls)) {
+    start_m(p, false);
+    return;
+  }
+  if (idle.spinner_wanted_locked()) {
+    idle.add_unit();
+    start_m(p, true);
+    return;
+  }
+  const std::int64_t when = p.timers.earliest();
+  put_idle_locked(p);
+  if (clock != nullptr && resume_quiet_locked(*this)) [[unlikely]] {
+    idle.add_unit();
+    start_m(*idle.take_p_locked(), true);
+    wake_monitor();
+    return;
+  }
+  idle.lock().unlock();
+  if (when != timer_heap<Traits>::never) {
+    wake_for_timer(when);
+  }
+}
+
+template <class Traits>
+void basic_scheduler<Traits>::wake_for_timer(std::int64_t when) noexcept {
+  if (poll.somebody_sleeps()) {
+    if (poll.oversleeps(when)) {
+      poller.wake();
+    }
+  } else {
+    wake_processor();
+  }
+}
+
+template <class Traits>
+std::uint64_t basic_scheduler<Traits>::goroutine_count() noexcept {
+  // Ended first, started afterwards: both only grow, so the difference is never too small.
+  std::uint64_t finished = 0;
+  std::uint64_t created = 0;
+  const unsigned n = p_count();
+  for (unsigned i = 0; i < n; ++i) {
+    finished += ps_[i]->counts.finished.get();
+  }
+  Traits::fence(seq_cst);  // [s.count] acquires each start; pairs with add_release
+  for (unsigned i = 0; i < n; ++i) {
+    created += ps_[i]->counts.created.get();
+  }
+  // [s.count] seq_cst: after the fence.
+  created += created_elsewhere_.load(seq_cst);
+  return created - finished;
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Inside the scheduler or outside: when a processor may be taken from the code that runs on it.
+//
+// Purpose
+//   A goroutine may lose its P at any instruction of the user's code: to a signal, or to the
+//   monitor while its thread sits in a call that blocks. It may not while it is inside the
+//   scheduler: there it holds locks that every P needs, and changes what belongs to its P. A
+//   section marks the inside.
+//
+// The protocol
+//   enter    inside = 1; light fence; retake == none? go on, else answer the monitor
+//   leave    inside = 0
+//   handler  on the same thread: does nothing if it finds inside == 1
+//   monitor  retake = wanted; heavy fence; inside == 0? then the M will answer before it enters
+//   So entering costs a store and a load, and the fence is paid for by the monitor, which comes
+//   once in a millisecond if at all.
+//
+// Invariants
+//   SC1  a lock of the scheduler, or of an object that goroutines wait on, is taken inside only.
+//   SC2  nothing is called inside that could wait for a lock that user code holds: no malloc, no
+//        free, no function of a user, except moves that cannot throw. A goroutine that lost its P
+//        may hold that lock, and the caller the last P.
+//   SC3  g0 is always inside, and so is a goroutine from the moment it is switched to until it
+//        returns to the code that called the library.
+//   SC4  a section that was opened inside another one does not park.
+//   SC5  only a goroutine parks, and only one that has a P.
+//
+// A goroutine inside blocking() is inside as well while it calls the library, but has no P: it
+// counts as its thread, as foreign threads do.
+#ifndef THRUM_SCHED_CORE_SECTION_HPP
+#define THRUM_SCHED_CORE_SECTION_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/sched/core/current.hpp>
+#include <thrum/sched/core/traits.hpp>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// From user code on a goroutine's stack into the scheduler.
+template <class Traits>
+THRUM_INLINE basic_m<Traits>& enter_scheduler(basic_m<Traits>& m) noexcept {
+  m.inside.store(1, relaxed);  // relaxed: ordered by the fence
+  Traits::light_fence();  // [m.inside] before `retake` is read; pairs with the monitor's heavy one
+  // relaxed: ordered by the fence
+  if (m.retake.load(relaxed) != retake_state::none) [[unlikely]] {
+    return m.answer_monitor(m);
+  }
+  return m;
+}
+
+/// And back.
+template <class Traits>
+THRUM_INLINE void leave_scheduler(basic_m<Traits>& m) noexcept {
+  // [m.inside] release: what was done with the P, to the monitor that takes it.
+  m.inside.store(0, release);
+}
+
+template <class Traits>
+class [[nodiscard]] basic_section {
+ public:
+  using m_type = basic_m<Traits>;
+
+  basic_section() noexcept : on_(current_m<Traits>()) {
+    if (on_ == nullptr) {
+      return;
+    }
+    if (on_->g == nullptr) {
+      on_ = nullptr;
+    } else if (on_->inside.load(relaxed) == 0) {  // relaxed: only this thread writes it
+      outermost_ = true;
+      on_ = &enter_scheduler(*on_);
+    }
+  }
+  ~basic_section() {
+    if (outermost_) {
+      leave_scheduler(*on_);
+    }
+  }
+  basic_section(const basic_section&) = delete;
+  basic_section& operator=(const basic_section&) = delete;
+
+  /// The calling M if a goroutine runs there that may park; null for a foreign thread, inside
+  /// blocking(), and on g0, where the caller counts as its thread.
+  m_type* m() const noexcept { return on_ != nullptr && on_->p != nullptr ? on_ : nullptr; }
+
+  /// The same for a caller who knows that there is one.
+  m_type& this_m() const noexcept {
+    THRUM_ASSERT(SC5, m() != nullptr);
+    return *on_;
+  }
+
+  basic_g<Traits>* g() const noexcept {
+    m_type* const own = m();
+    return own != nullptr ? own->g : nullptr;
+  }
+
+  /// Runs f as user code, which may park.
+  template <class F>
+  void outside(F f) {
+    if (!outermost_) {
+      f();
+      return;
+    }
+    outermost_ = false;  // if f throws, there is nothing left to leave
+    leave_scheduler(*on_);
+    f();
+    on_ = &enter_scheduler(*current_m<Traits>());
+    outermost_ = true;
+  }
+
+  /// After the goroutine has been parked, perhaps on another M.
+  void moved_to(m_type& m) noexcept {
+    THRUM_ASSERT(SC4, outermost_);
+    on_ = &m;
+  }
+
+ private:
+  m_type* on_;
+  bool outermost_ = false;
+};
+
+using section = basic_section<default_traits>;
+
+/// SC1, for the assertion in the locks.
+template <class Traits>
+bool is_lock_allowed() noexcept {
+  const basic_m<Traits>* const m = current_m<Traits>();
+  return m == nullptr || m->g == nullptr || m->p == nullptr ||
+         m->inside.load(relaxed) != 0;  // relaxed: our own
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,449 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The memory of goroutines: slabs of stacks, each with its G in the top page.
+//
+// Purpose
+//   One runtime owns one pool. It carves Gs with their stacks out of slabs of address space and
+//   takes dead ones back. Pages are committed as they are touched, so a stack of 256 KiB that a
+//   goroutine uses 600 bytes of costs the page that holds them.
+//
+// Layout of a slab: a page for the slab itself, then slots, each of
+//
+//     high   G, at a distance from the top that depends on the slot (its colour)
+//            task: the callable and the result of spawn
+//            frames, growing down
+//            ...            2^c bytes down to here, but no less than a page
+//     low    guard: no access
+//
+//   The colour moves the hot lines of different Gs to different sets of the first-level cache;
+//   without it each G's status would compete for the same few of them.
+//
+// Invariants
+//   SP1  a G is on a free list of its own size class, or in use, or held by a join handle.
+//   SP2  slots are carved in order; slots [0, carved) of a slab hold constructed Gs for ever.
+//   SP4  the pages of a dead G's stack, except the one that holds the G, may be given back to the
+//        system at any time; it is then filled with zeros where it was.
+//   SP3  the pool outlives its runtime while a join handle holds one of its Gs: the last handle
+//        that lets go destroys it.
+//
+// Age: a dead G goes to the front of the fresh ones, and is the next to be taken. Those of one
+// period become the old ones of the next, and after that the oldest, which give_back.hpp discards a
+// few at a time: whoever is taken again in between was not idle. So what was used last is used
+// first, and no list is ever walked.
+//
+// Guards: MADV_GUARD_INSTALL costs no mapping, so a million of them are possible; on kernels
+// without it mprotect splits a mapping in two, so the OS layer stops at a budget and further
+// stacks have no guard. Either way the size of a guard costs address space only (and a part of a
+// page table), so each has 64 KiB, beside the stack and not out of it: compilers do not touch a
+// large frame page by page unless they are asked to, and a frame that is larger than the guard
+// lies in another goroutine's stack. That is noticed when the goroutine leaves the processor
+// (is_beyond_stack), or faults. Transparent huge pages are off for the slabs: one touch would commit
+// 64 KiB or more.
+//
+// Tried and rejected: mmap and munmap per goroutine (3.8 us against nothing for a warm stack);
+// stacks from malloc (no guard, and the first touch of a recycled chunk dirties fresh pages).
+//
+// Source of the figures: measurements on Linux 6.18. Checked by stack_test.cpp.
+#ifndef THRUM_SCHED_CORE_STACK_HPP
+#define THRUM_SCHED_CORE_STACK_HPP
+
+#include <thrum/arch/arch.hpp>
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/base/intrusive_queue.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/core/g.hpp>
+#include <thrum/sched/core/section.hpp>
+#include <thrum/sched/queue/lock.hpp>
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// The smallest and largest stack, as log2 of bytes. Below 16 KiB a signal frame of a processor
+/// with wide vectors does not fit; 1 GiB is Go's limit for a stack.
+inline constexpr std::uint8_t min_stack_class = 14;
+inline constexpr std::uint8_t max_stack_class = 30;
+
+/// The size class for a stack of at least so many bytes.
+constexpr std::uint8_t stack_class(std::size_t bytes) noexcept {
+  std::uint8_t c = min_stack_class;
+  while (c < max_stack_class && (std::size_t{1} << c) < bytes) {
+    ++c;
+  }
+  return c;
+}
+
+/// The same on this system, whose pages may be larger than the smallest class.
+inline std::uint8_t usable_stack_class(std::size_t bytes) noexcept {
+  const std::size_t page = os::page_size();
+  return stack_class(bytes > page ? bytes : page);
+}
+
+/// The guard below each stack: as large as frames ever are that nobody would call a mistake.
+inline constexpr std::size_t stack_guard_bytes = std::size_t{64} << 10;
+
+/// Whether a stack pointer that was saved for this goroutine lies outside of its stack: a frame was
+/// larger than the guard, or the goroutine runs on a stack that it brought along (stack_pool::holds
+/// tells which). For the price of a few instructions on a line that the switch has just touched;
+/// what lies between the G and the top of its slot is taken for a part of the guard.
+template <class Traits>
+THRUM_INLINE bool is_beyond_stack(const basic_g<Traits>& g, const void* sp) noexcept {
+  return (reinterpret_cast<std::uintptr_t>(&g) - reinterpret_cast<std::uintptr_t>(sp)) >>
+             g.size_class !=
+         0;
+}
+
+/// valgrind takes a switch for a jump on one stack, and what lies between for lost, unless it knows
+/// where stacks are. For ever: one that is mapped at the same place later is told anew.
+inline void tell_valgrind(const void* low, const void* high) noexcept {
+  constexpr std::uintptr_t register_stack = 0x1501;
+  const std::uintptr_t request[6] = {register_stack, reinterpret_cast<std::uintptr_t>(low),
+                                     reinterpret_cast<std::uintptr_t>(high)};
+  arch::ask_valgrind(request);
+}
+
+template <class Traits>
+class stack_pool {
+ public:
+  /// Address space is taken in pieces of this size, or of one stack if that is larger.
+  static constexpr std::size_t slab_bytes = std::size_t{64} << 20;
+
+  using g_type = basic_g<Traits>;
+
+  stack_pool() noexcept = default;
+
+  /// Before anything is put: who is to be told, under the lock, when there is something that may
+  /// become idle and there was nothing before.
+  void tell_of_idle(void (*tell)(void*) noexcept, void* whom) noexcept {
+    tell_ = tell;
+    tell_whom_ = whom;
+  }
+  stack_pool(const stack_pool&) = delete;
+  stack_pool& operator=(const stack_pool&) = delete;
+
+  /// A dead G with a stack of that class: a used one if there is one, else a fresh one.
+  /// Null when the system has no memory for another slab.
+  g_type* take(std::uint8_t size_class) noexcept;
+
+  /// Up to n dead Gs of that class that have been used before; perhaps none.
+  base::intrusive_queue<g_type> take_used(std::uint8_t size_class, std::size_t n) noexcept;
+
+  /// Takes dead Gs of one class back.
+  void put(std::uint8_t size_class, base::intrusive_queue<g_type>&& dead) noexcept;
+
+  // ---- give_back.hpp ----
+
+  /// Whether any stack has pages that could be given back. If not, the next put() tells.
+  bool has_idle() noexcept;
+
+  /// A period has passed.
+  void grow_older() noexcept;
+
+  /// Up to n dead Gs that nobody has taken for a period, of one size class.
+  base::intrusive_queue<g_type> take_oldest(std::size_t n, std::uint8_t& size_class) noexcept;
+
+  /// Takes them back without the pages of their stacks.
+  void put_discarded(std::uint8_t size_class, base::intrusive_queue<g_type>&& dead) noexcept;
+
+  /// Takes one dead G back; the way for a join handle that is not on a P of the runtime. May
+  /// destroy the pool, if its runtime is gone.
+  void put_from_handle(g_type& g) noexcept;
+
+  /// Calls f for each G that was ever carved. Gs carved meanwhile may be missed.
+  template <class F>
+  void for_each(F f) noexcept;
+
+  /// Whether an address lies in one of the slabs. Also from the handler of a fault, where this
+  /// thread may hold the lock: then the answer is no.
+  bool holds(const void* address) noexcept;
+
+  /// The runtime is gone and every goroutine has ended: gives the memory back, at once or when
+  /// the last of the handles that still hold a G lets go.
+  static void abandon(stack_pool* pool) noexcept;
+
+  /// Bytes of address space in slabs.
+  std::size_t reserved_bytes() noexcept {
+    scoped guard(lock_);
+    return reserved_bytes_;
+  }
+
+ private:
+  struct slab {
+    slab* next;
+    char* base;
+    std::size_t bytes;
+    std::size_t first;   // where the slots begin
+    std::size_t stride;  // from slot to slot
+    std::size_t slots;
+    std::size_t carved;
+    std::size_t mprotect_guards;
+    std::uint8_t size_class;
+  };
+
+  /// Dead Gs of one class, in the order in which they are taken.
+  struct dead_list {
+    base::intrusive_queue<g_type> fresh;
+    base::intrusive_queue<g_type> old;
+    base::intrusive_queue<g_type> oldest;
+    base::intrusive_queue<g_type> discarded;
+  };
+
+  static constexpr std::size_t classes = max_stack_class - min_stack_class + 1;
+  static constexpr std::size_t colours = 8;
+  static constexpr std::size_t colour_step = 2 * 64;
+
+  static constexpr std::size_t at(std::uint8_t size_class) noexcept {
+    return std::size_t{size_class} - min_stack_class;
+  }
+
+  static constexpr std::size_t guard_bytes(std::size_t page) noexcept {
+    return stack_guard_bytes > page ? stack_guard_bytes : page;
+  }
+  void tell_locked() noexcept {
+    if (!has_told_ && tell_ != nullptr) {
+      has_told_ = true;
+      tell_(tell_whom_);
+    }
+  }
+  slab* add_slab(std::uint8_t size_class) noexcept;
+  g_type* carve(slab& s) noexcept;
+  static char* slot(const slab& s, std::size_t index) noexcept {
+    return s.base + s.first + index * s.stride;
+  }
+  static g_type* g_in(const slab& s, std::size_t index) noexcept {
+    char* top = slot(s, index) + s.stride;
+    const std::size_t down = (sizeof(g_type) + colour_step - 1) / colour_step * colour_step +
+                             index % colours * colour_step;
+    return reinterpret_cast<g_type*>(top - down);
+  }
+  static void destroy(stack_pool* pool) noexcept;
+
+  spin_lock lock_;
+  dead_list dead_[classes];
+  void (*tell_)(void*) noexcept = nullptr;
+  void* tell_whom_ = nullptr;
+  bool has_told_ = false;
+  slab* current_[classes] = {};  // the slab that has slots left to carve
+  slab* slabs_ = nullptr;
+  std::size_t reserved_bytes_ = 0;
+  bool abandoned_ = false;
+  std::size_t held_ = 0;  // Gs that handles hold, counted once the pool is abandoned
+};
+
+template <class Traits>
+basic_g<Traits>* stack_pool<Traits>::take(std::uint8_t size_class) noexcept {
+  scoped guard(lock_);
+  dead_list& dead = dead_[at(size_class)];
+  for (auto* list : {&dead.fresh, &dead.old, &dead.oldest, &dead.discarded}) {
+    if (g_type* used = list->pop_front()) {
+      return used;
+    }
+  }
+  slab* s = current_[at(size_class)];
+  if (s == nullptr || s->carved == s->slots) {
+    s = add_slab(size_class);
+    if (s == nullptr) {
+      return nullptr;
+    }
+  }
+  return carve(*s);
+}
+
+template <class Traits>
+base::intrusive_queue<basic_g<Traits>> stack_pool<Traits>::take_used(std::uint8_t size_class,
+                                                                     std::size_t n) noexcept {
+  scoped guard(lock_);
+  dead_list& dead = dead_[at(size_class)];
+  for (auto* list : {&dead.fresh, &dead.old, &dead.oldest}) {
+    if (!list->empty()) {
+      return list->pop_front_n(n);
+    }
+  }
+  return dead.discarded.pop_front_n(n);
+}
+
+template <class Traits>
+void stack_pool<Traits>::put(std::uint8_t size_class,
+                             base::intrusive_queue<g_type>&& dead) noexcept {
+  scoped guard(lock_);
+  dead_[at(size_class)].fresh.prepend(static_cast<base::intrusive_queue<g_type>&&>(dead));
+  tell_locked();
+}
+
+template <class Traits>
+bool stack_pool<Traits>::has_idle() noexcept {
+  scoped guard(lock_);
+  has_told_ = false;
+  for (const dead_list& each : dead_) {
+    has_told_ = has_told_ || !each.fresh.empty() || !each.old.empty() || !each.oldest.empty();
+  }
+  return has_told_;
+}
+
+template <class Traits>
+void stack_pool<Traits>::grow_older() noexcept {
+  scoped guard(lock_);
+  for (dead_list& each : dead_) {
+    each.oldest.append(static_cast<base::intrusive_queue<g_type>&&>(each.old));
+    each.old.append(static_cast<base::intrusive_queue<g_type>&&>(each.fresh));
+  }
+}
+
+template <class Traits>
+base::intrusive_queue<basic_g<Traits>> stack_pool<Traits>::take_oldest(
+    std::size_t n, std::uint8_t& size_class) noexcept {
+  scoped guard(lock_);
+  size_class = min_stack_class;
+  while (size_class != max_stack_class && dead_[at(size_class)].oldest.empty()) {
+    ++size_class;
+  }
+  return dead_[at(size_class)].oldest.pop_front_n(n);
+}
+
+template <class Traits>
+void stack_pool<Traits>::put_discarded(std::uint8_t size_class,
+                                       base::intrusive_queue<g_type>&& dead) noexcept {
+  scoped guard(lock_);
+  dead_[at(size_class)].discarded.append(static_cast<base::intrusive_queue<g_type>&&>(dead));
+}
+
+template <class Traits>
+void stack_pool<Traits>::put_from_handle(g_type& g) noexcept {
+  bool last = false;
+  {
+    const basic_section<Traits> here;
+    scoped guard(lock_);
+    g.join.store(join_state::none, relaxed);  // relaxed: under the lock, as abandon reads it
+    if (abandoned_) {
+      last = --held_ == 0;
+    } else {
+      dead_[at(g.size_class)].fresh.push_front(&g);
+      tell_locked();
+    }
+  }
+  if (last) {
+    destroy(this);
+  }
+}
+
+template <class Traits>
+template <class F>
+void stack_pool<Traits>::for_each(F f) noexcept {
+  // Slabs are only ever added in front, so the list behind a head that was read under the lock
+  // stays as it is.
+  slab* first;
+  {
+    const basic_section<Traits> here;
+    scoped guard(lock_);
+    first = slabs_;
+  }
+  for (slab* s = first; s != nullptr; s = s->next) {
+    std::size_t carved;
+    {
+      const basic_section<Traits> here;
+      scoped guard(lock_);
+      carved = s->carved;
+    }
+    for (std::size_t i = 0; i < carved; ++i) {
+      f(*g_in(*s, i));
+    }
+  }
+}
+
+template <class Traits>
+bool stack_pool<Traits>::holds(const void* address) noexcept {
+  for (std::uint32_t turn = 0; !lock_.try_lock(); ++turn) {
+    constexpr std::uint32_t patience = 10'000;
+    if (turn == patience) {
+      return false;
+    }
+    Traits::back_off(turn);
+  }
+  bool found = false;
+  for (const slab* s = slabs_; s != nullptr && !found; s = s->next) {
+    found = reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(s->base) <
+            s->bytes;
+  }
+  lock_.unlock();
+  return found;
+}
+
+template <class Traits>
+void stack_pool<Traits>::abandon(stack_pool* pool) noexcept {
+  bool last;
+  {
+    scoped guard(pool->lock_);
+    std::size_t held = 0;
+    for (slab* s = pool->slabs_; s != nullptr; s = s->next) {
+      for (std::size_t i = 0; i < s->carved; ++i) {
+        // relaxed: cleared under the lock; set before the runtime's threads were joined
+        held += g_in(*s, i)->join.load(relaxed) == join_state::done;
+      }
+    }
+    pool->abandoned_ = true;
+    pool->held_ = held;
+    last = held == 0;
+  }
+  if (last) {
+    destroy(pool);
+  }
+}
+
+template <class Traits>
+void stack_pool<Traits>::destroy(stack_pool* pool) noexcept {
+  slab* s = pool->slabs_;
+  while (s != nullptr) {
+    slab* const next = s->next;
+    os::return_guard_budget(s->mprotect_guards);
+    base::unpoison_memory(s->base, s->bytes);
+    os::unmap(s->base, s->bytes);
+    s = next;
+  }
+  delete pool;
+}
+
+template <class Traits>
+typename stack_pool<Traits>::slab* stack_pool<Traits>::add_slab(std::uint8_t size_class) noexcept {
+  const std::size_t page = os::page_size();
+  const std::size_t at_least = std::size_t{1} << size_class;
+  const std::size_t stride = (at_least > page ? at_least : page) + guard_bytes(page);
+  const std::size_t bytes = page + stride > slab_bytes ? page + stride : slab_bytes;
+  void* base = os::map_stacks(bytes, page);
+  if (base == nullptr) {
+    return nullptr;
+  }
+  auto* s = new (base)
+      slab{slabs_,    static_cast<char*>(base), bytes, page, stride, (bytes - page) / stride, 0, 0,
+           size_class};
+  slabs_ = s;
+  current_[at(size_class)] = s;
+  reserved_bytes_ += bytes;
+  return s;
+}
+
+template <class Traits>
+basic_g<Traits>* stack_pool<Traits>::carve(slab& s) noexcept {
+  const std::size_t index = s.carved++;
+  char* const low = slot(s, index);
+  const std::size_t guarded = guard_bytes(os::page_size());
+  const os::guard_kind guard = os::install_guard(low, guarded);
+  s.mprotect_guards += guard == os::guard_kind::mprotect;
+
+  auto* g = new (g_in(s, index)) g_type;
+  g->size_class = s.size_class;
+  g->pool = this;
+  g->stack_low = low + guarded;
+  tell_valgrind(g->stack_low, g);
+  return g;
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// One thread is kept for goroutines that are no loops.
+//
+// Purpose
+//   A goroutine that computes without calling the library keeps its thread until it ends or waits,
+//   also while others have its P: its stack cannot move (preempt.hpp). When as many of them have
+//   begun as there may be threads, they pass the Ps among themselves, and what is new or has slept
+//   never runs. So the last thread that is free of them does not begin another one.
+//
+// Who is another one? Nobody knows before it has run. But loops come in numbers, from one place: a
+// goroutine that has not begun is taken for a loop if one of the same kind, the same function
+// started at the same place, has used up a slice. It is held back until a thread is free for it.
+// All others begin; one of them may be a loop of a new kind after all, and then the thread is taken
+// until some loop ends or waits.
+//
+// When
+//   Threads that are occupied: one for each goroutine that was stopped and stands in the global
+//   queue, and at most one for each P. If these are as many as there may be threads, whoever finds
+//   a new goroutine is on the last free one. From then on all switches lead over g0, which looks;
+//   the monitor ends that, and lets those go on who were held back, when threads are free again.
+//   Where there are no more threads than Ps, none can be kept.
+#ifndef THRUM_SCHED_CORE_THREAD_RESERVE_HPP
+#define THRUM_SCHED_CORE_THREAD_RESERVE_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/intrusive_queue.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/sched/core/g.hpp>
+#include <thrum/sched/queue/lock.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+template <class Traits>
+class basic_thread_reserve {
+ public:
+  using g_type = basic_g<Traits>;
+
+  /// Whether new goroutines must be looked at before they begin.
+  bool is_active() const noexcept {
+    return active_.load(relaxed);  // relaxed: who gives a P away publishes it with the P
+  }
+
+  /// The system refuses more threads than these; any_number: it has made one.
+  static constexpr unsigned any_number = ~0U;
+  void set_limit(unsigned threads) noexcept {
+    limit_.store(threads, relaxed);  // relaxed: a figure
+  }
+  unsigned limit() const noexcept {
+    return limit_.load(relaxed);  // relaxed: as above
+  }
+
+  /// A goroutine was stopped, and stands in the queue. `is_short()`: no thread may be lost now.
+  /// True: it has just become so.
+  template <class IsShort>
+  bool note_loop(const g_type& g, IsShort is_short) noexcept {
+    scoped guard(lock_);
+    if (!is_loop(g)) {
+      kinds_[next_kind_++ % kinds] = kind{g.entry, g.started_at};
+    }
+    // relaxed: locked
+    return !active_.load(relaxed) && is_short() && (active_.store(true, relaxed), true);  // relaxed
+  }
+
+  /// Holds back a goroutine that is about to begin, if it is to wait. True: it was.
+  template <class IsShort>
+  bool hold_back(g_type& g, IsShort is_short) noexcept {
+    scoped guard(lock_);
+    if ((g.flags & g_started) != 0 || !is_loop(g) || !is_short()) {
+      return false;
+    }
+    held_.push_back(&g);
+    ever_held_ = true;
+    return true;
+  }
+
+  /// If `is_over()`: ends the state, and gives those back who were held.
+  template <class IsOver>
+  base::intrusive_queue<g_type> end_if(IsOver is_over) noexcept {
+    scoped guard(lock_);
+    base::intrusive_queue<g_type> held;
+    if (is_over()) {
+      active_.store(false, relaxed);  // relaxed: locked
+      held.append(static_cast<base::intrusive_queue<g_type>&&>(held_));
+    }
+    return held;
+  }
+
+  /// Whether somebody was held back; true only once.
+  bool is_to_be_reported() noexcept {
+    scoped guard(lock_);
+    return ever_held_ && !reported_ && (reported_ = true);
+  }
+
+ private:
+  struct kind {
+    void (*entry)(g_type&) = nullptr;
+    const void* started_at = nullptr;
+  };
+  static constexpr std::uint32_t kinds = 16;
+
+  bool is_loop(const g_type& g) const noexcept {
+    for (const kind& each : kinds_) {
+      if (each.entry == g.entry && each.started_at == g.started_at) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  spin_lock lock_;
+  // -- under the lock --
+  base::intrusive_queue<g_type> held_;
+  kind kinds_[kinds] = {};
+  std::uint32_t next_kind_ = 0;
+  bool ever_held_ = false;
+  bool reported_ = false;
+  typename Traits::template atomic<bool> active_{false};  // read without
+  // -- the creator writes --
+  typename Traits::template atomic<unsigned> limit_{any_number};
+};
+
+/// How many threads there may be, as far as is known.
+template <class Traits>
+std::size_t most_threads(const basic_scheduler<Traits>& scheduler) noexcept {
+  const unsigned most = scheduler.config().max_threads;
+  const unsigned given = scheduler.reserve.limit();
+  return given < most ? given : most;
+}
+
+/// Whether a loop that begins could take the last thread.
+template <class Traits>
+bool is_short_of_threads(basic_scheduler<Traits>& scheduler) noexcept {
+  const std::size_t most = most_threads(scheduler);
+  const std::size_t procs = scheduler.procs();
+  return scheduler.clock == nullptr && most > procs && scheduler.global.stopped() + procs >= most;
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What the scheduler is parameterised over: its constants, its atomics, its clock, its poller.
+//
+// G, M, P and the scheduler are templates over one Traits type. `default_traits` is what a user
+// of the library gets. A test or a model checker derives from it and shadows what it wants to
+// control: a ring of 4 slots, a clock that it moves itself, atomics that record every access.
+#ifndef THRUM_SCHED_CORE_TRAITS_HPP
+#define THRUM_SCHED_CORE_TRAITS_HPP
+
+#include <thrum/arch/arch.hpp>
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/netpoll/netpoll.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/queue/lock.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// The tunables of the scheduler, each with its unit, its constraint and its origin.
+struct default_traits {
+  /// What stands once for these stands once in the process: see os/linux/process_wide.hpp.
+  static constexpr bool is_process_wide = true;
+
+  /// Slots in a P's ring. A power of two. From Go: large enough that overflow to the global queue
+  /// is rare, small enough that a thief copies half of it in well under a microsecond.
+  static constexpr std::uint32_t run_queue_capacity = 256;
+
+  /// Every n-th scheduling tick looks at the global queue first, so that goroutines there cannot
+  /// starve behind two that keep readying each other. A prime, from Go, so that it does not beat
+  /// with periodic programs.
+  static constexpr std::uint32_t global_check_interval = 61;
+
+  /// Most processors a runtime may have. Bounds the table of Ps and the masks over it.
+  static constexpr unsigned max_procs = 4096;
+
+  /// Dead goroutines with their warm stacks that one P keeps before it gives half of them away.
+  static constexpr std::uint32_t free_goroutines_per_p = 64;
+
+  /// Goroutine ids that a P takes at a time. From Go.
+  static constexpr std::uint32_t id_batch = 16;
+
+  /// Readied goroutines in `runnext` that may each wake an idle P before one was seen to be
+  /// useful: see `basic_p::wake_credit`. Trades a futile 16 us futex call per hand-off against
+  /// the latency of the first parallel consumer.
+  static constexpr std::uint32_t wake_credit = 16;
+
+  /// Goroutines in a row that may inherit a slice through runnext where no monitor cuts slices: two
+  /// that hand the processor to each other must let others in. At 64 the detour is a hundredth of a
+  /// hand-off's cost.
+  static constexpr std::uint32_t most_inheritances = 64;
+
+  /// How old the last poll may be before a P that always has something to run polls in between.
+  /// Trades the latency of who waits for a descriptor against a system call: a thousandth of a
+  /// processor at the most.
+  static constexpr std::int64_t poll_interval_ns = 1'000'000;
+
+  /// Bytes of input and output that a goroutine may move in a row before it looks whether somebody
+  /// waits, and as how many of them each call counts: 128 calls, or a few large ones, which take
+  /// about as long, some hundred microseconds.
+  static constexpr std::int64_t io_budget = 1 << 20;
+  static constexpr std::int64_t io_call_cost = io_budget / 128;
+
+  /// After so many looks it also gives way to those who have given way themselves. About a slice:
+  /// among them, short turns would let each find cold caches.
+  static constexpr std::uint32_t io_looks = 64;
+
+  /// The switches that may pass between two looks at the clock while the P has timers. sysmon
+  /// raises `attention::timers` when one is due, so this bounds nothing but the common case.
+  static constexpr std::uint32_t timer_check_interval = 16;
+
+  /// Monitor: shortest and longest sleep, quiet rounds before the sleep doubles. From Go.
+  static constexpr std::int64_t monitor_min_sleep_ns = 20'000;
+  static constexpr std::int64_t monitor_max_sleep_ns = 10'000'000;
+  static constexpr std::uint32_t monitor_quiet_rounds = 50;
+
+  /// How long a goroutine may run at least before it makes room for one that has slept long enough.
+  /// Trades the latency of sleepers against the 50 us that each change of threads costs.
+  static constexpr std::int64_t least_run_ns = 1'000'000;
+
+  /// How long a thread must have slept in a call before its P is taken.
+  static constexpr std::int64_t blocked_ns = 1'000'000;
+
+  /// How long a thread must have computed after a signal was sent to it that it has not taken, for
+  /// its P to be taken without. A thread takes a signal when it next enters or leaves the system, or
+  /// a clock interrupts it: within 10 ms on the slowest kernel, and mostly within one.
+  static constexpr std::int64_t deaf_ns = 10'000'000;
+
+  template <class T>
+  using atomic = std::atomic<T>;
+  /// Guards a timer heap.
+  using heap_lock = spin_lock;
+
+  using poller = netpoll::poller;
+
+  static void fence(std::memory_order order) noexcept { std::atomic_thread_fence(order); }
+
+  /// The two halves of an asymmetric fence: free for the side that runs often, a system call for
+  /// the side that runs once in a while.
+  static void light_fence() noexcept { os::light_fence(); }
+  static void heavy_fence() noexcept { os::heavy_fence(); }
+
+  /// Nanoseconds of the steady clock, or of the virtual one that the caller runs on.
+  static std::int64_t now() noexcept {
+    // relaxed: a constant once set
+    const auto look = virtual_now().load(std::memory_order_relaxed);
+    return look == nullptr ? os::now() : look();
+  }
+  /// Set by the first who makes a virtual clock.
+  static std::atomic<std::int64_t (*)() noexcept>& virtual_now() noexcept {
+    return os::process_wide<virtual_clock_hook>::get().now;
+  }
+  struct virtual_clock_hook {
+    static constexpr std::string_view process_name = "sched::virtual_now";
+    std::atomic<std::int64_t (*)() noexcept> now{nullptr};
+  };
+
+  /// One turn of a loop that waits for another thread to get through a few instructions.
+  static void back_off(std::uint32_t turn) noexcept { sched::back_off(turn); }
+
+  /// The pause of a thread that sees work again and again and gets hold of none: it is on its way
+  /// to a thread that has not run yet, and may be waiting for the very CPU that this one keeps.
+  static void pause_search() noexcept { os::sleep_ns(20'000); }
+
+  /// A thief's pause before it takes a running P's runnext: long enough for the owner to run a
+  /// goroutine that it has just readied and is about to wait for. 3 us, from Go.
+  static void pause_before_runnext() noexcept { os::sleep_ns(3'000); }
+};
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

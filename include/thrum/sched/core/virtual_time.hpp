@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// A clock that stands still while anything can happen: what tests of timeouts run on.
+//
+// The last M of such a scheduler that goes to sleep, on its note, in the poller, or for a goroutine
+// that is locked to it, finds every goroutine parked. It then does one of these, in this order:
+//   V1  a goroutine waits for exactly this (bubble::wait): it goes on
+//   V2  a goroutine waits for something that somebody outside may bring (a mutex, a descriptor), or
+//       is runnable and in no queue, as the monitor or a thread that is not ours is about to put it
+//       there: nothing; the clock stands
+//   V3  a timer is armed: the clock jumps to the earliest, and an M looks for work, which fires it
+//   V4  no goroutine is left, or none can ever run again: whoever owns the clock is told, once
+//
+// Since nothing runs, nobody arms a timer or readies a goroutine meanwhile, but for threads that
+// are not ours; these find an idle P as ever.
+//
+// Source: Go, internal/synctest.
+#ifndef THRUM_SCHED_CORE_VIRTUAL_TIME_HPP
+#define THRUM_SCHED_CORE_VIRTUAL_TIME_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/intrusive_queue.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/core/g.hpp>
+#include <thrum/sched/core/g_state.hpp>
+#include <thrum/sched/core/m.hpp>
+#include <thrum/sched/queue/timer_heap.hpp>
+
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+template <class Traits>
+struct basic_virtual_clock {
+  template <class T>
+  using atomic = typename Traits::template atomic<T>;
+
+  enum class state : std::uint8_t { runs, ended, deadlocked };
+
+  /// As default_traits::now().
+  atomic<std::int64_t> now{0};
+  /// Set by the first goroutine: what is quiet before has not begun.
+  atomic<bool> has_begun{false};
+
+  // -- under the scheduler's idle lock --
+  base::intrusive_queue<basic_g<Traits>> quiet_waiters;  // V1
+  atomic<state> outcome{state::runs};
+
+  /// Set at V4.
+  os::note settled;
+};
+
+/// May a wait for that reason be ended only by a goroutine of the same scheduler, or by time? (Go's
+/// "durably blocked".)
+constexpr bool is_durable(wait_reason reason) noexcept {
+  return reason != wait_reason::mutex_lock && reason != wait_reason::shared_mutex_lock &&
+         reason != wait_reason::shared_mutex_lock_shared && reason != wait_reason::none &&
+         !is_polled(reason) && reason != wait_reason::io_close &&
+         reason != wait_reason::name_look_up;
+}
+
+/// V1 to V4, for an M that is about to sleep and counts as asleep, or has laid down the last P that
+/// was held. True: some M must take a P and look for work. Caller holds the idle lock.
+template <class Traits>
+THRUM_COLD bool resume_quiet_locked(basic_scheduler<Traits>& scheduler) noexcept {
+  using clock_type = basic_virtual_clock<Traits>;
+  clock_type& clock = *scheduler.clock;
+  // relaxed: set on an M, which has passed the lock since
+  if (!clock.has_begun.load(relaxed) || !scheduler.is_quiet_locked()) {
+    return false;
+  }
+  if (basic_g<Traits>* const g = clock.quiet_waiters.pop_front()) {
+    g->status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
+    scheduler.global.push_back(*g);
+  } else {
+    bool stands = false;
+    scheduler.pool->for_each([&](basic_g<Traits>& each) {
+      // relaxed: whoever parked has released its P since
+      const g_status status = each.status.load(relaxed);
+      stands = stands || status == g_status::runnable ||
+               (status == g_status::waiting &&
+                !is_durable(each.reason.load(relaxed)));  // relaxed: as above
+    });
+    if (stands) {
+      return false;
+    }
+    std::int64_t next = timer_heap<Traits>::never;
+    scheduler.for_each_p([&](basic_p<Traits>& p) {
+      const std::int64_t due = p.timers.earliest_armed();
+      next = due < next ? due : next;
+    });
+    if (next == timer_heap<Traits>::never) {
+      if (clock.outcome.load(relaxed) == clock_type::state::runs) {  // relaxed: locked
+        const bool ended = scheduler.goroutine_count() == 0;
+        // relaxed: published by the note
+        clock.outcome.store(ended ? clock_type::state::ended : clock_type::state::deadlocked,
+                            relaxed);
+        clock.settled.wake();
+      }
+      return false;
+    }
+    if (next > clock.now.load(relaxed)) {  // relaxed: written here only
+      clock.now.store(next, relaxed);      // relaxed: published by the lock
+    }
+  }
+  return true;
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

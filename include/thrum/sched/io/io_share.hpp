@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// How much input and output a goroutine may do in a row while others wait.
+//
+// Purpose
+//   A goroutine whose every call succeeds at once never parks. With a peer that always has more to
+//   send and to take it keeps its processor for a whole time slice, two hundred of them everybody
+//   else for a second, and where nobody cuts slices for ever. So successful calls are counted, by
+//   number and by bytes, and after each share of them the goroutine looks whether somebody waits:
+//
+//   at each look      whose timers are due; whom the poller has news of, which is asked if nobody
+//                     has for a while; the ring; in the global queue, who has not given way himself
+//   at the last one   those who have, too, and those who waited for the poller after a whole share
+//
+// So a client that seldom says something waits for one share, and not for one of each flooder. And
+// the flooders among themselves take turns of about a time slice: with turns of one share each would
+// find its data and the system's in no cache (200 of them lost a third of their throughput). A flooder
+// whose peer is as fast as it is waits for the poller now and then, and would be found by each look of
+// the others when it comes back (they lost a fifth): so who moved a whole share before it waited, and
+// not only accepted, comes back to the global queue, and takes turns with those who have given way.
+//
+// The count is not set back at each switch, which would cost all those who do no input and output:
+// it is compared with the count of switches.
+#ifndef THRUM_SCHED_IO_IO_SHARE_HPP
+#define THRUM_SCHED_IO_IO_SHARE_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/sched/run/park.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// To runnext: g0 has something to do, and it goes on unless that makes others runnable.
+template <class Traits>
+bool commit_to_runnext(basic_m<Traits>& m, basic_g<Traits>& g, void*) noexcept {
+  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
+  if (basic_g<Traits>* const kicked = m.p->queue.exchange_runnext(&g)) {
+    push_to_ring(m, *kicked);
+    m.scheduler->wake_processor();
+  }
+  return true;
+}
+
+/// Whether somebody waits to whom the running goroutine gives way.
+template <class Traits>
+bool somebody_waits(basic_m<Traits>& m) noexcept {
+  basic_p<Traits>& p = *m.p;
+  // relaxed: seen at the next look if missed
+  if ((p.attention.load(relaxed) & ~std::uint32_t{attention_begin}) != 0 || !p.queue.empty() ||
+      m.scheduler->global.others_wait() ||
+      (p.timers.size() != 0 && m.scheduler->next_timer(p) <= Traits::now())) {
+    return true;
+  }
+  const std::uint32_t slice = p.schedule_tick.load(relaxed);  // relaxed: own count
+  if (p.io_slice != slice) {
+    p.io_slice = slice;
+    p.io_looks = 0;
+  }
+  if (++p.io_looks < Traits::io_looks) {
+    return false;
+  }
+  p.io_looks = 0;
+  return !m.scheduler->global.empty();
+}
+
+/// A share is used up, by an operation that moved bytes or by one that accepts and the like.
+template <class Traits>
+THRUM_COLD void look_for_waiters(basic_section<Traits>& here, bool moved) noexcept {
+  basic_m<Traits>& m = *here.m();
+  m.p->io_left = Traits::io_budget;
+  here.g()->moved_much |= moved;
+  if (somebody_waits(m)) {
+    here.moved_to(give_way(m));
+  } else if (is_poll_due(*m.scheduler)) {
+    m.p->attention.fetch_or(attention_poll, relaxed);  // relaxed: for ourselves
+    here.moved_to(
+        leave(m, static_cast<basic_g<Traits>*>(nullptr), &commit_to_runnext<Traits>, nullptr));
+  }
+}
+
+/// The end of an operation that has moved so many bytes: preemption_point(), and a look if it was
+/// one too many in a row. Nothing on a foreign thread.
+template <class Traits>
+void end_io(basic_section<Traits>& here, std::size_t bytes) noexcept {
+  basic_m<Traits>* const m = here.m();
+  if (m == nullptr) {
+    return;
+  }
+  basic_p<Traits>& p = *m->p;
+  const std::uint64_t switches = p.counts.switches.get();
+  if (p.io_since != switches) {
+    p.io_since = switches;
+    p.io_left = Traits::io_budget;
+  }
+  constexpr auto most = static_cast<std::size_t>(Traits::io_budget);
+  p.io_left -= Traits::io_call_cost + static_cast<std::int64_t>(bytes < most ? bytes : most);
+  if (p.io_left <= 0) [[unlikely]] {
+    look_for_waiters(here, bytes != 0);
+    return;
+  }
+  preemption_point(here);
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,287 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What the scheduler knows of a descriptor: who waits for it, who uses it, until when.
+//
+// Purpose
+//   Joins the poller, which knows tags, with goroutines, which wait. How one waits is in
+//   poll_wait.hpp.
+//
+// Two sides, reading and writing. Each has one user at a time (others wait for their turn), and
+// only the user waits for readiness. An edge that finds nobody waiting leaves `ready` behind, which
+// the next wait consumes.
+//
+// No lost edge: the user clears `ready`, then tries its system call, and waits if that would block.
+// An edge before the call is in what the call sees; one after it sets `ready` again. Clearing after
+// the call would lose the edge in between.
+//
+// Numbers are used again
+//   The system gives the number of a closed descriptor to the next one, and an event of the old one
+//   may still be in some thread's hands. A tag carries 32 bits of generation besides the place of
+//   the descriptor here, and a generation ends before its number is given back. Descriptors here
+//   are never freed, so a stale tag is always safe to look at.
+//
+// Invariants
+//   PD1  under `lock` a waiter is either on a side or has been taken by exactly one who wakes it.
+//   PD2  a number is closed only when nobody uses it: `users` is 0 and `closing` is set.
+//
+// Sources: Go, src/runtime/netpoll.go and src/internal/poll/fd_mutex.go, and their issues 59545
+// (an error of the old descriptor) and 45211. Go has two words that waiter and event exchange by
+// compare-and-swap, a word of counts, and a lock for the deadlines; here one spin lock does for all
+// of it, at the same number of locked instructions.
+#ifndef THRUM_SCHED_IO_POLL_DESC_HPP
+#define THRUM_SCHED_IO_POLL_DESC_HPP
+
+#include <thrum/base/cache_line.hpp>
+#include <thrum/base/config.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/base/intrusive_list.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/netpoll/contract.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/queue/lock.hpp>
+#include <thrum/sched/run/poll_sink.hpp>
+#include <thrum/sched/run/wait_point.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <string_view>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+enum class io_side : std::uint8_t { read, write };
+
+template <class Traits>
+struct basic_poll_side {
+  basic_wait_point<Traits>* waiter = nullptr;  // its user, waiting to be ready
+  base::intrusive_list<basic_wait_point<Traits>> turns;
+  std::int64_t deadline = timer_heap<Traits>::never;
+  bool busy = false;
+  bool ready = false;
+  bool drained = false;  // the last call took all there was: do not try before the next edge
+  /// Of a foreign descriptor: so many waits take it for not ready.
+  typename Traits::template atomic<std::uint8_t> waits_without_look{0};
+};
+
+template <class Traits>
+struct alignas(base::cache_line_size) basic_poll_desc {
+  using point = basic_wait_point<Traits>;
+  template <class T>
+  using atomic = typename Traits::template atomic<T>;
+
+  explicit basic_poll_desc(std::uint32_t number) noexcept : index(number) {}
+
+  basic_poll_side<Traits>& side(io_side which) noexcept {
+    return sides[static_cast<std::size_t>(which)];
+  }
+  /// The number; -1 after it was closed. Good while the caller has its turn, else a figure.
+  int handle() const noexcept { return fd.load(relaxed); }  // relaxed: written under the lock
+
+  /// Under the lock: events that have been fetched with the tag so far are of the past.
+  void next_generation() noexcept {
+    if (++generation == 0) {
+      generation = 1;
+    }
+  }
+
+  std::uint64_t tag() const noexcept { return (std::uint64_t{index} << 32) | generation; }
+
+  spin_lock lock;
+  // -- under the lock --
+  std::uint32_t generation = 1;  // never 0: those tags are the poller's own
+  std::uint32_t users = 0;
+  bool closing = false;
+  bool unusual = false;  // an event said that what comes is not simply more of the stream
+  bool foreign = false;  // we only watch it: see wait_foreign
+  const std::uint32_t index;
+  atomic<int> fd{os::no_descriptor};
+  basic_scheduler<Traits>* scheduler = nullptr;  // with whose poller it is registered
+  point* closer = nullptr;
+  basic_poll_side<Traits> sides[2];
+
+  basic_poll_desc* next_free = nullptr;  // under the table's lock
+};
+
+/// All descriptors of the process, by number of their own. Their memory is never given back.
+template <class Traits>
+class basic_poll_table {
+ public:
+  using desc = basic_poll_desc<Traits>;
+
+  /// Null: no memory. Inside.
+  static desc* take() noexcept {
+    state& all = known();
+    scoped guard(all.lock);
+    if (desc* const d = all.free_list) {
+      all.free_list = d->next_free;
+      return d;
+    }
+    const std::uint32_t index = all.count.load(relaxed);  // relaxed: locked
+    desc* chunk = nullptr;
+    if (index < chunk_size * max_chunks) {
+      chunk = all.chunks[index / chunk_size].load(relaxed);  // relaxed: locked
+    }
+    if (chunk == nullptr) {
+      if (index >= chunk_size * max_chunks ||
+          (chunk = static_cast<desc*>(os::map(chunk_size * sizeof(desc)))) == nullptr) {
+        return nullptr;
+      }
+      all.chunks[index / chunk_size].store(chunk, relaxed);  // relaxed: published with the count
+    }
+    desc* const d = ::new (&chunk[index % chunk_size]) desc(index);
+    // [pd.count] release: the chunk and the descriptor.
+    all.count.store(index + 1, release);
+    return d;
+  }
+
+  /// Its number is closed, nobody waits. Inside.
+  static void give_back(desc& d) noexcept {
+    state& all = known();
+    scoped guard(all.lock);
+    d.next_free = all.free_list;
+    all.free_list = &d;
+  }
+
+  /// Null: a tag that was never given.
+  static desc* find(std::uint32_t index) noexcept {
+    state& all = known();
+    // [pd.count] acquire: the chunk and the descriptor.
+    if (index >= all.count.load(acquire)) {
+      return nullptr;
+    }
+    return &all.chunks[index / chunk_size].load(relaxed)[index % chunk_size];  // relaxed: as above
+  }
+
+  template <class F>
+  static void for_each(F f) noexcept {
+    state& all = known();
+    const std::uint32_t n = all.count.load(acquire);  // [pd.count] acquire: as in find
+    for (std::uint32_t i = 0; i < n; ++i) {
+      f(*find(i));
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t chunk_size = 1024;
+  static constexpr std::uint32_t max_chunks = 16'384;
+
+  struct state {
+    static constexpr std::string_view process_name = "sched::poll_table";
+    spin_lock lock;
+    desc* free_list = nullptr;
+    std::atomic<std::uint32_t> count{0};
+    std::atomic<desc*> chunks[max_chunks] = {};
+  };
+  static state& known() noexcept { return os::process_wide<state>::get(); }
+};
+
+/// Takes the user of a side that waits, to be woken by the caller without the lock. PD1.
+template <class Traits>
+basic_wait_point<Traits>* take_waiter_locked(basic_poll_side<Traits>& side,
+                                             wake_cause cause) noexcept {
+  basic_wait_point<Traits>* const point = side.waiter;
+  if (point != nullptr) {
+    side.waiter = nullptr;
+    settle(*point, cause);
+  }
+  return point;
+}
+
+/// A chain of wait points through `next`, in the order in which they are to run.
+template <class Traits>
+struct basic_wake_chain {
+  basic_wait_point<Traits>* first = nullptr;
+  basic_wait_point<Traits>** last = &first;
+
+  void push_back(basic_wait_point<Traits>* point) noexcept {
+    if (point != nullptr) {
+      point->next = nullptr;
+      *last = point;
+      last = &point->next;
+    }
+  }
+  void take_turns_locked(basic_poll_side<Traits>& side, wake_cause cause) noexcept {
+    while (basic_wait_point<Traits>* const point = side.turns.pop_front()) {
+      settle(*point, cause);
+      push_back(point);
+    }
+  }
+  /// Without any lock, and last.
+  void wake_all() noexcept { wake_chain(first); }
+};
+
+/// What a poll_sink does with an event: the entries of basic_upcalls.
+template <class Traits>
+struct basic_poll_events {
+  static void take(basic_poll_sink<Traits>& self, std::uint64_t tag,
+                   std::uint32_t events) noexcept {
+    auto* const desc = basic_poll_table<Traits>::find(static_cast<std::uint32_t>(tag >> 32));
+    if (desc == nullptr) {
+      return;
+    }
+    basic_wake_chain<Traits> taken;
+    {
+      scoped guard(desc->lock);
+      if (desc->generation != static_cast<std::uint32_t>(tag)) {
+        return;  // of what was closed since
+      }
+      desc->unusual = desc->unusual || (events & netpoll::unusual) != 0;
+      if (desc->foreign) {
+        take_foreign_locked(*desc, events, taken);
+      } else {
+        if ((events & netpoll::readable) != 0) {
+          taken.push_back(make_ready_locked(desc->side(io_side::read)));
+        }
+        if ((events & netpoll::writable) != 0) {
+          taken.push_back(make_ready_locked(desc->side(io_side::write)));
+        }
+      }
+    }
+    for (basic_wait_point<Traits>* point = taken.first; point != nullptr;) {
+      basic_wait_point<Traits>* const next = point->next;
+      if (point->g != nullptr && point->g->scheduler == &self.scheduler) {
+        self.ready.push_back(*point->g);
+      } else {
+        wake(*point);
+      }
+      point = next;
+    }
+  }
+
+  /// A thousand connections do not fit in a cache.
+  static void prefetch(std::uint64_t tag) noexcept {
+    const auto* const desc = basic_poll_table<Traits>::find(static_cast<std::uint32_t>(tag >> 32));
+    if (desc != nullptr) {
+      __builtin_prefetch(desc, 1);
+      __builtin_prefetch(reinterpret_cast<const char*>(desc) + base::cache_line_size, 1);
+    }
+  }
+
+ private:
+  static basic_wait_point<Traits>* make_ready_locked(basic_poll_side<Traits>& side) noexcept {
+    basic_wait_point<Traits>* const point = take_waiter_locked(side, wake_cause::notified);
+    side.ready = point == nullptr;
+    return point;
+  }
+
+  /// One-shot: whoever still waits for the other side arms it again.
+  static void take_foreign_locked(basic_poll_desc<Traits>& desc, std::uint32_t events,
+                                  basic_wake_chain<Traits>& taken) noexcept {
+    if ((events & netpoll::readable) != 0) {
+      taken.take_turns_locked(desc.side(io_side::read), wake_cause::notified);
+    }
+    if ((events & netpoll::writable) != 0) {
+      taken.take_turns_locked(desc.side(io_side::write), wake_cause::notified);
+    }
+    for (const io_side other : {io_side::read, io_side::write}) {
+      if (!desc.side(other).turns.empty()) {
+        taken.take_turns_locked(desc.side(other), wake_cause::retry);
+      }
+    }
+  }
+};
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

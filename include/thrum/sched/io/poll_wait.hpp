@@ -1,0 +1,599 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Using a descriptor and waiting for it, while others close it or move its deadlines.
+//
+// An operation
+//   begin   waits for its turn; if the last call took all there was, waits for more at once
+//   call    the system call, in user code, outside of any section
+//   wait    if the call would block; then call again
+//   end     the next one's turn
+//
+// Deadlines
+//   A wait has its goroutine's own timer (park.hpp), so there is none in the descriptor that could
+//   fire for a deadline that has been moved. Moving one wakes who waits; it looks at the clock and
+//   waits on. (Go keeps two timers in each descriptor, and a sequence number against the late
+//   ones.) A deadline that has passed fails every operation until it is moved, even if there is
+//   data.
+//
+// Closing
+//   Everybody who waits is woken and fails, everybody who comes later fails; the closer waits until
+//   the last user has left, and only then gives the number back to the system.
+//
+// In a child process
+//   The poller is shared with the parent, the goroutines are copies of which none runs. So a close
+//   neither ends the registration, which is the parent's, nor waits for anybody. Whoever waits
+//   there in a runtime of the child's registers the descriptor with that.
+//
+// Where it is registered: with the poller of the first who has to wait, for the descriptor's life,
+// or until that runtime ends: then with that of the next. A thread outside of any runtime can wait,
+// too; if nothing else has registered the descriptor it asks the system itself, and looks every
+// 10 ms whether it was closed.
+#ifndef THRUM_SCHED_IO_POLL_WAIT_HPP
+#define THRUM_SCHED_IO_POLL_WAIT_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/core/section.hpp>
+#include <thrum/sched/io/io_share.hpp>
+#include <thrum/sched/io/poll_desc.hpp>
+#include <thrum/sched/run/park.hpp>
+
+#include <cerrno>
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// What a wait says besides 0 and errno values below zero: the runtime stops, and the caller must
+/// throw goroutine_exit, outside of the section.
+inline constexpr int io_exit = -4096;
+
+/// And: the caller's deadline has passed. No errno value, since the system has ETIMEDOUT for a peer
+/// that does not answer.
+inline constexpr int io_deadline_exceeded = -4097;
+
+template <class Traits>
+class basic_poll_wait {
+ public:
+  using desc = basic_poll_desc<Traits>;
+  using side_type = basic_poll_side<Traits>;
+  using point_type = basic_wait_point<Traits>;
+  using section_type = basic_section<Traits>;
+
+  /// A descriptor for a number, which it owns from now on, in non-blocking mode. Null: no memory.
+  static desc* open(int fd) noexcept {
+    const section_type here;
+    desc* const d = basic_poll_table<Traits>::take();
+    if (d != nullptr) {
+      scoped guard(d->lock);
+      d->fd.store(fd, relaxed);  // relaxed: locked
+      d->closing = d->unusual = false;
+      for (side_type& side : d->sides) {
+        side.ready = side.drained = false;
+        side.deadline = no_deadline;
+      }
+    }
+    return d;
+  }
+
+  /// The caller's turn on one side. 0, or: -ECANCELED (closed), io_deadline_exceeded, io_exit, or what
+  /// the poller says. After anything but 0 there is no end(). `waited`: it was not ready, and became
+  /// so.
+  static int begin(desc& d, io_side which, bool& waited) noexcept {
+    section_type here;
+    side_type& side = d.side(which);
+    d.lock.lock();
+    for (;;) {
+      if (const int error = refusal_locked(d, side); error != 0) {
+        d.lock.unlock();
+        return error;
+      }
+      if (!side.busy) {
+        side.busy = true;
+        ++d.users;
+        break;
+      }
+      point_type point;
+      prepare(here, point, d, which);
+      side.turns.push_back(point);
+      const wake_cause cause =
+          sched::wait(here, point, d.lock, {reason_of(which), true, side.deadline});
+      if (cause == wake_cause::cancelled) {
+        return io_exit;
+      }
+      if (cause == wake_cause::closed) {
+        return -ECANCELED;  // and not counted: by now it may be another one's
+      }
+      d.lock.lock();
+      if (cause == wake_cause::notified) {  // the side is busy in our name
+        if (const int error = refusal_locked(d, side); error != 0) {
+          end_locked(d, side);
+          return error;
+        }
+        break;
+      }
+    }
+    waited = side.drained && !side.ready;
+    if (!waited) {
+      side.ready = side.drained = false;
+      d.lock.unlock();
+      return 0;
+    }
+    const int error = wait_locked(here, d, which);
+    side.drained = false;
+    if (error != 0) {
+      d.lock.lock();
+      end_locked(d, side);
+    }
+    return error;
+  }
+
+  /// The call would block: waits until it may not. Results as of begin; end() is due in any case.
+  static int wait(desc& d, io_side which) noexcept {
+    section_type here;
+    d.lock.lock();
+    return wait_locked(here, d, which);
+  }
+
+  /// Within a turn: lets time pass until `when`, whatever the poller says. Results as of wait(), 0
+  /// after that time.
+  static int pause(desc& d, io_side which, std::int64_t when) noexcept {
+    section_type here;
+    side_type& side = d.side(which);
+    for (d.lock.lock();; d.lock.lock()) {
+      const int error = refusal_locked(d, side);
+      if (error != 0 || when <= Traits::now()) {
+        d.lock.unlock();
+        return error;
+      }
+      // Among those who wait for their turns, since events do not wake these, and nobody else can
+      // end the turn.
+      point_type point;
+      prepare(here, point, d, which);
+      side.turns.push_back(point);
+      const std::int64_t until = side.deadline < when ? side.deadline : when;
+      // As a sleep: nobody outside has to bring anything, so the clock of a bubble may go on.
+      if (sched::wait(here, point, d.lock, {wait_reason::sleep, true, until}) ==
+          wake_cause::cancelled) {
+        return io_exit;
+      }
+    }
+  }
+
+  /// `drained`: the call took less than it could have, from a stream of which that means that
+  /// there is no more. `bytes`: moved since the last go_on().
+  static void end(desc& d, io_side which, bool drained, std::size_t bytes) noexcept {
+    section_type here;
+    side_type& side = d.side(which);
+    d.lock.lock();
+    side.drained = drained && !d.unusual;
+    end_locked(d, side);
+    end_io(here, bytes);
+  }
+
+  /// So many bytes were moved, by a call without a turn or by one of several in a turn.
+  static void go_on(std::size_t bytes) noexcept {
+    section_type here;
+    end_io(here, bytes);
+  }
+
+  /// Keeps the number from being closed until leave(), without a turn on either side. 0 or
+  /// ECANCELED (closed); then there is no leave().
+  static int enter(desc& d) noexcept {
+    const section_type here;
+    const scoped guard(d.lock);
+    if (d.closing) {
+      return -ECANCELED;
+    }
+    ++d.users;
+    return 0;
+  }
+  static void leave(desc& d) noexcept {
+    const section_type here;
+    d.lock.lock();
+    --d.users;
+    unlock_and_wake(d, nullptr);
+  }
+
+  /// Moves a deadline; no_deadline: there is none.
+  static void set_deadline(desc& d, io_side which, std::int64_t when) noexcept {
+    const section_type here;
+    basic_wake_chain<Traits> taken;
+    {
+      scoped guard(d.lock);
+      side_type& side = d.side(which);
+      side.deadline = when;
+      taken.push_back(take_waiter_locked(side, wake_cause::retry));
+      taken.take_turns_locked(side, wake_cause::retry);
+    }
+    taken.wake_all();
+  }
+
+  /// Ends all use. Returns when nobody is inside any more, with the number, which the caller
+  /// closes: that may block, and is not for a section. no_descriptor: somebody else does it.
+  static int end_use(desc& d) noexcept {
+    section_type here;
+    basic_wake_chain<Traits> taken;
+    bool is_copy;
+    {
+      scoped guard(d.lock);
+      if (d.closing) {
+        return os::no_descriptor;
+      }
+      d.closing = true;
+      // relaxed: set when there was one thread
+      is_copy = d.scheduler != nullptr && d.scheduler->is_copy.load(relaxed);
+      if (is_copy) {
+        d.scheduler = nullptr;
+        d.users = 0;
+        d.sides[0].busy = d.sides[1].busy = false;
+      }
+      for (side_type& side : d.sides) {
+        if (is_copy) {  // of goroutines that will never run: no more than out of the lists
+          side.waiter = nullptr;
+          while (side.turns.pop_front() != nullptr) {
+          }
+          continue;
+        }
+        taken.push_back(take_waiter_locked(side, wake_cause::closed));
+        taken.take_turns_locked(side, wake_cause::closed);
+      }
+    }
+    taken.wake_all();
+    d.lock.lock();
+    if (d.users != 0) {
+      point_type point;
+      point.g = here.g();
+      d.closer = &point;
+      sched::wait(here, point, d.lock, {wait_reason::io_close, false});
+      d.lock.lock();
+    }
+    const int fd = d.handle();
+    if (d.scheduler != nullptr) {
+      d.scheduler->poller.remove(fd);
+      d.scheduler = nullptr;
+    }
+    d.fd.store(os::no_descriptor, relaxed);  // relaxed: locked
+    d.next_generation();
+    d.lock.unlock();
+    return fd;
+  }
+
+  /// After end_use(); nobody has the descriptor any more.
+  static void give_back(desc& d) noexcept {
+    const section_type here;
+    basic_poll_table<Traits>::give_back(d);
+  }
+
+  /// The runtime of that scheduler ends.
+  static void detach_all(basic_scheduler<Traits>& scheduler) noexcept {
+    basic_poll_table<Traits>::for_each([&](desc& d) {
+      basic_wake_chain<Traits> taken;
+      {
+        scoped guard(d.lock);
+        if (d.scheduler != &scheduler) {
+          return;
+        }
+        d.scheduler = nullptr;
+        for (side_type& side : d.sides) {
+          taken.push_back(take_waiter_locked(side, wake_cause::retry));
+          if (d.foreign) {
+            taken.take_turns_locked(side, wake_cause::retry);
+          }
+        }
+      }
+      taken.wake_all();
+    });
+  }
+
+  /// Waits until a descriptor that is not ours can be read or written. `d` is kept for its number.
+  ///
+  /// Such a descriptor may be closed, and its number given anew, while somebody waits. The poller
+  /// knows: a number that it was told of, and does not know any more, is another file's. Then those
+  /// who wait are told that theirs is closed; nobody looks at a number after its wait has begun.
+  static int wait_foreign(desc& d, int fd, io_side which, std::int64_t deadline) noexcept {
+    side_type& side = d.side(which);
+    for (bool armed = false;;) {
+      const bool is_late = deadline != no_deadline && deadline <= Traits::now();
+      if (!armed && (is_late || is_worth_a_look(side))) {
+        if (const int seen = look_foreign(side, fd, which); seen != -EAGAIN) {
+          go_on(0);
+          return seen;
+        }
+      }
+      if (is_late) {
+        return io_deadline_exceeded;
+      }
+      section_type here;
+      basic_scheduler<Traits>* const scheduler = own_scheduler();
+      if (scheduler == nullptr) {
+        const int error = wait_with_thread(fd, which, deadline);
+        if (error != -EAGAIN) {
+          return error;
+        }
+        continue;
+      }
+      d.lock.lock();
+      if (d.sides[0].turns.empty() && d.sides[1].turns.empty()) {
+        d.foreign = true;
+        d.next_generation();  // an event that is on its way is for nobody any more
+      }
+      d.scheduler = scheduler;
+      const bool other =
+          !d.side(which == io_side::read ? io_side::write : io_side::read).turns.empty();
+      const std::uint32_t both = netpoll::readable | netpoll::writable;
+      const std::uint32_t own = which == io_side::read ? netpoll::readable : netpoll::writable;
+      int error = scheduler->poller.arm(fd, d.tag(), other ? both : own);
+      if (error == ENOENT) {
+        if (armed) {
+          d.lock.unlock();
+          return -ECANCELED;
+        }
+        basic_wake_chain<Traits> taken;
+        if (take_of_closed_locked(d, *scheduler, taken)) {
+          d.lock.unlock();
+          taken.wake_all();
+          continue;
+        }
+        error = scheduler->poller.arm_first(fd, d.tag(), other ? both : own);
+      }
+      if (error != 0) {
+        d.lock.unlock();
+        const int seen = look_foreign(side, fd, which);  // of some kinds it is always ready
+        return seen != -EAGAIN ? seen : -error;
+      }
+      armed = true;
+      foreign_point point;
+      point.scheduler = scheduler;
+      prepare(here, point, d, which);
+      side.turns.push_back(point);
+      if (here.m() == nullptr) {
+        d.lock.unlock();
+        call_to_poller(*scheduler);
+        d.lock.lock();
+      }
+      switch (sched::wait(here, static_cast<point_type&>(point), d.lock,
+                          {reason_of(which), true, deadline})) {
+        case wake_cause::notified: return 0;
+        case wake_cause::timed_out: return io_deadline_exceeded;
+        case wake_cause::closed: return -ECANCELED;
+        case wake_cause::cancelled: return io_exit;
+        case wake_cause::retry:
+        case wake_cause::none: break;  // an event for the other side has disarmed it
+      }
+    }
+  }
+
+ private:
+  static constexpr wait_reason reason_of(io_side which) noexcept {
+    return which == io_side::read ? wait_reason::io_read : wait_reason::io_write;
+  }
+
+  /// Who waits for a descriptor that is not ours, and with whose poller. In `turns`.
+  struct foreign_point : point_type {
+    basic_scheduler<Traits>* scheduler = nullptr;
+  };
+
+  /// Libraries that do not block say that they would have to, and then there is nothing: a look at
+  /// the system only confirms it. Others wait before each of their calls, and mostly it is ready.
+  /// Which kind this is the last look tells.
+  static bool is_worth_a_look(side_type& side) noexcept {
+    const std::uint8_t left = side.waits_without_look.load(relaxed);  // relaxed: a guess
+    if (left != 0) {
+      // relaxed: as above
+      side.waits_without_look.store(static_cast<std::uint8_t>(left - 1), relaxed);
+    }
+    return left == 0;
+  }
+
+  /// 0: ready. -EAGAIN: not. Else what is wrong with the number.
+  static int look_foreign(side_type& side, int fd, io_side which) noexcept {
+    constexpr std::uint8_t some = 7;
+    os::io_result seen;
+    do {
+      seen = os::wait_for(fd, which == io_side::write, 0);
+    } while (seen == -EINTR);  // which says nothing of the descriptor
+    side.waits_without_look.store(seen == 0 ? some : std::uint8_t{0}, relaxed);  // relaxed: a guess
+    return seen > 0 ? 0 : seen == 0 ? -EAGAIN : static_cast<int>(seen);
+  }
+
+  /// That poller does not know the number. False: nor did anybody wait for it there. Else what they
+  /// waited for is closed; those of other pollers have to look whether they meant the same.
+  THRUM_COLD static bool take_of_closed_locked(desc& d, basic_scheduler<Traits>& scheduler,
+                                               basic_wake_chain<Traits>& taken) noexcept {
+    const auto is_own = [&](const point_type& point) {
+      return static_cast<const foreign_point&>(point).scheduler == &scheduler;
+    };
+    bool known = false;
+    for (side_type& side : d.sides) {
+      for (point_type* point = side.turns.front(); point != nullptr;
+           point = side.turns.next(*point)) {
+        known = known || is_own(*point);
+      }
+    }
+    if (known) {
+      d.next_generation();
+      for (side_type& side : d.sides) {
+        while (point_type* const point = side.turns.pop_front()) {
+          const auto& waits_with = *static_cast<foreign_point*>(point)->scheduler;
+          // relaxed: as in wait_locked; such a goroutine will never run
+          if (!waits_with.is_copy.load(relaxed)) {
+            settle(*point, is_own(*point) ? wake_cause::closed : wake_cause::retry);
+            taken.push_back(point);
+          }
+        }
+      }
+    }
+    return known;
+  }
+
+  static basic_scheduler<Traits>* own_scheduler() noexcept {
+    const basic_m<Traits>* const m = current_m<Traits>();
+    return m != nullptr ? m->scheduler : nullptr;
+  }
+
+  /// Who has a P looks at the poller when it goes idle. One inside blocking() has none, and if this
+  /// is the first descriptor, everybody else may sleep where no event comes.
+  THRUM_COLD static void call_to_poller(basic_scheduler<Traits>& scheduler) noexcept {
+    Traits::fence(seq_cst);  // [s.poll] the descriptor is counted; whoever comes out counts again
+    if (!scheduler.poll.somebody_sleeps()) {
+      scheduler.wake_processor();
+    }
+  }
+
+  static void prepare(const section_type& here, point_type& point, desc& d,
+                      io_side which) noexcept {
+    point.g = here.g();
+    point.object = &d;
+    point.slot = &d.side(which);
+    point.withdraw = &withdraw;
+  }
+
+  static withdrawal withdraw(point_type& point, bool locked) noexcept {
+    auto& d = *static_cast<desc*>(point.object);
+    auto& side = *static_cast<side_type*>(point.slot);
+    return unlink_under(d.lock, locked, [&]() noexcept {
+      const bool waits = side.waiter == &point;
+      const bool ours = waits || point.linked;
+      if (waits) {
+        side.waiter = nullptr;
+      } else if (ours) {
+        side.turns.remove(point);
+      }
+      return ours;
+    });
+  }
+
+  static int refusal_locked(const desc& d, const side_type& side) noexcept {
+    if (d.closing) {
+      return -ECANCELED;
+    }
+    return side.deadline != no_deadline && side.deadline <= Traits::now() ? io_deadline_exceeded
+                                                                          : 0;
+  }
+
+  /// Releases the lock.
+  static void end_locked(desc& d, side_type& side) noexcept {
+    point_type* next = side.turns.pop_front();
+    if (next != nullptr) {
+      settle(*next, wake_cause::notified);  // busy, and counted, in its name
+    } else {
+      side.busy = false;
+      --d.users;
+    }
+    unlock_and_wake(d, next);
+  }
+
+  /// Wakes who has been given the turn; or, after the last user, the closer.
+  static void unlock_and_wake(desc& d, point_type* next) noexcept {
+    if (d.users == 0 && d.closer != nullptr) {
+      next = d.closer;
+      d.closer = nullptr;
+      settle(*next, wake_cause::notified);
+    }
+    d.lock.unlock();
+    if (next != nullptr) {
+      wake(*next);
+    }
+  }
+
+  /// In a child process, for whoever is the first to wait there: the registration is the parent's,
+  /// and on the other side may be copies of the parent's goroutines, which never leave. Releases
+  /// the lock.
+  THRUM_COLD static void forget_parent(desc& d) noexcept {
+    basic_wake_chain<Traits> taken;
+    d.scheduler = nullptr;
+    for (side_type& side : d.sides) {
+      if (side.waiter == nullptr) {
+        continue;
+      }
+      side.waiter = nullptr;
+      side.busy = false;
+      --d.users;
+      while (point_type* const point = side.turns.pop_front()) {
+        // relaxed: as in wait_locked
+        if (point->g == nullptr || !point->g->scheduler->is_copy.load(relaxed)) {
+          settle(*point, wake_cause::retry);
+          taken.push_back(point);
+        }
+      }
+    }
+    d.lock.unlock();
+    taken.wake_all();
+  }
+
+  /// Releases the lock.
+  static int wait_locked(section_type& here, desc& d, io_side which) noexcept {
+    side_type& side = d.side(which);
+    for (;; d.lock.lock()) {
+      if (side.ready && !d.closing) {  // also when the deadline has just passed
+        side.ready = false;
+        d.lock.unlock();
+        return 0;
+      }
+      int error = refusal_locked(d, side);
+      // relaxed: set when there was one thread
+      if (d.scheduler != nullptr && d.scheduler->is_copy.load(relaxed)) [[unlikely]] {
+        forget_parent(d);
+        continue;
+      }
+      if (error == 0 && d.scheduler == nullptr) {
+        basic_scheduler<Traits>* const scheduler = own_scheduler();
+        if (scheduler == nullptr) {
+          const int fd = d.handle();
+          const std::int64_t deadline = side.deadline;
+          d.lock.unlock();
+          error = wait_with_thread(fd, which, deadline);
+          if (error != -EAGAIN) {
+            return error;
+          }
+          continue;
+        }
+        error = -scheduler->poller.add(d.handle(), d.tag());
+        d.scheduler = error == 0 ? scheduler : nullptr;
+        if (error == 0 && here.m() == nullptr) {
+          d.lock.unlock();
+          call_to_poller(*scheduler);
+          continue;
+        }
+      }
+      if (error != 0) {
+        d.lock.unlock();
+        return error;
+      }
+      point_type point;
+      prepare(here, point, d, which);
+      side.waiter = &point;
+      const wake_cause cause =
+          sched::wait(here, point, d.lock, {reason_of(which), true, side.deadline});
+      if (cause == wake_cause::notified) {
+        return 0;
+      }
+      if (cause == wake_cause::cancelled) {
+        return io_exit;
+      }
+      // Closed, timed out, or moved: look again.
+    }
+  }
+
+  /// A thread without a runtime. 0: ready; EAGAIN: look whether it was closed.
+  static int wait_with_thread(int fd, io_side which, std::int64_t deadline) noexcept {
+    constexpr std::int64_t ms = 1'000'000;
+    constexpr std::int64_t at_once = 10;
+    std::int64_t left = at_once;
+    if (deadline != no_deadline) {
+      left = (deadline - Traits::now() + ms - 1) / ms;
+      left = left < 0 ? 0 : left < at_once ? left : at_once;
+    }
+    const os::io_result seen = os::wait_for(fd, which == io_side::write, static_cast<int>(left));
+    return seen > 0 ? 0 : seen == 0 || seen == -EINTR ? -EAGAIN : static_cast<int>(seen);
+  }
+};
+
+using poll_desc = basic_poll_desc<default_traits>;
+using poll_wait = basic_poll_wait<default_traits>;
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

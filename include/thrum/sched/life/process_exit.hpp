@@ -1,0 +1,191 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Goroutines stand still while the process exits. What that promises is in os/linux/exit.hpp.
+//
+// The thread that exits keeps every P of a scheduler in a freeze (freeze.hpp) that it never ends.
+// It has given up its own P before, as inside blocking(): no other goroutine comes to its thread,
+// and it never leaves that thread.
+//
+//   hold     the thread that exits: asks every P to stop, and waits a while until they have
+//   press    the monitor, every millisecond: takes Ps from who blocks, interrupts who computes
+//   watch    the monitor: ends the freeze when the thread that exits has slept for too long
+//   release  whoever comes first of watch() and somebody who needs the freeze for himself
+#ifndef THRUM_SCHED_LIFE_PROCESS_EXIT_HPP
+#define THRUM_SCHED_LIFE_PROCESS_EXIT_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/base/sanitizer.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/run/syscall.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+template <class Traits>
+class basic_process_exit {
+ public:
+  using scheduler_type = basic_scheduler<Traits>;
+
+  /// The calling thread exits, and from now on is no longer the scheduler's. False: it has said so
+  /// before. Does not return if another thread was first.
+  static bool begin() noexcept {
+    {
+      basic_section<Traits> here;
+      if (here.m() != nullptr) {
+        enter_syscall(*here.m());
+      }
+    }
+    const std::uint64_t own = os::thread_id();
+    std::uint64_t first = 0;
+    if (one().thread.compare_exchange_strong(first, own, relaxed, relaxed)) {  // relaxed: one wins
+      one().clock.open();
+      return true;
+    }
+    while (first != own) {
+      constexpr std::int64_t hour = 3'600'000'000'000;
+      os::sleep_ns(hour);
+    }
+    return false;
+  }
+
+  /// Whether the calling thread exits.
+  static bool is_mine() noexcept {
+    return one().thread.load(relaxed) == os::thread_id();  // relaxed: our own, or another's
+  }
+
+  /// Its goroutines stand still from now on. Waits until they do, but not for long.
+  static void hold(scheduler_type& scheduler) noexcept {
+    scheduler.exits.store(true, relaxed);  // relaxed: seen sooner or later
+    // A look at the stacks may be under way, and its end takes a moment.
+    const std::int64_t end_of_others = Traits::now() + 10 * patience_ns;
+    while (!scheduler.try_begin_exclusive()) {
+      if (Traits::now() >= end_of_others) {
+        return;
+      }
+      os::sleep_ns(100'000);
+    }
+    auto& freeze = scheduler.freeze;
+    const std::uint32_t phase = freeze.phase.load(relaxed) + 1;  // relaxed: only we change it
+    freeze.phase.store(phase, release);        // [fz.phase] release: to those who will wait
+    freeze.held_by_exit.store(true, release);  // [fz.exit] release: the phase, to who ends it
+    scheduler.for_each_p([](basic_p<Traits>& p) {
+      // [p.attention] release: pairs with the exchange in attend.
+      p.attention.fetch_or(attention_freeze, release);
+    });
+    Traits::heavy_fence();  // [fz.phase] asked before the look at who holds a P; who takes one
+                            // looks
+    scheduler.monitor_note.wake();
+    const std::int64_t begin = Traits::now();
+    for (std::int64_t passed = 0; passed < stop_patience_ns; passed = Traits::now() - begin) {
+      bool complete = true;
+      scheduler.for_each_p([&](basic_p<Traits>& p) {
+        complete = has_stopped(scheduler, p, phase, passed) && complete;
+      });
+      if (complete) {
+        break;
+      }
+      os::sleep_ns(passed < 2'000'000 ? 50'000 : 1'000'000);
+    }
+    tell_leak_checker(scheduler);
+  }
+
+  /// Whether goroutines stand still for this.
+  static bool holds(const scheduler_type& scheduler) noexcept {
+    return scheduler.freeze.held_by_exit.load(acquire);  // [fz.exit] acquire: the phase
+  }
+
+  /// The monitor's look, while holds(): who exits may need what a goroutine has.
+  static void watch(scheduler_type& scheduler, std::int64_t now) noexcept {
+    auto& seen = scheduler.exit_seen;
+    const std::int64_t cpu = one().clock.now();
+    if (seen.since == 0) {
+      seen = {cpu, now, cpu, now};
+    }
+    if (cpu != seen.cpu) {
+      seen.cpu = cpu;
+      seen.when = now;
+    }
+    const std::uint64_t tid = one().thread.load(relaxed);  // relaxed: set before anything was held
+    // One that only waits for a CPU is given time.
+    if (now - seen.when >= patience_ns) {
+      if (os::thread_sleeps(tid) && !os::thread_naps(tid)) {
+        scheduler.release_from_exit();
+      }
+      seen.when = now;
+    }
+    if (now - seen.since >= long_patience_ns) {
+      constexpr std::int64_t few = 16;
+      if (cpu - seen.cpu_since >= (now - seen.since) / few) {
+        seen.cpu_since = cpu;
+        seen.since = now;
+      } else if (os::thread_sleeps(tid)) {
+        scheduler.release_from_exit();
+      }
+    }
+  }
+
+ private:
+  static constexpr std::int64_t patience_ns = 100'000'000;
+  /// On a busy machine a thread takes its time to get to its signal.
+  static constexpr std::int64_t stop_patience_ns = 1'000'000'000;
+  static constexpr std::int64_t long_patience_ns = 2'000'000'000;
+  static constexpr std::int64_t courtesy_ns = 5'000'000;
+
+  static bool has_stopped(scheduler_type& scheduler, basic_p<Traits>& p, std::uint32_t phase,
+                          std::int64_t passed) noexcept {
+    if (p.status.load(acquire) != p_status::running ||  // [p.status] acquire: as in freeze.hpp
+        p.frozen_in.load(acquire) == phase) {           // [fz.phase] acquire: as in freeze.hpp
+      return true;
+    }
+    // [p.attention] release: pairs with the exchange in attend.
+    p.attention.fetch_or(attention_freeze, release);
+    basic_m<Traits>* const m = p.m.load(relaxed);  // relaxed: a guess; a stray signal is harmless
+    if (m == nullptr || passed < courtesy_ns) {
+      return false;
+    }
+    // relaxed: a guess. It blocks in a call that it has not announced, and stops when it is back.
+    if (m->inside.load(relaxed) == 0 && os::thread_sleeps(m->thread_number())) {
+      return true;
+    }
+    if (scheduler.config().interrupts) {
+      os::send_preempt_signal(m->thread_number(), m->interruption);
+    }
+    return false;
+  }
+
+  /// What only a goroutine refers to is not lost.
+  static void tell_leak_checker([[maybe_unused]] scheduler_type& scheduler) noexcept {
+#if THRUM_ASAN
+    scheduler.for_each_p([](basic_p<Traits>& p) { base::keep_reachable(&p, sizeof p); });
+    scheduler.keep_ps_reachable();
+    scheduler.pool->for_each([](basic_g<Traits>& g) {
+      // relaxed: whoever stands still has saved it
+      const char* const from = static_cast<const char*>(g.sp.load(relaxed));
+      const char* const to = reinterpret_cast<const char*>(&g + 1);
+      const g_status status = g.status.load(relaxed);  // relaxed: as above
+      if (status != g_status::idle && status != g_status::dead && from != nullptr && from < to) {
+        base::keep_reachable(from, static_cast<std::size_t>(to - from));
+      }
+    });
+#endif
+  }
+
+  /// Who exits.
+  struct state {
+    static constexpr std::string_view process_name = "sched::process_exit";
+    std::atomic<std::uint64_t> thread{0};
+    os::thread_clock clock;
+  };
+  static state& one() noexcept { return os::process_wide<state>::get(); }
+};
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,188 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// All schedulers of the process, for what concerns the process as a whole: exit, fork.
+#ifndef THRUM_SCHED_LIFE_REGISTRY_HPP
+#define THRUM_SCHED_LIFE_REGISTRY_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/life/process_exit.hpp>
+#include <thrum/sched/queue/lock.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+template <class Traits>
+class basic_registry {
+ public:
+  using scheduler_type = basic_scheduler<Traits>;
+
+  /// Not inside a section.
+  static void add(scheduler_type& scheduler) noexcept {
+    scoped guard(all().lock);
+    scheduler.number = ++all().count;
+    scheduler.next_registered = all().first;
+    all().first = &scheduler;
+    if (!all().hooked) {
+      all().hooked = true;
+      os::register_exit_hook(&before_exit);
+      os::call_after_fork(&after_fork);
+    }
+    os::this_threads_exit_watch().watch(&before_exit);
+  }
+
+  /// From now on use() refuses.
+  static void retire(scheduler_type& scheduler) noexcept {
+    scoped guard(all().lock);
+    scheduler.is_retired = true;
+  }
+
+  /// Calls f() if that scheduler still works, and keeps it from being retired meanwhile: for who is
+  /// none of its goroutines, and does not know whether it is still there. False: it was not called.
+  template <class F>
+  static bool use(const scheduler_type* scheduler, std::uint64_t number, F f) noexcept {
+    bool works = false;
+    visit(scheduler, number, [&] {
+      works = !scheduler->is_retired;
+      if (works) {
+        f();
+      }
+    });
+    return works;
+  }
+
+  /// Calls f() if that scheduler is still there, retired or not, and keeps it there meanwhile.
+  template <class F>
+  static void visit(const scheduler_type* scheduler, std::uint64_t number, F f) noexcept {
+    const basic_section<Traits> here;
+    scoped guard(all().lock);
+    for (const scheduler_type* s = all().first; s != nullptr; s = s->next_registered) {
+      if (s == scheduler && s->number == number) {
+        f();
+        return;
+      }
+    }
+  }
+
+  /// It is complete: for_each finds it from now on.
+  static void show(scheduler_type& scheduler) noexcept {
+    scoped guard(all().lock);
+    scheduler.is_shown = true;
+  }
+
+  /// Calls f(scheduler) for each that there is, the oldest first, and keeps that one there
+  /// meanwhile; f may block and allocate. Not inside a section.
+  template <class F>
+  static void for_each(F f) {
+    struct unpin {
+      scheduler_type& scheduler;
+      ~unpin() { scheduler.pins.fetch_sub(1, release); }  // [reg.pins] release: f's last look
+    };
+    std::uint64_t last = 0;
+    while (scheduler_type* const next = pin_after(last)) {
+      const unpin later{*next};
+      last = next->number;
+      f(*next);
+    }
+  }
+
+  /// Waits until nobody looks at it any more. Not inside a section.
+  static void remove(scheduler_type& scheduler) noexcept {
+    {
+      scoped guard(all().lock);
+      for (scheduler_type** link = &all().first; *link != nullptr;
+           link = &(*link)->next_registered) {
+        if (*link == &scheduler) {
+          *link = scheduler.next_registered;
+          break;
+        }
+      }
+    }
+    // [reg.exit] acquire: its last look at the scheduler; [reg.pins] acquire: theirs
+    while (all().exit_looks.load(acquire) || scheduler.pins.load(acquire) != 0) {
+      os::sleep_ns(1'000'000);
+    }
+  }
+
+  /// What exit() calls first: see os/linux/exit.hpp.
+  static void before_exit(int status) noexcept {
+    const basic_m<Traits>* const m = current_m<Traits>();
+    scheduler_type* const own = m != nullptr && m->g != nullptr ? m->scheduler : nullptr;
+    const bool is_copy = own != nullptr && own->is_copy.load(relaxed);  // relaxed: as in after_fork
+    if (is_copy) {
+      os::exit_now(status);
+    }
+    if (!basic_process_exit<Traits>::begin()) {
+      return;
+    }
+    all().exit_looks.store(true, relaxed);  // relaxed: ordered by the lock
+    for (scheduler_type* s = own != nullptr ? own : next_to_hold(); s != nullptr;
+         s = next_to_hold()) {
+      if (s->is_copy.load(relaxed)) {  // relaxed: as in after_fork
+        os::exit_now(status);
+      }
+      basic_process_exit<Traits>::hold(*s);
+    }
+    all().exit_looks.store(false, release);  // [reg.exit] release: our last look
+    os::let_exit_pass_standard_input();
+  }
+
+ private:
+  static scheduler_type* pin_after(std::uint64_t number) noexcept {
+    const basic_section<Traits> here;
+    scoped guard(all().lock);
+    scheduler_type* next = nullptr;
+    for (scheduler_type* s = all().first; s != nullptr; s = s->next_registered) {
+      if (s->is_shown && s->number > number && (next == nullptr || s->number < next->number)) {
+        next = s;
+      }
+    }
+    if (next != nullptr) {
+      next->pins.fetch_add(1, relaxed);  // relaxed: under the lock under which it is taken out
+    }
+    return next;
+  }
+
+  /// One whose goroutines use what exit() destroys. Other runtimes are objects, which are destroyed
+  /// in their turn. Null: no more.
+  static scheduler_type* next_to_hold() noexcept {
+    scoped guard(all().lock);
+    for (scheduler_type* s = all().first; s != nullptr; s = s->next_registered) {
+      if (s->config().is_whole_program && !s->exits.load(relaxed) &&  // relaxed: our own
+          s->goroutine_count() != 0) {
+        return s;
+      }
+    }
+    return nullptr;
+  }
+
+  /// In a child process, which has none of the threads: whoever enters a scheduler is told.
+  static void after_fork() noexcept {
+    for (scheduler_type* s = all().first; s != nullptr; s = s->next_registered) {
+      s->is_copy.store(true, relaxed);  // relaxed: there is only this thread
+    }
+    if (basic_m<Traits>* const m = current_m<Traits>()) {
+      m->retake.store(retake_state::forked, relaxed);  // relaxed: as above
+    }
+  }
+
+  struct state {
+    static constexpr std::string_view process_name = "sched::registry";
+    blocking_lock lock;
+    scheduler_type* first = nullptr;
+    std::uint64_t count = 0;
+    bool hooked = false;
+    std::atomic<bool> exit_looks{false};
+  };
+  static state& all() noexcept { return os::process_wide<state>::get(); }
+};
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

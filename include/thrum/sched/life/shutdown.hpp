@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Stopping a runtime: every parked goroutine unwinds, every running one is waited for.
+//
+// Steps
+//   announce   `stopping`: from now on who comes to a cancellable wait leaves it at once
+//   withdraw   each goroutine that waits already is taken out of its wait and told to exit
+//   drain      wait until every goroutine has ended
+//   close      end the threads (basic_scheduler::close)
+//
+// Why nobody is missed: a goroutine publishes its wait point and then reads `stopping`; the stopper
+// writes `stopping`, passes a heavy fence, and then reads the published points. Whichever comes
+// first, one of them sees the other. If the point is published but its goroutine has not left its
+// stack yet, its object is still locked, and withdraw waits for that.
+//
+// Why no point is used after its end, and no object after its: see wait_point.hpp.
+//
+// Goroutines in waits that cannot be cancelled (a mutex) end when their holders do. A goroutine
+// that computes for ever keeps stop() waiting for ever: there is no sound way to end it. Without
+// exceptions nothing can be unwound: a cancelled goroutine ends where it stands, and the objects on
+// its stack are not destroyed.
+#ifndef THRUM_SCHED_LIFE_SHUTDOWN_HPP
+#define THRUM_SCHED_LIFE_SHUTDOWN_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/run/wait_point.hpp>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// Opens the gate of a parked goroutine.
+template <class Traits>
+void announce(basic_g<Traits>& g) noexcept {
+  // [s.stop] acquire: the point that it linked.
+  if (basic_wait_point<Traits>* const point = g.withdrawable.load(acquire)) {
+    point->gate.announce();
+  }
+}
+
+/// Takes a parked goroutine out of its wait and tells it to exit.
+template <class Traits>
+void withdraw(basic_g<Traits>& g) noexcept {
+  // [s.stop] acquire: as above.
+  basic_wait_point<Traits>* const point = g.withdrawable.load(acquire);
+  if (point == nullptr || is_settled(*point)) {
+    return;
+  }
+  const withdrawal outcome =
+      point->gate.visit([point]() noexcept { return point->withdraw(*point, false); });
+  if (outcome == withdrawal::done) {
+    point->cause.store(wake_cause::cancelled, relaxed);  // relaxed: published by the wake-up
+    wake(*point);
+  }
+}
+
+/// Ends every wait that is there and may be ended. Returns when no point is looked at any more.
+template <class Traits>
+void withdraw_all(basic_scheduler<Traits>& scheduler) noexcept {
+  scoped guard(scheduler.withdraw_lock);
+  scheduler.withdrawing.store(true, relaxed);  // relaxed: ordered by the heavy fence
+  Traits::heavy_fence();  // [s.stop] `stopping` and `withdrawing` before the points are read
+  scheduler.pool->for_each([](basic_g<Traits>& g) { announce(g); });
+  Traits::heavy_fence();  // [s.gate] the gates are open before it is read who is released
+  scheduler.pool->for_each([](basic_g<Traits>& g) { withdraw(g); });
+  // [s.withdraw] release: our last look at a point, to its owner who no longer waits for us.
+  scheduler.withdrawing.store(false, release);
+}
+
+template <class Traits>
+void wait_until_drained(basic_scheduler<Traits>& scheduler) noexcept {
+  while (scheduler.goroutine_count() != 0) {
+    scheduler.drained.sleep();
+    scheduler.drained.clear_while_woken();
+  }
+}
+
+/// Ends every goroutine; returns when the last one has. Called by one thread, which is none of this
+/// scheduler's.
+template <class Traits>
+void stop(basic_scheduler<Traits>& scheduler) noexcept {
+  // relaxed: ordered by the heavy fence
+  scheduler.stopping.store(true, relaxed);
+  withdraw_all(scheduler);
+  // A timer that fires may start a goroutine, and that may arm a timer.
+  do {
+    wait_until_drained(scheduler);
+    {
+      // A P that retires hands its timers on, under this lock: from here on it keeps them.
+      scoped guard(scheduler.idle.lock());
+      scheduler.discards_timers = true;
+    }
+    scheduler.for_each_p([](basic_p<Traits>& p) { p.timers.discard_all(); });
+  } while (scheduler.goroutine_count() != 0);
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Whose turn it is at the poller. One thread may sleep there, until the first timer of all Ps;
+// others look in between without waiting, when nobody has for a while.
+//
+// One word holds the turn: 0 while a thread sleeps in the poller, else when somebody last polled. A
+// second says until when that thread sleeps.
+//
+// Invariants
+//   PT1  At most one thread is between begin_sleep() and end_sleep().
+//   PT2  A timer that is armed is seen by the sleeper's second look at the heaps, after
+//        begin_sleep(), or whoever has armed it learns from oversleeps() that he must be woken.
+//   PT3  Somebody who leaves the poller has said so (end_sleep) before he looks whether a P is idle;
+//        so whoever puts one on the list, and still sees a sleeper, is seen by him.
+//
+// PT2 is Dekker's pattern: one side arms and reads the word, the other writes the word and reads the
+// heaps; hence sequential consistency on both. tests/model/timer_wake_model.cpp runs this code.
+//
+// As Go does with sched.lastpoll and sched.pollUntil.
+#ifndef THRUM_SCHED_QUEUE_POLL_TURN_HPP
+#define THRUM_SCHED_QUEUE_POLL_TURN_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+template <class Traits>
+class poll_turn {
+  template <class T>
+  using atomic = typename Traits::template atomic<T>;
+
+ public:
+  /// Stands for "for ever".
+  static constexpr std::int64_t for_ever = 0;
+
+  /// Whether a thread sleeps in the poller. If it is about to leave, it looks for an idle P later.
+  [[nodiscard]] bool somebody_sleeps() const noexcept {
+    // [s.poll] seq_cst: after what the caller has published; sees: begin_sleep, end_sleep
+    return last_.load(seq_cst) == 0;
+  }
+
+  /// Whether whoever sleeps in the poller sleeps past `when`. Asked after a timer was armed.
+  [[nodiscard]] bool oversleeps(std::int64_t when) const noexcept {
+    // [s.poll] seq_cst: somebody_sleeps() came before; sees: begin_sleep
+    const std::int64_t until = until_.load(seq_cst);
+    return until == for_ever || until > when;
+  }
+
+  /// The turn to sleep, until `until`. False: somebody else has it.
+  [[nodiscard]] bool begin_sleep(std::int64_t until) noexcept {
+    // [s.poll] seq_cst: before the second look at the timers; seen by somebody_sleeps
+    if (last_.exchange(0, seq_cst) == 0) {
+      return false;
+    }
+    until_.store(until, seq_cst);  // [s.poll] seq_cst: seen by oversleeps
+    return true;
+  }
+
+  void end_sleep(std::int64_t now) noexcept {
+    until_.store(for_ever, seq_cst);  // [s.poll] seq_cst: as in begin_sleep
+    last_.store(now, seq_cst);        // [s.poll] seq_cst: before the look for an idle P
+  }
+
+  /// Whether nobody sleeps there, and the last poll is that old.
+  [[nodiscard]] bool is_due(std::int64_t now, std::int64_t age) const noexcept {
+    // [s.poll] acquire: the time, or 0; sees: begin_sleep, end_sleep
+    const std::int64_t last = last_.load(acquire);
+    return last != 0 && now - last >= age;
+  }
+
+  /// Calls `poll()`, which must not wait, unless a thread sleeps or looks there already. Returns
+  /// whether it did. `now()` tells the time after it.
+  template <class Poll, class Now>
+  [[nodiscard]] bool look(Poll poll, Now now) noexcept {
+    // [s.poll] acquire: 0 means that a thread sleeps there; sees: begin_sleep, end_sleep
+    std::int64_t last = last_.load(acquire);
+    if (last == 0 || looks_.exchange(true, relaxed)) {  // relaxed: a second look would do no harm
+      return false;
+    }
+    poll();
+    looks_.store(false, relaxed);  // relaxed: as in the exchange: it protects nothing
+    // [s.poll] seq_cst: for is_due. relaxed: the monitor has looked, or somebody sleeps there now
+    last_.compare_exchange_strong(last, now(), seq_cst, relaxed);
+    return true;
+  }
+
+  /// The right to look once, for the monitor: nobody sleeps, and the last poll is that old.
+  [[nodiscard]] bool take_if_due(std::int64_t now, std::int64_t age) noexcept {
+    // [s.poll] acquire: as in is_due
+    std::int64_t last = last_.load(acquire);
+    return last != 0 && now - last >= age &&
+           // [s.poll] seq_cst: for is_due. relaxed: somebody was faster
+           last_.compare_exchange_strong(last, now, seq_cst, relaxed);
+  }
+
+ private:
+  atomic<std::int64_t> last_{1};
+  atomic<std::int64_t> until_{for_ever};
+  /// Somebody is inside a poll that does not wait; others need not look meanwhile.
+  atomic<bool> looks_{false};
+};
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The holder of a P stands still while somebody looks at all stacks: see watch/freeze.hpp.
+//
+// It notes down its own callers before it waits, if it has a goroutine. It may have been interrupted
+// anywhere, in the unwinder and the loader, so the stack is walked with checks and without locks:
+// core/frame_walk.hpp.
+#ifndef THRUM_SCHED_RUN_FROZEN_HPP
+#define THRUM_SCHED_RUN_FROZEN_HPP
+
+#include <thrum/arch/arch.hpp>
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/core/frame_walk.hpp>
+#include <thrum/sched/core/scheduler.hpp>
+
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// Where the frames of a goroutine lie.
+template <class Traits>
+stack_bounds stack_of(const basic_g<Traits>& g) noexcept {
+  return {reinterpret_cast<std::uintptr_t>(g.stack_low), reinterpret_cast<std::uintptr_t>(&g)};
+}
+
+/// Keeps the callers of the goroutine that runs on this M: those of the code that was interrupted,
+/// in the handler of a signal, else the caller's own.
+template <class Traits>
+THRUM_COLD void note_callers(basic_m<Traits>& m) noexcept {
+  if (const void* const context = m.interruption.context) {
+    walk_interrupted(context, stack_of(*m.g), m.callers);
+    return;
+  }
+  struct call {
+    basic_m<Traits>& m;
+    void* sp;
+  } own{m, nullptr};
+  arch::call_as_parked(
+      &own.sp,
+      [](void* argument) noexcept {
+        auto& here = *static_cast<call*>(argument);
+        walk_parked(here.sp, stack_of(*here.m.g), here.m.callers);
+      },
+      &own);
+}
+
+/// The holder of a P waits for the end of a freeze.
+template <class Traits>
+THRUM_COLD void wait_while_frozen(basic_m<Traits>& m) noexcept {
+  auto& freeze = m.scheduler->freeze;
+  // [fz.phase] acquire: the next freeze's wish.
+  std::uint32_t phase = freeze.phase.load(acquire);
+  if (phase % 2 == 0) {
+    return;
+  }
+  // relaxed: set before the request; at the end of the process nobody looks
+  if (m.g != nullptr && !freeze.held_by_exit.load(relaxed)) {
+    note_callers(m);
+  }
+  // [fz.phase] release: the callers, to who freezes.
+  m.p->frozen_in.store(phase, release);
+  while (freeze.phase.load(acquire) == phase) {  // [fz.phase] acquire: as above
+    os::futex_wait(freeze.phase, phase, -1);
+  }
+}
+
+/// For whoever has just been given a P: a freeze counts one that nobody holds as stopped.
+template <class Traits>
+void wait_if_frozen(basic_m<Traits>& m) noexcept {
+  Traits::light_fence();  // [fz.phase] the P is held before the look; pairs with the heavy one
+  // relaxed: ordered by the fence
+  if ((m.p->attention.load(relaxed) & attention_freeze) != 0) [[unlikely]] {
+    wait_while_frozen(m);
+  }
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,399 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The ways in which a goroutine gives up the processor: park, wait, sleep, yield, preemption.
+//
+// Everything above this floor that blocks does so by wait() or sleep_until(): an object that keeps
+// wait points, under its own lock. park() itself is for what has no lock. A caller that is not a
+// goroutine blocks its thread in the same functions.
+#ifndef THRUM_SCHED_RUN_PARK_HPP
+#define THRUM_SCHED_RUN_PARK_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/core/traits.hpp>
+#include <thrum/sched/run/loop.hpp>
+#include <thrum/sched/run/wait_point.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// The time that never comes.
+inline constexpr std::int64_t no_deadline = timer_heap<default_traits>::never;
+
+/// Told of each goroutine that is about to park, if somebody debugs: see debug/mutex_watch.hpp.
+inline constinit std::atomic<void (*)(goroutine_id id, std::string_view name)> observe_park{
+    nullptr};
+
+// ---- park --------------------------------------------------------------------------------------
+
+/// Parks the running goroutine. `commit` publishes it, once its stack is left; whoever finds it
+/// then calls ready(). Returns when that has happened; `here` is then on the M that it runs on.
+template <class Traits>
+void park(basic_section<Traits>& here, wait_reason reason, commit_function<Traits> commit,
+          void* argument) noexcept {
+  basic_m<Traits>& m = here.this_m();
+  basic_g<Traits>& g = *m.g;
+  g.reason.store(reason, relaxed);  // relaxed: for display
+  // relaxed: for display
+  g.parked_ms.store(m.scheduler->coarse_ms.load(relaxed), relaxed);
+  g.status.store(g_status::waiting, relaxed);  // relaxed: published by what commit does
+  here.moved_to(leave(m, take_next(m), commit, argument));
+}
+
+// ---- cancellation ------------------------------------------------------------------------------
+
+/// May this wait be cancelled? Not while an exception unwinds the stack: the cancellation would
+/// throw another one out of a destructor.
+template <class Traits>
+bool may_cancel(const basic_m<Traits>& m) noexcept {
+  if (m.g->uncancellable != 0) [[unlikely]] {
+    return false;
+  }
+  if constexpr (THRUM_EXCEPTIONS) {
+    return m.exceptions->uncaught == 0;
+  } else {
+    return true;
+  }
+}
+
+/// Must a wait that may be cancelled end at once?
+template <class Traits>
+bool must_exit(const basic_m<Traits>& m) noexcept {
+  Traits::light_fence();  // [s.stop] g.withdrawable before the flag; pairs with stop()'s heavy one
+  // relaxed: ordered by the fence
+  return m.g->exiting || m.scheduler->stopping.load(relaxed);
+}
+
+/// W4: the point may be forgotten once this has returned.
+template <class Traits>
+void end_withdrawable(basic_g<Traits>& g, wake_cause cause) noexcept {
+  g.withdrawable.store(nullptr, relaxed);  // relaxed: ordered by the fence
+  Traits::light_fence();                   // [s.stop] cleared before the announcement is read
+  // [s.withdraw] acquire: pairs with the end of the announcement; its begin is ordered by the
+  // fence.
+  if (g.scheduler->withdrawing.load(acquire)) [[unlikely]] {
+    scoped until_done(g.scheduler->withdraw_lock);
+  }
+  if (cause == wake_cause::cancelled) {
+    g.exiting = true;
+  }
+}
+
+// ---- wait --------------------------------------------------------------------------------------
+
+struct wait_options {
+  wait_reason reason = wait_reason::none;
+  bool cancellable = true;
+  std::int64_t deadline = no_deadline;
+};
+
+template <class Traits, class Lock>
+bool commit_unlock(basic_m<Traits>&, basic_g<Traits>&, void* lock) noexcept {
+  static_cast<Lock*>(lock)->unlock();
+  return true;
+}
+
+/// A goroutine's timer has ended a wait that had a deadline.
+template <class Traits>
+void time_out(basic_timer<Traits>& timer, bool first) noexcept {
+  auto& g = static_cast<basic_g<Traits>&>(timer);
+  basic_wait_point<Traits>& point = *g.timed_point;
+  if (withdraw_in_time(point)) {
+    ready(g, first);  // of those that are due together, the others queue up in their order
+  }
+}
+
+/// Tells whoever sleeps in the poller of a new earliest timer. A thread that is about to look for
+/// work, or to hand its P off, sees it anyway if it is its own P's.
+template <class Traits>
+void announce_timer(basic_m<Traits>& m, typename timer_heap<Traits>::added added,
+                    std::int64_t when) noexcept {
+  using heap = timer_heap<Traits>;
+  if (added == heap::added::elsewhere || (added == heap::added::earliest && m.g != nullptr)) {
+    m.scheduler->wake_for_timer(when);
+  }
+}
+
+/// Arms a timer that is not a goroutine's own; from any thread.
+template <class Traits>
+void arm(basic_scheduler<Traits>& scheduler, basic_timer<Traits>& timer,
+         std::int64_t when) noexcept {
+  basic_m<Traits>* const m = current_m<Traits>();
+  basic_p<Traits>& p =
+      m != nullptr && m->p != nullptr && m->scheduler == &scheduler ? *m->p : scheduler.p(0);
+  if (p.timers.add(timer, when) != timer_heap<Traits>::added::later) {
+    scheduler.wake_for_timer(when);
+  }
+}
+
+template <class Lock>
+struct timed_commit {
+  Lock* held;
+  std::int64_t deadline;
+};
+
+template <class Traits, class Lock>
+bool commit_arm_and_unlock(basic_m<Traits>& m, basic_g<Traits>& g, void* argument) noexcept {
+  const auto timed = *static_cast<timed_commit<Lock>*>(argument);
+  g.fire = &time_out<Traits>;
+  const auto added = m.p->timers.add(g, timed.deadline);
+  timed.held->unlock();
+  announce_timer(m, added, timed.deadline);
+  return true;
+}
+
+/// From `now` to a deadline that may be further back than can be counted.
+constexpr std::int64_t time_left(std::int64_t deadline, std::int64_t now) noexcept {
+  return deadline <= now ? 0 : deadline - now;
+}
+
+/// An OS thread waits.
+template <class Traits>
+THRUM_COLD void wait_as_thread(basic_wait_point<Traits>& point, std::int64_t deadline) noexcept {
+  if (deadline == no_deadline) {
+    point.note.sleep();
+    return;
+  }
+  if (point.note.sleep_for(time_left(deadline, Traits::now()))) {
+    return;
+  }
+  if (!withdraw_in_time(point)) {
+    point.note.sleep();
+  }
+}
+
+/// W2 and W4. The caller holds `held`, has linked `point` and set its `g` from `here` (null for a
+/// thread); the lock is released. Returns why the wait has ended; `cancelled` obliges the caller
+/// to throw goroutine_exit, outside of the section.
+template <class Traits, class Lock>
+wake_cause wait(basic_section<Traits>& here, basic_wait_point<Traits>& point, Lock& held,
+                const wait_options& options) noexcept {
+  basic_m<Traits>* const m = here.m();
+  // Before the stop can find the point: it may go through the gate at once. A selection is won
+  // without a look at its objects.
+  if (options.deadline != no_deadline && point.selection == nullptr) {
+    point.gate.open();
+  }
+  if (m == nullptr) [[unlikely]] {
+    held.unlock();
+    wait_as_thread(point, options.deadline);
+    return point.cause.load(relaxed);  // relaxed: whoever has ended the wait has woken us
+  }
+  basic_g<Traits>& g = *m->g;
+  // relaxed: set before there are goroutines
+  if (const auto observe = observe_park.load(relaxed)) [[unlikely]] {
+    observe(g.id, g.name);
+  }
+  const bool cancellable = options.cancellable && may_cancel(*m);
+  if (cancellable) {
+    // [s.stop] release: the linked point, to whoever stops the runtime.
+    g.withdrawable.store(&point, release);
+    // If it cannot be withdrawn, somebody is about to wake it.
+    if (must_exit(*m) && point.withdraw(point, true) == withdrawal::done) [[unlikely]] {
+      settle(point, wake_cause::cancelled);
+      held.unlock();
+      end_withdrawable(g, wake_cause::cancelled);
+      return wake_cause::cancelled;
+    }
+  }
+  if (options.deadline == no_deadline) [[likely]] {
+    park(here, options.reason, &commit_unlock<Traits, Lock>, &held);
+  } else {
+    timed_commit<Lock> timed{&held, options.deadline};
+    g.timed_point = &point;
+    park(here, options.reason, &commit_arm_and_unlock<Traits, Lock>, &timed);
+    timer_heap<Traits>::remove(g);
+  }
+  const wake_cause cause = point.cause.load(relaxed);  // relaxed: as above
+  if (cancellable) {
+    end_withdrawable(g, cause);
+  }
+  return cause;
+}
+
+// ---- sleep -------------------------------------------------------------------------------------
+
+/// A sleeper waits on a lock of its own, for nobody.
+template <class Traits>
+withdrawal withdraw_sleeper(basic_wait_point<Traits>& point, bool locked) noexcept {
+  return unlink_under(*static_cast<spin_lock*>(point.object), locked, [&]() noexcept {
+    const bool asleep = point.linked;
+    point.linked = false;
+    return asleep;
+  });
+}
+
+/// Parks the running goroutine, or blocks the calling thread, until `deadline`. Returns `notified`,
+/// or `cancelled` as wait() does. However far that is, the sleeper will wake: it is no deadlock.
+template <class Traits>
+wake_cause sleep_until(std::int64_t deadline) noexcept {
+  deadline = deadline < no_deadline ? deadline : no_deadline - 1;
+  basic_section<Traits> here;
+  if (here.m() == nullptr) {
+    // Looked at once: inside blocking() a virtual clock stands.
+    os::sleep_ns(time_left(deadline, Traits::now()));
+    return wake_cause::notified;
+  }
+  spin_lock own;
+  basic_wait_point<Traits> point;
+  point.g = here.g();
+  point.object = &own;
+  point.withdraw = &withdraw_sleeper<Traits>;
+  point.linked = true;
+  own.lock();
+  const wake_cause cause = wait(here, point, own, {wait_reason::sleep, true, deadline});
+  return cause == wake_cause::cancelled ? cause : wake_cause::notified;
+}
+
+// ---- yield and preemption ----------------------------------------------------------------------
+
+template <class Traits>
+bool commit_to_global(basic_m<Traits>& m, basic_g<Traits>& g, void*) noexcept {
+  // [g.status] release: where its stack was left. If this M has no P, no freeze has stopped it.
+  g.status.store(g_status::runnable, release);
+  m.scheduler->global.push_back(g);
+  m.scheduler->wake_processor();
+  return true;
+}
+
+/// As commit_to_global, for one that could go on.
+template <class Traits>
+bool commit_behind(basic_m<Traits>& m, basic_g<Traits>& g, void*) noexcept {
+  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
+  m.scheduler->global.push_behind(g);
+  m.scheduler->wake_processor();
+  return true;
+}
+
+template <class Traits>
+bool commit_unlock_global(basic_m<Traits>& m, basic_g<Traits>&, void*) noexcept {
+  m.scheduler->global.lock().unlock();
+  if (m.scheduler->procs() != 1) {
+    m.scheduler->wake_processor();
+  }
+  return true;
+}
+
+/// Puts the running goroutine at the tail of the global queue and lets g0 choose.
+template <class Traits>
+THRUM_COLD basic_m<Traits>& yield_slow(basic_m<Traits>& m) noexcept {
+  return leave(m, static_cast<basic_g<Traits>*>(nullptr), &commit_to_global<Traits>, nullptr);
+}
+
+/// The running goroutine gives way and lets g0 choose.
+template <class Traits>
+THRUM_COLD basic_m<Traits>& give_way(basic_m<Traits>& m) noexcept {
+  return leave(m, static_cast<basic_g<Traits>*>(nullptr), &commit_behind<Traits>, nullptr);
+}
+
+/// Gosched: to the tail of the global queue, if anything else can run here.
+///
+/// The queue's lock is held from the look at its head until the goroutine has left its stack, so
+/// one acquisition serves both taking the successor and queueing the predecessor.
+template <class Traits>
+void yield(basic_section<Traits>& here) noexcept {
+  basic_m<Traits>& m = here.this_m();
+  basic_p<Traits>& p = *m.p;
+  basic_scheduler<Traits>& scheduler = *m.scheduler;
+  if (p.attention.load(relaxed) != 0) [[unlikely]] {  // relaxed: seen next time if missed
+    here.moved_to(yield_slow(m));
+    return;
+  }
+  if (p.timers.size() != 0 && ++p.timer_ticks >= Traits::timer_check_interval) [[unlikely]] {
+    p.timer_ticks = 0;
+    bool ran = false;
+    run_timers(m, p, ran);
+  }
+  basic_g<Traits>* next = nullptr;
+  if (!global_turn(p)) [[likely]] {
+    next = take_local(m);
+  } else if (is_poll_due(scheduler)) {
+    here.moved_to(yield_slow(m));
+    return;
+  }
+  scheduler.global.lock().lock();
+  if (next == nullptr) {
+    // One at a time: the lock is needed anyway, and the way over the ring costs another exchange.
+    next = scheduler.global.pop_locked();
+    if (next != nullptr) {
+      begin_slice(p);
+    } else {
+      scheduler.global.lock().unlock();
+      if ((next = take_local(m)) == nullptr) {
+        return;
+      }
+      scheduler.global.lock().lock();
+    }
+  }
+  basic_g<Traits>& g = *m.g;
+  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
+  scheduler.global.push_back_locked(g);
+  here.moved_to(leave(m, next, &commit_unlock_global<Traits>, nullptr));
+}
+
+/// Serves whatever is asked of the P that runs this goroutine: preemption, due timers, retirement.
+/// Returns the M that it runs on afterwards.
+template <class Traits>
+THRUM_COLD basic_m<Traits>& attend_running(basic_m<Traits>& m) noexcept {
+  basic_p<Traits>& p = *m.p;
+  // [p.attention] acquire: as in attend.
+  if ((p.attention.fetch_and(~std::uint32_t{attention_freeze}, acquire) & attention_freeze) != 0) {
+    wait_while_frozen(m);
+  }
+  // [p.attention] acquire: as in attend; only the holder clears bits
+  std::uint32_t asked = p.attention.load(acquire);
+  if ((asked & attention_preempt) != 0 &&
+      // relaxed: published by the request; own count
+      p.asked_tick.load(relaxed) != p.schedule_tick.load(relaxed)) {
+    // It was meant for somebody else, who had a whole slice: this one shall not stand behind those.
+    asked = p.attention.fetch_and(~std::uint32_t{attention_preempt}, acquire) &  // [p.attention]
+            ~std::uint32_t{attention_preempt};
+  }
+  asked &= ~std::uint32_t{attention_begin};  // which is g0's
+  if (asked == 0) {
+    if (!m.scheduler->reserve.is_active()) {
+      p.attention.fetch_and(~std::uint32_t{attention_begin},
+                            relaxed);  // relaxed: nothing came with it
+    }
+    return m;
+  }
+  if (asked == attention_timers) {
+    // [p.attention] acquire: as in attend.
+    p.attention.fetch_and(~std::uint32_t{attention_timers}, acquire);
+    bool ran = false;
+    run_timers(m, p, ran);
+    return m;
+  }
+  p.counts.preemptions.add();
+  return give_way(m);
+}
+
+/// Whether the calling goroutine should come to the scheduler. Two loads; from user code, so its P
+/// may not be its own any more, which is a reason to come.
+template <class Traits>
+THRUM_NOINLINE bool is_preemption_asked() noexcept {
+  const basic_m<Traits>* const m = current_m<Traits>();
+  return m != nullptr && m->p != nullptr &&
+         (m->p->attention.load(relaxed) != 0 ||            // relaxed: seen next time
+          m->retake.load(relaxed) != retake_state::none);  // relaxed: as above
+}
+
+/// The cooperative preemption point at the end of an operation: a load and a branch when nobody
+/// asks for the P, nothing on a foreign thread.
+template <class Traits>
+void preemption_point(basic_section<Traits>& here) noexcept {
+  basic_m<Traits>* const m = here.m();
+  // relaxed: seen next time if missed
+  if (m != nullptr && m->p->attention.load(relaxed) != 0) [[unlikely]] {
+    here.moved_to(attend_running(*m));
+  }
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

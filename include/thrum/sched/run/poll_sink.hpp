@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Where a poll leaves the goroutines that it makes runnable, and where they go from there.
+#ifndef THRUM_SCHED_RUN_POLL_SINK_HPP
+#define THRUM_SCHED_RUN_POLL_SINK_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/intrusive_queue.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/netpoll/contract.hpp>
+#include <thrum/sched/core/g.hpp>
+#include <thrum/sched/core/scheduler.hpp>
+
+#include <cstdint>
+#include <utility>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// Takes the events of one poll and collects the goroutines of one scheduler that they make
+/// runnable; others are made so at once. What a tag stands for is known in io/poll_desc.hpp.
+template <class Traits>
+struct basic_poll_sink : netpoll::sink {
+  explicit basic_poll_sink(basic_scheduler<Traits>& of) noexcept
+      : netpoll::sink{&deliver_event, of.upcalls().announce_event}, scheduler(of) {}
+
+  basic_scheduler<Traits>& scheduler;
+  netpoll::ready_list ready;
+
+ private:
+  static void deliver_event(netpoll::sink& to, std::uint64_t tag, std::uint32_t events) noexcept {
+    auto& self = static_cast<basic_poll_sink&>(to);
+    self.scheduler.upcalls().take_event(self, tag, events);
+  }
+};
+
+/// The goroutines of one poll, runnable now.
+template <class Traits>
+struct polled_goroutines {
+  base::intrusive_queue<basic_g<Traits>> others;
+  base::intrusive_queue<basic_g<Traits>> returned;  // who had moved much: see io/io_share.hpp
+
+  explicit polled_goroutines(netpoll::ready_list& list) noexcept {
+    while (netpoll::ready_node* const node = list.pop_front()) {
+      auto& g = *static_cast<basic_g<Traits>*>(node);
+      g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
+      (std::exchange(g.moved_much, false) ? returned : others).push_back(&g);
+    }
+  }
+};
+
+/// What a poll has found, to the global queue. They go in front of those who gave way and could have
+/// gone on. Nobody starves by that: the queue was empty a moment ago, or it is the monitor who polls,
+/// once in 10 ms.
+template <class Traits>
+void inject(basic_poll_sink<Traits>& sink) noexcept {
+  std::size_t n = sink.ready.size;
+  if (n == 0) {
+    return;
+  }
+  polled_goroutines<Traits> found(sink.ready);
+  if (!found.returned.empty()) {
+    sink.scheduler.global.append_returned(std::move(found.returned));
+  }
+  sink.scheduler.global.prepend(std::move(found.others));
+  for (; n != 0; --n) {
+    sink.scheduler.wake_processor();
+  }
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// How many Ps there are.
+//
+// The number of processors changes without stopping the world (Go stops it): Ps are never freed,
+// so a reader with an old number sees at worst an empty queue. A surplus P that idles dies under
+// the lock; one that is held is asked to, by attention_retire, and its holder lays it down the next
+// time it schedules. Searches walk the Ps below live_p_count(), which falls when the last ones are
+// dead: a program that once had 4,096 processors does not pay for them for ever.
+#ifndef THRUM_SCHED_RUN_PROCS_HPP
+#define THRUM_SCHED_RUN_PROCS_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/sched/core/scheduler.hpp>
+
+#include <cerrno>
+#include <cstdint>
+#include <new>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+template <class Traits>
+int basic_scheduler<Traits>::set_procs(unsigned n) noexcept {
+  struct exclusive {
+    explicit exclusive(basic_scheduler& of) noexcept : scheduler(of) { of.begin_exclusive(); }
+    ~exclusive() { scheduler.end_exclusive(); }
+    basic_scheduler& scheduler;
+  } const one_at_a_time(*this);
+  const unsigned before = procs();
+  for (unsigned i = p_count(); i < n; ++i) {
+    auto* fresh = new (std::nothrow) p_type(i);
+    if (fresh == nullptr) {
+      return ENOMEM;
+    }
+    // relaxed: born dead, published below
+    fresh->status.store(p_status::dead, relaxed);
+    ps_[i] = fresh;
+    // [s.ps] release: the P, to those who walk over all of them.
+    p_count_.store(i + 1, release);
+  }
+  {
+    scoped guard(idle.lock());
+    procs_.store(n, relaxed);  // relaxed: decisive readers hold the lock
+    if (n > before) {
+      idle.take_request();  // the wake-up below serves it
+      if (n > live_p_count()) {
+        set_live_locked(n);
+      }
+    }
+    for (unsigned i = before; i < n; ++i) {
+      p_type& p = *ps_[i];
+      // [p.attention] acq_rel: takes the request back; the holder has not yet seen it if it is set.
+      p.attention.fetch_and(~std::uint32_t{attention_retire}, acq_rel);
+      if (p.status.load(relaxed) == p_status::dead) {  // relaxed: dies only under this lock
+        p.status.store(p_status::idle, relaxed);       // relaxed: published by the lock
+        idle.put_p_locked(p);
+      }
+    }
+    for (unsigned i = n; i < before; ++i) {
+      p_type& p = *ps_[i];
+      if (idle.remove_p_locked(p)) {
+        bury_locked(p);
+      } else {
+        // [p.attention] acq_rel: the holder sees it when it schedules next.
+        p.attention.fetch_or(attention_retire, acq_rel);
+      }
+    }
+  }
+  if (n > before) {
+    wake_processor();
+  }
+  return 0;
+}
+
+template <class Traits>
+void basic_scheduler<Traits>::set_live_locked(unsigned n) noexcept {
+  // relaxed: written under the lock that we hold; compared with an earlier one
+  live_p_changes_.store(live_p_changes_.load(relaxed) + 1, relaxed);
+  // [s.live] seq_cst: before one of them can be taken from the idle list, in a search's order, too.
+  live_p_count_.store(n, seq_cst);
+}
+
+template <class Traits>
+void basic_scheduler<Traits>::bury_locked(p_type& p) noexcept {
+  // [p.attention] acq_rel: nothing is asked of a dead P.
+  p.attention.exchange(0, acq_rel);
+  if (p.timers.size() != 0 && !discards_timers) {
+    ps_[0]->timers.take_all(p.timers);
+    // P 0 may be busy with one goroutine for long; whoever searches finds the timers there.
+    // [p.attention] acq_rel: seen when its holder schedules next.
+    ps_[0]->attention.fetch_or(attention_timers, acq_rel);
+  }
+  // [p.status] release: last, so that set_procs finds it complete.
+  p.status.store(p_status::dead, release);
+  const unsigned before = live_p_count();
+  unsigned live = before;
+  // A P dies under this lock only. One may keep its timers: see discards_timers.
+  while (live > procs() && ps_[live - 1]->status.load(relaxed) == p_status::dead &&  // relaxed: so
+         ps_[live - 1]->timers.size() == 0) {
+    --live;
+  }
+  if (live != before) {
+    set_live_locked(live);
+  }
+}
+
+template <class Traits>
+void basic_scheduler<Traits>::retire_p(m_type& m) noexcept {
+  p_type& p = *m.p;
+  {
+    scoped guard(idle.lock());
+    if (p.id < procs()) {
+      return;  // the number has risen again
+    }
+    global.prepend(p.queue.drain());
+    pool->put(config_.stack_class, static_cast<base::intrusive_queue<g_type>&&>(p.free_list));
+    p.free_count = 0;
+    release_p(m);
+    bury_locked(p);
+  }
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

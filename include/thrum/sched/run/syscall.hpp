@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Entering and leaving a call that may block the thread.
+//
+// The M goes into the call and leaves its P behind in state `syscall`, still its own to take back:
+// if the call is short, one compare-and-swap does. If it lasts, the monitor's compare-and-swap wins
+// instead and hands the P to another M. Whoever comes back and finds its P gone looks for an idle
+// one, or for one that another has left behind in the same way; if there is none, its goroutine
+// goes to the global queue and its thread to sleep. (Go takes only idle ones: 64 goroutines in
+// calls of 1 ms on two Ps come back 0.3 ms later.)
+//
+// Invariant SY1: a P leaves `syscall` by exactly one successful compare-and-swap.
+//
+// This is Go's protocol up to 1.25. Since 1.26 the P stays `running` and the goroutine's status
+// word decides; that saves one of two atomic operations and costs states in which a goroutine runs
+// without a P, which every reader of the status must then tolerate.
+#ifndef THRUM_SCHED_RUN_SYSCALL_HPP
+#define THRUM_SCHED_RUN_SYSCALL_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/sched/run/loop.hpp>
+#include <thrum/sched/run/park.hpp>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// The running goroutine is about to block its thread. Called inside.
+template <class Traits>
+void enter_syscall(basic_m<Traits>& m) noexcept {
+  basic_p<Traits>& p = *m.p;
+  m.g->status.store(g_status::syscall, relaxed);  // relaxed: for display
+  m.old_p = &p;
+  m.p = nullptr;
+  // [p.status] release: everything we did with the P, to whoever takes it.
+  p.status.store(p_status::syscall, release);
+  m.scheduler->wake_monitor();
+}
+
+/// Takes the P from whoever is in a call with it. False: nobody is.
+template <class Traits>
+bool take_from_syscall(basic_m<Traits>& m, basic_p<Traits>& p) noexcept {
+  auto expected = p_status::syscall;
+  // [p.status] acquire: what those did who held it before; SY1.
+  if (!p.status.compare_exchange_strong(expected, p_status::running, acquire, relaxed)) {
+    return false;
+  }
+  m.p = &p;
+  p.m.store(&m, relaxed);  // relaxed: for the monitor's display
+  // relaxed: only the holder writes; the monitor compares two readings
+  p.syscall_tick.store(p.syscall_tick.load(relaxed) + 1, relaxed);
+  return true;
+}
+
+/// A goroutine whose M has no P gets one. Returns the M that it runs on afterwards.
+template <class Traits>
+THRUM_COLD basic_m<Traits>& regain_p(basic_m<Traits>& m) noexcept {
+  basic_scheduler<Traits>& scheduler = *m.scheduler;
+  basic_p<Traits>* p;
+  {
+    scoped guard(scheduler.idle.lock());
+    p = scheduler.idle.take_p_locked();
+  }
+  if (p != nullptr) {
+    scheduler.acquire_p(m, *p);
+    begin_slice(*p);
+    scheduler.wake_monitor();
+    return m;
+  }
+  // What the monitor would do a moment later.
+  const unsigned n = scheduler.live_p_count();
+  for (unsigned i = 0; i != n; ++i) {
+    basic_p<Traits>& other = scheduler.p(i);
+    // relaxed: only a hint
+    if (other.status.load(relaxed) == p_status::syscall && take_from_syscall(m, other)) {
+      bool ran = false;
+      run_timers(m, other, ran);
+      // A P that only ever went from one call to the next would keep the others waiting.
+      return other.queue.empty() && scheduler.global.empty() ? m : yield_slow(m);
+    }
+  }
+  return yield_slow(m);
+}
+
+/// It is back, inside. Returns holding a P; the M that it runs on, perhaps another one.
+template <class Traits>
+basic_m<Traits>& exit_syscall(basic_m<Traits>& m) noexcept {
+  basic_g<Traits>& g = *m.g;
+  // Its own may have been taken and be in another M's call by now; then that one loses it.
+  basic_m<Traits>& here = take_from_syscall(m, *m.old_p) ? m : regain_p(m);
+  g.status.store(g_status::running, relaxed);  // relaxed: for display
+  // relaxed: seen next time if missed
+  return here.p->attention.load(relaxed) != 0 ? attend_running(here) : here;
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What a cancellation is to whoever waits, and the code that it must not leave because nothing may
+// be thrown out of there: destructors that wait, and other functions that are noexcept.
+#ifndef THRUM_SCHED_RUN_UNCANCELLABLE_HPP
+#define THRUM_SCHED_RUN_UNCANCELLABLE_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/sched/core/current.hpp>
+
+namespace thrum::inline THRUM_ABI {
+
+/// Unwinds a goroutine that its runtime stops, or that calls this_goroutine::exit(). Thrown by
+/// every cancellation point; on purpose not a std::exception, so that a handler for those lets it
+/// pass. A handler that catches everything should rethrow it; if it does not, the next cancellation
+/// point throws it again. It must not leave a noexcept function, and a destructor is one: see
+/// uncancellable.
+class [[gnu::visibility("default")]] goroutine_exit{};
+
+}  // namespace thrum::inline THRUM_ABI
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// As long as it lives, no wait of the running goroutine is cancelled. Nests. Without effect on a
+/// thread that is not ours: nothing is cancelled there.
+template <class Traits>
+class uncancellable {
+ public:
+  uncancellable() noexcept {
+    const basic_m<Traits>* const m = current_m<Traits>();
+    g_ = m != nullptr ? m->g : nullptr;
+    if (g_ != nullptr) {
+      ++g_->uncancellable;
+    }
+  }
+  ~uncancellable() {
+    if (g_ != nullptr) {
+      --g_->uncancellable;
+    }
+  }
+  uncancellable(const uncancellable&) = delete;
+  uncancellable& operator=(const uncancellable&) = delete;
+
+ private:
+  basic_g<Traits>* g_;
+};
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

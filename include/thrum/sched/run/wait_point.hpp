@@ -1,0 +1,211 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Who waits: a parked goroutine or a blocked OS thread behind one small type.
+//
+// Purpose
+//   Every primitive keeps lists of wait points and never asks what is behind one. A wait point
+//   lives on the stack of whoever waits and is gone as soon as that runs again.
+//
+// The life of a wait
+//   W1 the waiter locks its object and links its wait point
+//   W2 it leaves its stack; the arriving side unlocks the object (a thread unlocks, then sleeps)
+//   W3 whoever has something for it unlinks it under the object's lock, settles it, unlocks, and
+//      calls wake()
+//   W4 it runs again
+//   Besides W3 there are two others who may end a wait: its timer and the shutdown of its runtime.
+//   Both call `withdraw`, which unlinks the point under the object's lock if it is still linked. So
+//   one of them wins, under that lock.
+//
+// What keeps the object alive while somebody withdraws a point from it
+//   The point is linked: the object has a waiter. From W3 on the object may be destroyed, although
+//   the waiter does not run yet: so W3 settles the point, which shuts its gate (gate.hpp) while the
+//   object is locked. The two go through that gate before they touch the object, and after settle()
+//   none is there or will come.
+//
+// What keeps a wait point alive while somebody withdraws it
+//   A timer: before W4 goes on, timer_heap::remove waits until the timer's function has returned.
+//   The shutdown: it announces itself (`withdrawing`), passes a heavy fence, and only then reads
+//   `g.withdrawable`; the waiter clears that word at W4, passes a light fence, and waits on the
+//   shutdown's lock if it sees the announcement. The same pair of fences makes sure that a
+//   goroutine that parks while the shutdown begins is seen by it or sees it. The waiter's side
+//   costs a store and a load; a claim word that every wake-up must win would cost a locked
+//   instruction each.
+//
+// A wait on several objects at once has a point on each, and a gate for all; see basic_selection.
+//
+// Invariants
+//   WP1  cause is written before wake(), by whoever unlinked the point: by settle() at W3.
+//   WP2  after wake() the waker touches neither the point nor its goroutine.
+//   WP3  settle() comes before anything by which another may learn that the point is out: before
+//        the object is unlocked; or before wake(), where the waiter itself goes back to the object
+//        (a mutex), which therefore stands until it has run.
+#ifndef THRUM_SCHED_RUN_WAIT_POINT_HPP
+#define THRUM_SCHED_RUN_WAIT_POINT_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/intrusive_list.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/core/g.hpp>
+#include <thrum/sched/run/gate.hpp>
+#include <thrum/sched/run/ready.hpp>
+
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// Why a wait has ended.
+enum class wake_cause : std::uint8_t {
+  none,       // it has not
+  notified,   // what was waited for came
+  closed,     // it can no longer come
+  timed_out,  // the deadline passed first
+  cancelled,  // the runtime stops
+  retry,      // what was waited for may have changed: look again
+};
+
+template <class Traits>
+struct basic_selection;
+
+template <class Traits>
+struct basic_wait_point : base::list_node<basic_wait_point<Traits>> {
+  /// Takes the point out of whatever it waits on, under that object's lock, which the function
+  /// tries to take unless `locked`. Called inside the gate, or by the waiter itself.
+  using withdraw_function = withdrawal (*)(basic_wait_point&, bool locked) noexcept;
+
+  basic_g<Traits>* g = nullptr;  // null: an OS thread
+  typename Traits::template atomic<wake_cause> cause{wake_cause::none};
+  basic_gate<Traits> gate;
+  withdraw_function withdraw = nullptr;
+  void* object = nullptr;                        // for withdraw
+  void* slot = nullptr;                          // where a value comes from or goes to
+  basic_selection<Traits>* selection = nullptr;  // of which it is one of several
+  os::note note;                                 // for an OS thread
+};
+
+/// One wait on several objects (select): a point is linked on each of them, and whoever unlinks one
+/// to serve it must first win the selection. The other points are stale from then on; whoever meets
+/// one drops it, and the waiter unlinks the rest before it goes on.
+template <class Traits>
+struct basic_selection {
+  using point = basic_wait_point<Traits>;
+
+  /// Linked nowhere: what the timer and the shutdown withdraw, and where a thread sleeps.
+  point self;
+  typename Traits::template atomic<point*> winner{nullptr};
+
+  /// Whether `by` ends the wait; false if something else has.
+  bool win(point& by) noexcept {
+    point* none = nullptr;
+    // [sel.win] acq_rel: one wins; its writes to the point are published by wake().
+    return winner.compare_exchange_strong(none, &by, std::memory_order_acq_rel,
+                                          std::memory_order_relaxed);  // relaxed: lost
+  }
+  bool is_won() const noexcept {
+    return winner.load(std::memory_order_acquire) != nullptr;  // [sel.win] acquire: no hurry
+  }
+
+  /// `self.object` is a lock that the waiter holds until it has left its stack: before that nobody
+  /// may win, for the winner makes it runnable.
+  template <class Lock>
+  static withdrawal withdraw(point& self, bool locked) noexcept {
+    if (!locked) {
+      auto& held = *static_cast<Lock*>(self.object);
+      if (!held.try_lock()) {
+        return withdrawal::busy;
+      }
+      held.unlock();
+    }
+    return self.selection->win(self) ? withdrawal::done : withdrawal::refused;
+  }
+};
+
+/// What a withdraw function does: unlink() under a lock, which is tried for unless `locked`; says
+/// whether the point was in.
+template <class Lock, class Unlink>
+withdrawal unlink_under(Lock& lock, bool locked, Unlink unlink) noexcept {
+  // Looked at first: an attempt takes the cache line away from the holder.
+  if (!locked && (lock.is_locked() || !lock.try_lock())) {
+    return withdrawal::busy;
+  }
+  const bool was_linked = unlink();
+  if (!locked) {
+    lock.unlock();
+  }
+  return was_linked ? withdrawal::done : withdrawal::refused;
+}
+
+/// W3, under the object's lock: the waiter is released, and nobody enters the object on its behalf
+/// any more.
+template <class Traits>
+THRUM_INLINE void settle(basic_wait_point<Traits>& point, wake_cause cause) noexcept {
+  // relaxed: read by the waiter after wake(); by the stop, ordered by the fence in shut()
+  point.cause.store(cause, relaxed);
+  point.gate.shut();
+}
+
+/// The same for a point that has won its selection.
+template <class Traits>
+THRUM_INLINE void settle_selection(basic_wait_point<Traits>& point, wake_cause cause) noexcept {
+  point.cause.store(cause, relaxed);  // relaxed: as above; the stop looks at the winner
+  point.selection->self.gate.shut();
+}
+
+/// Whether a point needs no withdrawing any more. For the stop, after its heavy fence.
+template <class Traits>
+bool is_settled(const basic_wait_point<Traits>& point) noexcept {
+  return point.selection != nullptr
+             ? point.selection->is_won()
+             : point.cause.load(relaxed) != wake_cause::none;  // relaxed: ordered by the fence
+}
+
+/// Ends a wait whose time is over, unless somebody else has ended it or is about to.
+template <class Traits>
+bool withdraw_in_time(basic_wait_point<Traits>& point) noexcept {
+  // A selection has been left to others by now (its timer is armed after that, a thread has
+  // unlocked all), so it can be won without a look at any object.
+  const bool ours =
+      point.selection != nullptr ? point.selection->win(point) : point.gate.visit([&]() noexcept {
+        return point.withdraw(point, false);
+      }) == withdrawal::done;
+  if (ours) {
+    point.cause.store(wake_cause::timed_out, relaxed);  // relaxed: published by the wake-up
+  }
+  return ours;
+}
+
+/// W3's last step. The point may be gone when this returns.
+template <class Traits>
+void wake(basic_wait_point<Traits>& point) noexcept {
+  if (point.g != nullptr) {
+    ready(*point.g);
+  } else {
+    (point.selection != nullptr ? point.selection->self : point).note.wake();
+  }
+}
+
+/// The same for a chain of points through `next`, without any lock. Each is gone once it is woken.
+template <class Traits>
+void wake_chain(basic_wait_point<Traits>* chain) noexcept {
+  while (chain != nullptr) {
+    basic_wait_point<Traits>* const point = chain;
+    chain = point->next;
+    wake(*point);
+  }
+}
+
+/// As wake, for a caller that knows its M: as from parking_m(), and no switch since.
+template <class Traits>
+void wake(basic_m<Traits>* m, basic_wait_point<Traits>& point) noexcept {
+  basic_g<Traits>* const g = point.g;
+  if (g != nullptr && m != nullptr && m->scheduler == g->scheduler) [[likely]] {
+    ready_on(*m, *g, true);
+  } else {
+    wake(point);
+  }
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// When no goroutine can ever run again.
+//
+// Only run() asks for this: it knows that the thread which started it waits for it. The program is
+// dead when at one moment
+//   - goroutines are alive, and every one of them is parked: no M runs, searches, is being started
+//     or is inside a blocking call
+//   - no timer is armed and nobody waits for a descriptor
+//   - the process has no threads that might still do something: only Ms, monitor, and who waits in
+//     run()
+// A moment: the monitor looks whether all is quiet, counts the threads of the process, and looks
+// once more. If nothing has run in between, then what it counted was there while all was quiet; and
+// a thread that was gone by then cannot have readied anybody.
+//
+// What is not seen: two threads, one of them foreign, that wait for each other.
+//
+// Source: Go's checkdead, which counts the threads that it made itself and gives up in programs
+// with others.
+#ifndef THRUM_SCHED_WATCH_DEADLOCK_HPP
+#define THRUM_SCHED_WATCH_DEADLOCK_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/base/sanitizer.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/core/scheduler.hpp>
+
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// What may make an idle scheduler run again.
+enum class liveness : std::uint8_t {
+  by_itself,  // a timer or a descriptor; or nobody asks
+  by_others,  // a thread that is not ours, or that is not asleep yet: nobody tells when it is gone
+  by_nothing,
+};
+
+/// Grows with whatever a P does: the same twice means that nothing has run in between.
+template <class Traits>
+std::uint64_t activity(basic_scheduler<Traits>& scheduler) noexcept {
+  // The counts of those that retire leave the sum, which must not look like others having run.
+  constexpr int above_all_counts = 48;
+  std::uint64_t sum = scheduler.live_p_changes() << above_all_counts;
+  scheduler.for_each_live_p([&](basic_p<Traits>& p) {
+    sum += p.counts.switches.get() + p.counts.finished.get() + p.counts.timers.get();
+  });
+  return sum;
+}
+
+/// What the scheduler itself knows; `ran` changes when anything has run.
+template <class Traits>
+liveness examine(basic_scheduler<Traits>& scheduler, std::uint64_t& ran) noexcept {
+  ran = activity(scheduler);
+  bool armed = false;
+  scheduler.for_each_live_p([&](basic_p<Traits>& p) {
+    armed = armed || p.timers.earliest_armed() != timer_heap<Traits>::never;
+  });
+  bool polled = false;
+  if (scheduler.poller.descriptors() != 0) {
+    scheduler.pool->for_each([&](basic_g<Traits>& g) {
+      // relaxed: whoever parked has released its P since
+      polled = polled || (g.status.load(relaxed) == g_status::waiting &&
+                          is_polled(g.reason.load(relaxed)));  // relaxed: as above
+    });
+  }
+  if (armed || polled || scheduler.goroutine_count() == 0) {
+    return liveness::by_itself;
+  }
+  scoped guard(scheduler.idle.lock());
+  return scheduler.is_quiet_locked() ? liveness::by_nothing : liveness::by_others;
+}
+
+/// The monitor's look; does not return if the program is dead.
+template <class Traits>
+liveness look_for_deadlock(basic_scheduler<Traits>& scheduler) noexcept {
+  const scheduler_config& config = scheduler.config();
+  // relaxed: a runtime that stops ends soon
+  if (config.deadlock == nullptr || scheduler.stopping.load(relaxed)) {
+    return liveness::by_itself;
+  }
+  std::uint64_t before;
+  if (const liveness seen = examine(scheduler, before); seen != liveness::by_nothing) {
+    return seen;
+  }
+  constexpr std::size_t helpers = 2;  // the monitor and the creator
+  // What was there before the count and after it was there.
+  const unsigned bystanders_before = os::bystanders.load(relaxed);  // relaxed: see bystander_scope
+  const std::size_t threads = os::count_threads();
+  const unsigned bystanders_after = os::bystanders.load(relaxed);  // relaxed: as above
+  const std::size_t ours =
+      std::size_t{scheduler.live_thread_count()} + helpers + config.bystanders +
+      base::sanitizer_threads +
+      (bystanders_before < bystanders_after ? bystanders_before : bystanders_after);
+  if (threads == 0 || threads > ours) {
+    return liveness::by_others;
+  }
+  std::uint64_t after;
+  if (examine(scheduler, after) == liveness::by_nothing && before == after) {
+    config.deadlock(config.user);
+  }
+  return liveness::by_others;
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

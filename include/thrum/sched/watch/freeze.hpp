@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Stopping all goroutines of a scheduler for a moment, to look at their stacks.
+//
+// Every P is asked, as for preemption; whoever holds one waits, with it, at the next place where it
+// attends to what is asked: between two goroutines, at the end of an operation, or in the handler
+// of a signal. A P that nobody holds needs no asking: who takes it comes by such a place before it
+// switches to a goroutine. So when every P that is held has a waiting holder, no goroutine is
+// switched to or leaves its stack until the end of the freeze.
+//
+// Not stopped are threads without a P: inside blocking(), or in a call that lost its P. They touch
+// their own stacks only.
+//
+// What a holder does about it is in run/frozen.hpp.
+//
+// FZ1  while the world is frozen nothing may be called that a goroutine could hold a lock of: no
+//      malloc. Who looks, collects addresses, and makes words of them afterwards.
+#ifndef THRUM_SCHED_WATCH_FREEZE_HPP
+#define THRUM_SCHED_WATCH_FREEZE_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/run/frozen.hpp>
+
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+template <class Traits>
+class [[nodiscard]] basic_freeze {
+ public:
+  /// Waits until all others have stopped, but not longer than `patience_ns`. The caller is inside a
+  /// section, or a thread that is none of the scheduler's, between begin_exclusive() and
+  /// end_exclusive().
+  basic_freeze(basic_scheduler<Traits>& scheduler, basic_m<Traits>* own,
+               std::int64_t patience_ns) noexcept
+      : scheduler_(scheduler), own_(own) {
+    auto& freeze = scheduler.freeze;
+    const std::uint32_t phase = freeze.phase.load(relaxed) + 1;  // relaxed: only we change it
+    freeze.phase.store(phase, release);  // [fz.phase] release: to those who will wait
+    scheduler.for_each_p([](basic_p<Traits>& p) {
+      // [p.attention] release: pairs with the exchange in attend.
+      p.attention.fetch_or(attention_freeze, release);
+    });
+    Traits::heavy_fence();  // [fz.phase] asked before the look at who holds a P; who takes one
+                            // looks
+    const std::int64_t end = Traits::now() + patience_ns;
+    const basic_p<Traits>* const mine = own != nullptr ? own->p : nullptr;
+    for (std::uint32_t turn = 0;; ++turn) {
+      complete_ = true;
+      scheduler.for_each_p([&](basic_p<Traits>& p) {
+        complete_ = (&p == mine || has_stopped(p, phase, turn)) && complete_;
+      });
+      if (complete_ || Traits::now() >= end) {
+        return;
+      }
+      os::sleep_ns(50'000);
+    }
+  }
+
+  ~basic_freeze() {
+    auto& freeze = scheduler_.freeze;
+    // [fz.phase] release: what was done meanwhile; relaxed: only we change it
+    freeze.phase.store(freeze.phase.load(relaxed) + 1, release);
+    os::futex_wake(freeze.phase, INT_MAX);
+  }
+  basic_freeze(const basic_freeze&) = delete;
+  basic_freeze& operator=(const basic_freeze&) = delete;
+
+  /// Whether everybody has stopped.
+  bool complete() const noexcept { return complete_; }
+
+  /// The callers of a goroutine that runs, noted down by its M; null if it runs on no such M.
+  const os::call_stack* callers_of(const basic_g<Traits>& g) const noexcept {
+    const os::call_stack* found = nullptr;
+    scheduler_.for_each_p([&](basic_p<Traits>& p) {
+      basic_m<Traits>* const m = p.m.load(relaxed);  // relaxed: it waits
+      // [fz.phase] acquire: the callers; relaxed: only we change it
+      const bool waits = p.frozen_in.load(acquire) == scheduler_.freeze.phase.load(relaxed);
+      if ((waits || m == own_) && m != nullptr && m->g == &g) {
+        found = &m->callers;
+      }
+    });
+    return found;
+  }
+
+ private:
+  bool has_stopped(basic_p<Traits>& p, std::uint32_t phase, std::uint32_t turn) noexcept {
+    if (p.status.load(acquire) != p_status::running) {  // [p.status] acquire: what its M has left
+      return true;
+    }
+    if (p.frozen_in.load(acquire) == phase) {  // [fz.phase] acquire: its callers
+      return true;
+    }
+    // [p.attention] release: pairs with the exchange in attend.
+    p.attention.fetch_or(attention_freeze, release);
+    basic_m<Traits>* const m = p.m.load(relaxed);  // relaxed: a guess; a stray signal is harmless
+    if (m != nullptr && scheduler_.config().interrupts && turn % 16 == 0) {
+      os::send_preempt_signal(m->thread_number(), m->interruption);
+    }
+    return false;
+  }
+
+  basic_scheduler<Traits>& scheduler_;
+  basic_m<Traits>* const own_;
+  bool complete_ = false;
+};
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,360 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The monitor (Go's sysmon): a thread without a P that keeps the others honest.
+//
+// Its duties, each round:
+//   retake     a P whose M is inside blocking() goes to another M if it has been there for a whole
+//              round and anything else could use it, or for 10 ms
+//   preempt    a P that has run the same slice for longer than allowed is asked to yield, and taken
+//              away if that does not help (retake.hpp)
+//   timers     a busy P is told when one of its timers is due; an idle one is woken for it, too,
+//              unless somebody sleeps in the poller until then
+//   rescue     an idle P is woken for a runnext that has waited for a whole round (ready.hpp)
+//   trace      a line of figures when asked for
+//   exit       while the process exits, all are taken and none is given (process_exit.hpp)
+//   deadlock   when all is idle, a look whether it can ever be otherwise (deadlock.hpp)
+//
+// Its rounds: 20 us apart while it finds something to do, doubling after 50 quiet ones up to 10 ms,
+// never beyond the next timer of a busy P. When every P has been idle for a round of the longest
+// kind, it sleeps until a P leaves the idle list: an idle runtime wakes nobody.
+#ifndef THRUM_SCHED_WATCH_MONITOR_HPP
+#define THRUM_SCHED_WATCH_MONITOR_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/life/process_exit.hpp>
+#include <thrum/sched/run/park.hpp>
+#include <thrum/sched/run/poll_sink.hpp>
+#include <thrum/sched/watch/deadlock.hpp>
+#include <thrum/sched/watch/retake.hpp>
+
+#include <cstdint>
+#include <utility>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+template <class Traits>
+class basic_monitor {
+ public:
+  explicit basic_monitor(basic_scheduler<Traits>& scheduler) noexcept
+      : scheduler_(scheduler), retaker_(scheduler) {}
+
+  /// The life of its thread.
+  static void* main(void* argument) noexcept {
+    static_cast<basic_monitor*>(argument)->run();
+    return nullptr;
+  }
+
+  os::thread thread;
+
+ private:
+  using p_type = basic_p<Traits>;
+
+  void run() noexcept;
+  /// Whether anything has, since the last call: a server that idles for a moment between two
+  /// requests is not at rest, and to be woken with each of them would cost it more than our rounds.
+  bool has_run() noexcept;
+
+  /// Says once that goroutines are held back for want of threads, and lets them go when they can.
+  void look_at_reserve() noexcept;
+
+  /// When nobody has polled for 10 ms.
+  void poll_network(std::int64_t now) noexcept;
+  void wait_for_round() noexcept;
+  void sleep_while_idle(liveness alive) noexcept;
+  void note_time(std::int64_t now) noexcept {
+    const auto ms = static_cast<std::uint32_t>((now - scheduler_.started_at) / 1'000'000);
+    scheduler_.coarse_ms.store(ms, relaxed);  // relaxed: for display
+  }
+  /// Whether nobody sleeps until the first timer of all Ps: those that are not busy need us, too.
+  bool nobody_waits_for_timers() const noexcept {
+    // After monitor_until was written; who leaves the poller reads it after end_sleep.
+    return !scheduler_.poll.somebody_sleeps();
+  }
+  /// And whether anybody could be woken to run them.
+  bool others_can_run_timers() const noexcept {
+    return scheduler_.idle.idle_ps() != 0 && nobody_waits_for_timers();
+  }
+  /// In a real-time class the system does not share a CPU among those that compute: there is always
+  /// somebody who could use it if more of them hold Ps than there are CPUs.
+  bool must_share_cpus() const noexcept {
+    return real_time_cpus_ != 0 && scheduler_.procs() > scheduler_.idle.idle_ps() + real_time_cpus_;
+  }
+  bool all_idle() const noexcept { return scheduler_.idle.idle_ps() >= scheduler_.procs(); }
+  bool closing() const noexcept {
+    return scheduler_.closing.load(acquire);  // [s.close] the end of everything else
+  }
+
+  /// Looks at one P; true if something had to be done.
+  bool look_at(p_type& p, std::int64_t now) noexcept;
+  bool look_at_syscall(p_type& p, std::int64_t now, bool slice_is_over) noexcept;
+  bool look_at_runnext(p_type& p) noexcept;
+  void ask(p_type& p, attention what) noexcept {
+    // [p.attention] release: pairs with the exchange in attend.
+    p.attention.fetch_or(what, release);
+  }
+
+  basic_scheduler<Traits>& scheduler_;
+  basic_retaker<Traits> retaker_;
+  std::int64_t next_look_ = basic_retaker<Traits>::never;  // somebody asked to be seen again then
+  std::int64_t delay_ = Traits::monitor_min_sleep_ns;
+  std::uint64_t ran_ = 0;
+  std::uint32_t quiet_rounds_ = 0;
+  std::int64_t next_trace_ = 0;
+  unsigned real_time_cpus_ = 0;  // CPUs of this process; 0: not in a real-time class
+  bool exits_ = false;           // the exit of the process holds all goroutines
+};
+
+template <class Traits>
+void basic_monitor<Traits>::run() noexcept {
+  const scheduler_config& config = scheduler_.config();
+  base::message<32> name;
+  name.append(config.name).append("/sysmon");
+  name.append(std::string_view("\0", 1));
+  os::set_thread_name(name.view().data());
+  os::ask_for_short_waits();
+  if (os::real_time_priority() != 0) {
+    real_time_cpus_ = os::available_processors();
+  }
+  next_trace_ = scheduler_.started_at + config.trace_every_ns;
+  while (!closing()) {
+    wait_for_round();
+    const std::int64_t now = Traits::now();
+    exits_ = basic_process_exit<Traits>::holds(scheduler_);
+    if (exits_) [[unlikely]] {
+      basic_process_exit<Traits>::watch(scheduler_, now);
+    }
+    note_time(now);
+    bool acted = false;
+    next_look_ = basic_retaker<Traits>::never;
+    const unsigned n = scheduler_.live_p_count();
+    for (unsigned i = 0; i < n && !closing(); ++i) {
+      acted = look_at(scheduler_.p(i), now) || acted;
+    }
+    retaker_.watch(now, next_look_);
+    if (scheduler_.reserve.is_active()) [[unlikely]] {
+      look_at_reserve();
+    }
+    poll_network(now);  // is no sign that Ps need to be looked at
+    quiet_rounds_ = acted ? 0 : quiet_rounds_ + 1;
+    // relaxed: seen in time
+    if (config.trace_every_ns != 0 && now >= next_trace_ && !scheduler_.exits.load(relaxed)) {
+      config.trace(config.user, now);
+      next_trace_ = now + config.trace_every_ns;
+    }
+  }
+}
+
+template <class Traits>
+bool basic_monitor<Traits>::has_run() noexcept {
+  const std::uint64_t ran = activity(scheduler_);
+  return ran != std::exchange(ran_, ran);
+}
+
+template <class Traits>
+THRUM_COLD void basic_monitor<Traits>::look_at_reserve() noexcept {
+  if (scheduler_.reserve.is_to_be_reported()) {
+    base::message<512> text("thrum: go: all but one of the ");
+    text.append(std::uint64_t{most_threads(scheduler_)});
+    text.append(" threads of this runtime have goroutines that compute without calling the ");
+    text.append("library; others of their kind do not begin until one of these ends or waits; ");
+    text.append("raise options::max_threads or the system's limit, or start fewer of them\n");
+    base::write_error(text.view());
+  }
+  const unsigned n = scheduler_.live_p_count();
+  for (unsigned i = 0; i < n; ++i) {
+    ask(scheduler_.p(i), attention_begin);  // also those that are new
+  }
+  auto held = scheduler_.reserve.end_if([this] {
+    const std::size_t stopped = scheduler_.global.stopped();
+    return stopped == 0 || stopped + scheduler_.procs() + 1 < most_threads(scheduler_);
+  });
+  if (!held.empty()) {
+    scheduler_.global.append(static_cast<decltype(held)&&>(held));
+    scheduler_.wake_processor();
+  }
+}
+
+template <class Traits>
+void basic_monitor<Traits>::poll_network(std::int64_t now) noexcept {
+  constexpr std::int64_t longest_ns = 10'000'000;  // from Go
+  if (scheduler_.poller.descriptors() == 0 || !scheduler_.poll.take_if_due(now, longest_ns)) {
+    return;
+  }
+  basic_poll_sink<Traits> sink(scheduler_);
+  scheduler_.poller.poll(0, sink);
+  inject(sink);
+}
+
+template <class Traits>
+void basic_monitor<Traits>::wait_for_round() noexcept {
+  if (basic_process_exit<Traits>::holds(scheduler_)) [[unlikely]] {
+    // As seldom as who blocks is noticed at all; and whether anything can run is not asked.
+    if (scheduler_.monitor_note.sleep_for(Traits::blocked_ns) && !closing()) {
+      scheduler_.monitor_note.clear_while_woken();
+    }
+    return;
+  }
+  if (quiet_rounds_ == 0) {
+    delay_ = Traits::monitor_min_sleep_ns;
+  } else if (quiet_rounds_ > Traits::monitor_quiet_rounds) {
+    delay_ *= 2;
+  }
+  if (delay_ >= Traits::monitor_max_sleep_ns) {
+    delay_ = Traits::monitor_max_sleep_ns;
+    if (all_idle() && !has_run()) {
+      const liveness alive = look_for_deadlock(scheduler_);
+      if (scheduler_.config().trace_every_ns == 0) {
+        sleep_while_idle(alive);
+        return;
+      }
+    }
+  }
+  std::int64_t delay = delay_;
+  const std::int64_t now = Traits::now();
+  // [mon.until] seq_cst: before the look at the timers; who arms one afterwards wakes us for it.
+  scheduler_.monitor_until.store(now + delay, seq_cst);
+  const unsigned n = scheduler_.live_p_count();
+  for (unsigned i = 0; i < n; ++i) {
+    // A busy P's timers need us, and all if nobody sleeps in the poller.
+    p_type& p = scheduler_.p(i);
+    // relaxed: a guess
+    if (p.status.load(relaxed) == p_status::running || others_can_run_timers()) {
+      const std::int64_t left = scheduler_.next_timer(p) - now;
+      // relaxed: of one that is due it knows, and the retaker has said when to look again
+      if (left < delay &&
+          (left > 0 || (p.attention.load(relaxed) & ~std::uint32_t{attention_begin}) == 0)) {
+        delay = left > Traits::monitor_min_sleep_ns ? left : Traits::monitor_min_sleep_ns;
+      }
+    }
+  }
+  if (next_look_ - now < delay) {
+    delay = next_look_ - now > Traits::monitor_min_sleep_ns ? next_look_ - now
+                                                            : Traits::monitor_min_sleep_ns;
+  }
+  // relaxed: whoever reads it needs to know no more than when we come
+  scheduler_.monitor_until.store(now + delay, relaxed);
+  // A P that leaves the idle list does not hurry a round; a new timer does, and close().
+  if (scheduler_.monitor_note.sleep_for(delay) && !closing()) {
+    scheduler_.monitor_note.clear_while_woken();
+  }
+  scheduler_.monitor_until.store(0, relaxed);  // relaxed: nobody needs to wake us
+}
+
+template <class Traits>
+void basic_monitor<Traits>::sleep_while_idle(liveness alive) noexcept {
+  // [mon.sleep] seq_cst: before the look at the list; a P that leaves it then sees the flag.
+  scheduler_.monitor_sleeps.store(true, seq_cst);
+  Traits::fence(seq_cst);  // [mon.sleep] the flag before the look
+  if (all_idle() && !closing()) {
+    if (alive == liveness::by_others) {
+      constexpr std::int64_t second = 1'000'000'000;  // nobody tells us when those others are gone
+      scheduler_.monitor_note.sleep_for(second);
+    } else {
+      scheduler_.monitor_note.sleep();
+    }
+  }
+  // [mon.sleep] seq_cst: awake again.
+  scheduler_.monitor_sleeps.store(false, seq_cst);
+  if (!closing()) {
+    scheduler_.monitor_note.clear_while_woken();
+  }
+  note_time(Traits::now());
+  if (alive == liveness::by_others && all_idle()) {
+    return;  // nothing has happened: look again, and sleep again
+  }
+  // The first look comes soon, the others less and less so: a server that idles between its
+  // requests would pay for fifty short rounds each time (Go does).
+  quiet_rounds_ = Traits::monitor_quiet_rounds;
+  delay_ = Traits::monitor_min_sleep_ns / 2;
+}
+
+template <class Traits>
+bool basic_monitor<Traits>::look_at(p_type& p, std::int64_t now) noexcept {
+  const p_status status = p.status.load(acquire);  // [p.status] its ticks are at least this new
+  const std::int64_t due_at = scheduler_.next_timer(p);
+  const bool due = due_at <= now;
+  if (due && others_can_run_timers()) {
+    scheduler_.wake_processor();  // who searches runs the due timers of every P
+  }
+  if (status != p_status::running && status != p_status::syscall) {
+    p.seen.runnext = nullptr;
+    return false;  // a due timer is no sign that more is to be done
+  }
+  const std::uint32_t tick = p.schedule_tick.load(relaxed);  // relaxed: compared with the last one
+  bool slice_is_over = false;
+  if (tick != p.seen.schedule_tick) {
+    p.seen.schedule_tick = tick;
+    // [p.resumed] acquire: the time; relaxed: a later one is as good
+    const bool resumed = p.resumed_tick.load(acquire) == tick;
+    p.seen.schedule_when = resumed ? p.resumed_at.load(relaxed) : now;
+  } else if (now - p.seen.schedule_when >= scheduler_.config().time_slice_ns) {
+    slice_is_over = true;
+  }
+  if (status == p_status::syscall) {
+    if (exits_) [[unlikely]] {
+      return false;
+    }
+    return look_at_syscall(p, now, slice_is_over);
+  }
+  if (due) {
+    ask(p, attention_timers);
+  }
+  // This says itself when to come again: rounds of 20 us would use up the monitor's share of a CPU
+  // that hogs compete for, and let it oversleep by milliseconds.
+  // relaxed: a wish that is seen the next time if it comes now
+  const bool retires = (p.attention.load(relaxed) & attention_retire) != 0;
+  if (scheduler_.config().preempts && (due || retires || exits_ || !p.queue.empty() ||
+                                       !scheduler_.global.empty() || must_share_cpus())) {
+    retaker_.press(p, now, p.seen.schedule_when, due ? due_at : retaker_.never, next_look_);
+  }
+  return look_at_runnext(p);
+}
+
+template <class Traits>
+bool basic_monitor<Traits>::look_at_syscall(p_type& p, std::int64_t now,
+                                            bool slice_is_over) noexcept {
+  const std::uint32_t tick = p.syscall_tick.load(relaxed);  // relaxed: compared with the last one
+  if (tick != p.seen.syscall_tick && !slice_is_over) {
+    p.seen.syscall_tick = tick;
+    p.seen.syscall_when = now;
+    return false;
+  }
+  // Nobody wants it: nothing is queued here, and others are there to take what may come.
+  constexpr std::int64_t longest_ns = 10'000'000;
+  if (p.queue.empty() && scheduler_.idle.spinning() + scheduler_.idle.idle_ps() > 0 &&
+      now - p.seen.syscall_when < longest_ns) {
+    return false;
+  }
+  auto expected = p_status::syscall;
+  // [p.status] acquire: what its M did with it; SY1.
+  if (!p.status.compare_exchange_strong(expected, p_status::idle, acquire, relaxed)) {
+    return false;
+  }
+  p.m.store(nullptr, relaxed);  // relaxed: for display
+  // relaxed: we hold the P now
+  p.syscall_tick.store(p.syscall_tick.load(relaxed) + 1, relaxed);
+  scheduler_.hand_offs.fetch_add(1, relaxed);  // relaxed: a figure
+  scheduler_.hand_off(p);
+  return true;
+}
+
+template <class Traits>
+bool basic_monitor<Traits>::look_at_runnext(p_type& p) noexcept {
+  const void* const waiting = p.queue.peek_runnext();
+  const bool stuck = waiting != nullptr && waiting == p.seen.runnext;
+  p.seen.runnext = waiting;
+  if (!stuck || scheduler_.idle.idle_ps() == 0) {
+    return false;
+  }
+  p.wake_credit.store(Traits::wake_credit, relaxed);  // relaxed: a heuristic
+  scheduler_.wake_processor();
+  return true;
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,316 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Taking the processor from code that did not ask to be interrupted.
+//
+// Purpose
+//   A goroutine that computes without calling the library must not keep the others from running.
+//   C++ has no safe points: what is interrupted may hold malloc's lock, a std::mutex, the cached
+//   address of a thread-local. So its stack is never moved to another thread. Its P is.
+//
+// The hand-over, inside the signal handler (interrupt)
+//   H1  not inside the scheduler, and the P is still asked for: else return
+//   H2  another M for the P: one that sleeps in H5 itself if it is its turn, else an idle one, else
+//       one that sleeps in H5 though it is not its turn (exchange)
+//   H3  the goroutine goes to the global queue, bound to this thread; in front of all if it was a
+//       timer that took the P, and its slice is not over
+//   H4  the other M gets the P and is woken
+//   H5  sleep, in the handler, on the goroutine's stack position
+//   H6  whoever takes the goroutine from the queue gives its P to this M (loop.hpp): return from
+//       the handler, and the code goes on where it was: own thread, own stack, own locks
+//
+// Why it cannot deadlock: no thread has to be made for a lock holder to run again. Whoever needs
+// malloc's lock, held by a goroutine in H5, blocks; the monitor takes its P (retake.hpp); the P
+// finds the holder in the global queue. If there is no M at H2, the goroutine keeps its P. One idle
+// M more than needed is asked for each time, and nobody waits for it.
+//
+// Which M: a system wakes a thread on the CPU where it went to sleep, even if that one is busy and
+// the one that we leave is idle, and may see it milliseconds later: ten loops on two CPUs lost 8 %.
+// So among those whose turn it is, or nearly is, one is taken that went to sleep on this CPU.
+//
+// An M whose P was taken while it blocked (retake.hpp) and that computes again without entering the
+// library is stopped the same way, at H3 (stop_without_p).
+//
+// Invariants
+//   PR1  the handler calls nothing that locks, but the scheduler's own locks: their holders are
+//        inside, and never stopped.
+//   PR2  a goroutine in H5 stands in the global queue, or an M is about to give it a P.
+//
+// Rejected: switching stacks inside the handler (unsound in C++, see above); one thread that polls
+// all (no signal needed, but every loop must be instrumented: 1.2 to 5 times slower).
+//
+// Source: Shiina et al., Lightweight Preemptive User-Level Threads, PPoPP 2021 ("KLT-switching").
+// Go's preempt.go discusses and rejects this way for a runtime that allocates in its scheduler.
+#ifndef THRUM_SCHED_WATCH_PREEMPT_HPP
+#define THRUM_SCHED_WATCH_PREEMPT_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/sched/core/section.hpp>
+#include <thrum/sched/run/loop.hpp>
+#include <thrum/sched/run/syscall.hpp>
+
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+// ---- the answer to the monitor -----------------------------------------------------------------
+
+/// The M has entered and found the monitor at work: keeps its P, or learns that it is gone. Inside.
+template <class Traits>
+bool keeps_p(basic_m<Traits>& m) noexcept {
+  for (std::uint32_t turn = 0;; ++turn) {
+    // [m.retake] acquire: what the monitor has decided.
+    retake_state state = m.retake.load(acquire);
+    if (state == retake_state::none) {
+      return true;
+    }
+    if (state == retake_state::taken) {
+      return false;
+    }
+    if (state == retake_state::forked) {
+      refuse_after_fork();
+    }
+    // [m.retake] acq_rel: one of us wins; the monitor's failure means that we kept it. If it has
+    // been wanted, decided and wanted again since we looked: what R4 has read.
+    if (state == retake_state::wanted &&
+        m.retake.compare_exchange_strong(state, retake_state::none, acq_rel, relaxed)) {
+      return true;  // relaxed: looked at again
+    }
+    Traits::back_off(turn);  // the monitor is between two of its steps
+  }
+}
+
+/// The P that was taken is no longer this M's.
+template <class Traits>
+void forget_p(basic_m<Traits>& m) noexcept {
+  m.p = nullptr;
+  // [m.retake] release: the monitor need not watch this M any more.
+  m.retake.store(retake_state::none, release);
+}
+
+/// The way out of enter_scheduler (section.hpp) when the monitor wants the P, or has it.
+template <class Traits>
+THRUM_COLD basic_m<Traits>& answer_monitor(basic_m<Traits>& m) noexcept {
+  if (keeps_p(m)) {
+    return m;
+  }
+  basic_g<Traits>& g = *m.g;
+  forget_p(m);
+  if (m.deaf.load(relaxed)) {      // relaxed: published by `retake`
+    m.deaf.store(false, relaxed);  // relaxed: the monitor sets it again if need be
+    os::unblock_preempt_signal();
+  }
+  basic_m<Traits>& here = regain_p(m);
+  g.status.store(g_status::running, relaxed);  // relaxed: for display
+  wait_if_frozen(here);
+  return here;
+}
+
+// ---- the handler -------------------------------------------------------------------------------
+
+template <class Traits>
+void bind(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {
+  g.bound = &m;
+  g.flags |= g_bound;
+}
+
+/// Calls `give_up(m)`, H2 to H4, and if that has found somebody sleeps until this M is given a P,
+/// H5 and H6. All of it with a frame like a parked one: whoever looks at the goroutine once it
+/// stands in the queue finds where it was interrupted.
+template <class Traits>
+void stop_in_handler(basic_m<Traits>& m, bool (*give_up)(basic_m<Traits>&) noexcept) noexcept {
+  basic_g<Traits>& g = *m.g;
+  struct call {
+    basic_m<Traits>& m;
+    bool (*give_up)(basic_m<Traits>&) noexcept;
+    bool slept;
+  } own{m, give_up, false};
+  arch::call_as_parked(
+      g.sp_slot(),
+      [](void* argument) noexcept {
+        auto& here = *static_cast<call*>(argument);
+        here.slept = here.give_up(here.m);
+        if (here.slept) {
+          here.m.scheduler->wait_for_p(here.m);
+          // Here, as somebody may look at this frame until the freeze has ended.
+          Traits::light_fence();  // [fz.phase] as in wait_if_frozen
+          wait_while_frozen(here.m);
+        }
+      },
+      &own);
+  if (!own.slept) {
+    return;
+  }
+  if (m.spinning) {
+    // Started as one that searches: it has found something.
+    m.scheduler->idle.end_spinning(m);
+    m.scheduler->wake_processor_after_rmw();
+  }
+  m.p->resumed_at.store(Traits::now(), relaxed);  // relaxed: published by the next
+  // [p.resumed] release; relaxed: own count
+  m.p->resumed_tick.store(m.p->schedule_tick.load(relaxed), release);
+  if (m.p->timers.size() != 0) {
+    Traits::fence(seq_cst);  // [mon.until] the P runs, before the monitor's plan is read
+    m.scheduler->wake_monitor_for(m.p->timers.earliest());
+  }
+  m.p->counts.switches.add();
+  if (g.thread_locks == 0) {
+    unbind(m, g);
+  }
+  g.status.store(g_status::running, relaxed);  // relaxed: for display
+}
+
+/// Whether it was interrupted for a timer before its slice was over: then it goes on when those are
+/// done who have slept. If others came first, each timer would move the P by one more thread.
+template <class Traits>
+bool has_time_left(basic_g<Traits>& g, std::int64_t ran_ns, std::int64_t slice_ns) noexcept {
+  g.ran_ns += ran_ns;
+  if (g.ran_ns < slice_ns) {
+    return true;
+  }
+  g.ran_ns = 0;
+  return false;
+}
+
+/// Whether nobody else waits for this very P.
+template <class Traits>
+bool is_alone(const basic_m<Traits>& m) noexcept {
+  const basic_p<Traits>& p = *m.p;
+  return p.queue.empty() && m.scheduler->next_timer(p) > Traits::now();
+}
+
+/// H2. Null: there is nobody to take the P.
+template <class Traits>
+basic_m<Traits>* find_taker(basic_m<Traits>& m) noexcept {
+  basic_scheduler<Traits>& scheduler = *m.scheduler;
+  m.cpu = os::current_cpu();
+  if (!scheduler.has_spare()) {
+    // For the next one; an exchange serves neither timers nor what has not started yet.
+    scheduler.creator.request_spare();
+  }
+  const auto is_here = [&](const basic_m<Traits>& each) { return each.cpu == m.cpu; };
+  // A P that is to retire needs an M that looks for work, and not one that computes.
+  const bool retires = (m.p->attention.load(relaxed) & attention_retire) != 0;  // relaxed: a wish
+  if (is_alone(m) && !retires) {
+    const std::uint32_t most = 2 * scheduler.procs();  // before all others have had a turn, twice
+    if (basic_g<Traits>* const other = scheduler.global.take_preempted_in_turn(
+            [&](const basic_g<Traits>& each) { return is_here(*each.bound); }, most)) {
+      return other->bound;
+    }
+  }
+  basic_m<Traits>* idle;
+  {
+    scoped guard(scheduler.idle.lock());
+    idle = scheduler.idle.take_m_locked(is_here);
+  }
+  if (idle != nullptr || retires) {
+    return idle;
+  }
+  basic_g<Traits>* const other = scheduler.global.take_preempted();
+  if (other == nullptr) {
+    return nullptr;
+  }
+  scheduler.taken.exchanges.fetch_add(1, relaxed);  // relaxed: a figure
+  return other->bound;
+}
+
+/// H2 to H4. False: there is nobody to take the P.
+template <class Traits>
+bool hand_over(basic_m<Traits>& m) noexcept {
+  basic_scheduler<Traits>& scheduler = *m.scheduler;
+  basic_g<Traits>& g = *m.g;
+  basic_m<Traits>* const taker = find_taker(m);
+  if (taker == nullptr) {
+    return false;
+  }
+  m.p->counts.preemptions.add();
+  // [p.attention] acquire: as in attend. What else is asked stays asked.
+  m.p->attention.fetch_and(~std::uint32_t{attention_preempt}, acquire);
+  const std::int64_t ran_ns = m.p->slice_ran_ns.load(relaxed);  // relaxed: published by the request
+  end_slice(m);
+  basic_p<Traits>& p = scheduler.release_p(m);
+  bind(m, g);
+  // [g.status] release: its frame.
+  g.status.store(g_status::preempted, release);
+  const bool next = has_time_left(g, ran_ns, scheduler.config().time_slice_ns);
+  const basic_g<Traits>& loop = g;
+  scheduler.global.push_preempted(g, next);
+  // It still stands on this stack, whoever takes it meanwhile.
+  if (scheduler.reserve.note_loop(loop, [&] { return is_short_of_threads(scheduler); })) {
+    scheduler.for_each_live_p([](basic_p<Traits>& each) {
+      // [p.attention] release: as in retake.hpp.
+      each.attention.fetch_or(attention_begin, release);
+    });
+  }
+  scheduler.pass_p(p, *taker, false);
+  if (scheduler.idle.idle_ps() != 0) {
+    scheduler.wake_processor();
+  }
+  return true;
+}
+
+/// The same for a thread that lost its P while it blocked, and computes again. False: not now.
+template <class Traits>
+bool stop_without_p(basic_m<Traits>& m) noexcept {
+  basic_scheduler<Traits>& scheduler = *m.scheduler;
+  {
+    // Under the lock, as start_m looks for such a goroutine and then resorts to a new thread: that
+    // thread may need a lock that this goroutine holds.
+    scoped guard(scheduler.idle.lock());
+    if (scheduler.creating.load(relaxed) != 0) {  // relaxed: locked
+      return false;                               // the monitor comes again
+    }
+    basic_g<Traits>& g = *m.g;
+    m.cpu = os::current_cpu();
+    forget_p(m);
+    bind(m, g);
+    // [g.status] release: its frame. Without a P, no freeze stops this thread before it sleeps.
+    g.status.store(g_status::preempted, release);
+    scheduler.global.push_preempted(g, false);
+  }
+  scheduler.taken.without_p.fetch_add(1, relaxed);  // relaxed: a figure
+  scheduler.wake_processor();
+  return true;
+}
+
+/// The handler. Runs on the M's signal stack, wherever its thread was.
+template <class Traits>
+void interrupt(void* argument) noexcept {
+  auto& m = *static_cast<basic_m<Traits>*>(argument);
+  // Sent to a thread that has ended since, whose number another thread has now.
+  if (m.tid.load(relaxed) != os::thread_id()) {  // relaxed: this thread's, or not this thread's
+    return;
+  }
+  m.heard.store(m.heard.load(relaxed) + 1, relaxed);  // relaxed: the monitor compares two readings
+  if constexpr (base::signals_are_deferred) {
+    // It was kept with the goroutine, which has changed threads meanwhile.
+    if (current_m<Traits>() != &m) {
+      return;
+    }
+  }
+  if (m.inside.load(relaxed) != 0) {  // relaxed: written by this thread
+    return;  // H1. The request stands, and is served at the end of the operation.
+  }
+  m.inside.store(1, relaxed);  // relaxed: ordered by the fence
+  Traits::light_fence();       // [m.inside] as in enter_scheduler
+  // relaxed: ordered by the fence
+  if (m.retake.load(relaxed) != retake_state::none && !keeps_p(m)) {
+    stop_in_handler(m, &stop_without_p<Traits>);
+  } else if (m.p != nullptr) {
+    // [p.attention] acquire: as in attend.
+    const std::uint32_t asked = m.p->attention.fetch_and(~std::uint32_t{attention_freeze}, acquire);
+    if ((asked & attention_freeze) != 0) {
+      wait_while_frozen(m);
+    }
+    if ((asked & attention_preempt) != 0) {
+      stop_in_handler(m, &hand_over<Traits>);
+    }
+  }
+  leave_scheduler(m);
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,273 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The monitor's judgement on a goroutine that keeps its P while others could use it.
+//
+// Purpose
+//   Tells code that computes from code that blocks, by the CPU clock of its thread, and takes the P
+//   from either: by a signal from the one (preempt.hpp), without one from the other, whose call
+//   would fail with EINTR.
+//
+// Taking a P from a thread that blocks in a call that nobody announced
+//   R1  retake = wanted; heavy fence
+//   R2  inside? it runs again: give up. Else it will see `wanted` before it enters
+//   R3  wanted -> decided; fails if it has entered and kept its P
+//   R4  is it still the M of this P? Now nothing of that can change. If not, retake = wanted again:
+//       the M answers before it enters. It does not look at `none` closely enough to know that we
+//       have read what it is about to change
+//   R5  retake = taken; the P is the monitor's, and goes to another M
+//   The goroutine goes on without a P, as inside blocking(), until it enters the library next,
+//   where it queues up for one. Should it compute for long before that, it is stopped (watch).
+//
+// When
+//   slice    the goroutine has run for a time slice, and something waits in the P's queue or the
+//            global one
+//   timer    a timer of this P is due, and the goroutine has run, or the timer has been due, for
+//            `least_run_ns`: who slept has waited already, and does not wait for a slice's end too
+//   blocked  something waits or is due, and the thread has slept for `blocked_ns`
+//   deaf     it was asked by a signal and has computed on without taking it: some goroutine has
+//            blocked signals on that thread, this one or an earlier one, or it is in a long call of
+//            the system. Its P is taken as from one that blocks
+//   If nothing else could run, nothing is done.
+//
+// The mask of signals belongs to the thread, and who blocks all and parks leaves it behind for the
+// next. A deaf thread lets the scheduler's own signal through again when it enters the library and
+// finds its P gone; nothing is looked at before that, as nobody else needs to pay for it.
+//
+// RT1  at most one retake is under way: the monitor's.
+//
+// Checked by tests/model/retake_model.cpp, with each fence, order and step broken in turn.
+#ifndef THRUM_SCHED_WATCH_RETAKE_HPP
+#define THRUM_SCHED_WATCH_RETAKE_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/watch/preempt.hpp>
+
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+template <class Traits>
+class basic_retaker {
+ public:
+  using m_type = basic_m<Traits>;
+  using p_type = basic_p<Traits>;
+
+  static constexpr std::int64_t never = timer_heap<Traits>::never;
+
+  explicit basic_retaker(basic_scheduler<Traits>& scheduler) noexcept : scheduler_(scheduler) {
+    const std::int64_t slice = scheduler.config().time_slice_ns;
+    window_ns_ = slice < longest_window_ns ? slice : longest_window_ns;
+    least_run_ns_ = slice < Traits::least_run_ns ? slice : Traits::least_run_ns;
+  }
+
+  /// A P runs one goroutine since `since`, and others could use it. `due_at`: since when a timer
+  /// is due, or never. Moves `next_look` forward to when it should be asked again.
+  void press(p_type& p, std::int64_t now, std::int64_t since, std::int64_t due_at,
+             std::int64_t& next_look) noexcept;
+
+  /// R1 to R5. press() decides when.
+  void retake(p_type& p, m_type& m) noexcept;
+
+  /// Looks at those that run without a P.
+  void watch(std::int64_t now, std::int64_t& next_look) noexcept;
+
+ private:
+  /// Shorter than this, the CPU clock says nothing.
+  static constexpr std::int64_t longest_window_ns = 200'000;
+
+  /// A P that has another goroutine at each look gets on by itself, and is looked at less and less:
+  /// each look costs it some microseconds of its CPU.
+  static constexpr std::uint32_t patience = 4;
+  static constexpr std::uint32_t most_changes = patience + 4;
+  std::int64_t window_of(std::uint32_t changes) const noexcept {
+    return changes <= patience ? window_ns_ : window_ns_ << (changes - patience);
+  }
+
+  /// Whether the thread has computed for long without hearing the signal that was sent in this
+  /// slice. By its own clock, as it may wait for a CPU.
+  static bool is_deaf(p_type& p, const m_type& m, std::int64_t cpu) noexcept;
+
+  void interrupt(m_type& m) noexcept;
+  static void sooner(std::int64_t& next_look, std::int64_t when) noexcept {
+    next_look = when < next_look ? when : next_look;
+  }
+
+  basic_scheduler<Traits>& scheduler_;
+  m_type* watched_ = nullptr;
+  std::int64_t watched_at_ = 0;
+  std::int64_t window_ns_;
+  std::int64_t least_run_ns_;
+};
+
+template <class Traits>
+void basic_retaker<Traits>::press(p_type& p, std::int64_t now, std::int64_t since,
+                                  std::int64_t due_at, std::int64_t& next_look) noexcept {
+  m_type* const m = p.m.load(relaxed);  // relaxed: [p.status] was acquired by the caller
+  if (m == nullptr) {
+    return;
+  }
+  auto& seen = p.seen;
+  const std::int64_t allowed = due_at == never ? since + scheduler_.config().time_slice_ns
+                                               : (since < due_at ? since : due_at) + least_run_ns_;
+  if (seen.cpu_of != m || seen.cpu_since != since) {
+    seen.cpu_of = m;
+    seen.cpu_since = since;
+    seen.cpu = m->cpu_clock.now();
+    seen.cpu_when = now;
+    seen.spared = false;
+    seen.asked = false;
+    seen.changes = seen.changes < most_changes ? seen.changes + 1 : most_changes;
+    // Nothing comes of a look before the one is allowed or the other has waited for long enough.
+    const std::int64_t useful =
+        allowed - now < Traits::blocked_ns ? allowed - now : Traits::blocked_ns;
+    const std::int64_t window = window_of(seen.changes);
+    sooner(next_look, now + (useful < window ? window : useful));
+    return;
+  }
+  const std::int64_t elapsed = now - seen.cpu_when;
+  if (elapsed < window_of(seen.changes)) {
+    sooner(next_look, seen.cpu_when + window_of(seen.changes));
+    return;
+  }
+  seen.changes = 0;
+  const std::int64_t cpu = m->cpu_clock.now();
+  constexpr std::int64_t few = 16;  // of its time on a CPU: it does not compute
+  if (cpu - seen.cpu < elapsed / few) {
+    if (elapsed < Traits::blocked_ns) {
+      sooner(next_look, seen.cpu_when + Traits::blocked_ns);
+      return;
+    }
+    // A thread that only waits for a CPU has a clock that stands, too.
+    if (os::thread_sleeps(m->thread_number())) {
+      seen.cpu_of = nullptr;
+      sooner(next_look, now + Traits::blocked_ns);
+      retake(p, *m);
+      return;
+    }
+  }
+  if (now < allowed) {
+    sooner(next_look, allowed);
+    return;
+  }
+  // It may have computed first and block now: a signal would break its call off. Asked only once,
+  // as not every system can say.
+  if (cpu - seen.cpu < elapsed - elapsed / 8 && !seen.spared &&
+      os::thread_sleeps(m->thread_number())) {
+    seen.spared = true;
+    seen.cpu = cpu;
+    seen.cpu_when = now;
+    sooner(next_look, now + Traits::blocked_ns);
+    return;
+  }
+  seen.spared = false;
+  seen.cpu = cpu;
+  seen.cpu_when = now;
+  sooner(next_look, now + Traits::blocked_ns);
+  p.slice_ran_ns.store(now - since, relaxed);       // relaxed: published by the request
+  p.asked_tick.store(seen.schedule_tick, relaxed);  // relaxed: as above
+  // [p.attention] release: pairs with the exchange in attend.
+  p.attention.fetch_or(attention_preempt, release);
+  if (!scheduler_.config().interrupts) {
+    return;
+  }
+  if (is_deaf(p, *m, cpu)) {
+    seen.cpu_of = nullptr;
+    m->deaf.store(true, relaxed);  // relaxed: published by R5
+    retake(p, *m);
+    return;
+  }
+  interrupt(*m);
+}
+
+template <class Traits>
+bool basic_retaker<Traits>::is_deaf(p_type& p, const m_type& m, std::int64_t cpu) noexcept {
+  auto& seen = p.seen;
+  const std::uint32_t heard = m.heard.load(relaxed);  // relaxed: an older one costs some time
+  if (!seen.asked || heard != seen.heard) {
+    seen.asked = true;
+    seen.heard = heard;
+    seen.asked_cpu = cpu;
+    return false;
+  }
+  return cpu - seen.asked_cpu >= Traits::deaf_ns;
+}
+
+template <class Traits>
+void basic_retaker<Traits>::interrupt(m_type& m) noexcept {
+  scheduler_.taken.signals.fetch_add(1, relaxed);  // relaxed: a figure
+  os::install_preempt_handler();
+  os::send_preempt_signal(m.thread_number(), m.interruption);
+}
+
+template <class Traits>
+void basic_retaker<Traits>::retake(p_type& p, m_type& m) noexcept {
+  // [m.retake] release: R1, ordered by the fence; keeps what R4 may have published a moment ago.
+  m.retake.store(retake_state::wanted, release);
+  Traits::heavy_fence();  // [m.inside] pairs with enter_scheduler's light one
+  // [m.inside] acquire: R2, what it has done with the P.
+  const bool inside = m.inside.load(acquire) != 0;
+  retake_state state = retake_state::wanted;
+  // [m.retake] acq_rel: R3. Failure: the M has taken the request back.
+  if (!m.retake.compare_exchange_strong(state, inside ? retake_state::none : retake_state::decided,
+                                        acq_rel,
+                                        relaxed) ||  // relaxed: over
+      inside) {
+    return;
+  }
+  // relaxed: R4; while it is undecided the M waits if it enters
+  if (m.p != &p || p.m.load(relaxed) != &m) {
+    m.retake.store(retake_state::wanted, release);  // [m.retake] release: that m.p has been read
+    return;
+  }
+  m.g->status.store(g_status::syscall, relaxed);  // relaxed: for display
+  m.retake.store(retake_state::taken, release);   // [m.retake] release: R5
+  p.m.store(nullptr, relaxed);                    // relaxed: for display
+  p.status.store(p_status::idle, release);        // [p.status] release: in flight
+  if (!m.watched) {
+    m.watched = true;
+    m.watched_next = watched_;
+    watched_ = &m;
+  }
+  m.watched_cpu = m.cpu_clock.now();
+  scheduler_.taken.retakes.fetch_add(1, relaxed);  // relaxed: a figure
+  scheduler_.hand_off(p);
+}
+
+template <class Traits>
+void basic_retaker<Traits>::watch(std::int64_t now, std::int64_t& next_look) noexcept {
+  if (watched_ == nullptr) {
+    return;
+  }
+  const std::int64_t elapsed = now - watched_at_;
+  if (elapsed < window_ns_) {
+    sooner(next_look, watched_at_ + window_ns_);
+    return;
+  }
+  watched_at_ = now;
+  for (m_type** link = &watched_; *link != nullptr;) {
+    m_type& m = **link;
+    // [m.retake] acquire: pairs with forget_p.
+    if (m.retake.load(acquire) != retake_state::taken) {
+      m.watched = false;
+      *link = m.watched_next;
+      continue;
+    }
+    const std::int64_t cpu = m.cpu_clock.now();
+    if (scheduler_.config().interrupts && cpu - m.watched_cpu > elapsed / 2) {
+      interrupt(m);
+    }
+    m.watched_cpu = cpu;
+    link = &m.watched_next;
+  }
+  if (watched_ != nullptr) {
+    sooner(next_look, now + Traits::blocked_ns);
+  }
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

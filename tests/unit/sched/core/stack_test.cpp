@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+#include <thrum/sched/core/stack.hpp>
+
+#include <thrum/sched/core/traits.hpp>
+#include <thrum/sched/run/wait_point.hpp>
+
+#include <cstdint>
+#include <cstdlib>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+#include "support/catch.hpp"
+
+namespace {
+
+using pool = thrum::sched::stack_pool<thrum::sched::default_traits>;
+using g_type = thrum::sched::basic_g<thrum::sched::default_traits>;
+using thrum::sched::stack_class;
+
+/// The system reads from there, or says that it cannot.
+bool is_readable_stack(const char* address) {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  const bool readable = ::write(ends[1], address, 1) == 1;
+  ::close(ends[0]);
+  ::close(ends[1]);
+  return readable;
+}
+
+}  // namespace
+
+TEST_CASE("a stack class holds at least the bytes that were asked for", "[stack]") {
+  STATIC_REQUIRE(stack_class(0) == thrum::sched::min_stack_class);
+  STATIC_REQUIRE(stack_class(16 * 1024) == 14);
+  STATIC_REQUIRE(stack_class(16 * 1024 + 1) == 15);
+  STATIC_REQUIRE(stack_class(256 * 1024) == 18);
+  STATIC_REQUIRE(stack_class(std::size_t{1} << 40) == thrum::sched::max_stack_class);
+}
+
+TEST_CASE("each goroutine stands at the top of a stack that nobody else has", "[stack]") {
+  auto* p = new pool;
+  std::vector<g_type*> all;
+  for (int i = 0; i < 600; ++i) {
+    all.push_back(p->take(16));
+    REQUIRE(all.back() != nullptr);
+  }
+  std::set<std::pair<std::uintptr_t, std::uintptr_t>> ranges;
+  for (g_type* g : all) {
+    const auto low = reinterpret_cast<std::uintptr_t>(g->stack_low);
+    const auto high = reinterpret_cast<std::uintptr_t>(g) + sizeof(g_type);
+    REQUIRE(low < high);
+    REQUIRE(high - low <= std::size_t{1} << 16);
+    ranges.insert({low, high});
+  }
+  REQUIRE(ranges.size() == all.size());
+  std::uintptr_t end = 0;
+  for (const auto& [low, high] : ranges) {
+    REQUIRE(low >= end);
+    end = high;
+  }
+  pool::abandon(p);
+}
+
+TEST_CASE("each stack has all the bytes of its class, less what its goroutine takes", "[stack]") {
+  auto* p = new pool;
+  for (const std::uint8_t size_class : {std::uint8_t{16}, std::uint8_t{18}, std::uint8_t{26}}) {
+    for (int i = 0; i < 3; ++i) {
+      g_type* const g = p->take(size_class);
+      const auto bytes = static_cast<std::size_t>(reinterpret_cast<char*>(g) - g->stack_low);
+      CHECK(bytes > (std::size_t{1} << size_class) - 4096);
+      CHECK(bytes < std::size_t{1} << size_class);
+    }
+  }
+  pool::abandon(p);
+}
+
+TEST_CASE("between two stacks nothing can be written for 64 KiB", "[stack]") {
+  if (std::getenv("THRUM_TEST_EMULATOR") != nullptr) {
+    return;  // emulators accept guards that they do not install
+  }
+  auto* p = new pool;
+  for (const std::uint8_t size_class : {std::uint8_t{16}, std::uint8_t{18}}) {
+    for (int i = 0; i < 3; ++i) {
+      const g_type* const g = p->take(size_class);
+      CHECK(is_readable_stack(g->stack_low));
+      CHECK_FALSE(is_readable_stack(g->stack_low - 1));
+      CHECK_FALSE(is_readable_stack(g->stack_low - 64 * 1024));
+    }
+  }
+  pool::abandon(p);
+}
+
+TEST_CASE("a pool knows which addresses are of its stacks", "[stack]") {
+  auto* p = new pool;
+  const int elsewhere = 0;
+  CHECK_FALSE(p->holds(&elsewhere));
+  g_type* const g = p->take(18);
+  CHECK(p->holds(g));
+  CHECK(p->holds(g->stack_low));
+  CHECK_FALSE(p->holds(&elsewhere));
+  pool::abandon(p);
+}
+
+TEST_CASE("the whole of a stack can be written", "[stack]") {
+  auto* p = new pool;
+  for (int i = 0; i < 3; ++i) {
+    g_type* const g = p->take(18);
+    for (char* byte = g->stack_low; byte < reinterpret_cast<char*>(g); byte += 512) {
+      *byte = 1;
+    }
+  }
+  pool::abandon(p);
+}
+
+TEST_CASE("a stack that was given back is the next one to be taken", "[stack]") {
+  auto* p = new pool;
+  g_type* const first = p->take(18);
+  thrum::base::intrusive_queue<g_type> dead;
+  dead.push_back(first);
+  p->put(18, std::move(dead));
+  REQUIRE(p->take(16) != first);
+  REQUIRE(p->take(18) == first);
+  pool::abandon(p);
+}
+
+TEST_CASE("for_each visits every goroutine that was ever carved, once", "[stack]") {
+  auto* p = new pool;
+  std::set<g_type*> taken;
+  for (int i = 0; i < 1500; ++i) {
+    taken.insert(p->take(i % 2 == 0 ? 18 : 15));
+  }
+  std::set<g_type*> seen;
+  int visits = 0;
+  p->for_each([&](g_type& g) {
+    seen.insert(&g);
+    ++visits;
+  });
+  REQUIRE(seen == taken);
+  REQUIRE(visits == 1500);
+  pool::abandon(p);
+}
+
+TEST_CASE("a pool that is abandoned lives until the last handle lets go", "[stack]") {
+  auto* p = new pool;
+  g_type* const a = p->take(18);
+  g_type* const b = p->take(18);
+  a->join = thrum::sched::join_state::done;
+  b->join = thrum::sched::join_state::done;
+  pool::abandon(p);
+  a->id = 7;  // still there
+  p->put_from_handle(*a);
+  REQUIRE(b->join == thrum::sched::join_state::done);
+  p->put_from_handle(*b);
+}
+
+TEST_CASE("goroutines of neighbouring slots differ in their cache sets", "[stack]") {
+  auto* p = new pool;
+  std::set<std::uintptr_t> offsets;
+  for (int i = 0; i < 8; ++i) {
+    offsets.insert(reinterpret_cast<std::uintptr_t>(p->take(18)) % 4096);
+  }
+  REQUIRE(offsets.size() == 8);
+  pool::abandon(p);
+}

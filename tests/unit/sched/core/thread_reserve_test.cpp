@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/sched/core/thread_reserve.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/with_runtime.hpp"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+
+using namespace std::chrono_literals;
+using support::eventually;
+
+namespace {
+
+thrum::options with_few_threads() {
+  thrum::options options = support::with_procs(2);
+  options.max_threads = 4;
+  options.time_slice = 1ms;
+  return options;
+}
+
+/// Loops that call nothing cannot be stopped where signals wait until something is called.
+constexpr bool loops_can_be_stopped = !thrum::base::signals_are_deferred;
+
+/// Three times as many loops that call nothing as there may be threads.
+struct loops_for_ever {
+  explicit loops_for_ever(thrum::runtime& runtime) {
+    for (int i = 0; i != 12; ++i) {
+      runtime.go([this] {
+        ++begun;
+        while (!stop.load(std::memory_order_relaxed)) {
+        }
+        ++ended;
+      });
+    }
+  }
+  std::atomic<bool> stop{false};
+  std::atomic<int> begun{0};
+  std::atomic<int> ended{0};
+};
+
+}  // namespace
+
+TEST_CASE("one that sleeps goes on beside more loops than there may be threads") {
+  if (!loops_can_be_stopped) {
+    return;
+  }
+  thrum::runtime runtime(with_few_threads());
+  loops_for_ever loops(runtime);
+  std::atomic<int> slept{0};
+  runtime.go([&] {
+    for (; slept != 20; ++slept) {
+      thrum::sleep_for(1ms);
+    }
+  });
+  CHECK(eventually([&] { return slept == 20; }));
+  CHECK(loops.begun < 4);
+  loops.stop = true;
+}
+
+TEST_CASE("new goroutines of other kinds run beside more loops than there may be threads") {
+  if (!loops_can_be_stopped) {
+    return;
+  }
+  thrum::runtime runtime(with_few_threads());
+  loops_for_ever loops(runtime);
+  CHECK(eventually([&] { return loops.begun == 3; }));
+  std::atomic<int> ran{0};
+  for (int i = 0; i != 20; ++i) {
+    runtime.go([&] { ++ran; });
+  }
+  CHECK(eventually([&] { return ran == 20; }));
+  loops.stop = true;
+}
+
+TEST_CASE("loops that were held back begin when others have ended") {
+  if (!loops_can_be_stopped) {
+    return;
+  }
+  thrum::runtime runtime(with_few_threads());
+  loops_for_ever loops(runtime);
+  CHECK(eventually([&] { return loops.begun == 3; }));
+  loops.stop = true;
+  CHECK(eventually([&] { return loops.ended == 12; }));
+}

@@ -1,0 +1,237 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/sched/io/io_share.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/folder.hpp"
+#include "support/with_runtime.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+using namespace std::chrono_literals;
+
+namespace {
+
+/// One P, and nobody who cuts slices.
+thrum::options shares_by_itself() {
+  thrum::options options = support::with_procs(1);
+  options.preempt = thrum::preemption::none;
+  options.time_slice = 1h;
+  return options;
+}
+
+constexpr int share_of_calls = 128;
+
+/// How many operations, each of which is sure to succeed at once, go by between two turns of another
+/// goroutine, at the most.
+int longest_row(const std::function<void()>& operation) {
+  constexpr int turns = 5;
+  constexpr int too_many = 20 * turns * share_of_calls;
+  int operations = 0;
+  int longest = 0;
+  bool over = false;
+  auto other = thrum::spawn([&] {
+    for (int i = 0; i != turns; ++i) {
+      const int before = operations;
+      thrum::this_goroutine::yield();
+      longest = operations - before > longest ? operations - before : longest;
+    }
+    over = true;
+  });
+  while (!over && operations != too_many) {
+    operation();
+    ++operations;
+  }
+  other.join();
+  return operations == too_many ? too_many : longest;
+}
+
+}  // namespace
+
+TEST_CASE("who writes to and reads from a pipe for ever lets others run in between") {
+  support::with_runtime(shares_by_itself(), [] {
+    thrum::io::pipe pipe;
+    char byte = 0;
+    CHECK(longest_row([&] {
+            pipe.write("x");
+            pipe.read(std::span(&byte, 1));
+          }) <= share_of_calls);
+  });
+}
+
+TEST_CASE("who sends datagrams to himself for ever lets others run in between") {
+  support::with_runtime(shares_by_itself(), [] {
+    auto socket = thrum::net::udp_socket::bind("127.0.0.1:0");
+    const auto own = socket.local();
+    char byte = 0;
+    CHECK(longest_row([&] {
+            socket.send_to("x", own);
+            socket.recv(std::span(&byte, 1));
+          }) <= share_of_calls);
+  });
+}
+
+TEST_CASE("who reads from a file for ever lets others run in between") {
+  support::with_runtime(shares_by_itself(), [] {
+    const support::folder folder;
+    auto file = thrum::io::file::open((folder / "file").string(), thrum::io::open_mode::read_write |
+                                                                      thrum::io::open_mode::create);
+    file.write("x");
+    char byte = 0;
+    CHECK(longest_row([&] { file.read_at(std::span(&byte, 1), 0); }) <= share_of_calls + 1);
+  });
+}
+
+TEST_CASE("who asks for ever whether a foreign descriptor is ready lets others run in between") {
+  support::with_runtime(shares_by_itself(), [] {
+    thrum::io::pipe pipe;
+    pipe.write("x");
+    CHECK(longest_row([&] { thrum::io::wait_readable(pipe.reader().native_handle()); }) <=
+          share_of_calls + 1);
+  });
+}
+
+TEST_CASE("large operations use up the share sooner") {
+  support::with_runtime(shares_by_itself(), [] {
+    const support::folder folder;
+    auto file = thrum::io::file::open((folder / "file").string(), thrum::io::open_mode::read_write |
+                                                                      thrum::io::open_mode::create);
+    std::vector<char> large(512 * 1024);
+    file.write(std::string_view(large.data(), large.size()));
+    CHECK(longest_row([&] { file.read_at(std::span(large), 0); }) <= 3);
+  });
+}
+
+TEST_CASE("a client that the poller has news of goes before all who always have something to do") {
+  support::with_runtime(shares_by_itself(), [] {
+    constexpr int flooders = 50;
+    constexpr int longest_turn = 64 * share_of_calls;
+    constexpr int a_turn_of_each = flooders * longest_turn;
+    int begun = 0;
+    int before = 0;      // operations, until all have begun
+    int operations = 0;  // and from then on
+    bool over = false;
+    thrum::io::pipe question;
+    thrum::wait_group group;
+    group.go([&] {
+      char byte = 0;
+      question.read(std::span(&byte, 1));
+      over = true;
+    });
+    for (int i = 0; i != flooders; ++i) {
+      group.go([&] {
+        thrum::io::pipe pipe;
+        char byte = 0;
+        ++begun;
+        for (int* n = &before; !over && *n < a_turn_of_each; ++*n) {
+          pipe.write("x");
+          pipe.read(std::span(&byte, 1));
+          n = begun == flooders ? &operations : &before;
+        }
+      });
+    }
+    while (begun != flooders) {
+      thrum::this_goroutine::yield();
+    }
+    CHECK(before < a_turn_of_each);
+    operations = 0;
+    question.write("x");
+    group.wait();
+    CHECK(operations < a_turn_of_each / 4);
+  });
+}
+
+namespace {
+
+/// Two goroutines on one P: one does `first` a share's times and waits for a byte, the other has always
+/// something to do, and sends it. How many operations of the other go by until the first goes on.
+int operations_until_back(const std::function<void(thrum::io::pipe&)>& first) {
+  constexpr int too_many = 1'000 * share_of_calls;
+  thrum::io::pipe question;
+  bool waits = false;
+  bool back = false;
+  auto waiter = thrum::spawn([&] {
+    thrum::io::pipe own;
+    for (int i = 0; i <= share_of_calls; ++i) {
+      first(own);
+    }
+    waits = true;
+    char byte = 0;
+    question.read(std::span(&byte, 1));
+    back = true;
+  });
+  while (!waits) {
+    thrum::this_goroutine::yield();
+  }
+  thrum::io::pipe own;
+  question.write("x");
+  int operations = 0;
+  for (char byte = 0; !back && operations != too_many; ++operations) {
+    own.write("x");
+    own.read(std::span(&byte, 1));
+  }
+  waiter.join();
+  return operations;
+}
+
+constexpr int most_of_a_slice = 30 * share_of_calls;  // two calls each of a whole one's 64 shares
+
+}  // namespace
+
+TEST_CASE(
+    "who moved much before he waited takes turns with those who always have something to do") {
+  support::with_runtime(shares_by_itself(), [] {
+    CHECK(operations_until_back([](thrum::io::pipe& own) {
+            char byte = 0;
+            own.write("x");
+            own.read(std::span(&byte, 1));
+          }) >= most_of_a_slice);
+  });
+}
+
+TEST_CASE("who did much that moves nothing goes before those who always have something to do") {
+  support::with_runtime(shares_by_itself(), [] {
+    CHECK(operations_until_back([](thrum::io::pipe& own) {
+            thrum::io::wait_writable(own.writer().native_handle());
+          }) < most_of_a_slice);
+  });
+}
+
+TEST_CASE("who had to give way comes again while others always have something to do") {
+  support::with_runtime(shares_by_itself(), [] {
+    constexpr int too_many = 100'000;
+    int operations = 0;
+    auto flooder = thrum::spawn([&] {
+      thrum::io::pipe pipe;
+      char byte = 0;
+      for (; operations != 4 * share_of_calls; ++operations) {
+        pipe.write("x");
+        pipe.read(std::span(&byte, 1));
+      }
+    });
+    bool over = false;
+    auto other = thrum::spawn([&] {
+      while (!over) {
+        thrum::this_goroutine::yield();
+      }
+    });
+    int yields = 0;
+    for (; operations != 4 * share_of_calls && yields != too_many; ++yields) {
+      thrum::this_goroutine::yield();
+    }
+    CHECK(yields != too_many);
+    over = true;
+    flooder.join();
+    other.join();
+  });
+}

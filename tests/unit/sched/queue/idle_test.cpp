@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+#include <thrum/sched/queue/idle.hpp>
+
+#include <thrum/sched/core/traits.hpp>
+
+#include "support/catch.hpp"
+
+namespace {
+
+struct p {
+  p* idle_next = nullptr;
+};
+struct m {
+  m* idle_next = nullptr;
+  bool spinning = false;
+};
+using set = thrum::sched::idle_set<thrum::sched::default_traits, p, m>;
+
+}  // namespace
+
+TEST_CASE("a submitter wakes nobody while an M spins", "[idle]") {
+  set idle;
+  m searcher;
+  idle.begin_spinning(searcher);
+  REQUIRE_FALSE(idle.claim_wake());
+  idle.end_spinning(searcher);
+  REQUIRE(idle.claim_wake());
+}
+
+TEST_CASE("only one submitter may start a spinner", "[idle]") {
+  set idle;
+  REQUIRE(idle.claim_wake());
+  REQUIRE_FALSE(idle.claim_wake());
+}
+
+TEST_CASE("a submitter that finds no idle P asks the next idler to spin", "[idle]") {
+  set idle;
+  REQUIRE(idle.claim_wake());
+  {
+    thrum::sched::scoped guard(idle.lock());
+    REQUIRE_FALSE(idle.spinner_wanted_locked());
+    REQUIRE(idle.take_p_to_spin_locked() == nullptr);
+    REQUIRE(idle.spinner_wanted_locked());
+  }
+  REQUIRE(idle.spinning() == 0);
+  REQUIRE_FALSE(idle.claim_wake());  // it has been asked for already
+  m idler;
+  idle.begin_spinning(idler);
+  thrum::sched::scoped guard(idle.lock());
+  REQUIRE_FALSE(idle.spinner_wanted_locked());
+}
+
+TEST_CASE("an idle P goes to the submitter that claimed a wake-up", "[idle]") {
+  set idle;
+  p one;
+  {
+    thrum::sched::scoped guard(idle.lock());
+    idle.put_p_locked(one);
+  }
+  REQUIRE(idle.idle_ps() == 1);
+  REQUIRE(idle.claim_wake());
+  thrum::sched::scoped guard(idle.lock());
+  REQUIRE(idle.take_p_to_spin_locked() == &one);
+  REQUIRE(idle.spinning() == 1);
+  REQUIRE(idle.idle_ps() == 0);
+}
+
+TEST_CASE("a hand-off starts a spinner only if nobody spins and nobody idles", "[idle]") {
+  set idle;
+  p one;
+  {
+    thrum::sched::scoped guard(idle.lock());
+    idle.put_p_locked(one);
+  }
+  REQUIRE_FALSE(idle.claim_first_spinner());
+  {
+    thrum::sched::scoped guard(idle.lock());
+    REQUIRE(idle.remove_p_locked(one));
+    REQUIRE_FALSE(idle.remove_p_locked(one));
+  }
+  REQUIRE(idle.claim_first_spinner());
+  REQUIRE_FALSE(idle.claim_first_spinner());
+}
+
+TEST_CASE("the M that went to sleep last is the first to be woken", "[idle]") {
+  set idle;
+  m a;
+  m b;
+  thrum::sched::scoped guard(idle.lock());
+  idle.put_m_locked(a);
+  idle.put_m_locked(b);
+  REQUIRE(idle.idle_ms() == 2);
+  REQUIRE(idle.take_m_locked() == &b);
+  REQUIRE(idle.take_m_locked() == &a);
+  REQUIRE(idle.take_m_locked() == nullptr);
+}
+
+TEST_CASE("of the Ms that went to sleep last one that suits is woken before the others", "[idle]") {
+  set idle;
+  m all[3];
+  thrum::sched::scoped guard(idle.lock());
+  for (m& each : all) {
+    idle.put_m_locked(each);
+  }
+  const auto is_first = [&](const m& each) { return &each == &all[0]; };
+  REQUIRE(idle.take_m_locked(is_first) == &all[0]);
+  REQUIRE(idle.idle_ms() == 2);
+  REQUIRE(idle.take_m_locked(is_first) == &all[2]);  // none suits
+  REQUIRE(idle.take_m_locked(is_first) == &all[1]);
+  REQUIRE(idle.take_m_locked(is_first) == nullptr);
+}

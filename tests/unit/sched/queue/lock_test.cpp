@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+#include <thrum/sched/queue/lock.hpp>
+
+#include <thread>
+#include <vector>
+
+#include "support/catch.hpp"
+
+namespace {
+
+/// Threads that add to one plain number under a lock; what they got to.
+template <class Lock>
+long count_under(Lock& lock, int threads, int rounds) {
+  long number = 0;
+  std::vector<std::thread> all;
+  for (int i = 0; i < threads; ++i) {
+    all.emplace_back([&] {
+      for (int k = 0; k < rounds; ++k) {
+        thrum::sched::scoped guard(lock);
+        ++number;
+      }
+    });
+  }
+  for (auto& t : all) {
+    t.join();
+  }
+  return number;
+}
+
+}  // namespace
+
+TEST_CASE("a spin lock excludes", "[lock]") {
+  thrum::sched::spin_lock lock;
+  REQUIRE(count_under(lock, 6, 20'000) == 6 * 20'000);
+}
+
+TEST_CASE("a blocking lock excludes", "[lock]") {
+  thrum::sched::blocking_lock lock;
+  REQUIRE(count_under(lock, 6, 20'000) == 6 * 20'000);
+}
+
+TEST_CASE("a spin lock may be dropped by another thread than the one that took it", "[lock]") {
+  thrum::sched::spin_lock lock;
+  lock.lock();
+  REQUIRE(lock.is_locked());
+  REQUIRE_FALSE(lock.try_lock());
+  std::thread([&] { lock.unlock(); }).join();
+  REQUIRE(lock.try_lock());
+  lock.unlock();
+}
+
+TEST_CASE("a waiter gets the lock when its holder sleeps for long", "[lock]") {
+  thrum::sched::spin_lock lock;
+  lock.lock();
+  std::thread waiter([&] {
+    lock.lock();
+    lock.unlock();
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  lock.unlock();
+  waiter.join();
+  REQUIRE_FALSE(lock.is_locked());
+}

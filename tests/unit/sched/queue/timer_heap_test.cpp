@@ -1,0 +1,308 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+#include <thrum/sched/queue/timer_heap.hpp>
+
+#include <thrum/base/random.hpp>
+#include <thrum/sched/core/traits.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "support/catch.hpp"
+
+namespace {
+
+using heap = thrum::sched::timer_heap<thrum::sched::default_traits>;
+using basic_timer = thrum::sched::basic_timer<thrum::sched::default_traits>;
+
+struct timer : basic_timer {
+  std::int64_t due = 0;
+  std::atomic<int> fired{0};
+  bool was_first = false;
+  std::vector<timer*>* order = nullptr;
+
+  timer() {
+    fire = [](basic_timer& t, bool first) noexcept {
+      auto& self = static_cast<timer&>(t);
+      self.was_first = first;
+      ++self.fired;
+      if (self.order != nullptr) {
+        self.order->push_back(&self);
+      }
+    };
+  }
+};
+
+}  // namespace
+
+TEST_CASE("timers fire in the order of their due times", "[timer_heap]") {
+  heap timers;
+  thrum::base::random random(42);
+  std::vector<std::unique_ptr<timer>> all;
+  std::vector<timer*> order;
+  for (int i = 0; i < 1000; ++i) {
+    all.push_back(std::make_unique<timer>());
+    all.back()->order = &order;
+    all.back()->due = 1 + random.below(500);
+    timers.add(*all.back(), all.back()->due);
+  }
+  for (std::int64_t now = 0; now <= 500; now += 7) {
+    timers.run_due(now);
+    REQUIRE(std::all_of(order.begin(), order.end(), [&](timer* t) { return t->due <= now; }));
+  }
+  timers.run_due(500);
+  REQUIRE(order.size() == all.size());
+  REQUIRE(std::is_sorted(order.begin(), order.end(),
+                         [](timer* a, timer* b) { return a->due < b->due; }));
+  REQUIRE(timers.size() == 0);
+  REQUIRE(timers.earliest() == heap::never);
+}
+
+TEST_CASE("earliest is the due time of the first timer after every change", "[timer_heap]") {
+  heap timers;
+  thrum::base::random random(7);
+  std::vector<std::unique_ptr<timer>> armed;
+  for (int step = 0; step < 2000; ++step) {
+    if (armed.empty() || random.below(3) != 0) {
+      armed.push_back(std::make_unique<timer>());
+      armed.back()->due = 1 + random.below(1'000'000);
+      const bool first = std::all_of(armed.begin(), armed.end() - 1,
+                                     [&](const auto& t) { return t->due > armed.back()->due; });
+      const auto added = timers.add(*armed.back(), armed.back()->due);
+      if (first) {
+        REQUIRE(added == heap::added::earliest);
+      }
+    } else {
+      const std::size_t i = random.below(static_cast<std::uint32_t>(armed.size()));
+      REQUIRE(heap::detach(*armed[i]));
+      armed.erase(armed.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    const auto least = std::min_element(armed.begin(), armed.end(),
+                                        [](auto& a, auto& b) { return a->due < b->due; });
+    REQUIRE(timers.earliest() == (armed.empty() ? heap::never : (*least)->due));
+    REQUIRE(timers.size() == armed.size());
+  }
+  for (auto& t : armed) {
+    heap::detach(*t);
+  }
+}
+
+TEST_CASE("a stopped timer leaves its entry, and a later time revives it", "[timer_heap]") {
+  heap timers;
+  timer t;
+  timers.add(t, 10);
+  REQUIRE(heap::remove(t));
+  REQUIRE(timers.size() == 1);
+  REQUIRE(timers.armed() == 0);
+  REQUIRE(timers.add(t, 20) == heap::added::later);
+  REQUIRE(timers.size() == 1);
+  REQUIRE(timers.armed() == 1);
+  REQUIRE(timers.run_due(15) == 0);
+  REQUIRE(timers.earliest() == 20);
+  REQUIRE(timers.run_due(20) == 1);
+  REQUIRE(t.fired == 1);
+}
+
+TEST_CASE("an earlier time than that of the entry that was left moves the entry", "[timer_heap]") {
+  heap timers;
+  timer first;
+  timer t;
+  timers.add(first, 50);
+  timers.add(t, 100);
+  REQUIRE(heap::remove(t));
+  REQUIRE(timers.add(t, 10) == heap::added::earliest);
+  REQUIRE(timers.size() == 2);
+  REQUIRE(timers.earliest() == 10);
+  REQUIRE(timers.run_due(10) == 1);
+  REQUIRE(t.fired == 1);
+  REQUIRE(first.fired == 0);
+}
+
+TEST_CASE("a timer is revived in the heap where its entry is, and who arms it learns of that",
+          "[timer_heap]") {
+  heap left_in;
+  heap other;
+  timer t;
+  left_in.add(t, 100);
+  REQUIRE(heap::remove(t));
+  REQUIRE(other.add(t, 20) == heap::added::elsewhere);
+  REQUIRE(other.size() == 0);
+  REQUIRE(left_in.earliest() == 20);
+  REQUIRE(heap::remove(t));
+  other.add(t, 200);
+  REQUIRE(other.size() == 0);
+  REQUIRE(left_in.run_due(200) == 1);
+}
+
+TEST_CASE("a timer that is revived behind an earlier one changes nothing for those who sleep",
+          "[timer_heap]") {
+  heap timers;
+  timer first;
+  timer t;
+  timers.add(first, 10);
+  timers.add(t, 100);
+  REQUIRE(heap::remove(t));
+  REQUIRE(timers.add(t, 20) == heap::added::later);
+  REQUIRE(timers.earliest() == 10);
+}
+
+TEST_CASE("the entry of a timer that stays stopped goes when its time comes", "[timer_heap]") {
+  heap timers;
+  timer t;
+  timers.add(t, 10);
+  REQUIRE(heap::remove(t));
+  REQUIRE(timers.run_due(10) == 0);
+  REQUIRE(timers.size() == 0);
+  REQUIRE(timers.add(t, 30) == heap::added::earliest);
+  REQUIRE(timers.run_due(30) == 1);
+}
+
+TEST_CASE("a timer that is detached has no entry, armed, stopped or idle", "[timer_heap]") {
+  heap timers;
+  timer t;
+  REQUIRE_FALSE(heap::detach(t));
+  timers.add(t, 10);
+  REQUIRE(heap::detach(t));
+  REQUIRE(timers.size() == 0);
+  timers.add(t, 10);
+  REQUIRE(heap::remove(t));
+  REQUIRE_FALSE(heap::detach(t));
+  REQUIRE(timers.size() == 0);
+  REQUIRE(timers.earliest() == heap::never);
+}
+
+TEST_CASE("a time before all times is due at once", "[timer_heap]") {
+  heap timers;
+  timer t;
+  timers.add(t, std::numeric_limits<std::int64_t>::min() + 1);
+  REQUIRE(timers.armed() == 1);
+  REQUIRE(timers.run_due(1) == 1);
+}
+
+TEST_CASE("a heap that is discarded tells the armed timers, and no others", "[timer_heap]") {
+  heap timers;
+  struct counted : basic_timer {
+    int fired = 0;
+    int discarded = 0;
+  } armed, stopped;
+  for (counted* t : {&armed, &stopped}) {
+    t->fire = [](basic_timer& base, bool) noexcept { ++static_cast<counted&>(base).fired; };
+    t->discard = [](basic_timer& base) noexcept { ++static_cast<counted&>(base).discarded; };
+    timers.add(*t, 5);
+  }
+  REQUIRE(heap::remove(stopped));
+  timers.discard_all();
+  REQUIRE(armed.discarded == 1);
+  REQUIRE(stopped.discarded == 0);
+  REQUIRE(timers.size() == 0);
+  REQUIRE(timers.run_due(10) == 0);
+  REQUIRE(armed.fired + stopped.fired == 0);
+}
+
+TEST_CASE("only the first of the timers that are due together is told that it is", "[timer_heap]") {
+  heap timers;
+  timer a;
+  timer b;
+  timers.add(a, 5);
+  timers.add(b, 6);
+  REQUIRE(timers.run_due(10) == 2);
+  REQUIRE(a.was_first);
+  REQUIRE_FALSE(b.was_first);
+}
+
+TEST_CASE("a removed timer does not fire, and removing it again says so", "[timer_heap]") {
+  heap timers;
+  timer t;
+  timers.add(t, 5);
+  REQUIRE(heap::remove(t));
+  REQUIRE_FALSE(heap::remove(t));
+  REQUIRE(timers.run_due(10) == 0);
+  REQUIRE(t.fired == 0);
+}
+
+TEST_CASE("taking over another heap moves each timer and keeps the order", "[timer_heap]") {
+  heap from;
+  heap into;
+  timer a;
+  timer b;
+  timer c;
+  from.add(a, 30);
+  from.add(b, 10);
+  into.add(c, 20);
+  into.take_all(from);
+  REQUIRE(from.size() == 0);
+  REQUIRE(from.earliest() == heap::never);
+  REQUIRE(into.earliest() == 10);
+  REQUIRE(heap::remove(b));
+  REQUIRE(into.run_due(25) == 1);
+  REQUIRE(c.fired == 1);
+  REQUIRE(into.run_due(30) == 1);
+}
+
+TEST_CASE("remove returns only when a function that is running has returned", "[timer_heap]") {
+  heap timers;
+  struct slow : basic_timer {
+    std::atomic<bool> inside{false};
+    std::atomic<bool> left{false};
+  } t;
+  t.fire = [](basic_timer& base, bool) noexcept {
+    auto& self = static_cast<slow&>(base);
+    self.inside = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    self.left = true;
+  };
+  timers.add(t, 1);
+  std::thread runner([&] { timers.run_due(2); });
+  while (!t.inside) {
+    std::this_thread::yield();
+  }
+  REQUIRE_FALSE(heap::remove(t));
+  REQUIRE(t.left);
+  runner.join();
+}
+
+TEST_CASE("threads that add, remove and run together lose no timer", "[timer_heap]") {
+  heap timers;
+  std::atomic<bool> stop{false};
+  std::atomic<long> removed{0};
+  constexpr int threads = 3;
+  constexpr int rounds = 3000;
+  std::vector<std::unique_ptr<timer>> own;
+  for (int i = 0; i < threads; ++i) {
+    own.push_back(std::make_unique<timer>());
+  }
+  std::thread runner([&] {
+    std::int64_t now = 1;
+    while (!stop) {
+      timers.run_due(now);
+      now = now % 3'000 + 1;
+    }
+    timers.run_due(3'000);
+  });
+  std::vector<std::thread> others;
+  for (int i = 0; i < threads; ++i) {
+    others.emplace_back([&, i] {
+      for (int k = 0; k < rounds; ++k) {
+        // Earlier and later than the entry that the last round has left, due and not yet due.
+        timers.add(*own[static_cast<std::size_t>(i)], 1 + k * 7 % 3'000);
+        if (heap::remove(*own[static_cast<std::size_t>(i)])) {
+          ++removed;
+        }
+      }
+    });
+  }
+  for (auto& t : others) {
+    t.join();
+  }
+  stop = true;
+  runner.join();
+  long fired = 0;
+  for (auto& t : own) {
+    fired += t->fired;
+  }
+  REQUIRE(fired + removed == threads * rounds);
+}

@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/sched/run/find_work.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/scale.hpp"
+#include "support/with_runtime.hpp"
+
+#include <chrono>
+#include <span>
+
+using namespace std::chrono_literals;
+using thrum::preemption;
+
+namespace {
+
+/// One P. Without preemption nobody cuts slices.
+thrum::options fair_by_itself(preemption preempt) {
+  thrum::options options = support::with_procs(1);
+  options.preempt = preempt;
+  options.time_slice = 1ms;
+  return options;
+}
+
+/// The calling goroutine and another one hand the processor to each other until `done()`. How often
+/// they did; `too_often` if it did not help.
+constexpr int too_often = 100'000'000;
+template <class Done>
+int hand_overs_until(Done done) {
+  thrum::chan<int> there(0);
+  thrum::chan<int> back(0);
+  auto other = thrum::spawn([&] {
+    while (there.recv().has_value()) {
+      back.send(0);
+    }
+  });
+  int n = 0;
+  for (; n != too_often && !done(); ++n) {
+    there.send(0);
+    back.recv();
+  }
+  there.close();
+  other.join();
+  return n;
+}
+
+}  // namespace
+
+TEST_CASE("two that hand the processor to each other let one in the ring run") {
+  const auto mode = GENERATE(preemption::none, preemption::cooperative);
+  support::with_runtime(fair_by_itself(mode), [] {
+    bool ran = false;
+    thrum::chan<int> start(0);
+    auto third = thrum::spawn([&] {
+      start.recv();
+      ran = true;
+    });
+    thrum::this_goroutine::yield();
+    start.send(0);  // before the other one of the pair is made ready, which takes runnext
+    CHECK(hand_overs_until([&] { return ran; }) < too_often);
+    third.join();
+  });
+}
+
+TEST_CASE("two that hand the processor to each other let one in the global queue run") {
+  const auto mode = GENERATE(preemption::none, preemption::cooperative);
+  support::with_runtime(fair_by_itself(mode), [] {
+    bool ran = false;
+    auto third = thrum::spawn([&] {
+      thrum::this_goroutine::yield();
+      ran = true;
+    });
+    thrum::this_goroutine::yield();
+    REQUIRE_FALSE(ran);
+    CHECK(hand_overs_until([&] { return ran; }) < too_often);
+    third.join();
+  });
+}
+
+TEST_CASE("two that hand the processor to each other share it with a loop by time, not by turns") {
+  thrum::options options = fair_by_itself(preemption::cooperative);
+  options.time_slice = 10ms;
+  support::with_runtime(options, [] {
+    bool over = false;
+    int turns = 0;
+    auto loop = thrum::spawn([&] {
+      while (!over) {
+        ++turns;
+        const auto end = std::chrono::steady_clock::now() + 1ms;
+        while (std::chrono::steady_clock::now() < end) {
+          thrum::this_goroutine::preemption_point();
+        }
+      }
+    });
+    // 64 to a turn of the loop, and each turn a slice, would be a thousand turns.
+    const int hand_overs = support::scaled(10'000);
+    int n = 0;
+    hand_overs_until([&] { return ++n == hand_overs; });
+    CHECK(turns < 400);
+    over = true;
+    loop.join();
+  });
+}
+
+TEST_CASE("two that hand the processor to each other let all run whose timers are due") {
+  const auto mode = GENERATE(preemption::none, preemption::cooperative);
+  support::with_runtime(fair_by_itself(mode), [] {
+    constexpr int sleepers = 8;
+    int awake = 0;
+    thrum::wait_group group;
+    for (int i = 0; i != sleepers; ++i) {
+      group.go([&] {
+        thrum::sleep_for(100us);
+        ++awake;
+      });
+    }
+    thrum::this_goroutine::yield();
+    CHECK(hand_overs_until([&] { return awake == sleepers; }) < too_often);
+    group.wait();
+  });
+}
+
+TEST_CASE("two that hand the processor to each other let one run whose descriptor is ready") {
+  const auto mode = GENERATE(preemption::none, preemption::cooperative);
+  support::with_runtime(fair_by_itself(mode), [] {
+    bool ran = false;
+    thrum::io::pipe pipe;
+    auto third = thrum::spawn([&] {
+      char byte = 0;
+      pipe.reader().read(std::span<char>(&byte, 1));
+      ran = true;
+    });
+    thrum::this_goroutine::yield();
+    pipe.writer().write("x");
+    CHECK(hand_overs_until([&] { return ran; }) < too_often);
+    third.join();
+  });
+}
+
+TEST_CASE("goroutines that each start the next one let one in the ring run") {
+  support::with_runtime(fair_by_itself(preemption::none), [] {
+    bool ran = false;
+    int n = 0;
+    thrum::wait_group group;
+    struct chain {
+      bool& ran;
+      int& n;
+      thrum::wait_group& group;
+      void operator()() const {
+        if (!ran && ++n != too_often) {
+          group.go(chain(*this));
+        }
+      }
+    };
+    group.go([&] { ran = true; });
+    group.go(chain{ran, n, group});  // takes runnext
+    group.wait();
+    CHECK(n < too_often);
+  });
+}
+
+TEST_CASE("who yields for ever lets one run whose descriptor is ready") {
+  support::with_runtime(fair_by_itself(preemption::none), [] {
+    bool ran = false;
+    thrum::io::pipe pipe;
+    auto third = thrum::spawn([&] {
+      char byte = 0;
+      pipe.reader().read(std::span<char>(&byte, 1));
+      ran = true;
+    });
+    auto other = thrum::spawn([&] {
+      for (int n = 0; n != too_often && !ran; ++n) {
+        thrum::this_goroutine::yield();
+      }
+    });
+    thrum::this_goroutine::yield();
+    pipe.writer().write("x");
+    int n = 0;
+    for (; n != too_often && !ran; ++n) {
+      thrum::this_goroutine::yield();
+    }
+    CHECK(n < too_often);
+    third.join();
+    other.join();
+  });
+}

@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/sched/run/procs.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/with_runtime.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+using namespace std::chrono_literals;
+using support::eventually;
+
+namespace {
+
+constexpr unsigned many = 200;
+
+using traits_of_procs = thrum::sched::default_traits;
+
+/// How many Ps the calling goroutine's thread has walked over when it searched last.
+std::uint32_t walked() {
+  const thrum::sched::section here;
+  return here.m()->order.count();
+}
+
+thrum::sched::basic_scheduler<traits_of_procs>& own_scheduler() {
+  const thrum::sched::section here;
+  return *here.m()->scheduler;
+}
+
+}  // namespace
+
+TEST_CASE("a search walks over the processors in force after there were many more") {
+  thrum::runtime runtime(support::with_procs(2));
+  runtime.procs(many);
+  runtime.procs(2);
+  runtime.block_on([] {
+    constexpr int long_enough = 2'000;
+    int sleeps = 0;
+    do {
+      thrum::sleep_for(100us);
+    } while (walked() != 2 && ++sleeps != long_enough);
+    CHECK(walked() == 2);
+  });
+}
+
+TEST_CASE("a processor that computes while their number falls is searched until it is laid down") {
+  thrum::runtime runtime(support::with_procs(3));
+  auto* const scheduler = runtime.block_on([] { return &own_scheduler(); });
+  std::atomic<int> busy{0};
+  std::atomic<bool> stop{false};
+  for (int i = 0; i != 3; ++i) {
+    runtime.go([&] {
+      const thrum::sched::section here;  // nobody takes the processor
+      ++busy;
+      while (!stop) {
+      }
+    });
+  }
+  REQUIRE(eventually([&] { return busy == 3; }));
+  runtime.procs(1);
+  CHECK(scheduler->live_p_count() == 3);
+  stop = true;
+  CHECK(eventually([&] { return scheduler->live_p_count() == 1; }));
+}
+
+TEST_CASE("timers and goroutines go on when processors go, and when they come back") {
+  thrum::runtime runtime(support::with_procs(4));
+  std::atomic<int> awake{0};
+  constexpr int sleepers = 200;
+  for (int i = 0; i != sleepers; ++i) {
+    runtime.go([&] {
+      for (int n = 0; n != 10; ++n) {
+        thrum::sleep_for(200us);
+      }
+      ++awake;
+    });
+  }
+  for (int i = 0; i != 20; ++i) {
+    runtime.procs(1);
+    thrum::sleep_for(100us);
+    runtime.procs(many);
+    thrum::sleep_for(100us);
+    runtime.procs(2);
+  }
+  CHECK(eventually([&] { return awake == sleepers; }));
+  runtime.block_on([] { CHECK(own_scheduler().live_p_count() >= 2); });
+}

@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+#include <thrum/sched/watch/retake.hpp>
+
+#include <thrum.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+
+#include <pthread.h>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+void block_all_signals_here() {
+  sigset_t all;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+bool is_blocked_here(int number) {
+  sigset_t blocked;
+  ::pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+  return sigismember(&blocked, number) == 1;
+}
+
+/// Computes until it is told to end; false if nobody does.
+bool compute_until_told(const std::atomic<bool>& told) {
+  const auto end = std::chrono::steady_clock::now() + support::long_time;
+  while (!told) {
+    if (std::chrono::steady_clock::now() > end) {
+      return false;
+    }
+  }
+  return true;
+}
+
+const thrum::options one_short_slice{.procs = 1, .time_slice = 1ms};
+
+/// Whether a loop is taken its processor at all; the timer's goroutine runs beside it then.
+constexpr bool loops_are_interrupted = thrum::os::has_preempt_signal;
+
+}  // namespace
+
+TEST_CASE(
+    "a loop on a thread that a goroutine left with its signals blocked keeps nobody waiting") {
+  if (!loops_are_interrupted) {
+    return;
+  }
+  thrum::runtime runtime(one_short_slice);
+  CHECK(runtime.block_on([] {
+    // Nothing else runs: the next goroutine runs on the thread of this one.
+    thrum::spawn([] { block_all_signals_here(); }).join();
+    std::atomic<bool> told{false};
+    auto loop = thrum::spawn([&] { return compute_until_told(told); });
+    thrum::sleep_for(2ms);
+    told = true;
+    return loop.join();
+  }));
+}
+
+TEST_CASE("a loop that has blocked all signals keeps nobody waiting") {
+  if (!loops_are_interrupted) {
+    return;
+  }
+  thrum::runtime runtime(one_short_slice);
+  CHECK(runtime.block_on([] {
+    std::atomic<bool> told{false};
+    auto loop = thrum::spawn([&] {
+      block_all_signals_here();
+      return compute_until_told(told);
+    });
+    thrum::sleep_for(2ms);
+    told = true;
+    return loop.join();
+  }));
+}
+
+TEST_CASE("a thread that was found to hear no signal hears the scheduler's again, and no other") {
+  if (!loops_are_interrupted) {
+    return;
+  }
+  thrum::runtime runtime(one_short_slice);
+  runtime.block_on([] {
+    std::atomic<bool> told{false};
+    auto loop = thrum::spawn([&] {
+      const thrum::thread_lock same_thread;
+      block_all_signals_here();
+      CHECK(is_blocked_here(thrum::os::preempt_signal));
+      const bool was_told = compute_until_told(told);
+      thrum::this_goroutine::yield();
+      CHECK_FALSE(is_blocked_here(thrum::os::preempt_signal));
+      CHECK(is_blocked_here(SIGUSR1));
+      return was_told;
+    });
+    thrum::sleep_for(2ms);
+    told = true;
+    CHECK(loop.join());
+  });
+}
+
+TEST_CASE("a thread that hears signals again gives its processor up by them") {
+  if (!loops_are_interrupted) {
+    return;
+  }
+  thrum::runtime runtime(one_short_slice);
+  runtime.block_on([] {
+    for (int round = 0; round != 5; ++round) {
+      std::atomic<bool> told{false};
+      auto loop = thrum::spawn([&] {
+        if (round == 0) {
+          block_all_signals_here();
+        }
+        return compute_until_told(told);
+      });
+      thrum::sleep_for(2ms);
+      told = true;
+      CHECK(loop.join());
+    }
+  });
+  const thrum::stats_snapshot s = runtime.stats();
+  CHECK(s.retakes >= 1);
+  CHECK(s.preemptions >= 1);
+}
