@@ -58,9 +58,9 @@ class context {
     return entered(new sched::context_value_node<T>(node(), std::move(value)));
   }
 
-  /// A child that is also cancelled when a stop is requested, by whoever requests it. If callbacks
-  /// of the same token may wait, a goroutine that requests the stop must hold a thread_lock; those
-  /// of tokens of contexts may do so without it.
+  /// A child that is also cancelled when a stop is requested: by the thread or goroutine that
+  /// requests it. If callbacks of the same token may wait, a goroutine that requests the stop must
+  /// hold a thread_lock; those of tokens of contexts may do so without it.
   [[nodiscard]] context with_stop_token(std::stop_token token) const {
     auto* const node = new sched::context_token_node(this->node());
     context made = entered(node);
@@ -80,9 +80,9 @@ class context {
     return nullptr;
   }
 
-  /// Cancels it and all that was derived from it: when it returns, each of them is done, whoever
-  /// else cancels them at the same time. Stops are requested after that, in the first who cancels.
-  /// Idempotent. usage_error for the background.
+  /// Cancels it and all that was derived from it: when it returns, each of them is done, also if
+  /// others cancel them at the same time. Stops are requested after that, by the call that was
+  /// first. Idempotent. usage_error for the background.
   void cancel() const {
     if (node() == nullptr) {
       base::throw_usage("context::cancel: the background cannot be cancelled");
@@ -127,10 +127,10 @@ class context {
   /// request comes when somebody next asks the context itself. The background's token is never
   /// requested.
   ///
-  /// Callbacks run in whoever cancels, one after the other. One may wait: its goroutine keeps the
-  /// thread to itself meanwhile, and a runtime that stops does not cancel it. But nothing may be
-  /// thrown out of it. And a goroutine that destroys a std::stop_callback while that is called
-  /// blocks its thread until the call has ended.
+  /// Callbacks run in the goroutine or thread that cancels, one after the other. One may wait: its
+  /// goroutine keeps the thread to itself meanwhile, and a runtime that stops does not cancel it.
+  /// But nothing may be thrown out of it. And a goroutine that destroys a std::stop_callback while
+  /// that is called blocks its thread until the call has ended.
   std::stop_token stop_token() const {
     return node() != nullptr ? node()->stop_token() : std::stop_token();
   }

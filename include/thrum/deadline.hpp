@@ -80,9 +80,10 @@ inline bool is_time_virtual() noexcept {
   return m != nullptr && m->scheduler->clock != nullptr;
 }
 
-/// Whether a moment has come by its own clock; for whoever has waited until deadline_at(when). Of
-/// the steady clock it has, for the scheduler's time is that clock's. In a bubble it has too: other
-/// clocks do not follow the bubble's jumps, and what was left by them at the beginning has passed.
+/// Whether a moment has come by its own clock; for a caller that has waited until
+/// deadline_at(when). Of the steady clock it has, for the scheduler's time is that clock's. In a
+/// bubble it has too: other clocks do not follow the bubble's jumps, and what was left by them at
+/// the beginning has passed.
 template <class Clock, class Duration>
 bool has_come(std::chrono::time_point<Clock, Duration> when) {
   if constexpr (std::is_same_v<Clock, std::chrono::steady_clock>) {

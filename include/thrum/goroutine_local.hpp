@@ -59,7 +59,7 @@ inline std::uint64_t next_local_key() noexcept {
 
 /// Like a thread_local variable, but for each goroutine, whatever thread it runs on; a foreign
 /// thread has one too. A value is made when its goroutine first asks for it and destroyed when that
-/// ends, the newest first, before anybody who joins it goes on. Different goroutines may use the
+/// ends, the newest first, before a join of it returns. Different goroutines may use the
 /// object at the same time.
 ///
 /// When not to use: for what could be a parameter, or a value in a context.

@@ -85,7 +85,7 @@ class runtime {
     sched::start_task(*scheduler_, how, std::forward<F>(f), std::forward<Args>(args)...);
   }
 
-  /// As go, and keeps the result for whoever joins.
+  /// As go, and keeps the result for join().
   template <class F, class... Args>
   auto spawn(F&& f, Args&&... args) -> join_handle<sched::task_result<F, Args...>> {
     must_accept("runtime::spawn: the runtime is stopped");

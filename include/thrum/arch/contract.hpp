@@ -11,8 +11,8 @@
 //   arch::switch_stack_paired(save_sp, load_sp, pass) -> void*
 //   arch::prepare_stack(top, entry, argument) -> void*
 //   arch::frame_registers, parked_registers(sp), interrupted_registers(machine context),
-//   plain_address(address), parked_frame_bytes: where a parked or interrupted stack stands, for who
-//   looks for its callers.
+//   plain_address(address), parked_frame_bytes: where a parked or interrupted stack stands, for
+//   the walk along its callers.
 //   arch::call_watched(f, argument): calls f(argument); see exception_watch.hpp.
 //   arch::ask_valgrind(request): the instructions by which a program speaks to valgrind.
 //   arch::call_as_parked(save_sp, f, argument): calls f(argument) with a frame like a parked one
@@ -79,8 +79,7 @@
 
 namespace thrum::inline THRUM_ABI::arch {
 
-/// The first function on a fresh stack; never returns. `pass` comes from whoever made the first
-/// switch to it.
+/// The first function on a fresh stack; never returns. `pass` comes from the first switch to it.
 using entry_function = void (*)(void* pass, void* argument);
 
 }  // namespace thrum::inline THRUM_ABI::arch

@@ -12,7 +12,7 @@
 namespace thrum::inline THRUM_ABI::base {
 
 /// What an element of an intrusive_list derives from. Written by the list only; `linked` may be
-/// read by whoever holds the lock of the list.
+/// read under the lock of the list.
 template <class T>
 struct list_node {
   T* next = nullptr;

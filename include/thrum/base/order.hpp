@@ -5,7 +5,7 @@
 //
 // Every atomic access writes its order out and says why, on the same line or directly above:
 //   an acquire, release, acq_rel, seq_cst or fence carries a tag that its partner carries too, what
-//   the pair publishes, and who sees it:
+//   the pair publishes, and which function sees it:
 //       word_.store(set, release);  // [note.1] publishes the event; sees: sleep
 //   a seq_cst says which store and which load need the single total order;
 //   a relaxed says what makes it enough:

@@ -10,11 +10,11 @@
 //   served at once, before it waits no longer than until `when` and looks again. So a timer that
 //   nobody waits for costs nothing and is freed with its last handle, nothing is ever buffered and
 //   hence nothing stale is received after a stop, and a foreign thread needs no runtime to wait for
-//   one. (Go arms a channel's timer only while somebody waits, for the same ends.) Who changes a
-//   clock wakes the receivers, who look again.
+//   one. (Go arms a channel's timer only while somebody waits, for the same ends.) A change of the
+//   clock wakes the receivers, which look again.
 //
 // Invariants
-//   CB1  who takes a waiter out of a list to serve it has won its selection, if it has one.
+//   CB1  a side that takes a waiter out of a list to serve it has won its selection, if any.
 //   CB2  a point that is linked in a list belongs to a frame that is alive: a waiter unlinks its
 //        points, under the lock, before it goes on.
 #ifndef THRUM_CHAN_BASE_HPP
@@ -94,7 +94,7 @@ class chan_base {
     return n != 0;
   }
 
-  /// Closes it and wakes everybody who waits. False: it was closed already.
+  /// Closes it and wakes all that wait. False: it was closed already.
   bool close() noexcept {
     const section here;
     lock_.lock();

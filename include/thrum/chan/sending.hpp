@@ -175,8 +175,8 @@ class sending<Self, void> {
   /// Sends a signal; as send of a value.
   void send() const { as_values().send({}); }
 
-  /// Sends a signal if that can be done at once. The result may be ignored: who tells others that
-  /// there is something to look at need not know whether they had been told already.
+  /// Sends a signal if that can be done at once. The result may be ignored: a caller that tells
+  /// others of something to look at need not know whether they had been told already.
   bool try_send() const { return as_values().try_send(std::monostate()); }
 
   /// Sends a signal within a time, or until a moment of any clock.

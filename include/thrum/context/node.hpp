@@ -6,7 +6,7 @@
 // Terms
 //   A node is a channel of signals that is closed when the node is cancelled: done() is the node
 //   itself. A node with a deadline is a channel with a clock, whose expiry cancels it; so no timer
-//   is armed, and whoever asks at or after the deadline finds it cancelled. A child's deadline is
+//   is armed, and a question at or after the deadline finds it cancelled. A child's deadline is
 //   never later than its parent's. The background is no node.
 //
 // Other clocks
@@ -19,12 +19,12 @@
 //   A walk from the node that is cancelled, level by level, along a queue threaded through the
 //   nodes: it needs neither memory nor stack, however deep the tree is. First it closes them all;
 //   only then it requests the stops, since a callback may look at any node, cancel it, or wait for
-//   somebody who waits for one. Who comes upon a node of another walk waits until that has closed
-//   all. A walk waits for those that began below it and never the other way round.
+//   a goroutine that waits for one. A walk that comes upon a node of another walk waits until that
+//   one has closed all. A walk waits for those that began below it and never the other way round.
 //
 // Invariants
 //   CX1  a child holds a reference to its parent; a parent lists its children without one. A child
-//        leaves the list before its memory goes: whoever walks a list takes a reference first, and
+//        leaves the list before its memory goes: a walk along a list takes a reference to each, and
 //        leaves those alone that have none left.
 //   CX2  cause_ is set once, under node_lock_, before the channel is closed. error() says so only
 //        when the channel is closed, so neither is seen without the other.
@@ -93,7 +93,7 @@ class context_node : public chan_core<std::monostate>,
     };
   }
 
-  /// Enters the tree: from here on the parent cancels it. Once, by whoever made it.
+  /// Enters the tree: from here on the parent cancels it. Once, by its maker.
   void enter() noexcept {
     if (parent_ != nullptr) {
       parent_->add_reference();
@@ -137,7 +137,7 @@ class context_node : public chan_core<std::monostate>,
       cancel(context_cause::timed_out);
       known = cause_.load(acquire);  // [cx.cause] as above
     }
-    // CX2: whoever has set the cause is about to close the channel.
+    // CX2: the walk that has set the cause is about to close the channel.
     for (std::uint32_t turn = 127; known != context_cause::none && !is_closed(); turn += 128) {
       sched::back_off(turn);
     }
@@ -228,7 +228,7 @@ class context_node : public chan_core<std::monostate>,
   std::atomic<context_cause> cause_{context_cause::none};
   std::atomic<const context_node*> walk_{nullptr};
   base::intrusive_list<context_node> children_;  // under node_lock_
-  context_node* cancel_next_ = nullptr;  // of whoever has taken it from its parent's children, once
+  context_node* cancel_next_ = nullptr;          // of the walk that took it from its parent, once
   std::optional<std::stop_source> stop_source_;  // under node_lock_; set once
   timer deadline_timer_;                         // under node_lock_; for the stop_source
 };
@@ -236,7 +236,7 @@ class context_node : public chan_core<std::monostate>,
 inline bool context_node::close_as(context_cause cause, std::int64_t now,
                                    context_node& root) noexcept {
   const bool late = cause != context_cause::timed_out && now != no_deadline && is_due(now);
-  const section here;  // to the end of close(): who sees the cause waits for that (CX2)
+  const section here;  // to the end of close(): others that see the cause wait for it (CX2)
   {
     scoped guard(node_lock_);
     if (cause_.load(relaxed) != context_cause::none) {  // relaxed: locked
@@ -294,7 +294,7 @@ inline void context_node::tell() noexcept {
 }
 
 inline void context_node::cancel(context_cause cause, std::int64_t now) noexcept {
-  // Once it is closed, who has waited for that may drop the last handle, and so may a callback.
+  // Once it is closed, a waiter may drop the last handle, and so may a callback.
   add_reference();
   if (!close_as(cause, now, *this)) {
     wait_for_walk_of_other(nullptr);
@@ -337,7 +337,7 @@ struct context_node::deadline_watch : told_of_discard {
   context_node* node;
   void operator()() const noexcept {
     if (node->cause() == context_cause::none) {
-      // Not yet, by another clock: whoever waits for the node looks at that.
+      // Not yet, by another clock: each wait for the node looks at that.
       std::optional<std::monostate> nothing;
       if (node->recv(nothing, true, no_deadline) == chan_result::cancelled) {
         discarded();
@@ -356,7 +356,7 @@ inline std::stop_token context_node::stop_token() {
     const section here;
     scoped guard(node_lock_);
     if (stop_source_) {
-      return stop_source_->get_token();  // who cancels, or made it, requests the stop
+      return stop_source_->get_token();  // its maker, or the walk that cancels, requests the stop
     }
     stop_source_ = source;
   }
@@ -381,7 +381,7 @@ inline std::stop_token context_node::stop_token() {
     }
   }
   if (cause() != context_cause::none) {
-    // Whoever has cancelled it may have looked before.
+    // The walk that has cancelled it may have looked before.
     wait_for_walk_of_other(nullptr);
     request_stop_here(source);
     if (timed) {
@@ -440,7 +440,7 @@ class context_token_node final : public context_node {
     context_node* to;
     /// The last handle may go meanwhile: then the callback goes too, but not before this returns.
     void operator()() const noexcept {
-      const thread_lock same_thread;  // as in request_stop_here, for whoever requests this stop
+      const thread_lock same_thread;  // as in request_stop_here, for the requester of this stop
       context_node* const node = to;
       if (node->add_reference_if_alive()) {
         node->cancel(context_cause::canceled);

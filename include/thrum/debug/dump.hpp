@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Every goroutine in words: who, in what state, since when, from where.
+// Every goroutine in words: its number and name, its state, since when, and its callers.
 #ifndef THRUM_DEBUG_DUMP_HPP
 #define THRUM_DEBUG_DUMP_HPP
 
@@ -247,7 +247,7 @@ class goroutine_list {
   frame_arena frames_;
 };
 
-/// Go's words, with the name: goroutine 7 [chan receive, 120 ms] "loader": and who calls whom.
+/// Go's words, with the name: goroutine 7 [chan receive, 120 ms] "loader": and its callers.
 inline std::string describe(os::symbolizer& symbols, const goroutine_record& g) {
   std::string text = "goroutine " + std::to_string(g.id) + " [";
   if (g.status == sched::g_status::waiting) {

@@ -4,9 +4,9 @@
 // Finds goroutines that park while they hold a std::mutex, or any other lock of the C library.
 //
 // Such a goroutine may wake on another thread and unlock there what it locked here, which is
-// undefined; and whoever waits for the lock meanwhile blocks a whole thread. The library cannot
-// know who holds a std::mutex, unless it sees the calls: this header defines the program's own
-// pthread_mutex_lock and its kin, which count per thread and call the C library's.
+// undefined; and a goroutine that waits for the lock meanwhile blocks its whole thread. The library
+// cannot know which goroutine holds a std::mutex, unless it sees the calls: this header defines the
+// program's own pthread_mutex_lock and its kin, which count per thread and call the C library's.
 //
 // Include it in exactly one source file of a program, for debugging, and not in a library; the
 // program must be linked dynamically. <thrum.hpp> does not include it. Each place is reported once,

@@ -6,8 +6,8 @@
 // Nobody catches such an exception unless options::on_panic is set. So nothing is unwound: the C++
 // runtime finds no handler and calls std::terminate where the exception was thrown, with all
 // callers still on the stack. The report is made there. What leaves the main goroutine is thrown on
-// by run(), to whoever catches it there; so the place is noted down when it leaves, and reported if
-// nobody has caught it.
+// by run(), and the caller of run() may catch it; so the place is noted down when it leaves, and
+// reported only if nothing has caught it.
 #ifndef THRUM_DEBUG_PANIC_REPORT_HPP
 #define THRUM_DEBUG_PANIC_REPORT_HPP
 
@@ -62,7 +62,7 @@ inline exception_text describe_current_exception() {
   return text;
 }
 
-/// Of whom a panic is told.
+/// The goroutine that a panic is reported of.
 struct panic_source {
   goroutine_id id = 0;
   char name[24] = {};
@@ -180,8 +180,8 @@ void terminate_in_goroutine() {
   std::abort();
 }
 
-/// From now on std::terminate in a goroutine reports. Who sets another handler later sees the
-/// exceptions himself.
+/// From now on std::terminate in a goroutine reports. A terminate handler that
+/// the program sets later gets the exceptions instead.
 template <class Traits>
 void install_panic_report() noexcept {
   auto& known = os::process_wide<terminate_handling>::get();

@@ -118,7 +118,7 @@ class child_process : public base::list_node<child_process> {
   }
 
   /// Kills it and waits until it is gone. False: we may not kill it, and it runs. Nothing if it is
-  /// the child of who forked us. Not a cancellation point.
+  /// the child of the process that forked us. Not a cancellation point.
   bool end() noexcept {
     if (parent_ != os::own_process()) {
       return true;  // nor is the lock ours: somebody may have held it in the fork

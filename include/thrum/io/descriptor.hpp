@@ -4,7 +4,7 @@
 // descriptor: an open descriptor of the system, on which goroutines wait without blocking a thread.
 //
 // What every connection, pipe and terminal here is built on: one call at a time on each side,
-// others queue up; close() and moved deadlines reach whoever is inside.
+// others queue up; close() and moved deadlines reach the calls that are inside.
 #ifndef THRUM_IO_DESCRIPTOR_HPP
 #define THRUM_IO_DESCRIPTOR_HPP
 
@@ -123,8 +123,8 @@ class descriptor {
     return result;
   }
 
-  /// Calls call(fd) at once, whoever is inside; nobody closes the number meanwhile. `call` does not
-  /// throw and does not block. Neither a cancellation point nor subject to deadlines.
+  /// Calls call(fd) at once, also beside other calls; nobody closes the number meanwhile. `call`
+  /// does not throw and does not block. Neither a cancellation point nor subject to deadlines.
   template <class Call>
   os::io_result use(Call call) const {
     if (desc_ == nullptr) {
@@ -140,7 +140,7 @@ class descriptor {
     return result;
   }
 
-  /// Those who are inside fail with -ECANCELED, and so does whoever comes later. Returns when the
+  /// Calls that are inside fail with -ECANCELED, and so do later ones. Returns when the
   /// number is closed; whether it was this call that did it. Not a cancellation point.
   bool close() noexcept {
     return close([] {});
@@ -173,7 +173,7 @@ class descriptor {
     }
   }
 
-  /// The system's number, -1 after close(). Whoever uses it must not close it.
+  /// The system's number, -1 after close(). It must not be closed by others.
   native_handle_type native_handle() const noexcept {
     return desc_ != nullptr ? desc_->handle() : os::no_descriptor;
   }

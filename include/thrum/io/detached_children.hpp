@@ -143,7 +143,7 @@ class detached_children {
     }
   }
 
-  /// In the child of a fork: the thread, and whoever holds the lock, are not there.
+  /// In the child of a fork: the thread, and the holder of the lock, are not there.
   static void forget() noexcept {
     state.watch.close();
     std::construct_at(&state);

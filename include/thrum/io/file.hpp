@@ -66,9 +66,9 @@ constexpr open_mode operator|(open_mode a, open_mode b) noexcept {
 /// Where seek() counts from.
 enum class seek_from { begin, current, end };
 
-/// Move-only. Any number of goroutines and threads may use one at the same time: those who read (or
-/// write) at the current position take turns, read_at and write_at run side by side. Closes when
-/// destroyed. read, write and those with a wait in the poller are cancellation points.
+/// Move-only. Any number of goroutines and threads may use one at the same time: those that read
+/// (or write) at the current position take turns, read_at and write_at run side by side. Closes
+/// when destroyed. read, write and those with a wait in the poller are cancellation points.
 class file : public stream_reading<file>, public stream_writing<file> {
  public:
   file() noexcept = default;
@@ -253,8 +253,8 @@ class file : public stream_reading<file>, public stream_writing<file> {
 
   /// Ends whatever others do with it: that fails with errc::operation_canceled, as does what comes
   /// later. Returns when the descriptor is closed. Closing again does nothing. A call that blocks a
-  /// thread, on a disk, is not ended: only those who wait for their turn behind it fail at once, and
-  /// close() returns when it is done.
+  /// thread, on a disk, is not ended: only those that wait for their turn behind it fail at once,
+  /// and close() returns when it is done.
   void close() noexcept { descriptor_.close(); }
 
   /// The system's number, -1 after close(). It stays the file's: it must not be closed.
@@ -401,7 +401,7 @@ class file : public stream_reading<file>, public stream_writing<file> {
         return result;
       }
       // The poller does not take it.
-      waits_.store(false, relaxed);  // relaxed: whoever does not see it comes here as well
+      waits_.store(false, relaxed);  // relaxed: a call that does not see it comes here, too
       if (!shared_) {
         descriptor_.use([](int fd) { return os::set_nonblocking(fd, false); });
       }

@@ -4,12 +4,12 @@
 // process: a child process that runs another program.
 //
 // Waiting
-//   Where the system has pidfds, a child is a descriptor, and whoever waits for its end is parked
-//   in the poller. Elsewhere a wait without a deadline blocks a thread in waitid, inside
+//   Where the system has pidfds, a child is a descriptor, and a wait for its end parks in the
+//   poller. Elsewhere a wait without a deadline blocks a thread in waitid, inside
 //   blocking(), and is then no cancellation point; one with a deadline looks at intervals.
 //   SIGCHLD is not used: its handler belongs to the program.
 //   A child that a debugger holds is dead for its pidfd, but cannot be reaped before the debugger
-//   has done that. So after the pidfd has spoken once, whoever still waits looks at intervals, too.
+//   has done that. So after the pidfd has spoken once, a wait that goes on looks at intervals, too.
 //
 // No zombie, and no signal to a stranger
 //   The number of a child that has ended is its own until somebody reaps it. Only this object does
@@ -21,7 +21,7 @@
 //   An object that owns something gives it back when it goes. Leaving the child running would leak
 //   it, and a zombie with it; waiting for its end could take for ever, for instance when an
 //   exception unwinds the code that was to feed it. So a child that was not waited for is killed
-//   and reaped. Who wants it to live says detach().
+//   and reaped. detach() lets it live.
 //   The system may refuse to kill it: a program like sudo runs as another user. Then it is left
 //   running, as if detached. And after fork() the object in the child of that fork only lets go:
 //   the process is its parent's.
@@ -115,8 +115,8 @@ class process {
   exit_status wait() { return wait_or_throw(time_point::max()); }
   exit_status wait(std::error_code& error) { return wait_until(time_point::max(), error); }
 
-  /// The same for some time; if it runs on, no status, or errc::deadline_exceeded and one whose code
-  /// is exit_status::none. That comes with every other error, too.
+  /// The same for some time; if it runs on, no status, or errc::deadline_exceeded and a status
+  /// whose code is exit_status::none. That comes with every other error, too.
   template <class Rep, class Period>
   [[nodiscard]] std::optional<exit_status> wait_for(std::chrono::duration<Rep, Period> time) {
     return wait_until(moment_after(time));

@@ -11,10 +11,10 @@
 //   signalfd was rejected: it needs the signal blocked in every thread of the program, also in
 //   those that others started.
 //
-// Who hears what
+// Which set hears what
 //   A set hears the signals whose handlers began while it existed. Bits are taken under the lock of
-//   the list of sets, and also by whoever changes that list, before the change: the thread may not
-//   have come to it yet.
+//   the list of sets, by that thread and, before each change of the list, by the code that changes
+//   it: the thread may not have come to them yet.
 //
 // What can be lost
 //   A signal that comes again before the last one of its number was put into the channel counts
@@ -24,8 +24,8 @@
 //   their order.
 //
 // While a set hears a signal, that has no other effect: SIGINT does not end the program, an earlier
-// handler is not called. Afterwards everything is as before. Whoever installs a handler while a set
-// exists keeps it, and takes the signal away.
+// handler is not called. Afterwards everything is as before. A handler that the program
+// installs while a set exists stays, and takes the signal away.
 //
 // Not to be heard: SIGURG, by which the runtime interrupts threads; signals that an instruction
 // raises (SIGSEGV, SIGBUS, SIGFPE, SIGILL), after which it would be raised again; SIGKILL, SIGSTOP.
@@ -184,7 +184,7 @@ class signal_delivery {
     }
   }
 
-  /// What was caught, to everyone who is in the list. False if a channel is full.
+  /// What was caught, to every set in the list. False if a channel is full.
   static bool deliver_all_locked() {
     const std::uint64_t caught = os::caught_signals::take();
     bool all = true;
@@ -264,8 +264,8 @@ class signal_set {
     return listener_ != nullptr ? listener_->channel.receiver() : recv_chan<int>();
   }
 
-  /// Hears no more; the signals have the effect that they had before. The channel is closed: who
-  /// receives gets what has come, then the end. The destructor does the same.
+  /// Hears no more; the signals have the effect that they had before. The channel is closed:
+  /// its receivers get what has come, then the end. The destructor does the same.
   void stop() noexcept {
     if (listener_ != nullptr) {
       signal_delivery::remove(*listener_);

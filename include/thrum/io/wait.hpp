@@ -38,7 +38,7 @@ class watch_table {
       if (fresh == nullptr) {
         return nullptr;
       }
-      // [io.watch] acq_rel: the page, to whoever finds it.
+      // [io.watch] acq_rel: the page, to each thread that finds it.
       if (table[number / page_size].compare_exchange_strong(page, fresh, std::memory_order_acq_rel,
                                                             std::memory_order_acquire)) {
         page = fresh;
@@ -107,10 +107,10 @@ inline void wait_for(native_handle_type fd, side which, time_point deadline,
 /// Parks the calling goroutine, or blocks the calling thread, until the descriptor can be read
 /// without blocking (also: its end, or an error), or the deadline has passed:
 /// errc::deadline_exceeded. Any number may wait for the same descriptor, also for one that a
-/// connection of ours owns. Whoever closes it while others wait leaves them waiting until their
-/// deadlines, or until somebody waits for what has the number then: they fail with
-/// std::errc::operation_canceled. As with poll(), there may be nothing any more when it returns: use
-/// descriptors that do not block. A cancellation point. Throws std::system_error.
+/// connection of ours owns. If it is closed while others wait, they wait on until their deadlines,
+/// or until somebody waits for the file that has the number then: they fail with
+/// std::errc::operation_canceled. As with poll(), there may be nothing any more when it returns:
+/// use descriptors that do not block. A cancellation point. Throws std::system_error.
 inline void wait_readable(native_handle_type fd, time_point deadline = time_point::max()) {
   wait_for(fd, side::read, deadline, "io::wait_readable");
 }

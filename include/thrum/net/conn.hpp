@@ -37,7 +37,7 @@
 namespace thrum::inline THRUM_ABI::net {
 
 /// Move-only. Reading, writing, closing and moving deadlines may be done from several goroutines
-/// and threads at the same time; two who read (or write) take turns, each with a whole operation.
+/// and threads at the same time; two that read (or write) take turns, each with a whole operation.
 /// Reading and writing are cancellation points. Closes when destroyed.
 class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
  public:
@@ -48,7 +48,7 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
     const os::io_result domain = os::get_option(socket_.native_handle(), SOL_SOCKET, SO_DOMAIN);
     short_read_is_all_ = domain == AF_INET || domain == AF_INET6;
   }
-  /// For whoever knows it.
+  /// The same, for a caller that knows already whether it is TCP.
   conn(io::descriptor socket, bool is_tcp) noexcept
       : socket_(std::move(socket)), short_read_is_all_(is_tcp) {}
 
@@ -135,7 +135,7 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
                 [&](std::error_code& error) { return shut_down(SHUT_WR, error); });
   }
   void close_write(std::error_code& error) { shut_down(SHUT_WR, error); }
-  /// Whoever waits in a read gets the end of the stream, as do later reads while there is nothing.
+  /// A read that waits gets the end of the stream, as do later reads while there is nothing.
   /// The peer is not told, and with TCP what it sends later can still be read: see shutdown(2).
   void close_read() {
     io::or_fail(*this, "close_read",

@@ -195,10 +195,10 @@ inline conn dial_race(std::vector<endpoint> first, std::vector<endpoint> second,
     conn made;
     std::error_code error;
   };
-  // Room for both: whoever comes too late finds a channel that nobody reads, and its connection is
-  // closed with it.
+  // Room for both: the try that ends too late leaves its connection in a channel that nobody reads
+  // any more, and is closed with it.
   chan<outcome> outcomes(2);
-  // Whoever loses gives up when this returns, and does not wait for the system to do so.
+  // The other try gives up when this returns, and does not wait for the system to do so.
   struct end_of_race {
     std::shared_ptr<dial_end> first = std::make_shared<dial_end>();
     std::shared_ptr<dial_end> second = std::make_shared<dial_end>();

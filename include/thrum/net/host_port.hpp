@@ -5,8 +5,8 @@
 // be a name or an address, the port a number or the name of a service.
 //
 // Brackets are the one thing that is decided here. They stand around a host if and only if that
-// host contains a colon, so whoever gets the parts knows an IPv6 address by its colon, and each
-// pair of parts has one text.
+// host contains a colon, so a caller that gets the parts knows an IPv6 address by its colon, and
+// each pair of parts has one text.
 #ifndef THRUM_NET_HOST_PORT_HPP
 #define THRUM_NET_HOST_PORT_HPP
 

@@ -142,8 +142,8 @@ class listener {
   /// The address, with the port that the system chose.
   endpoint local() const noexcept { return address_of(socket_, false); }
 
-  /// Whoever is in accept fails with errc::operation_canceled, as does who comes later. Connections
-  /// that were not accepted are reset. Closing again does nothing.
+  /// A call of accept that waits fails with errc::operation_canceled, as does every later one.
+  /// Connections that were not accepted are reset. Closing again does nothing.
   void close() noexcept {
     // Before the socket: where nobody answers any more, a successor makes a file of its own.
     socket_.close([this] {

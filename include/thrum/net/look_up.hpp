@@ -5,11 +5,11 @@
 //
 // Purpose
 //   getaddrinfo() blocks its thread for as long as name servers are silent, ten seconds and more,
-//   and nothing ends it. So no goroutine and no thread of a runtime is inside it: whoever asks waits
+//   and nothing ends it. So no goroutine and no thread of a runtime is inside it: the caller waits
 //   here, and may give up at a deadline or when its runtime stops; the call goes on without it.
 //
 // The parts
-//   A look-up is one question and, later, its answer. Who asks for what somebody else is asking
+//   A look-up is one question and, later, its answer. A caller that asks what another one is asking
 //   already shares that look-up. All askers and the thread that works on it own it together, so
 //   nobody's end can take it from the others.
 //   The threads take look-ups from a queue, in the order in which they came. There is one for each
@@ -19,13 +19,13 @@
 //
 // Giving up
 //   A look-up that is still queued when the last of its askers has given up leaves the queue. One
-//   that has begun goes on; who asks the same meanwhile shares it, so a name whose servers are
-//   silent holds one thread, however often it is asked for.
+//   that has begun goes on; a caller that asks the same meanwhile shares it, so a name whose
+//   servers are silent holds one thread, however often it is asked for.
 //
 // Ends of others
 //   The look-ups belong to the process and are never destroyed: at exit a thread may still be inside
 //   the resolver, which then ends with the process. A runtime that stops withdraws its askers, as
-//   from every wait, and the thread that brings an answer finds only those who still wait. After
+//   from every wait, and the thread that brings an answer finds only those that still wait. After
 //   fork() the child has none of the threads, so it has look-ups of its own.
 //
 // No thread to be had
@@ -170,7 +170,7 @@ class basic_look_ups {
     basic_look_ups* all = shared.load(std::memory_order_acquire);
     while (all == nullptr || all->process_ != os::own_process()) {
       auto fresh = std::make_unique<basic_look_ups>();
-      // [lu.process] acq_rel: what it consists of, to whoever finds it.
+      // [lu.process] acq_rel: what it consists of, to each thread that finds it.
       if (shared.compare_exchange_strong(all, fresh.get(), std::memory_order_acq_rel,
                                          std::memory_order_acquire)) {
         all = fresh.release();
@@ -228,7 +228,8 @@ class basic_look_ups {
       if (is_new) {
         ++count_;
         queue_.push_back(*asked);
-        // Who has been notified and has not come yet is counted, and so is what it comes for.
+        // idle_ counts a thread that was notified and has not run yet; queued_ counts what it is
+        // to take. So the two stay comparable.
         if (++queued_ <= idle_) {
           changed_.notify_one();
         } else if (threads_ < most_threads) {
@@ -293,7 +294,7 @@ class basic_look_ups {
       next->work();
       {
         const std::lock_guard guard(mutex_);
-        known_.erase(next->question_);  // who comes now asks anew
+        known_.erase(next->question_);  // the next caller asks anew
       }
       next->announce();
     }

@@ -83,7 +83,7 @@ enum events : std::uint32_t {
   unusual = 4,
 };
 
-/// Who takes the events of one poll.
+/// What takes the events of one poll.
 struct sink {
   void (*deliver)(sink& self, std::uint64_t tag, std::uint32_t events) noexcept;
   /// That one will be delivered soon; may be null.

@@ -13,7 +13,7 @@
 //   ends a sleep that is under way.
 //
 // Waking
-//   `woken_` is the wake; the note and the eventfd only end the sleep of whoever would not see it.
+//   `woken_` is the wake; the note and the eventfd only end the sleep of a poll that missed it.
 //   wake():  W1 woken_ = true     W2 active_? then the eventfd, else the note
 //   poll():  P1 active_?          P2 woken_? then clear it and return     P3 sleep there
 //   add():   A1 active_ = true    A2 the note
@@ -207,7 +207,7 @@ class basic_epoll {
   }
 
   std::uint32_t descriptors() const noexcept {
-    return descriptors_.load(relaxed);  // relaxed: whoever waits has added before it looks
+    return descriptors_.load(relaxed);  // relaxed: a goroutine that waits has added before it looks
   }
 
  private:

@@ -8,9 +8,9 @@
 //   both edge-triggered (EV_CLEAR): nothing is armed or disarmed for each wait.
 //
 // Waking
-//   A user event (EVFILT_USER). Whoever fetches it has taken it from all others, so a poll that
+//   A user event (EVFILT_USER). A poll that fetches it has taken it from all others, so a poll that
 //   does not wait gives it back. `woken_` says that a wake is under way: it makes wakes coalesce,
-//   and tells the giver-back whether anybody still needs it.
+//   and tells the poll that gives back whether it is still needed.
 //   wake():  W1 woken_ = true, or return if it was     W2 trigger
 //   poll():  P1 woken_? then clear it and do not wait  P2 kevent  P3 fetched it? then clear woken_;
 //            if this poll does not wait: and woken_ is set, trigger again
@@ -18,8 +18,8 @@
 //
 // The end of a stream
 //   EV_EOF on the reading side makes both sides ready: when the last reader of a pipe closes, its
-//   writer gets no event of its own (golang/go 22114). Who is woken for nothing tries again and
-//   waits on.
+//   writer gets no event of its own (golang/go 22114). A goroutine that is woken for
+//   nothing tries again and waits on.
 //
 // Files that are always ready
 //   kqueue takes regular files, and means something else by them (there is more in front of the
@@ -184,7 +184,7 @@ class kqueue {
   }
 
   std::uint32_t descriptors() const noexcept {
-    return descriptors_.load(relaxed);  // relaxed: whoever waits has added before it looks
+    return descriptors_.load(relaxed);  // relaxed: a goroutine that waits has added before it looks
   }
 
  private:

@@ -5,7 +5,7 @@
 //
 // The Itanium ABI keeps the chain of caught exceptions and the number of uncaught ones per thread.
 // A goroutine that parks inside a catch block or in a destructor during unwinding leaves its
-// entries behind, and whoever runs next on the thread would see, rethrow and free them. So the
+// entries behind, and the next goroutine on the thread would see, rethrow and free them. So the
 // switch saves the two words with the goroutine and puts the arriving goroutine's in their place.
 // libstdc++ and libc++abi have the same layout on every processor we support.
 //

@@ -13,18 +13,18 @@
 //   L2  count those that are ready; carry out one of them, each with the same probability; unlock.
 //       None, and the caller does not want to wait: unlock.
 //   L3  link a wait point on each channel, all of one selection; park; unlock all.
-//   L4  woken: whoever woke us has won the selection and has moved the element. Lock each channel
-//       once more, one at a time, and unlink what is still linked. Not the channel that served us:
-//       our point was taken out there, and whoever did that may have let the channel go. If several
+//   L4  woken: the side that woke us has won the selection and has moved the element. Lock each
+//       channel once more, one at a time, and unlink what is still linked. Not the channel that
+//       served us: our point was taken out there, and the channel may be gone by now. If several
 //       cases are on one channel, points may be left there: such a select keeps its channels.
 //
 // Invariants
 //   SE1  the order of locks is the order of addresses, so two selects cannot wait for each other.
 //   SE2  nothing of a selection's frame is touched after the last of its locks is released, at L3
 //        by the arriving side, at L4 by others: before it leaves the frame, the selector passes
-//        through each lock, but for that of the channel that served it; who did wakes it when he
-//        is done there, and could lock that channel only when the arriving side had released it.
-//   SE3  a value to be sent is moved by whoever carries out its case, and by nobody else.
+//        through each lock, but for that of the channel that served it. There the other side wakes
+//        it as its last act, and could lock that channel only after L3 had released it.
+//   SE3  a value to be sent is moved by the side that carries out its case, and by no other.
 //
 // A uniform choice costs a random number only if several are ready: the k-th ready one replaces the
 // choice with probability 1/k. (Go shuffles the cases first.)
@@ -84,7 +84,7 @@ THRUM_COLD inline std::uint32_t random_below_by_clock(std::uint32_t n) noexcept 
   return base::random(static_cast<std::uint64_t>(os::now())).below(n);
 }
 
-/// A number below n, for whoever selects.
+/// A number below n. `m` is the caller's, null on a foreign thread.
 inline std::uint32_t random_below(basic_m<default_traits>* m, std::uint32_t n) noexcept {
   return m != nullptr ? m->random.below(n) : random_below_by_clock(n);
 }
@@ -269,9 +269,9 @@ inline void link(const select_frame& frame, std::size_t i) noexcept {
   }
 }
 
-/// Links all points in an order by chance. Of several cases that wait for the same, whoever comes
-/// takes the one in front: so each is as likely to stand there. The order lies in the slots of the
-/// points, which nobody looks at before the locks are released.
+/// Links all points in an order by chance. Of several cases that wait for the same, the side that
+/// arrives takes the one in front: so each is as likely to stand there. The order lies in the slots
+/// of the points, which nobody looks at before the locks are released.
 THRUM_COLD inline void link_shuffled(basic_m<default_traits>* m,
                                      const select_frame& frame) noexcept {
   base::random by_clock(static_cast<std::uint64_t>(m == nullptr ? os::now() : 0));

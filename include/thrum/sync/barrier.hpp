@@ -26,10 +26,10 @@ struct no_completion {
 
 }  // namespace sched
 
-/// As std::barrier. The completion runs once each phase, on whoever arrives last, before anybody
-/// goes on. It may block; what it throws, and its cancellation, leaves the arrival when the others
-/// have been let go. Waits are cancellation points; a goroutine that is cancelled while it waits
-/// has arrived all the same.
+/// As std::barrier. The completion runs once each phase, in the caller that arrives last, before
+/// any of them goes on. It may block; what it throws, and its cancellation, leaves the arrival when
+/// the others have been let go. Waits are cancellation points; a goroutine that is cancelled while
+/// it waits has arrived all the same.
 template <class Completion = sched::no_completion>
 class barrier {
  public:

@@ -4,9 +4,10 @@
 // condition_variable: wait, under a mutex, until somebody says that something has changed.
 //
 // A waiter links itself before it unlocks the mutex, and the list stays locked until it has left
-// its stack; so whoever changes the condition under the mutex and notifies afterwards finds it, a
-// notification goes to a waiter that was there before it, and waiters are served in their order.
-// After it has been notified a waiter does not touch the condition variable, which may be gone.
+// its stack; so a caller that changes the condition under the mutex and notifies afterwards finds
+// it, a notification goes to a waiter that was there before it, and waiters are served in their
+// order. After it has been notified a waiter does not touch the condition variable, which may be
+// gone.
 #ifndef THRUM_SYNC_CONDITION_VARIABLE_HPP
 #define THRUM_SYNC_CONDITION_VARIABLE_HPP
 
@@ -36,9 +37,9 @@ class condition_variable {
   condition_variable(const condition_variable&) = delete;
   condition_variable& operator=(const condition_variable&) = delete;
 
-  /// Wakes the one who has waited longest. Does not block; the mutex need not be held.
+  /// Wakes the one that has waited longest. Does not block; the mutex need not be held.
   void notify_one() noexcept {
-    // relaxed: whoever waits for what the caller has changed said so before it left the mutex
+    // relaxed: a waiter for what the caller has changed set this before it left the mutex
     if (!may_be_waited_for_.load(std::memory_order_relaxed)) {
       return;
     }
@@ -54,7 +55,7 @@ class condition_variable {
     }
   }
 
-  /// Wakes all who wait now. Does not block.
+  /// Wakes all that wait now. Does not block.
   void notify_all() noexcept {
     if (!may_be_waited_for_.load(std::memory_order_relaxed)) {  // relaxed: as in notify_one
       return;
@@ -169,8 +170,9 @@ class condition_variable {
   }
 
   sched::spin_lock list_lock_;
-  // Written under list_lock_; false: nobody is in the list. Who gives up leaves it as it is: else a
-  // notify that sees it could let the condition variable go while that one still holds the lock.
+  // Written under list_lock_; false: the list is empty. A waiter that gives up leaves it as it is:
+  // else the caller of a notify that sees false could destroy the condition variable while that
+  // waiter still holds the lock.
   std::atomic<bool> may_be_waited_for_{false};
   sched::wait_list waiters_{list_lock_};
 };

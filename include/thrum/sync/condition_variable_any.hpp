@@ -35,10 +35,10 @@ class condition_variable_any {
   condition_variable_any(const condition_variable_any&) = delete;
   condition_variable_any& operator=(const condition_variable_any&) = delete;
 
-  /// Wakes the one who has waited longest. Does not block.
+  /// Wakes the one that has waited longest. Does not block.
   void notify_one() noexcept { inside_->notify(1); }
 
-  /// Wakes all who wait now. Does not block.
+  /// Wakes all that wait now. Does not block.
   void notify_all() noexcept { inside_->notify(inside::all); }
 
   /// The forms without a stop_token, as in the standard: the caller has locked `lock`; it is

@@ -3,9 +3,9 @@
 //
 // latch: a count that goes down to zero once.
 //
-// Whoever brings the count to zero does so under the lock, and whoever sees zero passes through the
-// lock before it goes on: so a latch may be destroyed as soon as wait() has returned, although the
-// last count_down() is perhaps still about to return.
+// A count_down() that brings the count to zero does so under the lock, and a wait() that sees zero
+// passes through the lock before it returns: so a latch may be destroyed as soon as wait() has
+// returned, although the last count_down() is perhaps still about to return.
 #ifndef THRUM_SYNC_LATCH_HPP
 #define THRUM_SYNC_LATCH_HPP
 
@@ -38,7 +38,7 @@ class latch {
     return std::numeric_limits<std::ptrdiff_t>::max();
   }
 
-  /// Lowers the count by n; at zero, wakes all who wait. usage_error if n is negative or above the
+  /// Lowers the count by n; at zero, wakes all that wait. usage_error if n is negative or above the
   /// count. Does not block.
   void count_down(std::ptrdiff_t n = 1) {
     using namespace base::orders;
@@ -50,7 +50,7 @@ class latch {
       if (n == count) {
         break;
       }
-      // [la.count] release: what we did before, to those who wait.
+      // [la.count] release: what we did before, to those that wait.
       if (count_.compare_exchange_weak(count, count - n, release, relaxed)) {
         return;
       }

@@ -15,12 +15,12 @@
 //   MU1  the list and its links change only under the queue bit, and so does `linked`, which says
 //        whether a waiter is in the list.
 //   MU2  when the queue bit is dropped: the mutex is locked, or nobody waits, or a waiter is awake.
-//        So whoever finds the bit taken may leave the waking to its holder.
+//        So an unlock that finds the bit taken may leave the waking to its holder.
 //   MU3  in starving mode unlock never clears `locked` while somebody waits.
 //   MU4  unlock does not touch the word after the exchange that lets another in: the next owner may
 //        destroy the mutex.
 //
-// Modes (Go's): normally a waiter that is woken competes with newcomers, who are on a processor
+// Modes (Go's): normally a waiter that is woken competes with newcomers, which are on a processor
 // already and mostly win; that is fast. A waiter that has lost for 1 ms makes the mutex starving:
 // from then on each unlock passes it to the first waiter, and newcomers queue up, until a waiter
 // gets it that waited for less, or the last one.
@@ -353,7 +353,7 @@ bool mutex::lock_slow(std::int64_t deadline) {
     self.g = here.g();
     self.object = &queue_;
     self.withdraw = &withdraw;
-    // Who has waited before goes to the front: it must not lose its place by being woken.
+    // One that has waited before goes to the front: being woken must not cost it its place.
     queue_.link(self, since != 0);
     if (since == 0) {
       since = sched::default_traits::now();

@@ -19,7 +19,7 @@ namespace thrum::inline THRUM_ABI {
 
 namespace sched {
 
-/// A number for whoever calls: the same for a goroutine on each thread that it runs on. Never 0.
+/// A number for the caller: a goroutine has the same on each thread that it runs on. Never 0.
 inline std::uintptr_t caller_identity() noexcept {
   const auto* const m = current_m<default_traits>();
   if (m != nullptr && m->g != nullptr) {

@@ -78,8 +78,8 @@ class counting_semaphore {
            });
   }
 
-  /// Adds permits, and hands them to those who wait. usage_error if n is negative or there would be
-  /// more than max(). Does not block.
+  /// Adds permits, and hands them to those that wait. usage_error if n is negative or there would
+  /// be more than max(). Does not block.
   void release(std::ptrdiff_t n = 1) {
     using namespace base::orders;
     std::ptrdiff_t before = count_.load(relaxed);  // relaxed: the exchange decides
@@ -87,7 +87,7 @@ class counting_semaphore {
       if (n < 0 || before > LeastMax - n) {
         base::throw_usage("counting_semaphore::release: the number of permits is out of range");
       }
-      // [sem.count] release: what we did, to whoever gets the permit.
+      // [sem.count] release: what we did, to the acquire that gets the permit.
     } while (!count_.compare_exchange_weak(before, before + n, std::memory_order_release, relaxed));
     if (before < 0) [[unlikely]] {
       serve(-before < n ? -before : n);
@@ -123,7 +123,7 @@ class counting_semaphore {
     return sched::wait(here, point, lock_, {sched::wait_reason::semaphore_acquire, true, deadline});
   }
 
-  /// SM1. Permits for n who wait, or will in a moment.
+  /// SM1. Permits for n callers that wait, or will in a moment.
   THRUM_COLD void serve(std::ptrdiff_t n) noexcept {
     const sched::section here;
     sched::wait_point* chain = nullptr;

@@ -13,11 +13,11 @@
 //        whenever nobody holds lock_.
 //   SX2  while `queued` is set, the word loses readers, but not the last one, by unlock_shared, and
 //        changes otherwise only under lock_.
-//   SX3  ownership is handed over: who is taken from a list holds the mutex from that moment.
+//   SX3  ownership is handed over: a waiter that is taken from a list holds the mutex from then on.
 //   SX4  whenever nobody holds lock_: if readers wait, a writer holds the mutex or waits; if
 //        anybody waits, somebody holds it.
-//   SX5  who leaves touches nothing after others can get in, who may destroy the mutex: the last
-//        one hands over to those who wait, or leaves without lock_.
+//   SX5  an unlock touches nothing of the mutex once another can get in, which may destroy it: the
+//        last one hands over to those that wait, or leaves without lock_.
 //
 // Policy (Go's): readers queue up behind a writer that waits, so writers do not starve; a writer
 // that leaves lets in all readers that are waiting, before the next writer, so readers do not
@@ -39,7 +39,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <shared_mutex>  // std::shared_lock, for those who include only this
+#include <shared_mutex>  // std::shared_lock, where only this header is included
 
 namespace thrum::inline THRUM_ABI {
 
@@ -64,7 +64,7 @@ class shared_mutex {
   /// Takes the mutex if nobody holds it. Does not block.
   [[nodiscard]] bool try_lock() noexcept {
     std::uint64_t free = 0;
-    // [sx.word] acquire: the sections of those who held it before.
+    // [sx.word] acquire: the sections of those that held it before.
     return word_.compare_exchange_strong(free, written, std::memory_order_acquire,
                                          std::memory_order_relaxed);  // relaxed: not ours
   }
@@ -164,7 +164,7 @@ class shared_mutex {
         if (word_.compare_exchange_weak(word, word + taken, acquire, relaxed)) {
           return true;
         }
-        // relaxed: announces; who leaves afterwards comes to lock_
+        // relaxed: announces; each unlock afterwards comes to lock_
       } else if (word_.compare_exchange_weak(word, word | queued, relaxed, relaxed)) {
         return false;
       }
@@ -197,7 +197,7 @@ class shared_mutex {
     return sched::wait(here, point, lock_, options) == sched::wake_cause::notified;
   }
 
-  /// SX3 and SX4: takes from the lists whoever may hold the mutex now. Caller holds lock_, and
+  /// SX3 and SX4: takes from the lists those that may hold the mutex now. Caller holds lock_, and
   /// wakes the chain without it.
   sched::wait_point* settle_locked(bool readers_first) noexcept {
     using namespace base::orders;
@@ -264,7 +264,7 @@ class shared_mutex {
       lock_.unlock();
       return false;
     }
-    // [sx.word] release: our section, to whoever is let in.
+    // [sx.word] release: our section, to those that are let in.
     word_.fetch_sub(share, std::memory_order_release);
     sched::wait_point* const chain = settle_locked(readers_first);
     lock_.unlock();

@@ -8,8 +8,8 @@
 //   WG1  the counter is never negative, but for the moment before an error is taken back.
 //   WG2  a waiter is counted in the word exactly while its point is linked, both under the lock.
 // add and done touch only the word unless they bring it to zero with waiters there. An add that
-// turns out to be an error takes back what it has added; whoever begins to wait meanwhile waits, and
-// is woken if that makes the counter zero.
+// turns out to be an error takes back what it has added; a wait() that begins in between does wait,
+// and is woken if taking back makes the counter zero.
 //
 // Source: Go's sync.WaitGroup, with a list of waiters in place of its semaphore.
 #ifndef THRUM_SYNC_WAIT_GROUP_HPP
@@ -46,7 +46,7 @@ class wait_group {
   void add(int n = 1) {
     using namespace base::orders;
     const auto delta = static_cast<std::uint64_t>(static_cast<std::int64_t>(n)) << 32;
-    // [wg.word] acq_rel: what was done before done(), to whoever sees the zero.
+    // [wg.word] acq_rel: what was done before done(), to each wait() that sees the zero.
     const std::uint64_t word = word_.fetch_add(delta, acq_rel) + delta;
     const auto counter = static_cast<std::int32_t>(word >> 32);
     const auto waiters = static_cast<std::uint32_t>(word);
@@ -107,7 +107,7 @@ class wait_group {
     }
   }
 
-  /// done() unless the goroutine panics: whoever waits must not run on, perhaps to the end of the
+  /// done() unless the goroutine panics: a wait() must not return then, perhaps to the end of the
   /// program, before the panic is reported.
   class done_at_end {
    public:
@@ -140,7 +140,7 @@ class wait_group {
                             "wait");
   }
 
-  /// Takes back `too_much`, and wakes all who wait if the counter is zero.
+  /// Takes back `too_much`, and wakes all that wait if the counter is zero.
   void wake_if_zero(std::uint64_t too_much) noexcept {
     using namespace base::orders;
     const sched::section here;

@@ -33,7 +33,7 @@ class ticker {
   /// ticker was moved from.
   recv_chan<time_point> chan() const noexcept { return channel_; }
 
-  /// No more ticks come, not even one that was due. Whoever waits goes on waiting.
+  /// No more ticks come, not even one that was due. A receiver that waits goes on waiting.
   /// usage_error if it was moved from.
   void stop() const {
     core("ticker::stop: called on a ticker that was moved from").set(sched::no_deadline, 0);

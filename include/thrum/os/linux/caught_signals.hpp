@@ -7,11 +7,11 @@
 // sleeps on the note takes the bits. A signal that comes again before its bit was taken leaves no
 // second trace, as with signals that are blocked.
 //
-// Whoever removes the handler and wants what it has heard must know that it is not running: the
-// handlers that run are counted. Their mask is full, so that none is held up while it counts.
+// A thread that removes the handler and wants what it has heard must know that it is not running:
+// the handlers that run are counted. Their mask is full, so that none is held up while it counts.
 //
-// Who else handles a signal: what was installed before is kept, and put back if ours is then still
-// the one that is installed. If somebody has installed another one meanwhile, that one stays.
+// Handlers of others: what was installed before is kept, and put back if ours is then still
+// the one that is installed. If another one was installed meanwhile, that one stays.
 #ifndef THRUM_OS_LINUX_CAUGHT_SIGNALS_HPP
 #define THRUM_OS_LINUX_CAUGHT_SIGNALS_HPP
 
@@ -54,7 +54,7 @@ class caught_signals {
     ::sigfillset(&ours.sa_mask);
     struct ::sigaction found {};
     const io_result result = result_of(::sigaction(number, &ours, &found));
-    if (result >= 0 && !is_ours(found)) {  // else somebody has put ours back who had kept it
+    if (result >= 0 && !is_ours(found)) {  // else a handler that had kept ours has put it back
       known().earlier[number] = found;
     }
     return result;

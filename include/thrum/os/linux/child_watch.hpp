@@ -20,7 +20,7 @@
 
 namespace thrum::inline THRUM_ABI::os {
 
-/// An epoll of pidfds. Whoever has been added is removed before its pidfd is closed: a child of a
+/// An epoll of pidfds. A child that was added is removed before its pidfd is closed: a child of a
 /// fork may have that open, and the epoll would go on to tell of it.
 class child_watch {
  public:

@@ -4,7 +4,7 @@
 // Descriptors on Linux: the calls that every kind of them shares.
 //
 // Results are a count, or an errno value below zero, and no call is repeated here after a signal:
-// that is the caller's business, who knows its deadline. None of them is inlined, because each
+// that is for the caller, which knows its deadline. None of them is inlined, because each
 // reads errno: see thread.hpp.
 #ifndef THRUM_OS_LINUX_DESCRIPTOR_HPP
 #define THRUM_OS_LINUX_DESCRIPTOR_HPP

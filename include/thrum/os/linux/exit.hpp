@@ -9,15 +9,15 @@
 //        static objects (which flush std::cout), then the C library flushes its streams. Nothing is
 //        left out, and the status is kept.
 //   EX2  Before that, right after the thread-local objects, goroutines are made to stand still:
-//        those of the runtime that the caller belongs to, and those under run(). Whoever comes to
-//        an operation of the library stops there; who computes is stopped by a signal; who sits in
-//        a call that blocks stops when it comes back. So nobody uses what is being destroyed. Their
-//        own stacks are not unwound.
-//   EX3  It waits for nobody who blocks: a goroutine that reads standard input does not hold it up.
-//        Who computes and cannot be interrupted holds it up for a second at most.
-//   EX4  Who stands still may hold a lock, or be waited for by a handler. So when the thread that
-//        exits has waited for a tenth of a second for anything but the time, or has done next to
-//        nothing for two seconds, all others go on, as threads do under exit().
+//        those of the runtime that the caller belongs to, and those under run(). A goroutine
+//        that comes to an operation of the library stops there; one that computes is stopped by a
+//        signal; one in a call that blocks stops when that returns. So none of them uses what is
+//        being destroyed. Their own stacks are not unwound.
+//   EX3  It does not wait for a call that blocks: a goroutine that reads standard input does not
+//        hold it up. One that computes and cannot be interrupted does, for a second at most.
+//   EX4  A goroutine that stands still may hold a lock, or be waited for by a handler. So when the
+//        thread that exits has waited for a tenth of a second for anything but the time, or has
+//        done next to nothing for two seconds, all others go on, as threads do under exit().
 //   EX5  Inside a handler or a destructor a goroutine counts as its thread, as inside blocking().
 //        A runtime object that is destroyed there stops as ever; only if it is the one whose
 //        goroutine called exit(), it is left as it is.

@@ -13,10 +13,10 @@
 // for the same signal, it passes it on to the one before, and so on. Which is what each of them
 // wanted when it kept ours.
 //
-// Who has a signal under way is noted by thread, without thread-local storage, whose first use
-// after a dlopen may allocate. A handler may never return (siglongjmp). So a call belongs to the
-// one that is noted only if its frame lies below: a new signal on the same stack comes to the same
-// place.
+// Which handler has a signal under way is noted by thread, without thread-local storage: its first
+// use after a dlopen may allocate. A handler may never return (siglongjmp). So a call belongs to
+// the one that is noted only if its frame lies below: a new signal on the same stack comes to the
+// same place.
 #ifndef THRUM_OS_LINUX_HANDLER_CHAIN_HPP
 #define THRUM_OS_LINUX_HANDLER_CHAIN_HPP
 
@@ -49,7 +49,7 @@ class handler_chain {
     const auto with_info = has_info ? action.sa_sigaction : nullptr;
     const auto plain = has_info ? nullptr : action.sa_handler;
     if (!has_info && (plain == SIG_DFL || plain == SIG_IGN)) {
-      size_.store(0, relaxed);  // relaxed: whoever installed this wants no handler to be called
+      size_.store(0, relaxed);  // relaxed: SIG_DFL or SIG_IGN wants no handler to be called
       return;
     }
     const std::uint32_t size = size_.load(relaxed);  // relaxed: only we change it

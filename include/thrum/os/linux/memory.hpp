@@ -125,7 +125,7 @@ THRUM_COLD inline bool probe_guard_support() noexcept {
   const bool works = ::madvise(memory, page, advice_guard_install) == 0 &&
                      ::madvise(memory, page, advice_populate_read) != 0;
   unmap(memory, page);
-  // relaxed: a word that depends on nothing; who does not see it probes again
+  // relaxed: a word that depends on nothing; a thread that does not see it probes again
   guard_support.store(works ? guard_support_state::yes : guard_support_state::no, relaxed);
   return works;
 }
@@ -152,7 +152,7 @@ THRUM_COLD inline std::size_t read_mprotect_guard_limit() noexcept {
   }
   constexpr std::size_t kernel_default = 65'530;
   const std::size_t limit = (mappings != 0 ? mappings : kernel_default) / 4;
-  mprotect_guard_limit.store(limit, relaxed);  // relaxed: who does not see it reads the file again
+  mprotect_guard_limit.store(limit, relaxed);  // relaxed: a thread that misses it reads the file
   return limit;
 }
 

@@ -43,7 +43,7 @@ static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t) &&
 
 /// Sleeps while `word` holds `expected`, for at most timeout_ns (negative: for ever). False on
 /// timeout; a wake, a signal and a changed word all give true, so the caller looks at the word
-/// again. Leaves errno alone: it belongs to whoever waits for a lock of the scheduler.
+/// again. Leaves errno alone: it belongs to the code that waits for a lock of the scheduler.
 THRUM_NOINLINE inline bool futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
                                       std::int64_t timeout_ns) noexcept {
   const ::timespec timeout = to_timespec(timeout_ns < 0 ? 0 : timeout_ns);

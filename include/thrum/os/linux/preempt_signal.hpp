@@ -52,8 +52,8 @@ inline constexpr bool has_preempt_signal = false;
 inline constexpr bool has_preempt_signal = true;
 #endif
 
-/// Whom the signal is for; outlives the thread. Always of this layout: another version of the
-/// library in the same process may take the signal, and serves it as well.
+/// The thread of ours that a signal is for; outlives it. Always of this layout: another version of
+/// the library in the same process may take the signal, and serves it as well.
 struct preempt_target {
   void (*interrupt)(void* argument) noexcept = nullptr;
   void* argument = nullptr;
@@ -84,7 +84,7 @@ struct urgent_handlers {
   handler_chain others;
 };
 
-/// Whom a signal is for; null if it is not ours.
+/// The thread that a signal is for; null if the signal is not ours.
 inline preempt_target* target_of(const ::siginfo_t& info, const void* context) noexcept {
   if (info.si_code == preempt_code) {
     return static_cast<preempt_target*>(info.si_value.sival_ptr);

@@ -11,7 +11,7 @@
 //
 // The way
 //   Each object carries an ELF note, which needs no symbol and no section header: it says where in
-//   the object its anchor is, a word that is null at first. Whoever needs something that is
+//   the object its anchor is, a word that is null at first. A use of something that is
 //   process-wide looks at the notes of all objects (dl_iterate_phdr) for an anchor that is set. If
 //   there is none, it makes the directory and sets all of them. The loader's lock, which the walk
 //   holds, lets one object at a time do that.
@@ -22,8 +22,8 @@
 //
 // When
 //   While the object is loaded: each use of process_wide<T> makes one of the object's initialisers
-//   look it up. So nobody waits for the loader's lock later, who might hold a lock of the
-//   scheduler. What runs before that initialiser looks it up by itself.
+//   look it up. So no thread waits for the loader's lock later, while it might hold a lock
+//   of the scheduler. What runs before that initialiser looks it up by itself.
 //
 // Unloading
 //   The directory holds addresses of functions: handlers of signals, of exit, of terminate; and

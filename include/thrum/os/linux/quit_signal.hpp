@@ -24,7 +24,8 @@ namespace thrum::inline THRUM_ABI::os {
 
 using namespace base::orders;
 
-/// Who hears of it, instead of what was installed before; one in a process. `call` must be safe in a signal handler.
+/// The one listener of a process: it hears of the signal instead of what was installed before.
+/// `call` must be safe in a signal handler.
 class quit_listener {
  public:
   using function = void (*)(void* argument) noexcept;
@@ -50,7 +51,8 @@ class quit_listener {
     return true;
   }
 
-  /// Returns when no handler is under way any more. Does nothing for others than who listens.
+  /// Returns when no handler is under way any more. Does nothing for an argument that does
+  /// not listen.
   static void close(void* argument) noexcept {
     if (known().argument.load(relaxed) !=
         argument) {  // relaxed: only the owner's own value matters

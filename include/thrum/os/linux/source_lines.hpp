@@ -3,9 +3,10 @@
 //
 // Which lines of the source lie at code addresses, on Linux: asked of the system's own tool.
 //
-// Whoever has compiled a program with -g has a tool that reads what the compiler has written down,
-// addr2line or one that takes the same words. It is looked for along PATH and started once for each
-// file of code, with all addresses. No tool, no answer in time: then there are no lines.
+// Where a program is compiled with -g there is a tool that reads what the compiler has written
+// down: addr2line, or one that takes the same arguments. It is looked for along PATH and started
+// once for each file of code, with all addresses. No tool, no answer in time: then there are no
+// lines.
 //
 // The program must not notice
 //   SL1  Its own children are its own business: it may count SIGCHLD, or wait for any child. execve

@@ -209,7 +209,7 @@ THRUM_NOINLINE inline std::uint64_t thread_id() noexcept {
   return static_cast<std::uint64_t>(::syscall(SYS_gettid));
 }
 
-/// Threads of this process, whoever made them; 0 if the system does not say. No malloc.
+/// Threads of this process, also those of others; 0 if the system does not say. No malloc.
 THRUM_NOINLINE inline std::size_t count_threads() noexcept {
   char text[4096];
   const int fd = ::open("/proc/self/status", O_RDONLY | O_CLOEXEC);
