@@ -266,6 +266,112 @@ TEST_CASE("a waiter is not starved by one that locks again and again") {
   });
 }
 
+namespace {
+
+/// One P that nobody is taken from: who runs goes on until it waits or yields.
+thrum::options one_undisturbed_processor() {
+  thrum::options options = with_procs(1);
+  options.preempt = thrum::preemption::none;
+  return options;
+}
+
+bool eventually_waiting(std::uint64_t n) {
+  return support::eventually_yielding([n] { return thrum::stats().waiting == n; });
+}
+
+/// Makes a mutex starving that the caller holds and `waiters` goroutines wait for: the first of
+/// them is woken after more than the 1 ms of patience, and finds that the caller was faster.
+void starve(thrum::mutex& mutex, std::uint64_t waiters) {
+  REQUIRE(eventually_waiting(waiters));
+  const auto end = std::chrono::steady_clock::now() + 2ms;
+  while (std::chrono::steady_clock::now() < end) {
+    // keeps the processor
+  }
+  mutex.unlock();
+  REQUIRE(mutex.try_lock());  // who was woken has not run yet
+  REQUIRE(eventually_waiting(waiters));
+}
+
+/// Whether a mutex that the caller holds goes to a waiter when the caller unlocks it, so that the
+/// caller cannot have it back.
+bool is_handed_over(thrum::mutex& mutex) {
+  mutex.unlock();
+  const bool is_free = mutex.try_lock();
+  if (is_free) {
+    mutex.unlock();
+  }
+  return !is_free;
+}
+
+}  // namespace
+
+TEST_CASE("an unlock hands the mutex over to a waiter that lost it after more than 1 ms") {
+  with_runtime(one_undisturbed_processor(), [] {
+    thrum::mutex mutex;
+    mutex.lock();
+    auto waiter = thrum::spawn([&] { const std::lock_guard lock(mutex); });
+    starve(mutex, 1);
+    CHECK(is_handed_over(mutex));
+    waiter.join();
+    CHECK(mutex.try_lock());
+    mutex.unlock();
+  });
+}
+
+TEST_CASE("an unlock lets newcomers compete with a waiter that has not lost the mutex before") {
+  with_runtime(one_undisturbed_processor(), [] {
+    thrum::mutex mutex;
+    mutex.lock();
+    auto waiter = thrum::spawn([&] { const std::lock_guard lock(mutex); });
+    REQUIRE(eventually_waiting(1));
+    CHECK_FALSE(is_handed_over(mutex));
+    waiter.join();
+  });
+}
+
+TEST_CASE("a mutex that was handed to one that waited long is handed to the next one, too") {
+  with_runtime(one_undisturbed_processor(), [] {
+    thrum::mutex mutex;
+    mutex.lock();
+    std::vector<bool> handed_over;
+    thrum::wait_group group;
+    for (std::uint64_t i = 1; i != 3; ++i) {
+      group.go([&] {
+        mutex.lock();
+        handed_over.push_back(is_handed_over(mutex));
+      });
+      REQUIRE(eventually_waiting(i));
+    }
+    starve(mutex, 2);
+    CHECK(is_handed_over(mutex));
+    group.wait();
+    CHECK(handed_over == std::vector<bool>{true, false});  // behind the second there is nobody
+  });
+}
+
+TEST_CASE("a mutex that was handed to its last waiter is handed to nobody who comes later") {
+  with_runtime(one_undisturbed_processor(), [] {
+    thrum::mutex mutex;
+    mutex.lock();
+    bool last_has_it = false;
+    bool handed_over = false;
+    auto last = thrum::spawn([&] {
+      mutex.lock();
+      last_has_it = true;
+      const bool newcomer_waits = eventually_waiting(1);
+      handed_over = is_handed_over(mutex);
+      return newcomer_waits;
+    });
+    starve(mutex, 1);
+    mutex.unlock();
+    REQUIRE(support::eventually_yielding([&] { return last_has_it; }));
+    auto newcomer = thrum::spawn([&] { const std::lock_guard lock(mutex); });
+    REQUIRE(support::eventually_yielding([&] { return newcomer.done(); }));
+    CHECK(last.join());
+    CHECK_FALSE(handed_over);
+  });
+}
+
 TEST_CASE("another goroutine than its owner may unlock the mutex, as in Go") {
   with_runtime([] {
     thrum::mutex mutex;

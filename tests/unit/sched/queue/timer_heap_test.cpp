@@ -6,7 +6,9 @@
 #include <thrum/sched/core/traits.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <thread>
@@ -173,6 +175,39 @@ TEST_CASE("a timer that is detached has no entry, armed, stopped or idle", "[tim
   REQUIRE_FALSE(heap::detach(t));
   REQUIRE(timers.size() == 0);
   REQUIRE(timers.earliest() == heap::never);
+}
+
+TEST_CASE("the entry that fills the place of a removed one goes up if it is due before its parent",
+          "[timer_heap]") {
+  heap timers;
+  // In the order of the array: 1 to 4 are below 0, 5 to 8 below 1, and so on.
+  constexpr std::array<std::int64_t, 17> due{1,   100, 10,  10,  10,  110, 110, 110, 110,
+                                             110, 110, 110, 110, 110, 110, 110, 20};
+  std::array<timer, due.size()> all;
+  for (std::size_t i = 0; i != all.size(); ++i) {
+    timers.add(all[i], due[i]);
+    REQUIRE(all[i].index == i);
+  }
+  REQUIRE(heap::detach(all[5]));
+  CHECK(timers.run_due(20) == 5);
+  CHECK(all.back().fired == 1);
+  CHECK(timers.earliest() == 100);
+  CHECK(timers.run_due(110) == 11);
+}
+
+TEST_CASE("the entry that fills the place of a removed one goes down if it is due after a child",
+          "[timer_heap]") {
+  heap timers;
+  constexpr std::array<std::int64_t, 10> due{1, 10, 90, 90, 90, 11, 12, 13, 14, 100};
+  std::array<timer, due.size()> all;
+  for (std::size_t i = 0; i != all.size(); ++i) {
+    timers.add(all[i], due[i]);
+    REQUIRE(all[i].index == i);
+  }
+  REQUIRE(heap::detach(all[1]));
+  CHECK(timers.run_due(14) == 5);
+  CHECK(timers.earliest() == 90);
+  CHECK(timers.run_due(100) == 4);
 }
 
 TEST_CASE("a time before all times is due at once", "[timer_heap]") {

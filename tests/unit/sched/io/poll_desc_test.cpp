@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/sched/io/poll_desc.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/with_runtime.hpp"
+
+#include <cstdint>
+#include <limits>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+using thrum::sched::io_side;
+using thrum::sched::poll_desc;
+using thrum::sched::poll_wait;
+
+namespace {
+
+/// As the poller delivers an event that it has fetched.
+void deliver_event(std::uint64_t tag, std::uint32_t events) {
+  const thrum::sched::section here;
+  auto& scheduler = *here.m()->scheduler;
+  thrum::sched::basic_poll_sink<thrum::sched::default_traits> sink(scheduler);
+  sink.deliver(sink, tag, events);
+  thrum::sched::inject(sink);
+}
+
+/// The reading end of a pipe, known to the scheduler, and the writing end.
+class read_end {
+ public:
+  read_end() {
+    REQUIRE(::pipe2(fds_, O_NONBLOCK | O_CLOEXEC) == 0);
+    desc_ = poll_wait::open(fds_[0]);
+    REQUIRE(desc_ != nullptr);
+  }
+  ~read_end() {
+    ::close(poll_wait::end_use(*desc_));
+    poll_wait::give_back(*desc_);
+    ::close(fds_[1]);
+  }
+  read_end(const read_end&) = delete;
+  read_end& operator=(const read_end&) = delete;
+
+  poll_desc& desc() const { return *desc_; }
+  bool is_ready() const { return desc_->side(io_side::read).ready; }
+
+ private:
+  int fds_[2];
+  poll_desc* desc_ = nullptr;
+};
+
+/// The tag of a descriptor that has been closed, and whose place here the next one takes.
+std::uint64_t tag_of_closed(const poll_desc*& place) {
+  const read_end closed;
+  place = &closed.desc();
+  return closed.desc().tag();
+}
+
+}  // namespace
+
+TEST_CASE("an event of a closed descriptor does not make the next one in its place ready") {
+  support::with_runtime([] {
+    const poll_desc* place = nullptr;
+    const std::uint64_t stale = tag_of_closed(place);
+    const read_end next;
+    REQUIRE(&next.desc() == place);
+    deliver_event(stale, thrum::netpoll::readable | thrum::netpoll::unusual);
+    CHECK_FALSE(next.is_ready());
+    CHECK_FALSE(next.desc().unusual);
+    deliver_event(next.desc().tag(), thrum::netpoll::readable | thrum::netpoll::unusual);
+    CHECK(next.is_ready());
+    CHECK(next.desc().unusual);
+  });
+}
+
+TEST_CASE("an event of a closed descriptor does not wake who waits for the next one in its place") {
+  support::with_runtime([] {
+    const poll_desc* place = nullptr;
+    const std::uint64_t stale = tag_of_closed(place);
+    const read_end next;
+    REQUIRE(&next.desc() == place);
+    auto reader = thrum::spawn([&] {
+      bool waited = false;
+      int error = poll_wait::begin(next.desc(), io_side::read, waited);
+      if (error == 0) {
+        error = poll_wait::wait(next.desc(), io_side::read);
+        poll_wait::end(next.desc(), io_side::read, false, 0);
+      }
+      return error;
+    });
+    const auto waits = [&] {
+      const thrum::sched::section here;
+      const thrum::sched::scoped guard(next.desc().lock);
+      return next.desc().side(io_side::read).waiter != nullptr;
+    };
+    REQUIRE(support::eventually(waits));
+    deliver_event(stale, thrum::netpoll::readable);
+    CHECK(waits());
+    deliver_event(next.desc().tag(), thrum::netpoll::readable);
+    CHECK(reader.join() == 0);
+  });
+}
+
+TEST_CASE("an event with a tag that was never given finds nobody") {
+  support::with_runtime([] {
+    const read_end some;
+    constexpr auto no_index = std::numeric_limits<std::uint32_t>::max();
+    deliver_event((std::uint64_t{no_index} << 32) | some.desc().generation,
+                  thrum::netpoll::readable);
+    CHECK_FALSE(some.is_ready());
+  });
+}
+
+TEST_CASE("a descriptor that is closed has another tag for its next use") {
+  poll_desc desc(3);
+  const std::uint64_t first = desc.tag();
+  desc.next_generation();
+  CHECK(desc.tag() != first);
+  CHECK(desc.tag() >> 32 == 3);
+}
+
+TEST_CASE("no generation of a descriptor is 0, which is the poller's own") {
+  poll_desc desc(0);
+  desc.generation = std::numeric_limits<std::uint32_t>::max();
+  desc.next_generation();
+  CHECK(desc.generation == 1);
+  desc.next_generation();
+  CHECK(desc.generation == 2);
+}

@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/sched/run/loop.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/with_runtime.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+using namespace std::chrono_literals;
+
+TEST_CASE("an M that finds work while it searches leaves a successor who searches on") {
+  // Those who start at once wake one searcher together; all others are found by its successors. No
+  // one else calls more of them: nobody gives a processor back before all have met, and none stays
+  // in runnext, where the monitor would see it.
+  constexpr int all = 4;
+  constexpr int rounds = 20;
+  thrum::options options = support::with_procs(all);
+  options.preempt = thrum::preemption::none;
+  support::with_runtime(options, [&] {
+    for (int round = 0; round != rounds; ++round) {
+      thrum::sleep_for(200us);  // the others find nothing and go to sleep
+      std::atomic<int> there{0};
+      const auto end = std::chrono::steady_clock::now() + support::long_time;
+      thrum::wait_group group;
+      for (int i = 0; i != all; ++i) {
+        group.go([&] {
+          ++there;
+          while (there != all && std::chrono::steady_clock::now() < end) {
+            std::this_thread::yield();
+          }
+        });
+      }
+      group.wait();
+      const bool met_in_time = std::chrono::steady_clock::now() < end;
+      REQUIRE(met_in_time);
+    }
+  });
+}

@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/sched/run/park.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/with_runtime.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Waits at the end of its scope, and tells what came of it.
+struct receives_at_end {
+  const thrum::chan<int>& channel;
+  std::optional<int>& received;
+  std::atomic<bool>& was_cancelled;
+
+  ~receives_at_end() {
+    try {
+      received = channel.recv();
+    } catch (...) {
+      was_cancelled = true;  // here and now: to leave a destructor would end the process
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a wait in a destructor that an exception runs is not cancelled by a stop") {
+  const thrum::chan<int> channel(1);
+  std::optional<int> received;
+  std::atomic<bool> was_cancelled{false};
+  std::atomic<int> others_unwound{0};
+  bool arrived = false;
+  thrum::runtime runtime(support::environment_options());
+  const auto park_another = [&] {
+    runtime.go([&] {
+      struct at_end {
+        std::atomic<int>& n;
+        ~at_end() { ++n; }
+      } const scope{others_unwound};
+      thrum::sleep_for(1h);
+    });
+  };
+  park_another();
+  runtime.go([&] {
+    try {
+      const receives_at_end scope{channel, received, was_cancelled};
+      throw std::runtime_error("on its way");
+    } catch (const std::runtime_error&) {
+      arrived = true;
+    }
+  });
+  park_another();
+  REQUIRE(support::eventually([&] { return runtime.stats().waiting == 3; }));
+  std::thread stopper([&] { runtime.stop(); });
+  // Whichever it visits first, it has seen all three by then.
+  CHECK(support::eventually([&] { return others_unwound == 2; }));
+  CHECK_FALSE(was_cancelled);
+  channel.send(7);
+  stopper.join();
+  CHECK(received == 7);
+  CHECK(arrived);
+}
+
+TEST_CASE("a wait that begins during a stop is cancelled, unless an exception unwinds the stack") {
+  const thrum::chan<int> channel(1);
+  std::optional<int> received;
+  std::atomic<bool> was_cancelled{false};
+  std::atomic<bool> sleep_was_cancelled{false};
+  std::atomic<bool> is_stopping{false};
+  std::atomic<bool> runs{false};
+  thrum::runtime runtime(support::environment_options());
+  runtime.go([&] {
+    runs = true;
+    while (!is_stopping) {
+      thrum::this_goroutine::yield();
+    }
+    try {
+      const receives_at_end scope{channel, received, was_cancelled};
+      throw std::runtime_error("on its way");
+    } catch (const std::runtime_error&) {
+      struct at_end {
+        std::atomic<bool>& flag;
+        ~at_end() { flag = true; }
+      } const scope{sleep_was_cancelled};
+      thrum::sleep_for(1h);
+    }
+  });
+  runtime.go([&] {
+    struct at_end {
+      std::atomic<bool>& flag;
+      ~at_end() { flag = true; }
+    } const scope{is_stopping};
+    thrum::sleep_for(1h);
+  });
+  REQUIRE(support::eventually([&] { return runs && runtime.stats().waiting == 1; }));
+  std::thread stopper([&] { runtime.stop(); });
+  CHECK(support::eventually([&] { return is_stopping && runtime.stats().waiting == 1; }));
+  CHECK_FALSE(was_cancelled);
+  channel.send(7);
+  stopper.join();
+  CHECK(received == 7);
+  CHECK(sleep_was_cancelled);
+}
