@@ -347,46 +347,45 @@ struct context_node::deadline_watch : told_of_discard {
   void discarded() const noexcept { static_cast<void>(node->take_deadline_timer()); }
 };
 
+/// A source is published in one step with the look at the cause: while the node is open, so that
+/// the walk that cancels it finds the source and requests the stop; or requested already.
 inline std::stop_token context_node::stop_token() {
   std::stop_source source;
-  timer timeout;
-  runtime* const own = runtime::current();
-  const bool open = cause() == context_cause::none;
-  {
+  bool done = false;
+  for (bool published = false; !published;) {
+    done = cause() != context_cause::none;
+    if (done) {
+      wait_for_walk_of_other(nullptr);
+      source.request_stop();  // nobody has its token yet
+    }
     const section here;
     scoped guard(node_lock_);
     if (stop_source_) {
-      return stop_source_->get_token();  // its maker, or the walk that cancels, requests the stop
+      return stop_source_->get_token();
     }
-    stop_source_ = source;
+    published = done || cause_.load(relaxed) == context_cause::none;  // relaxed: locked
+    if (published) {
+      stop_source_ = source;
+    }
   }
-  const bool timed = open && deadline() != no_deadline && own != nullptr;
-  if (timed) {
-    add_reference();
-    deadline_watch watch(chan_handle<void>(adopt_reference{}, this), this);
-    THRUM_TRY {
-      timeout = after_func(std::chrono::nanoseconds(deadline() - default_traits::now()),
-                           std::move(watch));
-    }
-    THRUM_CATCH_ALL {
-      if (cause() != context_cause::none) {
-        request_stop_here(source);  // as below: others have the token by now
-      }
-      THRUM_RETHROW;
-    }
+  if (done || deadline() == no_deadline || runtime::current() == nullptr) {
+    return source.get_token();
+  }
+  add_reference();
+  deadline_watch watch(chan_handle<void>(adopt_reference{}, this), this);
+  timer timeout =
+      after_func(std::chrono::nanoseconds(deadline() - default_traits::now()), std::move(watch));
+  bool late = false;
+  {
     const section here;
     scoped guard(node_lock_);
-    if (cause_.load(relaxed) == context_cause::none) {  // relaxed: locked
+    late = cause_.load(relaxed) != context_cause::none;  // relaxed: locked
+    if (!late) {
       deadline_timer_ = timeout;
     }
   }
-  if (cause() != context_cause::none) {
-    // The walk that has cancelled it may have looked before.
-    wait_for_walk_of_other(nullptr);
-    request_stop_here(source);
-    if (timed) {
-      timeout.stop();
-    }
+  if (late) {
+    timeout.stop();  // the walk that has cancelled it found no timer
   }
   return source.get_token();
 }
