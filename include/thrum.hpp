@@ -14,7 +14,7 @@
 //   6a  sync/                 mutex, semaphore, ...      synchronisation
 //   5   go.hpp runtime.hpp this_goroutine.hpp ...        starting work, the runtime, blocking calls
 //   4   debug/                stats, schedtrace, dump    looking inside
-//   3   sched/                G, M, P and what they do   start reading at loop.hpp and idle.hpp
+//   3   sched/                G, M, P and what they do   start reading at docs/internals.md
 //   2   netpoll/              contract, epoll, sleeper   waiting for the outside
 //   1   os/, arch/            one file per system and processor
 //   0   base/                 configuration, errors, lists

@@ -6,7 +6,7 @@
 // The result lies on the goroutine's own stack, beside the callable, so spawn allocates nothing
 // that go does not. In exchange the handle owns the dead goroutine, stack and all, until it is
 // joined or destroyed; the runtime that it ran on may be gone by then. Which side may do what, and
-// when, is said at `join_state`; how a goroutine ends is in loop.hpp.
+// when, is said at `join_state`; how a goroutine ends is in sched/run/end.hpp.
 #ifndef THRUM_JOIN_HANDLE_HPP
 #define THRUM_JOIN_HANDLE_HPP
 

@@ -25,6 +25,8 @@
 #include <thrum/sched/life/process_exit.hpp>
 #include <thrum/sched/life/registry.hpp>
 #include <thrum/sched/life/shutdown.hpp>
+#include <thrum/sched/run/loop.hpp>
+#include <thrum/sched/run/threads.hpp>
 #include <thrum/sched/watch/monitor.hpp>
 #include <thrum/task.hpp>
 
@@ -256,9 +258,12 @@ inline runtime::runtime(options settings, sched::runtime_role role)
                 settings_.time_slice.count() * settings_.report_hogs),
       scheduler_(std::make_unique<scheduler_type>(
           configuration(role),
-          sched::basic_upcalls<sched::default_traits>{&sched::m_main<sched::default_traits>,
-                                                      &sched::answer_monitor<sched::default_traits>,
-                                                      &poll_events::take, &poll_events::prefetch})),
+          sched::basic_upcalls<sched::default_traits>{
+              &sched::m_main<sched::default_traits>, &sched::start_spinner<sched::default_traits>,
+              &sched::make_spare<sched::default_traits>, &sched::interrupt<sched::default_traits>,
+              &sched::attend_running<sched::default_traits>,
+              &sched::answer_monitor<sched::default_traits>, &poll_events::take,
+              &poll_events::prefetch})),
       monitor_(std::make_unique<monitor_type>(*scheduler_)) {
   scheduler_->clock = role.clock;
   debug::install_panic_report<sched::default_traits>();

@@ -137,7 +137,7 @@ struct basic_g : basic_g_head<Traits>, netpoll::ready_node, basic_timer<Traits> 
   stack_pool<Traits>* pool = nullptr;  // constant once carved
   char* stack_low = nullptr;           // constant once carved: lowest usable byte
 
-  // -- shared: see loop.hpp --
+  // -- shared: see run/end.hpp --
   spin_lock join_lock;
   basic_wait_point<Traits>* joiner = nullptr;  // under join_lock
   /// What its timer is to withdraw when it fires.

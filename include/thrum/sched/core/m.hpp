@@ -41,8 +41,17 @@ struct basic_poll_sink;
 /// What the rooms below call of those above them: a program that uses a mutex and no runtime has neither.
 template <class Traits>
 struct basic_upcalls {
-  /// The life of an M's thread; its argument is the M. In loop.hpp.
+  /// The life of an M's thread; its argument is the M. In run/loop.hpp.
   void* (*m_main)(void*);
+  /// Starts a spinning M on an idle P; false if none idles. In run/threads.hpp.
+  bool (*start_spinner)(basic_scheduler<Traits>&) noexcept;
+  /// The M of a spare thread that is to be made; null if none is needed. In run/threads.hpp.
+  basic_m<Traits>* (*make_spare)(basic_scheduler<Traits>&) noexcept;
+  /// The thread of this M was interrupted, to give up its P. In watch/preempt.hpp.
+  void (*interrupt)(void* m) noexcept;
+  /// Something is asked of the P that runs a goroutine. Returns the M on which that goes on, inside.
+  /// In run/attend.hpp.
+  basic_m<Traits>& (*attend_running)(basic_m<Traits>&) noexcept;
   /// The monitor wants the P, or has it. Returns the M on which the caller runs afterwards, inside.
   /// In preempt.hpp.
   basic_m<Traits>& (*answer_monitor)(basic_m<Traits>&) noexcept;

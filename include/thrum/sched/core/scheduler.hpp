@@ -55,7 +55,7 @@ class basic_scheduler {
   using atomic = typename Traits::template atomic<T>;
 
   basic_scheduler(const scheduler_config& config, const basic_upcalls<Traits>& upcalls) noexcept
-      : creator(*this, upcalls.m_main, &make_spare), config_(config), upcalls_(upcalls) {}
+      : creator(*this, upcalls.m_main, upcalls.make_spare), config_(config), upcalls_(upcalls) {}
   basic_scheduler(const basic_scheduler&) = delete;
   basic_scheduler& operator=(const basic_scheduler&) = delete;
   ~basic_scheduler();
@@ -211,6 +211,9 @@ class basic_scheduler {
   /// Ps for which there was no thread are offered to idle Ms, or, `again`, to new ones, too.
   void release_held(bool again) noexcept;
 
+  /// An M for a new thread: a vacant one, or another. Caller holds the lock.
+  m_type* new_m_locked() noexcept;
+
   // ---- waking ----
 
   /// After work was published by plain or release stores: wakes an idle P unless some M searches.
@@ -227,7 +230,7 @@ class basic_scheduler {
   }
 
   /// Starts a spinning M on an idle P for a unit that claim_wake gave. False: no P idles.
-  THRUM_COLD bool wake_claimed() noexcept;
+  THRUM_COLD bool wake_claimed() noexcept { return upcalls_.start_spinner(*this); }
 
   /// Somebody armed a timer for `when`: whoever sleeps in the poller must not oversleep it. Checked
   /// by tests/model/timer_wake_model.cpp.
@@ -401,8 +404,6 @@ class basic_scheduler {
     vacant_count_.store(vacant_count_.load(relaxed) + 1, relaxed);  // relaxed: locked; a figure
   }
   void set_live_locked(unsigned n) noexcept;
-  m_type* new_m_locked() noexcept;
-  static m_type* make_spare(basic_scheduler& scheduler) noexcept;
 
   const scheduler_config config_;
   const basic_upcalls<Traits> upcalls_;

@@ -23,120 +23,17 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/sched/core/scheduler.hpp>
-#include <thrum/sched/run/frozen.hpp>
+#include <thrum/sched/run/attend.hpp>
 #include <thrum/sched/run/poll_sink.hpp>
-#include <thrum/sched/run/procs.hpp>
 #include <thrum/sched/run/ready.hpp>
 #include <thrum/sched/run/steal.hpp>
+#include <thrum/sched/run/take.hpp>
 #include <thrum/sched/run/threads.hpp>
 
 #include <cstdint>
 #include <utility>
 
 namespace thrum::inline THRUM_ABI::sched {
-
-/// Counts a goroutine that did not inherit its predecessor's time slice.
-template <class Traits>
-void begin_slice(basic_p<Traits>& p) noexcept {
-  // relaxed: only the holder writes; the monitor compares two readings
-  p.schedule_tick.store(p.schedule_tick.load(relaxed) + 1, relaxed);
-}
-
-template <class Traits>
-bool global_turn(const basic_p<Traits>& p) noexcept {
-  return p.schedule_tick.load(relaxed) % Traits::global_check_interval == 0;  // relaxed: own count
-}
-
-/// The slice has been handed on often enough. Where a monitor ends slices by time, that is its
-/// business: after so few hand-overs a loop that waits would get a thousand times their share. Else
-/// whoever waits on this P or in the global queue goes first, and `heir` behind the others. It goes
-/// on with a slice of its own if nobody waits.
-template <class Traits>
-THRUM_COLD basic_g<Traits>* end_inheritance(basic_m<Traits>& m, basic_g<Traits>& heir) noexcept {
-  basic_p<Traits>& p = *m.p;
-  p.inheritances_left = Traits::most_inheritances;
-  if (m.scheduler->config().preempts && m.scheduler->clock == nullptr) {
-    return &heir;
-  }
-  begin_slice(p);
-  basic_g<Traits>* g = p.queue.pop();
-  if (g == nullptr && !m.scheduler->global.empty()) {
-    g = m.scheduler->global.pop();
-  }
-  if (g == nullptr) {
-    return &heir;
-  }
-  push_to_ring(m, heir);
-  if (m.scheduler->procs() != 1) {
-    m.scheduler->wake_processor();
-  }
-  return g;
-}
-
-/// runnext, else the ring's head. Not under the global queue's lock.
-template <class Traits>
-basic_g<Traits>* take_local(basic_m<Traits>& m) noexcept {
-  basic_p<Traits>& p = *m.p;
-  if (basic_g<Traits>* g = p.queue.take_runnext()) {
-    if (--p.inheritances_left != 0) [[likely]] {
-      return g;
-    }
-    return end_inheritance(m, *g);
-  }
-  basic_g<Traits>* g = p.queue.pop();
-  if (g != nullptr) {
-    begin_slice(p);
-  }
-  return g;
-}
-
-/// One goroutine of the global queue; more of them into the own ring.
-template <class Traits>
-basic_g<Traits>* take_global(basic_m<Traits>& m) noexcept {
-  basic_scheduler<Traits>& scheduler = *m.scheduler;
-  if (scheduler.global.empty()) {
-    return nullptr;
-  }
-  auto share = scheduler.global.take_share(scheduler.procs(), Traits::run_queue_capacity / 2);
-  basic_g<Traits>* g = share.pop_front();
-  if (!share.empty()) {
-    m.p->queue.push_batch(share);
-    scheduler.global.prepend(static_cast<decltype(share)&&>(share));
-  }
-  if (g != nullptr) {
-    begin_slice(*m.p);
-  }
-  return g;
-}
-
-/// One goroutine of the global queue, on the turn that is reserved for it.
-template <class Traits>
-basic_g<Traits>* take_global_in_turn(basic_m<Traits>& m) noexcept {
-  if (!global_turn(*m.p) || m.scheduler->global.empty()) {
-    return nullptr;
-  }
-  basic_g<Traits>* g = m.scheduler->global.pop();
-  if (g != nullptr) {
-    begin_slice(*m.p);
-  }
-  return g;
-}
-
-/// The time slice is over: what waits in runnext has shared it and goes behind the others.
-template <class Traits>
-void end_slice(basic_m<Traits>& m) noexcept {
-  if (basic_g<Traits>* g = m.p->queue.take_runnext()) {
-    push_to_ring(m, *g);
-  }
-  begin_slice(*m.p);
-}
-
-/// Polls once without waiting, unless somebody else does. False: so it was, or nobody waits there.
-template <class Traits>
-bool poll_once(basic_scheduler<Traits>& scheduler, basic_poll_sink<Traits>& sink) noexcept {
-  return scheduler.poller.descriptors() != 0 &&
-         scheduler.poll.look([&] { scheduler.poller.poll(0, sink); }, &Traits::now);
-}
 
 /// For a P that has nothing else: the first goroutine, the others to the global queue.
 template <class Traits>
@@ -147,72 +44,6 @@ basic_g<Traits>* poll_now(basic_m<Traits>& m) noexcept {
   }
   inject(sink);
   return take_global(m);
-}
-
-/// Whether nobody has polled for so long that a P that has other work should.
-template <class Traits>
-bool is_poll_due(basic_scheduler<Traits>& scheduler) noexcept {
-  if (scheduler.poller.descriptors() == 0) {
-    return false;
-  }
-  const std::int64_t age = scheduler.clock == nullptr ? Traits::poll_interval_ns : 0;
-  return scheduler.poll.is_due(Traits::now(), age);
-}
-
-/// For a P that always has something to run. What has become ready goes into its ring, and so before
-/// those in the global queue who gave way and could have gone on; and in between those who stand in
-/// the ring already, one by one: neither waits for all of the others. Who had moved much goes to
-/// those who gave way.
-template <class Traits>
-void poll_in_turn(basic_m<Traits>& m) noexcept {
-  basic_poll_sink<Traits> sink(*m.scheduler);
-  if (!poll_once(*m.scheduler, sink) || sink.ready.size == 0) {
-    return;
-  }
-  polled_goroutines<Traits> found(sink.ready);
-  base::intrusive_queue<basic_g<Traits>> waiting = m.p->queue.drain();
-  base::intrusive_queue<basic_g<Traits>> all;
-  while (basic_g<Traits>* const g = found.others.pop_front()) {
-    all.push_back(g);
-    if (!waiting.empty()) {
-      all.push_back(waiting.pop_front());
-    }
-  }
-  all.append(std::move(waiting));
-  m.p->queue.push_batch(all);
-  if (!all.empty()) {
-    m.scheduler->global.prepend(std::move(all));
-  }
-  if (!found.returned.empty()) {
-    m.scheduler->global.append_returned(std::move(found.returned));
-  }
-  if (m.scheduler->procs() != 1) {
-    m.scheduler->wake_processor();
-  }
-}
-
-/// Does what was asked of the P. False: the P is gone.
-template <class Traits>
-THRUM_COLD bool attend(basic_m<Traits>& m) noexcept {
-  // [p.attention] acquire: what whoever asked had done before.
-  const std::uint32_t asked = m.p->attention.exchange(0, acquire);
-  wait_while_frozen(m);
-  if ((asked & attention_retire) != 0) {
-    m.scheduler->retire_p(m);
-    if (m.p == nullptr) {
-      return false;
-    }
-  }
-  if (m.scheduler->reserve.is_active()) [[unlikely]] {
-    m.p->attention.fetch_or(attention_begin, relaxed);  // relaxed: for ourselves; stays asked
-  }
-  if ((asked & attention_preempt) != 0) {
-    end_slice(m);
-  }
-  if ((asked & attention_poll) != 0) {
-    poll_in_turn(m);
-  }
-  return true;  // timers are looked at next
 }
 
 /// May this M search other Ps? At most half as many spinners as busy Ps, so that a search costs

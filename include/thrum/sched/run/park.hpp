@@ -13,7 +13,7 @@
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/traits.hpp>
-#include <thrum/sched/run/loop.hpp>
+#include <thrum/sched/run/switch.hpp>
 #include <thrum/sched/run/wait_point.hpp>
 
 #include <atomic>
@@ -336,43 +336,6 @@ void yield(basic_section<Traits>& here) noexcept {
   here.moved_to(leave(m, next, &commit_unlock_global<Traits>, nullptr));
 }
 
-/// Serves whatever is asked of the P that runs this goroutine: preemption, due timers, retirement.
-/// Returns the M that it runs on afterwards.
-template <class Traits>
-THRUM_COLD basic_m<Traits>& attend_running(basic_m<Traits>& m) noexcept {
-  basic_p<Traits>& p = *m.p;
-  // [p.attention] acquire: as in attend.
-  if ((p.attention.fetch_and(~std::uint32_t{attention_freeze}, acquire) & attention_freeze) != 0) {
-    wait_while_frozen(m);
-  }
-  // [p.attention] acquire: as in attend; only the holder clears bits
-  std::uint32_t asked = p.attention.load(acquire);
-  if ((asked & attention_preempt) != 0 &&
-      // relaxed: published by the request; own count
-      p.asked_tick.load(relaxed) != p.schedule_tick.load(relaxed)) {
-    // It was meant for somebody else, who had a whole slice: this one shall not stand behind those.
-    asked = p.attention.fetch_and(~std::uint32_t{attention_preempt}, acquire) &  // [p.attention]
-            ~std::uint32_t{attention_preempt};
-  }
-  asked &= ~std::uint32_t{attention_begin};  // which is g0's
-  if (asked == 0) {
-    if (!m.scheduler->reserve.is_active()) {
-      p.attention.fetch_and(~std::uint32_t{attention_begin},
-                            relaxed);  // relaxed: nothing came with it
-    }
-    return m;
-  }
-  if (asked == attention_timers) {
-    // [p.attention] acquire: as in attend.
-    p.attention.fetch_and(~std::uint32_t{attention_timers}, acquire);
-    bool ran = false;
-    run_timers(m, p, ran);
-    return m;
-  }
-  p.counts.preemptions.add();
-  return give_way(m);
-}
-
 /// Whether the calling goroutine should come to the scheduler. Two loads; from user code, so its P
 /// may not be its own any more, which is a reason to come.
 template <class Traits>
@@ -390,7 +353,7 @@ void preemption_point(basic_section<Traits>& here) noexcept {
   basic_m<Traits>* const m = here.m();
   // relaxed: seen next time if missed
   if (m != nullptr && m->p->attention.load(relaxed) != 0) [[unlikely]] {
-    here.moved_to(attend_running(*m));
+    here.moved_to(m->scheduler->upcalls().attend_running(*m));
   }
 }
 

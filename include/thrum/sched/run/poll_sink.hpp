@@ -68,6 +68,45 @@ void inject(basic_poll_sink<Traits>& sink) noexcept {
   }
 }
 
+/// Polls once without waiting, unless somebody else does. False: so it was, or nobody waits there.
+template <class Traits>
+bool poll_once(basic_scheduler<Traits>& scheduler, basic_poll_sink<Traits>& sink) noexcept {
+  return scheduler.poller.descriptors() != 0 &&
+         scheduler.poll.look([&] { scheduler.poller.poll(0, sink); }, &Traits::now);
+}
+
+/// For a P that always has something to run. What has become ready goes into its ring, and so before
+/// those in the global queue who gave way and could have gone on; and in between those who stand in
+/// the ring already, one by one: neither waits for all of the others. Who had moved much goes to
+/// those who gave way.
+template <class Traits>
+void poll_in_turn(basic_m<Traits>& m) noexcept {
+  basic_poll_sink<Traits> sink(*m.scheduler);
+  if (!poll_once(*m.scheduler, sink) || sink.ready.size == 0) {
+    return;
+  }
+  polled_goroutines<Traits> found(sink.ready);
+  base::intrusive_queue<basic_g<Traits>> waiting = m.p->queue.drain();
+  base::intrusive_queue<basic_g<Traits>> all;
+  while (basic_g<Traits>* const g = found.others.pop_front()) {
+    all.push_back(g);
+    if (!waiting.empty()) {
+      all.push_back(waiting.pop_front());
+    }
+  }
+  all.append(std::move(waiting));
+  m.p->queue.push_batch(all);
+  if (!all.empty()) {
+    m.scheduler->global.prepend(std::move(all));
+  }
+  if (!found.returned.empty()) {
+    m.scheduler->global.append_returned(std::move(found.returned));
+  }
+  if (m.scheduler->procs() != 1) {
+    m.scheduler->wake_processor();
+  }
+}
+
 }  // namespace thrum::inline THRUM_ABI::sched
 
 #endif

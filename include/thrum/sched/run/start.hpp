@@ -12,7 +12,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/sanitizer.hpp>
 #include <thrum/sched/core/scheduler.hpp>
-#include <thrum/sched/run/loop.hpp>
+#include <thrum/sched/run/end.hpp>
 #include <thrum/sched/run/ready.hpp>
 
 #include <cstddef>

@@ -14,6 +14,7 @@
 #include <thrum/base/order.hpp>
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/queue/steal_order.hpp>
+#include <thrum/sched/run/take.hpp>
 
 #include <cstdint>
 
@@ -28,23 +29,6 @@ struct stolen {
   /// The earliest timer of all Ps that were looked at.
   std::int64_t next_timer = timer_heap<Traits>::never;
 };
-
-/// Runs the due timers of a P. Returns when its next one is due.
-template <class Traits>
-std::int64_t run_timers(basic_m<Traits>& m, basic_p<Traits>& p, bool& ran) noexcept {
-  const std::int64_t earliest = p.timers.earliest();
-  if (earliest == timer_heap<Traits>::never) {
-    return earliest;
-  }
-  const std::int64_t now = Traits::now();
-  if (earliest > now) {
-    return earliest;
-  }
-  const std::size_t n = p.timers.run_due(now);
-  m.p->counts.timers.add(n);
-  ran = ran || n != 0;
-  return p.timers.earliest();
-}
 
 template <class Traits>
 stolen<Traits> steal_work(basic_m<Traits>& m) noexcept {

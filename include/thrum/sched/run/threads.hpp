@@ -50,11 +50,11 @@ void basic_scheduler<Traits>::start_m(p_type& p, bool spinning) noexcept {
 }
 
 template <class Traits>
-basic_m<Traits>* basic_scheduler<Traits>::make_spare(basic_scheduler& scheduler) noexcept {
+basic_m<Traits>* make_spare(basic_scheduler<Traits>& scheduler) noexcept {
   scoped guard(scheduler.idle.lock());
   // relaxed: set under this lock
   if (scheduler.closing.load(relaxed) || scheduler.spare_starts || scheduler.has_spare() ||
-      scheduler.live_thread_count() == scheduler.config_.max_threads) {
+      scheduler.live_thread_count() == scheduler.config().max_threads) {
     return nullptr;
   }
   // It enters the idle list itself, as its last step of starting: until then it may need a lock
@@ -175,15 +175,15 @@ void basic_scheduler<Traits>::release_held(bool again) noexcept {
 }
 
 template <class Traits>
-bool basic_scheduler<Traits>::wake_claimed() noexcept {
-  idle.lock().lock();
-  p_type* p = idle.take_p_to_spin_locked();
+THRUM_COLD bool start_spinner(basic_scheduler<Traits>& scheduler) noexcept {
+  scheduler.idle.lock().lock();
+  basic_p<Traits>* const p = scheduler.idle.take_p_to_spin_locked();
   if (p == nullptr) {
-    idle.lock().unlock();
+    scheduler.idle.lock().unlock();
     return false;
   }
-  start_m(*p, true);
-  wake_monitor();
+  scheduler.start_m(*p, true);
+  scheduler.wake_monitor();
   return true;
 }
 

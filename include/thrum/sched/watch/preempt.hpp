@@ -48,7 +48,8 @@
 #include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/sched/core/section.hpp>
-#include <thrum/sched/run/loop.hpp>
+#include <thrum/sched/run/end.hpp>
+#include <thrum/sched/run/frozen.hpp>
 #include <thrum/sched/run/syscall.hpp>
 
 #include <cstdint>

@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Doing what is asked of a P (`basic_p::attention`): to stand still, to end a slice, to run timers, to
+// poll, to retire. g0 does all of it; a running goroutine what is quickly done, and leaves for g0 for
+// the rest. The third place is the signal handler, watch/preempt.hpp, which cannot leave.
+#ifndef THRUM_SCHED_RUN_ATTEND_HPP
+#define THRUM_SCHED_RUN_ATTEND_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/run/frozen.hpp>
+#include <thrum/sched/run/park.hpp>
+#include <thrum/sched/run/poll_sink.hpp>
+#include <thrum/sched/run/procs.hpp>
+#include <thrum/sched/run/take.hpp>
+
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// Does what was asked of the P, on g0. False: the P is gone.
+template <class Traits>
+THRUM_COLD bool attend(basic_m<Traits>& m) noexcept {
+  // [p.attention] acquire: what whoever asked had done before.
+  const std::uint32_t asked = m.p->attention.exchange(0, acquire);
+  wait_while_frozen(m);
+  if ((asked & attention_retire) != 0) {
+    m.scheduler->retire_p(m);
+    if (m.p == nullptr) {
+      return false;
+    }
+  }
+  if (m.scheduler->reserve.is_active()) [[unlikely]] {
+    m.p->attention.fetch_or(attention_begin, relaxed);  // relaxed: for ourselves; stays asked
+  }
+  if ((asked & attention_preempt) != 0) {
+    end_slice(m);
+  }
+  if ((asked & attention_poll) != 0) {
+    poll_in_turn(m);
+  }
+  return true;  // timers are looked at next
+}
+
+/// Serves whatever is asked of the P that runs this goroutine: preemption, due timers, retirement.
+/// Returns the M that it runs on afterwards.
+template <class Traits>
+THRUM_COLD basic_m<Traits>& attend_running(basic_m<Traits>& m) noexcept {
+  basic_p<Traits>& p = *m.p;
+  // [p.attention] acquire: as in attend.
+  if ((p.attention.fetch_and(~std::uint32_t{attention_freeze}, acquire) & attention_freeze) != 0) {
+    wait_while_frozen(m);
+  }
+  // [p.attention] acquire: as in attend; only the holder clears bits
+  std::uint32_t asked = p.attention.load(acquire);
+  if ((asked & attention_preempt) != 0 &&
+      // relaxed: published by the request; own count
+      p.asked_tick.load(relaxed) != p.schedule_tick.load(relaxed)) {
+    // It was meant for somebody else, who had a whole slice: this one shall not stand behind those.
+    asked = p.attention.fetch_and(~std::uint32_t{attention_preempt}, acquire) &  // [p.attention]
+            ~std::uint32_t{attention_preempt};
+  }
+  asked &= ~std::uint32_t{attention_begin};  // which is g0's
+  if (asked == 0) {
+    if (!m.scheduler->reserve.is_active()) {
+      p.attention.fetch_and(~std::uint32_t{attention_begin},
+                            relaxed);  // relaxed: nothing came with it
+    }
+    return m;
+  }
+  if (asked == attention_timers) {
+    // [p.attention] acquire: as in attend.
+    p.attention.fetch_and(~std::uint32_t{attention_timers}, acquire);
+    bool ran = false;
+    run_timers(m, p, ran);
+    return m;
+  }
+  p.counts.preemptions.add();
+  return give_way(m);
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif

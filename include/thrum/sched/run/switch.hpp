@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What runs on whose stack: switching between goroutines.
+//
+// Purpose
+//   A goroutine that leaves the processor picks its successor on its own stack and switches
+//   straight to it: one switch, 2 ns, no detour over the M's stack. Only when it finds nothing does
+//   it switch to g0, which searches further and sleeps.
+//
+// The one rule
+//   The stack of a goroutine that leaves is in use until the switch is over. So nothing that lets
+//   another thread resume it (unlocking a channel, standing on a queue, arming a timer) may happen
+//   before; it is left in `m.left` and done by the code that the processor arrives at: `arrive`,
+//   the first thing on every resumed, fresh or g0 stack. Publishing a waiter that still runs on its
+//   own stack is the classic corruption of this kind of library.
+//
+// Invariants
+//   LO1  m.left is empty whenever user code runs.
+//   LO2  a switch returns the M that the goroutine now runs on; anything read from the old M, or
+//        from a thread-local, before the switch is stale after it.
+//   LO3  a goroutine's ABI words for caught exceptions are in its G while it is off the processor
+//        and in its thread while it is on; g0 runs with both zero.
+//   LO4  whoever is switched to is inside the scheduler (section.hpp) until it returns to user
+//        code.
+//   LO5  errno is the goroutine's: it finds it as it left it, on whatever thread. It lies on its
+//        stack while it is off the processor.
+#ifndef THRUM_SCHED_RUN_SWITCH_HPP
+#define THRUM_SCHED_RUN_SWITCH_HPP
+
+#include <thrum/arch/arch.hpp>
+#include <thrum/base/config.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/base/sanitizer.hpp>
+#include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/core/section.hpp>
+#include <thrum/sched/run/ready.hpp>
+#include <thrum/sched/run/take.hpp>
+
+#include <cstdint>
+
+namespace thrum::inline THRUM_ABI::sched {
+
+/// A goroutine has left the processor with a stack pointer that is not of its stack.
+template <class Traits>
+THRUM_COLD void look_at_overrun(basic_g<Traits>& g, const void* sp) noexcept {
+  const auto report = g.scheduler->config().stack_overrun;
+  if (report != nullptr && g.pool->holds(sp)) {
+    report(&g);
+  }
+}
+
+/// What the goroutine that left waits for has come meanwhile.
+template <class Traits>
+THRUM_COLD void ready_again(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {
+  if (m.p != nullptr) {
+    ready_on(m, g, true);
+  } else {
+    ready_elsewhere(g);
+  }
+}
+
+/// First thing after every switch: does what the goroutine that left has asked for.
+template <class Traits>
+THRUM_INLINE void arrive(basic_m<Traits>& m, base::stack_context& here) noexcept {
+  base::after_switch(here);
+  basic_g<Traits>* const g = m.left.g;
+  if (g == nullptr) {
+    return;
+  }
+  m.left.g = nullptr;
+  // Here, as this stack is sound. relaxed: this thread has written it
+  if (const void* const sp = g->sp.load(relaxed); is_beyond_stack(*g, sp)) [[unlikely]] {
+    look_at_overrun(*g, sp);
+  }
+  if (!m.left.commit(m, *g, m.left.argument)) [[unlikely]] {
+    ready_again(m, *g);
+  }
+}
+
+/// Leaves the running goroutine for `next`, or for g0 if that is null. Returns when somebody
+/// switches back: the M, perhaps another one. `commit(argument)` runs as soon as the stack is left.
+template <class Traits>
+THRUM_INLINE basic_m<Traits>& leave(basic_m<Traits>& m, basic_g<Traits>* next,
+                                    commit_function<Traits> commit, void* argument,
+                                    bool for_good = false) noexcept {
+  basic_g<Traits>& g = *m.g;
+  THRUM_ASSERT(LO1, m.left.g == nullptr);
+  m.left.g = &g;
+  m.left.commit = commit;
+  m.left.argument = argument;
+  const int error_number = *m.error_number;
+  if constexpr (THRUM_EXCEPTIONS) {
+    g.exceptions = *m.exceptions;
+  }
+  void* target;
+  base::stack_context* context;
+  if (next != nullptr && ((next->flags | g.flags) & g_bound) != 0) [[unlikely]] {
+    m.pending = next;  // one of the two needs another thread, which is g0's business
+    next = nullptr;
+  }
+  if (next != nullptr) {
+    next->status.store(g_status::running, relaxed);  // relaxed: we took it from a queue
+    m.p->counts.switches.add();
+    if constexpr (THRUM_EXCEPTIONS) {
+      *m.exceptions = next->exceptions;
+    }
+    target = next->sp.load(relaxed);  // relaxed: the queue published it
+    context = &next->context;
+  } else {
+    if constexpr (THRUM_EXCEPTIONS) {
+      *m.exceptions = {};
+    }
+    target = m.g0_sp;
+    context = &m.context;
+  }
+  m.g = next;
+  base::before_switch(g.context, *context, for_good);
+  // Between two goroutines that both left by this call a return is predicted, else a jump is.
+  void* now;
+  if (!for_good && next != nullptr && next->flags != 0) [[likely]] {
+    now = arch::switch_stack_paired(g.sp_slot(), target, &m);
+  } else {
+    if (next != nullptr) {
+      next->flags = g_started;
+    }
+    now = arch::switch_stack(g.sp_slot(), target, &m);
+  }
+  auto& here = *static_cast<basic_m<Traits>*>(now);
+  arrive(here, g.context);
+  *here.error_number = error_number;  // LO5
+  return here;
+}
+
+/// What to run after the goroutine that leaves; null: let g0 search. Runs on that goroutine's
+/// stack, so it only looks where looking is cheap.
+template <class Traits>
+basic_g<Traits>* take_next(basic_m<Traits>& m) noexcept {
+  basic_p<Traits>& p = *m.p;
+  // relaxed: a request that we miss by a moment is seen at the next switch
+  if (p.attention.load(relaxed) != 0) [[unlikely]] {
+    return nullptr;
+  }
+  if (p.timers.size() != 0 && ++p.timer_ticks >= Traits::timer_check_interval) [[unlikely]] {
+    p.timer_ticks = 0;
+    return nullptr;  // g0 looks at the clock
+  }
+  if (global_turn(p)) [[unlikely]] {
+    if (is_poll_due(*m.scheduler)) {
+      return nullptr;  // g0 polls
+    }
+    if (basic_g<Traits>* g = take_global_in_turn(m)) {
+      return g;
+    }
+  }
+  if (basic_g<Traits>* g = take_local(m)) {
+    return g;
+  }
+  return take_global(m);
+}
+
+}  // namespace thrum::inline THRUM_ABI::sched
+
+#endif
