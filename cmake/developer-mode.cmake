@@ -17,6 +17,7 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)  # for clang-tidy
 
 add_library(thrum_developer INTERFACE)
 target_link_libraries(thrum_developer INTERFACE thrum::thrum)
+target_link_libraries(thrum_separate PUBLIC thrum_developer)
 target_compile_options(thrum_developer INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion
   $<$<BOOL:${THRUM_WERROR}>:-Werror>

@@ -22,6 +22,8 @@ write_basic_package_version_file(thrum-config-version.cmake
 install(FILES
   ${CMAKE_CURRENT_BINARY_DIR}/thrum-config.cmake
   ${CMAKE_CURRENT_BINARY_DIR}/thrum-config-version.cmake
+  cmake/separate.cmake
+  cmake/implementation.cpp
   DESTINATION ${package_dir})
 
 configure_file(cmake/thrum.pc.in thrum.pc @ONLY)

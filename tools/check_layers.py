@@ -19,7 +19,7 @@ FLOORS = {
     "sched/watch": 3.6,
     "debug": 4,
     "attributes.hpp": 5, "options.hpp": 5, "deadline.hpp": 5, "panic.hpp": 5, "join_handle.hpp": 5,
-    "task.hpp": 5, "runtime.hpp": 5, "go.hpp": 5, "this_goroutine.hpp": 5, "blocking.hpp": 5,
+    "task.hpp": 5, "runtime.hpp": 5, "implementation": 5, "implementation.hpp": 9, "go.hpp": 5, "this_goroutine.hpp": 5, "blocking.hpp": 5,
     "errno.hpp": 5, "uncancellable.hpp": 5, "goroutine_local.hpp": 5, "thread_lock.hpp": 5, "request_stop.hpp": 5,
     "sync": 6.1,
     "chan": 6.2, "chan.hpp": 6.2,
@@ -104,7 +104,12 @@ def floor(name):
 for path in sorted(include.rglob("*.hpp")):
     name = path.relative_to(include).as_posix()
     text = path.read_text()
-    graph[name] = re.findall(r"^\s*#\s*include <(thrum[^>]*)>", text, re.M)
+    # The definitions of a header come after it, unless they are compiled apart.
+    declared = re.sub(r"\n#if !THRUM_SEPARATE\n(#include <thrum/implementation/\w+\.hpp>\n)+#endif\n\n#endif\n$",
+                      "\n#endif\n", text)
+    graph[name] = re.findall(r"^\s*#\s*include <(thrum[^>]*)>", declared, re.M)
+    if re.search(r"include <thrum/implementation/", declared) and name != "thrum/implementation.hpp":
+        errors.append(f"{name}: includes an implementation elsewhere than as its last lines")
     for target in graph[name]:
         if not (include / target).exists():
             errors.append(f"{name}: includes {target}, which does not exist")

@@ -8,29 +8,12 @@
 #include <thrum/attributes.hpp>
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
-#include <thrum/blocking.hpp>
-#include <thrum/debug/dump.hpp>
-#include <thrum/debug/goroutine_counts.hpp>
-#include <thrum/debug/overflow_report.hpp>
-#include <thrum/debug/panic_report.hpp>
-#include <thrum/debug/schedtrace.hpp>
+#include <thrum/debug/dump_form.hpp>
 #include <thrum/debug/stats.hpp>
-#include <thrum/debug/trouble.hpp>
 #include <thrum/join_handle.hpp>
 #include <thrum/options.hpp>
-#include <thrum/request_stop.hpp>
-#include <thrum/sched/core/real_time.hpp>
-#include <thrum/sched/io/poll_desc.hpp>
-#include <thrum/sched/io/poll_wait.hpp>
-#include <thrum/sched/life/process_exit.hpp>
-#include <thrum/sched/life/registry.hpp>
-#include <thrum/sched/life/shutdown.hpp>
-#include <thrum/sched/run/loop.hpp>
-#include <thrum/sched/run/threads.hpp>
-#include <thrum/sched/watch/monitor.hpp>
 #include <thrum/task.hpp>
 
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -42,7 +25,19 @@
 
 namespace thrum::inline THRUM_ABI {
 
+namespace debug {
+template <class Traits>
+class trouble_detector;
+}
+
 namespace sched {
+
+template <class Traits>
+class basic_monitor;
+template <class Traits>
+class basic_registry;
+template <class Traits>
+struct basic_poll_events;
 
 /// What only the library itself may ask of a runtime.
 struct runtime_role {
@@ -114,7 +109,7 @@ class runtime {
   void procs(unsigned n);
 
   /// Figures of this moment. Each is exact, but they are not of one instant.
-  stats_snapshot stats() const { return debug::collect(*scheduler_); }
+  stats_snapshot stats() const;
 
   /// As thrum::dump_goroutines, of this runtime.
   void dump_goroutines(std::FILE* to = stderr, dump_form form = dump_form::full) const;
@@ -133,6 +128,9 @@ class runtime {
 
   /// What to do about an exception that left a goroutine. For the library.
   void panic(std::exception_ptr error, goroutine_id id) noexcept;
+
+  /// As dump_goroutines writes them, with nobody stopped. For the library.
+  std::string describe_goroutines();
 
  private:
   using scheduler_type = sched::basic_scheduler<sched::default_traits>;
@@ -155,200 +153,10 @@ class runtime {
   std::stop_source stop_source_;
   std::mutex stop_mutex_;
   bool stopped_ = false;
-  debug::trouble_detector<sched::default_traits> detector_;
+  std::unique_ptr<debug::trouble_detector<sched::default_traits>> detector_;
   std::unique_ptr<scheduler_type> scheduler_;
   std::unique_ptr<monitor_type> monitor_;
 };
-
-inline options runtime::complete(options settings) {
-  {
-    sched::environment_reader environment;
-    environment.debug(settings);
-    const unsigned procs = environment.procs();
-    if (settings.procs == 0) {
-      settings.procs = procs;
-    }
-  }
-  if (settings.procs == 0) {
-    settings.procs = default_procs();
-  }
-  if (settings.procs > sched::default_traits::max_procs) {
-    settings.procs = sched::default_traits::max_procs;
-  }
-  if (settings.max_threads == 0) {
-    settings.max_threads = 1;
-  }
-  // Longer than any run, and short enough to be added to any moment.
-  constexpr std::chrono::hours year(24 * 365);
-  settings.time_slice =
-      std::clamp<std::chrono::nanoseconds>(settings.time_slice, std::chrono::microseconds(1), year);
-  settings.report_blocked = std::min<std::chrono::seconds>(settings.report_blocked, year);
-  settings.report_hogs = std::min(
-      settings.report_hogs,
-      static_cast<unsigned>(std::min<std::int64_t>(year / settings.time_slice, 1'000'000'000)));
-  return settings;
-}
-
-inline sched::scheduler_config runtime::configuration(const sched::runtime_role& role) noexcept {
-  sched::scheduler_config config;
-  config.procs = settings_.procs;
-  config.max_threads = settings_.max_threads;
-  config.stack_class = sched::usable_stack_class(settings_.stack_size);
-  config.time_slice_ns = settings_.time_slice.count();
-  config.preempts = settings_.preempt != preemption::none;
-  config.interrupts = settings_.preempt == preemption::async && os::has_preempt_signal;
-  config.user = this;
-  config.exit_hook = &registry_type::before_exit;
-  config.stack_overrun = &debug::report_overrun<sched::default_traits>;
-  config.is_whole_program = role.is_whole_program;
-  config.catches_panics = static_cast<bool>(settings_.on_panic);
-  if (settings_.on_thread_start) {
-    config.thread_started = [](void* user, unsigned m) {
-      static_cast<runtime*>(user)->settings_.on_thread_start(m);
-    };
-  }
-  if (settings_.on_thread_stop) {
-    config.thread_stopping = [](void* user, unsigned m) {
-      static_cast<runtime*>(user)->settings_.on_thread_stop(m);
-    };
-  }
-  if (settings_.schedtrace.count() > 0) {
-    config.trace_every_ns = std::chrono::nanoseconds(settings_.schedtrace).count();
-    config.trace = [](void* user, std::int64_t now) {
-      auto& self = *static_cast<runtime*>(user);
-      if (self.settings_.scheddetail) {
-        debug::scheddetail(*self.scheduler_, now);
-      } else {
-        debug::schedtrace(*self.scheduler_, now);
-      }
-    };
-  }
-  if (settings_.dump_on_quit) {
-    config.dump = [](void* user) {
-      base::write_error(debug::describe_goroutines(*static_cast<runtime*>(user)->scheduler_,
-                                                   debug::world::stopped, false));
-    };
-  }
-  config.check_every_ns = detector_.period_ns();
-  config.check = [](void* user) {
-    auto& self = *static_cast<runtime*>(user);
-    self.detector_.look(*self.scheduler_);
-  };
-  if (role.is_whole_program && settings_.detect_deadlock) {
-    config.deadlock = &report_deadlock;
-    config.bystanders = 1;
-  }
-  const std::size_t n = settings_.name.copy(config.name, sizeof config.name - 1);
-  config.name[n] = '\0';
-  return config;
-}
-
-/// Go's words and its exit status.
-inline void runtime::report_deadlock(void* user) {
-  std::string text = "fatal error: all goroutines are asleep - deadlock!\n\n";
-  text.append(debug::describe_goroutines(*static_cast<runtime*>(user)->scheduler_,
-                                         debug::world::quiet, true));
-  base::write_error(text);
-  os::exit_now(2);
-}
-
-inline runtime::runtime(options settings, sched::runtime_role role)
-    : settings_(complete(std::move(settings))),
-      detector_(std::chrono::nanoseconds(settings_.report_blocked).count(),
-                settings_.time_slice.count() * settings_.report_hogs),
-      scheduler_(std::make_unique<scheduler_type>(
-          configuration(role),
-          sched::basic_upcalls<sched::default_traits>{
-              &sched::m_main<sched::default_traits>, &sched::start_spinner<sched::default_traits>,
-              &sched::make_spare<sched::default_traits>, &sched::interrupt<sched::default_traits>,
-              &sched::attend_running<sched::default_traits>,
-              &sched::answer_monitor<sched::default_traits>, &poll_events::take,
-              &poll_events::prefetch})),
-      monitor_(std::make_unique<monitor_type>(*scheduler_)) {
-  scheduler_->clock = role.clock;
-  debug::install_panic_report<sched::default_traits>();
-  os::install_fault_observer(&debug::report_overflow<sched::default_traits>);
-  os::prepare_walks();
-  const int error = blocking([&] {
-    registry_type::add(*scheduler_);
-    const sched::raised_priority before_ms;
-    scheduler_->creator.priority_of_ms(before_ms.own());
-    const int failed = scheduler_->open();
-    return failed != 0 ? failed
-                       : os::thread::start(monitor_->thread, &monitor_type::main, monitor_.get());
-  });
-  if (error != 0) {
-    blocking([&] { registry_type::remove(*scheduler_); });
-    base::throw_system(error, "runtime: cannot start the scheduler");
-  }
-  blocking([&] { registry_type::show(*scheduler_); });
-  if (settings_.dump_on_quit) {
-    os::quit_listener::open(
-        [](void* own) noexcept { static_cast<scheduler_type*>(own)->creator.request_dump(); },
-        scheduler_.get());
-  }
-}
-
-inline runtime::~runtime() {
-  if (current() == this && sched::basic_process_exit<sched::default_traits>::is_mine()) {
-    // One of its goroutines has called exit(), which destroys it. The end is near.
-    static_cast<void>(monitor_.release());
-    static_cast<void>(scheduler_.release());
-    return;
-  }
-  stop();
-  blocking([&] {
-    os::quit_listener::close(scheduler_.get());
-    scheduler_->close();
-    monitor_->thread.join();
-    scheduler_->join_threads();
-    registry_type::remove(*scheduler_);
-    sched::poll_wait::detach_all(*scheduler_);
-    monitor_.reset();
-    scheduler_.reset();
-  });
-  debug::forget_main_exception();
-}
-
-inline void runtime::stop() {
-  if (current() == this) {
-    base::throw_usage(
-        "runtime::stop: called by a goroutine of the same runtime, which would wait "
-        "for itself");
-  }
-  const std::lock_guard guard(stop_mutex_);
-  if (!stopped_) {
-    sched::request_stop_here(stop_source_);
-    blocking([&] {
-      registry_type::retire(*scheduler_);
-      sched::stop(*scheduler_);
-    });
-    stopped_ = true;
-  }
-}
-
-inline void runtime::procs(unsigned n) {
-  if (n == 0) {
-    n = default_procs();
-  }
-  if (n > sched::default_traits::max_procs) {
-    n = sched::default_traits::max_procs;
-  }
-  if (const int error = blocking([&] { return scheduler_->set_procs(n); }); error != 0) {
-    base::throw_system(error, "runtime::procs: cannot make more processors");
-  }
-}
-
-inline void runtime::panic([[maybe_unused]] std::exception_ptr error,
-                           [[maybe_unused]] goroutine_id id) noexcept {
-#if THRUM_EXCEPTIONS
-  try {
-    settings_.on_panic(std::move(error), id);
-  } catch (const goroutine_exit&) {
-    // The goroutine ends here anyway.
-  }
-#endif
-}
 
 /// Runs `main` as goroutine 1 of a new runtime and returns its int, or 0 if it returns nothing.
 /// When it returns, the runtime is stopped: see runtime::stop. An exception that leaves `main`
@@ -373,10 +181,6 @@ int run(F&& main) {
   return run(options::from_environment(), std::forward<F>(main));
 }
 
-inline void runtime::dump_goroutines(std::FILE* to, dump_form form) const {
-  debug::write_goroutines(*scheduler_, to, form, [](auto f) { return blocking(f); });
-}
-
 /// Writes every goroutine: id, name, state, what it waits for and since when, where it stands and
 /// where it was started. Of the runtime that the caller runs on; outside of one, as a watchdog
 /// thread is, of every runtime of the process. They are looked at in pieces, for which all of them
@@ -385,39 +189,16 @@ inline void runtime::dump_goroutines(std::FILE* to, dump_form form) const {
 /// says how many goroutines do the same, the most frequent first, by state, reason and start.
 /// Names of functions come from the program's symbols; files and lines, if it was compiled with -g,
 /// from the system's addr2line, for which it waits two seconds at most.
-inline void dump_goroutines(std::FILE* to = stderr, dump_form form = dump_form::full) {
-  if (const runtime* const own = runtime::current()) {
-    own->dump_goroutines(to, form);
-    return;
-  }
-  sched::basic_registry<sched::default_traits>::for_each([&](auto& scheduler) {
-    debug::write_goroutines(scheduler, to, form, [](auto f) { return f(); });
-  });
-}
+THRUM_OUT_OF_LINE void dump_goroutines(std::FILE* to = stderr, dump_form form = dump_form::full);
 
 /// The figures of the runtime that the caller runs on; outside of one, of the only runtime of the
 /// process. usage_error if there is none or more than one: then use runtime::stats.
-inline stats_snapshot stats() {
-  if (const runtime* const own = runtime::current()) {
-    return own->stats();
-  }
-  stats_snapshot result;
-  unsigned found = 0;
-  sched::basic_registry<sched::default_traits>::for_each([&](auto& scheduler) {
-    if (++found == 1) {
-      result = debug::collect(scheduler);
-    }
-  });
-  if (found == 0) {
-    base::throw_usage("stats: called outside of a runtime, and there is none");
-  }
-  if (found != 1) {
-    base::throw_usage(
-        "stats: called outside of a runtime, and there are several; use runtime::stats of one");
-  }
-  return result;
-}
+THRUM_OUT_OF_LINE stats_snapshot stats();
 
 }  // namespace thrum::inline THRUM_ABI
+
+#if !THRUM_SEPARATE
+#include <thrum/implementation/runtime_definition.hpp>
+#endif
 
 #endif

@@ -6,7 +6,7 @@
 #define THRUM_THREAD_LOCK_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/sched/watch/preempt.hpp>
+#include <thrum/sched/run/end.hpp>
 
 namespace thrum::inline THRUM_ABI {
 

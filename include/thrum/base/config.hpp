@@ -5,6 +5,8 @@
 //
 // A user may define before the first include:
 //   THRUM_CHECKS=1   asserts the invariants
+//   THRUM_SEPARATE=1 in every source file: the implementation is in one that includes
+//                    <thrum/implementation.hpp>, and not in each that includes a header
 //   THRUM_KEEP_ERRNO leaves the C library's errno as it is: see errno.hpp
 //   THRUM_NO_CFI     with clang and -fno-asynchronous-unwind-tables, where it otherwise rejects the
 //                    call-frame information of the context switch
@@ -128,6 +130,16 @@
                    THRUM_ABI_SANITIZER, THRUM_ABI_CHECKS)
 
 // How a function is placed.
+/// Before a function that <thrum/implementation.hpp> defines.
+#ifndef THRUM_SEPARATE
+#define THRUM_SEPARATE 0
+#endif
+#if THRUM_SEPARATE
+#define THRUM_OUT_OF_LINE
+#else
+#define THRUM_OUT_OF_LINE inline
+#endif
+
 #define THRUM_NOINLINE [[gnu::noinline]]
 #define THRUM_COLD [[gnu::noinline, gnu::cold]]
 #define THRUM_INLINE [[gnu::always_inline]] inline

@@ -7,6 +7,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/debug/dump.hpp>
+#include <thrum/debug/dump_form.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/scheduler.hpp>
 
@@ -18,16 +19,6 @@
 #include <tuple>
 #include <utility>
 #include <vector>
-
-namespace thrum::inline THRUM_ABI {
-
-/// What dump_goroutines writes.
-enum class dump_form : std::uint8_t {
-  full,    ///< each goroutine with its callers
-  counts,  ///< how many there are of each kind
-};
-
-}  // namespace thrum::inline THRUM_ABI
 
 namespace thrum::inline THRUM_ABI::debug {
 

@@ -36,7 +36,6 @@
 #include <thrum/base/error.hpp>
 #include <thrum/blocking.hpp>
 #include <thrum/deadline.hpp>
-#include <thrum/debug/dump.hpp>
 #include <thrum/options.hpp>
 #include <thrum/runtime.hpp>
 
@@ -114,8 +113,7 @@ auto bubble(options settings, F&& f) -> sched::task_result<F> {
       std::forward<F>(f));
   blocking([&] { clock.settled.sleep(); });
   if (clock.outcome.load(relaxed) == state::deadlocked) {  // relaxed: the note has been set
-    const std::string left =
-        debug::describe_goroutines(inside.scheduler(), debug::world::quiet, false);
+    const std::string left = inside.describe_goroutines();
     if (!first.done()) {
       first.detach();
     }

@@ -6,6 +6,7 @@
 #include "support/with_runtime.hpp"
 
 #include <thrum.hpp>
+#include <thrum/debug/dump.hpp>
 
 #include <atomic>
 #include <cstddef>

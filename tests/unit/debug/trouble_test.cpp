@@ -8,6 +8,7 @@
 #include "support/program.hpp"
 
 #include <thrum.hpp>
+#include <thrum/debug/trouble.hpp>
 
 #include <csignal>
 #include <cstdint>

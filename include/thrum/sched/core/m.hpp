@@ -51,7 +51,7 @@ struct basic_upcalls {
   void (*interrupt)(void* m) noexcept;
   /// Something is asked of the P that runs a goroutine. Returns the M on which that goes on, inside.
   /// In run/attend.hpp.
-  basic_m<Traits>& (*attend_running)(basic_m<Traits>&) noexcept;
+  basic_m<Traits>& (*serve_running)(basic_m<Traits>&) noexcept;
   /// The monitor wants the P, or has it. Returns the M on which the caller runs afterwards, inside.
   /// In preempt.hpp.
   basic_m<Traits>& (*answer_monitor)(basic_m<Traits>&) noexcept;

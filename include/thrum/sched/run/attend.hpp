@@ -47,7 +47,7 @@ THRUM_COLD bool attend(basic_m<Traits>& m) noexcept {
 /// Serves whatever is asked of the P that runs this goroutine: preemption, due timers, retirement.
 /// Returns the M that it runs on afterwards.
 template <class Traits>
-THRUM_COLD basic_m<Traits>& attend_running(basic_m<Traits>& m) noexcept {
+THRUM_COLD basic_m<Traits>& serve_running(basic_m<Traits>& m) noexcept {
   basic_p<Traits>& p = *m.p;
   // [p.attention] acquire: as in attend.
   if ((p.attention.fetch_and(~std::uint32_t{attention_freeze}, acquire) & attention_freeze) != 0) {

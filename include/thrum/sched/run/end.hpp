@@ -106,6 +106,13 @@ bool commit_end_joined(basic_m<Traits>& m, basic_g<Traits>& g, void* joiner) noe
   return true;
 }
 
+/// The goroutine must run on this M's thread.
+template <class Traits>
+void bind(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {
+  g.bound = &m;
+  g.flags |= g_bound;
+}
+
 /// The goroutine may run on any thread again.
 template <class Traits>
 void unbind(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {

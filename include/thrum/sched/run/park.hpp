@@ -346,6 +346,12 @@ THRUM_NOINLINE bool is_preemption_asked() noexcept {
           m->retake.load(relaxed) != retake_state::none);  // relaxed: as above
 }
 
+/// Does what is asked of the P that runs this goroutine. Returns the M that it runs on afterwards.
+template <class Traits>
+basic_m<Traits>& attend_running(basic_m<Traits>& m) noexcept {
+  return m.scheduler->upcalls().serve_running(m);
+}
+
 /// The cooperative preemption point at the end of an operation: a load and a branch when nobody
 /// asks for the P, nothing on a foreign thread.
 template <class Traits>
@@ -353,7 +359,7 @@ void preemption_point(basic_section<Traits>& here) noexcept {
   basic_m<Traits>* const m = here.m();
   // relaxed: seen next time if missed
   if (m != nullptr && m->p->attention.load(relaxed) != 0) [[unlikely]] {
-    here.moved_to(m->scheduler->upcalls().attend_running(*m));
+    here.moved_to(attend_running(*m));
   }
 }
 

@@ -89,8 +89,7 @@ basic_m<Traits>& exit_syscall(basic_m<Traits>& m) noexcept {
   basic_m<Traits>& here = take_from_syscall(m, *m.old_p) ? m : regain_p(m);
   g.status.store(g_status::running, relaxed);  // relaxed: for display
   // relaxed: seen next time if missed
-  return here.p->attention.load(relaxed) != 0 ? here.scheduler->upcalls().attend_running(here)
-                                              : here;
+  return here.p->attention.load(relaxed) != 0 ? attend_running(here) : here;
 }
 
 }  // namespace thrum::inline THRUM_ABI::sched

@@ -111,12 +111,6 @@ THRUM_COLD basic_m<Traits>& answer_monitor(basic_m<Traits>& m) noexcept {
 
 // ---- the handler -------------------------------------------------------------------------------
 
-template <class Traits>
-void bind(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {
-  g.bound = &m;
-  g.flags |= g_bound;
-}
-
 /// Calls `give_up(m)`, H2 to H4, and if that has found somebody sleeps until this M is given a P,
 /// H5 and H6. All of it with a frame like a parked one: whoever looks at the goroutine once it
 /// stands in the queue finds where it was interrupted.

@@ -7,6 +7,7 @@
 #include <thrum/sched/run/wait_point.hpp>
 
 #include <thrum.hpp>
+#include <thrum/sched/life/shutdown.hpp>
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"

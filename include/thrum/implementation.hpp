@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// All of the implementation. With THRUM_SEPARATE=1 in all source files of a program, exactly one of
+// them includes this. Without, each header brings what it needs, and this adds nothing.
+#ifndef THRUM_IMPLEMENTATION_HPP
+#define THRUM_IMPLEMENTATION_HPP
+
+#include <thrum.hpp>
+
+#include <thrum/implementation/runtime_definition.hpp>
+
+#if THRUM_SEPARATE
+// What is called from inlined code and not visible there.
+namespace thrum::inline THRUM_ABI::sched {
+template class basic_scheduler<default_traits>;
+template class basic_creator<default_traits>;
+}  // namespace thrum::inline THRUM_ABI::sched
+#endif
+
+#endif
