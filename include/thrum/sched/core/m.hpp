@@ -101,7 +101,7 @@ struct alignas(base::cache_line_size) basic_m {
   os::thread_clock cpu_clock;
   atomic<std::uint64_t> tid{0};  // 0: no thread
   std::uint64_t thread_number() const noexcept {
-    return tid.load(relaxed);  // relaxed: who holds or has read its P saw it; else a guess
+    return tid.load(relaxed);  // relaxed: published with its P; apart from that, a guess
   }
   bool awaited = false;  // a P is on its way to this thread, which is being made
   os::preempt_target interruption;
@@ -111,7 +111,7 @@ struct alignas(base::cache_line_size) basic_m {
   atomic<bool> deaf{false};
   os::signal_stack for_signals;  // reserved by the creator
 
-  // -- this thread; who freezes reads it while the thread waits --
+  // -- this thread; read by the thread that freezes, while this one waits --
   os::call_stack callers;
 
   // -- the monitor only --

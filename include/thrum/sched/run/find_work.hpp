@@ -49,7 +49,7 @@ bool global_turn(const basic_p<Traits>& p) noexcept {
 
 /// The slice has been handed on often enough. Where a monitor ends slices by time, that is its
 /// business: after so few hand-overs a loop that waits would get a thousand times their share. Else
-/// whoever waits on this P or in the global queue goes first, and `heir` behind the others. It goes
+/// what waits on this P or in the global queue goes first, and `heir` behind the others. It goes
 /// on with a slice of its own if nobody waits.
 template <class Traits>
 THRUM_COLD basic_g<Traits>* end_inheritance(basic_m<Traits>& m, basic_g<Traits>& heir) noexcept {
@@ -131,7 +131,8 @@ void end_slice(basic_m<Traits>& m) noexcept {
   begin_slice(*m.p);
 }
 
-/// Polls once without waiting, unless somebody else does. False: so it was, or nobody waits there.
+/// Polls once, without waiting. False: no goroutine waits for a descriptor, or another thread is in
+/// the poller already.
 template <class Traits>
 bool poll_once(basic_scheduler<Traits>& scheduler, basic_poll_sink<Traits>& sink) noexcept {
   return scheduler.poller.descriptors() != 0 &&
@@ -159,10 +160,10 @@ bool is_poll_due(basic_scheduler<Traits>& scheduler) noexcept {
   return scheduler.poll.is_due(Traits::now(), age);
 }
 
-/// For a P that always has something to run. What has become ready goes into its ring, and so before
-/// those in the global queue who gave way and could have gone on; and in between those who stand in
-/// the ring already, one by one: neither waits for all of the others. Who had moved much goes to
-/// those who gave way.
+/// For a P that always has something to run. Goroutines that have become ready go into its ring: so
+/// they come before those in the global queue that gave way and could have gone on. They alternate
+/// with those in the ring already, so that neither wait for all of the others. Those that had moved
+/// much stand behind those that gave way.
 template <class Traits>
 void poll_in_turn(basic_m<Traits>& m) noexcept {
   basic_poll_sink<Traits> sink(*m.scheduler);
@@ -194,7 +195,7 @@ void poll_in_turn(basic_m<Traits>& m) noexcept {
 /// Does what was asked of the P. False: the P is gone.
 template <class Traits>
 THRUM_COLD bool attend(basic_m<Traits>& m) noexcept {
-  // [p.attention] acquire: what whoever asked had done before.
+  // [p.attention] acquire: what the asking thread had done before.
   const std::uint32_t asked = m.p->attention.exchange(0, acquire);
   wait_while_frozen(m);
   if ((asked & attention_retire) != 0) {
@@ -364,9 +365,9 @@ basic_g<Traits>* find_work(basic_m<Traits>& m) noexcept {
     if (m.p == nullptr && !scheduler.stop_m(m)) {
       return nullptr;
     }
-    // relaxed: whoever asks sets it again if we miss it by a moment
+    // relaxed: the asking thread sets it again if it is missed by a moment
     if (m.p->attention.load(relaxed) != 0 && !attend(m)) {
-      // Not before this M has stopped spinning: it would count itself as the one who searches.
+      // Not before this M has stopped spinning: it would count itself as one that searches.
       if (m.spinning) {
         scheduler.idle.end_spinning(m);
       }
@@ -376,7 +377,7 @@ basic_g<Traits>* find_work(basic_m<Traits>& m) noexcept {
     bool ran = false;
     std::int64_t next_timer = run_timers(m, *m.p, ran);
     if (ran) {
-      // Who has slept goes before what stands in the global queue, which may run for long.
+      // Goroutines that slept go before those in the global queue, which may run for long.
       if (basic_g<Traits>* g = take_local(m)) {
         return g;
       }

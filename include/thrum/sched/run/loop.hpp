@@ -21,13 +21,13 @@
 //        from a thread-local, before the switch is stale after it.
 //   LO3  a goroutine's ABI words for caught exceptions are in its G while it is off the processor
 //        and in its thread while it is on; g0 runs with both zero.
-//   LO4  whoever is switched to is inside the scheduler (section.hpp) until it returns to user
-//        code.
+//   LO4  a goroutine that is switched to is inside the scheduler (section.hpp) until it returns to
+//        user code.
 //   LO5  errno is the goroutine's: it finds it as it left it, on whatever thread. It lies on its
 //        stack while it is off the processor.
 //
 // The end of a goroutine
-//   E1 the task has returned; on its own stack it takes over whoever waits for it
+//   E1 the task has returned; on its own stack it takes over what waits for it
 //   E2 it leaves for good: for the goroutine that joins it if there is one, else for the next
 //   E3 the arriving side counts it and recycles it, or, if there is a handle, marks it done: now
 //      the handle may recycle it
@@ -205,7 +205,7 @@ void recycle(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {
   }
 }
 
-/// Whoever waits for the end of this goroutine, now ours to wake. Caller holds the join lock.
+/// What waits for the end of this goroutine, now ours to wake. Caller holds the join lock.
 template <class Traits>
 basic_wait_point<Traits>* take_joiner_locked(basic_g<Traits>& g) noexcept {
   basic_wait_point<Traits>* const joiner = g.joiner;

@@ -38,7 +38,7 @@ struct basic_poll_sink : netpoll::sink {
 template <class Traits>
 struct polled_goroutines {
   base::intrusive_queue<basic_g<Traits>> others;
-  base::intrusive_queue<basic_g<Traits>> returned;  // who had moved much: see io/io_share.hpp
+  base::intrusive_queue<basic_g<Traits>> returned;  // had moved much: see io/io_share.hpp
 
   explicit polled_goroutines(netpoll::ready_list& list) noexcept {
     while (netpoll::ready_node* const node = list.pop_front()) {
@@ -49,9 +49,9 @@ struct polled_goroutines {
   }
 };
 
-/// What a poll has found, to the global queue. They go in front of those who gave way and could have
-/// gone on. Nobody starves by that: the queue was empty a moment ago, or it is the monitor who polls,
-/// once in 10 ms.
+/// What a poll has found, to the global queue. They go in front of those that gave way and could
+/// have gone on. None starves by that: the queue was empty a moment ago, or it is the monitor that
+/// polls, once in 10 ms.
 template <class Traits>
 void inject(basic_poll_sink<Traits>& sink) noexcept {
   std::size_t n = sink.ready.size;
