@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// What a burst leaves behind, and nobody has used for a while, goes back to the system: the pages of
-// stacks, and threads.
+// What a burst leaves behind, and nobody has used for a while, goes back to the system: the pages
+// of stacks, and threads.
 //
 // Purpose
 //   Twenty thousand goroutines that once used 32 KiB each would keep 700 MB for ever, a thousand

@@ -38,7 +38,8 @@ enum class retake_state : std::uint32_t {
 template <class Traits>
 struct basic_poll_sink;
 
-/// What the rooms below call of those above them: a program that uses a mutex and no runtime has neither.
+/// What the rooms below call of those above them: a program that uses a mutex and no runtime has
+/// neither.
 template <class Traits>
 struct basic_upcalls {
   /// The life of an M's thread; its argument is the M. In loop.hpp.

@@ -38,8 +38,8 @@
 // page table), so each has 64 KiB, beside the stack and not out of it: compilers do not touch a
 // large frame page by page unless they are asked to, and a frame that is larger than the guard
 // lies in another goroutine's stack. That is noticed when the goroutine leaves the processor
-// (is_beyond_stack), or faults. Transparent huge pages are off for the slabs: one touch would commit
-// 64 KiB or more.
+// (is_beyond_stack), or faults. Transparent huge pages are off for the slabs: one touch would
+// commit 64 KiB or more.
 //
 // Tried and rejected: mmap and munmap per goroutine (3.8 us against nothing for a warm stack);
 // stacks from malloc (no guard, and the first touch of a recycled chunk dirties fresh pages).

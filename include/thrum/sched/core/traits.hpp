@@ -87,8 +87,8 @@ struct default_traits {
   static constexpr std::int64_t blocked_ns = 1'000'000;
 
   /// How long a thread must have computed after a signal was sent to it that it has not taken, for
-  /// its P to be taken without. A thread takes a signal when it next enters or leaves the system, or
-  /// a clock interrupts it: within 10 ms on the slowest kernel, and mostly within one.
+  /// its P to be taken without. A thread takes a signal when it next enters or leaves the system,
+  /// or a clock interrupts it: within 10 ms on the slowest kernel, and mostly within one.
   static constexpr std::int64_t deaf_ns = 10'000'000;
 
   template <class T>

@@ -15,12 +15,12 @@
 //   at the last one   those that have, too, and those back from the poller after a whole share
 //
 // So a client that seldom says something waits for one share, and not for one of each flooder. And
-// the flooders among themselves take turns of about a time slice: with turns of one share each would
-// find its data and the system's in no cache (200 of them lost a third of their throughput). A flooder
-// whose peer is as fast as it is waits for the poller now and then, and would be found by each look of
-// the others when it comes back (they lost a fifth): so one that moved a whole share before it
-// waited, and did not only accept, comes back to the global queue and takes turns with those that
-// gave way.
+// the flooders among themselves take turns of about a time slice: with turns of one share each
+// would find its data and the system's in no cache (200 of them lost a third of their throughput).
+// A flooder whose peer is as fast as it is waits for the poller now and then, and would be found by
+// each look of the others when it comes back (they lost a fifth): so one that moved a whole share
+// before it waited, and did not only accept, comes back to the global queue and takes turns with
+// those that gave way.
 //
 // The count is not set back at each switch, which would cost all those that do no input and output:
 // it is compared with the count of switches.

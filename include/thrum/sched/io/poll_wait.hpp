@@ -77,9 +77,9 @@ class basic_poll_wait {
     return d;
   }
 
-  /// The caller's turn on one side. 0, or: -ECANCELED (closed), io_deadline_exceeded, io_exit, or what
-  /// the poller says. After anything but 0 there is no end(). `waited`: it was not ready, and became
-  /// so.
+  /// The caller's turn on one side. 0, or: -ECANCELED (closed), io_deadline_exceeded, io_exit, or
+  /// what the poller says. After anything but 0 there is no end(). `waited`: it was not ready, and
+  /// became so.
   static int begin(desc& d, io_side which, bool& waited) noexcept {
     section_type here;
     side_type& side = d.side(which);

@@ -15,8 +15,8 @@
 //        idle. So a thread that puts a P on that list and still sees a sleeper may rely on it: the
 //        sleeper will find that P.
 //
-// PT2 is Dekker's pattern: one side arms and reads the word, the other writes the word and reads the
-// heaps; hence sequential consistency on both. tests/model/timer_wake_model.cpp runs this code.
+// PT2 is Dekker's pattern: one side arms and reads the word, the other writes the word and reads
+// the heaps; hence sequential consistency on both. tests/model/timer_wake_model.cpp runs this code.
 //
 // As Go does with sched.lastpoll and sched.pollUntil.
 #ifndef THRUM_SCHED_QUEUE_POLL_TURN_HPP

@@ -72,8 +72,8 @@
 //   follows Go's; the orders are those that its port to weaker machines established.
 //
 // Checked by
-//   tests/unit/sched/queue/run_queue_test.cpp, tests/go/proc_queue_test.cpp, and exhaustively, with a
-//   ring of 4 and all interleavings within a bound, tests/model/run_queue_model.cpp.
+//   tests/unit/sched/queue/run_queue_test.cpp, tests/go/proc_queue_test.cpp, and exhaustively, with
+//   a ring of 4 and all interleavings within a bound, tests/model/run_queue_model.cpp.
 
 #ifndef THRUM_SCHED_QUEUE_RUN_QUEUE_HPP
 #define THRUM_SCHED_QUEUE_RUN_QUEUE_HPP

@@ -3,9 +3,9 @@
 //
 // The holder of a P stands still while somebody looks at all stacks: see watch/freeze.hpp.
 //
-// It notes down its own callers before it waits, if it has a goroutine. It may have been interrupted
-// anywhere, in the unwinder and the loader, so the stack is walked with checks and without locks:
-// core/frame_walk.hpp.
+// It notes down its own callers before it waits, if it has a goroutine. It may have been
+// interrupted anywhere, in the unwinder and the loader, so the stack is walked with checks and
+// without locks: core/frame_walk.hpp.
 #ifndef THRUM_SCHED_RUN_FROZEN_HPP
 #define THRUM_SCHED_RUN_FROZEN_HPP
 
