@@ -25,8 +25,8 @@
 #include <thrum/base/requirements.hpp>
 
 #if THRUM_REQUIREMENTS_MET
-// Names of functions and variables, here and in the standard's headers, that Qt, Windows, curses and
-// Unreal define as macros. They are put aside for the time of the includes.
+// Names of functions and variables, here and in the standard's headers, that Qt, Windows, curses
+// and Unreal define as macros. They are put aside for the time of the includes.
 #pragma push_macro("check")
 #pragma push_macro("clear")
 #pragma push_macro("erase")

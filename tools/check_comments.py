@@ -164,7 +164,11 @@ bases = set().union(*(PUBLIC_BASE.findall(path.read_text()) for path in headers(
 seen = 0
 bare = 0
 for path in headers():
-    header = Header(path, bases)
+    try:
+        header = Header(path, bases)
+    except (ValueError, IndexError) as why:
+        sys.exit(f"check_comments: {path}: cannot be read: {why}; both branches of an #if are "
+                 "read, so each needs its brackets in pairs")
     seen += header.seen
     for line, text in header.bare:
         bare += 1

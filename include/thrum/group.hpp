@@ -29,9 +29,9 @@ namespace thrum::inline THRUM_ABI {
 /// Goroutines that end together: wait() returns when all have ended, and throws the exception that
 /// left the first one that failed. From that moment on stop_token() is requested, for the others to
 /// look at. go() and stop_token() may be called from any goroutine, also one of the group; wait()
-/// by one at a time. The destructor asks those that still run to stop, as std::jthread's does, waits
-/// for them, and drops an exception that nobody has asked for: if their work is to be done, call
-/// wait(). From Go's errgroup.
+/// by one at a time. The destructor asks those that still run to stop, as std::jthread's does,
+/// waits for them, and drops an exception that nobody has asked for: if their work is to be done,
+/// call wait(). From Go's errgroup.
 class task_group {
  public:
   /// At most `limit` of them run at the same time; 0: any number.

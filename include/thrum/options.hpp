@@ -72,9 +72,9 @@ struct options {
   /// The defaults, changed by THRUM_MAXPROCS=n and THRUM_DEBUG=key=value,... with the keys
   /// schedtrace (milliseconds), scheddetail (0 or 1), asyncpreemptoff (0 or 1), dump (0 or 1),
   /// blocked (seconds), hogs (time slices) and lines (0 or 1: whether reports name files and lines,
-  /// which holds for the process and has no option). Every runtime reads THRUM_DEBUG, however it was
-  /// made: what is set there overrules its options. What is not understood is ignored, and said on
-  /// standard error once.
+  /// which holds for the process and has no option). Every runtime reads THRUM_DEBUG, however it
+  /// was made: what is set there overrules its options. What is not understood is ignored, and said
+  /// on standard error once.
   static options from_environment();
 };
 

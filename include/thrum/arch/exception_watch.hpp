@@ -3,9 +3,9 @@
 //
 // Seeing an exception leave a call while everything still stands where it was thrown.
 //
-// An exception is thrown in two phases: first the unwinder asks each frame whether it has a handler,
-// from the innermost outwards; only then it unwinds. arch::call_watched is a frame that is asked,
-// never has a handler, and tells an observer.
+// An exception is thrown in two phases: first the unwinder asks each frame whether it has a
+// handler, from the innermost outwards; only then it unwinds. arch::call_watched is a frame that is
+// asked, never has a handler, and tells an observer.
 #ifndef THRUM_ARCH_EXCEPTION_WATCH_HPP
 #define THRUM_ARCH_EXCEPTION_WATCH_HPP
 

@@ -3,9 +3,9 @@
 //
 // The sending members of chan and of its one-way view.
 //
-// An lvalue is copied and an rvalue moved from, only if it is sent. The core takes a value that lies
-// still while it waits: a copy is made before; what is moved lies where the caller has it, or, if its
-// move may throw, in a box, and goes back from there if it was not sent.
+// An lvalue is copied and an rvalue moved from, only if it is sent. The core takes a value that
+// lies still while it waits: a copy is made before; what is moved lies where the caller has it, or,
+// if its move may throw, in a box, and goes back from there if it was not sent.
 #ifndef THRUM_CHAN_SENDING_HPP
 #define THRUM_CHAN_SENDING_HPP
 

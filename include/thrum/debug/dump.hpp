@@ -123,8 +123,8 @@ enum class world : std::uint8_t {
 /// Those that were alive when it began, by id, each with what can be seen of it.
 ///
 /// While all goroutines stand still, nobody is served. So they are looked at in pieces: as many as
-/// `piece` in one freeze, which lasts well under a millisecond then, and between two freezes they go
-/// on for as long as they stood. The picture is not of one moment, but each goroutine in it is.
+/// `piece` in one freeze, which lasts well under a millisecond then, and between two freezes they
+/// go on for as long as they stood. The picture is not of one moment, but each goroutine in it is.
 template <class Traits>
 class goroutine_list {
  public:
@@ -292,8 +292,8 @@ std::string describe_goroutines(const goroutine_list<Traits>& all, bool with_lin
   return text;
 }
 
-/// The same, looked at now. `where`: whether they must be stopped for that. Blocks the thread for as
-/// long as the look takes, too.
+/// The same, looked at now. `where`: whether they must be stopped for that. Blocks the thread for
+/// as long as the look takes, too.
 template <class Traits>
 std::string describe_goroutines(sched::basic_scheduler<Traits>& scheduler, world where,
                                 bool with_lines) {

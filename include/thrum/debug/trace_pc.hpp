@@ -6,9 +6,9 @@
 // Compile the program with -fsanitize-coverage=trace-pc: the compiler then calls a function on each
 // edge of the control flow, and this header defines it as a preemption point. So every loop gives
 // up its processor when it is asked to. The goroutine keeps its thread meanwhile, as one that a
-// signal stops does (sched/watch/preempt.hpp), and for the same reasons: the edge may be anywhere, also
-// in the middle of the library's own functions, which know the M they run on. It costs 1.2 to 5
-// times the running time of tight loops; where there are signals, preemption::async costs nothing
+// signal stops does (sched/watch/preempt.hpp), and for the same reasons: the edge may be anywhere,
+// also in the middle of the library's own functions, which know the M they run on. It costs 1.2 to
+// 5 times the running time of tight loops; where there are signals, preemption::async costs nothing
 // instead.
 //
 // Include it in exactly one source file of a program. <thrum.hpp> does not include it.

@@ -67,7 +67,8 @@ THRUM_OUT_OF_LINE options runtime::complete(options settings) {
   return settings;
 }
 
-THRUM_OUT_OF_LINE sched::scheduler_config runtime::configuration(const sched::runtime_role& role) noexcept {
+THRUM_OUT_OF_LINE sched::scheduler_config runtime::configuration(
+    const sched::runtime_role& role) noexcept {
   sched::scheduler_config config;
   config.procs = settings_.procs;
   config.max_threads = settings_.max_threads;
@@ -219,7 +220,7 @@ THRUM_OUT_OF_LINE void runtime::procs(unsigned n) {
 }
 
 THRUM_OUT_OF_LINE void runtime::panic([[maybe_unused]] std::exception_ptr error,
-                           [[maybe_unused]] goroutine_id id) noexcept {
+                                      [[maybe_unused]] goroutine_id id) noexcept {
 #if THRUM_EXCEPTIONS
   try {
     settings_.on_panic(std::move(error), id);

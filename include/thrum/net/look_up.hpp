@@ -14,8 +14,8 @@
 //   nobody's end can take it from the others.
 //   The threads take look-ups from a queue, in the order in which they came. There is one for each
 //   look-up up to a limit. One that finds the queue empty waits for a moment (a name of /etc/hosts
-//   takes 3 us, and a thread for it 30 to 60), and ends: so a runtime can still see that nothing but
-//   itself is left (deadlock.hpp).
+//   takes 3 us, and a thread for it 30 to 60), and ends: so a runtime can still see that nothing
+//   but itself is left (deadlock.hpp).
 //
 // Giving up
 //   A look-up that is still queued when the last of its askers has given up leaves the queue. One
@@ -23,10 +23,10 @@
 //   servers are silent holds one thread, however often it is asked for.
 //
 // Ends of others
-//   The look-ups belong to the process and are never destroyed: at exit a thread may still be inside
-//   the resolver, which then ends with the process. A runtime that stops withdraws its askers, as
-//   from every wait, and the thread that brings an answer finds only those that still wait. After
-//   fork() the child has none of the threads, so it has look-ups of its own.
+//   The look-ups belong to the process and are never destroyed: at exit a thread may still be
+//   inside the resolver, which then ends with the process. A runtime that stops withdraws its
+//   askers, as from every wait, and the thread that brings an answer finds only those that still
+//   wait. After fork() the child has none of the threads, so it has look-ups of its own.
 //
 // No thread to be had
 //   Then those that run have to do. If there is none, the asker itself works on the queue until it

@@ -9,7 +9,8 @@
 //   bit 2  starving  a waiter has waited for more than 1 ms: ownership is handed over
 //   bit 3  woken     a waiter is awake and will try to lock: unlock need not wake another
 //   rest   the first waiter; its `last` is the last one, `next` leads from each to the next, and
-//          `prev` back from each but the first: so a waiter whose time is over leaves in a few steps
+//          `prev` back from each but the first: so a waiter whose time is over leaves in a few
+//          steps
 //
 // Invariants
 //   MU1  the list and its links change only under the queue bit, and so does `linked`, which says

@@ -27,8 +27,8 @@ struct call_stack {
   std::size_t size = 0;
 };
 
-/// The registers of what a signal has interrupted, as the system keeps them, in what the handler was
-/// given.
+/// The registers of what a signal has interrupted, as the system keeps them, in what the handler
+/// was given.
 inline const auto& machine_state(const void* context) noexcept {
   return static_cast<const ::ucontext_t*>(context)->uc_mcontext;
 }

@@ -24,7 +24,8 @@
 //   EX6  A goroutine that calls exit() while another one does waits for the end of the process.
 //   EX7  In a child process after fork, where the threads of the runtime are not, exit() flushes
 //        standard output and ends the process.
-// See sched/life/process_exit.hpp for how they are stopped. std::quick_exit, _Exit and abort are as ever.
+// See sched/life/process_exit.hpp for how they are stopped. std::quick_exit, _Exit and abort are as
+// ever.
 //
 // How it comes first: exit() calls what was registered in reverse order, and first of all the
 // destructors of the calling thread's thread-local objects; from there the hook is registered once

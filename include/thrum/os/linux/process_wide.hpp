@@ -7,7 +7,8 @@
 //   Inline variables are one variable only among those objects whose symbols the dynamic linker
 //   joins. It does not join what was compiled with -fvisibility=hidden, what lies in the executable
 //   and is not exported, and, of clang's, what was loaded with RTLD_LOCAL. Each of them then has a
-//   library of its own: a goroutine that comes from one of them into the next is no goroutine there.
+//   library of its own: a goroutine that comes from one of them into the next is no goroutine
+//   there.
 //
 // The way
 //   Each object carries an ELF note, which needs no symbol and no section header: it says where in

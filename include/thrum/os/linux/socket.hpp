@@ -105,8 +105,8 @@ THRUM_NOINLINE inline io_result receive_messages(int fd, ::mmsghdr* messages, un
   return result_of(::recvmmsg(fd, messages, n, 0, nullptr));
 }
 
-/// From a file, from `offset` on, to a socket inside the kernel. That the connection is broken is an
-/// error, never a signal.
+/// From a file, from `offset` on, to a socket inside the kernel. That the connection is broken is
+/// an error, never a signal.
 THRUM_NOINLINE inline io_result send_file(int fd, int file, std::int64_t offset,
                                           std::size_t n) noexcept {
   ::off_t at = offset;

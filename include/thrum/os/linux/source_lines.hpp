@@ -16,8 +16,8 @@
 //   SL2  The keeper shares our memory, where it writes the answer, and the calling thread sleeps
 //        until it has ended (as in vfork): no page table is copied, and two never use one stack
 //        or one errno. Others of our threads go on.
-//   SL3  Its table of descriptors is a copy, in which it closes all at once: a socket that is closed
-//        here meanwhile is closed.
+//   SL3  Its table of descriptors is a copy, in which it closes all at once: a socket that is
+//        closed here meanwhile is closed.
 //   SL4  All signals are blocked in the keeper, so that none of our handlers runs there. The tool
 //        has every signal as usual, a process group of its own, and nothing of our environment.
 //   SL5  The tool has until a deadline. Then it is killed with all that it has started.
@@ -59,7 +59,8 @@ namespace thrum::inline THRUM_ABI::os {
 
 using namespace base::orders;
 
-/// Whether reports are to name lines. Off once a tool was too slow: one report waits for it, not all.
+/// Whether reports are to name lines. Off once a tool was too slow: one report waits for it, not
+/// all.
 inline constinit std::atomic<bool> wants_source_lines{true};
 
 /// How long one report may wait for all of its lines.

@@ -157,8 +157,8 @@ THRUM_NOINLINE inline void ask_for_short_waits() noexcept {
   }
 }
 
-/// The priority of the calling thread in a real-time class, of which a thread runs until it sleeps or
-/// one of a higher priority is ready; 0: it is in none.
+/// The priority of the calling thread in a real-time class, of which a thread runs until it sleeps
+/// or one of a higher priority is ready; 0: it is in none.
 THRUM_NOINLINE inline int real_time_priority() noexcept {
   int policy = 0;
   ::sched_param parameters{};

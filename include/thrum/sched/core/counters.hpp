@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Event counts of one P, written by whoever owns the P and read by anyone.
+// Event counts of one P, written by the owner of the P and read by any thread.
 #ifndef THRUM_SCHED_CORE_COUNTERS_HPP
 #define THRUM_SCHED_CORE_COUNTERS_HPP
 
@@ -23,7 +23,7 @@ class counter {
     value_.store(value_.load(relaxed) + n, relaxed);
   }
 
-  /// Counts an event whose cause must be seen by whoever sees the count.
+  /// Counts an event; a thread that sees the count sees what led to it.
   void add_release() noexcept {
     // [s.count] release: a goroutine's end carries its start; relaxed: only we write
     value_.store(value_.load(relaxed) + 1, release);

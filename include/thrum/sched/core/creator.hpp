@@ -87,7 +87,7 @@ class basic_creator {
   }
 
   /// An M is about to sleep that could have a P which waits for a thread, or something has become
-  /// idle. Under a lock of whoever says so.
+  /// idle. Called under a lock.
   void offer_idle() noexcept { note_.wake(); }
 
   /// One more thread than needed would be of use.

@@ -38,7 +38,7 @@ struct stack_bounds {
   }
 };
 
-/// A word of another's stack. The sanitizers know nothing of who may look there.
+/// A word of another's stack. The sanitizers cannot know that this is allowed.
 THRUM_NOINLINE THRUM_NO_SANITIZE inline std::uintptr_t word_at(std::uintptr_t at) noexcept {
   return *reinterpret_cast<const volatile std::uintptr_t*>(at);
 }

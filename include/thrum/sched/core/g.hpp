@@ -143,7 +143,7 @@ struct basic_g : basic_g_head<Traits>, netpoll::ready_node, basic_timer<Traits> 
   /// What its timer is to withdraw when it fires.
   basic_wait_point<Traits>* timed_point = nullptr;
 
-  // -- its own M, while it runs; whoever has taken it from a queue reads --
+  // -- its own M, while it runs; read by the M that has taken it from a queue --
   /// The thread that it must run on, if g_bound is set.
   basic_m<Traits>* bound = nullptr;
   std::uint32_t thread_locks = 0;  // nested thread_locks

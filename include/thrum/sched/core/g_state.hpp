@@ -21,14 +21,14 @@ namespace thrum::inline THRUM_ABI::sched {
 enum class g_status : std::uint8_t {
   /// Its memory exists, it has never run. On no queue.
   idle = 0,
-  /// On exactly one run queue, not running. Whoever takes it from the queue owns its stack.
+  /// On exactly one run queue, not running. The M that takes it from the queue owns its stack.
   runnable = 1,
   /// Runs user code. It has an M, and its stack belongs to that M.
   running = 2,
   /// Inside blocking(). It has an M and its stack, but owns no P: the monitor may take the P away.
   syscall = 3,
-  /// Parked. Recorded in some wait structure; whoever removes it from there must ready it. Its
-  /// stack belongs to nobody once the commit of its park has run.
+  /// Parked. Recorded in some wait structure; a thread that removes it from there must ready it.
+  /// Its stack belongs to nobody once the commit of its park has run.
   waiting = 4,
   /// Finished or never started; on a free list, or held by a join handle that has not let go.
   dead = 6,

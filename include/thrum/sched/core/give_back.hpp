@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// What a burst leaves behind, and nobody has used for a while, goes back to the system: the pages of
-// stacks, and threads.
+// What a burst leaves behind, and nobody has used for a while, goes back to the system: the pages
+// of stacks, and threads.
 //
 // Purpose
 //   Twenty thousand goroutines that once used 32 KiB each would keep 700 MB for ever, a thousand
@@ -17,8 +17,8 @@
 //
 // Threads
 //   An idle M that was not needed for a whole period is one too many; how many those are is the
-//   least number of idle Ms in that period, less one for each P and two for whoever needs a thread
-//   at once. Such an M is taken out of the idle list and woken without a P, as at the end of the
+//   least number of idle Ms in that period, less one for each P and two for sudden needs of a
+//   thread. Such an M is taken out of the idle list and woken without a P, as at the end of the
 //   scheduler, and its thread ends. Nobody waits for that: destructors of the user's thread_local
 //   objects run meanwhile. When it has ended the M is vacant, as one whose thread the system has
 //   refused, and is the next that is given a thread.

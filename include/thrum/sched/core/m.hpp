@@ -38,7 +38,8 @@ enum class retake_state : std::uint32_t {
 template <class Traits>
 struct basic_poll_sink;
 
-/// What the rooms below call of those above them: a program that uses a mutex and no runtime has neither.
+/// What the rooms below call of those above them: a program that uses a mutex and no runtime has
+/// neither.
 template <class Traits>
 struct basic_upcalls {
   /// The life of an M's thread; its argument is the M. In run/loop.hpp.
@@ -110,7 +111,7 @@ struct alignas(base::cache_line_size) basic_m {
   os::thread_clock cpu_clock;
   atomic<std::uint64_t> tid{0};  // 0: no thread
   std::uint64_t thread_number() const noexcept {
-    return tid.load(relaxed);  // relaxed: who holds or has read its P saw it; else a guess
+    return tid.load(relaxed);  // relaxed: published with its P; apart from that, a guess
   }
   bool awaited = false;  // a P is on its way to this thread, which is being made
   os::preempt_target interruption;
@@ -120,7 +121,7 @@ struct alignas(base::cache_line_size) basic_m {
   atomic<bool> deaf{false};
   os::signal_stack for_signals;  // reserved by the creator
 
-  // -- this thread; who freezes reads it while the thread waits --
+  // -- this thread; read by the thread that freezes, while this one waits --
   os::call_stack callers;
 
   // -- the monitor only --

@@ -3,7 +3,7 @@
 //
 // P: the right to run goroutines, and everything that is kept once per such right.
 //
-// A P is memory, not a thread. Whoever holds it (an M, or a thread that is handing it over) owns
+// A P is memory, not a thread. Its holder (an M, or a thread that is handing it over) owns
 // the owner's side of its run queue, its free list and its counters without any lock.
 #ifndef THRUM_SCHED_CORE_P_HPP
 #define THRUM_SCHED_CORE_P_HPP
@@ -30,7 +30,7 @@ enum class p_status : std::uint32_t {
   idle = 0,
   /// Held by an M; only that M changes the status.
   running = 1,
-  /// Its M is inside blocking(). One compare-and-swap from here decides who gets it: the M that
+  /// Its M is inside blocking(). One compare-and-swap from here decides which gets it: the M that
   /// comes back, or the monitor.
   syscall = 2,
   /// Beyond the number of processors in force. Never freed: an M may still point at it.
@@ -42,9 +42,9 @@ enum attention : std::uint32_t {
   attention_preempt = 1,  // the running goroutine has had its time slice
   attention_timers = 2,   // a timer of this P is due
   attention_retire = 4,   // the number of processors was lowered below this P
-  attention_freeze = 8,   // wait until who looks at the stacks has seen them
+  attention_freeze = 8,   // wait until the freeze has ended
   attention_poll = 16,    // nobody has polled for long: see io_share.hpp
-  attention_begin = 32,   // g0 looks at whoever begins: see thread_reserve.hpp
+  attention_begin = 32,   // g0 looks at each that begins: see thread_reserve.hpp
 };
 
 template <class Traits>

@@ -87,7 +87,7 @@ class basic_scheduler {
   unsigned p_count() const noexcept {
     return p_count_.load(acquire);  // [s.ps] sees the P itself; pairs with set_procs
   }
-  /// From here on all are dead, and hold neither goroutines nor timers: those who search need not
+  /// From here on all are dead, and hold neither goroutines nor timers: a search need not
   /// look there. At least procs(); falls behind when Ps retire.
   unsigned live_p_count() const noexcept {
     return live_p_count_.load(seq_cst);  // [s.live] as any source of work: after the fence
@@ -161,7 +161,7 @@ class basic_scheduler {
   /// of idle.spinning().
   void start_m(p_type& p, bool spinning) noexcept;
 
-  /// An idle M for the next hand-over, and one for whoever needs it meanwhile.
+  /// An idle M for the next hand-over, and one for any other need meanwhile.
   bool has_spare() const noexcept { return idle.idle_ms() > 1; }
 
   /// Gives a P to an M that sleeps, or is about to.
@@ -232,7 +232,7 @@ class basic_scheduler {
   /// Starts a spinning M on an idle P for a unit that claim_wake gave. False: no P idles.
   THRUM_COLD bool wake_claimed() noexcept { return upcalls_.start_spinner(*this); }
 
-  /// Somebody armed a timer for `when`: whoever sleeps in the poller must not oversleep it. Checked
+  /// A timer was armed for `when`: the thread in the poller must not oversleep it. Checked
   /// by tests/model/timer_wake_model.cpp.
   void wake_for_timer(std::int64_t when) noexcept;
 
@@ -310,7 +310,7 @@ class basic_scheduler {
   /// Ps taken back from system calls that lasted.
   atomic<std::uint64_t> hand_offs{0};
 
-  /// How Ps changed hands against the will of who ran on them; see preempt.hpp.
+  /// How Ps were taken from goroutines that ran on them; see preempt.hpp.
   struct {
     atomic<std::uint64_t> signals{0};    // sent
     atomic<std::uint64_t> exchanges{0};  // of them: the P went to another handler
@@ -363,7 +363,7 @@ class basic_scheduler {
     std::int64_t when = 0;
     std::int64_t cpu_since = 0;
     std::int64_t since = 0;
-  } exit_seen;  // the monitor only: the CPU time of who exits
+  } exit_seen;  // the monitor only: CPU time of the thread that exits
 
 #if THRUM_ASAN
   void keep_ps_reachable() noexcept { base::keep_reachable(ps_, p_count() * sizeof(p_type*)); }
@@ -376,7 +376,7 @@ class basic_scheduler {
   std::uint64_t number = 0;  // of all that were ever registered; constant from then on
   bool is_retired = false;
   bool is_shown = false;               // complete
-  std::atomic<std::uint32_t> pins{0};  // who looks at it and keeps it from being destroyed
+  std::atomic<std::uint32_t> pins{0};  // threads that look at it: it is not destroyed
 
   /// Ps on their way to threads that are being made. Changed under the lock.
   atomic<std::uint32_t> creating{0};

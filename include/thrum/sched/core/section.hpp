@@ -87,7 +87,7 @@ class [[nodiscard]] basic_section {
   /// blocking(), and on g0, where the caller counts as its thread.
   m_type* m() const noexcept { return on_ != nullptr && on_->p != nullptr ? on_ : nullptr; }
 
-  /// The same for a caller who knows that there is one.
+  /// The same for a caller that knows that there is one.
   m_type& this_m() const noexcept {
     THRUM_ASSERT(SC5, m() != nullptr);
     return *on_;

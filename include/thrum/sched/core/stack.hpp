@@ -29,7 +29,7 @@
 //
 // Age: a dead G goes to the front of the fresh ones, and is the next to be taken. Those of one
 // period become the old ones of the next, and after that the oldest, which give_back.hpp discards a
-// few at a time: whoever is taken again in between was not idle. So what was used last is used
+// few at a time: one that is taken again in between was not idle. So what was used last is used
 // first, and no list is ever walked.
 //
 // Guards: MADV_GUARD_INSTALL costs no mapping, so a million of them are possible; on kernels
@@ -38,8 +38,8 @@
 // page table), so each has 64 KiB, beside the stack and not out of it: compilers do not touch a
 // large frame page by page unless they are asked to, and a frame that is larger than the guard
 // lies in another goroutine's stack. That is noticed when the goroutine leaves the processor
-// (is_beyond_stack), or faults. Transparent huge pages are off for the slabs: one touch would commit
-// 64 KiB or more.
+// (is_beyond_stack), or faults. Transparent huge pages are off for the slabs: one touch would
+// commit 64 KiB or more.
 //
 // Tried and rejected: mmap and munmap per goroutine (3.8 us against nothing for a warm stack);
 // stacks from malloc (no guard, and the first touch of a recycled chunk dirties fresh pages).
@@ -119,8 +119,8 @@ class stack_pool {
 
   stack_pool() noexcept = default;
 
-  /// Before anything is put: who is to be told, under the lock, when there is something that may
-  /// become idle and there was nothing before.
+  /// Before anything is put: `tell(whom)` is called, under the lock, when there is something that
+  /// may become idle and there was nothing before.
   void tell_of_idle(void (*tell)(void*) noexcept, void* whom) noexcept {
     tell_ = tell;
     tell_whom_ = whom;

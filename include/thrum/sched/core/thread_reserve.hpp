@@ -9,18 +9,18 @@
 //   begun as there may be threads, they pass the Ps among themselves, and what is new or has slept
 //   never runs. So the last thread that is free of them does not begin another one.
 //
-// Who is another one? Nobody knows before it has run. But loops come in numbers, from one place: a
-// goroutine that has not begun is taken for a loop if one of the same kind, the same function
-// started at the same place, has used up a slice. It is held back until a thread is free for it.
-// All others begin; one of them may be a loop of a new kind after all, and then the thread is taken
-// until some loop ends or waits.
+// Which goroutine is another loop? Nobody knows before it has run. But loops come in numbers, from
+// one place: a goroutine that has not begun is taken for a loop if one of the same kind, the same
+// function started at the same place, has used up a slice. It is held back until a thread is free
+// for it. All others begin; one of them may be a loop of a new kind after all, and then the thread
+// is taken until some loop ends or waits.
 //
 // When
 //   Threads that are occupied: one for each goroutine that was stopped and stands in the global
-//   queue, and at most one for each P. If these are as many as there may be threads, whoever finds
-//   a new goroutine is on the last free one. From then on all switches lead over g0, which looks;
-//   the monitor ends that, and lets those go on who were held back, when threads are free again.
-//   Where there are no more threads than Ps, none can be kept.
+//   queue, and at most one for each P. If these are as many as there may be threads, an M that
+//   takes a new goroutine is on the last free one. From then on all switches lead over g0, which
+//   looks; the monitor ends that, and lets those go on that were held back, when threads are free
+//   again. Where there are no more threads than Ps, none can be kept.
 #ifndef THRUM_SCHED_CORE_THREAD_RESERVE_HPP
 #define THRUM_SCHED_CORE_THREAD_RESERVE_HPP
 
@@ -42,7 +42,7 @@ class basic_thread_reserve {
 
   /// Whether new goroutines must be looked at before they begin.
   bool is_active() const noexcept {
-    return active_.load(relaxed);  // relaxed: who gives a P away publishes it with the P
+    return active_.load(relaxed);  // relaxed: published with a P that is handed over
   }
 
   /// The system refuses more threads than these; any_number: it has made one.
@@ -78,7 +78,7 @@ class basic_thread_reserve {
     return true;
   }
 
-  /// If `is_over()`: ends the state, and gives those back who were held.
+  /// If `is_over()`: ends the state, and returns those that were held back.
   template <class IsOver>
   base::intrusive_queue<g_type> end_if(IsOver is_over) noexcept {
     scoped guard(lock_);

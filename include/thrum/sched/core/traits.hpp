@@ -56,8 +56,8 @@ struct default_traits {
   static constexpr std::uint32_t most_inheritances = 64;
 
   /// How old the last poll may be before a P that always has something to run polls in between.
-  /// Trades the latency of who waits for a descriptor against a system call: a thousandth of a
-  /// processor at the most.
+  /// Trades the latency of goroutines that wait for descriptors against a system call: a thousandth
+  /// of a processor at the most.
   static constexpr std::int64_t poll_interval_ns = 1'000'000;
 
   /// Bytes of input and output that a goroutine may move in a row before it looks whether somebody
@@ -66,7 +66,7 @@ struct default_traits {
   static constexpr std::int64_t io_budget = 1 << 20;
   static constexpr std::int64_t io_call_cost = io_budget / 128;
 
-  /// After so many looks it also gives way to those who have given way themselves. About a slice:
+  /// After so many looks it also gives way to those that have given way themselves. About a slice:
   /// among them, short turns would let each find cold caches.
   static constexpr std::uint32_t io_looks = 64;
 
@@ -87,8 +87,8 @@ struct default_traits {
   static constexpr std::int64_t blocked_ns = 1'000'000;
 
   /// How long a thread must have computed after a signal was sent to it that it has not taken, for
-  /// its P to be taken without. A thread takes a signal when it next enters or leaves the system, or
-  /// a clock interrupts it: within 10 ms on the slowest kernel, and mostly within one.
+  /// its P to be taken without. A thread takes a signal when it next enters or leaves the system,
+  /// or a clock interrupts it: within 10 ms on the slowest kernel, and mostly within one.
   static constexpr std::int64_t deaf_ns = 10'000'000;
 
   template <class T>
@@ -111,7 +111,7 @@ struct default_traits {
     const auto look = virtual_now().load(std::memory_order_relaxed);
     return look == nullptr ? os::now() : look();
   }
-  /// Set by the first who makes a virtual clock.
+  /// Set when the first virtual clock is made.
   static std::atomic<std::int64_t (*)() noexcept>& virtual_now() noexcept {
     return os::process_wide<virtual_clock_hook>::get().now;
   }

@@ -10,7 +10,7 @@
 //       is runnable and in no queue, as the monitor or a thread that is not ours is about to put it
 //       there: nothing; the clock stands
 //   V3  a timer is armed: the clock jumps to the earliest, and an M looks for work, which fires it
-//   V4  no goroutine is left, or none can ever run again: whoever owns the clock is told, once
+//   V4  no goroutine is left, or none can ever run again: the owner of the clock is told, once
 //
 // Since nothing runs, nobody arms a timer or readies a goroutine meanwhile, but for threads that
 // are not ours; these find an idle P as ever.
@@ -77,7 +77,7 @@ THRUM_COLD bool resume_quiet_locked(basic_scheduler<Traits>& scheduler) noexcept
   } else {
     bool stands = false;
     scheduler.pool->for_each([&](basic_g<Traits>& each) {
-      // relaxed: whoever parked has released its P since
+      // relaxed: a goroutine that parked has released its P since
       const g_status status = each.status.load(relaxed);
       stands = stands || status == g_status::runnable ||
                (status == g_status::waiting &&

@@ -9,18 +9,20 @@
 //   else for a second, and where nobody cuts slices for ever. So successful calls are counted, by
 //   number and by bytes, and after each share of them the goroutine looks whether somebody waits:
 //
-//   at each look      whose timers are due; whom the poller has news of, which is asked if nobody
-//                     has for a while; the ring; in the global queue, who has not given way himself
-//   at the last one   those who have, too, and those who waited for the poller after a whole share
+//   at each look      goroutines whose timers are due; those that the poller has news of, which is
+//                     asked if it was not for a while; the ring; in the global queue, those that
+//                     have not given way themselves
+//   at the last one   those that have, too, and those back from the poller after a whole share
 //
 // So a client that seldom says something waits for one share, and not for one of each flooder. And
-// the flooders among themselves take turns of about a time slice: with turns of one share each would
-// find its data and the system's in no cache (200 of them lost a third of their throughput). A flooder
-// whose peer is as fast as it is waits for the poller now and then, and would be found by each look of
-// the others when it comes back (they lost a fifth): so who moved a whole share before it waited, and
-// not only accepted, comes back to the global queue, and takes turns with those who have given way.
+// the flooders among themselves take turns of about a time slice: with turns of one share each
+// would find its data and the system's in no cache (200 of them lost a third of their throughput).
+// A flooder whose peer is as fast as it is waits for the poller now and then, and would be found by
+// each look of the others when it comes back (they lost a fifth): so one that moved a whole share
+// before it waited, and did not only accept, comes back to the global queue and takes turns with
+// those that gave way.
 //
-// The count is not set back at each switch, which would cost all those who do no input and output:
+// The count is not set back at each switch, which would cost all those that do no input and output:
 // it is compared with the count of switches.
 #ifndef THRUM_SCHED_IO_IO_SHARE_HPP
 #define THRUM_SCHED_IO_IO_SHARE_HPP
@@ -45,7 +47,7 @@ bool commit_to_runnext(basic_m<Traits>& m, basic_g<Traits>& g, void*) noexcept {
   return true;
 }
 
-/// Whether somebody waits to whom the running goroutine gives way.
+/// Whether something waits that the running goroutine gives way to.
 template <class Traits>
 bool somebody_waits(basic_m<Traits>& m) noexcept {
   basic_p<Traits>& p = *m.p;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// What the scheduler knows of a descriptor: who waits for it, who uses it, until when.
+// What the scheduler knows of a descriptor: its waiters, its users, its deadlines.
 //
 // Purpose
 //   Joins the poller, which knows tags, with goroutines, which wait. How one waits is in
@@ -22,7 +22,8 @@
 //   are never freed, so a stale tag is always safe to look at.
 //
 // Invariants
-//   PD1  under `lock` a waiter is either on a side or has been taken by exactly one who wakes it.
+//   PD1  under `lock` a waiter is either on a side or has been taken by exactly one thread, which
+//        wakes it.
 //   PD2  a number is closed only when nobody uses it: `users` is 0 and `closing` is set.
 //
 // Sources: Go, src/runtime/netpoll.go and src/internal/poll/fd_mutex.go, and their issues 59545
@@ -265,7 +266,7 @@ struct basic_poll_events {
     return point;
   }
 
-  /// One-shot: whoever still waits for the other side arms it again.
+  /// One-shot: a waiter of the other side arms it again.
   static void take_foreign_locked(basic_poll_desc<Traits>& desc, std::uint32_t events,
                                   basic_wake_chain<Traits>& taken) noexcept {
     if ((events & netpoll::readable) != 0) {

@@ -11,24 +11,24 @@
 //
 // Deadlines
 //   A wait has its goroutine's own timer (park.hpp), so there is none in the descriptor that could
-//   fire for a deadline that has been moved. Moving one wakes who waits; it looks at the clock and
+//   fire for a deadline that has been moved. Moving one wakes the waiter; it looks at the clock and
 //   waits on. (Go keeps two timers in each descriptor, and a sequence number against the late
 //   ones.) A deadline that has passed fails every operation until it is moved, even if there is
 //   data.
 //
 // Closing
-//   Everybody who waits is woken and fails, everybody who comes later fails; the closer waits until
+//   Every operation that waits is woken and fails, every later one fails; the closer waits until
 //   the last user has left, and only then gives the number back to the system.
 //
 // In a child process
 //   The poller is shared with the parent, the goroutines are copies of which none runs. So a close
-//   neither ends the registration, which is the parent's, nor waits for anybody. Whoever waits
-//   there in a runtime of the child's registers the descriptor with that.
+//   neither ends the registration, which is the parent's, nor waits for anybody. A goroutine
+//   that waits there in a runtime of the child's registers the descriptor with that.
 //
-// Where it is registered: with the poller of the first who has to wait, for the descriptor's life,
-// or until that runtime ends: then with that of the next. A thread outside of any runtime can wait,
-// too; if nothing else has registered the descriptor it asks the system itself, and looks every
-// 10 ms whether it was closed.
+// Where it is registered: with the poller of the first goroutine that waits, for the descriptor's
+// life, or until that runtime ends: then with that of the next. A thread outside of any runtime can
+// wait, too; if nothing else has registered the descriptor it asks the system itself, and looks
+// every 10 ms whether it was closed.
 #ifndef THRUM_SCHED_IO_POLL_WAIT_HPP
 #define THRUM_SCHED_IO_POLL_WAIT_HPP
 
@@ -77,9 +77,9 @@ class basic_poll_wait {
     return d;
   }
 
-  /// The caller's turn on one side. 0, or: -ECANCELED (closed), io_deadline_exceeded, io_exit, or what
-  /// the poller says. After anything but 0 there is no end(). `waited`: it was not ready, and became
-  /// so.
+  /// The caller's turn on one side. 0, or: -ECANCELED (closed), io_deadline_exceeded, io_exit, or
+  /// what the poller says. After anything but 0 there is no end(). `waited`: it was not ready, and
+  /// became so.
   static int begin(desc& d, io_side which, bool& waited) noexcept {
     section_type here;
     side_type& side = d.side(which);
@@ -147,8 +147,7 @@ class basic_poll_wait {
         d.lock.unlock();
         return error;
       }
-      // Among those who wait for their turns, since events do not wake these, and nobody else can
-      // end the turn.
+      // In the queue of turns: events wake nothing there, and no other can end the turn.
       point_type point;
       prepare(here, point, d, which);
       side.turns.push_back(point);
@@ -291,7 +290,7 @@ class basic_poll_wait {
   ///
   /// Such a descriptor may be closed, and its number given anew, while somebody waits. The poller
   /// knows: a number that it was told of, and does not know any more, is another file's. Then those
-  /// who wait are told that theirs is closed; nobody looks at a number after its wait has begun.
+  /// that wait are told that theirs is closed; nobody looks at a number after its wait has begun.
   static int wait_foreign(desc& d, int fd, io_side which, std::int64_t deadline) noexcept {
     side_type& side = d.side(which);
     for (bool armed = false;;) {
@@ -370,7 +369,7 @@ class basic_poll_wait {
     return which == io_side::read ? wait_reason::io_read : wait_reason::io_write;
   }
 
-  /// Who waits for a descriptor that is not ours, and with whose poller. In `turns`.
+  /// A waiter for a descriptor that is not ours, and the runtime whose poller it uses. In `turns`.
   struct foreign_point : point_type {
     basic_scheduler<Traits>* scheduler = nullptr;
   };
@@ -433,10 +432,10 @@ class basic_poll_wait {
     return m != nullptr ? m->scheduler : nullptr;
   }
 
-  /// Who has a P looks at the poller when it goes idle. One inside blocking() has none, and if this
-  /// is the first descriptor, everybody else may sleep where no event comes.
+  /// An M that has a P looks at the poller when it goes idle. One inside blocking() has none, and
+  /// if this is the first descriptor, all others may sleep where no event comes.
   THRUM_COLD static void call_to_poller(basic_scheduler<Traits>& scheduler) noexcept {
-    Traits::fence(seq_cst);  // [s.poll] the descriptor is counted; whoever comes out counts again
+    Traits::fence(seq_cst);  // [s.poll] it is counted; a sleeper that leaves counts again
     if (!scheduler.poll.somebody_sleeps()) {
       scheduler.wake_processor();
     }
@@ -485,7 +484,7 @@ class basic_poll_wait {
     unlock_and_wake(d, next);
   }
 
-  /// Wakes who has been given the turn; or, after the last user, the closer.
+  /// Wakes `next`, which has been given the turn; or, after the last user, the closer.
   static void unlock_and_wake(desc& d, point_type* next) noexcept {
     if (d.users == 0 && d.closer != nullptr) {
       next = d.closer;
@@ -498,7 +497,7 @@ class basic_poll_wait {
     }
   }
 
-  /// In a child process, for whoever is the first to wait there: the registration is the parent's,
+  /// In a child process, for the first that waits there: the registration is the parent's,
   /// and on the other side may be copies of the parent's goroutines, which never leave. Releases
   /// the lock.
   THRUM_COLD static void forget_parent(desc& d) noexcept {

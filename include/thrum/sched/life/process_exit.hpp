@@ -8,9 +8,9 @@
 // and it never leaves that thread.
 //
 //   hold     the thread that exits: asks every P to stop, and waits a while until they have
-//   press    the monitor, every millisecond: takes Ps from who blocks, interrupts who computes
+//   press    the monitor, every millisecond: takes Ps from calls that block, interrupts loops
 //   watch    the monitor: ends the freeze when the thread that exits has slept for too long
-//   release  whoever comes first of watch() and somebody who needs the freeze for himself
+//   release  by watch(), or by another freeze that begins, whichever comes first
 #ifndef THRUM_SCHED_LIFE_PROCESS_EXIT_HPP
 #define THRUM_SCHED_LIFE_PROCESS_EXIT_HPP
 
@@ -73,14 +73,14 @@ class basic_process_exit {
     }
     auto& freeze = scheduler.freeze;
     const std::uint32_t phase = freeze.phase.load(relaxed) + 1;  // relaxed: only we change it
-    freeze.phase.store(phase, release);        // [fz.phase] release: to those who will wait
-    freeze.held_by_exit.store(true, release);  // [fz.exit] release: the phase, to who ends it
+    freeze.phase.store(phase, release);        // [fz.phase] release: to all that will wait
+    freeze.held_by_exit.store(true, release);  // [fz.exit] release: the phase, to release()
     scheduler.for_each_p([](basic_p<Traits>& p) {
       // [p.attention] release: pairs with the exchange in attend.
       p.attention.fetch_or(attention_freeze, release);
     });
-    Traits::heavy_fence();  // [fz.phase] asked before the look at who holds a P; who takes one
-                            // looks
+    Traits::heavy_fence();  // [fz.phase] asked before the look at the holders of Ps; a thread
+                            // that takes a P looks
     scheduler.monitor_note.wake();
     const std::int64_t begin = Traits::now();
     for (std::int64_t passed = 0; passed < stop_patience_ns; passed = Traits::now() - begin) {
@@ -101,7 +101,7 @@ class basic_process_exit {
     return scheduler.freeze.held_by_exit.load(acquire);  // [fz.exit] acquire: the phase
   }
 
-  /// The monitor's look, while holds(): who exits may need what a goroutine has.
+  /// The monitor's look, while holds(): the thread that exits may need what a goroutine has.
   static void watch(scheduler_type& scheduler, std::int64_t now) noexcept {
     auto& seen = scheduler.exit_seen;
     const std::int64_t cpu = one().clock.now();
@@ -166,7 +166,7 @@ class basic_process_exit {
     scheduler.for_each_p([](basic_p<Traits>& p) { base::keep_reachable(&p, sizeof p); });
     scheduler.keep_ps_reachable();
     scheduler.pool->for_each([](basic_g<Traits>& g) {
-      // relaxed: whoever stands still has saved it
+      // relaxed: a goroutine that stands still has saved it
       const char* const from = static_cast<const char*>(g.sp.load(relaxed));
       const char* const to = reinterpret_cast<const char*>(&g + 1);
       const g_status status = g.status.load(relaxed);  // relaxed: as above
@@ -177,7 +177,7 @@ class basic_process_exit {
 #endif
   }
 
-  /// Who exits.
+  /// The thread that exits.
   struct state {
     static constexpr std::string_view process_name = "sched::process_exit";
     std::atomic<std::uint64_t> thread{0};

@@ -43,8 +43,9 @@ class basic_registry {
     scheduler.is_retired = true;
   }
 
-  /// Calls f() if that scheduler still works, and keeps it from being retired meanwhile: for who is
-  /// none of its goroutines, and does not know whether it is still there. False: it was not called.
+  /// Calls f() if that scheduler still works, and keeps it from being retired meanwhile: for a
+  /// caller that is none of its goroutines, and does not know whether it is still there. False: it
+  /// was not called.
   template <class F>
   static bool use(const scheduler_type* scheduler, std::uint64_t number, F f) noexcept {
     bool works = false;
@@ -162,7 +163,7 @@ class basic_registry {
     return nullptr;
   }
 
-  /// In a child process, which has none of the threads: whoever enters a scheduler is told.
+  /// In a child process, which has none of the threads: a thread that enters a scheduler is told.
   static void after_fork() noexcept {
     for (scheduler_type* s = all().first; s != nullptr; s = s->next_registered) {
       s->is_copy.store(true, relaxed);  // relaxed: there is only this thread

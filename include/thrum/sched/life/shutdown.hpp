@@ -4,7 +4,7 @@
 // Stopping a runtime: every parked goroutine unwinds, every running one is waited for.
 //
 // Steps
-//   announce   `stopping`: from now on who comes to a cancellable wait leaves it at once
+//   announce   `stopping`: from now on every cancellable wait ends at once
 //   withdraw   each goroutine that waits already is taken out of its wait and told to exit
 //   drain      wait until every goroutine has ended
 //   close      end the threads (basic_scheduler::close)
@@ -62,9 +62,9 @@ void withdraw_all(basic_scheduler<Traits>& scheduler) noexcept {
   scheduler.withdrawing.store(true, relaxed);  // relaxed: ordered by the heavy fence
   Traits::heavy_fence();  // [s.stop] `stopping` and `withdrawing` before the points are read
   scheduler.pool->for_each([](basic_g<Traits>& g) { announce(g); });
-  Traits::heavy_fence();  // [s.gate] the gates are open before it is read who is released
+  Traits::heavy_fence();  // [s.gate] the gates are open before the causes are read
   scheduler.pool->for_each([](basic_g<Traits>& g) { withdraw(g); });
-  // [s.withdraw] release: our last look at a point, to its owner who no longer waits for us.
+  // [s.withdraw] release: our last look at a point, to its owner, which no longer waits for us.
   scheduler.withdrawing.store(false, release);
 }
 

@@ -10,12 +10,13 @@
 // the lock, that nobody can give up a P between "the queue is empty" and "I am idle" unnoticed,
 // follows here from `need_spinning`: see idle.hpp.
 //
-// Beside the FIFO stands a second one for those who had to give way and could have gone on: they
-// come when nobody else is here, or after every few others. Who has waited for something does not
-// stand behind two hundred that always have something to do. A third is for those between the two:
-// they have waited for the poller, but had moved a whole share before (see io_share.hpp), and will
-// again. Were they with the first, each who gives way would find one of them a moment later, and all
-// turns were short; with the second, an accept loop after a burst would wait for a slice of each.
+// Beside the FIFO stands a second one, for goroutines that had to give way and could have gone on:
+// they come when no others are here, or after every few others. So a goroutine that has waited for
+// something does not stand behind two hundred that always have something to do. A third is for
+// those between the two: they have waited for the poller, but had moved a whole share before (see
+// io_share.hpp), and will again. In the first queue they would make all turns short: each goroutine
+// that gives way would find one of them a moment later. In the second, an accept loop after a burst
+// would wait for a slice of each.
 // So the second and the third take turns.
 #ifndef THRUM_SCHED_QUEUE_GLOBAL_QUEUE_HPP
 #define THRUM_SCHED_QUEUE_GLOBAL_QUEUE_HPP
@@ -61,14 +62,14 @@ class alignas(base::cache_line_size) global_queue {
     update_behind();
   }
 
-  /// Those who have waited in the poller, and had moved much before.
+  /// Goroutines that have waited in the poller, and had moved much before.
   void append_returned(queue&& items) noexcept {
     scoped guard(lock_);
     returned_.append(static_cast<queue&&>(items));
     update_behind();
   }
 
-  /// Whether there are others than those who have given way, have returned or were stopped.
+  /// Whether there are others than those that gave way, returned from the poller or were stopped.
   bool others_wait() noexcept {
     if (empty()) {
       return false;
@@ -146,7 +147,8 @@ class alignas(base::cache_line_size) global_queue {
     update_size();
   }
 
-  /// In front of everything: what a retiring P leaves, and who has waited in the poller.
+  /// In front of everything: what a retiring P leaves, and goroutines that have waited in the
+  /// poller.
   void prepend(queue&& items) noexcept {
     scoped guard(lock_);
     items_.prepend(static_cast<queue&&>(items));
@@ -181,7 +183,7 @@ class alignas(base::cache_line_size) global_queue {
       item->preempted = false;
       --preempted_;
     }
-    // Whoever comes next runs the one that is first now: its stack, and the head of its successor.
+    // The next caller runs the one that is first now: its stack, and the head of its successor.
     if (T* const first = items_.front()) {
       __builtin_prefetch(first->sp.load(relaxed));  // relaxed: only a hint
       __builtin_prefetch(first->queue_next);

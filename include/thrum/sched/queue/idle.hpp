@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Who sleeps, who searches, and why no goroutine is ever left behind.
+// Which Ms sleep, which search, and why no goroutine is ever left behind.
 //
 // Purpose
 //   Keeps the idle Ps and the idle Ms, and decides when a thread is woken and when one may sleep.
 //
 // Why it is hard
 //   Waking a thread costs 16 us and more, ten thousand switches; not waking one leaves a processor
-//   idle while work waits; and whoever decides sees a state that others are changing. Rejected:
+//   idle while work waits; and it is decided by a state that others are changing. Rejected:
 //   - one lock around every queue: serialises what per-P queues exist to keep apart;
 //   - handing each new goroutine to an idle P directly: thrashes when goroutines come and go in
 //     pairs, and destroys the locality of runnext;
@@ -21,8 +21,8 @@
 //   spinning_       Ms that search and hold a P (or are being started to do so). Each such M's
 //                   `spinning` flag is one unit; a submitter that is about to start one holds a
 //                   unit meanwhile.
-//   need_spinning_  1: somebody had work for a spinner but found no idle P. Whoever is about to
-//                   give up a P without having spun becomes a spinner instead.
+//   need_spinning_  1: a thread had work for a spinner but found no idle P. An M that is about to
+//                   give up its P without having spun becomes a spinner instead.
 //   idle_p_count_   length of the list of idle Ps.
 //
 // Invariants
@@ -30,8 +30,8 @@
 //   ID2  spinning_ is never negative; need_spinning_ is written under the lock or by a new spinner.
 //   ID3  if a goroutine is on a queue and no P runs it, then a P is running, or an M spins, or an M
 //        is being started: some M is still to look at every queue.
-//   ID4  need_spinning_ is 0 while a P is on the idle list: who would put one there and finds the
-//        flag set spins, or starts a spinner, on it instead.
+//   ID4  need_spinning_ is 0 while a P is on the idle list: an M that would put one there and finds
+//        the flag set spins, or starts a spinner, on it instead.
 //
 // The two sides
 //   submitter                                    idler (holds a P, found nothing)
@@ -89,9 +89,9 @@ class idle_set {
   }
 
   /// S5. Null: nobody idles, the unit is returned, and the next idler will spin. The unit first:
-  /// who saw it and left its work to us must find the flag set by what we do next, and a spinner
-  /// that clears the flag must not do so between our setting it and dropping the unit (Go has this
-  /// window).
+  /// a thread that saw it and left its work to us must find the flag set by what we do next, and a
+  /// spinner that clears the flag must not do so between our setting it and dropping the unit (Go
+  /// has this window).
   P* take_p_to_spin_locked() noexcept {
     P* const p = take_p_locked();
     if (p == nullptr) {
@@ -101,7 +101,7 @@ class idle_set {
     return p;
   }
 
-  /// Somebody has work and found no idle P: whoever next runs out of work looks once more.
+  /// A thread has work and found no idle P: the next M that runs out of work looks once more.
   void ask_for_spinner_locked() noexcept {
     // [id.need] seq_cst: read by S3 without the lock.
     need_spinning_.store(1, seq_cst);
@@ -158,7 +158,7 @@ class idle_set {
     THRUM_ASSERT(ID4, !spinner_wanted_locked());
     p.idle_next = ps_;
     ps_ = &p;
-    // [id.idle] seq_cst: read without the lock by those who only want a hint.
+    // [id.idle] seq_cst: read without the lock where a hint is enough.
     idle_p_count_.store(idle_p_count_.load(relaxed) + 1, seq_cst);  // relaxed: locked
   }
 

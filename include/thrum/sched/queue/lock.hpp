@@ -48,8 +48,8 @@ THRUM_INLINE void check_lock() noexcept {}
 #endif
 
 /// One turn of a loop that waits for another thread to get through a few instructions. Sleeps at
-/// last: in a real-time class who only yields keeps the CPU from all of a lower priority, and the
-/// one that is waited for may be among them.
+/// last: in a real-time class a thread that only yields keeps the CPU from all of a lower
+/// priority, and the one that is waited for may be among them.
 inline void back_off(std::uint32_t turn) noexcept {
   constexpr std::uint32_t spins = 127;  // between two yields
   constexpr std::uint32_t patience = 4096;

@@ -10,12 +10,13 @@
 // Invariants
 //   PT1  At most one thread is between begin_sleep() and end_sleep().
 //   PT2  A timer that is armed is seen by the sleeper's second look at the heaps, after
-//        begin_sleep(), or whoever has armed it learns from oversleeps() that he must be woken.
-//   PT3  Somebody who leaves the poller has said so (end_sleep) before he looks whether a P is idle;
-//        so whoever puts one on the list, and still sees a sleeper, is seen by him.
+//        begin_sleep(), or the thread that armed it learns from oversleeps() to wake the sleeper.
+//   PT3  A thread that leaves the poller has said so (end_sleep) before it looks whether a P is
+//        idle. So a thread that puts a P on that list and still sees a sleeper may rely on it: the
+//        sleeper will find that P.
 //
-// PT2 is Dekker's pattern: one side arms and reads the word, the other writes the word and reads the
-// heaps; hence sequential consistency on both. tests/model/timer_wake_model.cpp runs this code.
+// PT2 is Dekker's pattern: one side arms and reads the word, the other writes the word and reads
+// the heaps; hence sequential consistency on both. tests/model/timer_wake_model.cpp runs this code.
 //
 // As Go does with sched.lastpoll and sched.pollUntil.
 #ifndef THRUM_SCHED_QUEUE_POLL_TURN_HPP
@@ -43,7 +44,7 @@ class poll_turn {
     return last_.load(seq_cst) == 0;
   }
 
-  /// Whether whoever sleeps in the poller sleeps past `when`. Asked after a timer was armed.
+  /// Whether the thread in the poller sleeps past `when`. Asked after a timer was armed.
   [[nodiscard]] bool oversleeps(std::int64_t when) const noexcept {
     // [s.poll] seq_cst: somebody_sleeps() came before; sees: begin_sleep
     const std::int64_t until = until_.load(seq_cst);

@@ -11,7 +11,7 @@
 //   owner     the M that holds the P. Ownership passes between Ms under the scheduler's lock or by
 //             an acquire/release hand-over; this file relies on that for every "owner only".
 //   thief     any other thread that calls steal_half_into() on this queue. It owns its own queue.
-//   consumer  whoever advances head_: the owner in pop(), push() when full, drain(); a thief.
+//   consumer  what advances head_: the owner in pop(), push() when full, drain(); a thief.
 //   runnext   the G that the running G made ready last. It runs next and inherits the time slice,
 //             so that two Gs that talk to each other are one unit for the scheduler.
 //
@@ -72,8 +72,8 @@
 //   follows Go's; the orders are those that its port to weaker machines established.
 //
 // Checked by
-//   tests/unit/sched/queue/run_queue_test.cpp, tests/go/proc_queue_test.cpp, and exhaustively, with a
-//   ring of 4 and all interleavings within a bound, tests/model/run_queue_model.cpp.
+//   tests/unit/sched/queue/run_queue_test.cpp, tests/go/proc_queue_test.cpp, and exhaustively, with
+//   a ring of 4 and all interleavings within a bound, tests/model/run_queue_model.cpp.
 
 #ifndef THRUM_SCHED_QUEUE_RUN_QUEUE_HPP
 #define THRUM_SCHED_QUEUE_RUN_QUEUE_HPP
@@ -152,7 +152,8 @@ class run_queue {
   /// Entries in the ring, without runnext, at about this time. For statistics and heuristics.
   [[nodiscard]] std::uint32_t size() const noexcept;
 
-  /// The runnext at about this time; not to be followed, except by who keeps the G alive otherwise.
+  /// The runnext at about this time; not to be followed, unless the caller keeps the G alive
+  /// otherwise.
   [[nodiscard]] T* peek_runnext() const noexcept;
 
  private:
@@ -210,8 +211,8 @@ base::intrusive_queue<T> run_queue<T, Traits>::push_slow(T* g) noexcept {
   return {};
 }
 
-// Links entries that the owner has just consumed. The slots still hold them: only the owner, who is
-// here, overwrites slots.
+// Links entries that the owner has just consumed. The slots still hold them: only the owner, which
+// is here, overwrites slots.
 template <class T, class Traits>
 base::intrusive_queue<T> run_queue<T, Traits>::unlink(std::uint32_t first,
                                                       std::uint32_t count) noexcept {
@@ -263,7 +264,7 @@ T* run_queue<T, Traits>::take_runnext() noexcept {
   if (runnext_.load(relaxed) == nullptr) {  // relaxed: only the owner makes it non-null
     return nullptr;
   }
-  // [rq.4] whoever sees null sees what the owner pushed before; sees: empty. Null: a thief took it.
+  // [rq.4] null shows what the owner pushed before; sees: empty. Null: a thief took it.
   return runnext_.exchange(nullptr, acq_rel);
 }
 
@@ -315,7 +316,7 @@ T* run_queue<T, Traits>::steal_half_into(run_queue& thief, bool take_runnext_too
         Traits::pause_before_runnext();
       }
       // [rq.3] acquires *next from exchange_runnext. Failure: the victim ran it; look again.
-      // [rq.4] and, as in take_runnext, whoever sees null sees what was pushed before; sees: empty.
+      // [rq.4] and, as in take_runnext, null also shows what was pushed before; sees: empty.
       if (runnext_.compare_exchange_strong(next, nullptr, acq_rel, relaxed)) {
         return next;
       }
@@ -365,7 +366,7 @@ std::uint32_t run_queue<T, Traits>::size() const noexcept {
 
 template <class T, class Traits>
 T* run_queue<T, Traits>::peek_runnext() const noexcept {
-  return runnext_.load(relaxed);  // relaxed: a guess; whoever wants the G takes it with an RMW
+  return runnext_.load(relaxed);  // relaxed: a guess; the G is only ever taken by an RMW
 }
 
 }  // namespace thrum::inline THRUM_ABI::sched

@@ -12,7 +12,7 @@
 //   idle      in no heap
 //   armed     a due time; an entry stands in the heap, at that time or earlier
 //   stopped   the entry still stands in the heap and is dropped when its time comes
-//   busy      being fired, dropped or moved by whoever runs the heap
+//   busy      being fired, dropped or moved by the thread that works on the heap
 //   The owner of the timer arms and stops it, by one exchange and without the heap's lock: a wait
 //   that ends before its deadline, the common case, leaves its entry behind, and the next wait of
 //   the same goroutine, whose deadline is mostly later, revives it. Only an earlier time needs the
@@ -99,9 +99,9 @@ class timer_heap {
     elsewhere,  // it is this timer's, in the other heap where the entry was
   };
 
-  /// Arms a timer that is not armed, here or where it still has an entry, and says whether the one
-  /// that sleeps until the earliest timer must be told: the holder of this heap looks at it before
-  /// it sleeps, but at no other. It may fire before this returns.
+  /// Arms a timer that is not armed, here or where it still has an entry, and says whether the
+  /// thread that sleeps until the earliest timer must be told: an M looks at the heap of its own P
+  /// before it sleeps, but at no other. The timer may fire before this returns.
   added add(timer& t, std::int64_t when) noexcept;
 
   /// Disarms a timer, whichever heap it stands in, and waits out a function that is running.
@@ -131,7 +131,7 @@ class timer_heap {
     scoped guard(lock_);
     std::int64_t least = never;
     for (std::size_t i = 0; i < size_.load(relaxed); ++i) {              // relaxed: locked
-      const std::int64_t state = entries_[i].owner->word.load(relaxed);  // relaxed: old at once
+      const std::int64_t state = entries_[i].owner->word.load(relaxed);  // relaxed: a snapshot
       if (state > timer::busy && state < least) {
         least = state;
       }
@@ -144,7 +144,7 @@ class timer_heap {
     scoped guard(lock_);
     std::size_t n = 0;
     for (std::size_t i = 0; i < size_.load(relaxed); ++i) {      // relaxed: locked
-      n += entries_[i].owner->word.load(relaxed) > timer::busy;  // relaxed: old at once
+      n += entries_[i].owner->word.load(relaxed) > timer::busy;  // relaxed: a snapshot
     }
     return n;
   }
@@ -185,7 +185,7 @@ class timer_heap {
   void publish_earliest() noexcept {
     const std::size_t n = size_.load(relaxed);  // relaxed: we hold the lock
     // [th.earliest] seq_cst: an M that gives up its P first counts itself out and then reads this;
-    // whoever adds a timer first writes this and then looks for such an M.
+    // a thread that adds a timer first writes this and then looks for such an M.
     earliest_.store(n == 0 ? never : entries_[0].when, seq_cst);
   }
 
@@ -216,7 +216,7 @@ typename timer_heap<Traits>::added timer_heap<Traits>::add(timer& t, std::int64_
     std::int64_t state = settled(t);
     if (state == timer::idle) {
       scoped guard(lock_);
-      // [th.word] release: what the function, or whoever stops the timer, will read.
+      // [th.word] release: what the function, or the thread that stops the timer, will read.
       t.word.store(when, release);
       insert(t, when);
       publish_earliest();
@@ -227,7 +227,7 @@ typename timer_heap<Traits>::added timer_heap<Traits>::add(timer& t, std::int64_
       if (const std::optional<added> revived = revive_earlier(t, when)) {
         return *revived;
       }
-      // Whoever sleeps until the earliest timer wakes in time as it is.
+      // The thread that sleeps until the earliest timer wakes in time as it is.
       // [th.word] release: as above.
     } else if (t.word.compare_exchange_strong(state, when, release, relaxed)) {  // relaxed: again
       return added::later;

@@ -23,7 +23,7 @@ namespace thrum::inline THRUM_ABI::sched {
 /// Does what was asked of the P, on g0. False: the P is gone.
 template <class Traits>
 THRUM_COLD bool attend(basic_m<Traits>& m) noexcept {
-  // [p.attention] acquire: what whoever asked had done before.
+  // [p.attention] acquire: what the asking thread had done before.
   const std::uint32_t asked = m.p->attention.exchange(0, acquire);
   wait_while_frozen(m);
   if ((asked & attention_retire) != 0) {
@@ -58,7 +58,7 @@ THRUM_COLD basic_m<Traits>& serve_running(basic_m<Traits>& m) noexcept {
   if ((asked & attention_preempt) != 0 &&
       // relaxed: published by the request; own count
       p.asked_tick.load(relaxed) != p.schedule_tick.load(relaxed)) {
-    // It was meant for somebody else, who had a whole slice: this one shall not stand behind those.
+    // It was meant for an earlier goroutine, which had a whole slice; this one does not give way.
     asked = p.attention.fetch_and(~std::uint32_t{attention_preempt}, acquire) &  // [p.attention]
             ~std::uint32_t{attention_preempt};
   }

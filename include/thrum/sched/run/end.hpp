@@ -3,7 +3,7 @@
 //
 // The end of a goroutine, and where its stack begins.
 //
-//   E1 the task has returned; on its own stack it takes over whoever waits for it
+//   E1 the task has returned; on its own stack it takes over what waits for it
 //   E2 it leaves for good: for the goroutine that joins it if there is one, else for the next
 //   E3 the arriving side counts it and recycles it, or, if there is a handle, marks it done: now
 //      the handle may recycle it
@@ -45,7 +45,7 @@ void recycle(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {
   }
 }
 
-/// Whoever waits for the end of this goroutine, now ours to wake. Caller holds the join lock.
+/// What waits for the end of this goroutine, now ours to wake. Caller holds the join lock.
 template <class Traits>
 basic_wait_point<Traits>* take_joiner_locked(basic_g<Traits>& g) noexcept {
   basic_wait_point<Traits>* const joiner = g.joiner;

@@ -195,9 +195,9 @@ basic_g<Traits>* find_work(basic_m<Traits>& m) noexcept {
     if (m.p == nullptr && !scheduler.stop_m(m)) {
       return nullptr;
     }
-    // relaxed: whoever asks sets it again if we miss it by a moment
+    // relaxed: the asking thread sets it again if it is missed by a moment
     if (m.p->attention.load(relaxed) != 0 && !attend(m)) {
-      // Not before this M has stopped spinning: it would count itself as the one who searches.
+      // Not before this M has stopped spinning: it would count itself as one that searches.
       if (m.spinning) {
         scheduler.idle.end_spinning(m);
       }
@@ -207,7 +207,7 @@ basic_g<Traits>* find_work(basic_m<Traits>& m) noexcept {
     bool ran = false;
     std::int64_t next_timer = run_timers(m, *m.p, ran);
     if (ran) {
-      // Who has slept goes before what stands in the global queue, which may run for long.
+      // Goroutines that slept go before those in the global queue, which may run for long.
       if (basic_g<Traits>* g = take_local(m)) {
         return g;
       }

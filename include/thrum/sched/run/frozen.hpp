@@ -3,9 +3,9 @@
 //
 // The holder of a P stands still while somebody looks at all stacks: see watch/freeze.hpp.
 //
-// It notes down its own callers before it waits, if it has a goroutine. It may have been interrupted
-// anywhere, in the unwinder and the loader, so the stack is walked with checks and without locks:
-// core/frame_walk.hpp.
+// It notes down its own callers before it waits, if it has a goroutine. It may have been
+// interrupted anywhere, in the unwinder and the loader, so the stack is walked with checks and
+// without locks: core/frame_walk.hpp.
 #ifndef THRUM_SCHED_RUN_FROZEN_HPP
 #define THRUM_SCHED_RUN_FROZEN_HPP
 
@@ -60,14 +60,14 @@ THRUM_COLD void wait_while_frozen(basic_m<Traits>& m) noexcept {
   if (m.g != nullptr && !freeze.held_by_exit.load(relaxed)) {
     note_callers(m);
   }
-  // [fz.phase] release: the callers, to who freezes.
+  // [fz.phase] release: the callers, to the thread that freezes.
   m.p->frozen_in.store(phase, release);
   while (freeze.phase.load(acquire) == phase) {  // [fz.phase] acquire: as above
     os::futex_wait(freeze.phase, phase, -1);
   }
 }
 
-/// For whoever has just been given a P: a freeze counts one that nobody holds as stopped.
+/// For an M that has just been given a P: a freeze counts a P that nobody holds as stopped.
 template <class Traits>
 void wait_if_frozen(basic_m<Traits>& m) noexcept {
   Traits::light_fence();  // [fz.phase] the P is held before the look; pairs with the heavy one

@@ -1,21 +1,21 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Who may enter an object on behalf of somebody who waits there.
+// When a deadline or a stop may enter an object on behalf of a waiter.
 //
 // Purpose
 //   A wait may be ended by its deadline or by the stop of its runtime. Both must enter the object
-//   that is waited on, to unlink the waiter, and come when they like; while whoever has notified a
-//   waiter may destroy the object at once, long before that waiter runs. So each waiter has a gate.
-//   The timer and the stop go through it before they touch the object; who releases the waiter
-//   shuts it first, while the object is still locked.
+//   that is waited on, to unlink the waiter, and come when they like; while a thread that has
+//   notified a waiter may destroy the object at once, long before that waiter runs. So each waiter
+//   has a gate. The timer and the stop go through it before they touch the object; a thread that
+//   releases the waiter shuts it first, while the object is still locked.
 //
 // State: one word, in the frame of the waiter, which stays for as long as one of the two looks.
 //   closed   nobody is about to come: nearly all waits, all their life
 //   open     a deadline is armed, or a stop has been announced: one of them may enter
 //   inside   one has
 //   shut     the waiter was released; nobody enters any more
-//   left     who was inside has left, and nobody enters any more: it was shut, or the waiter is out
+//   left     the one inside has left, and nobody enters any more: it was shut, or the waiter is out
 //
 // The two sides
 //   visit()  open -> inside, tries for the object's lock, takes the waiter out if it still is in,
@@ -28,13 +28,13 @@
 // What this costs
 //   A waiter that nobody may come for is released with one load: its gate is closed. A deadline is
 //   known before the waiter is linked, so its gate is opened then, and releasing it costs an
-//   exchange. A stop is rare, but comes at any time: it opens the gates of all who wait
-//   (announce), passes a heavy fence, and then leaves those alone that it finds released; who
-//   releases a waiter says so (basic_wait_point::cause), passes a light fence and then looks at the
-//   gate. One of the two sees the other.
+//   exchange. A stop is rare, but comes at any time: it opens the gates of all that wait
+//   (announce), passes a heavy fence, and then leaves those alone that it finds released; a thread
+//   that releases a waiter says so (basic_wait_point::cause), passes a light fence and then looks
+//   at the gate. One of the two sees the other.
 //
 // Invariants
-//   GA1  whoever is inside holds no lock of the object when he waits, and waits for nothing but it.
+//   GA1  a thread inside holds no lock of the object when it waits, and waits for nothing else.
 //   GA2  when shut() has returned, nobody enters the object on behalf of this waiter, or ever will.
 //
 // Tried and rejected: see docs/decisions/0011. Checked by gate_model.cpp and wait_point_test.cpp.
@@ -100,10 +100,11 @@ class basic_gate {
     return outcome;
   }
 
-  /// By whoever releases the waiter, with the object's lock held, after he has said so. GA2.
+  /// By the thread that releases the waiter, with the object's lock held, after it has said so.
+  /// GA2.
   void shut() noexcept {
     Traits::light_fence();  // [s.gate] released before the gate is read; pairs with stop()'s fence
-    // [gate.word] acquire: the last look of who has been inside, and found nothing to do.
+    // [gate.word] acquire: the last look of the thread inside, which found nothing to do.
     if (word_.load(acquire) != state::closed) [[unlikely]] {
       shut_slow();
     }

@@ -31,8 +31,9 @@ inline constinit std::atomic<void (*)(goroutine_id id, std::string_view name)> o
 
 // ---- park --------------------------------------------------------------------------------------
 
-/// Parks the running goroutine. `commit` publishes it, once its stack is left; whoever finds it
-/// then calls ready(). Returns when that has happened; `here` is then on the M that it runs on.
+/// Parks the running goroutine. `commit` publishes it, once its stack is left; the code
+/// that takes it out again calls ready(). Returns when that has happened; `here` is then on the M
+/// that it runs on.
 template <class Traits>
 void park(basic_section<Traits>& here, wait_reason reason, commit_function<Traits> commit,
           void* argument) noexcept {
@@ -108,8 +109,8 @@ void time_out(basic_timer<Traits>& timer, bool first) noexcept {
   }
 }
 
-/// Tells whoever sleeps in the poller of a new earliest timer. A thread that is about to look for
-/// work, or to hand its P off, sees it anyway if it is its own P's.
+/// Tells the thread that sleeps in the poller of a new earliest timer. A thread that is about to
+/// look for work, or to hand its P off, sees it anyway if it is its own P's.
 template <class Traits>
 void announce_timer(basic_m<Traits>& m, typename timer_heap<Traits>::added added,
                     std::int64_t when) noexcept {
@@ -182,7 +183,7 @@ wake_cause wait(basic_section<Traits>& here, basic_wait_point<Traits>& point, Lo
   if (m == nullptr) [[unlikely]] {
     held.unlock();
     wait_as_thread(point, options.deadline);
-    return point.cause.load(relaxed);  // relaxed: whoever has ended the wait has woken us
+    return point.cause.load(relaxed);  // relaxed: written before we were woken
   }
   basic_g<Traits>& g = *m->g;
   // relaxed: set before there are goroutines
@@ -191,7 +192,7 @@ wake_cause wait(basic_section<Traits>& here, basic_wait_point<Traits>& point, Lo
   }
   const bool cancellable = options.cancellable && may_cancel(*m);
   if (cancellable) {
-    // [s.stop] release: the linked point, to whoever stops the runtime.
+    // [s.stop] release: the linked point, to the thread that stops the runtime.
     g.withdrawable.store(&point, release);
     // If it cannot be withdrawn, somebody is about to wake it.
     if (must_exit(*m) && point.withdraw(point, true) == withdrawal::done) [[unlikely]] {

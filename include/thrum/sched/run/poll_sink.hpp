@@ -38,7 +38,7 @@ struct basic_poll_sink : netpoll::sink {
 template <class Traits>
 struct polled_goroutines {
   base::intrusive_queue<basic_g<Traits>> others;
-  base::intrusive_queue<basic_g<Traits>> returned;  // who had moved much: see io/io_share.hpp
+  base::intrusive_queue<basic_g<Traits>> returned;  // had moved much: see io/io_share.hpp
 
   explicit polled_goroutines(netpoll::ready_list& list) noexcept {
     while (netpoll::ready_node* const node = list.pop_front()) {
@@ -49,9 +49,9 @@ struct polled_goroutines {
   }
 };
 
-/// What a poll has found, to the global queue. They go in front of those who gave way and could have
-/// gone on. Nobody starves by that: the queue was empty a moment ago, or it is the monitor who polls,
-/// once in 10 ms.
+/// What a poll has found, to the global queue. They go in front of those that gave way and could
+/// have gone on. None starves by that: the queue was empty a moment ago, or it is the monitor that
+/// polls, once in 10 ms.
 template <class Traits>
 void inject(basic_poll_sink<Traits>& sink) noexcept {
   std::size_t n = sink.ready.size;
@@ -68,17 +68,18 @@ void inject(basic_poll_sink<Traits>& sink) noexcept {
   }
 }
 
-/// Polls once without waiting, unless somebody else does. False: so it was, or nobody waits there.
+/// Polls once, without waiting. False: no goroutine waits for a descriptor, or another thread is in
+/// the poller already.
 template <class Traits>
 bool poll_once(basic_scheduler<Traits>& scheduler, basic_poll_sink<Traits>& sink) noexcept {
   return scheduler.poller.descriptors() != 0 &&
          scheduler.poll.look([&] { scheduler.poller.poll(0, sink); }, &Traits::now);
 }
 
-/// For a P that always has something to run. What has become ready goes into its ring, and so before
-/// those in the global queue who gave way and could have gone on; and in between those who stand in
-/// the ring already, one by one: neither waits for all of the others. Who had moved much goes to
-/// those who gave way.
+/// For a P that always has something to run. Goroutines that have become ready go into its ring: so
+/// they come before those in the global queue that gave way and could have gone on. They alternate
+/// with those in the ring already, so that neither wait for all of the others. Those that had moved
+/// much stand behind those that gave way.
 template <class Traits>
 void poll_in_turn(basic_m<Traits>& m) noexcept {
   basic_poll_sink<Traits> sink(*m.scheduler);

@@ -37,7 +37,7 @@ int basic_scheduler<Traits>::set_procs(unsigned n) noexcept {
     // relaxed: born dead, published below
     fresh->status.store(p_status::dead, relaxed);
     ps_[i] = fresh;
-    // [s.ps] release: the P, to those who walk over all of them.
+    // [s.ps] release: the P, to each walk over all of them.
     p_count_.store(i + 1, release);
   }
   {
@@ -88,7 +88,7 @@ void basic_scheduler<Traits>::bury_locked(p_type& p) noexcept {
   p.attention.exchange(0, acq_rel);
   if (p.timers.size() != 0 && !discards_timers) {
     ps_[0]->timers.take_all(p.timers);
-    // P 0 may be busy with one goroutine for long; whoever searches finds the timers there.
+    // P 0 may be busy with one goroutine for long; an M that searches finds the timers there.
     // [p.attention] acq_rel: seen when its holder schedules next.
     ps_[0]->attention.fetch_or(attention_timers, acq_rel);
   }

@@ -4,8 +4,8 @@
 // ready(g): a parked or new goroutine may run.
 //
 // On a P of its own runtime it goes to runnext, so that what was just made runnable runs next, on
-// a warm cache, and inherits the rest of the time slice; whoever stood there goes to the ring's
-// tail. From any other thread it goes to the global queue.
+// a warm cache, and inherits the rest of the time slice; the one that stood there goes to the
+// ring's tail. From any other thread it goes to the global queue.
 //
 // Is an idle P worth waking for it? For a goroutine in the ring: yes, it waits behind another. For
 // one in runnext it depends: a pair that hands the processor back and forth needs nobody, a

@@ -21,8 +21,8 @@
 //        from a thread-local, before the switch is stale after it.
 //   LO3  a goroutine's ABI words for caught exceptions are in its G while it is off the processor
 //        and in its thread while it is on; g0 runs with both zero.
-//   LO4  whoever is switched to is inside the scheduler (section.hpp) until it returns to user
-//        code.
+//   LO4  a goroutine that is switched to is inside the scheduler (section.hpp) until it returns to
+//        user code.
 //   LO5  errno is the goroutine's: it finds it as it left it, on whatever thread. It lies on its
 //        stack while it is off the processor.
 #ifndef THRUM_SCHED_RUN_SWITCH_HPP

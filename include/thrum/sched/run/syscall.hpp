@@ -5,7 +5,7 @@
 //
 // The M goes into the call and leaves its P behind in state `syscall`, still its own to take back:
 // if the call is short, one compare-and-swap does. If it lasts, the monitor's compare-and-swap wins
-// instead and hands the P to another M. Whoever comes back and finds its P gone looks for an idle
+// instead and hands the P to another M. An M that comes back and finds its P gone looks for an idle
 // one, or for one that another has left behind in the same way; if there is none, its goroutine
 // goes to the global queue and its thread to sleep. (Go takes only idle ones: 64 goroutines in
 // calls of 1 ms on two Ps come back 0.3 ms later.)
@@ -31,16 +31,16 @@ void enter_syscall(basic_m<Traits>& m) noexcept {
   m.g->status.store(g_status::syscall, relaxed);  // relaxed: for display
   m.old_p = &p;
   m.p = nullptr;
-  // [p.status] release: everything we did with the P, to whoever takes it.
+  // [p.status] release: everything we did with the P, to the thread that takes it.
   p.status.store(p_status::syscall, release);
   m.scheduler->wake_monitor();
 }
 
-/// Takes the P from whoever is in a call with it. False: nobody is.
+/// Takes the P from an M that is in a call with it. False: none is.
 template <class Traits>
 bool take_from_syscall(basic_m<Traits>& m, basic_p<Traits>& p) noexcept {
   auto expected = p_status::syscall;
-  // [p.status] acquire: what those did who held it before; SY1.
+  // [p.status] acquire: what its earlier holders did; SY1.
   if (!p.status.compare_exchange_strong(expected, p_status::running, acquire, relaxed)) {
     return false;
   }

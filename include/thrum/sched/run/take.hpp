@@ -33,7 +33,7 @@ bool global_turn(const basic_p<Traits>& p) noexcept {
 
 /// The slice has been handed on often enough. Where a monitor ends slices by time, that is its
 /// business: after so few hand-overs a loop that waits would get a thousand times their share. Else
-/// whoever waits on this P or in the global queue goes first, and `heir` behind the others. It goes
+/// what waits on this P or in the global queue goes first, and `heir` behind the others. It goes
 /// on with a slice of its own if nobody waits.
 template <class Traits>
 THRUM_COLD basic_g<Traits>* end_inheritance(basic_m<Traits>& m, basic_g<Traits>& heir) noexcept {

@@ -80,7 +80,7 @@ basic_m<Traits>* basic_scheduler<Traits>::new_m_locked() noexcept {
     base::fatal(text.view());
   }
   m_type* m = new (&ms_[id]) m_type(*this, upcalls_, id, seed(id));
-  // [s.ms] release: the M, to those who walk over all of them.
+  // [s.ms] release: the M, to each walk over all of them.
   m_count_.store(id + 1, release);
   return m;
 }

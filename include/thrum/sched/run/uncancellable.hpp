@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// What a cancellation is to whoever waits, and the code that it must not leave because nothing may
-// be thrown out of there: destructors that wait, and other functions that are noexcept.
+// What a cancellation does to a goroutine that waits, and the code that it must not leave because
+// nothing may be thrown out of there: destructors that wait, and other functions that are noexcept.
 #ifndef THRUM_SCHED_RUN_UNCANCELLABLE_HPP
 #define THRUM_SCHED_RUN_UNCANCELLABLE_HPP
 

@@ -1,19 +1,19 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Who waits: a parked goroutine or a blocked OS thread behind one small type.
+// What waits: a parked goroutine or a blocked OS thread behind one small type.
 //
 // Purpose
 //   Every primitive keeps lists of wait points and never asks what is behind one. A wait point
-//   lives on the stack of whoever waits and is gone as soon as that runs again.
+//   lives on the stack of the waiter and is gone as soon as that runs again.
 //
 // The life of a wait
 //   W1 the waiter locks its object and links its wait point
 //   W2 it leaves its stack; the arriving side unlocks the object (a thread unlocks, then sleeps)
-//   W3 whoever has something for it unlinks it under the object's lock, settles it, unlocks, and
-//      calls wake()
+//   W3 a thread that has something for it unlinks it under the object's lock, settles it, unlocks,
+//      and calls wake()
 //   W4 it runs again
-//   Besides W3 there are two others who may end a wait: its timer and the shutdown of its runtime.
+//   Besides W3 two others may end a wait: its timer and the shutdown of its runtime.
 //   Both call `withdraw`, which unlinks the point under the object's lock if it is still linked. So
 //   one of them wins, under that lock.
 //
@@ -35,7 +35,7 @@
 // A wait on several objects at once has a point on each, and a gate for all; see basic_selection.
 //
 // Invariants
-//   WP1  cause is written before wake(), by whoever unlinked the point: by settle() at W3.
+//   WP1  cause is written before wake(), by the thread that unlinked the point: by settle() at W3.
 //   WP2  after wake() the waker touches neither the point nor its goroutine.
 //   WP3  settle() comes before anything by which another may learn that the point is out: before
 //        the object is unlocked; or before wake(), where the waiter itself goes back to the object
@@ -84,9 +84,9 @@ struct basic_wait_point : base::list_node<basic_wait_point<Traits>> {
   os::note note;                                 // for an OS thread
 };
 
-/// One wait on several objects (select): a point is linked on each of them, and whoever unlinks one
-/// to serve it must first win the selection. The other points are stale from then on; whoever meets
-/// one drops it, and the waiter unlinks the rest before it goes on.
+/// One wait on several objects (select): a point is linked on each of them, and a thread that
+/// unlinks one to serve it must first win the selection. The other points are stale from then on; a
+/// thread that meets one drops it, and the waiter unlinks the rest before it goes on.
 template <class Traits>
 struct basic_selection {
   using point = basic_wait_point<Traits>;

@@ -8,8 +8,8 @@
 //   - goroutines are alive, and every one of them is parked: no M runs, searches, is being started
 //     or is inside a blocking call
 //   - no timer is armed and nobody waits for a descriptor
-//   - the process has no threads that might still do something: only Ms, monitor, and who waits in
-//     run()
+//   - the process has no threads that might still do something: only Ms, the monitor, and the
+//     threads that wait in run()
 // A moment: the monitor looks whether all is quiet, counts the threads of the process, and looks
 // once more. If nothing has run in between, then what it counted was there while all was quiet; and
 // a thread that was gone by then cannot have readied anybody.
@@ -61,7 +61,7 @@ liveness examine(basic_scheduler<Traits>& scheduler, std::uint64_t& ran) noexcep
   bool polled = false;
   if (scheduler.poller.descriptors() != 0) {
     scheduler.pool->for_each([&](basic_g<Traits>& g) {
-      // relaxed: whoever parked has released its P since
+      // relaxed: a goroutine that parked has released its P since
       polled = polled || (g.status.load(relaxed) == g_status::waiting &&
                           is_polled(g.reason.load(relaxed)));  // relaxed: as above
     });

@@ -3,11 +3,11 @@
 //
 // Stopping all goroutines of a scheduler for a moment, to look at their stacks.
 //
-// Every P is asked, as for preemption; whoever holds one waits, with it, at the next place where it
+// Every P is asked, as for preemption; its holder waits, with it, at the next place where it
 // attends to what is asked: between two goroutines, at the end of an operation, or in the handler
-// of a signal. A P that nobody holds needs no asking: who takes it comes by such a place before it
-// switches to a goroutine. So when every P that is held has a waiting holder, no goroutine is
-// switched to or leaves its stack until the end of the freeze.
+// of a signal. A P that nobody holds needs no asking: a thread that takes it comes by such a place
+// before it switches to a goroutine. So when every P that is held has a waiting holder, no
+// goroutine is switched to or leaves its stack until the end of the freeze.
 //
 // Not stopped are threads without a P: inside blocking(), or in a call that lost its P. They touch
 // their own stacks only.
@@ -15,7 +15,7 @@
 // What a holder does about it is in run/frozen.hpp.
 //
 // FZ1  while the world is frozen nothing may be called that a goroutine could hold a lock of: no
-//      malloc. Who looks, collects addresses, and makes words of them afterwards.
+//      malloc. The code that looks collects addresses, and makes words of them afterwards.
 #ifndef THRUM_SCHED_WATCH_FREEZE_HPP
 #define THRUM_SCHED_WATCH_FREEZE_HPP
 
@@ -40,13 +40,13 @@ class [[nodiscard]] basic_freeze {
       : scheduler_(scheduler), own_(own) {
     auto& freeze = scheduler.freeze;
     const std::uint32_t phase = freeze.phase.load(relaxed) + 1;  // relaxed: only we change it
-    freeze.phase.store(phase, release);  // [fz.phase] release: to those who will wait
+    freeze.phase.store(phase, release);  // [fz.phase] release: to all that will wait
     scheduler.for_each_p([](basic_p<Traits>& p) {
       // [p.attention] release: pairs with the exchange in attend.
       p.attention.fetch_or(attention_freeze, release);
     });
-    Traits::heavy_fence();  // [fz.phase] asked before the look at who holds a P; who takes one
-                            // looks
+    Traits::heavy_fence();  // [fz.phase] asked before the look at the holders of Ps; a thread
+                            // that takes a P looks
     const std::int64_t end = Traits::now() + patience_ns;
     const basic_p<Traits>* const mine = own != nullptr ? own->p : nullptr;
     for (std::uint32_t turn = 0;; ++turn) {

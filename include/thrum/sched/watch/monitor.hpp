@@ -71,7 +71,7 @@ class basic_monitor {
   }
   /// Whether nobody sleeps until the first timer of all Ps: those that are not busy need us, too.
   bool nobody_waits_for_timers() const noexcept {
-    // After monitor_until was written; who leaves the poller reads it after end_sleep.
+    // After monitor_until was written; a thread that leaves the poller reads it after end_sleep.
     return !scheduler_.poll.somebody_sleeps();
   }
   /// And whether anybody could be woken to run them.
@@ -79,7 +79,7 @@ class basic_monitor {
     return scheduler_.idle.idle_ps() != 0 && nobody_waits_for_timers();
   }
   /// In a real-time class the system does not share a CPU among those that compute: there is always
-  /// somebody who could use it if more of them hold Ps than there are CPUs.
+  /// one that could use it if more of them hold Ps than there are CPUs.
   bool must_share_cpus() const noexcept {
     return real_time_cpus_ != 0 && scheduler_.procs() > scheduler_.idle.idle_ps() + real_time_cpus_;
   }
@@ -192,7 +192,7 @@ void basic_monitor<Traits>::poll_network(std::int64_t now) noexcept {
 template <class Traits>
 void basic_monitor<Traits>::wait_for_round() noexcept {
   if (basic_process_exit<Traits>::holds(scheduler_)) [[unlikely]] {
-    // As seldom as who blocks is noticed at all; and whether anything can run is not asked.
+    // As seldom as a thread that blocks is noticed; and whether anything can run is not asked.
     if (scheduler_.monitor_note.sleep_for(Traits::blocked_ns) && !closing()) {
       scheduler_.monitor_note.clear_while_woken();
     }
@@ -215,7 +215,7 @@ void basic_monitor<Traits>::wait_for_round() noexcept {
   }
   std::int64_t delay = delay_;
   const std::int64_t now = Traits::now();
-  // [mon.until] seq_cst: before the look at the timers; who arms one afterwards wakes us for it.
+  // [mon.until] seq_cst: before the look at the timers; a thread that arms one later wakes us.
   scheduler_.monitor_until.store(now + delay, seq_cst);
   const unsigned n = scheduler_.live_p_count();
   for (unsigned i = 0; i < n; ++i) {
@@ -235,7 +235,7 @@ void basic_monitor<Traits>::wait_for_round() noexcept {
     delay = next_look_ - now > Traits::monitor_min_sleep_ns ? next_look_ - now
                                                             : Traits::monitor_min_sleep_ns;
   }
-  // relaxed: whoever reads it needs to know no more than when we come
+  // relaxed: its readers need to know no more than when we come
   scheduler_.monitor_until.store(now + delay, relaxed);
   // A P that leaves the idle list does not hurry a round; a new timer does, and close().
   if (scheduler_.monitor_note.sleep_for(delay) && !closing()) {
@@ -278,7 +278,7 @@ bool basic_monitor<Traits>::look_at(p_type& p, std::int64_t now) noexcept {
   const std::int64_t due_at = scheduler_.next_timer(p);
   const bool due = due_at <= now;
   if (due && others_can_run_timers()) {
-    scheduler_.wake_processor();  // who searches runs the due timers of every P
+    scheduler_.wake_processor();  // an M that searches runs the due timers of every P
   }
   if (status != p_status::running && status != p_status::syscall) {
     p.seen.runnext = nullptr;

@@ -16,13 +16,13 @@
 //       timer that took the P, and its slice is not over
 //   H4  the other M gets the P and is woken
 //   H5  sleep, in the handler, on the goroutine's stack position
-//   H6  whoever takes the goroutine from the queue gives its P to this M (loop.hpp): return from
+//   H6  an M that takes the goroutine from the queue gives its P to this M (loop.hpp): return from
 //       the handler, and the code goes on where it was: own thread, own stack, own locks
 //
-// Why it cannot deadlock: no thread has to be made for a lock holder to run again. Whoever needs
-// malloc's lock, held by a goroutine in H5, blocks; the monitor takes its P (retake.hpp); the P
-// finds the holder in the global queue. If there is no M at H2, the goroutine keeps its P. One idle
-// M more than needed is asked for each time, and nobody waits for it.
+// Why it cannot deadlock: no thread has to be made for a lock holder to run again. A goroutine that
+// needs malloc's lock, held by another one in H5, blocks; the monitor takes its P (retake.hpp); the
+// M that gets the P finds the holder in the global queue. If there is no M at H2, the goroutine
+// keeps its P. One idle M more than needed is asked for each time, and nobody waits for it.
 //
 // Which M: a system wakes a thread on the CPU where it went to sleep, even if that one is busy and
 // the one that we leave is idle, and may see it milliseconds later: ten loops on two CPUs lost 8 %.
@@ -73,11 +73,12 @@ bool keeps_p(basic_m<Traits>& m) noexcept {
     if (state == retake_state::forked) {
       refuse_after_fork();
     }
-    // [m.retake] acq_rel: one of us wins; the monitor's failure means that we kept it. If it has
-    // been wanted, decided and wanted again since we looked: what R4 has read.
+    // [m.retake] acq_rel: this M or the monitor wins; if R3 fails, this M has kept its P. The
+    // monitor may have been through R3 and R4 since our load: then what it read in R4 comes before
+    // what we change next.
     if (state == retake_state::wanted &&
         m.retake.compare_exchange_strong(state, retake_state::none, acq_rel, relaxed)) {
-      return true;  // relaxed: looked at again
+      return true;  // relaxed: the loop looks at it again
     }
     Traits::back_off(turn);  // the monitor is between two of its steps
   }
@@ -111,9 +112,9 @@ THRUM_COLD basic_m<Traits>& answer_monitor(basic_m<Traits>& m) noexcept {
 
 // ---- the handler -------------------------------------------------------------------------------
 
-/// Calls `give_up(m)`, H2 to H4, and if that has found somebody sleeps until this M is given a P,
-/// H5 and H6. All of it with a frame like a parked one: whoever looks at the goroutine once it
-/// stands in the queue finds where it was interrupted.
+/// Calls `give_up(m)`, H2 to H4, and if that has found another M, sleeps until this one is given a
+/// P, H5 and H6. All of it with a frame like a parked one: a dump of the goroutine, once it
+/// stands in the queue, shows where it was interrupted.
 template <class Traits>
 void stop_in_handler(basic_m<Traits>& m, bool (*give_up)(basic_m<Traits>&) noexcept) noexcept {
   basic_g<Traits>& g = *m.g;
@@ -157,8 +158,9 @@ void stop_in_handler(basic_m<Traits>& m, bool (*give_up)(basic_m<Traits>&) noexc
   g.status.store(g_status::running, relaxed);  // relaxed: for display
 }
 
-/// Whether it was interrupted for a timer before its slice was over: then it goes on when those are
-/// done who have slept. If others came first, each timer would move the P by one more thread.
+/// Whether it was interrupted for a timer before its slice was over: then it goes on as soon as
+/// those whose timers came have run. If others came first, each timer would move the P to one more
+/// thread.
 template <class Traits>
 bool has_time_left(basic_g<Traits>& g, std::int64_t ran_ns, std::int64_t slice_ns) noexcept {
   g.ran_ns += ran_ns;
@@ -187,7 +189,8 @@ basic_m<Traits>* find_taker(basic_m<Traits>& m) noexcept {
   }
   const auto is_here = [&](const basic_m<Traits>& each) { return each.cpu == m.cpu; };
   // A P that is to retire needs an M that looks for work, and not one that computes.
-  const bool retires = (m.p->attention.load(relaxed) & attention_retire) != 0;  // relaxed: a wish
+  // relaxed: if it is missed, the next search retires the P
+  const bool retires = (m.p->attention.load(relaxed) & attention_retire) != 0;
   if (is_alone(m) && !retires) {
     const std::uint32_t most = 2 * scheduler.procs();  // before all others have had a turn, twice
     if (basic_g<Traits>* const other = scheduler.global.take_preempted_in_turn(
@@ -232,7 +235,7 @@ bool hand_over(basic_m<Traits>& m) noexcept {
   const bool next = has_time_left(g, ran_ns, scheduler.config().time_slice_ns);
   const basic_g<Traits>& loop = g;
   scheduler.global.push_preempted(g, next);
-  // It still stands on this stack, whoever takes it meanwhile.
+  // It still stands on this stack, even if another M takes it from the queue meanwhile.
   if (scheduler.reserve.note_loop(loop, [&] { return is_short_of_threads(scheduler); })) {
     scheduler.for_each_live_p([](basic_p<Traits>& each) {
       // [p.attention] release: as in retake.hpp.

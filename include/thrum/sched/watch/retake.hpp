@@ -12,9 +12,10 @@
 //   R1  retake = wanted; heavy fence
 //   R2  inside? it runs again: give up. Else it will see `wanted` before it enters
 //   R3  wanted -> decided; fails if it has entered and kept its P
-//   R4  is it still the M of this P? Now nothing of that can change. If not, retake = wanted again:
-//       the M answers before it enters. It does not look at `none` closely enough to know that we
-//       have read what it is about to change
+//   R4  does this M still have this P? From R3 on the M waits if it enters, so the answer stays
+//       true. If not, retake = wanted again, and not none: an M that finds `none` enters at once,
+//       by a relaxed load, and could change its P while the monitor still reads it; one that finds
+//       `wanted` answers first, and that orders the two (keeps_p)
 //   R5  retake = taken; the P is the monitor's, and goes to another M
 //   The goroutine goes on without a P, as inside blocking(), until it enters the library next,
 //   where it queues up for one. Should it compute for long before that, it is stopped (watch).
@@ -23,16 +24,16 @@
 //   slice    the goroutine has run for a time slice, and something waits in the P's queue or the
 //            global one
 //   timer    a timer of this P is due, and the goroutine has run, or the timer has been due, for
-//            `least_run_ns`: who slept has waited already, and does not wait for a slice's end too
+//            `least_run_ns`: its goroutine has slept already, and does not wait for a whole slice
 //   blocked  something waits or is due, and the thread has slept for `blocked_ns`
 //   deaf     it was asked by a signal and has computed on without taking it: some goroutine has
 //            blocked signals on that thread, this one or an earlier one, or it is in a long call of
 //            the system. Its P is taken as from one that blocks
 //   If nothing else could run, nothing is done.
 //
-// The mask of signals belongs to the thread, and who blocks all and parks leaves it behind for the
-// next. A deaf thread lets the scheduler's own signal through again when it enters the library and
-// finds its P gone; nothing is looked at before that, as nobody else needs to pay for it.
+// The mask of signals belongs to the thread: a goroutine that blocks all signals and parks leaves
+// that mask behind for the next one. A deaf thread unblocks the scheduler's own signal when it
+// enters the library and finds its P gone. Nothing is asked before: all would pay for it.
 //
 // RT1  at most one retake is under way: the monitor's.
 //
@@ -121,7 +122,8 @@ void basic_retaker<Traits>::press(p_type& p, std::int64_t now, std::int64_t sinc
     seen.spared = false;
     seen.asked = false;
     seen.changes = seen.changes < most_changes ? seen.changes + 1 : most_changes;
-    // Nothing comes of a look before the one is allowed or the other has waited for long enough.
+    // The next look is of use when the goroutine may be interrupted (`allowed`), or when its thread
+    // may have been blocked for long enough to lose its P: at the earlier of the two.
     const std::int64_t useful =
         allowed - now < Traits::blocked_ns ? allowed - now : Traits::blocked_ns;
     const std::int64_t window = window_of(seen.changes);
@@ -135,13 +137,14 @@ void basic_retaker<Traits>::press(p_type& p, std::int64_t now, std::int64_t sinc
   }
   seen.changes = 0;
   const std::int64_t cpu = m->cpu_clock.now();
-  constexpr std::int64_t few = 16;  // of its time on a CPU: it does not compute
+  // A thread that has used less than a sixteenth of the time as CPU time does not compute.
+  constexpr std::int64_t few = 16;
   if (cpu - seen.cpu < elapsed / few) {
     if (elapsed < Traits::blocked_ns) {
       sooner(next_look, seen.cpu_when + Traits::blocked_ns);
       return;
     }
-    // A thread that only waits for a CPU has a clock that stands, too.
+    // Its CPU clock stands also while it only waits for a CPU: the system knows which it is.
     if (os::thread_sleeps(m->thread_number())) {
       seen.cpu_of = nullptr;
       sooner(next_look, now + Traits::blocked_ns);
@@ -153,8 +156,8 @@ void basic_retaker<Traits>::press(p_type& p, std::int64_t now, std::int64_t sinc
     sooner(next_look, allowed);
     return;
   }
-  // It may have computed first and block now: a signal would break its call off. Asked only once,
-  // as not every system can say.
+  // It may have computed at first and be blocked now; a signal would make its call fail with EINTR.
+  // So it is spared, but only once in a row, as not every system can say whether a thread sleeps.
   if (cpu - seen.cpu < elapsed - elapsed / 8 && !seen.spared &&
       os::thread_sleeps(m->thread_number())) {
     seen.spared = true;
@@ -205,7 +208,7 @@ void basic_retaker<Traits>::interrupt(m_type& m) noexcept {
 
 template <class Traits>
 void basic_retaker<Traits>::retake(p_type& p, m_type& m) noexcept {
-  // [m.retake] release: R1, ordered by the fence; keeps what R4 may have published a moment ago.
+  // [m.retake] release: R1, ordered by the fence; keeps what R4 of an earlier retake published.
   m.retake.store(retake_state::wanted, release);
   Traits::heavy_fence();  // [m.inside] pairs with enter_scheduler's light one
   // [m.inside] acquire: R2, what it has done with the P.
@@ -214,7 +217,7 @@ void basic_retaker<Traits>::retake(p_type& p, m_type& m) noexcept {
   // [m.retake] acq_rel: R3. Failure: the M has taken the request back.
   if (!m.retake.compare_exchange_strong(state, inside ? retake_state::none : retake_state::decided,
                                         acq_rel,
-                                        relaxed) ||  // relaxed: over
+                                        relaxed) ||  // relaxed: given up
       inside) {
     return;
   }
