@@ -13,7 +13,8 @@ import sys
 
 root = pathlib.Path(__file__).resolve().parent.parent
 tests = root / "tests"
-ASSERTION = re.compile(r"\b(?:(?:STATIC_)?(?:CHECK|REQUIRE)|FAIL)(?:_[A-Z_]+)?\s*\(|\bstatic_assert\s*\(")
+ASSERTION = re.compile(r"\b(?:(?:STATIC_)?(?:CHECK|REQUIRE)|FAIL)(?:_[A-Z_]+)?\s*\("
+                       r"|\bstatic_assert\s*\(")
 CASE = re.compile(r"^(?:TEMPLATE_(?:LIST_|PRODUCT_)?)?TEST_CASE(?:_METHOD|_SIG)?\s*\(", re.M)
 FUNCTION = re.compile(r"\b([a-z]\w*)\s*(?=\()")
 LAMBDA = re.compile(r"\bauto\s+(\w+)\s*=\s*\[")
@@ -79,7 +80,8 @@ for folder in ("unit", "go", "model"):
         text = path.read_text()
         code = masked(text)
         # Headers beside the tests (a client that several files use) belong to each of them.
-        near = [masked(h.read_text()) for h in [*path.parent.glob("*.hpp"), *path.parent.glob("support/*.hpp")]]
+        near = [masked(header.read_text()) for pattern in ("*.hpp", "support/*.hpp")
+                for header in path.parent.glob(pattern)]
         helpers = asserting([f for source in (code, *near) for f in bodies(source)], support)
         for found in CASE.finditer(code):
             cases += 1
