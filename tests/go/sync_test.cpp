@@ -93,13 +93,21 @@ TEST_CASE("WaitGroupGo: a goroutine of a group runs once, before wait() returns"
 
 TEST_CASE("WaitGroup: a group may be gone as soon as wait() has returned") {
   with_runtime([] {
+    int early = 0;
     for (int round = scaled(10'000); round > 0; --round) {
       auto group = std::make_unique<thrum::wait_group>();
       group->add(2);
-      thrum::go([g = group.get()] { g->done(); });
-      thrum::go([g = group.get()] { g->done(); });
+      std::atomic<int> done{0};
+      for (int i = 0; i != 2; ++i) {
+        thrum::go([&done, g = group.get()] {
+          ++done;
+          g->done();
+        });
+      }
       group->wait();
+      early += done == 2 ? 0 : 1;
     }
+    CHECK(early == 0);
   });
 }
 

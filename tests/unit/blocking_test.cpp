@@ -175,6 +175,9 @@ TEST_CASE("who comes back finds a processor though all are busy") {
     }
     for (int i = 0; i != 5; ++i) {
       thrum::blocking([] { ::usleep(1'000); });
+      const auto now = thrum::stats();
+      CHECK(now.running >= 1);
+      CHECK(now.goroutines == 5);  // and the others compute on
     }
     stop = true;
     hogs.wait();

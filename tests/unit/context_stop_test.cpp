@@ -258,16 +258,22 @@ TEST_CASE("a context whose deadline is watched for its token goes with the runti
 TEST_CASE("the owner of a context may go as soon as it is done") {
   with_runtime([] {
     const thrum::chan<void> ended(1);
-    for (int i = 0; i != scaled(2'000); ++i) {
+    const int rounds = scaled(2'000);
+    int requested = 0;
+    int refused = 0;
+    for (int i = 0; i != rounds; ++i) {
       {
         const context c = context::background().with_cancel();
         thrum::go([&c, ended] {
           c.cancel();
           ended.send();
         });
-        c.done().recv();
+        refused += c.done().recv() ? 0 : 1;  // closed, not sent to
+        requested += c.error() ? 1 : 0;
       }
       ended.recv();
     }
+    CHECK(refused == rounds);
+    CHECK(requested == rounds);
   });
 }

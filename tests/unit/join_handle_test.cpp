@@ -76,13 +76,26 @@ TEST_CASE("an exception travels up through a chain of joins") {
 }
 
 TEST_CASE("an exception that nobody joins for is dropped with the handle") {
-  with_runtime([] {
-    {
-      auto ignored = thrum::spawn([] { throw std::runtime_error("ignored"); });
-    }
-    auto detached = thrum::spawn([] { throw std::runtime_error("ignored"); });
+  std::atomic<int> alive{0};
+  struct counted {
+    std::atomic<int>& alive;
+    explicit counted(std::atomic<int>& n) : alive(n) { ++alive; }
+    counted(const counted& other) : alive(other.alive) { ++alive; }
+    ~counted() { --alive; }
+  };
+  with_runtime([&] {
+    thrum::wait_group thrown;
+    thrown.add(2);
+    const auto throws = [&] {
+      thrown.done();
+      throw counted(alive);
+    };
+    { auto ignored = thrum::spawn(throws); }
+    auto detached = thrum::spawn(throws);
     detached.detach();
-    thrum::sleep_for(1ms);
+    thrown.wait();
+    CHECK(support::eventually([] { return thrum::stats().goroutines == 1; }));
+    CHECK(alive == 0);
   });
 }
 

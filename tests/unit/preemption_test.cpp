@@ -84,6 +84,8 @@ TEST_CASE("AsyncPreempt: loops without any call do not keep others from running 
     while (started != 3) {
       thrum::this_goroutine::yield();
     }
+    CHECK_FALSE(stop);
+    CHECK(thrum::stats().goroutines == 4);  // the loops have not ended by themselves
     stop = true;
     group.wait();
   });
@@ -296,15 +298,20 @@ TEST_CASE("poll is not interrupted while others run on its processor") {
 
 TEST_CASE("who waits for a std::mutex of a goroutine that sleeps does not block the processor") {
   std::mutex held;
+  bool has_slept = false;  // under the lock
   thrum::run(settings(1), [&] {
     thrum::chan<void> locked(0);
     auto holder = thrum::spawn([&] {
       const std::lock_guard guard(held);
       locked.send();
       thrum::sleep_for(20ms);  // on the one processor that the other is about to block
+      has_slept = true;
     });
     locked.recv();
-    { const std::lock_guard guard(held); }
+    {
+      const std::lock_guard guard(held);
+      CHECK(has_slept);
+    }
     holder.join();
   });
 }
@@ -364,9 +371,7 @@ TEST_CASE("sixty-four loops on two processors all make progress") {
       }
       return true;
     };
-    while (!all_moved()) {
-      thrum::sleep_for(1ms);
-    }
+    CHECK(support::eventually(all_moved));
     stop = true;
     group.wait();
   });

@@ -78,9 +78,12 @@ TEST_CASE("yield on one processor lets all others run once before it returns") {
 
 TEST_CASE("yield alone returns") {
   with_runtime([] {
+    const auto own = this_goroutine::id();
     for (int i = 0; i != 1'000; ++i) {
       this_goroutine::yield();
     }
+    CHECK(this_goroutine::id() == own);
+    CHECK(thrum::stats().running == 1);
   });
 }
 

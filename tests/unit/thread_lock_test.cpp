@@ -6,6 +6,7 @@
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/migrate.hpp"
 #include "support/with_runtime.hpp"
 
 #include <thrum.hpp>
@@ -93,14 +94,23 @@ TEST_CASE("YieldLockedProgress: a locked goroutine that yields lets others run")
   thrum::run(options, [] {
     std::atomic<bool> done{false};
     thrum::wait_group group;
+    std::atomic<int> turns{0};
     group.go([&] {
       const thrum::thread_lock lock;
       while (!done) {
         thrum::this_goroutine::yield();
+        ++turns;
       }
     });
-    group.go([&] { done = true; });
+    group.go([&] {
+      while (turns == 0) {
+        thrum::this_goroutine::yield();
+      }
+      done = true;
+    });
     group.wait();
+    CHECK(turns > 0);
+    CHECK(done);
   });
 }
 
@@ -108,12 +118,17 @@ TEST_CASE("YieldLocked: a locked goroutine that yields and sleeps in turn comes 
   thrum::run([] {
     auto locked = thrum::spawn([] {
       const thrum::thread_lock lock;
+      const auto own = std::this_thread::get_id();
+      int elsewhere = 0;
       for (int i = 0; i != 10; ++i) {
         thrum::this_goroutine::yield();
+        elsewhere += std::this_thread::get_id() == own ? 0 : 1;
         thrum::sleep_for(1ms);
+        elsewhere += std::this_thread::get_id() == own ? 0 : 1;
       }
+      return elsewhere;
     });
-    locked.join();
+    CHECK(locked.join() == 0);
   });
 }
 
@@ -229,6 +244,7 @@ TEST_CASE("on a foreign thread and inside blocking a thread_lock does nothing") 
   const thrum::thread_lock here;
   thrum::run([] {
     thrum::blocking([] { const thrum::thread_lock lock; });
-    thrum::this_goroutine::yield();
+    const support::crowd others;  // a goroutine that had kept its thread could not leave it now
+    CHECK(support::migrate());
   });
 }

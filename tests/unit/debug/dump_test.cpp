@@ -163,15 +163,20 @@ TEST_CASE("figures that nobody, or more than one runtime, could give are an erro
 
 TEST_CASE("runtimes that come and go beside a watchdog's dumps are destroyed in peace") {
   std::atomic<bool> stop{false};
+  std::atomic<int> dumps{0};
+  int ran = 0;
   std::thread watchdog([&] {
     while (!stop) {
       dumped([](std::FILE* to) { thrum::dump_goroutines(to, thrum::dump_form::counts); });
       dumped([](std::FILE* to) { thrum::dump_goroutines(to); });
+      ++dumps;
     }
   });
-  for (int i = 0; i != 20; ++i) {
+  for (int before = dumps; ran < 20 || dumps == before; ++ran) {
     thrum::run([] { thrum::spawn([] { thrum::this_goroutine::yield(); }).join(); });
   }
   stop = true;
   watchdog.join();
+  CHECK(dumped([](std::FILE* to) { thrum::dump_goroutines(to); }).find("goroutine ") ==
+        std::string::npos);  // nothing of them is left to be seen
 }

@@ -161,7 +161,7 @@ TEMPLATE_TEST_CASE("a poll that does not wait leaves a wake to the one that does
   kept.poller.wake();
   kept.poller.poll(0, events);
   kept.poller.poll(-1, events);
-  SUCCEED("it has returned");
+  CHECK(events.all.empty());  // and has returned: a wake is no event of a descriptor
 }
 
 TEMPLATE_LIST_TEST_CASE("adding the first descriptor ends a poll that sleeps without one",

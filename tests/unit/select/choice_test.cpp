@@ -402,13 +402,21 @@ TEST_CASE("what a case has received before may block when it is destroyed") {
 }
 
 TEST_CASE("a goroutine that selects again and again with no time left ends with its runtime") {
-  with_runtime([] {
+  std::atomic<int> rounds{0};
+  std::atomic<bool> was_unwound{false};
+  with_runtime([&] {
     const thrum::chan<int> c(0);
-    thrum::go([c] {
-      for (;;) {
+    thrum::go([&, c] {
+      struct at_end {
+        std::atomic<bool>& flag;
+        ~at_end() { flag = true; }
+      } const scope{was_unwound};
+      for (;; ++rounds) {
         thrum::select(on_recv(c), on_timeout(0s));
       }
     });
-    thrum::this_goroutine::yield();
+    REQUIRE(support::eventually([&] { return rounds > 0; }));
+    CHECK_FALSE(was_unwound);
   });
+  CHECK(was_unwound);
 }

@@ -68,20 +68,28 @@ TEST_CASE("the completion runs once each phase, before anybody goes on") {
 
 TEST_CASE("an arrival that does not wait lets the others go on") {
   with_runtime([] {
-    thrum::barrier<> barrier(2);
+    int phases = 0;
+    const auto count = [&]() noexcept { ++phases; };
+    thrum::barrier<decltype(count)> barrier(2, count);
     auto token = barrier.arrive();
+    CHECK(phases == 0);
     barrier.arrive_and_wait();
+    CHECK(phases == 1);
     barrier.wait(std::move(token));  // of a phase that is over
+    CHECK(phases == 1);
   });
 }
 
 TEST_CASE("who drops out is not waited for in later phases") {
   with_runtime([] {
-    thrum::barrier<> barrier(2);
+    int phases = 0;
+    const auto count = [&]() noexcept { ++phases; };
+    thrum::barrier<decltype(count)> barrier(2, count);
     thrum::go([&] { barrier.arrive_and_drop(); });
-    barrier.arrive_and_wait();
-    barrier.arrive_and_wait();
-    barrier.arrive_and_wait();
+    for (int expected = 1; expected != 4; ++expected) {
+      barrier.arrive_and_wait();
+      CHECK(phases == expected);
+    }
   });
 }
 
@@ -151,6 +159,17 @@ TEST_CASE("more arrivals than participants are an error of use") {
   CHECK(is_usage_error("barrier:", [] { thrum::barrier<> bad(-1); }));
 }
 
-constinit thrum::barrier<> a_global_barrier(1);  // needs no initialisation at run time
+constinit thrum::barrier<> a_global_barrier(2);  // needs no initialisation at run time
 
-TEST_CASE("a barrier may be a constinit global") { a_global_barrier.arrive_and_wait(); }
+TEST_CASE("a barrier may be a constinit global") {
+  with_runtime([] {
+    bool arrived = false;
+    auto other = thrum::spawn([&] {
+      arrived = true;
+      a_global_barrier.arrive_and_wait();
+    });
+    a_global_barrier.arrive_and_wait();
+    CHECK(arrived);
+    other.join();
+  });
+}

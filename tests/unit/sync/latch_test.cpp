@@ -59,14 +59,23 @@ TEST_CASE("a latch counts down by any number, and arrive_and_wait does both") {
 
 TEST_CASE("a latch may be destroyed as soon as a wait has returned") {
   with_runtime(with_procs(4), [] {
-    for (int i = 0; i != scaled(2'000); ++i) {
+    std::atomic<int> arrivals{0};
+    int missed = 0;
+    const int rounds = scaled(2'000);
+    for (int i = 0; i != rounds; ++i) {
       auto latch = std::make_unique<thrum::latch>(2);
       auto* const shared = latch.get();
-      thrum::go([shared] { shared->count_down(); });
-      thrum::go([shared] { shared->count_down(); });
+      for (int k = 0; k != 2; ++k) {
+        thrum::go([&, shared] {
+          ++arrivals;
+          shared->count_down();
+        });
+      }
       latch->wait();
       latch.reset();
+      missed += arrivals == 2 * (i + 1) ? 0 : 1;
     }
+    CHECK(missed == 0);
   });
 }
 
@@ -74,14 +83,25 @@ TEST_CASE("a foreign thread waits for goroutines at a latch, and they for it") {
   with_runtime([] {
     thrum::latch ready(1);
     thrum::latch done(2);
+    std::atomic<bool> is_ready{false};
+    std::atomic<bool> was_early{true};
+    std::atomic<int> came{0};
     std::thread thread([&] {
       ready.wait();
+      was_early = !is_ready;
+      ++came;
       done.arrive_and_wait();
     });
-    auto other = thrum::spawn([&] { done.arrive_and_wait(); });
+    auto other = thrum::spawn([&] {
+      ++came;
+      done.arrive_and_wait();
+    });
+    is_ready = true;
     ready.count_down();
     done.wait();
+    CHECK(came == 2);
     thrum::blocking([&] { thread.join(); });
+    CHECK_FALSE(was_early);
     other.join();  // it may still be inside wait, and the latch must outlive that
   });
 }

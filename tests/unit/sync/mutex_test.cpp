@@ -375,12 +375,19 @@ TEST_CASE("a mutex that was handed to its last waiter is handed to nobody who co
 TEST_CASE("another goroutine than its owner may unlock the mutex, as in Go") {
   with_runtime([] {
     thrum::mutex mutex;
+    int early = 0;
     for (int i = 0; i != scaled(1'000); ++i) {
       mutex.lock();
-      thrum::go([&] { mutex.unlock(); });
+      bool unlocked = false;
+      thrum::go([&] {
+        unlocked = true;
+        mutex.unlock();
+      });
       mutex.lock();
+      early += unlocked ? 0 : 1;
       mutex.unlock();
     }
+    CHECK(early == 0);
   });
 }
 
@@ -410,20 +417,24 @@ TEST_CASE("a mutex may be destroyed by the next who has locked it") {
       thrum::mutex mutex;
       int references = 2;
     };
-    for (int i = 0; i != scaled(10'000); ++i) {
+    std::atomic<int> deleted{0};
+    const int rounds = scaled(10'000);
+    for (int i = 0; i != rounds; ++i) {
       auto* const object = new counted;
-      const auto drop = [object] {
+      const auto drop = [&deleted, object] {
         object->mutex.lock();
         const bool is_last = --object->references == 0;
         object->mutex.unlock();
         if (is_last) {
           delete object;
+          ++deleted;
         }
       };
       auto other = thrum::spawn(drop);
       drop();
       other.join();
     }
+    CHECK(deleted == rounds);
   });
 }
 

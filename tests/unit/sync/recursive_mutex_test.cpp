@@ -48,10 +48,22 @@ TEST_CASE("a goroutine owns its recursive_mutex on whatever thread it goes on") 
   with_runtime(with_procs(4), [] {
     thrum::recursive_mutex mutex;
     const std::lock_guard guard(mutex);
+    const auto others_get_it = [&] {
+      return thrum::spawn([&] {
+               const bool got_it = mutex.try_lock();
+               if (got_it) {
+                 mutex.unlock();
+               }
+               return got_it;
+             })
+          .join();
+    };
     for (int i = 0; i != 100; ++i) {
       thrum::this_goroutine::yield();
-      const std::lock_guard again(mutex);
+      const std::unique_lock again(mutex, std::try_to_lock);
+      REQUIRE(again.owns_lock());
     }
+    CHECK_FALSE(others_get_it());
   });
 }
 

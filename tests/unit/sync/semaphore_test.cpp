@@ -153,13 +153,21 @@ TEST_CASE("goroutines and foreign threads share a semaphore") {
 
 TEST_CASE("a semaphore may be destroyed by whoever has acquired its last permit") {
   with_runtime(with_procs(4), [] {
-    for (int i = 0; i != scaled(2'000); ++i) {
+    int early = 0;
+    const int rounds = scaled(2'000);
+    for (int i = 0; i != rounds; ++i) {
+      std::atomic<bool> released{false};
       auto permits = std::make_unique<thrum::binary_semaphore>(0);
       auto* const shared = permits.get();
-      thrum::go([shared] { shared->release(); });
+      thrum::go([&released, shared] {
+        released = true;
+        shared->release();
+      });
       permits->acquire();
       permits.reset();
+      early += released ? 0 : 1;
     }
+    CHECK(early == 0);
   });
 }
 

@@ -177,6 +177,8 @@ TEST_CASE("neither writers nor readers starve under a steady stream of the other
   with_runtime(with_procs(4), [] {
     thrum::shared_mutex mutex;
     std::atomic<bool> stop{false};
+    std::int64_t writers = 0;
+    std::int64_t both = 0;  // a lock was had by more than it is for
     thrum::wait_group group;
     for (int i = 0; i != 3; ++i) {
       group.go([&] {
@@ -188,16 +190,24 @@ TEST_CASE("neither writers nor readers starve under a steady stream of the other
       group.go([&] {
         while (!stop) {
           const std::unique_lock lock(mutex);
+          ++writers;
           thrum::this_goroutine::yield();
         }
       });
     }
     for (int i = 0; i != scaled(100); ++i) {
       mutex.lock();
+      const std::int64_t before = writers;
+      thrum::this_goroutine::yield();
+      both += writers == before ? 0 : 1;
       mutex.unlock();
       mutex.lock_shared();
+      const std::int64_t shared_before = writers;
+      thrum::this_goroutine::yield();
+      both += writers == shared_before ? 0 : 1;
       mutex.unlock_shared();
     }
+    CHECK(both == 0);
     stop = true;
     group.wait();
   });
@@ -243,9 +253,11 @@ TEST_CASE("a shared_mutex may be destroyed by the next who has locked it") {
       thrum::shared_mutex mutex;
       std::atomic<int> references{3};
     };
-    for (int i = 0; i != scaled(10'000); ++i) {
+    std::atomic<int> deleted{0};
+    const int rounds = scaled(10'000);
+    for (int i = 0; i != rounds; ++i) {
       auto* const object = new counted;
-      const auto drop = [object](bool reads) {
+      const auto drop = [&deleted, object](bool reads) {
         reads ? object->mutex.lock_shared() : object->mutex.lock();
         const bool is_last = --object->references == 0;
         reads ? object->mutex.unlock_shared() : object->mutex.unlock();
@@ -254,6 +266,7 @@ TEST_CASE("a shared_mutex may be destroyed by the next who has locked it") {
           object->mutex.lock();
           object->mutex.unlock();
           delete object;
+          ++deleted;
         }
       };
       auto reader = thrum::spawn(drop, true);
@@ -262,6 +275,7 @@ TEST_CASE("a shared_mutex may be destroyed by the next who has locked it") {
       reader.join();
       writer.join();
     }
+    CHECK(deleted == rounds);
   });
 }
 

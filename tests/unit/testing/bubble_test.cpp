@@ -321,6 +321,7 @@ bool leave_to_outside(thrum::sched::basic_m<traits>&, goroutine& g, void*) noexc
 
 TEST_CASE("a bubble is not dead while somebody outside is about to queue a goroutine") {
   std::thread outside;
+  bool went_on = false;
   bubble([&] {
     outside = std::thread([] {
       while (about_to_be_queued.load() == nullptr) {
@@ -336,6 +337,8 @@ TEST_CASE("a bubble is not dead while somebody outside is about to queue a gorou
     });
     thrum::sched::section here;
     thrum::sched::park(here, thrum::sched::wait_reason::io_read, &leave_to_outside, nullptr);
+    went_on = true;
   });
   outside.join();
+  CHECK(went_on);
 }

@@ -138,7 +138,10 @@ TEST_CASE("a sleeper wakes beside goroutines that only yield to each other") {
       });
     }
     for (int i = 0; i != 5; ++i) {
+      const auto due = std::chrono::steady_clock::now() + 1ms;
       thrum::sleep_for(1ms);
+      CHECK(std::chrono::steady_clock::now() >= due);
+      CHECK(thrum::stats().goroutines == 1 + 2 * thrum::stats().procs);
     }
     stop = true;
     group.wait();
@@ -166,7 +169,10 @@ TEST_CASE("a sleeper wakes beside pairs that only wake each other") {
       });
     }
     for (int i = 0; i != 5; ++i) {
+      const auto due = std::chrono::steady_clock::now() + 1ms;
       thrum::sleep_for(1ms);
+      CHECK(std::chrono::steady_clock::now() >= due);
+      CHECK(thrum::stats().goroutines == 1 + 2 * (thrum::stats().procs + 1));
     }
     stop = true;
     group.wait();
@@ -198,10 +204,13 @@ TEST_CASE("thousands of sleepers with random deadlines all wake, none too early"
 
 TEST_CASE("a shorter sleep that begins later is not held up by a longer one") {
   with_runtime([] {
-    for (int i = 0; i != scaled(50, 10); ++i) {
+    const int rounds = scaled(50, 10);
+    for (int i = 0; i != rounds; ++i) {
       thrum::go([] { thrum::sleep_for(1h); });
       thrum::sleep_for(100us);  // everybody is asleep until the hour is over, and then until this
     }
+    // All of the long ones sleep on, or have not begun.
+    CHECK(thrum::stats().goroutines == static_cast<std::uint64_t>(rounds) + 1);
   });
 }
 

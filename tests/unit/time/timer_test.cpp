@@ -365,18 +365,22 @@ TEST_CASE("a processor that is taken away while its runtime stops leaves no time
 
 TEST_CASE("the last handle of a stopped timer may go while its runtime ends") {
   for (int round = 0; round != scaled(100); ++round) {
+    int stopped = 0;
+    std::atomic<int> fired{0};
     std::optional<thrum::runtime> runtime;
     runtime.emplace(with_procs(2));
-    std::vector<thrum::timer> timers = runtime->block_on([] {
+    std::vector<thrum::timer> timers = runtime->block_on([&] {
       std::vector<thrum::timer> all;
       for (int i = 0; i != 50; ++i) {
-        all.push_back(thrum::after_func(1h, [] {}));
-        all.back().stop();
+        all.push_back(thrum::after_func(1h, [&] { ++fired; }));
+        stopped += all.back().stop() ? 1 : 0;
       }
       return all;
     });
     std::thread other([&] { timers.clear(); });
     runtime.reset();
     other.join();
+    REQUIRE(stopped == 50);
+    REQUIRE(fired == 0);
   }
 }

@@ -36,15 +36,17 @@ TEST_CASE("a futex wait that nobody ends times out and says so") {
 
 TEST_CASE("a futex wake ends a wait") {
   std::atomic<std::uint32_t> word{0};
+  std::uint32_t seen = 0;
   std::thread waiter([&] {
     while (word.load() == 0) {
       os::futex_wait(word, 0, -1);
     }
+    seen = word.load();
   });
   word.store(1);
   os::futex_wake(word, 1);
   waiter.join();
-  SUCCEED();
+  CHECK(seen == 1);
 }
 
 TEST_CASE("a wake before the sleep is not lost, and a second wake changes nothing") {
@@ -91,16 +93,21 @@ TEST_CASE("a note that timed out still wakes its next sleeper") {
 
 TEST_CASE("a wake ends the sleep of every thread") {
   os::note n;
+  std::atomic<int> awake{0};
   std::vector<std::thread> sleepers;
   for (int i = 0; i < 4; ++i) {
-    sleepers.emplace_back([&] { n.sleep(); });
+    sleepers.emplace_back([&] {
+      n.sleep();
+      ++awake;
+    });
   }
   os::futex_wait(*std::make_unique<std::atomic<std::uint32_t>>(0), 0, 2 * ms);
+  CHECK(awake == 0);
   n.wake();
   for (std::thread& t : sleepers) {
     t.join();
   }
-  SUCCEED();
+  CHECK(awake == 4);
 }
 
 TEST_CASE("what was written before the wake is seen after the sleep, ten thousand times") {
@@ -127,15 +134,17 @@ TEST_CASE("what was written before the wake is seen after the sleep, ten thousan
 }
 
 TEST_CASE("a sleeper may destroy the note as soon as it wakes") {
+  int unset = 0;
   for (int i = 0; i < 2000; ++i) {
     auto n = std::make_unique<os::note>();
     os::note* const raw = n.get();
     std::thread waker([raw] { raw->wake(); });
     n->sleep();
+    unset += n->is_set() ? 0 : 1;
     n.reset();
     waker.join();
   }
-  SUCCEED();
+  CHECK(unset == 0);
 }
 
 TEST_CASE("signals neither end a sleep nor shorten one with a limit") {

@@ -107,12 +107,22 @@ TEST_CASE("a pool knows which addresses are of its stacks", "[stack]") {
 
 TEST_CASE("the whole of a stack can be written", "[stack]") {
   auto* p = new pool;
+  std::vector<g_type*> g_list;
   for (int i = 0; i < 3; ++i) {
     g_type* const g = p->take(18);
     for (char* byte = g->stack_low; byte < reinterpret_cast<char*>(g); byte += 512) {
-      *byte = 1;
+      *byte = static_cast<char>(i + 1);
+    }
+    g_list.push_back(g);
+  }
+  int overwritten = 0;  // by what was written to another
+  for (std::size_t i = 0; i != g_list.size(); ++i) {
+    g_type* const g = g_list[i];
+    for (char* byte = g->stack_low; byte < reinterpret_cast<char*>(g); byte += 512) {
+      overwritten += *byte == static_cast<char>(i + 1) ? 0 : 1;
     }
   }
+  CHECK(overwritten == 0);
   pool::abandon(p);
 }
 
