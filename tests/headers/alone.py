@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: MIT
 """Each public header by itself: it is the only include of a program that uses it, outside of any
 runtime unless it brings one; twice in that program, as in two translation units; and the program is
-compiled, linked and run.
+compiled, linked and run. Then once more with THRUM_SEPARATE, together with the implementation.
 
   CXX=g++ alone.py [HEADER...]
 """
@@ -76,29 +76,40 @@ def program(header):
     ms = "  [[maybe_unused]] constexpr std::chrono::milliseconds ms(1);\n" if "ms" in re.findall(r"\w+", use) else ""
     return (f"#include <thrum/{header}>\n"
             f"void PART() {{\n{ms}  {use}\n}}\n"
-            "#ifdef MAIN\nvoid second();\nint main() {\n  PART();\n  second();\n}\n#endif\n")
+            "#ifdef SECOND\nvoid SECOND();\n#else\nvoid SECOND_() {}\n#define SECOND SECOND_\n#endif\n"
+            "#ifdef MAIN\nint main() {\n  PART();\n  SECOND();\n}\n#endif\n")
 
 
-def check(header, folder):
+COMPILE = [os.environ.get("CXX", "c++"), "-std=c++20", "-O0", f"-I{INCLUDE}"]
+
+
+def compile_to(target, source, *options):
+    """What the compiler says against it, or nothing."""
+    said = subprocess.run([*COMPILE, *options, "-c", str(source), "-o", str(target)],
+                          capture_output=True, text=True)
+    return said.stderr if said.returncode != 0 else ""
+
+
+def link_and_run(program_name, objects):
+    linked = subprocess.run([COMPILE[0], "-pthread", *objects, "-o", str(program_name), "-ldl"],
+                            capture_output=True, text=True)
+    if linked.returncode != 0:
+        return linked.stderr
+    run = subprocess.run([str(program_name)], capture_output=True, text=True, timeout=60)
+    return "" if run.returncode == 0 else f"exit status {run.returncode}\n{run.stdout}{run.stderr}"
+
+
+def check(header, folder, implementation):
     """What is wrong with it, or nothing."""
-    compiler = os.environ.get("CXX", "c++")
     name = folder / header.replace("/", "-")
     source = name.with_suffix(".cpp")
     source.write_text(program(header))
-    objects = []
-    for part in ("first", "second"):
-        objects.append(str(name.with_suffix(f".{part}.o")))
-        words = [compiler, "-std=c++20", "-O0", f"-I{INCLUDE}", f"-DPART={part}", "-c", str(source), "-o", objects[-1]]
-        if part == "first":
-            words.append("-DMAIN")
-        said = subprocess.run(words, capture_output=True, text=True)
-        if said.returncode != 0:
-            return said.stderr
-    linked = subprocess.run([compiler, "-pthread", *objects, "-o", str(name), "-ldl"], capture_output=True, text=True)
-    if linked.returncode != 0:
-        return linked.stderr
-    run = subprocess.run([str(name)], capture_output=True, text=True, timeout=60)
-    return "" if run.returncode == 0 else f"exit status {run.returncode}\n{run.stdout}{run.stderr}"
+    first, second, separate = (str(name.with_suffix(f".{part}.o")) for part in ("1", "2", "s"))
+    return (compile_to(first, source, "-DPART=first", "-DSECOND=second", "-DMAIN")
+            or compile_to(second, source, "-DPART=second")
+            or link_and_run(name, [first, second])
+            or compile_to(separate, source, "-DPART=first", "-DMAIN", "-DTHRUM_SEPARATE=1")
+            or link_and_run(name.with_suffix(".s"), [separate, implementation]))
 
 
 def main():
@@ -111,7 +122,11 @@ def main():
     headers = sys.argv[1:] or [header for header in public if header in USES]
     with tempfile.TemporaryDirectory() as folder, \
             concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = pool.map(lambda header: check(header, pathlib.Path(folder)), headers)
+        implementation = str(pathlib.Path(folder) / "implementation.o")
+        wrong = compile_to(implementation, INCLUDE.parent / "cmake/implementation.cpp", "-DTHRUM_SEPARATE=1")
+        if wrong:
+            sys.exit(f"FAIL  the implementation\n{wrong[:2000]}")
+        results = pool.map(lambda header: check(header, pathlib.Path(folder), implementation), headers)
         for header, wrong in zip(headers, results):
             if wrong:
                 failed += 1
