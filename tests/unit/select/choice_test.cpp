@@ -14,6 +14,7 @@
 #include "support/with_runtime.hpp"
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
@@ -141,6 +142,36 @@ TEST_CASE("a moment of a clock that is set back is chosen when that clock says s
   };
   select_until();
   with_runtime(select_until);
+}
+
+namespace {
+
+/// Counts who asks for the time, and is set back by 20 ms after the second time.
+struct counting_clock {
+  using duration = std::chrono::nanoseconds;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<counting_clock>;
+  static constexpr bool is_steady = false;
+
+  static time_point now() noexcept {
+    const duration behind = ++looks > 2 ? duration(20ms) : duration(0);
+    return time_point(std::chrono::steady_clock::now().time_since_epoch() - behind);
+  }
+  static inline std::atomic<int> looks{0};
+};
+
+}  // namespace
+
+TEST_CASE("a select that waits for a clock that was set back sleeps until that clock's moment") {
+  with_runtime([] {
+    const thrum::chan<int> c(0);
+    counting_clock::looks = 0;
+    const auto when = counting_clock::now() + 2ms;
+    CHECK(thrum::select(on_recv(c), on_deadline(when)) == 1);
+    CHECK(counting_clock::looks < 100);  // one that does not sleep looks thousands of times
+    CHECK(counting_clock::now() >= when);
+  });
 }
 
 TEST_CASE("what comes after a clock was set back and before its moment is chosen") {
