@@ -25,25 +25,8 @@
 #include <thrum/base/requirements.hpp>
 
 #if THRUM_REQUIREMENTS_MET
-// Names of functions and variables, here and in the standard's headers, that Qt, Windows, curses
-// and Unreal define as macros. They are put aside for the time of the includes.
-#pragma push_macro("check")
-#pragma push_macro("clear")
-#pragma push_macro("erase")
-#pragma push_macro("max")
-#pragma push_macro("min")
-#pragma push_macro("move")
-#pragma push_macro("signals")
-#pragma push_macro("slots")
-#undef check
-#undef clear
-#undef erase
-#undef max
-#undef min
-#undef move
-#undef signals
-#undef slots
-
+#include <thrum/base/put_macros_aside.hpp>
+//
 #include <thrum/attributes.hpp>
 #include <thrum/base/errc.hpp>
 #include <thrum/blocking.hpp>
@@ -88,14 +71,7 @@
 #include <thrum/time.hpp>
 #include <thrum/version.hpp>
 
-#pragma pop_macro("check")
-#pragma pop_macro("clear")
-#pragma pop_macro("erase")
-#pragma pop_macro("max")
-#pragma pop_macro("min")
-#pragma pop_macro("move")
-#pragma pop_macro("signals")
-#pragma pop_macro("slots")
+#include <thrum/base/put_macros_back.hpp>
 #endif
 
 #endif

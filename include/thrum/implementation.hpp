@@ -8,9 +8,15 @@
 
 #include <thrum.hpp>
 
+#if THRUM_REQUIREMENTS_MET
+#include <thrum/base/put_macros_aside.hpp>
+//
 #include <thrum/implementation/runtime_definition.hpp>
+//
+#include <thrum/base/put_macros_back.hpp>
+#endif
 
-#if THRUM_SEPARATE
+#if THRUM_REQUIREMENTS_MET && THRUM_SEPARATE
 // What is called from inlined code and not visible there.
 namespace thrum::inline THRUM_ABI::sched {
 template class basic_scheduler<default_traits>;

@@ -9,6 +9,7 @@
 #include <thrum/base/fatal.hpp>
 #include <thrum/sched/core/g.hpp>
 #include <thrum/sched/core/traits.hpp>
+#include <thrum/sched/run/end.hpp>
 #include <thrum/sched/run/park.hpp>
 #include <thrum/sched/run/uncancellable.hpp>
 

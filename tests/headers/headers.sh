@@ -38,6 +38,23 @@ one_error() {  # one_error WHAT SENTENCE COMMAND...: it says this one thing
   report $? "$what"
 }
 
+# What other libraries define: thrum.hpp has a test of its own, behind all of them.
+cat >"$work/behind_macros.cpp" <<'TEXT'
+#define check(x) check_macro(x)
+#define clear() clear_macro
+#define erase() erase_macro
+#define max(a, b) ((a) > (b) ? (a) : (b))
+#define min(a, b) ((a) < (b) ? (a) : (b))
+#define move(y, x) move_macro(y, x)
+#define signals public
+#define slots
+#include <thrum/implementation.hpp>
+#if !defined(slots) || !defined(check)
+#error "a macro was not given back"
+#endif
+TEXT
+printf '#include <thrum/implementation.hpp>\nint main() {}\n' >"$work/implementation.cpp"
+
 for compiler in g++ clang++-14 clang++-19; do
   command -v $compiler >/dev/null || { echo "skip  $compiler is not installed"; continue; }
   case $compiler in
@@ -50,6 +67,10 @@ for compiler in g++ clang++-14 clang++-19; do
   # These are looked for in inlined code, also of system headers.
   silent "$compiler: null pointers at -O3, as a system header" \
     $compiler -std=c++20 -O3 -Wnull-dereference -isystem "$include" -c uses.cpp -o "$work/uses.o"
+  silent "$compiler: the implementation, behind macros of others" \
+    $compiler -std=c++20 -DTHRUM_SEPARATE=1 -I"$include" -fsyntax-only "$work/behind_macros.cpp"
+  one_error "$compiler: C++17 is refused in one sentence, by the implementation, too" "thrum needs C++20" \
+    $compiler -std=c++17 -DTHRUM_SEPARATE=1 -I"$include" -fsyntax-only "$work/implementation.cpp"
   for standard in 98 11 17; do
     one_error "$compiler: C++$standard is refused in one sentence" "thrum needs C++20" \
       $compiler -std=c++$standard -I"$include" -fsyntax-only "$work/empty.cpp"

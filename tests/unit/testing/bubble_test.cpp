@@ -305,6 +305,39 @@ TEST_CASE("time in a bubble goes on for goroutines that are locked to their thre
   }
 }
 
+TEST_CASE("a bubble whose goroutines never rest looks at descriptors") {
+  thrum::options one;
+  one.procs = 1;
+  bubble(one, [] {
+    thrum::io::pipe pipe;
+    bool read = false;
+    auto reader = thrum::spawn([&] {
+      char byte = 0;
+      pipe.read(std::span(&byte, 1));
+      read = true;
+    });
+    auto other = thrum::spawn([&] {
+      while (!read) {
+        thrum::this_goroutine::yield();
+      }
+    });
+    // Longer than the monitor waits before it polls itself.
+    const auto end = std::chrono::steady_clock::now() + 30ms;
+    while (std::chrono::steady_clock::now() < end) {
+      thrum::this_goroutine::yield();
+    }
+    pipe.write("x");
+    constexpr int most = 1000;  // the poller is looked at once in 61 turns
+    int yields = 0;
+    for (; !read && yields != most; ++yields) {
+      thrum::this_goroutine::yield();
+    }
+    CHECK(yields != most);
+    reader.join();
+    other.join();
+  });
+}
+
 namespace {
 
 using traits = thrum::sched::default_traits;

@@ -29,6 +29,8 @@
 
 namespace thrum::inline THRUM_ABI::sched {
 
+using namespace base::orders;
+
 template <class Traits>
 class poll_turn {
   template <class T>

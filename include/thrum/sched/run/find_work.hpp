@@ -167,6 +167,7 @@ bool sleep_in_poller(basic_m<Traits>& m, std::int64_t next_timer) noexcept {
       // One goroutine is no reason to wake another processor. But it may compute for long, and
       // nobody sleeps now until the first timer of the Ps that idle.
       m.pending = static_cast<basic_g<Traits>*>(first);
+      m.pending->moved_much = false;
       if (scheduler.clock == nullptr) {
         scheduler.wake_monitor_for(first_timer(scheduler, timer_heap<Traits>::never));
       }

@@ -121,8 +121,10 @@ bool is_poll_due(basic_scheduler<Traits>& scheduler) noexcept {
   if (scheduler.poller.descriptors() == 0) {
     return false;
   }
-  const std::int64_t age = scheduler.clock == nullptr ? Traits::poll_interval_ns : 0;
-  return scheduler.poll.is_due(Traits::now(), age);
+  if (scheduler.clock != nullptr) {  // it stands, and would never say that it is time
+    return !scheduler.poll.somebody_sleeps();
+  }
+  return scheduler.poll.is_due(Traits::now(), Traits::poll_interval_ns);
 }
 
 /// Runs the due timers of a P. Returns when its next one is due.
