@@ -36,8 +36,6 @@ template <class Traits>
 class basic_monitor;
 template <class Traits>
 class basic_registry;
-template <class Traits>
-struct basic_poll_events;
 
 /// What only the library itself may ask of a runtime.
 struct runtime_role {
@@ -134,7 +132,6 @@ class runtime {
 
  private:
   using scheduler_type = sched::basic_scheduler<sched::default_traits>;
-  using poll_events = sched::basic_poll_events<sched::default_traits>;
   using monitor_type = sched::basic_monitor<sched::default_traits>;
   using registry_type = sched::basic_registry<sched::default_traits>;
 

@@ -142,8 +142,9 @@ THRUM_OUT_OF_LINE runtime::runtime(options settings, sched::runtime_role role)
               &sched::m_main<sched::default_traits>, &sched::start_spinner<sched::default_traits>,
               &sched::make_spare<sched::default_traits>, &sched::interrupt<sched::default_traits>,
               &sched::serve_running<sched::default_traits>,
-              &sched::answer_monitor<sched::default_traits>, &poll_events::take,
-              &poll_events::prefetch})),
+              &sched::answer_monitor<sched::default_traits>,
+              &sched::basic_poll_events<sched::default_traits>::take,
+              &sched::basic_poll_events<sched::default_traits>::prefetch})),
       monitor_(std::make_unique<monitor_type>(*scheduler_)) {
   scheduler_->clock = role.clock;
   debug::install_panic_report<sched::default_traits>();

@@ -64,6 +64,9 @@ class alignas(base::cache_line_size) global_queue {
 
   /// Goroutines that have waited in the poller, and had moved much before.
   void append_returned(queue&& items) noexcept {
+    if (items.empty()) {
+      return;
+    }
     scoped guard(lock_);
     returned_.append(static_cast<queue&&>(items));
     update_behind();

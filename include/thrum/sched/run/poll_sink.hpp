@@ -59,9 +59,7 @@ void inject(basic_poll_sink<Traits>& sink) noexcept {
     return;
   }
   polled_goroutines<Traits> found(sink.ready);
-  if (!found.returned.empty()) {
-    sink.scheduler.global.append_returned(std::move(found.returned));
-  }
+  sink.scheduler.global.append_returned(std::move(found.returned));
   sink.scheduler.global.prepend(std::move(found.others));
   for (; n != 0; --n) {
     sink.scheduler.wake_processor();
@@ -100,9 +98,7 @@ void poll_in_turn(basic_m<Traits>& m) noexcept {
   if (!all.empty()) {
     m.scheduler->global.prepend(std::move(all));
   }
-  if (!found.returned.empty()) {
-    m.scheduler->global.append_returned(std::move(found.returned));
-  }
+  m.scheduler->global.append_returned(std::move(found.returned));
   if (m.scheduler->procs() != 1) {
     m.scheduler->wake_processor();
   }
