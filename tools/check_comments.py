@@ -99,7 +99,7 @@ class Header:
         plain = re.sub(r"^(?:template <.*> )?(?:requires .*?\) )?", "", head)
         plain = re.sub(r"\[\[.*?\]\] |alignas\(.*?\) ", "", plain)
         if plain.startswith(("namespace", "inline namespace")):
-            names = re.findall(r"\w+", re.sub(r"inline THRUM_ABI", "", plain))[1:]
+            names = re.findall(r"\w+", plain.replace("inline ", ""))[1:]
             public = self.scopes[-1].public and not PRIVATE_NAMESPACES & set(names)
             self.scopes.append(Scope("namespace", "", public))
             return at + 1, None

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 /// For `go(attributes{.stack_size = 65536, .name = "loader"}, f)`.
 struct attributes {
@@ -20,6 +20,6 @@ struct attributes {
   std::string_view name = {};
 };
 
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 namespace sched {
 
@@ -60,6 +60,6 @@ auto blocking(F&& f) -> std::invoke_result_t<F> {
   return std::invoke(std::forward<F>(f));
 }
 
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

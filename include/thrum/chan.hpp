@@ -13,7 +13,7 @@
 
 #include <cstddef>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 template <class T>
 class chan;
@@ -91,6 +91,6 @@ template <class T>
   return chan<T>(capacity);
 }
 
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

@@ -21,7 +21,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 /// Deadline, cancellation and values of a call and of what it calls: a shared handle, cheap to
 /// copy, that is handed down by value. Derive a child where a part of the work has a limit of its
@@ -170,6 +170,6 @@ template <class F = sched::no_handler>
   return on_recv(of.done(), std::move(f));
 }
 
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

@@ -20,7 +20,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 /// The clock of all deadlines: std::chrono::steady_clock.
 using time_point = std::chrono::steady_clock::time_point;
@@ -114,6 +114,6 @@ bool retry_until(std::chrono::time_point<Clock, Duration> when, Attempt attempt)
 }
 
 }  // namespace sched
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

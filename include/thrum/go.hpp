@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 namespace sched {
 
@@ -92,6 +92,6 @@ inline void panic(basic_g<default_traits>& g, std::exception_ptr error) noexcept
 }
 
 }  // namespace sched
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

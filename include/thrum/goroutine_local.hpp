@@ -23,7 +23,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 namespace sched {
 
@@ -114,6 +114,6 @@ class goroutine_local {
   const std::function<T()> make_;
 };
 
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

@@ -24,7 +24,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 /// Goroutines that end together: wait() returns when all have ended, and throws the exception that
 /// left the first one that failed. From that moment on stop_token() is requested, for the others to
@@ -178,6 +178,6 @@ class task_group {
   std::stop_source stop_source_;  // under mutex_
 };
 
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

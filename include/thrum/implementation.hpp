@@ -18,10 +18,10 @@
 
 #if THRUM_REQUIREMENTS_MET && THRUM_SEPARATE
 // What is called from inlined code and not visible there.
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 template class basic_scheduler<default_traits>;
 template class basic_creator<default_traits>;
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 #endif
 
 #endif

@@ -27,7 +27,7 @@
 #include <utility>
 #include <variant>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 namespace sched {
 
@@ -242,6 +242,6 @@ void join_handle<T>::detach() {
   }
 }
 
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

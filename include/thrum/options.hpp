@@ -23,7 +23,7 @@
 #include <string_view>
 #include <system_error>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 /// How a goroutine is made to give up its processor when its time slice is over.
 enum class preemption {
@@ -207,6 +207,6 @@ inline options options::from_environment() {
   return result;
 }
 
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

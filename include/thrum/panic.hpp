@@ -17,7 +17,7 @@
 #include <exception>
 #include <string_view>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 /// In its scope no wait throws goroutine_exit: for a destructor, or another noexcept function, in
 /// which a goroutine waits. When the runtime stops, such a wait goes on until what it waits for has
@@ -59,6 +59,6 @@ void exit_if_cancelled(wake_cause cause) {
 }
 
 }  // namespace sched
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

@@ -11,7 +11,7 @@
 
 #include <stop_token>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// std::stop_callback tells by the thread whether it is destroyed inside its own call. So a
 /// goroutine must not change threads while it requests a stop, nor another one run on its thread
@@ -22,6 +22,6 @@ inline void request_stop_here(std::stop_source& of) noexcept {
   of.request_stop();
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

@@ -23,7 +23,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 namespace debug {
 template <class Traits>
@@ -192,7 +192,7 @@ THRUM_OUT_OF_LINE void dump_goroutines(std::FILE* to = stderr, dump_form form = 
 /// process. usage_error if there is none or more than one: then use runtime::stats.
 THRUM_OUT_OF_LINE stats_snapshot stats();
 
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #if !THRUM_SEPARATE
 #include <thrum/implementation/runtime_definition.hpp>

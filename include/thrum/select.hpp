@@ -28,7 +28,7 @@
 #include <variant>
 #include <vector>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 // ---- the cases ---------------------------------------------------------------------------------
 //
@@ -434,6 +434,6 @@ inline std::size_t select(std::span<select_case> cases) {
   return chosen;
 }
 
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

@@ -21,7 +21,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 class runtime;
 
@@ -255,6 +255,6 @@ THRUM_NOINLINE auto spawn_task(basic_scheduler<default_traits>& scheduler, const
 }
 
 }  // namespace sched
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

@@ -17,7 +17,7 @@
 #include <stop_token>
 #include <string_view>
 
-namespace thrum::inline THRUM_ABI::this_goroutine {
+namespace thrum { inline namespace THRUM_ABI { namespace this_goroutine {
 
 /// The id of the calling goroutine; 0 outside of one.
 inline goroutine_id id() noexcept {
@@ -95,6 +95,6 @@ inline std::stop_token stop_token() noexcept {
   return own != nullptr ? own->stop_token() : std::stop_token();
 }
 
-}  // namespace thrum::inline THRUM_ABI::this_goroutine
+}}}  // namespace thrum::THRUM_ABI::this_goroutine
 
 #endif

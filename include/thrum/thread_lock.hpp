@@ -8,7 +8,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/sched/run/end.hpp>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 /// While it exists, the calling goroutine runs on the thread that it runs on now, and no other
 /// goroutine does (Go's LockOSThread): for libraries that keep state per thread, and for what the
@@ -48,6 +48,6 @@ class thread_lock {
   sched::basic_g<sched::default_traits>* g_ = nullptr;
 };
 
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

@@ -78,7 +78,7 @@
   "brk #1\n\t"
 // clang-format on
 
-namespace thrum::inline THRUM_ABI::arch {
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
 
 inline constexpr char name[] = "aarch64";
 inline constexpr std::size_t stack_alignment = 16;
@@ -266,7 +266,7 @@ inline void* prepare_stack(void* top, void (*entry)(void* pass, void* argument),
   return first;
 }
 
-}  // namespace thrum::inline THRUM_ABI::arch
+}}}  // namespace thrum::THRUM_ABI::arch
 
 #undef THRUM_ARCH_ENTRY_BODY
 #undef THRUM_ARCH_CALL_BODY

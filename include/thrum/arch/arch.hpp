@@ -17,7 +17,7 @@
 #include <thrum/arch/aarch64.hpp>
 #endif
 
-namespace thrum::inline THRUM_ABI::arch {
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
 
 /// Leaves the current stack and goes on with another; returns, on this stack, what the switch back
 /// to it passes. See contract.hpp.
@@ -53,6 +53,6 @@ THRUM_INLINE void call_watched(void (*f)(void*), void* argument) {
 static_assert(std::same_as<decltype(prepare_stack(nullptr, entry_function{}, nullptr)), void*>);
 static_assert(stack_alignment == 16);
 
-}  // namespace thrum::inline THRUM_ABI::arch
+}}}  // namespace thrum::THRUM_ABI::arch
 
 #endif  // THRUM_ARCH_ARCH_HPP

@@ -77,11 +77,11 @@
 
 #include <thrum/base/config.hpp>
 
-namespace thrum::inline THRUM_ABI::arch {
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
 
 /// The first function on a fresh stack; never returns. `pass` comes from the first switch to it.
 using entry_function = void (*)(void* pass, void* argument);
 
-}  // namespace thrum::inline THRUM_ABI::arch
+}}}  // namespace thrum::THRUM_ABI::arch
 
 #endif  // THRUM_ARCH_CONTRACT_HPP

@@ -19,7 +19,7 @@
 
 #include <unwind.h>
 
-namespace thrum::inline THRUM_ABI::arch {
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
 
 using namespace base::orders;
 
@@ -43,7 +43,7 @@ extern "C" {
 
 }  // extern "C"
 
-}  // namespace thrum::inline THRUM_ABI::arch
+}}}  // namespace thrum::THRUM_ABI::arch
 
 #endif  // THRUM_EXCEPTIONS
 #endif  // THRUM_ARCH_EXCEPTION_WATCH_HPP

@@ -40,7 +40,7 @@
   "popq %rbp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -8") THRUM_CFI(".cfi_restore rbp")
 // clang-format on
 
-namespace thrum::inline THRUM_ABI::arch {
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
 
 inline constexpr char name[] = "x86_64";
 inline constexpr std::size_t stack_alignment = 16;
@@ -180,7 +180,7 @@ inline void* prepare_stack(void* top, void (*entry)(void* pass, void* argument),
   return first;
 }
 
-}  // namespace thrum::inline THRUM_ABI::arch
+}}}  // namespace thrum::THRUM_ABI::arch
 
 #undef THRUM_ARCH_SWITCH_BODY
 

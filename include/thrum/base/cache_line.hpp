@@ -9,7 +9,7 @@
 
 #include <thrum/base/config.hpp>
 
-namespace thrum::inline THRUM_ABI::base {
+namespace thrum { inline namespace THRUM_ABI { namespace base {
 
 /// Bytes of a cache line. A fixed number, unlike std::hardware_destructive_interference_size,
 /// because it is part of the layout of types that cross translation units and -mtune must not
@@ -22,6 +22,6 @@ struct alignas(cache_line_size) padded {
   T value;
 };
 
-}  // namespace thrum::inline THRUM_ABI::base
+}}}  // namespace thrum::THRUM_ABI::base
 
 #endif  // THRUM_BASE_CACHE_LINE_HPP

@@ -16,7 +16,7 @@
 #include <system_error>
 #include <type_traits>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 /// What an operation of this library may fail with, besides the system's errors.
 enum class errc {
@@ -55,7 +55,7 @@ inline std::error_code make_error_code(errc error) noexcept {
   return {static_cast<int>(error), error_category()};
 }
 
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 template <>
 struct std::is_error_code_enum<thrum::errc> : std::true_type {};

@@ -18,7 +18,7 @@
 #include <stdexcept>
 #endif
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 #if THRUM_EXCEPTIONS
 /// The library was used against its contract, in a way that only a change of the program can mend:
@@ -67,6 +67,6 @@ namespace base {
 }
 
 }  // namespace base
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif  // THRUM_BASE_ERROR_HPP

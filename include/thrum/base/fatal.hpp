@@ -18,7 +18,7 @@
 
 #include <thrum/base/config.hpp>
 
-namespace thrum::inline THRUM_ABI::base {
+namespace thrum { inline namespace THRUM_ABI { namespace base {
 
 /// An integer that is meant as a number, not as a truth value or a letter.
 template <class T>
@@ -120,7 +120,7 @@ THRUM_NOINLINE inline void write_error(std::string_view text) noexcept {
   fatal(text.view());
 }
 
-}  // namespace thrum::inline THRUM_ABI::base
+}}}  // namespace thrum::THRUM_ABI::base
 
 /// THRUM_ASSERT(NAME, condition) states the invariant NAME of the file's head. With THRUM_CHECKS a
 /// violation ends the program with the name and the condition; without, the condition is compiled

@@ -9,7 +9,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/fatal.hpp>
 
-namespace thrum::inline THRUM_ABI::base {
+namespace thrum { inline namespace THRUM_ABI { namespace base {
 
 /// What an element of an intrusive_list derives from. Written by the list only; `linked` may be
 /// read under the lock of the list.
@@ -93,6 +93,6 @@ class intrusive_list {
   T* tail_ = nullptr;
 };
 
-}  // namespace thrum::inline THRUM_ABI::base
+}}}  // namespace thrum::THRUM_ABI::base
 
 #endif  // THRUM_BASE_INTRUSIVE_LIST_HPP

@@ -10,7 +10,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/fatal.hpp>
 
-namespace thrum::inline THRUM_ABI::base {
+namespace thrum { inline namespace THRUM_ABI { namespace base {
 
 /// A queue of T, which has a public member `T* queue_next`. Does not own its elements; an element
 /// is in one queue at a time. Not thread-safe: the owner's lock, or ownership, protects it. All
@@ -141,6 +141,6 @@ class intrusive_queue {
   std::size_t size_ = 0;
 };
 
-}  // namespace thrum::inline THRUM_ABI::base
+}}}  // namespace thrum::THRUM_ABI::base
 
 #endif  // THRUM_BASE_INTRUSIVE_QUEUE_HPP

@@ -18,7 +18,7 @@
 
 #include <thrum/base/config.hpp>
 
-namespace thrum::inline THRUM_ABI::base::orders {
+namespace thrum { inline namespace THRUM_ABI { namespace base { namespace orders {
 
 inline constexpr std::memory_order relaxed = std::memory_order_relaxed;
 inline constexpr std::memory_order acquire = std::memory_order_acquire;
@@ -26,6 +26,6 @@ inline constexpr std::memory_order release = std::memory_order_release;
 inline constexpr std::memory_order acq_rel = std::memory_order_acq_rel;
 inline constexpr std::memory_order seq_cst = std::memory_order_seq_cst;
 
-}  // namespace thrum::inline THRUM_ABI::base::orders
+}}}}  // namespace thrum::THRUM_ABI::base::orders
 
 #endif  // THRUM_BASE_ORDER_HPP

@@ -13,7 +13,7 @@
 
 #include <thrum/base/config.hpp>
 
-namespace thrum::inline THRUM_ABI::base {
+namespace thrum { inline namespace THRUM_ABI { namespace base {
 
 /// Not thread-safe: each M has its own. Equal seeds give equal sequences.
 class random {
@@ -53,6 +53,6 @@ class random {
   std::uint64_t state_;
 };
 
-}  // namespace thrum::inline THRUM_ABI::base
+}}}  // namespace thrum::THRUM_ABI::base
 
 #endif  // THRUM_BASE_RANDOM_HPP

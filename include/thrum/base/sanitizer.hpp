@@ -40,7 +40,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-namespace thrum::inline THRUM_ABI::base {
+namespace thrum { inline namespace THRUM_ABI { namespace base {
 
 /// ThreadSanitizer calls a handler when the fibre that the signal came to next calls something that
 /// it knows, perhaps on another thread.
@@ -140,6 +140,6 @@ THRUM_INLINE void after_switch(stack_context&) noexcept {}
 
 #endif
 
-}  // namespace thrum::inline THRUM_ABI::base
+}}}  // namespace thrum::THRUM_ABI::base
 
 #endif  // THRUM_BASE_SANITIZER_HPP

@@ -29,7 +29,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 using namespace base::orders;
 
@@ -248,6 +248,6 @@ inline wake_cause wait_for_nothing(wait_reason reason, std::int64_t deadline) no
   return wait_for_nothing(here, reason, deadline);
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

@@ -45,7 +45,7 @@
 #include <utility>
 #include <variant>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 /// What came of a receive.
 enum class recv_status : std::uint8_t {
@@ -303,6 +303,6 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
 };
 
 }  // namespace sched
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

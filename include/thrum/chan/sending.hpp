@@ -22,7 +22,7 @@
 #include <utility>
 #include <variant>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// The sending members.
 template <class Self, class T>
@@ -206,6 +206,6 @@ class sending<Self, void> {
   values as_values() const { return values(static_cast<const Self*>(this)->core()); }
 };
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

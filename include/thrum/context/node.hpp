@@ -56,7 +56,7 @@
 #include <utility>
 #include <variant>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// Why a context is done.
 enum class context_cause : std::uint8_t { none, canceled, timed_out };
@@ -453,6 +453,6 @@ class context_token_node final : public context_node {
   std::optional<std::stop_callback<request>> callback_;
 };
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-namespace thrum::inline THRUM_ABI::debug {
+namespace thrum { inline namespace THRUM_ABI { namespace debug {
 
 using namespace base::orders;
 
@@ -74,6 +74,6 @@ inline std::string describe_callers(os::symbolizer& symbols, const void* const* 
   return shown.empty() ? all : shown;
 }
 
-}  // namespace thrum::inline THRUM_ABI::debug
+}}}  // namespace thrum::THRUM_ABI::debug
 
 #endif

@@ -19,7 +19,7 @@
 #include <unordered_set>
 #include <vector>
 
-namespace thrum::inline THRUM_ABI::debug {
+namespace thrum { inline namespace THRUM_ABI { namespace debug {
 
 using namespace base::orders;
 
@@ -302,6 +302,6 @@ std::string describe_goroutines(sched::basic_scheduler<Traits>& scheduler, world
   return describe_goroutines(all, with_lines);
 }
 
-}  // namespace thrum::inline THRUM_ABI::debug
+}}}  // namespace thrum::THRUM_ABI::debug
 
 #endif

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 /// What dump_goroutines writes.
 enum class dump_form : std::uint8_t {
@@ -17,6 +17,6 @@ enum class dump_form : std::uint8_t {
   counts,  ///< how many there are of each kind
 };
 
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

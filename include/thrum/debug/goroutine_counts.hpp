@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-namespace thrum::inline THRUM_ABI::debug {
+namespace thrum { inline namespace THRUM_ABI { namespace debug {
 
 /// A line for each kind, the most frequent first. Nobody is stopped. Not inside a section.
 template <class Traits>
@@ -67,6 +67,6 @@ void write_goroutines(sched::basic_scheduler<Traits>& scheduler, std::FILE* to, 
   std::fflush(to);
 }
 
-}  // namespace thrum::inline THRUM_ABI::debug
+}}}  // namespace thrum::THRUM_ABI::debug
 
 #endif

@@ -30,7 +30,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-namespace thrum::inline THRUM_ABI::debug {
+namespace thrum { inline namespace THRUM_ABI { namespace debug {
 
 /// Locks that the calling thread holds, without those of goroutines that have parked with them.
 THRUM_NOINLINE inline std::int64_t& held_locks() noexcept {
@@ -93,7 +93,7 @@ inline const bool watches_mutexes = [] {
   return true;
 }();
 
-}  // namespace thrum::inline THRUM_ABI::debug
+}}}  // namespace thrum::THRUM_ABI::debug
 
 // They must not be inline: they take the place of the C library's.
 extern "C" {

@@ -15,7 +15,7 @@
 #include <cstdlib>
 #include <string_view>
 
-namespace thrum::inline THRUM_ABI::debug {
+namespace thrum { inline namespace THRUM_ABI { namespace debug {
 
 /// Whether an address lies in the guard below the stack of a goroutine.
 template <class Traits>
@@ -68,6 +68,6 @@ template <class Traits>
   std::abort();
 }
 
-}  // namespace thrum::inline THRUM_ABI::debug
+}}}  // namespace thrum::THRUM_ABI::debug
 
 #endif

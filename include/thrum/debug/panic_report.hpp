@@ -30,7 +30,7 @@
 #include <utility>
 #include <vector>
 
-namespace thrum::inline THRUM_ABI::debug {
+namespace thrum { inline namespace THRUM_ABI { namespace debug {
 
 using namespace base::orders;
 
@@ -209,6 +209,6 @@ void install_panic_report() noexcept {}
 
 #endif
 
-}  // namespace thrum::inline THRUM_ABI::debug
+}}}  // namespace thrum::THRUM_ABI::debug
 
 #endif

@@ -19,7 +19,7 @@
 
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI::debug {
+namespace thrum { inline namespace THRUM_ABI { namespace debug {
 
 using namespace base::orders;
 
@@ -170,6 +170,6 @@ THRUM_NO_TSAN void scheddetail(sched::basic_scheduler<Traits>& scheduler,
   });
 }
 
-}  // namespace thrum::inline THRUM_ABI::debug
+}}}  // namespace thrum::THRUM_ABI::debug
 
 #endif

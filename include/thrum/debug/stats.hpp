@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 /// The state of a runtime, collected while it runs. Each figure is exact at some moment of the
 /// collection; they are not of one instant.
@@ -112,6 +112,6 @@ stats_snapshot collect(sched::basic_scheduler<Traits>& scheduler) {
 }
 
 }  // namespace debug
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

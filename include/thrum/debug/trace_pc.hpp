@@ -30,7 +30,7 @@
 #define THRUM_NO_COVERAGE __attribute__((no_sanitize_coverage))
 #endif
 
-namespace thrum::inline THRUM_ABI::debug {
+namespace thrum { inline namespace THRUM_ABI { namespace debug {
 
 /// The calling thread is inside the hook: what it calls may be instrumented, too.
 THRUM_NOINLINE THRUM_NO_COVERAGE inline bool& inside_hook() noexcept {
@@ -67,7 +67,7 @@ THRUM_NOINLINE THRUM_NO_COVERAGE inline void stop_at_edge() noexcept {
   inside_hook() = false;
 }
 
-}  // namespace thrum::inline THRUM_ABI::debug
+}}}  // namespace thrum::THRUM_ABI::debug
 
 extern "C" THRUM_NO_COVERAGE void __sanitizer_cov_trace_pc() {
   if (thrum::debug::must_stop_here() && !thrum::debug::inside_hook()) [[unlikely]] {

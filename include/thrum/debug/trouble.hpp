@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-namespace thrum::inline THRUM_ABI::debug {
+namespace thrum { inline namespace THRUM_ABI { namespace debug {
 
 using namespace base::orders;
 
@@ -116,6 +116,6 @@ class trouble_detector {
   std::vector<processor> processors_;
 };
 
-}  // namespace thrum::inline THRUM_ABI::debug
+}}}  // namespace thrum::THRUM_ABI::debug
 
 #endif

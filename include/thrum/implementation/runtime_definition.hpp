@@ -36,7 +36,7 @@
 #include <string>
 #include <utility>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 THRUM_OUT_OF_LINE options runtime::complete(options settings) {
   {
@@ -272,6 +272,6 @@ THRUM_OUT_OF_LINE stats_snapshot stats() {
   return result;
 }
 
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

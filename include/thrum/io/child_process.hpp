@@ -27,7 +27,7 @@
 #include <string>
 #include <system_error>
 
-namespace thrum::inline THRUM_ABI::io {
+namespace thrum { inline namespace THRUM_ABI { namespace io {
 
 /// How a process ended.
 struct exit_status {
@@ -158,6 +158,6 @@ class child_process : public base::list_node<child_process> {
   bool is_watched_ = false;  // by detached_children, and under their lock
 };
 
-}  // namespace thrum::inline THRUM_ABI::io
+}}}  // namespace thrum::THRUM_ABI::io
 
 #endif  // THRUM_IO_CHILD_PROCESS_HPP

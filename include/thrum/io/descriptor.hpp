@@ -25,7 +25,7 @@
 #include <system_error>
 #include <utility>
 
-namespace thrum::inline THRUM_ABI::io {
+namespace thrum { inline namespace THRUM_ABI { namespace io {
 
 /// What the system knows an open descriptor by; none is -1.
 using native_handle_type = int;
@@ -236,6 +236,6 @@ inline std::error_code error_of(os::io_result result) noexcept {
   return {static_cast<int>(-result), std::system_category()};
 }
 
-}  // namespace thrum::inline THRUM_ABI::io
+}}}  // namespace thrum::THRUM_ABI::io
 
 #endif

@@ -25,7 +25,7 @@
 #include <mutex>
 #include <system_error>
 
-namespace thrum::inline THRUM_ABI::io {
+namespace thrum { inline namespace THRUM_ABI { namespace io {
 
 /// What there is of them, under the lock.
 struct detached_state {
@@ -154,6 +154,6 @@ class detached_children {
   static inline constinit detached_state state;
 };
 
-}  // namespace thrum::inline THRUM_ABI::io
+}}}  // namespace thrum::THRUM_ABI::io
 
 #endif  // THRUM_IO_DETACHED_CHILDREN_HPP

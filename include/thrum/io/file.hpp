@@ -44,7 +44,7 @@
 #include <system_error>
 #include <utility>
 
-namespace thrum::inline THRUM_ABI::io {
+namespace thrum { inline namespace THRUM_ABI { namespace io {
 
 /// How a file is opened: values are joined by `|`.
 enum class open_mode : unsigned {
@@ -431,6 +431,6 @@ class file : public stream_reading<file>, public stream_writing<file> {
   std::atomic<bool> asks_first_{false};
 };
 
-}  // namespace thrum::inline THRUM_ABI::io
+}}}  // namespace thrum::THRUM_ABI::io
 
 #endif

@@ -22,7 +22,7 @@
 #include <system_error>
 #include <utility>
 
-namespace thrum::inline THRUM_ABI::io {
+namespace thrum { inline namespace THRUM_ABI { namespace io {
 
 /// What both ends have. Move-only; closes when destroyed. Using, closing and moving deadlines may
 /// be done from several goroutines and threads at the same time; calls take turns.
@@ -184,6 +184,6 @@ class pipe {
   pipe_writer writer_;
 };
 
-}  // namespace thrum::inline THRUM_ABI::io
+}}}  // namespace thrum::THRUM_ABI::io
 
 #endif

@@ -56,7 +56,7 @@
 #include <utility>
 #include <vector>
 
-namespace thrum::inline THRUM_ABI::io {
+namespace thrum { inline namespace THRUM_ABI { namespace io {
 
 /// What a child is started with.
 struct process_options {
@@ -311,6 +311,6 @@ class process {
   pipe_reader err_;
 };
 
-}  // namespace thrum::inline THRUM_ABI::io
+}}}  // namespace thrum::THRUM_ABI::io
 
 #endif

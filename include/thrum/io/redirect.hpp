@@ -16,7 +16,7 @@
 #include <system_error>
 #include <utility>
 
-namespace thrum::inline THRUM_ABI::io {
+namespace thrum { inline namespace THRUM_ABI { namespace io {
 
 /// One of these for each stream of a child.
 class redirect {
@@ -138,6 +138,6 @@ class child_streams {
   int owned_[3] = {os::no_descriptor, os::no_descriptor, os::no_descriptor};
 };
 
-}  // namespace thrum::inline THRUM_ABI::io
+}}}  // namespace thrum::THRUM_ABI::io
 
 #endif

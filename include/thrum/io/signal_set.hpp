@@ -56,7 +56,7 @@
 #include <system_error>
 #include <utility>
 
-namespace thrum::inline THRUM_ABI::io {
+namespace thrum { inline namespace THRUM_ABI { namespace io {
 
 /// What one set wants, and what it has not been told yet.
 struct signal_listener {
@@ -304,6 +304,6 @@ class signal_set {
   std::unique_ptr<signal_listener> listener_;
 };
 
-}  // namespace thrum::inline THRUM_ABI::io
+}}}  // namespace thrum::THRUM_ABI::io
 
 #endif

@@ -23,7 +23,7 @@
 #include <system_error>
 #include <utility>
 
-namespace thrum::inline THRUM_ABI::io {
+namespace thrum { inline namespace THRUM_ABI { namespace io {
 
 /// A result as a count; 0 and an error if it is below 0.
 inline std::size_t count_or(os::io_result result, std::error_code& error) noexcept {
@@ -136,6 +136,6 @@ class stream_writing {
   Self& self() noexcept { return static_cast<Self&>(*this); }
 };
 
-}  // namespace thrum::inline THRUM_ABI::io
+}}}  // namespace thrum::THRUM_ABI::io
 
 #endif

@@ -19,7 +19,7 @@
 #include <string_view>
 #include <system_error>
 
-namespace thrum::inline THRUM_ABI::io {
+namespace thrum { inline namespace THRUM_ABI { namespace io {
 
 /// What we know of the descriptors of others, by their numbers.
 class watch_table {
@@ -127,6 +127,6 @@ inline void wait_writable(native_handle_type fd, time_point deadline, std::error
   wait_for(fd, side::write, deadline, error);
 }
 
-}  // namespace thrum::inline THRUM_ABI::io
+}}}  // namespace thrum::THRUM_ABI::io
 
 #endif

@@ -23,7 +23,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 
-namespace thrum::inline THRUM_ABI::net {
+namespace thrum { inline namespace THRUM_ABI { namespace net {
 
 /// The bytes of an address in the order in which they are written.
 using v4_address = std::array<std::uint8_t, 4>;
@@ -110,6 +110,6 @@ inline std::string text_of_v6(std::span<const std::uint8_t, 16> address, std::ui
   return scope == 0 ? text : text.append("%").append(std::to_string(scope));
 }
 
-}  // namespace thrum::inline THRUM_ABI::net
+}}}  // namespace thrum::THRUM_ABI::net
 
 #endif  // THRUM_NET_ADDRESS_TEXT_HPP

@@ -34,7 +34,7 @@
 #include <utility>
 #include <vector>
 
-namespace thrum::inline THRUM_ABI::net {
+namespace thrum { inline namespace THRUM_ABI { namespace net {
 
 /// Move-only. Reading, writing, closing and moving deadlines may be done from several goroutines
 /// and threads at the same time; two that read (or write) take turns, each with a whole operation.
@@ -302,6 +302,6 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
   bool short_read_is_all_ = false;
 };
 
-}  // namespace thrum::inline THRUM_ABI::net
+}}}  // namespace thrum::THRUM_ABI::net
 
 #endif

@@ -41,7 +41,7 @@
 #include <utility>
 #include <vector>
 
-namespace thrum::inline THRUM_ABI::net {
+namespace thrum { inline namespace THRUM_ABI { namespace net {
 
 /// By which others end a dial that is under way: it fails with deadline_exceeded, and so do those
 /// that follow with the same one.
@@ -306,6 +306,6 @@ requires(!std::is_same_v<std::chrono::duration<Rep, Period>, std::chrono::nanose
               error...);
 }
 
-}  // namespace thrum::inline THRUM_ABI::net
+}}}  // namespace thrum::THRUM_ABI::net
 
 #endif

@@ -52,7 +52,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-namespace thrum::inline THRUM_ABI::net {
+namespace thrum { inline namespace THRUM_ABI { namespace net {
 
 /// What kind of address an endpoint holds.
 enum class address_family : std::uint8_t {
@@ -517,7 +517,7 @@ inline std::string endpoint::to_string() const {
   return std::string("unix:").append(is_abstract() ? "@" : "").append(path());
 }
 
-}  // namespace thrum::inline THRUM_ABI::net
+}}}  // namespace thrum::THRUM_ABI::net
 
 template <>
 struct std::hash<thrum::net::endpoint> {

@@ -13,7 +13,7 @@
 #include <system_error>
 #include <type_traits>
 
-namespace thrum::inline THRUM_ABI::net {
+namespace thrum { inline namespace THRUM_ABI { namespace net {
 
 /// What is wrong with the text of an endpoint. As a std::error_code each equals
 /// std::errc::invalid_argument, except path_too_long (std::errc::filename_too_long) and
@@ -81,7 +81,7 @@ inline std::error_code make_error_code(endpoint_error error) noexcept {
   return {static_cast<int>(error), endpoint_category()};
 }
 
-}  // namespace thrum::inline THRUM_ABI::net
+}}}  // namespace thrum::THRUM_ABI::net
 
 template <>
 struct std::is_error_code_enum<thrum::net::endpoint_error> : std::true_type {};

@@ -22,7 +22,7 @@
 #include <string_view>
 #include <system_error>
 
-namespace thrum::inline THRUM_ABI::net {
+namespace thrum { inline namespace THRUM_ABI { namespace net {
 
 /// The two parts of a text; they point into it.
 struct host_port {
@@ -95,6 +95,6 @@ inline std::optional<std::uint16_t> port_number(std::string_view text) noexcept 
   return port;
 }
 
-}  // namespace thrum::inline THRUM_ABI::net
+}}}  // namespace thrum::THRUM_ABI::net
 
 #endif  // THRUM_NET_HOST_PORT_HPP

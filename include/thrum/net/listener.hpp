@@ -28,7 +28,7 @@
 
 #include <unistd.h>
 
-namespace thrum::inline THRUM_ABI::net {
+namespace thrum { inline namespace THRUM_ABI { namespace net {
 
 /// What the system refuses of it fails listen() where it differs from the default, and is done
 /// without where it does not.
@@ -217,6 +217,6 @@ class listener {
   bool is_tcp_ = false;
 };
 
-}  // namespace thrum::inline THRUM_ABI::net
+}}}  // namespace thrum::THRUM_ABI::net
 
 #endif

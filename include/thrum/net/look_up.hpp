@@ -60,7 +60,7 @@
 
 #include <netdb.h>
 
-namespace thrum::inline THRUM_ABI::net {
+namespace thrum { inline namespace THRUM_ABI { namespace net {
 
 /// What look-ups ask of the system. Tests have another one.
 struct look_up_system {
@@ -317,6 +317,6 @@ class basic_look_ups {
 /// Those that ask the system's resolver.
 using look_ups = basic_look_ups<look_up_system>;
 
-}  // namespace thrum::inline THRUM_ABI::net
+}}}  // namespace thrum::THRUM_ABI::net
 
 #endif  // THRUM_NET_LOOK_UP_HPP

@@ -39,7 +39,7 @@
 
 #include <netdb.h>
 
-namespace thrum::inline THRUM_ABI::net {
+namespace thrum { inline namespace THRUM_ABI { namespace net {
 
 /// The endpoints of a list of getaddrinfo() in its order, each once, with `port` if there is one.
 /// Families that endpoint does not know are left out.
@@ -186,6 +186,6 @@ inline std::vector<endpoint> resolve(std::string_view text) {
 }
 #endif
 
-}  // namespace thrum::inline THRUM_ABI::net
+}}}  // namespace thrum::THRUM_ABI::net
 
 #endif  // THRUM_NET_RESOLVE_HPP

@@ -15,7 +15,7 @@
 
 #include <netdb.h>
 
-namespace thrum::inline THRUM_ABI::net {
+namespace thrum { inline namespace THRUM_ABI { namespace net {
 
 /// The answers of the resolver that a program may want to tell apart. Others come with the number
 /// that getaddrinfo() gave (EAI_...), in the same category.
@@ -61,7 +61,7 @@ inline std::error_code resolver_error(int returned, int errno_value) noexcept {
                                 : std::error_code(returned, resolver_category());
 }
 
-}  // namespace thrum::inline THRUM_ABI::net
+}}}  // namespace thrum::THRUM_ABI::net
 
 template <>
 struct std::is_error_code_enum<thrum::net::resolve_error> : std::true_type {};

@@ -24,7 +24,7 @@
 #include <system_error>
 #include <utility>
 
-namespace thrum::inline THRUM_ABI::net {
+namespace thrum { inline namespace THRUM_ABI { namespace net {
 
 using io::native_handle_type;
 
@@ -122,6 +122,6 @@ inline os::io_result set_keep_alive(int fd, const keep_alive_options& how) noexc
   return result;
 }
 
-}  // namespace thrum::inline THRUM_ABI::net
+}}}  // namespace thrum::THRUM_ABI::net
 
 #endif

@@ -21,7 +21,7 @@
 #include <system_error>
 #include <utility>
 
-namespace thrum::inline THRUM_ABI::net {
+namespace thrum { inline namespace THRUM_ABI { namespace net {
 
 /// Move-only. Sending, receiving, closing and moving deadlines may be done from several goroutines
 /// and threads at the same time. Sending and receiving are cancellation points.
@@ -332,6 +332,6 @@ class udp_socket {
   io::descriptor socket_;
 };
 
-}  // namespace thrum::inline THRUM_ABI::net
+}}}  // namespace thrum::THRUM_ABI::net
 
 #endif

@@ -43,7 +43,7 @@
 #include <concepts>
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI::netpoll {
+namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
 
 /// A goroutine as a poller sees it: a link and nothing else. The scheduler's G derives from it.
 struct ready_node {
@@ -113,6 +113,6 @@ concept poller_contract = requires(Poller& poller, const Poller& constant, std::
   noexcept->std::same_as<std::uint32_t>;
 };
 
-}  // namespace thrum::inline THRUM_ABI::netpoll
+}}}  // namespace thrum::THRUM_ABI::netpoll
 
 #endif

@@ -52,7 +52,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace thrum::inline THRUM_ABI::netpoll {
+namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
 
 using namespace base::orders;
 
@@ -327,7 +327,7 @@ class basic_epoll {
 
 using epoll = basic_epoll<epoll_system>;
 
-}  // namespace thrum::inline THRUM_ABI::netpoll
+}}}  // namespace thrum::THRUM_ABI::netpoll
 
 #endif  // THRUM_OS_LINUX
 #endif

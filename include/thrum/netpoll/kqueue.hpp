@@ -62,7 +62,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-namespace thrum::inline THRUM_ABI::netpoll {
+namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
 
 using namespace base::orders;
 
@@ -279,7 +279,7 @@ class kqueue {
 
 static_assert(poller_contract<kqueue>);
 
-}  // namespace thrum::inline THRUM_ABI::netpoll
+}}}  // namespace thrum::THRUM_ABI::netpoll
 
 #endif  // THRUM_POLLER_KQUEUE
 #endif

@@ -10,7 +10,7 @@
 #include <thrum/netpoll/kqueue.hpp>
 #include <thrum/netpoll/sleeper.hpp>
 
-namespace thrum::inline THRUM_ABI::netpoll {
+namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
 
 #if THRUM_OS_LINUX
 using poller = epoll;
@@ -22,6 +22,6 @@ using poller = sleeper;
 
 static_assert(poller_contract<poller>);
 
-}  // namespace thrum::inline THRUM_ABI::netpoll
+}}}  // namespace thrum::THRUM_ABI::netpoll
 
 #endif

@@ -13,7 +13,7 @@
 
 #include <cerrno>
 
-namespace thrum::inline THRUM_ABI::netpoll {
+namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
 
 class sleeper {
  public:
@@ -47,6 +47,6 @@ class sleeper {
 
 static_assert(poller_contract<sleeper>);
 
-}  // namespace thrum::inline THRUM_ABI::netpoll
+}}}  // namespace thrum::THRUM_ABI::netpoll
 
 #endif

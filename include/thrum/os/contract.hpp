@@ -64,7 +64,7 @@
 
 #include <thrum/base/config.hpp>
 
-namespace thrum::inline THRUM_ABI::os {
+namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 /// The one-shot event of a system.
 template <class Note>
@@ -96,6 +96,6 @@ concept thread_like = requires(Thread& thread, const Thread& seen, void* (*entry
 }
 &&std::movable<Thread> && !std::copy_constructible<Thread>;
 
-}  // namespace thrum::inline THRUM_ABI::os
+}}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_CONTRACT_HPP

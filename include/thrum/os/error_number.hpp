@@ -14,7 +14,7 @@
 
 #include <cerrno>
 
-namespace thrum::inline THRUM_ABI::os {
+namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 /// The calling thread's errno; good on this thread only.
 THRUM_NOINLINE inline int* thread_error_number() noexcept {
@@ -22,6 +22,6 @@ THRUM_NOINLINE inline int* thread_error_number() noexcept {
   return &errno;
 }
 
-}  // namespace thrum::inline THRUM_ABI::os
+}}}  // namespace thrum::THRUM_ABI::os
 
 #endif

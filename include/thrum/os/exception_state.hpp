@@ -30,7 +30,7 @@ extern "C" __cxa_eh_globals* __cxa_get_globals() noexcept;
 #endif
 #endif
 
-namespace thrum::inline THRUM_ABI::os {
+namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 /// The layout of __cxa_eh_globals. All zero: no exception is being handled.
 struct exception_state {
@@ -60,6 +60,6 @@ THRUM_INLINE void switch_exception_state([[maybe_unused]] exception_state* live,
 #endif
 }
 
-}  // namespace thrum::inline THRUM_ABI::os
+}}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_EXCEPTION_STATE_HPP

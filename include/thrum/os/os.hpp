@@ -38,11 +38,11 @@
 #error "thrum: this operating system is not supported; supported is Linux"
 #endif
 
-namespace thrum::inline THRUM_ABI::os {
+namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 static_assert(note_like<note>);
 static_assert(thread_like<thread>);
 
-}  // namespace thrum::inline THRUM_ABI::os
+}}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_OS_HPP

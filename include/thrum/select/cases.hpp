@@ -33,7 +33,7 @@
 #include <utility>
 #include <variant>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// The handler of a case that needs none.
 struct no_handler {
@@ -395,6 +395,6 @@ class default_case : public select_case_base {
 template <class Case>
 concept is_select_case = std::is_base_of_v<select_case_base, Case>;
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

@@ -46,7 +46,7 @@
 #include <cstdint>
 #include <new>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// One of the operations. Lives in the selector's frame.
 struct select_operation {
@@ -395,6 +395,6 @@ inline select_outcome run_select(const select_frame& frame, bool may_block,
   }
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

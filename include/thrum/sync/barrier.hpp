@@ -15,7 +15,7 @@
 #include <limits>
 #include <utility>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 namespace sched {
 
@@ -143,6 +143,6 @@ class barrier {
   mutable sched::wait_list waiters_{lock_};
 };
 
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

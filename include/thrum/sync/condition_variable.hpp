@@ -25,7 +25,7 @@
 #include <cstdint>
 #include <mutex>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 /// As std::condition_variable, over std::unique_lock<thrum::mutex>, first come, first served. Waits
 /// end only by a notification, in time, or when the runtime stops: they are cancellation points,
@@ -177,6 +177,6 @@ class condition_variable {
   sched::wait_list waiters_{list_lock_};
 };
 
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

@@ -23,7 +23,7 @@
 #include <stop_token>
 #include <utility>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 /// As std::condition_variable_any. Waits are cancellation points, and have locked the lock again
 /// when goroutine_exit leaves them. A wait until a moment of another clock than the steady one ends
@@ -231,6 +231,6 @@ class condition_variable_any {
   std::shared_ptr<inside> inside_;
 };
 
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

@@ -19,7 +19,7 @@
 #include <cstddef>
 #include <limits>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 /// As std::latch. wait is a cancellation point.
 class latch {
@@ -128,6 +128,6 @@ class latch {
   mutable sched::wait_list waiters_{lock_};
 };
 
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

@@ -48,7 +48,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 namespace sched {
 
@@ -407,6 +407,6 @@ void mutex::unlock_slow(std::uintptr_t w) {
 
 static_assert(sizeof(mutex) == sizeof(void*));
 
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

@@ -14,7 +14,7 @@
 #include <functional>
 #include <utility>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 /// As std::once_flag.
 class once_flag {
@@ -81,6 +81,6 @@ void call_once(once_flag& flag, F&& f, Args&&... args) {
   flag.end(state::done);
 }
 
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

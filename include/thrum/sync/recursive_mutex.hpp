@@ -15,7 +15,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 namespace sched {
 
@@ -102,6 +102,6 @@ class recursive_mutex {
   std::uint64_t depth_ = 0;  // the owner's
 };
 
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

@@ -29,7 +29,7 @@
 #include <cstddef>
 #include <limits>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 /// As std::counting_semaphore, first come, first served, for goroutines and foreign threads alike.
 /// acquire is a cancellation point.
@@ -174,6 +174,6 @@ class counting_semaphore {
 /// One permit, which any goroutine or thread may give back.
 using binary_semaphore = counting_semaphore<1>;
 
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

@@ -41,7 +41,7 @@
 #include <cstdint>
 #include <shared_mutex>  // std::shared_lock, where only this header is included
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 /// As std::shared_timed_mutex, for goroutines and foreign threads alike. Any of them may unlock
 /// what another has locked. Not recursive, not even for readers: a writer may wait in between.
@@ -291,6 +291,6 @@ class shared_mutex {
   sched::wait_list writers_{lock_};
 };
 
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

@@ -30,7 +30,7 @@
 #include <functional>
 #include <utility>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 /// Counts things to be done; wait() blocks while the count is not zero. Any thread may call
 /// anything. The calls of add that raise the count from zero must happen before wait(). May be used
@@ -218,6 +218,6 @@ class wait_group {
   sched::wait_list waiters_{lock_};
 };
 
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

@@ -10,7 +10,7 @@
 #include <thrum/base/intrusive_list.hpp>
 #include <thrum/sched/run/park.hpp>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 using wait_point = basic_wait_point<default_traits>;
 
@@ -93,6 +93,6 @@ inline void after_operation() noexcept {
   preemption_point(here);
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

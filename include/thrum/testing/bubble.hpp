@@ -45,7 +45,7 @@
 #include <string>
 #include <utility>
 
-namespace thrum::inline THRUM_ABI::testing {
+namespace thrum { inline namespace THRUM_ABI { namespace testing {
 
 #if THRUM_EXCEPTIONS
 /// Every goroutine of a bubble is blocked for good. The text names each.
@@ -55,9 +55,9 @@ class deadlock : public std::runtime_error {
 };
 #endif
 
-}  // namespace thrum::inline THRUM_ABI::testing
+}}}  // namespace thrum::THRUM_ABI::testing
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 using virtual_clock = basic_virtual_clock<default_traits>;
 
@@ -87,9 +87,9 @@ inline bool commit_until_quiet(basic_m<default_traits>& m, basic_g<default_trait
 #endif
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
-namespace thrum::inline THRUM_ABI::testing {
+namespace thrum { inline namespace THRUM_ABI { namespace testing {
 
 /// Runs f as the first goroutine of a bubble, waits until every goroutine in it has ended, and
 /// returns what f returned or throws what left it. One processor unless `settings` says otherwise.
@@ -148,6 +148,6 @@ inline time_point now() noexcept {
   return time_point(std::chrono::nanoseconds(sched::default_traits::now()));
 }
 
-}  // namespace thrum::inline THRUM_ABI::testing
+}}}  // namespace thrum::THRUM_ABI::testing
 
 #endif

@@ -12,7 +12,7 @@
 
 #include <chrono>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 /// A channel that is ready once, `time` from now, and then gives that moment. Costs nothing while
 /// nobody waits, and is freed with its last handle.
@@ -21,6 +21,6 @@ template <class Rep, class Period>
   return timer(time).chan();
 }
 
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

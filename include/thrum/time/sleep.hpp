@@ -8,11 +8,11 @@
 #include <thrum/base/config.hpp>
 #include <thrum/this_goroutine.hpp>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 using this_goroutine::sleep_for;
 using this_goroutine::sleep_until;
 
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

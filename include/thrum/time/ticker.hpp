@@ -14,7 +14,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 /// A channel that is ready every period: a shared handle, cheap to copy. A receiver that is late
 /// gets one tick for all that it has missed. All members may be called from any goroutine and any
@@ -67,6 +67,6 @@ class ticker {
   recv_chan<time_point> channel_;
 };
 
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

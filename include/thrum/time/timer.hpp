@@ -37,7 +37,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// A moment so long from now that is counted; the latest one is for timers that never fire.
 template <class Rep, class Period>
@@ -259,9 +259,9 @@ class func_timer_handle {
   func_timer* timer_ = nullptr;
 };
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 /// One moment in the future: a shared handle, cheap to copy. All members may be called from any
 /// goroutine and any thread. A timer that nobody holds any more, nor its channel, is freed; one
@@ -351,6 +351,6 @@ timer after_func(std::chrono::duration<Rep, Period> time, F&& f) {
   return after_func(*own, time, std::forward<F>(f));
 }
 
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
 #endif

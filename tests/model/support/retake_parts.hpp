@@ -252,7 +252,7 @@ struct figure {
 
 // ---- what the code under test touches of a G, P, M and the scheduler ----
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 template <model::retaking::mistake Made, bool Membarrier>
 struct basic_g<model::retaking::protocol_traits<Made, Membarrier>> {
@@ -491,7 +491,7 @@ class basic_scheduler<model::retaking::protocol_traits<Made, Membarrier>> {
   settings settings_;
 };
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 namespace model::retaking {
 

@@ -42,8 +42,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-namespace stress {
-namespace {
+namespace stress { namespace {
 
 constexpr kind kinds[] = {
     {"busy", 3, 1, &be_busy},
@@ -192,8 +191,7 @@ void run_once(unsigned procs, std::uint64_t slice_us, std::uint64_t seconds, boo
   print(y, stats, slice_us, time.count(), dog.longest_pause());
 }
 
-}  // namespace
-}  // namespace stress
+}}  // namespace stress
 
 int main(int count, char** values) {
   std::uint64_t seconds = 60;

@@ -9,9 +9,9 @@
 
 #include "../../support/catch.hpp"
 
-namespace thrum::inline THRUM_ABI::base {
+namespace thrum { inline namespace THRUM_ABI { namespace base {
 struct probe {};
-}  // namespace thrum::inline THRUM_ABI::base
+}}}  // namespace thrum::THRUM_ABI::base
 
 #define TEXT_OF(...) #__VA_ARGS__
 #define EXPANDED_TEXT_OF(...) TEXT_OF(__VA_ARGS__)

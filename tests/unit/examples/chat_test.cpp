@@ -15,8 +15,7 @@
 
 #include <string>
 
-namespace examples {
-namespace {
+namespace examples { namespace {
 
 /// A client that has said its name.
 struct chatter {
@@ -109,7 +108,6 @@ TEST_CASE("a client of the chat that does not read is dropped, and holds up nobo
   });
 }
 
-}  // namespace
-}  // namespace examples
+}}  // namespace examples
 
 #endif

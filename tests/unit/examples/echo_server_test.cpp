@@ -16,8 +16,7 @@
 #include <mutex>
 #include <string>
 
-namespace examples {
-namespace {
+namespace examples { namespace {
 
 TEST_CASE("the echo server sends back what it gets, to many at the same time") {
   for (const char* const procs : {"1", "4"}) {
@@ -57,7 +56,6 @@ TEST_CASE("a server that cannot do what it is asked says why, and what to do") {
   CHECK(missing.says("cannot open /nonexistent"));
 }
 
-}  // namespace
-}  // namespace examples
+}}  // namespace examples
 
 #endif

@@ -26,8 +26,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-namespace examples {
-namespace {
+namespace examples { namespace {
 
 std::string get(const std::string& target, const std::string& fields = "") {
   return "GET " + target + " HTTP/1.1\r\nHost: test\r\n" + fields + "\r\n";
@@ -317,7 +316,6 @@ TEST_CASE("curl and wrk are content with the HTTP server") {
   }
 }
 
-}  // namespace
-}  // namespace examples
+}}  // namespace examples
 
 #endif

@@ -17,8 +17,7 @@
 
 #include <fcntl.h>
 
-namespace examples {
-namespace {
+namespace examples { namespace {
 
 TEST_CASE("what stands below a directory can be opened, with and without the kernel's help") {
   const folder files;
@@ -46,7 +45,6 @@ TEST_CASE("what stands below a directory can be opened, with and without the ker
   CHECK((inside.get() >= 0 || errno == ELOOP));  // ELOOP: the kernel does not have openat2
 }
 
-}  // namespace
-}  // namespace examples
+}}  // namespace examples
 
 #endif

@@ -14,8 +14,7 @@
 #include <algorithm>
 #include <string>
 
-namespace examples {
-namespace {
+namespace examples { namespace {
 
 TEST_CASE("the port scan finds the ports that somebody listens on") {
   const auto listener = thrum::net::listener::listen("127.0.0.1:0");
@@ -33,7 +32,6 @@ TEST_CASE("the port scan finds the ports that somebody listens on") {
   CHECK(run_line(example_line("port_scan", "1 70000")).exit_code == 2);
 }
 
-}  // namespace
-}  // namespace examples
+}}  // namespace examples
 
 #endif

@@ -14,8 +14,7 @@
 
 #include <string>
 
-namespace examples {
-namespace {
+namespace examples { namespace {
 
 /// On one processor, on several, and on more than any machine here has.
 void check_example(const std::string& name, const std::string& expected) {
@@ -71,7 +70,6 @@ TEST_CASE("a request with a deadline gets its answer, or gives up when it or its
                 "ada: the session is over\n");
 }
 
-}  // namespace
-}  // namespace examples
+}}  // namespace examples
 
 #endif

@@ -18,8 +18,7 @@
 #include <string_view>
 #include <system_error>
 
-namespace examples {
-namespace {
+namespace examples { namespace {
 
 TEST_CASE("the proxy forwards both directions, and the end of each alone") {
   for (const char* const procs : {"1", "4"}) {
@@ -64,7 +63,6 @@ TEST_CASE("through the proxy a server may end first, and still hears the rest") 
   CHECK(proxy.is_alive());
 }
 
-}  // namespace
-}  // namespace examples
+}}  // namespace examples
 
 #endif

@@ -16,8 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace examples {
-namespace {
+namespace examples { namespace {
 
 TEST_CASE("the Redis client waits in goroutines, not in threads") {
   if (!is_built("redis_client") || !has("redis-server")) {
@@ -65,7 +64,6 @@ TEST_CASE("the Redis client waits in goroutines, not in threads") {
   CHECK(client("GET name").says("Connection refused"));
 }
 
-}  // namespace
-}  // namespace examples
+}}  // namespace examples
 
 #endif

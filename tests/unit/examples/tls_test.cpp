@@ -17,8 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace examples {
-namespace {
+namespace examples { namespace {
 
 class certificate {
  public:
@@ -96,7 +95,6 @@ TEST_CASE(
   CHECK(server.is_alive());
 }
 
-}  // namespace
-}  // namespace examples
+}}  // namespace examples
 
 #endif

@@ -15,7 +15,7 @@
 #include <ucontext.h>
 #include <unwind.h>
 
-namespace thrum::inline THRUM_ABI::os {
+namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 /// Code addresses, the innermost first. Each lies inside the instruction at which its function
 /// stands, so that names and lines are looked up right: inside the call that it waits for, not
@@ -64,7 +64,7 @@ THRUM_NOINLINE inline void collect_callers(call_stack& out, std::size_t skip) no
       &state);
 }
 
-}  // namespace thrum::inline THRUM_ABI::os
+}}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
 #endif  // THRUM_OS_LINUX_BACKTRACE_HPP

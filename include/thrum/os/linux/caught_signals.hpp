@@ -32,7 +32,7 @@
 #include <sched.h>
 #include <signal.h>
 
-namespace thrum::inline THRUM_ABI::os {
+namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 using namespace base::orders;
 
@@ -131,7 +131,7 @@ class caught_signals {
   static state& known() noexcept { return process_wide<state>::get(); }
 };
 
-}  // namespace thrum::inline THRUM_ABI::os
+}}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
 #endif

@@ -18,7 +18,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
-namespace thrum::inline THRUM_ABI::os {
+namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 /// An epoll of pidfds. A child that was added is removed before its pidfd is closed: a child of a
 /// fork may have that open, and the epoll would go on to tell of it.
@@ -94,7 +94,7 @@ class child_watch {
   int alarm_ = no_descriptor;
 };
 
-}  // namespace thrum::inline THRUM_ABI::os
+}}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
 #endif  // THRUM_OS_LINUX_CHILD_WATCH_HPP

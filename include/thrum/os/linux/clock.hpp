@@ -13,7 +13,7 @@
 
 #include <ctime>
 
-namespace thrum::inline THRUM_ABI::os {
+namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 inline constexpr std::int64_t nanoseconds_per_second = 1'000'000'000;
 
@@ -42,7 +42,7 @@ inline std::int64_t deadline_after(std::int64_t ns) noexcept {
   return ns > INT64_MAX - start ? INT64_MAX : start + ns;
 }
 
-}  // namespace thrum::inline THRUM_ABI::os
+}}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
 #endif  // THRUM_OS_LINUX_CLOCK_HPP

@@ -22,7 +22,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-namespace thrum::inline THRUM_ABI::os {
+namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 inline constexpr int no_descriptor = -1;
 
@@ -70,7 +70,7 @@ THRUM_NOINLINE inline io_result wait_for(int fd, bool to_write, int timeout_ms) 
   return returned > 0 && (one.revents & POLLNVAL) != 0 ? -EBADF : result_of(returned);
 }
 
-}  // namespace thrum::inline THRUM_ABI::os
+}}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
 #endif

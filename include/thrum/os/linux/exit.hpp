@@ -48,7 +48,7 @@
 #include <pthread.h>
 #include <stdio_ext.h>
 
-namespace thrum::inline THRUM_ABI::os {
+namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 /// Ends the process with that status, without destructors of static objects, which other threads
 /// may be using. What was written to standard output is not lost, unless a thread holds its lock.
@@ -104,7 +104,7 @@ inline void call_after_fork(void (*in_child)()) noexcept {
   ::pthread_atfork(nullptr, nullptr, in_child);
 }
 
-}  // namespace thrum::inline THRUM_ABI::os
+}}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
 #endif  // THRUM_OS_LINUX_EXIT_HPP

@@ -19,7 +19,7 @@
 #include <signal.h>
 #include <ucontext.h>
 
-namespace thrum::inline THRUM_ABI::os {
+namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 using namespace base::orders;
 
@@ -91,7 +91,7 @@ THRUM_NOINLINE inline void install_fault_observer(fault_observer observer) noexc
   }
 }
 
-}  // namespace thrum::inline THRUM_ABI::os
+}}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
 #endif  // THRUM_OS_LINUX_FAULT_HPP

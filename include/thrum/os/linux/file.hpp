@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace thrum::inline THRUM_ABI::os {
+namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 /// `flags` as of open(2). May block.
 THRUM_NOINLINE inline io_result open_file(const char* path, int flags,
@@ -80,7 +80,7 @@ THRUM_NOINLINE inline io_result duplicate(int fd) noexcept {
   return result_of(::fcntl(fd, F_DUPFD_CLOEXEC, beyond_standard_streams));
 }
 
-}  // namespace thrum::inline THRUM_ABI::os
+}}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
 #endif

@@ -30,7 +30,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-namespace thrum::inline THRUM_ABI::os {
+namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 using namespace base::orders;
 
@@ -191,7 +191,7 @@ THRUM_NOINLINE inline guard_result install_guard(void* memory, std::size_t bytes
   return guard_kind::mprotect;
 }
 
-}  // namespace thrum::inline THRUM_ABI::os
+}}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
 #endif  // THRUM_OS_LINUX_MEMORY_HPP

@@ -31,7 +31,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-namespace thrum::inline THRUM_ABI::os {
+namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 using namespace base::orders;
 
@@ -136,7 +136,7 @@ THRUM_NOINLINE inline io_result write_at_once(int fd, const void* from, std::siz
 #endif
 }
 
-}  // namespace thrum::inline THRUM_ABI::os
+}}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
 #endif

@@ -40,7 +40,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-namespace thrum::inline THRUM_ABI::os {
+namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 using namespace base::orders;
 
@@ -221,7 +221,7 @@ class signal_stack {
   ::stack_t before_{};
 };
 
-}  // namespace thrum::inline THRUM_ABI::os
+}}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
 #endif  // THRUM_OS_LINUX_PREEMPT_SIGNAL_HPP

@@ -25,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace thrum::inline THRUM_ABI::os {
+namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 using namespace base::orders;
 
@@ -149,7 +149,7 @@ THRUM_NOINLINE inline io_result signal_process(std::int64_t pid, int pidfd, int 
   return result_of(::kill(static_cast<::pid_t>(pid), signal));
 }
 
-}  // namespace thrum::inline THRUM_ABI::os
+}}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
 #endif

@@ -60,7 +60,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
-namespace thrum::inline THRUM_ABI::os {
+namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 using namespace base::orders;
 
@@ -289,7 +289,7 @@ inline const bool are_error_categories_joined = (join_error_categories(), true);
 #undef THRUM_TEXT_OF
 #undef THRUM_TEXT_OF_VALUE
 
-}  // namespace thrum::inline THRUM_ABI::os
+}}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
 #endif

@@ -32,7 +32,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace thrum::inline THRUM_ABI::os {
+namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 using file_path = base::message<4096>;
 
@@ -234,7 +234,7 @@ THRUM_NOINLINE inline unsigned available_processors() noexcept {
   return tighter_limit(affinity_processors(), quota);
 }
 
-}  // namespace thrum::inline THRUM_ABI::os
+}}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
 #endif  // THRUM_OS_LINUX_PROCESSORS_HPP

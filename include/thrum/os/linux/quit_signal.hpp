@@ -20,7 +20,7 @@
 #include <sched.h>
 #include <signal.h>
 
-namespace thrum::inline THRUM_ABI::os {
+namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 using namespace base::orders;
 
@@ -101,7 +101,7 @@ class quit_listener {
   static state& known() noexcept { return process_wide<state>::get(); }
 };
 
-}  // namespace thrum::inline THRUM_ABI::os
+}}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
 #endif  // THRUM_OS_LINUX_QUIT_SIGNAL_HPP

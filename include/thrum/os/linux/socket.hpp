@@ -23,7 +23,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace thrum::inline THRUM_ABI::os {
+namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 /// The C library's functions are points at which pthread_cancel may end the thread. That costs two
 /// locked instructions a call in a process of several threads, and nobody may cancel a thread that
@@ -145,7 +145,7 @@ THRUM_NOINLINE inline io_result socket_name(int fd, bool peer, ::sockaddr* to,
   return result_of(peer ? ::getpeername(fd, to, &size) : ::getsockname(fd, to, &size));
 }
 
-}  // namespace thrum::inline THRUM_ABI::os
+}}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
 #endif

@@ -55,7 +55,7 @@
 #include <time.h>
 #include <unistd.h>
 
-namespace thrum::inline THRUM_ABI::os {
+namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 using namespace base::orders;
 
@@ -307,7 +307,7 @@ THRUM_COLD inline std::vector<std::string> ask_for_lines(const line_tool& tool,
   return found;
 }
 
-}  // namespace thrum::inline THRUM_ABI::os
+}}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
 #endif  // THRUM_OS_LINUX_SOURCE_LINES_HPP

@@ -39,7 +39,7 @@
 #include <utility>
 #include <vector>
 
-namespace thrum::inline THRUM_ABI::os {
+namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 using namespace base::orders;
 
@@ -288,7 +288,7 @@ THRUM_COLD inline std::string describe_address(const void* address) {
   return symbolizer().describe(address);
 }
 
-}  // namespace thrum::inline THRUM_ABI::os
+}}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
 #endif  // THRUM_OS_LINUX_SYMBOL_HPP

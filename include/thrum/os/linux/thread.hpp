@@ -31,7 +31,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace thrum::inline THRUM_ABI::os {
+namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 /// Handle of a running OS thread. Must be joined before it is destroyed or assigned to.
 class thread {
@@ -245,7 +245,7 @@ inline void sleep_ns(std::int64_t ns) noexcept {
   }
 }
 
-}  // namespace thrum::inline THRUM_ABI::os
+}}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
 #endif  // THRUM_OS_LINUX_THREAD_HPP

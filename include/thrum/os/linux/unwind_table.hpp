@@ -26,7 +26,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
-namespace thrum::inline THRUM_ABI::os {
+namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 using namespace base::orders;
 
@@ -339,7 +339,7 @@ inline bool find_unwind_entry(std::uintptr_t address, const code_file& file,
   return !part.failed() && address >= entry.begin && address - entry.begin < size;
 }
 
-}  // namespace thrum::inline THRUM_ABI::os
+}}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
 #endif  // THRUM_OS_LINUX_UNWIND_TABLE_HPP

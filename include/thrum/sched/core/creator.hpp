@@ -30,7 +30,7 @@
 #include <cerrno>
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 using namespace base::orders;
 
@@ -148,6 +148,6 @@ class basic_creator {
   os::thread thread_;
 };
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

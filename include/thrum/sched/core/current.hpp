@@ -27,7 +27,7 @@
 #include <atomic>
 #include <string_view>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 template <class Traits>
 struct current_slot {
@@ -118,6 +118,6 @@ bool is_goroutine() noexcept {
   return m != nullptr && m->g != nullptr && m->p != nullptr;
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

@@ -26,7 +26,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/os/os.hpp>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// The addresses that a stack may use: low included, high not.
 struct stack_bounds {
@@ -434,6 +434,6 @@ inline void walk_interrupted(const void* context, const stack_bounds& bounds,
   walk_frames(arch::interrupted_registers(os::machine_state(context)), true, bounds, out);
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

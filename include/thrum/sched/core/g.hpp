@@ -25,14 +25,14 @@
 #include <cstring>
 #include <string_view>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 /// Names a goroutine within its runtime; 0 is no goroutine, 1 the first.
 using goroutine_id = std::uint64_t;
 
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 template <class Traits>
 class basic_scheduler;
@@ -161,6 +161,6 @@ struct basic_g : basic_g_head<Traits>, netpoll::ready_node, basic_timer<Traits> 
   }
 };
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

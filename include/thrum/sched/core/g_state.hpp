@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 enum class g_status : std::uint8_t {
   /// Its memory exists, it has never run. On no queue.
@@ -99,6 +99,6 @@ constexpr bool is_polled(wait_reason reason) noexcept {
   return reason == wait_reason::io_read || reason == wait_reason::io_write;
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

@@ -40,7 +40,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// Of the creator's thread only.
 template <class Traits>
@@ -210,6 +210,6 @@ void basic_give_back<Traits>::join_ended(std::int64_t now) noexcept {
   join_pause_ns_ = 2 * join_pause_ns_ < longest ? 2 * join_pause_ns_ : longest;
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

@@ -19,7 +19,7 @@
 
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// What a goroutine left to be done once its stack is no longer in use: by the code that the
 /// processor arrives at, before anything else. False: make the goroutine runnable again.
@@ -133,6 +133,6 @@ struct alignas(base::cache_line_size) basic_m {
   os::thread thread;
 };
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

@@ -19,7 +19,7 @@
 
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 template <class Traits>
 struct basic_m;
@@ -131,6 +131,6 @@ struct alignas(base::cache_line_size) basic_p {
   timer_heap<Traits> timers;
 };
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

@@ -37,7 +37,7 @@
 #include <new>
 #include <string_view>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 [[noreturn]] THRUM_COLD inline void refuse_after_fork() noexcept {
   base::fatal(
@@ -564,6 +564,6 @@ std::uint64_t basic_scheduler<Traits>::goroutine_count() noexcept {
   return created - finished;
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

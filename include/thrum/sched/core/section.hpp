@@ -38,7 +38,7 @@
 #include <thrum/sched/core/current.hpp>
 #include <thrum/sched/core/traits.hpp>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// From user code on a goroutine's stack into the scheduler.
 template <class Traits>
@@ -133,6 +133,6 @@ bool is_lock_allowed() noexcept {
          m->inside.load(relaxed) != 0;  // relaxed: our own
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

@@ -64,7 +64,7 @@
 #include <cstdint>
 #include <new>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// The smallest and largest stack, as log2 of bytes. Below 16 KiB a signal frame of a processor
 /// with wide vectors does not fit; 1 GiB is Go's limit for a stack.
@@ -444,6 +444,6 @@ basic_g<Traits>* stack_pool<Traits>::carve(slab& s) noexcept {
   return g;
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

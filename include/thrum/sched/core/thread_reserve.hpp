@@ -33,7 +33,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 template <class Traits>
 class basic_thread_reserve {
@@ -140,6 +140,6 @@ bool is_short_of_threads(basic_scheduler<Traits>& scheduler) noexcept {
   return scheduler.clock == nullptr && most > procs && scheduler.global.stopped() + procs >= most;
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

@@ -20,7 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// The tunables of the scheduler, each with its unit, its constraint and its origin.
 struct default_traits {
@@ -132,6 +132,6 @@ struct default_traits {
   static void pause_before_runnext() noexcept { os::sleep_ns(3'000); }
 };
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

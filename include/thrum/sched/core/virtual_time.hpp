@@ -30,7 +30,7 @@
 
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 template <class Traits>
 struct basic_virtual_clock {
@@ -108,6 +108,6 @@ THRUM_COLD bool resume_quiet_locked(basic_scheduler<Traits>& scheduler) noexcept
   return true;
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

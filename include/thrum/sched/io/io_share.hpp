@@ -34,7 +34,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// To runnext: g0 has something to do, and it goes on unless that makes others runnable.
 template <class Traits>
@@ -107,6 +107,6 @@ void end_io(basic_section<Traits>& here, std::size_t bytes) noexcept {
   preemption_point(here);
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

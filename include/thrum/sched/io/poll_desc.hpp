@@ -49,7 +49,7 @@
 #include <new>
 #include <string_view>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 enum class io_side : std::uint8_t { read, write };
 
@@ -283,6 +283,6 @@ struct basic_poll_events {
   }
 };
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

@@ -43,7 +43,7 @@
 #include <cerrno>
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// What a wait says besides 0 and errno values below zero: the runtime stops, and the caller must
 /// throw goroutine_exit, outside of the section.
@@ -593,6 +593,6 @@ class basic_poll_wait {
 using poll_desc = basic_poll_desc<default_traits>;
 using poll_wait = basic_poll_wait<default_traits>;
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

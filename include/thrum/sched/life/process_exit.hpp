@@ -26,7 +26,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 template <class Traits>
 class basic_process_exit {
@@ -186,6 +186,6 @@ class basic_process_exit {
   static state& one() noexcept { return os::process_wide<state>::get(); }
 };
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

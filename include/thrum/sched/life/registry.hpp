@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 template <class Traits>
 class basic_registry {
@@ -184,6 +184,6 @@ class basic_registry {
   static state& all() noexcept { return os::process_wide<state>::get(); }
 };
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

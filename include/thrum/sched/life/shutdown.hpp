@@ -28,7 +28,7 @@
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/run/wait_point.hpp>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// Opens the gate of a parked goroutine.
 template <class Traits>
@@ -95,6 +95,6 @@ void stop(basic_scheduler<Traits>& scheduler) noexcept {
   } while (scheduler.goroutine_count() != 0);
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

@@ -30,7 +30,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 template <class T, class Traits>
 class alignas(base::cache_line_size) global_queue {
@@ -274,6 +274,6 @@ class alignas(base::cache_line_size) global_queue {
   typename Traits::template atomic<std::size_t> behind_size_{0};
 };
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

@@ -64,7 +64,7 @@
 
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// P needs a member `P* idle_next`, M one `M* idle_next` and a flag `spinning`. Functions named
 /// `_locked` want the caller to hold `lock()`.
@@ -281,6 +281,6 @@ class idle_set {
   std::uint32_t least_ms_ = 0;
 };
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

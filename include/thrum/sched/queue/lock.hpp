@@ -32,7 +32,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 using namespace base::orders;
 
@@ -189,6 +189,6 @@ class [[nodiscard]] scoped {
   Lock& lock_;
 };
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

@@ -27,7 +27,7 @@
 
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 using namespace base::orders;
 
@@ -107,6 +107,6 @@ class poll_turn {
   atomic<bool> looks_{false};
 };
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

@@ -88,7 +88,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 using namespace base::orders;
 
@@ -369,6 +369,6 @@ T* run_queue<T, Traits>::peek_runnext() const noexcept {
   return runnext_.load(relaxed);  // relaxed: a guess; the G is only ever taken by an RMW
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif  // THRUM_SCHED_QUEUE_RUN_QUEUE_HPP

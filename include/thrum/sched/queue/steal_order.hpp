@@ -39,7 +39,7 @@
 
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// Random walks over the numbers 0..count-1. Not for use by several threads at once; cheap to copy.
 class steal_order {
@@ -150,6 +150,6 @@ constexpr std::uint32_t steal_order::stride(std::uint32_t number) const noexcept
   return static_cast<std::uint32_t>(sum % radical_) + radical_ * number;
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif  // THRUM_SCHED_QUEUE_STEAL_ORDER_HPP

@@ -49,7 +49,7 @@
 #include <limits>
 #include <optional>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 template <class Traits>
 class timer_heap;
@@ -480,6 +480,6 @@ void timer_heap<Traits>::release_pages() noexcept {
   }
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

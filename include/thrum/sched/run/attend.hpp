@@ -18,7 +18,7 @@
 
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// Does what was asked of the P, on g0. False: the P is gone.
 template <class Traits>
@@ -81,6 +81,6 @@ THRUM_COLD basic_m<Traits>& serve_running(basic_m<Traits>& m) noexcept {
   return give_way(m);
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

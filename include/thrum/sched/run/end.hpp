@@ -25,7 +25,7 @@
 
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// Takes a dead G back into the P's free list.
 template <class Traits>
@@ -174,6 +174,6 @@ void goroutine_main(void* pass, void* argument) {
   base::fatal("goroutine: an entry function has returned");
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

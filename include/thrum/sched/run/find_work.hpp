@@ -33,7 +33,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// For a P that has nothing else: the first goroutine, the others to the global queue.
 template <class Traits>
@@ -256,6 +256,6 @@ basic_g<Traits>* find_work(basic_m<Traits>& m) noexcept {
   }
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

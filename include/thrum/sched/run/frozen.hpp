@@ -18,7 +18,7 @@
 
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// Where the frames of a goroutine lie.
 template <class Traits>
@@ -77,6 +77,6 @@ void wait_if_frozen(basic_m<Traits>& m) noexcept {
   }
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

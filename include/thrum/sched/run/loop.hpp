@@ -19,7 +19,7 @@
 
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// g0 -> goroutine. Returns when a goroutine of this M finds no successor.
 template <class Traits>
@@ -133,6 +133,6 @@ void* m_main(void* argument) noexcept {
   return nullptr;
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

@@ -20,7 +20,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// The time that never comes.
 inline constexpr std::int64_t no_deadline = timer_heap<default_traits>::never;
@@ -364,6 +364,6 @@ void preemption_point(basic_section<Traits>& here) noexcept {
   }
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// Takes the events of one poll and collects the goroutines of one scheduler that they make
 /// runnable; others are made so at once. What a tag stands for is known in io/poll_desc.hpp.
@@ -104,6 +104,6 @@ void poll_in_turn(basic_m<Traits>& m) noexcept {
   }
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

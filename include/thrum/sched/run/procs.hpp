@@ -19,7 +19,7 @@
 #include <cstdint>
 #include <new>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 template <class Traits>
 int basic_scheduler<Traits>::set_procs(unsigned n) noexcept {
@@ -122,6 +122,6 @@ void basic_scheduler<Traits>::retire_p(m_type& m) noexcept {
   }
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

@@ -19,7 +19,7 @@
 #include <thrum/sched/core/current.hpp>
 #include <thrum/sched/core/scheduler.hpp>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// Puts goroutines into the tail of the P's ring, what does not fit to the global queue.
 template <class Traits>
@@ -90,6 +90,6 @@ void ready(basic_g<Traits>& g, bool next = true) noexcept {
   }
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

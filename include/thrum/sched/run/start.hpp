@@ -18,7 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// The calling M if it holds a P of that scheduler, else null. Inside; timers call it on g0.
 template <class Traits>
@@ -121,6 +121,6 @@ void launch(basic_scheduler<Traits>& scheduler, basic_m<Traits>* m, basic_g<Trai
   }
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

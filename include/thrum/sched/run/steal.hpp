@@ -18,7 +18,7 @@
 
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// What a search brought.
 template <class Traits>
@@ -82,6 +82,6 @@ stolen<Traits> steal_work(basic_m<Traits>& m) noexcept {
   return result;
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

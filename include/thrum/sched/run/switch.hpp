@@ -40,7 +40,7 @@
 
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// A goroutine has left the processor with a stack pointer that is not of its stack.
 template <class Traits>
@@ -160,6 +160,6 @@ basic_g<Traits>* take_next(basic_m<Traits>& m) noexcept {
   return take_global(m);
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

@@ -22,7 +22,7 @@
 #include <thrum/base/order.hpp>
 #include <thrum/sched/run/park.hpp>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// The running goroutine is about to block its thread. Called inside.
 template <class Traits>
@@ -92,6 +92,6 @@ basic_m<Traits>& exit_syscall(basic_m<Traits>& m) noexcept {
   return here.p->attention.load(relaxed) != 0 ? attend_running(here) : here;
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

@@ -17,7 +17,7 @@
 
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// Counts a goroutine that did not inherit its predecessor's time slice.
 template <class Traits>
@@ -144,6 +144,6 @@ std::int64_t run_timers(basic_m<Traits>& m, basic_p<Traits>& p, bool& ran) noexc
   return p.timers.earliest();
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

@@ -25,7 +25,7 @@
 #include <cstdint>
 #include <new>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 template <class Traits>
 void basic_scheduler<Traits>::start_m(p_type& p, bool spinning) noexcept {
@@ -245,6 +245,6 @@ void basic_creator<Traits>::run() noexcept {
   }
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

@@ -9,7 +9,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/sched/core/current.hpp>
 
-namespace thrum::inline THRUM_ABI {
+namespace thrum { inline namespace THRUM_ABI {
 
 /// Unwinds a goroutine that its runtime stops, or that calls this_goroutine::exit(). Thrown by
 /// every cancellation point; on purpose not a std::exception, so that a handler for those lets it
@@ -18,9 +18,9 @@ namespace thrum::inline THRUM_ABI {
 /// uncancellable.
 class [[gnu::visibility("default")]] goroutine_exit{};
 
-}  // namespace thrum::inline THRUM_ABI
+}}  // namespace thrum::THRUM_ABI
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// As long as it lives, no wait of the running goroutine is cancelled. Nests. Without effect on a
 /// thread that is not ours: nothing is cancelled there.
@@ -46,6 +46,6 @@ class uncancellable {
   basic_g<Traits>* g_;
 };
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

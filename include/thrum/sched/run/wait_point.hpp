@@ -53,7 +53,7 @@
 
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// Why a wait has ended.
 enum class wake_cause : std::uint8_t {
@@ -206,6 +206,6 @@ void wake(basic_m<Traits>* m, basic_wait_point<Traits>& point) noexcept {
   }
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

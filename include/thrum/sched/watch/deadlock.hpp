@@ -29,7 +29,7 @@
 
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// What may make an idle scheduler run again.
 enum class liveness : std::uint8_t {
@@ -104,6 +104,6 @@ liveness look_for_deadlock(basic_scheduler<Traits>& scheduler) noexcept {
   return liveness::by_others;
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

@@ -27,7 +27,7 @@
 
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 template <class Traits>
 class [[nodiscard]] basic_freeze {
@@ -109,6 +109,6 @@ class [[nodiscard]] basic_freeze {
   bool complete_ = false;
 };
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

@@ -34,7 +34,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 template <class Traits>
 class basic_monitor {
@@ -355,6 +355,6 @@ bool basic_monitor<Traits>::look_at_runnext(p_type& p) noexcept {
   return true;
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

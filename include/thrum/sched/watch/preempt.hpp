@@ -54,7 +54,7 @@
 
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 // ---- the answer to the monitor -----------------------------------------------------------------
 
@@ -309,6 +309,6 @@ void interrupt(void* argument) noexcept {
   leave_scheduler(m);
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

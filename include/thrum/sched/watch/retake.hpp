@@ -49,7 +49,7 @@
 
 #include <cstdint>
 
-namespace thrum::inline THRUM_ABI::sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 template <class Traits>
 class basic_retaker {
@@ -271,6 +271,6 @@ void basic_retaker<Traits>::watch(std::int64_t now, std::int64_t& next_look) noe
   }
 }
 
-}  // namespace thrum::inline THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sched
 
 #endif
