@@ -2,7 +2,8 @@
 # SPDX-FileCopyrightText: The thrum authors
 # SPDX-License-Identifier: MIT
 """The floors of the house: a file includes its own floor or lower ones, there is no cycle, platform
-conditions stand only where a platform is chosen, and docs/internals.md names every header."""
+conditions stand only where a platform is chosen, what is used of the system and the processor is
+what their contracts ask for, and docs/internals.md names every header."""
 import pathlib
 import re
 import sys
@@ -123,6 +124,23 @@ for path in sorted(include.rglob("*.hpp")):
     check_platform(name, text)
     if re.search(r'^\s*#\s*include "', text, re.M):
         errors.append(f"{name}: headers are included as <thrum/...>")
+
+# What the floors above use of a port is what every port is asked for: a member of the class that the
+# contract's concepts are about.
+OFFERED = {"os": include / "thrum/os/chosen_system.hpp",
+           "arch": include / "thrum/arch/chosen_processor.hpp"}
+# Not a port's: what the ABI of exceptions brings is the same for all.
+ANYWHERE = {"arch": {"observe_exception", "entry_function", "exception_observer"}, "os": set()}
+for port, place in OFFERED.items():
+    offered = set(re.findall(r"\w+", re.sub(r"//.*", "", place.read_text()))) | ANYWHERE[port]
+    for path in sorted(include.rglob("*.hpp")):
+        name = path.relative_to(include).as_posix()
+        if floor(name) <= 1:
+            continue
+        code = re.sub(r'//.*|"(?:\\.|[^"\\\n])*"', "", path.read_text())
+        for used in sorted(set(re.findall(rf"\b{port}::(\w+)", code)) - offered):
+            errors.append(f"{name}: uses {port}::{used}, which no port is asked for; add it to "
+                          f"thrum/{port}/contract.hpp and to {place.relative_to(include)}")
 
 # Cycles, by depth-first search.
 state = {}

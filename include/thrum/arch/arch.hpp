@@ -5,7 +5,6 @@
 #ifndef THRUM_ARCH_ARCH_HPP
 #define THRUM_ARCH_ARCH_HPP
 
-#include <concepts>
 #include <cstddef>
 
 #include <thrum/arch/contract.hpp>
@@ -50,7 +49,6 @@ THRUM_INLINE void call_watched(void (*f)(void*), void* argument) {
 }
 #endif
 
-static_assert(std::same_as<decltype(prepare_stack(nullptr, entry_function{}, nullptr)), void*>);
 static_assert(stack_alignment == 16);
 
 }}}  // namespace thrum::THRUM_ABI::arch

@@ -90,28 +90,25 @@ struct sink {
   void (*announce)(std::uint64_t tag) noexcept = nullptr;
 };
 
+// clang-format 14 takes what follows `noexcept` for a statement of its own.
+// clang-format off
+
+/// What takes part as a poller; each operation as the head of this file says.
 template <class Poller>
 concept poller_contract = requires(Poller& poller, const Poller& constant, std::int64_t delay_ns,
                                    int fd, std::uint64_t tag, std::uint32_t events, sink& to) {
-  { poller.open() }
-  noexcept->std::same_as<int>;
-  { poller.close() }
-  noexcept;
-  { poller.add(fd, tag) }
-  noexcept->std::same_as<int>;
-  { poller.remove(fd) }
-  noexcept;
-  { poller.arm_first(fd, tag, events) }
-  noexcept->std::same_as<int>;
-  { poller.arm(fd, tag, events) }
-  noexcept->std::same_as<int>;
-  { poller.poll(delay_ns, to) }
-  noexcept;
-  { poller.wake() }
-  noexcept;
-  { constant.descriptors() }
-  noexcept->std::same_as<std::uint32_t>;
+  { poller.open() } noexcept -> std::same_as<int>;
+  { poller.close() } noexcept -> std::same_as<void>;
+  { poller.add(fd, tag) } noexcept -> std::same_as<int>;
+  { poller.remove(fd) } noexcept -> std::same_as<void>;
+  { poller.arm_first(fd, tag, events) } noexcept -> std::same_as<int>;
+  { poller.arm(fd, tag, events) } noexcept -> std::same_as<int>;
+  { poller.poll(delay_ns, to) } noexcept -> std::same_as<void>;
+  { poller.wake() } noexcept -> std::same_as<void>;
+  { constant.descriptors() } noexcept -> std::same_as<std::uint32_t>;
 };
+
+// clang-format on
 
 }}}  // namespace thrum::THRUM_ABI::netpoll
 

@@ -1,8 +1,13 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// What every operating system must offer to the scheduler. Prose first, then what the compiler can
-// check.
+// What an operating system must offer to the floors above: a concept for each capability. They are
+// about a class with the layer's functions and classes as its members; chosen_system.hpp makes one
+// of the layer that is compiled, and asks it for all of them. os.hpp does not include this file, so
+// that a user's program need not read it.
+//
+// A layer has a room for each capability, which is a file of its name in os/<system>/. What the
+// compiler cannot see stands in the comments. For all rooms:
 //
 // Units      Times are std::int64_t nanoseconds of one monotonic clock; sizes are bytes.
 // Errors     Nothing here throws. A failure the caller can act on is a result (nullptr, false, an
@@ -13,88 +18,413 @@
 // Signals    A handler that saves errno may call: now, the futex calls, note, the fences, map,
 //            unmap, thread_id, yield_thread, sleep_ns. It may not call: thread::start and join,
 //            set_thread_name, available_processors.
-//
-// clock         now() -> ns
-// note          futex_wait(word, expected, timeout_ns), futex_wake(word, how_many): sleep on an
-//               address, private to the process. note: sleep, sleep_for, wake, clear, is_set: an
-//               event that happens once.
-// memory        page_size, map, unmap: zeroed pages. map_stacks: an aligned slab. install_guard:
-//               pages nobody may touch, and how dear they were; return_guard_budget. discard:
-//               contents no longer needed; discard_now: and the pages leave the resident set.
-// thread        thread: start, join, try_join, joinable. set_thread_name, real_time_priority,
-//               set_real_time_priority, thread_id, yield_thread, sleep_ns, count_threads;
-//               bystander_scope, bystanders: threads that make nothing runnable.
-//               start_detached_thread.
-// fence         prepare_heavy_fence once before the threads that use the two; light_fence,
-//               heavy_fence.
-// preempt_signal  has_preempt_signal. preempt_target, install_preempt_handler, send_preempt_signal,
-//               unblock_preempt_signal:
-//               runs a function on another thread of ours, wherever that is. signal_stack: what a
-//               thread needs to take it.
-// thread_clock  CPU time of a thread, for others to read; thread_sleeps, thread_naps.
-// caught_signals  install, remove, sleep, take: signals, noted by a handler for a thread that
-//               sleeps. wait_for_handlers.
-// quit_signal   quit_listener: hears of the terminal's request to quit.
-// symbol        describe_address(code address) -> text for a human. symbolizer: the same for many,
-//               with lines of the source.
-// source_lines  wants_source_lines, source_lines_patience_ns: settings. Asks a tool of the system
-//               for lines, unseen by the program.
-// backtrace     call_stack, collect_callers: the callers of the running code. No malloc.
-//               machine_state(a handler's context).
-// unwind_table  find_code_file, find_unwind_entry: how the caller's registers are found at an
-//               address. For handlers. prepare_walks, once before.
-// fault         install_fault_observer: a look at each access to memory that is not there.
-// child_watch   open, add, remove, wake, sleep, close: until any of many children has ended.
-// descriptor, socket, file, pipe, process   the system calls on them, as the system has them:
-//               results are counts, or errno values below zero. write_without_signal: a pipe that
-//               nobody reads is an error.
-// process_wide  process_wide<T>: the one T of the process, though several of its shared objects
-//               hold the library and hide it.
-// exit          exit_now(status): no destructors, standard output flushed. register_exit_hook,
-//               exit_watch: what exit() calls first. let_exit_pass_standard_input.
-//               call_after_fork.
-// processors    available_processors() >= 1.
-// exceptions    thread_exception_state, switch_exception_state.
 #ifndef THRUM_OS_CONTRACT_HPP
 #define THRUM_OS_CONTRACT_HPP
 
+#include <thrum/base/config.hpp>
+
+#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
 
-#include <thrum/base/config.hpp>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <time.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-/// The one-shot event of a system.
-template <class Note>
-concept note_like = requires(Note& note, const Note& seen, std::int64_t ns) {
-  Note();
-  { note.sleep() }
-  noexcept->std::same_as<void>;
-  { note.sleep_for(ns) }
-  noexcept->std::same_as<bool>;
-  { note.wake() }
-  noexcept->std::same_as<void>;
-  { note.clear() }
-  noexcept->std::same_as<void>;
-  { seen.is_set() }
-  noexcept->std::same_as<bool>;
-}
-&&!std::copy_constructible<Note>;
+// clang-format 14 takes what follows `noexcept` for a statement of its own.
+// clang-format off
 
-/// The thread handle of a system.
+// ---- without these nothing runs -----------------------------------------------------------------
+
+/// clock: the nanoseconds of one clock that never goes back; any thread, any handler, no system
+/// call where that can be. The same as the system's calls take it.
+template <class System>
+concept has_clock = requires(std::int64_t ns) {
+  { System::now() } noexcept -> std::same_as<std::int64_t>;
+  { System::to_timespec(ns) } noexcept -> std::same_as<::timespec>;
+};
+
+/// An event that happens once, and for which one thread sleeps: a wake before the sleep is not
+/// lost, and the note may be destroyed as soon as the sleeper has seen the event. clear() makes it
+/// ready for the next one while nobody wakes, clear_while_woken() also then.
+template <class Note>
+concept note_like =
+    std::is_nothrow_default_constructible_v<Note> && !std::copy_constructible<Note> &&
+    requires(Note& note, const Note& seen, std::int64_t ns) {
+  { note.sleep() } noexcept -> std::same_as<void>;
+  { note.sleep_for(ns) } noexcept -> std::same_as<bool>;
+  { note.wake() } noexcept -> std::same_as<void>;
+  { note.clear() } noexcept -> std::same_as<void>;
+  { note.clear_while_woken() } noexcept -> std::same_as<void>;
+  { seen.is_set() } noexcept -> std::same_as<bool>;
+};
+
+/// note: such an event, and below it sleeping on a word while it has a value, until somebody wakes
+/// those that sleep on its address. wake does not read the word, which may be gone. Leaves errno
+/// alone.
+template <class System>
+concept has_note = note_like<typename System::note> &&
+    requires(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t ns, int n) {
+  { System::futex_wait(word, expected, ns) } noexcept -> std::same_as<bool>;
+  { System::futex_wake(word, n) } noexcept -> std::same_as<void>;
+};
+
+/// memory: zeroed pages, null where there are none, without a lock or malloc. A slab for stacks is
+/// aligned to a power of two. A guard is pages that nobody may touch; how dear it was is its
+/// result, and what it took of a budget is given back with the memory. What is discarded need not
+/// be kept; discard_now has it leave the resident set.
+template <class System>
+concept has_memory = requires(void* memory, std::size_t bytes, std::size_t alignment) {
+  { System::page_size() } noexcept -> std::same_as<std::size_t>;
+  { System::map(bytes) } noexcept -> std::same_as<void*>;
+  { System::unmap(memory, bytes) } noexcept -> std::same_as<void>;
+  { System::map_stacks(bytes, alignment) } noexcept -> std::same_as<void*>;
+  { System::install_guard(memory, bytes) } noexcept -> std::same_as<typename System::guard_kind>;
+  { System::guard_kind::mprotect } -> std::convertible_to<typename System::guard_kind>;
+  { System::return_guard_budget(bytes) } noexcept -> std::same_as<void>;
+  { System::discard(memory, bytes) } noexcept -> std::same_as<void>;
+  { System::discard_now(memory, bytes) } noexcept -> std::same_as<void>;
+};
+
+/// A thread that runs; joined before its handle goes. Starting one may allocate.
 template <class Thread>
-concept thread_like = requires(Thread& thread, const Thread& seen, void* (*entry)(void*),
-                               void* argument) {
-  { Thread::start(thread, entry, argument) }
-  noexcept->std::same_as<int>;
-  { thread.join() }
-  noexcept->std::same_as<void>;
-  { seen.joinable() }
-  noexcept->std::same_as<bool>;
-}
-&&std::movable<Thread> && !std::copy_constructible<Thread>;
+concept thread_like =
+    std::movable<Thread> && !std::copy_constructible<Thread> &&
+    requires(Thread& thread, const Thread& seen, void* (*entry)(void*), void* argument) {
+  { Thread::start(thread, entry, argument) } noexcept -> std::same_as<int>;
+  { thread.join() } noexcept -> std::same_as<void>;
+  { thread.try_join() } noexcept -> std::same_as<bool>;
+  { seen.joinable() } noexcept -> std::same_as<bool>;
+};
+
+/// A word of each thread, the same for all shared objects that know the key; null at first.
+template <class Key>
+concept thread_key_like = requires(const Key& key, const void* word) {
+  { key.get() } noexcept -> std::same_as<void*>;
+  { key.set(word) } noexcept -> std::same_as<void>;
+};
+
+/// thread: starting and naming threads; those that are never joined take no signals. A thread's
+/// number is unique in the system while it lives. A bystander makes nothing runnable: nobody waits
+/// for it. Of CPUs and priorities a system that has none says 0. sleep_ns goes on through signals.
+template <class System>
+concept has_thread = thread_like<typename System::thread> &&
+    thread_key_like<typename System::thread_key> &&
+    std::is_nothrow_default_constructible_v<typename System::bystander_scope> &&
+    requires(void* (*entry)(void*), void* argument, const char* name, int priority,
+             std::int64_t ns) {
+  { System::start_detached_thread(entry, argument) } noexcept -> std::same_as<int>;
+  { System::set_thread_name(name) } noexcept -> std::same_as<void>;
+  { System::thread_id() } noexcept -> std::same_as<std::uint64_t>;
+  { System::count_threads() } noexcept -> std::same_as<std::size_t>;
+  requires std::same_as<decltype(System::bystanders), std::atomic<unsigned>* const>;
+  { System::yield_thread() } noexcept -> std::same_as<void>;
+  { System::sleep_ns(ns) } noexcept -> std::same_as<void>;
+  { System::current_cpu() } noexcept -> std::same_as<std::uint32_t>;
+  { System::ask_for_short_waits() } noexcept -> std::same_as<void>;
+  { System::real_time_priority() } noexcept -> std::same_as<int>;
+  { System::set_real_time_priority(priority) } noexcept -> std::same_as<int>;
+};
+
+/// fence: the two sides of an asymmetric fence, made ready once before the threads that use it. A
+/// side that runs often passes the light one, which should cost nothing; the other passes the heavy
+/// one, which acts on every running thread of the process.
+template <class System>
+concept has_fence = requires {
+  { System::prepare_heavy_fence() } noexcept -> std::same_as<void>;
+  { System::light_fence() } noexcept -> std::same_as<void>;
+  { System::heavy_fence() } noexcept -> std::same_as<void>;
+};
+
+/// processors: how many this process may use, quotas counted; at least 1.
+template <class System>
+concept has_processors = requires {
+  { System::available_processors() } noexcept -> std::same_as<unsigned>;
+};
+
+/// exit: the end of the process at once, with what was written to standard output; and a hook that
+/// exit() calls before all that was registered, on a thread that watches it.
+template <class System>
+concept has_exit = std::same_as<typename System::exit_hook, void (*)(int) noexcept> &&
+    requires(typename System::exit_hook hook, int status) {
+  { System::exit_now(status) } noexcept -> std::same_as<void>;
+  { System::register_exit_hook(hook) } noexcept -> std::same_as<void>;
+  { System::let_exit_pass_standard_input() } noexcept -> std::same_as<void>;
+  { System::this_threads_exit_watch().watch(hook) } noexcept -> std::same_as<void>;
+  { System::this_threads_exit_watch().forget() } noexcept -> std::same_as<void>;
+};
+
+/// fork hooks: a function that the child of each fork calls. A system without fork does nothing.
+template <class System>
+concept has_fork_hooks = requires(void (*in_child)()) {
+  { System::call_after_fork(in_child) } noexcept -> std::same_as<void>;
+};
+
+/// process_wide: the one T of the process, though several of its shared objects hold the library
+/// and hide it; and which of them was the first to bring a function. A system whose linker joins
+/// inline variables across shared objects needs no more than such a variable.
+template <class System>
+concept has_process_wide = requires(std::atomic<void (*)()>& first, void (*own)()) {
+  { System::template process_wide<typename System::probe>::get() } noexcept
+      -> std::same_as<typename System::probe&>;
+  { System::first_in_process(first, own) } noexcept -> std::same_as<void (*)()>;
+};
+
+/// error_number, exception_state: where the calling thread keeps errno and its record of
+/// exceptions. A switch takes the record along.
+template <class System>
+concept has_thread_records = requires(typename System::exception_state* live,
+                                      typename System::exception_state& from,
+                                      const typename System::exception_state& to) {
+  { System::thread_error_number() } noexcept -> std::same_as<int*>;
+  { System::thread_exception_state() } noexcept -> std::same_as<typename System::exception_state*>;
+  { System::switch_exception_state(live, from, to) } noexcept -> std::same_as<void>;
+};
+
+// ---- without these the monitor sees less --------------------------------------------------------
+
+/// thread_clock: the CPU time of a thread, for others to read, and whether one sleeps in the
+/// system, or only for a time. No malloc, no lock. A system that does not say: 0, true, false.
+template <class System>
+concept has_thread_clock = std::is_nothrow_default_constructible_v<typename System::thread_clock> &&
+    requires(typename System::thread_clock& clock, const typename System::thread_clock& seen,
+             std::uint64_t thread) {
+  { clock.open() } noexcept -> std::same_as<void>;
+  { seen.now() } noexcept -> std::same_as<std::int64_t>;
+  { System::thread_sleeps(thread) } noexcept -> std::same_as<bool>;
+  { System::thread_naps(thread) } noexcept -> std::same_as<bool>;
+};
+
+/// A stack for handlers: reserved by any thread, opened and closed by the one that takes signals on
+/// it.
+template <class Stack, class Target>
+concept signal_stack_like = requires(Stack& stack, Target& target) {
+  { stack.reserve() } noexcept -> std::same_as<bool>;
+  { stack.open(target) } noexcept -> std::same_as<void>;
+  { stack.close() } noexcept -> std::same_as<void>;
+  { stack.give_back() } noexcept -> std::same_as<void>;
+};
+
+/// preempt_signal: has target.interrupt(target.argument) called on another thread of ours, wherever
+/// that is, with target.context naming what was interrupted. Where has_preempt_signal is false the
+/// rest may do nothing.
+template <class System>
+concept has_preemption =
+    signal_stack_like<typename System::signal_stack, typename System::preempt_target> &&
+    requires(typename System::preempt_target& target, std::uint64_t thread,
+             void (*interrupt)(void*) noexcept) {
+  requires std::same_as<decltype(System::has_preempt_signal), const bool>;
+  requires std::same_as<decltype(System::preempt_signal), const int>;
+  { target.interrupt = interrupt } noexcept;
+  requires std::same_as<decltype(target.argument), void*>;
+  requires std::same_as<decltype(target.context), const void*>;
+  { System::install_preempt_handler() } noexcept -> std::same_as<void>;
+  { System::send_preempt_signal(thread, target) } noexcept -> std::same_as<bool>;
+  { System::unblock_preempt_signal() } noexcept -> std::same_as<void>;
+};
+
+// ---- without these no net, no io ----------------------------------------------------------------
+
+/// descriptor: the calls that all kinds of descriptors share. Results are counts, or errno values
+/// below zero; nothing is repeated after a signal.
+template <class System>
+concept has_descriptor = std::signed_integral<typename System::io_result> &&
+    requires(int fd, void* to, const void* from, std::size_t n, bool on, int ms) {
+  requires std::same_as<decltype(System::no_descriptor), const int>;
+  { System::read(fd, to, n) } noexcept -> std::same_as<typename System::io_result>;
+  { System::write(fd, from, n) } noexcept -> std::same_as<typename System::io_result>;
+  { System::close(fd) } noexcept -> std::same_as<typename System::io_result>;
+  { System::set_nonblocking(fd, on) } noexcept -> std::same_as<typename System::io_result>;
+  { System::wait_for(fd, on, ms) } noexcept -> std::same_as<typename System::io_result>;
+};
+
+/// socket: a new one does not block and is closed by exec; a broken connection is an error, never a
+/// signal. receive_from says the whole size of a datagram that did not fit.
+template <class System>
+concept has_socket = requires(int fd, int i, void* to, const void* from, std::size_t n,
+                              std::int64_t offset, const ::sockaddr* name, ::sockaddr* found,
+                              ::socklen_t size, ::socklen_t* found_size, const ::msghdr& message,
+                              ::mmsghdr* messages, unsigned count, bool peer) {
+  { System::open_socket(i, i, i) } noexcept -> std::same_as<typename System::io_result>;
+  { System::connect(fd, name, size) } noexcept -> std::same_as<typename System::io_result>;
+  { System::bind(fd, name, size) } noexcept -> std::same_as<typename System::io_result>;
+  { System::listen(fd, i) } noexcept -> std::same_as<typename System::io_result>;
+  { System::accept(fd) } noexcept -> std::same_as<typename System::io_result>;
+  { System::receive(fd, to, n) } noexcept -> std::same_as<typename System::io_result>;
+  { System::peek(fd, to, n) } noexcept -> std::same_as<typename System::io_result>;
+  { System::send(fd, from, n) } noexcept -> std::same_as<typename System::io_result>;
+  { System::send_message(fd, message) } noexcept -> std::same_as<typename System::io_result>;
+  { System::receive_from(fd, to, n, found, found_size) } noexcept
+      -> std::same_as<typename System::io_result>;
+  { System::send_to(fd, from, n, name, size) } noexcept -> std::same_as<typename System::io_result>;
+  { System::send_messages(fd, messages, count) } noexcept
+      -> std::same_as<typename System::io_result>;
+  { System::receive_messages(fd, messages, count) } noexcept
+      -> std::same_as<typename System::io_result>;
+  { System::send_file(fd, fd, offset, n) } noexcept -> std::same_as<typename System::io_result>;
+  { System::shut_down(fd, i) } noexcept -> std::same_as<typename System::io_result>;
+  { System::set_option(fd, i, i, i) } noexcept -> std::same_as<typename System::io_result>;
+  { System::get_option(fd, i, i) } noexcept -> std::same_as<typename System::io_result>;
+  { System::set_linger(fd, i) } noexcept -> std::same_as<typename System::io_result>;
+  { System::socket_name(fd, peer, found, size) } noexcept
+      -> std::same_as<typename System::io_result>;
+};
+
+/// file: reading, writing and asking at a place; opened so that exec closes it. Any of them may
+/// block.
+template <class System>
+concept has_file = requires(int fd, int i, const char* path, unsigned permissions, void* to,
+                            const void* from, std::size_t n, std::int64_t offset,
+                            typename System::file_kind& kind) {
+  { System::open_file(path, i, permissions) } noexcept -> std::same_as<typename System::io_result>;
+  { System::read_at(fd, to, n, offset) } noexcept -> std::same_as<typename System::io_result>;
+  { System::write_at(fd, from, n, offset) } noexcept -> std::same_as<typename System::io_result>;
+  { System::seek(fd, offset, i) } noexcept -> std::same_as<typename System::io_result>;
+  { System::sync(fd) } noexcept -> std::same_as<typename System::io_result>;
+  { System::truncate(fd, offset) } noexcept -> std::same_as<typename System::io_result>;
+  { System::file_size(fd) } noexcept -> std::same_as<typename System::io_result>;
+  { System::kind_of(fd, kind) } noexcept -> std::same_as<typename System::io_result>;
+  { System::duplicate(fd) } noexcept -> std::same_as<typename System::io_result>;
+  requires std::same_as<decltype(kind.may_wait), bool>;
+  requires std::same_as<decltype(kind.may_break), bool>;
+  requires std::same_as<decltype(kind.is_nonblocking), bool>;
+  requires std::same_as<decltype(kind.appends), bool>;
+};
+
+/// pipe: writing to one that nobody reads is an error, never a signal. The calls that do not wait,
+/// whatever the mode of the open file, may say cannot_tell.
+template <class System>
+concept has_pipe = requires(int fd, int (&ends)[2], void* to, const void* from, std::size_t n) {
+  requires std::same_as<decltype(System::cannot_tell), const typename System::io_result>;
+  { System::open_pipe(ends) } noexcept -> std::same_as<typename System::io_result>;
+  { System::write_without_signal(fd, from, n) } noexcept
+      -> std::same_as<typename System::io_result>;
+  { System::read_at_once(fd, to, n) } noexcept -> std::same_as<typename System::io_result>;
+  { System::write_at_once(fd, from, n) } noexcept -> std::same_as<typename System::io_result>;
+};
+
+/// process: starting a program, waiting for its end, sending it a signal. open_process gives a
+/// descriptor that stands for a child and becomes readable at its end, or an error where there is
+/// none.
+template <class System>
+concept has_process = requires(const typename System::spawn_request& request,
+                               typename System::process_end& end, std::int64_t pid, int fd,
+                               bool may_block, bool reap, int signal) {
+  { System::own_process() } noexcept -> std::same_as<std::int64_t>;
+  { System::spawn(request) } noexcept -> std::same_as<typename System::io_result>;
+  { System::open_process(pid) } noexcept -> std::same_as<typename System::io_result>;
+  { System::wait_process(pid, fd, may_block, reap, end) } noexcept
+      -> std::same_as<typename System::io_result>;
+  { System::signal_process(pid, fd, signal) } noexcept -> std::same_as<typename System::io_result>;
+  { request.streams[2] } -> std::convertible_to<int>;
+  requires std::same_as<decltype(end.code), int>;
+  requires std::same_as<decltype(end.signal), int>;
+  requires std::same_as<decltype(end.dumped_core), bool>;
+};
+
+/// child_watch: one thread sleeps until any of many children has ended, or somebody wakes it.
+template <class System>
+concept has_child_watch = requires(typename System::child_watch& watch,
+                                   const typename System::child_watch& seen, int fd, void* child,
+                                   void** found, std::size_t most, int ms) {
+  { seen.is_open() } noexcept -> std::same_as<bool>;
+  { watch.open() } noexcept -> std::same_as<typename System::io_result>;
+  { watch.add(fd, child) } noexcept -> std::same_as<typename System::io_result>;
+  { watch.remove(fd) } noexcept -> std::same_as<void>;
+  { watch.sleep(found, most, ms) } noexcept -> std::same_as<std::size_t>;
+  { watch.wake() } noexcept -> std::same_as<void>;
+  { watch.close() } noexcept -> std::same_as<void>;
+};
+
+/// caught_signals: signals that a handler only notes, for one thread that sleeps until some have
+/// come. After remove() and wait_for_handlers() no handler of ours runs.
+template <class System>
+concept has_caught_signals = requires(int number, std::int64_t ns) {
+  requires std::same_as<decltype(System::caught_signals::last), const int>;
+  { System::caught_signals::bit(number) } noexcept -> std::same_as<std::uint64_t>;
+  { System::caught_signals::install(number) } noexcept -> std::same_as<typename System::io_result>;
+  { System::caught_signals::remove(number) } noexcept -> std::same_as<void>;
+  { System::caught_signals::wait_for_handlers() } noexcept -> std::same_as<void>;
+  { System::caught_signals::sleep(ns) } noexcept -> std::same_as<void>;
+  { System::caught_signals::take() } noexcept -> std::same_as<std::uint64_t>;
+  { System::caught_signals::wake() } noexcept -> std::same_as<void>;
+  { System::caught_signals::leave_to_other_threads() } noexcept -> std::same_as<void>;
+};
+
+/// quit_signal: one listener hears, in a handler, that the terminal wants the program to quit.
+template <class System>
+concept has_quit_signal = requires(void (*call)(void*) noexcept, void* argument) {
+  { System::quit_listener::open(call, argument) } noexcept -> std::same_as<bool>;
+  { System::quit_listener::close(argument) } noexcept -> std::same_as<void>;
+};
+
+// ---- without these reports say less -------------------------------------------------------------
+
+/// fault: a look at each access to memory that is not there, on its thread, before what was there
+/// before us sees it.
+template <class System>
+concept has_fault = requires(void (*observe)(const void*, const void*) noexcept) {
+  { System::install_fault_observer(observe) } noexcept -> std::same_as<void>;
+};
+
+/// symbol: what lies at a code address, as text for a human. append_address allocates nothing and
+/// says what it can.
+template <class System>
+concept has_symbol = requires(typename System::symbolizer& names,
+                              const typename System::symbolizer& seen, const void* address,
+                              std::vector<const void*> addresses, const char* name,
+                              typename System::text& text) {
+  { names.describe(address) } -> std::convertible_to<std::string_view>;
+  { names.find_lines(addresses) } -> std::same_as<void>;
+  { seen.line_of(address) } noexcept -> std::same_as<std::string_view>;
+  { System::symbolizer::demangled(name) } -> std::same_as<std::string>;
+  { System::describe_address(address) } -> std::same_as<std::string>;
+  { System::append_address(text, address) } noexcept -> std::same_as<void>;
+};
+
+/// source_lines: whether and for how long reports may ask a tool of the system for lines of the
+/// source, unseen by the program. A system without such a tool has the two settings and no lines.
+template <class System>
+concept has_source_lines = requires {
+  requires std::same_as<decltype(System::wants_source_lines), std::atomic<bool>* const>;
+  requires std::same_as<decltype(System::source_lines_patience_ns),
+                        std::atomic<std::int64_t>* const>;
+};
+
+/// backtrace: the callers of the running code, without malloc; and the registers of what a handler
+/// has interrupted.
+template <class System>
+concept has_backtrace = requires(typename System::call_stack& out, std::size_t skip,
+                                 const void* context) {
+  { System::collect_callers(out, skip) } noexcept -> std::same_as<void>;
+  { System::machine_state(context) } noexcept;
+  { out.frames[out.size] } -> std::convertible_to<const void*>;
+  requires System::call_stack::capacity != 0;
+};
+
+/// unwind_table: how the caller's registers are found at an address: call-frame information, in a
+/// reader that handlers may use. prepare_walks, once before. Nothing found: the walk ends there.
+template <class System>
+concept has_unwind_table = requires(std::uintptr_t address, typename System::code_file& file,
+                                    const typename System::code_file& known,
+                                    typename System::unwind_entry& entry,
+                                    typename System::byte_reader& reader) {
+  { System::prepare_walks() } noexcept -> std::same_as<void>;
+  { System::find_code_file(address, file) } noexcept -> std::same_as<bool>;
+  { System::find_unwind_entry(address, known, entry) } noexcept -> std::same_as<bool>;
+  { entry.common } -> std::same_as<typename System::byte_reader&>;
+  { entry.own } -> std::same_as<typename System::byte_reader&>;
+  { reader.at_end() } noexcept -> std::same_as<bool>;
+};
+
+// clang-format on
 
 }}}  // namespace thrum::THRUM_ABI::os
 

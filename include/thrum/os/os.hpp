@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Chooses the operating system.
+// Chooses the operating system. What its layer must offer is in contract.hpp, and checked in
+// chosen_system.hpp.
 #ifndef THRUM_OS_OS_HPP
 #define THRUM_OS_OS_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/os/contract.hpp>
 #include <thrum/os/error_number.hpp>
 #include <thrum/os/exception_state.hpp>
 
@@ -37,12 +37,5 @@
 #else
 #error "thrum: this operating system is not supported; supported is Linux"
 #endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-static_assert(note_like<note>);
-static_assert(thread_like<thread>);
-
-}}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_OS_HPP

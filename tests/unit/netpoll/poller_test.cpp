@@ -370,3 +370,23 @@ TEMPLATE_LIST_TEST_CASE("polls that do not wait take no wake away from one that 
   others.join();
   SUCCEED("each has returned");
 }
+
+namespace {
+
+struct cannot_be_woken : thrum::netpoll::sleeper {
+  void wake(int) noexcept;
+};
+struct counts_in_int : thrum::netpoll::sleeper {
+  int descriptors() const noexcept;
+};
+struct polls_and_throws : thrum::netpoll::sleeper {
+  void poll(std::int64_t, thrum::netpoll::sink&);
+};
+
+}  // namespace
+
+TEST_CASE("a poller that does less than its contract asks is refused") {
+  STATIC_REQUIRE_FALSE(thrum::netpoll::poller_contract<cannot_be_woken>);
+  STATIC_REQUIRE_FALSE(thrum::netpoll::poller_contract<counts_in_int>);
+  STATIC_REQUIRE_FALSE(thrum::netpoll::poller_contract<polls_and_throws>);
+}
