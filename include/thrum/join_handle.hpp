@@ -54,7 +54,7 @@ class basic_join {
   using point_type = basic_wait_point<Traits>;
 
   static bool done(const g_type& g) noexcept {
-    return g.join.load(acquire) == join_state::done;  // [join.done] the result
+    return g.join.load(acquire) == join_state::done;  // [join.done <] the result
   }
 
   /// Until it has ended or `deadline` has passed. A wait that may not be cancelled returns
@@ -66,7 +66,7 @@ class basic_join {
     point.object = &target;
     point.withdraw = &withdraw;
     target.join_lock.lock();
-    if (target.join.load(relaxed) == join_state::done) {  // relaxed: locked
+    if (target.join.load(relaxed) == join_state::done) {  // relaxed: under the lock
       target.join_lock.unlock();
       return wake_cause::notified;
     }
@@ -78,10 +78,10 @@ class basic_join {
   static bool detach(g_type& g) noexcept {
     const basic_section<Traits> here;
     scoped guard(g.join_lock);
-    if (g.join.load(relaxed) == join_state::done) {  // relaxed: locked
+    if (g.join.load(relaxed) == join_state::done) {  // relaxed: under the lock
       return false;
     }
-    g.join.store(join_state::detached, relaxed);  // relaxed: locked
+    g.join.store(join_state::detached, relaxed);  // relaxed: under the lock
     return true;
   }
 
@@ -91,7 +91,7 @@ class basic_join {
       const basic_section<Traits> here;
       basic_m<Traits>* const m = here.m();
       if (m != nullptr && m->scheduler->pool == g.pool) [[likely]] {
-        g.join.store(join_state::none, relaxed);  // relaxed: ours alone
+        g.join.store(join_state::none, relaxed);  // relaxed: the handle owns it alone
         recycle(*m, g);
         return;
       }

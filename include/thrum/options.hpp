@@ -98,7 +98,8 @@ inline constexpr debug_key debug_keys[] = {
      [](options& to, unsigned value) { to.report_hogs = value; }},
     {"lines", "0 or 1",
      [](options&, unsigned value) {
-       os::wants_source_lines.store(value != 0, std::memory_order_relaxed);  // relaxed: a setting
+       // relaxed: a setting that publishes nothing
+       os::wants_source_lines.store(value != 0, std::memory_order_relaxed);
      }},
     {"asyncpreemptoff", "0 or 1",
      [](options& to, unsigned value) {

@@ -34,7 +34,8 @@ extern "C" {
 [[gnu::used, gnu::visibility("hidden")]] inline ::_Unwind_Reason_Code thrum_watch_exception(
     int, ::_Unwind_Action phase, std::uint64_t, ::_Unwind_Exception* exception,
     ::_Unwind_Context*) {
-  const exception_observer observe = observe_exception.load(relaxed);  // relaxed: a constant
+  // relaxed: a constant once set
+  const exception_observer observe = observe_exception.load(relaxed);
   if ((phase & _UA_SEARCH_PHASE) != 0 && observe != nullptr) {
     observe(exception + 1);  // the object lies behind the unwinder's part
   }

@@ -3,14 +3,35 @@
 //
 // The short names of the memory orders, and how an order is justified.
 //
-// Every atomic access writes its order out and says why, on the same line or directly above:
-//   an acquire, release, acq_rel, seq_cst or fence carries a tag that its partner carries too, what
-//   the pair publishes, and which function sees it:
-//       word_.store(set, release);  // [note.1] publishes the event; sees: sleep
-//   a seq_cst says which store and which load need the single total order;
-//   a relaxed says what makes it enough:
+// Every atomic access writes its orders out, by these names or the standard's, and its comment says
+// why, on its lines, directly above its statement, or above the run of accesses it belongs to:
+//
+//   a release, acquire, acq_rel or seq_cst, and each fence, has a bracket of its own. It names the
+//   pairing and shows the side: `>` publishes, `<` sees, `<>` does both, `=` takes part in the
+//   total order. Behind it: what is published, and where it is seen.
+//       word_.store(set, release);          // [note.1 >] what was done before; sees: sleep
+//       if (word_.load(acquire) == set) {   // [note.1 <] what was done before wake
+//       if (count_.fetch_sub(1, acq_rel) == 1) {  // [ft.refs <>] every use by others
+//       sleeps_.store(true, seq_cst);       // [mon.sleep =] before the look at the list
+//   The sign is the order that is written: > release, < acquire, <> acq_rel, = seq_cst. With two
+//   pairings at one access: [rq.3 <, rq.4 <>], which together are an acq_rel.
+//   A total order says which store and which load need it.
+//
+//   a relaxed says in three words or more what makes it enough, or where that is told:
 //       tail_.load(relaxed);  // relaxed: only the owner writes
-// A tag that occurs once is a mistake: one side of the pair is missing.
+//       tail_.load(relaxed);  // relaxed: as in push
+//   That goes for the failure of a compare-exchange too.
+//
+//   the fences of a pairing are listed once, where it is explained, by the functions that hold
+//   them:
+//       Fences of [m.inside]: enter_scheduler, take_from.
+//   A light_fence and a heavy_fence are two halves of one: `=`.
+//
+// A pairing has both sides, and has them on the same object unless a fence stands in between. A tag
+// without a sign, [note.1], only refers to it. No operator and no conversion touches an atomic, nor
+// does a parameter of a template's own type; an order is never behind a variable. What a template
+// does with objects of unknown type is known by the names alone: a member that is an atomic
+// elsewhere is taken for one.
 #ifndef THRUM_BASE_ORDER_HPP
 #define THRUM_BASE_ORDER_HPP
 

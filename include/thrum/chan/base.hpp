@@ -81,8 +81,9 @@ class chan_base {
 
   /// True: it was the last one, and the caller must destroy the channel.
   bool drop_reference_only() noexcept {
-    // [chan.refs] acq_rel: every use by others happened before the last one destroys it.
-    return references_.fetch_sub(1, acq_rel) == 1;  // pairs with itself: [chan.refs]
+    // [chan.refs <>] acq_rel, with itself: every use by others happened before the last one
+    // destroys it.
+    return references_.fetch_sub(1, acq_rel) == 1;
   }
 
   /// For a caller that holds no reference, but knows that the memory is still there.
@@ -98,7 +99,7 @@ class chan_base {
   bool close() noexcept {
     const section here;
     lock_.lock();
-    if (closed_.load(relaxed)) {  // relaxed: locked
+    if (closed_.load(relaxed)) {  // relaxed: under the lock
       lock_.unlock();
       return false;
     }
@@ -146,12 +147,12 @@ class chan_base {
   std::int64_t due() const noexcept { return clock_ != nullptr ? clock_->when : no_deadline; }
 
   bool can_receive() noexcept {
-    return count_.load(relaxed) != 0 || closed_.load(relaxed) ||  // relaxed: locked
+    return count_.load(relaxed) != 0 || closed_.load(relaxed) ||  // relaxed: under the lock
            has_waiter(senders_) || (clock_ != nullptr && clock_->when <= default_traits::now());
   }
 
   bool can_send() noexcept {
-    return count_.load(relaxed) < capacity_ || closed_.load(relaxed) ||  // relaxed: locked
+    return count_.load(relaxed) < capacity_ || closed_.load(relaxed) ||  // relaxed: under the lock
            has_waiter(receivers_);
   }
 

@@ -185,7 +185,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
 
   /// One attempt under the lock. `receiver` is to be woken without it.
   attempt try_send_locked(E& value, wait_point*& receiver) noexcept {
-    if (closed_.load(relaxed)) [[unlikely]] {  // relaxed: locked
+    if (closed_.load(relaxed)) [[unlikely]] {  // relaxed: under the lock
       return attempt::closed;
     }
     receiver = pop(receivers_);
@@ -193,7 +193,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
       static_cast<std::optional<E>*>(receiver->slot)->emplace(std::move(value));
       return attempt::done;
     }
-    if (count_.load(relaxed) < capacity_) {  // relaxed: locked
+    if (count_.load(relaxed) < capacity_) {  // relaxed: under the lock
       put(std::move(value));
       return attempt::done;
     }
@@ -202,7 +202,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
 
   /// One attempt under the lock. `sender` is to be woken without it.
   attempt try_recv_locked(std::optional<E>& out, wait_point*& sender) noexcept {
-    if (count_.load(relaxed) != 0) {  // relaxed: locked
+    if (count_.load(relaxed) != 0) {  // relaxed: under the lock
       take(out);
       sender = pop(senders_);
       if (sender != nullptr) {
@@ -215,7 +215,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
       out.emplace(std::move(*static_cast<E*>(sender->slot)));
       return attempt::done;
     }
-    if (closed_.load(relaxed)) {  // relaxed: locked
+    if (closed_.load(relaxed)) {  // relaxed: under the lock
       return attempt::closed;
     }
     return clock_ != nullptr ? look_at_clock(&out) : attempt::not_ready;
@@ -282,11 +282,11 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
   }
 
   void put(E&& value) noexcept {
-    const std::size_t n = count_.load(relaxed);  // relaxed: locked
+    const std::size_t n = count_.load(relaxed);  // relaxed: under the lock
     std::size_t at = first_ + n;
     at = at >= capacity_ ? at - capacity_ : at;
     ::new (static_cast<void*>(&ring()[at])) E(std::move(value));
-    count_.store(n + 1, relaxed);  // relaxed: locked
+    count_.store(n + 1, relaxed);  // relaxed: under the lock
   }
 
   void take(std::optional<E>& out) noexcept {
@@ -294,7 +294,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
     out.emplace(std::move(oldest));
     std::destroy_at(&oldest);
     first_ = first_ + 1 == capacity_ ? 0 : first_ + 1;
-    count_.store(count_.load(relaxed) - 1, relaxed);  // relaxed: locked
+    count_.store(count_.load(relaxed) - 1, relaxed);  // relaxed: under the lock
   }
 
   E* ring() noexcept {

@@ -101,7 +101,7 @@ class context_node : public chan_core<std::monostate>,
       {
         const section here;
         scoped guard(parent_->node_lock_);
-        inherited = parent_->cause_.load(relaxed);  // relaxed: locked
+        inherited = parent_->cause_.load(relaxed);  // relaxed: under the lock
         if (inherited == context_cause::none) {
           parent_->children_.push_back(*this);
         }
@@ -131,11 +131,11 @@ class context_node : public chan_core<std::monostate>,
 
   /// Looks at the clock too.
   context_cause cause() noexcept {
-    // [cx.cause] acquire: what its canceller did before.
+    // [cx.cause <] acquire: what its canceller did before.
     context_cause known = cause_.load(acquire);
     if (known == context_cause::none && is_due(default_traits::now())) {
       cancel(context_cause::timed_out);
-      known = cause_.load(acquire);  // [cx.cause] as above
+      known = cause_.load(acquire);  // [cx.cause <] as above
     }
     // CX2: the walk that has set the cause is about to close the channel.
     for (std::uint32_t turn = 127; known != context_cause::none && !is_closed(); turn += 128) {
@@ -204,8 +204,8 @@ class context_node : public chan_core<std::monostate>,
   context_node** take_children(context_node** last) noexcept;
   void wait_for_walk_of_other(const context_node* own) const noexcept;
   void end_walk(const context_node& root) noexcept {
-    if (walk_.load(relaxed) == &root) {  // relaxed: our own
-      walk_.store(nullptr, release);     // [cx.walk] release: that all below is closed
+    if (walk_.load(relaxed) == &root) {  // relaxed: we wrote it, or another
+      walk_.store(nullptr, release);     // [cx.walk >] release: that all below is closed
     }
   }
   /// Requests the stop, if there is a token.
@@ -239,11 +239,11 @@ inline bool context_node::close_as(context_cause cause, std::int64_t now,
   const section here;  // to the end of close(): others that see the cause wait for it (CX2)
   {
     scoped guard(node_lock_);
-    if (cause_.load(relaxed) != context_cause::none) {  // relaxed: locked
+    if (cause_.load(relaxed) != context_cause::none) {  // relaxed: under the lock
       return false;
     }
     walk_.store(&root, relaxed);  // relaxed: published by the cause and by the lock
-    // [cx.cause] release: what we did before.
+    // [cx.cause >] release: what we did before.
     cause_.store(late ? context_cause::timed_out : cause, release);
   }
   close();
@@ -264,7 +264,7 @@ inline context_node** context_node::take_children(context_node** last) noexcept 
 }
 
 inline void context_node::wait_for_walk_of_other(const context_node* own) const noexcept {
-  // [cx.walk] acquire: that all below is closed.
+  // [cx.walk <] acquire: that all below is closed.
   const context_node* walk = walk_.load(acquire);
   if (walk == nullptr || walk == own) {
     return;
@@ -272,7 +272,7 @@ inline void context_node::wait_for_walk_of_other(const context_node* own) const 
   const thread_lock same_thread;  // we may be in a callback of a user's stop_source
   do {
     this_goroutine::yield();
-    walk = walk_.load(acquire);  // [cx.walk] as above
+    walk = walk_.load(acquire);  // [cx.walk <] as above
   } while (walk != nullptr && walk != own);
 }
 
@@ -363,7 +363,7 @@ inline std::stop_token context_node::stop_token() {
     if (stop_source_) {
       return stop_source_->get_token();
     }
-    published = done || cause_.load(relaxed) == context_cause::none;  // relaxed: locked
+    published = done || cause_.load(relaxed) == context_cause::none;  // relaxed: under the lock
     if (published) {
       stop_source_ = source;
     }
@@ -379,7 +379,7 @@ inline std::stop_token context_node::stop_token() {
   {
     const section here;
     scoped guard(node_lock_);
-    late = cause_.load(relaxed) != context_cause::none;  // relaxed: locked
+    late = cause_.load(relaxed) != context_cause::none;  // relaxed: under the lock
     if (!late) {
       deadline_timer_ = timeout;
     }

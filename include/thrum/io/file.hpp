@@ -77,13 +77,14 @@ class file : public stream_reading<file>, public stream_writing<file> {
         path_(std::move(other.path_)),
         kind_(other.kind_),
         shared_(other.shared_),
-        waits_(other.waits_.load(relaxed)) {}  // relaxed: nobody else uses either
+        waits_(other.waits_.load(std::memory_order_relaxed)) {}  // relaxed: nobody else uses either
   file& operator=(file&& other) noexcept {
     descriptor_ = std::move(other.descriptor_);
     path_ = std::move(other.path_);
     kind_ = other.kind_;
     shared_ = other.shared_;
-    waits_.store(other.waits_.load(relaxed), relaxed);  // relaxed: as above
+    // relaxed: nobody else uses either
+    waits_.store(other.waits_.load(std::memory_order_relaxed), std::memory_order_relaxed);
     return *this;
   }
   ~file() = default;
@@ -293,7 +294,6 @@ class file : public stream_reading<file>, public stream_writing<file> {
   }
 
  private:
-  static constexpr std::memory_order relaxed = std::memory_order_relaxed;
   static constexpr unsigned default_permissions = 0666;
 
   static constexpr int system_flags(open_mode mode) noexcept {
@@ -331,7 +331,7 @@ class file : public stream_reading<file>, public stream_writing<file> {
     error.clear();
     descriptor_ = descriptor(fd, error);
     // relaxed: nobody else knows the file
-    waits_.store(kind_.may_wait, relaxed);
+    waits_.store(kind_.may_wait, std::memory_order_relaxed);
     shared_ = kind_.may_wait && !own && !kind_.is_nonblocking;
   }
 
@@ -356,17 +356,18 @@ class file : public stream_reading<file>, public stream_writing<file> {
   /// long.
   template <class AtOnce, class Call>
   os::io_result run_shared(int fd, side which, AtOnce at_once, Call call) {
-    if (!asks_first_.load(relaxed)) {  // relaxed: a fact about the file
+    if (!asks_first_.load(std::memory_order_relaxed)) {  // relaxed: a fact about the file
       if (const os::io_result result = at_once(); result != os::cannot_tell) {
         return result;
       }
-      asks_first_.store(true, relaxed);  // relaxed: as above
+      asks_first_.store(true, std::memory_order_relaxed);  // relaxed: a fact about the file
     }
     const os::io_result seen = os::wait_for(fd, which == side::write, 0);
     return seen > 0 ? uninterrupted(call) : seen == 0 ? -EAGAIN : seen;
   }
 
-  bool waits() const noexcept { return waits_.load(relaxed); }  // relaxed: either way works
+  // relaxed: either way works
+  bool waits() const noexcept { return waits_.load(std::memory_order_relaxed); }
 
   template <class Call>
   static os::io_result uninterrupted(Call call) {
@@ -401,7 +402,8 @@ class file : public stream_reading<file>, public stream_writing<file> {
         return result;
       }
       // The poller does not take it.
-      waits_.store(false, relaxed);  // relaxed: a call that does not see it comes here, too
+      // relaxed: a call that does not see it comes here, too
+      waits_.store(false, std::memory_order_relaxed);
       if (!shared_) {
         descriptor_.use([](int fd) { return os::set_nonblocking(fd, false); });
       }

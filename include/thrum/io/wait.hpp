@@ -31,14 +31,14 @@ class watch_table {
     }
     const auto number = static_cast<unsigned>(fd);
     auto& table = os::process_wide<state>::get().pages_of_slots;
-    // [io.watch] acquire: its zeroes.
+    // [io.watch <] acquire: its zeroes.
     slot* page = table[number / page_size].load(std::memory_order_acquire);
     if (page == nullptr) {
       auto* const fresh = static_cast<slot*>(os::map(page_size * sizeof(slot)));
       if (fresh == nullptr) {
         return nullptr;
       }
-      // [io.watch] acq_rel: the page, to each thread that finds it.
+      // [io.watch <>] acq_rel: the page, to each thread that finds it.
       if (table[number / page_size].compare_exchange_strong(page, fresh, std::memory_order_acq_rel,
                                                             std::memory_order_acquire)) {
         page = fresh;
@@ -47,7 +47,7 @@ class watch_table {
       }
     }
     slot& place = page[number % page_size];
-    // [io.watch] acquire: what it points to.
+    // [io.watch <] acquire: what it points to.
     sched::poll_desc* desc = place.load(std::memory_order_acquire);
     if (desc == nullptr) {
       const sched::section here;
@@ -55,7 +55,7 @@ class watch_table {
       if (fresh == nullptr) {
         return nullptr;
       }
-      // [io.watch] acq_rel: as above.
+      // [io.watch <>] acq_rel: as above.
       if (place.compare_exchange_strong(desc, fresh, std::memory_order_acq_rel,
                                         std::memory_order_acquire)) {
         desc = fresh;

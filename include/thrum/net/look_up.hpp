@@ -166,11 +166,11 @@ class basic_look_ups {
 
   /// Those of this process.
   static basic_look_ups& of_process() {
-    // [lu.process] acquire: what it consists of.
+    // [lu.process <] acquire: what it consists of.
     basic_look_ups* all = shared.load(std::memory_order_acquire);
     while (all == nullptr || all->process_ != os::own_process()) {
       auto fresh = std::make_unique<basic_look_ups>();
-      // [lu.process] acq_rel: what it consists of, to each thread that finds it.
+      // [lu.process <>] acq_rel: what it consists of, to each thread that finds it.
       if (shared.compare_exchange_strong(all, fresh.get(), std::memory_order_acq_rel,
                                          std::memory_order_acquire)) {
         all = fresh.release();

@@ -93,7 +93,7 @@ struct epoll_system {
       if (n >= 0 || (errno != ENOSYS && errno != EPERM)) {  // EPERM: older containers
         return n < 0 ? 0 : n;
       }
-      has_pwait2.store(false, relaxed);  // relaxed: as above
+      has_pwait2.store(false, relaxed);  // relaxed: a fact about the system
     }
     constexpr std::int64_t ms = 1'000'000;
     const std::int64_t rounded = delay_ns > 0 ? (delay_ns + ms - 1) / ms : delay_ns;
@@ -136,7 +136,7 @@ class basic_epoll {
     descriptors_.fetch_add(1, relaxed);  // relaxed: before its first event can be waited for
     if (System::control(own_, EPOLL_CTL_ADD, fd, event) != 0) {
       const int error = errno;
-      descriptors_.fetch_sub(1, relaxed);  // relaxed: a figure
+      descriptors_.fetch_sub(1, relaxed);  // relaxed: nobody waits for this one
       return error;
     }
     return 0;
@@ -145,11 +145,11 @@ class basic_epoll {
   THRUM_NOINLINE void remove(int fd) noexcept {
     ::epoll_event ignored{};  // before Linux 2.6.9 it must not be null
     System::control(own_, EPOLL_CTL_DEL, fd, ignored);
-    descriptors_.fetch_sub(1, relaxed);  // relaxed: a figure
+    descriptors_.fetch_sub(1, relaxed);  // relaxed: nobody waits for this one
   }
 
   THRUM_NOINLINE int arm(int fd, std::uint64_t tag, std::uint32_t what) noexcept {
-    if (!active_.load(acquire)) {  // [ep.wake] acquire: others_
+    if (!active_.load(acquire)) {  // [ep.wake <] acquire: others_
       return ENOENT;
     }
     ::epoll_event event = once(tag, what);
@@ -168,13 +168,13 @@ class basic_epoll {
   }
 
   void poll(std::int64_t delay_ns, sink& to) noexcept {
-    if (!active_.load(seq_cst)) {  // [ep.wake] seq_cst: P1
+    if (!active_.load(seq_cst)) {  // [ep.wake =] seq_cst: P1
       sleep_without_descriptors(delay_ns);
       return;
     }
     const bool waits = delay_ns != 0;
-    // [ep.wake] seq_cst: P2
-    if (waits && woken_.load(seq_cst) && woken_.exchange(false, seq_cst)) {  // [ep.wake] as above
+    // [ep.wake =] seq_cst: P2
+    if (waits && woken_.load(seq_cst) && woken_.exchange(false, seq_cst)) {  // [ep.wake =] as above
       delay_ns = 0;
     }
     ::epoll_event found[at_once];
@@ -196,10 +196,10 @@ class basic_epoll {
   }
 
   THRUM_NOINLINE void wake() noexcept {
-    if (woken_.exchange(true, seq_cst)) {  // [ep.wake] seq_cst: W1
+    if (woken_.exchange(true, seq_cst)) {  // [ep.wake =] seq_cst: W1
       return;
     }
-    if (active_.load(seq_cst)) {  // [ep.wake] seq_cst: W2
+    if (active_.load(seq_cst)) {  // [ep.wake =] seq_cst: W2
       System::sound_alarm(alarm_);
     } else {
       note_.wake();
@@ -245,7 +245,7 @@ class basic_epoll {
 
   THRUM_NOINLINE void silence_alarm() noexcept {
     System::silence_alarm(alarm_);
-    woken_.exchange(false, seq_cst);  // [ep.wake] seq_cst: sees what the waker did
+    woken_.exchange(false, seq_cst);  // [ep.wake =] seq_cst: sees what the waker did
   }
 
   void poll_others(sink& to) noexcept {
@@ -262,7 +262,7 @@ class basic_epoll {
     if (delay_ns == 0) {
       return;
     }
-    if (!woken_.load(seq_cst)) {  // [ep.wake] seq_cst: P2
+    if (!woken_.load(seq_cst)) {  // [ep.wake =] seq_cst: P2
       if (delay_ns < 0) {
         note_.sleep();
       } else if (!note_.sleep_for(delay_ns)) {
@@ -270,27 +270,27 @@ class basic_epoll {
       }
     }
     note_.clear_while_woken();
-    woken_.exchange(false, seq_cst);  // [ep.wake] seq_cst: P2, sees what the waker did
+    woken_.exchange(false, seq_cst);  // [ep.wake =] seq_cst: P2, sees what the waker did
   }
 
   /// The first descriptor comes.
   int activate() noexcept {
-    return active_.load(acquire) ? 0 : activate_slow();  // [ep.wake] acquire: own_ and the others
+    return active_.load(acquire) ? 0 : activate_slow();  // [ep.wake <] acquire: own_ and the others
   }
 
   THRUM_COLD int activate_slow() noexcept {
-    while (opening_.exchange(true, acquire)) {  // [ep.open] acquire: as a lock
+    while (opening_.exchange(true, acquire)) {  // [ep.open <] acquire: as a lock
       System::yield();
     }
     int error = 0;
     if (!active_.load(relaxed)) {  // relaxed: under the lock
       error = make();
       if (error == 0) {
-        active_.store(true, seq_cst);  // [ep.wake] seq_cst: A1
+        active_.store(true, seq_cst);  // [ep.wake =] seq_cst: A1
         note_.wake();                  // A2
       }
     }
-    opening_.store(false, release);  // [ep.open] release: as a lock
+    opening_.store(false, release);  // [ep.open >] release: as a lock
     return error;
   }
 

@@ -120,7 +120,7 @@ class kqueue {
       }
     }
     if (error != 0) {
-      descriptors_.fetch_sub(1, relaxed);  // relaxed: a figure
+      descriptors_.fetch_sub(1, relaxed);  // relaxed: nobody waits for this one
     }
     return is_refusal_of_kind(error) ? EPERM : error;
   }
@@ -128,7 +128,7 @@ class kqueue {
   THRUM_NOINLINE void remove(int fd) noexcept {
     apply(own_, change(fd, EVFILT_READ, EV_DELETE, 0));
     apply(own_, change(fd, EVFILT_WRITE, EV_DELETE, 0));
-    descriptors_.fetch_sub(1, relaxed);  // relaxed: a figure
+    descriptors_.fetch_sub(1, relaxed);  // relaxed: nobody waits for this one
   }
 
   int arm(int fd, std::uint64_t tag, std::uint32_t what) noexcept {
@@ -153,8 +153,8 @@ class kqueue {
 
   void poll(std::int64_t delay_ns, sink& to) noexcept {
     const bool waits = delay_ns != 0;
-    // [kq.wake] seq_cst: P1
-    if (waits && woken_.load(seq_cst) && woken_.exchange(false, seq_cst)) {  // [kq.wake] as above
+    // [kq.wake =] seq_cst: P1
+    if (waits && woken_.load(seq_cst) && woken_.exchange(false, seq_cst)) {  // [kq.wake =] as above
       delay_ns = 0;
     }
     event_type found[at_once];
@@ -163,8 +163,8 @@ class kqueue {
       const std::uint64_t tag = tag_of(found[i]);
       if (tag == alarm_tag) {
         if (waits) {
-          woken_.exchange(false, seq_cst);  // [kq.wake] seq_cst: P3, sees what the waker did
-        } else if (woken_.load(seq_cst)) {  // [kq.wake] seq_cst: P3
+          woken_.exchange(false, seq_cst);  // [kq.wake =] seq_cst: P3, sees what the waker did
+        } else if (woken_.load(seq_cst)) {  // [kq.wake =] seq_cst: P3
           trigger();
         }
       } else if (tag == others_tag) {
@@ -176,7 +176,7 @@ class kqueue {
   }
 
   THRUM_NOINLINE void wake() noexcept {
-    if (!woken_.exchange(true, seq_cst)) {  // [kq.wake] seq_cst: W1
+    if (!woken_.exchange(true, seq_cst)) {  // [kq.wake =] seq_cst: W1
       const int saved = errno;
       trigger();
       errno = saved;

@@ -385,7 +385,7 @@ inline select_outcome run_select(const select_frame& frame, bool may_block,
       frame.operations[index]->closed = cause == wake_cause::closed;
       return {kind::chosen, index};
     }
-    // relaxed: our own
+    // relaxed: written before we were woken
     if (waiting.self.cause.load(relaxed) == wake_cause::cancelled) {
       return {kind::cancelled};
     }

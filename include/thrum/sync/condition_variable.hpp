@@ -47,7 +47,7 @@ class condition_variable {
     list_lock_.lock();
     sched::wait_point* const point = waiters_.pop(sched::wake_cause::notified);
     if (waiters_.empty()) {
-      may_be_waited_for_.store(false, std::memory_order_relaxed);  // relaxed: locked
+      may_be_waited_for_.store(false, std::memory_order_relaxed);  // relaxed: under the lock
     }
     list_lock_.unlock();
     if (point != nullptr) {
@@ -63,7 +63,7 @@ class condition_variable {
     const sched::section here;
     list_lock_.lock();
     sched::wait_point* const chain = waiters_.take_all(sched::wake_cause::notified);
-    may_be_waited_for_.store(false, std::memory_order_relaxed);  // relaxed: locked
+    may_be_waited_for_.store(false, std::memory_order_relaxed);  // relaxed: under the lock
     list_lock_.unlock();
     sched::wake_chain(chain);
   }

@@ -50,7 +50,7 @@ class latch {
       if (n == count) {
         break;
       }
-      // [la.count] release: what we did before, to those that wait.
+      // [la.count >] release: what we did before, to those that wait; relaxed: looks at it again
       if (count_.compare_exchange_weak(count, count - n, release, relaxed)) {
         return;
       }
@@ -97,7 +97,7 @@ class latch {
     sched::wait_point* chain = nullptr;
     lock_.lock();
     std::ptrdiff_t count = count_.load(relaxed);  // relaxed: the exchange decides
-    // [la.count] acq_rel: what all have done before.
+    // [la.count <>] acq_rel: what all have done before; relaxed: looks at it again
     while (count == n && !count_.compare_exchange_weak(count, 0, acq_rel, relaxed)) {
     }
     if (count == n) {

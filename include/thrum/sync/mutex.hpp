@@ -32,6 +32,8 @@
 // when it finds out that it has to wake somebody (MU4); a table of queues by address as in Go,
 // which is a lock and a cache miss more for each waiter.
 //
+// Fences of [mu.word]: lock_slow.
+//
 // Sources: Go, src/internal/sync/mutex.go. Checked by mutex_test.cpp and mutex_model.cpp.
 #ifndef THRUM_SYNC_MUTEX_HPP
 #define THRUM_SYNC_MUTEX_HPP
@@ -83,7 +85,7 @@ class queue_word {
   }
   bool try_lock() noexcept { return try_set_queue(); }
   bool is_locked() const noexcept {
-    return (word.load(relaxed) & queue) != 0;  // relaxed: a hint
+    return (word.load(relaxed) & queue) != 0;  // relaxed: a hint whether to try
   }
 
   /// Drops the queue bit, and sees to MU2: wakes the first waiter if the mutex is free.
@@ -98,7 +100,7 @@ class queue_word {
         next = without_first(w) & ~queue;
         next |= (w & starving) != 0 ? locked : woken;
       }
-      // [mu.word] acq_rel: the links, to the next holder of the bit.
+      // [mu.word <>] acq_rel: the links, to the next holder of the bit; relaxed: looks at it again
       if (word.compare_exchange_weak(w, next, acq_rel, relaxed)) {
         if (wake_first) {
           wake_waiter(*first, (w & starving) != 0);
@@ -164,7 +166,8 @@ class queue_word {
       } else if (head(next) == nullptr) {
         next &= ~starving;
       }
-      // [mu.word] acq_rel: the section and the links, to the next owner. MU4: the last access.
+      // [mu.word <>] acq_rel: the section and the links, to the next owner. MU4: the last access.
+      // relaxed: looks at it again
       if (word.compare_exchange_weak(w, next, acq_rel, relaxed)) {
         if (first != nullptr) {
           wake_waiter(*first, passes);
@@ -187,7 +190,7 @@ class queue_word {
 
  private:
   bool try_set_queue() noexcept {
-    // [mu.word] acquire: the links that the last holder left.
+    // [mu.word <] acquire: the links that the last holder left.
     return !is_locked() && (word.fetch_or(queue, acquire) & queue) == 0;
   }
 
@@ -244,7 +247,7 @@ class mutex {
 
   /// Blocks until the mutex is the caller's.
   void lock() {
-    // [mu.word] acquire: the last owner's section; pairs with unlock.
+    // [mu.word <] acquire: the last owner's section; pairs with unlock.
     if ((queue_.word.fetch_or(queue_word::locked, std::memory_order_acquire) &
          queue_word::locked) != 0) [[unlikely]] {
       lock_slow(sched::no_deadline);
@@ -253,7 +256,7 @@ class mutex {
 
   /// Takes the mutex if it is free. Does not block.
   [[nodiscard]] bool try_lock() noexcept {
-    // [mu.word] acquire: as in lock.
+    // [mu.word <] acquire: as in lock.
     return (queue_.word.fetch_or(queue_word::locked, std::memory_order_acquire) &
             queue_word::locked) == 0;
   }
@@ -272,10 +275,10 @@ class mutex {
   /// Releases it; the next owner may destroy it at once. usage_error if nobody holds it.
   void unlock() {
     std::uintptr_t alone = queue_word::locked;
-    // [mu.word] release: our section, to the next owner.
+    // [mu.word >] release: our section, to the next owner; relaxed: unlock_slow's exchanges decide
     if (!queue_.word.compare_exchange_strong(alone, 0, std::memory_order_release,
                                              std::memory_order_relaxed)) [[unlikely]] {
-      unlock_slow(alone);  // relaxed: its exchanges decide
+      unlock_slow(alone);
     }
   }
 
@@ -321,7 +324,7 @@ bool mutex::lock_slow(std::int64_t deadline) {
   for (;;) {
     if ((w & queue_word::locked) == 0) {
       const std::uintptr_t mine = awake ? queue_word::woken : 0;
-      // [mu.word] acquire: the last owner's section.
+      // [mu.word <] acquire: the last owner's section; relaxed: looks at it again
       if (word.compare_exchange_weak(w, (w | queue_word::locked) & ~mine, acquire, relaxed)) {
         return true;
       }
@@ -336,17 +339,17 @@ bool mutex::lock_slow(std::int64_t deadline) {
         arch::spin_hint();
       }
       ++spins;
-      w = word.load(relaxed);  // relaxed: as above
+      w = word.load(relaxed);  // relaxed: each exchange decides
       continue;
     }
     if ((w & queue_word::queue) != 0) {
       queue_word::back_off(collisions++);
-      w = word.load(relaxed);  // relaxed: as above
+      w = word.load(relaxed);  // relaxed: each exchange decides
       continue;
     }
     std::uintptr_t next = w | queue_word::queue | (starved ? queue_word::starving : 0);
     next &= ~(awake ? queue_word::woken : 0);
-    // [mu.word] acquire: the links.
+    // [mu.word <] acquire: the links; relaxed: looks at it again
     if (!word.compare_exchange_weak(w, next, acquire, relaxed)) {
       continue;
     }
@@ -367,16 +370,16 @@ bool mutex::lock_slow(std::int64_t deadline) {
     const bool long_wait = sched::default_traits::now() - since > starvation_ns;
     if (self.granted) {
       if (!long_wait) {
-        // relaxed: a mode; the mutex is ours already
+        // relaxed: the mutex is ours already
         word.fetch_and(~queue_word::starving, relaxed);
       }
-      std::atomic_thread_fence(acquire);  // [mu.word] the last owner's section, handed over
+      std::atomic_thread_fence(acquire);  // [mu.word <] the last owner's section, handed over
       return true;
     }
     awake = true;
     starved = long_wait;
     spins = 0;
-    w = word.load(relaxed);  // relaxed: as above
+    w = word.load(relaxed);  // relaxed: each exchange decides
   }
 }
 
@@ -388,14 +391,14 @@ void mutex::unlock_slow(std::uintptr_t w) {
     while ((w & queue_word::locked) != 0) {
       const bool others_see_to_it = (w & (queue_word::woken | queue_word::queue)) != 0;  // MU2
       if ((w & queue_word::starving) == 0 && (others_see_to_it || queue_word::head(w) == nullptr)) {
-        // [mu.word] release: as in unlock.
+        // [mu.word >] release: as in unlock; relaxed: looks at it again
         if (queue_.word.compare_exchange_weak(w, w & ~queue_word::locked, release, relaxed)) {
           return;
         }
       } else if ((w & queue_word::queue) != 0) {
         queue_word::back_off(collisions++);
         w = queue_.word.load(relaxed);  // relaxed: each exchange decides
-        // [mu.word] acquire: the links.
+        // [mu.word <] acquire: the links; relaxed: looks at it again
       } else if (queue_.word.compare_exchange_weak(w, w | queue_word::queue, acquire, relaxed)) {
         queue_.release();
         return;

@@ -35,10 +35,10 @@ class once_flag {
     for (;;) {
       sched::waiting self(here, waiters_);
       lock_.lock();
-      const state now = state_.load(std::memory_order_relaxed);  // relaxed: locked
+      const state now = state_.load(std::memory_order_relaxed);  // relaxed: under the lock
       if (now != state::running) {
         if (now == state::fresh) {
-          state_.store(state::running, std::memory_order_relaxed);  // relaxed: locked
+          state_.store(state::running, std::memory_order_relaxed);  // relaxed: under the lock
         }
         lock_.unlock();
         return now == state::fresh;
@@ -50,7 +50,7 @@ class once_flag {
   void end(state then) noexcept {
     const sched::section here;
     lock_.lock();
-    // [once.state] release: what was done, to calls that find it done.
+    // [once.state >] release: what was done, to calls that find it done.
     state_.store(then, std::memory_order_release);
     sched::wait_point* const chain = waiters_.take_all(sched::wake_cause::notified);
     lock_.unlock();
@@ -69,7 +69,7 @@ class once_flag {
 template <class F, class... Args>
 void call_once(once_flag& flag, F&& f, Args&&... args) {
   using state = once_flag::state;
-  // [once.state] acquire: what was done.
+  // [once.state <] acquire: what was done.
   if (flag.state_.load(std::memory_order_acquire) == state::done || !flag.begin()) [[likely]] {
     return;
   }

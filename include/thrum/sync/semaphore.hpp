@@ -58,7 +58,7 @@ class counting_semaphore {
     using namespace base::orders;
     std::ptrdiff_t count = count_.load(relaxed);  // relaxed: the exchange decides
     while (count > 0) {
-      // [sem.count] acquire: what was done before the release.
+      // [sem.count <] acquire: what was done before the release; relaxed: looks at it again
       if (count_.compare_exchange_weak(count, count - 1, std::memory_order_acquire, relaxed)) {
         return true;
       }
@@ -87,7 +87,8 @@ class counting_semaphore {
       if (n < 0 || before > LeastMax - n) {
         base::throw_usage("counting_semaphore::release: the number of permits is out of range");
       }
-      // [sem.count] release: what we did, to the acquire that gets the permit.
+      // [sem.count >] release: what we did, to the acquire that gets the permit.
+      // relaxed: looks at it again
     } while (!count_.compare_exchange_weak(before, before + n, std::memory_order_release, relaxed));
     if (before < 0) [[unlikely]] {
       serve(-before < n ? -before : n);
@@ -97,7 +98,7 @@ class counting_semaphore {
  private:
   bool acquire_until(std::int64_t deadline) {
     using namespace base::orders;
-    // [sem.count] acquire: what was done before the release.
+    // [sem.count <] acquire: what was done before the release.
     if (count_.fetch_sub(1, std::memory_order_acquire) > 0) {
       sched::after_operation();
       return true;

@@ -64,9 +64,9 @@ class shared_mutex {
   /// Takes the mutex if nobody holds it. Does not block.
   [[nodiscard]] bool try_lock() noexcept {
     std::uint64_t free = 0;
-    // [sx.word] acquire: the sections of those that held it before.
+    // [sx.word <] acquire: the sections of those that held it before; relaxed: it is not ours
     return word_.compare_exchange_strong(free, written, std::memory_order_acquire,
-                                         std::memory_order_relaxed);  // relaxed: not ours
+                                         std::memory_order_relaxed);
   }
 
   /// Blocks for at most a time; whether the mutex is the caller's.
@@ -84,9 +84,9 @@ class shared_mutex {
   /// Releases it; the next owner may destroy it at once. usage_error if no writer holds it.
   void unlock() {
     std::uint64_t held = written;
-    // [sx.word] release: our section, to the next one.
+    // [sx.word >] release: our section, to the next one; relaxed: unlock_slow's exchanges decide
     if (!word_.compare_exchange_strong(held, 0, std::memory_order_release,
-                                       std::memory_order_relaxed)) [[unlikely]] {  // relaxed: slow
+                                       std::memory_order_relaxed)) [[unlikely]] {
       unlock_slow(held);
     }
   }
@@ -104,9 +104,9 @@ class shared_mutex {
   [[nodiscard]] bool try_lock_shared() noexcept {
     std::uint64_t word = word_.load(std::memory_order_relaxed);  // relaxed: the exchange decides
     while ((word & (written | queued)) == 0) {
-      // [sx.word] acquire: the section of the writer before.
+      // [sx.word <] acquire: the section of the writer before.
       if (word_.compare_exchange_weak(word, word + reader, std::memory_order_acquire,
-                                      std::memory_order_relaxed)) {  // relaxed: again
+                                      std::memory_order_relaxed)) {  // relaxed: looks at it again
         return true;
       }
     }
@@ -137,10 +137,11 @@ class shared_mutex {
         if (leave(reader, false)) {
           return;
         }
-        word = word_.load(std::memory_order_relaxed);  // relaxed: as above
-        // [sx.word] release: our section, to the next writer.
+        word = word_.load(std::memory_order_relaxed);  // relaxed: the exchange decides
+        // [sx.word >] release: our section, to the next writer.
       } else if (word_.compare_exchange_weak(word, word - reader, std::memory_order_release,
-                                             std::memory_order_relaxed)) {  // relaxed: again
+                                             // relaxed: looks at it again
+                                             std::memory_order_relaxed)) {
         return;
       }
     }
@@ -160,11 +161,11 @@ class shared_mutex {
     std::uint64_t word = word_.load(relaxed);  // relaxed: each exchange decides
     for (;;) {
       if (nobody_waits() && (word & unless) == 0) {
-        // [sx.word] acquire: the sections before.
+        // [sx.word <] acquire: the sections before; relaxed: looks at it again
         if (word_.compare_exchange_weak(word, word + taken, acquire, relaxed)) {
           return true;
         }
-        // relaxed: announces; each unlock afterwards comes to lock_
+        // relaxed: only announces us; each unlock afterwards comes to lock_
       } else if (word_.compare_exchange_weak(word, word | queued, relaxed, relaxed)) {
         return false;
       }
@@ -221,7 +222,7 @@ class shared_mutex {
         }
         const std::uint64_t next =
             (word & (writers_.empty() ? ~queued : ~std::uint64_t{0})) + n * reader;
-        // [sx.word] acq_rel: the writer's section, to the readers.
+        // [sx.word <>] acq_rel: the writer's section, to the readers; relaxed: looks at it again
         if (word_.compare_exchange_weak(word, next, acq_rel, relaxed)) {
           return readers_.take_all(sched::wake_cause::notified);
         }
@@ -232,7 +233,7 @@ class shared_mutex {
       }
       sched::wait_point* const first = writers_.points.front();
       const bool last = readers_.empty() && writers_.points.next(*first) == nullptr;
-      // [sx.word] acq_rel: the sections before, to the writer.
+      // [sx.word <>] acq_rel: the sections before, to the writer; relaxed: looks at it again
       if (word_.compare_exchange_weak(word, last ? written : written | queued, acq_rel, relaxed)) {
         writers_.pop(sched::wake_cause::notified)->next = nullptr;
         return first;
@@ -247,7 +248,7 @@ class shared_mutex {
         return;
       }
       word = written;
-      // [sx.word] release: as in unlock; relaxed: again
+      // [sx.word >] release: as in unlock; relaxed: looks at it again
       if (word_.compare_exchange_strong(word, 0, release, relaxed)) {
         return;
       }
@@ -264,7 +265,7 @@ class shared_mutex {
       lock_.unlock();
       return false;
     }
-    // [sx.word] release: our section, to those that are let in.
+    // [sx.word >] release: our section, to those that are let in.
     word_.fetch_sub(share, std::memory_order_release);
     sched::wait_point* const chain = settle_locked(readers_first);
     lock_.unlock();

@@ -46,7 +46,7 @@ class wait_group {
   void add(int n = 1) {
     using namespace base::orders;
     const auto delta = static_cast<std::uint64_t>(static_cast<std::int64_t>(n)) << 32;
-    // [wg.word] acq_rel: what was done before done(), to each wait() that sees the zero.
+    // [wg.word <>] acq_rel: what was done before done(), to each wait() that sees the zero.
     const std::uint64_t word = word_.fetch_add(delta, acq_rel) + delta;
     const auto counter = static_cast<std::int32_t>(word >> 32);
     const auto waiters = static_cast<std::uint32_t>(word);
@@ -148,7 +148,7 @@ class wait_group {
     lock_.lock();
     std::uint64_t word = word_.load(relaxed);  // relaxed: the caller has seen the zero
     if (too_much != 0) {
-      word = word_.fetch_sub(too_much, acq_rel) - too_much;  // [wg.word] acq_rel: as in add
+      word = word_.fetch_sub(too_much, acq_rel) - too_much;  // [wg.word <>] acq_rel: as in add
     }
     if ((word >> 32) == 0) {
       chain = waiters_.take_all(sched::wake_cause::notified);
@@ -169,8 +169,8 @@ class wait_group {
     bool ours = point.linked;
     if (ours) {
       std::uint64_t word = word_.load(relaxed);  // relaxed: the exchange decides
-      // [wg.word] acq_rel: a done() that finds no waiter leaves the list alone. If it has found us,
-      // it waits for the lock to wake us.
+      // [wg.word <>] acq_rel: a done() that finds no waiter leaves the list alone. If it has found
+      // us, it waits for the lock to wake us. relaxed: looks at it again
       do {
         ours = static_cast<std::uint32_t>(word) != 0 && (word >> 32) != 0;
       } while (ours && !word_.compare_exchange_weak(word, word - 1, acq_rel, relaxed));
@@ -183,7 +183,7 @@ class wait_group {
 
   bool wait_until_ns(std::int64_t deadline) {
     using namespace base::orders;
-    // [wg.word] acquire: what was done before the zero.
+    // [wg.word <] acquire: what was done before the zero.
     if ((word_.load(acquire) >> 32) == 0) {
       sched::after_operation();
       return true;
@@ -201,13 +201,13 @@ class wait_group {
     point.object = this;
     point.withdraw = &withdraw;
     lock_.lock();
-    std::uint64_t word = word_.load(acquire);  // [wg.word] as above
+    std::uint64_t word = word_.load(acquire);  // [wg.word <] as above
     do {
       if ((word >> 32) == 0) {
         lock_.unlock();
         return sched::wake_cause::notified;
       }
-      // [wg.word] acq_rel: from here on done() looks for us; acquire: as above.
+      // [wg.word <>] acq_rel: from here on done() looks for us; acquire: as above.
     } while (!word_.compare_exchange_weak(word, word + 1, acq_rel, acquire));
     waiters_.points.push_back(point);
     return sched::wait(here, point, lock_, {sched::wait_reason::wait_group_wait, true, deadline});

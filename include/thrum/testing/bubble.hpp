@@ -107,7 +107,7 @@ auto bubble(options settings, F&& f) -> sched::task_result<F> {
   runtime inside(std::move(settings), {.clock = &clock});
   auto first = inside.spawn(
       [&clock](auto&& body) -> decltype(auto) {
-        clock.has_begun.store(true, relaxed);  // relaxed: as where it is read
+        clock.has_begun.store(true, relaxed);  // relaxed: the lock orders it
         return std::forward<decltype(body)>(body)();
       },
       std::forward<F>(f));

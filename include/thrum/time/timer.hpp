@@ -95,8 +95,9 @@ class func_timer : public basic_timer<default_traits> {
     references_.fetch_add(1, relaxed);  // relaxed: the caller holds one already
   }
   void drop_reference() noexcept {
-    // [ft.refs] acq_rel: every use by others happened before the last one destroys it.
-    if (references_.fetch_sub(1, acq_rel) == 1) {  // pairs with itself: [ft.refs]
+    // [ft.refs <>] acq_rel, with itself: every use by others happened before the last one destroys
+    // it.
+    if (references_.fetch_sub(1, acq_rel) == 1) {
       leave_heap();
       destroy_(this);
     }

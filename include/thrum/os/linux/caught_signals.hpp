@@ -70,7 +70,7 @@ class caught_signals {
   /// Returns when no handler runs that ran when it was called.
   THRUM_NOINLINE static void wait_for_handlers() noexcept {
     while (known().inside.load(acquire) !=
-           0) {  // [cs.idle] acquire: the bits of those that have ended
+           0) {  // [cs.idle <] acquire: the bits of those that have ended
       ::sched_yield();
     }
   }
@@ -88,7 +88,7 @@ class caught_signals {
 
   /// The signals that came since the last time. A sleep after it may find nothing new.
   static std::uint64_t take() noexcept {
-    return known().bits.exchange(0, acquire);  // [cs.bits] acquire: pairs with the handler
+    return known().bits.exchange(0, acquire);  // [cs.bits <] acquire: pairs with the handler
   }
 
   /// From any thread.
@@ -109,9 +109,9 @@ class caught_signals {
   static void handle(int number) {
     const int kept = errno;
     known().inside.fetch_add(1, relaxed);  // relaxed: one that is not counted yet has not come
-    known().bits.fetch_or(bit(number), release);  // [cs.bits] release: before the note is woken
+    known().bits.fetch_or(bit(number), release);  // [cs.bits >] release: before the note is woken
     known().note.wake();
-    known().inside.fetch_sub(1, release);  // [cs.idle] release: the bit
+    known().inside.fetch_sub(1, release);  // [cs.idle >] release: the bit
     errno = kept;
   }
 

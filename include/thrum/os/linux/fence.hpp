@@ -9,6 +9,8 @@
 // of the process pass a full fence, so that the frequent side needs to keep only its compiler from
 // reordering.
 //
+// Fences of [fence.1]: full_fence, light_fence.
+//
 // FN1: which pair of fences is used is decided once, in prepare_heavy_fence(), before any thread
 // exists that uses either. A light fence that saw the decision is never paired with a heavy one
 // that did not.
@@ -40,7 +42,7 @@ inline void full_fence() noexcept {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wtsan"
 #endif
-  // [fence.1] orders the store before it and the load after it against those of the other side's
+  // [fence.1 =] orders the store before it and the load after it against those of the other side's
   // fence
   std::atomic_thread_fence(seq_cst);
 #if defined(__GNUC__) && !defined(__clang__) && THRUM_TSAN
@@ -75,7 +77,7 @@ inline const bool is_fence_prepared = (prepare_heavy_fence(), true);
 THRUM_INLINE void light_fence() noexcept {
   // relaxed: decided before this thread existed (FN1)
   if (membarrier_works.load(relaxed)) [[likely]] {
-    // [fence.1] keeps the compiler's order; heavy_fence does the rest
+    // [fence.1 =] keeps the compiler's order; heavy_fence does the rest
     std::atomic_signal_fence(seq_cst);
   } else {
     full_fence();

@@ -56,16 +56,16 @@ class handler_chain {
     std::uint32_t at = 0;
     while (at != size &&
            (links_[at].with_info.load(relaxed) != with_info ||  // relaxed: only we change it
-            links_[at].plain.load(relaxed) != plain)) {         // relaxed: as above
+            links_[at].plain.load(relaxed) != plain)) {         // relaxed: acquired with size_
       ++at;
     }
     if (at == most) {
       at = most - 1;  // so many are no chain any more; the first ones stay
     }
     links_[at].with_info.store(with_info, relaxed);  // relaxed: published by size_
-    links_[at].plain.store(plain, relaxed);          // relaxed: as above
-    latest_.store(at, relaxed);                      // relaxed: as above
-    // [hc.links] release: the functions, to the handler.
+    links_[at].plain.store(plain, relaxed);          // relaxed: published by size_
+    latest_.store(at, relaxed);                      // relaxed: published by size_
+    // [hc.links >] release: the functions, to the handler.
     size_.store(at == size ? size + 1 : size, release);
   }
 
@@ -76,7 +76,7 @@ class handler_chain {
     const std::uint64_t thread = thread_id();
     visit* own = nullptr;
     for (visit& each : visits_) {
-      if (each.thread.load(relaxed) == thread) {  // relaxed: our own
+      if (each.thread.load(relaxed) == thread) {  // relaxed: only ours is of use
         own = &each;
       }
     }
@@ -123,21 +123,21 @@ class handler_chain {
   };
 
   void call(std::uint32_t depth, int number, ::siginfo_t* info, void* context) noexcept {
-    const std::uint32_t size = size_.load(acquire);  // [hc.links] acquire: the functions
+    const std::uint32_t size = size_.load(acquire);  // [hc.links <] acquire: the functions
     if (depth >= size) {
       return;
     }
     // The latest, then the others from the last one on.
-    const std::uint32_t latest = latest_.load(relaxed);  // relaxed: acquired above
+    const std::uint32_t latest = latest_.load(relaxed);  // relaxed: acquired with size_
     std::uint32_t at = latest;
     if (depth != 0) {
       at = size - depth;
       at = at <= latest ? at - 1 : at;
     }
     const link& next = links_[at];
-    if (auto* const with_info = next.with_info.load(relaxed)) {  // relaxed: as above
+    if (auto* const with_info = next.with_info.load(relaxed)) {  // relaxed: acquired with size_
       with_info(number, info, context);
-    } else if (auto* const plain = next.plain.load(relaxed)) {  // relaxed: as above
+    } else if (auto* const plain = next.plain.load(relaxed)) {  // relaxed: acquired with size_
       plain(number);
     }
   }

@@ -166,7 +166,7 @@ inline bool take_guard_budget() noexcept {
   if (mprotect_guards.fetch_add(1, relaxed) < limit) {
     return true;
   }
-  mprotect_guards.fetch_sub(1, relaxed);  // relaxed: as above
+  mprotect_guards.fetch_sub(1, relaxed);  // relaxed: a counter that publishes nothing
   return false;
 }
 

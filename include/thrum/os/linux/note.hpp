@@ -97,7 +97,7 @@ class note {
   /// Makes the event happen. A second wake before clear() changes nothing.
   void wake() noexcept {
     std::atomic<std::uint32_t>& word = word_;
-    // [note.1] publishes what was done before the event; sees: announce_sleep, is_set
+    // [note.1 >] publishes what was done before the event; sees: announce_sleep, is_set
     if (word.exchange(set, release) == sleeping) {
       futex_wake(word, INT_MAX);  // NT1
     }
@@ -112,11 +112,11 @@ class note {
   /// As clear(), while others may wake: what they did before a wake that this takes away is visible
   /// afterwards, and a later wake is not lost.
   void clear_while_woken() noexcept {
-    word_.exchange(clear_value, acquire);  // [note.1] what was done before wake is visible here
+    word_.exchange(clear_value, acquire);  // [note.1 <] what was done before wake is visible here
   }
 
   [[nodiscard]] bool is_set() const noexcept {
-    return word_.load(acquire) == set;  // [note.1] what was done before wake is visible here
+    return word_.load(acquire) == set;  // [note.1 <] what was done before wake is visible here
   }
 
  private:
@@ -127,8 +127,9 @@ class note {
   // True when the event has happened; otherwise the word is `sleeping`.
   bool announce_sleep() noexcept {
     std::uint32_t found = clear_value;
-    // [note.1] a found `set` makes visible what was done before wake. Success needs no order, since
-    // the kernel compares the word again before it sleeps, but must not be weaker than failure.
+    // [note.1 <] a found `set` makes visible what was done before wake. Success needs no order,
+    // since the kernel compares the word again before it sleeps, but must not be weaker than
+    // failure.
     word_.compare_exchange_strong(found, sleeping, acquire, acquire);
     return found == set;
   }

@@ -97,7 +97,7 @@ THRUM_NOINLINE inline io_result write_without_signal(int fd, const void* from,
     if (result != cannot_tell) {
       return result;
     }
-    has_signal_free_write.store(false, relaxed);  // relaxed: as above
+    has_signal_free_write.store(false, relaxed);  // relaxed: a fact about the system
   }
 #endif
   return without_broken_pipe([&] { return write(fd, from, n); },

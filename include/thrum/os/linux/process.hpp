@@ -98,7 +98,7 @@ THRUM_NOINLINE inline io_result open_process(std::int64_t pid) noexcept {
   }
   const io_result result = result_of(::syscall(number, static_cast<::pid_t>(pid), 0U));
   if (result == -ENOSYS) {
-    has_pidfd.store(false, relaxed);  // relaxed: as above
+    has_pidfd.store(false, relaxed);  // relaxed: a fact about the system
   }
   return result;
 }

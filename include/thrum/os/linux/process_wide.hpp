@@ -153,7 +153,7 @@ THRUM_COLD inline process_directory* find_directory() noexcept {
           }
         }
         auto set = [&](process_anchor& anchor) {
-          anchor.store(directory, relaxed);  // relaxed: as above
+          anchor.store(directory, relaxed);  // relaxed: under the loader's lock
         };
         for_each_anchor(set);
         *static_cast<process_directory**>(result) = directory;
@@ -179,10 +179,10 @@ inline constinit std::atomic<process_directory*> own_directory{nullptr};
 /// The object of that name and size in the process; made, by `make(memory)`, if there is none.
 THRUM_COLD inline void* find_process_wide(std::string_view name, std::size_t size,
                                           void (*make)(void*) noexcept) noexcept {
-  process_directory* directory = own_directory.load(acquire);  // [pw.own] acquire: its entries
+  process_directory* directory = own_directory.load(acquire);  // [pw.own <] acquire: its entries
   if (directory == nullptr && (directory = find_directory()) != nullptr) {
     stay_loaded();
-    own_directory.store(directory, release);  // [pw.own] release: its entries
+    own_directory.store(directory, release);  // [pw.own >] release: its entries
   }
   struct request {
     process_directory* directory;
@@ -211,7 +211,7 @@ THRUM_COLD inline void* find_process_wide(std::string_view name, std::size_t siz
             wanted.name.copy(entry.name, all.longest_name - 1);
             entry.size = wanted.size;
             entry.object = memory;
-            all.count.store(count + 1, relaxed);  // relaxed: as above
+            all.count.store(count + 1, relaxed);  // relaxed: under the loader's lock
           }
           return 1;
         },
@@ -233,7 +233,7 @@ class process_wide {
  public:
   static T& get() noexcept {
     static_cast<void>(&looked_up);  // makes it exist
-    // [pw.own] acquire: the object.
+    // [pw.own <] acquire: the object.
     T* const known = own.load(acquire);
     return known != nullptr ? *known : look_up();
   }
@@ -249,7 +249,7 @@ class process_wide {
 #if THRUM_ASAN
     base::keep_reachable(found, sizeof(T));
 #endif
-    own.store(found, release);  // [pw.own] release: the object
+    own.store(found, release);  // [pw.own >] release: the object
     return *found;
   }
 
@@ -277,11 +277,11 @@ THRUM_COLD inline void join_error_categories() noexcept {
   auto& known = process_wide<first_error_category>::get().category;
   const std::error_category* first = nullptr;
   const std::error_category* const own = &error_category();
-  // [errc.one] acq_rel: the category itself; acquire: another object's
+  // [errc.one <>] acq_rel: the category itself; acquire: another object's
   if (known.compare_exchange_strong(first, own, acq_rel, acquire)) {
     first = own;
   }
-  error_category_of_process.store(first, release);  // [errc.one] release: to error_category
+  error_category_of_process.store(first, release);  // [errc.one >] release: to error_category
 }
 
 inline const bool are_error_categories_joined = (join_error_categories(), true);

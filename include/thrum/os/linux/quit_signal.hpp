@@ -33,12 +33,13 @@ class quit_listener {
   /// False: somebody listens already.
   static bool open(function call, void* argument) noexcept {
     void* nobody = nullptr;
-    // [quit.1] acq_rel: one listens.
+    // [quit.1 <>] acq_rel: one listens.
     if (!known().argument.compare_exchange_strong(nobody, argument, acq_rel,
-                                                  relaxed)) {  // relaxed: refused
+                                                  // relaxed: nothing is read of who listens
+                                                  relaxed)) {
       return false;
     }
-    known().call.store(call, release);  // [quit.1] release: to the handler
+    known().call.store(call, release);  // [quit.2 >] release: argument, to the handler
     struct ::sigaction found {};
     struct ::sigaction ours {};
     ours.sa_handler = own_handler();
@@ -63,11 +64,11 @@ class quit_listener {
     if (::sigaction(SIGQUIT, nullptr, &found) == 0 && is_ours(found)) {
       ::sigaction(SIGQUIT, &known().earlier, nullptr);
     }
-    known().call.store(nullptr, seq_cst);  // [quit.2] seq_cst: before the handlers are counted
-    while (known().inside.load(seq_cst) != 0) {  // [quit.2] seq_cst: a handler counts, then looks
+    known().call.store(nullptr, seq_cst);  // [quit.2 =] seq_cst: before the handlers are counted
+    while (known().inside.load(seq_cst) != 0) {  // [quit.2 =] seq_cst: a handler counts, then looks
       ::sched_yield();
     }
-    known().argument.store(nullptr, release);  // [quit.1] release: the next may open
+    known().argument.store(nullptr, release);  // [quit.1 >] release: the next may open
   }
 
  private:
@@ -77,11 +78,11 @@ class quit_listener {
 
   static void handle(int) {
     const int kept = errno;
-    known().inside.fetch_add(1, seq_cst);                    // [quit.2] as in close
-    if (const function call = known().call.load(seq_cst)) {  // [quit.2] as in close
-      call(known().argument.load(relaxed));                  // relaxed: set before call_
+    known().inside.fetch_add(1, seq_cst);                    // [quit.2 =] as in close
+    if (const function call = known().call.load(seq_cst)) {  // [quit.2 =] as in close
+      call(known().argument.load(relaxed));                  // relaxed: set before `call`
     }
-    known().inside.fetch_sub(1, release);  // [quit.2] release: our last look
+    known().inside.fetch_sub(1, release);  // [quit.2 >] release: our last look
     errno = kept;
   }
 

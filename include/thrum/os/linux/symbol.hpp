@@ -158,7 +158,7 @@ class symbolizer {
   /// says at most. Not in a section, nor in the handler of a signal. Allocates.
   THRUM_COLD void find_lines(std::vector<const void*> addresses) {
     if (THRUM_ASAN || THRUM_TSAN ||           // which follow a thread, not one in two processes
-        !wants_source_lines.load(relaxed)) {  // relaxed: a setting
+        !wants_source_lines.load(relaxed)) {  // relaxed: a setting that publishes nothing
       return;
     }
     const line_tool tool = find_line_tool();
@@ -176,7 +176,7 @@ class symbolizer {
                                                reinterpret_cast<std::uintptr_t>(info.dli_fbase));
       }
     }
-    // relaxed: a setting
+    // relaxed: a setting that publishes nothing
     const std::int64_t deadline = now() + source_lines_patience_ns.load(relaxed);
     for (auto& [name, places] : files) {
       const std::string path = readable_path(name.c_str());
@@ -198,7 +198,7 @@ class symbolizer {
         }
       }
       if (late) {
-        wants_source_lines.store(false, relaxed);  // relaxed: a setting
+        wants_source_lines.store(false, relaxed);  // relaxed: a setting that publishes nothing
         return;
       }
     }

@@ -59,7 +59,7 @@ struct first_code_files {
   }
 
   bool find(std::uintptr_t address, code_file& found) const noexcept {
-    const std::size_t n = size.load(acquire);  // [code.files] acquire: the entries
+    const std::size_t n = size.load(acquire);  // [code.files <] acquire: the entries
     for (std::size_t i = 0; i != n; ++i) {
       if (address >= files[i].low && address < files[i].high) {
         found = files[i];
@@ -71,7 +71,7 @@ struct first_code_files {
 
  private:
   void add(const ::dl_phdr_info& info) noexcept {
-    const std::size_t n = size.load(relaxed);  // relaxed: one adds
+    const std::size_t n = size.load(relaxed);  // relaxed: only one thread adds
     if (n == capacity) {
       return;
     }
@@ -87,7 +87,7 @@ struct first_code_files {
       }
     }
     files[n] = file;
-    size.store(n + 1, release);  // [code.files] release: the entry
+    size.store(n + 1, release);  // [code.files >] release: the entry
   }
 };
 

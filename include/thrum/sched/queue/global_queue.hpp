@@ -40,12 +40,12 @@ class alignas(base::cache_line_size) global_queue {
   /// Whether something may be there. Never a lasting no: a submitter wakes somebody after it has
   /// put its goroutine here.
   bool empty() const noexcept {
-    // [gq.size] seq_cst: after dropping the spin; sees: update_size, update_behind
-    return size_.load(seq_cst) == 0 && behind_size_.load(seq_cst) == 0;  // [gq.size] as above
+    // [gq.size =] seq_cst: after dropping the spin; sees: update_size, update_behind
+    return size_.load(seq_cst) == 0 && behind_size_.load(seq_cst) == 0;  // [gq.size =] as above
   }
 
   std::size_t size() const noexcept {
-    return size_.load(relaxed) + behind_size_.load(relaxed);  // relaxed: figures
+    return size_.load(relaxed) + behind_size_.load(relaxed);  // relaxed: figures for reports
   }
 
   spin_lock& lock() noexcept { return lock_; }
@@ -251,7 +251,7 @@ class alignas(base::cache_line_size) global_queue {
   }
 
   void update_size() noexcept {
-    // [gq.size] release: the submitter's fence, not this store, orders it before its look at the
+    // [gq.size >] release: the submitter's fence, not this store, orders it before its look at the
     // spinning count (idle.hpp, step S2).
     size_.store(items_.size(), release);
   }
@@ -260,7 +260,7 @@ class alignas(base::cache_line_size) global_queue {
 
   void update_behind() noexcept {
     behind_size_.store(behind_.size() + returned_.size(),
-                       release);  // [gq.size] release: as in update_size
+                       release);  // [gq.size >] release: as in update_size
   }
 
   spin_lock lock_;

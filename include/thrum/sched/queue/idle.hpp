@@ -51,6 +51,8 @@
 //   queue. An idler that was not spinning need not look again: it read the flag under the lock in
 //   which it became visible as idle.
 //
+// Fences of [id.spin]: end_spinning, submitted. Fences of [id.need]: clear_need, submitted.
+//
 // Sources: Go, src/runtime/proc.go (the head comment and findRunnable), issues 45867 and 43997.
 // Checked by tests/model/idle_protocol_model.cpp, with each fence removed in turn.
 #ifndef THRUM_SCHED_QUEUE_IDLE_HPP
@@ -79,12 +81,13 @@ class idle_set {
   /// take_p_to_spin_locked. The caller has published its work and then passed a full fence, or
   /// published it by a sequentially consistent read-modify-write.
   bool claim_wake() noexcept {
-    // [id.spin] seq_cst: after the publication in one total order with I5's decrement.
-    if (spinning_.load(seq_cst) != 0 || need_spinning_.load(seq_cst) != 0) {  // [id.need] as well
+    // [id.spin =] seq_cst: after the publication in one total order with I5's decrement.
+    if (spinning_.load(seq_cst) != 0 || need_spinning_.load(seq_cst) != 0) {  // [id.need =] as well
       return false;
     }
     std::uint32_t none = 0;
-    // [id.spin] seq_cst: at most one submitter goes on; counts as a spinner from here.
+    // [id.spin =] seq_cst: at most one submitter goes on; counts as a spinner from here.
+    // relaxed: who loses publishes nothing
     return spinning_.compare_exchange_strong(none, 1, seq_cst, relaxed);
   }
 
@@ -103,7 +106,7 @@ class idle_set {
 
   /// A thread has work and found no idle P: the next M that runs out of work looks once more.
   void ask_for_spinner_locked() noexcept {
-    // [id.need] seq_cst: read by S3 without the lock.
+    // [id.need =] seq_cst: read by S3 without the lock.
     need_spinning_.store(1, seq_cst);
   }
 
@@ -116,7 +119,7 @@ class idle_set {
 
   void begin_spinning(M& m) noexcept {
     m.spinning = true;
-    // [id.spin] seq_cst: a submitter that sees it leaves its work to this M.
+    // [id.spin =] seq_cst: a submitter that sees it leaves its work to this M.
     spinning_.fetch_add(1, seq_cst);
     clear_need();
   }
@@ -126,7 +129,7 @@ class idle_set {
 
   /// The caller starts a spinning M; this is the unit for it.
   void add_unit() noexcept {
-    // [id.spin] seq_cst: as in begin_spinning.
+    // [id.spin =] seq_cst: as in begin_spinning.
     spinning_.fetch_add(1, seq_cst);
     clear_need();
   }
@@ -134,9 +137,10 @@ class idle_set {
   /// hand_off: starts a spinner only if nobody spins and nobody could.
   bool claim_first_spinner() noexcept {
     std::uint32_t none = 0;
-    // [id.spin] seq_cst: as in claim_wake.
+    // [id.spin =] seq_cst: as in claim_wake.
     if (spinning_.load(seq_cst) + idle_ps() != 0 ||
-        !spinning_.compare_exchange_strong(none, 1, seq_cst, relaxed)) {  // [id.spin] as above
+        // [id.spin =] as in claim_wake; relaxed: who loses publishes nothing
+        !spinning_.compare_exchange_strong(none, 1, seq_cst, relaxed)) {
       return false;
     }
     clear_need();
@@ -149,7 +153,7 @@ class idle_set {
     THRUM_ASSERT(ID2, m.spinning);
     m.spinning = false;
     drop_unit();
-    Traits::fence(seq_cst);  // [id.spin] I5: pairs with the submitter's fence at S2
+    Traits::fence(seq_cst);  // [id.spin =] I5: pairs with the submitter's fence at S2
   }
 
   // ---- the lists ----
@@ -158,16 +162,16 @@ class idle_set {
     THRUM_ASSERT(ID4, !spinner_wanted_locked());
     p.idle_next = ps_;
     ps_ = &p;
-    // [id.idle] seq_cst: read without the lock where a hint is enough.
-    idle_p_count_.store(idle_p_count_.load(relaxed) + 1, seq_cst);  // relaxed: locked
+    // [id.idle =] seq_cst: read without the lock where a hint is enough.
+    idle_p_count_.store(idle_p_count_.load(relaxed) + 1, seq_cst);  // relaxed: under the lock
   }
 
   P* take_p_locked() noexcept {
     P* const p = ps_;
     if (p != nullptr) {
       ps_ = p->idle_next;
-      // [id.idle] seq_cst: as in put_p_locked.
-      idle_p_count_.store(idle_p_count_.load(relaxed) - 1, seq_cst);  // relaxed: locked
+      // [id.idle =] seq_cst: as in put_p_locked.
+      idle_p_count_.store(idle_p_count_.load(relaxed) - 1, seq_cst);  // relaxed: under the lock
     }
     return p;
   }
@@ -177,8 +181,8 @@ class idle_set {
     for (P** link = &ps_; *link != nullptr; link = &(*link)->idle_next) {
       if (*link == &p) {
         *link = p.idle_next;
-        // [id.idle] seq_cst: as in put_p_locked.
-        idle_p_count_.store(idle_p_count_.load(relaxed) - 1, seq_cst);  // relaxed: locked
+        // [id.idle =] seq_cst: as in put_p_locked.
+        idle_p_count_.store(idle_p_count_.load(relaxed) - 1, seq_cst);  // relaxed: under the lock
         return true;
       }
     }
@@ -188,15 +192,17 @@ class idle_set {
   void put_m_locked(M& m) noexcept {
     m.idle_next = ms_;
     ms_ = &m;
-    idle_m_count_.store(idle_m_count_.load(relaxed) + 1, relaxed);  // relaxed: locked; a figure
+    // relaxed: under the lock; a figure
+    idle_m_count_.store(idle_m_count_.load(relaxed) + 1, relaxed);
   }
 
   M* take_m_locked() noexcept {
     M* const m = ms_;
     if (m != nullptr) {
       ms_ = m->idle_next;
-      const std::uint32_t left = idle_m_count_.load(relaxed) - 1;  // relaxed: locked
-      idle_m_count_.store(left, relaxed);                          // relaxed: locked; a figure
+      const std::uint32_t left = idle_m_count_.load(relaxed) - 1;  // relaxed: under the lock
+      // relaxed: under the lock; a figure
+      idle_m_count_.store(left, relaxed);
       least_ms_ = left < least_ms_ ? left : least_ms_;
     }
     return m;
@@ -207,7 +213,7 @@ class idle_set {
   /// How many Ms have been here all the time since forget_least_ms_locked().
   std::uint32_t least_ms_locked() const noexcept { return least_ms_; }
   void forget_least_ms_locked() noexcept {
-    least_ms_ = idle_m_count_.load(relaxed);  // relaxed: locked
+    least_ms_ = idle_m_count_.load(relaxed);  // relaxed: under the lock
   }
   /// One of those, to be ended.
   M* take_m_to_end_locked() noexcept {
@@ -244,25 +250,25 @@ class idle_set {
   // ---- figures ----
 
   std::uint32_t spinning() const noexcept {
-    return spinning_.load(seq_cst);  // [id.spin] for the gate and for hand-off's decision
+    return spinning_.load(seq_cst);  // [id.spin =] for the gate and for hand-off's decision
   }
   std::uint32_t idle_ps() const noexcept {
-    return idle_p_count_.load(seq_cst);  // [id.idle] a hint without the lock, exact with it
+    return idle_p_count_.load(seq_cst);  // [id.idle =] a hint without the lock, exact with it
   }
   std::uint32_t idle_ms() const noexcept {
-    return idle_m_count_.load(relaxed);  // relaxed: a figure
+    return idle_m_count_.load(relaxed);  // relaxed: a figure for reports
   }
 
  private:
   void clear_need() noexcept {
-    // [id.need] seq_cst, and the fence: whatever a submitter published before it read the flag set
-    // is seen by the search that follows.
+    // [id.need =] seq_cst, and the fence: whatever a submitter published before it read the flag
+    // set is seen by the search that follows.
     need_spinning_.store(0, seq_cst);
-    Traits::fence(seq_cst);  // [id.need] pairs with S2
+    Traits::fence(seq_cst);  // [id.need =] pairs with S2
   }
 
   void drop_unit() noexcept {
-    // [id.spin] seq_cst: I5; sees: claim_wake
+    // [id.spin =] seq_cst: I5; sees: claim_wake
     [[maybe_unused]] const std::uint32_t before = spinning_.fetch_sub(1, seq_cst);
     THRUM_ASSERT(ID2, before != 0);
   }

@@ -71,21 +71,22 @@ class spin_lock {
 
   void lock() noexcept {
     check_lock();
-    // [lock.spin] acquire: sees what the last holder did; pairs with the store in unlock.
+    // [lock.spin <] acquire: sees what the last holder did; pairs with the store in unlock.
     if (locked_.exchange(1, acquire) != 0) [[unlikely]] {
       lock_slow();
     }
   }
 
   bool try_lock() noexcept {
-    // [lock.spin] acquire: as in lock.
+    // [lock.spin <] acquire: as in lock.
     return locked_.exchange(1, acquire) == 0;
   }
 
   void unlock() noexcept {
-    // relaxed: a hint. Read before the lock is dropped: afterwards the lock may be gone.
+    // relaxed: a hint to wake them. Read before the lock is dropped: afterwards the lock may be
+    // gone.
     const std::uint32_t sleepers = sleepers_.load(relaxed);
-    // [lock.spin] release: publishes the section to the next holder's exchange.
+    // [lock.spin >] release: publishes the section to the next holder's exchange.
     locked_.store(0, release);
     if (sleepers != 0) [[unlikely]] {
       os::futex_wake(locked_, 1);
@@ -109,9 +110,9 @@ class spin_lock {
       } else {
         sleepers_.fetch_add(1, relaxed);  // relaxed: a hint to unlock
         os::futex_wait(locked_, 1, sleep_ns);
-        sleepers_.fetch_sub(1, relaxed);  // relaxed: as above
+        sleepers_.fetch_sub(1, relaxed);  // relaxed: a hint to unlock
       }
-      // [lock.spin] acquire: as in lock. The load first keeps the line shared while we wait.
+      // [lock.spin <] acquire: as in lock. The load first keeps the line shared while we wait.
       if (!is_locked() && locked_.exchange(1, acquire) == 0) {
         return;
       }
@@ -138,14 +139,15 @@ class blocking_lock {
   void lock() noexcept {
     check_lock();
     std::uint32_t expected = free;
-    // [lock.futex] acquire: sees what the last holder did; pairs with the exchange in unlock.
+    // [lock.futex <] acquire: sees what the last holder did; pairs with the exchange in unlock.
+    // relaxed: without the lock nothing is read
     if (!word_.compare_exchange_strong(expected, held, acquire, relaxed)) [[unlikely]] {
       lock_slow();
     }
   }
 
   void unlock() noexcept {
-    // [lock.futex] release: publishes the section to the next holder.
+    // [lock.futex >] release: publishes the section to the next holder.
     if (word_.exchange(free, release) == contended) [[unlikely]] {
       os::futex_wake(word_, 1);
     }
@@ -157,13 +159,13 @@ class blocking_lock {
       std::uint32_t expected = free;
       // relaxed: only a hint whether the exchange can succeed
       if (word_.load(relaxed) == free &&
-          // [lock.futex] acquire: as in lock.
+          // [lock.futex <] acquire: as in lock; relaxed: without the lock nothing is read
           word_.compare_exchange_strong(expected, held, acquire, relaxed)) {
         return;
       }
       arch::spin_hint();
     }
-    // [lock.futex] acquire: as in lock. `contended` stays set until nobody waits any more.
+    // [lock.futex <] acquire: as in lock. `contended` stays set until nobody waits any more.
     while (word_.exchange(contended, acquire) != free) {
       os::futex_wait(word_, contended, -1);
     }

@@ -42,35 +42,35 @@ class poll_turn {
 
   /// Whether a thread sleeps in the poller. If it is about to leave, it looks for an idle P later.
   [[nodiscard]] bool somebody_sleeps() const noexcept {
-    // [s.poll] seq_cst: after what the caller has published; sees: begin_sleep, end_sleep
+    // [s.poll =] seq_cst: after what the caller has published; sees: begin_sleep, end_sleep
     return last_.load(seq_cst) == 0;
   }
 
   /// Whether the thread in the poller sleeps past `when`. Asked after a timer was armed.
   [[nodiscard]] bool oversleeps(std::int64_t when) const noexcept {
-    // [s.poll] seq_cst: somebody_sleeps() came before; sees: begin_sleep
+    // [s.poll =] seq_cst: somebody_sleeps() came before; sees: begin_sleep
     const std::int64_t until = until_.load(seq_cst);
     return until == for_ever || until > when;
   }
 
   /// The turn to sleep, until `until`. False: somebody else has it.
   [[nodiscard]] bool begin_sleep(std::int64_t until) noexcept {
-    // [s.poll] seq_cst: before the second look at the timers; seen by somebody_sleeps
+    // [s.poll =] seq_cst: before the second look at the timers; seen by somebody_sleeps
     if (last_.exchange(0, seq_cst) == 0) {
       return false;
     }
-    until_.store(until, seq_cst);  // [s.poll] seq_cst: seen by oversleeps
+    until_.store(until, seq_cst);  // [s.poll =] seq_cst: seen by oversleeps
     return true;
   }
 
   void end_sleep(std::int64_t now) noexcept {
-    until_.store(for_ever, seq_cst);  // [s.poll] seq_cst: as in begin_sleep
-    last_.store(now, seq_cst);        // [s.poll] seq_cst: before the look for an idle P
+    until_.store(for_ever, seq_cst);  // [s.poll =] seq_cst: as in begin_sleep
+    last_.store(now, seq_cst);        // [s.poll =] seq_cst: before the look for an idle P
   }
 
   /// Whether nobody sleeps there, and the last poll is that old.
   [[nodiscard]] bool is_due(std::int64_t now, std::int64_t age) const noexcept {
-    // [s.poll] acquire: the time, or 0; sees: begin_sleep, end_sleep
+    // [s.poll <] acquire: the time, or 0; sees: begin_sleep, end_sleep
     const std::int64_t last = last_.load(acquire);
     return last != 0 && now - last >= age;
   }
@@ -79,24 +79,24 @@ class poll_turn {
   /// whether it did. `now()` tells the time after it.
   template <class Poll, class Now>
   [[nodiscard]] bool look(Poll poll, Now now) noexcept {
-    // [s.poll] acquire: 0 means that a thread sleeps there; sees: begin_sleep, end_sleep
+    // [s.poll <] acquire: 0 means that a thread sleeps there; sees: begin_sleep, end_sleep
     std::int64_t last = last_.load(acquire);
     if (last == 0 || looks_.exchange(true, relaxed)) {  // relaxed: a second look would do no harm
       return false;
     }
     poll();
-    looks_.store(false, relaxed);  // relaxed: as in the exchange: it protects nothing
-    // [s.poll] seq_cst: for is_due. relaxed: the monitor has looked, or somebody sleeps there now
+    looks_.store(false, relaxed);  // relaxed: it protects nothing, as the exchange
+    // [s.poll =] seq_cst: for is_due. relaxed: the monitor has looked, or somebody sleeps there now
     last_.compare_exchange_strong(last, now(), seq_cst, relaxed);
     return true;
   }
 
   /// The right to look once, for the monitor: nobody sleeps, and the last poll is that old.
   [[nodiscard]] bool take_if_due(std::int64_t now, std::int64_t age) noexcept {
-    // [s.poll] acquire: as in is_due
+    // [s.poll <] acquire: as in is_due
     std::int64_t last = last_.load(acquire);
     return last != 0 && now - last >= age &&
-           // [s.poll] seq_cst: for is_due. relaxed: somebody was faster
+           // [s.poll =] seq_cst: for is_due. relaxed: somebody was faster
            last_.compare_exchange_strong(last, now, seq_cst, relaxed);
   }
 

@@ -182,12 +182,12 @@ class run_queue {
 
 template <class T, class Traits>
 base::intrusive_queue<T> run_queue<T, Traits>::push(T* g) noexcept {
-  const std::uint32_t head = head_.load(acquire);  // [rq.2] slot given back; sees: consumers
+  const std::uint32_t head = head_.load(acquire);  // [rq.2 <] slot given back; sees: consumers
   const std::uint32_t tail = tail_.load(relaxed);  // relaxed: only the owner writes
   THRUM_ASSERT(RQ2, tail - head <= capacity);
   if (tail - head < capacity) [[likely]] {
     slot(tail).store(g, relaxed);    // relaxed: published by tail_
-    tail_.store(tail + 1, release);  // [rq.1] publishes the slot and *g; sees: thieves, empty
+    tail_.store(tail + 1, release);  // [rq.1 >] publishes the slot and *g; sees: thieves, empty
     return {};
   }
   return push_slow(g);
@@ -197,9 +197,10 @@ template <class T, class Traits>
 base::intrusive_queue<T> run_queue<T, Traits>::push_slow(T* g) noexcept {
   constexpr std::uint32_t half = capacity / 2;
   const std::uint32_t tail = tail_.load(relaxed);  // relaxed: only the owner writes
-  std::uint32_t head = head_.load(acquire);        // [rq.2] slot given back; sees: consumers
+  std::uint32_t head = head_.load(acquire);        // [rq.2 <] slot given back; sees: consumers
   while (tail - head == capacity) {
-    // [rq.2] gives `half` slots back; sees: push, push_batch. Failure: a thief made room meanwhile.
+    // [rq.2 >] gives `half` slots back; sees: push, push_batch. Failure: a thief made room
+    // meanwhile.
     if (head_.compare_exchange_weak(head, head + half, release, acquire)) {
       base::intrusive_queue<T> overflow = unlink(head, half);
       overflow.push_back(g);
@@ -207,7 +208,7 @@ base::intrusive_queue<T> run_queue<T, Traits>::push_slow(T* g) noexcept {
     }
   }
   slot(tail).store(g, relaxed);    // relaxed: published by tail_
-  tail_.store(tail + 1, release);  // [rq.1] publishes the slot and *g; sees: thieves, empty
+  tail_.store(tail + 1, release);  // [rq.1 >] publishes the slot and *g; sees: thieves, empty
   return {};
 }
 
@@ -225,7 +226,7 @@ base::intrusive_queue<T> run_queue<T, Traits>::unlink(std::uint32_t first,
 
 template <class T, class Traits>
 void run_queue<T, Traits>::push_batch(base::intrusive_queue<T>& batch) noexcept {
-  const std::uint32_t head = head_.load(acquire);  // [rq.2] slot given back; sees: consumers
+  const std::uint32_t head = head_.load(acquire);  // [rq.2 <] slot given back; sees: consumers
   const std::uint32_t tail = tail_.load(relaxed);  // relaxed: only the owner writes
   THRUM_ASSERT(RQ2, tail - head <= capacity);
   std::uint32_t next = tail;
@@ -234,18 +235,19 @@ void run_queue<T, Traits>::push_batch(base::intrusive_queue<T>& batch) noexcept 
     ++next;
   }
   if (next != tail) {
-    tail_.store(next, release);  // [rq.1] publishes the slots and what they name; sees: thieves
+    tail_.store(next, release);  // [rq.1 >] publishes the slots and what they name; sees: thieves
   }
 }
 
 template <class T, class Traits>
 THRUM_INLINE T* run_queue<T, Traits>::pop() noexcept {
   const std::uint32_t tail = tail_.load(relaxed);  // relaxed: only the owner writes
-  std::uint32_t head = head_.load(acquire);        // [rq.2] as every load of head_; sees: consumers
+  // [rq.2 <] as every load of head_; sees: consumers
+  std::uint32_t head = head_.load(acquire);
   while (head != tail) {
     THRUM_ASSERT(RQ2, tail - head <= capacity);
     T* const g = slot(head).load(relaxed);  // relaxed: the owner wrote it
-    // [rq.2] the slot is read; sees: push. Failure: a thief was faster.
+    // [rq.2 >] the slot is read; sees: push. Failure: a thief was faster.
     if (head_.compare_exchange_weak(head, head + 1, release, acquire)) [[likely]] {
       return g;
     }
@@ -255,7 +257,8 @@ THRUM_INLINE T* run_queue<T, Traits>::pop() noexcept {
 
 template <class T, class Traits>
 T* run_queue<T, Traits>::exchange_runnext(T* g) noexcept {
-  // [rq.3] publishes *g; sees: steal_half_into. seq_cst: the owner's first step to announce g.
+  // [rq.3 >, id.spin =] publishes *g; sees: steal_half_into. seq_cst: the owner's first step to
+  // announce g.
   return runnext_.exchange(g, seq_cst);
 }
 
@@ -264,17 +267,18 @@ T* run_queue<T, Traits>::take_runnext() noexcept {
   if (runnext_.load(relaxed) == nullptr) {  // relaxed: only the owner makes it non-null
     return nullptr;
   }
-  // [rq.4] null shows what the owner pushed before; sees: empty. Null: a thief took it.
+  // [rq.4 <>] null shows what the owner pushed before; sees: empty. Null: a thief took it.
   return runnext_.exchange(nullptr, acq_rel);
 }
 
 template <class T, class Traits>
 base::intrusive_queue<T> run_queue<T, Traits>::drain() noexcept {
   const std::uint32_t tail = tail_.load(relaxed);  // relaxed: only the owner writes
-  std::uint32_t head = head_.load(acquire);        // [rq.2] as every load of head_; sees: consumers
+  // [rq.2 <] as every load of head_; sees: consumers
+  std::uint32_t head = head_.load(acquire);
   base::intrusive_queue<T> taken;
   while (head != tail) {
-    // [rq.2] gives all slots back; sees: push. Failure: a thief took some meanwhile.
+    // [rq.2 >] gives all slots back; sees: push. Failure: a thief took some meanwhile.
     if (head_.compare_exchange_weak(head, tail, release, acquire)) {
       taken = unlink(head, tail - head);
       break;
@@ -289,7 +293,8 @@ base::intrusive_queue<T> run_queue<T, Traits>::drain() noexcept {
 template <class T, class Traits>
 std::uint32_t run_queue<T, Traits>::ring_size() const noexcept {
   const std::uint32_t tail = tail_.load(relaxed);  // relaxed: only the owner writes
-  return tail - head_.load(acquire);               // [rq.2] as every load of head_; sees: consumers
+  // [rq.2 <] as every load of head_; sees: consumers
+  return tail - head_.load(acquire);
 }
 
 // ---- everybody's side ---------------------------------------------------------------------------
@@ -298,11 +303,11 @@ template <class T, class Traits>
 T* run_queue<T, Traits>::steal_half_into(run_queue& thief, bool take_runnext_too,
                                          bool victim_is_running) noexcept {
   const std::uint32_t thief_tail = thief.tail_.load(relaxed);  // relaxed: the caller owns thief
-  // [rq.2] the thief's slots are given back (RQ3); sees: consumers
+  // [rq.2 <] the thief's slots are given back (RQ3); sees: consumers
   const std::uint32_t room = capacity - (thief_tail - thief.head_.load(acquire));
   for (;;) {
-    std::uint32_t head = head_.load(acquire);        // [rq.2] before tail_; sees: consumers
-    const std::uint32_t tail = tail_.load(acquire);  // [rq.1] slots are filled; sees: push
+    std::uint32_t head = head_.load(acquire);        // [rq.2 <] before tail_; sees: consumers
+    const std::uint32_t tail = tail_.load(acquire);  // [rq.1 <] slots are filled; sees: push
     std::uint32_t count = (tail - head) - (tail - head) / 2;
     if (count == 0) {
       if (!take_runnext_too) {
@@ -315,8 +320,8 @@ T* run_queue<T, Traits>::steal_half_into(run_queue& thief, bool take_runnext_too
       if (victim_is_running) {
         Traits::pause_before_runnext();
       }
-      // [rq.3] acquires *next from exchange_runnext. Failure: the victim ran it; look again.
-      // [rq.4] and, as in take_runnext, null also shows what was pushed before; sees: empty.
+      // [rq.3 <, rq.4 <>] acquires *next from exchange_runnext; and, as in take_runnext, null also
+      // shows what was pushed before; sees: empty. relaxed: the victim ran it; look again
       if (runnext_.compare_exchange_strong(next, nullptr, acq_rel, relaxed)) {
         return next;
       }
@@ -332,13 +337,14 @@ T* run_queue<T, Traits>::steal_half_into(run_queue& thief, bool take_runnext_too
       T* const copy = slot(head + i).load(relaxed);     // relaxed: the CAS validates it
       thief.slot(thief_tail + i).store(copy, relaxed);  // relaxed: published by thief.tail_
     }
-    T* const last = slot(head + count - 1).load(relaxed);  // relaxed: as above
-    // [rq.2] the slots are read; sees: push. Failure: another consumer was faster, the copies void.
+    T* const last = slot(head + count - 1).load(relaxed);  // relaxed: published by push
+    // [rq.2 >] the slots are read; sees: push. relaxed: another consumer was faster, the copies
+    // are void
     if (!head_.compare_exchange_strong(head, head + count, release, relaxed)) {
       continue;
     }
     if (count > 1) {
-      thief.tail_.store(thief_tail + count - 1, release);  // [rq.1] publishes; sees: thieves
+      thief.tail_.store(thief_tail + count - 1, release);  // [rq.1 >] publishes; sees: thieves
     }
     return last;
   }
@@ -347,9 +353,9 @@ T* run_queue<T, Traits>::steal_half_into(run_queue& thief, bool take_runnext_too
 template <class T, class Traits>
 bool run_queue<T, Traits>::empty() const noexcept {
   for (;;) {
-    const std::uint32_t head = head_.load(acquire);  // [rq.2] before tail_; sees: consumers
-    const std::uint32_t tail = tail_.load(acquire);  // [rq.1] before runnext_; sees: push
-    const T* const next = runnext_.load(acquire);    // [rq.4] before tail_; sees: take_runnext
+    const std::uint32_t head = head_.load(acquire);  // [rq.2 <] before tail_; sees: consumers
+    const std::uint32_t tail = tail_.load(acquire);  // [rq.1 <] before runnext_; sees: push
+    const T* const next = runnext_.load(acquire);    // [rq.4 <] before tail_; sees: take_runnext
     if (tail == tail_.load(relaxed)) {  // relaxed: ordered behind runnext_ by that load's acquire
       return head == tail && next == nullptr;
     }
@@ -358,7 +364,7 @@ bool run_queue<T, Traits>::empty() const noexcept {
 
 template <class T, class Traits>
 std::uint32_t run_queue<T, Traits>::size() const noexcept {
-  const std::uint32_t head = head_.load(acquire);  // [rq.2] before tail_; sees: consumers
+  const std::uint32_t head = head_.load(acquire);  // [rq.2 <] before tail_; sees: consumers
   const std::uint32_t tail = tail_.load(relaxed);  // relaxed: a guess is enough
   const std::uint32_t count = tail - head;
   return count <= capacity ? count : capacity;  // the two may be of different moments (RQ2)
@@ -366,7 +372,7 @@ std::uint32_t run_queue<T, Traits>::size() const noexcept {
 
 template <class T, class Traits>
 T* run_queue<T, Traits>::peek_runnext() const noexcept {
-  return runnext_.load(relaxed);  // relaxed: a guess; the G is only ever taken by an RMW
+  return runnext_.load(relaxed);  // relaxed: a guess is enough; the G is only ever taken by an RMW
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched

@@ -113,7 +113,7 @@ class timer_heap {
 
   /// Whether some heap may refer to the timer. Of one that is not armed.
   static bool has_entry(const timer& t) noexcept {
-    return t.word.load(acquire) != timer::idle;  // [th.word] acquire: as in settled
+    return t.word.load(acquire) != timer::idle;  // [th.word <] acquire: as in settled
   }
 
   /// Runs every timer that is due at `now`; returns how many.
@@ -130,8 +130,8 @@ class timer_heap {
   std::int64_t earliest_armed() noexcept {
     scoped guard(lock_);
     std::int64_t least = never;
-    for (std::size_t i = 0; i < size_.load(relaxed); ++i) {              // relaxed: locked
-      const std::int64_t state = entries_[i].owner->word.load(relaxed);  // relaxed: a snapshot
+    for (std::size_t i = 0; i < size_.load(relaxed); ++i) {              // relaxed: under the lock
+      const std::int64_t state = entries_[i].owner->word.load(relaxed);  // relaxed: only a snapshot
       if (state > timer::busy && state < least) {
         least = state;
       }
@@ -143,20 +143,20 @@ class timer_heap {
   std::size_t armed() noexcept {
     scoped guard(lock_);
     std::size_t n = 0;
-    for (std::size_t i = 0; i < size_.load(relaxed); ++i) {      // relaxed: locked
-      n += entries_[i].owner->word.load(relaxed) > timer::busy;  // relaxed: a snapshot
+    for (std::size_t i = 0; i < size_.load(relaxed); ++i) {      // relaxed: under the lock
+      n += entries_[i].owner->word.load(relaxed) > timer::busy;  // relaxed: only a snapshot
     }
     return n;
   }
 
   /// When the earliest timer is due, or `never`. May be stale at once.
   std::int64_t earliest() const noexcept {
-    return earliest_.load(seq_cst);  // [th.earliest] after dropping the spin; sees: add
+    return earliest_.load(seq_cst);  // [th.earliest =] after dropping the spin; sees: add
   }
 
   /// Entries, armed or stopped.
   std::size_t size() const noexcept {
-    return size_.load(relaxed);  // relaxed: a hint
+    return size_.load(relaxed);  // relaxed: a hint for thieves
   }
 
  private:
@@ -184,8 +184,8 @@ class timer_heap {
 
   void publish_earliest() noexcept {
     const std::size_t n = size_.load(relaxed);  // relaxed: we hold the lock
-    // [th.earliest] seq_cst: an M that gives up its P first counts itself out and then reads this;
-    // a thread that adds a timer first writes this and then looks for such an M.
+    // [th.earliest =] seq_cst: an M that gives up its P first counts itself out and then reads
+    // this; a thread that adds a timer first writes this and then looks for such an M.
     earliest_.store(n == 0 ? never : entries_[0].when, seq_cst);
   }
 
@@ -200,11 +200,11 @@ class timer_heap {
 /// The state once nobody fires or drops the timer.
 template <class Traits>
 std::int64_t timer_heap<Traits>::settled(const timer& t) noexcept {
-  // [th.word] acquire: what the function did happened before we return (TH4).
+  // [th.word <] acquire: what the function did happened before we return (TH4).
   std::int64_t state = t.word.load(acquire);
   for (std::uint32_t turn = 0; state == timer::busy; ++turn) {
     Traits::back_off(turn);
-    state = t.word.load(acquire);  // [th.word] as above
+    state = t.word.load(acquire);  // [th.word <] as above
   }
   return state;
 }
@@ -216,7 +216,7 @@ typename timer_heap<Traits>::added timer_heap<Traits>::add(timer& t, std::int64_
     std::int64_t state = settled(t);
     if (state == timer::idle) {
       scoped guard(lock_);
-      // [th.word] release: what the function, or the thread that stops the timer, will read.
+      // [th.word >] release: what the function, or the thread that stops the timer, will read.
       t.word.store(when, release);
       insert(t, when);
       publish_earliest();
@@ -228,8 +228,9 @@ typename timer_heap<Traits>::added timer_heap<Traits>::add(timer& t, std::int64_
         return *revived;
       }
       // The thread that sleeps until the earliest timer wakes in time as it is.
-      // [th.word] release: as above.
-    } else if (t.word.compare_exchange_strong(state, when, release, relaxed)) {  // relaxed: again
+      // [th.word >] release: as above.
+      // relaxed: looks at it again
+    } else if (t.word.compare_exchange_strong(state, when, release, relaxed)) {
       return added::later;
     }
   }
@@ -240,7 +241,7 @@ typename timer_heap<Traits>::added timer_heap<Traits>::add(timer& t, std::int64_
 template <class Traits>
 auto timer_heap<Traits>::revive_earlier(timer& t, std::int64_t when) const noexcept
     -> std::optional<added> {
-  // [th.heap] acquire: the heap that published itself; sees: insert, take_all
+  // [th.heap <] acquire: the heap that published itself; sees: insert, take_all
   timer_heap* const heap = t.heap.load(acquire);
   if (heap == nullptr) {
     return std::nullopt;
@@ -249,12 +250,13 @@ auto timer_heap<Traits>::revive_earlier(timer& t, std::int64_t when) const noexc
   std::int64_t state = timer::stopped;
   // relaxed: stable while we hold the heap's lock
   if (t.heap.load(relaxed) != heap ||
-      // [th.word] release: what the function will read.
-      !t.word.compare_exchange_strong(state, when, release, relaxed)) {  // relaxed: starts over
+      // [th.word >] release: what the function will read.
+      // relaxed: the caller starts over
+      !t.word.compare_exchange_strong(state, when, release, relaxed)) {
     return std::nullopt;
   }
   heap->entries_[t.index].when = when;
-  t.entry_when.store(when, relaxed);  // relaxed: locked
+  t.entry_when.store(when, relaxed);  // relaxed: under the lock
   heap->sift_up(t.index);
   heap->publish_earliest();
   if (t.index != 0) {
@@ -267,9 +269,9 @@ template <class Traits>
 bool timer_heap<Traits>::remove(timer& t) noexcept {
   std::int64_t state = settled(t);
   while (state > timer::busy) {
-    // [th.word] acq_rel: the wait's end, before whatever drops the entry; acquire as in settled.
+    // [th.word <>] acq_rel: the wait's end, before whatever drops the entry; acquire as in settled.
     if (t.word.compare_exchange_strong(state, timer::stopped, acq_rel,
-                                       relaxed)) {  // relaxed: again
+                                       relaxed)) {  // relaxed: looks at it again
       return true;
     }
     state = settled(t);
@@ -281,7 +283,7 @@ template <class Traits>
 bool timer_heap<Traits>::detach(timer& t) noexcept {
   const bool removed = remove(t);
   while (settled(t) != timer::idle) {
-    // [th.heap] acquire: as in revive_earlier.
+    // [th.heap <] acquire: as in revive_earlier.
     timer_heap* const heap = t.heap.load(acquire);
     if (heap == nullptr) {
       continue;  // just dropped
@@ -291,7 +293,7 @@ bool timer_heap<Traits>::detach(timer& t) noexcept {
       heap->erase(t.index);
       heap->publish_earliest();
       t.heap.store(nullptr, relaxed);      // relaxed: published by the state
-      t.word.store(timer::idle, release);  // [th.word] release: the entry is gone
+      t.word.store(timer::idle, release);  // [th.word >] release: the entry is gone
     }
   }
   return removed;
@@ -301,11 +303,13 @@ bool timer_heap<Traits>::detach(timer& t) noexcept {
 /// way, and moves those that have been armed again for later. Caller holds the lock.
 template <class Traits>
 typename timer_heap<Traits>::timer* timer_heap<Traits>::take_due(std::int64_t now) noexcept {
-  while (size_.load(relaxed) > 0 && entries_[0].when <= now) {  // relaxed: locked
+  while (size_.load(relaxed) > 0 && entries_[0].when <= now) {  // relaxed: under the lock
     timer& t = *entries_[0].owner;
     std::int64_t state = t.word.load(relaxed);  // relaxed: the exchange decides
-    // [th.word] acquire: what the owner wrote for the function, or that it is done with the entry.
-    if (!t.word.compare_exchange_strong(state, timer::busy, acquire, relaxed)) {  // relaxed: again
+    // [th.word <] acquire: what the owner wrote for the function, or that it is done with the
+    // entry.
+    // relaxed: looks at it again
+    if (!t.word.compare_exchange_strong(state, timer::busy, acquire, relaxed)) {
       continue;
     }
     if (state > now) {
@@ -313,7 +317,7 @@ typename timer_heap<Traits>::timer* timer_heap<Traits>::take_due(std::int64_t no
       entries_[0].when = state;
       t.entry_when.store(state, relaxed);  // relaxed: published by the state
       sift_down(0);
-      t.word.store(state, release);  // [th.word] release: the entry's time
+      t.word.store(state, release);  // [th.word >] release: the entry's time
       continue;
     }
     erase(0);
@@ -321,7 +325,7 @@ typename timer_heap<Traits>::timer* timer_heap<Traits>::take_due(std::int64_t no
     if (state != timer::stopped) {
       return &t;
     }
-    t.word.store(timer::idle, release);  // [th.word] release: the entry is gone
+    t.word.store(timer::idle, release);  // [th.word >] release: the entry is gone
   }
   return nullptr;
 }
@@ -343,10 +347,11 @@ std::size_t timer_heap<Traits>::run_due(std::int64_t now) noexcept {
     for (std::size_t i = 0; i < n; ++i) {
       timer* t = due[i];
       t->fire(*t, i == 0);
-      // [th.word] release: the function's effects, to add and remove.
+      // [th.word >] release: the function's effects, to add and remove.
       t->word.store(timer::idle, release);
     }
-    runners_.fetch_sub(1, release);  // [th.run] release: what the functions did; sees: discard_all
+    // [th.run >] release: what the functions did; sees: discard_all
+    runners_.fetch_sub(1, release);
     ran += n;
   }
   return ran;
@@ -356,11 +361,11 @@ template <class Traits>
 void timer_heap<Traits>::take_all(timer_heap& other) noexcept {
   scoped guard_other(other.lock_);
   scoped guard(lock_);
-  const std::size_t n = other.size_.load(relaxed);  // relaxed: locked
+  const std::size_t n = other.size_.load(relaxed);  // relaxed: under the lock
   for (std::size_t i = 0; i < n; ++i) {
     insert(*other.entries_[i].owner, other.entries_[i].when);
   }
-  other.size_.store(0, relaxed);  // relaxed: locked
+  other.size_.store(0, relaxed);  // relaxed: under the lock
   other.publish_earliest();
   publish_earliest();
 }
@@ -371,7 +376,7 @@ void timer_heap<Traits>::discard_all() noexcept {
     timer* t;
     {
       scoped guard(lock_);
-      const std::size_t n = size_.load(relaxed);  // relaxed: locked
+      const std::size_t n = size_.load(relaxed);  // relaxed: under the lock
       if (n == 0) {
         publish_earliest();
         break;
@@ -380,36 +385,37 @@ void timer_heap<Traits>::discard_all() noexcept {
       erase(n - 1);
       t->heap.store(nullptr, relaxed);  // relaxed: published by the state
     }
-    // [th.word] acq_rel: as if fired.
+    // [th.word <>] acq_rel: as if fired.
     const bool armed = t->word.exchange(timer::idle, acq_rel) > timer::busy;
     if (armed && t->discard != nullptr) {
       t->discard(*t);
     }
   }
-  for (std::uint32_t turn = 0; runners_.load(acquire) != 0; ++turn) {  // [th.run] acquire: as above
+  // [th.run <] acquire: as above
+  for (std::uint32_t turn = 0; runners_.load(acquire) != 0; ++turn) {
     Traits::back_off(turn);
   }
 }
 
 template <class Traits>
 void timer_heap<Traits>::insert(timer& t, std::int64_t when) noexcept {
-  const std::size_t n = size_.load(relaxed);  // relaxed: locked
+  const std::size_t n = size_.load(relaxed);  // relaxed: under the lock
   if (n == capacity_) {
     grow();
   }
-  size_.store(n + 1, relaxed);  // relaxed: locked
+  size_.store(n + 1, relaxed);  // relaxed: under the lock
   place(n, entry{when, &t});
   t.entry_when.store(when, relaxed);  // relaxed: as in take_due
-  // [th.heap] release: revive_earlier() by another thread may go by it.
+  // [th.heap >] release: revive_earlier() by another thread may go by it.
   t.heap.store(this, release);
   sift_up(n);
 }
 
 template <class Traits>
 void timer_heap<Traits>::erase(std::size_t i) noexcept {
-  const std::size_t last = size_.load(relaxed) - 1;  // relaxed: locked
+  const std::size_t last = size_.load(relaxed) - 1;  // relaxed: under the lock
   THRUM_ASSERT(TH1, i <= last);
-  size_.store(last, relaxed);  // relaxed: locked
+  size_.store(last, relaxed);  // relaxed: under the lock
   if (i == last) {
     return;
   }
@@ -435,7 +441,7 @@ void timer_heap<Traits>::sift_up(std::size_t i) noexcept {
 template <class Traits>
 void timer_heap<Traits>::sift_down(std::size_t i) noexcept {
   const entry moving = entries_[i];
-  const std::size_t n = size_.load(relaxed);  // relaxed: locked
+  const std::size_t n = size_.load(relaxed);  // relaxed: under the lock
   for (;;) {
     const std::size_t first = i * arity + 1;
     if (first >= n) {
@@ -464,7 +470,7 @@ void timer_heap<Traits>::grow() noexcept {
   if (pages == nullptr) {
     base::fatal("sleep: no memory for another timer; raise the memory limit of the process");
   }
-  const std::size_t n = size_.load(relaxed);  // relaxed: locked
+  const std::size_t n = size_.load(relaxed);  // relaxed: under the lock
   if (n != 0) {
     std::memcpy(pages, entries_, n * sizeof(entry));
   }
