@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // sched/queue/idle.hpp under a small scheduler, in every interleaving within the bounds: no work is left
-// behind when everybody sleeps, and none waits for a P that idles. Then its mutants.
+// behind when everybody sleeps (ID3), and none waits for a P that idles. Then its mutants.
 //
 // The small scheduler does what sched/run/find_work.hpp and sched/core/scheduler.hpp do with an idle_set,
 // step by step, and leaves out what is not part of the protocol: a P's queue is one word, and a

@@ -30,6 +30,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
+#include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/chan/base.hpp>
 #include <thrum/sched/run/park.hpp>
@@ -146,10 +147,11 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
     lock_.lock();
     const attempt outcome = try_send_locked(value, receiver);
     if (outcome == attempt::not_ready && may_block) {
+      // CH1: who waits here has found nobody on the other side, under the same lock.
       return block(here, senders_, &value, {wait_reason::chan_send, true, deadline});
     }
     lock_.unlock();
-    if (receiver != nullptr) {
+    if (receiver != nullptr) {  // CH3
       wake(here.m(), *receiver);
     }
     return finish(here, outcome);
@@ -190,6 +192,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
     }
     receiver = pop(receivers_);
     if (receiver != nullptr) {
+      THRUM_ASSERT(CH2, count_.load(relaxed) == 0);  // relaxed: under the lock
       static_cast<std::optional<E>*>(receiver->slot)->emplace(std::move(value));
       return attempt::done;
     }
@@ -212,7 +215,8 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
     }
     sender = pop(senders_);
     if (sender != nullptr) {
-      out.emplace(std::move(*static_cast<E*>(sender->slot)));
+      THRUM_ASSERT(CH2, capacity_ == 0);
+      out.emplace(std::move(*static_cast<E*>(sender->slot)));  // CH4
       return attempt::done;
     }
     if (closed_.load(relaxed)) {  // relaxed: under the lock
@@ -264,7 +268,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
 
   THRUM_NOINLINE static chan_result block(section& here, wait_list& list, void* slot,
                                           const wait_options& options) noexcept {
-    wait_point point;
+    wait_point point;  // CB2: sched::wait() returns when it is in no list any more
     point.g = here.g();
     point.object = &list;
     point.withdraw = &wait_list::withdraw;

@@ -242,11 +242,12 @@ inline bool context_node::close_as(context_cause cause, std::int64_t now,
     if (cause_.load(relaxed) != context_cause::none) {  // relaxed: under the lock
       return false;
     }
-    walk_.store(&root, relaxed);  // relaxed: published by the cause and by the lock
+    // CX4; relaxed: published by the cause and by the lock
+    walk_.store(&root, relaxed);
     // [cx.cause >] release: what we did before.
     cause_.store(late ? context_cause::timed_out : cause, release);
   }
-  close();
+  close();  // without the node's lock (CX3)
   return true;
 }
 

@@ -311,7 +311,7 @@ THRUM_NOINLINE inline wait_point* wait_for_any(section& here, selection& waiting
     locks.keep();
   }
   for (std::size_t i = 0; i < frame.n; ++i) {
-    frame.points[i].slot = frame.operations[i]->slot;
+    frame.points[i].slot = frame.operations[i]->slot;  // SE3: there the other side finds the value
   }
   const wake_cause cause =
       sched::wait(here, waiting.self, locks, {wait_reason::select, true, deadline});

@@ -41,6 +41,7 @@
 #include <thrum/arch/arch.hpp>
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
+#include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/sched/run/park.hpp>
@@ -113,6 +114,7 @@ class queue_word {
   /// Links a waiter in front or at the end. Caller holds the queue bit.
   void link(waiter& self, bool in_front) noexcept {
     std::uintptr_t w = word.load(relaxed);  // relaxed: the pointer is ours, the exchange decides
+    THRUM_ASSERT(MU1, (w & queue) != 0);
     waiter* const first = head(w);
     self.linked = true;
     if (first != nullptr && !in_front) {
@@ -136,6 +138,7 @@ class queue_word {
     }
     self.linked = false;
     const std::uintptr_t w = word.load(relaxed);  // relaxed: the pointer is ours
+    THRUM_ASSERT(MU1, (w & queue) != 0);
     waiter* const first = head(w);
     if (first == &self) {
       set_head(w, second(*first));

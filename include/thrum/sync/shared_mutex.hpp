@@ -32,6 +32,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
+#include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/sync/wait_list.hpp>
@@ -133,7 +134,7 @@ class shared_mutex {
       if (word < reader) [[unlikely]] {
         base::throw_usage("shared_mutex::unlock_shared: no reader holds the mutex");
       }
-      if (word < 2 * reader && (word & queued) != 0) [[unlikely]] {
+      if (word < 2 * reader && (word & queued) != 0) [[unlikely]] {  // SX2: the last one
         if (leave(reader, false)) {
           return;
         }
@@ -266,7 +267,8 @@ class shared_mutex {
       return false;
     }
     // [sx.word >] release: our section, to those that are let in.
-    word_.fetch_sub(share, std::memory_order_release);
+    [[maybe_unused]] const std::uint64_t word = word_.fetch_sub(share, std::memory_order_release);
+    THRUM_ASSERT(SX1, (word & queued) != 0);
     sched::wait_point* const chain = settle_locked(readers_first);
     lock_.unlock();
     sched::wake_chain(chain);

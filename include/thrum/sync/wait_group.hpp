@@ -140,7 +140,7 @@ class wait_group {
                             "wait");
   }
 
-  /// Takes back `too_much`, and wakes all that wait if the counter is zero.
+  /// Takes back `too_much` (WG1), and wakes all that wait if the counter is zero.
   void wake_if_zero(std::uint64_t too_much) noexcept {
     using namespace base::orders;
     const sched::section here;

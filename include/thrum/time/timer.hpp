@@ -108,7 +108,7 @@ class func_timer : public basic_timer<default_traits> {
     bool was_armed;
     {
       const section here;
-      scoped guard(lock_);
+      scoped guard(lock_);  // FT1
       was_armed = timer_heap<default_traits>::remove(*this);
     }
     if (was_armed) {
@@ -223,6 +223,7 @@ class func_timer_of final : public func_timer {
   static void call(func_timer* timer) noexcept {
     auto* const self = static_cast<func_timer_of*>(timer);
     THRUM_TRY {
+      // FT2: the goroutine has the entry's reference, and its end is after the heap's last look.
       start_task(self->scheduler_, {},
                  [held = reference(self)] { std::invoke(held.of->function_); });
     }

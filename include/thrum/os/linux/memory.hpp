@@ -10,8 +10,9 @@
 // vm.max_map_count, and when those run out even malloc fails.
 //
 // State: guard_support is unknown, then yes or no for ever. mprotect_guards counts the guards made
-// by mprotect. MM1: mprotect_guards <= max_map_count / 4 at any time; beyond that a stack has no
-// guard.
+// by mprotect.
+//
+// MM1: mprotect_guards <= max_map_count / 4 at any time; beyond that a stack has no guard.
 #ifndef THRUM_OS_LINUX_MEMORY_HPP
 #define THRUM_OS_LINUX_MEMORY_HPP
 

@@ -135,8 +135,8 @@ THRUM_NOINLINE inline int become_tool(void* argument) noexcept {
 }
 
 /// In a process whose table of descriptors is its own.
-inline void close_all_descriptors() noexcept {
-  constexpr long close_range = 436;  // the same on every processor; since Linux 5.9
+inline void close_all_descriptors() noexcept {  // SL3
+  constexpr long close_range = 436;             // the same on every processor; since Linux 5.9
   if (::syscall(close_range, 0U, ~0U, 0U) == 0) {
     return;
   }
@@ -166,7 +166,7 @@ inline void hear_tool(line_question& question, int from) noexcept {
   question.complete = true;
 }
 
-/// The keeper; all in it is on its own stack or in the question.
+/// The keeper (SL1); all in it is on its own stack or in the question (SL2).
 THRUM_NOINLINE inline int keep_tool(void* argument) noexcept {
   auto& question = *static_cast<line_question*>(argument);
   struct ::sigaction usual {};
@@ -186,7 +186,7 @@ THRUM_NOINLINE inline int keep_tool(void* argument) noexcept {
   }
   ::close(ends[1]);
   hear_tool(question, ends[0]);
-  ::kill(-tool, SIGKILL);  // it has said all, or is too late
+  ::kill(-tool, SIGKILL);  // SL5: it has said all, or is too late
   ::kill(tool, SIGKILL);
   // Not for ever: it may hang in a file system that does not answer.
   for (int i = 0; i != 100 && ::waitpid(tool, nullptr, WNOHANG) == 0; ++i) {
@@ -208,7 +208,7 @@ THRUM_NOINLINE inline bool run_keeper(line_question& question) noexcept {
   ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
   ::sigset_t all;
   ::sigset_t before;
-  ::sigfillset(&all);
+  ::sigfillset(&all);  // SL4
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   const int keeper =
       ::clone(&keep_tool, stacks + line_question::stack_bytes, CLONE_VM | CLONE_VFORK, &question);

@@ -46,7 +46,8 @@ class poll_turn {
     return last_.load(seq_cst) == 0;
   }
 
-  /// Whether the thread in the poller sleeps past `when`. Asked after a timer was armed.
+  /// Whether the thread in the poller sleeps past `when`. Asked after a timer was armed
+  /// (PT2).
   [[nodiscard]] bool oversleeps(std::int64_t when) const noexcept {
     // [s.poll =] seq_cst: somebody_sleeps() came before; sees: begin_sleep
     const std::int64_t until = until_.load(seq_cst);
@@ -55,7 +56,8 @@ class poll_turn {
 
   /// The turn to sleep, until `until`. False: somebody else has it.
   [[nodiscard]] bool begin_sleep(std::int64_t until) noexcept {
-    // [s.poll =] seq_cst: before the second look at the timers; seen by somebody_sleeps
+    // [s.poll =] seq_cst: before the second look at the timers; seen by somebody_sleeps. PT1: of
+    // several exchanges one finds something else than 0.
     if (last_.exchange(0, seq_cst) == 0) {
       return false;
     }
@@ -65,7 +67,7 @@ class poll_turn {
 
   void end_sleep(std::int64_t now) noexcept {
     until_.store(for_ever, seq_cst);  // [s.poll =] seq_cst: as in begin_sleep
-    last_.store(now, seq_cst);        // [s.poll =] seq_cst: before the look for an idle P
+    last_.store(now, seq_cst);        // [s.poll =] seq_cst: PT3
   }
 
   /// Whether nobody sleeps there, and the last poll is that old.

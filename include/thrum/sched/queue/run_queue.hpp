@@ -321,7 +321,8 @@ T* run_queue<T, Traits>::steal_half_into(run_queue& thief, bool take_runnext_too
         Traits::pause_before_runnext();
       }
       // [rq.3 <, rq.4 <>] acquires *next from exchange_runnext; and, as in take_runnext, null also
-      // shows what was pushed before; sees: empty. relaxed: the victim ran it; look again
+      // shows what was pushed before; sees: empty. RQ5: it may have come back meanwhile.
+      // relaxed: the victim ran it; look again
       if (runnext_.compare_exchange_strong(next, nullptr, acq_rel, relaxed)) {
         return next;
       }

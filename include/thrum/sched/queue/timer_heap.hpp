@@ -186,7 +186,7 @@ class timer_heap {
     const std::size_t n = size_.load(relaxed);  // relaxed: we hold the lock
     // [th.earliest =] seq_cst: an M that gives up its P first counts itself out and then reads
     // this; a thread that adds a timer first writes this and then looks for such an M.
-    earliest_.store(n == 0 ? never : entries_[0].when, seq_cst);
+    earliest_.store(n == 0 ? never : entries_[0].when, seq_cst);  // TH3
   }
 
   typename Traits::heap_lock lock_;
@@ -222,7 +222,7 @@ typename timer_heap<Traits>::added timer_heap<Traits>::add(timer& t, std::int64_
       publish_earliest();
       return t.index == 0 ? added::earliest : added::later;
     }
-    // relaxed: it changes only while the timer is busy
+    // TH2: an entry may be early, not late. relaxed: it changes only while the timer is busy
     if (t.entry_when.load(relaxed) > when) {
       if (const std::optional<added> revived = revive_earlier(t, when)) {
         return *revived;

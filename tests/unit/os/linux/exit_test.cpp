@@ -13,6 +13,7 @@
 using support::program_result;
 using support::run_program;
 
+// EX3
 TEST_CASE("exit does not wait for a goroutine that reads standard input") {
   for (const char* const name : {"exit_beside_reader", "exit_beside_blocking_reader"}) {
     const program_result r = run_program(name);
@@ -21,18 +22,21 @@ TEST_CASE("exit does not wait for a goroutine that reads standard input") {
   }
 }
 
+// EX1
 TEST_CASE("exit loses nothing that std::cout holds") {
   const program_result r = run_program("exit_with_output_in_streams");
   CHECK(r.exit_code == 3);
   CHECK(r.text == "held by cout\n");
 }
 
+// EX1
 TEST_CASE("exit in a goroutine calls every handler and every destructor, in their order") {
   const program_result r = run_program("exit_with_handlers");
   CHECK(r.exit_code == 3);
   CHECK(r.text == "thread-local\nhandler from within\nhandler from before\ndestroyed\n");
 }
 
+// EX2
 TEST_CASE("while exit destroys static objects no goroutine runs") {
   const program_result r = run_program("exit_beside_all_kinds");
   CHECK(r.exit_code == 3);
@@ -43,12 +47,14 @@ TEST_CASE("while exit destroys static objects no goroutine runs") {
   }
 }
 
+// EX4
 TEST_CASE("a handler of exit gets a lock that a goroutine holds") {
   const program_result r = run_program("exit_needs_a_lock");
   CHECK(r.exit_code == 3);
   CHECK(r.text == "got the lock\n");
 }
 
+// EX4
 TEST_CASE("a handler of exit may wait for a goroutine, or look again and again") {
   const program_result waits = run_program("exit_waits_for_a_goroutine");
   CHECK(waits.exit_code == 3);
@@ -58,16 +64,19 @@ TEST_CASE("a handler of exit may wait for a goroutine, or look again and again")
   CHECK(polls.text == "done\n");
 }
 
+// EX6
 TEST_CASE("of two calls of exit the first one ends the process") {
   CHECK(run_program("exit_twice").exit_code == 3);
 }
 
+// EX5
 TEST_CASE("a static runtime whose own goroutine calls exit is left as it is") {
   const program_result r = run_program("exit_of_static_runtime");
   INFO(r.text);
   CHECK(r.exit_code == 3);
 }
 
+// EX5
 TEST_CASE("a handler of exit may list the goroutines") {
   const program_result r = run_program("exit_and_dump");
   INFO(r.text);
@@ -76,6 +85,7 @@ TEST_CASE("a handler of exit may list the goroutines") {
   CHECK(r.says("dumped\n"));
 }
 
+// EX7
 TEST_CASE("exit in a forked child flushes its output and destroys nothing") {
   const program_result r = run_program("exit_in_child");
   CHECK(r.exit_code == 0);
