@@ -10,7 +10,7 @@ or a test that checks it. What is cited is listed. THRUM_ASSERT names an invaria
 three words or more what holds.
 
 A step of a protocol has one letter and a number (`S2 fence`) and is told in the head of a header, too;
-a step that is cited is told in the same file, or in one header only.
+a step that is cited is told in the same file, or in one header only, or the line names the header.
 """
 import collections
 import pathlib
@@ -80,7 +80,8 @@ class Tree:
                         where = self.told[step]
                         if not where:
                             self.errors.append(f"{place}: no header tells the step {step}")
-                        elif file not in where and len(where) > 1:
+                        elif file not in where and len(where) > 1 \
+                                and not any(pathlib.PurePath(one).name in said for one in where):
                             self.errors.append(f"{place}: several headers tell a step {step}: "
                                                + ", ".join(sorted(where)))
         for name in sorted(self.listed.keys() - cited):

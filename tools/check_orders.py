@@ -126,6 +126,10 @@ def match(left, options):
 
     def find(one, tried):
         for other in options[one]:
+            if other not in taken:
+                taken[other] = one
+                return True
+        for other in options[one]:
             if other not in tried:
                 tried.add(other)
                 if other not in taken or find(taken[other], tried):
@@ -163,7 +167,8 @@ class File:
         strong = [a for a in self.accesses if a.order() != "relaxed"]
         near = {a: [b for b in brackets if b.line in lines] for a in strong
                 for lines in [set(self.comments.about(a))]}
-        fits = {a: [b for b in near[a] if b.order() == a.order()] for a in strong}
+        fits = {a: sorted((b for b in near[a] if b.order() == a.order()),
+                          key=lambda b: not a.first <= b.line <= a.last) for a in strong}
         pairs = match(strong, fits)
         self.held = list(pairs.items())
         used = set(pairs.values())

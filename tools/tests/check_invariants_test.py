@@ -18,6 +18,8 @@ CASES = {
     "what holds, in words": ({"include/a.hpp": "THRUM_ASSERT(list_is_empty, x);\n"}, None),
     "a step": ({"include/a.hpp": LIST + "f();  // S2; AA1\n"}, None),
     "a step of another header": ({"include/a.hpp": LIST + "// AA1\n", "include/b.hpp": "f();  // S1\n"}, None),
+    "a step of a header that is named": ({"include/a.hpp": LIST + "// AA1\n", "include/b.hpp": "// S1 one\n\n",
+                                          "include/c.hpp": "f();  // S1 of a.hpp\n"}, None),
     "cited nowhere": ({"include/a.hpp": LIST}, "AA1 is cited nowhere"),
     "cited in its own head only": ({"include/a.hpp": "//   AA1  it holds.\n// By AA1 all is well.\n\n"},
                                    "AA1 is cited nowhere"),
