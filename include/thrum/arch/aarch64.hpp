@@ -31,6 +31,7 @@
 #else
 #define THRUM_ARCH_LEAVE "br x30"
 #endif
+#define THRUM_ARCH_LEAVE_PAIRED "ret x30"
 
 // x0 = save_sp, x1 = load_sp, x2 = pass
 // clang-format off
@@ -76,18 +77,7 @@
   "mov x1, x20\n\t"                        \
   "blr x19\n\t"                            \
   "brk #1\n\t"
-// clang-format on
 
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-inline constexpr char name[] = "aarch64";
-inline constexpr std::size_t stack_alignment = 16;
-
-/// To be called in a loop that waits for another processor. isb waits for about as long as x86's
-/// pause; yield, the instruction made for it, does nothing on most processors.
-THRUM_INLINE void spin_hint() noexcept { asm volatile("isb" ::: "memory"); }
-
-// clang-format off
 // x0 = where to save the stack pointer, x1 = function, x2 = argument
 #define THRUM_ARCH_CALL_BODY                                                                      \
   "hint #34\n\t"                                                                                  \
@@ -106,10 +96,7 @@ THRUM_INLINE void spin_hint() noexcept { asm volatile("isb" ::: "memory"); }
   "ldp x29, x30, [sp, #144]\n\t"  THRUM_CFI(".cfi_restore x29") THRUM_CFI(".cfi_restore x30")     \
   "add sp, sp, #160\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -160")                                \
   "ret\n\t"
-// clang-format on
 
-#if THRUM_EXCEPTIONS
-// clang-format off
 // x0 = function, x1 = argument
 #define THRUM_ARCH_WATCHED_BODY                                                                   \
   THRUM_CFI(".cfi_personality 0x1b, thrum_watch_exception")                                       \
@@ -124,70 +111,17 @@ THRUM_INLINE void spin_hint() noexcept { asm volatile("isb" ::: "memory"); }
                                  THRUM_CFI(".cfi_restore x29") THRUM_CFI(".cfi_restore x30")      \
   "ret\n\t"
 // clang-format on
-#endif
 
-#if THRUM_HAS_NAKED
+#include <thrum/arch/place_functions.hpp>
 
-extern "C" {
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
 
-THRUM_NAKED inline void* thrum_switch_stack(void**, void*, void*) {
-  asm(THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE);
-}
-THRUM_NAKED inline void* thrum_switch_stack_paired(void**, void*, void*) {
-  asm(THRUM_ARCH_SWITCH_BODY "ret x30");
-}
-THRUM_NAKED inline void thrum_goroutine_entry() { asm(THRUM_ARCH_ENTRY_BODY); }
-THRUM_NAKED inline void thrum_call_as_parked(void**, void (*)(void*), void*) {
-  asm(THRUM_ARCH_CALL_BODY);
-}
-#if THRUM_EXCEPTIONS
-THRUM_NAKED inline void thrum_call_watched(void (*)(void*), void*) { asm(THRUM_ARCH_WATCHED_BODY); }
-#endif
+inline constexpr char name[] = "aarch64";
+inline constexpr std::size_t stack_alignment = 16;
 
-}  // extern "C"
-
-#else
-
-// clang-format off
-#define THRUM_ARCH_FUNCTION(symbol, body)                                     \
-  asm(".ifndef " symbol "\n\t"                                                \
-      ".pushsection .text." symbol ", \"axG\", %progbits, " symbol ", comdat\n\t" \
-      ".weak " symbol "\n\t"                                                  \
-      ".hidden " symbol "\n\t"                                                \
-      ".type " symbol ", %function\n\t"                                       \
-      ".p2align 4\n"                                                          \
-      symbol ":\n\t"                                                          \
-      ".cfi_startproc\n\t"                                                    \
-      body                                                                    \
-      ".cfi_endproc\n\t"                                                      \
-      ".size " symbol ", . - " symbol "\n\t"                                  \
-      ".popsection\n\t"                                                       \
-      ".endif")
-// clang-format on
-
-THRUM_ARCH_FUNCTION("thrum_switch_stack", THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE "\n\t");
-THRUM_ARCH_FUNCTION("thrum_switch_stack_paired", THRUM_ARCH_SWITCH_BODY "ret x30\n\t");
-THRUM_ARCH_FUNCTION("thrum_goroutine_entry", THRUM_ARCH_ENTRY_BODY);
-THRUM_ARCH_FUNCTION("thrum_call_as_parked", THRUM_ARCH_CALL_BODY);
-#if THRUM_EXCEPTIONS
-THRUM_ARCH_FUNCTION("thrum_call_watched", THRUM_ARCH_WATCHED_BODY);
-#endif
-
-extern "C" {
-
-[[gnu::visibility("hidden")]] void* thrum_switch_stack(void**, void*, void*);
-[[gnu::visibility("hidden")]] void* thrum_switch_stack_paired(void**, void*, void*);
-[[gnu::visibility("hidden")]] void thrum_goroutine_entry();
-[[gnu::visibility("hidden")]] void thrum_call_as_parked(void**, void (*)(void*), void*);
-#if THRUM_EXCEPTIONS
-[[gnu::visibility("hidden")]] void thrum_call_watched(void (*)(void*), void*);
-#endif
-
-}  // extern "C"
-
-#undef THRUM_ARCH_FUNCTION
-
-#endif  // THRUM_HAS_NAKED
+/// To be called in a loop that waits for another processor. isb waits for about as long as x86's
+/// pause; yield, the instruction made for it, does nothing on most processors.
+THRUM_INLINE void spin_hint() noexcept { asm volatile("isb" ::: "memory"); }
 
 /// A request to valgrind, if the program runs in it; else 0 and five instructions without effect.
 /// The processor turns x12 around by 128 bits, which nobody else would do.
@@ -209,14 +143,8 @@ inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept 
 /// What a switch leaves on the stack.
 inline constexpr std::size_t parked_frame_bytes = 160;
 
-/// The registers that say where a stack stands, by DWARF's numbers: x0 to x30, the stack pointer;
-/// and the place in the code.
-struct frame_registers {
-  static constexpr std::size_t count = 32;
-  static constexpr std::size_t sp = 31;
-  std::uintptr_t value[count] = {};
-  std::uintptr_t pc = 0;
-};
+/// By DWARF's numbers: x0 to x30, the stack pointer.
+using frame_registers = registers_of_frame<32, 31>;
 
 /// A return address without its signature, if it was signed. An older processor does nothing.
 inline std::uintptr_t plain_address(std::uintptr_t address) noexcept {
@@ -267,11 +195,6 @@ inline void* prepare_stack(void* top, void (*entry)(void* pass, void* argument),
 }
 
 }}}  // namespace thrum::THRUM_ABI::arch
-
-#undef THRUM_ARCH_ENTRY_BODY
-#undef THRUM_ARCH_CALL_BODY
-#undef THRUM_ARCH_SWITCH_BODY
-#undef THRUM_ARCH_LEAVE
 
 #endif  // THRUM_ARCH_AARCH64
 #endif  // THRUM_ARCH_AARCH64_HPP

@@ -48,10 +48,9 @@
 //                        43 to 32 ns. For the first switch to a fresh stack, and the last one from
 //                        a dying one, it is the worse choice (spawn and join: 70 ns against 56).
 //
-// Where the compiler has the attribute, they are `naked inline` functions, which any number of
-// translation units may define. gcc has no naked functions on aarch64; there they are assembly at
-// file scope, in a comdat section, weak and hidden, and guarded by .ifndef because gcc's link-time
-// optimisation pastes such assembly of all translation units into one.
+// place_functions.hpp makes functions of the assembly: where the compiler has the attribute,
+// `naked inline` ones, which any number of translation units may define. gcc has no naked functions
+// on aarch64; there it is assembly at file scope.
 //
 // A fresh stack, as prepare_stack leaves it; addresses grow upwards:
 //
@@ -84,6 +83,15 @@ namespace thrum { inline namespace THRUM_ABI { namespace arch {
 
 /// The first function on a fresh stack; never returns. `pass` comes from the first switch to it.
 using entry_function = void (*)(void* pass, void* argument);
+
+/// The registers that say where a stack stands, by DWARF's numbers, and the place in the code.
+template <std::size_t Count, std::size_t StackPointer>
+struct registers_of_frame {
+  static constexpr std::size_t count = Count;
+  static constexpr std::size_t sp = StackPointer;
+  std::uintptr_t value[count] = {};
+  std::uintptr_t pc = 0;
+};
 
 // clang-format 14 takes what follows `noexcept` for a statement of its own.
 // clang-format off

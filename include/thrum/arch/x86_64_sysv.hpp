@@ -21,6 +21,7 @@
 #if THRUM_ARCH_X86_64
 
 // clang-format off
+// rdi = save_sp, rsi = load_sp, rdx = pass
 #define THRUM_ARCH_SWITCH_BODY \
   "endbr64\n\t" \
   "pushq %rbp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset rbp, 0") \
@@ -38,7 +39,51 @@
   "popq %r12\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -8") THRUM_CFI(".cfi_restore r12") \
   "popq %rbx\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -8") THRUM_CFI(".cfi_restore rbx") \
   "popq %rbp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -8") THRUM_CFI(".cfi_restore rbp")
+
+#define THRUM_ARCH_LEAVE \
+  "popq %rcx\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -8") THRUM_CFI(".cfi_register rip, rcx") \
+  "notrack jmp *%rcx"
+#define THRUM_ARCH_LEAVE_PAIRED "ret"
+
+// rax = pass, r12 = entry, r13 = argument
+#define THRUM_ARCH_ENTRY_BODY \
+  THRUM_CFI(".cfi_undefined rip") \
+  "endbr64\n\t" \
+  "xorl %ebp, %ebp\n\t" \
+  "movq %rax, %rdi\n\t" \
+  "movq %r13, %rsi\n\t" \
+  "callq *%r12\n\t" \
+  "ud2"
+
+// rdi = where to save the stack pointer, rsi = function, rdx = argument
+#define THRUM_ARCH_CALL_BODY \
+  "endbr64\n\t" \
+  "pushq %rbp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset rbp, 0") \
+  "pushq %rbx\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset rbx, 0") \
+  "pushq %r12\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset r12, 0") \
+  "pushq %r13\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset r13, 0") \
+  "pushq %r14\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset r14, 0") \
+  "pushq %r15\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset r15, 0") \
+  "movq %rsp, (%rdi)\n\t" \
+  "movq %rdx, %rdi\n\t" \
+  "subq $8, %rsp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") \
+  "callq *%rsi\n\t" \
+  "addq $56, %rsp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -56") \
+  "ret"
+
+// rdi = function, rsi = argument
+#define THRUM_ARCH_WATCHED_BODY \
+  THRUM_CFI(".cfi_personality 0x1b, thrum_watch_exception") \
+  "endbr64\n\t" \
+  "subq $8, %rsp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") \
+  "movq %rdi, %rax\n\t" \
+  "movq %rsi, %rdi\n\t" \
+  "callq *%rax\n\t" \
+  "addq $8, %rsp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -8") \
+  "ret"
 // clang-format on
+
+#include <thrum/arch/place_functions.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace arch {
 
@@ -47,62 +92,6 @@ inline constexpr std::size_t stack_alignment = 16;
 
 /// To be called in a loop that waits for another processor.
 THRUM_INLINE void spin_hint() noexcept { __builtin_ia32_pause(); }
-
-extern "C" {
-
-// rdi = save_sp, rsi = load_sp, rdx = pass
-THRUM_NAKED inline void* thrum_switch_stack(void**, void*, void*) {
-  asm(THRUM_ARCH_SWITCH_BODY "popq %rcx\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -8")
-          THRUM_CFI(".cfi_register rip, rcx") "notrack jmp *%rcx");
-}
-
-THRUM_NAKED inline void* thrum_switch_stack_paired(void**, void*, void*) {
-  asm(THRUM_ARCH_SWITCH_BODY "ret");
-}
-
-// rax = pass, r12 = entry, r13 = argument
-THRUM_NAKED inline void thrum_goroutine_entry() {
-  asm(THRUM_CFI(".cfi_undefined rip")
-      "endbr64\n\t"
-      "xorl %ebp, %ebp\n\t"
-      "movq %rax, %rdi\n\t"
-      "movq %r13, %rsi\n\t"
-      "callq *%r12\n\t"
-      "ud2");
-}
-
-// rdi = where to save the stack pointer, rsi = function, rdx = argument
-THRUM_NAKED inline void thrum_call_as_parked(void**, void (*)(void*), void*) {
-  asm("endbr64\n\t"
-      "pushq %rbp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset rbp, 0")
-      "pushq %rbx\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset rbx, 0")
-      "pushq %r12\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset r12, 0")
-      "pushq %r13\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset r13, 0")
-      "pushq %r14\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset r14, 0")
-      "pushq %r15\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset r15, 0")
-      "movq %rsp, (%rdi)\n\t"
-      "movq %rdx, %rdi\n\t"
-      "subq $8, %rsp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8")
-      "callq *%rsi\n\t"
-      "addq $56, %rsp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -56")
-      "ret");
-}
-
-#if THRUM_EXCEPTIONS
-// rdi = function, rsi = argument
-THRUM_NAKED inline void thrum_call_watched(void (*)(void*), void*) {
-  asm(THRUM_CFI(".cfi_personality 0x1b, thrum_watch_exception")
-      "endbr64\n\t"
-      "subq $8, %rsp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8")
-      "movq %rdi, %rax\n\t"
-      "movq %rsi, %rdi\n\t"
-      "callq *%rax\n\t"
-      "addq $8, %rsp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -8")
-      "ret");
-}
-#endif
-
-}  // extern "C"
 
 /// A request to valgrind, if the program runs in it; else 0 and six instructions without effect.
 /// The processor turns rdi around by 128 bits, which nobody else would do.
@@ -123,14 +112,8 @@ inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept 
 /// What a switch leaves on the stack.
 inline constexpr std::size_t parked_frame_bytes = 56;
 
-/// The registers that say where a stack stands, by DWARF's numbers: rax, rdx, rcx, rbx, rsi, rdi,
-/// rbp, rsp, r8 to r15, and the place in the code.
-struct frame_registers {
-  static constexpr std::size_t count = 17;
-  static constexpr std::size_t sp = 7;
-  std::uintptr_t value[count] = {};
-  std::uintptr_t pc = 0;
-};
+/// By DWARF's numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, the place in the code.
+using frame_registers = registers_of_frame<17, 7>;
 
 /// A return address as the call has left it.
 constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
@@ -181,8 +164,6 @@ inline void* prepare_stack(void* top, void (*entry)(void* pass, void* argument),
 }
 
 }}}  // namespace thrum::THRUM_ABI::arch
-
-#undef THRUM_ARCH_SWITCH_BODY
 
 #endif  // THRUM_ARCH_X86_64
 #endif  // THRUM_ARCH_X86_64_SYSV_HPP

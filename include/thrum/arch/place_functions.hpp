@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Makes functions of a processor's assembly, which the macros below hold when this is included, in
+// the middle of that processor's file:
+//   THRUM_ARCH_SWITCH_BODY    a switch up to the jump: (save_sp, load_sp, pass)
+//   THRUM_ARCH_LEAVE          the jump; and that of the paired switch,
+//   THRUM_ARCH_LEAVE_PAIRED   a return
+//   THRUM_ARCH_ENTRY_BODY     thrum_goroutine_entry
+//   THRUM_ARCH_CALL_BODY      thrum_call_as_parked: (save_sp, f, argument)
+//   THRUM_ARCH_WATCHED_BODY   thrum_call_watched: (f, argument)
+// See contract.hpp for what each does.
+//
+// Where the compiler has the attribute they are naked functions. Elsewhere they are assembly at
+// file scope: in a comdat section, weak and hidden, and guarded by .ifndef because gcc's link-time
+// optimisation pastes that of all translation units into one.
+#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
+#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
+
+#include <thrum/arch/exception_watch.hpp>
+#include <thrum/base/config.hpp>
+
+#if defined(THRUM_ARCH_SWITCH_BODY)
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+#if THRUM_HAS_NAKED
+
+extern "C" {
+
+THRUM_NAKED inline void* thrum_switch_stack(void**, void*, void*) {
+  asm(THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE);
+}
+THRUM_NAKED inline void* thrum_switch_stack_paired(void**, void*, void*) {
+  asm(THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED);
+}
+THRUM_NAKED inline void thrum_goroutine_entry() { asm(THRUM_ARCH_ENTRY_BODY); }
+THRUM_NAKED inline void thrum_call_as_parked(void**, void (*)(void*), void*) {
+  asm(THRUM_ARCH_CALL_BODY);
+}
+#if THRUM_EXCEPTIONS
+THRUM_NAKED inline void thrum_call_watched(void (*)(void*), void*) { asm(THRUM_ARCH_WATCHED_BODY); }
+#endif
+
+}  // extern "C"
+
+#else
+
+// clang-format off
+#define THRUM_ARCH_FUNCTION(symbol, body)                                     \
+  asm(".ifndef " symbol "\n\t"                                                \
+      ".pushsection .text." symbol ", \"axG\", %progbits, " symbol ", comdat\n\t" \
+      ".weak " symbol "\n\t"                                                  \
+      ".hidden " symbol "\n\t"                                                \
+      ".type " symbol ", %function\n\t"                                       \
+      ".p2align 4\n"                                                          \
+      symbol ":\n\t"                                                          \
+      ".cfi_startproc\n\t"                                                    \
+      body "\n\t"                                                             \
+      ".cfi_endproc\n\t"                                                      \
+      ".size " symbol ", . - " symbol "\n\t"                                  \
+      ".popsection\n\t"                                                       \
+      ".endif")
+// clang-format on
+
+THRUM_ARCH_FUNCTION("thrum_switch_stack", THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE);
+THRUM_ARCH_FUNCTION("thrum_switch_stack_paired", THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED);
+THRUM_ARCH_FUNCTION("thrum_goroutine_entry", THRUM_ARCH_ENTRY_BODY);
+THRUM_ARCH_FUNCTION("thrum_call_as_parked", THRUM_ARCH_CALL_BODY);
+#if THRUM_EXCEPTIONS
+THRUM_ARCH_FUNCTION("thrum_call_watched", THRUM_ARCH_WATCHED_BODY);
+#endif
+
+extern "C" {
+
+[[gnu::visibility("hidden")]] void* thrum_switch_stack(void**, void*, void*);
+[[gnu::visibility("hidden")]] void* thrum_switch_stack_paired(void**, void*, void*);
+[[gnu::visibility("hidden")]] void thrum_goroutine_entry();
+[[gnu::visibility("hidden")]] void thrum_call_as_parked(void**, void (*)(void*), void*);
+#if THRUM_EXCEPTIONS
+[[gnu::visibility("hidden")]] void thrum_call_watched(void (*)(void*), void*);
+#endif
+
+}  // extern "C"
+
+#undef THRUM_ARCH_FUNCTION
+
+#endif  // THRUM_HAS_NAKED
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#undef THRUM_ARCH_SWITCH_BODY
+#undef THRUM_ARCH_LEAVE
+#undef THRUM_ARCH_LEAVE_PAIRED
+#undef THRUM_ARCH_ENTRY_BODY
+#undef THRUM_ARCH_CALL_BODY
+#undef THRUM_ARCH_WATCHED_BODY
+
+#endif  // THRUM_ARCH_SWITCH_BODY
+#endif
