@@ -7,10 +7,13 @@ such a function on an object of unknown type. An expression that is an atomic, o
 member that is one elsewhere, may only be called so, referred to, or have its address taken: then no
 operator and no conversion hides an order. What the tree does not hold (the preprocessor left it out)
 is read as text, by the same names.
+
+Not seen: assembly; what a callable of unknown type, a lambda with `auto&` say, does in a template with an
+atomic that it is handed; and a member of unknown type whose name also belongs to something plain.
 """
+import itertools
 import re
 
-import syntax_tree
 
 ORDERS = ("relaxed", "acquire", "release", "acq_rel", "seq_cst")
 CALLS = re.compile(r"load|store|exchange|compare_exchange_(?:weak|strong)"
@@ -150,6 +153,8 @@ class Finder:
             function = cursor.spelling.split("<")[0]
         if kind == self.K.CALL_EXPR:
             self.call(cursor, function)
+        elif kind == self.K.UNARY_OPERATOR:
+            self.pointer_to_member(cursor)
         elif kind in (self.K.VAR_DECL, self.K.FIELD_DECL) and self.is_order(cursor.type) \
                 and not self.tree.place(cursor.location)[0].endswith("base/order.hpp"):
             self.error(cursor, "a variable for an order: write the order where it is used")
@@ -164,6 +169,13 @@ class Finder:
         self.word_at(cursor)
         for child in cursor.get_children():
             self.see(child)
+
+    def pointer_to_member(self, cursor):
+        for child in cursor.get_children():
+            named = child.referenced if child.kind == self.K.DECL_REF_EXPR else None
+            if named is not None and named.semantic_parent is not None \
+                    and named.semantic_parent.spelling in CLASSES and named.kind == self.K.CXX_METHOD:
+                self.error(cursor, f"a pointer to {named.spelling} of an atomic hides its order")
 
     def call(self, cursor, function):
         callee = cursor.referenced
@@ -273,11 +285,15 @@ class Finder:
         pattern = self.tree.lib.clang_getSpecializedCursorTemplate(callee)
         if pattern is None or pattern.kind != self.K.FUNCTION_TEMPLATE:
             return
-        file = self.tree.place(pattern.location)[0]
-        if file not in self.texts:
-            return
         parameters = [c for c in pattern.get_children() if c.kind == self.K.PARM_DECL]
-        for argument, parameter in zip(cursor.get_arguments(), parameters):
+        # A pack has one parameter; an operator's first argument is its object.
+        arguments = list(cursor.get_arguments())
+        if callee.spelling.startswith("operator") and len(arguments) > len(parameters):
+            del arguments[0]
+        for argument, parameter in itertools.zip_longest(arguments, parameters[:len(arguments)],
+                                                         fillvalue=parameters[-1] if parameters else None):
+            if parameter is None:
+                break
             if self.is_atomic(argument.type) and not self.is_atomic(parameter.type):
                 self.error(cursor, f"an atomic becomes a {parameter.type.spelling} in {callee.spelling}: "
                                    "spell the parameter as an atomic")
@@ -318,19 +334,25 @@ class Finder:
             file, _, offset = self.tree.place(parent.extent.start)
             return self.bytes.get(file, b"")[offset:offset + 1] == b"&"
         if kind == self.K.CALL_EXPR:
-            callee = parent.referenced
-            if callee is not None:
-                return True  # looked at in call()
-            inner = list(parent.get_children())
-            return not any(c.kind == self.K.DECL_REF_EXPR and not c.spelling
-                           and any(o.spelling.startswith("operator") for o in c.get_children())
-                           for c in inner)
+            return parent.referenced is not None or self.takes_atomics(parent)  # or: call()
         if kind == self.K.VAR_DECL:
             return parent.type.spelling.endswith(("&", "&&")) and not (
                 unknown and not self.is_atomic(parent.type))
         if kind == self.K.RETURN_STMT:
             return True  # of what does not convert: looked at in call()
         return kind in (self.K.CONSTRUCTOR, self.K.COMPOUND_STMT)
+
+    def takes_atomics(self, call):
+        """Whether each function that a call in a template may mean takes an atomic as such. What a
+        callable of unknown type does with one is not seen."""
+        for child in list(call.get_children())[:2]:
+            for named in child.walk_preorder():
+                if named.kind == self.K.OVERLOADED_DECL_REF:
+                    meant = [self.tree.lib.clang_getOverloadedDecl(named, i) for i in
+                             range(self.tree.lib.clang_getNumOverloadedDecls(named))]
+                    return all(any(self.is_atomic(p.type) for p in one.get_children()
+                                   if p.kind == self.K.PARM_DECL) for one in meant)
+        return True
 
     # -- what the tree does not hold --
 

@@ -16,6 +16,7 @@ import syntax_tree  # noqa: E402
 # What each source begins with. It is left out of the line numbers.
 HEAD = """\
 #include <atomic>
+#include <tuple>
 #include <utility>
 #include <thrum/base/order.hpp>
 namespace {
@@ -227,6 +228,13 @@ CASES = {
     "an atomic behind a template's parameter": (
         PAIR + "template <class A>\nvoid bump(A& a) {\n  ++a;\n}\ninline void more(box& b) { bump(b.other); }\n",
         "spell the parameter as an atomic"),
+    "an atomic behind a lambda's parameter": (plain("const auto bump = [](auto& a) { ++a; };\n  bump(b.other);"),
+                                              "spell the parameter as an atomic"),
+    "a pointer to a member function": (plain("constexpr auto add = static_cast<int (std::atomic<int>::*)() noexcept>("
+                                             "\n      &std::atomic<int>::operator++);\n  (b.other.*add)();"),
+                                       "operator++ of an atomic hides its order"),
+    "a function of the standard's": (plain("std::ignore = std::forward_as_tuple(b.other);"),
+                                     "spell the parameter as an atomic"),
     # -- the same in templates, where the tree knows no types --
     "++ in a template": (body("++head;"), "the atomic head is used without a call"),
     "|= in a template": (body("head |= 1;"), "the atomic head is used without a call"),
@@ -238,6 +246,12 @@ CASES = {
     "another's member in a template": (PLAIN + body("item->other = 1;"), "the atomic other is used without a call"),
     "a reference in a template": (PLAIN + body("auto& r = item->other;\n    r = 1;"),
                                   "the atomic other is used without a call"),
+    "a function's parameter in a template": (
+        "template <class A>\nvoid bump(A& a) {\n  ++a;\n}\n" + body("bump(head);"),
+        "the atomic head is used without a call"),
+    "a function that takes atomics, in a template": (
+        "template <class T>\nvoid look(const std::atomic<T>& a) {\n  a.load(relaxed);  // relaxed: read by nobody\n}\n"
+        + body("look(head);"), None),
     "a default order in a template": (body("head.store(1);"), "store without an order"),
     "an order of the traits": (body("head.store(1, Traits::order);"), "store without an order"),
     "an untold order in a template": (body("item->other.load(acquire);"), "acquire without a bracket of its own"),
