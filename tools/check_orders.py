@@ -12,6 +12,7 @@ The forms are told at the head of base/order.hpp. What is held here, on the synt
     acq_rel, [a.tag =] a seq_cst or one half of an asymmetric fence; with two tags, [a.tag >, b.tag <];
   - each tag has both sides, on the same object if no fence stands in between;
   - the functions that hold fences are listed once, `Fences of [a.tag]: f, g.`, and hold as many;
+  - behind a bracket it is told what is published or seen; "as above" is not told;
   - each relaxed has `relaxed:` and at least three words, or `as in` and a name of the same file.
 
 Comments that speak about an access: on its lines, to the end of its statement, directly above the
@@ -162,6 +163,12 @@ class File:
         self.errors.append((self.name, line + 1, text))
 
     def pair(self):
+        for i, (_, comment, _) in enumerate(self.comments.lines):
+            if BRACKET.search(comment) and re.search(r"\bas (?:above|below|before)\b", comment):
+                self.error(i, "`as above` points nowhere once lines move: say it again, or name the place")
+            if re.search(r"(?:>|<|=)\]\s*$", comment) and not (
+                    i + 1 < len(self.comments.lines) and self.comments.lines[i + 1][1]):
+                self.error(i, "a bracket without a word of what is published, or seen")
         brackets = [Bracket(found[1], i) for i, (_, comment, _) in enumerate(self.comments.lines)
                     for found in BRACKET.finditer(comment)]
         strong = [a for a in self.accesses if a.order() != "relaxed"]

@@ -135,7 +135,7 @@ class context_node : public chan_core<std::monostate>,
     context_cause known = cause_.load(acquire);
     if (known == context_cause::none && is_due(default_traits::now())) {
       cancel(context_cause::timed_out);
-      known = cause_.load(acquire);  // [cx.cause <] as above
+      known = cause_.load(acquire);  // [cx.cause <] what its canceller did
     }
     // CX2: the walk that has set the cause is about to close the channel.
     for (std::uint32_t turn = 127; known != context_cause::none && !is_closed(); turn += 128) {
@@ -273,7 +273,7 @@ inline void context_node::wait_for_walk_of_other(const context_node* own) const 
   const thread_lock same_thread;  // we may be in a callback of a user's stop_source
   do {
     this_goroutine::yield();
-    walk = walk_.load(acquire);  // [cx.walk <] as above
+    walk = walk_.load(acquire);  // [cx.walk <] that all below is closed
   } while (walk != nullptr && walk != own);
 }
 

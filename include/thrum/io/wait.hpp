@@ -55,7 +55,7 @@ class watch_table {
       if (fresh == nullptr) {
         return nullptr;
       }
-      // [io.watch <>] acq_rel: as above.
+      // [io.watch <>] acq_rel: what it points to, to each thread that finds it.
       if (place.compare_exchange_strong(desc, fresh, std::memory_order_acq_rel,
                                         std::memory_order_acquire)) {
         desc = fresh;

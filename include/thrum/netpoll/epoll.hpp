@@ -174,7 +174,7 @@ class basic_epoll {
     }
     const bool waits = delay_ns != 0;
     // [ep.wake =] seq_cst: P2
-    if (waits && woken_.load(seq_cst) && woken_.exchange(false, seq_cst)) {  // [ep.wake =] as above
+    if (waits && woken_.load(seq_cst) && woken_.exchange(false, seq_cst)) {  // [ep.wake =] too
       delay_ns = 0;
     }
     ::epoll_event found[at_once];

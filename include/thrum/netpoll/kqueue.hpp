@@ -154,7 +154,7 @@ class kqueue {
   void poll(std::int64_t delay_ns, sink& to) noexcept {
     const bool waits = delay_ns != 0;
     // [kq.wake =] seq_cst: P1
-    if (waits && woken_.load(seq_cst) && woken_.exchange(false, seq_cst)) {  // [kq.wake =] as above
+    if (waits && woken_.load(seq_cst) && woken_.exchange(false, seq_cst)) {  // [kq.wake =] too
       delay_ns = 0;
     }
     event_type found[at_once];

@@ -201,13 +201,14 @@ class wait_group {
     point.object = this;
     point.withdraw = &withdraw;
     lock_.lock();
-    std::uint64_t word = word_.load(acquire);  // [wg.word <] as above
+    std::uint64_t word = word_.load(acquire);  // [wg.word <] what was done before
     do {
       if ((word >> 32) == 0) {
         lock_.unlock();
         return sched::wake_cause::notified;
       }
-      // [wg.word <>] acq_rel: from here on done() looks for us; acquire: as above.
+      // [wg.word <>] acq_rel: from here on done() looks for us; acquire: what was done
+      // before the zero.
     } while (!word_.compare_exchange_weak(word, word + 1, acq_rel, acquire));
     waiters_.points.push_back(point);
     return sched::wait(here, point, lock_, {sched::wait_reason::wait_group_wait, true, deadline});

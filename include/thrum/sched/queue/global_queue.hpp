@@ -41,7 +41,7 @@ class alignas(base::cache_line_size) global_queue {
   /// put its goroutine here.
   bool empty() const noexcept {
     // [gq.size =] seq_cst: after dropping the spin; sees: update_size, update_behind
-    return size_.load(seq_cst) == 0 && behind_size_.load(seq_cst) == 0;  // [gq.size =] as above
+    return size_.load(seq_cst) == 0 && behind_size_.load(seq_cst) == 0;  // [gq.size =] too
   }
 
   std::size_t size() const noexcept {

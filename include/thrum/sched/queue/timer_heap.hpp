@@ -204,7 +204,7 @@ std::int64_t timer_heap<Traits>::settled(const timer& t) noexcept {
   std::int64_t state = t.word.load(acquire);
   for (std::uint32_t turn = 0; state == timer::busy; ++turn) {
     Traits::back_off(turn);
-    state = t.word.load(acquire);  // [th.word <] as above
+    state = t.word.load(acquire);  // [th.word <] acquire: TH4
   }
   return state;
 }
@@ -228,7 +228,7 @@ typename timer_heap<Traits>::added timer_heap<Traits>::add(timer& t, std::int64_
         return *revived;
       }
       // The thread that sleeps until the earliest timer wakes in time as it is.
-      // [th.word >] release: as above.
+      // [th.word >] release: what the function will read
       // relaxed: looks at it again
     } else if (t.word.compare_exchange_strong(state, when, release, relaxed)) {
       return added::later;
@@ -391,7 +391,7 @@ void timer_heap<Traits>::discard_all() noexcept {
       t->discard(*t);
     }
   }
-  // [th.run <] acquire: as above
+  // [th.run <] acquire: what the functions did
   for (std::uint32_t turn = 0; runners_.load(acquire) != 0; ++turn) {
     Traits::back_off(turn);
   }
