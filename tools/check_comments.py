@@ -157,7 +157,9 @@ def headers():
     if len(sys.argv) > 1:
         return [pathlib.Path(name) for name in sys.argv[1:]]
     rooms = [path for room in ROOMS for path in (include / room).rglob("*.hpp")]
-    return sorted([*include.glob("*.hpp"), *rooms])
+    # What a definition header defines has its comment where it is declared.
+    return sorted(path for path in [*include.glob("*.hpp"), *rooms]
+                  if not path.name.endswith("_definition.hpp"))
 
 
 bases = set().union(*(PUBLIC_BASE.findall(path.read_text()) for path in headers()))

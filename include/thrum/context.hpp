@@ -61,12 +61,7 @@ class context {
   /// A child that is also cancelled when a stop is requested: by the thread or goroutine that
   /// requests it. If callbacks of the same token may wait, a goroutine that requests the stop must
   /// hold a thread_lock; those of tokens of contexts may do so without it.
-  [[nodiscard]] context with_stop_token(std::stop_token token) const {
-    auto* const node = new sched::context_token_node(this->node());
-    context made = entered(node);
-    node->listen(std::move(token));
-    return made;
-  }
+  [[nodiscard]] context with_stop_token(std::stop_token token) const;
 
   /// The nearest value of type T, here or above; null if there is none. Lives as long as this
   /// context.
@@ -83,12 +78,7 @@ class context {
   /// Cancels it and all that was derived from it: when it returns, each of them is done, also if
   /// others cancel them at the same time. Stops are requested after that, by the call that was
   /// first. Idempotent. usage_error for the background.
-  void cancel() const {
-    if (node() == nullptr) {
-      base::throw_usage("context::cancel: the background cannot be cancelled");
-    }
-    node()->cancel(sched::context_cause::canceled);
-  }
+  void cancel() const;
 
   /// Whether it is done, by cancel() or by its deadline.
   bool cancelled() const noexcept { return cause() != sched::context_cause::none; }
@@ -96,15 +86,7 @@ class context {
   /// Why it is done: std::errc::operation_canceled or errc::deadline_exceeded; none while it is
   /// not.
   /// If there is an error, done() is closed.
-  std::error_code error() const noexcept {
-    switch (cause()) {
-      case sched::context_cause::none: break;
-      case sched::context_cause::canceled:
-        return std::make_error_code(std::errc::operation_canceled);
-      case sched::context_cause::timed_out: return errc::deadline_exceeded;
-    }
-    return {};
-  }
+  std::error_code error() const noexcept;
 
   /// A channel that is closed when the context is done. The nil channel for the background.
   recv_chan<void> done() const noexcept {
@@ -131,9 +113,7 @@ class context {
   /// goroutine keeps the thread to itself meanwhile, and a runtime that stops does not cancel it.
   /// But nothing may be thrown out of it. And a goroutine that destroys a std::stop_callback while
   /// that is called blocks its thread until the call has ended.
-  std::stop_token stop_token() const {
-    return node() != nullptr ? node()->stop_token() : std::stop_token();
-  }
+  std::stop_token stop_token() const;
 
  private:
   context() noexcept = default;
@@ -150,15 +130,8 @@ class context {
   sched::context_cause cause() const noexcept {
     return node() != nullptr ? node()->cause() : sched::context_cause::none;
   }
-  static context entered(sched::context_node* fresh) noexcept {
-    context made;
-    made.node_ = sched::chan_handle<void>(sched::adopt_reference{}, fresh);
-    fresh->enter();
-    return made;
-  }
-  context child(std::int64_t deadline) const {
-    return entered(new sched::context_node(node(), deadline));
-  }
+  static context entered(sched::context_node* fresh) noexcept;
+  context child(std::int64_t deadline) const;
 
   sched::chan_handle<void> node_;
 };
@@ -171,5 +144,9 @@ template <class F = sched::no_handler>
 }
 
 }}  // namespace thrum::THRUM_ABI
+
+#if !THRUM_SEPARATE
+#include <thrum/context_definition.hpp>
+#endif
 
 #endif

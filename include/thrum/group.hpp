@@ -39,14 +39,7 @@ class task_group {
       : limited_(limit != 0), slots_(limit != 0 ? to_permits(limit) : 0) {}
   task_group(const task_group&) = delete;
   task_group& operator=(const task_group&) = delete;
-  ~task_group() {
-    // The members are cancelled themselves.
-    const sched::uncancellable<sched::default_traits> until_all_have_ended;
-    if (!running_.wait_for(std::chrono::nanoseconds(0))) {
-      request_stop();  // an exception may be what brought us here, and nobody else will ask them
-      running_.wait();
-    }
-  }
+  ~task_group();
 
   /// Starts f(args...) as a goroutine of the current runtime. Blocks while the limit is reached;
   /// then it is a cancellation point.
@@ -65,35 +58,14 @@ class task_group {
 
   /// Blocks until all have ended; throws what left the first that failed. The group may then be
   /// used again. A cancellation point.
-  void wait() {
-    running_.wait();
-#if THRUM_EXCEPTIONS
-    std::exception_ptr error;
-    {
-      const std::lock_guard guard(mutex_);
-      error = std::exchange(error_, nullptr);
-      if (error != nullptr) {
-        stop_source_ = std::stop_source();
-      }
-    }
-    if (error != nullptr) {
-      std::rethrow_exception(std::move(error));
-    }
-#endif
-  }
+  void wait();
 
   /// Requested when the first of them fails, or by request_stop(). A new one after wait() has
   /// thrown.
-  std::stop_token stop_token() {
-    const std::lock_guard guard(mutex_);
-    return stop_source_.get_token();
-  }
+  std::stop_token stop_token();
 
   /// Asks them to end.
-  void request_stop() {
-    std::stop_source own = source();
-    sched::request_stop_here(own);
-  }
+  void request_stop();
 
  private:
   template <class Start, class F, class... Args>
@@ -122,10 +94,7 @@ class task_group {
     }
   }
 
-  static std::ptrdiff_t to_permits(std::size_t limit) noexcept {
-    constexpr auto most = std::numeric_limits<std::ptrdiff_t>::max();
-    return limit < static_cast<std::size_t>(most) ? static_cast<std::ptrdiff_t>(limit) : most;
-  }
+  static std::ptrdiff_t to_permits(std::size_t limit) noexcept;
 
   /// A goroutine of the group, from its start to its end.
   class member {
@@ -139,36 +108,12 @@ class task_group {
     task_group& group_;
   };
 
-  void leave() {
-    if (limited_) {
-      slots_.release();
-    }
-    running_.done();
-  }
+  void leave();
 
-  std::stop_source source() {
-    const std::lock_guard guard(mutex_);
-    return stop_source_;
-  }
+  std::stop_source source();
 
   /// Inside a handler: keeps the exception, unless it is the end of the goroutine.
-  void fail_unless_exiting() {
-#if THRUM_EXCEPTIONS
-    try {
-      throw;
-    } catch (const goroutine_exit&) {
-      throw;
-    } catch (...) {
-      {
-        const std::lock_guard guard(mutex_);
-        if (error_ == nullptr) {
-          error_ = std::current_exception();
-        }
-      }
-      request_stop();
-    }
-#endif
-  }
+  void fail_unless_exiting();
 
   const bool limited_;
   counting_semaphore<> slots_;
@@ -179,5 +124,9 @@ class task_group {
 };
 
 }}  // namespace thrum::THRUM_ABI
+
+#if !THRUM_SEPARATE
+#include <thrum/group_definition.hpp>
+#endif
 
 #endif

@@ -16,12 +16,12 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 /// std::stop_callback tells by the thread whether it is destroyed inside its own call. So a
 /// goroutine must not change threads while it requests a stop, nor another one run on its thread
 /// meanwhile: callbacks may wait. But they may not throw, so nothing cancels them.
-inline void request_stop_here(std::stop_source& of) noexcept {
-  const uncancellable<default_traits> until_all_are_told;
-  const thread_lock same_thread;
-  of.request_stop();
-}
+THRUM_OUT_OF_LINE void request_stop_here(std::stop_source& of) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::sched
+
+#if !THRUM_SEPARATE
+#include <thrum/request_stop_definition.hpp>
+#endif
 
 #endif

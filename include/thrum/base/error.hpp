@@ -6,7 +6,6 @@
 #ifndef THRUM_BASE_ERROR_HPP
 #define THRUM_BASE_ERROR_HPP
 
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -34,39 +33,21 @@ namespace base {
 
 /// Throws usage_error with the text "operation: what is wrong"; without exceptions, fatal() with
 /// that text.
-[[noreturn]] THRUM_COLD inline void throw_usage(const char* operation_and_message) {
-#if THRUM_EXCEPTIONS
-  throw usage_error(operation_and_message);
-#else
-  fatal(operation_and_message);
-#endif
-}
+[[noreturn]] [[gnu::cold]] void throw_usage(const char* operation_and_message);
 
 /// Throws std::system_error for an errno value, with the text "operation: what the system says";
 /// without exceptions, fatal() with that text.
-[[noreturn]] THRUM_COLD inline void throw_system(int errno_value, const char* operation) {
-#if THRUM_EXCEPTIONS
-  throw std::system_error(errno_value, std::system_category(), operation);
-#else
-  message<256> text(operation);
-  text.append(": ").append(std::strerror(errno_value));
-  fatal(text.view());
-#endif
-}
+[[noreturn]] [[gnu::cold]] void throw_system(int errno_value, const char* operation);
 
 /// The same for an error of any category, with the text "operation object: what the category says".
-[[noreturn]] THRUM_COLD inline void throw_system(const std::error_code& error,
-                                                 std::string_view operation_and_object) {
-#if THRUM_EXCEPTIONS
-  throw std::system_error(error, std::string(operation_and_object));
-#else
-  message<512> text(operation_and_object);
-  text.append(": ").append(error.message());
-  fatal(text.view());
-#endif
-}
+[[noreturn]] [[gnu::cold]] void throw_system(const std::error_code& error,
+                                             std::string_view operation_and_object);
 
 }  // namespace base
 }}  // namespace thrum::THRUM_ABI
+
+#if !THRUM_SEPARATE
+#include <thrum/base/error_definition.hpp>
+#endif
 
 #endif  // THRUM_BASE_ERROR_HPP

@@ -92,33 +92,15 @@ class message {
 
 /// Writes all of `text` to standard error; gives up on an error, since there is nowhere to report
 /// it. May be called from a signal handler.
-THRUM_NOINLINE inline void write_error(std::string_view text) noexcept {
-  while (!text.empty()) {
-    const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
-    if (written <= 0) {
-      return;
-    }
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
+void write_error(std::string_view text) noexcept;
 
 /// Prints "fatal error: thrum: MESSAGE" and aborts. May be called from anywhere, also from a signal
 /// handler.
-[[noreturn]] THRUM_COLD inline void fatal(std::string_view what) noexcept {
-  constexpr std::size_t limit = 1024;
-  message<limit> line("fatal error: thrum: ");
-  line.append(what.substr(0, limit - line.view().size() - 1)).append("\n");
-  write_error(line.view());
-  std::abort();
-}
+[[noreturn]] [[gnu::cold]] void fatal(std::string_view what) noexcept;
 
 /// Reports an invariant that does not hold.
-[[noreturn]] THRUM_COLD inline void invariant_failed(std::string_view name,
-                                                     std::string_view condition) noexcept {
-  message<512> text("invariant ");
-  text.append(name).append(" does not hold: ").append(condition);
-  fatal(text.view());
-}
+[[noreturn]] [[gnu::cold]] void invariant_failed(std::string_view name,
+                                                 std::string_view condition) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::base
 
@@ -130,6 +112,10 @@ THRUM_NOINLINE inline void write_error(std::string_view text) noexcept {
   ((__VA_ARGS__) ? static_cast<void>(0) : ::thrum::base::invariant_failed(#NAME, #__VA_ARGS__))
 #else
 #define THRUM_ASSERT(NAME, ...) static_cast<void>(sizeof((__VA_ARGS__) ? 1 : 0))
+#endif
+
+#if !THRUM_SEPARATE
+#include <thrum/base/fatal_definition.hpp>
 #endif
 
 #endif  // THRUM_BASE_FATAL_HPP

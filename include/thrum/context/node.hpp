@@ -42,10 +42,6 @@
 #include <thrum/base/order.hpp>
 #include <thrum/chan.hpp>
 #include <thrum/deadline.hpp>
-#include <thrum/request_stop.hpp>
-#include <thrum/runtime.hpp>
-#include <thrum/this_goroutine.hpp>
-#include <thrum/thread_lock.hpp>
 #include <thrum/time/timer.hpp>
 
 #include <atomic>
@@ -75,45 +71,10 @@ class context_node : public chan_core<std::monostate>,
 
   /// `parent` may be null. Refers to it from enter() on: what derives from this may throw before.
   context_node(context_node* parent, std::int64_t deadline, destroy_node when_unused = &delete_node,
-               ask_function ask = nullptr) noexcept
-      : chan_core<std::monostate>(*static_cast<chan_clock*>(this), &drop_chain),
-        parent_(parent),
-        destroy_node_(when_unused),
-        own_deadline_(deadline),
-        ask_(ask),
-        asks_clocks_(ask != nullptr || (parent != nullptr && parent->asks_clocks_)) {
-    const std::int64_t inherited = parent != nullptr ? parent->deadline() : no_deadline;
-    when = inherited < deadline ? inherited : deadline;
-    deadline_.store(when, relaxed);  // relaxed: not yet published
-    chan_clock::expire = [](chan_clock& clock) noexcept {
-      auto& self = static_cast<context_node&>(clock);
-      if (self.is_due(default_traits::now())) {
-        self.cancel(context_cause::timed_out);
-      }
-    };
-  }
+               ask_function ask = nullptr) noexcept;
 
   /// Enters the tree: from here on the parent cancels it. Once, by its maker.
-  void enter() noexcept {
-    if (parent_ != nullptr) {
-      parent_->add_reference();
-      context_cause inherited;
-      {
-        const section here;
-        scoped guard(parent_->node_lock_);
-        inherited = parent_->cause_.load(relaxed);  // relaxed: under the lock
-        if (inherited == context_cause::none) {
-          parent_->children_.push_back(*this);
-        }
-      }
-      if (inherited != context_cause::none) {
-        cancel(inherited, no_deadline);
-      }
-    }
-    if (is_due(default_traits::now())) {
-      cancel(context_cause::timed_out);
-    }
-  }
+  void enter() noexcept;
 
   /// When it is due, as far as it is known now.
   std::int64_t deadline() const noexcept {
@@ -160,42 +121,12 @@ class context_node : public chan_core<std::monostate>,
 
   /// CX1. A node that nobody refers to, and its ancestors that nobody else refers to: a loop, since
   /// the chain may be long.
-  static void drop_chain(chan_base* last) noexcept {
-    auto* node = static_cast<context_node*>(static_cast<chan_core<std::monostate>*>(last));
-    while (node != nullptr) {
-      context_node* const parent = node->parent_;
-      node->leave_parent();
-      node->destroy_node_(node);
-      node = parent != nullptr && parent->drop_reference_only() ? parent : nullptr;
-    }
-  }
+  static void drop_chain(chan_base* last) noexcept;
 
-  void leave_parent() noexcept {
-    if (parent_ != nullptr) {
-      const section here;
-      scoped guard(parent_->node_lock_);
-      if (linked) {
-        parent_->children_.remove(*this);
-      }
-    }
-  }
+  void leave_parent() noexcept;
 
   /// Other clocks. Whether one says that it is over; if not, there is a new moment.
-  THRUM_COLD bool ask_clocks(std::int64_t now) noexcept {
-    std::int64_t due = no_deadline;
-    for (const context_node* node = this; node != nullptr; node = node->parent_) {
-      const std::int64_t own = node->ask_ != nullptr ? node->ask_(*node) : node->own_deadline_;
-      due = own < due ? own : due;
-    }
-    if (due <= now) {
-      return true;
-    }
-    change_clock([&] {
-      when = due;
-      deadline_.store(due, relaxed);  // relaxed: as in deadline()
-    });
-    return false;
-  }
+  [[gnu::cold]] bool ask_clocks(std::int64_t now) noexcept;
 
   // The steps of cancel().
 
@@ -203,18 +134,10 @@ class context_node : public chan_core<std::monostate>,
   bool close_as(context_cause cause, std::int64_t now, context_node& root) noexcept;
   context_node** take_children(context_node** last) noexcept;
   void wait_for_walk_of_other(const context_node* own) const noexcept;
-  void end_walk(const context_node& root) noexcept {
-    if (walk_.load(relaxed) == &root) {  // relaxed: we wrote it, or another
-      walk_.store(nullptr, release);     // [cx.walk >] release: that all below is closed
-    }
-  }
+  void end_walk(const context_node& root) noexcept;
   /// Requests the stop, if there is a token.
   void tell() noexcept;
-  timer take_deadline_timer() noexcept {
-    const section here;
-    scoped guard(node_lock_);
-    return std::exchange(deadline_timer_, timer());
-  }
+  timer take_deadline_timer() noexcept;
 
   struct deadline_watch;
 
@@ -232,164 +155,6 @@ class context_node : public chan_core<std::monostate>,
   std::optional<std::stop_source> stop_source_;  // under node_lock_; set once
   timer deadline_timer_;                         // under node_lock_; for the stop_source
 };
-
-inline bool context_node::close_as(context_cause cause, std::int64_t now,
-                                   context_node& root) noexcept {
-  const bool late = cause != context_cause::timed_out && now != no_deadline && is_due(now);
-  const section here;  // to the end of close(): others that see the cause wait for it (CX2)
-  {
-    scoped guard(node_lock_);
-    if (cause_.load(relaxed) != context_cause::none) {  // relaxed: under the lock
-      return false;
-    }
-    // CX4; relaxed: published by the cause and by the lock
-    walk_.store(&root, relaxed);
-    // [cx.cause >] release: what we did before.
-    cause_.store(late ? context_cause::timed_out : cause, release);
-  }
-  close();  // without the node's lock (CX3)
-  return true;
-}
-
-/// Moves the children to the end of a queue, each with a reference. Returns the new end.
-inline context_node** context_node::take_children(context_node** last) noexcept {
-  const section here;
-  scoped guard(node_lock_);
-  while (context_node* const child = children_.pop_front()) {
-    if (child->add_reference_if_alive()) {
-      *last = child;
-      last = &child->cancel_next_;
-    }
-  }
-  return last;
-}
-
-inline void context_node::wait_for_walk_of_other(const context_node* own) const noexcept {
-  // [cx.walk <] acquire: that all below is closed.
-  const context_node* walk = walk_.load(acquire);
-  if (walk == nullptr || walk == own) {
-    return;
-  }
-  const thread_lock same_thread;  // we may be in a callback of a user's stop_source
-  do {
-    this_goroutine::yield();
-    walk = walk_.load(acquire);  // [cx.walk <] that all below is closed
-  } while (walk != nullptr && walk != own);
-}
-
-inline void context_node::tell() noexcept {
-  std::optional<std::stop_source> source;
-  {
-    const section here;
-    scoped guard(node_lock_);
-    if (!stop_source_) {
-      return;
-    }
-    source = stop_source_;
-  }
-  const timer armed = take_deadline_timer();
-  request_stop_here(*source);
-  if (armed.is_set()) {
-    armed.stop();
-  }
-}
-
-inline void context_node::cancel(context_cause cause, std::int64_t now) noexcept {
-  // Once it is closed, a waiter may drop the last handle, and so may a callback.
-  add_reference();
-  if (!close_as(cause, now, *this)) {
-    wait_for_walk_of_other(nullptr);
-    drop_reference();
-    return;
-  }
-  context_node* below = nullptr;
-  context_node** last = take_children(&below);
-  bool alone = true;
-  for (context_node* node = below; node != nullptr; node = node->cancel_next_) {
-    if (node->close_as(cause, now, *this)) {
-      last = node->take_children(last);
-    } else {
-      alone = false;
-    }
-  }
-  for (context_node* node = alone ? nullptr : below; node != nullptr; node = node->cancel_next_) {
-    node->wait_for_walk_of_other(this);
-  }
-  end_walk(*this);
-  for (context_node* node = below; node != nullptr; node = node->cancel_next_) {
-    node->end_walk(*this);
-  }
-  leave_parent();  // not before: until here the parent's walk must find it, to wait for it
-  tell();
-  while (context_node* const node = below) {
-    below = node->cancel_next_;
-    node->tell();
-    node->drop_reference();
-  }
-  drop_reference();
-}
-
-/// What watches the deadline of a node that has a stop_source. The two keep each other, until the
-/// node is cancelled or the runtime ends.
-struct context_node::deadline_watch : told_of_discard {
-  deadline_watch(chan_handle<void> of, context_node* self) noexcept
-      : held(std::move(of)), node(self) {}
-  chan_handle<void> held;
-  context_node* node;
-  void operator()() const noexcept {
-    if (node->cause() == context_cause::none) {
-      // Not yet, by another clock: each wait for the node looks at that.
-      std::optional<std::monostate> nothing;
-      if (node->recv(nothing, true, no_deadline) == chan_result::cancelled) {
-        discarded();
-      }
-    }
-  }
-  void discarded() const noexcept { static_cast<void>(node->take_deadline_timer()); }
-};
-
-/// A source is published in one step with the look at the cause: while the node is open, so that
-/// the walk that cancels it finds the source and requests the stop; or requested already.
-inline std::stop_token context_node::stop_token() {
-  std::stop_source source;
-  bool done = false;
-  for (bool published = false; !published;) {
-    done = cause() != context_cause::none;
-    if (done) {
-      wait_for_walk_of_other(nullptr);
-      source.request_stop();  // nobody has its token yet
-    }
-    const section here;
-    scoped guard(node_lock_);
-    if (stop_source_) {
-      return stop_source_->get_token();
-    }
-    published = done || cause_.load(relaxed) == context_cause::none;  // relaxed: under the lock
-    if (published) {
-      stop_source_ = source;
-    }
-  }
-  if (done || deadline() == no_deadline || runtime::current() == nullptr) {
-    return source.get_token();
-  }
-  add_reference();
-  deadline_watch watch(chan_handle<void>(adopt_reference{}, this), this);
-  timer timeout =
-      after_func(std::chrono::nanoseconds(deadline() - default_traits::now()), std::move(watch));
-  bool late = false;
-  {
-    const section here;
-    scoped guard(node_lock_);
-    late = cause_.load(relaxed) != context_cause::none;  // relaxed: under the lock
-    if (!late) {
-      deadline_timer_ = timeout;
-    }
-  }
-  if (late) {
-    timeout.stop();  // the walk that has cancelled it found no timer
-  }
-  return source.get_token();
-}
 
 /// A node that carries a value.
 template <class T>
@@ -427,33 +192,10 @@ class context_clock_node final : public context_node {
   const TimePoint moment_;
 };
 
-/// A node that is cancelled with a stop token.
-class context_token_node final : public context_node {
- public:
-  explicit context_token_node(context_node* parent) noexcept
-      : context_node(parent, no_deadline, &destroy) {}
-
-  void listen(std::stop_token token) { callback_.emplace(std::move(token), request{this}); }
-
- private:
-  struct request {
-    context_node* to;
-    /// The last handle may go meanwhile: then the callback goes too, but not before this returns.
-    void operator()() const noexcept {
-      const thread_lock same_thread;  // as in request_stop_here, for the requester of this stop
-      context_node* const node = to;
-      if (node->add_reference_if_alive()) {
-        node->cancel(context_cause::canceled);
-        node->drop_reference();  // may destroy this
-      }
-    }
-  };
-  static void destroy(context_node* self) noexcept {
-    delete static_cast<context_token_node*>(self);
-  }
-  std::optional<std::stop_callback<request>> callback_;
-};
-
 }}}  // namespace thrum::THRUM_ABI::sched
+
+#if !THRUM_SEPARATE
+#include <thrum/context/node_definition.hpp>
+#endif
 
 #endif

@@ -10,14 +10,12 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/errc.hpp>
-#include <thrum/base/error.hpp>
 #include <thrum/blocking.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/panic.hpp>
 #include <thrum/sched/io/poll_wait.hpp>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -43,30 +41,11 @@ class descriptor {
 
   /// Takes over an open one, which must be in non-blocking mode. std::system_error if there is no
   /// memory; it is closed then.
-  explicit descriptor(native_handle_type fd, const char* operation) {
-    desc_ = sched::poll_wait::open(fd);
-    if (desc_ == nullptr) {
-      os::close(fd);
-      base::throw_system(ENOMEM, operation);
-    }
-  }
+  explicit descriptor(native_handle_type fd, const char* operation);
   /// The same; sets `error` instead of throwing, and then holds none.
-  descriptor(native_handle_type fd, std::error_code& error) noexcept
-      : desc_(sched::poll_wait::open(fd)) {
-    error.clear();
-    if (desc_ == nullptr) {
-      os::close(fd);
-      error = {ENOMEM, std::system_category()};
-    }
-  }
+  descriptor(native_handle_type fd, std::error_code& error) noexcept;
   descriptor(descriptor&& other) noexcept : desc_(std::exchange(other.desc_, nullptr)) {}
-  descriptor& operator=(descriptor&& other) noexcept {
-    if (this != &other) {
-      release();
-      desc_ = std::exchange(other.desc_, nullptr);
-    }
-    return *this;
-  }
+  descriptor& operator=(descriptor&& other) noexcept;
   ~descriptor() { release(); }
 
   /// Calls call(fd) until it does not say that it would block, waiting in between. A cancellation
@@ -142,9 +121,7 @@ class descriptor {
 
   /// Calls that are inside fail with -ECANCELED, and so do later ones. Returns when the
   /// number is closed; whether it was this call that did it. Not a cancellation point.
-  bool close() noexcept {
-    return close([] {});
-  }
+  bool close() noexcept;
   /// The same; if it is this call that does it, calls last() before, when nobody is inside any
   /// more. `last` does not throw.
   template <class Last>
@@ -167,11 +144,7 @@ class descriptor {
 
   /// From `when` on every call fails with io_deadline_exceeded, also one that waits;
   /// time_point::max(): never.
-  void set_deadline(side which, time_point when) noexcept {
-    if (desc_ != nullptr) {
-      sched::poll_wait::set_deadline(*desc_, which, sched::deadline_at(when));
-    }
-  }
+  void set_deadline(side which, time_point when) noexcept;
 
   /// The system's number, -1 after close(). It must not be closed by others.
   native_handle_type native_handle() const noexcept {
@@ -217,25 +190,18 @@ class descriptor {
     return result;
   }
 
-  void release() noexcept {
-    if (desc_ != nullptr) {
-      close();
-      sched::poll_wait::give_back(*desc_);
-      desc_ = nullptr;
-    }
-  }
+  void release() noexcept;
 
   sched::poll_desc* desc_ = nullptr;
 };
 
 /// The error of a call's result below 0.
-inline std::error_code error_of(os::io_result result) noexcept {
-  if (result == sched::io_deadline_exceeded) {
-    return errc::deadline_exceeded;
-  }
-  return {static_cast<int>(-result), std::system_category()};
-}
+THRUM_OUT_OF_LINE std::error_code error_of(os::io_result result) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::io
+
+#if !THRUM_SEPARATE
+#include <thrum/io/descriptor_definition.hpp>
+#endif
 
 #endif

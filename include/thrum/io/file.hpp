@@ -24,8 +24,6 @@
 #define THRUM_IO_FILE_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
-#include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/blocking.hpp>
 #include <thrum/deadline.hpp>
@@ -33,7 +31,6 @@
 #include <thrum/io/stream.hpp>
 #include <thrum/os/os.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
@@ -78,15 +75,7 @@ class file : public stream_reading<file>, public stream_writing<file> {
         kind_(other.kind_),
         shared_(other.shared_),
         waits_(other.waits_.load(std::memory_order_relaxed)) {}  // relaxed: nobody else uses either
-  file& operator=(file&& other) noexcept {
-    descriptor_ = std::move(other.descriptor_);
-    path_ = std::move(other.path_);
-    kind_ = other.kind_;
-    shared_ = other.shared_;
-    // relaxed: nobody else uses either
-    waits_.store(other.waits_.load(std::memory_order_relaxed), std::memory_order_relaxed);
-    return *this;
-  }
+  file& operator=(file&& other) noexcept;
   ~file() = default;
 
   /// Takes over an open descriptor; `name` is for the texts of errors. Its mode, blocking or not,
@@ -105,152 +94,55 @@ class file : public stream_reading<file>, public stream_writing<file> {
   /// Opens a file; one that is created gets these permissions, less the process's umask. Opening a
   /// fifo waits, with a thread, until its other side is opened, too.
   static file open(const std::string& path, open_mode mode = open_mode::read,
-                   unsigned permissions = default_permissions) {
-    return open(path, system_flags(mode), permissions);
-  }
-  static file open(const std::string& path, open_mode mode, std::error_code& error) {
-    return open(path, system_flags(mode), default_permissions, error);
-  }
+                   unsigned permissions = default_permissions);
+  static file open(const std::string& path, open_mode mode, std::error_code& error);
   static file open(const std::string& path, open_mode mode, unsigned permissions,
-                   std::error_code& error) {
-    return open(path, system_flags(mode), permissions, error);
-  }
+                   std::error_code& error);
   /// The same with the system's own flags: O_RDWR | O_CREAT.
-  static file open(const std::string& path, int flags, unsigned permissions = default_permissions) {
-    std::error_code error;
-    file result = open(path, flags, permissions, error);
-    if (error) {
-      result.fail(error, "open");
-    }
-    return result;
-  }
+  static file open(const std::string& path, int flags, unsigned permissions = default_permissions);
   static file open(const std::string& path, int flags, unsigned permissions,
-                   std::error_code& error) {
-    file result;
-    result.path_ = path;  // may throw: before there is a descriptor
-    const os::io_result fd = open_native(path, flags, permissions);
-    if (fd < 0) {
-      error = error_of(fd);
-      return result;
-    }
-    result.adopt(static_cast<int>(fd), true, error);
-    return result;
-  }
+                   std::error_code& error);
 
   /// Only the descriptor, in blocking mode; or an errno value below 0.
-  static os::io_result open_native(const std::string& path, open_mode mode) {
-    return open_native(path, system_flags(mode), default_permissions);
-  }
+  static os::io_result open_native(const std::string& path, open_mode mode);
 
   /// Reads from `offset` on and leaves the current position alone: at least 1 byte, 0 at the end.
-  std::size_t read_at(std::span<std::byte> buffer, std::uint64_t offset) {
-    return or_fail(*this, "read_at",
-                   [&](std::error_code& error) { return read_at(buffer, offset, error); });
-  }
-  std::size_t read_at(std::span<char> buffer, std::uint64_t offset) {
-    return read_at(std::as_writable_bytes(buffer), offset);
-  }
-  std::size_t read_at(std::span<std::byte> buffer, std::uint64_t offset, std::error_code& error) {
-    return count_or(move_beside([&](int fd) {
-                      return os::read_at(fd, buffer.data(), buffer.size(),
-                                         static_cast<std::int64_t>(offset));
-                    }),
-                    error);
-  }
-  std::size_t read_at(std::span<char> buffer, std::uint64_t offset, std::error_code& error) {
-    return read_at(std::as_writable_bytes(buffer), offset, error);
-  }
+  std::size_t read_at(std::span<std::byte> buffer, std::uint64_t offset);
+  std::size_t read_at(std::span<char> buffer, std::uint64_t offset);
+  std::size_t read_at(std::span<std::byte> buffer, std::uint64_t offset, std::error_code& error);
+  std::size_t read_at(std::span<char> buffer, std::uint64_t offset, std::error_code& error);
 
   /// Writes all of it to `offset` and leaves the current position alone. EINVAL if the file was
   /// opened to append: the system would ignore the offset.
-  std::size_t write_at(std::span<const std::byte> bytes, std::uint64_t offset) {
-    return or_fail(*this, "write_at",
-                   [&](std::error_code& error) { return write_at(bytes, offset, error); });
-  }
-  std::size_t write_at(std::string_view text, std::uint64_t offset) {
-    return write_at(std::as_bytes(std::span(text)), offset);
-  }
+  std::size_t write_at(std::span<const std::byte> bytes, std::uint64_t offset);
+  std::size_t write_at(std::string_view text, std::uint64_t offset);
   std::size_t write_at(std::span<const std::byte> bytes, std::uint64_t offset,
-                       std::error_code& error) {
-    std::size_t done = 0;
-    os::io_result result = kind_.appends ? -EINVAL : 0;
-    while (result >= 0 && done != bytes.size()) {
-      result = move_beside([&](int fd) {
-        return os::write_at(fd, bytes.data() + done, bytes.size() - done,
-                            static_cast<std::int64_t>(offset + done));
-      });
-      done += result > 0 ? static_cast<std::size_t>(result) : 0;
-    }
-    count_or(result, error);
-    return done;
-  }
-  std::size_t write_at(std::string_view text, std::uint64_t offset, std::error_code& error) {
-    return write_at(std::as_bytes(std::span(text)), offset, error);
-  }
+                       std::error_code& error);
+  std::size_t write_at(std::string_view text, std::uint64_t offset, std::error_code& error);
 
   /// Moves the current position; returns it, from the beginning.
-  std::uint64_t seek(std::int64_t offset, seek_from from = seek_from::begin) {
-    return or_fail(*this, "seek",
-                   [&](std::error_code& error) { return seek(offset, from, error); });
-  }
-  std::uint64_t seek(std::int64_t offset, seek_from from, std::error_code& error) {
-    const int whence = from == seek_from::begin     ? SEEK_SET
-                       : from == seek_from::current ? SEEK_CUR
-                                                    : SEEK_END;
-    return count_or(beside([&](int fd) { return os::seek(fd, offset, whence); }), error);
-  }
+  std::uint64_t seek(std::int64_t offset, seek_from from = seek_from::begin);
+  std::uint64_t seek(std::int64_t offset, seek_from from, std::error_code& error);
 
   /// Bytes in the file; 0 for what has no size.
-  std::uint64_t size() {
-    return or_fail(*this, "size", [&](std::error_code& error) { return size(error); });
-  }
-  std::uint64_t size(std::error_code& error) {
-    return count_or(beside([](int fd) { return os::file_size(fd); }), error);
-  }
+  std::uint64_t size();
+  std::uint64_t size(std::error_code& error);
 
   /// Cuts it off, or fills it up with zeroes.
-  void truncate(std::uint64_t size) {
-    or_fail(*this, "truncate", [&](std::error_code& error) { return truncate(size, error), true; });
-  }
-  void truncate(std::uint64_t size, std::error_code& error) {
-    const auto bytes = static_cast<std::int64_t>(size);
-    count_or(beside([&](int fd) { return os::truncate(fd, bytes); }), error);
-  }
+  void truncate(std::uint64_t size);
+  void truncate(std::uint64_t size, std::error_code& error);
 
   /// Returns when all that was written is on the disk. Only this reports a disk that failed later.
-  void sync() {
-    or_fail(*this, "sync", [&](std::error_code& error) { return sync(error), true; });
-  }
-  void sync(std::error_code& error) {
-    count_or(beside([](int fd) { return os::sync(fd); }), error);
-  }
+  void sync();
+  void sync(std::error_code& error);
 
   /// From `when` on, reading and writing fail with errc::deadline_exceeded, as of conn. A file that
   /// blocks has none: errc::operation_not_supported.
-  void set_deadline(time_point when) {
-    or_fail(*this, "set_deadline",
-            [&](std::error_code& error) { return set_deadline(when, error), true; });
-  }
-  void set_deadline(time_point when, std::error_code& error) noexcept {
-    set_deadline(side::read, when, error);
-    set_deadline(side::write, when, error);
-  }
-  void set_read_deadline(time_point when) {
-    or_fail(*this, "set_read_deadline",
-            [&](std::error_code& error) { return set_deadline(side::read, when, error), true; });
-  }
-  void set_write_deadline(time_point when) {
-    or_fail(*this, "set_write_deadline",
-            [&](std::error_code& error) { return set_deadline(side::write, when, error), true; });
-  }
-  void set_deadline(side which, time_point when, std::error_code& error) noexcept {
-    error.clear();
-    if (!waits()) {
-      error = {EOPNOTSUPP, std::system_category()};
-      return;
-    }
-    descriptor_.set_deadline(which, when);
-  }
+  void set_deadline(time_point when);
+  void set_deadline(time_point when, std::error_code& error) noexcept;
+  void set_read_deadline(time_point when);
+  void set_write_deadline(time_point when);
+  void set_deadline(side which, time_point when, std::error_code& error) noexcept;
 
   /// Ends whatever others do with it: that fails with errc::operation_canceled, as does what comes
   /// later. Returns when the descriptor is closed. Closing again does nothing. A call that blocks a
@@ -268,30 +160,9 @@ class file : public stream_reading<file>, public stream_writing<file> {
 
   /// The operations that stream.hpp makes the members with texts and error codes of: results are
   /// counts, or errno values below zero. Programs have no need of them.
-  os::io_result read_some(std::span<std::byte> buffer) {
-    return run(side::read, [&](int fd) {
-      if (shared_ && waits()) {
-        return run_shared(
-            fd, side::read, [&] { return os::read_at_once(fd, buffer.data(), buffer.size()); },
-            [&] { return os::read(fd, buffer.data(), buffer.size()); });
-      }
-      return os::read(fd, buffer.data(), buffer.size());
-    });
-  }
-  os::io_result write_all(std::span<const std::byte> bytes, std::size_t& done) {
-    return run<true>(side::write, [&](int fd) -> os::io_result {
-      if (done == bytes.size()) {
-        return 0;
-      }
-      const os::io_result n = write_some(fd, bytes.subspan(done));
-      done += n > 0 ? static_cast<std::size_t>(n) : 0;
-      return n;
-    });
-  }
-  [[noreturn]] THRUM_COLD void fail(const std::error_code& error, const char* operation) const {
-    base::message<512> text("file::");
-    base::throw_system(error, text.append(operation).append(" ").append(path_).view());
-  }
+  os::io_result read_some(std::span<std::byte> buffer);
+  os::io_result write_all(std::span<const std::byte> bytes, std::size_t& done);
+  [[noreturn]] [[gnu::cold]] void fail(const std::error_code& error, const char* operation) const;
 
  private:
   static constexpr unsigned default_permissions = 0666;
@@ -310,46 +181,12 @@ class file : public stream_reading<file>, public stream_writing<file> {
     return flags;
   }
 
-  static os::io_result open_native(const std::string& path, int flags, unsigned permissions) {
-    if (path.find('\0') != std::string::npos) {
-      return -EINVAL;
-    }
-    return uninterrupted([&] { return os::open_file(path.c_str(), flags, permissions); });
-  }
+  static os::io_result open_native(const std::string& path, int flags, unsigned permissions);
 
   /// Takes it over, `own`: and may change its mode. On failure it is closed.
-  void adopt(int fd, bool own, std::error_code& error) {
-    os::io_result result = os::kind_of(fd, kind_);
-    if (result >= 0 && own && kind_.may_wait) {
-      result = os::set_nonblocking(fd, true);
-    }
-    if (result < 0) {
-      error = error_of(result);
-      os::close(fd);
-      return;
-    }
-    error.clear();
-    descriptor_ = descriptor(fd, error);
-    // relaxed: nobody else knows the file
-    waits_.store(kind_.may_wait, std::memory_order_relaxed);
-    shared_ = kind_.may_wait && !own && !kind_.is_nonblocking;
-  }
+  void adopt(int fd, bool own, std::error_code& error);
 
-  os::io_result write_some(int fd, std::span<const std::byte> bytes) {
-    const auto write = [&](std::size_t most) {
-      const std::size_t n = std::min(bytes.size(), most);
-      return kind_.may_break ? os::write_without_signal(fd, bytes.data(), n)
-                             : os::write(fd, bytes.data(), n);
-    };
-    if (shared_ && waits()) {
-      // What a pipe takes at once if it takes anything.
-      constexpr std::size_t atomic_size = 512;
-      return run_shared(
-          fd, side::write, [&] { return os::write_at_once(fd, bytes.data(), bytes.size()); },
-          [&] { return write(atomic_size); });
-    }
-    return write(bytes.size());
-  }
+  os::io_result write_some(int fd, std::span<const std::byte> bytes);
 
   /// One call on a file whose mode is not ours, without waiting: -EAGAIN. `at_once` says so itself
   /// if the system can; else `call` is made if the system says that it will not wait, or not for
@@ -434,5 +271,9 @@ class file : public stream_reading<file>, public stream_writing<file> {
 };
 
 }}}  // namespace thrum::THRUM_ABI::io
+
+#if !THRUM_SEPARATE
+#include <thrum/io/file_definition.hpp>
+#endif
 
 #endif

@@ -9,8 +9,6 @@
 #define THRUM_IO_PIPE_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
-#include <thrum/base/fatal.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/stream.hpp>
@@ -46,10 +44,8 @@ class pipe_end {
   constexpr explicit pipe_end(side which) noexcept : side_(which) {}
   pipe_end(side which, descriptor end) noexcept : descriptor_(std::move(end)), side_(which) {}
 
-  [[noreturn]] THRUM_COLD void fail_as(const char* what, const std::error_code& error,
-                                       const char* operation) const {
-    base::throw_system(error, base::message<>(what).append("::").append(operation).view());
-  }
+  [[noreturn]] [[gnu::cold]] void fail_as(const char* what, const std::error_code& error,
+                                          const char* operation) const;
 
   descriptor descriptor_;
 
@@ -74,9 +70,7 @@ class pipe_reader : public pipe_end, public stream_reading<pipe_reader> {
     return descriptor_.run(side::read,
                            [&](int fd) { return os::read(fd, buffer.data(), buffer.size()); });
   }
-  [[noreturn]] THRUM_COLD void fail(const std::error_code& error, const char* operation) const {
-    fail_as("pipe_reader", error, operation);
-  }
+  [[noreturn]] [[gnu::cold]] void fail(const std::error_code& error, const char* operation) const;
 };
 
 /// The end to write to. errc::broken_pipe: all readers are closed.
@@ -103,9 +97,7 @@ class pipe_writer : public pipe_end, public stream_writing<pipe_writer> {
       return n;
     });
   }
-  [[noreturn]] THRUM_COLD void fail(const std::error_code& error, const char* operation) const {
-    fail_as("pipe_writer", error, operation);
-  }
+  [[noreturn]] [[gnu::cold]] void fail(const std::error_code& error, const char* operation) const;
 };
 
 /// Both ends of a new pipe, closed by exec. Move-only; the ends may be moved out and go their own
@@ -113,13 +105,7 @@ class pipe_writer : public pipe_end, public stream_writing<pipe_writer> {
 class pipe {
  public:
   /// Throws std::system_error if the system gives no pipe: it is out of descriptors, for example.
-  pipe() {
-    std::error_code error;
-    open(error);
-    if (error) {
-      base::throw_system(error, "pipe::pipe");
-    }
-  }
+  pipe();
   /// The same; sets `error` instead of throwing, and then holds no ends.
   explicit pipe(std::error_code& error) { open(error); }
 
@@ -144,10 +130,7 @@ class pipe {
   std::size_t write(std::span<const std::byte> bytes, Args&... args) {
     return writer_.write(bytes, args...);
   }
-  void set_deadline(time_point when) noexcept {
-    set_read_deadline(when);
-    set_write_deadline(when);
-  }
+  void set_deadline(time_point when) noexcept;
   void set_read_deadline(time_point when) noexcept { reader_.set_deadline(when); }
   void set_write_deadline(time_point when) noexcept { writer_.set_deadline(when); }
 
@@ -155,35 +138,19 @@ class pipe {
   void close_read() noexcept { reader_.close(); }
   /// The reader gets what was written, then the end.
   void close_write() noexcept { writer_.close(); }
-  void close() noexcept {
-    writer_.close();
-    reader_.close();
-  }
+  void close() noexcept;
 
  private:
-  void open(std::error_code& error) {
-    int fds[2];
-    const os::io_result result = os::open_pipe(fds);
-    if (result < 0) {
-      error = error_of(result);
-      return;
-    }
-    std::error_code of_writer;
-    descriptor reader(fds[0], error);
-    descriptor writer(fds[1], of_writer);
-    if (!error) {
-      error = of_writer;
-    }
-    if (!error) {
-      reader_ = pipe_reader(std::move(reader));
-      writer_ = pipe_writer(std::move(writer));
-    }
-  }
+  void open(std::error_code& error);
 
   pipe_reader reader_;
   pipe_writer writer_;
 };
 
 }}}  // namespace thrum::THRUM_ABI::io
+
+#if !THRUM_SEPARATE
+#include <thrum/io/pipe_definition.hpp>
+#endif
 
 #endif

@@ -33,21 +33,14 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/errc.hpp>
-#include <thrum/base/error.hpp>
-#include <thrum/base/fatal.hpp>
-#include <thrum/blocking.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/io/child_process.hpp>
-#include <thrum/io/detached_children.hpp>
 #include <thrum/io/pipe.hpp>
 #include <thrum/io/redirect.hpp>
 #include <thrum/os/os.hpp>
 
-#include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -74,41 +67,16 @@ class process {
  public:
   process() noexcept = default;
   process(process&&) noexcept = default;
-  process& operator=(process&& other) noexcept {
-    if (this != &other) {
-      end();
-      child_ = std::move(other.child_);
-      in_ = std::move(other.in_);
-      out_ = std::move(other.out_);
-      err_ = std::move(other.err_);
-    }
-    return *this;
-  }
+  process& operator=(process&& other) noexcept;
   ~process() { end(); }
 
   /// Starts a program: `arguments` are its name and what follows. A name without a slash is looked
   /// for in our PATH; a relative one counts from the child's directory. Fails if it cannot be
   /// executed.
-  static process spawn(const std::vector<std::string>& arguments, process_options options = {}) {
-    std::error_code error;
-    process result;
-    std::string where;
-    result.start(arguments, options, where, error);
-    if (error) {
-      base::throw_system(error, base::message<512>("process::spawn ").append(where).view());
-    }
-    return result;
-  }
+  static process spawn(const std::vector<std::string>& arguments, process_options options = {});
   static process spawn(const std::vector<std::string>& arguments, process_options options,
-                       std::error_code& error) {
-    process result;
-    std::string where;
-    result.start(arguments, options, where, error);
-    return error ? process() : std::move(result);
-  }
-  static process spawn(const std::vector<std::string>& arguments, std::error_code& error) {
-    return spawn(arguments, {}, error);
-  }
+                       std::error_code& error);
+  static process spawn(const std::vector<std::string>& arguments, std::error_code& error);
 
   /// Waits for its end. Call it as often as you like. Close the pipe to its input first, and read
   /// what it writes, or it may wait for you.
@@ -125,69 +93,24 @@ class process {
   exit_status wait_for(std::chrono::duration<Rep, Period> time, std::error_code& error) {
     return wait_until(moment_after(time), error);
   }
-  [[nodiscard]] std::optional<exit_status> wait_until(time_point deadline) {
-    std::error_code error;
-    const exit_status status = wait_until(deadline, error);
-    if (error == errc::deadline_exceeded) {
-      return std::nullopt;
-    }
-    if (error) {
-      fail(error, "wait");
-    }
-    return status;
-  }
-  exit_status wait_until(time_point deadline, std::error_code& error) {
-    exit_status status{exit_status::none, 0, false};
-    if (child_ == nullptr) {
-      error = std::make_error_code(std::errc::no_child_process);
-      return status;
-    }
-    std::chrono::milliseconds pause{0};
-    while ((error = child_->reap(status)) == std::errc::resource_unavailable_try_again) {
-      child_->wait(deadline, pause, error);
-      if (error) {
-        return status;
-      }
-    }
-    return status;
-  }
+  [[nodiscard]] std::optional<exit_status> wait_until(time_point deadline);
+  exit_status wait_until(time_point deadline, std::error_code& error);
 
   /// Its end if it has come. Does not wait.
   [[nodiscard]] std::optional<exit_status> try_wait() { return wait_until(time_point::min()); }
-  std::optional<exit_status> try_wait(std::error_code& error) {
-    const exit_status status = wait_until(time_point::min(), error);
-    if (error == errc::deadline_exceeded) {
-      error.clear();
-      return std::nullopt;
-    }
-    return error ? std::nullopt : std::optional(status);
-  }
+  std::optional<exit_status> try_wait(std::error_code& error);
 
   /// Sends a signal. errc::no_such_process if it has ended and was waited for.
-  void signal(int number) {
-    std::error_code error;
-    signal(number, error);
-    if (error) {
-      fail(error, "signal");
-    }
-  }
-  void signal(int number, std::error_code& error) noexcept {
-    error = child_ != nullptr ? child_->signal(number)
-                              : std::make_error_code(std::errc::no_such_process);
-  }
+  void signal(int number);
+  void signal(int number, std::error_code& error) noexcept;
   /// Asks it to end, by SIGTERM. Does nothing if it has.
-  void terminate() noexcept { signal_if_there(SIGTERM); }
+  void terminate() noexcept;
   /// Ends it, by SIGKILL. Does nothing if it has ended.
-  void kill() noexcept { signal_if_there(SIGKILL); }
+  void kill() noexcept;
 
   /// Lets it live on when this object goes, which is empty afterwards. A thread of ours reaps it
   /// when it has ended.
-  void detach() {
-    if (child_ != nullptr) {
-      detached_children::add(std::move(child_));
-    }
-    close_pipes();
-  }
+  void detach();
 
   /// The ends of its pipes; none where it was not redirected to one.
   pipe_writer& in() noexcept { return in_; }
@@ -201,109 +124,23 @@ class process {
   explicit operator bool() const noexcept { return child_ != nullptr; }
 
  private:
-  static std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
-    std::vector<char*> result;
-    for (const std::string& text : texts) {
-      result.push_back(const_cast<char*>(text.c_str()));  // the system's type; it does not write
-    }
-    result.push_back(nullptr);
-    return result;
-  }
-
   template <class Rep, class Period>
   static time_point moment_after(std::chrono::duration<Rep, Period> time) noexcept {
     return time_point(std::chrono::nanoseconds(sched::deadline_after(time)));
   }
 
-  static bool has_zero(const std::vector<std::string>& texts) {
-    return std::any_of(texts.begin(), texts.end(), [](const std::string& text) {
-      return text.find('\0') != std::string::npos;
-    });
-  }
-
   void start(const std::vector<std::string>& arguments, const process_options& options,
-             std::string& where, std::error_code& error) {
-    detached_children::look_after();
-    if (arguments.empty() || has_zero(arguments) ||
-        options.directory.find('\0') != std::string::npos ||
-        (options.environment && has_zero(*options.environment)) || options.in.is_output() ||
-        options.out.is_output()) {
-      error = std::make_error_code(std::errc::invalid_argument);
-      return;
-    }
-    child_streams streams;
-    descriptor ends[3];
-    const redirect* const wanted[3] = {&options.in, &options.out, &options.err};
-    for (int i = 0; i < 3; ++i) {
-      streams.prepare(i, *wanted[i], ends[i], where, error);
-      if (error) {
-        return;
-      }
-    }
-    const std::vector<char*> argument_pointers = pointers_to(arguments);
-    std::vector<char*> environment_pointers;
-    os::spawn_request request;
-    request.arguments = argument_pointers.data();
-    if (options.environment) {
-      environment_pointers = pointers_to(*options.environment);
-      request.environment = environment_pointers.data();
-    }
-    request.directory = options.directory.empty() ? nullptr : options.directory.c_str();
-    for (int i = 0; i < 3; ++i) {
-      request.streams[i] = streams[i];
-    }
-    request.errors_to_output = options.err.is_output();
-    auto child = std::make_unique<child_process>();  // before there is one that it could not own
-    const os::io_result pid = blocking([&] { return os::spawn(request); });
-    if (pid < 0) {
-      where = arguments.front();
-      where += options.directory.empty() ? "" : " in " + options.directory;
-      error = error_of(pid);
-      return;
-    }
-    child->started(pid);
-    child_ = std::move(child);
-    in_ = pipe_writer(std::move(ends[0]));
-    out_ = pipe_reader(std::move(ends[1]));
-    err_ = pipe_reader(std::move(ends[2]));
-  }
+             std::string& where, std::error_code& error);
 
-  exit_status wait_or_throw(time_point deadline) {
-    std::error_code error;
-    const exit_status status = wait_until(deadline, error);
-    if (error) {
-      fail(error, "wait");
-    }
-    return status;
-  }
+  exit_status wait_or_throw(time_point deadline);
 
-  void signal_if_there(int number) noexcept {
-    if (child_ != nullptr) {
-      child_->signal(number);
-    }
-  }
+  void signal_if_there(int number) noexcept;
 
-  void close_pipes() noexcept {
-    in_ = pipe_writer();
-    out_ = pipe_reader();
-    err_ = pipe_reader();
-  }
+  void close_pipes() noexcept;
 
-  void end() noexcept {
-    close_pipes();
-    if (child_ != nullptr) {
-      if (!child_->end()) {
-        detached_children::add(std::move(child_));
-      }
-      child_.reset();
-    }
-  }
+  void end() noexcept;
 
-  [[noreturn]] THRUM_COLD void fail(const std::error_code& error, const char* operation) const {
-    base::message<512> text("process::");
-    text.append(operation).append(" ").append(static_cast<std::uint64_t>(pid()));
-    base::throw_system(error, text.view());
-  }
+  [[noreturn]] [[gnu::cold]] void fail(const std::error_code& error, const char* operation) const;
 
   std::unique_ptr<child_process> child_;
   pipe_writer in_;
@@ -312,5 +149,9 @@ class process {
 };
 
 }}}  // namespace thrum::THRUM_ABI::io
+
+#if !THRUM_SEPARATE
+#include <thrum/io/process_definition.hpp>
+#endif
 
 #endif

@@ -9,9 +9,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/net/endpoint_error.hpp>
 
-#include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -54,62 +52,27 @@ class terminated {
 };
 
 /// Reads "127.0.0.1": four numbers, no other form. Sets `error` to not_an_address on failure.
-inline v4_address read_v4(std::string_view text, std::error_code& error) noexcept {
-  const terminated<INET_ADDRSTRLEN> digits(text);
-  v4_address address{};
-  error.clear();
-  if (::inet_pton(AF_INET, digits.c_str(), address.data()) != 1) {
-    error = endpoint_error::not_an_address;
-  }
-  return address;
-}
+THRUM_OUT_OF_LINE v4_address read_v4(std::string_view text, std::error_code& error) noexcept;
 
 /// The number of a network interface by number, which need not exist, or by name. Sets `error` to
 /// unknown_interface on failure. One system call for a name.
-inline std::uint32_t read_scope(std::string_view text, std::error_code& error) noexcept {
-  std::uint32_t scope = 0;
-  const char* const last = text.data() + text.size();
-  error.clear();
-  // A number first, although an interface may be called 3: that is what text_of_v6() writes.
-  if (const auto read = std::from_chars(text.data(), last, scope);
-      read.ec == std::errc() && read.ptr == last) {
-    return scope;
-  }
-  scope = ::if_nametoindex(terminated<IF_NAMESIZE>(text).c_str());
-  if (scope == 0) {
-    error = endpoint_error::unknown_interface;
-  }
-  return scope;
-}
+THRUM_OUT_OF_LINE std::uint32_t read_scope(std::string_view text, std::error_code& error) noexcept;
 
 /// Reads "::1", "fe80::1%eth0", "fe80::1%3". Sets `error` to not_an_address or unknown_interface on
 /// failure.
-inline scoped_v6_address read_v6(std::string_view text, std::error_code& error) noexcept {
-  const std::size_t percent = std::min(text.find('%'), text.size());
-  const terminated<INET6_ADDRSTRLEN> digits(text.substr(0, percent));
-  scoped_v6_address address;
-  error.clear();
-  if (::inet_pton(AF_INET6, digits.c_str(), address.bytes.data()) != 1) {
-    error = endpoint_error::not_an_address;
-  } else if (percent != text.size()) {
-    address.scope = read_scope(text.substr(percent + 1), error);
-  }
-  return address;
-}
+THRUM_OUT_OF_LINE scoped_v6_address read_v6(std::string_view text, std::error_code& error) noexcept;
 
 /// "127.0.0.1".
-inline std::string text_of_v4(std::span<const std::uint8_t, 4> address) {
-  char digits[INET_ADDRSTRLEN] = {};
-  return ::inet_ntop(AF_INET, address.data(), digits, sizeof digits);
-}
+THRUM_OUT_OF_LINE std::string text_of_v4(std::span<const std::uint8_t, 4> address);
 
 /// "::1" or, with a scope, "fe80::1%3".
-inline std::string text_of_v6(std::span<const std::uint8_t, 16> address, std::uint32_t scope) {
-  char digits[INET6_ADDRSTRLEN] = {};
-  std::string text = ::inet_ntop(AF_INET6, address.data(), digits, sizeof digits);
-  return scope == 0 ? text : text.append("%").append(std::to_string(scope));
-}
+THRUM_OUT_OF_LINE std::string text_of_v6(std::span<const std::uint8_t, 16> address,
+                                         std::uint32_t scope);
 
 }}}  // namespace thrum::THRUM_ABI::net
+
+#if !THRUM_SEPARATE
+#include <thrum/net/address_text_definition.hpp>
+#endif
 
 #endif  // THRUM_NET_ADDRESS_TEXT_HPP

@@ -38,43 +38,13 @@ class endpoint_category_type final : public std::error_category {
 
   const char* name() const noexcept override { return "endpoint"; }
 
-  std::string message(int value) const override {
-    switch (static_cast<endpoint_error>(value)) {
-      case endpoint_error::no_port:
-        return "the port is missing; write it behind a colon, as in 127.0.0.1:80 or [::1]:80";
-      case endpoint_error::bad_port:
-        return "the port is no number from 0 to 65535 and, for net::resolve, no name of a "
-               "service either";
-      case endpoint_error::no_brackets:
-        return "more than one colon; write an IPv6 address in brackets, as in [::1]:80";
-      case endpoint_error::bad_brackets:
-        return "brackets go around an IPv6 address, with the port behind, as in [::1]:80";
-      case endpoint_error::not_an_address:
-        return "the host is not an IPv4 or IPv6 address; names are for net::resolve";
-      case endpoint_error::unknown_interface:
-        return "there is no network interface of the name behind the %";
-      case endpoint_error::no_path:
-        return "the path is missing; write unix:/run/x.sock, or unix:@name for an abstract name";
-      case endpoint_error::nul_in_path: return "the path contains a zero byte";
-      case endpoint_error::path_too_long:
-        return "the path is longer than the 107 bytes that the system takes; a relative one may "
-               "do";
-    }
-    return "unknown error";
-  }
+  std::string message(int value) const override;
 
-  std::error_condition default_error_condition(int value) const noexcept override {
-    const auto error = static_cast<endpoint_error>(value);
-    return error == endpoint_error::unknown_interface ? std::errc::no_such_device
-           : error == endpoint_error::path_too_long   ? std::errc::filename_too_long
-                                                      : std::errc::invalid_argument;
-  }
+  std::error_condition default_error_condition(int value) const noexcept override;
 };
 
 /// The category of endpoint_error, called "endpoint".
-inline const std::error_category& endpoint_category() noexcept {
-  return os::process_wide<endpoint_category_type>::get();
-}
+THRUM_OUT_OF_LINE const std::error_category& endpoint_category() noexcept;
 
 /// Makes `std::error_code error = endpoint_error::no_port` work.
 inline std::error_code make_error_code(endpoint_error error) noexcept {
@@ -85,5 +55,9 @@ inline std::error_code make_error_code(endpoint_error error) noexcept {
 
 template <>
 struct std::is_error_code_enum<thrum::net::endpoint_error> : std::true_type {};
+
+#if !THRUM_SEPARATE
+#include <thrum/net/endpoint_error_definition.hpp>
+#endif
 
 #endif  // THRUM_NET_ENDPOINT_ERROR_HPP

@@ -11,11 +11,8 @@
 #define THRUM_NET_HOST_PORT_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
-#include <thrum/base/fatal.hpp>
 #include <thrum/net/endpoint_error.hpp>
 
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -32,69 +29,20 @@ struct host_port {
 
 /// Cuts "localhost:80", "example.org:https", "[::1]:80", ":80" into host and service. On a text of
 /// another form sets `error` to no_port, no_brackets or bad_brackets and returns empty parts.
-inline host_port split_host_port(std::string_view text, std::error_code& error) noexcept {
-  const auto refuse = [&](endpoint_error why) {
-    error = why;
-    return host_port{};
-  };
-  error.clear();
-  host_port parts;
-  std::string_view rest = text;
-  if (text.starts_with('[')) {
-    const std::size_t end = text.find(']');
-    if (end == std::string_view::npos) {
-      return refuse(endpoint_error::bad_brackets);
-    }
-    parts.host = text.substr(1, end - 1);
-    rest = text.substr(end + 1);
-    if (rest.empty()) {
-      return refuse(endpoint_error::no_port);
-    }
-    if (rest.front() != ':' || parts.host.find(':') == std::string_view::npos) {
-      return refuse(endpoint_error::bad_brackets);
-    }
-  } else {
-    const std::size_t colon = text.find(':');
-    if (colon == std::string_view::npos) {
-      return refuse(endpoint_error::no_port);
-    }
-    parts.host = text.substr(0, colon);
-    rest = text.substr(colon);
-  }
-  parts.service = rest.substr(1);
-  if (parts.host.find('[') != std::string_view::npos ||
-      parts.service.find_first_of("[]") != std::string_view::npos ||
-      (!text.starts_with('[') && parts.host.find(']') != std::string_view::npos)) {
-    return refuse(endpoint_error::bad_brackets);
-  }
-  if (parts.service.find(':') != std::string_view::npos) {
-    return refuse(endpoint_error::no_brackets);
-  }
-  return parts.service.empty() ? refuse(endpoint_error::no_port) : parts;
-}
+THRUM_OUT_OF_LINE host_port split_host_port(std::string_view text, std::error_code& error) noexcept;
 
 #if THRUM_EXCEPTIONS
 /// The same; throws std::system_error instead of returning empty parts.
-inline host_port split_host_port(std::string_view text) {
-  std::error_code error;
-  const host_port parts = split_host_port(text, error);
-  if (error) {
-    base::throw_system(error, base::message<>("split_host_port ").append_quoted(text).view());
-  }
-  return parts;
-}
+THRUM_OUT_OF_LINE host_port split_host_port(std::string_view text);
 #endif
 
 /// A port in decimal digits, or nothing if the text is not a number from 0 to 65535.
-inline std::optional<std::uint16_t> port_number(std::string_view text) noexcept {
-  std::uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    return std::nullopt;
-  }
-  return port;
-}
+THRUM_OUT_OF_LINE std::optional<std::uint16_t> port_number(std::string_view text) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::net
+
+#if !THRUM_SEPARATE
+#include <thrum/net/host_port_definition.hpp>
+#endif
 
 #endif  // THRUM_NET_HOST_PORT_HPP

@@ -23,12 +23,8 @@
 #include <thrum/base/fatal.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/net/endpoint.hpp>
-#include <thrum/net/endpoint_error.hpp>
-#include <thrum/net/host_port.hpp>
-#include <thrum/net/look_up.hpp>
 #include <thrum/net/resolve_error.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -43,48 +39,12 @@ namespace thrum { inline namespace THRUM_ABI { namespace net {
 
 /// The endpoints of a list of getaddrinfo() in its order, each once, with `port` if there is one.
 /// Families that endpoint does not know are left out.
-inline std::vector<endpoint> endpoints_of(const ::addrinfo* list,
-                                          std::optional<std::uint16_t> port) {
-  std::vector<endpoint> found;
-  for (const ::addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
-    endpoint e = endpoint::from_native(entry->ai_addr, entry->ai_addrlen);
-    if (port) {
-      e = e.with_port(*port);
-    }
-    if (e.family() != address_family::none &&
-        std::find(found.begin(), found.end(), e) == found.end()) {
-      found.push_back(e);
-    }
-  }
-  return found;
-}
+THRUM_OUT_OF_LINE std::vector<endpoint> endpoints_of(const ::addrinfo* list,
+                                                     std::optional<std::uint16_t> port);
 
 /// Whether RFC 6761 reserves the name for things that do not exist: "invalid" and what ends in
 /// ".invalid", in letters of any case, also with a dot behind.
-inline bool is_reserved_invalid(std::string_view host) noexcept {
-  constexpr std::string_view reserved = "invalid";
-  if (host.ends_with('.')) {
-    host.remove_suffix(1);
-  }
-  if (host.size() < reserved.size()) {
-    return false;
-  }
-  const std::string_view label = host.substr(host.size() - reserved.size());
-  const bool is_whole =
-      label.size() == host.size() || host[host.size() - reserved.size() - 1] == '.';
-  return is_whole && std::equal(label.begin(), label.end(), reserved.begin(),
-                                [](char a, char b) { return (a | 0x20) == b; });
-}
-
-/// Whether the resolver should see it as the name of a service: RFC 6335 (5.1) wants a letter, and
-/// without one glibc would try to read a number.
-inline bool is_service_name(std::string_view service) noexcept {
-  return service.find('\0') == std::string_view::npos &&
-         std::any_of(service.begin(), service.end(), [](char c) {
-           const char lower = static_cast<char>(c | 0x20);
-           return lower >= 'a' && lower <= 'z';
-         });
-}
+THRUM_OUT_OF_LINE bool is_reserved_invalid(std::string_view host) noexcept;
 
 /// The endpoints of a service on a host, the one to try first in front; at least one. The host is a
 /// name, an IPv4 or IPv6 address (without brackets), or empty for any address; the service a name,
@@ -94,98 +54,36 @@ inline bool is_service_name(std::string_view service) noexcept {
 /// the deadline goes on in its thread, and nobody waits for it. A cancellation point. If no thread
 /// can be made the resolver runs on the goroutine's stack: some 20 KiB with glibc, so leave it 64.
 /// May be called from any thread.
-inline std::vector<endpoint> resolve_until(std::string_view host, std::string_view service,
-                                           time_point deadline, std::error_code& error) {
-  constexpr std::size_t longest = NI_MAXHOST;  // beyond that the resolver only copies
-  error.clear();
-  const std::optional<std::uint16_t> port = port_number(service.empty() ? "0" : service);
-  const std::string_view name = host.empty() ? "::" : host;
-  if (port) {
-    if (const std::optional<endpoint> numeric = endpoint::parse(name, *port)) {
-      return {*numeric};
-    }
-  } else if (!is_service_name(service) || service.size() >= longest) {
-    error = endpoint_error::bad_port;
-    return {};
-  }
-  if (name.find('\0') != std::string_view::npos || name.size() >= longest ||
-      is_reserved_invalid(name)) {
-    error = resolve_error::host_not_found;
-    return {};
-  }
-
-  const auto answer = look_ups::of_process().find(
-      std::string(name), std::string(port ? "" : service), sched::deadline_at(deadline), error);
-  if (answer == nullptr) {
-    return {};
-  }
-  error = answer->error();
-  if (error) {
-    return {};
-  }
-  std::vector<endpoint> found = endpoints_of(answer->list(), port);
-  if (found.empty()) {
-    error = resolve_error::host_not_found;
-  }
-  return found;
-}
+THRUM_OUT_OF_LINE std::vector<endpoint> resolve_until(std::string_view host,
+                                                      std::string_view service, time_point deadline,
+                                                      std::error_code& error);
 
 /// The same for as long as it takes.
-inline std::vector<endpoint> resolve(std::string_view host, std::string_view service,
-                                     std::error_code& error) {
-  return resolve_until(host, service, time_point::max(), error);
-}
+THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view host, std::string_view service,
+                                                std::error_code& error);
 
 /// The same for a text: that of an endpoint, or "host:service" as split_host_port() takes it. Only
 /// the names in it are looked up. `error` may be any endpoint_error too.
-inline std::vector<endpoint> resolve_until(std::string_view text, time_point deadline,
-                                           std::error_code& error) {
-  const endpoint written(text, error);
-  if (!error) {
-    return {written};
-  }
-  if (error != endpoint_error::not_an_address && error != endpoint_error::bad_port) {
-    return {};
-  }
-  const host_port parts = split_host_port(text, error);
-  return error ? std::vector<endpoint>()
-               : resolve_until(parts.host, parts.service, deadline, error);
-}
-inline std::vector<endpoint> resolve(std::string_view text, std::error_code& error) {
-  return resolve_until(text, time_point::max(), error);
-}
+THRUM_OUT_OF_LINE std::vector<endpoint> resolve_until(std::string_view text, time_point deadline,
+                                                      std::error_code& error);
+THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view text, std::error_code& error);
 
 #if THRUM_EXCEPTIONS
 /// The same; throws std::system_error, which names host and service.
-inline std::vector<endpoint> resolve_until(std::string_view host, std::string_view service,
-                                           time_point deadline) {
-  std::error_code error;
-  std::vector<endpoint> found = resolve_until(host, service, deadline, error);
-  if (error) {
-    base::message<512> text("resolve host ");
-    text.append_quoted(host).append(", service ").append_quoted(service);
-    base::throw_system(error, text.view());
-  }
-  return found;
-}
-inline std::vector<endpoint> resolve(std::string_view host, std::string_view service) {
-  return resolve_until(host, service, time_point::max());
-}
+THRUM_OUT_OF_LINE std::vector<endpoint> resolve_until(std::string_view host,
+                                                      std::string_view service,
+                                                      time_point deadline);
+THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view host, std::string_view service);
 
 /// The same for a text; throws std::system_error, which names it.
-inline std::vector<endpoint> resolve_until(std::string_view text, time_point deadline) {
-  std::error_code error;
-  std::vector<endpoint> found = resolve_until(text, deadline, error);
-  if (error) {
-    base::throw_system(error, base::message<>("resolve ").append_quoted(text).view());
-  }
-  return found;
-}
-inline std::vector<endpoint> resolve(std::string_view text) {
-  return resolve_until(text, time_point::max());
-}
+THRUM_OUT_OF_LINE std::vector<endpoint> resolve_until(std::string_view text, time_point deadline);
+THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view text);
 #endif
 
 }}}  // namespace thrum::THRUM_ABI::net
+
+#if !THRUM_SEPARATE
+#include <thrum/net/resolve_definition.hpp>
+#endif
 
 #endif  // THRUM_NET_RESOLVE_HPP

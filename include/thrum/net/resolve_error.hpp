@@ -34,21 +34,13 @@ class resolver_category_type final : public std::error_category {
 
   const char* name() const noexcept override { return "resolver"; }
   std::string message(int value) const override { return ::gai_strerror(value); }
-  std::error_condition default_error_condition(int value) const noexcept override {
-    switch (value) {
-      case EAI_AGAIN: return std::errc::resource_unavailable_try_again;
-      case EAI_MEMORY: return std::errc::not_enough_memory;
-      default: return {value, *this};
-    }
-  }
+  std::error_condition default_error_condition(int value) const noexcept override;
 };
 
 /// The category of resolve_error, called "resolver"; messages are those of gai_strerror().
 /// EAI_AGAIN equals std::errc::resource_unavailable_try_again, EAI_MEMORY
 /// std::errc::not_enough_memory.
-inline const std::error_category& resolver_category() noexcept {
-  return os::process_wide<resolver_category_type>::get();
-}
+THRUM_OUT_OF_LINE const std::error_category& resolver_category() noexcept;
 
 /// Makes `error == resolve_error::host_not_found` work.
 inline std::error_code make_error_code(resolve_error error) noexcept {
@@ -56,14 +48,15 @@ inline std::error_code make_error_code(resolve_error error) noexcept {
 }
 
 /// What getaddrinfo() returned, as an error: EAI_SYSTEM stands for an errno value.
-inline std::error_code resolver_error(int returned, int errno_value) noexcept {
-  return returned == EAI_SYSTEM ? std::error_code(errno_value, std::system_category())
-                                : std::error_code(returned, resolver_category());
-}
+THRUM_OUT_OF_LINE std::error_code resolver_error(int returned, int errno_value) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::net
 
 template <>
 struct std::is_error_code_enum<thrum::net::resolve_error> : std::true_type {};
+
+#if !THRUM_SEPARATE
+#include <thrum/net/resolve_error_definition.hpp>
+#endif
 
 #endif  // THRUM_NET_RESOLVE_ERROR_HPP

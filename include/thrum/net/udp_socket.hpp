@@ -14,7 +14,6 @@
 #include <thrum/net/endpoint.hpp>
 #include <thrum/net/socket.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string_view>
@@ -54,116 +53,58 @@ class udp_socket {
   /// Receives what is sent to `where`; port 0: the system chooses one. Any IPv6 address is any IPv4
   /// one, too, and only that where the system has no IPv6. May broadcast.
   static udp_socket bind(const endpoint& where) { return or_throw(where, "bind", &os::bind); }
-  static udp_socket bind(const endpoint& where, std::error_code& error) {
-    return make(where, &os::bind, error);
-  }
+  static udp_socket bind(const endpoint& where, std::error_code& error);
 
   /// Sends to `where`, and receives from there only.
-  static udp_socket connect(const endpoint& where) {
-    return or_throw(where, "connect", &os::connect);
-  }
-  static udp_socket connect(const endpoint& where, std::error_code& error) {
-    return make(where, &os::connect, error);
-  }
+  static udp_socket connect(const endpoint& where);
+  static udp_socket connect(const endpoint& where, std::error_code& error);
 
 #if THRUM_EXCEPTIONS
   /// The same for the text of an endpoint.
   static udp_socket bind(std::string_view text) { return bind(endpoint(text)); }
   static udp_socket connect(std::string_view text) { return connect(endpoint(text)); }
 #endif
-  static udp_socket bind(std::string_view text, std::error_code& error) {
-    const endpoint where(text, error);
-    return error ? udp_socket() : bind(where, error);
-  }
-  static udp_socket connect(std::string_view text, std::error_code& error) {
-    const endpoint where(text, error);
-    return error ? udp_socket() : connect(where, error);
-  }
+  static udp_socket bind(std::string_view text, std::error_code& error);
+  static udp_socket connect(std::string_view text, std::error_code& error);
 
   /// Sends to the endpoint that it is connected to. Returns the size. A datagram that the network
   /// cannot carry is an error; one that is lost on the way is not.
-  std::size_t send(std::span<const std::byte> bytes) {
-    return finish(send_from(bytes, nullptr), "udp_socket::send");
-  }
+  std::size_t send(std::span<const std::byte> bytes);
   std::size_t send(std::string_view text) { return send(std::as_bytes(std::span(text))); }
-  std::size_t send(std::span<const std::byte> bytes, std::error_code& error) {
-    return io::count_or(send_from(bytes, nullptr), error);
-  }
-  std::size_t send(std::string_view text, std::error_code& error) {
-    return send(std::as_bytes(std::span(text)), error);
-  }
+  std::size_t send(std::span<const std::byte> bytes, std::error_code& error);
+  std::size_t send(std::string_view text, std::error_code& error);
 
   /// The same to any endpoint of its family; a socket that is not connected needs to be told.
-  std::size_t send_to(std::span<const std::byte> bytes, const endpoint& to) {
-    return finish(send_from(bytes, &to), "udp_socket::send_to");
-  }
-  std::size_t send_to(std::string_view text, const endpoint& to) {
-    return send_to(std::as_bytes(std::span(text)), to);
-  }
-  std::size_t send_to(std::span<const std::byte> bytes, const endpoint& to,
-                      std::error_code& error) {
-    return io::count_or(send_from(bytes, &to), error);
-  }
-  std::size_t send_to(std::string_view text, const endpoint& to, std::error_code& error) {
-    return send_to(std::as_bytes(std::span(text)), to, error);
-  }
+  std::size_t send_to(std::span<const std::byte> bytes, const endpoint& to);
+  std::size_t send_to(std::string_view text, const endpoint& to);
+  std::size_t send_to(std::span<const std::byte> bytes, const endpoint& to, std::error_code& error);
+  std::size_t send_to(std::string_view text, const endpoint& to, std::error_code& error);
 
   /// The next datagram; waits for it.
-  datagram recv_from(std::span<std::byte> buffer) {
-    datagram result{0, {}, false};
-    result.size = finish(receive(buffer, &result), "udp_socket::recv_from");
-    return result;
-  }
+  datagram recv_from(std::span<std::byte> buffer);
   datagram recv_from(std::span<char> buffer) { return recv_from(std::as_writable_bytes(buffer)); }
-  datagram recv_from(std::span<std::byte> buffer, std::error_code& error) {
-    datagram result{0, {}, false};
-    result.size = io::count_or(receive(buffer, &result), error);
-    return result;
-  }
-  datagram recv_from(std::span<char> buffer, std::error_code& error) {
-    return recv_from(std::as_writable_bytes(buffer), error);
-  }
+  datagram recv_from(std::span<std::byte> buffer, std::error_code& error);
+  datagram recv_from(std::span<char> buffer, std::error_code& error);
 
   /// The same, of which only the size is told.
-  std::size_t recv(std::span<std::byte> buffer) {
-    return finish(receive(buffer, nullptr), "udp_socket::recv");
-  }
+  std::size_t recv(std::span<std::byte> buffer);
   std::size_t recv(std::span<char> buffer) { return recv(std::as_writable_bytes(buffer)); }
-  std::size_t recv(std::span<std::byte> buffer, std::error_code& error) {
-    return io::count_or(receive(buffer, nullptr), error);
-  }
-  std::size_t recv(std::span<char> buffer, std::error_code& error) {
-    return recv(std::as_writable_bytes(buffer), error);
-  }
+  std::size_t recv(std::span<std::byte> buffer, std::error_code& error);
+  std::size_t recv(std::span<char> buffer, std::error_code& error);
 
   /// Sends all, in their order, by few system calls. Returns how many; with an error_code less of
   /// them, and why the next one was not sent.
-  std::size_t send_many(std::span<const outgoing> all) {
-    std::size_t done = 0;
-    finish(send_all(all, done), "udp_socket::send_many");
-    return done;
-  }
-  std::size_t send_many(std::span<const outgoing> all, std::error_code& error) {
-    std::size_t done = 0;
-    io::count_or(send_all(all, done), error);
-    return done;
-  }
+  std::size_t send_many(std::span<const outgoing> all);
+  std::size_t send_many(std::span<const outgoing> all, std::error_code& error);
 
   /// Waits for the next one and takes those that are there with it, into the first buffers. Returns
   /// how many; 0 if there are no buffers.
-  std::size_t recv_many(std::span<incoming> into) {
-    return finish(receive_all(into), "udp_socket::recv_many");
-  }
-  std::size_t recv_many(std::span<incoming> into, std::error_code& error) {
-    return io::count_or(receive_all(into), error);
-  }
+  std::size_t recv_many(std::span<incoming> into);
+  std::size_t recv_many(std::span<incoming> into, std::error_code& error);
 
   /// From `when` on every operation of that direction fails with errc::deadline_exceeded, also one
   /// that waits, until it is moved. time_point::max(): never.
-  void set_deadline(time_point when) noexcept {
-    set_read_deadline(when);
-    set_write_deadline(when);
-  }
+  void set_deadline(time_point when) noexcept;
   void set_read_deadline(time_point when) noexcept { socket_.set_deadline(io::side::read, when); }
   void set_write_deadline(time_point when) noexcept { socket_.set_deadline(io::side::write, when); }
   /// Ends whatever others do with it: that fails with errc::operation_canceled, as does what comes
@@ -186,36 +127,9 @@ class udp_socket {
 
   using attach_function = os::io_result (*)(int, const ::sockaddr*, ::socklen_t) noexcept;
 
-  static udp_socket make(const endpoint& where, attach_function attach, std::error_code& error) {
-    udp_socket result;
-    result.socket_ = open_socket(where, SOCK_DGRAM, error);
-    if (error) {
-      const auto instead = without_ipv6(where, error);
-      return instead ? make(*instead, attach, error) : udp_socket();
-    }
-    const int fd = result.native_handle();
-    // Nobody has asked for these: without them it is a socket that can do less.
-    if (is_internet(where)) {
-      os::set_option(fd, SOL_SOCKET, SO_BROADCAST, 1);
-    }
-    if (where.family() == address_family::v6) {
-      os::set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
-    }
-    if (const os::io_result done = attach(fd, where.data(), where.size()); done < 0) {
-      error = io::error_of(done);
-      return udp_socket();
-    }
-    return result;
-  }
+  static udp_socket make(const endpoint& where, attach_function attach, std::error_code& error);
 
-  static udp_socket or_throw(const endpoint& where, const char* operation, attach_function attach) {
-    std::error_code error;
-    udp_socket result = make(where, attach, error);
-    if (error) {
-      throw_endpoint(error, base::message<64>("udp_socket::").append(operation).view(), where);
-    }
-    return result;
-  }
+  static udp_socket or_throw(const endpoint& where, const char* operation, attach_function attach);
 
   os::io_result send_from(std::span<const std::byte> bytes, const endpoint* to) {
     const ::sockaddr* const address = to != nullptr ? to->data() : nullptr;
@@ -233,78 +147,12 @@ class udp_socket {
     return to_unix ? socket_.run_paced(io::side::write, send) : socket_.run(io::side::write, send);
   }
 
-  os::io_result send_all(std::span<const outgoing> all, std::size_t& done) {
-    const bool to_unix = std::any_of(all.begin(), all.end(), [](const outgoing& each) {
-      return each.to.family() != address_family::none && !is_internet(each.to);
-    });
-    return run_sending(to_unix, [&](int fd) -> os::io_result {
-      while (done != all.size()) {
-        ::mmsghdr messages[at_once] = {};
-        ::iovec parts[at_once];
-        const std::size_t n = std::min(at_once, all.size() - done);
-        for (std::size_t i = 0; i != n; ++i) {
-          const outgoing& each = all[done + i];
-          ::msghdr& message = messages[i].msg_hdr;
-          // The system's types are not const, and it does not write there.
-          parts[i] = {const_cast<std::byte*>(each.bytes.data()), each.bytes.size()};
-          message.msg_iov = &parts[i];
-          message.msg_iovlen = 1;
-          if (each.to.family() != address_family::none) {
-            message.msg_name = const_cast<::sockaddr*>(each.to.data());
-            message.msg_namelen = each.to.size();
-          }
-        }
-        const os::io_result sent = os::send_messages(fd, messages, static_cast<unsigned>(n));
-        if (sent < 0) {
-          return sent;
-        }
-        done += static_cast<std::size_t>(sent);
-      }
-      return 0;
-    });
-  }
+  os::io_result send_all(std::span<const outgoing> all, std::size_t& done);
 
   /// Those that are there; how many.
-  static os::io_result take_some(int fd, std::span<incoming> into) noexcept {
-    std::size_t done = 0;
-    while (done != into.size()) {
-      ::mmsghdr messages[at_once] = {};
-      ::iovec parts[at_once];
-      ::sockaddr_storage from[at_once];
-      const std::size_t n = std::min(at_once, into.size() - done);
-      for (std::size_t i = 0; i != n; ++i) {
-        const std::span<std::byte> buffer = into[done + i].buffer;
-        parts[i] = {buffer.data(), buffer.size()};
-        ::msghdr& message = messages[i].msg_hdr;
-        message.msg_iov = &parts[i];
-        message.msg_iovlen = 1;
-        message.msg_name = &from[i];
-        message.msg_namelen = sizeof from[i];
-      }
-      const os::io_result got = os::receive_messages(fd, messages, static_cast<unsigned>(n));
-      if (got < 0) {
-        return done != 0 ? static_cast<os::io_result>(done) : got;
-      }
-      for (std::size_t i = 0; i != static_cast<std::size_t>(got); ++i) {
-        const ::msghdr& message = messages[i].msg_hdr;
-        into[done++].result = {
-            messages[i].msg_len,
-            endpoint::from_native(reinterpret_cast<::sockaddr*>(&from[i]), message.msg_namelen),
-            (message.msg_flags & MSG_TRUNC) != 0};
-      }
-      if (static_cast<std::size_t>(got) != n) {
-        break;
-      }
-    }
-    return static_cast<os::io_result>(done);
-  }
+  static os::io_result take_some(int fd, std::span<incoming> into) noexcept;
 
-  os::io_result receive_all(std::span<incoming> into) {
-    if (into.empty()) {
-      return 0;
-    }
-    return socket_.run(io::side::read, [&](int fd) { return take_some(fd, into); });
-  }
+  os::io_result receive_all(std::span<incoming> into);
 
   os::io_result receive(std::span<std::byte> buffer, datagram* result) {
     ::sockaddr_storage from;
@@ -323,15 +171,14 @@ class udp_socket {
     return std::min(n, most);
   }
 
-  std::size_t finish(os::io_result result, const char* operation) const {
-    if (result < 0) {
-      throw_socket(io::error_of(result), operation, socket_);
-    }
-    return static_cast<std::size_t>(result);
-  }
+  std::size_t finish(os::io_result result, const char* operation) const;
   io::descriptor socket_;
 };
 
 }}}  // namespace thrum::THRUM_ABI::net
+
+#if !THRUM_SEPARATE
+#include <thrum/net/udp_socket_definition.hpp>
+#endif
 
 #endif

@@ -62,30 +62,13 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 using virtual_clock = basic_virtual_clock<default_traits>;
 
 /// The clock of the scheduler that the caller runs on.
-inline std::int64_t now_here() noexcept {
-  const auto* const m = current_m<default_traits>();
-  if (m == nullptr || m->scheduler->clock == nullptr) {
-    return os::now();
-  }
-  return m->scheduler->clock->now.load(std::memory_order_relaxed);  // relaxed: nothing runs then
-}
+THRUM_OUT_OF_LINE std::int64_t now_here() noexcept;
 
 /// Publishes the goroutine as one that waits until all is quiet.
-inline bool commit_until_quiet(basic_m<default_traits>& m, basic_g<default_traits>& g,
-                               void*) noexcept {
-  scoped guard(m.scheduler->idle.lock());
-  m.scheduler->clock->quiet_waiters.push_back(&g);
-  return true;
-}
+THRUM_OUT_OF_LINE bool commit_until_quiet(basic_m<default_traits>& m, basic_g<default_traits>& g,
+                                          void*) noexcept;
 
-[[noreturn]] THRUM_COLD inline void throw_bubble_deadlock(const std::string& goroutines) {
-  const std::string text = "bubble: all goroutines are blocked - deadlock\n\n" + goroutines;
-#if THRUM_EXCEPTIONS
-  throw testing::deadlock(text);
-#else
-  base::fatal(text);
-#endif
-}
+[[noreturn]] [[gnu::cold]] void throw_bubble_deadlock(const std::string& goroutines);
 
 }}}  // namespace thrum::THRUM_ABI::sched
 
@@ -134,20 +117,15 @@ auto bubble(F&& f) -> sched::task_result<F> {
 
 /// Blocks until every other goroutine of the bubble is durably blocked: what was to happen at this
 /// moment has happened. usage_error outside of a bubble. Not a cancellation point.
-inline void wait() {
-  if (!sched::is_goroutine<sched::default_traits>() ||
-      sched::current_m<sched::default_traits>()->scheduler->clock == nullptr) {
-    base::throw_usage("testing::wait: called outside of a bubble");
-  }
-  sched::section here;
-  sched::park(here, sched::wait_reason::bubble_wait, &sched::commit_until_quiet, nullptr);
-}
+THRUM_OUT_OF_LINE void wait();
 
 /// The bubble's time; outside of one, the steady clock's.
-inline time_point now() noexcept {
-  return time_point(std::chrono::nanoseconds(sched::default_traits::now()));
-}
+THRUM_OUT_OF_LINE time_point now() noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::testing
+
+#if !THRUM_SEPARATE
+#include <thrum/testing/bubble_definition.hpp>
+#endif
 
 #endif

@@ -35,9 +35,7 @@ class ticker {
 
   /// No more ticks come, not even one that was due. A receiver that waits goes on waiting.
   /// usage_error if it was moved from.
-  void stop() const {
-    core("ticker::stop: called on a ticker that was moved from").set(sched::no_deadline, 0);
-  }
+  void stop() const;
 
   /// Ticks every `period` from now. usage_error if that is not positive, or if the ticker was moved
   /// from.
@@ -57,16 +55,15 @@ class ticker {
     return ns;
   }
 
-  sched::timer_channel& core(const char* error) const {
-    if (!channel_) {
-      base::throw_usage(error);
-    }
-    return *static_cast<sched::timer_channel*>(channel_.core());
-  }
+  sched::timer_channel& core(const char* error) const;
 
   recv_chan<time_point> channel_;
 };
 
 }}  // namespace thrum::THRUM_ABI
+
+#if !THRUM_SEPARATE
+#include <thrum/time/ticker_definition.hpp>
+#endif
 
 #endif

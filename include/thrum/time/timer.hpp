@@ -50,35 +50,13 @@ std::int64_t due_after(std::chrono::duration<Rep, Period> time) noexcept {
 class timer_channel final : public chan_core<time_point>, public chan_clock {
  public:
   /// `period` 0: once.
-  timer_channel(std::int64_t due, std::int64_t period_ns) noexcept
-      : chan_core<time_point>(*static_cast<chan_clock*>(this), &destroy), period_(period_ns) {
-    when = due;
-    chan_clock::produce = &take_tick;
-  }
+  timer_channel(std::int64_t due, std::int64_t period_ns) noexcept;
 
   /// Whether it was going to be ready; no_deadline stops it.
-  bool set(std::int64_t due, std::int64_t period_ns) noexcept {
-    bool was_armed = false;
-    change_clock([&] {
-      was_armed = when != no_deadline;
-      when = due;
-      period_ = period_ns;
-    });
-    return was_armed;
-  }
+  bool set(std::int64_t due, std::int64_t period_ns) noexcept;
 
  private:
-  static void take_tick(chan_clock& clock, void* slot, std::int64_t now) noexcept {
-    auto& self = static_cast<timer_channel&>(clock);
-    static_cast<std::optional<time_point>*>(slot)->emplace(std::chrono::nanoseconds(self.when));
-    if (self.period_ == 0) {
-      self.when = no_deadline;
-      return;
-    }
-    // Ticks that nobody has taken are dropped.
-    const std::int64_t due = self.when + (now - self.when) / self.period_ * self.period_;
-    self.when = due < no_deadline - self.period_ ? due + self.period_ : no_deadline - 1;
-  }
+  static void take_tick(chan_clock& clock, void* slot, std::int64_t now) noexcept;
 
   static void destroy(chan_base* self) noexcept { delete static_cast<timer_channel*>(self); }
 
@@ -104,36 +82,10 @@ class func_timer : public basic_timer<default_traits> {
   }
 
   /// False: it has fired, or was stopped before.
-  bool stop() noexcept {
-    bool was_armed;
-    {
-      const section here;
-      scoped guard(lock_);  // FT1
-      was_armed = timer_heap<default_traits>::remove(*this);
-    }
-    if (was_armed) {
-      drop_reference();  // the entry's
-    }
-    return was_armed;
-  }
+  bool stop() noexcept;
 
   /// Arms it anew; as stop(). usage_error if its runtime has stopped.
-  bool reset(std::int64_t due) {
-    bool was_armed = false;
-    {
-      const section here;
-      if (is_own(here)) {
-        return rearm(due);
-      }
-      if (basic_registry<default_traits>::use(&scheduler_, number_,
-                                              [&] { was_armed = rearm(due); })) {
-        return was_armed;
-      }
-    }
-    base::throw_usage(
-        "timer::reset: the runtime in which after_func was called has stopped; call after_func in "
-        "one that runs");
-  }
+  bool reset(std::int64_t due);
 
  protected:
   using action = void (*)(func_timer*) noexcept;
@@ -154,32 +106,12 @@ class func_timer : public basic_timer<default_traits> {
 
  private:
   /// Whether a goroutine of the timer's runtime calls, which is there then.
-  bool is_own(const section& here) const noexcept {
-    const auto* const m = here.m();
-    return m != nullptr && m->g != nullptr && m->scheduler == &scheduler_ &&
-           m->scheduler->number == number_;
-  }
+  bool is_own(const section& here) const noexcept;
 
   /// Of a timer that is not armed an entry may be left, in a heap that goes with the runtime.
-  void leave_heap() noexcept {
-    const section here;
-    const auto leave = [this] { timer_heap<default_traits>::detach(*this); };
-    if (is_own(here)) {
-      leave();
-    } else if (timer_heap<default_traits>::has_entry(*this)) {
-      basic_registry<default_traits>::visit(&scheduler_, number_, leave);
-    }
-  }
+  void leave_heap() noexcept;
 
-  bool rearm(std::int64_t due) noexcept {
-    scoped guard(lock_);
-    const bool was_armed = timer_heap<default_traits>::remove(*this);
-    if (!was_armed) {
-      add_reference();
-    }
-    arm(scheduler_, *this, due);
-    return was_armed;
-  }
+  bool rearm(std::int64_t due) noexcept;
 
   const std::uint64_t number_;  // the scheduler's: another one may come to stand in its place
   const action call_;
@@ -246,15 +178,8 @@ class func_timer_handle {
   }
   func_timer_handle(func_timer_handle&& other) noexcept
       : timer_(std::exchange(other.timer_, nullptr)) {}
-  func_timer_handle& operator=(func_timer_handle other) noexcept {
-    std::swap(timer_, other.timer_);
-    return *this;
-  }
-  ~func_timer_handle() {
-    if (timer_ != nullptr) {
-      timer_->drop_reference();
-    }
-  }
+  func_timer_handle& operator=(func_timer_handle other) noexcept;
+  ~func_timer_handle();
   func_timer* get() const noexcept { return timer_; }
 
  private:
@@ -291,12 +216,7 @@ class timer {
   /// Stops it. True: it had not come to its moment, or nobody had received that yet; nobody will.
   /// For a timer of after_func: the function will not be called; false says that it has been
   /// started, not that it has ended. usage_error for no timer.
-  bool stop() const {
-    if (sched::func_timer* const called = function_.get()) {
-      return called->stop();
-    }
-    return channel("timer::stop: called on no timer").set(sched::no_deadline, 0);
-  }
+  bool stop() const;
 
   /// Sets it to `time` from now, whatever it was before; returns what stop() would have.
   /// usage_error for no timer, and for one of after_func whose runtime has stopped.
@@ -315,12 +235,7 @@ class timer {
 
   explicit timer(sched::func_timer_handle of) noexcept : function_(std::move(of)) {}
 
-  sched::timer_channel& channel(const char* error) const {
-    if (!channel_) {
-      base::throw_usage(error);
-    }
-    return *static_cast<sched::timer_channel*>(channel_.core());
-  }
+  sched::timer_channel& channel(const char* error) const;
 
   recv_chan<time_point> channel_;
   sched::func_timer_handle function_;
@@ -354,5 +269,9 @@ timer after_func(std::chrono::duration<Rep, Period> time, F&& f) {
 }
 
 }}  // namespace thrum::THRUM_ABI
+
+#if !THRUM_SEPARATE
+#include <thrum/time/timer_definition.hpp>
+#endif
 
 #endif

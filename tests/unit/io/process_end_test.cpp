@@ -3,6 +3,7 @@
 //
 // How a process ends: told to, killed, detached, reaped by us or by others.
 
+#include <thrum/io/detached_children.hpp>
 #include <thrum/io/process.hpp>
 
 #include <thrum.hpp>

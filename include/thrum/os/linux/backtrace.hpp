@@ -13,7 +13,6 @@
 #if THRUM_OS_LINUX
 
 #include <ucontext.h>
-#include <unwind.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -36,35 +35,13 @@ inline const auto& machine_state(const void* context) noexcept {
 /// The callers of the calling function, `skip` of them left out, and without the place where the
 /// handler of a signal returns to. Does not allocate after its first call in the process. Takes the
 /// lock of the loader.
-THRUM_NOINLINE inline void collect_callers(call_stack& out, std::size_t skip) noexcept {
-  struct walk {
-    call_stack& to;
-    std::size_t left_out;
-  } state{out, skip + 1};
-  out.size = 0;
-  ::_Unwind_Backtrace(
-      [](_Unwind_Context* frame, void* argument) noexcept {
-        auto& w = *static_cast<walk*>(argument);
-        int interrupted = 0;
-        const auto address = ::_Unwind_GetIPInfo(frame, &interrupted);
-        if (interrupted != 0 && w.to.size != 0) {
-          --w.to.size;  // the frame before this one is the signal's
-        }
-        if (address == 0 || w.to.size == call_stack::capacity) {
-          return _URC_END_OF_STACK;
-        }
-        if (w.left_out != 0) {
-          --w.left_out;
-        } else {
-          w.to.frames[w.to.size++] =
-              reinterpret_cast<const void*>(address - (interrupted != 0 ? 0 : 1));
-        }
-        return _URC_NO_REASON;
-      },
-      &state);
-}
+void collect_callers(call_stack& out, std::size_t skip) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
+
+#if !THRUM_SEPARATE
+#include <thrum/os/linux/backtrace_definition.hpp>
+#endif
 
 #endif  // THRUM_OS_LINUX
 #endif  // THRUM_OS_LINUX_BACKTRACE_HPP

@@ -24,12 +24,9 @@
 #if THRUM_OS_LINUX
 
 #include <atomic>
-#include <cerrno>
 #include <cstdint>
 #include <string_view>
 
-#include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
@@ -47,78 +44,33 @@ class caught_signals {
 
   /// The signal is ours from now on. 0, or an errno value below zero: -EINVAL for those that nobody
   /// can catch.
-  THRUM_NOINLINE static io_result install(int number) noexcept {
-    struct ::sigaction ours {};
-    ours.sa_handler = own_handler();
-    ours.sa_flags = SA_RESTART | SA_ONSTACK;
-    ::sigfillset(&ours.sa_mask);
-    struct ::sigaction found {};
-    const io_result result = result_of(::sigaction(number, &ours, &found));
-    if (result >= 0 && !is_ours(found)) {  // else a handler that had kept ours has put it back
-      known().earlier[number] = found;
-    }
-    return result;
-  }
+  static io_result install(int number) noexcept;
 
-  THRUM_NOINLINE static void remove(int number) noexcept {
-    struct ::sigaction found {};
-    if (::sigaction(number, nullptr, &found) == 0 && is_ours(found)) {
-      ::sigaction(number, &known().earlier[number], nullptr);
-    }
-  }
+  static void remove(int number) noexcept;
 
   /// Returns when no handler runs that ran when it was called.
-  THRUM_NOINLINE static void wait_for_handlers() noexcept {
-    while (known().inside.load(acquire) !=
-           0) {  // [cs.idle <] acquire: the bits of those that have ended
-      ::sched_yield();
-    }
-  }
+  static void wait_for_handlers() noexcept;
 
   /// Sleeps until a signal is caught or wake() is called; for ns nanoseconds at most, if that is
   /// not negative. One thread.
-  static void sleep(std::int64_t ns) noexcept {
-    if (ns < 0) {
-      known().note.sleep();
-      known().note.clear_while_woken();
-    } else if (known().note.sleep_for(ns)) {
-      known().note.clear_while_woken();
-    }
-  }
+  static void sleep(std::int64_t ns) noexcept;
 
   /// The signals that came since the last time. A sleep after it may find nothing new.
-  static std::uint64_t take() noexcept {
-    return known().bits.exchange(0, acquire);  // [cs.bits <] acquire: pairs with the handler
-  }
+  static std::uint64_t take() noexcept;
 
   /// From any thread.
   static void wake() noexcept { known().note.wake(); }
 
   /// No signal's handler runs on the calling thread any more.
-  THRUM_NOINLINE static void leave_to_other_threads() noexcept {
-    ::sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
-  }
+  static void leave_to_other_threads() noexcept;
 
  private:
-  static bool is_ours(const struct ::sigaction& action) noexcept {
-    return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == own_handler();
-  }
+  static bool is_ours(const struct ::sigaction& action) noexcept;
 
-  static void handle(int number) {
-    const int kept = errno;
-    known().inside.fetch_add(1, relaxed);  // relaxed: one that is not counted yet has not come
-    known().bits.fetch_or(bit(number), release);  // [cs.bits >] release: before the note is woken
-    known().note.wake();
-    known().inside.fetch_sub(1, release);  // [cs.idle >] release: the bit
-    errno = kept;
-  }
+  static void handle(int number);
 
   /// The handler of whichever shared object was the first to need one.
-  static auto own_handler() noexcept -> void (*)(int) {
-    return first_in_process(known().handler, &handle);
-  }
+  static auto own_handler() noexcept -> void (*)(int);
 
   struct state {
     static constexpr std::string_view process_name = "os::caught_signals";
@@ -132,6 +84,10 @@ class caught_signals {
 };
 
 }}}  // namespace thrum::THRUM_ABI::os
+
+#if !THRUM_SEPARATE
+#include <thrum/os/linux/caught_signals_definition.hpp>
+#endif
 
 #endif  // THRUM_OS_LINUX
 #endif

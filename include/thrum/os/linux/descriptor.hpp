@@ -18,7 +18,6 @@
 #include <cstdint>
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -51,26 +50,19 @@ THRUM_NOINLINE inline io_result write_v(int fd, const ::iovec* from, int n) noex
 }
 
 /// The number is free afterwards, whatever the result.
-THRUM_NOINLINE inline io_result close(int fd) noexcept { return result_of(::close(fd)); }
+io_result close(int fd) noexcept;
 
-THRUM_NOINLINE inline io_result set_nonblocking(int fd, bool on) noexcept {
-  const int flags = ::fcntl(fd, F_GETFL);
-  if (flags < 0) {
-    return -errno;
-  }
-  const int wanted = on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK;
-  return wanted == flags ? 0 : result_of(::fcntl(fd, F_SETFL, wanted));
-}
+io_result set_nonblocking(int fd, bool on) noexcept;
 
 /// Waits with the thread until the descriptor is readable (or writable), for at most timeout_ms.
 /// 1, 0 after the time, or an errno value below zero: -EBADF if it is none.
-THRUM_NOINLINE inline io_result wait_for(int fd, bool to_write, int timeout_ms) noexcept {
-  ::pollfd one{fd, static_cast<short>(to_write ? POLLOUT : POLLIN), 0};
-  const int returned = ::poll(&one, 1, timeout_ms);
-  return returned > 0 && (one.revents & POLLNVAL) != 0 ? -EBADF : result_of(returned);
-}
+io_result wait_for(int fd, bool to_write, int timeout_ms) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
+
+#if !THRUM_SEPARATE
+#include <thrum/os/linux/descriptor_definition.hpp>
+#endif
 
 #endif  // THRUM_OS_LINUX
 #endif

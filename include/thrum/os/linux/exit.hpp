@@ -42,50 +42,25 @@
 
 #if THRUM_OS_LINUX
 
-#include <cstdio>
-#include <cstdlib>
-
-#include <pthread.h>
-#include <stdio_ext.h>
-
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 /// Ends the process with that status, without destructors of static objects, which other threads
 /// may be using. What was written to standard output is not lost, unless a thread holds its lock.
-[[noreturn]] THRUM_COLD inline void exit_now(int status) noexcept {
-  if (::ftrylockfile(stdout) == 0) {
-    std::fflush(stdout);
-    ::funlockfile(stdout);
-  }
-  std::_Exit(status);
-}
+[[noreturn]] [[gnu::cold]] void exit_now(int status) noexcept;
 
 /// Called by exit(), with its status; may be called several times.
 using exit_hook = void (*)(int status) noexcept;
 
-THRUM_NOINLINE inline void register_exit_hook(exit_hook hook) noexcept {
-  ::on_exit([](int status, void* call) { reinterpret_cast<exit_hook>(call)(status); },
-            reinterpret_cast<void*>(hook));
-}
+void register_exit_hook(exit_hook hook) noexcept;
 
 /// exit() does not wait for a thread that is inside a read of standard input: the C library, since
 /// glibc 2.38, takes the lock of each stream before it looks whether there is anything to write.
-THRUM_NOINLINE inline void let_exit_pass_standard_input() noexcept {
-  if (::ftrylockfile(stdin) == 0) {
-    ::funlockfile(stdin);
-  } else {
-    ::__fsetlocking(stdin, FSETLOCKING_BYCALLER);
-  }
-}
+void let_exit_pass_standard_input() noexcept;
 
 /// Brings the hook to the front when the calling thread calls exit().
 class exit_watch {
  public:
-  ~exit_watch() {
-    if (hook_ != nullptr) {
-      register_exit_hook(hook_);
-    }
-  }
+  ~exit_watch();
   void watch(exit_hook hook) noexcept { hook_ = hook; }
   void forget() noexcept { hook_ = nullptr; }
 
@@ -100,11 +75,13 @@ THRUM_NOINLINE inline exit_watch& this_threads_exit_watch() noexcept {
 }
 
 /// Calls f() in the child after each fork.
-inline void call_after_fork(void (*in_child)()) noexcept {
-  ::pthread_atfork(nullptr, nullptr, in_child);
-}
+THRUM_OUT_OF_LINE void call_after_fork(void (*in_child)()) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
+
+#if !THRUM_SEPARATE
+#include <thrum/os/linux/exit_definition.hpp>
+#endif
 
 #endif  // THRUM_OS_LINUX
 #endif  // THRUM_OS_LINUX_EXIT_HPP

@@ -25,10 +25,6 @@
 
 #if THRUM_OS_LINUX
 
-#include <linux/membarrier.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 using namespace base::orders;
@@ -52,21 +48,7 @@ inline void full_fence() noexcept {
 
 /// Registers the process for membarrier. Every scheduler calls it at its start, before its threads
 /// (FN1); calling it again is harmless. Where the kernel refuses, both fences are ordinary ones.
-THRUM_NOINLINE inline void prepare_heavy_fence() noexcept {
-  if (membarrier_works.load(relaxed)) {  // relaxed: only a repetition is saved
-    return;
-  }
-  const long commands = ::syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
-  constexpr long needed =
-      MEMBARRIER_CMD_PRIVATE_EXPEDITED | MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
-  if (commands < 0 || (commands & needed) != needed) {
-    return;
-  }
-  if (::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0) {
-    // relaxed: threads that use the fences are created after this (FN1)
-    membarrier_works.store(true, relaxed);
-  }
-}
+void prepare_heavy_fence() noexcept;
 
 /// In each shared object that holds the library, as it is loaded: all of them must agree, and a
 /// runtime may be made by another one.
@@ -86,16 +68,13 @@ THRUM_INLINE void light_fence() noexcept {
 
 /// The rare side: between its store and its load. A system call of some 15 us where membarrier
 /// works. May be called from a signal handler that saves errno.
-THRUM_NOINLINE inline void heavy_fence() noexcept {
-  full_fence();
-  if (membarrier_works.load(relaxed)) {  // relaxed: decided before this thread existed (FN1)
-    if (::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0) {
-      base::fatal("membarrier: the kernel refused a command that it had registered");
-    }
-  }
-}
+void heavy_fence() noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
+
+#if !THRUM_SEPARATE
+#include <thrum/os/linux/fence_definition.hpp>
+#endif
 
 #endif  // THRUM_OS_LINUX
 #endif  // THRUM_OS_LINUX_FENCE_HPP

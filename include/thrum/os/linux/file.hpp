@@ -11,7 +11,6 @@
 
 #if THRUM_OS_LINUX
 
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
@@ -22,36 +21,20 @@
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 /// `flags` as of open(2). May block.
-THRUM_NOINLINE inline io_result open_file(const char* path, int flags,
-                                          unsigned permissions) noexcept {
-  return result_of(::open(path, flags | O_CLOEXEC | O_NOCTTY, permissions));
-}
+io_result open_file(const char* path, int flags, unsigned permissions) noexcept;
 
-THRUM_NOINLINE inline io_result read_at(int fd, void* to, std::size_t n,
-                                        std::int64_t offset) noexcept {
-  return result_of(::pread(fd, to, n, offset));
-}
+io_result read_at(int fd, void* to, std::size_t n, std::int64_t offset) noexcept;
 
-THRUM_NOINLINE inline io_result write_at(int fd, const void* from, std::size_t n,
-                                         std::int64_t offset) noexcept {
-  return result_of(::pwrite(fd, from, n, offset));
-}
+io_result write_at(int fd, const void* from, std::size_t n, std::int64_t offset) noexcept;
 
 /// The new position. `from` is SEEK_SET, SEEK_CUR or SEEK_END.
-THRUM_NOINLINE inline io_result seek(int fd, std::int64_t offset, int from) noexcept {
-  return result_of(::lseek(fd, offset, from));
-}
+io_result seek(int fd, std::int64_t offset, int from) noexcept;
 
-THRUM_NOINLINE inline io_result sync(int fd) noexcept { return result_of(::fsync(fd)); }
+io_result sync(int fd) noexcept;
 
-THRUM_NOINLINE inline io_result truncate(int fd, std::int64_t size) noexcept {
-  return result_of(::ftruncate(fd, size));
-}
+io_result truncate(int fd, std::int64_t size) noexcept;
 
-THRUM_NOINLINE inline io_result file_size(int fd) noexcept {
-  struct ::stat about {};
-  return ::fstat(fd, &about) == 0 ? about.st_size : io_result{-errno};
-}
+io_result file_size(int fd) noexcept;
 
 /// What kind of file a descriptor is.
 struct file_kind {
@@ -61,26 +44,16 @@ struct file_kind {
   bool appends = false;
 };
 
-THRUM_NOINLINE inline io_result kind_of(int fd, file_kind& kind) noexcept {
-  struct ::stat about {};
-  const int flags = ::fcntl(fd, F_GETFL);
-  if (flags < 0 || ::fstat(fd, &about) != 0) {
-    return -errno;
-  }
-  kind.may_break = S_ISFIFO(about.st_mode) || S_ISSOCK(about.st_mode);
-  kind.may_wait = kind.may_break || S_ISCHR(about.st_mode);
-  kind.is_nonblocking = (flags & O_NONBLOCK) != 0;
-  kind.appends = (flags & O_APPEND) != 0;
-  return 0;
-}
+io_result kind_of(int fd, file_kind& kind) noexcept;
 
 /// Another number, from 3 on, for the same open file.
-THRUM_NOINLINE inline io_result duplicate(int fd) noexcept {
-  constexpr int beyond_standard_streams = 3;
-  return result_of(::fcntl(fd, F_DUPFD_CLOEXEC, beyond_standard_streams));
-}
+io_result duplicate(int fd) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
+
+#if !THRUM_SEPARATE
+#include <thrum/os/linux/file_definition.hpp>
+#endif
 
 #endif  // THRUM_OS_LINUX
 #endif

@@ -27,9 +27,7 @@
 
 #include <cerrno>
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -45,59 +43,24 @@ THRUM_NOINLINE inline std::size_t page_size() noexcept {
 
 /// New zeroed memory, readable and writable, on no account of the overcommit limit; nullptr when
 /// there is none. No lock, no malloc: may be called from a signal handler that saves errno.
-THRUM_NOINLINE inline void* map(std::size_t bytes) noexcept {
-  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return memory == MAP_FAILED ? nullptr : memory;
-}
+void* map(std::size_t bytes) noexcept;
 
 /// Gives a mapping back, or a part of one that begins and ends at a page. Guards inside vanish.
-THRUM_NOINLINE inline void unmap(void* memory, std::size_t bytes) noexcept {
-  ::munmap(memory, bytes);
-}
+void unmap(void* memory, std::size_t bytes) noexcept;
 
 /// A slab for stacks, aligned to `alignment` (a power of two, at least a page): as map(), never
 /// backed by huge pages, of which one would cost each touched stack 2 MiB. nullptr when there is no
 /// address space.
-THRUM_NOINLINE inline void* map_stacks(std::size_t bytes, std::size_t alignment) noexcept {
-  if (bytes > SIZE_MAX - alignment) {
-    return nullptr;
-  }
-  const std::size_t mapped = bytes + alignment;
-  void* const memory = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-  if (memory == MAP_FAILED) {
-    return nullptr;
-  }
-  char* const begin = static_cast<char*>(memory);
-  const std::size_t misplaced = reinterpret_cast<std::uintptr_t>(begin) & (alignment - 1);
-  const std::size_t before = misplaced == 0 ? 0 : alignment - misplaced;
-  char* const slab = begin + before;
-  if (before != 0) {
-    ::munmap(begin, before);
-  }
-  if (alignment != before) {
-    ::munmap(slab + bytes, alignment - before);
-  }
-  // Refused by kernels that have no huge pages, which is as good.
-  ::madvise(slab, bytes, MADV_NOHUGEPAGE);
-  return slab;
-}
+void* map_stacks(std::size_t bytes, std::size_t alignment) noexcept;
 
 /// Tells the kernel that the contents of whole pages are not needed any more. It takes them when it
 /// needs memory (they count as resident until then); a read gives the old contents or zeros, a
 /// write keeps the page. Guards stay.
-THRUM_NOINLINE inline void discard(void* memory, std::size_t bytes) noexcept {
-  if (::madvise(memory, bytes, MADV_FREE) != 0) {
-    ::madvise(memory, bytes, MADV_DONTNEED);
-  }
-}
+void discard(void* memory, std::size_t bytes) noexcept;
 
 /// As discard(), at once: the pages leave the resident set before the call returns, and read as
 /// zeros.
-THRUM_NOINLINE inline void discard_now(void* memory, std::size_t bytes) noexcept {
-  ::madvise(memory, bytes, MADV_DONTNEED);
-}
+void discard_now(void* memory, std::size_t bytes) noexcept;
 
 /// How a guard was made.
 enum class guard_kind : std::uint8_t {
@@ -117,19 +80,7 @@ inline constinit std::atomic<std::size_t> mprotect_guards{0};
 inline constinit std::atomic<std::size_t> mprotect_guard_limit{0};  // 0: not read yet
 
 /// Tries a guard on a page of its own. The answer is the same for every caller.
-THRUM_COLD inline bool probe_guard_support() noexcept {
-  const std::size_t page = page_size();
-  void* const memory = map(page);
-  if (memory == nullptr) {
-    return false;
-  }
-  const bool works = ::madvise(memory, page, advice_guard_install) == 0 &&
-                     ::madvise(memory, page, advice_populate_read) != 0;
-  unmap(memory, page);
-  // relaxed: a word that depends on nothing; a thread that does not see it probes again
-  guard_support.store(works ? guard_support_state::yes : guard_support_state::no, relaxed);
-  return works;
-}
+[[gnu::cold]] bool probe_guard_support() noexcept;
 
 /// True where guards cost no mappings.
 inline bool has_cheap_guards() noexcept {
@@ -140,22 +91,7 @@ inline bool has_cheap_guards() noexcept {
 }
 
 /// How many guards mprotect may make in this process: a quarter of vm.max_map_count (MM1).
-THRUM_COLD inline std::size_t read_mprotect_guard_limit() noexcept {
-  std::size_t mappings = 0;
-  const int fd = ::open("/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
-  if (fd >= 0) {
-    char text[24];
-    const ssize_t length = ::read(fd, text, sizeof text);
-    for (ssize_t i = 0; i < length && text[i] >= '0' && text[i] <= '9'; ++i) {
-      mappings = mappings * 10 + static_cast<std::size_t>(text[i] - '0');
-    }
-    ::close(fd);
-  }
-  constexpr std::size_t kernel_default = 65'530;
-  const std::size_t limit = (mappings != 0 ? mappings : kernel_default) / 4;
-  mprotect_guard_limit.store(limit, relaxed);  // relaxed: a thread that misses it reads the file
-  return limit;
-}
+[[gnu::cold]] std::size_t read_mprotect_guard_limit() noexcept;
 
 /// Takes one guard out of the budget; false when it is used up.
 inline bool take_guard_budget() noexcept {
@@ -178,21 +114,13 @@ inline void return_guard_budget(std::size_t guards) noexcept {
 
 /// Makes whole pages inaccessible, by the cheapest means that this kernel has. Their contents are
 /// lost. They stay guarded until they are unmapped.
-THRUM_NOINLINE inline guard_result install_guard(void* memory, std::size_t bytes) noexcept {
-  if (has_cheap_guards() && ::madvise(memory, bytes, advice_guard_install) == 0) {
-    return guard_kind::madvise;
-  }
-  if (!take_guard_budget()) {
-    return guard_kind::none;
-  }
-  if (::mprotect(memory, bytes, PROT_NONE) != 0) {
-    return_guard_budget(1);
-    return guard_kind::none;
-  }
-  return guard_kind::mprotect;
-}
+guard_result install_guard(void* memory, std::size_t bytes) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
+
+#if !THRUM_SEPARATE
+#include <thrum/os/linux/memory_definition.hpp>
+#endif
 
 #endif  // THRUM_OS_LINUX
 #endif  // THRUM_OS_LINUX_MEMORY_HPP

@@ -30,10 +30,6 @@
 
 #include <cerrno>
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 using namespace base::orders;
@@ -44,24 +40,12 @@ static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t) &&
 /// Sleeps while `word` holds `expected`, for at most timeout_ns (negative: for ever). False on
 /// timeout; a wake, a signal and a changed word all give true, so the caller looks at the word
 /// again. Leaves errno alone: it belongs to the code that waits for a lock of the scheduler.
-THRUM_NOINLINE inline bool futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
-                                      std::int64_t timeout_ns) noexcept {
-  const ::timespec timeout = to_timespec(timeout_ns < 0 ? 0 : timeout_ns);
-  const int before = errno;
-  const long result = ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected,
-                                timeout_ns < 0 ? nullptr : &timeout, nullptr, 0);
-  const bool timed_out = result != 0 && errno == ETIMEDOUT;
-  errno = before;
-  return !timed_out;
-}
+bool futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
+                std::int64_t timeout_ns) noexcept;
 
 /// Wakes up to how_many threads that sleep on the address of `word`, which need not hold a word any
 /// more. Leaves errno alone.
-THRUM_NOINLINE inline void futex_wake(std::atomic<std::uint32_t>& word, int how_many) noexcept {
-  const int before = errno;
-  ::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, how_many, nullptr, nullptr, 0);
-  errno = before;
-}
+void futex_wake(std::atomic<std::uint32_t>& word, int how_many) noexcept;
 
 /// A one-shot event: wake() makes this and every later sleep() return, until clear().
 /// Any number of threads may sleep; any thread and any signal handler may wake.
@@ -72,27 +56,11 @@ class note {
   note& operator=(const note&) = delete;
 
   /// Blocks the thread until the event has happened.
-  void sleep() noexcept {
-    while (!announce_sleep()) {
-      futex_wait(word_, sleeping, -1);
-    }
-  }
+  void sleep() noexcept;
 
   /// Blocks the thread until the event has happened (true) or ns nanoseconds have passed (false).
   /// Does not block when ns <= 0.
-  bool sleep_for(std::int64_t ns) noexcept {
-    if (ns <= 0) {
-      return is_set();
-    }
-    const std::int64_t deadline = deadline_after(ns);
-    for (std::int64_t left = ns; left > 0; left = deadline - now()) {
-      if (announce_sleep()) {
-        return true;
-      }
-      futex_wait(word_, sleeping, left);
-    }
-    return is_set();
-  }
+  bool sleep_for(std::int64_t ns) noexcept;
 
   /// Makes the event happen. A second wake before clear() changes nothing.
   void wake() noexcept {
@@ -111,9 +79,7 @@ class note {
 
   /// As clear(), while others may wake: what they did before a wake that this takes away is visible
   /// afterwards, and a later wake is not lost.
-  void clear_while_woken() noexcept {
-    word_.exchange(clear_value, acquire);  // [note.1 <] what was done before wake is visible here
-  }
+  void clear_while_woken() noexcept;
 
   [[nodiscard]] bool is_set() const noexcept {
     return word_.load(acquire) == set;  // [note.1 <] what was done before wake is visible here
@@ -138,6 +104,10 @@ class note {
 };
 
 }}}  // namespace thrum::THRUM_ABI::os
+
+#if !THRUM_SEPARATE
+#include <thrum/os/linux/note_definition.hpp>
+#endif
 
 #endif  // THRUM_OS_LINUX
 #endif  // THRUM_OS_LINUX_NOTE_HPP

@@ -10,24 +10,14 @@
 #define THRUM_OS_LINUX_PROCESS_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/order.hpp>
 #include <thrum/os/linux/descriptor.hpp>
 
 #if THRUM_OS_LINUX
 
 #include <atomic>
-#include <cerrno>
 #include <cstdint>
 
-#include <signal.h>
-#include <spawn.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
 
 /// What a child is to be. Strings and arrays as for execve.
 struct spawn_request {
@@ -41,67 +31,19 @@ struct spawn_request {
 };
 
 /// The number of this process; another one after a fork.
-THRUM_NOINLINE inline std::int64_t own_process() noexcept { return ::getpid(); }
+std::int64_t own_process() noexcept;
 
 /// Starts a program; its number, or an errno value below zero, also for what exec says (under
 /// qemu-user that is lost, and the child exits with 127). A name without a slash is looked for in
 /// our PATH. The child blocks no signal and takes SIGURG as usual. Blocks until the program has
 /// been loaded.
-THRUM_NOINLINE inline io_result spawn(const spawn_request& request) noexcept {
-  ::posix_spawn_file_actions_t actions;
-  ::posix_spawnattr_t attributes;
-  if (const int error = ::posix_spawn_file_actions_init(&actions); error != 0) {
-    return -error;
-  }
-  if (const int error = ::posix_spawnattr_init(&attributes); error != 0) {
-    ::posix_spawn_file_actions_destroy(&actions);
-    return -error;
-  }
-  ::sigset_t none;
-  ::sigset_t urgent;
-  ::sigemptyset(&none);
-  ::sigemptyset(&urgent);
-  ::sigaddset(&urgent, SIGURG);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setsigdefault(&attributes, &urgent);
-  int error =
-      ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  for (int i = 0; i < 3 && error == 0; ++i) {
-    if (request.streams[i] != no_descriptor) {
-      error = ::posix_spawn_file_actions_adddup2(&actions, request.streams[i], i);
-    }
-  }
-  if (error == 0 && request.errors_to_output) {
-    error = ::posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  }
-  if (error == 0 && request.directory != nullptr) {
-    error = ::posix_spawn_file_actions_addchdir_np(&actions, request.directory);
-  }
-  ::pid_t child = 0;
-  if (error == 0) {
-    error = ::posix_spawnp(&child, request.arguments[0], &actions, &attributes, request.arguments,
-                           request.environment != nullptr ? request.environment : ::environ);
-  }
-  ::posix_spawnattr_destroy(&attributes);
-  ::posix_spawn_file_actions_destroy(&actions);
-  return error != 0 ? -error : child;
-}
+io_result spawn(const spawn_request& request) noexcept;
 
 /// Whether the system knows pidfds, as far as was seen.
 inline constinit std::atomic<bool> has_pidfd{true};
 
 /// A pidfd, closed by exec.
-THRUM_NOINLINE inline io_result open_process(std::int64_t pid) noexcept {
-  constexpr long number = 434;     // pidfd_open, the same on every processor
-  if (!has_pidfd.load(relaxed)) {  // relaxed: a fact about the system
-    return -ENOSYS;
-  }
-  const io_result result = result_of(::syscall(number, static_cast<::pid_t>(pid), 0U));
-  if (result == -ENOSYS) {
-    has_pidfd.store(false, relaxed);  // relaxed: a fact about the system
-  }
-  return result;
-}
+io_result open_process(std::int64_t pid) noexcept;
 
 /// How a child ended: by exit(code), or killed by a signal.
 struct process_end {
@@ -112,44 +54,17 @@ struct process_end {
 
 /// Waits for the end of a child: 0, or -EAGAIN if it may not block and the child runs.
 /// `reap`: the child's number is given back.
-THRUM_NOINLINE inline io_result wait_process(std::int64_t pid, int pidfd, bool may_block, bool reap,
-                                             process_end& end) noexcept {
-  constexpr auto by_pidfd =
-      static_cast<::idtype_t>(3);  // P_PIDFD, newer than some systems' headers
-  const int options = WEXITED | (may_block ? 0 : WNOHANG) | (reap ? 0 : WNOWAIT);
-  ::siginfo_t info{};
-  int result = -1;
-  if (pidfd != no_descriptor) {
-    result = ::waitid(by_pidfd, static_cast<::id_t>(pidfd), &info, options);
-  }
-  if (pidfd == no_descriptor || (result < 0 && errno == EINVAL)) {
-    result = ::waitid(P_PID, static_cast<::id_t>(pid), &info, options);
-  }
-  if (result < 0) {
-    return -errno;
-  }
-  if (info.si_pid == 0) {
-    return -EAGAIN;
-  }
-  end.code = info.si_code == CLD_EXITED ? info.si_status : 0;
-  end.signal = info.si_code == CLD_EXITED ? 0 : info.si_status;
-  end.dumped_core = info.si_code == CLD_DUMPED;
-  return 0;
-}
+io_result wait_process(std::int64_t pid, int pidfd, bool may_block, bool reap,
+                       process_end& end) noexcept;
 
 /// Sends a signal to a child.
-THRUM_NOINLINE inline io_result signal_process(std::int64_t pid, int pidfd, int signal) noexcept {
-  constexpr long number = 424;  // pidfd_send_signal, the same on every processor
-  if (pidfd != no_descriptor) {
-    const io_result result = result_of(::syscall(number, pidfd, signal, nullptr, 0U));
-    if (result != -ENOSYS) {
-      return result;
-    }
-  }
-  return result_of(::kill(static_cast<::pid_t>(pid), signal));
-}
+io_result signal_process(std::int64_t pid, int pidfd, int signal) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
+
+#if !THRUM_SEPARATE
+#include <thrum/os/linux/process_definition.hpp>
+#endif
 
 #endif  // THRUM_OS_LINUX
 #endif

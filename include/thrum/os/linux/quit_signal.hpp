@@ -15,9 +15,6 @@
 
 #if THRUM_OS_LINUX
 
-#include <cerrno>
-
-#include <sched.h>
 #include <signal.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
@@ -31,65 +28,19 @@ class quit_listener {
   using function = void (*)(void* argument) noexcept;
 
   /// False: somebody listens already.
-  static bool open(function call, void* argument) noexcept {
-    void* nobody = nullptr;
-    // [quit.1 <>] acq_rel: one listens.
-    if (!known().argument.compare_exchange_strong(nobody, argument, acq_rel,
-                                                  // relaxed: nothing is read of who listens
-                                                  relaxed)) {
-      return false;
-    }
-    known().call.store(call, release);  // [quit.2 >] release: argument, to the handler
-    struct ::sigaction found {};
-    struct ::sigaction ours {};
-    ours.sa_handler = own_handler();
-    ours.sa_flags = SA_RESTART | SA_ONSTACK;
-    ::sigemptyset(&ours.sa_mask);
-    ::sigaction(SIGQUIT, &ours, &found);
-    if (!is_ours(found)) {  // else what was there before us the last time still is
-      known().earlier = found;
-    }
-    return true;
-  }
+  static bool open(function call, void* argument) noexcept;
 
   /// Returns when no handler is under way any more. Does nothing for an argument that does
   /// not listen.
-  static void close(void* argument) noexcept {
-    if (known().argument.load(relaxed) !=
-        argument) {  // relaxed: only the owner's own value matters
-      return;
-    }
-    struct ::sigaction found {};
-    // A handler that was installed over ours stays; it may call ours, which then does nothing.
-    if (::sigaction(SIGQUIT, nullptr, &found) == 0 && is_ours(found)) {
-      ::sigaction(SIGQUIT, &known().earlier, nullptr);
-    }
-    known().call.store(nullptr, seq_cst);  // [quit.2 =] seq_cst: before the handlers are counted
-    while (known().inside.load(seq_cst) != 0) {  // [quit.2 =] seq_cst: a handler counts, then looks
-      ::sched_yield();
-    }
-    known().argument.store(nullptr, release);  // [quit.1 >] release: the next may open
-  }
+  static void close(void* argument) noexcept;
 
  private:
-  static bool is_ours(const struct ::sigaction& action) noexcept {
-    return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == own_handler();
-  }
+  static bool is_ours(const struct ::sigaction& action) noexcept;
 
-  static void handle(int) {
-    const int kept = errno;
-    known().inside.fetch_add(1, seq_cst);                    // [quit.2 =] as in close
-    if (const function call = known().call.load(seq_cst)) {  // [quit.2 =] as in close
-      call(known().argument.load(relaxed));                  // relaxed: set before `call`
-    }
-    known().inside.fetch_sub(1, release);  // [quit.2 >] release: our last look
-    errno = kept;
-  }
+  static void handle(int);
 
   /// The handler of whichever shared object was the first to need one.
-  static auto own_handler() noexcept -> void (*)(int) {
-    return first_in_process(known().handler, &handle);
-  }
+  static auto own_handler() noexcept -> void (*)(int);
 
   struct state {
     static constexpr std::string_view process_name = "os::quit_listener";
@@ -103,6 +54,10 @@ class quit_listener {
 };
 
 }}}  // namespace thrum::THRUM_ABI::os
+
+#if !THRUM_SEPARATE
+#include <thrum/os/linux/quit_signal_definition.hpp>
+#endif
 
 #endif  // THRUM_OS_LINUX
 #endif  // THRUM_OS_LINUX_QUIT_SIGNAL_HPP

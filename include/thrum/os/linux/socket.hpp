@@ -18,7 +18,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
-#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -30,30 +29,18 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 /// runs goroutines. Sanitizers know the functions only.
 inline constexpr bool calls_kernel_directly = !THRUM_TSAN && !THRUM_ASAN;
 
-THRUM_NOINLINE inline io_result open_socket(int domain, int type, int protocol) noexcept {
-  return result_of(::socket(domain, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol));
-}
+io_result open_socket(int domain, int type, int protocol) noexcept;
 
 /// Two connected sockets.
-THRUM_NOINLINE inline io_result open_socket_pair(int type, int (&fds)[2]) noexcept {
-  return result_of(::socketpair(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds));
-}
+io_result open_socket_pair(int type, int (&fds)[2]) noexcept;
 
-THRUM_NOINLINE inline io_result connect(int fd, const ::sockaddr* to, ::socklen_t size) noexcept {
-  return result_of(::connect(fd, to, size));
-}
+io_result connect(int fd, const ::sockaddr* to, ::socklen_t size) noexcept;
 
-THRUM_NOINLINE inline io_result bind(int fd, const ::sockaddr* to, ::socklen_t size) noexcept {
-  return result_of(::bind(fd, to, size));
-}
+io_result bind(int fd, const ::sockaddr* to, ::socklen_t size) noexcept;
 
-THRUM_NOINLINE inline io_result listen(int fd, int backlog) noexcept {
-  return result_of(::listen(fd, backlog));
-}
+io_result listen(int fd, int backlog) noexcept;
 
-THRUM_NOINLINE inline io_result accept(int fd) noexcept {
-  return result_of(::accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-}
+io_result accept(int fd) noexcept;
 
 THRUM_NOINLINE inline io_result receive(int fd, void* to, std::size_t n) noexcept {
   if constexpr (calls_kernel_directly) {
@@ -63,9 +50,7 @@ THRUM_NOINLINE inline io_result receive(int fd, void* to, std::size_t n) noexcep
 }
 
 /// As receive, and leaves it there.
-THRUM_NOINLINE inline io_result peek(int fd, void* to, std::size_t n) noexcept {
-  return result_of(::recv(fd, to, n, MSG_PEEK));
-}
+io_result peek(int fd, void* to, std::size_t n) noexcept;
 
 /// A broken connection is an error, never a signal.
 THRUM_NOINLINE inline io_result send(int fd, const void* from, std::size_t n) noexcept {
@@ -75,9 +60,7 @@ THRUM_NOINLINE inline io_result send(int fd, const void* from, std::size_t n) no
   return result_of(::send(fd, from, n, MSG_NOSIGNAL));
 }
 
-THRUM_NOINLINE inline io_result send_message(int fd, const ::msghdr& message) noexcept {
-  return result_of(::sendmsg(fd, &message, MSG_NOSIGNAL));
-}
+io_result send_message(int fd, const ::msghdr& message) noexcept;
 
 /// One datagram; `to` may be null. More than n: the rest of it did not fit.
 THRUM_NOINLINE inline io_result receive_from(int fd, void* to, std::size_t n, ::sockaddr* from,
@@ -98,54 +81,31 @@ THRUM_NOINLINE inline io_result send_to(int fd, const void* from, std::size_t n,
 }
 
 /// Several datagrams by one call; how many of them, at least one.
-THRUM_NOINLINE inline io_result send_messages(int fd, ::mmsghdr* messages, unsigned n) noexcept {
-  return result_of(::sendmmsg(fd, messages, n, MSG_NOSIGNAL));
-}
-THRUM_NOINLINE inline io_result receive_messages(int fd, ::mmsghdr* messages, unsigned n) noexcept {
-  return result_of(::recvmmsg(fd, messages, n, 0, nullptr));
-}
+io_result send_messages(int fd, ::mmsghdr* messages, unsigned n) noexcept;
+io_result receive_messages(int fd, ::mmsghdr* messages, unsigned n) noexcept;
 
 /// From a file, from `offset` on, to a socket inside the kernel. That the connection is broken is
 /// an error, never a signal.
-THRUM_NOINLINE inline io_result send_file(int fd, int file, std::int64_t offset,
-                                          std::size_t n) noexcept {
-  ::off_t at = offset;
-  // The signal comes with EPIPE, and with less than n if the connection broke on the way.
-  return without_broken_pipe([&] { return result_of(::sendfile(fd, file, &at, n)); },
-                             [&](io_result result) {
-                               return result == -EPIPE ||
-                                      (result >= 0 && static_cast<std::size_t>(result) < n);
-                             });
-}
+io_result send_file(int fd, int file, std::int64_t offset, std::size_t n) noexcept;
 
-THRUM_NOINLINE inline io_result shut_down(int fd, int how) noexcept {
-  return result_of(::shutdown(fd, how));
-}
+io_result shut_down(int fd, int how) noexcept;
 
-THRUM_NOINLINE inline io_result set_option(int fd, int level, int name, int value) noexcept {
-  return result_of(::setsockopt(fd, level, name, &value, sizeof value));
-}
+io_result set_option(int fd, int level, int name, int value) noexcept;
 
 /// Negative: off.
-THRUM_NOINLINE inline io_result set_linger(int fd, int seconds) noexcept {
-  const ::linger how{seconds >= 0 ? 1 : 0, seconds >= 0 ? seconds : 0};
-  return result_of(::setsockopt(fd, SOL_SOCKET, SO_LINGER, &how, sizeof how));
-}
+io_result set_linger(int fd, int seconds) noexcept;
 
 /// The value, which is not negative, or an errno value below zero.
-THRUM_NOINLINE inline io_result get_option(int fd, int level, int name) noexcept {
-  int value = 0;
-  ::socklen_t size = sizeof value;
-  return ::getsockopt(fd, level, name, &value, &size) == 0 ? value : -errno;
-}
+io_result get_option(int fd, int level, int name) noexcept;
 
 /// The address at this end, or the one at the other.
-THRUM_NOINLINE inline io_result socket_name(int fd, bool peer, ::sockaddr* to,
-                                            ::socklen_t& size) noexcept {
-  return result_of(peer ? ::getpeername(fd, to, &size) : ::getsockname(fd, to, &size));
-}
+io_result socket_name(int fd, bool peer, ::sockaddr* to, ::socklen_t& size) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
+
+#if !THRUM_SEPARATE
+#include <thrum/os/linux/socket_definition.hpp>
+#endif
 
 #endif  // THRUM_OS_LINUX
 #endif

@@ -23,7 +23,6 @@
 
 #if THRUM_OS_LINUX
 
-#include <dlfcn.h>
 #include <link.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
@@ -46,75 +45,21 @@ struct first_code_files {
   std::atomic<bool> begun{false};
 
   /// Once, early. Takes the lock of the loader.
-  void remember() noexcept {
-    if (begun.exchange(true, relaxed)) {  // relaxed: only one goes on
-      return;
-    }
-    ::dl_iterate_phdr(
-        [](::dl_phdr_info* info, std::size_t, void* own) noexcept {
-          static_cast<first_code_files*>(own)->add(*info);
-          return 0;
-        },
-        this);
-  }
+  void remember() noexcept;
 
-  bool find(std::uintptr_t address, code_file& found) const noexcept {
-    const std::size_t n = size.load(acquire);  // [code.files <] acquire: the entries
-    for (std::size_t i = 0; i != n; ++i) {
-      if (address >= files[i].low && address < files[i].high) {
-        found = files[i];
-        return true;
-      }
-    }
-    return false;
-  }
+  bool find(std::uintptr_t address, code_file& found) const noexcept;
 
  private:
-  void add(const ::dl_phdr_info& info) noexcept {
-    const std::size_t n = size.load(relaxed);  // relaxed: only one thread adds
-    if (n == capacity) {
-      return;
-    }
-    code_file file{~std::uintptr_t{0}, 0, 0};
-    for (std::size_t i = 0; i != info.dlpi_phnum; ++i) {
-      const auto& part = info.dlpi_phdr[i];
-      const std::uintptr_t at = info.dlpi_addr + part.p_vaddr;
-      if (part.p_type == PT_LOAD) {
-        file.low = at < file.low ? at : file.low;
-        file.high = at + part.p_memsz > file.high ? at + part.p_memsz : file.high;
-      } else if (part.p_type == PT_GNU_EH_FRAME) {
-        file.index = at;
-      }
-    }
-    files[n] = file;
-    size.store(n + 1, release);  // [code.files >] release: the entry
-  }
+  void add(const ::dl_phdr_info& info) noexcept;
 };
 
 inline constinit first_code_files code_files_at_start;
 
 /// Before the first walk, outside of handlers.
-inline void prepare_walks() noexcept {
-#ifndef DLFO_EH_SEGMENT_TYPE
-  code_files_at_start.remember();
-#endif
-}
+THRUM_OUT_OF_LINE void prepare_walks() noexcept;
 
 /// The file that holds an address; false if none is known to. For handlers, too.
-inline bool find_code_file(std::uintptr_t address, code_file& found) noexcept {
-#ifdef DLFO_EH_SEGMENT_TYPE
-  ::dl_find_object object{};
-  if (::_dl_find_object(reinterpret_cast<void*>(address), &object) != 0) {
-    return false;
-  }
-  found.low = reinterpret_cast<std::uintptr_t>(object.dlfo_map_start);
-  found.high = reinterpret_cast<std::uintptr_t>(object.dlfo_map_end);
-  found.index = reinterpret_cast<std::uintptr_t>(object.dlfo_eh_frame);
-  return true;
-#else
-  return code_files_at_start.find(address, found);
-#endif
-}
+THRUM_OUT_OF_LINE bool find_code_file(std::uintptr_t address, code_file& found) noexcept;
 
 /// Reads bytes between two addresses; what lies outside is read as zero, and noted.
 class byte_reader {
@@ -139,67 +84,14 @@ class byte_reader {
     return value;
   }
 
-  void skip(std::uint64_t bytes) noexcept {
-    if (end_ < at_ || end_ - at_ < bytes) {
-      failed_ = true;
-      return;
-    }
-    at_ += bytes;
-  }
+  void skip(std::uint64_t bytes) noexcept;
 
-  std::uint64_t unsigned_number() noexcept {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-      const auto byte = read<std::uint8_t>();
-      value |= std::uint64_t{byte & 0x7FU} << shift;
-      if ((byte & 0x80U) == 0) {
-        return value;
-      }
-    }
-    failed_ = true;
-    return 0;
-  }
+  std::uint64_t unsigned_number() noexcept;
 
-  std::int64_t signed_number() noexcept {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-      const auto byte = read<std::uint8_t>();
-      value |= std::uint64_t{byte & 0x7FU} << shift;
-      if ((byte & 0x80U) == 0) {
-        const unsigned bits = shift + 7;
-        const bool negative = (byte & 0x40U) != 0 && bits < 64;
-        return static_cast<std::int64_t>(negative ? value | (~std::uint64_t{0} << bits) : value);
-      }
-    }
-    failed_ = true;
-    return 0;
-  }
+  std::int64_t signed_number() noexcept;
 
   /// A pointer in one of the forms that the low seven bits of `form` name.
-  std::uintptr_t pointer(std::uint8_t form, bool is_length = false) noexcept {
-    const std::uintptr_t here = at_;
-    std::uint64_t value = 0;
-    switch (form & 0x0FU) {
-      case 0x00:
-      case 0x04:
-      case 0x0C: value = read<std::uint64_t>(); break;
-      case 0x01: value = unsigned_number(); break;
-      case 0x02: value = read<std::uint16_t>(); break;
-      case 0x03: value = read<std::uint32_t>(); break;
-      case 0x09: value = static_cast<std::uint64_t>(signed_number()); break;
-      case 0x0A: value = static_cast<std::uint64_t>(std::int64_t{read<std::int16_t>()}); break;
-      case 0x0B: value = static_cast<std::uint64_t>(std::int64_t{read<std::int32_t>()}); break;
-      default: failed_ = true; return 0;
-    }
-    if (is_length) {
-      return value;
-    }
-    switch (form & 0x70U) {
-      case 0x00: return value;
-      case 0x10: return here + value;  // relative to where it stands
-      default: failed_ = true; return 0;
-    }
-  }
+  std::uintptr_t pointer(std::uint8_t form, bool is_length = false) noexcept;
 
  private:
   std::uintptr_t at_ = 0;
@@ -220,126 +112,15 @@ struct unwind_entry {
   bool is_signal = false;  // where the handler of a signal returns to: its caller was interrupted
 };
 
-/// The part that functions share, at an address. False: in a form that is not known here.
-inline bool read_common_part(const code_file& file, std::uintptr_t at,
-                             unwind_entry& entry) noexcept {
-  if (at < file.low || at >= file.high) {
-    return false;
-  }
-  byte_reader in(at, file.high);
-  const auto bytes = in.read<std::uint32_t>();
-  byte_reader part(in.at(), in.at() + bytes);
-  if (bytes == 0 || bytes == 0xFFFF'FFFF || bytes > file.high - in.at() ||
-      part.read<std::uint32_t>() != 0) {
-    return false;
-  }
-  const auto version = part.read<std::uint8_t>();
-  if (version != 1 && version != 3) {
-    return false;
-  }
-  char words[8] = {};
-  std::size_t n = 0;
-  for (char c = '\0'; (c = part.read<char>()) != '\0';) {
-    if (n == sizeof words - 1) {
-      return false;
-    }
-    words[n++] = c;
-  }
-  entry.code_unit = part.unsigned_number();
-  entry.data_unit = part.signed_number();
-  entry.return_column = version == 1 ? part.read<std::uint8_t>() : part.unsigned_number();
-  entry.has_details = words[0] == 'z';
-  if (entry.has_details) {
-    const std::uint64_t more = part.unsigned_number();
-    byte_reader details = part;
-    part.skip(more);
-    for (std::size_t i = 1; i != n; ++i) {
-      switch (words[i]) {
-        case 'R': entry.pointer_form = details.read<std::uint8_t>(); break;
-        case 'P': {
-          const auto form = details.read<std::uint8_t>();
-          details.pointer(form & 0x0FU, true);
-          break;
-        }
-        case 'L': details.read<std::uint8_t>(); break;
-        case 'S': entry.is_signal = true; break;
-        case 'B':
-        case 'G': break;  // how aarch64 signs and tags
-        default: return false;
-      }
-    }
-    if (details.failed()) {
-      return false;
-    }
-  } else if (n != 0) {
-    return false;
-  }
-  entry.common = part;
-  return !part.failed();
-}
-
 /// What is written down about the function that holds an address; false if nothing is.
-inline bool find_unwind_entry(std::uintptr_t address, const code_file& file,
-                              unwind_entry& entry) noexcept {
-  constexpr std::uint8_t absent = 0xFF;
-  constexpr std::uint8_t relative_pairs = 0x3B;  // what all linkers write
-  if (file.index < file.low || file.index >= file.high) {
-    return false;
-  }
-  byte_reader in(file.index, file.high);
-  const auto version = in.read<std::uint8_t>();
-  const auto frame_form = in.read<std::uint8_t>();
-  const auto count_form = in.read<std::uint8_t>();
-  const auto table_form = in.read<std::uint8_t>();
-  if (version != 1 || frame_form == absent || count_form == absent ||
-      table_form != relative_pairs) {
-    return false;
-  }
-  in.pointer(frame_form & 0x0FU, true);
-  const std::uint64_t count = in.pointer(count_form, true);
-  struct pair {
-    std::int32_t begin;
-    std::int32_t entry;
-  };
-  if (in.failed() || count == 0 || count > (file.high - in.at()) / sizeof(pair)) {
-    return false;
-  }
-  const auto pair_at = [&](std::uint64_t i) {
-    return byte_reader(in.at() + i * sizeof(pair), file.high).read<pair>();
-  };
-  const auto absolute = [&](std::int32_t offset) {
-    return file.index + static_cast<std::uintptr_t>(std::intptr_t{offset});
-  };
-  std::uint64_t first = 0;  // the last that does not begin behind the address
-  for (std::uint64_t behind = count; behind - first > 1;) {
-    const std::uint64_t middle = first + (behind - first) / 2;
-    (absolute(pair_at(middle).begin) <= address ? first : behind) = middle;
-  }
-  const std::uintptr_t at = absolute(pair_at(first).entry);
-  if (at < file.low || at >= file.high) {
-    return false;
-  }
-  byte_reader head(at, file.high);
-  const auto bytes = head.read<std::uint32_t>();
-  if (bytes == 0 || bytes == 0xFFFF'FFFF || bytes > file.high - head.at()) {
-    return false;
-  }
-  byte_reader part(head.at(), head.at() + bytes);
-  const std::uintptr_t here = part.at();
-  const auto back = part.read<std::uint32_t>();
-  if (back == 0 || !read_common_part(file, here - back, entry)) {
-    return false;
-  }
-  entry.begin = part.pointer(entry.pointer_form);
-  const std::uint64_t size = part.pointer(entry.pointer_form, true);
-  if (entry.has_details) {
-    part.skip(part.unsigned_number());  // what handlers of exceptions want to know
-  }
-  entry.own = part;
-  return !part.failed() && address >= entry.begin && address - entry.begin < size;
-}
+THRUM_OUT_OF_LINE bool find_unwind_entry(std::uintptr_t address, const code_file& file,
+                                         unwind_entry& entry) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
+
+#if !THRUM_SEPARATE
+#include <thrum/os/linux/unwind_table_definition.hpp>
+#endif
 
 #endif  // THRUM_OS_LINUX
 #endif  // THRUM_OS_LINUX_UNWIND_TABLE_HPP

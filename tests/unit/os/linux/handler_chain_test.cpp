@@ -4,6 +4,7 @@
 // Handlers of signals that call each other, in whatever order they were installed.
 
 #include <thrum.hpp>
+#include <thrum/os/linux/handler_chain.hpp>
 
 #include "support/catch.hpp"
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // How many processors there are: this machine, and machines that are only texts.
+#include <thrum/os/linux/cgroup.hpp>
 #include <thrum/os/linux/processors.hpp>
 
 #include <cstring>

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What context.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_CONTEXT_DEFINITION_HPP
+#define THRUM_CONTEXT_DEFINITION_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/errc.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/chan.hpp>
+#include <thrum/context.hpp>
+#include <thrum/context/node.hpp>
+#include <thrum/context/node_definition.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/select.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI {
+
+THRUM_OUT_OF_LINE context context::with_stop_token(std::stop_token token) const {
+  auto* const node = new sched::context_token_node(this->node());
+  context made = entered(node);
+  node->listen(std::move(token));
+  return made;
+}
+
+THRUM_OUT_OF_LINE void context::cancel() const {
+  if (node() == nullptr) {
+    base::throw_usage("context::cancel: the background cannot be cancelled");
+  }
+  node()->cancel(sched::context_cause::canceled);
+}
+
+THRUM_OUT_OF_LINE std::error_code context::error() const noexcept {
+  switch (cause()) {
+    case sched::context_cause::none: break;
+    case sched::context_cause::canceled: return std::make_error_code(std::errc::operation_canceled);
+    case sched::context_cause::timed_out: return errc::deadline_exceeded;
+  }
+  return {};
+}
+
+THRUM_OUT_OF_LINE std::stop_token context::stop_token() const {
+  return node() != nullptr ? node()->stop_token() : std::stop_token();
+}
+
+THRUM_OUT_OF_LINE context context::entered(sched::context_node* fresh) noexcept {
+  context made;
+  made.node_ = sched::chan_handle<void>(sched::adopt_reference{}, fresh);
+  fresh->enter();
+  return made;
+}
+
+THRUM_OUT_OF_LINE context context::child(std::int64_t deadline) const {
+  return entered(new sched::context_node(node(), deadline));
+}
+
+}}  // namespace thrum::THRUM_ABI
+
+#endif

@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What group.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_GROUP_DEFINITION_HPP
+#define THRUM_GROUP_DEFINITION_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/go.hpp>
+#include <thrum/group.hpp>
+#include <thrum/panic.hpp>
+#include <thrum/request_stop.hpp>
+#include <thrum/sched/run/uncancellable.hpp>
+#include <thrum/sync/mutex.hpp>
+#include <thrum/sync/semaphore.hpp>
+#include <thrum/sync/wait_group.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <limits>
+#include <mutex>
+#include <stop_token>
+#include <type_traits>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI {
+
+THRUM_OUT_OF_LINE task_group::~task_group() {
+  // The members are cancelled themselves.
+  const sched::uncancellable<sched::default_traits> until_all_have_ended;
+  if (!running_.wait_for(std::chrono::nanoseconds(0))) {
+    request_stop();  // an exception may be what brought us here, and nobody else will ask them
+    running_.wait();
+  }
+}
+
+THRUM_OUT_OF_LINE void task_group::wait() {
+  running_.wait();
+#if THRUM_EXCEPTIONS
+  std::exception_ptr error;
+  {
+    const std::lock_guard guard(mutex_);
+    error = std::exchange(error_, nullptr);
+    if (error != nullptr) {
+      stop_source_ = std::stop_source();
+    }
+  }
+  if (error != nullptr) {
+    std::rethrow_exception(std::move(error));
+  }
+#endif
+}
+
+THRUM_OUT_OF_LINE std::stop_token task_group::stop_token() {
+  const std::lock_guard guard(mutex_);
+  return stop_source_.get_token();
+}
+
+THRUM_OUT_OF_LINE void task_group::request_stop() {
+  std::stop_source own = source();
+  sched::request_stop_here(own);
+}
+
+THRUM_OUT_OF_LINE std::ptrdiff_t task_group::to_permits(std::size_t limit) noexcept {
+  constexpr auto most = std::numeric_limits<std::ptrdiff_t>::max();
+  return limit < static_cast<std::size_t>(most) ? static_cast<std::ptrdiff_t>(limit) : most;
+}
+
+THRUM_OUT_OF_LINE void task_group::leave() {
+  if (limited_) {
+    slots_.release();
+  }
+  running_.done();
+}
+
+THRUM_OUT_OF_LINE std::stop_source task_group::source() {
+  const std::lock_guard guard(mutex_);
+  return stop_source_;
+}
+
+THRUM_OUT_OF_LINE void task_group::fail_unless_exiting() {
+#if THRUM_EXCEPTIONS
+  try {
+    throw;
+  } catch (const goroutine_exit&) {
+    throw;
+  } catch (...) {
+    {
+      const std::lock_guard guard(mutex_);
+      if (error_ == nullptr) {
+        error_ = std::current_exception();
+      }
+    }
+    request_stop();
+  }
+#endif
+}
+
+}}  // namespace thrum::THRUM_ABI
+
+#endif

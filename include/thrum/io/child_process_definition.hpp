@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What io/child_process.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_IO_CHILD_PROCESS_DEFINITION_HPP
+#define THRUM_IO_CHILD_PROCESS_DEFINITION_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/errc.hpp>
+#include <thrum/base/intrusive_list.hpp>
+#include <thrum/blocking.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/io/child_process.hpp>
+#include <thrum/io/descriptor.hpp>
+#include <thrum/io/wait.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/core/traits.hpp>
+#include <thrum/sync/mutex.hpp>
+#include <thrum/time/sleep.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <system_error>
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
+
+THRUM_OUT_OF_LINE std::string exit_status::to_string() const {
+  return code == none  ? "no end"
+         : signal == 0 ? "exit status " + std::to_string(code)
+                       : "signal " + std::to_string(signal) + (dumped_core ? ", core dumped" : "");
+}
+
+THRUM_OUT_OF_LINE child_process::~child_process() {
+  if (pidfd_ != os::no_descriptor) {
+    os::close(pidfd_);
+  }
+}
+
+THRUM_OUT_OF_LINE void child_process::started(std::int64_t pid) noexcept {
+  pid_ = pid;
+  const os::io_result fd = os::open_process(pid);
+  pidfd_ = fd < 0 ? os::no_descriptor : static_cast<int>(fd);
+}
+
+THRUM_OUT_OF_LINE std::error_code child_process::reap(exit_status& status) noexcept {
+  const std::lock_guard guard(lock_);
+  if (!reaped_) {
+    const os::io_result result = os::wait_process(pid_, pidfd_, false, true, end_);
+    if (result == -EAGAIN || result == -EINTR) {
+      return std::make_error_code(std::errc::resource_unavailable_try_again);
+    }
+    reaped_ = true;
+    error_ = static_cast<int>(-result);
+  }
+  if (error_ == 0) {
+    status = {end_.code, end_.signal, end_.dumped_core};
+  }
+  return {error_, std::system_category()};
+}
+
+THRUM_OUT_OF_LINE void child_process::wait(time_point deadline, std::chrono::milliseconds& pause,
+                                           std::error_code& error) {
+  constexpr std::chrono::milliseconds longest{10};
+  const time_point now{std::chrono::nanoseconds(sched::default_traits::now())};
+  if (now >= deadline) {
+    error = errc::deadline_exceeded;
+    return;
+  }
+  error.clear();
+  if (!has_pidfd() && deadline == time_point::max()) {
+    os::process_end end;
+    blocking([&] { os::wait_process(pid_, os::no_descriptor, true, false, end); });
+    return;
+  }
+  const bool first = pause == std::chrono::milliseconds(0);
+  pause = std::min(2 * pause + std::chrono::milliseconds(1), longest);
+  if (has_pidfd() && first) {
+    wait_readable(pidfd_, deadline, error);
+  } else {
+    sleep_until(std::min<time_point>(deadline, now + pause));
+  }
+}
+
+THRUM_OUT_OF_LINE bool child_process::end() noexcept {
+  if (parent_ != os::own_process()) {
+    return true;  // nor is the lock ours: somebody may have held it in the fork
+  }
+  return blocking([&] {
+    const std::lock_guard guard(lock_);
+    if (reaped_) {
+      return true;
+    }
+    if (const os::io_result sent = os::signal_process(pid_, pidfd_, SIGKILL); sent < 0) {
+      return sent == -ESRCH;
+    }
+    while (os::wait_process(pid_, pidfd_, true, true, end_) == -EINTR) {
+    }
+    reaped_ = true;
+    return true;
+  });
+}
+
+THRUM_OUT_OF_LINE std::error_code child_process::signal(int number) noexcept {
+  const std::lock_guard guard(lock_);
+  const os::io_result result = reaped_ ? -ESRCH : os::signal_process(pid_, pidfd_, number);
+  return result < 0 ? error_of(result) : std::error_code();
+}
+
+}}}  // namespace thrum::THRUM_ABI::io
+
+#endif

@@ -1,0 +1,273 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What io/file.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_IO_FILE_DEFINITION_HPP
+#define THRUM_IO_FILE_DEFINITION_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/blocking.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/io/descriptor.hpp>
+#include <thrum/io/file.hpp>
+#include <thrum/io/stream.hpp>
+#include <thrum/os/os.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
+
+THRUM_OUT_OF_LINE file& file::operator=(file&& other) noexcept {
+  descriptor_ = std::move(other.descriptor_);
+  path_ = std::move(other.path_);
+  kind_ = other.kind_;
+  shared_ = other.shared_;
+  // relaxed: nobody else uses either
+  waits_.store(other.waits_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  return *this;
+}
+
+THRUM_OUT_OF_LINE file file::open(const std::string& path, open_mode mode, unsigned permissions) {
+  return open(path, system_flags(mode), permissions);
+}
+
+THRUM_OUT_OF_LINE file file::open(const std::string& path, open_mode mode, std::error_code& error) {
+  return open(path, system_flags(mode), default_permissions, error);
+}
+
+THRUM_OUT_OF_LINE file file::open(const std::string& path, open_mode mode, unsigned permissions,
+                                  std::error_code& error) {
+  return open(path, system_flags(mode), permissions, error);
+}
+
+THRUM_OUT_OF_LINE file file::open(const std::string& path, int flags, unsigned permissions) {
+  std::error_code error;
+  file result = open(path, flags, permissions, error);
+  if (error) {
+    result.fail(error, "open");
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE file file::open(const std::string& path, int flags, unsigned permissions,
+                                  std::error_code& error) {
+  file result;
+  result.path_ = path;  // may throw: before there is a descriptor
+  const os::io_result fd = open_native(path, flags, permissions);
+  if (fd < 0) {
+    error = error_of(fd);
+    return result;
+  }
+  result.adopt(static_cast<int>(fd), true, error);
+  return result;
+}
+
+THRUM_OUT_OF_LINE os::io_result file::open_native(const std::string& path, open_mode mode) {
+  return open_native(path, system_flags(mode), default_permissions);
+}
+
+THRUM_OUT_OF_LINE std::size_t file::read_at(std::span<std::byte> buffer, std::uint64_t offset) {
+  return or_fail(*this, "read_at",
+                 [&](std::error_code& error) { return read_at(buffer, offset, error); });
+}
+
+THRUM_OUT_OF_LINE std::size_t file::read_at(std::span<char> buffer, std::uint64_t offset) {
+  return read_at(std::as_writable_bytes(buffer), offset);
+}
+
+THRUM_OUT_OF_LINE std::size_t file::read_at(std::span<std::byte> buffer, std::uint64_t offset,
+                                            std::error_code& error) {
+  return count_or(move_beside([&](int fd) {
+                    return os::read_at(fd, buffer.data(), buffer.size(),
+                                       static_cast<std::int64_t>(offset));
+                  }),
+                  error);
+}
+
+THRUM_OUT_OF_LINE std::size_t file::read_at(std::span<char> buffer, std::uint64_t offset,
+                                            std::error_code& error) {
+  return read_at(std::as_writable_bytes(buffer), offset, error);
+}
+
+THRUM_OUT_OF_LINE std::size_t file::write_at(std::span<const std::byte> bytes,
+                                             std::uint64_t offset) {
+  return or_fail(*this, "write_at",
+                 [&](std::error_code& error) { return write_at(bytes, offset, error); });
+}
+
+THRUM_OUT_OF_LINE std::size_t file::write_at(std::string_view text, std::uint64_t offset) {
+  return write_at(std::as_bytes(std::span(text)), offset);
+}
+
+THRUM_OUT_OF_LINE std::size_t file::write_at(std::span<const std::byte> bytes, std::uint64_t offset,
+                                             std::error_code& error) {
+  std::size_t done = 0;
+  os::io_result result = kind_.appends ? -EINVAL : 0;
+  while (result >= 0 && done != bytes.size()) {
+    result = move_beside([&](int fd) {
+      return os::write_at(fd, bytes.data() + done, bytes.size() - done,
+                          static_cast<std::int64_t>(offset + done));
+    });
+    done += result > 0 ? static_cast<std::size_t>(result) : 0;
+  }
+  count_or(result, error);
+  return done;
+}
+
+THRUM_OUT_OF_LINE std::size_t file::write_at(std::string_view text, std::uint64_t offset,
+                                             std::error_code& error) {
+  return write_at(std::as_bytes(std::span(text)), offset, error);
+}
+
+THRUM_OUT_OF_LINE std::uint64_t file::seek(std::int64_t offset, seek_from from) {
+  return or_fail(*this, "seek", [&](std::error_code& error) { return seek(offset, from, error); });
+}
+
+THRUM_OUT_OF_LINE std::uint64_t file::seek(std::int64_t offset, seek_from from,
+                                           std::error_code& error) {
+  const int whence = from == seek_from::begin     ? SEEK_SET
+                     : from == seek_from::current ? SEEK_CUR
+                                                  : SEEK_END;
+  return count_or(beside([&](int fd) { return os::seek(fd, offset, whence); }), error);
+}
+
+THRUM_OUT_OF_LINE std::uint64_t file::size() {
+  return or_fail(*this, "size", [&](std::error_code& error) { return size(error); });
+}
+
+THRUM_OUT_OF_LINE std::uint64_t file::size(std::error_code& error) {
+  return count_or(beside([](int fd) { return os::file_size(fd); }), error);
+}
+
+THRUM_OUT_OF_LINE void file::truncate(std::uint64_t size) {
+  or_fail(*this, "truncate", [&](std::error_code& error) { return truncate(size, error), true; });
+}
+
+THRUM_OUT_OF_LINE void file::truncate(std::uint64_t size, std::error_code& error) {
+  const auto bytes = static_cast<std::int64_t>(size);
+  count_or(beside([&](int fd) { return os::truncate(fd, bytes); }), error);
+}
+
+THRUM_OUT_OF_LINE void file::sync() {
+  or_fail(*this, "sync", [&](std::error_code& error) { return sync(error), true; });
+}
+
+THRUM_OUT_OF_LINE void file::sync(std::error_code& error) {
+  count_or(beside([](int fd) { return os::sync(fd); }), error);
+}
+
+THRUM_OUT_OF_LINE void file::set_deadline(time_point when) {
+  or_fail(*this, "set_deadline",
+          [&](std::error_code& error) { return set_deadline(when, error), true; });
+}
+
+THRUM_OUT_OF_LINE void file::set_deadline(time_point when, std::error_code& error) noexcept {
+  set_deadline(side::read, when, error);
+  set_deadline(side::write, when, error);
+}
+
+THRUM_OUT_OF_LINE void file::set_read_deadline(time_point when) {
+  or_fail(*this, "set_read_deadline",
+          [&](std::error_code& error) { return set_deadline(side::read, when, error), true; });
+}
+
+THRUM_OUT_OF_LINE void file::set_write_deadline(time_point when) {
+  or_fail(*this, "set_write_deadline",
+          [&](std::error_code& error) { return set_deadline(side::write, when, error), true; });
+}
+
+THRUM_OUT_OF_LINE void file::set_deadline(side which, time_point when,
+                                          std::error_code& error) noexcept {
+  error.clear();
+  if (!waits()) {
+    error = {EOPNOTSUPP, std::system_category()};
+    return;
+  }
+  descriptor_.set_deadline(which, when);
+}
+
+THRUM_OUT_OF_LINE os::io_result file::read_some(std::span<std::byte> buffer) {
+  return run(side::read, [&](int fd) {
+    if (shared_ && waits()) {
+      return run_shared(
+          fd, side::read, [&] { return os::read_at_once(fd, buffer.data(), buffer.size()); },
+          [&] { return os::read(fd, buffer.data(), buffer.size()); });
+    }
+    return os::read(fd, buffer.data(), buffer.size());
+  });
+}
+
+THRUM_OUT_OF_LINE os::io_result file::write_all(std::span<const std::byte> bytes,
+                                                std::size_t& done) {
+  return run<true>(side::write, [&](int fd) -> os::io_result {
+    if (done == bytes.size()) {
+      return 0;
+    }
+    const os::io_result n = write_some(fd, bytes.subspan(done));
+    done += n > 0 ? static_cast<std::size_t>(n) : 0;
+    return n;
+  });
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void file::fail(const std::error_code& error,
+                                             const char* operation) const {
+  base::message<512> text("file::");
+  base::throw_system(error, text.append(operation).append(" ").append(path_).view());
+}
+
+THRUM_OUT_OF_LINE os::io_result file::open_native(const std::string& path, int flags,
+                                                  unsigned permissions) {
+  if (path.find('\0') != std::string::npos) {
+    return -EINVAL;
+  }
+  return uninterrupted([&] { return os::open_file(path.c_str(), flags, permissions); });
+}
+
+THRUM_OUT_OF_LINE void file::adopt(int fd, bool own, std::error_code& error) {
+  os::io_result result = os::kind_of(fd, kind_);
+  if (result >= 0 && own && kind_.may_wait) {
+    result = os::set_nonblocking(fd, true);
+  }
+  if (result < 0) {
+    error = error_of(result);
+    os::close(fd);
+    return;
+  }
+  error.clear();
+  descriptor_ = descriptor(fd, error);
+  // relaxed: nobody else knows the file
+  waits_.store(kind_.may_wait, std::memory_order_relaxed);
+  shared_ = kind_.may_wait && !own && !kind_.is_nonblocking;
+}
+
+THRUM_OUT_OF_LINE os::io_result file::write_some(int fd, std::span<const std::byte> bytes) {
+  const auto write = [&](std::size_t most) {
+    const std::size_t n = std::min(bytes.size(), most);
+    return kind_.may_break ? os::write_without_signal(fd, bytes.data(), n)
+                           : os::write(fd, bytes.data(), n);
+  };
+  if (shared_ && waits()) {
+    // What a pipe takes at once if it takes anything.
+    constexpr std::size_t atomic_size = 512;
+    return run_shared(
+        fd, side::write, [&] { return os::write_at_once(fd, bytes.data(), bytes.size()); },
+        [&] { return write(atomic_size); });
+  }
+  return write(bytes.size());
+}
+
+}}}  // namespace thrum::THRUM_ABI::io
+
+#endif

@@ -1,0 +1,236 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What io/process.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_IO_PROCESS_DEFINITION_HPP
+#define THRUM_IO_PROCESS_DEFINITION_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/errc.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/blocking.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/io/child_process.hpp>
+#include <thrum/io/detached_children.hpp>
+#include <thrum/io/pipe.hpp>
+#include <thrum/io/process.hpp>
+#include <thrum/io/redirect.hpp>
+#include <thrum/io/redirect_definition.hpp>
+#include <thrum/os/os.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
+
+THRUM_OUT_OF_LINE process& process::operator=(process&& other) noexcept {
+  if (this != &other) {
+    end();
+    child_ = std::move(other.child_);
+    in_ = std::move(other.in_);
+    out_ = std::move(other.out_);
+    err_ = std::move(other.err_);
+  }
+  return *this;
+}
+
+THRUM_OUT_OF_LINE process process::spawn(const std::vector<std::string>& arguments,
+                                         process_options options) {
+  std::error_code error;
+  process result;
+  std::string where;
+  result.start(arguments, options, where, error);
+  if (error) {
+    base::throw_system(error, base::message<512>("process::spawn ").append(where).view());
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE process process::spawn(const std::vector<std::string>& arguments,
+                                         process_options options, std::error_code& error) {
+  process result;
+  std::string where;
+  result.start(arguments, options, where, error);
+  return error ? process() : std::move(result);
+}
+
+THRUM_OUT_OF_LINE process process::spawn(const std::vector<std::string>& arguments,
+                                         std::error_code& error) {
+  return spawn(arguments, {}, error);
+}
+
+THRUM_OUT_OF_LINE std::optional<exit_status> process::wait_until(time_point deadline) {
+  std::error_code error;
+  const exit_status status = wait_until(deadline, error);
+  if (error == errc::deadline_exceeded) {
+    return std::nullopt;
+  }
+  if (error) {
+    fail(error, "wait");
+  }
+  return status;
+}
+
+THRUM_OUT_OF_LINE exit_status process::wait_until(time_point deadline, std::error_code& error) {
+  exit_status status{exit_status::none, 0, false};
+  if (child_ == nullptr) {
+    error = std::make_error_code(std::errc::no_child_process);
+    return status;
+  }
+  std::chrono::milliseconds pause{0};
+  while ((error = child_->reap(status)) == std::errc::resource_unavailable_try_again) {
+    child_->wait(deadline, pause, error);
+    if (error) {
+      return status;
+    }
+  }
+  return status;
+}
+
+THRUM_OUT_OF_LINE std::optional<exit_status> process::try_wait(std::error_code& error) {
+  const exit_status status = wait_until(time_point::min(), error);
+  if (error == errc::deadline_exceeded) {
+    error.clear();
+    return std::nullopt;
+  }
+  return error ? std::nullopt : std::optional(status);
+}
+
+THRUM_OUT_OF_LINE void process::signal(int number) {
+  std::error_code error;
+  signal(number, error);
+  if (error) {
+    fail(error, "signal");
+  }
+}
+
+THRUM_OUT_OF_LINE void process::signal(int number, std::error_code& error) noexcept {
+  error =
+      child_ != nullptr ? child_->signal(number) : std::make_error_code(std::errc::no_such_process);
+}
+
+THRUM_OUT_OF_LINE void process::terminate() noexcept { signal_if_there(SIGTERM); }
+
+THRUM_OUT_OF_LINE void process::kill() noexcept { signal_if_there(SIGKILL); }
+
+THRUM_OUT_OF_LINE void process::detach() {
+  if (child_ != nullptr) {
+    detached_children::add(std::move(child_));
+  }
+  close_pipes();
+}
+
+inline std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  for (const std::string& text : texts) {
+    result.push_back(const_cast<char*>(text.c_str()));  // the system's type; it does not write
+  }
+  result.push_back(nullptr);
+  return result;
+}
+
+inline bool has_zero(const std::vector<std::string>& texts) {
+  return std::any_of(texts.begin(), texts.end(),
+                     [](const std::string& text) { return text.find('\0') != std::string::npos; });
+}
+
+THRUM_OUT_OF_LINE void process::start(const std::vector<std::string>& arguments,
+                                      const process_options& options, std::string& where,
+                                      std::error_code& error) {
+  detached_children::look_after();
+  if (arguments.empty() || has_zero(arguments) ||
+      options.directory.find('\0') != std::string::npos ||
+      (options.environment && has_zero(*options.environment)) || options.in.is_output() ||
+      options.out.is_output()) {
+    error = std::make_error_code(std::errc::invalid_argument);
+    return;
+  }
+  child_streams streams;
+  descriptor ends[3];
+  const redirect* const wanted[3] = {&options.in, &options.out, &options.err};
+  for (int i = 0; i < 3; ++i) {
+    streams.prepare(i, *wanted[i], ends[i], where, error);
+    if (error) {
+      return;
+    }
+  }
+  const std::vector<char*> argument_pointers = pointers_to(arguments);
+  std::vector<char*> environment_pointers;
+  os::spawn_request request;
+  request.arguments = argument_pointers.data();
+  if (options.environment) {
+    environment_pointers = pointers_to(*options.environment);
+    request.environment = environment_pointers.data();
+  }
+  request.directory = options.directory.empty() ? nullptr : options.directory.c_str();
+  for (int i = 0; i < 3; ++i) {
+    request.streams[i] = streams[i];
+  }
+  request.errors_to_output = options.err.is_output();
+  auto child = std::make_unique<child_process>();  // before there is one that it could not own
+  const os::io_result pid = blocking([&] { return os::spawn(request); });
+  if (pid < 0) {
+    where = arguments.front();
+    where += options.directory.empty() ? "" : " in " + options.directory;
+    error = error_of(pid);
+    return;
+  }
+  child->started(pid);
+  child_ = std::move(child);
+  in_ = pipe_writer(std::move(ends[0]));
+  out_ = pipe_reader(std::move(ends[1]));
+  err_ = pipe_reader(std::move(ends[2]));
+}
+
+THRUM_OUT_OF_LINE exit_status process::wait_or_throw(time_point deadline) {
+  std::error_code error;
+  const exit_status status = wait_until(deadline, error);
+  if (error) {
+    fail(error, "wait");
+  }
+  return status;
+}
+
+THRUM_OUT_OF_LINE void process::signal_if_there(int number) noexcept {
+  if (child_ != nullptr) {
+    child_->signal(number);
+  }
+}
+
+THRUM_OUT_OF_LINE void process::close_pipes() noexcept {
+  in_ = pipe_writer();
+  out_ = pipe_reader();
+  err_ = pipe_reader();
+}
+
+THRUM_OUT_OF_LINE void process::end() noexcept {
+  close_pipes();
+  if (child_ != nullptr) {
+    if (!child_->end()) {
+      detached_children::add(std::move(child_));
+    }
+    child_.reset();
+  }
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void process::fail(const std::error_code& error,
+                                                const char* operation) const {
+  base::message<512> text("process::");
+  text.append(operation).append(" ").append(static_cast<std::uint64_t>(pid()));
+  base::throw_system(error, text.view());
+}
+
+}}}  // namespace thrum::THRUM_ABI::io
+
+#endif

@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What io/wait.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_IO_WAIT_DEFINITION_HPP
+#define THRUM_IO_WAIT_DEFINITION_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/io/descriptor.hpp>
+#include <thrum/io/wait.hpp>
+#include <thrum/sched/io/poll_wait.hpp>
+
+#include <atomic>
+#include <cerrno>
+#include <string_view>
+#include <system_error>
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
+
+/// What we know of the descriptors of others, by their numbers.
+class watch_table {
+ public:
+  /// Null: no memory, or no number of a descriptor.
+  static sched::poll_desc* find(native_handle_type fd) noexcept {
+    if (fd < 0 || static_cast<unsigned>(fd) >= page_size * pages) {
+      return nullptr;
+    }
+    const auto number = static_cast<unsigned>(fd);
+    auto& table = os::process_wide<state>::get().pages_of_slots;
+    // [io.watch <] acquire: its zeroes.
+    slot* page = table[number / page_size].load(std::memory_order_acquire);
+    if (page == nullptr) {
+      auto* const fresh = static_cast<slot*>(os::map(page_size * sizeof(slot)));
+      if (fresh == nullptr) {
+        return nullptr;
+      }
+      // [io.watch <>] acq_rel: the page, to each thread that finds it.
+      if (table[number / page_size].compare_exchange_strong(page, fresh, std::memory_order_acq_rel,
+                                                            std::memory_order_acquire)) {
+        page = fresh;
+      } else {
+        os::unmap(fresh, page_size * sizeof(slot));
+      }
+    }
+    slot& place = page[number % page_size];
+    // [io.watch <] acquire: what it points to.
+    sched::poll_desc* desc = place.load(std::memory_order_acquire);
+    if (desc == nullptr) {
+      const sched::section here;
+      sched::poll_desc* const fresh = sched::basic_poll_table<sched::default_traits>::take();
+      if (fresh == nullptr) {
+        return nullptr;
+      }
+      // [io.watch <>] acq_rel: what it points to, to each thread that finds it.
+      if (place.compare_exchange_strong(desc, fresh, std::memory_order_acq_rel,
+                                        std::memory_order_acquire)) {
+        desc = fresh;
+      } else {
+        sched::basic_poll_table<sched::default_traits>::give_back(*fresh);
+      }
+    }
+    return desc;
+  }
+
+ private:
+  using slot = std::atomic<sched::poll_desc*>;
+  static constexpr unsigned page_size = 4096;
+  static constexpr unsigned pages = 4096;
+  struct state {
+    static constexpr std::string_view process_name = "io::watch_table";
+    std::atomic<slot*> pages_of_slots[pages] = {};
+  };
+};
+
+THRUM_OUT_OF_LINE int wait_for(native_handle_type fd, side which, time_point deadline) {
+  sched::poll_desc* const desc = watch_table::find(fd);
+  if (desc == nullptr) {
+    return fd < 0 ? -EBADF : -ENOMEM;
+  }
+  const int result = sched::poll_wait::wait_foreign(*desc, fd, which, sched::deadline_at(deadline));
+  if (result == sched::io_exit) {
+    sched::exit_goroutine<sched::default_traits>();
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE void wait_for(native_handle_type fd, side which, time_point deadline,
+                                const char* operation) {
+  if (const int result = wait_for(fd, which, deadline); result != 0) {
+    base::throw_system(error_of(result), operation);
+  }
+}
+
+THRUM_OUT_OF_LINE void wait_for(native_handle_type fd, side which, time_point deadline,
+                                std::error_code& error) {
+  const int result = wait_for(fd, which, deadline);
+  error = result != 0 ? error_of(result) : std::error_code();
+}
+
+THRUM_OUT_OF_LINE void wait_readable(native_handle_type fd, time_point deadline) {
+  wait_for(fd, side::read, deadline, "io::wait_readable");
+}
+
+THRUM_OUT_OF_LINE void wait_readable(native_handle_type fd, time_point deadline,
+                                     std::error_code& error) {
+  wait_for(fd, side::read, deadline, error);
+}
+
+THRUM_OUT_OF_LINE void wait_writable(native_handle_type fd, time_point deadline) {
+  wait_for(fd, side::write, deadline, "io::wait_writable");
+}
+
+THRUM_OUT_OF_LINE void wait_writable(native_handle_type fd, time_point deadline,
+                                     std::error_code& error) {
+  wait_for(fd, side::write, deadline, error);
+}
+
+}}}  // namespace thrum::THRUM_ABI::io
+
+#endif

@@ -1,0 +1,172 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What net/listener.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_NET_LISTENER_DEFINITION_HPP
+#define THRUM_NET_LISTENER_DEFINITION_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/io/descriptor.hpp>
+#include <thrum/net/conn.hpp>
+#include <thrum/net/endpoint.hpp>
+#include <thrum/net/listener.hpp>
+#include <thrum/net/resolve.hpp>
+#include <thrum/net/socket.hpp>
+#include <thrum/sched/run/park.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace net {
+
+THRUM_OUT_OF_LINE listener& listener::operator=(listener&& other) noexcept {
+  if (this != &other) {
+    close();
+    socket_ = std::move(other.socket_);
+    path_ = std::exchange(other.path_, {});
+    path_maker_ = other.path_maker_;
+    is_tcp_ = other.is_tcp_;
+  }
+  return *this;
+}
+
+THRUM_OUT_OF_LINE listener listener::listen(const endpoint& where, const listen_options& how) {
+  std::error_code error;
+  listener result = listen(where, how, error);
+  if (error) {
+    throw_endpoint(error, "listener::listen", where);
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE listener listener::listen(const endpoint& where, const listen_options& how,
+                                            std::error_code& error) {
+  listener result;
+  result.socket_ = open_socket(where, SOCK_STREAM, error);
+  if (error) {
+    const auto instead = without_ipv6(where, error);
+    return instead && how.dual_stack ? listen(*instead, how, error) : listener();
+  }
+  const os::io_result done = result.begin(where, how);
+  if (done < 0) {
+    error = io::error_of(done);
+    return listener();
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE listener listener::listen(std::string_view text, const listen_options& how) {
+  std::error_code error;
+  listener result = listen(text, how, error);
+  if (error) {
+    base::throw_system(error, base::message<>("listener::listen ").append_quoted(text).view());
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE listener listener::listen(std::string_view text, const listen_options& how,
+                                            std::error_code& error) {
+  for (const endpoint& where : resolve(text, error)) {
+    listener result = listen(where, how, error);
+    if (!error) {
+      return result;
+    }
+  }
+  return listener();
+}
+
+THRUM_OUT_OF_LINE conn listener::accept() {
+  std::error_code error;
+  conn result = accept(error);
+  if (error) {
+    throw_socket(error, "listener::accept", socket_);
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE conn listener::accept(std::error_code& error) {
+  for (std::int64_t pause = first_pause_ns;;) {
+    const os::io_result fd = socket_.run(io::side::read, [](int own) { return os::accept(own); });
+    if (fd >= 0) {
+      io::descriptor accepted(static_cast<int>(fd), error);
+      return error ? conn() : conn(std::move(accepted), is_tcp_);
+    }
+    if (is_shortage(fd)) {
+      sched::exit_if_cancelled<sched::default_traits>(
+          sched::sleep_until<sched::default_traits>(sched::default_traits::now() + pause));
+      pause = std::min(2 * pause, longest_pause_ns);
+    } else if (!is_gone(fd)) {
+      error = io::error_of(fd);
+      return conn();
+    }
+  }
+}
+
+THRUM_OUT_OF_LINE void listener::close() noexcept {
+  // Before the socket: where nobody answers any more, a successor makes a file of its own.
+  socket_.close([this] {
+    if (!path_.empty() && path_maker_ == os::own_process()) {
+      ::unlink(path_.c_str());
+    }
+  });
+}
+
+THRUM_OUT_OF_LINE bool listener::is_shortage(os::io_result result) noexcept {
+  return result == -EMFILE || result == -ENFILE || result == -ENOBUFS || result == -ENOMEM;
+}
+
+THRUM_OUT_OF_LINE bool listener::is_gone(os::io_result result) noexcept {
+  for (const int error : {ECONNABORTED, EPROTO, ENETDOWN, ENOPROTOOPT, EHOSTDOWN, ENONET,
+                          EHOSTUNREACH, ENETUNREACH}) {
+    if (result == -error) {
+      return true;
+    }
+  }
+  return false;
+}
+
+THRUM_OUT_OF_LINE os::io_result listener::begin(const endpoint& where, const listen_options& how) {
+  const int fd = socket_.native_handle();
+  is_tcp_ = is_internet(where);
+  os::io_result done = 0;
+  const auto must = [&](os::io_result result) { done = done < 0 ? done : result; };
+  if (where.family() == address_family::v6) {
+    const os::io_result result =
+        os::set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, how.dual_stack ? 0 : 1);
+    must(how.dual_stack ? 0 : result);
+  }
+  if (is_tcp_) {
+    if (how.reuse_address) {
+      os::set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    }
+    if (how.reuse_port) {
+      must(os::set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1));
+    }
+    // Connections inherit these.
+    if (how.no_delay) {
+      os::set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    }
+    const os::io_result result = set_keep_alive(fd, how.keep_alive);
+    must(how.keep_alive == keep_alive_options{} ? 0 : result);
+  }
+  if (done >= 0) {
+    done = os::bind(fd, where.data(), where.size());
+  }
+  if (done >= 0 && how.remove_path && !where.is_abstract()) {
+    path_ = where.path();
+    path_maker_ = os::own_process();
+  }
+  return done < 0 ? done : os::listen(fd, how.backlog);
+}
+
+}}}  // namespace thrum::THRUM_ABI::net
+
+#endif

@@ -1,0 +1,252 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What net/udp_socket.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_NET_UDP_SOCKET_DEFINITION_HPP
+#define THRUM_NET_UDP_SOCKET_DEFINITION_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/io/descriptor.hpp>
+#include <thrum/io/stream.hpp>
+#include <thrum/net/endpoint.hpp>
+#include <thrum/net/socket.hpp>
+#include <thrum/net/udp_socket.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace net {
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::bind(const endpoint& where, std::error_code& error) {
+  return make(where, &os::bind, error);
+}
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::connect(const endpoint& where) {
+  return or_throw(where, "connect", &os::connect);
+}
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::connect(const endpoint& where, std::error_code& error) {
+  return make(where, &os::connect, error);
+}
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::bind(std::string_view text, std::error_code& error) {
+  const endpoint where(text, error);
+  return error ? udp_socket() : bind(where, error);
+}
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::connect(std::string_view text, std::error_code& error) {
+  const endpoint where(text, error);
+  return error ? udp_socket() : connect(where, error);
+}
+
+THRUM_OUT_OF_LINE std::size_t udp_socket::send(std::span<const std::byte> bytes) {
+  return finish(send_from(bytes, nullptr), "udp_socket::send");
+}
+
+THRUM_OUT_OF_LINE std::size_t udp_socket::send(std::span<const std::byte> bytes,
+                                               std::error_code& error) {
+  return io::count_or(send_from(bytes, nullptr), error);
+}
+
+THRUM_OUT_OF_LINE std::size_t udp_socket::send(std::string_view text, std::error_code& error) {
+  return send(std::as_bytes(std::span(text)), error);
+}
+
+THRUM_OUT_OF_LINE std::size_t udp_socket::send_to(std::span<const std::byte> bytes,
+                                                  const endpoint& to) {
+  return finish(send_from(bytes, &to), "udp_socket::send_to");
+}
+
+THRUM_OUT_OF_LINE std::size_t udp_socket::send_to(std::string_view text, const endpoint& to) {
+  return send_to(std::as_bytes(std::span(text)), to);
+}
+
+THRUM_OUT_OF_LINE std::size_t udp_socket::send_to(std::span<const std::byte> bytes,
+                                                  const endpoint& to, std::error_code& error) {
+  return io::count_or(send_from(bytes, &to), error);
+}
+
+THRUM_OUT_OF_LINE std::size_t udp_socket::send_to(std::string_view text, const endpoint& to,
+                                                  std::error_code& error) {
+  return send_to(std::as_bytes(std::span(text)), to, error);
+}
+
+THRUM_OUT_OF_LINE udp_socket::datagram udp_socket::recv_from(std::span<std::byte> buffer) {
+  datagram result{0, {}, false};
+  result.size = finish(receive(buffer, &result), "udp_socket::recv_from");
+  return result;
+}
+
+THRUM_OUT_OF_LINE udp_socket::datagram udp_socket::recv_from(std::span<std::byte> buffer,
+                                                             std::error_code& error) {
+  datagram result{0, {}, false};
+  result.size = io::count_or(receive(buffer, &result), error);
+  return result;
+}
+
+THRUM_OUT_OF_LINE udp_socket::datagram udp_socket::recv_from(std::span<char> buffer,
+                                                             std::error_code& error) {
+  return recv_from(std::as_writable_bytes(buffer), error);
+}
+
+THRUM_OUT_OF_LINE std::size_t udp_socket::recv(std::span<std::byte> buffer) {
+  return finish(receive(buffer, nullptr), "udp_socket::recv");
+}
+
+THRUM_OUT_OF_LINE std::size_t udp_socket::recv(std::span<std::byte> buffer,
+                                               std::error_code& error) {
+  return io::count_or(receive(buffer, nullptr), error);
+}
+
+THRUM_OUT_OF_LINE std::size_t udp_socket::recv(std::span<char> buffer, std::error_code& error) {
+  return recv(std::as_writable_bytes(buffer), error);
+}
+
+THRUM_OUT_OF_LINE std::size_t udp_socket::send_many(std::span<const outgoing> all) {
+  std::size_t done = 0;
+  finish(send_all(all, done), "udp_socket::send_many");
+  return done;
+}
+
+THRUM_OUT_OF_LINE std::size_t udp_socket::send_many(std::span<const outgoing> all,
+                                                    std::error_code& error) {
+  std::size_t done = 0;
+  io::count_or(send_all(all, done), error);
+  return done;
+}
+
+THRUM_OUT_OF_LINE std::size_t udp_socket::recv_many(std::span<incoming> into) {
+  return finish(receive_all(into), "udp_socket::recv_many");
+}
+
+THRUM_OUT_OF_LINE std::size_t udp_socket::recv_many(std::span<incoming> into,
+                                                    std::error_code& error) {
+  return io::count_or(receive_all(into), error);
+}
+
+THRUM_OUT_OF_LINE void udp_socket::set_deadline(time_point when) noexcept {
+  set_read_deadline(when);
+  set_write_deadline(when);
+}
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::make(const endpoint& where, attach_function attach,
+                                              std::error_code& error) {
+  udp_socket result;
+  result.socket_ = open_socket(where, SOCK_DGRAM, error);
+  if (error) {
+    const auto instead = without_ipv6(where, error);
+    return instead ? make(*instead, attach, error) : udp_socket();
+  }
+  const int fd = result.native_handle();
+  // Nobody has asked for these: without them it is a socket that can do less.
+  if (is_internet(where)) {
+    os::set_option(fd, SOL_SOCKET, SO_BROADCAST, 1);
+  }
+  if (where.family() == address_family::v6) {
+    os::set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+  }
+  if (const os::io_result done = attach(fd, where.data(), where.size()); done < 0) {
+    error = io::error_of(done);
+    return udp_socket();
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::or_throw(const endpoint& where, const char* operation,
+                                                  attach_function attach) {
+  std::error_code error;
+  udp_socket result = make(where, attach, error);
+  if (error) {
+    throw_endpoint(error, base::message<64>("udp_socket::").append(operation).view(), where);
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE os::io_result udp_socket::send_all(std::span<const outgoing> all,
+                                                     std::size_t& done) {
+  const bool to_unix = std::any_of(all.begin(), all.end(), [](const outgoing& each) {
+    return each.to.family() != address_family::none && !is_internet(each.to);
+  });
+  return run_sending(to_unix, [&](int fd) -> os::io_result {
+    while (done != all.size()) {
+      ::mmsghdr messages[at_once] = {};
+      ::iovec parts[at_once];
+      const std::size_t n = std::min(at_once, all.size() - done);
+      for (std::size_t i = 0; i != n; ++i) {
+        const outgoing& each = all[done + i];
+        ::msghdr& message = messages[i].msg_hdr;
+        // The system's types are not const, and it does not write there.
+        parts[i] = {const_cast<std::byte*>(each.bytes.data()), each.bytes.size()};
+        message.msg_iov = &parts[i];
+        message.msg_iovlen = 1;
+        if (each.to.family() != address_family::none) {
+          message.msg_name = const_cast<::sockaddr*>(each.to.data());
+          message.msg_namelen = each.to.size();
+        }
+      }
+      const os::io_result sent = os::send_messages(fd, messages, static_cast<unsigned>(n));
+      if (sent < 0) {
+        return sent;
+      }
+      done += static_cast<std::size_t>(sent);
+    }
+    return 0;
+  });
+}
+
+THRUM_OUT_OF_LINE os::io_result udp_socket::take_some(int fd, std::span<incoming> into) noexcept {
+  std::size_t done = 0;
+  while (done != into.size()) {
+    ::mmsghdr messages[at_once] = {};
+    ::iovec parts[at_once];
+    ::sockaddr_storage from[at_once];
+    const std::size_t n = std::min(at_once, into.size() - done);
+    for (std::size_t i = 0; i != n; ++i) {
+      const std::span<std::byte> buffer = into[done + i].buffer;
+      parts[i] = {buffer.data(), buffer.size()};
+      ::msghdr& message = messages[i].msg_hdr;
+      message.msg_iov = &parts[i];
+      message.msg_iovlen = 1;
+      message.msg_name = &from[i];
+      message.msg_namelen = sizeof from[i];
+    }
+    const os::io_result got = os::receive_messages(fd, messages, static_cast<unsigned>(n));
+    if (got < 0) {
+      return done != 0 ? static_cast<os::io_result>(done) : got;
+    }
+    for (std::size_t i = 0; i != static_cast<std::size_t>(got); ++i) {
+      const ::msghdr& message = messages[i].msg_hdr;
+      into[done++].result = {
+          messages[i].msg_len,
+          endpoint::from_native(reinterpret_cast<::sockaddr*>(&from[i]), message.msg_namelen),
+          (message.msg_flags & MSG_TRUNC) != 0};
+    }
+    if (static_cast<std::size_t>(got) != n) {
+      break;
+    }
+  }
+  return static_cast<os::io_result>(done);
+}
+
+THRUM_OUT_OF_LINE os::io_result udp_socket::receive_all(std::span<incoming> into) {
+  if (into.empty()) {
+    return 0;
+  }
+  return socket_.run(io::side::read, [&](int fd) { return take_some(fd, into); });
+}
+
+THRUM_OUT_OF_LINE std::size_t udp_socket::finish(os::io_result result,
+                                                 const char* operation) const {
+  if (result < 0) {
+    throw_socket(io::error_of(result), operation, socket_);
+  }
+  return static_cast<std::size_t>(result);
+}
+
+}}}  // namespace thrum::THRUM_ABI::net
+
+#endif

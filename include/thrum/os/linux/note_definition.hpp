@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What os/linux/note.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_OS_LINUX_NOTE_DEFINITION_HPP
+#define THRUM_OS_LINUX_NOTE_DEFINITION_HPP
+
+#include <thrum/base/config.hpp>
+
+#if THRUM_OS_LINUX
+
+#include <thrum/base/order.hpp>
+#include <thrum/os/linux/clock.hpp>
+#include <thrum/os/linux/note.hpp>
+
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstdint>
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+using namespace base::orders;
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE bool futex_wait(std::atomic<std::uint32_t>& word,
+                                                 std::uint32_t expected,
+                                                 std::int64_t timeout_ns) noexcept {
+  const ::timespec timeout = to_timespec(timeout_ns < 0 ? 0 : timeout_ns);
+  const int before = errno;
+  const long result = ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected,
+                                timeout_ns < 0 ? nullptr : &timeout, nullptr, 0);
+  const bool timed_out = result != 0 && errno == ETIMEDOUT;
+  errno = before;
+  return !timed_out;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void futex_wake(std::atomic<std::uint32_t>& word,
+                                                 int how_many) noexcept {
+  const int before = errno;
+  ::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, how_many, nullptr, nullptr, 0);
+  errno = before;
+}
+
+THRUM_OUT_OF_LINE void note::sleep() noexcept {
+  while (!announce_sleep()) {
+    futex_wait(word_, sleeping, -1);
+  }
+}
+
+THRUM_OUT_OF_LINE bool note::sleep_for(std::int64_t ns) noexcept {
+  if (ns <= 0) {
+    return is_set();
+  }
+  const std::int64_t deadline = deadline_after(ns);
+  for (std::int64_t left = ns; left > 0; left = deadline - now()) {
+    if (announce_sleep()) {
+      return true;
+    }
+    futex_wait(word_, sleeping, left);
+  }
+  return is_set();
+}
+
+THRUM_OUT_OF_LINE void note::clear_while_woken() noexcept {
+  word_.exchange(clear_value, acquire);  // [note.1 <] what was done before wake is visible here
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_LINUX
+#endif

@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What os/linux/pipe.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_OS_LINUX_PIPE_DEFINITION_HPP
+#define THRUM_OS_LINUX_PIPE_DEFINITION_HPP
+
+#include <thrum/base/config.hpp>
+
+#if THRUM_OS_LINUX
+
+#include <thrum/base/order.hpp>
+#include <thrum/os/linux/descriptor.hpp>
+#include <thrum/os/linux/pipe.hpp>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <ctime>
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+using namespace base::orders;
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_pipe(int (&fds)[2]) noexcept {
+  return result_of(::pipe2(fds, O_NONBLOCK | O_CLOEXEC));
+}
+
+/// call(), which may raise SIGPIPE for the thread, without that signal. `raised(result)`: it may
+/// have.
+template <class Call, class Raised>
+THRUM_NOINLINE io_result without_broken_pipe(Call call, Raised raised) noexcept {
+  ::sigset_t broken_pipe;
+  ::sigset_t before;
+  ::sigemptyset(&broken_pipe);
+  ::sigaddset(&broken_pipe, SIGPIPE);
+  ::pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
+  bool was_pending = false;
+  const bool was_blocked = ::sigismember(&before, SIGPIPE) == 1;
+  if (was_blocked) {
+    ::sigset_t pending;
+    was_pending = ::sigpending(&pending) == 0 && ::sigismember(&pending, SIGPIPE) == 1;
+  }
+  const io_result result = call();
+  if (!was_pending && raised(result)) {
+    const ::timespec at_once{};
+    while (::sigtimedwait(&broken_pipe, nullptr, &at_once) < 0 && errno == EINTR) {
+    }
+  }
+  if (!was_blocked) {
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  return result;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result transfer_with_flags(long number, int fd, void* bytes,
+                                                               std::size_t n, int flags) noexcept {
+  const ::iovec part{bytes, n};
+  constexpr unsigned long where_it_is = ~0UL;  // an offset of -1
+  const io_result result =
+      result_of(::syscall(number, fd, &part, 1UL, where_it_is, where_it_is, flags));
+  return result == -ENOSYS ? cannot_tell : result;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_without_signal(int fd, const void* from,
+                                                                std::size_t n) noexcept {
+#if defined(SYS_pwritev2)
+  if (has_signal_free_write.load(relaxed)) {  // relaxed: a fact about the system
+    // The system's type is not const, and it does not write there.
+    const io_result result =
+        transfer_with_flags(SYS_pwritev2, fd, const_cast<void*>(from), n, rwf_nosignal);
+    if (result != cannot_tell) {
+      return result;
+    }
+    has_signal_free_write.store(false, relaxed);  // relaxed: a fact about the system
+  }
+#endif
+  return without_broken_pipe([&] { return write(fd, from, n); },
+                             [](io_result result) { return result == -EPIPE; });
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_at_once(int fd, void* to, std::size_t n) noexcept {
+#if defined(SYS_preadv2)
+  return transfer_with_flags(SYS_preadv2, fd, to, n, rwf_nowait);
+#else
+  static_cast<void>(fd), static_cast<void>(to), static_cast<void>(n);
+  return cannot_tell;
+#endif
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_at_once(int fd, const void* from,
+                                                         std::size_t n) noexcept {
+#if defined(SYS_pwritev2)
+  // The system's type is not const, and it does not write there.
+  void* const bytes = const_cast<void*>(from);
+  if (has_signal_free_write.load(relaxed)) {  // relaxed: a fact about the system
+    const io_result result =
+        transfer_with_flags(SYS_pwritev2, fd, bytes, n, rwf_nowait | rwf_nosignal);
+    if (result != cannot_tell) {
+      return result;
+    }
+  }
+  return without_broken_pipe(
+      [&] { return transfer_with_flags(SYS_pwritev2, fd, bytes, n, rwf_nowait); },
+      [](io_result result) { return result == -EPIPE; });
+#else
+  static_cast<void>(fd), static_cast<void>(from), static_cast<void>(n);
+  return cannot_tell;
+#endif
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_LINUX
+#endif

@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What testing/bubble.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_TESTING_BUBBLE_DEFINITION_HPP
+#define THRUM_TESTING_BUBBLE_DEFINITION_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/blocking.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/options.hpp>
+#include <thrum/runtime.hpp>
+#include <thrum/testing/bubble.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI {
+
+namespace sched {
+
+THRUM_OUT_OF_LINE std::int64_t now_here() noexcept {
+  const auto* const m = current_m<default_traits>();
+  if (m == nullptr || m->scheduler->clock == nullptr) {
+    return os::now();
+  }
+  return m->scheduler->clock->now.load(std::memory_order_relaxed);  // relaxed: nothing runs then
+}
+
+THRUM_OUT_OF_LINE bool commit_until_quiet(basic_m<default_traits>& m, basic_g<default_traits>& g,
+                                          void*) noexcept {
+  scoped guard(m.scheduler->idle.lock());
+  m.scheduler->clock->quiet_waiters.push_back(&g);
+  return true;
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void throw_bubble_deadlock(const std::string& goroutines) {
+  const std::string text = "bubble: all goroutines are blocked - deadlock\n\n" + goroutines;
+#if THRUM_EXCEPTIONS
+  throw testing::deadlock(text);
+#else
+  base::fatal(text);
+#endif
+}
+
+}  // namespace sched
+
+namespace testing {
+
+THRUM_OUT_OF_LINE void wait() {
+  if (!sched::is_goroutine<sched::default_traits>() ||
+      sched::current_m<sched::default_traits>()->scheduler->clock == nullptr) {
+    base::throw_usage("testing::wait: called outside of a bubble");
+  }
+  sched::section here;
+  sched::park(here, sched::wait_reason::bubble_wait, &sched::commit_until_quiet, nullptr);
+}
+
+THRUM_OUT_OF_LINE time_point now() noexcept {
+  return time_point(std::chrono::nanoseconds(sched::default_traits::now()));
+}
+
+}  // namespace testing
+
+}}  // namespace thrum::THRUM_ABI
+
+#endif

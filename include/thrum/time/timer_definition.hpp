@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What time/timer.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_TIME_TIMER_DEFINITION_HPP
+#define THRUM_TIME_TIMER_DEFINITION_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/chan.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/runtime.hpp>
+#include <thrum/sched/life/registry.hpp>
+#include <thrum/task.hpp>
+#include <thrum/time/timer.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI {
+
+namespace sched {
+
+THRUM_OUT_OF_LINE timer_channel::timer_channel(std::int64_t due, std::int64_t period_ns) noexcept
+    : chan_core<time_point>(*static_cast<chan_clock*>(this), &destroy), period_(period_ns) {
+  when = due;
+  chan_clock::produce = &take_tick;
+}
+
+THRUM_OUT_OF_LINE bool timer_channel::set(std::int64_t due, std::int64_t period_ns) noexcept {
+  bool was_armed = false;
+  change_clock([&] {
+    was_armed = when != no_deadline;
+    when = due;
+    period_ = period_ns;
+  });
+  return was_armed;
+}
+
+THRUM_OUT_OF_LINE void timer_channel::take_tick(chan_clock& clock, void* slot,
+                                                std::int64_t now) noexcept {
+  auto& self = static_cast<timer_channel&>(clock);
+  static_cast<std::optional<time_point>*>(slot)->emplace(std::chrono::nanoseconds(self.when));
+  if (self.period_ == 0) {
+    self.when = no_deadline;
+    return;
+  }
+  // Ticks that nobody has taken are dropped.
+  const std::int64_t due = self.when + (now - self.when) / self.period_ * self.period_;
+  self.when = due < no_deadline - self.period_ ? due + self.period_ : no_deadline - 1;
+}
+
+THRUM_OUT_OF_LINE bool func_timer::stop() noexcept {
+  bool was_armed;
+  {
+    const section here;
+    scoped guard(lock_);  // FT1
+    was_armed = timer_heap<default_traits>::remove(*this);
+  }
+  if (was_armed) {
+    drop_reference();  // the entry's
+  }
+  return was_armed;
+}
+
+THRUM_OUT_OF_LINE bool func_timer::reset(std::int64_t due) {
+  bool was_armed = false;
+  {
+    const section here;
+    if (is_own(here)) {
+      return rearm(due);
+    }
+    if (basic_registry<default_traits>::use(&scheduler_, number_,
+                                            [&] { was_armed = rearm(due); })) {
+      return was_armed;
+    }
+  }
+  base::throw_usage(
+      "timer::reset: the runtime in which after_func was called has stopped; call after_func in "
+      "one that runs");
+}
+
+THRUM_OUT_OF_LINE bool func_timer::is_own(const section& here) const noexcept {
+  const auto* const m = here.m();
+  return m != nullptr && m->g != nullptr && m->scheduler == &scheduler_ &&
+         m->scheduler->number == number_;
+}
+
+THRUM_OUT_OF_LINE void func_timer::leave_heap() noexcept {
+  const section here;
+  const auto leave = [this] { timer_heap<default_traits>::detach(*this); };
+  if (is_own(here)) {
+    leave();
+  } else if (timer_heap<default_traits>::has_entry(*this)) {
+    basic_registry<default_traits>::visit(&scheduler_, number_, leave);
+  }
+}
+
+THRUM_OUT_OF_LINE bool func_timer::rearm(std::int64_t due) noexcept {
+  scoped guard(lock_);
+  const bool was_armed = timer_heap<default_traits>::remove(*this);
+  if (!was_armed) {
+    add_reference();
+  }
+  arm(scheduler_, *this, due);
+  return was_armed;
+}
+
+THRUM_OUT_OF_LINE func_timer_handle& func_timer_handle::operator=(
+    func_timer_handle other) noexcept {
+  std::swap(timer_, other.timer_);
+  return *this;
+}
+
+THRUM_OUT_OF_LINE func_timer_handle::~func_timer_handle() {
+  if (timer_ != nullptr) {
+    timer_->drop_reference();
+  }
+}
+
+}  // namespace sched
+
+THRUM_OUT_OF_LINE bool timer::stop() const {
+  if (sched::func_timer* const called = function_.get()) {
+    return called->stop();
+  }
+  return channel("timer::stop: called on no timer").set(sched::no_deadline, 0);
+}
+
+THRUM_OUT_OF_LINE sched::timer_channel& timer::channel(const char* error) const {
+  if (!channel_) {
+    base::throw_usage(error);
+  }
+  return *static_cast<sched::timer_channel*>(channel_.core());
+}
+
+}}  // namespace thrum::THRUM_ABI
+
+#endif
