@@ -31,9 +31,9 @@ class syscall_scope {
   ~syscall_scope() {
     if (entered_) {
       // First of all: what the call has left there.
-      const int error_number = *current_m<default_traits>()->error_number;
+      const int error_number = *current_m()->error_number;
       section here;
-      basic_m<default_traits>& m = exit_syscall(*current_m<default_traits>());
+      machine& m = exit_syscall(*current_m());
       *m.error_number = error_number;
       here.moved_to(m);
     }

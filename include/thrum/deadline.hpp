@@ -44,7 +44,7 @@ std::int64_t nanoseconds_of(std::chrono::duration<Rep, Period> time) noexcept {
 /// The moment so long from now, at least now; `no_deadline` if it cannot be counted.
 template <class Rep, class Period>
 std::int64_t deadline_after(std::chrono::duration<Rep, Period> time) noexcept {
-  const std::int64_t now = default_traits::now();
+  const std::int64_t now = traits::now();
   const std::int64_t left = nanoseconds_of(time);
   if (left <= 0) {
     return now;
@@ -63,7 +63,7 @@ std::int64_t deadline_at(std::chrono::time_point<Clock, Duration> when) {
     const std::int64_t then = nanoseconds_of(when.time_since_epoch());
     const std::int64_t now = nanoseconds_of(Clock::now().time_since_epoch());
     if (then <= now) {
-      return default_traits::now();
+      return traits::now();
     }
     const bool countable = then != no_deadline && (now >= 0 || then <= no_deadline + now);
     return countable ? deadline_after(std::chrono::nanoseconds(then - now)) : no_deadline;
@@ -73,10 +73,10 @@ std::int64_t deadline_at(std::chrono::time_point<Clock, Duration> when) {
 /// Whether the caller runs in a bubble, where the library's time is not the system's.
 inline bool is_time_virtual() noexcept {
   // relaxed: a constant once set
-  if (default_traits::virtual_now().load(std::memory_order_relaxed) == nullptr) {
+  if (traits::virtual_now().load(std::memory_order_relaxed) == nullptr) {
     return false;
   }
-  const auto* const m = current_m<default_traits>();
+  const auto* const m = current_m();
   return m != nullptr && m->scheduler->clock != nullptr;
 }
 

@@ -19,8 +19,8 @@ namespace thrum { inline namespace THRUM_ABI {
 namespace sched {
 
 /// The scheduler of the calling goroutine; usage_error on a foreign thread.
-inline basic_scheduler<default_traits>& own_scheduler(const char* message) {
-  auto* const m = current_m<default_traits>();
+inline runtime_scheduler& own_scheduler(const char* message) {
+  auto* const m = current_m();
   if (m == nullptr) [[unlikely]] {
     base::throw_usage(message);
   }
@@ -87,7 +87,7 @@ auto spawn(runtime& where, F&& f, Args&&... args) -> join_handle<sched::task_res
 
 namespace sched {
 
-inline void panic(basic_g<default_traits>& g, std::exception_ptr error) noexcept {
+inline void panic(goroutine& g, std::exception_ptr error) noexcept {
   static_cast<runtime*>(g.scheduler->config().user)->panic(std::move(error), g.id);
 }
 

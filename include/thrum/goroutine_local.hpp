@@ -36,7 +36,7 @@ struct thread_locals {
 /// Where the caller's values hang.
 THRUM_NOINLINE inline local_value*& callers_locals() {
   asm volatile("");
-  auto* const m = current_m<default_traits>();
+  auto* const m = current_m();
   if (m != nullptr && m->g != nullptr) {
     return m->g->locals;
   }

@@ -29,7 +29,7 @@ namespace thrum { inline namespace THRUM_ABI {
 
 THRUM_OUT_OF_LINE task_group::~task_group() {
   // The members are cancelled themselves.
-  const sched::uncancellable<sched::default_traits> until_all_have_ended;
+  const sched::uncancellable until_all_have_ended;
   if (!running_.wait_for(std::chrono::nanoseconds(0))) {
     request_stop();  // an exception may be what brought us here, and nobody else will ask them
     running_.wait();

@@ -70,12 +70,4 @@
 #include <thrum/base/put_macros_back.hpp>
 #endif
 
-#if THRUM_REQUIREMENTS_MET && THRUM_SEPARATE
-// What is called from inlined code and not visible there.
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-template class basic_scheduler<default_traits>;
-template class basic_creator<default_traits>;
-}}}  // namespace thrum::THRUM_ABI::sched
-#endif
-
 #endif

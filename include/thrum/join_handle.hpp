@@ -47,21 +47,17 @@ struct result_slot {
 };
 
 /// What a handle does with the goroutine that it holds.
-template <class Traits>
-class basic_join {
+class join_protocol {
  public:
-  using g_type = basic_g<Traits>;
-  using point_type = basic_wait_point<Traits>;
-
-  static bool done(const g_type& g) noexcept {
+  static bool done(const goroutine& g) noexcept {
     return g.join.load(acquire) == join_state::done;  // [join.done <] the result
   }
 
   /// Until it has ended or `deadline` has passed. A wait that may not be cancelled returns
   /// `notified` or `timed_out` only.
-  static wake_cause wait(g_type& target, bool cancellable, std::int64_t deadline) noexcept {
-    basic_section<Traits> here;
-    point_type point;
+  static wake_cause wait(goroutine& target, bool cancellable, std::int64_t deadline) noexcept {
+    section here;
+    wait_point point;
     point.g = here.g();
     point.object = &target;
     point.withdraw = &withdraw;
@@ -75,8 +71,8 @@ class basic_join {
   }
 
   /// Lets go of a goroutine that may still run. False: it is done, and the handle must release it.
-  static bool detach(g_type& g) noexcept {
-    const basic_section<Traits> here;
+  static bool detach(goroutine& g) noexcept {
+    const section here;
     scoped guard(g.join_lock);
     if (g.join.load(relaxed) == join_state::done) {  // relaxed: under the lock
       return false;
@@ -86,10 +82,10 @@ class basic_join {
   }
 
   /// Gives a goroutine back that is done.
-  static void release(g_type& g) noexcept {
+  static void release(goroutine& g) noexcept {
     {
-      const basic_section<Traits> here;
-      basic_m<Traits>* const m = here.m();
+      const section here;
+      machine* const m = here.m();
       if (m != nullptr && m->scheduler->pool == g.pool) [[likely]] {
         g.join.store(join_state::none, relaxed);  // relaxed: the handle owns it alone
         recycle(*m, g);
@@ -100,8 +96,8 @@ class basic_join {
   }
 
  private:
-  static withdrawal withdraw(point_type& point, bool locked) noexcept {
-    g_type& target = *static_cast<g_type*>(point.object);
+  static withdrawal withdraw(wait_point& point, bool locked) noexcept {
+    goroutine& target = *static_cast<goroutine*>(point.object);
     return unlink_under(target.join_lock, locked, [&]() noexcept {
       const bool waits = target.joiner == &point;
       if (waits) {
@@ -136,7 +132,7 @@ class [[nodiscard]] join_handle {
   ~join_handle() {
     if (joinable()) {
       // Not a cancellation point: a destructor cannot throw.
-      join_type::wait(*g_, false, sched::no_deadline);
+      sched::join_protocol::wait(*g_, false, sched::no_deadline);
       give_back();
     }
   }
@@ -148,7 +144,7 @@ class [[nodiscard]] join_handle {
   T join();
 
   /// Whether the goroutine has ended. False for an empty handle. Does not block.
-  bool done() const noexcept { return joinable() && join_type::done(*g_); }
+  bool done() const noexcept { return joinable() && sched::join_protocol::done(*g_); }
 
   /// Whether there is a goroutine to join.
   bool joinable() const noexcept { return g_ != nullptr; }
@@ -173,12 +169,10 @@ class [[nodiscard]] join_handle {
   }
 
   /// For spawn.
-  join_handle(sched::basic_g<sched::default_traits>& g, sched::result_slot<T>& result) noexcept
+  join_handle(sched::goroutine& g, sched::result_slot<T>& result) noexcept
       : g_(&g), result_(&result), id_(g.id) {}
 
  private:
-  using join_type = sched::basic_join<sched::default_traits>;
-
   void must_be_joinable(const char* message) const {
     if (!joinable()) {
       base::throw_usage(message);
@@ -188,18 +182,18 @@ class [[nodiscard]] join_handle {
   bool wait_until_ns(std::int64_t deadline) {
     must_be_joinable(
         "join_handle::wait_for: the handle is empty; it was joined, detached or moved");
-    const auto cause = join_type::wait(*g_, true, deadline);
-    sched::exit_if_cancelled<sched::default_traits>(cause);
+    const auto cause = sched::join_protocol::wait(*g_, true, deadline);
+    sched::exit_if_cancelled(cause);
     return cause == sched::wake_cause::notified;
   }
 
   void give_back() noexcept {
     std::destroy_at(result_);
-    join_type::release(*std::exchange(g_, nullptr));
+    sched::join_protocol::release(*std::exchange(g_, nullptr));
     result_ = nullptr;
   }
 
-  sched::basic_g<sched::default_traits>* g_ = nullptr;
+  sched::goroutine* g_ = nullptr;
   sched::result_slot<T>* result_ = nullptr;
   goroutine_id id_ = 0;
 };
@@ -207,7 +201,7 @@ class [[nodiscard]] join_handle {
 template <class T>
 T join_handle<T>::join() {
   must_be_joinable("join_handle::join: the handle is empty; it was joined, detached or moved");
-  sched::exit_if_cancelled<sched::default_traits>(join_type::wait(*g_, true, sched::no_deadline));
+  sched::exit_if_cancelled(sched::join_protocol::wait(*g_, true, sched::no_deadline));
   // The result leaves the goroutine's stack before that is given back.
   sched::result_slot<T> result = std::move(*result_);
   give_back();
@@ -217,8 +211,8 @@ T join_handle<T>::join() {
   }
 #endif
   if (result.exited) {
-    if (sched::is_goroutine<sched::default_traits>()) {
-      sched::exit_goroutine<sched::default_traits>();
+    if (sched::is_goroutine()) {
+      sched::exit_goroutine();
     }
     base::throw_usage(
         "join_handle::join: the goroutine has no result; it was ended by this_goroutine::exit "
@@ -234,7 +228,7 @@ T join_handle<T>::join() {
 template <class T>
 void join_handle<T>::detach() {
   must_be_joinable("join_handle::detach: the handle is empty; it was joined, detached or moved");
-  if (join_type::detach(*g_)) {
+  if (sched::join_protocol::detach(*g_)) {
     g_ = nullptr;
     result_ = nullptr;
   } else {

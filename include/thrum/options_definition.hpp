@@ -75,7 +75,7 @@ THRUM_OUT_OF_LINE unsigned environment_reader::procs() {
     complain({"THRUM_MAXPROCS wants a number of processors, not '", text, "'; it is ignored"});
     return 0;
   }
-  constexpr unsigned most = default_traits::max_procs;
+  constexpr unsigned most = traits::max_procs;
   if (n > most) {
     complain(
         {"THRUM_MAXPROCS=", text, ": no more than ", std::to_string(most), " processors are used"});

@@ -32,16 +32,15 @@ class [[nodiscard]] uncancellable {
   uncancellable& operator=(const uncancellable&) = delete;
 
  private:
-  sched::uncancellable<sched::default_traits> scope_;
+  sched::uncancellable scope_;
 };
 
 namespace sched {
 
 /// Ends the running goroutine: by goroutine_exit where there are exceptions, else where it stands,
 /// without running destructors.
-template <class Traits>
-[[noreturn]] THRUM_COLD void exit_goroutine() {
-  basic_m<Traits>* const m = current_m<Traits>();
+[[noreturn]] THRUM_COLD inline void exit_goroutine() {
+  machine* const m = current_m();
   m->g->exiting = true;
 #if THRUM_EXCEPTIONS
   throw goroutine_exit();
@@ -51,10 +50,9 @@ template <class Traits>
 }
 
 /// After a wait: throws if it was cancelled.
-template <class Traits>
-void exit_if_cancelled(wake_cause cause) {
+inline void exit_if_cancelled(wake_cause cause) {
   if (cause == wake_cause::cancelled) [[unlikely]] {
-    exit_goroutine<Traits>();
+    exit_goroutine();
   }
 }
 

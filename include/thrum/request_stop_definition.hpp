@@ -15,7 +15,7 @@
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 THRUM_OUT_OF_LINE void request_stop_here(std::stop_source& of) noexcept {
-  const uncancellable<default_traits> until_all_are_told;
+  const uncancellable until_all_are_told;
   const thread_lock same_thread;
   of.request_stop();
 }

@@ -26,21 +26,18 @@
 namespace thrum { inline namespace THRUM_ABI {
 
 namespace debug {
-template <class Traits>
 class trouble_detector;
 }
 
 namespace sched {
 
-template <class Traits>
-class basic_monitor;
-template <class Traits>
-class basic_registry;
+class monitor;
+class registry;
 
 /// What only the library itself may ask of a runtime.
 struct runtime_role {
   bool is_whole_program = false;  // the thread that made it waits for it
-  basic_virtual_clock<default_traits>* clock = nullptr;
+  virtual_clock* clock = nullptr;
 };
 
 }  // namespace sched
@@ -114,7 +111,7 @@ class runtime {
 
   /// The runtime of the calling goroutine or of the calling thread of a runtime, else null.
   static runtime* current() noexcept {
-    auto* const m = sched::current_m<sched::default_traits>();
+    auto* const m = sched::current_m();
     return m == nullptr ? nullptr : static_cast<runtime*>(m->scheduler->config().user);
   }
 
@@ -122,7 +119,7 @@ class runtime {
   std::stop_token stop_token() const noexcept { return stop_source_.get_token(); }
 
   /// For those who work on the library: the scheduler itself.
-  sched::basic_scheduler<sched::default_traits>& scheduler() noexcept { return *scheduler_; }
+  sched::runtime_scheduler& scheduler() noexcept { return *scheduler_; }
 
   /// What to do about an exception that left a goroutine. For the library.
   void panic(std::exception_ptr error, goroutine_id id) noexcept;
@@ -131,10 +128,6 @@ class runtime {
   std::string describe_goroutines();
 
  private:
-  using scheduler_type = sched::basic_scheduler<sched::default_traits>;
-  using monitor_type = sched::basic_monitor<sched::default_traits>;
-  using registry_type = sched::basic_registry<sched::default_traits>;
-
   static options complete(options settings);
   sched::scheduler_config configuration(const sched::runtime_role& role) noexcept;
   [[noreturn]] static void report_deadlock(void* user);
@@ -150,9 +143,9 @@ class runtime {
   std::stop_source stop_source_;
   std::mutex stop_mutex_;
   bool stopped_ = false;
-  std::unique_ptr<debug::trouble_detector<sched::default_traits>> detector_;
-  std::unique_ptr<scheduler_type> scheduler_;
-  std::unique_ptr<monitor_type> monitor_;
+  std::unique_ptr<debug::trouble_detector> detector_;
+  std::unique_ptr<sched::runtime_scheduler> scheduler_;
+  std::unique_ptr<sched::monitor> monitor_;
 };
 
 /// Runs `main` as goroutine 1 of a new runtime and returns its int, or 0 if it returns nothing.

@@ -254,8 +254,7 @@ void carry_out(Choose choose, Release release, Run run) {
 /// Lets the case on the `first`-th channel run at once if its channel's buffer allows, or the token
 /// that stands for one. The index of the case if it did, else their number.
 template <class... Cases>
-std::size_t try_buffered(basic_m<default_traits>* m, std::uint32_t first,
-                         Cases&... cases) noexcept {
+std::size_t try_buffered(machine* m, std::uint32_t first, Cases&... cases) noexcept {
   std::size_t i = 0;
   std::size_t chosen = sizeof...(Cases);
   std::uint32_t channel = 0;
@@ -301,7 +300,7 @@ std::size_t chosen_case(const select_frame& frame, std::size_t default_index,
       case select_outcome::kind::chosen: return outcome.index;
       case select_outcome::kind::none_ready: return default_index;
       case select_outcome::kind::timed_out: break;
-      case select_outcome::kind::cancelled: exit_goroutine<default_traits>();
+      case select_outcome::kind::cancelled: exit_goroutine();
     }
     if (!AskClocks || has_come(first_index)) {
       return first_index;
@@ -324,7 +323,7 @@ requires(sched::is_select_case<std::remove_cvref_t<Cases>>&&...) std::size_t
   static_assert((std::size_t{0} + ... + std::size_t{std::remove_cvref_t<Cases>::is_default}) <= 1,
                 "select: more than one otherwise()");
   if constexpr (n == 0) {
-    sched::exit_if_cancelled<sched::default_traits>(
+    sched::exit_if_cancelled(
         sched::wait_for_nothing(sched::wait_reason::select_no_cases, sched::no_deadline));
     return 0;
   } else {

@@ -55,7 +55,7 @@ using task_result =
                                 std::type_identity<void>>::type;
 
 /// The exception that has left a goroutine, to the handler of its runtime.
-void panic(basic_g<default_traits>& g, std::exception_ptr error) noexcept;
+void panic(goroutine& g, std::exception_ptr error) noexcept;
 
 /// A callable and its arguments, as std::thread keeps them.
 template <class F, class... Args>
@@ -77,7 +77,7 @@ template <class F, class... Args>
 struct go_task {
   bound_call<F, Args...> call;
 
-  static void run(basic_g<default_traits>& g) {
+  static void run(goroutine& g) {
     auto* const task = static_cast<go_task*>(g.task);
 #if THRUM_EXCEPTIONS
     if (g.scheduler->config().catches_panics) {
@@ -102,7 +102,7 @@ struct go_task {
     end_goroutine(g);
   }
 
-  static void discard(basic_g<default_traits>&) noexcept {}
+  static void discard(goroutine&) noexcept {}
 };
 
 /// The task of spawn. The slot comes first: it outlives the call and lies where the handle points.
@@ -120,7 +120,7 @@ struct spawn_task_of {
   spawn_task_of(const spawn_task_of&) = delete;
   ~spawn_task_of() {}  // the parts end at different times: see run and discard
 
-  static void run(basic_g<default_traits>& g) {
+  static void run(goroutine& g) {
     auto* const task = static_cast<spawn_task_of*>(g.task);
 #if THRUM_EXCEPTIONS
     try {
@@ -144,7 +144,7 @@ struct spawn_task_of {
     end_goroutine(g);
   }
 
-  static void discard(basic_g<default_traits>& g) noexcept {
+  static void discard(goroutine& g) noexcept {
     std::destroy_at(&static_cast<spawn_task_of*>(g.task)->slot);
   }
 
@@ -167,10 +167,10 @@ THRUM_INLINE const void* caller_address() noexcept { return __builtin_return_add
 /// Makes a goroutine whose task is a Task built from `from`, and calls launch(m, g) inside. What is
 /// built may allocate, so that happens outside, unless it cannot throw.
 template <class Task, class Launch, class... From>
-void start_goroutine(basic_scheduler<default_traits>& scheduler, const attributes& how,
-                     Launch launch_it, From&&... from) {
+void start_goroutine(runtime_scheduler& scheduler, const attributes& how, Launch launch_it,
+                     From&&... from) {
   section here;
-  basic_m<default_traits>* m = m_of(scheduler);
+  machine* m = m_of(scheduler);
   std::uint8_t size_class = scheduler.config().stack_class;
   if (how.stack_size != 0) [[unlikely]] {
     size_class = usable_stack_class(how.stack_size);
@@ -180,7 +180,7 @@ void start_goroutine(basic_scheduler<default_traits>& scheduler, const attribute
     const std::uint8_t needed = usable_stack_class(sizeof(Task) * 4);
     size_class = needed > size_class ? needed : size_class;
   }
-  basic_g<default_traits>* const g = take_g(scheduler, m, size_class);
+  goroutine* const g = take_g(scheduler, m, size_class);
   if (g == nullptr) [[unlikely]] {
     here.outside([] {
       base::throw_system(ENOMEM,
@@ -216,15 +216,15 @@ void start_goroutine(basic_scheduler<default_traits>& scheduler, const attribute
 }
 
 template <class F, class... Args>
-THRUM_NOINLINE void start_task(basic_scheduler<default_traits>& scheduler, const attributes& how,
-                               F&& f, Args&&... args) {
+THRUM_NOINLINE void start_task(runtime_scheduler& scheduler, const attributes& how, F&& f,
+                               Args&&... args) {
   if constexpr (is_task<F, Args...>()) {
     using call = bound_call<std::decay_t<F>, std::decay_t<Args>...>;
     using task = go_task<std::decay_t<F>, std::decay_t<Args>...>;
     const void* const caller = caller_address();
     start_goroutine<task>(
         scheduler, how,
-        [&](basic_m<default_traits>* m, basic_g<default_traits>& g) noexcept {
+        [&](machine* m, goroutine& g) noexcept {
           g.join.store(join_state::none, relaxed);  // relaxed: not yet published
           g.started_at = caller;
           launch(scheduler, m, g);
@@ -234,8 +234,8 @@ THRUM_NOINLINE void start_task(basic_scheduler<default_traits>& scheduler, const
 }
 
 template <class F, class... Args>
-THRUM_NOINLINE auto spawn_task(basic_scheduler<default_traits>& scheduler, const attributes& how,
-                               F&& f, Args&&... args) -> join_handle<task_result<F, Args...>> {
+THRUM_NOINLINE auto spawn_task(runtime_scheduler& scheduler, const attributes& how, F&& f,
+                               Args&&... args) -> join_handle<task_result<F, Args...>> {
   using result = task_result<F, Args...>;
   join_handle<result> handle;
   if constexpr (is_task<F, Args...>()) {
@@ -243,7 +243,7 @@ THRUM_NOINLINE auto spawn_task(basic_scheduler<default_traits>& scheduler, const
     const void* const caller = caller_address();
     start_goroutine<task>(
         scheduler, how,
-        [&](basic_m<default_traits>* m, basic_g<default_traits>& g) noexcept {
+        [&](machine* m, goroutine& g) noexcept {
           g.join.store(join_state::running, relaxed);  // relaxed: not yet published
           g.started_at = caller;
           handle = join_handle<result>(g, static_cast<task*>(g.task)->slot);

@@ -21,7 +21,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace this_goroutine {
 
 /// The id of the calling goroutine; 0 outside of one.
 inline goroutine_id id() noexcept {
-  auto* const m = sched::current_m<sched::default_traits>();
+  auto* const m = sched::current_m();
   return m != nullptr && m->g != nullptr ? m->g->id : 0;
 }
 
@@ -40,7 +40,7 @@ inline void yield() {
 /// a branch if it is not; nothing on a foreign thread.
 inline void preemption_point() noexcept {
   // relaxed: seen next time if missed. The P cannot be gone for good, and may be another one's.
-  if (sched::is_preemption_asked<sched::default_traits>()) [[unlikely]] {
+  if (sched::is_preemption_asked()) [[unlikely]] {
     sched::section here;
     sched::preemption_point(here);
   }
@@ -50,16 +50,14 @@ inline void preemption_point() noexcept {
 /// nanoseconds. A cancellation point.
 template <class Rep, class Period>
 void sleep_for(std::chrono::duration<Rep, Period> time) {
-  sched::exit_if_cancelled<sched::default_traits>(
-      sched::sleep_until<sched::default_traits>(sched::deadline_after(time)));
+  sched::exit_if_cancelled(sched::sleep_until(sched::deadline_after(time)));
 }
 
 /// Blocks until a moment, which has come by its own clock when this returns. A cancellation point.
 template <class Clock, class Duration>
 void sleep_until(std::chrono::time_point<Clock, Duration> when) {
   sched::retry_until(when, [](std::int64_t deadline) {
-    sched::exit_if_cancelled<sched::default_traits>(
-        sched::sleep_until<sched::default_traits>(deadline));
+    sched::exit_if_cancelled(sched::sleep_until(deadline));
     return false;
   });
 }
@@ -67,7 +65,7 @@ void sleep_until(std::chrono::time_point<Clock, Duration> when) {
 /// Names the goroutine for reports and dumps; the first 23 characters are kept. Without effect
 /// outside of one.
 inline void name(std::string_view text) noexcept {
-  auto* const m = sched::current_m<sched::default_traits>();
+  auto* const m = sched::current_m();
   if (m != nullptr && m->g != nullptr) {
     m->g->set_name(text);
   }
@@ -75,18 +73,18 @@ inline void name(std::string_view text) noexcept {
 
 /// Its name, empty if it has none; good until it is renamed or ends.
 inline std::string_view name() noexcept {
-  auto* const m = sched::current_m<sched::default_traits>();
+  auto* const m = sched::current_m();
   return m != nullptr && m->g != nullptr ? std::string_view(m->g->name) : std::string_view();
 }
 
 /// Ends the calling goroutine: unwinds its stack, running destructors. (Go's Goexit.) usage_error
 /// outside of one.
 [[noreturn]] inline void exit() {
-  auto* const m = sched::current_m<sched::default_traits>();
+  auto* const m = sched::current_m();
   if (m == nullptr || m->g == nullptr) {
     base::throw_usage("this_goroutine::exit: called outside of a goroutine");
   }
-  sched::exit_goroutine<sched::default_traits>();
+  sched::exit_goroutine();
 }
 
 /// Becomes stop_requested() when the runtime stops; outside of a runtime, a token that never does.

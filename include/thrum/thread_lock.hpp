@@ -45,7 +45,7 @@ class thread_lock {
   thread_lock& operator=(const thread_lock&) = delete;
 
  private:
-  sched::basic_g<sched::default_traits>* g_ = nullptr;
+  sched::goroutine* g_ = nullptr;
 };
 
 }}  // namespace thrum::THRUM_ABI

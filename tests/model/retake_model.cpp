@@ -13,13 +13,10 @@
 // No mutants: weaker orders for R3 and for forget_p. They hand nothing over; the order of changes
 // to `retake` alone decides who has won. In this model they hold with `relaxed`, too.
 
-#include "model/support/assertions.hpp"
-
-#include <thrum/sched/watch/retake.hpp>
-
+#include "model/support/retake_parts.hpp"
+//
 #include "model/support/checks.hpp"
 #include "model/support/objects.hpp"
-#include "model/support/retake_parts.hpp"
 #include "support/catch.hpp"
 
 #include <cstdint>
@@ -31,7 +28,6 @@ using model::holds;
 using model::machine;
 using model::require;
 using model::retaking::mistake;
-using model::retaking::protocol_traits;
 using model::retaking::sunk;
 using model::retaking::the_monitor;
 using model::retaking::the_other;
@@ -40,15 +36,17 @@ using thrum::sched::retake_state;
 
 // ---- three threads: an M whose P is wanted, the monitor, and an M that takes what comes free ----
 
-template <class Traits>
+template <mistake Made, bool Membarrier>
 struct small_world {
   static constexpr unsigned threads = 3;
-  using m_type = thrum::sched::basic_m<Traits>;
-  using p_type = thrum::sched::basic_p<Traits>;
+  using m_type = thrum::sched::machine;
+  using p_type = thrum::sched::processor;
 
   small_world() {
     sunk = {};
-    thrum::sched::set_current_m<Traits>(&m);
+    model::retaking::made = Made;
+    model::retaking::membarrier = Membarrier;
+    thrum::sched::set_current_m(&m);
     m.scheduler = &scheduler;
     other.scheduler = &scheduler;
     scheduler.robbed = &m;
@@ -58,7 +56,7 @@ struct small_world {
     m.p.as_before = &ps[0];
     ps[0].m.as_before = &m;
   }
-  ~small_world() { thrum::sched::set_current_m<Traits>(nullptr); }
+  ~small_world() { thrum::sched::set_current_m(nullptr); }
 
   // ---- the M ----
 
@@ -86,7 +84,7 @@ struct small_world {
   }
   void perhaps_interrupted() {
     if (model::explorer::active().choose(2) != 0) {
-      thrum::sched::interrupt<Traits>(&m);
+      thrum::sched::interrupt(&m);
     }
   }
 
@@ -133,12 +131,12 @@ struct small_world {
   name p_name{"p"};  // .0 status, .1 m, .2 attention; the same of another from .3
   p_type ps[2];
   name g_name{"g"};
-  thrum::sched::basic_g<Traits> gs[2];
+  thrum::sched::goroutine gs[2];
   name m_name{"m"};  // .0 inside, .1 retake; the same of the other M from .2
   m_type m;
   m_type other;
-  thrum::sched::basic_scheduler<Traits> scheduler;
-  thrum::sched::basic_retaker<Traits> retaker{scheduler};
+  thrum::sched::runtime_scheduler scheduler;
+  thrum::sched::retaker retaker{scheduler};
   std::int64_t now = 0;
   bool m_is_done = false;
 };
@@ -228,9 +226,9 @@ struct interrupted : World {
 };
 
 template <bool Membarrier = true>
-using original = small_world<protocol_traits<mistake::nothing, Membarrier>>;
+using original = small_world<mistake::nothing, Membarrier>;
 template <mistake Made, bool Membarrier = true>
-using mutant = small_world<protocol_traits<Made, Membarrier>>;
+using mutant = small_world<Made, Membarrier>;
 
 }  // namespace
 

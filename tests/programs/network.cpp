@@ -207,7 +207,7 @@ int descriptors_without_memory() {
     const std::vector<int> sockets = connect_raw(listener.local(), 1);
     {
       const thrum::sched::section inside;
-      while (thrum::sched::basic_poll_table<thrum::sched::default_traits>::take() != nullptr) {
+      while (thrum::sched::poll_table::take() != nullptr) {
       }
     }
     const char* const names[] = {"listen", "dial", "race", "accept",

@@ -23,11 +23,11 @@ TEST_CASE("a duration that is too long to count never ends", "[deadline]") {
 }
 
 TEST_CASE("a duration that is negative ends now", "[deadline]") {
-  const auto before = default_traits::now();
+  const auto before = traits::now();
   for (const auto d : {-1ns, std::chrono::nanoseconds::min(), 0ns}) {
     const auto deadline = deadline_after(d);
     REQUIRE(deadline >= before);
-    REQUIRE(deadline <= default_traits::now());
+    REQUIRE(deadline <= traits::now());
   }
   REQUIRE(nanoseconds_of(std::chrono::hours::min()) < 0);
 }
@@ -38,7 +38,7 @@ TEST_CASE("a duration is rounded up, never down", "[deadline]") {
 }
 
 TEST_CASE("a moment of another clock is as far away as on that clock", "[deadline]") {
-  const auto before = default_traits::now();
+  const auto before = traits::now();
   const auto d = deadline_at(std::chrono::system_clock::now() + 1h);
   REQUIRE(d - before > std::chrono::nanoseconds(59min).count());
   REQUIRE(d - before < std::chrono::nanoseconds(61min).count());
@@ -52,12 +52,12 @@ TEST_CASE("a moment of the steady clock is taken as it is", "[deadline]") {
 TEST_CASE("a moment of another clock too far back to count is now, one too far ahead never comes",
           "[deadline]") {
   using std::chrono::system_clock;
-  const auto before = default_traits::now();
+  const auto before = traits::now();
   for (const auto past :
        {deadline_at(system_clock::time_point::min()), deadline_at(std::chrono::sys_seconds::min()),
         deadline_at(system_clock::time_point{})}) {
     REQUIRE(past >= before);
-    REQUIRE(past <= default_traits::now());
+    REQUIRE(past <= traits::now());
   }
   REQUIRE(deadline_at(system_clock::time_point::max()) == no_deadline);
   REQUIRE(deadline_at(std::chrono::sys_seconds::max()) == no_deadline);
@@ -79,12 +79,12 @@ struct clock_before_its_epoch {
 
 TEST_CASE("a moment of a clock before its epoch is as far away as on that clock", "[deadline]") {
   using clock = clock_before_its_epoch;
-  const auto before = default_traits::now();
+  const auto before = traits::now();
   REQUIRE(deadline_at(clock::time_point(1h)) >
           before + std::chrono::nanoseconds(24h * 365).count());
   REQUIRE(deadline_at(clock::time_point(24h * 365 * 280)) == no_deadline);
   const auto past = deadline_at(clock::now() - 1h);
-  REQUIRE(past <= default_traits::now());
+  REQUIRE(past <= traits::now());
 }
 
 TEST_CASE("what lies too far back to count ends every wait at once, on a thread and in a goroutine",

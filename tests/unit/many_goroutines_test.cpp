@@ -68,10 +68,10 @@ TEST_CASE("goroutines that follow use the memory of those that have ended", "[ma
       park_at_once(n, [] {});
     }
     // Each processor may keep some dead goroutines to itself, and memory comes by the slab.
-    using traits = thrum::sched::default_traits;
+    using traits = thrum::sched::traits;
     const auto kept = thrum::stats().procs * traits::free_goroutines_per_p;
-    CHECK(thrum::stats().stack_bytes <= reserved + kept * thrum::options().stack_size +
-                                            thrum::sched::stack_pool<traits>::slab_bytes);
+    CHECK(thrum::stats().stack_bytes <=
+          reserved + kept * thrum::options().stack_size + thrum::sched::stack_pool::slab_bytes);
   });
 }
 

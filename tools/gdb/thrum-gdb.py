@@ -129,10 +129,10 @@ def schedulers_behind(value):
     """The scheduler that a G, an M, a monitor or a creator belongs to."""
     if value.type.strip_typedefs().code in (gdb.TYPE_CODE_PTR, gdb.TYPE_CODE_REF):
         value = value.referenced_value()
-    part = re.match(r"thrum::(?:\w+::)?sched::basic_(g|m|monitor|creator)<.*>$",
+    part = re.match(r"thrum::(?:\w+::)?sched::(goroutine|machine|monitor|thread_creator)$",
                     value.type.strip_typedefs().unqualified().name or "")
     if part:
-        scheduler = value["scheduler" if part[1] in "gm" else "scheduler_"].referenced_value()
+        scheduler = value["scheduler" if part[1] in ("goroutine", "machine") else "scheduler_"].referenced_value()
         if scheduler["ms_"]["scheduler"] == scheduler.address:  # else a variable not yet set
             yield scheduler
 
@@ -240,7 +240,7 @@ def give_threads(scheduler, goroutines):
 
 
 def why_nothing_is_known():
-    if gdb.execute("info types -q ::basic_m<", to_string=True).strip():
+    if gdb.execute("info types -q sched::machine$", to_string=True).strip():
         return "none has been started yet, or all have ended."
     if gdb.execute("info line main", to_string=True).startswith("Line "):
         return ("the program has line numbers but no types, as -g1 leaves it. Compile with -g what "

@@ -121,13 +121,22 @@
 #else
 #define THRUM_ABI_CHECKS
 #endif
-#define THRUM_ABI_JOIN(major, minor, exceptions, sanitizer, checks) \
-  v##major##_##minor##exceptions##sanitizer##checks
-#define THRUM_ABI_EXPAND(major, minor, exceptions, sanitizer, checks) \
-  THRUM_ABI_JOIN(major, minor, exceptions, sanitizer, checks)
+/// With traits of one's own (sched/core/traits.hpp): the suffix of such a build. Two builds with
+/// different traits in one program need different ones.
+#ifdef THRUM_TRAITS_HEADER
+#ifndef THRUM_ABI_TRAITS
+#define THRUM_ABI_TRAITS _traits
+#endif
+#else
+#define THRUM_ABI_TRAITS
+#endif
+#define THRUM_ABI_JOIN(major, minor, exceptions, sanitizer, checks, traits) \
+  v##major##_##minor##exceptions##sanitizer##checks##traits
+#define THRUM_ABI_EXPAND(major, minor, exceptions, sanitizer, checks, traits) \
+  THRUM_ABI_JOIN(major, minor, exceptions, sanitizer, checks, traits)
 #define THRUM_ABI                                                                  \
   THRUM_ABI_EXPAND(THRUM_VERSION_MAJOR, THRUM_VERSION_MINOR, THRUM_ABI_EXCEPTIONS, \
-                   THRUM_ABI_SANITIZER, THRUM_ABI_CHECKS)
+                   THRUM_ABI_SANITIZER, THRUM_ABI_CHECKS, THRUM_ABI_TRAITS)
 
 // How a function is placed.
 /// Before a function that <thrum/implementation.hpp> defines.

@@ -33,11 +33,9 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 using namespace base::orders;
 
-using selection = basic_selection<default_traits>;
-
 /// Makes a channel ready by itself at a time.
 struct chan_clock {
-  /// Nanoseconds of default_traits::now(). Under the channel's lock.
+  /// Nanoseconds of traits::now(). Under the channel's lock.
   std::int64_t when = no_deadline;
 
   // Exactly one of the two is set.
@@ -148,7 +146,7 @@ class chan_base {
 
   bool can_receive() noexcept {
     return count_.load(relaxed) != 0 || closed_.load(relaxed) ||  // relaxed: under the lock
-           has_waiter(senders_) || (clock_ != nullptr && clock_->when <= default_traits::now());
+           has_waiter(senders_) || (clock_ != nullptr && clock_->when <= traits::now());
   }
 
   bool can_send() noexcept {
@@ -212,7 +210,7 @@ class chan_base {
 
   /// Serves a receiver from the clock. Caller holds the lock.
   THRUM_COLD attempt look_at_clock(void* slot) noexcept {
-    const std::int64_t now = default_traits::now();
+    const std::int64_t now = traits::now();
     if (now < clock_->when) {
       return attempt::not_ready;
     }

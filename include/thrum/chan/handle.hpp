@@ -66,7 +66,7 @@ class chan_handle {
 
 /// An operation on the nil channel.
 THRUM_COLD inline chan_result block_on_nil(wait_reason reason, std::int64_t deadline) {
-  exit_if_cancelled<default_traits>(wait_for_nothing(reason, deadline));
+  exit_if_cancelled(wait_for_nothing(reason, deadline));
   return chan_result::timed_out;
 }
 

@@ -119,7 +119,7 @@ class receiving {
       case chan_result::closed: return recv_status::closed;
       case chan_result::would_block: return recv_status::empty;
       case chan_result::timed_out: return recv_status::timeout;
-      case chan_result::cancelled: exit_goroutine<default_traits>();
+      case chan_result::cancelled: exit_goroutine();
       case chan_result::retry: break;  // stays inside the core
     }
     return recv_status::empty;

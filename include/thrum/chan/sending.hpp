@@ -112,8 +112,7 @@ class sending {
     if (result == chan_result::closed) {
       base::throw_usage("chan::send: send on closed channel");
     }
-    exit_if_cancelled<default_traits>(result == chan_result::cancelled ? wake_cause::cancelled
-                                                                       : wake_cause::none);
+    exit_if_cancelled(result == chan_result::cancelled ? wake_cause::cancelled : wake_cause::none);
     return false;
   }
 

@@ -42,6 +42,7 @@
 #include <thrum/base/order.hpp>
 #include <thrum/chan.hpp>
 #include <thrum/deadline.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/time/timer.hpp>
 
 #include <atomic>
@@ -88,13 +89,13 @@ class context_node : public chan_core<std::monostate>,
 
   /// Cancels it and all below it, unless that has been done; the first cause stays. A deadline
   /// before `now` came first, even if nobody has looked at it yet.
-  void cancel(context_cause cause, std::int64_t now = default_traits::now()) noexcept;
+  void cancel(context_cause cause, std::int64_t now = traits::now()) noexcept;
 
   /// Looks at the clock too.
   context_cause cause() noexcept {
     // [cx.cause <] acquire: what its canceller did before.
     context_cause known = cause_.load(acquire);
-    if (known == context_cause::none && is_due(default_traits::now())) {
+    if (known == context_cause::none && is_due(traits::now())) {
       cancel(context_cause::timed_out);
       known = cause_.load(acquire);  // [cx.cause <] what its canceller did
     }

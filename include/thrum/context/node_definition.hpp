@@ -13,6 +13,7 @@
 #include <thrum/deadline.hpp>
 #include <thrum/request_stop.hpp>
 #include <thrum/runtime.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/this_goroutine.hpp>
 #include <thrum/thread_lock.hpp>
 #include <thrum/time/timer.hpp>
@@ -40,7 +41,7 @@ THRUM_OUT_OF_LINE context_node::context_node(context_node* parent, std::int64_t 
   deadline_.store(when, relaxed);  // relaxed: not yet published
   chan_clock::expire = [](chan_clock& clock) noexcept {
     auto& self = static_cast<context_node&>(clock);
-    if (self.is_due(default_traits::now())) {
+    if (self.is_due(traits::now())) {
       self.cancel(context_cause::timed_out);
     }
   };
@@ -62,7 +63,7 @@ THRUM_OUT_OF_LINE void context_node::enter() noexcept {
       cancel(inherited, no_deadline);
     }
   }
-  if (is_due(default_traits::now())) {
+  if (is_due(traits::now())) {
     cancel(context_cause::timed_out);
   }
 }
@@ -258,7 +259,7 @@ THRUM_OUT_OF_LINE std::stop_token context_node::stop_token() {
   add_reference();
   deadline_watch watch(chan_handle<void>(adopt_reference{}, this), this);
   timer timeout =
-      after_func(std::chrono::nanoseconds(deadline() - default_traits::now()), std::move(watch));
+      after_func(std::chrono::nanoseconds(deadline() - traits::now()), std::move(watch));
   bool late = false;
   {
     const section here;

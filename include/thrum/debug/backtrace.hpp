@@ -22,8 +22,7 @@ using namespace base::orders;
 
 /// The callers of a goroutine that is parked, or stands in a handler without a processor, and stays
 /// so meanwhile; none if it has not begun. No malloc.
-template <class Traits>
-THRUM_NO_TSAN void collect_parked(const sched::basic_g<Traits>& g, os::call_stack& out) noexcept {
+THRUM_NO_TSAN inline void collect_parked(const sched::goroutine& g, os::call_stack& out) noexcept {
   out.size = 0;
   if ((g.flags & sched::g_started) == 0) {
     return;  // its one return address is where a function begins, which is behind no call

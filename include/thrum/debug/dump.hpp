@@ -89,9 +89,8 @@ constexpr std::int64_t waited_ms(std::int64_t now_ms, std::uint32_t parked_ms) n
 }
 
 /// What can be said of one G without stopping it. False: it is not alive. No malloc.
-template <class Traits>
-THRUM_NO_TSAN bool describe_into(goroutine_record& record, const sched::basic_g<Traits>& g,
-                                 std::int64_t now_ms) noexcept {
+THRUM_NO_TSAN inline bool describe_into(goroutine_record& record, const sched::goroutine& g,
+                                        std::int64_t now_ms) noexcept {
   // [g.status] acquire: where it stands, if it does. Exact only while all is quiet.
   const sched::g_status status = g.status.load(acquire);
   if (status == sched::g_status::idle || status == sched::g_status::dead) {
@@ -125,13 +124,12 @@ enum class world : std::uint8_t {
 /// While all goroutines stand still, nobody is served. So they are looked at in pieces: as many as
 /// `piece` in one freeze, which lasts well under a millisecond then, and between two freezes they
 /// go on for as long as they stood. The picture is not of one moment, but each goroutine in it is.
-template <class Traits>
 class goroutine_list {
  public:
   static constexpr std::size_t piece = 128;
 
   /// Allocates; not inside a section.
-  explicit goroutine_list(sched::basic_scheduler<Traits>& scheduler)
+  explicit goroutine_list(sched::runtime_scheduler& scheduler)
       : scheduler_(scheduler), all_(find_alive(scheduler)), frames_(all_.size()) {}
 
   /// Blocks the thread for as long as the look takes.
@@ -157,19 +155,19 @@ class goroutine_list {
 
  private:
   struct seen {
-    const sched::basic_g<Traits>* g = nullptr;
+    const sched::goroutine* g = nullptr;
     goroutine_record record;
     bool is_alive = true;
   };
 
-  static std::int64_t now_ms(const sched::basic_scheduler<Traits>& scheduler) noexcept {
+  static std::int64_t now_ms(const sched::runtime_scheduler& scheduler) noexcept {
     return (os::now() - scheduler.started_at) / 1'000'000;
   }
 
-  static std::vector<seen> find_alive(sched::basic_scheduler<Traits>& scheduler) {
+  static std::vector<seen> find_alive(sched::runtime_scheduler& scheduler) {
     std::vector<seen> found;
     const std::int64_t now = now_ms(scheduler);
-    scheduler.pool->for_each([&](sched::basic_g<Traits>& g) {
+    scheduler.pool->for_each([&](sched::goroutine& g) {
       seen each;
       each.g = &g;
       if (describe_into(each.record, g, now)) {
@@ -203,13 +201,13 @@ class goroutine_list {
     bool complete = false;
     scheduler_.begin_exclusive();
     {
-      sched::basic_section<Traits> here;
-      sched::basic_m<Traits>* const own =
+      sched::section here;
+      sched::machine* const own =
           here.m() != nullptr && here.m()->scheduler == &scheduler_ ? here.m() : nullptr;
       if (own != nullptr) {
         sched::note_callers(*own);
       }
-      const sched::basic_freeze<Traits> frozen(scheduler_, own, anyway ? 0 : patience_ns);
+      const sched::freezer frozen(scheduler_, own, anyway ? 0 : patience_ns);
       complete = frozen.complete();
       for (std::size_t i = first; i != last && (complete || anyway); ++i) {
         look_at(all_[i], complete, &frozen);
@@ -220,7 +218,7 @@ class goroutine_list {
   }
 
   /// No malloc.
-  void look_at(seen& each, bool may_walk, const sched::basic_freeze<Traits>* frozen) noexcept {
+  void look_at(seen& each, bool may_walk, const sched::freezer* frozen) noexcept {
     goroutine_record& record = each.record;
     const goroutine_id expected = record.id;
     record = {};
@@ -242,7 +240,7 @@ class goroutine_list {
     }
   }
 
-  sched::basic_scheduler<Traits>& scheduler_;
+  sched::runtime_scheduler& scheduler_;
   std::vector<seen> all_;
   frame_arena frames_;
 };
@@ -274,8 +272,7 @@ inline std::string describe(os::symbolizer& symbols, const goroutine_record& g) 
 
 /// All of them, an empty line between two; with places in the source, if `with_lines`, which starts
 /// processes and blocks the thread. Not inside a section.
-template <class Traits>
-std::string describe_goroutines(const goroutine_list<Traits>& all, bool with_lines) {
+inline std::string describe_goroutines(const goroutine_list& all, bool with_lines) {
   os::symbolizer symbols;
   if (with_lines) {
     std::unordered_set<const void*> places;  // a million goroutines stand at few of them
@@ -294,10 +291,9 @@ std::string describe_goroutines(const goroutine_list<Traits>& all, bool with_lin
 
 /// The same, looked at now. `where`: whether they must be stopped for that. Blocks the thread for
 /// as long as the look takes, too.
-template <class Traits>
-std::string describe_goroutines(sched::basic_scheduler<Traits>& scheduler, world where,
-                                bool with_lines) {
-  goroutine_list<Traits> all(scheduler);
+inline std::string describe_goroutines(sched::runtime_scheduler& scheduler, world where,
+                                       bool with_lines) {
+  goroutine_list all(scheduler);
   all.look(where);
   return describe_goroutines(all, with_lines);
 }

@@ -23,12 +23,11 @@
 namespace thrum { inline namespace THRUM_ABI { namespace debug {
 
 /// A line for each kind, the most frequent first. Nobody is stopped. Not inside a section.
-template <class Traits>
-std::string count_goroutines(sched::basic_scheduler<Traits>& scheduler) {
+inline std::string count_goroutines(sched::runtime_scheduler& scheduler) {
   using kind = std::tuple<sched::g_status, sched::wait_reason, const void*>;
   std::map<kind, std::uint64_t> counts;
   std::uint64_t total = 0;
-  scheduler.pool->for_each([&](sched::basic_g<Traits>& g) {
+  scheduler.pool->for_each([&](sched::goroutine& g) {
     goroutine_record record;
     if (describe_into(record, g, 0)) {
       ++counts[{record.status, record.reason, record.started_at}];
@@ -52,14 +51,14 @@ std::string count_goroutines(sched::basic_scheduler<Traits>& scheduler) {
 
 /// Writes them in one of the two forms. `blocking(f)` returns f(), which may block the thread. Not
 /// inside a section.
-template <class Traits, class Blocking>
-void write_goroutines(sched::basic_scheduler<Traits>& scheduler, std::FILE* to, dump_form form,
+template <class Blocking>
+void write_goroutines(sched::runtime_scheduler& scheduler, std::FILE* to, dump_form form,
                       Blocking blocking) {
   std::string text;
   if (form == dump_form::counts) {
     text = count_goroutines(scheduler);
   } else {
-    goroutine_list<Traits> all(scheduler);
+    goroutine_list all(scheduler);
     all.look(world::stopped);
     text = blocking([&all] { return describe_goroutines(all, true); });
   }

@@ -18,16 +18,14 @@
 namespace thrum { inline namespace THRUM_ABI { namespace debug {
 
 /// Whether an address lies in the guard below the stack of a goroutine.
-template <class Traits>
-bool is_in_guard(const sched::basic_g<Traits>& g, const void* address) noexcept {
+inline bool is_in_guard(const sched::goroutine& g, const void* address) noexcept {
   const auto end = reinterpret_cast<std::uintptr_t>(g.stack_low);
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   return at < end && at >= end - sched::stack_guard_bytes;
 }
 
 /// No malloc: this may be the handler of a fault.
-template <class Traits>
-void write_overflow(const sched::basic_g<Traits>& g, std::string_view how) noexcept {
+inline void write_overflow(const sched::goroutine& g, std::string_view how) noexcept {
   base::message<1024> text("fatal error: thrum: stack overflow in goroutine ");
   text.append(g.id);
   if (g.name[0] != '\0') {
@@ -47,13 +45,12 @@ inline constexpr std::string_view by_a_large_frame =
     "been written to";
 
 /// In the handler of a fault, on the signal stack of its thread.
-template <class Traits>
-void report_overflow(const void* address, const void* stack_pointer) noexcept {
-  const sched::basic_m<Traits>* const m = sched::current_m<Traits>();
+inline void report_overflow(const void* address, const void* stack_pointer) noexcept {
+  const sched::machine* const m = sched::current_m();
   if (m == nullptr || m->g == nullptr) {
     return;
   }
-  const sched::basic_g<Traits>& g = *m->g;
+  const sched::goroutine& g = *m->g;
   if (is_in_guard(g, address)) {
     write_overflow(g, "");
   } else if (sched::is_beyond_stack(g, stack_pointer) && g.pool->holds(stack_pointer)) {
@@ -62,9 +59,8 @@ void report_overflow(const void* address, const void* stack_pointer) noexcept {
 }
 
 /// A goroutine has left the processor from a stack that is another's.
-template <class Traits>
-[[noreturn]] void report_overrun(const void* g) noexcept {
-  write_overflow(*static_cast<const sched::basic_g<Traits>*>(g), by_a_large_frame);
+[[noreturn]] inline void report_overrun(const void* g) noexcept {
+  write_overflow(*static_cast<const sched::goroutine*>(g), by_a_large_frame);
   std::abort();
 }
 

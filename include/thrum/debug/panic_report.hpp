@@ -69,9 +69,7 @@ struct panic_source {
   const void* started_at = nullptr;
 
   panic_source() = default;
-  template <class Traits>
-  explicit panic_source(const sched::basic_g<Traits>& g) noexcept
-      : id(g.id), started_at(g.started_at) {
+  explicit panic_source(const sched::goroutine& g) noexcept : id(g.id), started_at(g.started_at) {
     static_assert(sizeof name == sizeof g.name);
     std::memcpy(name, g.name, sizeof name);
   }
@@ -85,9 +83,8 @@ struct main_exception {
   panic_source source;
   os::call_stack callers;
 
-  template <class Traits>
   void note(const void* object) noexcept {
-    const sched::basic_m<Traits>* const m = sched::current_m<Traits>();
+    const sched::machine* const m = sched::current_m();
     if (m == nullptr || m->g == nullptr || busy.exchange(true, acquire)) {  // [mx.busy] as a lock
       return;
     }
@@ -163,9 +160,8 @@ inline void forget_main_exception() noexcept {
   }
 }
 
-template <class Traits>
-void terminate_in_goroutine() {
-  const sched::basic_m<Traits>* const m = sched::current_m<Traits>();
+inline void terminate_in_goroutine() {
+  const sched::machine* const m = sched::current_m();
   if (m != nullptr && m->g != nullptr && std::current_exception() != nullptr) {
     os::call_stack callers;
     os::collect_callers(callers, 0);
@@ -182,15 +178,13 @@ void terminate_in_goroutine() {
 
 /// From now on std::terminate in a goroutine reports. A terminate handler that
 /// the program sets later gets the exceptions instead.
-template <class Traits>
-void install_panic_report() noexcept {
+inline void install_panic_report() noexcept {
   auto& known = os::process_wide<terminate_handling>::get();
-  const std::terminate_handler handler =
-      os::first_in_process(known.ours, &terminate_in_goroutine<Traits>);
+  const std::terminate_handler handler = os::first_in_process(known.ours, &terminate_in_goroutine);
   // relaxed: a constant
   arch::observe_exception.store(
       [](const void* thrown) noexcept {
-        os::process_wide<terminate_handling>::get().left_main.note<Traits>(thrown);
+        os::process_wide<terminate_handling>::get().left_main.note(thrown);
       },
       relaxed);
   const std::terminate_handler found = std::get_terminate();
@@ -204,8 +198,7 @@ void install_panic_report() noexcept {
 
 inline void forget_main_exception() noexcept {}
 
-template <class Traits>
-void install_panic_report() noexcept {}
+inline void install_panic_report() noexcept {}
 
 #endif
 

@@ -39,9 +39,8 @@ void append_id(trace_line& line, std::string_view key, const Object* object,
   }
 }
 
-template <class Traits>
-void append_summary(trace_line& line, sched::basic_scheduler<Traits>& scheduler, std::int64_t now,
-                    bool detailed) noexcept {
+inline void append_summary(trace_line& line, sched::runtime_scheduler& scheduler, std::int64_t now,
+                           bool detailed) noexcept {
   constexpr unsigned helpers = 2;  // the monitor and the creator
   line.append("SCHED ").append((now - scheduler.started_at) / 1'000'000).append("ms:");
   line.append(" gomaxprocs=").append(scheduler.procs());
@@ -55,48 +54,44 @@ void append_summary(trace_line& line, sched::basic_scheduler<Traits>& scheduler,
   line.append(" runqueue=").append(scheduler.global.size());
 }
 
-template <class Traits>
-std::uint32_t queued(const sched::basic_p<Traits>& p) noexcept {
+inline std::uint32_t queued(const sched::processor& p) noexcept {
   return p.queue.size() + (p.queue.peek_runnext() != nullptr ? 1 : 0);
 }
 
-template <class Traits>
-THRUM_NO_TSAN void append_p(trace_line& line, const sched::basic_p<Traits>& p) noexcept {
+THRUM_NO_TSAN inline void append_p(trace_line& line, const sched::processor& p) noexcept {
   line.append("  P").append(p.id);
   // relaxed: figures
   line.append(": status=").append(static_cast<unsigned>(p.status.load(relaxed)));
   line.append(" schedtick=").append(p.schedule_tick.load(relaxed));   // relaxed: a figure
   line.append(" syscalltick=").append(p.syscall_tick.load(relaxed));  // relaxed: a figure
   // relaxed: a figure
-  append_id(line, " m=", p.m.load(relaxed), &sched::basic_m<Traits>::id);
+  append_id(line, " m=", p.m.load(relaxed), &sched::machine::id);
   line.append(" runqsize=").append(queued(p));
   line.append(" gfreecnt=").append(p.free_count);
   line.append(" timerslen=").append(p.timers.size()).append("\n");
 }
 
-template <class Traits>
-THRUM_NO_TSAN void append_m(trace_line& line, sched::basic_scheduler<Traits>& scheduler,
-                            const sched::basic_m<Traits>& m) noexcept {
-  const sched::basic_p<Traits>* held = nullptr;
-  scheduler.for_each_p([&](const sched::basic_p<Traits>& p) {
+THRUM_NO_TSAN inline void append_m(trace_line& line, sched::runtime_scheduler& scheduler,
+                                   const sched::machine& m) noexcept {
+  const sched::processor* held = nullptr;
+  scheduler.for_each_p([&](const sched::processor& p) {
     held = p.m.load(relaxed) == &m ? &p : held;  // relaxed: a figure
   });
-  const sched::basic_g<Traits>* const g = m.g;
+  const sched::goroutine* const g = m.g;
   line.append("  M").append(m.id).append(":");
-  append_id(line, " p=", held, &sched::basic_p<Traits>::id);
-  append_id(line, " curg=", g, &sched::basic_g<Traits>::id);
+  append_id(line, " p=", held, &sched::processor::id);
+  append_id(line, " curg=", g, &sched::goroutine::id);
   line.append(" mallocing=0 throwing=0 preemptoff= locks=");
   line.append(m.inside.load(relaxed));  // relaxed: a figure
   line.append(" dying=0 spinning=").append(describe(m.spinning));
   line.append(" blocked=").append(describe(held == nullptr));
-  const sched::basic_g<Traits>* const locked = m.locked_g;
-  append_id(line, " lockedg=", locked, &sched::basic_g<Traits>::id);
+  const sched::goroutine* const locked = m.locked_g;
+  append_id(line, " lockedg=", locked, &sched::goroutine::id);
   line.append("\n");
 }
 
-template <class Traits>
-THRUM_NO_TSAN void append_g(trace_line& line, const sched::basic_g<Traits>& g,
-                            const sched::basic_m<Traits>* on) noexcept {
+THRUM_NO_TSAN inline void append_g(trace_line& line, const sched::goroutine& g,
+                                   const sched::machine* on) noexcept {
   const sched::g_status status = g.status.load(relaxed);  // relaxed: a figure
   line.append("  G").append(g.id).append(": status=").append(static_cast<unsigned>(status));
   line.append("(");
@@ -104,15 +99,14 @@ THRUM_NO_TSAN void append_g(trace_line& line, const sched::basic_g<Traits>& g,
     line.append(sched::describe(g.reason.load(relaxed)));  // relaxed: a figure
   }
   line.append(")");
-  append_id(line, " m=", on, &sched::basic_m<Traits>::id);
-  const sched::basic_m<Traits>* const bound = g.thread_locks != 0 ? g.bound : nullptr;
-  append_id(line, " lockedm=", bound, &sched::basic_m<Traits>::id);
+  append_id(line, " m=", on, &sched::machine::id);
+  const sched::machine* const bound = g.thread_locks != 0 ? g.bound : nullptr;
+  append_id(line, " lockedm=", bound, &sched::machine::id);
   line.append("\n");
 }
 
 /// Writes one line to standard error.
-template <class Traits>
-void schedtrace(sched::basic_scheduler<Traits>& scheduler, std::int64_t now) noexcept {
+inline void schedtrace(sched::runtime_scheduler& scheduler, std::int64_t now) noexcept {
   trace_line line;
   append_summary(line, scheduler, now, false);
   line.append(" [");
@@ -124,9 +118,8 @@ void schedtrace(sched::basic_scheduler<Traits>& scheduler, std::int64_t now) noe
 }
 
 /// The M on which a goroutine runs, or null; a guess.
-template <class Traits>
-THRUM_NO_TSAN const sched::basic_m<Traits>* find_m_of(sched::basic_scheduler<Traits>& scheduler,
-                                                      const sched::basic_g<Traits>& g) noexcept {
+THRUM_NO_TSAN inline const sched::machine* find_m_of(sched::runtime_scheduler& scheduler,
+                                                     const sched::goroutine& g) noexcept {
   for (unsigned i = 0; i < scheduler.thread_count(); ++i) {
     if (scheduler.m(i).g == &g) {
       return &scheduler.m(i);
@@ -136,9 +129,8 @@ THRUM_NO_TSAN const sched::basic_m<Traits>* find_m_of(sched::basic_scheduler<Tra
 }
 
 /// Writes the summary and a line for each P, M and G.
-template <class Traits>
-THRUM_NO_TSAN void scheddetail(sched::basic_scheduler<Traits>& scheduler,
-                               std::int64_t now) noexcept {
+THRUM_NO_TSAN inline void scheddetail(sched::runtime_scheduler& scheduler,
+                                      std::int64_t now) noexcept {
   const auto flush = [](trace_line& line) {
     base::write_error(line.view());
     line.clear();
@@ -151,7 +143,7 @@ THRUM_NO_TSAN void scheddetail(sched::basic_scheduler<Traits>& scheduler,
   line.append(" stopwait=0 sysmonwait=");
   line.append(describe(scheduler.monitor_sleeps.load(relaxed))).append("\n");  // relaxed: a figure
   flush(line);
-  scheduler.for_each_p([&](sched::basic_p<Traits>& p) {
+  scheduler.for_each_p([&](sched::processor& p) {
     append_p(line, p);
     flush(line);
   });
@@ -160,7 +152,7 @@ THRUM_NO_TSAN void scheddetail(sched::basic_scheduler<Traits>& scheduler,
     append_m(line, scheduler, scheduler.m(i));
     flush(line);
   }
-  scheduler.pool->for_each([&](sched::basic_g<Traits>& g) {
+  scheduler.pool->for_each([&](sched::goroutine& g) {
     const sched::g_status status = g.status.load(relaxed);  // relaxed: a figure
     if (status == sched::g_status::idle || status == sched::g_status::dead) {
       return;

@@ -51,8 +51,7 @@ namespace debug {
 
 using namespace base::orders;
 
-template <class Traits>
-stats_snapshot collect(sched::basic_scheduler<Traits>& scheduler) {
+inline stats_snapshot collect(sched::runtime_scheduler& scheduler) {
   stats_snapshot s;
   s.local_queues.reserve(scheduler.procs());
   s.procs = scheduler.procs();
@@ -68,7 +67,7 @@ stats_snapshot collect(sched::basic_scheduler<Traits>& scheduler) {
   s.retakes = scheduler.taken.retakes.load(relaxed);              // relaxed: a figure
   s.stopped_without_p = scheduler.taken.without_p.load(relaxed);  // relaxed: a figure
   {
-    const sched::basic_section<Traits> here;
+    const sched::section here;
     s.stack_bytes = scheduler.pool->reserved_bytes();
   }
   const unsigned n = scheduler.p_count();
@@ -82,7 +81,7 @@ stats_snapshot collect(sched::basic_scheduler<Traits>& scheduler) {
     s.steals += p.counts.steals.get();
     s.preemptions += p.counts.preemptions.get();
     {
-      const sched::basic_section<Traits> here;
+      const sched::section here;
       s.timers += p.timers.armed();
     }
     s.timers_fired += p.counts.timers.get();
@@ -92,7 +91,7 @@ stats_snapshot collect(sched::basic_scheduler<Traits>& scheduler) {
   }
   s.created += scheduler.created_elsewhere();
   s.goroutines = s.created - s.finished;
-  scheduler.pool->for_each([&](sched::basic_g<Traits>& g) {
+  scheduler.pool->for_each([&](sched::goroutine& g) {
     switch (g.status.load(relaxed)) {  // relaxed: a figure
       case sched::g_status::runnable: ++s.runnable; break;
       case sched::g_status::running:

@@ -46,7 +46,7 @@ inline constexpr std::uint32_t served_at_edges = sched::attention_preempt | sche
 /// nothing that could be instrumented.
 THRUM_NOINLINE THRUM_NO_COVERAGE inline bool must_stop_here() noexcept {
   asm volatile("");
-  const auto* const m = sched::current_slot<sched::default_traits>::value;
+  const auto* const m = sched::current_slot::value;
   return m != nullptr && m->inside.load(std::memory_order_relaxed) == 0 &&  // relaxed: our own
          m->g != nullptr && m->p != nullptr &&
          // relaxed: seen at the next edge
@@ -56,8 +56,8 @@ THRUM_NOINLINE THRUM_NO_COVERAGE inline bool must_stop_here() noexcept {
 THRUM_NOINLINE THRUM_NO_COVERAGE inline void stop_at_edge() noexcept {
   inside_hook() = true;     // first: to look at errno is a call, too
   const int error = errno;  // the edge may lie between a call and a look at it
-  auto* const m = sched::current_slot<sched::default_traits>::value;
-  sched::interrupt<sched::default_traits>(m);
+  auto* const m = sched::current_slot::value;
+  sched::interrupt(m);
   if (m->p != nullptr) {
     // If there was nobody to take the P: not at every edge, but when the monitor asks again.
     m->p->attention.fetch_and(~std::uint32_t{sched::attention_preempt},

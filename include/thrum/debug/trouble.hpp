@@ -24,7 +24,6 @@ namespace thrum { inline namespace THRUM_ABI { namespace debug {
 
 using namespace base::orders;
 
-template <class Traits>
 class trouble_detector {
  public:
   trouble_detector(std::int64_t blocked_ns, std::int64_t kept_ns) noexcept
@@ -37,13 +36,13 @@ class trouble_detector {
     return blocked == 0 ? kept : (kept == 0 ? blocked : std::min(blocked, kept));
   }
 
-  void look(sched::basic_scheduler<Traits>& scheduler) {
+  void look(sched::runtime_scheduler& scheduler) {
     const std::int64_t now = os::now();
     if (blocked_ns_ != 0) {
       look_for_blocked(scheduler, now);
     }
     if (kept_ns_ != 0) {
-      scheduler.for_each_p([&](sched::basic_p<Traits>& p) { look_at(scheduler, p, now); });
+      scheduler.for_each_p([&](sched::processor& p) { look_at(scheduler, p, now); });
     }
   }
 
@@ -67,10 +66,10 @@ class trouble_detector {
     return std::to_string(ns / 1'000'000) + " ms";
   }
 
-  void look_for_blocked(sched::basic_scheduler<Traits>& scheduler, std::int64_t now) {
+  void look_for_blocked(sched::runtime_scheduler& scheduler, std::int64_t now) {
     const std::int64_t now_ms = (now - scheduler.started_at) / 1'000'000;
     std::set<goroutine_id> still;
-    scheduler.pool->for_each([&](sched::basic_g<Traits>& g) {
+    scheduler.pool->for_each([&](sched::goroutine& g) {
       goroutine_record record;
       if (!describe_into(record, g, now_ms) || record.status != sched::g_status::waiting ||
           record.reason == sched::wait_reason::sleep ||
@@ -86,7 +85,7 @@ class trouble_detector {
     blocked_ = std::move(still);
   }
 
-  THRUM_NO_TSAN void look_at(sched::basic_scheduler<Traits>& scheduler, sched::basic_p<Traits>& p,
+  THRUM_NO_TSAN void look_at(sched::runtime_scheduler& scheduler, sched::processor& p,
                              std::int64_t now) {
     if (processors_.size() <= p.id) {
       processors_.resize(p.id + 1);
@@ -99,8 +98,8 @@ class trouble_detector {
       seen = {tick, now, false};
       return;
     }
-    const sched::basic_m<Traits>* const m = p.m.load(relaxed);  // relaxed: a guess
-    const sched::basic_g<Traits>* const g = m != nullptr ? m->g : nullptr;
+    const sched::machine* const m = p.m.load(relaxed);  // relaxed: a guess
+    const sched::goroutine* const g = m != nullptr ? m->g : nullptr;
     goroutine_record record;
     if (now - seen.since >= kept_ns_ && !seen.reported && g != nullptr &&
         describe_into(record, *g, 0)) {

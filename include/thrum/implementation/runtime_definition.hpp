@@ -17,14 +17,15 @@
 #include <thrum/debug/trouble.hpp>
 #include <thrum/request_stop.hpp>
 #include <thrum/runtime.hpp>
+#include <thrum/sched/core/open_close.hpp>
 #include <thrum/sched/core/real_time.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/io/poll_desc.hpp>
 #include <thrum/sched/io/poll_wait.hpp>
 #include <thrum/sched/life/process_exit.hpp>
 #include <thrum/sched/life/registry.hpp>
 #include <thrum/sched/life/shutdown.hpp>
 #include <thrum/sched/run/loop.hpp>
-#include <thrum/sched/run/threads.hpp>
 #include <thrum/sched/watch/monitor.hpp>
 
 #include <algorithm>
@@ -50,8 +51,8 @@ THRUM_OUT_OF_LINE options runtime::complete(options settings) {
   if (settings.procs == 0) {
     settings.procs = default_procs();
   }
-  if (settings.procs > sched::default_traits::max_procs) {
-    settings.procs = sched::default_traits::max_procs;
+  if (settings.procs > sched::traits::max_procs) {
+    settings.procs = sched::traits::max_procs;
   }
   if (settings.max_threads == 0) {
     settings.max_threads = 1;
@@ -77,8 +78,8 @@ THRUM_OUT_OF_LINE sched::scheduler_config runtime::configuration(
   config.preempts = settings_.preempt != preemption::none;
   config.interrupts = settings_.preempt == preemption::async && os::has_preempt_signal;
   config.user = this;
-  config.exit_hook = &registry_type::before_exit;
-  config.stack_overrun = &debug::report_overrun<sched::default_traits>;
+  config.exit_hook = &sched::registry::before_exit;
+  config.stack_overrun = &debug::report_overrun;
   config.is_whole_program = role.is_whole_program;
   config.catches_panics = static_cast<bool>(settings_.on_panic);
   if (settings_.on_thread_start) {
@@ -133,45 +134,43 @@ THRUM_OUT_OF_LINE void runtime::report_deadlock(void* user) {
 
 THRUM_OUT_OF_LINE runtime::runtime(options settings, sched::runtime_role role)
     : settings_(complete(std::move(settings))),
-      detector_(std::make_unique<debug::trouble_detector<sched::default_traits>>(
+      detector_(std::make_unique<debug::trouble_detector>(
           std::chrono::nanoseconds(settings_.report_blocked).count(),
           settings_.time_slice.count() * settings_.report_hogs)),
-      scheduler_(std::make_unique<scheduler_type>(
+      scheduler_(std::make_unique<sched::runtime_scheduler>(
           configuration(role),
-          sched::basic_upcalls<sched::default_traits>{
-              &sched::m_main<sched::default_traits>, &sched::start_spinner<sched::default_traits>,
-              &sched::make_spare<sched::default_traits>, &sched::interrupt<sched::default_traits>,
-              &sched::serve_running<sched::default_traits>,
-              &sched::answer_monitor<sched::default_traits>,
-              &sched::basic_poll_events<sched::default_traits>::take,
-              &sched::basic_poll_events<sched::default_traits>::prefetch})),
-      monitor_(std::make_unique<monitor_type>(*scheduler_)) {
+          sched::upcall_table{&sched::m_main, &sched::start_spinner, &sched::make_spare,
+                              &sched::interrupt, &sched::serve_running, &sched::answer_monitor,
+                              &sched::poll_events::take, &sched::poll_events::prefetch})),
+      monitor_(std::make_unique<sched::monitor>(*scheduler_)) {
   scheduler_->clock = role.clock;
-  debug::install_panic_report<sched::default_traits>();
-  os::install_fault_observer(&debug::report_overflow<sched::default_traits>);
+  debug::install_panic_report();
+  os::install_fault_observer(&debug::report_overflow);
   os::prepare_walks();
   const int error = blocking([&] {
-    registry_type::add(*scheduler_);
+    sched::registry::add(*scheduler_);
     const sched::raised_priority before_ms;
     scheduler_->creator.priority_of_ms(before_ms.own());
     const int failed = scheduler_->open();
     return failed != 0 ? failed
-                       : os::thread::start(monitor_->thread, &monitor_type::main, monitor_.get());
+                       : os::thread::start(monitor_->thread, &sched::monitor::main, monitor_.get());
   });
   if (error != 0) {
-    blocking([&] { registry_type::remove(*scheduler_); });
+    blocking([&] { sched::registry::remove(*scheduler_); });
     base::throw_system(error, "runtime: cannot start the scheduler");
   }
-  blocking([&] { registry_type::show(*scheduler_); });
+  blocking([&] { sched::registry::show(*scheduler_); });
   if (settings_.dump_on_quit) {
     os::quit_listener::open(
-        [](void* own) noexcept { static_cast<scheduler_type*>(own)->creator.request_dump(); },
+        [](void* own) noexcept {
+          static_cast<sched::runtime_scheduler*>(own)->creator.request_dump();
+        },
         scheduler_.get());
   }
 }
 
 THRUM_OUT_OF_LINE runtime::~runtime() {
-  if (current() == this && sched::basic_process_exit<sched::default_traits>::is_mine()) {
+  if (current() == this && sched::process_exit::is_mine()) {
     // One of its goroutines has called exit(), which destroys it. The end is near.
     static_cast<void>(monitor_.release());
     static_cast<void>(scheduler_.release());
@@ -183,7 +182,7 @@ THRUM_OUT_OF_LINE runtime::~runtime() {
     scheduler_->close();
     monitor_->thread.join();
     scheduler_->join_threads();
-    registry_type::remove(*scheduler_);
+    sched::registry::remove(*scheduler_);
     sched::poll_wait::detach_all(*scheduler_);
     monitor_.reset();
     scheduler_.reset();
@@ -201,7 +200,7 @@ THRUM_OUT_OF_LINE void runtime::stop() {
   if (!stopped_) {
     sched::request_stop_here(stop_source_);
     blocking([&] {
-      registry_type::retire(*scheduler_);
+      sched::registry::retire(*scheduler_);
       sched::stop(*scheduler_);
     });
     stopped_ = true;
@@ -212,8 +211,8 @@ THRUM_OUT_OF_LINE void runtime::procs(unsigned n) {
   if (n == 0) {
     n = default_procs();
   }
-  if (n > sched::default_traits::max_procs) {
-    n = sched::default_traits::max_procs;
+  if (n > sched::traits::max_procs) {
+    n = sched::traits::max_procs;
   }
   if (const int error = blocking([&] { return scheduler_->set_procs(n); }); error != 0) {
     base::throw_system(error, "runtime::procs: cannot make more processors");
@@ -246,7 +245,7 @@ THRUM_OUT_OF_LINE void dump_goroutines(std::FILE* to, dump_form form) {
     own->dump_goroutines(to, form);
     return;
   }
-  sched::basic_registry<sched::default_traits>::for_each([&](auto& scheduler) {
+  sched::registry::for_each([&](auto& scheduler) {
     debug::write_goroutines(scheduler, to, form, [](auto f) { return f(); });
   });
 }
@@ -257,7 +256,7 @@ THRUM_OUT_OF_LINE stats_snapshot stats() {
   }
   stats_snapshot result;
   unsigned found = 0;
-  sched::basic_registry<sched::default_traits>::for_each([&](auto& scheduler) {
+  sched::registry::for_each([&](auto& scheduler) {
     if (++found == 1) {
       result = debug::collect(scheduler);
     }

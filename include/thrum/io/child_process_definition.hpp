@@ -66,7 +66,7 @@ THRUM_OUT_OF_LINE std::error_code child_process::reap(exit_status& status) noexc
 THRUM_OUT_OF_LINE void child_process::wait(time_point deadline, std::chrono::milliseconds& pause,
                                            std::error_code& error) {
   constexpr std::chrono::milliseconds longest{10};
-  const time_point now{std::chrono::nanoseconds(sched::default_traits::now())};
+  const time_point now{std::chrono::nanoseconds(sched::traits::now())};
   if (now >= deadline) {
     error = errc::deadline_exceeded;
     return;

@@ -14,6 +14,7 @@
 #include <thrum/deadline.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/panic.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/io/poll_wait.hpp>
 
 #include <cerrno>
@@ -72,7 +73,7 @@ class descriptor {
     constexpr std::int64_t longest_pause_ns = 10'000'000;
     std::int64_t pause = first_pause_ns;
     return run_waiting(which, call, 0, [&] {
-      const std::int64_t until = sched::default_traits::now() + pause;
+      const std::int64_t until = sched::traits::now() + pause;
       pause = std::min(2 * pause, longest_pause_ns);
       return sched::poll_wait::pause(*desc_, which, until);
     });
@@ -97,7 +98,7 @@ class descriptor {
       sched::poll_wait::end(*desc_, which, false, 0);
     }
     if (result == sched::io_exit) [[unlikely]] {
-      sched::exit_goroutine<sched::default_traits>();
+      sched::exit_goroutine();
     }
     return result;
   }
@@ -185,7 +186,7 @@ class descriptor {
       sched::poll_wait::end(*desc_, which, result > 0 && bytes_of(result) < enough, moved);
     }
     if (result == sched::io_exit) [[unlikely]] {
-      sched::exit_goroutine<sched::default_traits>();
+      sched::exit_goroutine();
     }
     return result;
   }

@@ -49,7 +49,7 @@ class watch_table {
     sched::poll_desc* desc = place.load(std::memory_order_acquire);
     if (desc == nullptr) {
       const sched::section here;
-      sched::poll_desc* const fresh = sched::basic_poll_table<sched::default_traits>::take();
+      sched::poll_desc* const fresh = sched::poll_table::take();
       if (fresh == nullptr) {
         return nullptr;
       }
@@ -58,7 +58,7 @@ class watch_table {
                                         std::memory_order_acquire)) {
         desc = fresh;
       } else {
-        sched::basic_poll_table<sched::default_traits>::give_back(*fresh);
+        sched::poll_table::give_back(*fresh);
       }
     }
     return desc;
@@ -81,7 +81,7 @@ THRUM_OUT_OF_LINE int wait_for(native_handle_type fd, side which, time_point dea
   }
   const int result = sched::poll_wait::wait_foreign(*desc, fd, which, sched::deadline_at(deadline));
   if (result == sched::io_exit) {
-    sched::exit_goroutine<sched::default_traits>();
+    sched::exit_goroutine();
   }
   return result;
 }

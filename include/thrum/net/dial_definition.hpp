@@ -16,6 +16,7 @@
 #include <thrum/net/resolve.hpp>
 #include <thrum/net/socket.hpp>
 #include <thrum/runtime.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sync/mutex.hpp>
 
 #include <algorithm>
@@ -145,7 +146,7 @@ inline conn dial_once(const endpoint& where, time_point deadline, std::error_cod
 
 /// The time that deadlines are compared with: in a bubble, the bubble's.
 inline time_point now_of_deadlines() noexcept {
-  return time_point(std::chrono::nanoseconds(sched::default_traits::now()));
+  return time_point(std::chrono::nanoseconds(sched::traits::now()));
 }
 
 /// One endpoint; `error` is errc::deadline_exceeded at the deadline.

@@ -12,6 +12,7 @@
 #include <thrum/net/listener.hpp>
 #include <thrum/net/resolve.hpp>
 #include <thrum/net/socket.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/run/park.hpp>
 
 #include <algorithm>
@@ -100,8 +101,7 @@ THRUM_OUT_OF_LINE conn listener::accept(std::error_code& error) {
       return error ? conn() : conn(std::move(accepted), is_tcp_);
     }
     if (is_shortage(fd)) {
-      sched::exit_if_cancelled<sched::default_traits>(
-          sched::sleep_until<sched::default_traits>(sched::default_traits::now() + pause));
+      sched::exit_if_cancelled(sched::sleep_until(sched::traits::now() + pause));
       pause = std::min(2 * pause, longest_pause_ns);
     } else if (!is_gone(fd)) {
       error = io::error_of(fd);

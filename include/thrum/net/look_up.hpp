@@ -42,6 +42,7 @@
 #include <thrum/net/resolve_error.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/panic.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sync/condition_variable.hpp>
 #include <thrum/sync/mutex.hpp>
 #include <thrum/sync/wait_list.hpp>
@@ -183,7 +184,7 @@ class basic_look_ups {
   /// cancellation point. Neither text contains a zero byte.
   std::shared_ptr<const look_up> find(std::string_view host, std::string_view service,
                                       std::int64_t deadline, std::error_code& error) {
-    if (deadline <= sched::default_traits::now()) {
+    if (deadline <= sched::traits::now()) {
       error = errc::deadline_exceeded;
       return nullptr;
     }
@@ -194,7 +195,7 @@ class basic_look_ups {
       return asked;
     }
     asked.reset();  // without exceptions the goroutine ends where it stands
-    sched::exit_if_cancelled<sched::default_traits>(cause);
+    sched::exit_if_cancelled(cause);
     error = errc::deadline_exceeded;
     return nullptr;
   }

@@ -114,7 +114,7 @@ class recv_case : public select_case_base {
   static constexpr bool is_channel = true;
 
   /// Receives what is buffered. False says nothing, and has done nothing.
-  bool try_buffered(basic_m<default_traits>* m) noexcept {
+  bool try_buffered(machine* m) noexcept {
     core_type* const core = channel_.core();
     // What a handler that selects again with its own case still looks at goes in prepare(): to
     // destroy it may block.
@@ -221,7 +221,7 @@ class send_case : public select_case_base {
   static constexpr bool is_channel = true;
 
   /// Sends into the buffer. False says nothing, and has done nothing.
-  bool try_buffered(basic_m<default_traits>* m) noexcept {
+  bool try_buffered(machine* m) noexcept {
     core_type* const core = channel_.core();
     if constexpr (is_boxed) {
       return false;
@@ -344,9 +344,7 @@ class done_case : public select_case_base {
 
   static constexpr bool is_channel = true;
 
-  bool try_buffered(basic_m<default_traits>* /*m*/) const noexcept {
-    return token_.stop_requested();
-  }
+  bool try_buffered(machine* /*m*/) const noexcept { return token_.stop_requested(); }
 
   void prepare() {
     operation_.core = &requested_.emplace();

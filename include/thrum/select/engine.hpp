@@ -40,6 +40,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/random.hpp>
 #include <thrum/chan/base.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/run/park.hpp>
 
 #include <cstddef>
@@ -85,12 +86,12 @@ THRUM_COLD inline std::uint32_t random_below_by_clock(std::uint32_t n) noexcept 
 }
 
 /// A number below n. `m` is the caller's, null on a foreign thread.
-inline std::uint32_t random_below(basic_m<default_traits>* m, std::uint32_t n) noexcept {
+inline std::uint32_t random_below(machine* m, std::uint32_t n) noexcept {
   return m != nullptr ? m->random.below(n) : random_below_by_clock(n);
 }
 
 /// L2. The index of one that is ready, frame.n if none is. Caller holds all locks.
-inline std::size_t choose_ready(basic_m<default_traits>* m, const select_frame& frame) noexcept {
+inline std::size_t choose_ready(machine* m, const select_frame& frame) noexcept {
   std::size_t chosen = frame.n;
   std::uint32_t ready = 0;
   for (std::size_t i = 0; i < frame.n; ++i) {
@@ -113,7 +114,7 @@ class select_locks {
 
   /// L1 and L2 at once. The index of an operation that is ready, with at least its channel locked;
   /// frame.n if none is, with all of them locked.
-  std::size_t lock_and_choose(basic_m<default_traits>* m, const select_frame& frame) noexcept {
+  std::size_t lock_and_choose(machine* m, const select_frame& frame) noexcept {
     collect(frame);
     if (size_ == 2 && cores_[0] != cores_[1]) {
       const std::size_t chosen = choose_of_two(m, frame);
@@ -177,7 +178,7 @@ class select_locks {
 
   /// Two channels, the commonest select: a random one of them first, and the other only if that is
   /// not ready. SE1: the second lock is only tried for; `busy`, with nothing locked, if it is held.
-  std::size_t choose_of_two(basic_m<default_traits>* m, const select_frame& frame) noexcept {
+  std::size_t choose_of_two(machine* m, const select_frame& frame) noexcept {
     std::size_t at[2];
     std::size_t n = 0;
     for (std::size_t i = 0; i < frame.n; ++i) {
@@ -272,8 +273,7 @@ inline void link(const select_frame& frame, std::size_t i) noexcept {
 /// Links all points in an order by chance. Of several cases that wait for the same, the side that
 /// arrives takes the one in front: so each is as likely to stand there. The order lies in the slots
 /// of the points, which nobody looks at before the locks are released.
-THRUM_COLD inline void link_shuffled(basic_m<default_traits>* m,
-                                     const select_frame& frame) noexcept {
+THRUM_COLD inline void link_shuffled(machine* m, const select_frame& frame) noexcept {
   base::random by_clock(static_cast<std::uint64_t>(m == nullptr ? os::now() : 0));
   base::random& random = m != nullptr ? m->random : by_clock;
   wait_point* const points = frame.points;
@@ -290,14 +290,14 @@ THRUM_COLD inline void link_shuffled(basic_m<default_traits>* m,
 
 /// L3 and L4. Caller holds all locks; they are released. Returns the point that won: one of the
 /// frame's, or selection.self.
-THRUM_NOINLINE inline wait_point* wait_for_any(section& here, selection& waiting,
+THRUM_NOINLINE inline wait_point* wait_for_any(section& here, selection_state& waiting,
                                                const select_frame& frame, select_locks& locks,
                                                std::int64_t deadline) noexcept {
-  basic_g<default_traits>* const g = here.g();
+  goroutine* const g = here.g();
   waiting.self.g = g;
   waiting.self.selection = &waiting;
   waiting.self.object = &locks.last_released();
-  waiting.self.withdraw = &selection::withdraw<spin_lock>;
+  waiting.self.withdraw = &selection_state::withdraw<spin_lock>;
   for (std::size_t i = 0; i < frame.n; ++i) {
     auto* const point = ::new (static_cast<void*>(frame.points + i)) wait_point;
     point->g = g;
@@ -360,7 +360,7 @@ inline select_outcome run_select(const select_frame& frame, bool may_block,
       }
       continue;  // the partner was a select that chose another of its cases
     }
-    if (!may_block || (deadline != no_deadline && deadline <= default_traits::now())) {
+    if (!may_block || (deadline != no_deadline && deadline <= traits::now())) {
       locks.unlock();
       if (may_block && here.m() != nullptr && may_cancel(*here.m()) && must_exit(*here.m())) {
         return {kind::cancelled};
@@ -373,7 +373,7 @@ inline select_outcome run_select(const select_frame& frame, bool may_block,
       return {cause == wake_cause::cancelled ? kind::cancelled : kind::timed_out};
     }
     const std::int64_t due = first_due(frame);
-    selection waiting;
+    selection_state waiting;
     wait_point* const winner =
         wait_for_any(here, waiting, frame, locks, due < deadline ? due : deadline);
     if (winner != &waiting.self) {

@@ -117,9 +117,7 @@ class barrier {
     sched::wake_chain(chain);
   }
 
-  void wait_for(std::uint64_t phase) const {
-    sched::exit_if_cancelled<sched::default_traits>(wait_locked(phase));
-  }
+  void wait_for(std::uint64_t phase) const { sched::exit_if_cancelled(wait_locked(phase)); }
 
   sched::wake_cause wait_locked(std::uint64_t phase) const noexcept {
     sched::section here;

@@ -147,10 +147,10 @@ class condition_variable {
     const sched::wake_cause cause = wait_unlocked(*lock.mutex(), deadline);
     if constexpr (!THRUM_EXCEPTIONS) {
       // It ends where it stands, and nobody would unlock for it.
-      sched::exit_if_cancelled<sched::default_traits>(cause);
+      sched::exit_if_cancelled(cause);
     }
     lock.mutex()->lock();
-    sched::exit_if_cancelled<sched::default_traits>(cause);
+    sched::exit_if_cancelled(cause);
     return cause == sched::wake_cause::timed_out ? std::cv_status::timeout
                                                  : std::cv_status::no_timeout;
   }

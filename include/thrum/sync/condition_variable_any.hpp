@@ -147,7 +147,7 @@ class condition_variable_any {
     }
     const unlocked users(lock, point);
     const sched::wake_cause cause = wait_linked(*shared, point, deadline, token);
-    sched::exit_if_cancelled<sched::default_traits>(cause);
+    sched::exit_if_cancelled(cause);
     return cause == sched::wake_cause::timed_out ? std::cv_status::timeout
                                                  : std::cv_status::no_timeout;
   }

@@ -108,9 +108,7 @@ class latch {
     return count == n;
   }
 
-  THRUM_COLD void wait_for_zero() const {
-    sched::exit_if_cancelled<sched::default_traits>(wait_locked());
-  }
+  THRUM_COLD void wait_for_zero() const { sched::exit_if_cancelled(wait_locked()); }
 
   sched::wake_cause wait_locked() const noexcept {
     sched::section here;

@@ -44,6 +44,7 @@
 #include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/deadline.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/run/park.hpp>
 #include <thrum/sync/wait_list.hpp>
 
@@ -363,14 +364,14 @@ bool mutex::lock_slow(std::int64_t deadline) {
     // One that has waited before goes to the front: being woken must not cost it its place.
     queue_.link(self, since != 0);
     if (since == 0) {
-      since = sched::default_traits::now();
+      since = sched::traits::now();
     }
     const auto cause =
         sched::wait(here, self, queue_, {sched::wait_reason::mutex_lock, false, deadline});
     if (cause == sched::wake_cause::timed_out) {
       return false;
     }
-    const bool long_wait = sched::default_traits::now() - since > starvation_ns;
+    const bool long_wait = sched::traits::now() - since > starvation_ns;
     if (self.granted) {
       if (!long_wait) {
         // relaxed: the mutex is ours already

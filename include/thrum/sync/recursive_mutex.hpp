@@ -21,7 +21,7 @@ namespace sched {
 
 /// A number for the caller: a goroutine has the same on each thread that it runs on. Never 0.
 inline std::uintptr_t caller_identity() noexcept {
-  const auto* const m = current_m<default_traits>();
+  const auto* const m = current_m();
   if (m != nullptr && m->g != nullptr) {
     return reinterpret_cast<std::uintptr_t>(m->g);
   }

@@ -104,7 +104,7 @@ class counting_semaphore {
       return true;
     }
     const sched::wake_cause cause = wait_for_permit(deadline);
-    sched::exit_if_cancelled<sched::default_traits>(cause);
+    sched::exit_if_cancelled(cause);
     return cause == sched::wake_cause::notified;
   }
 

@@ -122,7 +122,7 @@ class wait_group {
 
    private:
     static bool exiting() noexcept {
-      auto* const m = sched::current_m<sched::default_traits>();
+      auto* const m = sched::current_m();
       return m != nullptr && m->g != nullptr && m->g->exiting;
     }
     wait_group& group_;
@@ -189,7 +189,7 @@ class wait_group {
       return true;
     }
     const sched::wake_cause cause = wait_until_zero(deadline);
-    sched::exit_if_cancelled<sched::default_traits>(cause);
+    sched::exit_if_cancelled(cause);
     return cause == sched::wake_cause::notified;
   }
 

@@ -12,8 +12,6 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-using wait_point = basic_wait_point<default_traits>;
-
 /// The waiters of one kind on one object, in the order of their arrival.
 struct wait_list {
   explicit constexpr wait_list(spin_lock& owner) noexcept : lock(owner) {}

@@ -38,6 +38,7 @@
 #include <thrum/deadline.hpp>
 #include <thrum/options.hpp>
 #include <thrum/runtime.hpp>
+#include <thrum/sched/core/traits.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -59,14 +60,13 @@ class deadlock : public std::runtime_error {
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-using virtual_clock = basic_virtual_clock<default_traits>;
+using virtual_clock = virtual_clock;
 
 /// The clock of the scheduler that the caller runs on.
 THRUM_OUT_OF_LINE std::int64_t now_here() noexcept;
 
 /// Publishes the goroutine as one that waits until all is quiet.
-THRUM_OUT_OF_LINE bool commit_until_quiet(basic_m<default_traits>& m, basic_g<default_traits>& g,
-                                          void*) noexcept;
+THRUM_OUT_OF_LINE bool commit_until_quiet(machine& m, goroutine& g, void*) noexcept;
 
 [[noreturn]] [[gnu::cold]] void throw_bubble_deadlock(const std::string& goroutines);
 
@@ -83,7 +83,7 @@ auto bubble(options settings, F&& f) -> sched::task_result<F> {
   using state = sched::virtual_clock::state;
   using base::orders::relaxed;
   // relaxed: always the same value
-  sched::default_traits::virtual_now().store(&sched::now_here, relaxed);
+  sched::traits::virtual_now().store(&sched::now_here, relaxed);
   sched::virtual_clock clock;
   clock.now.store(os::now(), relaxed);  // relaxed: nobody knows it yet
   settings.procs = settings.procs == 0 ? 1 : settings.procs;

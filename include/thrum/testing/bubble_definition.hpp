@@ -11,6 +11,7 @@
 #include <thrum/deadline.hpp>
 #include <thrum/options.hpp>
 #include <thrum/runtime.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/testing/bubble.hpp>
 
 #include <chrono>
@@ -24,15 +25,14 @@ namespace thrum { inline namespace THRUM_ABI {
 namespace sched {
 
 THRUM_OUT_OF_LINE std::int64_t now_here() noexcept {
-  const auto* const m = current_m<default_traits>();
+  const auto* const m = current_m();
   if (m == nullptr || m->scheduler->clock == nullptr) {
     return os::now();
   }
   return m->scheduler->clock->now.load(std::memory_order_relaxed);  // relaxed: nothing runs then
 }
 
-THRUM_OUT_OF_LINE bool commit_until_quiet(basic_m<default_traits>& m, basic_g<default_traits>& g,
-                                          void*) noexcept {
+THRUM_OUT_OF_LINE bool commit_until_quiet(machine& m, goroutine& g, void*) noexcept {
   scoped guard(m.scheduler->idle.lock());
   m.scheduler->clock->quiet_waiters.push_back(&g);
   return true;
@@ -52,8 +52,7 @@ THRUM_COLD THRUM_OUT_OF_LINE void throw_bubble_deadlock(const std::string& gorou
 namespace testing {
 
 THRUM_OUT_OF_LINE void wait() {
-  if (!sched::is_goroutine<sched::default_traits>() ||
-      sched::current_m<sched::default_traits>()->scheduler->clock == nullptr) {
+  if (!sched::is_goroutine() || sched::current_m()->scheduler->clock == nullptr) {
     base::throw_usage("testing::wait: called outside of a bubble");
   }
   sched::section here;
@@ -61,7 +60,7 @@ THRUM_OUT_OF_LINE void wait() {
 }
 
 THRUM_OUT_OF_LINE time_point now() noexcept {
-  return time_point(std::chrono::nanoseconds(sched::default_traits::now()));
+  return time_point(std::chrono::nanoseconds(sched::traits::now()));
 }
 
 }  // namespace testing

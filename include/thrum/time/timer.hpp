@@ -26,6 +26,7 @@
 #include <thrum/chan.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/runtime.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/life/registry.hpp>
 #include <thrum/task.hpp>
 
@@ -64,7 +65,7 @@ class timer_channel final : public chan_core<time_point>, public chan_clock {
 };
 
 /// A function that is called in a goroutine of its own.
-class func_timer : public basic_timer<default_traits> {
+class func_timer : public basic_timer<traits> {
  public:
   func_timer(const func_timer&) = delete;
   func_timer& operator=(const func_timer&) = delete;
@@ -90,7 +91,7 @@ class func_timer : public basic_timer<default_traits> {
  protected:
   using action = void (*)(func_timer*) noexcept;
 
-  func_timer(basic_scheduler<default_traits>& scheduler, action call, action destroy) noexcept
+  func_timer(runtime_scheduler& scheduler, action call, action destroy) noexcept
       : scheduler_(scheduler), number_(scheduler.number), call_(call), destroy_(destroy) {
     basic_timer::fire = [](basic_timer& timer, bool) noexcept {
       auto& self = static_cast<func_timer&>(timer);
@@ -102,7 +103,7 @@ class func_timer : public basic_timer<default_traits> {
   }
   ~func_timer() = default;
 
-  basic_scheduler<default_traits>& scheduler_;  // may be gone: FT3
+  runtime_scheduler& scheduler_;  // may be gone: FT3
 
  private:
   /// Whether a goroutine of the timer's runtime calls, which is there then.
@@ -128,7 +129,7 @@ template <class F>
 class func_timer_of final : public func_timer {
  public:
   template <class From>
-  func_timer_of(basic_scheduler<default_traits>& scheduler, From&& f)
+  func_timer_of(runtime_scheduler& scheduler, From&& f)
       : func_timer(scheduler, &call, &destroy), function_(std::forward<From>(f)) {
     if constexpr (std::is_base_of_v<told_of_discard, F>) {
       basic_timer::discard = [](basic_timer& timer) noexcept {

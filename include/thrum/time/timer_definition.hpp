@@ -12,6 +12,7 @@
 #include <thrum/chan.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/runtime.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/life/registry.hpp>
 #include <thrum/task.hpp>
 #include <thrum/time/timer.hpp>
@@ -62,7 +63,7 @@ THRUM_OUT_OF_LINE bool func_timer::stop() noexcept {
   {
     const section here;
     scoped guard(lock_);  // FT1
-    was_armed = timer_heap<default_traits>::remove(*this);
+    was_armed = timer_heap<traits>::remove(*this);
   }
   if (was_armed) {
     drop_reference();  // the entry's
@@ -77,8 +78,7 @@ THRUM_OUT_OF_LINE bool func_timer::reset(std::int64_t due) {
     if (is_own(here)) {
       return rearm(due);
     }
-    if (basic_registry<default_traits>::use(&scheduler_, number_,
-                                            [&] { was_armed = rearm(due); })) {
+    if (registry::use(&scheduler_, number_, [&] { was_armed = rearm(due); })) {
       return was_armed;
     }
   }
@@ -95,17 +95,17 @@ THRUM_OUT_OF_LINE bool func_timer::is_own(const section& here) const noexcept {
 
 THRUM_OUT_OF_LINE void func_timer::leave_heap() noexcept {
   const section here;
-  const auto leave = [this] { timer_heap<default_traits>::detach(*this); };
+  const auto leave = [this] { timer_heap<traits>::detach(*this); };
   if (is_own(here)) {
     leave();
-  } else if (timer_heap<default_traits>::has_entry(*this)) {
-    basic_registry<default_traits>::visit(&scheduler_, number_, leave);
+  } else if (timer_heap<traits>::has_entry(*this)) {
+    registry::visit(&scheduler_, number_, leave);
   }
 }
 
 THRUM_OUT_OF_LINE bool func_timer::rearm(std::int64_t due) noexcept {
   scoped guard(lock_);
-  const bool was_armed = timer_heap<default_traits>::remove(*this);
+  const bool was_armed = timer_heap<traits>::remove(*this);
   if (!was_armed) {
     add_reference();
   }

@@ -67,7 +67,7 @@ void with_parked(std::size_t n, F f) {
 }  // namespace
 
 TEST_CASE("a dump stops all goroutines once for each piece of them, and not for all at once") {
-  constexpr std::size_t piece = thrum::debug::goroutine_list<thrum::sched::default_traits>::piece;
+  constexpr std::size_t piece = thrum::debug::goroutine_list::piece;
   constexpr std::size_t n = 5 * piece;
   with_parked(n, [&] {
     thrum::runtime& own = *thrum::runtime::current();

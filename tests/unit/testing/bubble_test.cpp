@@ -340,12 +340,12 @@ TEST_CASE("a bubble whose goroutines never rest looks at descriptors") {
 
 namespace {
 
-using traits = thrum::sched::default_traits;
-using goroutine = thrum::sched::basic_g<traits>;
+using traits = thrum::sched::traits;
+using goroutine = thrum::sched::goroutine;
 
 std::atomic<goroutine*> about_to_be_queued{nullptr};
 
-bool leave_to_outside(thrum::sched::basic_m<traits>&, goroutine& g, void*) noexcept {
+bool leave_to_outside(thrum::sched::machine&, goroutine& g, void*) noexcept {
   about_to_be_queued = &g;
   return true;
 }

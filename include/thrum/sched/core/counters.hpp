@@ -7,6 +7,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
+#include <thrum/sched/core/traits.hpp>
 
 #include <cstdint>
 
@@ -15,7 +16,6 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 using namespace base::orders;
 
 /// A count with one writer at a time: an increment is a load, an add and a store.
-template <class Traits>
 class counter {
  public:
   void add(std::uint64_t n = 1) noexcept {
@@ -34,17 +34,16 @@ class counter {
   }
 
  private:
-  typename Traits::template atomic<std::uint64_t> value_{0};
+  atomic<std::uint64_t> value_{0};
 };
 
-template <class Traits>
 struct counters {
-  counter<Traits> created;      // goroutines started from this P
-  counter<Traits> finished;     // goroutines that ended on this P
-  counter<Traits> switches;     // goroutines put on the processor
-  counter<Traits> steals;       // goroutines taken from other Ps
-  counter<Traits> preemptions;  // time slices that were cut
-  counter<Traits> timers;       // timers that fired
+  counter created;      // goroutines started from this P
+  counter finished;     // goroutines that ended on this P
+  counter switches;     // goroutines put on the processor
+  counter steals;       // goroutines taken from other Ps
+  counter preemptions;  // time slices that were cut
+  counter timers;       // timers that fired
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched

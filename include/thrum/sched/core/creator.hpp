@@ -26,6 +26,7 @@
 #include <thrum/sched/core/give_back.hpp>
 #include <thrum/sched/core/m.hpp>
 #include <thrum/sched/core/thread_reserve.hpp>
+#include <thrum/sched/core/traits.hpp>
 
 #include <cerrno>
 #include <cstdint>
@@ -34,16 +35,14 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 using namespace base::orders;
 
-template <class Traits>
-class basic_creator {
+class thread_creator {
  public:
-  using m_type = basic_m<Traits>;
   using m_main_function = void* (*)(void*);
   /// Makes an M that is to wait in the idle list, or returns null.
-  using spare_function = m_type* (*)(basic_scheduler<Traits>&) noexcept;
+  using spare_function = machine* (*)(runtime_scheduler&) noexcept;
 
-  basic_creator(basic_scheduler<Traits>& scheduler, m_main_function m_main,
-                spare_function make_spare) noexcept
+  thread_creator(runtime_scheduler& scheduler, m_main_function m_main,
+                 spare_function make_spare) noexcept
       : scheduler_(scheduler), m_main_(m_main), make_spare_(make_spare), give_back_(scheduler) {}
 
   /// Starts the thread; 0 or an errno value.
@@ -59,8 +58,8 @@ class basic_creator {
   }
 
   /// The M's thread is to be started. From anywhere, also from a signal handler.
-  void request(m_type& m) noexcept {
-    m_type* first = first_.load(relaxed);  // relaxed: the exchange decides
+  void request(machine& m) noexcept {
+    machine* first = first_.load(relaxed);  // relaxed: the exchange decides
     do {
       m.idle_next = first;
       // [cr.list] release: the M, to the creator.
@@ -100,7 +99,7 @@ class basic_creator {
 
  private:
   static void* main(void* self) noexcept {
-    static_cast<basic_creator*>(self)->run();
+    static_cast<thread_creator*>(self)->run();
     return nullptr;
   }
 
@@ -109,38 +108,20 @@ class basic_creator {
   /// Sleeps until there is something to do; does what is to be done at its time.
   void wait() noexcept;
 
-  void start(m_type& m) noexcept {
-    const int error = m.for_signals.reserve() ? os::thread::start(m.thread, m_main_, &m) : ENOMEM;
-    if (error == 0) {
-      scheduler_.reserve.set_limit(basic_thread_reserve<Traits>::any_number);
-      return;
-    }
-    m.for_signals.give_back();
-    if (!has_warned_) {
-      has_warned_ = true;
-      base::message<> text("thrum: go: the system refuses thread ");
-      text.append(std::uint64_t{m.id} + 1).append(" of this runtime (errno ");
-      text.append(static_cast<std::uint64_t>(error)).append("); it goes on with those it has; ");
-      text.append("raise the limit of processes or memory, or lower options::procs\n");
-      base::write_error(text.view());
-    }
-    retry_at_ = Traits::now() + retry_ns;
-    scheduler_.take_back(m);
-    scheduler_.reserve.set_limit(scheduler_.live_thread_count());
-  }
+  void start(machine& m) noexcept;
 
   int priority_of_ms_ = 0;  // 0: not in a real-time class
   static constexpr std::int64_t retry_ns = 20'000'000;
   static constexpr std::int64_t never = INT64_MAX;
 
-  basic_scheduler<Traits>& scheduler_;
+  runtime_scheduler& scheduler_;
   const m_main_function m_main_;
   const spare_function make_spare_;
-  typename Traits::template atomic<m_type*> first_{nullptr};
-  typename Traits::template atomic<bool> spare_wanted_{false};
-  typename Traits::template atomic<bool> dump_wanted_{false};
-  typename Traits::template atomic<bool> closing_{false};
-  basic_give_back<Traits> give_back_;
+  atomic<machine*> first_{nullptr};
+  atomic<bool> spare_wanted_{false};
+  atomic<bool> dump_wanted_{false};
+  atomic<bool> closing_{false};
+  reclaimer give_back_;
   std::int64_t retry_at_ = never;
   std::int64_t check_at_ = never;
   bool has_warned_ = false;

@@ -23,98 +23,89 @@
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/m.hpp>
+#include <thrum/sched/core/traits.hpp>
 
 #include <atomic>
 #include <string_view>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-template <class Traits>
 struct current_slot {
-  static inline constinit thread_local basic_m<Traits>* value = nullptr;
+  static inline constinit thread_local machine* value = nullptr;
 };
 
 /// What all objects of the process know of the threads' Ms.
-template <class Traits>
 struct current_key {
   static constexpr std::string_view process_name = "sched::current_key";
   os::thread_key key;
   /// Sets the executable's own variable. Null: it has no such library.
-  std::atomic<void (*)(basic_m<Traits>*) noexcept> tell_executable{nullptr};
+  std::atomic<void (*)(machine*) noexcept> tell_executable{nullptr};
 };
 
-template <class Traits>
-THRUM_NOINLINE void set_current_slot(basic_m<Traits>* m) noexcept {
+THRUM_NOINLINE inline void set_current_slot(machine* m) noexcept {
   asm volatile("");
-  current_slot<Traits>::value = m;
+  current_slot::value = m;
 }
 
 #if THRUM_SHARED_OBJECT
 
 /// The variable of this object is null.
-template <class Traits>
-THRUM_NOINLINE basic_m<Traits>* find_current_m() noexcept {
-  void* const m = os::process_wide<current_key<Traits>>::get().key.get();
+THRUM_NOINLINE inline machine* find_current_m() noexcept {
+  void* const m = os::process_wide<current_key>::get().key.get();
   if (m != nullptr) {
-    set_current_slot<Traits>(static_cast<basic_m<Traits>*>(m));
+    set_current_slot(static_cast<machine*>(m));
   }
-  return static_cast<basic_m<Traits>*>(m);
+  return static_cast<machine*>(m);
 }
 
 #else
 
 /// Asks to be told.
-template <class Traits>
 struct told_of_current_m {
   told_of_current_m() noexcept {
     // [cm.tell] release: pairs with set_current_m.
-    os::process_wide<current_key<Traits>>::get().tell_executable.store(&set_current_slot<Traits>,
-                                                                       release);
+    os::process_wide<current_key>::get().tell_executable.store(&set_current_slot, release);
   }
   static const told_of_current_m asked;
 };
-template <class Traits>
-inline const told_of_current_m<Traits> told_of_current_m<Traits>::asked;
+inline const told_of_current_m told_of_current_m::asked;
 
 #endif
 
 /// The M of the calling thread, null on a thread that no scheduler owns. Good until the next
 /// switch.
-template <class Traits>
-THRUM_NOINLINE basic_m<Traits>* current_m() noexcept {
+THRUM_NOINLINE inline machine* current_m() noexcept {
   asm volatile("");
 #if THRUM_SHARED_OBJECT
-  basic_m<Traits>* const m = current_slot<Traits>::value;
-  if constexpr (requires { Traits::is_process_wide; }) {
-    return m != nullptr ? m : find_current_m<Traits>();
+  machine* const m = current_slot::value;
+  if constexpr (traits::is_process_wide) {
+    return m != nullptr ? m : find_current_m();
   }
   return m;
 #else
-  if constexpr (requires { Traits::is_process_wide; }) {
-    static_cast<void>(&told_of_current_m<Traits>::asked);  // makes it exist
+  if constexpr (traits::is_process_wide) {
+    static_cast<void>(&told_of_current_m::asked);  // makes it exist
   }
-  return current_slot<Traits>::value;
+  return current_slot::value;
 #endif
 }
 
 /// By the thread itself, as it begins and as it ends.
-template <class Traits>
-void set_current_m(basic_m<Traits>* m) noexcept {
-  if constexpr (requires { Traits::is_process_wide; }) {
-    auto& known = os::process_wide<current_key<Traits>>::get();
+inline void set_current_m(machine* m) noexcept {
+  if constexpr (traits::is_process_wide) {
+    auto& known = os::process_wide<current_key>::get();
     known.key.set(m);
     // [cm.tell] acquire: pairs with told_of_current_m.
     if (auto* const tell = known.tell_executable.load(acquire)) {
       tell(m);
     }
   }
-  set_current_slot<Traits>(m);
+  set_current_slot(m);
 }
 
 /// Whether the caller is a goroutine that may park: not a foreign thread, not inside blocking().
-template <class Traits>
-bool is_goroutine() noexcept {
-  const basic_m<Traits>* const m = current_m<Traits>();
+inline bool is_goroutine() noexcept {
+  const machine* const m = current_m();
   return m != nullptr && m->g != nullptr && m->p != nullptr;
 }
 

@@ -17,6 +17,7 @@
 #include <thrum/netpoll/contract.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/g_state.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/queue/lock.hpp>
 #include <thrum/sched/queue/timer_heap.hpp>
 
@@ -34,18 +35,13 @@ using goroutine_id = std::uint64_t;
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-template <class Traits>
-class basic_scheduler;
-template <class Traits>
+class runtime_scheduler;
 class stack_pool;
-template <class Traits>
-struct basic_g;
-template <class Traits>
-struct basic_m;
-template <class Traits>
-struct basic_wait_point;
+struct goroutine;
+struct machine;
+struct wait_point;
 
-/// What stands between a goroutine and its join handle. Changed under basic_g::join_lock, except
+/// What stands between a goroutine and its join handle. Changed under goroutine::join_lock, except
 /// where nobody else can look.
 enum class join_state : std::uint8_t {
   none,      // nobody holds a handle
@@ -76,23 +72,19 @@ enum g_flag : std::uint8_t {
 };
 
 /// What every switch touches, in one cache line.
-template <class Traits>
-struct alignas(base::cache_line_size) basic_g_head {
-  template <class T>
-  using atomic = typename Traits::template atomic<T>;
-
+struct alignas(base::cache_line_size) goroutine_head {
   // -- the saved context: owned by the M that runs the G, by nobody while it is parked. The switch
   // writes `sp`; a P that is about to run the G after next peeks at it to fetch the stack.
   atomic<void*> sp{nullptr};
   os::exception_state exceptions{};
 
   // -- owner: the queue that it stands in --
-  basic_g<Traits>* queue_next = nullptr;
+  goroutine* queue_next = nullptr;
 
   // -- written by the M that runs it or readies it; read by anyone for display --
   atomic<g_status> status{g_status::idle};
   atomic<wait_reason> reason{wait_reason::none};
-  /// When it was parked last, by basic_scheduler::coarse_ms.
+  /// When it was parked last, by runtime_scheduler::coarse_ms.
   atomic<std::uint32_t> parked_ms{0};
 
   // -- owner: the goroutine itself --
@@ -106,46 +98,42 @@ struct alignas(base::cache_line_size) basic_g_head {
   atomic<join_state> join{join_state::none};
   std::uint32_t uncancellable = 0;  // owner, too: how many of that name live on its stack
 
-  basic_scheduler<Traits>* scheduler = nullptr;
+  runtime_scheduler* scheduler = nullptr;
   /// What it waits on if that wait may be cancelled from outside: see wait_point.hpp.
-  atomic<basic_wait_point<Traits>*> withdrawable{nullptr};
+  atomic<wait_point*> withdrawable{nullptr};
 
   /// Where the switch saves the stack pointer.
   void** sp_slot() noexcept { return reinterpret_cast<void**>(&sp); }
 };
 
 /// Derives from its own timer, for sleeps and timed waits, and from the link that a poller uses.
-template <class Traits>
-struct basic_g : basic_g_head<Traits>, netpoll::ready_node, basic_timer<Traits> {
-  template <class T>
-  using atomic = typename Traits::template atomic<T>;
-
+struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
   [[no_unique_address]] base::stack_context context;
 
   // -- owner: the goroutine itself --
   goroutine_id id = 0;
 
   /// Runs the task to its end. Constant while the goroutine lives.
-  void (*entry)(basic_g&) = nullptr;
+  void (*entry)(goroutine&) = nullptr;
   /// Destroys the task's result if nobody will ask for it. Constant while the goroutine lives.
-  void (*discard_result)(basic_g&) noexcept = nullptr;
+  void (*discard_result)(goroutine&) noexcept = nullptr;
   void* task = nullptr;
   local_value* locals = nullptr;
   /// An address inside the function that started it.
   const void* started_at = nullptr;
 
-  stack_pool<Traits>* pool = nullptr;  // constant once carved
-  char* stack_low = nullptr;           // constant once carved: lowest usable byte
+  stack_pool* pool = nullptr;  // constant once carved
+  char* stack_low = nullptr;   // constant once carved: lowest usable byte
 
   // -- shared: see run/end.hpp --
   spin_lock join_lock;
-  basic_wait_point<Traits>* joiner = nullptr;  // under join_lock
+  wait_point* joiner = nullptr;  // under join_lock
   /// What its timer is to withdraw when it fires.
-  basic_wait_point<Traits>* timed_point = nullptr;
+  wait_point* timed_point = nullptr;
 
   // -- its own M, while it runs; read by the M that has taken it from a queue --
   /// The thread that it must run on, if g_bound is set.
-  basic_m<Traits>* bound = nullptr;
+  machine* bound = nullptr;
   std::uint32_t thread_locks = 0;  // nested thread_locks
   bool preempted = false;          // under the global queue's lock
   std::uint32_t passed_over = 0;   // under it: times that another was taken out of turn

@@ -15,6 +15,8 @@
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/g.hpp>
 #include <thrum/sched/core/p.hpp>
+#include <thrum/sched/core/p_state.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/queue/steal_order.hpp>
 
 #include <cstdint>
@@ -23,52 +25,36 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// What a goroutine left to be done once its stack is no longer in use: by the code that the
 /// processor arrives at, before anything else. False: make the goroutine runnable again.
-template <class Traits>
-using commit_function = bool (*)(basic_m<Traits>&, basic_g<Traits>&, void* argument) noexcept;
+using commit_function = bool (*)(machine&, goroutine&, void* argument) noexcept;
 
-/// The monitor's way to a P whose M sits in a call that it did not announce: see retake.hpp.
-enum class retake_state : std::uint32_t {
-  none,     // the M holds its P, or has given it up itself
-  wanted,   // the monitor looks whether it may be taken; the M may still object
-  decided,  // the M can no longer object; the monitor makes sure that it is the right P
-  taken,    // the P is gone, and the M does not know it yet
-  forked,   // this is a child process
-};
-
-template <class Traits>
-struct basic_poll_sink;
+struct poll_sink;
 
 /// What the rooms below call of those above them: a program that uses a mutex and no runtime has
 /// neither.
-template <class Traits>
-struct basic_upcalls {
+struct upcall_table {
   /// The life of an M's thread; its argument is the M. In run/loop.hpp.
   void* (*m_main)(void*);
-  /// Starts a spinning M on an idle P; false if none idles. In run/threads.hpp.
-  bool (*start_spinner)(basic_scheduler<Traits>&) noexcept;
-  /// The M of a spare thread that is to be made; null if none is needed. In run/threads.hpp.
-  basic_m<Traits>* (*make_spare)(basic_scheduler<Traits>&) noexcept;
+  /// Starts a spinning M on an idle P; false if none idles. In core/threads.hpp.
+  bool (*start_spinner)(runtime_scheduler&) noexcept;
+  /// The M of a spare thread that is to be made; null if none is needed. In core/threads.hpp.
+  machine* (*make_spare)(runtime_scheduler&) noexcept;
   /// The thread of this M was interrupted, to give up its P. In watch/preempt.hpp.
   void (*interrupt)(void* m) noexcept;
   /// Something is asked of the P that runs a goroutine. Returns the M on which that goes on, inside.
   /// In run/attend.hpp.
-  basic_m<Traits>& (*serve_running)(basic_m<Traits>&) noexcept;
+  machine& (*serve_running)(machine&) noexcept;
   /// The monitor wants the P, or has it. Returns the M on which the caller runs afterwards, inside.
   /// In preempt.hpp.
-  basic_m<Traits>& (*answer_monitor)(basic_m<Traits>&) noexcept;
+  machine& (*answer_monitor)(machine&) noexcept;
   /// An event of a descriptor. In io/poll_desc.hpp.
-  void (*take_event)(basic_poll_sink<Traits>&, std::uint64_t tag, std::uint32_t events) noexcept;
+  void (*take_event)(poll_sink&, std::uint64_t tag, std::uint32_t events) noexcept;
   /// That one will come soon.
   void (*announce_event)(std::uint64_t tag) noexcept;
 };
 
-template <class Traits>
-struct alignas(base::cache_line_size) basic_m {
-  template <class T>
-  using atomic = typename Traits::template atomic<T>;
-
-  basic_m(basic_scheduler<Traits>& owner, const basic_upcalls<Traits>& upcalls,
-          std::uint32_t number, std::uint64_t seed) noexcept
+struct alignas(base::cache_line_size) machine {
+  machine(runtime_scheduler& owner, const upcall_table& upcalls, std::uint32_t number,
+          std::uint64_t seed) noexcept
       : scheduler(&owner), id(number), random(seed), answer_monitor(upcalls.answer_monitor) {}
 
   // -- [m.inside] this thread and its signal handler; the monitor behind a heavy fence --
@@ -77,35 +63,35 @@ struct alignas(base::cache_line_size) basic_m {
   atomic<retake_state> retake{retake_state::none};
 
   // -- this thread only --
-  basic_g<Traits>* g = nullptr;  // the goroutine that runs here, null on g0
-  basic_p<Traits>* p = nullptr;  // null on the way to sleep and inside blocking()
-  basic_scheduler<Traits>* const scheduler;
+  goroutine* g = nullptr;  // the goroutine that runs here, null on g0
+  processor* p = nullptr;  // null on the way to sleep and inside blocking()
+  runtime_scheduler* const scheduler;
   os::exception_state* exceptions = nullptr;  // this thread's words of the C++ ABI
   void* g0_sp = nullptr;
   struct {
-    basic_g<Traits>* g = nullptr;
-    commit_function<Traits> commit = nullptr;
+    goroutine* g = nullptr;
+    commit_function commit = nullptr;
     void* argument = nullptr;
-  } left;                               // by the goroutine that ran before the switch
-  int* error_number = nullptr;          // this thread's errno
-  basic_p<Traits>* old_p = nullptr;     // held when blocking() began
-  basic_g<Traits>* pending = nullptr;   // what g0 is to run next
-  basic_g<Traits>* locked_g = nullptr;  // the one that has locked itself to this thread
-  bool spinning = false;                // counted in idle_set::spinning
+  } left;                         // by the goroutine that ran before the switch
+  int* error_number = nullptr;    // this thread's errno
+  processor* old_p = nullptr;     // held when blocking() began
+  goroutine* pending = nullptr;   // what g0 is to run next
+  goroutine* locked_g = nullptr;  // the one that has locked itself to this thread
+  bool spinning = false;          // counted in idle_set::spinning
   const std::uint32_t id;
   base::random random;
   steal_order order;
   [[no_unique_address]] base::stack_context context;
-  basic_m& (*const answer_monitor)(basic_m&) noexcept;  // of basic_upcalls
+  machine& (*const answer_monitor)(machine&) noexcept;  // of upcall_table
 
   // -- handed over through `park` --
-  basic_p<Traits>* next_p = nullptr;  // written before park.wake(), read after park.sleep()
+  processor* next_p = nullptr;  // written before park.wake(), read after park.sleep()
   os::note park;
 
   std::uint32_t cpu = 0;  // where its thread went to sleep
 
   // -- under the scheduler's lock --
-  basic_m* idle_next = nullptr;  // in the idle list, the creator's, or of those without a thread
+  machine* idle_next = nullptr;  // in the idle list, the creator's, or of those without a thread
 
   // -- the thread writes it before it first holds a P --
   os::thread_clock cpu_clock;
@@ -125,7 +111,7 @@ struct alignas(base::cache_line_size) basic_m {
   os::call_stack callers;
 
   // -- the monitor only --
-  basic_m* watched_next = nullptr;  // of those that run without a P
+  machine* watched_next = nullptr;  // of those that run without a P
   std::int64_t watched_cpu = 0;
   bool watched = false;
 

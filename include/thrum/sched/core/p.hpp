@@ -14,6 +14,8 @@
 #include <thrum/base/order.hpp>
 #include <thrum/sched/core/counters.hpp>
 #include <thrum/sched/core/g.hpp>
+#include <thrum/sched/core/p_state.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/queue/run_queue.hpp>
 #include <thrum/sched/queue/timer_heap.hpp>
 
@@ -21,38 +23,10 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-template <class Traits>
-struct basic_m;
+struct machine;
 
-enum class p_status : std::uint32_t {
-  /// On the idle list, or in flight between a thread that gave it up and one that takes it.
-  /// Its run queue is empty while it is on the list.
-  idle = 0,
-  /// Held by an M; only that M changes the status.
-  running = 1,
-  /// Its M is inside blocking(). One compare-and-swap from here decides which gets it: the M that
-  /// comes back, or the monitor.
-  syscall = 2,
-  /// Beyond the number of processors in force. Never freed: an M may still point at it.
-  dead = 4,
-};
-
-/// What a P is asked to look at before it runs the next goroutine. Bits of `basic_p::attention`.
-enum attention : std::uint32_t {
-  attention_preempt = 1,  // the running goroutine has had its time slice
-  attention_timers = 2,   // a timer of this P is due
-  attention_retire = 4,   // the number of processors was lowered below this P
-  attention_freeze = 8,   // wait until the freeze has ended
-  attention_poll = 16,    // nobody has polled for long: see io_share.hpp
-  attention_begin = 32,   // g0 looks at each that begins: see thread_reserve.hpp
-};
-
-template <class Traits>
-struct alignas(base::cache_line_size) basic_p {
-  template <class T>
-  using atomic = typename Traits::template atomic<T>;
-
-  explicit basic_p(std::uint32_t number) noexcept : id(number) {}
+struct alignas(base::cache_line_size) processor {
+  explicit processor(std::uint32_t number) noexcept : id(number) {}
 
   // -- the holder only --
   const std::uint32_t id;
@@ -60,7 +34,7 @@ struct alignas(base::cache_line_size) basic_p {
   std::uint32_t free_count = 0;   // of free_list
   /// Goroutines that may come through runnext before others go first, whether or not the monitor
   /// says that the slice is over.
-  std::uint32_t inheritances_left = Traits::most_inheritances;
+  std::uint32_t inheritances_left = traits::most_inheritances;
   /// What the goroutine that runs since switch `io_since` may still do in input and output before
   /// it looks whether somebody waits; and how often it has looked in this slice.
   std::int64_t io_left = 0;
@@ -69,8 +43,8 @@ struct alignas(base::cache_line_size) basic_p {
   std::uint32_t io_slice = 0;
   goroutine_id next_id = 0;  // ids [next_id, last_id) are this P's to give
   goroutine_id last_id = 0;
-  base::intrusive_queue<basic_g<Traits>> free_list;  // dead Gs of the default stack class
-  counters<Traits> counts;
+  base::intrusive_queue<goroutine> free_list;  // dead Gs of the default stack class
+  counters counts;
 
   // -- the holder writes, the monitor reads --
   /// Goroutines scheduled; one that came through runnext inherits the slice and does not count.
@@ -89,7 +63,7 @@ struct alignas(base::cache_line_size) basic_p {
   /// credit; a thief that found such a goroutine, or the monitor that saw one wait, restores all.
   /// So a pair that passes the processor back and forth soon stops calling for help it cannot use,
   /// while a producer whose consumers run elsewhere keeps calling.
-  atomic<std::uint32_t> wake_credit{Traits::wake_credit};
+  atomic<std::uint32_t> wake_credit{traits::wake_credit};
 
   // -- the monitor writes, the holder reads --
   /// For how long the slice had lasted when the monitor asked for preemption last.
@@ -99,36 +73,20 @@ struct alignas(base::cache_line_size) basic_p {
 
   // -- [p.status] see p_status --
   atomic<p_status> status{p_status::idle};
-  atomic<basic_m<Traits>*> m{nullptr};
+  atomic<machine*> m{nullptr};
 
   /// The freeze in which the holder waits or has waited last: see freeze.hpp.
   atomic<std::uint32_t> frozen_in{0};
 
   // -- under the scheduler's lock --
   std::uint32_t idle_since_tick = 0;  // its schedule_tick when give_back.hpp saw it idle last
-  basic_p* idle_next = nullptr;
+  processor* idle_next = nullptr;
 
   // -- the monitor only --
-  struct {
-    std::uint32_t schedule_tick = 0;
-    std::uint32_t syscall_tick = 0;
-    std::int64_t schedule_when = 0;
-    std::int64_t syscall_when = 0;
-    const void* runnext = nullptr;
-    // the CPU clock of the M, to tell whether it computes: see retake.hpp
-    const void* cpu_of = nullptr;
-    std::int64_t cpu_since = 0;
-    std::int64_t cpu_when = 0;
-    std::int64_t cpu = 0;
-    bool asked = false;       // a signal was sent in this slice, when it had `heard` so many
-    std::uint32_t heard = 0;  // and used `asked_cpu`
-    std::int64_t asked_cpu = 0;
-    bool spared = false;        // no signal was sent, as it seemed to sleep
-    std::uint32_t changes = 0;  // looks in a row that found another goroutine
-  } seen;
+  what_was_seen seen;
 
-  run_queue<basic_g<Traits>, Traits> queue;
-  timer_heap<Traits> timers;
+  run_queue<goroutine, traits> queue;
+  timer_heap<traits> timers;
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched

@@ -26,6 +26,7 @@
 #include <thrum/sched/core/scheduler_config.hpp>
 #include <thrum/sched/core/stack.hpp>
 #include <thrum/sched/core/thread_reserve.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/core/virtual_time.hpp>
 #include <thrum/sched/queue/global_queue.hpp>
 #include <thrum/sched/queue/idle.hpp>
@@ -45,20 +46,13 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
       "_exit in the child, or make a runtime of its own before any goroutine does");
 }
 
-template <class Traits>
-class basic_scheduler {
+class runtime_scheduler {
  public:
-  using g_type = basic_g<Traits>;
-  using m_type = basic_m<Traits>;
-  using p_type = basic_p<Traits>;
-  template <class T>
-  using atomic = typename Traits::template atomic<T>;
-
-  basic_scheduler(const scheduler_config& config, const basic_upcalls<Traits>& upcalls) noexcept
+  runtime_scheduler(const scheduler_config& config, const upcall_table& upcalls) noexcept
       : creator(*this, upcalls.m_main, upcalls.make_spare), config_(config), upcalls_(upcalls) {}
-  basic_scheduler(const basic_scheduler&) = delete;
-  basic_scheduler& operator=(const basic_scheduler&) = delete;
-  ~basic_scheduler();
+  runtime_scheduler(const runtime_scheduler&) = delete;
+  runtime_scheduler& operator=(const runtime_scheduler&) = delete;
+  ~runtime_scheduler();
 
   /// Gets memory and the poller ready. 0 or an errno value; after an error only the destructor may
   /// be called.
@@ -71,7 +65,7 @@ class basic_scheduler {
   void join_threads() noexcept;
 
   const scheduler_config& config() const noexcept { return config_; }
-  const basic_upcalls<Traits>& upcalls() const noexcept { return upcalls_; }
+  const upcall_table& upcalls() const noexcept { return upcalls_; }
 
   // ---- Ps ----
 
@@ -92,7 +86,7 @@ class basic_scheduler {
   unsigned live_p_count() const noexcept {
     return live_p_count_.load(seq_cst);  // [s.live] as any source of work: after the fence
   }
-  p_type& p(std::uint32_t i) noexcept { return *ps_[i]; }
+  processor& p(std::uint32_t i) noexcept { return *ps_[i]; }
   template <class F>
   void for_each_p(F f) noexcept {
     const unsigned n = p_count();
@@ -113,11 +107,11 @@ class basic_scheduler {
   }
 
   /// When a P's next timer is due, by the machine's clock.
-  std::int64_t next_timer(const p_type& p) const noexcept {
-    return clock == nullptr ? p.timers.earliest() : timer_heap<Traits>::never;
+  std::int64_t next_timer(const processor& p) const noexcept {
+    return clock == nullptr ? p.timers.earliest() : timer_heap<traits>::never;
   }
 
-  void acquire_p(m_type& m, p_type& p) noexcept {
+  void acquire_p(machine& m, processor& p) noexcept {
     THRUM_ASSERT(P1, m.p == nullptr);
     m.p = &p;
     p.m.store(&m, relaxed);  // relaxed: for the monitor's display
@@ -127,8 +121,8 @@ class basic_scheduler {
     p.status.store(p_status::running, release);
   }
 
-  p_type& release_p(m_type& m) noexcept {
-    p_type& p = *m.p;
+  processor& release_p(machine& m) noexcept {
+    processor& p = *m.p;
     m.p = nullptr;
     p.m.store(nullptr, relaxed);  // relaxed: for the monitor's display
     // [p.status] release: as in acquire_p.
@@ -138,7 +132,7 @@ class basic_scheduler {
 
   /// On the idle list, or, if the number of processors has fallen, out of service. Caller holds
   /// the lock.
-  void put_idle_locked(p_type& p) noexcept {
+  void put_idle_locked(processor& p) noexcept {
     if (p.id < procs()) {
       idle.put_p_locked(p);
     } else {
@@ -148,34 +142,34 @@ class basic_scheduler {
 
   /// The holder lays down a P that was asked to retire: its goroutines go to the head of the
   /// global queue, its timers to P 0. The caller then wakes a processor for them.
-  void retire_p(m_type& m) noexcept;
+  void retire_p(machine& m) noexcept;
 
   /// Somebody else must run this P now, or it goes idle. It is in flight: held by no M.
   /// Starts an M in every case in which find_work on this P would find something.
-  void hand_off(p_type& p) noexcept;
+  void hand_off(processor& p) noexcept;
 
   // ---- Ms: threads.hpp ----
 
   /// Starts an M on a P: an idle one, else one that sleeps in a signal handler, else a new one.
   /// Caller holds the lock, which is released here. When `spinning`, the caller hands over a unit
   /// of idle.spinning().
-  void start_m(p_type& p, bool spinning) noexcept;
+  void start_m(processor& p, bool spinning) noexcept;
 
   /// An idle M for the next hand-over, and one for any other need meanwhile.
   bool has_spare() const noexcept { return idle.idle_ms() > 1; }
 
   /// Gives a P to an M that sleeps, or is about to.
-  static void pass_p(p_type& p, m_type& m, bool spinning) noexcept {
+  static void pass_p(processor& p, machine& m, bool spinning) noexcept {
     m.spinning = spinning;
     m.next_p = &p;
     m.park.wake();
   }
 
   /// Sleeps until somebody gives this M a P. False: the scheduler closes.
-  bool wait_for_p(m_type& m) noexcept;
+  bool wait_for_p(machine& m) noexcept;
 
   /// Sleeps until somebody hands this M a P. False: the scheduler closes.
-  bool stop_m(m_type& m) noexcept;
+  bool stop_m(machine& m) noexcept;
 
   /// No goroutine runs or is about to: every P idles, and every M sleeps, one of them perhaps in
   /// the poller. Caller holds the lock.
@@ -189,7 +183,7 @@ class basic_scheduler {
   unsigned thread_count() const noexcept {
     return m_count_.load(acquire);  // [s.ms] sees the M itself; pairs with new_m_locked
   }
-  m_type& m(std::uint32_t i) noexcept { return ms_[i]; }
+  machine& m(std::uint32_t i) noexcept { return ms_[i]; }
 
   /// Of them, those that have a thread, or will when the creator comes to them.
   unsigned live_thread_count() const noexcept {
@@ -200,25 +194,25 @@ class basic_scheduler {
   std::uint32_t kept_threads() const noexcept { return procs() + 2; }
 
   /// The thread has ended, or was never made: the M is kept for the next that is wanted.
-  void vacate(m_type& m) noexcept {
+  void vacate(machine& m) noexcept {
     scoped guard(idle.lock());
     vacate_locked(m);
   }
 
   /// The system has refused a thread: its P waits, the M is kept for the next that is wanted.
-  void take_back(m_type& m) noexcept;
+  void take_back(machine& m) noexcept;
 
   /// Ps for which there was no thread are offered to idle Ms, or, `again`, to new ones, too.
   void release_held(bool again) noexcept;
 
   /// An M for a new thread: a vacant one, or another. Caller holds the lock.
-  m_type* new_m_locked() noexcept;
+  machine* new_m_locked() noexcept;
 
   // ---- waking ----
 
   /// After work was published by plain or release stores: wakes an idle P unless some M searches.
   void wake_processor() noexcept {
-    Traits::fence(seq_cst);  // [id.spin] S2, and [id.need]; pairs with the fences in idle.hpp
+    traits::fence(seq_cst);  // [id.spin] S2, and [id.need]; pairs with the fences in idle.hpp
     wake_processor_after_rmw();
   }
 
@@ -277,20 +271,20 @@ class basic_scheduler {
 
   /// A seed for a generator, different for each M and each run.
   static std::uint64_t seed(std::uint64_t number) noexcept {
-    return static_cast<std::uint64_t>(Traits::now()) * 0x9E3779B97F4A7C15U + number;
+    return static_cast<std::uint64_t>(traits::now()) * 0x9E3779B97F4A7C15U + number;
   }
 
   // ---- shared parts, used by the rooms above ----
 
-  idle_set<Traits, p_type, m_type> idle;
-  global_queue<g_type, Traits> global;
-  stack_pool<Traits>* pool = nullptr;
-  typename Traits::poller poller;
+  idle_set<traits, processor, machine> idle;
+  global_queue<goroutine, traits> global;
+  stack_pool* pool = nullptr;
+  typename traits::poller poller;
 
-  poll_turn<Traits> poll;
+  poll_turn<traits> poll;
 
   /// Null: the system's clock. Set before open().
-  basic_virtual_clock<Traits>* clock = nullptr;
+  virtual_clock* clock = nullptr;
 
   /// Milliseconds since started_at, as of the monitor's last round.
   atomic<std::uint32_t> coarse_ms{0};
@@ -366,13 +360,13 @@ class basic_scheduler {
   } exit_seen;  // the monitor only: CPU time of the thread that exits
 
 #if THRUM_ASAN
-  void keep_ps_reachable() noexcept { base::keep_reachable(ps_, p_count() * sizeof(p_type*)); }
+  void keep_ps_reachable() noexcept { base::keep_reachable(ps_, p_count() * sizeof(processor*)); }
 #endif
 
   /// This is the memory of a child process: there are no threads.
   std::atomic<bool> is_copy{false};
   // -- under the registry's lock --
-  basic_scheduler* next_registered = nullptr;
+  runtime_scheduler* next_registered = nullptr;
   std::uint64_t number = 0;  // of all that were ever registered; constant from then on
   bool is_retired = false;
   bool is_shown = false;               // complete
@@ -390,14 +384,14 @@ class basic_scheduler {
   /// Ms that sleep because the goroutine locked to them does.
   atomic<std::uint32_t> locked_asleep{0};
 
-  basic_creator<Traits> creator;
-  basic_thread_reserve<Traits> reserve;
+  thread_creator creator;
+  thread_reserve reserve;
 
   std::int64_t started_at = 0;
 
  private:
-  void bury_locked(p_type& p) noexcept;
-  void vacate_locked(m_type& m) noexcept {
+  void bury_locked(processor& p) noexcept;
+  void vacate_locked(machine& m) noexcept {
     m.awaited = false;
     m.idle_next = vacant_ms_;
     vacant_ms_ = &m;
@@ -406,137 +400,23 @@ class basic_scheduler {
   void set_live_locked(unsigned n) noexcept;
 
   const scheduler_config config_;
-  const basic_upcalls<Traits> upcalls_;
+  const upcall_table upcalls_;
   atomic<unsigned> procs_{0};
   atomic<unsigned> p_count_{0};
   atomic<unsigned> live_p_count_{0};  // changed under the idle lock, as is the next
   atomic<std::uint64_t> live_p_changes_{0};
-  p_type** ps_ = nullptr;
-  m_type* ms_ = nullptr;
+  processor** ps_ = nullptr;
+  machine* ms_ = nullptr;
   atomic<unsigned> m_count_{0};
   // -- under the idle lock: Ms without a thread; Ps for which the system has refused one --
-  m_type* vacant_ms_ = nullptr;
+  machine* vacant_ms_ = nullptr;
   atomic<unsigned> vacant_count_{0};
-  p_type* held_ps_ = nullptr;
+  processor* held_ps_ = nullptr;
   atomic<std::uint64_t> created_elsewhere_{0};
   atomic<goroutine_id> next_id_{1};
 };
 
-template <class Traits>
-int basic_scheduler<Traits>::open() noexcept {
-  os::prepare_heavy_fence();
-  started_at = Traits::now();
-  if (const int error = poller.open(); error != 0) {
-    return error;
-  }
-  pool = new (std::nothrow) stack_pool<Traits>;
-  ps_ = static_cast<p_type**>(os::map(Traits::max_procs * sizeof(p_type*)));
-  ms_ = static_cast<m_type*>(os::map(config_.max_threads * sizeof(m_type)));
-  if (pool == nullptr || ps_ == nullptr || ms_ == nullptr) {
-    return ENOMEM;
-  }
-  if (config_.interrupts) {
-    os::install_preempt_handler();
-  }
-  pool->tell_of_idle(
-      [](void* own) noexcept { static_cast<basic_creator<Traits>*>(own)->offer_idle(); }, &creator);
-  if (const int error = creator.open(); error != 0) {
-    return error;
-  }
-  return set_procs(config_.procs);
-}
-
-template <class Traits>
-basic_scheduler<Traits>::~basic_scheduler() {
-  for (unsigned i = 0; i < p_count(); ++i) {
-    delete ps_[i];
-  }
-  creator.close();
-  for (unsigned i = 0; i < thread_count(); ++i) {
-    ms_[i].~m_type();
-  }
-  if (ps_ != nullptr) {
-    os::unmap(ps_, Traits::max_procs * sizeof(p_type*));
-  }
-  if (ms_ != nullptr) {
-    os::unmap(ms_, config_.max_threads * sizeof(m_type));
-  }
-  if (pool != nullptr) {
-    stack_pool<Traits>::abandon(pool);
-  }
-  poller.close();
-}
-
-template <class Traits>
-void basic_scheduler<Traits>::close() noexcept {
-  {
-    scoped guard(idle.lock());
-    // [s.close] seq_cst: set under the lock under which an M decides to sleep.
-    closing.store(true, seq_cst);
-    while (m_type* m = idle.take_m_locked()) {
-      m->park.wake();
-    }
-  }
-  poller.wake();
-  monitor_note.wake();
-}
-
-template <class Traits>
-void basic_scheduler<Traits>::join_threads() noexcept {
-  creator.close();
-  for (unsigned i = 0; i < thread_count(); ++i) {
-    if (ms_[i].thread.joinable()) {
-      ms_[i].thread.join();
-    }
-  }
-  // [s.visit] acquire: their last touch.
-  for (std::uint32_t turn = 0; visitors.load(acquire) != 0; ++turn) {
-    Traits::back_off(turn);
-  }
-}
-
-template <class Traits>
-void basic_scheduler<Traits>::hand_off(p_type& p) noexcept {
-  const auto has_work = [&] { return !p.queue.empty() || !global.empty(); };
-  if (has_work()) {
-    idle.lock().lock();
-    start_m(p, false);
-    return;
-  }
-  // Nobody searches and nobody could: somebody must, or work that arrives now finds no taker.
-  if (idle.claim_first_spinner()) {
-    idle.lock().lock();
-    start_m(p, true);
-    return;
-  }
-  idle.lock().lock();
-  const bool last_busy = idle.idle_ps() + 1 == procs();
-  const bool nobody_polls = !poll.somebody_sleeps() && poller.descriptors() != 0;
-  if (!global.empty() || (last_busy && nobody_polls)) {
-    start_m(p, false);
-    return;
-  }
-  if (idle.spinner_wanted_locked()) {
-    idle.add_unit();
-    start_m(p, true);
-    return;
-  }
-  const std::int64_t when = p.timers.earliest();
-  put_idle_locked(p);
-  if (clock != nullptr && resume_quiet_locked(*this)) [[unlikely]] {
-    idle.add_unit();
-    start_m(*idle.take_p_locked(), true);
-    wake_monitor();
-    return;
-  }
-  idle.lock().unlock();
-  if (when != timer_heap<Traits>::never) {
-    wake_for_timer(when);
-  }
-}
-
-template <class Traits>
-void basic_scheduler<Traits>::wake_for_timer(std::int64_t when) noexcept {
+inline void runtime_scheduler::wake_for_timer(std::int64_t when) noexcept {
   if (poll.somebody_sleeps()) {
     if (poll.oversleeps(when)) {
       poller.wake();
@@ -546,8 +426,7 @@ void basic_scheduler<Traits>::wake_for_timer(std::int64_t when) noexcept {
   }
 }
 
-template <class Traits>
-std::uint64_t basic_scheduler<Traits>::goroutine_count() noexcept {
+inline std::uint64_t runtime_scheduler::goroutine_count() noexcept {
   // Ended first, started afterwards: both only grow, so the difference is never too small.
   std::uint64_t finished = 0;
   std::uint64_t created = 0;
@@ -555,13 +434,27 @@ std::uint64_t basic_scheduler<Traits>::goroutine_count() noexcept {
   for (unsigned i = 0; i < n; ++i) {
     finished += ps_[i]->counts.finished.get();
   }
-  Traits::fence(seq_cst);  // [s.count] acquires each start; pairs with add_release
+  traits::fence(seq_cst);  // [s.count] acquires each start; pairs with add_release
   for (unsigned i = 0; i < n; ++i) {
     created += ps_[i]->counts.created.get();
   }
   // [s.count] seq_cst: after the fence.
   created += created_elsewhere_.load(seq_cst);
   return created - finished;
+}
+
+/// How many threads there may be, as far as is known.
+inline std::size_t most_threads(const runtime_scheduler& scheduler) noexcept {
+  const unsigned most = scheduler.config().max_threads;
+  const unsigned given = scheduler.reserve.limit();
+  return given < most ? given : most;
+}
+
+/// Whether a loop that begins could take the last thread.
+inline bool is_short_of_threads(runtime_scheduler& scheduler) noexcept {
+  const std::size_t most = most_threads(scheduler);
+  const std::size_t procs = scheduler.procs();
+  return scheduler.clock == nullptr && most > procs && scheduler.global.stopped() + procs >= most;
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched

@@ -44,7 +44,7 @@ struct scheduler_config {
   /// Called by the monitor when no goroutine can ever run again; does not return. Null: not asked
   /// for. See deadlock.hpp.
   void (*deadlock)(void* user) = nullptr;
-  /// Called when a goroutine was found to have left its stack; `g` is that basic_g.
+  /// Called when a goroutine was found to have left its stack; `g` is that goroutine.
   void (*stack_overrun)(const void* g) noexcept = nullptr;
   bool is_whole_program = false;  // made by run()
   /// What exit() is to call first.

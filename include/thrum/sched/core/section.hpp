@@ -41,10 +41,9 @@
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// From user code on a goroutine's stack into the scheduler.
-template <class Traits>
-THRUM_INLINE basic_m<Traits>& enter_scheduler(basic_m<Traits>& m) noexcept {
+THRUM_INLINE machine& enter_scheduler(machine& m) noexcept {
   m.inside.store(1, relaxed);  // relaxed: ordered by the fence
-  Traits::light_fence();  // [m.inside] before `retake` is read; pairs with the monitor's heavy one
+  traits::light_fence();  // [m.inside] before `retake` is read; pairs with the monitor's heavy one
   // relaxed: ordered by the fence
   if (m.retake.load(relaxed) != retake_state::none) [[unlikely]] {
     return m.answer_monitor(m);
@@ -53,18 +52,14 @@ THRUM_INLINE basic_m<Traits>& enter_scheduler(basic_m<Traits>& m) noexcept {
 }
 
 /// And back.
-template <class Traits>
-THRUM_INLINE void leave_scheduler(basic_m<Traits>& m) noexcept {
+THRUM_INLINE void leave_scheduler(machine& m) noexcept {
   // [m.inside] release: what was done with the P, to the monitor that takes it.
   m.inside.store(0, release);
 }
 
-template <class Traits>
-class [[nodiscard]] basic_section {
+class [[nodiscard]] section {
  public:
-  using m_type = basic_m<Traits>;
-
-  basic_section() noexcept : on_(current_m<Traits>()) {
+  section() noexcept : on_(current_m()) {
     if (on_ == nullptr) {
       return;
     }
@@ -75,27 +70,30 @@ class [[nodiscard]] basic_section {
       on_ = &enter_scheduler(*on_);
     }
   }
-  ~basic_section() {
+  ~section() {
     if (outermost_) {
       leave_scheduler(*on_);
     }
   }
-  basic_section(const basic_section&) = delete;
-  basic_section& operator=(const basic_section&) = delete;
+  section(const section&) = delete;
+  section& operator=(const section&) = delete;
 
   /// The calling M if a goroutine runs there that may park; null for a foreign thread, inside
   /// blocking(), and on g0, where the caller counts as its thread.
-  m_type* m() const noexcept { return on_ != nullptr && on_->p != nullptr ? on_ : nullptr; }
+  machine* m() const noexcept { return on_ != nullptr && on_->p != nullptr ? on_ : nullptr; }
 
   /// The same for a caller that knows that there is one.
-  m_type& this_m() const noexcept {
+  machine& this_m() const noexcept {
     THRUM_ASSERT(SC5, m() != nullptr);
     return *on_;
   }
 
-  basic_g<Traits>* g() const noexcept {
-    m_type* const own = m();
-    return own != nullptr ? own->g : nullptr;
+  goroutine* g() const noexcept {
+    machine* const own = m();
+    if (own == nullptr) {
+      return nullptr;
+    }
+    return own->g;
   }
 
   /// Runs f as user code, which may park.
@@ -108,27 +106,24 @@ class [[nodiscard]] basic_section {
     outermost_ = false;  // if f throws, there is nothing left to leave
     leave_scheduler(*on_);
     f();
-    on_ = &enter_scheduler(*current_m<Traits>());
+    on_ = &enter_scheduler(*current_m());
     outermost_ = true;
   }
 
   /// After the goroutine has been parked, perhaps on another M.
-  void moved_to(m_type& m) noexcept {
+  void moved_to(machine& m) noexcept {
     THRUM_ASSERT(SC4, outermost_);
     on_ = &m;
   }
 
  private:
-  m_type* on_;
+  machine* on_;
   bool outermost_ = false;
 };
 
-using section = basic_section<default_traits>;
-
 /// SC1, for the assertion in the locks.
-template <class Traits>
-bool is_lock_allowed() noexcept {
-  const basic_m<Traits>* const m = current_m<Traits>();
+inline bool is_lock_allowed() noexcept {
+  const machine* const m = current_m();
   return m == nullptr || m->g == nullptr || m->p == nullptr ||
          m->inside.load(relaxed) != 0;  // relaxed: our own
 }

@@ -57,6 +57,7 @@
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/g.hpp>
 #include <thrum/sched/core/section.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/queue/lock.hpp>
 
 #include <bit>
@@ -93,8 +94,7 @@ inline constexpr std::size_t stack_guard_bytes = std::size_t{64} << 10;
 /// larger than the guard, or the goroutine runs on a stack that it brought along (stack_pool::holds
 /// tells which). For the price of a few instructions on a line that the switch has just touched;
 /// what lies between the G and the top of its slot is taken for a part of the guard.
-template <class Traits>
-THRUM_INLINE bool is_beyond_stack(const basic_g<Traits>& g, const void* sp) noexcept {
+THRUM_INLINE bool is_beyond_stack(const goroutine& g, const void* sp) noexcept {
   return (reinterpret_cast<std::uintptr_t>(&g) - reinterpret_cast<std::uintptr_t>(sp)) >>
              g.size_class !=
          0;
@@ -109,13 +109,10 @@ inline void tell_valgrind(const void* low, const void* high) noexcept {
   arch::ask_valgrind(request);
 }
 
-template <class Traits>
 class stack_pool {
  public:
   /// Address space is taken in pieces of this size, or of one stack if that is larger.
   static constexpr std::size_t slab_bytes = std::size_t{64} << 20;
-
-  using g_type = basic_g<Traits>;
 
   stack_pool() noexcept = default;
 
@@ -130,13 +127,13 @@ class stack_pool {
 
   /// A dead G with a stack of that class: a used one if there is one, else a fresh one.
   /// Null when the system has no memory for another slab.
-  g_type* take(std::uint8_t size_class) noexcept;
+  goroutine* take(std::uint8_t size_class) noexcept;
 
   /// Up to n dead Gs of that class that have been used before; perhaps none.
-  base::intrusive_queue<g_type> take_used(std::uint8_t size_class, std::size_t n) noexcept;
+  base::intrusive_queue<goroutine> take_used(std::uint8_t size_class, std::size_t n) noexcept;
 
   /// Takes dead Gs of one class back.
-  void put(std::uint8_t size_class, base::intrusive_queue<g_type>&& dead) noexcept;
+  void put(std::uint8_t size_class, base::intrusive_queue<goroutine>&& dead) noexcept;
 
   // ---- give_back.hpp ----
 
@@ -147,14 +144,14 @@ class stack_pool {
   void grow_older() noexcept;
 
   /// Up to n dead Gs that nobody has taken for a period, of one size class.
-  base::intrusive_queue<g_type> take_oldest(std::size_t n, std::uint8_t& size_class) noexcept;
+  base::intrusive_queue<goroutine> take_oldest(std::size_t n, std::uint8_t& size_class) noexcept;
 
   /// Takes them back without the pages of their stacks.
-  void put_discarded(std::uint8_t size_class, base::intrusive_queue<g_type>&& dead) noexcept;
+  void put_discarded(std::uint8_t size_class, base::intrusive_queue<goroutine>&& dead) noexcept;
 
   /// Takes one dead G back; the way for a join handle that is not on a P of the runtime. May
   /// destroy the pool, if its runtime is gone.
-  void put_from_handle(g_type& g) noexcept;
+  void put_from_handle(goroutine& g) noexcept;
 
   /// Calls f for each G that was ever carved. Gs carved meanwhile may be missed.
   template <class F>
@@ -189,10 +186,10 @@ class stack_pool {
 
   /// Dead Gs of one class, in the order in which they are taken.
   struct dead_list {
-    base::intrusive_queue<g_type> fresh;
-    base::intrusive_queue<g_type> old;
-    base::intrusive_queue<g_type> oldest;
-    base::intrusive_queue<g_type> discarded;
+    base::intrusive_queue<goroutine> fresh;
+    base::intrusive_queue<goroutine> old;
+    base::intrusive_queue<goroutine> oldest;
+    base::intrusive_queue<goroutine> discarded;
   };
 
   static constexpr std::size_t classes = max_stack_class - min_stack_class + 1;
@@ -213,15 +210,15 @@ class stack_pool {
     }
   }
   slab* add_slab(std::uint8_t size_class) noexcept;
-  g_type* carve(slab& s) noexcept;
+  goroutine* carve(slab& s) noexcept;
   static char* slot(const slab& s, std::size_t index) noexcept {
     return s.base + s.first + index * s.stride;
   }
-  static g_type* g_in(const slab& s, std::size_t index) noexcept {
+  static goroutine* g_in(const slab& s, std::size_t index) noexcept {
     char* top = slot(s, index) + s.stride;
-    const std::size_t down = (sizeof(g_type) + colour_step - 1) / colour_step * colour_step +
+    const std::size_t down = (sizeof(goroutine) + colour_step - 1) / colour_step * colour_step +
                              index % colours * colour_step;
-    return reinterpret_cast<g_type*>(top - down);
+    return reinterpret_cast<goroutine*>(top - down);
   }
   static void destroy(stack_pool* pool) noexcept;
 
@@ -237,12 +234,11 @@ class stack_pool {
   std::size_t held_ = 0;  // Gs that handles hold, counted once the pool is abandoned
 };
 
-template <class Traits>
-basic_g<Traits>* stack_pool<Traits>::take(std::uint8_t size_class) noexcept {
+inline goroutine* stack_pool::take(std::uint8_t size_class) noexcept {
   scoped guard(lock_);
   dead_list& dead = dead_[at(size_class)];
   for (auto* list : {&dead.fresh, &dead.old, &dead.oldest, &dead.discarded}) {
-    if (g_type* used = list->pop_front()) {
+    if (goroutine* used = list->pop_front()) {
       return used;
     }
   }
@@ -256,9 +252,8 @@ basic_g<Traits>* stack_pool<Traits>::take(std::uint8_t size_class) noexcept {
   return carve(*s);
 }
 
-template <class Traits>
-base::intrusive_queue<basic_g<Traits>> stack_pool<Traits>::take_used(std::uint8_t size_class,
-                                                                     std::size_t n) noexcept {
+inline base::intrusive_queue<goroutine> stack_pool::take_used(std::uint8_t size_class,
+                                                              std::size_t n) noexcept {
   scoped guard(lock_);
   dead_list& dead = dead_[at(size_class)];
   for (auto* list : {&dead.fresh, &dead.old, &dead.oldest}) {
@@ -269,16 +264,14 @@ base::intrusive_queue<basic_g<Traits>> stack_pool<Traits>::take_used(std::uint8_
   return dead.discarded.pop_front_n(n);
 }
 
-template <class Traits>
-void stack_pool<Traits>::put(std::uint8_t size_class,
-                             base::intrusive_queue<g_type>&& dead) noexcept {
+inline void stack_pool::put(std::uint8_t size_class,
+                            base::intrusive_queue<goroutine>&& dead) noexcept {
   scoped guard(lock_);
-  dead_[at(size_class)].fresh.prepend(static_cast<base::intrusive_queue<g_type>&&>(dead));
+  dead_[at(size_class)].fresh.prepend(static_cast<base::intrusive_queue<goroutine>&&>(dead));
   tell_locked();
 }
 
-template <class Traits>
-bool stack_pool<Traits>::has_idle() noexcept {
+inline bool stack_pool::has_idle() noexcept {
   scoped guard(lock_);
   has_told_ = false;
   for (const dead_list& each : dead_) {
@@ -287,18 +280,16 @@ bool stack_pool<Traits>::has_idle() noexcept {
   return has_told_;
 }
 
-template <class Traits>
-void stack_pool<Traits>::grow_older() noexcept {
+inline void stack_pool::grow_older() noexcept {
   scoped guard(lock_);
   for (dead_list& each : dead_) {
-    each.oldest.append(static_cast<base::intrusive_queue<g_type>&&>(each.old));
-    each.old.append(static_cast<base::intrusive_queue<g_type>&&>(each.fresh));
+    each.oldest.append(static_cast<base::intrusive_queue<goroutine>&&>(each.old));
+    each.old.append(static_cast<base::intrusive_queue<goroutine>&&>(each.fresh));
   }
 }
 
-template <class Traits>
-base::intrusive_queue<basic_g<Traits>> stack_pool<Traits>::take_oldest(
-    std::size_t n, std::uint8_t& size_class) noexcept {
+inline base::intrusive_queue<goroutine> stack_pool::take_oldest(std::size_t n,
+                                                                std::uint8_t& size_class) noexcept {
   scoped guard(lock_);
   size_class = min_stack_class;
   while (size_class != max_stack_class && dead_[at(size_class)].oldest.empty()) {
@@ -307,18 +298,16 @@ base::intrusive_queue<basic_g<Traits>> stack_pool<Traits>::take_oldest(
   return dead_[at(size_class)].oldest.pop_front_n(n);
 }
 
-template <class Traits>
-void stack_pool<Traits>::put_discarded(std::uint8_t size_class,
-                                       base::intrusive_queue<g_type>&& dead) noexcept {
+inline void stack_pool::put_discarded(std::uint8_t size_class,
+                                      base::intrusive_queue<goroutine>&& dead) noexcept {
   scoped guard(lock_);
-  dead_[at(size_class)].discarded.append(static_cast<base::intrusive_queue<g_type>&&>(dead));
+  dead_[at(size_class)].discarded.append(static_cast<base::intrusive_queue<goroutine>&&>(dead));
 }
 
-template <class Traits>
-void stack_pool<Traits>::put_from_handle(g_type& g) noexcept {
+inline void stack_pool::put_from_handle(goroutine& g) noexcept {
   bool last = false;
   {
-    const basic_section<Traits> here;
+    const section here;
     scoped guard(lock_);
     g.join.store(join_state::none, relaxed);  // relaxed: under the lock, as abandon reads it
     if (abandoned_) {
@@ -333,21 +322,20 @@ void stack_pool<Traits>::put_from_handle(g_type& g) noexcept {
   }
 }
 
-template <class Traits>
 template <class F>
-void stack_pool<Traits>::for_each(F f) noexcept {
+void stack_pool::for_each(F f) noexcept {
   // Slabs are only ever added in front, so the list behind a head that was read under the lock
   // stays as it is.
   slab* first;
   {
-    const basic_section<Traits> here;
+    const section here;
     scoped guard(lock_);
     first = slabs_;
   }
   for (slab* s = first; s != nullptr; s = s->next) {
     std::size_t carved;
     {
-      const basic_section<Traits> here;
+      const section here;
       scoped guard(lock_);
       carved = s->carved;
     }
@@ -357,14 +345,13 @@ void stack_pool<Traits>::for_each(F f) noexcept {
   }
 }
 
-template <class Traits>
-bool stack_pool<Traits>::holds(const void* address) noexcept {
+inline bool stack_pool::holds(const void* address) noexcept {
   for (std::uint32_t turn = 0; !lock_.try_lock(); ++turn) {
     constexpr std::uint32_t patience = 10'000;
     if (turn == patience) {
       return false;
     }
-    Traits::back_off(turn);
+    traits::back_off(turn);
   }
   bool found = false;
   for (const slab* s = slabs_; s != nullptr && !found; s = s->next) {
@@ -375,8 +362,7 @@ bool stack_pool<Traits>::holds(const void* address) noexcept {
   return found;
 }
 
-template <class Traits>
-void stack_pool<Traits>::abandon(stack_pool* pool) noexcept {
+inline void stack_pool::abandon(stack_pool* pool) noexcept {
   bool last;
   {
     scoped guard(pool->lock_);
@@ -396,8 +382,7 @@ void stack_pool<Traits>::abandon(stack_pool* pool) noexcept {
   }
 }
 
-template <class Traits>
-void stack_pool<Traits>::destroy(stack_pool* pool) noexcept {
+inline void stack_pool::destroy(stack_pool* pool) noexcept {
   slab* s = pool->slabs_;
   while (s != nullptr) {
     slab* const next = s->next;
@@ -409,8 +394,7 @@ void stack_pool<Traits>::destroy(stack_pool* pool) noexcept {
   delete pool;
 }
 
-template <class Traits>
-typename stack_pool<Traits>::slab* stack_pool<Traits>::add_slab(std::uint8_t size_class) noexcept {
+inline stack_pool::slab* stack_pool::add_slab(std::uint8_t size_class) noexcept {
   const std::size_t page = os::page_size();
   const std::size_t at_least = std::size_t{1} << size_class;
   const std::size_t stride = (at_least > page ? at_least : page) + guard_bytes(page);
@@ -428,15 +412,14 @@ typename stack_pool<Traits>::slab* stack_pool<Traits>::add_slab(std::uint8_t siz
   return s;
 }
 
-template <class Traits>
-basic_g<Traits>* stack_pool<Traits>::carve(slab& s) noexcept {
+inline goroutine* stack_pool::carve(slab& s) noexcept {
   const std::size_t index = s.carved++;
   char* const low = slot(s, index);
   const std::size_t guarded = guard_bytes(os::page_size());
   const os::guard_kind guard = os::install_guard(low, guarded);
   s.mprotect_guards += guard == os::guard_kind::mprotect;
 
-  auto* g = new (g_in(s, index)) g_type;
+  auto* g = new (g_in(s, index)) goroutine;
   g->size_class = s.size_class;
   g->pool = this;
   g->stack_low = low + guarded;

@@ -28,6 +28,7 @@
 #include <thrum/base/intrusive_queue.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/sched/core/g.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/queue/lock.hpp>
 
 #include <cstddef>
@@ -35,11 +36,8 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-template <class Traits>
-class basic_thread_reserve {
+class thread_reserve {
  public:
-  using g_type = basic_g<Traits>;
-
   /// Whether new goroutines must be looked at before they begin.
   bool is_active() const noexcept {
     return active_.load(relaxed);  // relaxed: published with a P that is handed over
@@ -57,7 +55,7 @@ class basic_thread_reserve {
   /// A goroutine was stopped, and stands in the queue. `is_short()`: no thread may be lost now.
   /// True: it has just become so.
   template <class IsShort>
-  bool note_loop(const g_type& g, IsShort is_short) noexcept {
+  bool note_loop(const goroutine& g, IsShort is_short) noexcept {
     scoped guard(lock_);
     if (!is_loop(g)) {
       kinds_[next_kind_++ % kinds] = kind{g.entry, g.started_at};
@@ -68,7 +66,7 @@ class basic_thread_reserve {
 
   /// Holds back a goroutine that is about to begin, if it is to wait. True: it was.
   template <class IsShort>
-  bool hold_back(g_type& g, IsShort is_short) noexcept {
+  bool hold_back(goroutine& g, IsShort is_short) noexcept {
     scoped guard(lock_);
     if ((g.flags & g_started) != 0 || !is_loop(g) || !is_short()) {
       return false;
@@ -80,12 +78,12 @@ class basic_thread_reserve {
 
   /// If `is_over()`: ends the state, and returns those that were held back.
   template <class IsOver>
-  base::intrusive_queue<g_type> end_if(IsOver is_over) noexcept {
+  base::intrusive_queue<goroutine> end_if(IsOver is_over) noexcept {
     scoped guard(lock_);
-    base::intrusive_queue<g_type> held;
+    base::intrusive_queue<goroutine> held;
     if (is_over()) {
       active_.store(false, relaxed);  // relaxed: locked
-      held.append(static_cast<base::intrusive_queue<g_type>&&>(held_));
+      held.append(static_cast<base::intrusive_queue<goroutine>&&>(held_));
     }
     return held;
   }
@@ -98,12 +96,12 @@ class basic_thread_reserve {
 
  private:
   struct kind {
-    void (*entry)(g_type&) = nullptr;
+    void (*entry)(goroutine&) = nullptr;
     const void* started_at = nullptr;
   };
   static constexpr std::uint32_t kinds = 16;
 
-  bool is_loop(const g_type& g) const noexcept {
+  bool is_loop(const goroutine& g) const noexcept {
     for (const kind& each : kinds_) {
       if (each.entry == g.entry && each.started_at == g.started_at) {
         return true;
@@ -114,31 +112,15 @@ class basic_thread_reserve {
 
   spin_lock lock_;
   // -- under the lock --
-  base::intrusive_queue<g_type> held_;
+  base::intrusive_queue<goroutine> held_;
   kind kinds_[kinds] = {};
   std::uint32_t next_kind_ = 0;
   bool ever_held_ = false;
   bool reported_ = false;
-  typename Traits::template atomic<bool> active_{false};  // read without
+  atomic<bool> active_{false};  // read without
   // -- the creator writes --
-  typename Traits::template atomic<unsigned> limit_{any_number};
+  atomic<unsigned> limit_{any_number};
 };
-
-/// How many threads there may be, as far as is known.
-template <class Traits>
-std::size_t most_threads(const basic_scheduler<Traits>& scheduler) noexcept {
-  const unsigned most = scheduler.config().max_threads;
-  const unsigned given = scheduler.reserve.limit();
-  return given < most ? given : most;
-}
-
-/// Whether a loop that begins could take the last thread.
-template <class Traits>
-bool is_short_of_threads(basic_scheduler<Traits>& scheduler) noexcept {
-  const std::size_t most = most_threads(scheduler);
-  const std::size_t procs = scheduler.procs();
-  return scheduler.clock == nullptr && most > procs && scheduler.global.stopped() + procs >= most;
-}
 
 }}}  // namespace thrum::THRUM_ABI::sched
 

@@ -26,26 +26,23 @@
 #include <thrum/sched/core/g.hpp>
 #include <thrum/sched/core/g_state.hpp>
 #include <thrum/sched/core/m.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/queue/timer_heap.hpp>
 
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-template <class Traits>
-struct basic_virtual_clock {
-  template <class T>
-  using atomic = typename Traits::template atomic<T>;
-
+struct virtual_clock {
   enum class state : std::uint8_t { runs, ended, deadlocked };
 
-  /// As default_traits::now().
+  /// As traits::now().
   atomic<std::int64_t> now{0};
   /// Set by the first goroutine: what is quiet before has not begun.
   atomic<bool> has_begun{false};
 
   // -- under the scheduler's idle lock --
-  base::intrusive_queue<basic_g<Traits>> quiet_waiters;  // V1
+  base::intrusive_queue<goroutine> quiet_waiters;  // V1
   atomic<state> outcome{state::runs};
 
   /// Set at V4.
@@ -63,51 +60,7 @@ constexpr bool is_durable(wait_reason reason) noexcept {
 
 /// V1 to V4, for an M that is about to sleep and counts as asleep, or has laid down the last P that
 /// was held. True: some M must take a P and look for work. Caller holds the idle lock.
-template <class Traits>
-THRUM_COLD bool resume_quiet_locked(basic_scheduler<Traits>& scheduler) noexcept {
-  using clock_type = basic_virtual_clock<Traits>;
-  clock_type& clock = *scheduler.clock;
-  // relaxed: set on an M, which has passed the lock since
-  if (!clock.has_begun.load(relaxed) || !scheduler.is_quiet_locked()) {
-    return false;
-  }
-  if (basic_g<Traits>* const g = clock.quiet_waiters.pop_front()) {
-    g->status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
-    scheduler.global.push_back(*g);
-  } else {
-    bool stands = false;
-    scheduler.pool->for_each([&](basic_g<Traits>& each) {
-      // relaxed: a goroutine that parked has released its P since
-      const g_status status = each.status.load(relaxed);
-      stands = stands || status == g_status::runnable ||
-               (status == g_status::waiting &&
-                !is_durable(each.reason.load(relaxed)));  // relaxed: as above
-    });
-    if (stands) {
-      return false;
-    }
-    std::int64_t next = timer_heap<Traits>::never;
-    scheduler.for_each_p([&](basic_p<Traits>& p) {
-      const std::int64_t due = p.timers.earliest_armed();
-      next = due < next ? due : next;
-    });
-    if (next == timer_heap<Traits>::never) {
-      if (clock.outcome.load(relaxed) == clock_type::state::runs) {  // relaxed: locked
-        const bool ended = scheduler.goroutine_count() == 0;
-        // relaxed: published by the note
-        clock.outcome.store(ended ? clock_type::state::ended : clock_type::state::deadlocked,
-                            relaxed);
-        clock.settled.wake();
-      }
-      return false;
-    }
-    if (next > clock.now.load(relaxed)) {  // relaxed: written here only
-      clock.now.store(next, relaxed);      // relaxed: published by the lock
-    }
-  }
-  return true;
-}
-
+THRUM_OUT_OF_LINE bool resume_quiet_locked(runtime_scheduler& scheduler) noexcept;
 }}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

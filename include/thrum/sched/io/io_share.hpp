@@ -29,6 +29,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/run/park.hpp>
 
 #include <cstddef>
@@ -37,10 +38,9 @@
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// To runnext: g0 has something to do, and it goes on unless that makes others runnable.
-template <class Traits>
-bool commit_to_runnext(basic_m<Traits>& m, basic_g<Traits>& g, void*) noexcept {
+inline bool commit_to_runnext(machine& m, goroutine& g, void*) noexcept {
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
-  if (basic_g<Traits>* const kicked = m.p->queue.exchange_runnext(&g)) {
+  if (goroutine* const kicked = m.p->queue.exchange_runnext(&g)) {
     push_to_ring(m, *kicked);
     m.scheduler->wake_processor();
   }
@@ -48,13 +48,12 @@ bool commit_to_runnext(basic_m<Traits>& m, basic_g<Traits>& g, void*) noexcept {
 }
 
 /// Whether something waits that the running goroutine gives way to.
-template <class Traits>
-bool somebody_waits(basic_m<Traits>& m) noexcept {
-  basic_p<Traits>& p = *m.p;
+inline bool somebody_waits(machine& m) noexcept {
+  processor& p = *m.p;
   // relaxed: seen at the next look if missed
   if ((p.attention.load(relaxed) & ~std::uint32_t{attention_begin}) != 0 || !p.queue.empty() ||
       m.scheduler->global.others_wait() ||
-      (p.timers.size() != 0 && m.scheduler->next_timer(p) <= Traits::now())) {
+      (p.timers.size() != 0 && m.scheduler->next_timer(p) <= traits::now())) {
     return true;
   }
   const std::uint32_t slice = p.schedule_tick.load(relaxed);  // relaxed: own count
@@ -62,7 +61,7 @@ bool somebody_waits(basic_m<Traits>& m) noexcept {
     p.io_slice = slice;
     p.io_looks = 0;
   }
-  if (++p.io_looks < Traits::io_looks) {
+  if (++p.io_looks < traits::io_looks) {
     return false;
   }
   p.io_looks = 0;
@@ -70,36 +69,33 @@ bool somebody_waits(basic_m<Traits>& m) noexcept {
 }
 
 /// A share is used up, by an operation that moved bytes or by one that accepts and the like.
-template <class Traits>
-THRUM_COLD void look_for_waiters(basic_section<Traits>& here, bool moved) noexcept {
-  basic_m<Traits>& m = *here.m();
-  m.p->io_left = Traits::io_budget;
+THRUM_COLD inline void look_for_waiters(section& here, bool moved) noexcept {
+  machine& m = *here.m();
+  m.p->io_left = traits::io_budget;
   here.g()->moved_much |= moved;
   if (somebody_waits(m)) {
     here.moved_to(give_way(m));
   } else if (is_poll_due(*m.scheduler)) {
     m.p->attention.fetch_or(attention_poll, relaxed);  // relaxed: for ourselves
-    here.moved_to(
-        leave(m, static_cast<basic_g<Traits>*>(nullptr), &commit_to_runnext<Traits>, nullptr));
+    here.moved_to(leave(m, static_cast<goroutine*>(nullptr), &commit_to_runnext, nullptr));
   }
 }
 
 /// The end of an operation that has moved so many bytes: preemption_point(), and a look if it was
 /// one too many in a row. Nothing on a foreign thread.
-template <class Traits>
-void end_io(basic_section<Traits>& here, std::size_t bytes) noexcept {
-  basic_m<Traits>* const m = here.m();
+inline void end_io(section& here, std::size_t bytes) noexcept {
+  machine* const m = here.m();
   if (m == nullptr) {
     return;
   }
-  basic_p<Traits>& p = *m->p;
+  processor& p = *m->p;
   const std::uint64_t switches = p.counts.switches.get();
   if (p.io_since != switches) {
     p.io_since = switches;
-    p.io_left = Traits::io_budget;
+    p.io_left = traits::io_budget;
   }
-  constexpr auto most = static_cast<std::size_t>(Traits::io_budget);
-  p.io_left -= Traits::io_call_cost + static_cast<std::int64_t>(bytes < most ? bytes : most);
+  constexpr auto most = static_cast<std::size_t>(traits::io_budget);
+  p.io_left -= traits::io_call_cost + static_cast<std::int64_t>(bytes < most ? bytes : most);
   if (p.io_left <= 0) [[unlikely]] {
     look_for_waiters(here, bytes != 0);
     return;

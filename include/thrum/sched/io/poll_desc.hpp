@@ -40,6 +40,7 @@
 #include <thrum/base/order.hpp>
 #include <thrum/netpoll/contract.hpp>
 #include <thrum/os/os.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/queue/lock.hpp>
 #include <thrum/sched/run/poll_sink.hpp>
 #include <thrum/sched/run/wait_point.hpp>
@@ -53,29 +54,21 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 enum class io_side : std::uint8_t { read, write };
 
-template <class Traits>
-struct basic_poll_side {
-  basic_wait_point<Traits>* waiter = nullptr;  // its user, waiting to be ready
-  base::intrusive_list<basic_wait_point<Traits>> turns;
-  std::int64_t deadline = timer_heap<Traits>::never;
+struct poll_side {
+  wait_point* waiter = nullptr;  // its user, waiting to be ready
+  base::intrusive_list<wait_point> turns;
+  std::int64_t deadline = timer_heap<traits>::never;
   bool busy = false;
   bool ready = false;
   bool drained = false;  // the last call took all there was: do not try before the next edge
   /// Of a foreign descriptor: so many waits take it for not ready.
-  typename Traits::template atomic<std::uint8_t> waits_without_look{0};
+  atomic<std::uint8_t> waits_without_look{0};
 };
 
-template <class Traits>
-struct alignas(base::cache_line_size) basic_poll_desc {
-  using point = basic_wait_point<Traits>;
-  template <class T>
-  using atomic = typename Traits::template atomic<T>;
+struct alignas(base::cache_line_size) poll_desc {
+  explicit poll_desc(std::uint32_t number) noexcept : index(number) {}
 
-  explicit basic_poll_desc(std::uint32_t number) noexcept : index(number) {}
-
-  basic_poll_side<Traits>& side(io_side which) noexcept {
-    return sides[static_cast<std::size_t>(which)];
-  }
+  poll_side& side(io_side which) noexcept { return sides[static_cast<std::size_t>(which)]; }
   /// The number; -1 after it was closed. Good while the caller has its turn, else a figure.
   int handle() const noexcept { return fd.load(relaxed); }  // relaxed: written under the lock
 
@@ -97,47 +90,44 @@ struct alignas(base::cache_line_size) basic_poll_desc {
   bool foreign = false;  // we only watch it: see wait_foreign
   const std::uint32_t index;
   atomic<int> fd{os::no_descriptor};
-  basic_scheduler<Traits>* scheduler = nullptr;  // with whose poller it is registered
-  point* closer = nullptr;
-  basic_poll_side<Traits> sides[2];
+  runtime_scheduler* scheduler = nullptr;  // with whose poller it is registered
+  wait_point* closer = nullptr;
+  poll_side sides[2];
 
-  basic_poll_desc* next_free = nullptr;  // under the table's lock
+  poll_desc* next_free = nullptr;  // under the table's lock
 };
 
 /// All descriptors of the process, by number of their own. Their memory is never given back.
-template <class Traits>
-class basic_poll_table {
+class poll_table {
  public:
-  using desc = basic_poll_desc<Traits>;
-
   /// Null: no memory. Inside.
-  static desc* take() noexcept {
+  static poll_desc* take() noexcept {
     state& all = known();
     scoped guard(all.lock);
-    if (desc* const d = all.free_list) {
+    if (poll_desc* const d = all.free_list) {
       all.free_list = d->next_free;
       return d;
     }
     const std::uint32_t index = all.count.load(relaxed);  // relaxed: locked
-    desc* chunk = nullptr;
+    poll_desc* chunk = nullptr;
     if (index < chunk_size * max_chunks) {
       chunk = all.chunks[index / chunk_size].load(relaxed);  // relaxed: locked
     }
     if (chunk == nullptr) {
       if (index >= chunk_size * max_chunks ||
-          (chunk = static_cast<desc*>(os::map(chunk_size * sizeof(desc)))) == nullptr) {
+          (chunk = static_cast<poll_desc*>(os::map(chunk_size * sizeof(poll_desc)))) == nullptr) {
         return nullptr;
       }
       all.chunks[index / chunk_size].store(chunk, relaxed);  // relaxed: published with the count
     }
-    desc* const d = ::new (&chunk[index % chunk_size]) desc(index);
+    poll_desc* const d = ::new (&chunk[index % chunk_size]) poll_desc(index);
     // [pd.count] release: the chunk and the descriptor.
     all.count.store(index + 1, release);
     return d;
   }
 
   /// Its number is closed, nobody waits. Inside.
-  static void give_back(desc& d) noexcept {
+  static void give_back(poll_desc& d) noexcept {
     state& all = known();
     scoped guard(all.lock);
     d.next_free = all.free_list;
@@ -145,7 +135,7 @@ class basic_poll_table {
   }
 
   /// Null: a tag that was never given.
-  static desc* find(std::uint32_t index) noexcept {
+  static poll_desc* find(std::uint32_t index) noexcept {
     state& all = known();
     // [pd.count] acquire: the chunk and the descriptor.
     if (index >= all.count.load(acquire)) {
@@ -170,18 +160,16 @@ class basic_poll_table {
   struct state {
     static constexpr std::string_view process_name = "sched::poll_table";
     spin_lock lock;
-    desc* free_list = nullptr;
+    poll_desc* free_list = nullptr;
     std::atomic<std::uint32_t> count{0};
-    std::atomic<desc*> chunks[max_chunks] = {};
+    std::atomic<poll_desc*> chunks[max_chunks] = {};
   };
   static state& known() noexcept { return os::process_wide<state>::get(); }
 };
 
 /// Takes the user of a side that waits, to be woken by the caller without the lock. PD1.
-template <class Traits>
-basic_wait_point<Traits>* take_waiter_locked(basic_poll_side<Traits>& side,
-                                             wake_cause cause) noexcept {
-  basic_wait_point<Traits>* const point = side.waiter;
+inline wait_point* take_waiter_locked(poll_side& side, wake_cause cause) noexcept {
+  wait_point* const point = side.waiter;
   if (point != nullptr) {
     side.waiter = nullptr;
     settle(*point, cause);
@@ -190,20 +178,19 @@ basic_wait_point<Traits>* take_waiter_locked(basic_poll_side<Traits>& side,
 }
 
 /// A chain of wait points through `next`, in the order in which they are to run.
-template <class Traits>
-struct basic_wake_chain {
-  basic_wait_point<Traits>* first = nullptr;
-  basic_wait_point<Traits>** last = &first;
+struct wake_list {
+  wait_point* first = nullptr;
+  wait_point** last = &first;
 
-  void push_back(basic_wait_point<Traits>* point) noexcept {
+  void push_back(wait_point* point) noexcept {
     if (point != nullptr) {
       point->next = nullptr;
       *last = point;
       last = &point->next;
     }
   }
-  void take_turns_locked(basic_poll_side<Traits>& side, wake_cause cause) noexcept {
-    while (basic_wait_point<Traits>* const point = side.turns.pop_front()) {
+  void take_turns_locked(poll_side& side, wake_cause cause) noexcept {
+    while (wait_point* const point = side.turns.pop_front()) {
       settle(*point, cause);
       push_back(point);
     }
@@ -212,16 +199,14 @@ struct basic_wake_chain {
   void wake_all() noexcept { wake_chain(first); }
 };
 
-/// What a poll_sink does with an event: the entries of basic_upcalls.
-template <class Traits>
-struct basic_poll_events {
-  static void take(basic_poll_sink<Traits>& self, std::uint64_t tag,
-                   std::uint32_t events) noexcept {
-    auto* const desc = basic_poll_table<Traits>::find(static_cast<std::uint32_t>(tag >> 32));
+/// What a poll_sink does with an event: the entries of upcall_table.
+struct poll_events {
+  static void take(poll_sink& self, std::uint64_t tag, std::uint32_t events) noexcept {
+    auto* const desc = poll_table::find(static_cast<std::uint32_t>(tag >> 32));
     if (desc == nullptr) {
       return;
     }
-    basic_wake_chain<Traits> taken;
+    wake_list taken;
     {
       scoped guard(desc->lock);
       if (desc->generation != static_cast<std::uint32_t>(tag)) {
@@ -239,8 +224,8 @@ struct basic_poll_events {
         }
       }
     }
-    for (basic_wait_point<Traits>* point = taken.first; point != nullptr;) {
-      basic_wait_point<Traits>* const next = point->next;
+    for (wait_point* point = taken.first; point != nullptr;) {
+      wait_point* const next = point->next;
       if (point->g != nullptr && point->g->scheduler == &self.scheduler) {
         self.ready.push_back(*point->g);
       } else {
@@ -252,7 +237,7 @@ struct basic_poll_events {
 
   /// A thousand connections do not fit in a cache.
   static void prefetch(std::uint64_t tag) noexcept {
-    const auto* const desc = basic_poll_table<Traits>::find(static_cast<std::uint32_t>(tag >> 32));
+    const auto* const desc = poll_table::find(static_cast<std::uint32_t>(tag >> 32));
     if (desc != nullptr) {
       __builtin_prefetch(desc, 1);
       __builtin_prefetch(reinterpret_cast<const char*>(desc) + base::cache_line_size, 1);
@@ -260,15 +245,15 @@ struct basic_poll_events {
   }
 
  private:
-  static basic_wait_point<Traits>* make_ready_locked(basic_poll_side<Traits>& side) noexcept {
-    basic_wait_point<Traits>* const point = take_waiter_locked(side, wake_cause::notified);
+  static wait_point* make_ready_locked(poll_side& side) noexcept {
+    wait_point* const point = take_waiter_locked(side, wake_cause::notified);
     side.ready = point == nullptr;
     return point;
   }
 
   /// One-shot: a waiter of the other side arms it again.
-  static void take_foreign_locked(basic_poll_desc<Traits>& desc, std::uint32_t events,
-                                  basic_wake_chain<Traits>& taken) noexcept {
+  static void take_foreign_locked(poll_desc& desc, std::uint32_t events,
+                                  wake_list& taken) noexcept {
     if ((events & netpoll::readable) != 0) {
       taken.take_turns_locked(desc.side(io_side::read), wake_cause::notified);
     }

@@ -36,6 +36,7 @@
 #include <thrum/base/order.hpp>
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/core/section.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/io/io_share.hpp>
 #include <thrum/sched/io/poll_desc.hpp>
 #include <thrum/sched/run/park.hpp>
@@ -53,23 +54,17 @@ inline constexpr int io_exit = -4096;
 /// that does not answer.
 inline constexpr int io_deadline_exceeded = -4097;
 
-template <class Traits>
-class basic_poll_wait {
+class poll_wait {
  public:
-  using desc = basic_poll_desc<Traits>;
-  using side_type = basic_poll_side<Traits>;
-  using point_type = basic_wait_point<Traits>;
-  using section_type = basic_section<Traits>;
-
   /// A descriptor for a number, which it owns from now on, in non-blocking mode. Null: no memory.
-  static desc* open(int fd) noexcept {
-    const section_type here;
-    desc* const d = basic_poll_table<Traits>::take();
+  static poll_desc* open(int fd) noexcept {
+    const section here;
+    poll_desc* const d = poll_table::take();
     if (d != nullptr) {
       scoped guard(d->lock);
       d->fd.store(fd, relaxed);  // relaxed: locked
       d->closing = d->unusual = false;
-      for (side_type& side : d->sides) {
+      for (poll_side& side : d->sides) {
         side.ready = side.drained = false;
         side.deadline = no_deadline;
       }
@@ -80,9 +75,9 @@ class basic_poll_wait {
   /// The caller's turn on one side. 0, or: -ECANCELED (closed), io_deadline_exceeded, io_exit, or
   /// what the poller says. After anything but 0 there is no end(). `waited`: it was not ready, and
   /// became so.
-  static int begin(desc& d, io_side which, bool& waited) noexcept {
-    section_type here;
-    side_type& side = d.side(which);
+  static int begin(poll_desc& d, io_side which, bool& waited) noexcept {
+    section here;
+    poll_side& side = d.side(which);
     d.lock.lock();
     for (;;) {
       if (const int error = refusal_locked(d, side); error != 0) {
@@ -94,7 +89,7 @@ class basic_poll_wait {
         ++d.users;
         break;
       }
-      point_type point;
+      wait_point point;
       prepare(here, point, d, which);
       side.turns.push_back(point);
       const wake_cause cause =
@@ -130,25 +125,25 @@ class basic_poll_wait {
   }
 
   /// The call would block: waits until it may not. Results as of begin; end() is due in any case.
-  static int wait(desc& d, io_side which) noexcept {
-    section_type here;
+  static int wait(poll_desc& d, io_side which) noexcept {
+    section here;
     d.lock.lock();
     return wait_locked(here, d, which);
   }
 
   /// Within a turn: lets time pass until `when`, whatever the poller says. Results as of wait(), 0
   /// after that time.
-  static int pause(desc& d, io_side which, std::int64_t when) noexcept {
-    section_type here;
-    side_type& side = d.side(which);
+  static int pause(poll_desc& d, io_side which, std::int64_t when) noexcept {
+    section here;
+    poll_side& side = d.side(which);
     for (d.lock.lock();; d.lock.lock()) {
       const int error = refusal_locked(d, side);
-      if (error != 0 || when <= Traits::now()) {
+      if (error != 0 || when <= traits::now()) {
         d.lock.unlock();
         return error;
       }
       // In the queue of turns: events wake nothing there, and no other can end the turn.
-      point_type point;
+      wait_point point;
       prepare(here, point, d, which);
       side.turns.push_back(point);
       const std::int64_t until = side.deadline < when ? side.deadline : when;
@@ -162,9 +157,9 @@ class basic_poll_wait {
 
   /// `drained`: the call took less than it could have, from a stream of which that means that
   /// there is no more. `bytes`: moved since the last go_on().
-  static void end(desc& d, io_side which, bool drained, std::size_t bytes) noexcept {
-    section_type here;
-    side_type& side = d.side(which);
+  static void end(poll_desc& d, io_side which, bool drained, std::size_t bytes) noexcept {
+    section here;
+    poll_side& side = d.side(which);
     d.lock.lock();
     side.drained = drained && !d.unusual;
     end_locked(d, side);
@@ -173,14 +168,14 @@ class basic_poll_wait {
 
   /// So many bytes were moved, by a call without a turn or by one of several in a turn.
   static void go_on(std::size_t bytes) noexcept {
-    section_type here;
+    section here;
     end_io(here, bytes);
   }
 
   /// Keeps the number from being closed until leave(), without a turn on either side. 0 or
   /// ECANCELED (closed); then there is no leave().
-  static int enter(desc& d) noexcept {
-    const section_type here;
+  static int enter(poll_desc& d) noexcept {
+    const section here;
     const scoped guard(d.lock);
     if (d.closing) {
       return -ECANCELED;
@@ -188,20 +183,20 @@ class basic_poll_wait {
     ++d.users;
     return 0;
   }
-  static void leave(desc& d) noexcept {
-    const section_type here;
+  static void leave(poll_desc& d) noexcept {
+    const section here;
     d.lock.lock();
     --d.users;
     unlock_and_wake(d, nullptr);
   }
 
   /// Moves a deadline; no_deadline: there is none.
-  static void set_deadline(desc& d, io_side which, std::int64_t when) noexcept {
-    const section_type here;
-    basic_wake_chain<Traits> taken;
+  static void set_deadline(poll_desc& d, io_side which, std::int64_t when) noexcept {
+    const section here;
+    wake_list taken;
     {
       scoped guard(d.lock);
-      side_type& side = d.side(which);
+      poll_side& side = d.side(which);
       side.deadline = when;
       taken.push_back(take_waiter_locked(side, wake_cause::retry));
       taken.take_turns_locked(side, wake_cause::retry);
@@ -211,9 +206,9 @@ class basic_poll_wait {
 
   /// Ends all use. Returns when nobody is inside any more, with the number, which the caller
   /// closes: that may block, and is not for a section. no_descriptor: somebody else does it.
-  static int end_use(desc& d) noexcept {
-    section_type here;
-    basic_wake_chain<Traits> taken;
+  static int end_use(poll_desc& d) noexcept {
+    section here;
+    wake_list taken;
     bool is_copy;
     {
       scoped guard(d.lock);
@@ -228,7 +223,7 @@ class basic_poll_wait {
         d.users = 0;
         d.sides[0].busy = d.sides[1].busy = false;
       }
-      for (side_type& side : d.sides) {
+      for (poll_side& side : d.sides) {
         if (is_copy) {  // of goroutines that will never run: no more than out of the lists
           side.waiter = nullptr;
           while (side.turns.pop_front() != nullptr) {
@@ -242,7 +237,7 @@ class basic_poll_wait {
     taken.wake_all();
     d.lock.lock();
     if (d.users != 0) {
-      point_type point;
+      wait_point point;
       point.g = here.g();
       d.closer = &point;
       sched::wait(here, point, d.lock, {wait_reason::io_close, false});
@@ -260,22 +255,22 @@ class basic_poll_wait {
   }
 
   /// After end_use(); nobody has the descriptor any more.
-  static void give_back(desc& d) noexcept {
-    const section_type here;
-    basic_poll_table<Traits>::give_back(d);
+  static void give_back(poll_desc& d) noexcept {
+    const section here;
+    poll_table::give_back(d);
   }
 
   /// The runtime of that scheduler ends.
-  static void detach_all(basic_scheduler<Traits>& scheduler) noexcept {
-    basic_poll_table<Traits>::for_each([&](desc& d) {
-      basic_wake_chain<Traits> taken;
+  static void detach_all(runtime_scheduler& scheduler) noexcept {
+    poll_table::for_each([&](poll_desc& d) {
+      wake_list taken;
       {
         scoped guard(d.lock);
         if (d.scheduler != &scheduler) {
           return;
         }
         d.scheduler = nullptr;
-        for (side_type& side : d.sides) {
+        for (poll_side& side : d.sides) {
           taken.push_back(take_waiter_locked(side, wake_cause::retry));
           if (d.foreign) {
             taken.take_turns_locked(side, wake_cause::retry);
@@ -291,10 +286,10 @@ class basic_poll_wait {
   /// Such a descriptor may be closed, and its number given anew, while somebody waits. The poller
   /// knows: a number that it was told of, and does not know any more, is another file's. Then those
   /// that wait are told that theirs is closed; nobody looks at a number after its wait has begun.
-  static int wait_foreign(desc& d, int fd, io_side which, std::int64_t deadline) noexcept {
-    side_type& side = d.side(which);
+  static int wait_foreign(poll_desc& d, int fd, io_side which, std::int64_t deadline) noexcept {
+    poll_side& side = d.side(which);
     for (bool armed = false;;) {
-      const bool is_late = deadline != no_deadline && deadline <= Traits::now();
+      const bool is_late = deadline != no_deadline && deadline <= traits::now();
       if (!armed && (is_late || is_worth_a_look(side))) {
         if (const int seen = look_foreign(side, fd, which); seen != -EAGAIN) {
           go_on(0);
@@ -304,8 +299,8 @@ class basic_poll_wait {
       if (is_late) {
         return io_deadline_exceeded;
       }
-      section_type here;
-      basic_scheduler<Traits>* const scheduler = own_scheduler();
+      section here;
+      runtime_scheduler* const scheduler = own_scheduler();
       if (scheduler == nullptr) {
         const int error = wait_with_thread(fd, which, deadline);
         if (error != -EAGAIN) {
@@ -329,7 +324,7 @@ class basic_poll_wait {
           d.lock.unlock();
           return -ECANCELED;
         }
-        basic_wake_chain<Traits> taken;
+        wake_list taken;
         if (take_of_closed_locked(d, *scheduler, taken)) {
           d.lock.unlock();
           taken.wake_all();
@@ -352,7 +347,7 @@ class basic_poll_wait {
         call_to_poller(*scheduler);
         d.lock.lock();
       }
-      switch (sched::wait(here, static_cast<point_type&>(point), d.lock,
+      switch (sched::wait(here, static_cast<wait_point&>(point), d.lock,
                           {reason_of(which), true, deadline})) {
         case wake_cause::notified: return 0;
         case wake_cause::timed_out: return io_deadline_exceeded;
@@ -370,14 +365,14 @@ class basic_poll_wait {
   }
 
   /// A waiter for a descriptor that is not ours, and the runtime whose poller it uses. In `turns`.
-  struct foreign_point : point_type {
-    basic_scheduler<Traits>* scheduler = nullptr;
+  struct foreign_point : wait_point {
+    runtime_scheduler* scheduler = nullptr;
   };
 
   /// Libraries that do not block say that they would have to, and then there is nothing: a look at
   /// the system only confirms it. Others wait before each of their calls, and mostly it is ready.
   /// Which kind this is the last look tells.
-  static bool is_worth_a_look(side_type& side) noexcept {
+  static bool is_worth_a_look(poll_side& side) noexcept {
     const std::uint8_t left = side.waits_without_look.load(relaxed);  // relaxed: a guess
     if (left != 0) {
       // relaxed: as above
@@ -387,7 +382,7 @@ class basic_poll_wait {
   }
 
   /// 0: ready. -EAGAIN: not. Else what is wrong with the number.
-  static int look_foreign(side_type& side, int fd, io_side which) noexcept {
+  static int look_foreign(poll_side& side, int fd, io_side which) noexcept {
     constexpr std::uint8_t some = 7;
     os::io_result seen;
     do {
@@ -399,22 +394,22 @@ class basic_poll_wait {
 
   /// That poller does not know the number. False: nor did anybody wait for it there. Else what they
   /// waited for is closed; those of other pollers have to look whether they meant the same.
-  THRUM_COLD static bool take_of_closed_locked(desc& d, basic_scheduler<Traits>& scheduler,
-                                               basic_wake_chain<Traits>& taken) noexcept {
-    const auto is_own = [&](const point_type& point) {
+  THRUM_COLD static bool take_of_closed_locked(poll_desc& d, runtime_scheduler& scheduler,
+                                               wake_list& taken) noexcept {
+    const auto is_own = [&](const wait_point& point) {
       return static_cast<const foreign_point&>(point).scheduler == &scheduler;
     };
     bool known = false;
-    for (side_type& side : d.sides) {
-      for (point_type* point = side.turns.front(); point != nullptr;
+    for (poll_side& side : d.sides) {
+      for (wait_point* point = side.turns.front(); point != nullptr;
            point = side.turns.next(*point)) {
         known = known || is_own(*point);
       }
     }
     if (known) {
       d.next_generation();
-      for (side_type& side : d.sides) {
-        while (point_type* const point = side.turns.pop_front()) {
+      for (poll_side& side : d.sides) {
+        while (wait_point* const point = side.turns.pop_front()) {
           const auto& waits_with = *static_cast<foreign_point*>(point)->scheduler;
           // relaxed: as in wait_locked; such a goroutine will never run
           if (!waits_with.is_copy.load(relaxed)) {
@@ -427,21 +422,21 @@ class basic_poll_wait {
     return known;
   }
 
-  static basic_scheduler<Traits>* own_scheduler() noexcept {
-    const basic_m<Traits>* const m = current_m<Traits>();
+  static runtime_scheduler* own_scheduler() noexcept {
+    const machine* const m = current_m();
     return m != nullptr ? m->scheduler : nullptr;
   }
 
   /// An M that has a P looks at the poller when it goes idle. One inside blocking() has none, and
   /// if this is the first descriptor, all others may sleep where no event comes.
-  THRUM_COLD static void call_to_poller(basic_scheduler<Traits>& scheduler) noexcept {
-    Traits::fence(seq_cst);  // [s.poll] it is counted; a sleeper that leaves counts again
+  THRUM_COLD static void call_to_poller(runtime_scheduler& scheduler) noexcept {
+    traits::fence(seq_cst);  // [s.poll] it is counted; a sleeper that leaves counts again
     if (!scheduler.poll.somebody_sleeps()) {
       scheduler.wake_processor();
     }
   }
 
-  static void prepare(const section_type& here, point_type& point, desc& d,
+  static void prepare(const section& here, wait_point& point, poll_desc& d,
                       io_side which) noexcept {
     point.g = here.g();
     point.object = &d;
@@ -449,9 +444,9 @@ class basic_poll_wait {
     point.withdraw = &withdraw;
   }
 
-  static withdrawal withdraw(point_type& point, bool locked) noexcept {
-    auto& d = *static_cast<desc*>(point.object);
-    auto& side = *static_cast<side_type*>(point.slot);
+  static withdrawal withdraw(wait_point& point, bool locked) noexcept {
+    auto& d = *static_cast<poll_desc*>(point.object);
+    auto& side = *static_cast<poll_side*>(point.slot);
     return unlink_under(d.lock, locked, [&]() noexcept {
       const bool waits = side.waiter == &point;
       const bool ours = waits || point.linked;
@@ -464,17 +459,17 @@ class basic_poll_wait {
     });
   }
 
-  static int refusal_locked(const desc& d, const side_type& side) noexcept {
+  static int refusal_locked(const poll_desc& d, const poll_side& side) noexcept {
     if (d.closing) {
       return -ECANCELED;
     }
-    return side.deadline != no_deadline && side.deadline <= Traits::now() ? io_deadline_exceeded
+    return side.deadline != no_deadline && side.deadline <= traits::now() ? io_deadline_exceeded
                                                                           : 0;
   }
 
   /// Releases the lock.
-  static void end_locked(desc& d, side_type& side) noexcept {
-    point_type* next = side.turns.pop_front();
+  static void end_locked(poll_desc& d, poll_side& side) noexcept {
+    wait_point* next = side.turns.pop_front();
     if (next != nullptr) {
       settle(*next, wake_cause::notified);  // busy, and counted, in its name
     } else {
@@ -485,7 +480,7 @@ class basic_poll_wait {
   }
 
   /// Wakes `next`, which has been given the turn; or, after the last user, the closer.
-  static void unlock_and_wake(desc& d, point_type* next) noexcept {
+  static void unlock_and_wake(poll_desc& d, wait_point* next) noexcept {
     if (d.users == 0 && d.closer != nullptr) {
       next = d.closer;
       d.closer = nullptr;
@@ -500,17 +495,17 @@ class basic_poll_wait {
   /// In a child process, for the first that waits there: the registration is the parent's,
   /// and on the other side may be copies of the parent's goroutines, which never leave. Releases
   /// the lock.
-  THRUM_COLD static void forget_parent(desc& d) noexcept {
-    basic_wake_chain<Traits> taken;
+  THRUM_COLD static void forget_parent(poll_desc& d) noexcept {
+    wake_list taken;
     d.scheduler = nullptr;
-    for (side_type& side : d.sides) {
+    for (poll_side& side : d.sides) {
       if (side.waiter == nullptr) {
         continue;
       }
       side.waiter = nullptr;
       side.busy = false;
       --d.users;
-      while (point_type* const point = side.turns.pop_front()) {
+      while (wait_point* const point = side.turns.pop_front()) {
         // relaxed: as in wait_locked
         if (point->g == nullptr || !point->g->scheduler->is_copy.load(relaxed)) {
           settle(*point, wake_cause::retry);
@@ -523,8 +518,8 @@ class basic_poll_wait {
   }
 
   /// Releases the lock.
-  static int wait_locked(section_type& here, desc& d, io_side which) noexcept {
-    side_type& side = d.side(which);
+  static int wait_locked(section& here, poll_desc& d, io_side which) noexcept {
+    poll_side& side = d.side(which);
     for (;; d.lock.lock()) {
       if (side.ready && !d.closing) {  // also when the deadline has just passed
         side.ready = false;
@@ -538,7 +533,7 @@ class basic_poll_wait {
         continue;
       }
       if (error == 0 && d.scheduler == nullptr) {
-        basic_scheduler<Traits>* const scheduler = own_scheduler();
+        runtime_scheduler* const scheduler = own_scheduler();
         if (scheduler == nullptr) {
           const int fd = d.handle();
           const std::int64_t deadline = side.deadline;
@@ -561,7 +556,7 @@ class basic_poll_wait {
         d.lock.unlock();
         return error;
       }
-      point_type point;
+      wait_point point;
       prepare(here, point, d, which);
       side.waiter = &point;
       const wake_cause cause =
@@ -582,16 +577,13 @@ class basic_poll_wait {
     constexpr std::int64_t at_once = 10;
     std::int64_t left = at_once;
     if (deadline != no_deadline) {
-      left = (deadline - Traits::now() + ms - 1) / ms;
+      left = (deadline - traits::now() + ms - 1) / ms;
       left = left < 0 ? 0 : left < at_once ? left : at_once;
     }
     const os::io_result seen = os::wait_for(fd, which == io_side::write, static_cast<int>(left));
     return seen > 0 ? 0 : seen == 0 || seen == -EINTR ? -EAGAIN : static_cast<int>(seen);
   }
 };
-
-using poll_desc = basic_poll_desc<default_traits>;
-using poll_wait = basic_poll_wait<default_traits>;
 
 }}}  // namespace thrum::THRUM_ABI::sched
 

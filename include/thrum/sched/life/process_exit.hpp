@@ -19,6 +19,7 @@
 #include <thrum/base/sanitizer.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/run/syscall.hpp>
 
 #include <atomic>
@@ -28,16 +29,13 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-template <class Traits>
-class basic_process_exit {
+class process_exit {
  public:
-  using scheduler_type = basic_scheduler<Traits>;
-
   /// The calling thread exits, and from now on is no longer the scheduler's. False: it has said so
   /// before. Does not return if another thread was first.
   static bool begin() noexcept {
     {
-      basic_section<Traits> here;
+      section here;
       if (here.m() != nullptr) {
         enter_syscall(*here.m());
       }
@@ -61,12 +59,12 @@ class basic_process_exit {
   }
 
   /// Its goroutines stand still from now on. Waits until they do, but not for long.
-  static void hold(scheduler_type& scheduler) noexcept {
+  static void hold(runtime_scheduler& scheduler) noexcept {
     scheduler.exits.store(true, relaxed);  // relaxed: seen sooner or later
     // A look at the stacks may be under way, and its end takes a moment.
-    const std::int64_t end_of_others = Traits::now() + 10 * patience_ns;
+    const std::int64_t end_of_others = traits::now() + 10 * patience_ns;
     while (!scheduler.try_begin_exclusive()) {
-      if (Traits::now() >= end_of_others) {
+      if (traits::now() >= end_of_others) {
         return;
       }
       os::sleep_ns(100'000);
@@ -75,19 +73,18 @@ class basic_process_exit {
     const std::uint32_t phase = freeze.phase.load(relaxed) + 1;  // relaxed: only we change it
     freeze.phase.store(phase, release);        // [fz.phase] release: to all that will wait
     freeze.held_by_exit.store(true, release);  // [fz.exit] release: the phase, to release()
-    scheduler.for_each_p([](basic_p<Traits>& p) {
+    scheduler.for_each_p([](processor& p) {
       // [p.attention] release: pairs with the exchange in attend.
       p.attention.fetch_or(attention_freeze, release);
     });
-    Traits::heavy_fence();  // [fz.phase] asked before the look at the holders of Ps; a thread
+    traits::heavy_fence();  // [fz.phase] asked before the look at the holders of Ps; a thread
                             // that takes a P looks
     scheduler.monitor_note.wake();
-    const std::int64_t begin = Traits::now();
-    for (std::int64_t passed = 0; passed < stop_patience_ns; passed = Traits::now() - begin) {
+    const std::int64_t begin = traits::now();
+    for (std::int64_t passed = 0; passed < stop_patience_ns; passed = traits::now() - begin) {
       bool complete = true;
-      scheduler.for_each_p([&](basic_p<Traits>& p) {
-        complete = has_stopped(scheduler, p, phase, passed) && complete;
-      });
+      scheduler.for_each_p(
+          [&](processor& p) { complete = has_stopped(scheduler, p, phase, passed) && complete; });
       if (complete) {
         break;
       }
@@ -97,12 +94,12 @@ class basic_process_exit {
   }
 
   /// Whether goroutines stand still for this.
-  static bool holds(const scheduler_type& scheduler) noexcept {
+  static bool holds(const runtime_scheduler& scheduler) noexcept {
     return scheduler.freeze.held_by_exit.load(acquire);  // [fz.exit] acquire: the phase
   }
 
   /// The monitor's look, while holds(): the thread that exits may need what a goroutine has.
-  static void watch(scheduler_type& scheduler, std::int64_t now) noexcept {
+  static void watch(runtime_scheduler& scheduler, std::int64_t now) noexcept {
     auto& seen = scheduler.exit_seen;
     const std::int64_t cpu = one().clock.now();
     if (seen.since == 0) {
@@ -138,7 +135,7 @@ class basic_process_exit {
   static constexpr std::int64_t long_patience_ns = 2'000'000'000;
   static constexpr std::int64_t courtesy_ns = 5'000'000;
 
-  static bool has_stopped(scheduler_type& scheduler, basic_p<Traits>& p, std::uint32_t phase,
+  static bool has_stopped(runtime_scheduler& scheduler, processor& p, std::uint32_t phase,
                           std::int64_t passed) noexcept {
     if (p.status.load(acquire) != p_status::running ||  // [p.status] acquire: as in freeze.hpp
         p.frozen_in.load(acquire) == phase) {           // [fz.phase] acquire: as in freeze.hpp
@@ -146,7 +143,7 @@ class basic_process_exit {
     }
     // [p.attention] release: pairs with the exchange in attend.
     p.attention.fetch_or(attention_freeze, release);
-    basic_m<Traits>* const m = p.m.load(relaxed);  // relaxed: a guess; a stray signal is harmless
+    machine* const m = p.m.load(relaxed);  // relaxed: a guess; a stray signal is harmless
     if (m == nullptr || passed < courtesy_ns) {
       return false;
     }
@@ -161,11 +158,11 @@ class basic_process_exit {
   }
 
   /// What only a goroutine refers to is not lost.
-  static void tell_leak_checker([[maybe_unused]] scheduler_type& scheduler) noexcept {
+  static void tell_leak_checker([[maybe_unused]] runtime_scheduler& scheduler) noexcept {
 #if THRUM_ASAN
-    scheduler.for_each_p([](basic_p<Traits>& p) { base::keep_reachable(&p, sizeof p); });
+    scheduler.for_each_p([](processor& p) { base::keep_reachable(&p, sizeof p); });
     scheduler.keep_ps_reachable();
-    scheduler.pool->for_each([](basic_g<Traits>& g) {
+    scheduler.pool->for_each([](goroutine& g) {
       // relaxed: a goroutine that stands still has saved it
       const char* const from = static_cast<const char*>(g.sp.load(relaxed));
       const char* const to = reinterpret_cast<const char*>(&g + 1);

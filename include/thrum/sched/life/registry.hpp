@@ -18,13 +18,10 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-template <class Traits>
-class basic_registry {
+class registry {
  public:
-  using scheduler_type = basic_scheduler<Traits>;
-
   /// Not inside a section.
-  static void add(scheduler_type& scheduler) noexcept {
+  static void add(runtime_scheduler& scheduler) noexcept {
     scoped guard(all().lock);
     scheduler.number = ++all().count;
     scheduler.next_registered = all().first;
@@ -38,7 +35,7 @@ class basic_registry {
   }
 
   /// From now on use() refuses.
-  static void retire(scheduler_type& scheduler) noexcept {
+  static void retire(runtime_scheduler& scheduler) noexcept {
     scoped guard(all().lock);
     scheduler.is_retired = true;
   }
@@ -47,7 +44,7 @@ class basic_registry {
   /// caller that is none of its goroutines, and does not know whether it is still there. False: it
   /// was not called.
   template <class F>
-  static bool use(const scheduler_type* scheduler, std::uint64_t number, F f) noexcept {
+  static bool use(const runtime_scheduler* scheduler, std::uint64_t number, F f) noexcept {
     bool works = false;
     visit(scheduler, number, [&] {
       works = !scheduler->is_retired;
@@ -60,10 +57,10 @@ class basic_registry {
 
   /// Calls f() if that scheduler is still there, retired or not, and keeps it there meanwhile.
   template <class F>
-  static void visit(const scheduler_type* scheduler, std::uint64_t number, F f) noexcept {
-    const basic_section<Traits> here;
+  static void visit(const runtime_scheduler* scheduler, std::uint64_t number, F f) noexcept {
+    const section here;
     scoped guard(all().lock);
-    for (const scheduler_type* s = all().first; s != nullptr; s = s->next_registered) {
+    for (const runtime_scheduler* s = all().first; s != nullptr; s = s->next_registered) {
       if (s == scheduler && s->number == number) {
         f();
         return;
@@ -72,7 +69,7 @@ class basic_registry {
   }
 
   /// It is complete: for_each finds it from now on.
-  static void show(scheduler_type& scheduler) noexcept {
+  static void show(runtime_scheduler& scheduler) noexcept {
     scoped guard(all().lock);
     scheduler.is_shown = true;
   }
@@ -82,11 +79,11 @@ class basic_registry {
   template <class F>
   static void for_each(F f) {
     struct unpin {
-      scheduler_type& scheduler;
+      runtime_scheduler& scheduler;
       ~unpin() { scheduler.pins.fetch_sub(1, release); }  // [reg.pins] release: f's last look
     };
     std::uint64_t last = 0;
-    while (scheduler_type* const next = pin_after(last)) {
+    while (runtime_scheduler* const next = pin_after(last)) {
       const unpin later{*next};
       last = next->number;
       f(*next);
@@ -94,10 +91,10 @@ class basic_registry {
   }
 
   /// Waits until nobody looks at it any more. Not inside a section.
-  static void remove(scheduler_type& scheduler) noexcept {
+  static void remove(runtime_scheduler& scheduler) noexcept {
     {
       scoped guard(all().lock);
-      for (scheduler_type** link = &all().first; *link != nullptr;
+      for (runtime_scheduler** link = &all().first; *link != nullptr;
            link = &(*link)->next_registered) {
         if (*link == &scheduler) {
           *link = scheduler.next_registered;
@@ -113,33 +110,33 @@ class basic_registry {
 
   /// What exit() calls first: see os/linux/exit.hpp.
   static void before_exit(int status) noexcept {
-    const basic_m<Traits>* const m = current_m<Traits>();
-    scheduler_type* const own = m != nullptr && m->g != nullptr ? m->scheduler : nullptr;
+    const machine* const m = current_m();
+    runtime_scheduler* const own = m != nullptr && m->g != nullptr ? m->scheduler : nullptr;
     const bool is_copy = own != nullptr && own->is_copy.load(relaxed);  // relaxed: as in after_fork
     if (is_copy) {
       os::exit_now(status);
     }
-    if (!basic_process_exit<Traits>::begin()) {
+    if (!process_exit::begin()) {
       return;
     }
     all().exit_looks.store(true, relaxed);  // relaxed: ordered by the lock
-    for (scheduler_type* s = own != nullptr ? own : next_to_hold(); s != nullptr;
+    for (runtime_scheduler* s = own != nullptr ? own : next_to_hold(); s != nullptr;
          s = next_to_hold()) {
       if (s->is_copy.load(relaxed)) {  // relaxed: as in after_fork
         os::exit_now(status);
       }
-      basic_process_exit<Traits>::hold(*s);
+      process_exit::hold(*s);
     }
     all().exit_looks.store(false, release);  // [reg.exit] release: our last look
     os::let_exit_pass_standard_input();
   }
 
  private:
-  static scheduler_type* pin_after(std::uint64_t number) noexcept {
-    const basic_section<Traits> here;
+  static runtime_scheduler* pin_after(std::uint64_t number) noexcept {
+    const section here;
     scoped guard(all().lock);
-    scheduler_type* next = nullptr;
-    for (scheduler_type* s = all().first; s != nullptr; s = s->next_registered) {
+    runtime_scheduler* next = nullptr;
+    for (runtime_scheduler* s = all().first; s != nullptr; s = s->next_registered) {
       if (s->is_shown && s->number > number && (next == nullptr || s->number < next->number)) {
         next = s;
       }
@@ -152,9 +149,9 @@ class basic_registry {
 
   /// One whose goroutines use what exit() destroys. Other runtimes are objects, which are destroyed
   /// in their turn. Null: no more.
-  static scheduler_type* next_to_hold() noexcept {
+  static runtime_scheduler* next_to_hold() noexcept {
     scoped guard(all().lock);
-    for (scheduler_type* s = all().first; s != nullptr; s = s->next_registered) {
+    for (runtime_scheduler* s = all().first; s != nullptr; s = s->next_registered) {
       if (s->config().is_whole_program && !s->exits.load(relaxed) &&  // relaxed: our own
           s->goroutine_count() != 0) {
         return s;
@@ -165,10 +162,10 @@ class basic_registry {
 
   /// In a child process, which has none of the threads: a thread that enters a scheduler is told.
   static void after_fork() noexcept {
-    for (scheduler_type* s = all().first; s != nullptr; s = s->next_registered) {
+    for (runtime_scheduler* s = all().first; s != nullptr; s = s->next_registered) {
       s->is_copy.store(true, relaxed);  // relaxed: there is only this thread
     }
-    if (basic_m<Traits>* const m = current_m<Traits>()) {
+    if (machine* const m = current_m()) {
       m->retake.store(retake_state::forked, relaxed);  // relaxed: as above
     }
   }
@@ -176,7 +173,7 @@ class basic_registry {
   struct state {
     static constexpr std::string_view process_name = "sched::registry";
     blocking_lock lock;
-    scheduler_type* first = nullptr;
+    runtime_scheduler* first = nullptr;
     std::uint64_t count = 0;
     bool hooked = false;
     std::atomic<bool> exit_looks{false};

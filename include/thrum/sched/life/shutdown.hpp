@@ -7,7 +7,7 @@
 //   announce   `stopping`: from now on every cancellable wait ends at once
 //   withdraw   each goroutine that waits already is taken out of its wait and told to exit
 //   drain      wait until every goroutine has ended
-//   close      end the threads (basic_scheduler::close)
+//   close      end the threads (runtime_scheduler::close)
 //
 // Why nobody is missed: a goroutine publishes its wait point and then reads `stopping`; the stopper
 // writes `stopping`, passes a heavy fence, and then reads the published points. Whichever comes
@@ -26,24 +26,23 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/run/wait_point.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// Opens the gate of a parked goroutine.
-template <class Traits>
-void announce(basic_g<Traits>& g) noexcept {
+inline void announce(goroutine& g) noexcept {
   // [s.stop] acquire: the point that it linked.
-  if (basic_wait_point<Traits>* const point = g.withdrawable.load(acquire)) {
+  if (wait_point* const point = g.withdrawable.load(acquire)) {
     point->gate.announce();
   }
 }
 
 /// Takes a parked goroutine out of its wait and tells it to exit.
-template <class Traits>
-void withdraw(basic_g<Traits>& g) noexcept {
+inline void withdraw(goroutine& g) noexcept {
   // [s.stop] acquire: as above.
-  basic_wait_point<Traits>* const point = g.withdrawable.load(acquire);
+  wait_point* const point = g.withdrawable.load(acquire);
   if (point == nullptr || is_settled(*point)) {
     return;
   }
@@ -56,20 +55,18 @@ void withdraw(basic_g<Traits>& g) noexcept {
 }
 
 /// Ends every wait that is there and may be ended. Returns when no point is looked at any more.
-template <class Traits>
-void withdraw_all(basic_scheduler<Traits>& scheduler) noexcept {
+inline void withdraw_all(runtime_scheduler& scheduler) noexcept {
   scoped guard(scheduler.withdraw_lock);
   scheduler.withdrawing.store(true, relaxed);  // relaxed: ordered by the heavy fence
-  Traits::heavy_fence();  // [s.stop] `stopping` and `withdrawing` before the points are read
-  scheduler.pool->for_each([](basic_g<Traits>& g) { announce(g); });
-  Traits::heavy_fence();  // [s.gate] the gates are open before the causes are read
-  scheduler.pool->for_each([](basic_g<Traits>& g) { withdraw(g); });
+  traits::heavy_fence();  // [s.stop] `stopping` and `withdrawing` before the points are read
+  scheduler.pool->for_each([](goroutine& g) { announce(g); });
+  traits::heavy_fence();  // [s.gate] the gates are open before the causes are read
+  scheduler.pool->for_each([](goroutine& g) { withdraw(g); });
   // [s.withdraw] release: our last look at a point, to its owner, which no longer waits for us.
   scheduler.withdrawing.store(false, release);
 }
 
-template <class Traits>
-void wait_until_drained(basic_scheduler<Traits>& scheduler) noexcept {
+inline void wait_until_drained(runtime_scheduler& scheduler) noexcept {
   while (scheduler.goroutine_count() != 0) {
     scheduler.drained.sleep();
     scheduler.drained.clear_while_woken();
@@ -78,8 +75,7 @@ void wait_until_drained(basic_scheduler<Traits>& scheduler) noexcept {
 
 /// Ends every goroutine; returns when the last one has. Called by one thread, which is none of this
 /// scheduler's.
-template <class Traits>
-void stop(basic_scheduler<Traits>& scheduler) noexcept {
+inline void stop(runtime_scheduler& scheduler) noexcept {
   // relaxed: ordered by the heavy fence
   scheduler.stopping.store(true, relaxed);
   withdraw_all(scheduler);
@@ -91,7 +87,7 @@ void stop(basic_scheduler<Traits>& scheduler) noexcept {
       scoped guard(scheduler.idle.lock());
       scheduler.discards_timers = true;
     }
-    scheduler.for_each_p([](basic_p<Traits>& p) { p.timers.discard_all(); });
+    scheduler.for_each_p([](processor& p) { p.timers.discard_all(); });
   } while (scheduler.goroutine_count() != 0);
 }
 

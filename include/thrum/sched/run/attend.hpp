@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Doing what is asked of a P (`basic_p::attention`): to stand still, to end a slice, to run timers, to
+// Doing what is asked of a P (`processor::attention`): to stand still, to end a slice, to run timers, to
 // poll, to retire. g0 does all of it; a running goroutine what is quickly done, and leaves for g0 for
 // the rest. The third place is the signal handler, watch/preempt.hpp, which cannot leave.
 #ifndef THRUM_SCHED_RUN_ATTEND_HPP
@@ -9,11 +9,11 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
+#include <thrum/sched/core/open_close.hpp>
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/run/frozen.hpp>
 #include <thrum/sched/run/park.hpp>
 #include <thrum/sched/run/poll_sink.hpp>
-#include <thrum/sched/run/procs.hpp>
 #include <thrum/sched/run/take.hpp>
 
 #include <cstdint>
@@ -21,8 +21,7 @@
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// Does what was asked of the P, on g0. False: the P is gone.
-template <class Traits>
-THRUM_COLD bool attend(basic_m<Traits>& m) noexcept {
+THRUM_COLD inline bool attend(machine& m) noexcept {
   // [p.attention] acquire: what the asking thread had done before.
   const std::uint32_t asked = m.p->attention.exchange(0, acquire);
   wait_while_frozen(m);
@@ -46,9 +45,8 @@ THRUM_COLD bool attend(basic_m<Traits>& m) noexcept {
 
 /// Serves whatever is asked of the P that runs this goroutine: preemption, due timers, retirement.
 /// Returns the M that it runs on afterwards.
-template <class Traits>
-THRUM_COLD basic_m<Traits>& serve_running(basic_m<Traits>& m) noexcept {
-  basic_p<Traits>& p = *m.p;
+THRUM_COLD inline machine& serve_running(machine& m) noexcept {
+  processor& p = *m.p;
   // [p.attention] acquire: as in attend.
   if ((p.attention.fetch_and(~std::uint32_t{attention_freeze}, acquire) & attention_freeze) != 0) {
     wait_while_frozen(m);

@@ -20,6 +20,7 @@
 #include <thrum/base/sanitizer.hpp>
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/core/section.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/run/switch.hpp>
 #include <thrum/sched/run/wait_point.hpp>
 
@@ -28,27 +29,25 @@
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// Takes a dead G back into the P's free list.
-template <class Traits>
-void recycle(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {
-  basic_p<Traits>& p = *m.p;
+inline void recycle(machine& m, goroutine& g) noexcept {
+  processor& p = *m.p;
   if (g.size_class != m.scheduler->config().stack_class) {
-    base::intrusive_queue<basic_g<Traits>> one;
+    base::intrusive_queue<goroutine> one;
     one.push_back(&g);
     g.pool->put(g.size_class, static_cast<decltype(one)&&>(one));
     return;
   }
   p.free_list.push_front(&g);
-  if (++p.free_count > Traits::free_goroutines_per_p) [[unlikely]] {
-    auto half = p.free_list.pop_front_n(Traits::free_goroutines_per_p / 2);
-    p.free_count -= Traits::free_goroutines_per_p / 2;
+  if (++p.free_count > traits::free_goroutines_per_p) [[unlikely]] {
+    auto half = p.free_list.pop_front_n(traits::free_goroutines_per_p / 2);
+    p.free_count -= traits::free_goroutines_per_p / 2;
     m.scheduler->pool->put(m.scheduler->config().stack_class, static_cast<decltype(half)&&>(half));
   }
 }
 
 /// What waits for the end of this goroutine, now ours to wake. Caller holds the join lock.
-template <class Traits>
-basic_wait_point<Traits>* take_joiner_locked(basic_g<Traits>& g) noexcept {
-  basic_wait_point<Traits>* const joiner = g.joiner;
+inline wait_point* take_joiner_locked(goroutine& g) noexcept {
+  wait_point* const joiner = g.joiner;
   g.joiner = nullptr;
   if (joiner != nullptr) {
     settle(*joiner, wake_cause::notified);
@@ -57,14 +56,13 @@ basic_wait_point<Traits>* take_joiner_locked(basic_g<Traits>& g) noexcept {
 }
 
 /// Counts an ended goroutine; the last one that a stopping runtime waits for says so.
-template <class Traits>
-void count_end(basic_m<Traits>& m) noexcept {
-  basic_scheduler<Traits>& scheduler = *m.scheduler;
+inline void count_end(machine& m) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
   m.p->counts.finished.add_release();
-  Traits::light_fence();  // [s.stop] counted before the flag is read; pairs with stop()'s heavy one
+  traits::light_fence();  // [s.stop] counted before the flag is read; pairs with stop()'s heavy one
   // relaxed: ordered by the fence
   if (scheduler.stopping.load(relaxed)) [[unlikely]] {
-    Traits::fence(seq_cst);  // [s.count] of two last ones, at least one sees both counts
+    traits::fence(seq_cst);  // [s.count] of two last ones, at least one sees both counts
     if (scheduler.goroutine_count() == 0) {
       scheduler.drained.wake();
     }
@@ -72,8 +70,7 @@ void count_end(basic_m<Traits>& m) noexcept {
 }
 
 /// E3 for a goroutine without a handle.
-template <class Traits>
-bool commit_end(basic_m<Traits>& m, basic_g<Traits>& g, void*) noexcept {
+inline bool commit_end(machine& m, goroutine& g, void*) noexcept {
   base::context_destroy(g.context);
   g.status.store(g_status::dead, relaxed);  // relaxed: for display
   recycle(m, g);
@@ -82,9 +79,8 @@ bool commit_end(basic_m<Traits>& m, basic_g<Traits>& g, void*) noexcept {
 }
 
 /// E3 for a goroutine with a handle. `joiner` was taken at E1 and is to be woken.
-template <class Traits>
-bool commit_end_joined(basic_m<Traits>& m, basic_g<Traits>& g, void* joiner) noexcept {
-  auto* first = static_cast<basic_wait_point<Traits>*>(joiner);
+inline bool commit_end_joined(machine& m, goroutine& g, void* joiner) noexcept {
+  auto* first = static_cast<wait_point*>(joiner);
   g.join_lock.lock();
   if (g.join.load(relaxed) == join_state::detached) {  // relaxed: locked
     g.join_lock.unlock();
@@ -107,40 +103,37 @@ bool commit_end_joined(basic_m<Traits>& m, basic_g<Traits>& g, void* joiner) noe
 }
 
 /// The goroutine must run on this M's thread.
-template <class Traits>
-void bind(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {
+inline void bind(machine& m, goroutine& g) noexcept {
   g.bound = &m;
   g.flags |= g_bound;
 }
 
 /// The goroutine may run on any thread again.
-template <class Traits>
-void unbind(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {
+inline void unbind(machine& m, goroutine& g) noexcept {
   m.locked_g = nullptr;
   g.bound = nullptr;
   g.flags &= static_cast<std::uint8_t>(~g_bound);
 }
 
 /// E1 and E2. Does not return.
-template <class Traits>
-[[noreturn]] void end_goroutine(basic_g<Traits>& g) noexcept {
+[[noreturn]] inline void end_goroutine(goroutine& g) noexcept {
   for (;;) {
     // Each time: the destructor of a result may have made some.
     if (g.locals != nullptr) [[unlikely]] {
       destroy_locals(g.locals);
     }
-    basic_m<Traits>* const m = &enter_scheduler(*current_m<Traits>());
+    machine* const m = &enter_scheduler(*current_m());
     if (g.thread_locks != 0) [[unlikely]] {
       g.thread_locks = 0;  // without exceptions nobody has unwound it
       unbind(*m, g);
     }
     // relaxed: only a handle changes it now, and if there is none it stays `none`
     if (g.join.load(relaxed) == join_state::none) {
-      leave(*m, take_next(*m), &commit_end<Traits>, nullptr, true);
+      leave(*m, take_next(*m), &commit_end, nullptr, true);
     }
     g.join_lock.lock();
     const bool detached = g.join.load(relaxed) == join_state::detached;  // relaxed: locked
-    basic_wait_point<Traits>* joiner = take_joiner_locked(g);
+    wait_point* joiner = take_joiner_locked(g);
     g.join_lock.unlock();
     if (detached) {
       leave_scheduler(*m);
@@ -148,7 +141,7 @@ template <class Traits>
       g.join.store(join_state::none, relaxed);  // relaxed: the handle is gone, nobody else looks
       continue;
     }
-    basic_g<Traits>* next = nullptr;
+    goroutine* next = nullptr;
     // relaxed: a hint; a P that is asked for something goes through g0
     if (joiner != nullptr && joiner->g != nullptr && joiner->g->scheduler == g.scheduler &&
         m->p->attention.load(relaxed) == 0) {
@@ -158,15 +151,14 @@ template <class Traits>
       next = take_next(*m);
     }
     // Returns only if the handle has let go meanwhile.
-    leave_scheduler(leave(*m, next, &commit_end_joined<Traits>, joiner, true));
+    leave_scheduler(leave(*m, next, &commit_end_joined, joiner, true));
   }
 }
 
 /// Where a fresh stack begins.
-template <class Traits>
-void goroutine_main(void* pass, void* argument) {
-  auto& g = *static_cast<basic_g<Traits>*>(argument);
-  auto& m = *static_cast<basic_m<Traits>*>(pass);
+inline void goroutine_main(void* pass, void* argument) {
+  auto& g = *static_cast<goroutine*>(argument);
+  auto& m = *static_cast<machine*>(pass);
   arrive(m, g.context);
   *m.error_number = 0;  // as on a fresh thread
   leave_scheduler(m);

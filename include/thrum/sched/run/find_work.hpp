@@ -22,13 +22,14 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
+#include <thrum/sched/core/open_close.hpp>
 #include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/run/attend.hpp>
 #include <thrum/sched/run/poll_sink.hpp>
 #include <thrum/sched/run/ready.hpp>
 #include <thrum/sched/run/steal.hpp>
 #include <thrum/sched/run/take.hpp>
-#include <thrum/sched/run/threads.hpp>
 
 #include <cstdint>
 #include <utility>
@@ -36,9 +37,8 @@
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// For a P that has nothing else: the first goroutine, the others to the global queue.
-template <class Traits>
-basic_g<Traits>* poll_now(basic_m<Traits>& m) noexcept {
-  basic_poll_sink<Traits> sink(*m.scheduler);
+inline goroutine* poll_now(machine& m) noexcept {
+  poll_sink sink(*m.scheduler);
   if (!poll_once(*m.scheduler, sink)) {
     return nullptr;
   }
@@ -48,15 +48,13 @@ basic_g<Traits>* poll_now(basic_m<Traits>& m) noexcept {
 
 /// May this M search other Ps? At most half as many spinners as busy Ps, so that a search costs
 /// the busy ones little.
-template <class Traits>
-bool may_spin(const basic_m<Traits>& m) noexcept {
+inline bool may_spin(const machine& m) noexcept {
   const auto& scheduler = *m.scheduler;
   return m.spinning || 2 * scheduler.idle.spinning() < scheduler.procs() - scheduler.idle.idle_ps();
 }
 
 /// When the first timer of all Ps is due; not after `when`.
-template <class Traits>
-std::int64_t first_timer(basic_scheduler<Traits>& scheduler, std::int64_t when) noexcept {
+inline std::int64_t first_timer(runtime_scheduler& scheduler, std::int64_t when) noexcept {
   const unsigned n = scheduler.live_p_count();
   for (unsigned i = 0; i < n; ++i) {
     const std::int64_t each = scheduler.p(i).timers.earliest();
@@ -66,9 +64,8 @@ std::int64_t first_timer(basic_scheduler<Traits>& scheduler, std::int64_t when) 
 }
 
 /// I6: looks at every source once more. True: there is work, and the M holds a P and spins.
-template <class Traits>
-bool look_again(basic_m<Traits>& m, std::int64_t& next_timer) noexcept {
-  basic_scheduler<Traits>& scheduler = *m.scheduler;
+inline bool look_again(machine& m, std::int64_t& next_timer) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
   bool work = !scheduler.global.empty();
   const unsigned n = scheduler.live_p_count();
   for (unsigned i = 0; i < n && !work; ++i) {
@@ -76,7 +73,7 @@ bool look_again(basic_m<Traits>& m, std::int64_t& next_timer) noexcept {
   }
   if (work) {
     scoped guard(scheduler.idle.lock());
-    if (basic_p<Traits>* p = scheduler.idle.take_p_locked()) {
+    if (processor* p = scheduler.idle.take_p_locked()) {
       scheduler.acquire_p(m, *p);
       scheduler.idle.begin_spinning(m);
       scheduler.wake_monitor();  // it may have seen all of them idle for a moment
@@ -89,9 +86,8 @@ bool look_again(basic_m<Traits>& m, std::int64_t& next_timer) noexcept {
 }
 
 /// I1 to I6. Null with a P: search again. Null without: sleep.
-template <class Traits>
-basic_g<Traits>* give_up_p(basic_m<Traits>& m, std::int64_t& next_timer) noexcept {
-  basic_scheduler<Traits>& scheduler = *m.scheduler;
+inline goroutine* give_up_p(machine& m, std::int64_t& next_timer) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
   {
     scoped guard(scheduler.idle.lock());
     if (!scheduler.global.empty()) {
@@ -115,15 +111,14 @@ basic_g<Traits>* give_up_p(basic_m<Traits>& m, std::int64_t& next_timer) noexcep
 }
 
 /// Waits in the poller until the next timer, unless somebody does already. True: with a P.
-template <class Traits>
-bool sleep_in_poller(basic_m<Traits>& m, std::int64_t next_timer) noexcept {
-  basic_scheduler<Traits>& scheduler = *m.scheduler;
+inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
   // Of a virtual clock nobody can sleep a part.
-  const bool timed = next_timer != timer_heap<Traits>::never && scheduler.clock == nullptr;
+  const bool timed = next_timer != timer_heap<traits>::never && scheduler.clock == nullptr;
   if (!timed && scheduler.poller.descriptors() == 0) {
     return false;
   }
-  if (!scheduler.poll.begin_sleep(timed ? next_timer : poll_turn<Traits>::for_ever)) {
+  if (!scheduler.poll.begin_sleep(timed ? next_timer : poll_turn<traits>::for_ever)) {
     if (timed && scheduler.poll.oversleeps(next_timer)) {
       scheduler.poller.wake();
     }
@@ -137,18 +132,18 @@ bool sleep_in_poller(basic_m<Traits>& m, std::int64_t next_timer) noexcept {
     if (resume_quiet_locked(scheduler)) {
       delay = 0;
     }
-  } else if (next_timer != timer_heap<Traits>::never) {
-    const std::int64_t left = next_timer - Traits::now();
+  } else if (next_timer != timer_heap<traits>::never) {
+    const std::int64_t left = next_timer - traits::now();
     delay = left > 0 ? left : 0;
   }
-  basic_poll_sink<Traits> sink(scheduler);
+  poll_sink sink(scheduler);
   // [s.close] seq_cst: close() wakes the poller after it has set the flag.
   if (!scheduler.closing.load(seq_cst)) {
     scheduler.poller.poll(delay, sink);
   }
-  scheduler.poll.end_sleep(Traits::now());
+  scheduler.poll.end_sleep(traits::now());
 
-  basic_p<Traits>* p = nullptr;
+  processor* p = nullptr;
   if (scheduler.closing.load(seq_cst)) {  // [s.close] seq_cst: as above
     return false;                         // stop_m says so, too
   }
@@ -166,10 +161,10 @@ bool sleep_in_poller(basic_m<Traits>& m, std::int64_t next_timer) noexcept {
     if (netpoll::ready_node* const first = sink.ready.pop_front()) {
       // One goroutine is no reason to wake another processor. But it may compute for long, and
       // nobody sleeps now until the first timer of the Ps that idle.
-      m.pending = static_cast<basic_g<Traits>*>(first);
+      m.pending = static_cast<goroutine*>(first);
       m.pending->moved_much = false;
       if (scheduler.clock == nullptr) {
-        scheduler.wake_monitor_for(first_timer(scheduler, timer_heap<Traits>::never));
+        scheduler.wake_monitor_for(first_timer(scheduler, timer_heap<traits>::never));
       }
     } else {
       scheduler.idle.begin_spinning(m);
@@ -181,15 +176,14 @@ bool sleep_in_poller(basic_m<Traits>& m, std::int64_t next_timer) noexcept {
 
 /// Finds a goroutine to run; blocks until there is one. May return holding another P than before.
 /// Null: the scheduler closes. Runs on g0.
-template <class Traits>
-basic_g<Traits>* find_work(basic_m<Traits>& m) noexcept {
-  basic_scheduler<Traits>& scheduler = *m.scheduler;
+inline goroutine* find_work(machine& m) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
   constexpr std::uint32_t patience = 64;
   for (std::uint32_t in_vain = 0;; ++in_vain) {
     if (in_vain > patience) [[unlikely]] {
-      Traits::pause_search();
+      traits::pause_search();
     }
-    if (basic_g<Traits>* const g = m.pending) {
+    if (goroutine* const g = m.pending) {
       m.pending = nullptr;
       return g;
     }
@@ -209,30 +203,30 @@ basic_g<Traits>* find_work(basic_m<Traits>& m) noexcept {
     std::int64_t next_timer = run_timers(m, *m.p, ran);
     if (ran) {
       // Goroutines that slept go before those in the global queue, which may run for long.
-      if (basic_g<Traits>* g = take_local(m)) {
+      if (goroutine* g = take_local(m)) {
         return g;
       }
     }
     if (global_turn(*m.p) && is_poll_due(scheduler)) {
       poll_in_turn(m);
     }
-    if (basic_g<Traits>* g = take_global_in_turn(m)) {
+    if (goroutine* g = take_global_in_turn(m)) {
       return g;
     }
-    if (basic_g<Traits>* g = take_local(m)) {
+    if (goroutine* g = take_local(m)) {
       return g;
     }
-    if (basic_g<Traits>* g = take_global(m)) {
+    if (goroutine* g = take_global(m)) {
       return g;
     }
-    if (basic_g<Traits>* g = poll_now(m)) {
+    if (goroutine* g = poll_now(m)) {
       return g;
     }
     if (may_spin(m)) {
       if (!m.spinning) {
         scheduler.idle.begin_spinning(m);
       }
-      const stolen<Traits> found = steal_work(m);
+      const stolen found = steal_work(m);
       if (found.g != nullptr) {
         begin_slice(*m.p);
         return found.g;
@@ -244,7 +238,7 @@ basic_g<Traits>* find_work(basic_m<Traits>& m) noexcept {
         next_timer = found.next_timer;
       }
     }
-    if (basic_g<Traits>* g = give_up_p(m, next_timer)) {
+    if (goroutine* g = give_up_p(m, next_timer)) {
       return g;
     }
     if (m.p == nullptr) {

@@ -15,27 +15,26 @@
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/frame_walk.hpp>
 #include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/core/traits.hpp>
 
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// Where the frames of a goroutine lie.
-template <class Traits>
-stack_bounds stack_of(const basic_g<Traits>& g) noexcept {
+inline stack_bounds stack_of(const goroutine& g) noexcept {
   return {reinterpret_cast<std::uintptr_t>(g.stack_low), reinterpret_cast<std::uintptr_t>(&g)};
 }
 
 /// Keeps the callers of the goroutine that runs on this M: those of the code that was interrupted,
 /// in the handler of a signal, else the caller's own.
-template <class Traits>
-THRUM_COLD void note_callers(basic_m<Traits>& m) noexcept {
+THRUM_COLD inline void note_callers(machine& m) noexcept {
   if (const void* const context = m.interruption.context) {
     walk_interrupted(context, stack_of(*m.g), m.callers);
     return;
   }
   struct call {
-    basic_m<Traits>& m;
+    machine& m;
     void* sp;
   } own{m, nullptr};
   arch::call_as_parked(
@@ -48,8 +47,7 @@ THRUM_COLD void note_callers(basic_m<Traits>& m) noexcept {
 }
 
 /// The holder of a P waits for the end of a freeze.
-template <class Traits>
-THRUM_COLD void wait_while_frozen(basic_m<Traits>& m) noexcept {
+THRUM_COLD inline void wait_while_frozen(machine& m) noexcept {
   auto& freeze = m.scheduler->freeze;
   // [fz.phase] acquire: the next freeze's wish.
   std::uint32_t phase = freeze.phase.load(acquire);
@@ -68,9 +66,8 @@ THRUM_COLD void wait_while_frozen(basic_m<Traits>& m) noexcept {
 }
 
 /// For an M that has just been given a P: a freeze counts a P that nobody holds as stopped.
-template <class Traits>
-void wait_if_frozen(basic_m<Traits>& m) noexcept {
-  Traits::light_fence();  // [fz.phase] the P is held before the look; pairs with the heavy one
+inline void wait_if_frozen(machine& m) noexcept {
+  traits::light_fence();  // [fz.phase] the P is held before the look; pairs with the heavy one
   // relaxed: ordered by the fence
   if ((m.p->attention.load(relaxed) & attention_freeze) != 0) [[unlikely]] {
     wait_while_frozen(m);

@@ -30,7 +30,7 @@
 //   known before the waiter is linked, so its gate is opened then, and releasing it costs an
 //   exchange. A stop is rare, but comes at any time: it opens the gates of all that wait
 //   (announce), passes a heavy fence, and then leaves those alone that it finds released; a thread
-//   that releases a waiter says so (basic_wait_point::cause), passes a light fence and then looks
+//   that releases a waiter says so (wait_point::cause), passes a light fence and then looks
 //   at the gate. One of the two sees the other.
 //
 // Invariants

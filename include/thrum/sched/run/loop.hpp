@@ -22,8 +22,7 @@
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// g0 -> goroutine. Returns when a goroutine of this M finds no successor.
-template <class Traits>
-void execute(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {
+inline void execute(machine& m, goroutine& g) noexcept {
   wait_if_frozen(m);
   m.g = &g;
   g.status.store(g_status::running, relaxed);  // relaxed: we took it from a queue
@@ -39,17 +38,15 @@ void execute(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {
 }
 
 /// g0 has a goroutine that must run on another thread: gives that thread its P.
-template <class Traits>
-void pass_to_owner(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {
-  basic_m<Traits>& owner = *g.bound;
+inline void pass_to_owner(machine& m, goroutine& g) noexcept {
+  machine& owner = *g.bound;
   m.scheduler->pass_p(m.scheduler->release_p(m), owner, false);
 }
 
 /// g0 of a thread whose goroutine has locked itself to it and has left: others run elsewhere until
 /// that goroutine's turn comes.
-template <class Traits>
-basic_g<Traits>* wait_for_locked(basic_m<Traits>& m) noexcept {
-  basic_scheduler<Traits>& scheduler = *m.scheduler;
+inline goroutine* wait_for_locked(machine& m) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
   if (m.pending != nullptr) {
     ready_on(m, *m.pending, true);
     m.pending = nullptr;
@@ -65,15 +62,14 @@ basic_g<Traits>* wait_for_locked(basic_m<Traits>& m) noexcept {
 }
 
 /// The life of an M's thread.
-template <class Traits>
-void* m_main(void* argument) noexcept {
-  auto& m = *static_cast<basic_m<Traits>*>(argument);
-  basic_scheduler<Traits>& scheduler = *m.scheduler;
+inline void* m_main(void* argument) noexcept {
+  auto& m = *static_cast<machine*>(argument);
+  runtime_scheduler& scheduler = *m.scheduler;
   const scheduler_config& config = scheduler.config();
   set_current_m(&m);
   os::this_threads_exit_watch().watch(config.exit_hook);
 #if THRUM_CHECKS
-  may_lock.store(&is_lock_allowed<Traits>, relaxed);  // relaxed: a constant
+  may_lock.store(&is_lock_allowed, relaxed);  // relaxed: a constant
 #endif
   m.exceptions = os::thread_exception_state();
   m.error_number = os::thread_error_number();
@@ -91,7 +87,7 @@ void* m_main(void* argument) noexcept {
   if (config.thread_started != nullptr) {
     config.thread_started(config.user, m.id);
   }
-  basic_g<Traits>* g = nullptr;
+  goroutine* g = nullptr;
   if (!m.awaited) {
     {
       scoped guard(scheduler.idle.lock());
@@ -129,7 +125,7 @@ void* m_main(void* argument) noexcept {
   os::this_threads_exit_watch().forget();
   m.tid.store(0, relaxed);  // relaxed: a signal that is sent now is none of this M's
   m.for_signals.close();
-  set_current_m<Traits>(nullptr);
+  set_current_m(nullptr);
   return nullptr;
 }
 

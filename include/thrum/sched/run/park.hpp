@@ -23,7 +23,7 @@
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// The time that never comes.
-inline constexpr std::int64_t no_deadline = timer_heap<default_traits>::never;
+inline constexpr std::int64_t no_deadline = timer_heap<traits>::never;
 
 /// Told of each goroutine that is about to park, if somebody debugs: see debug/mutex_watch.hpp.
 inline constinit std::atomic<void (*)(goroutine_id id, std::string_view name)> observe_park{
@@ -34,11 +34,10 @@ inline constinit std::atomic<void (*)(goroutine_id id, std::string_view name)> o
 /// Parks the running goroutine. `commit` publishes it, once its stack is left; the code
 /// that takes it out again calls ready(). Returns when that has happened; `here` is then on the M
 /// that it runs on.
-template <class Traits>
-void park(basic_section<Traits>& here, wait_reason reason, commit_function<Traits> commit,
-          void* argument) noexcept {
-  basic_m<Traits>& m = here.this_m();
-  basic_g<Traits>& g = *m.g;
+inline void park(section& here, wait_reason reason, commit_function commit,
+                 void* argument) noexcept {
+  machine& m = here.this_m();
+  goroutine& g = *m.g;
   g.reason.store(reason, relaxed);  // relaxed: for display
   // relaxed: for display
   g.parked_ms.store(m.scheduler->coarse_ms.load(relaxed), relaxed);
@@ -50,8 +49,7 @@ void park(basic_section<Traits>& here, wait_reason reason, commit_function<Trait
 
 /// May this wait be cancelled? Not while an exception unwinds the stack: the cancellation would
 /// throw another one out of a destructor.
-template <class Traits>
-bool may_cancel(const basic_m<Traits>& m) noexcept {
+inline bool may_cancel(const machine& m) noexcept {
   if (m.g->uncancellable != 0) [[unlikely]] {
     return false;
   }
@@ -63,18 +61,16 @@ bool may_cancel(const basic_m<Traits>& m) noexcept {
 }
 
 /// Must a wait that may be cancelled end at once?
-template <class Traits>
-bool must_exit(const basic_m<Traits>& m) noexcept {
-  Traits::light_fence();  // [s.stop] g.withdrawable before the flag; pairs with stop()'s heavy one
+inline bool must_exit(const machine& m) noexcept {
+  traits::light_fence();  // [s.stop] g.withdrawable before the flag; pairs with stop()'s heavy one
   // relaxed: ordered by the fence
   return m.g->exiting || m.scheduler->stopping.load(relaxed);
 }
 
 /// W4: the point may be forgotten once this has returned.
-template <class Traits>
-void end_withdrawable(basic_g<Traits>& g, wake_cause cause) noexcept {
+inline void end_withdrawable(goroutine& g, wake_cause cause) noexcept {
   g.withdrawable.store(nullptr, relaxed);  // relaxed: ordered by the fence
-  Traits::light_fence();                   // [s.stop] cleared before the announcement is read
+  traits::light_fence();                   // [s.stop] cleared before the announcement is read
   // [s.withdraw] acquire: pairs with the end of the announcement; its begin is ordered by the
   // fence.
   if (g.scheduler->withdrawing.load(acquire)) [[unlikely]] {
@@ -93,17 +89,16 @@ struct wait_options {
   std::int64_t deadline = no_deadline;
 };
 
-template <class Traits, class Lock>
-bool commit_unlock(basic_m<Traits>&, basic_g<Traits>&, void* lock) noexcept {
+template <class Lock>
+bool commit_unlock(machine&, goroutine&, void* lock) noexcept {
   static_cast<Lock*>(lock)->unlock();
   return true;
 }
 
 /// A goroutine's timer has ended a wait that had a deadline.
-template <class Traits>
-void time_out(basic_timer<Traits>& timer, bool first) noexcept {
-  auto& g = static_cast<basic_g<Traits>&>(timer);
-  basic_wait_point<Traits>& point = *g.timed_point;
+inline void time_out(basic_timer<traits>& timer, bool first) noexcept {
+  auto& g = static_cast<goroutine&>(timer);
+  wait_point& point = *g.timed_point;
   if (withdraw_in_time(point)) {
     ready(g, first);  // of those that are due together, the others queue up in their order
   }
@@ -111,23 +106,21 @@ void time_out(basic_timer<Traits>& timer, bool first) noexcept {
 
 /// Tells the thread that sleeps in the poller of a new earliest timer. A thread that is about to
 /// look for work, or to hand its P off, sees it anyway if it is its own P's.
-template <class Traits>
-void announce_timer(basic_m<Traits>& m, typename timer_heap<Traits>::added added,
-                    std::int64_t when) noexcept {
-  using heap = timer_heap<Traits>;
+inline void announce_timer(machine& m, typename timer_heap<traits>::added added,
+                           std::int64_t when) noexcept {
+  using heap = timer_heap<traits>;
   if (added == heap::added::elsewhere || (added == heap::added::earliest && m.g != nullptr)) {
     m.scheduler->wake_for_timer(when);
   }
 }
 
 /// Arms a timer that is not a goroutine's own; from any thread.
-template <class Traits>
-void arm(basic_scheduler<Traits>& scheduler, basic_timer<Traits>& timer,
-         std::int64_t when) noexcept {
-  basic_m<Traits>* const m = current_m<Traits>();
-  basic_p<Traits>& p =
+inline void arm(runtime_scheduler& scheduler, basic_timer<traits>& timer,
+                std::int64_t when) noexcept {
+  machine* const m = current_m();
+  processor& p =
       m != nullptr && m->p != nullptr && m->scheduler == &scheduler ? *m->p : scheduler.p(0);
-  if (p.timers.add(timer, when) != timer_heap<Traits>::added::later) {
+  if (p.timers.add(timer, when) != timer_heap<traits>::added::later) {
     scheduler.wake_for_timer(when);
   }
 }
@@ -138,10 +131,10 @@ struct timed_commit {
   std::int64_t deadline;
 };
 
-template <class Traits, class Lock>
-bool commit_arm_and_unlock(basic_m<Traits>& m, basic_g<Traits>& g, void* argument) noexcept {
+template <class Lock>
+bool commit_arm_and_unlock(machine& m, goroutine& g, void* argument) noexcept {
   const auto timed = *static_cast<timed_commit<Lock>*>(argument);
-  g.fire = &time_out<Traits>;
+  g.fire = &time_out;
   const auto added = m.p->timers.add(g, timed.deadline);
   timed.held->unlock();
   announce_timer(m, added, timed.deadline);
@@ -154,13 +147,12 @@ constexpr std::int64_t time_left(std::int64_t deadline, std::int64_t now) noexce
 }
 
 /// An OS thread waits.
-template <class Traits>
-THRUM_COLD void wait_as_thread(basic_wait_point<Traits>& point, std::int64_t deadline) noexcept {
+THRUM_COLD inline void wait_as_thread(wait_point& point, std::int64_t deadline) noexcept {
   if (deadline == no_deadline) {
     point.note.sleep();
     return;
   }
-  if (point.note.sleep_for(time_left(deadline, Traits::now()))) {
+  if (point.note.sleep_for(time_left(deadline, traits::now()))) {
     return;
   }
   if (!withdraw_in_time(point)) {
@@ -171,10 +163,10 @@ THRUM_COLD void wait_as_thread(basic_wait_point<Traits>& point, std::int64_t dea
 /// W2 and W4. The caller holds `held`, has linked `point` and set its `g` from `here` (null for a
 /// thread); the lock is released. Returns why the wait has ended; `cancelled` obliges the caller
 /// to throw goroutine_exit, outside of the section.
-template <class Traits, class Lock>
-wake_cause wait(basic_section<Traits>& here, basic_wait_point<Traits>& point, Lock& held,
+template <class Lock>
+wake_cause wait(section& here, wait_point& point, Lock& held,
                 const wait_options& options) noexcept {
-  basic_m<Traits>* const m = here.m();
+  machine* const m = here.m();
   // Before the stop can find the point: it may go through the gate at once. A selection is won
   // without a look at its objects.
   if (options.deadline != no_deadline && point.selection == nullptr) {
@@ -185,7 +177,7 @@ wake_cause wait(basic_section<Traits>& here, basic_wait_point<Traits>& point, Lo
     wait_as_thread(point, options.deadline);
     return point.cause.load(relaxed);  // relaxed: written before we were woken
   }
-  basic_g<Traits>& g = *m->g;
+  goroutine& g = *m->g;
   // relaxed: set before there are goroutines
   if (const auto observe = observe_park.load(relaxed)) [[unlikely]] {
     observe(g.id, g.name);
@@ -203,12 +195,12 @@ wake_cause wait(basic_section<Traits>& here, basic_wait_point<Traits>& point, Lo
     }
   }
   if (options.deadline == no_deadline) [[likely]] {
-    park(here, options.reason, &commit_unlock<Traits, Lock>, &held);
+    park(here, options.reason, &commit_unlock<Lock>, &held);
   } else {
     timed_commit<Lock> timed{&held, options.deadline};
     g.timed_point = &point;
-    park(here, options.reason, &commit_arm_and_unlock<Traits, Lock>, &timed);
-    timer_heap<Traits>::remove(g);
+    park(here, options.reason, &commit_arm_and_unlock<Lock>, &timed);
+    timer_heap<traits>::remove(g);
   }
   const wake_cause cause = point.cause.load(relaxed);  // relaxed: as above
   if (cancellable) {
@@ -220,8 +212,7 @@ wake_cause wait(basic_section<Traits>& here, basic_wait_point<Traits>& point, Lo
 // ---- sleep -------------------------------------------------------------------------------------
 
 /// A sleeper waits on a lock of its own, for nobody.
-template <class Traits>
-withdrawal withdraw_sleeper(basic_wait_point<Traits>& point, bool locked) noexcept {
+inline withdrawal withdraw_sleeper(wait_point& point, bool locked) noexcept {
   return unlink_under(*static_cast<spin_lock*>(point.object), locked, [&]() noexcept {
     const bool asleep = point.linked;
     point.linked = false;
@@ -231,20 +222,19 @@ withdrawal withdraw_sleeper(basic_wait_point<Traits>& point, bool locked) noexce
 
 /// Parks the running goroutine, or blocks the calling thread, until `deadline`. Returns `notified`,
 /// or `cancelled` as wait() does. However far that is, the sleeper will wake: it is no deadlock.
-template <class Traits>
-wake_cause sleep_until(std::int64_t deadline) noexcept {
+inline wake_cause sleep_until(std::int64_t deadline) noexcept {
   deadline = deadline < no_deadline ? deadline : no_deadline - 1;
-  basic_section<Traits> here;
+  section here;
   if (here.m() == nullptr) {
     // Looked at once: inside blocking() a virtual clock stands.
-    os::sleep_ns(time_left(deadline, Traits::now()));
+    os::sleep_ns(time_left(deadline, traits::now()));
     return wake_cause::notified;
   }
   spin_lock own;
-  basic_wait_point<Traits> point;
+  wait_point point;
   point.g = here.g();
   point.object = &own;
-  point.withdraw = &withdraw_sleeper<Traits>;
+  point.withdraw = &withdraw_sleeper;
   point.linked = true;
   own.lock();
   const wake_cause cause = wait(here, point, own, {wait_reason::sleep, true, deadline});
@@ -253,8 +243,7 @@ wake_cause sleep_until(std::int64_t deadline) noexcept {
 
 // ---- yield and preemption ----------------------------------------------------------------------
 
-template <class Traits>
-bool commit_to_global(basic_m<Traits>& m, basic_g<Traits>& g, void*) noexcept {
+inline bool commit_to_global(machine& m, goroutine& g, void*) noexcept {
   // [g.status] release: where its stack was left. If this M has no P, no freeze has stopped it.
   g.status.store(g_status::runnable, release);
   m.scheduler->global.push_back(g);
@@ -263,16 +252,14 @@ bool commit_to_global(basic_m<Traits>& m, basic_g<Traits>& g, void*) noexcept {
 }
 
 /// As commit_to_global, for one that could go on.
-template <class Traits>
-bool commit_behind(basic_m<Traits>& m, basic_g<Traits>& g, void*) noexcept {
+inline bool commit_behind(machine& m, goroutine& g, void*) noexcept {
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
   m.scheduler->global.push_behind(g);
   m.scheduler->wake_processor();
   return true;
 }
 
-template <class Traits>
-bool commit_unlock_global(basic_m<Traits>& m, basic_g<Traits>&, void*) noexcept {
+inline bool commit_unlock_global(machine& m, goroutine&, void*) noexcept {
   m.scheduler->global.lock().unlock();
   if (m.scheduler->procs() != 1) {
     m.scheduler->wake_processor();
@@ -281,36 +268,33 @@ bool commit_unlock_global(basic_m<Traits>& m, basic_g<Traits>&, void*) noexcept 
 }
 
 /// Puts the running goroutine at the tail of the global queue and lets g0 choose.
-template <class Traits>
-THRUM_COLD basic_m<Traits>& yield_slow(basic_m<Traits>& m) noexcept {
-  return leave(m, static_cast<basic_g<Traits>*>(nullptr), &commit_to_global<Traits>, nullptr);
+THRUM_COLD inline machine& yield_slow(machine& m) noexcept {
+  return leave(m, static_cast<goroutine*>(nullptr), &commit_to_global, nullptr);
 }
 
 /// The running goroutine gives way and lets g0 choose.
-template <class Traits>
-THRUM_COLD basic_m<Traits>& give_way(basic_m<Traits>& m) noexcept {
-  return leave(m, static_cast<basic_g<Traits>*>(nullptr), &commit_behind<Traits>, nullptr);
+THRUM_COLD inline machine& give_way(machine& m) noexcept {
+  return leave(m, static_cast<goroutine*>(nullptr), &commit_behind, nullptr);
 }
 
 /// Gosched: to the tail of the global queue, if anything else can run here.
 ///
 /// The queue's lock is held from the look at its head until the goroutine has left its stack, so
 /// one acquisition serves both taking the successor and queueing the predecessor.
-template <class Traits>
-void yield(basic_section<Traits>& here) noexcept {
-  basic_m<Traits>& m = here.this_m();
-  basic_p<Traits>& p = *m.p;
-  basic_scheduler<Traits>& scheduler = *m.scheduler;
+inline void yield(section& here) noexcept {
+  machine& m = here.this_m();
+  processor& p = *m.p;
+  runtime_scheduler& scheduler = *m.scheduler;
   if (p.attention.load(relaxed) != 0) [[unlikely]] {  // relaxed: seen next time if missed
     here.moved_to(yield_slow(m));
     return;
   }
-  if (p.timers.size() != 0 && ++p.timer_ticks >= Traits::timer_check_interval) [[unlikely]] {
+  if (p.timers.size() != 0 && ++p.timer_ticks >= traits::timer_check_interval) [[unlikely]] {
     p.timer_ticks = 0;
     bool ran = false;
     run_timers(m, p, ran);
   }
-  basic_g<Traits>* next = nullptr;
+  goroutine* next = nullptr;
   if (!global_turn(p)) [[likely]] {
     next = take_local(m);
   } else if (is_poll_due(scheduler)) {
@@ -331,33 +315,30 @@ void yield(basic_section<Traits>& here) noexcept {
       scheduler.global.lock().lock();
     }
   }
-  basic_g<Traits>& g = *m.g;
+  goroutine& g = *m.g;
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
   scheduler.global.push_back_locked(g);
-  here.moved_to(leave(m, next, &commit_unlock_global<Traits>, nullptr));
+  here.moved_to(leave(m, next, &commit_unlock_global, nullptr));
 }
 
 /// Whether the calling goroutine should come to the scheduler. Two loads; from user code, so its P
 /// may not be its own any more, which is a reason to come.
-template <class Traits>
-THRUM_NOINLINE bool is_preemption_asked() noexcept {
-  const basic_m<Traits>* const m = current_m<Traits>();
+THRUM_NOINLINE inline bool is_preemption_asked() noexcept {
+  const machine* const m = current_m();
   return m != nullptr && m->p != nullptr &&
          (m->p->attention.load(relaxed) != 0 ||            // relaxed: seen next time
           m->retake.load(relaxed) != retake_state::none);  // relaxed: as above
 }
 
 /// Does what is asked of the P that runs this goroutine. Returns the M that it runs on afterwards.
-template <class Traits>
-basic_m<Traits>& attend_running(basic_m<Traits>& m) noexcept {
+inline machine& attend_running(machine& m) noexcept {
   return m.scheduler->upcalls().serve_running(m);
 }
 
 /// The cooperative preemption point at the end of an operation: a load and a branch when nobody
 /// asks for the P, nothing on a foreign thread.
-template <class Traits>
-void preemption_point(basic_section<Traits>& here) noexcept {
-  basic_m<Traits>* const m = here.m();
+inline void preemption_point(section& here) noexcept {
+  machine* const m = here.m();
   // relaxed: seen next time if missed
   if (m != nullptr && m->p->attention.load(relaxed) != 0) [[unlikely]] {
     here.moved_to(attend_running(*m));

@@ -11,6 +11,7 @@
 #include <thrum/netpoll/contract.hpp>
 #include <thrum/sched/core/g.hpp>
 #include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/core/traits.hpp>
 
 #include <cstdint>
 #include <utility>
@@ -19,30 +20,28 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// Takes the events of one poll and collects the goroutines of one scheduler that they make
 /// runnable; others are made so at once. What a tag stands for is known in io/poll_desc.hpp.
-template <class Traits>
-struct basic_poll_sink : netpoll::sink {
-  explicit basic_poll_sink(basic_scheduler<Traits>& of) noexcept
+struct poll_sink : netpoll::sink {
+  explicit poll_sink(runtime_scheduler& of) noexcept
       : netpoll::sink{&deliver_event, of.upcalls().announce_event}, scheduler(of) {}
 
-  basic_scheduler<Traits>& scheduler;
+  runtime_scheduler& scheduler;
   netpoll::ready_list ready;
 
  private:
   static void deliver_event(netpoll::sink& to, std::uint64_t tag, std::uint32_t events) noexcept {
-    auto& self = static_cast<basic_poll_sink&>(to);
+    auto& self = static_cast<poll_sink&>(to);
     self.scheduler.upcalls().take_event(self, tag, events);
   }
 };
 
 /// The goroutines of one poll, runnable now.
-template <class Traits>
 struct polled_goroutines {
-  base::intrusive_queue<basic_g<Traits>> others;
-  base::intrusive_queue<basic_g<Traits>> returned;  // had moved much: see io/io_share.hpp
+  base::intrusive_queue<goroutine> others;
+  base::intrusive_queue<goroutine> returned;  // had moved much: see io/io_share.hpp
 
   explicit polled_goroutines(netpoll::ready_list& list) noexcept {
     while (netpoll::ready_node* const node = list.pop_front()) {
-      auto& g = *static_cast<basic_g<Traits>*>(node);
+      auto& g = *static_cast<goroutine*>(node);
       g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
       (std::exchange(g.moved_much, false) ? returned : others).push_back(&g);
     }
@@ -52,13 +51,12 @@ struct polled_goroutines {
 /// What a poll has found, to the global queue. They go in front of those that gave way and could
 /// have gone on. None starves by that: the queue was empty a moment ago, or it is the monitor that
 /// polls, once in 10 ms.
-template <class Traits>
-void inject(basic_poll_sink<Traits>& sink) noexcept {
+inline void inject(poll_sink& sink) noexcept {
   std::size_t n = sink.ready.size;
   if (n == 0) {
     return;
   }
-  polled_goroutines<Traits> found(sink.ready);
+  polled_goroutines found(sink.ready);
   sink.scheduler.global.append_returned(std::move(found.returned));
   sink.scheduler.global.prepend(std::move(found.others));
   for (; n != 0; --n) {
@@ -68,26 +66,24 @@ void inject(basic_poll_sink<Traits>& sink) noexcept {
 
 /// Polls once, without waiting. False: no goroutine waits for a descriptor, or another thread is in
 /// the poller already.
-template <class Traits>
-bool poll_once(basic_scheduler<Traits>& scheduler, basic_poll_sink<Traits>& sink) noexcept {
+inline bool poll_once(runtime_scheduler& scheduler, poll_sink& sink) noexcept {
   return scheduler.poller.descriptors() != 0 &&
-         scheduler.poll.look([&] { scheduler.poller.poll(0, sink); }, &Traits::now);
+         scheduler.poll.look([&] { scheduler.poller.poll(0, sink); }, &traits::now);
 }
 
 /// For a P that always has something to run. Goroutines that have become ready go into its ring: so
 /// they come before those in the global queue that gave way and could have gone on. They alternate
 /// with those in the ring already, so that neither wait for all of the others. Those that had moved
 /// much stand behind those that gave way.
-template <class Traits>
-void poll_in_turn(basic_m<Traits>& m) noexcept {
-  basic_poll_sink<Traits> sink(*m.scheduler);
+inline void poll_in_turn(machine& m) noexcept {
+  poll_sink sink(*m.scheduler);
   if (!poll_once(*m.scheduler, sink) || sink.ready.size == 0) {
     return;
   }
-  polled_goroutines<Traits> found(sink.ready);
-  base::intrusive_queue<basic_g<Traits>> waiting = m.p->queue.drain();
-  base::intrusive_queue<basic_g<Traits>> all;
-  while (basic_g<Traits>* const g = found.others.pop_front()) {
+  polled_goroutines found(sink.ready);
+  base::intrusive_queue<goroutine> waiting = m.p->queue.drain();
+  base::intrusive_queue<goroutine> all;
+  while (goroutine* const g = found.others.pop_front()) {
     all.push_back(g);
     if (!waiting.empty()) {
       all.push_back(waiting.pop_front());

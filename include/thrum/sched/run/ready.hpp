@@ -10,7 +10,7 @@
 // Is an idle P worth waking for it? For a goroutine in the ring: yes, it waits behind another. For
 // one in runnext it depends: a pair that hands the processor back and forth needs nobody, a
 // producer that goes on computing does. Waking costs 16 us, a hand-off 20 ns, so the P learns:
-// see basic_p::wake_credit.
+// see processor::wake_credit.
 #ifndef THRUM_SCHED_RUN_READY_HPP
 #define THRUM_SCHED_RUN_READY_HPP
 
@@ -22,8 +22,7 @@
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// Puts goroutines into the tail of the P's ring, what does not fit to the global queue.
-template <class Traits>
-void push_to_ring(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {
+inline void push_to_ring(machine& m, goroutine& g) noexcept {
   auto overflow = m.p->queue.push(&g);
   if (!overflow.empty()) [[unlikely]] {
     m.scheduler->global.append(static_cast<decltype(overflow)&&>(overflow));
@@ -31,8 +30,7 @@ void push_to_ring(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {
 }
 
 /// The P spends a credit on waking an idle P for its runnext, if somebody idles and nobody spins.
-template <class Traits>
-void wake_for_runnext(basic_m<Traits>& m) noexcept {
+inline void wake_for_runnext(machine& m) noexcept {
   auto& credit = m.p->wake_credit;
   // relaxed: a heuristic; thieves and the monitor may overwrite it
   const std::uint32_t left = credit.load(relaxed);
@@ -44,12 +42,11 @@ void wake_for_runnext(basic_m<Traits>& m) noexcept {
 }
 
 /// Makes g runnable on the P that m holds. `next`: it runs as soon as the running one parks.
-template <class Traits>
-void ready_on(basic_m<Traits>& m, basic_g<Traits>& g, bool next) noexcept {
+inline void ready_on(machine& m, goroutine& g, bool next) noexcept {
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
   const bool alone = m.scheduler->procs() == 1;
   if (next) {
-    basic_g<Traits>* const kicked = m.p->queue.exchange_runnext(&g);
+    goroutine* const kicked = m.p->queue.exchange_runnext(&g);
     if (kicked == nullptr) {
       if (!alone) {
         wake_for_runnext(m);
@@ -66,9 +63,8 @@ void ready_on(basic_m<Traits>& m, basic_g<Traits>& g, bool next) noexcept {
 }
 
 /// Makes g runnable from a thread that holds no P of g's runtime.
-template <class Traits>
-void ready_elsewhere(basic_g<Traits>& g) noexcept {
-  basic_scheduler<Traits>& scheduler = *g.scheduler;
+inline void ready_elsewhere(goroutine& g) noexcept {
+  runtime_scheduler& scheduler = *g.scheduler;
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
   // From here on the goroutine may run, end, and its runtime be destroyed, which waits for us.
   scheduler.visitors.fetch_add(1, relaxed);  // relaxed: published by the queue's lock
@@ -80,9 +76,8 @@ void ready_elsewhere(basic_g<Traits>& g) noexcept {
 
 /// Makes a goroutine runnable that the caller has removed from whatever it waited on. Any thread.
 /// From here on the goroutine may run, end, and be gone.
-template <class Traits>
-void ready(basic_g<Traits>& g, bool next = true) noexcept {
-  basic_m<Traits>* const m = current_m<Traits>();
+inline void ready(goroutine& g, bool next = true) noexcept {
+  machine* const m = current_m();
   if (m != nullptr && m->p != nullptr && m->scheduler == g.scheduler) [[likely]] {
     ready_on(*m, g, next);
   } else {

@@ -12,6 +12,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/sanitizer.hpp>
 #include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/run/end.hpp>
 #include <thrum/sched/run/ready.hpp>
 
@@ -21,17 +22,15 @@
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// The calling M if it holds a P of that scheduler, else null. Inside; timers call it on g0.
-template <class Traits>
-basic_m<Traits>* m_of(const basic_scheduler<Traits>& scheduler) noexcept {
-  basic_m<Traits>* const m = current_m<Traits>();
+inline machine* m_of(const runtime_scheduler& scheduler) noexcept {
+  machine* const m = current_m();
   return m != nullptr && m->p != nullptr && m->scheduler == &scheduler ? m : nullptr;
 }
 
-template <class Traits>
-THRUM_COLD basic_g<Traits>* refill_free_list(basic_m<Traits>& m) noexcept {
-  basic_p<Traits>& p = *m.p;
+THRUM_COLD inline goroutine* refill_free_list(machine& m) noexcept {
+  processor& p = *m.p;
   auto batch = m.scheduler->pool->take_used(m.scheduler->config().stack_class,
-                                            Traits::free_goroutines_per_p / 2);
+                                            traits::free_goroutines_per_p / 2);
   if (batch.empty()) {
     return m.scheduler->pool->take(m.scheduler->config().stack_class);
   }
@@ -42,8 +41,7 @@ THRUM_COLD basic_g<Traits>* refill_free_list(basic_m<Traits>& m) noexcept {
 }
 
 /// Starts loading what a G that will be started soon writes first: its head and its first frames.
-template <class Traits>
-void prefetch_fresh(const basic_g<Traits>& g) noexcept {
+inline void prefetch_fresh(const goroutine& g) noexcept {
   const char* const top = reinterpret_cast<const char*>(&g);
   __builtin_prefetch(top, 1);
   __builtin_prefetch(top - 64, 1);
@@ -52,15 +50,14 @@ void prefetch_fresh(const basic_g<Traits>& g) noexcept {
 }
 
 /// A dead G, or null when the system has no memory for another stack. `m` as from m_of.
-template <class Traits>
-basic_g<Traits>* take_g(basic_scheduler<Traits>& scheduler, basic_m<Traits>* m,
-                        std::uint8_t size_class) noexcept {
+inline goroutine* take_g(runtime_scheduler& scheduler, machine* m,
+                         std::uint8_t size_class) noexcept {
   if (m == nullptr || size_class != scheduler.config().stack_class) [[unlikely]] {
     return scheduler.pool->take(size_class);
   }
-  if (basic_g<Traits>* g = m->p->free_list.pop_front()) [[likely]] {
+  if (goroutine* g = m->p->free_list.pop_front()) [[likely]] {
     --m->p->free_count;
-    if (basic_g<Traits>* const after = m->p->free_list.front()) {
+    if (goroutine* const after = m->p->free_list.front()) {
       prefetch_fresh(*after);
     }
     return g;
@@ -69,17 +66,15 @@ basic_g<Traits>* take_g(basic_scheduler<Traits>& scheduler, basic_m<Traits>* m,
 }
 
 /// Gives a G back that take_g gave and that was not launched.
-template <class Traits>
-void untake_g(basic_scheduler<Traits>& scheduler, basic_g<Traits>& g) noexcept {
+inline void untake_g(runtime_scheduler& scheduler, goroutine& g) noexcept {
   base::context_destroy(g.context);
-  base::intrusive_queue<basic_g<Traits>> one;
+  base::intrusive_queue<goroutine> one;
   one.push_back(&g);
   scheduler.pool->put(g.size_class, static_cast<decltype(one)&&>(one));
 }
 
 /// Room for `bytes` at the top of the goroutine's stack.
-template <class Traits>
-void* reserve_task(basic_g<Traits>& g, std::size_t bytes, std::size_t alignment) noexcept {
+inline void* reserve_task(goroutine& g, std::size_t bytes, std::size_t alignment) noexcept {
   auto* const top = reinterpret_cast<char*>(&g);
   base::context_create(g.context, g.stack_low, static_cast<std::size_t>(top - g.stack_low));
   const std::size_t align = alignment > arch::stack_alignment ? alignment : arch::stack_alignment;
@@ -88,22 +83,20 @@ void* reserve_task(basic_g<Traits>& g, std::size_t bytes, std::size_t alignment)
   return g.task;
 }
 
-template <class Traits>
-goroutine_id next_id(basic_scheduler<Traits>& scheduler, basic_m<Traits>* m) noexcept {
+inline goroutine_id next_id(runtime_scheduler& scheduler, machine* m) noexcept {
   if (m == nullptr) {
     return scheduler.take_ids(1);
   }
-  basic_p<Traits>& p = *m->p;
+  processor& p = *m->p;
   if (p.next_id == p.last_id) [[unlikely]] {
-    p.next_id = scheduler.take_ids(Traits::id_batch);
-    p.last_id = p.next_id + Traits::id_batch;
+    p.next_id = scheduler.take_ids(traits::id_batch);
+    p.last_id = p.next_id + traits::id_batch;
   }
   return p.next_id++;
 }
 
 /// Lets a G with a task run. `id`, `entry`, `discard_result` and `join` are set.
-template <class Traits>
-void launch(basic_scheduler<Traits>& scheduler, basic_m<Traits>* m, basic_g<Traits>& g) noexcept {
+inline void launch(runtime_scheduler& scheduler, machine* m, goroutine& g) noexcept {
   g.scheduler = &scheduler;
   g.exceptions = {};
   g.exiting = false;
@@ -111,7 +104,7 @@ void launch(basic_scheduler<Traits>& scheduler, basic_m<Traits>* m, basic_g<Trai
   g.uncancellable = 0;
   g.flags = 0;
   // relaxed: published by the queue
-  g.sp.store(arch::prepare_stack(g.task, &goroutine_main<Traits>, &g), relaxed);
+  g.sp.store(arch::prepare_stack(g.task, &goroutine_main, &g), relaxed);
   if (m != nullptr) [[likely]] {
     m->p->counts.created.add();
     ready_on(*m, g, true);

@@ -13,6 +13,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/queue/steal_order.hpp>
 #include <thrum/sched/run/take.hpp>
 
@@ -21,21 +22,19 @@
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// What a search brought.
-template <class Traits>
 struct stolen {
-  basic_g<Traits>* g = nullptr;
+  goroutine* g = nullptr;
   /// Timers ran, which may have made goroutines runnable here: search again from the top.
   bool ran_timers = false;
   /// The earliest timer of all Ps that were looked at.
-  std::int64_t next_timer = timer_heap<Traits>::never;
+  std::int64_t next_timer = timer_heap<traits>::never;
 };
 
-template <class Traits>
-stolen<Traits> steal_work(basic_m<Traits>& m) noexcept {
+inline stolen steal_work(machine& m) noexcept {
   constexpr int rounds = 4;
-  basic_scheduler<Traits>& scheduler = *m.scheduler;
-  basic_p<Traits>& own = *m.p;
-  stolen<Traits> result;
+  runtime_scheduler& scheduler = *m.scheduler;
+  processor& own = *m.p;
+  stolen result;
   // Not procs(): one that is to retire may still have goroutines while its holder computes.
   const unsigned count = scheduler.live_p_count();
   if (m.order.count() != count) {
@@ -47,7 +46,7 @@ stolen<Traits> steal_work(basic_m<Traits>& m) noexcept {
       if (scheduler.closing.load(relaxed)) {  // relaxed: a hint to hurry
         return result;
       }
-      basic_p<Traits>& victim = scheduler.p(walk.position());
+      processor& victim = scheduler.p(walk.position());
       if (&victim == &own) {
         continue;
       }
@@ -73,7 +72,7 @@ stolen<Traits> steal_work(basic_m<Traits>& m) noexcept {
         own.counts.steals.add(1 + own.queue.ring_size());
         if (had_runnext) {
           // relaxed: a heuristic; help was of use to this P, so it may call again
-          victim.wake_credit.store(Traits::wake_credit, relaxed);
+          victim.wake_credit.store(traits::wake_credit, relaxed);
         }
         return result;
       }

@@ -35,6 +35,7 @@
 #include <thrum/base/sanitizer.hpp>
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/core/section.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/run/ready.hpp>
 #include <thrum/sched/run/take.hpp>
 
@@ -43,8 +44,7 @@
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// A goroutine has left the processor with a stack pointer that is not of its stack.
-template <class Traits>
-THRUM_COLD void look_at_overrun(basic_g<Traits>& g, const void* sp) noexcept {
+THRUM_COLD inline void look_at_overrun(goroutine& g, const void* sp) noexcept {
   const auto report = g.scheduler->config().stack_overrun;
   if (report != nullptr && g.pool->holds(sp)) {
     report(&g);
@@ -52,8 +52,7 @@ THRUM_COLD void look_at_overrun(basic_g<Traits>& g, const void* sp) noexcept {
 }
 
 /// What the goroutine that left waits for has come meanwhile.
-template <class Traits>
-THRUM_COLD void ready_again(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {
+THRUM_COLD inline void ready_again(machine& m, goroutine& g) noexcept {
   if (m.p != nullptr) {
     ready_on(m, g, true);
   } else {
@@ -62,10 +61,9 @@ THRUM_COLD void ready_again(basic_m<Traits>& m, basic_g<Traits>& g) noexcept {
 }
 
 /// First thing after every switch: does what the goroutine that left has asked for.
-template <class Traits>
-THRUM_INLINE void arrive(basic_m<Traits>& m, base::stack_context& here) noexcept {
+THRUM_INLINE void arrive(machine& m, base::stack_context& here) noexcept {
   base::after_switch(here);
-  basic_g<Traits>* const g = m.left.g;
+  goroutine* const g = m.left.g;
   if (g == nullptr) {
     return;
   }
@@ -81,11 +79,9 @@ THRUM_INLINE void arrive(basic_m<Traits>& m, base::stack_context& here) noexcept
 
 /// Leaves the running goroutine for `next`, or for g0 if that is null. Returns when somebody
 /// switches back: the M, perhaps another one. `commit(argument)` runs as soon as the stack is left.
-template <class Traits>
-THRUM_INLINE basic_m<Traits>& leave(basic_m<Traits>& m, basic_g<Traits>* next,
-                                    commit_function<Traits> commit, void* argument,
-                                    bool for_good = false) noexcept {
-  basic_g<Traits>& g = *m.g;
+THRUM_INLINE machine& leave(machine& m, goroutine* next, commit_function commit, void* argument,
+                            bool for_good = false) noexcept {
+  goroutine& g = *m.g;
   THRUM_ASSERT(LO1, m.left.g == nullptr);
   m.left.g = &g;
   m.left.commit = commit;
@@ -127,7 +123,7 @@ THRUM_INLINE basic_m<Traits>& leave(basic_m<Traits>& m, basic_g<Traits>* next,
     }
     now = arch::switch_stack(g.sp_slot(), target, &m);
   }
-  auto& here = *static_cast<basic_m<Traits>*>(now);
+  auto& here = *static_cast<machine*>(now);
   arrive(here, g.context);
   *here.error_number = error_number;  // LO5
   return here;
@@ -135,14 +131,13 @@ THRUM_INLINE basic_m<Traits>& leave(basic_m<Traits>& m, basic_g<Traits>* next,
 
 /// What to run after the goroutine that leaves; null: let g0 search. Runs on that goroutine's
 /// stack, so it only looks where looking is cheap.
-template <class Traits>
-basic_g<Traits>* take_next(basic_m<Traits>& m) noexcept {
-  basic_p<Traits>& p = *m.p;
+inline goroutine* take_next(machine& m) noexcept {
+  processor& p = *m.p;
   // relaxed: a request that we miss by a moment is seen at the next switch
   if (p.attention.load(relaxed) != 0) [[unlikely]] {
     return nullptr;
   }
-  if (p.timers.size() != 0 && ++p.timer_ticks >= Traits::timer_check_interval) [[unlikely]] {
+  if (p.timers.size() != 0 && ++p.timer_ticks >= traits::timer_check_interval) [[unlikely]] {
     p.timer_ticks = 0;
     return nullptr;  // g0 looks at the clock
   }
@@ -150,11 +145,11 @@ basic_g<Traits>* take_next(basic_m<Traits>& m) noexcept {
     if (is_poll_due(*m.scheduler)) {
       return nullptr;  // g0 polls
     }
-    if (basic_g<Traits>* g = take_global_in_turn(m)) {
+    if (goroutine* g = take_global_in_turn(m)) {
       return g;
     }
   }
-  if (basic_g<Traits>* g = take_local(m)) {
+  if (goroutine* g = take_local(m)) {
     return g;
   }
   return take_global(m);

@@ -25,9 +25,8 @@
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// The running goroutine is about to block its thread. Called inside.
-template <class Traits>
-void enter_syscall(basic_m<Traits>& m) noexcept {
-  basic_p<Traits>& p = *m.p;
+inline void enter_syscall(machine& m) noexcept {
+  processor& p = *m.p;
   m.g->status.store(g_status::syscall, relaxed);  // relaxed: for display
   m.old_p = &p;
   m.p = nullptr;
@@ -37,8 +36,7 @@ void enter_syscall(basic_m<Traits>& m) noexcept {
 }
 
 /// Takes the P from an M that is in a call with it. False: none is.
-template <class Traits>
-bool take_from_syscall(basic_m<Traits>& m, basic_p<Traits>& p) noexcept {
+inline bool take_from_syscall(machine& m, processor& p) noexcept {
   auto expected = p_status::syscall;
   // [p.status] acquire: what its earlier holders did; SY1.
   if (!p.status.compare_exchange_strong(expected, p_status::running, acquire, relaxed)) {
@@ -52,10 +50,9 @@ bool take_from_syscall(basic_m<Traits>& m, basic_p<Traits>& p) noexcept {
 }
 
 /// A goroutine whose M has no P gets one. Returns the M that it runs on afterwards.
-template <class Traits>
-THRUM_COLD basic_m<Traits>& regain_p(basic_m<Traits>& m) noexcept {
-  basic_scheduler<Traits>& scheduler = *m.scheduler;
-  basic_p<Traits>* p;
+THRUM_COLD inline machine& regain_p(machine& m) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
+  processor* p;
   {
     scoped guard(scheduler.idle.lock());
     p = scheduler.idle.take_p_locked();
@@ -69,7 +66,7 @@ THRUM_COLD basic_m<Traits>& regain_p(basic_m<Traits>& m) noexcept {
   // What the monitor would do a moment later.
   const unsigned n = scheduler.live_p_count();
   for (unsigned i = 0; i != n; ++i) {
-    basic_p<Traits>& other = scheduler.p(i);
+    processor& other = scheduler.p(i);
     // relaxed: only a hint
     if (other.status.load(relaxed) == p_status::syscall && take_from_syscall(m, other)) {
       bool ran = false;
@@ -82,11 +79,10 @@ THRUM_COLD basic_m<Traits>& regain_p(basic_m<Traits>& m) noexcept {
 }
 
 /// It is back, inside. Returns holding a P; the M that it runs on, perhaps another one.
-template <class Traits>
-basic_m<Traits>& exit_syscall(basic_m<Traits>& m) noexcept {
-  basic_g<Traits>& g = *m.g;
+inline machine& exit_syscall(machine& m) noexcept {
+  goroutine& g = *m.g;
   // Its own may have been taken and be in another M's call by now; then that one loses it.
-  basic_m<Traits>& here = take_from_syscall(m, *m.old_p) ? m : regain_p(m);
+  machine& here = take_from_syscall(m, *m.old_p) ? m : regain_p(m);
   g.status.store(g_status::running, relaxed);  // relaxed: for display
   // relaxed: seen next time if missed
   return here.p->attention.load(relaxed) != 0 ? attend_running(here) : here;

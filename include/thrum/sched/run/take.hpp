@@ -13,6 +13,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/run/ready.hpp>
 
 #include <cstdint>
@@ -20,30 +21,27 @@
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// Counts a goroutine that did not inherit its predecessor's time slice.
-template <class Traits>
-void begin_slice(basic_p<Traits>& p) noexcept {
+inline void begin_slice(processor& p) noexcept {
   // relaxed: only the holder writes; the monitor compares two readings
   p.schedule_tick.store(p.schedule_tick.load(relaxed) + 1, relaxed);
 }
 
-template <class Traits>
-bool global_turn(const basic_p<Traits>& p) noexcept {
-  return p.schedule_tick.load(relaxed) % Traits::global_check_interval == 0;  // relaxed: own count
+inline bool global_turn(const processor& p) noexcept {
+  return p.schedule_tick.load(relaxed) % traits::global_check_interval == 0;  // relaxed: own count
 }
 
 /// The slice has been handed on often enough. Where a monitor ends slices by time, that is its
 /// business: after so few hand-overs a loop that waits would get a thousand times their share. Else
 /// what waits on this P or in the global queue goes first, and `heir` behind the others. It goes
 /// on with a slice of its own if nobody waits.
-template <class Traits>
-THRUM_COLD basic_g<Traits>* end_inheritance(basic_m<Traits>& m, basic_g<Traits>& heir) noexcept {
-  basic_p<Traits>& p = *m.p;
-  p.inheritances_left = Traits::most_inheritances;
+THRUM_COLD inline goroutine* end_inheritance(machine& m, goroutine& heir) noexcept {
+  processor& p = *m.p;
+  p.inheritances_left = traits::most_inheritances;
   if (m.scheduler->config().preempts && m.scheduler->clock == nullptr) {
     return &heir;
   }
   begin_slice(p);
-  basic_g<Traits>* g = p.queue.pop();
+  goroutine* g = p.queue.pop();
   if (g == nullptr && !m.scheduler->global.empty()) {
     g = m.scheduler->global.pop();
   }
@@ -58,16 +56,15 @@ THRUM_COLD basic_g<Traits>* end_inheritance(basic_m<Traits>& m, basic_g<Traits>&
 }
 
 /// runnext, else the ring's head. Not under the global queue's lock.
-template <class Traits>
-basic_g<Traits>* take_local(basic_m<Traits>& m) noexcept {
-  basic_p<Traits>& p = *m.p;
-  if (basic_g<Traits>* g = p.queue.take_runnext()) {
+inline goroutine* take_local(machine& m) noexcept {
+  processor& p = *m.p;
+  if (goroutine* g = p.queue.take_runnext()) {
     if (--p.inheritances_left != 0) [[likely]] {
       return g;
     }
     return end_inheritance(m, *g);
   }
-  basic_g<Traits>* g = p.queue.pop();
+  goroutine* g = p.queue.pop();
   if (g != nullptr) {
     begin_slice(p);
   }
@@ -75,14 +72,13 @@ basic_g<Traits>* take_local(basic_m<Traits>& m) noexcept {
 }
 
 /// One goroutine of the global queue; more of them into the own ring.
-template <class Traits>
-basic_g<Traits>* take_global(basic_m<Traits>& m) noexcept {
-  basic_scheduler<Traits>& scheduler = *m.scheduler;
+inline goroutine* take_global(machine& m) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
   if (scheduler.global.empty()) {
     return nullptr;
   }
-  auto share = scheduler.global.take_share(scheduler.procs(), Traits::run_queue_capacity / 2);
-  basic_g<Traits>* g = share.pop_front();
+  auto share = scheduler.global.take_share(scheduler.procs(), traits::run_queue_capacity / 2);
+  goroutine* g = share.pop_front();
   if (!share.empty()) {
     m.p->queue.push_batch(share);
     scheduler.global.prepend(static_cast<decltype(share)&&>(share));
@@ -94,12 +90,11 @@ basic_g<Traits>* take_global(basic_m<Traits>& m) noexcept {
 }
 
 /// One goroutine of the global queue, on the turn that is reserved for it.
-template <class Traits>
-basic_g<Traits>* take_global_in_turn(basic_m<Traits>& m) noexcept {
+inline goroutine* take_global_in_turn(machine& m) noexcept {
   if (!global_turn(*m.p) || m.scheduler->global.empty()) {
     return nullptr;
   }
-  basic_g<Traits>* g = m.scheduler->global.pop();
+  goroutine* g = m.scheduler->global.pop();
   if (g != nullptr) {
     begin_slice(*m.p);
   }
@@ -107,34 +102,31 @@ basic_g<Traits>* take_global_in_turn(basic_m<Traits>& m) noexcept {
 }
 
 /// The time slice is over: what waits in runnext has shared it and goes behind the others.
-template <class Traits>
-void end_slice(basic_m<Traits>& m) noexcept {
-  if (basic_g<Traits>* g = m.p->queue.take_runnext()) {
+inline void end_slice(machine& m) noexcept {
+  if (goroutine* g = m.p->queue.take_runnext()) {
     push_to_ring(m, *g);
   }
   begin_slice(*m.p);
 }
 
 /// Whether nobody has polled for so long that a P that has other work should.
-template <class Traits>
-bool is_poll_due(basic_scheduler<Traits>& scheduler) noexcept {
+inline bool is_poll_due(runtime_scheduler& scheduler) noexcept {
   if (scheduler.poller.descriptors() == 0) {
     return false;
   }
   if (scheduler.clock != nullptr) {  // it stands, and would never say that it is time
     return !scheduler.poll.somebody_sleeps();
   }
-  return scheduler.poll.is_due(Traits::now(), Traits::poll_interval_ns);
+  return scheduler.poll.is_due(traits::now(), traits::poll_interval_ns);
 }
 
 /// Runs the due timers of a P. Returns when its next one is due.
-template <class Traits>
-std::int64_t run_timers(basic_m<Traits>& m, basic_p<Traits>& p, bool& ran) noexcept {
+inline std::int64_t run_timers(machine& m, processor& p, bool& ran) noexcept {
   const std::int64_t earliest = p.timers.earliest();
-  if (earliest == timer_heap<Traits>::never) {
+  if (earliest == timer_heap<traits>::never) {
     return earliest;
   }
-  const std::int64_t now = Traits::now();
+  const std::int64_t now = traits::now();
   if (earliest > now) {
     return earliest;
   }

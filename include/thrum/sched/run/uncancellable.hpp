@@ -24,11 +24,10 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// As long as it lives, no wait of the running goroutine is cancelled. Nests. Without effect on a
 /// thread that is not ours: nothing is cancelled there.
-template <class Traits>
 class uncancellable {
  public:
   uncancellable() noexcept {
-    const basic_m<Traits>* const m = current_m<Traits>();
+    const machine* const m = current_m();
     g_ = m != nullptr ? m->g : nullptr;
     if (g_ != nullptr) {
       ++g_->uncancellable;
@@ -43,7 +42,7 @@ class uncancellable {
   uncancellable& operator=(const uncancellable&) = delete;
 
  private:
-  basic_g<Traits>* g_;
+  goroutine* g_;
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched

@@ -32,7 +32,7 @@
 //   costs a store and a load; a claim word that every wake-up must win would cost a locked
 //   instruction each.
 //
-// A wait on several objects at once has a point on each, and a gate for all; see basic_selection.
+// A wait on several objects at once has a point on each, and a gate for all; see selection_state.
 //
 // Invariants
 //   WP1  cause is written before wake(), by the thread that unlinked the point: by settle() at W3.
@@ -48,6 +48,7 @@
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/g.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/run/gate.hpp>
 #include <thrum/sched/run/ready.hpp>
 
@@ -65,39 +66,34 @@ enum class wake_cause : std::uint8_t {
   retry,      // what was waited for may have changed: look again
 };
 
-template <class Traits>
-struct basic_selection;
+struct selection_state;
 
-template <class Traits>
-struct basic_wait_point : base::list_node<basic_wait_point<Traits>> {
+struct wait_point : base::list_node<wait_point> {
   /// Takes the point out of whatever it waits on, under that object's lock, which the function
   /// tries to take unless `locked`. Called inside the gate, or by the waiter itself.
-  using withdraw_function = withdrawal (*)(basic_wait_point&, bool locked) noexcept;
+  using withdraw_function = withdrawal (*)(wait_point&, bool locked) noexcept;
 
-  basic_g<Traits>* g = nullptr;  // null: an OS thread
-  typename Traits::template atomic<wake_cause> cause{wake_cause::none};
-  basic_gate<Traits> gate;
+  goroutine* g = nullptr;  // null: an OS thread
+  atomic<wake_cause> cause{wake_cause::none};
+  basic_gate<traits> gate;
   withdraw_function withdraw = nullptr;
-  void* object = nullptr;                        // for withdraw
-  void* slot = nullptr;                          // where a value comes from or goes to
-  basic_selection<Traits>* selection = nullptr;  // of which it is one of several
-  os::note note;                                 // for an OS thread
+  void* object = nullptr;                // for withdraw
+  void* slot = nullptr;                  // where a value comes from or goes to
+  selection_state* selection = nullptr;  // of which it is one of several
+  os::note note;                         // for an OS thread
 };
 
 /// One wait on several objects (select): a point is linked on each of them, and a thread that
 /// unlinks one to serve it must first win the selection. The other points are stale from then on; a
 /// thread that meets one drops it, and the waiter unlinks the rest before it goes on.
-template <class Traits>
-struct basic_selection {
-  using point = basic_wait_point<Traits>;
-
+struct selection_state {
   /// Linked nowhere: what the timer and the shutdown withdraw, and where a thread sleeps.
-  point self;
-  typename Traits::template atomic<point*> winner{nullptr};
+  wait_point self;
+  atomic<wait_point*> winner{nullptr};
 
   /// Whether `by` ends the wait; false if something else has.
-  bool win(point& by) noexcept {
-    point* none = nullptr;
+  bool win(wait_point& by) noexcept {
+    wait_point* none = nullptr;
     // [sel.win] acq_rel: one wins; its writes to the point are published by wake().
     return winner.compare_exchange_strong(none, &by, std::memory_order_acq_rel,
                                           std::memory_order_relaxed);  // relaxed: lost
@@ -109,7 +105,7 @@ struct basic_selection {
   /// `self.object` is a lock that the waiter holds until it has left its stack: before that nobody
   /// may win, for the winner makes it runnable.
   template <class Lock>
-  static withdrawal withdraw(point& self, bool locked) noexcept {
+  static withdrawal withdraw(wait_point& self, bool locked) noexcept {
     if (!locked) {
       auto& held = *static_cast<Lock*>(self.object);
       if (!held.try_lock()) {
@@ -138,31 +134,27 @@ withdrawal unlink_under(Lock& lock, bool locked, Unlink unlink) noexcept {
 
 /// W3, under the object's lock: the waiter is released, and nobody enters the object on its behalf
 /// any more.
-template <class Traits>
-THRUM_INLINE void settle(basic_wait_point<Traits>& point, wake_cause cause) noexcept {
+THRUM_INLINE void settle(wait_point& point, wake_cause cause) noexcept {
   // relaxed: read by the waiter after wake(); by the stop, ordered by the fence in shut()
   point.cause.store(cause, relaxed);
   point.gate.shut();
 }
 
 /// The same for a point that has won its selection.
-template <class Traits>
-THRUM_INLINE void settle_selection(basic_wait_point<Traits>& point, wake_cause cause) noexcept {
+THRUM_INLINE void settle_selection(wait_point& point, wake_cause cause) noexcept {
   point.cause.store(cause, relaxed);  // relaxed: as above; the stop looks at the winner
   point.selection->self.gate.shut();
 }
 
 /// Whether a point needs no withdrawing any more. For the stop, after its heavy fence.
-template <class Traits>
-bool is_settled(const basic_wait_point<Traits>& point) noexcept {
+inline bool is_settled(const wait_point& point) noexcept {
   return point.selection != nullptr
              ? point.selection->is_won()
              : point.cause.load(relaxed) != wake_cause::none;  // relaxed: ordered by the fence
 }
 
 /// Ends a wait whose time is over, unless somebody else has ended it or is about to.
-template <class Traits>
-bool withdraw_in_time(basic_wait_point<Traits>& point) noexcept {
+inline bool withdraw_in_time(wait_point& point) noexcept {
   // A selection has been left to others by now (its timer is armed after that, a thread has
   // unlocked all), so it can be won without a look at any object.
   const bool ours =
@@ -176,8 +168,7 @@ bool withdraw_in_time(basic_wait_point<Traits>& point) noexcept {
 }
 
 /// W3's last step. The point may be gone when this returns.
-template <class Traits>
-void wake(basic_wait_point<Traits>& point) noexcept {
+inline void wake(wait_point& point) noexcept {
   if (point.g != nullptr) {
     ready(*point.g);
   } else {
@@ -186,19 +177,17 @@ void wake(basic_wait_point<Traits>& point) noexcept {
 }
 
 /// The same for a chain of points through `next`, without any lock. Each is gone once it is woken.
-template <class Traits>
-void wake_chain(basic_wait_point<Traits>* chain) noexcept {
+inline void wake_chain(wait_point* chain) noexcept {
   while (chain != nullptr) {
-    basic_wait_point<Traits>* const point = chain;
+    wait_point* const point = chain;
     chain = point->next;
     wake(*point);
   }
 }
 
 /// As wake, for a caller that knows its M: as from parking_m(), and no switch since.
-template <class Traits>
-void wake(basic_m<Traits>* m, basic_wait_point<Traits>& point) noexcept {
-  basic_g<Traits>* const g = point.g;
+inline void wake(machine* m, wait_point& point) noexcept {
+  goroutine* const g = point.g;
   if (g != nullptr && m != nullptr && m->scheduler == g->scheduler) [[likely]] {
     ready_on(*m, *g, true);
   } else {

@@ -26,6 +26,7 @@
 #include <thrum/base/sanitizer.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/core/traits.hpp>
 
 #include <cstdint>
 
@@ -39,28 +40,26 @@ enum class liveness : std::uint8_t {
 };
 
 /// Grows with whatever a P does: the same twice means that nothing has run in between.
-template <class Traits>
-std::uint64_t activity(basic_scheduler<Traits>& scheduler) noexcept {
+inline std::uint64_t activity(runtime_scheduler& scheduler) noexcept {
   // The counts of those that retire leave the sum, which must not look like others having run.
   constexpr int above_all_counts = 48;
   std::uint64_t sum = scheduler.live_p_changes() << above_all_counts;
-  scheduler.for_each_live_p([&](basic_p<Traits>& p) {
+  scheduler.for_each_live_p([&](processor& p) {
     sum += p.counts.switches.get() + p.counts.finished.get() + p.counts.timers.get();
   });
   return sum;
 }
 
 /// What the scheduler itself knows; `ran` changes when anything has run.
-template <class Traits>
-liveness examine(basic_scheduler<Traits>& scheduler, std::uint64_t& ran) noexcept {
+inline liveness examine(runtime_scheduler& scheduler, std::uint64_t& ran) noexcept {
   ran = activity(scheduler);
   bool armed = false;
-  scheduler.for_each_live_p([&](basic_p<Traits>& p) {
-    armed = armed || p.timers.earliest_armed() != timer_heap<Traits>::never;
+  scheduler.for_each_live_p([&](processor& p) {
+    armed = armed || p.timers.earliest_armed() != timer_heap<traits>::never;
   });
   bool polled = false;
   if (scheduler.poller.descriptors() != 0) {
-    scheduler.pool->for_each([&](basic_g<Traits>& g) {
+    scheduler.pool->for_each([&](goroutine& g) {
       // relaxed: a goroutine that parked has released its P since
       polled = polled || (g.status.load(relaxed) == g_status::waiting &&
                           is_polled(g.reason.load(relaxed)));  // relaxed: as above
@@ -74,8 +73,7 @@ liveness examine(basic_scheduler<Traits>& scheduler, std::uint64_t& ran) noexcep
 }
 
 /// The monitor's look; does not return if the program is dead.
-template <class Traits>
-liveness look_for_deadlock(basic_scheduler<Traits>& scheduler) noexcept {
+inline liveness look_for_deadlock(runtime_scheduler& scheduler) noexcept {
   const scheduler_config& config = scheduler.config();
   // relaxed: a runtime that stops ends soon
   if (config.deadlock == nullptr || scheduler.stopping.load(relaxed)) {

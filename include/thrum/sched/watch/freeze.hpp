@@ -23,61 +23,60 @@
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/run/frozen.hpp>
 
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-template <class Traits>
-class [[nodiscard]] basic_freeze {
+class [[nodiscard]] freezer {
  public:
   /// Waits until all others have stopped, but not longer than `patience_ns`. The caller is inside a
   /// section, or a thread that is none of the scheduler's, between begin_exclusive() and
   /// end_exclusive().
-  basic_freeze(basic_scheduler<Traits>& scheduler, basic_m<Traits>* own,
-               std::int64_t patience_ns) noexcept
+  freezer(runtime_scheduler& scheduler, machine* own, std::int64_t patience_ns) noexcept
       : scheduler_(scheduler), own_(own) {
     auto& freeze = scheduler.freeze;
     const std::uint32_t phase = freeze.phase.load(relaxed) + 1;  // relaxed: only we change it
     freeze.phase.store(phase, release);  // [fz.phase] release: to all that will wait
-    scheduler.for_each_p([](basic_p<Traits>& p) {
+    scheduler.for_each_p([](processor& p) {
       // [p.attention] release: pairs with the exchange in attend.
       p.attention.fetch_or(attention_freeze, release);
     });
-    Traits::heavy_fence();  // [fz.phase] asked before the look at the holders of Ps; a thread
+    traits::heavy_fence();  // [fz.phase] asked before the look at the holders of Ps; a thread
                             // that takes a P looks
-    const std::int64_t end = Traits::now() + patience_ns;
-    const basic_p<Traits>* const mine = own != nullptr ? own->p : nullptr;
+    const std::int64_t end = traits::now() + patience_ns;
+    const processor* const mine = own != nullptr ? own->p : nullptr;
     for (std::uint32_t turn = 0;; ++turn) {
       complete_ = true;
-      scheduler.for_each_p([&](basic_p<Traits>& p) {
+      scheduler.for_each_p([&](processor& p) {
         complete_ = (&p == mine || has_stopped(p, phase, turn)) && complete_;
       });
-      if (complete_ || Traits::now() >= end) {
+      if (complete_ || traits::now() >= end) {
         return;
       }
       os::sleep_ns(50'000);
     }
   }
 
-  ~basic_freeze() {
+  ~freezer() {
     auto& freeze = scheduler_.freeze;
     // [fz.phase] release: what was done meanwhile; relaxed: only we change it
     freeze.phase.store(freeze.phase.load(relaxed) + 1, release);
     os::futex_wake(freeze.phase, INT_MAX);
   }
-  basic_freeze(const basic_freeze&) = delete;
-  basic_freeze& operator=(const basic_freeze&) = delete;
+  freezer(const freezer&) = delete;
+  freezer& operator=(const freezer&) = delete;
 
   /// Whether everybody has stopped.
   bool complete() const noexcept { return complete_; }
 
   /// The callers of a goroutine that runs, noted down by its M; null if it runs on no such M.
-  const os::call_stack* callers_of(const basic_g<Traits>& g) const noexcept {
+  const os::call_stack* callers_of(const goroutine& g) const noexcept {
     const os::call_stack* found = nullptr;
-    scheduler_.for_each_p([&](basic_p<Traits>& p) {
-      basic_m<Traits>* const m = p.m.load(relaxed);  // relaxed: it waits
+    scheduler_.for_each_p([&](processor& p) {
+      machine* const m = p.m.load(relaxed);  // relaxed: it waits
       // [fz.phase] acquire: the callers; relaxed: only we change it
       const bool waits = p.frozen_in.load(acquire) == scheduler_.freeze.phase.load(relaxed);
       if ((waits || m == own_) && m != nullptr && m->g == &g) {
@@ -88,7 +87,7 @@ class [[nodiscard]] basic_freeze {
   }
 
  private:
-  bool has_stopped(basic_p<Traits>& p, std::uint32_t phase, std::uint32_t turn) noexcept {
+  bool has_stopped(processor& p, std::uint32_t phase, std::uint32_t turn) noexcept {
     if (p.status.load(acquire) != p_status::running) {  // [p.status] acquire: what its M has left
       return true;
     }
@@ -97,15 +96,15 @@ class [[nodiscard]] basic_freeze {
     }
     // [p.attention] release: pairs with the exchange in attend.
     p.attention.fetch_or(attention_freeze, release);
-    basic_m<Traits>* const m = p.m.load(relaxed);  // relaxed: a guess; a stray signal is harmless
+    machine* const m = p.m.load(relaxed);  // relaxed: a guess; a stray signal is harmless
     if (m != nullptr && scheduler_.config().interrupts && turn % 16 == 0) {
       os::send_preempt_signal(m->thread_number(), m->interruption);
     }
     return false;
   }
 
-  basic_scheduler<Traits>& scheduler_;
-  basic_m<Traits>* const own_;
+  runtime_scheduler& scheduler_;
+  machine* const own_;
   bool complete_ = false;
 };
 

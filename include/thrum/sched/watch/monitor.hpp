@@ -25,6 +25,7 @@
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/life/process_exit.hpp>
 #include <thrum/sched/run/park.hpp>
 #include <thrum/sched/run/poll_sink.hpp>
@@ -36,23 +37,20 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-template <class Traits>
-class basic_monitor {
+class monitor {
  public:
-  explicit basic_monitor(basic_scheduler<Traits>& scheduler) noexcept
+  explicit monitor(runtime_scheduler& scheduler) noexcept
       : scheduler_(scheduler), retaker_(scheduler) {}
 
   /// The life of its thread.
   static void* main(void* argument) noexcept {
-    static_cast<basic_monitor*>(argument)->run();
+    static_cast<monitor*>(argument)->run();
     return nullptr;
   }
 
   os::thread thread;
 
  private:
-  using p_type = basic_p<Traits>;
-
   void run() noexcept;
   /// Whether anything has, since the last call: a server that idles for a moment between two
   /// requests is not at rest, and to be woken with each of them would cost it more than our rounds.
@@ -89,18 +87,18 @@ class basic_monitor {
   }
 
   /// Looks at one P; true if something had to be done.
-  bool look_at(p_type& p, std::int64_t now) noexcept;
-  bool look_at_syscall(p_type& p, std::int64_t now, bool slice_is_over) noexcept;
-  bool look_at_runnext(p_type& p) noexcept;
-  void ask(p_type& p, attention what) noexcept {
+  bool look_at(processor& p, std::int64_t now) noexcept;
+  bool look_at_syscall(processor& p, std::int64_t now, bool slice_is_over) noexcept;
+  bool look_at_runnext(processor& p) noexcept;
+  void ask(processor& p, attention what) noexcept {
     // [p.attention] release: pairs with the exchange in attend.
     p.attention.fetch_or(what, release);
   }
 
-  basic_scheduler<Traits>& scheduler_;
-  basic_retaker<Traits> retaker_;
-  std::int64_t next_look_ = basic_retaker<Traits>::never;  // somebody asked to be seen again then
-  std::int64_t delay_ = Traits::monitor_min_sleep_ns;
+  runtime_scheduler& scheduler_;
+  retaker retaker_;
+  std::int64_t next_look_ = retaker::never;  // somebody asked to be seen again then
+  std::int64_t delay_ = traits::monitor_min_sleep_ns;
   std::uint64_t ran_ = 0;
   std::uint32_t quiet_rounds_ = 0;
   std::int64_t next_trace_ = 0;
@@ -108,8 +106,7 @@ class basic_monitor {
   bool exits_ = false;           // the exit of the process holds all goroutines
 };
 
-template <class Traits>
-void basic_monitor<Traits>::run() noexcept {
+inline void monitor::run() noexcept {
   const scheduler_config& config = scheduler_.config();
   base::message<32> name;
   name.append(config.name).append("/sysmon");
@@ -122,14 +119,14 @@ void basic_monitor<Traits>::run() noexcept {
   next_trace_ = scheduler_.started_at + config.trace_every_ns;
   while (!closing()) {
     wait_for_round();
-    const std::int64_t now = Traits::now();
-    exits_ = basic_process_exit<Traits>::holds(scheduler_);
+    const std::int64_t now = traits::now();
+    exits_ = process_exit::holds(scheduler_);
     if (exits_) [[unlikely]] {
-      basic_process_exit<Traits>::watch(scheduler_, now);
+      process_exit::watch(scheduler_, now);
     }
     note_time(now);
     bool acted = false;
-    next_look_ = basic_retaker<Traits>::never;
+    next_look_ = retaker::never;
     const unsigned n = scheduler_.live_p_count();
     for (unsigned i = 0; i < n && !closing(); ++i) {
       acted = look_at(scheduler_.p(i), now) || acted;
@@ -148,14 +145,12 @@ void basic_monitor<Traits>::run() noexcept {
   }
 }
 
-template <class Traits>
-bool basic_monitor<Traits>::has_run() noexcept {
+inline bool monitor::has_run() noexcept {
   const std::uint64_t ran = activity(scheduler_);
   return ran != std::exchange(ran_, ran);
 }
 
-template <class Traits>
-THRUM_COLD void basic_monitor<Traits>::look_at_reserve() noexcept {
+THRUM_COLD inline void monitor::look_at_reserve() noexcept {
   if (scheduler_.reserve.is_to_be_reported()) {
     base::message<512> text("thrum: go: all but one of the ");
     text.append(std::uint64_t{most_threads(scheduler_)});
@@ -178,33 +173,31 @@ THRUM_COLD void basic_monitor<Traits>::look_at_reserve() noexcept {
   }
 }
 
-template <class Traits>
-void basic_monitor<Traits>::poll_network(std::int64_t now) noexcept {
+inline void monitor::poll_network(std::int64_t now) noexcept {
   constexpr std::int64_t longest_ns = 10'000'000;  // from Go
   if (scheduler_.poller.descriptors() == 0 || !scheduler_.poll.take_if_due(now, longest_ns)) {
     return;
   }
-  basic_poll_sink<Traits> sink(scheduler_);
+  poll_sink sink(scheduler_);
   scheduler_.poller.poll(0, sink);
   inject(sink);
 }
 
-template <class Traits>
-void basic_monitor<Traits>::wait_for_round() noexcept {
-  if (basic_process_exit<Traits>::holds(scheduler_)) [[unlikely]] {
+inline void monitor::wait_for_round() noexcept {
+  if (process_exit::holds(scheduler_)) [[unlikely]] {
     // As seldom as a thread that blocks is noticed; and whether anything can run is not asked.
-    if (scheduler_.monitor_note.sleep_for(Traits::blocked_ns) && !closing()) {
+    if (scheduler_.monitor_note.sleep_for(traits::blocked_ns) && !closing()) {
       scheduler_.monitor_note.clear_while_woken();
     }
     return;
   }
   if (quiet_rounds_ == 0) {
-    delay_ = Traits::monitor_min_sleep_ns;
-  } else if (quiet_rounds_ > Traits::monitor_quiet_rounds) {
+    delay_ = traits::monitor_min_sleep_ns;
+  } else if (quiet_rounds_ > traits::monitor_quiet_rounds) {
     delay_ *= 2;
   }
-  if (delay_ >= Traits::monitor_max_sleep_ns) {
-    delay_ = Traits::monitor_max_sleep_ns;
+  if (delay_ >= traits::monitor_max_sleep_ns) {
+    delay_ = traits::monitor_max_sleep_ns;
     if (all_idle() && !has_run()) {
       const liveness alive = look_for_deadlock(scheduler_);
       if (scheduler_.config().trace_every_ns == 0) {
@@ -214,26 +207,26 @@ void basic_monitor<Traits>::wait_for_round() noexcept {
     }
   }
   std::int64_t delay = delay_;
-  const std::int64_t now = Traits::now();
+  const std::int64_t now = traits::now();
   // [mon.until] seq_cst: before the look at the timers; a thread that arms one later wakes us.
   scheduler_.monitor_until.store(now + delay, seq_cst);
   const unsigned n = scheduler_.live_p_count();
   for (unsigned i = 0; i < n; ++i) {
     // A busy P's timers need us, and all if nobody sleeps in the poller.
-    p_type& p = scheduler_.p(i);
+    processor& p = scheduler_.p(i);
     // relaxed: a guess
     if (p.status.load(relaxed) == p_status::running || others_can_run_timers()) {
       const std::int64_t left = scheduler_.next_timer(p) - now;
       // relaxed: of one that is due it knows, and the retaker has said when to look again
       if (left < delay &&
           (left > 0 || (p.attention.load(relaxed) & ~std::uint32_t{attention_begin}) == 0)) {
-        delay = left > Traits::monitor_min_sleep_ns ? left : Traits::monitor_min_sleep_ns;
+        delay = left > traits::monitor_min_sleep_ns ? left : traits::monitor_min_sleep_ns;
       }
     }
   }
   if (next_look_ - now < delay) {
-    delay = next_look_ - now > Traits::monitor_min_sleep_ns ? next_look_ - now
-                                                            : Traits::monitor_min_sleep_ns;
+    delay = next_look_ - now > traits::monitor_min_sleep_ns ? next_look_ - now
+                                                            : traits::monitor_min_sleep_ns;
   }
   // relaxed: its readers need to know no more than when we come
   scheduler_.monitor_until.store(now + delay, relaxed);
@@ -244,11 +237,10 @@ void basic_monitor<Traits>::wait_for_round() noexcept {
   scheduler_.monitor_until.store(0, relaxed);  // relaxed: nobody needs to wake us
 }
 
-template <class Traits>
-void basic_monitor<Traits>::sleep_while_idle(liveness alive) noexcept {
+inline void monitor::sleep_while_idle(liveness alive) noexcept {
   // [mon.sleep] seq_cst: before the look at the list; a P that leaves it then sees the flag.
   scheduler_.monitor_sleeps.store(true, seq_cst);
-  Traits::fence(seq_cst);  // [mon.sleep] the flag before the look
+  traits::fence(seq_cst);  // [mon.sleep] the flag before the look
   if (all_idle() && !closing()) {
     if (alive == liveness::by_others) {
       constexpr std::int64_t second = 1'000'000'000;  // nobody tells us when those others are gone
@@ -262,18 +254,17 @@ void basic_monitor<Traits>::sleep_while_idle(liveness alive) noexcept {
   if (!closing()) {
     scheduler_.monitor_note.clear_while_woken();
   }
-  note_time(Traits::now());
+  note_time(traits::now());
   if (alive == liveness::by_others && all_idle()) {
     return;  // nothing has happened: look again, and sleep again
   }
   // The first look comes soon, the others less and less so: a server that idles between its
   // requests would pay for fifty short rounds each time (Go does).
-  quiet_rounds_ = Traits::monitor_quiet_rounds;
-  delay_ = Traits::monitor_min_sleep_ns / 2;
+  quiet_rounds_ = traits::monitor_quiet_rounds;
+  delay_ = traits::monitor_min_sleep_ns / 2;
 }
 
-template <class Traits>
-bool basic_monitor<Traits>::look_at(p_type& p, std::int64_t now) noexcept {
+inline bool monitor::look_at(processor& p, std::int64_t now) noexcept {
   const p_status status = p.status.load(acquire);  // [p.status] its ticks are at least this new
   const std::int64_t due_at = scheduler_.next_timer(p);
   const bool due = due_at <= now;
@@ -314,9 +305,7 @@ bool basic_monitor<Traits>::look_at(p_type& p, std::int64_t now) noexcept {
   return look_at_runnext(p);
 }
 
-template <class Traits>
-bool basic_monitor<Traits>::look_at_syscall(p_type& p, std::int64_t now,
-                                            bool slice_is_over) noexcept {
+inline bool monitor::look_at_syscall(processor& p, std::int64_t now, bool slice_is_over) noexcept {
   const std::uint32_t tick = p.syscall_tick.load(relaxed);  // relaxed: compared with the last one
   if (tick != p.seen.syscall_tick && !slice_is_over) {
     p.seen.syscall_tick = tick;
@@ -342,15 +331,14 @@ bool basic_monitor<Traits>::look_at_syscall(p_type& p, std::int64_t now,
   return true;
 }
 
-template <class Traits>
-bool basic_monitor<Traits>::look_at_runnext(p_type& p) noexcept {
+inline bool monitor::look_at_runnext(processor& p) noexcept {
   const void* const waiting = p.queue.peek_runnext();
   const bool stuck = waiting != nullptr && waiting == p.seen.runnext;
   p.seen.runnext = waiting;
   if (!stuck || scheduler_.idle.idle_ps() == 0) {
     return false;
   }
-  p.wake_credit.store(Traits::wake_credit, relaxed);  // relaxed: a heuristic
+  p.wake_credit.store(traits::wake_credit, relaxed);  // relaxed: a heuristic
   scheduler_.wake_processor();
   return true;
 }

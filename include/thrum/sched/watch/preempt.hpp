@@ -48,6 +48,7 @@
 #include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/sched/core/section.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/run/end.hpp>
 #include <thrum/sched/run/frozen.hpp>
 #include <thrum/sched/run/syscall.hpp>
@@ -59,8 +60,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 // ---- the answer to the monitor -----------------------------------------------------------------
 
 /// The M has entered and found the monitor at work: keeps its P, or learns that it is gone. Inside.
-template <class Traits>
-bool keeps_p(basic_m<Traits>& m) noexcept {
+inline bool keeps_p(machine& m) noexcept {
   for (std::uint32_t turn = 0;; ++turn) {
     // [m.retake] acquire: what the monitor has decided.
     retake_state state = m.retake.load(acquire);
@@ -80,31 +80,29 @@ bool keeps_p(basic_m<Traits>& m) noexcept {
         m.retake.compare_exchange_strong(state, retake_state::none, acq_rel, relaxed)) {
       return true;  // relaxed: the loop looks at it again
     }
-    Traits::back_off(turn);  // the monitor is between two of its steps
+    traits::back_off(turn);  // the monitor is between two of its steps
   }
 }
 
 /// The P that was taken is no longer this M's.
-template <class Traits>
-void forget_p(basic_m<Traits>& m) noexcept {
+inline void forget_p(machine& m) noexcept {
   m.p = nullptr;
   // [m.retake] release: the monitor need not watch this M any more.
   m.retake.store(retake_state::none, release);
 }
 
 /// The way out of enter_scheduler (section.hpp) when the monitor wants the P, or has it.
-template <class Traits>
-THRUM_COLD basic_m<Traits>& answer_monitor(basic_m<Traits>& m) noexcept {
+THRUM_COLD inline machine& answer_monitor(machine& m) noexcept {
   if (keeps_p(m)) {
     return m;
   }
-  basic_g<Traits>& g = *m.g;
+  goroutine& g = *m.g;
   forget_p(m);
   if (m.deaf.load(relaxed)) {      // relaxed: published by `retake`
     m.deaf.store(false, relaxed);  // relaxed: the monitor sets it again if need be
     os::unblock_preempt_signal();
   }
-  basic_m<Traits>& here = regain_p(m);
+  machine& here = regain_p(m);
   g.status.store(g_status::running, relaxed);  // relaxed: for display
   wait_if_frozen(here);
   return here;
@@ -115,12 +113,11 @@ THRUM_COLD basic_m<Traits>& answer_monitor(basic_m<Traits>& m) noexcept {
 /// Calls `give_up(m)`, H2 to H4, and if that has found another M, sleeps until this one is given a
 /// P, H5 and H6. All of it with a frame like a parked one: a dump of the goroutine, once it
 /// stands in the queue, shows where it was interrupted.
-template <class Traits>
-void stop_in_handler(basic_m<Traits>& m, bool (*give_up)(basic_m<Traits>&) noexcept) noexcept {
-  basic_g<Traits>& g = *m.g;
+inline void stop_in_handler(machine& m, bool (*give_up)(machine&) noexcept) noexcept {
+  goroutine& g = *m.g;
   struct call {
-    basic_m<Traits>& m;
-    bool (*give_up)(basic_m<Traits>&) noexcept;
+    machine& m;
+    bool (*give_up)(machine&) noexcept;
     bool slept;
   } own{m, give_up, false};
   arch::call_as_parked(
@@ -131,7 +128,7 @@ void stop_in_handler(basic_m<Traits>& m, bool (*give_up)(basic_m<Traits>&) noexc
         if (here.slept) {
           here.m.scheduler->wait_for_p(here.m);
           // Here, as somebody may look at this frame until the freeze has ended.
-          Traits::light_fence();  // [fz.phase] as in wait_if_frozen
+          traits::light_fence();  // [fz.phase] as in wait_if_frozen
           wait_while_frozen(here.m);
         }
       },
@@ -144,11 +141,11 @@ void stop_in_handler(basic_m<Traits>& m, bool (*give_up)(basic_m<Traits>&) noexc
     m.scheduler->idle.end_spinning(m);
     m.scheduler->wake_processor_after_rmw();
   }
-  m.p->resumed_at.store(Traits::now(), relaxed);  // relaxed: published by the next
+  m.p->resumed_at.store(traits::now(), relaxed);  // relaxed: published by the next
   // [p.resumed] release; relaxed: own count
   m.p->resumed_tick.store(m.p->schedule_tick.load(relaxed), release);
   if (m.p->timers.size() != 0) {
-    Traits::fence(seq_cst);  // [mon.until] the P runs, before the monitor's plan is read
+    traits::fence(seq_cst);  // [mon.until] the P runs, before the monitor's plan is read
     m.scheduler->wake_monitor_for(m.p->timers.earliest());
   }
   m.p->counts.switches.add();
@@ -161,8 +158,7 @@ void stop_in_handler(basic_m<Traits>& m, bool (*give_up)(basic_m<Traits>&) noexc
 /// Whether it was interrupted for a timer before its slice was over: then it goes on as soon as
 /// those whose timers came have run. If others came first, each timer would move the P to one more
 /// thread.
-template <class Traits>
-bool has_time_left(basic_g<Traits>& g, std::int64_t ran_ns, std::int64_t slice_ns) noexcept {
+inline bool has_time_left(goroutine& g, std::int64_t ran_ns, std::int64_t slice_ns) noexcept {
   g.ran_ns += ran_ns;
   if (g.ran_ns < slice_ns) {
     return true;
@@ -172,33 +168,31 @@ bool has_time_left(basic_g<Traits>& g, std::int64_t ran_ns, std::int64_t slice_n
 }
 
 /// Whether nobody else waits for this very P.
-template <class Traits>
-bool is_alone(const basic_m<Traits>& m) noexcept {
-  const basic_p<Traits>& p = *m.p;
-  return p.queue.empty() && m.scheduler->next_timer(p) > Traits::now();
+inline bool is_alone(const machine& m) noexcept {
+  const processor& p = *m.p;
+  return p.queue.empty() && m.scheduler->next_timer(p) > traits::now();
 }
 
 /// H2. Null: there is nobody to take the P.
-template <class Traits>
-basic_m<Traits>* find_taker(basic_m<Traits>& m) noexcept {
-  basic_scheduler<Traits>& scheduler = *m.scheduler;
+inline machine* find_taker(machine& m) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
   m.cpu = os::current_cpu();
   if (!scheduler.has_spare()) {
     // For the next one; an exchange serves neither timers nor what has not started yet.
     scheduler.creator.request_spare();
   }
-  const auto is_here = [&](const basic_m<Traits>& each) { return each.cpu == m.cpu; };
+  const auto is_here = [&](const machine& each) { return each.cpu == m.cpu; };
   // A P that is to retire needs an M that looks for work, and not one that computes.
   // relaxed: if it is missed, the next search retires the P
   const bool retires = (m.p->attention.load(relaxed) & attention_retire) != 0;
   if (is_alone(m) && !retires) {
     const std::uint32_t most = 2 * scheduler.procs();  // before all others have had a turn, twice
-    if (basic_g<Traits>* const other = scheduler.global.take_preempted_in_turn(
-            [&](const basic_g<Traits>& each) { return is_here(*each.bound); }, most)) {
+    if (goroutine* const other = scheduler.global.take_preempted_in_turn(
+            [&](const goroutine& each) { return is_here(*each.bound); }, most)) {
       return other->bound;
     }
   }
-  basic_m<Traits>* idle;
+  machine* idle;
   {
     scoped guard(scheduler.idle.lock());
     idle = scheduler.idle.take_m_locked(is_here);
@@ -206,7 +200,7 @@ basic_m<Traits>* find_taker(basic_m<Traits>& m) noexcept {
   if (idle != nullptr || retires) {
     return idle;
   }
-  basic_g<Traits>* const other = scheduler.global.take_preempted();
+  goroutine* const other = scheduler.global.take_preempted();
   if (other == nullptr) {
     return nullptr;
   }
@@ -215,11 +209,10 @@ basic_m<Traits>* find_taker(basic_m<Traits>& m) noexcept {
 }
 
 /// H2 to H4. False: there is nobody to take the P.
-template <class Traits>
-bool hand_over(basic_m<Traits>& m) noexcept {
-  basic_scheduler<Traits>& scheduler = *m.scheduler;
-  basic_g<Traits>& g = *m.g;
-  basic_m<Traits>* const taker = find_taker(m);
+inline bool hand_over(machine& m) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
+  goroutine& g = *m.g;
+  machine* const taker = find_taker(m);
   if (taker == nullptr) {
     return false;
   }
@@ -228,16 +221,16 @@ bool hand_over(basic_m<Traits>& m) noexcept {
   m.p->attention.fetch_and(~std::uint32_t{attention_preempt}, acquire);
   const std::int64_t ran_ns = m.p->slice_ran_ns.load(relaxed);  // relaxed: published by the request
   end_slice(m);
-  basic_p<Traits>& p = scheduler.release_p(m);
+  processor& p = scheduler.release_p(m);
   bind(m, g);
   // [g.status] release: its frame.
   g.status.store(g_status::preempted, release);
   const bool next = has_time_left(g, ran_ns, scheduler.config().time_slice_ns);
-  const basic_g<Traits>& loop = g;
+  const goroutine& loop = g;
   scheduler.global.push_preempted(g, next);
   // It still stands on this stack, even if another M takes it from the queue meanwhile.
   if (scheduler.reserve.note_loop(loop, [&] { return is_short_of_threads(scheduler); })) {
-    scheduler.for_each_live_p([](basic_p<Traits>& each) {
+    scheduler.for_each_live_p([](processor& each) {
       // [p.attention] release: as in retake.hpp.
       each.attention.fetch_or(attention_begin, release);
     });
@@ -250,9 +243,8 @@ bool hand_over(basic_m<Traits>& m) noexcept {
 }
 
 /// The same for a thread that lost its P while it blocked, and computes again. False: not now.
-template <class Traits>
-bool stop_without_p(basic_m<Traits>& m) noexcept {
-  basic_scheduler<Traits>& scheduler = *m.scheduler;
+inline bool stop_without_p(machine& m) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
   {
     // Under the lock, as start_m looks for such a goroutine and then resorts to a new thread: that
     // thread may need a lock that this goroutine holds.
@@ -260,7 +252,7 @@ bool stop_without_p(basic_m<Traits>& m) noexcept {
     if (scheduler.creating.load(relaxed) != 0) {  // relaxed: locked
       return false;                               // the monitor comes again
     }
-    basic_g<Traits>& g = *m.g;
+    goroutine& g = *m.g;
     m.cpu = os::current_cpu();
     forget_p(m);
     bind(m, g);
@@ -274,9 +266,8 @@ bool stop_without_p(basic_m<Traits>& m) noexcept {
 }
 
 /// The handler. Runs on the M's signal stack, wherever its thread was.
-template <class Traits>
-void interrupt(void* argument) noexcept {
-  auto& m = *static_cast<basic_m<Traits>*>(argument);
+inline void interrupt(void* argument) noexcept {
+  auto& m = *static_cast<machine*>(argument);
   // Sent to a thread that has ended since, whose number another thread has now.
   if (m.tid.load(relaxed) != os::thread_id()) {  // relaxed: this thread's, or not this thread's
     return;
@@ -284,7 +275,7 @@ void interrupt(void* argument) noexcept {
   m.heard.store(m.heard.load(relaxed) + 1, relaxed);  // relaxed: the monitor compares two readings
   if constexpr (base::signals_are_deferred) {
     // It was kept with the goroutine, which has changed threads meanwhile.
-    if (current_m<Traits>() != &m) {
+    if (current_m() != &m) {
       return;
     }
   }
@@ -292,10 +283,10 @@ void interrupt(void* argument) noexcept {
     return;  // H1. The request stands, and is served at the end of the operation.
   }
   m.inside.store(1, relaxed);  // relaxed: ordered by the fence
-  Traits::light_fence();       // [m.inside] as in enter_scheduler
+  traits::light_fence();       // [m.inside] as in enter_scheduler
   // relaxed: ordered by the fence
   if (m.retake.load(relaxed) != retake_state::none && !keeps_p(m)) {
-    stop_in_handler(m, &stop_without_p<Traits>);
+    stop_in_handler(m, &stop_without_p);
   } else if (m.p != nullptr) {
     // [p.attention] acquire: as in attend.
     const std::uint32_t asked = m.p->attention.fetch_and(~std::uint32_t{attention_freeze}, acquire);
@@ -303,7 +294,7 @@ void interrupt(void* argument) noexcept {
       wait_while_frozen(m);
     }
     if ((asked & attention_preempt) != 0) {
-      stop_in_handler(m, &hand_over<Traits>);
+      stop_in_handler(m, &hand_over);
     }
   }
   leave_scheduler(m);

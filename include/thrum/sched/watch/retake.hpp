@@ -45,33 +45,30 @@
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/watch/preempt.hpp>
 
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-template <class Traits>
-class basic_retaker {
+class retaker {
  public:
-  using m_type = basic_m<Traits>;
-  using p_type = basic_p<Traits>;
+  static constexpr std::int64_t never = timer_heap<traits>::never;
 
-  static constexpr std::int64_t never = timer_heap<Traits>::never;
-
-  explicit basic_retaker(basic_scheduler<Traits>& scheduler) noexcept : scheduler_(scheduler) {
+  explicit retaker(runtime_scheduler& scheduler) noexcept : scheduler_(scheduler) {
     const std::int64_t slice = scheduler.config().time_slice_ns;
     window_ns_ = slice < longest_window_ns ? slice : longest_window_ns;
-    least_run_ns_ = slice < Traits::least_run_ns ? slice : Traits::least_run_ns;
+    least_run_ns_ = slice < traits::least_run_ns ? slice : traits::least_run_ns;
   }
 
   /// A P runs one goroutine since `since`, and others could use it. `due_at`: since when a timer
   /// is due, or never. Moves `next_look` forward to when it should be asked again.
-  void press(p_type& p, std::int64_t now, std::int64_t since, std::int64_t due_at,
+  void press(processor& p, std::int64_t now, std::int64_t since, std::int64_t due_at,
              std::int64_t& next_look) noexcept;
 
   /// R1 to R5. press() decides when.
-  void retake(p_type& p, m_type& m) noexcept;
+  void retake(processor& p, machine& m) noexcept;
 
   /// Looks at those that run without a P.
   void watch(std::int64_t now, std::int64_t& next_look) noexcept;
@@ -90,24 +87,23 @@ class basic_retaker {
 
   /// Whether the thread has computed for long without hearing the signal that was sent in this
   /// slice. By its own clock, as it may wait for a CPU.
-  static bool is_deaf(p_type& p, const m_type& m, std::int64_t cpu) noexcept;
+  static bool is_deaf(processor& p, const machine& m, std::int64_t cpu) noexcept;
 
-  void interrupt(m_type& m) noexcept;
+  void interrupt(machine& m) noexcept;
   static void sooner(std::int64_t& next_look, std::int64_t when) noexcept {
     next_look = when < next_look ? when : next_look;
   }
 
-  basic_scheduler<Traits>& scheduler_;
-  m_type* watched_ = nullptr;
+  runtime_scheduler& scheduler_;
+  machine* watched_ = nullptr;
   std::int64_t watched_at_ = 0;
   std::int64_t window_ns_;
   std::int64_t least_run_ns_;
 };
 
-template <class Traits>
-void basic_retaker<Traits>::press(p_type& p, std::int64_t now, std::int64_t since,
-                                  std::int64_t due_at, std::int64_t& next_look) noexcept {
-  m_type* const m = p.m.load(relaxed);  // relaxed: [p.status] was acquired by the caller
+inline void retaker::press(processor& p, std::int64_t now, std::int64_t since, std::int64_t due_at,
+                           std::int64_t& next_look) noexcept {
+  machine* const m = p.m.load(relaxed);  // relaxed: [p.status] was acquired by the caller
   if (m == nullptr) {
     return;
   }
@@ -125,7 +121,7 @@ void basic_retaker<Traits>::press(p_type& p, std::int64_t now, std::int64_t sinc
     // The next look is of use when the goroutine may be interrupted (`allowed`), or when its thread
     // may have been blocked for long enough to lose its P: at the earlier of the two.
     const std::int64_t useful =
-        allowed - now < Traits::blocked_ns ? allowed - now : Traits::blocked_ns;
+        allowed - now < traits::blocked_ns ? allowed - now : traits::blocked_ns;
     const std::int64_t window = window_of(seen.changes);
     sooner(next_look, now + (useful < window ? window : useful));
     return;
@@ -140,14 +136,14 @@ void basic_retaker<Traits>::press(p_type& p, std::int64_t now, std::int64_t sinc
   // A thread that has used less than a sixteenth of the time as CPU time does not compute.
   constexpr std::int64_t few = 16;
   if (cpu - seen.cpu < elapsed / few) {
-    if (elapsed < Traits::blocked_ns) {
-      sooner(next_look, seen.cpu_when + Traits::blocked_ns);
+    if (elapsed < traits::blocked_ns) {
+      sooner(next_look, seen.cpu_when + traits::blocked_ns);
       return;
     }
     // Its CPU clock stands also while it only waits for a CPU: the system knows which it is.
     if (os::thread_sleeps(m->thread_number())) {
       seen.cpu_of = nullptr;
-      sooner(next_look, now + Traits::blocked_ns);
+      sooner(next_look, now + traits::blocked_ns);
       retake(p, *m);
       return;
     }
@@ -163,13 +159,13 @@ void basic_retaker<Traits>::press(p_type& p, std::int64_t now, std::int64_t sinc
     seen.spared = true;
     seen.cpu = cpu;
     seen.cpu_when = now;
-    sooner(next_look, now + Traits::blocked_ns);
+    sooner(next_look, now + traits::blocked_ns);
     return;
   }
   seen.spared = false;
   seen.cpu = cpu;
   seen.cpu_when = now;
-  sooner(next_look, now + Traits::blocked_ns);
+  sooner(next_look, now + traits::blocked_ns);
   p.slice_ran_ns.store(now - since, relaxed);       // relaxed: published by the request
   p.asked_tick.store(seen.schedule_tick, relaxed);  // relaxed: as above
   // [p.attention] release: pairs with the exchange in attend.
@@ -186,8 +182,7 @@ void basic_retaker<Traits>::press(p_type& p, std::int64_t now, std::int64_t sinc
   interrupt(*m);
 }
 
-template <class Traits>
-bool basic_retaker<Traits>::is_deaf(p_type& p, const m_type& m, std::int64_t cpu) noexcept {
+inline bool retaker::is_deaf(processor& p, const machine& m, std::int64_t cpu) noexcept {
   auto& seen = p.seen;
   const std::uint32_t heard = m.heard.load(relaxed);  // relaxed: an older one costs some time
   if (!seen.asked || heard != seen.heard) {
@@ -196,21 +191,19 @@ bool basic_retaker<Traits>::is_deaf(p_type& p, const m_type& m, std::int64_t cpu
     seen.asked_cpu = cpu;
     return false;
   }
-  return cpu - seen.asked_cpu >= Traits::deaf_ns;
+  return cpu - seen.asked_cpu >= traits::deaf_ns;
 }
 
-template <class Traits>
-void basic_retaker<Traits>::interrupt(m_type& m) noexcept {
+inline void retaker::interrupt(machine& m) noexcept {
   scheduler_.taken.signals.fetch_add(1, relaxed);  // relaxed: a figure
   os::install_preempt_handler();
   os::send_preempt_signal(m.thread_number(), m.interruption);
 }
 
-template <class Traits>
-void basic_retaker<Traits>::retake(p_type& p, m_type& m) noexcept {
+inline void retaker::retake(processor& p, machine& m) noexcept {
   // [m.retake] release: R1, ordered by the fence; keeps what R4 of an earlier retake published.
   m.retake.store(retake_state::wanted, release);
-  Traits::heavy_fence();  // [m.inside] pairs with enter_scheduler's light one
+  traits::heavy_fence();  // [m.inside] pairs with enter_scheduler's light one
   // [m.inside] acquire: R2, what it has done with the P.
   const bool inside = m.inside.load(acquire) != 0;
   retake_state state = retake_state::wanted;
@@ -240,8 +233,7 @@ void basic_retaker<Traits>::retake(p_type& p, m_type& m) noexcept {
   scheduler_.hand_off(p);
 }
 
-template <class Traits>
-void basic_retaker<Traits>::watch(std::int64_t now, std::int64_t& next_look) noexcept {
+inline void retaker::watch(std::int64_t now, std::int64_t& next_look) noexcept {
   if (watched_ == nullptr) {
     return;
   }
@@ -251,8 +243,8 @@ void basic_retaker<Traits>::watch(std::int64_t now, std::int64_t& next_look) noe
     return;
   }
   watched_at_ = now;
-  for (m_type** link = &watched_; *link != nullptr;) {
-    m_type& m = **link;
+  for (machine** link = &watched_; *link != nullptr;) {
+    machine& m = **link;
     // [m.retake] acquire: pairs with forget_p.
     if (m.retake.load(acquire) != retake_state::taken) {
       m.watched = false;
@@ -267,7 +259,7 @@ void basic_retaker<Traits>::watch(std::int64_t now, std::int64_t& next_look) noe
     link = &m.watched_next;
   }
   if (watched_ != nullptr) {
-    sooner(next_look, now + Traits::blocked_ns);
+    sooner(next_look, now + traits::blocked_ns);
   }
 }
 

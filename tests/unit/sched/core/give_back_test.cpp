@@ -21,9 +21,9 @@
 
 namespace {
 
-using give_back_traits = thrum::sched::default_traits;
-using idle_pool = thrum::sched::stack_pool<give_back_traits>;
-using idle_g = thrum::sched::basic_g<give_back_traits>;
+using give_back_traits = thrum::sched::traits;
+using idle_pool = thrum::sched::stack_pool;
+using idle_g = thrum::sched::goroutine;
 
 /// Runtimes that are made while it lives find a millisecond long enough.
 class short_idle_times {

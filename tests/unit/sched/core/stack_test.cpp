@@ -17,8 +17,8 @@
 
 namespace {
 
-using pool = thrum::sched::stack_pool<thrum::sched::default_traits>;
-using g_type = thrum::sched::basic_g<thrum::sched::default_traits>;
+using pool = thrum::sched::stack_pool;
+using g_type = thrum::sched::goroutine;
 using thrum::sched::stack_class;
 
 /// The system reads from there, or says that it cannot.

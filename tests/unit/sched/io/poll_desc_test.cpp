@@ -25,7 +25,7 @@ namespace {
 void deliver_event(std::uint64_t tag, std::uint32_t events) {
   const thrum::sched::section here;
   auto& scheduler = *here.m()->scheduler;
-  thrum::sched::basic_poll_sink<thrum::sched::default_traits> sink(scheduler);
+  thrum::sched::poll_sink sink(scheduler);
   sink.deliver(sink, tag, events);
   thrum::sched::inject(sink);
 }

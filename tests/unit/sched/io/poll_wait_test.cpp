@@ -26,7 +26,7 @@ namespace {
 constexpr std::int64_t long_past = 1;
 
 std::int64_t an_hour_from_now() {
-  return thrum::sched::default_traits::now() + std::chrono::nanoseconds(1h).count();
+  return thrum::sched::traits::now() + std::chrono::nanoseconds(1h).count();
 }
 
 /// The reading end of a pipe that stays empty.

@@ -21,7 +21,7 @@ struct queued {
   std::atomic<void*> sp{nullptr};
 };
 
-using queue = thrum::sched::global_queue<queued, thrum::sched::default_traits>;
+using queue = thrum::sched::global_queue<queued, thrum::sched::traits>;
 
 }  // namespace
 

@@ -15,7 +15,7 @@ struct m {
   m* idle_next = nullptr;
   bool spinning = false;
 };
-using set = thrum::sched::idle_set<thrum::sched::default_traits, p, m>;
+using set = thrum::sched::idle_set<thrum::sched::traits, p, m>;
 
 }  // namespace
 

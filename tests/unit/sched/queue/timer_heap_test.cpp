@@ -18,8 +18,8 @@
 
 namespace {
 
-using heap = thrum::sched::timer_heap<thrum::sched::default_traits>;
-using basic_timer = thrum::sched::basic_timer<thrum::sched::default_traits>;
+using heap = thrum::sched::timer_heap<thrum::sched::traits>;
+using basic_timer = thrum::sched::basic_timer<thrum::sched::traits>;
 
 struct timer : basic_timer {
   std::int64_t due = 0;

@@ -32,7 +32,7 @@ using support::with_runtime;
 
 namespace {
 
-using default_point = thrum::sched::basic_wait_point<thrum::sched::default_traits>;
+using default_point = thrum::sched::wait_point;
 
 /// Every timer of the one processor is due now.
 void let_all_time_pass() {
@@ -302,7 +302,7 @@ TEST_CASE("condition variables that go with their notification meet a stop of th
           std::unique_ptr<thrum::condition_variable>& changed;
           thrum::wait_group& group;
           ~at_end() {
-            const thrum::sched::uncancellable<thrum::sched::default_traits> to_the_end;
+            const thrum::sched::uncancellable to_the_end;
             if (all) {
               changed->notify_all();
               changed.reset();

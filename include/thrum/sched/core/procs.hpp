@@ -8,8 +8,8 @@
 // the lock; one that is held is asked to, by attention_retire, and its holder lays it down the next
 // time it schedules. Searches walk the Ps below live_p_count(), which falls when the last ones are
 // dead: a program that once had 4,096 processors does not pay for them for ever.
-#ifndef THRUM_SCHED_RUN_PROCS_HPP
-#define THRUM_SCHED_RUN_PROCS_HPP
+#ifndef THRUM_SCHED_CORE_PROCS_HPP
+#define THRUM_SCHED_CORE_PROCS_HPP
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
@@ -21,16 +21,15 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-template <class Traits>
-int basic_scheduler<Traits>::set_procs(unsigned n) noexcept {
+THRUM_OUT_OF_LINE int runtime_scheduler::set_procs(unsigned n) noexcept {
   struct exclusive {
-    explicit exclusive(basic_scheduler& of) noexcept : scheduler(of) { of.begin_exclusive(); }
+    explicit exclusive(runtime_scheduler& of) noexcept : scheduler(of) { of.begin_exclusive(); }
     ~exclusive() { scheduler.end_exclusive(); }
-    basic_scheduler& scheduler;
+    runtime_scheduler& scheduler;
   } const one_at_a_time(*this);
   const unsigned before = procs();
   for (unsigned i = p_count(); i < n; ++i) {
-    auto* fresh = new (std::nothrow) p_type(i);
+    auto* fresh = new (std::nothrow) processor(i);
     if (fresh == nullptr) {
       return ENOMEM;
     }
@@ -50,7 +49,7 @@ int basic_scheduler<Traits>::set_procs(unsigned n) noexcept {
       }
     }
     for (unsigned i = before; i < n; ++i) {
-      p_type& p = *ps_[i];
+      processor& p = *ps_[i];
       // [p.attention] acq_rel: takes the request back; the holder has not yet seen it if it is set.
       p.attention.fetch_and(~std::uint32_t{attention_retire}, acq_rel);
       if (p.status.load(relaxed) == p_status::dead) {  // relaxed: dies only under this lock
@@ -59,7 +58,7 @@ int basic_scheduler<Traits>::set_procs(unsigned n) noexcept {
       }
     }
     for (unsigned i = n; i < before; ++i) {
-      p_type& p = *ps_[i];
+      processor& p = *ps_[i];
       if (idle.remove_p_locked(p)) {
         bury_locked(p);
       } else {
@@ -74,16 +73,14 @@ int basic_scheduler<Traits>::set_procs(unsigned n) noexcept {
   return 0;
 }
 
-template <class Traits>
-void basic_scheduler<Traits>::set_live_locked(unsigned n) noexcept {
+THRUM_OUT_OF_LINE void runtime_scheduler::set_live_locked(unsigned n) noexcept {
   // relaxed: written under the lock that we hold; compared with an earlier one
   live_p_changes_.store(live_p_changes_.load(relaxed) + 1, relaxed);
   // [s.live] seq_cst: before one of them can be taken from the idle list, in a search's order, too.
   live_p_count_.store(n, seq_cst);
 }
 
-template <class Traits>
-void basic_scheduler<Traits>::bury_locked(p_type& p) noexcept {
+THRUM_OUT_OF_LINE void runtime_scheduler::bury_locked(processor& p) noexcept {
   // [p.attention] acq_rel: nothing is asked of a dead P.
   p.attention.exchange(0, acq_rel);
   if (p.timers.size() != 0 && !discards_timers) {
@@ -106,16 +103,15 @@ void basic_scheduler<Traits>::bury_locked(p_type& p) noexcept {
   }
 }
 
-template <class Traits>
-void basic_scheduler<Traits>::retire_p(m_type& m) noexcept {
-  p_type& p = *m.p;
+THRUM_OUT_OF_LINE void runtime_scheduler::retire_p(machine& m) noexcept {
+  processor& p = *m.p;
   {
     scoped guard(idle.lock());
     if (p.id < procs()) {
       return;  // the number has risen again
     }
     global.prepend(p.queue.drain());
-    pool->put(config_.stack_class, static_cast<base::intrusive_queue<g_type>&&>(p.free_list));
+    pool->put(config_.stack_class, static_cast<base::intrusive_queue<goroutine>&&>(p.free_list));
     p.free_count = 0;
     release_p(m);
     bury_locked(p);

@@ -13,26 +13,27 @@
 //   MT1  an M in the idle list has a thread that has started: a P that is given to it runs at once.
 //   MT2  `creating` counts the Ps that wait for a thread; it changes under the lock, as does the
 //        list of idle Ms, so that start_m and stop_without_p decide one after the other.
-#ifndef THRUM_SCHED_RUN_THREADS_HPP
-#define THRUM_SCHED_RUN_THREADS_HPP
+#ifndef THRUM_SCHED_CORE_THREADS_HPP
+#define THRUM_SCHED_CORE_THREADS_HPP
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/core/traits.hpp>
+#include <thrum/sched/core/virtual_time.hpp>
 
 #include <cstdint>
 #include <new>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-template <class Traits>
-void basic_scheduler<Traits>::start_m(p_type& p, bool spinning) noexcept {
-  m_type* m = idle.take_m_locked();
+THRUM_OUT_OF_LINE void runtime_scheduler::start_m(processor& p, bool spinning) noexcept {
+  machine* m = idle.take_m_locked();
   if (m == nullptr) {
     // No thread is made while a goroutine that waits for a P has one: see creator.hpp.
-    if (g_type* const g = global.take_preempted()) {
+    if (goroutine* const g = global.take_preempted()) {
       m = g->bound;
     }
   }
@@ -49,8 +50,7 @@ void basic_scheduler<Traits>::start_m(p_type& p, bool spinning) noexcept {
   creator.request(*m);
 }
 
-template <class Traits>
-basic_m<Traits>* make_spare(basic_scheduler<Traits>& scheduler) noexcept {
+inline machine* make_spare(runtime_scheduler& scheduler) noexcept {
   scoped guard(scheduler.idle.lock());
   // relaxed: set under this lock
   if (scheduler.closing.load(relaxed) || scheduler.spare_starts || scheduler.has_spare() ||
@@ -63,9 +63,8 @@ basic_m<Traits>* make_spare(basic_scheduler<Traits>& scheduler) noexcept {
   return scheduler.new_m_locked();
 }
 
-template <class Traits>
-basic_m<Traits>* basic_scheduler<Traits>::new_m_locked() noexcept {
-  if (m_type* const m = vacant_ms_) {
+THRUM_OUT_OF_LINE machine* runtime_scheduler::new_m_locked() noexcept {
+  if (machine* const m = vacant_ms_) {
     vacant_ms_ = m->idle_next;
     vacant_count_.store(vacant_count_.load(relaxed) - 1, relaxed);  // relaxed: locked; a figure
     return m;
@@ -79,14 +78,13 @@ basic_m<Traits>* basic_scheduler<Traits>::new_m_locked() noexcept {
     text.append("to their threads, at once; raise options::max_threads or bound their number");
     base::fatal(text.view());
   }
-  m_type* m = new (&ms_[id]) m_type(*this, upcalls_, id, seed(id));
+  machine* m = new (&ms_[id]) machine(*this, upcalls_, id, seed(id));
   // [s.ms] release: the M, to each walk over all of them.
   m_count_.store(id + 1, release);
   return m;
 }
 
-template <class Traits>
-bool basic_scheduler<Traits>::stop_m(m_type& m) noexcept {
+THRUM_OUT_OF_LINE bool runtime_scheduler::stop_m(machine& m) noexcept {
   THRUM_ASSERT(M1, m.p == nullptr && !m.spinning);
   m.cpu = os::current_cpu();
   {
@@ -103,7 +101,7 @@ bool basic_scheduler<Traits>::stop_m(m_type& m) noexcept {
       creator.offer_idle();
     }
     if (clock != nullptr && resume_quiet_locked(*this)) [[unlikely]] {
-      [[maybe_unused]] const m_type* const self = idle.take_m_locked();
+      [[maybe_unused]] const machine* const self = idle.take_m_locked();
       THRUM_ASSERT(V3, self == &m);
       acquire_p(m, *idle.take_p_locked());
       idle.begin_spinning(m);
@@ -114,21 +112,19 @@ bool basic_scheduler<Traits>::stop_m(m_type& m) noexcept {
   return wait_for_p(m);
 }
 
-template <class Traits>
-bool basic_scheduler<Traits>::wait_for_p(m_type& m) noexcept {
+THRUM_OUT_OF_LINE bool runtime_scheduler::wait_for_p(machine& m) noexcept {
   m.park.sleep();
   m.park.clear();
   if (m.next_p == nullptr) {
     return false;
   }
-  p_type& p = *m.next_p;
+  processor& p = *m.next_p;
   m.next_p = nullptr;
   acquire_p(m, p);
   return true;
 }
 
-template <class Traits>
-void basic_scheduler<Traits>::take_back(m_type& m) noexcept {
+THRUM_OUT_OF_LINE void runtime_scheduler::take_back(machine& m) noexcept {
   scoped guard(idle.lock());
   if (!m.awaited) {
     spare_starts = false;
@@ -149,10 +145,9 @@ void basic_scheduler<Traits>::take_back(m_type& m) noexcept {
   vacate_locked(m);
 }
 
-template <class Traits>
-void basic_scheduler<Traits>::release_held(bool again) noexcept {
+THRUM_OUT_OF_LINE void runtime_scheduler::release_held(bool again) noexcept {
   for (;;) {
-    p_type* p;
+    processor* p;
     {
       scoped guard(idle.lock());
       p = again || idle.idle_ms() != 0 ? held_ps_ : nullptr;
@@ -162,11 +157,11 @@ void basic_scheduler<Traits>::release_held(bool again) noexcept {
       held_ps_ = p->idle_next;
     }
     if (clock == nullptr) {
-      p->timers.run_due(Traits::now());  // perhaps nobody else comes by
+      p->timers.run_due(traits::now());  // perhaps nobody else comes by
     }
     // The thread of a goroutine that is bound to it sleeps without being idle.
-    if (g_type* const g =
-            global.take([](const g_type& each) { return (each.flags & g_bound) != 0; })) {
+    if (goroutine* const g =
+            global.take([](const goroutine& each) { return (each.flags & g_bound) != 0; })) {
       pass_p(*p, *g->bound, false);
     } else {
       hand_off(*p);
@@ -174,10 +169,9 @@ void basic_scheduler<Traits>::release_held(bool again) noexcept {
   }
 }
 
-template <class Traits>
-THRUM_COLD bool start_spinner(basic_scheduler<Traits>& scheduler) noexcept {
+THRUM_COLD inline bool start_spinner(runtime_scheduler& scheduler) noexcept {
   scheduler.idle.lock().lock();
-  basic_p<Traits>* const p = scheduler.idle.take_p_to_spin_locked();
+  processor* const p = scheduler.idle.take_p_to_spin_locked();
   if (p == nullptr) {
     scheduler.idle.lock().unlock();
     return false;
@@ -187,61 +181,42 @@ THRUM_COLD bool start_spinner(basic_scheduler<Traits>& scheduler) noexcept {
   return true;
 }
 
-template <class Traits>
-void basic_creator<Traits>::wait() noexcept {
-  std::int64_t until = retry_at_ < check_at_ ? retry_at_ : check_at_;
-  until = give_back_.next() < until ? give_back_.next() : until;
-  bool woken = true;
-  if (until == never) {
-    note_.sleep();
-  } else {
-    woken = note_.sleep_for(until - Traits::now());
+THRUM_OUT_OF_LINE void runtime_scheduler::hand_off(processor& p) noexcept {
+  const auto has_work = [&] { return !p.queue.empty() || !global.empty(); };
+  if (has_work()) {
+    idle.lock().lock();
+    start_m(p, false);
+    return;
   }
-  if (woken) {
-    note_.clear_while_woken();
+  // Nobody searches and nobody could: somebody must, or work that arrives now finds no taker.
+  if (idle.claim_first_spinner()) {
+    idle.lock().lock();
+    start_m(p, true);
+    return;
   }
-  const std::int64_t now = Traits::now();
-  if (now >= check_at_) {
-    check_at_ = now + scheduler_.config().check_every_ns;
-    if (!scheduler_.exits.load(relaxed)) {  // relaxed: seen in time
-      scheduler_.config().check(scheduler_.config().user);
-    }
+  idle.lock().lock();
+  const bool last_busy = idle.idle_ps() + 1 == procs();
+  const bool nobody_polls = !poll.somebody_sleeps() && poller.descriptors() != 0;
+  if (!global.empty() || (last_busy && nobody_polls)) {
+    start_m(p, false);
+    return;
   }
-  give_back_.work(now);
-  if (retry_at_ != never) {
-    const bool again = now >= retry_at_;
-    if (again) {
-      retry_at_ = never;
-    }
-    scheduler_.release_held(again);
+  if (idle.spinner_wanted_locked()) {
+    idle.add_unit();
+    start_m(p, true);
+    return;
   }
-}
-
-template <class Traits>
-void basic_creator<Traits>::run() noexcept {
-  os::set_thread_name("thrum/creator");
-  if (const std::int64_t period = scheduler_.config().check_every_ns; period != 0) {
-    check_at_ = Traits::now() + period;
+  const std::int64_t when = p.timers.earliest();
+  put_idle_locked(p);
+  if (clock != nullptr && resume_quiet_locked(*this)) [[unlikely]] {
+    idle.add_unit();
+    start_m(*idle.take_p_locked(), true);
+    wake_monitor();
+    return;
   }
-  for (bool last = false; !last;) {
-    wait();
-    last = closing_.load(acquire);  // [cr.list] acquire: as in close
-    // [cr.list] acquire: the Ms.
-    for (m_type* m = first_.exchange(nullptr, acquire); m != nullptr;) {
-      m_type* const next = m->idle_next;
-      start(*m);
-      m = next;
-    }
-    // relaxed: as in request_dump
-    if (dump_wanted_.exchange(false, relaxed) && scheduler_.config().dump != nullptr) {
-      scheduler_.config().dump(scheduler_.config().user);
-    }
-    // relaxed: as in request_spare
-    if (spare_wanted_.exchange(false, relaxed) && !last && retry_at_ == never) {
-      if (m_type* const spare = make_spare_(scheduler_)) {
-        start(*spare);
-      }
-    }
+  idle.lock().unlock();
+  if (when != timer_heap<traits>::never) {
+    wake_for_timer(when);
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/sched/run/procs.hpp>
+#include <thrum/sched/core/procs.hpp>
 
 #include <thrum.hpp>
 
@@ -20,7 +20,7 @@ namespace {
 
 constexpr unsigned many = 200;
 
-using traits_of_procs = thrum::sched::default_traits;
+using traits_of_procs = thrum::sched::traits;
 
 /// How many Ps the calling goroutine's thread has walked over when it searched last.
 std::uint32_t walked() {
@@ -28,7 +28,7 @@ std::uint32_t walked() {
   return here.m()->order.count();
 }
 
-thrum::sched::basic_scheduler<traits_of_procs>& own_scheduler() {
+thrum::sched::runtime_scheduler& own_scheduler() {
   const thrum::sched::section here;
   return *here.m()->scheduler;
 }

@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What the creator's thread does. The essay is in creator.hpp.
+#ifndef THRUM_SCHED_CORE_CREATOR_THREAD_HPP
+#define THRUM_SCHED_CORE_CREATOR_THREAD_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/core/creator.hpp>
+#include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/core/traits.hpp>
+
+#include <cerrno>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+THRUM_OUT_OF_LINE void thread_creator::wait() noexcept {
+  std::int64_t until = retry_at_ < check_at_ ? retry_at_ : check_at_;
+  until = give_back_.next() < until ? give_back_.next() : until;
+  bool woken = true;
+  if (until == never) {
+    note_.sleep();
+  } else {
+    woken = note_.sleep_for(until - traits::now());
+  }
+  if (woken) {
+    note_.clear_while_woken();
+  }
+  const std::int64_t now = traits::now();
+  if (now >= check_at_) {
+    check_at_ = now + scheduler_.config().check_every_ns;
+    if (!scheduler_.exits.load(relaxed)) {  // relaxed: seen in time
+      scheduler_.config().check(scheduler_.config().user);
+    }
+  }
+  give_back_.work(now);
+  if (retry_at_ != never) {
+    const bool again = now >= retry_at_;
+    if (again) {
+      retry_at_ = never;
+    }
+    scheduler_.release_held(again);
+  }
+}
+
+THRUM_OUT_OF_LINE void thread_creator::run() noexcept {
+  os::set_thread_name("thrum/creator");
+  if (const std::int64_t period = scheduler_.config().check_every_ns; period != 0) {
+    check_at_ = traits::now() + period;
+  }
+  for (bool last = false; !last;) {
+    wait();
+    last = closing_.load(acquire);  // [cr.list] acquire: as in close
+    // [cr.list] acquire: the Ms.
+    for (machine* m = first_.exchange(nullptr, acquire); m != nullptr;) {
+      machine* const next = m->idle_next;
+      start(*m);
+      m = next;
+    }
+    // relaxed: as in request_dump
+    if (dump_wanted_.exchange(false, relaxed) && scheduler_.config().dump != nullptr) {
+      scheduler_.config().dump(scheduler_.config().user);
+    }
+    // relaxed: as in request_spare
+    if (spare_wanted_.exchange(false, relaxed) && !last && retry_at_ == never) {
+      if (machine* const spare = make_spare_(scheduler_)) {
+        start(*spare);
+      }
+    }
+  }
+}
+
+THRUM_OUT_OF_LINE void thread_creator::start(machine& m) noexcept {
+  const int error = m.for_signals.reserve() ? os::thread::start(m.thread, m_main_, &m) : ENOMEM;
+  if (error == 0) {
+    scheduler_.reserve.set_limit(thread_reserve::any_number);
+    return;
+  }
+  m.for_signals.give_back();
+  if (!has_warned_) {
+    has_warned_ = true;
+    base::message<> text("thrum: go: the system refuses thread ");
+    text.append(std::uint64_t{m.id} + 1).append(" of this runtime (errno ");
+    text.append(static_cast<std::uint64_t>(error)).append("); it goes on with those it has; ");
+    text.append("raise the limit of processes or memory, or lower options::procs\n");
+    base::write_error(text.view());
+  }
+  retry_at_ = traits::now() + retry_ns;
+  scheduler_.take_back(m);
+  scheduler_.reserve.set_limit(scheduler_.live_thread_count());
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// How a scheduler opens and closes; and all else of it that no user's code inlines.
+#ifndef THRUM_SCHED_CORE_OPEN_CLOSE_HPP
+#define THRUM_SCHED_CORE_OPEN_CLOSE_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/core/creator_thread.hpp>
+#include <thrum/sched/core/procs.hpp>
+#include <thrum/sched/core/quiet.hpp>
+#include <thrum/sched/core/reclaim.hpp>
+#include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/core/threads.hpp>
+#include <thrum/sched/core/traits.hpp>
+
+#include <cerrno>
+#include <new>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+THRUM_OUT_OF_LINE int runtime_scheduler::open() noexcept {
+  os::prepare_heavy_fence();
+  started_at = traits::now();
+  if (const int error = poller.open(); error != 0) {
+    return error;
+  }
+  pool = new (std::nothrow) stack_pool;
+  ps_ = static_cast<processor**>(os::map(traits::max_procs * sizeof(processor*)));
+  ms_ = static_cast<machine*>(os::map(config_.max_threads * sizeof(machine)));
+  if (pool == nullptr || ps_ == nullptr || ms_ == nullptr) {
+    return ENOMEM;
+  }
+  if (config_.interrupts) {
+    os::install_preempt_handler();
+  }
+  pool->tell_of_idle([](void* own) noexcept { static_cast<thread_creator*>(own)->offer_idle(); },
+                     &creator);
+  if (const int error = creator.open(); error != 0) {
+    return error;
+  }
+  return set_procs(config_.procs);
+}
+
+THRUM_OUT_OF_LINE runtime_scheduler::~runtime_scheduler() {
+  for (unsigned i = 0; i < p_count(); ++i) {
+    delete ps_[i];
+  }
+  creator.close();
+  for (unsigned i = 0; i < thread_count(); ++i) {
+    ms_[i].~machine();
+  }
+  if (ps_ != nullptr) {
+    os::unmap(ps_, traits::max_procs * sizeof(processor*));
+  }
+  if (ms_ != nullptr) {
+    os::unmap(ms_, config_.max_threads * sizeof(machine));
+  }
+  if (pool != nullptr) {
+    stack_pool::abandon(pool);
+  }
+  poller.close();
+}
+
+THRUM_OUT_OF_LINE void runtime_scheduler::close() noexcept {
+  {
+    scoped guard(idle.lock());
+    // [s.close] seq_cst: set under the lock under which an M decides to sleep.
+    closing.store(true, seq_cst);
+    while (machine* m = idle.take_m_locked()) {
+      m->park.wake();
+    }
+  }
+  poller.wake();
+  monitor_note.wake();
+}
+
+THRUM_OUT_OF_LINE void runtime_scheduler::join_threads() noexcept {
+  creator.close();
+  for (unsigned i = 0; i < thread_count(); ++i) {
+    if (ms_[i].thread.joinable()) {
+      ms_[i].thread.join();
+    }
+  }
+  // [s.visit] acquire: their last touch.
+  for (std::uint32_t turn = 0; visitors.load(acquire) != 0; ++turn) {
+    traits::back_off(turn);
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
