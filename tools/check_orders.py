@@ -299,13 +299,7 @@ def main():
     finder = library()
     # The head of order.hpp shows the forms.
     names = [name for name in finder.texts if not name.endswith("/base/order.hpp")]
-    # These rooms are still to be gone through.
-    late = re.compile(r"include/thrum/(?:sched/(?:core|run|io|life|watch)|debug|implementation)/")
-    later = {tag for name in names if late.search(name)
-             for tag in re.findall(rf"\[({NAME})\b", finder.texts[name])}
-    names = [name for name in names if not late.search(name)]
     errors, accesses, holders = examine(finder, names)
-    errors = [e for e in errors if not any(tag in later for tag in re.findall(NAME, e[2]))]
     for name, line, text in errors:
         print(f"check_orders: {pathlib.Path(name).relative_to(root)}:{line}: {text}")
     if errors:

@@ -27,7 +27,7 @@ THRUM_NO_TSAN inline void collect_parked(const sched::goroutine& g, os::call_sta
   if ((g.flags & sched::g_started) == 0) {
     return;  // its one return address is where a function begins, which is behind no call
   }
-  // [g.status] acquire: of a preempted one, its thread and what that was interrupted in.
+  // [g.status <] acquire: of a preempted one, its thread and what that was interrupted in.
   const bool preempted = g.status.load(acquire) == sched::g_status::preempted;
   if (preempted && g.bound->interruption.context != nullptr) {
     sched::walk_interrupted(g.bound->interruption.context, sched::stack_of(g), out);

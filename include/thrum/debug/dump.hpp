@@ -91,7 +91,7 @@ constexpr std::int64_t waited_ms(std::int64_t now_ms, std::uint32_t parked_ms) n
 /// What can be said of one G without stopping it. False: it is not alive. No malloc.
 THRUM_NO_TSAN inline bool describe_into(goroutine_record& record, const sched::goroutine& g,
                                         std::int64_t now_ms) noexcept {
-  // [g.status] acquire: where it stands, if it does. Exact only while all is quiet.
+  // [g.status <] acquire: where it stands, if it does. Exact only while all is quiet.
   const sched::g_status status = g.status.load(acquire);
   if (status == sched::g_status::idle || status == sched::g_status::dead) {
     return false;
@@ -105,8 +105,8 @@ THRUM_NO_TSAN inline bool describe_into(goroutine_record& record, const sched::g
   record.started_at = g.started_at;
   record.is_locked = g.thread_locks != 0;
   if (status == sched::g_status::waiting) {
-    record.reason = g.reason.load(relaxed);  // relaxed: for display
-    // relaxed: for display
+    record.reason = g.reason.load(relaxed);  // relaxed: only for display
+    // relaxed: only for display
     record.waiting_ms = waited_ms(now_ms, g.parked_ms.load(relaxed));
   }
   return true;
@@ -207,6 +207,7 @@ class goroutine_list {
       if (own != nullptr) {
         sched::note_callers(*own);
       }
+      // FZ1: to the end of its life
       const sched::freezer frozen(scheduler_, own, anyway ? 0 : patience_ns);
       complete = frozen.complete();
       for (std::size_t i = first; i != last && (complete || anyway); ++i) {

@@ -69,7 +69,8 @@ inline void report_held_locks(goroutine_id id, std::string_view name) {
     std::uint64_t empty = 0;
     // relaxed: a report more or less
     if (slot.compare_exchange_strong(empty, place, std::memory_order_relaxed,
-                                     std::memory_order_relaxed)) {  // relaxed: as above
+                                     // relaxed: a report more or less
+                                     std::memory_order_relaxed)) {
       break;
     }
     if (empty == place) {
@@ -89,7 +90,8 @@ inline void report_held_locks(goroutine_id id, std::string_view name) {
 
 /// Registers at the start of the program.
 inline const bool watches_mutexes = [] {
-  sched::observe_park.store(&report_held_locks, std::memory_order_relaxed);  // relaxed: a constant
+  // relaxed: a constant once set
+  sched::observe_park.store(&report_held_locks, std::memory_order_relaxed);
   return true;
 }();
 

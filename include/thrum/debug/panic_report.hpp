@@ -85,13 +85,13 @@ struct main_exception {
 
   void note(const void* object) noexcept {
     const sched::machine* const m = sched::current_m();
-    if (m == nullptr || m->g == nullptr || busy.exchange(true, acquire)) {  // [mx.busy] as a lock
+    if (m == nullptr || m->g == nullptr || busy.exchange(true, acquire)) {  // [mx.busy <] as a lock
       return;
     }
     os::collect_callers(callers, 0);
     source = panic_source(*m->g);
     thrown = object;
-    busy.store(false, release);  // [mx.busy] as a lock
+    busy.store(false, release);  // [mx.busy >] as a lock
   }
 };
 
@@ -109,7 +109,7 @@ struct terminate_handling {
                                                  const os::call_stack& callers) noexcept {
   auto& reporting = os::process_wide<terminate_handling>::get().reported;
   const void* other = nullptr;
-  // relaxed: one reports
+  // relaxed: only one reports
   if (!reporting.compare_exchange_strong(other, whose, relaxed, relaxed)) {
     if (other == whose) {
       base::fatal("panic: another exception while the first one was reported");
@@ -141,22 +141,22 @@ inline void report_if_left_main(main_exception& left) noexcept {
   const void* object = nullptr;
   static_assert(sizeof current == sizeof object);
   std::memcpy(&object, &current, sizeof object);  // the ABI's libraries keep no more in it
-  if (left.busy.exchange(true, acquire)) {        // [mx.busy] as a lock
+  if (left.busy.exchange(true, acquire)) {        // [mx.busy <] as a lock
     return;
   }
   if (object != nullptr && object == left.thrown) {
     report_panic(&left, left.source, left.callers);
   }
-  left.busy.store(false, release);  // [mx.busy] as a lock
+  left.busy.store(false, release);  // [mx.busy >] as a lock
 }
 
 /// The runtime of a main goroutine goes: somebody has caught what has left it, if anything has. Its
 /// address may be another exception's later.
 inline void forget_main_exception() noexcept {
   main_exception& left = os::process_wide<terminate_handling>::get().left_main;
-  if (!left.busy.exchange(true, acquire)) {  // [mx.busy] as a lock
+  if (!left.busy.exchange(true, acquire)) {  // [mx.busy <] as a lock
     left.thrown = nullptr;
-    left.busy.store(false, release);  // [mx.busy] as a lock
+    left.busy.store(false, release);  // [mx.busy >] as a lock
   }
 }
 
@@ -181,7 +181,7 @@ inline void terminate_in_goroutine() {
 inline void install_panic_report() noexcept {
   auto& known = os::process_wide<terminate_handling>::get();
   const std::terminate_handler handler = os::first_in_process(known.ours, &terminate_in_goroutine);
-  // relaxed: a constant
+  // relaxed: a constant once set
   arch::observe_exception.store(
       [](const void* thrown) noexcept {
         os::process_wide<terminate_handling>::get().left_main.note(thrown);
@@ -189,7 +189,7 @@ inline void install_panic_report() noexcept {
       relaxed);
   const std::terminate_handler found = std::get_terminate();
   if (found != handler) {
-    known.earlier.store(found, relaxed);  // relaxed: as where it is read
+    known.earlier.store(found, relaxed);  // relaxed: set before we were installed
     std::set_terminate(handler);
   }
 }

@@ -60,11 +60,13 @@ inline std::uint32_t queued(const sched::processor& p) noexcept {
 
 THRUM_NO_TSAN inline void append_p(trace_line& line, const sched::processor& p) noexcept {
   line.append("  P").append(p.id);
-  // relaxed: figures
+  // relaxed: figures for reports
   line.append(": status=").append(static_cast<unsigned>(p.status.load(relaxed)));
-  line.append(" schedtick=").append(p.schedule_tick.load(relaxed));   // relaxed: a figure
-  line.append(" syscalltick=").append(p.syscall_tick.load(relaxed));  // relaxed: a figure
-  // relaxed: a figure
+  // relaxed: a figure for reports
+  line.append(" schedtick=").append(p.schedule_tick.load(relaxed));
+  // relaxed: a figure for reports
+  line.append(" syscalltick=").append(p.syscall_tick.load(relaxed));
+  // relaxed: a figure for reports
   append_id(line, " m=", p.m.load(relaxed), &sched::machine::id);
   line.append(" runqsize=").append(queued(p));
   line.append(" gfreecnt=").append(p.free_count);
@@ -75,14 +77,14 @@ THRUM_NO_TSAN inline void append_m(trace_line& line, sched::runtime_scheduler& s
                                    const sched::machine& m) noexcept {
   const sched::processor* held = nullptr;
   scheduler.for_each_p([&](const sched::processor& p) {
-    held = p.m.load(relaxed) == &m ? &p : held;  // relaxed: a figure
+    held = p.m.load(relaxed) == &m ? &p : held;  // relaxed: a figure for reports
   });
   const sched::goroutine* const g = m.g;
   line.append("  M").append(m.id).append(":");
   append_id(line, " p=", held, &sched::processor::id);
   append_id(line, " curg=", g, &sched::goroutine::id);
   line.append(" mallocing=0 throwing=0 preemptoff= locks=");
-  line.append(m.inside.load(relaxed));  // relaxed: a figure
+  line.append(m.inside.load(relaxed));  // relaxed: a figure for reports
   line.append(" dying=0 spinning=").append(describe(m.spinning));
   line.append(" blocked=").append(describe(held == nullptr));
   const sched::goroutine* const locked = m.locked_g;
@@ -92,11 +94,11 @@ THRUM_NO_TSAN inline void append_m(trace_line& line, sched::runtime_scheduler& s
 
 THRUM_NO_TSAN inline void append_g(trace_line& line, const sched::goroutine& g,
                                    const sched::machine* on) noexcept {
-  const sched::g_status status = g.status.load(relaxed);  // relaxed: a figure
+  const sched::g_status status = g.status.load(relaxed);  // relaxed: a figure for reports
   line.append("  G").append(g.id).append(": status=").append(static_cast<unsigned>(status));
   line.append("(");
   if (status == sched::g_status::waiting) {
-    line.append(sched::describe(g.reason.load(relaxed)));  // relaxed: a figure
+    line.append(sched::describe(g.reason.load(relaxed)));  // relaxed: a figure for reports
   }
   line.append(")");
   append_id(line, " m=", on, &sched::machine::id);
@@ -137,11 +139,13 @@ THRUM_NO_TSAN inline void scheddetail(sched::runtime_scheduler& scheduler,
   };
   trace_line line;
   append_summary(line, scheduler, now, true);
-  // relaxed: figures
+  // relaxed: figures for reports
   line.append(" gcwaiting=").append(describe(scheduler.freeze.phase.load(relaxed) % 2 != 0));
-  line.append(" nmidlelocked=").append(scheduler.locked_asleep.load(relaxed));  // relaxed: a figure
+  // relaxed: a figure for reports
+  line.append(" nmidlelocked=").append(scheduler.locked_asleep.load(relaxed));
   line.append(" stopwait=0 sysmonwait=");
-  line.append(describe(scheduler.monitor_sleeps.load(relaxed))).append("\n");  // relaxed: a figure
+  // relaxed: a figure for reports
+  line.append(describe(scheduler.monitor_sleeps.load(relaxed))).append("\n");
   flush(line);
   scheduler.for_each_p([&](sched::processor& p) {
     append_p(line, p);
@@ -153,7 +157,7 @@ THRUM_NO_TSAN inline void scheddetail(sched::runtime_scheduler& scheduler,
     flush(line);
   }
   scheduler.pool->for_each([&](sched::goroutine& g) {
-    const sched::g_status status = g.status.load(relaxed);  // relaxed: a figure
+    const sched::g_status status = g.status.load(relaxed);  // relaxed: a figure for reports
     if (status == sched::g_status::idle || status == sched::g_status::dead) {
       return;
     }

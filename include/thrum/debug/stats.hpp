@@ -60,12 +60,12 @@ inline stats_snapshot collect(sched::runtime_scheduler& scheduler) {
   s.idle_threads = scheduler.idle.idle_ms();
   s.spinning = scheduler.idle.spinning();
   s.global_queue = scheduler.global.size();
-  // relaxed: a figure
+  // relaxed: a figure for reports
   s.hand_offs = scheduler.hand_offs.load(relaxed);
-  s.signals = scheduler.taken.signals.load(relaxed);              // relaxed: a figure
-  s.exchanges = scheduler.taken.exchanges.load(relaxed);          // relaxed: a figure
-  s.retakes = scheduler.taken.retakes.load(relaxed);              // relaxed: a figure
-  s.stopped_without_p = scheduler.taken.without_p.load(relaxed);  // relaxed: a figure
+  s.signals = scheduler.taken.signals.load(relaxed);              // relaxed: a figure for reports
+  s.exchanges = scheduler.taken.exchanges.load(relaxed);          // relaxed: a figure for reports
+  s.retakes = scheduler.taken.retakes.load(relaxed);              // relaxed: a figure for reports
+  s.stopped_without_p = scheduler.taken.without_p.load(relaxed);  // relaxed: a figure for reports
   {
     const sched::section here;
     s.stack_bytes = scheduler.pool->reserved_bytes();
@@ -92,13 +92,13 @@ inline stats_snapshot collect(sched::runtime_scheduler& scheduler) {
   s.created += scheduler.created_elsewhere();
   s.goroutines = s.created - s.finished;
   scheduler.pool->for_each([&](sched::goroutine& g) {
-    switch (g.status.load(relaxed)) {  // relaxed: a figure
+    switch (g.status.load(relaxed)) {  // relaxed: a figure for reports
       case sched::g_status::runnable: ++s.runnable; break;
       case sched::g_status::running:
       case sched::g_status::preempted: ++s.running; break;
       case sched::g_status::waiting:
         ++s.waiting;
-        if (sched::is_polled(g.reason.load(relaxed))) {  // relaxed: a figure
+        if (sched::is_polled(g.reason.load(relaxed))) {  // relaxed: a figure for reports
           ++s.polled_descriptors;
         }
         break;

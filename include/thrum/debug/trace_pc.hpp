@@ -47,8 +47,9 @@ inline constexpr std::uint32_t served_at_edges = sched::attention_preempt | sche
 THRUM_NOINLINE THRUM_NO_COVERAGE inline bool must_stop_here() noexcept {
   asm volatile("");
   const auto* const m = sched::current_slot::value;
-  return m != nullptr && m->inside.load(std::memory_order_relaxed) == 0 &&  // relaxed: our own
-         m->g != nullptr && m->p != nullptr &&
+  // relaxed: only this thread writes it
+  return m != nullptr && m->inside.load(std::memory_order_relaxed) == 0 && m->g != nullptr &&
+         m->p != nullptr &&
          // relaxed: seen at the next edge
          (m->p->attention.load(std::memory_order_relaxed) & served_at_edges) != 0;
 }

@@ -25,12 +25,12 @@ class counter {
 
   /// Counts an event; a thread that sees the count sees what led to it.
   void add_release() noexcept {
-    // [s.count] release: a goroutine's end carries its start; relaxed: only we write
+    // [s.count >] release: a goroutine's end carries its start; relaxed: only we write
     value_.store(value_.load(relaxed) + 1, release);
   }
 
   std::uint64_t get() const noexcept {
-    return value_.load(relaxed);  // relaxed: a figure
+    return value_.load(relaxed);  // relaxed: a figure for reports
   }
 
  private:

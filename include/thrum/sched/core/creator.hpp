@@ -51,7 +51,7 @@ class thread_creator {
   /// Starts what was asked for, then ends the thread. Nothing is asked for any more.
   void close() noexcept {
     if (thread_.joinable()) {
-      closing_.store(true, release);  // [cr.list] release: what was asked for before
+      closing_.store(true, release);  // [cr.list >] release: what was asked for before
       note_.wake();
       thread_.join();
     }
@@ -62,14 +62,14 @@ class thread_creator {
     machine* first = first_.load(relaxed);  // relaxed: the exchange decides
     do {
       m.idle_next = first;
-      // [cr.list] release: the M, to the creator.
+      // [cr.list >] release: the M, to the creator; relaxed: looks at it again
     } while (!first_.compare_exchange_weak(first, &m, release, relaxed));
     note_.wake();
   }
 
   /// Somebody wants to see all goroutines. From anywhere, also from a signal handler.
   void request_dump() noexcept {
-    dump_wanted_.store(true, relaxed);  // relaxed: a wish
+    dump_wanted_.store(true, relaxed);  // relaxed: published by the note
     note_.wake();
   }
 
@@ -91,7 +91,7 @@ class thread_creator {
 
   /// One more thread than needed would be of use.
   void request_spare() noexcept {
-    // relaxed: a wish
+    // relaxed: one of several wakes the creator, and the note publishes it
     if (!spare_wanted_.exchange(true, relaxed)) {
       note_.wake();
     }

@@ -54,18 +54,18 @@ THRUM_OUT_OF_LINE void thread_creator::run() noexcept {
   }
   for (bool last = false; !last;) {
     wait();
-    last = closing_.load(acquire);  // [cr.list] acquire: as in close
-    // [cr.list] acquire: the Ms.
+    last = closing_.load(acquire);  // [cr.list <] acquire: as in close
+    // [cr.list <] acquire: the Ms.
     for (machine* m = first_.exchange(nullptr, acquire); m != nullptr;) {
       machine* const next = m->idle_next;
       start(*m);
       m = next;
     }
-    // relaxed: as in request_dump
+    // relaxed: published by the note
     if (dump_wanted_.exchange(false, relaxed) && scheduler_.config().dump != nullptr) {
       scheduler_.config().dump(scheduler_.config().user);
     }
-    // relaxed: as in request_spare
+    // relaxed: published by the note
     if (spare_wanted_.exchange(false, relaxed) && !last && retry_at_ == never) {
       if (machine* const spare = make_spare_(scheduler_)) {
         start(*spare);

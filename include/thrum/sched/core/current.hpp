@@ -63,7 +63,7 @@ THRUM_NOINLINE inline machine* find_current_m() noexcept {
 /// Asks to be told.
 struct told_of_current_m {
   told_of_current_m() noexcept {
-    // [cm.tell] release: pairs with set_current_m.
+    // [cm.tell >] release: pairs with set_current_m.
     os::process_wide<current_key>::get().tell_executable.store(&set_current_slot, release);
   }
   static const told_of_current_m asked;
@@ -95,7 +95,7 @@ inline void set_current_m(machine* m) noexcept {
   if constexpr (traits::is_process_wide) {
     auto& known = os::process_wide<current_key>::get();
     known.key.set(m);
-    // [cm.tell] acquire: pairs with told_of_current_m.
+    // [cm.tell <] acquire: pairs with told_of_current_m.
     if (auto* const tell = known.tell_executable.load(acquire)) {
       tell(m);
     }

@@ -341,6 +341,7 @@ inline bool step_to_caller(arch::frame_registers& at, const frame_rules& rules,
     frame = at.value[rules.frame_register] + static_cast<std::uintptr_t>(rules.frame_offset);
   }
   const std::uintptr_t sp = at.value[registers::sp];
+  // FW2
   if (frame % sizeof(frame) != 0 || frame < sp || (moves && frame == sp) || frame > bounds.high ||
       return_column >= registers::count) {
     return false;
@@ -388,7 +389,8 @@ inline bool step_to_caller(arch::frame_registers& at, const frame_rules& rules,
 }
 
 /// The callers of a stack that stands still with these registers. `interrupted`: its innermost
-/// function stands at that instruction, and not inside a call that returns there.
+/// function stands at that instruction, and not inside a call that returns there. FW3: it is also
+/// called in the handlers of signals.
 THRUM_NOINLINE inline void walk_frames(arch::frame_registers at, bool interrupted,
                                        const stack_bounds& bounds, os::call_stack& out) noexcept {
   using registers = arch::frame_registers;
@@ -419,7 +421,7 @@ THRUM_NOINLINE inline void walk_frames(arch::frame_registers at, bool interrupte
 
 /// The callers of a parked stack, at the stack pointer that the switch has saved.
 inline void walk_parked(const void* sp, const stack_bounds& bounds, os::call_stack& out) noexcept {
-  // [FW1] the frame of the switch, too
+  // FW1: the frame of the switch, too
   const auto at = reinterpret_cast<std::uintptr_t>(sp);
   if (at < bounds.low || at >= bounds.high || bounds.high - at < arch::parked_frame_bytes) {
     out.size = 0;

@@ -49,7 +49,7 @@ class reclaimer {
 
   explicit reclaimer(runtime_scheduler& scheduler) noexcept : scheduler_(scheduler) {}
 
-  /// When work() has something to do, unless something becomes idle before.
+  /// When work() has something to do, unless something becomes idle before (GB1).
   std::int64_t next() const noexcept {
     const std::int64_t first = stacks_at_ < threads_at_ ? stacks_at_ : threads_at_;
     return joins_at_ < first ? joins_at_ : first;

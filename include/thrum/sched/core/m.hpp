@@ -40,7 +40,8 @@ struct upcall_table {
   machine* (*make_spare)(runtime_scheduler&) noexcept;
   /// The thread of this M was interrupted, to give up its P. In watch/preempt.hpp.
   void (*interrupt)(void* m) noexcept;
-  /// Something is asked of the P that runs a goroutine. Returns the M on which that goes on, inside.
+  /// Something is asked of the P that runs a goroutine. Returns the M on which that goes on,
+  /// inside.
   /// In run/attend.hpp.
   machine& (*serve_running)(machine&) noexcept;
   /// The monitor wants the P, or has it. Returns the M on which the caller runs afterwards, inside.
@@ -59,7 +60,7 @@ struct alignas(base::cache_line_size) machine {
 
   // -- [m.inside] this thread and its signal handler; the monitor behind a heavy fence --
   /// 1 while the thread runs code of the scheduler: its P may not be taken then. See section.hpp.
-  atomic<std::uint32_t> inside{1};
+  atomic<std::uint32_t> inside{1};  // SC3: it begins on g0
   atomic<retake_state> retake{retake_state::none};
 
   // -- this thread only --

@@ -68,7 +68,7 @@ THRUM_OUT_OF_LINE runtime_scheduler::~runtime_scheduler() {
 THRUM_OUT_OF_LINE void runtime_scheduler::close() noexcept {
   {
     scoped guard(idle.lock());
-    // [s.close] seq_cst: set under the lock under which an M decides to sleep.
+    // [s.close =] seq_cst: set under the lock under which an M decides to sleep.
     closing.store(true, seq_cst);
     while (machine* m = idle.take_m_locked()) {
       m->park.wake();
@@ -85,7 +85,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::join_threads() noexcept {
       ms_[i].thread.join();
     }
   }
-  // [s.visit] acquire: their last touch.
+  // [s.visit <] acquire: their last touch.
   for (std::uint32_t turn = 0; visitors.load(acquire) != 0; ++turn) {
     traits::back_off(turn);
   }

@@ -36,7 +36,7 @@ THRUM_OUT_OF_LINE int runtime_scheduler::set_procs(unsigned n) noexcept {
     // relaxed: born dead, published below
     fresh->status.store(p_status::dead, relaxed);
     ps_[i] = fresh;
-    // [s.ps] release: the P, to each walk over all of them.
+    // [s.ps >] release: the P, to each walk over all of them.
     p_count_.store(i + 1, release);
   }
   {
@@ -50,7 +50,8 @@ THRUM_OUT_OF_LINE int runtime_scheduler::set_procs(unsigned n) noexcept {
     }
     for (unsigned i = before; i < n; ++i) {
       processor& p = *ps_[i];
-      // [p.attention] acq_rel: takes the request back; the holder has not yet seen it if it is set.
+      // [p.attention <>] acq_rel: takes the request back; the holder has not yet seen it if it is
+      // set.
       p.attention.fetch_and(~std::uint32_t{attention_retire}, acq_rel);
       if (p.status.load(relaxed) == p_status::dead) {  // relaxed: dies only under this lock
         p.status.store(p_status::idle, relaxed);       // relaxed: published by the lock
@@ -62,7 +63,7 @@ THRUM_OUT_OF_LINE int runtime_scheduler::set_procs(unsigned n) noexcept {
       if (idle.remove_p_locked(p)) {
         bury_locked(p);
       } else {
-        // [p.attention] acq_rel: the holder sees it when it schedules next.
+        // [p.attention <>] acq_rel: the holder sees it when it schedules next.
         p.attention.fetch_or(attention_retire, acq_rel);
       }
     }
@@ -76,25 +77,27 @@ THRUM_OUT_OF_LINE int runtime_scheduler::set_procs(unsigned n) noexcept {
 THRUM_OUT_OF_LINE void runtime_scheduler::set_live_locked(unsigned n) noexcept {
   // relaxed: written under the lock that we hold; compared with an earlier one
   live_p_changes_.store(live_p_changes_.load(relaxed) + 1, relaxed);
-  // [s.live] seq_cst: before one of them can be taken from the idle list, in a search's order, too.
+  // [s.live =] seq_cst: before one of them can be taken from the idle list, in a search's order,
+  // too.
   live_p_count_.store(n, seq_cst);
 }
 
 THRUM_OUT_OF_LINE void runtime_scheduler::bury_locked(processor& p) noexcept {
-  // [p.attention] acq_rel: nothing is asked of a dead P.
+  // [p.attention <>] acq_rel: nothing is asked of a dead P.
   p.attention.exchange(0, acq_rel);
   if (p.timers.size() != 0 && !discards_timers) {
     ps_[0]->timers.take_all(p.timers);
     // P 0 may be busy with one goroutine for long; an M that searches finds the timers there.
-    // [p.attention] acq_rel: seen when its holder schedules next.
+    // [p.attention <>] acq_rel: seen when its holder schedules next.
     ps_[0]->attention.fetch_or(attention_timers, acq_rel);
   }
-  // [p.status] release: last, so that set_procs finds it complete.
+  // [p.status >] release: last, so that set_procs finds it complete.
   p.status.store(p_status::dead, release);
   const unsigned before = live_p_count();
   unsigned live = before;
   // A P dies under this lock only. One may keep its timers: see discards_timers.
-  while (live > procs() && ps_[live - 1]->status.load(relaxed) == p_status::dead &&  // relaxed: so
+  // relaxed: the lock orders it
+  while (live > procs() && ps_[live - 1]->status.load(relaxed) == p_status::dead &&
          ps_[live - 1]->timers.size() == 0) {
     --live;
   }

@@ -31,7 +31,8 @@ THRUM_OUT_OF_LINE bool resume_quiet_locked(runtime_scheduler& scheduler) noexcep
       const g_status status = each.status.load(relaxed);
       stands = stands || status == g_status::runnable ||
                (status == g_status::waiting &&
-                !is_durable(each.reason.load(relaxed)));  // relaxed: as above
+                // relaxed: a goroutine that parked has released its P since
+                !is_durable(each.reason.load(relaxed)));
     });
     if (stands) {
       return false;
@@ -42,7 +43,7 @@ THRUM_OUT_OF_LINE bool resume_quiet_locked(runtime_scheduler& scheduler) noexcep
       next = due < next ? due : next;
     });
     if (next == timer_heap<traits>::never) {
-      if (clock.outcome.load(relaxed) == virtual_clock::state::runs) {  // relaxed: locked
+      if (clock.outcome.load(relaxed) == virtual_clock::state::runs) {  // relaxed: under the lock
         const bool ended = scheduler.goroutine_count() == 0;
         // relaxed: published by the note
         clock.outcome.store(ended ? virtual_clock::state::ended : virtual_clock::state::deadlocked,

@@ -52,6 +52,7 @@ THRUM_OUT_OF_LINE void reclaimer::discard(const base::intrusive_queue<goroutine>
     auto* const top = reinterpret_cast<char*>(g);
     char* const end = top - (reinterpret_cast<std::uintptr_t>(top) & (page - 1));
     if (end > g->stack_low) {
+      // SP4: all but the page of the G
       os::discard_now(g->stack_low, static_cast<std::size_t>(end - g->stack_low));
     }
   }
@@ -82,7 +83,8 @@ THRUM_OUT_OF_LINE void reclaimer::work_on_threads(std::int64_t now) noexcept {
     return;
   }
   scoped guard(idle.lock());
-  if (!scheduler_.has_idle_threads || scheduler_.closing.load(relaxed)) {  // relaxed: locked
+  // relaxed: under the lock
+  if (!scheduler_.has_idle_threads || scheduler_.closing.load(relaxed)) {
     threads_at_ = never;
     return;
   }

@@ -79,12 +79,12 @@ class runtime_scheduler {
 
   /// How many Ps were ever made; p(i) is good below it.
   unsigned p_count() const noexcept {
-    return p_count_.load(acquire);  // [s.ps] sees the P itself; pairs with set_procs
+    return p_count_.load(acquire);  // [s.ps <] sees the P itself; pairs with set_procs
   }
   /// From here on all are dead, and hold neither goroutines nor timers: a search need not
   /// look there. At least procs(); falls behind when Ps retire.
   unsigned live_p_count() const noexcept {
-    return live_p_count_.load(seq_cst);  // [s.live] as any source of work: after the fence
+    return live_p_count_.load(seq_cst);  // [s.live =] as any source of work: after the fence
   }
   processor& p(std::uint32_t i) noexcept { return *ps_[i]; }
   template <class F>
@@ -112,12 +112,12 @@ class runtime_scheduler {
   }
 
   void acquire_p(machine& m, processor& p) noexcept {
-    THRUM_ASSERT(P1, m.p == nullptr);
+    THRUM_ASSERT(m_has_no_p_yet, m.p == nullptr);
     m.p = &p;
     p.m.store(&m, relaxed);  // relaxed: for the monitor's display
     // relaxed: only the holder writes; what runs now does not inherit a slice from before
     p.schedule_tick.store(p.schedule_tick.load(relaxed) + 1, relaxed);
-    // [p.status] release: only the holder leaves `running`, so nobody races with this.
+    // [p.status >] release: only the holder leaves `running`, so nobody races with this.
     p.status.store(p_status::running, release);
   }
 
@@ -125,7 +125,7 @@ class runtime_scheduler {
     processor& p = *m.p;
     m.p = nullptr;
     p.m.store(nullptr, relaxed);  // relaxed: for the monitor's display
-    // [p.status] release: as in acquire_p.
+    // [p.status >] release: as in acquire_p.
     p.status.store(p_status::idle, release);
     return p;
   }
@@ -181,13 +181,13 @@ class runtime_scheduler {
   }
 
   unsigned thread_count() const noexcept {
-    return m_count_.load(acquire);  // [s.ms] sees the M itself; pairs with new_m_locked
+    return m_count_.load(acquire);  // [s.ms <] sees the M itself; pairs with new_m_locked
   }
   machine& m(std::uint32_t i) noexcept { return ms_[i]; }
 
   /// Of them, those that have a thread, or will when the creator comes to them.
   unsigned live_thread_count() const noexcept {
-    return thread_count() - vacant_count_.load(relaxed);  // relaxed: a figure
+    return thread_count() - vacant_count_.load(relaxed);  // relaxed: a figure for reports
   }
 
   /// Idle threads that stay, however long nobody needs them.
@@ -212,7 +212,7 @@ class runtime_scheduler {
 
   /// After work was published by plain or release stores: wakes an idle P unless some M searches.
   void wake_processor() noexcept {
-    traits::fence(seq_cst);  // [id.spin] S2, and [id.need]; pairs with the fences in idle.hpp
+    traits::fence(seq_cst);  // [id.spin =, id.need =] S2; pairs with the fences in idle.hpp
     wake_processor_after_rmw();
   }
 
@@ -234,7 +234,7 @@ class runtime_scheduler {
   /// P is due. For others the monitor's rounds are enough.
   void wake_monitor_for(std::int64_t when) noexcept {
     constexpr std::int64_t slack = 100'000;
-    // [mon.until] seq_cst: the timer is in its heap; pairs with the monitor's store before its
+    // [mon.until =] seq_cst: the timer is in its heap; pairs with the monitor's store before its
     // look.
     if (monitor_until.load(seq_cst) - slack > when) {
       monitor_note.wake();
@@ -242,7 +242,7 @@ class runtime_scheduler {
   }
 
   void wake_monitor() noexcept {
-    // [mon.sleep] seq_cst: after the P left the idle list; pairs with the monitor's own store
+    // [mon.sleep =] seq_cst: after the P left the idle list; pairs with the monitor's own store
     // before it looks at the list.
     if (monitor_sleeps.load(seq_cst)) [[unlikely]] {
       monitor_note.wake();
@@ -255,13 +255,13 @@ class runtime_scheduler {
   std::uint64_t goroutine_count() noexcept;
 
   std::uint64_t created_elsewhere() const noexcept {
-    return created_elsewhere_.load(relaxed);  // relaxed: a figure
+    return created_elsewhere_.load(relaxed);  // relaxed: a figure for reports
   }
   void count_created_elsewhere() noexcept {
     if (is_copy.load(relaxed)) [[unlikely]] {  // relaxed: set when there was one thread
       refuse_after_fork();
     }
-    // [s.count] seq_cst: counted before the goroutine can end.
+    // [s.count =] seq_cst: counted before the goroutine can end.
     created_elsewhere_.fetch_add(1, seq_cst);
   }
 
@@ -332,18 +332,18 @@ class runtime_scheduler {
   }
   /// False: somebody else freezes, or makes a P.
   bool try_begin_exclusive() noexcept {
-    return !freeze.busy.exchange(true, acquire);  // [fz.busy] acquire: as a lock
+    return !freeze.busy.exchange(true, acquire);  // [fz.busy <] acquire: as a lock
   }
   void end_exclusive() noexcept {
-    freeze.busy.store(false, release);  // [fz.busy] release: as a lock
+    freeze.busy.store(false, release);  // [fz.busy >] release: as a lock
   }
 
   /// Ends the freeze in which the exit of the process holds the goroutines, if it does.
   THRUM_COLD void release_from_exit() noexcept {
-    // [fz.exit] acq_rel: one ends it, after the phase was set.
+    // [fz.exit <>] acq_rel: one ends it, after the phase was set.
     if (freeze.held_by_exit.load(relaxed) &&  // relaxed: the exchange decides
         freeze.held_by_exit.exchange(false, acq_rel)) {
-      // [fz.phase] release: as at the end of a freeze; relaxed: only we change it
+      // [fz.phase >] release: as at the end of a freeze; relaxed: only we change it
       freeze.phase.store(freeze.phase.load(relaxed) + 1, release);
       os::futex_wake(freeze.phase, INT_MAX);
       end_exclusive();
@@ -395,7 +395,8 @@ class runtime_scheduler {
     m.awaited = false;
     m.idle_next = vacant_ms_;
     vacant_ms_ = &m;
-    vacant_count_.store(vacant_count_.load(relaxed) + 1, relaxed);  // relaxed: locked; a figure
+    // relaxed: under the lock; a figure
+    vacant_count_.store(vacant_count_.load(relaxed) + 1, relaxed);
   }
   void set_live_locked(unsigned n) noexcept;
 
@@ -434,11 +435,11 @@ inline std::uint64_t runtime_scheduler::goroutine_count() noexcept {
   for (unsigned i = 0; i < n; ++i) {
     finished += ps_[i]->counts.finished.get();
   }
-  traits::fence(seq_cst);  // [s.count] acquires each start; pairs with add_release
+  traits::fence(seq_cst);  // [s.count =] acquires each start; pairs with add_release
   for (unsigned i = 0; i < n; ++i) {
     created += ps_[i]->counts.created.get();
   }
-  // [s.count] seq_cst: after the fence.
+  // [s.count =] seq_cst: after the fence.
   created += created_elsewhere_.load(seq_cst);
   return created - finished;
 }

@@ -26,8 +26,10 @@ struct scheduler_config {
   unsigned max_threads = 10'000;
   std::uint8_t stack_class = 18;
   std::int64_t time_slice_ns = 10'000'000;
-  std::int64_t stack_idle_ns = default_stack_idle_ns.load(relaxed);    // relaxed: a constant
-  std::int64_t thread_idle_ns = default_thread_idle_ns.load(relaxed);  // relaxed: a constant
+  // relaxed: a constant once set
+  std::int64_t stack_idle_ns = default_stack_idle_ns.load(relaxed);
+  // relaxed: a constant once set
+  std::int64_t thread_idle_ns = default_thread_idle_ns.load(relaxed);
   bool preempts = true;    // asks goroutines to yield, and takes Ps from those that block
   bool interrupts = true;  // ... and from those that compute, by a signal
   /// Called on each M's thread as its first and its last act.

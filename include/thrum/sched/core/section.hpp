@@ -29,6 +29,8 @@
 //
 // A goroutine inside blocking() is inside as well while it calls the library, but has no P: it
 // counts as its thread, as foreign threads do.
+//
+// Fences of [m.inside]: enter_scheduler, interrupt, retake.
 #ifndef THRUM_SCHED_CORE_SECTION_HPP
 #define THRUM_SCHED_CORE_SECTION_HPP
 
@@ -43,7 +45,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 /// From user code on a goroutine's stack into the scheduler.
 THRUM_INLINE machine& enter_scheduler(machine& m) noexcept {
   m.inside.store(1, relaxed);  // relaxed: ordered by the fence
-  traits::light_fence();  // [m.inside] before `retake` is read; pairs with the monitor's heavy one
+  // [m.inside =] before `retake` is read; pairs with the monitor's heavy one
+  traits::light_fence();
   // relaxed: ordered by the fence
   if (m.retake.load(relaxed) != retake_state::none) [[unlikely]] {
     return m.answer_monitor(m);
@@ -53,7 +56,7 @@ THRUM_INLINE machine& enter_scheduler(machine& m) noexcept {
 
 /// And back.
 THRUM_INLINE void leave_scheduler(machine& m) noexcept {
-  // [m.inside] release: what was done with the P, to the monitor that takes it.
+  // [m.inside >] release: what was done with the P, to the monitor that takes it.
   m.inside.store(0, release);
 }
 
@@ -96,7 +99,7 @@ class [[nodiscard]] section {
     return own->g;
   }
 
-  /// Runs f as user code, which may park.
+  /// Runs f as user code, which may park and lock (SC2).
   template <class F>
   void outside(F f) {
     if (!outermost_) {
@@ -125,7 +128,7 @@ class [[nodiscard]] section {
 inline bool is_lock_allowed() noexcept {
   const machine* const m = current_m();
   return m == nullptr || m->g == nullptr || m->p == nullptr ||
-         m->inside.load(relaxed) != 0;  // relaxed: our own
+         m->inside.load(relaxed) != 0;  // relaxed: only this thread writes it
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched

@@ -237,6 +237,7 @@ class stack_pool {
 inline goroutine* stack_pool::take(std::uint8_t size_class) noexcept {
   scoped guard(lock_);
   dead_list& dead = dead_[at(size_class)];
+  // SP1: of this class only
   for (auto* list : {&dead.fresh, &dead.old, &dead.oldest, &dead.discarded}) {
     if (goroutine* used = list->pop_front()) {
       return used;
@@ -311,7 +312,7 @@ inline void stack_pool::put_from_handle(goroutine& g) noexcept {
     scoped guard(lock_);
     g.join.store(join_state::none, relaxed);  // relaxed: under the lock, as abandon reads it
     if (abandoned_) {
-      last = --held_ == 0;
+      last = --held_ == 0;  // SP3: the last handle
     } else {
       dead_[at(g.size_class)].fresh.push_front(&g);
       tell_locked();
@@ -413,7 +414,7 @@ inline stack_pool::slab* stack_pool::add_slab(std::uint8_t size_class) noexcept 
 }
 
 inline goroutine* stack_pool::carve(slab& s) noexcept {
-  const std::size_t index = s.carved++;
+  const std::size_t index = s.carved++;  // SP2: in their order
   char* const low = slot(s, index);
   const std::size_t guarded = guard_bytes(os::page_size());
   const os::guard_kind guard = os::install_guard(low, guarded);

@@ -46,10 +46,10 @@ class thread_reserve {
   /// The system refuses more threads than these; any_number: it has made one.
   static constexpr unsigned any_number = ~0U;
   void set_limit(unsigned threads) noexcept {
-    limit_.store(threads, relaxed);  // relaxed: a figure
+    limit_.store(threads, relaxed);  // relaxed: a figure for reports
   }
   unsigned limit() const noexcept {
-    return limit_.load(relaxed);  // relaxed: as above
+    return limit_.load(relaxed);  // relaxed: a figure for reports
   }
 
   /// A goroutine was stopped, and stands in the queue. `is_short()`: no thread may be lost now.
@@ -60,8 +60,8 @@ class thread_reserve {
     if (!is_loop(g)) {
       kinds_[next_kind_++ % kinds] = kind{g.entry, g.started_at};
     }
-    // relaxed: locked
-    return !active_.load(relaxed) && is_short() && (active_.store(true, relaxed), true);  // relaxed
+    // relaxed: under the lock
+    return !active_.load(relaxed) && is_short() && (active_.store(true, relaxed), true);
   }
 
   /// Holds back a goroutine that is about to begin, if it is to wait. True: it was.
@@ -82,7 +82,7 @@ class thread_reserve {
     scoped guard(lock_);
     base::intrusive_queue<goroutine> held;
     if (is_over()) {
-      active_.store(false, relaxed);  // relaxed: locked
+      active_.store(false, relaxed);  // relaxed: under the lock
       held.append(static_cast<base::intrusive_queue<goroutine>&&>(held_));
     }
     return held;

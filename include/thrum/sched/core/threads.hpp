@@ -44,7 +44,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::start_m(processor& p, bool spinning) n
   }
   m = new_m_locked();
   m->awaited = true;
-  creating.store(creating.load(relaxed) + 1, relaxed);  // relaxed: locked
+  creating.store(creating.load(relaxed) + 1, relaxed);  // relaxed: under the lock
   idle.lock().unlock();
   pass_p(p, *m, spinning);  // the new thread's first sleep returns at once
   creator.request(*m);
@@ -66,10 +66,11 @@ inline machine* make_spare(runtime_scheduler& scheduler) noexcept {
 THRUM_OUT_OF_LINE machine* runtime_scheduler::new_m_locked() noexcept {
   if (machine* const m = vacant_ms_) {
     vacant_ms_ = m->idle_next;
-    vacant_count_.store(vacant_count_.load(relaxed) - 1, relaxed);  // relaxed: locked; a figure
+    // relaxed: under the lock; a figure
+    vacant_count_.store(vacant_count_.load(relaxed) - 1, relaxed);
     return m;
   }
-  const unsigned id = m_count_.load(relaxed);  // relaxed: locked
+  const unsigned id = m_count_.load(relaxed);  // relaxed: under the lock
   if (id == config_.max_threads) {
     idle.lock().unlock();
     base::message<> text;
@@ -79,20 +80,20 @@ THRUM_OUT_OF_LINE machine* runtime_scheduler::new_m_locked() noexcept {
     base::fatal(text.view());
   }
   machine* m = new (&ms_[id]) machine(*this, upcalls_, id, seed(id));
-  // [s.ms] release: the M, to each walk over all of them.
+  // [s.ms >] release: the M, to each walk over all of them.
   m_count_.store(id + 1, release);
   return m;
 }
 
 THRUM_OUT_OF_LINE bool runtime_scheduler::stop_m(machine& m) noexcept {
-  THRUM_ASSERT(M1, m.p == nullptr && !m.spinning);
+  THRUM_ASSERT(m_that_sleeps_has_no_p, m.p == nullptr && !m.spinning);
   m.cpu = os::current_cpu();
   {
     scoped guard(idle.lock());
     if (closing.load(relaxed)) {  // relaxed: set under this lock
       return false;
     }
-    idle.put_m_locked(m);
+    idle.put_m_locked(m);  // MT1: this thread is it
     if (held_ps_ != nullptr) [[unlikely]] {
       creator.offer_idle();
     }
@@ -102,7 +103,7 @@ THRUM_OUT_OF_LINE bool runtime_scheduler::stop_m(machine& m) noexcept {
     }
     if (clock != nullptr && resume_quiet_locked(*this)) [[unlikely]] {
       [[maybe_unused]] const machine* const self = idle.take_m_locked();
-      THRUM_ASSERT(V3, self == &m);
+      THRUM_ASSERT(own_m_was_the_last, self == &m);
       acquire_p(m, *idle.take_p_locked());
       idle.begin_spinning(m);
       wake_monitor();
@@ -132,7 +133,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::take_back(machine& m) noexcept {
     if (m.spinning) {
       idle.end_spinning(m);  // release_held looks for what its search would have found
     }
-    creating.store(creating.load(relaxed) - 1, relaxed);  // relaxed: locked
+    creating.store(creating.load(relaxed) - 1, relaxed);  // MT2; relaxed: under the lock
     global.prepend(m.next_p->queue.drain());
     m.next_p->idle_next = held_ps_;
     held_ps_ = m.next_p;

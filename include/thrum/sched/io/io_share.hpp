@@ -56,7 +56,7 @@ inline bool somebody_waits(machine& m) noexcept {
       (p.timers.size() != 0 && m.scheduler->next_timer(p) <= traits::now())) {
     return true;
   }
-  const std::uint32_t slice = p.schedule_tick.load(relaxed);  // relaxed: own count
+  const std::uint32_t slice = p.schedule_tick.load(relaxed);  // relaxed: only the holder counts
   if (p.io_slice != slice) {
     p.io_slice = slice;
     p.io_looks = 0;
@@ -76,7 +76,7 @@ THRUM_COLD inline void look_for_waiters(section& here, bool moved) noexcept {
   if (somebody_waits(m)) {
     here.moved_to(give_way(m));
   } else if (is_poll_due(*m.scheduler)) {
-    m.p->attention.fetch_or(attention_poll, relaxed);  // relaxed: for ourselves
+    m.p->attention.fetch_or(attention_poll, relaxed);  // relaxed: only for ourselves
     here.moved_to(leave(m, static_cast<goroutine*>(nullptr), &commit_to_runnext, nullptr));
   }
 }

@@ -108,10 +108,10 @@ class poll_table {
       all.free_list = d->next_free;
       return d;
     }
-    const std::uint32_t index = all.count.load(relaxed);  // relaxed: locked
+    const std::uint32_t index = all.count.load(relaxed);  // relaxed: under the lock
     poll_desc* chunk = nullptr;
     if (index < chunk_size * max_chunks) {
-      chunk = all.chunks[index / chunk_size].load(relaxed);  // relaxed: locked
+      chunk = all.chunks[index / chunk_size].load(relaxed);  // relaxed: under the lock
     }
     if (chunk == nullptr) {
       if (index >= chunk_size * max_chunks ||
@@ -121,7 +121,7 @@ class poll_table {
       all.chunks[index / chunk_size].store(chunk, relaxed);  // relaxed: published with the count
     }
     poll_desc* const d = ::new (&chunk[index % chunk_size]) poll_desc(index);
-    // [pd.count] release: the chunk and the descriptor.
+    // [pd.count >] release: the chunk and the descriptor.
     all.count.store(index + 1, release);
     return d;
   }
@@ -137,17 +137,18 @@ class poll_table {
   /// Null: a tag that was never given.
   static poll_desc* find(std::uint32_t index) noexcept {
     state& all = known();
-    // [pd.count] acquire: the chunk and the descriptor.
+    // [pd.count <] acquire: the chunk and the descriptor.
     if (index >= all.count.load(acquire)) {
       return nullptr;
     }
-    return &all.chunks[index / chunk_size].load(relaxed)[index % chunk_size];  // relaxed: as above
+    // relaxed: published with the count
+    return &all.chunks[index / chunk_size].load(relaxed)[index % chunk_size];
   }
 
   template <class F>
   static void for_each(F f) noexcept {
     state& all = known();
-    const std::uint32_t n = all.count.load(acquire);  // [pd.count] acquire: as in find
+    const std::uint32_t n = all.count.load(acquire);  // [pd.count <] acquire: as in find
     for (std::uint32_t i = 0; i < n; ++i) {
       f(*find(i));
     }

@@ -62,7 +62,7 @@ class poll_wait {
     poll_desc* const d = poll_table::take();
     if (d != nullptr) {
       scoped guard(d->lock);
-      d->fd.store(fd, relaxed);  // relaxed: locked
+      d->fd.store(fd, relaxed);  // relaxed: under the lock
       d->closing = d->unusual = false;
       for (poll_side& side : d->sides) {
         side.ready = side.drained = false;
@@ -243,12 +243,13 @@ class poll_wait {
       sched::wait(here, point, d.lock, {wait_reason::io_close, false});
       d.lock.lock();
     }
+    THRUM_ASSERT(PD2, d.users == 0 && d.closing);
     const int fd = d.handle();
     if (d.scheduler != nullptr) {
       d.scheduler->poller.remove(fd);
       d.scheduler = nullptr;
     }
-    d.fd.store(os::no_descriptor, relaxed);  // relaxed: locked
+    d.fd.store(os::no_descriptor, relaxed);  // relaxed: under the lock
     d.next_generation();
     d.lock.unlock();
     return fd;
@@ -373,9 +374,9 @@ class poll_wait {
   /// the system only confirms it. Others wait before each of their calls, and mostly it is ready.
   /// Which kind this is the last look tells.
   static bool is_worth_a_look(poll_side& side) noexcept {
-    const std::uint8_t left = side.waits_without_look.load(relaxed);  // relaxed: a guess
+    const std::uint8_t left = side.waits_without_look.load(relaxed);  // relaxed: a guess is enough
     if (left != 0) {
-      // relaxed: as above
+      // relaxed: a guess is enough
       side.waits_without_look.store(static_cast<std::uint8_t>(left - 1), relaxed);
     }
     return left == 0;
@@ -388,7 +389,8 @@ class poll_wait {
     do {
       seen = os::wait_for(fd, which == io_side::write, 0);
     } while (seen == -EINTR);  // which says nothing of the descriptor
-    side.waits_without_look.store(seen == 0 ? some : std::uint8_t{0}, relaxed);  // relaxed: a guess
+    // relaxed: a guess is enough
+    side.waits_without_look.store(seen == 0 ? some : std::uint8_t{0}, relaxed);
     return seen > 0 ? 0 : seen == 0 ? -EAGAIN : static_cast<int>(seen);
   }
 
@@ -430,7 +432,7 @@ class poll_wait {
   /// An M that has a P looks at the poller when it goes idle. One inside blocking() has none, and
   /// if this is the first descriptor, all others may sleep where no event comes.
   THRUM_COLD static void call_to_poller(runtime_scheduler& scheduler) noexcept {
-    traits::fence(seq_cst);  // [s.poll] it is counted; a sleeper that leaves counts again
+    traits::fence(seq_cst);  // [s.poll =] it is counted; a sleeper that leaves counts again
     if (!scheduler.poll.somebody_sleeps()) {
       scheduler.wake_processor();
     }

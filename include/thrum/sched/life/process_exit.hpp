@@ -42,7 +42,8 @@ class process_exit {
     }
     const std::uint64_t own = os::thread_id();
     std::uint64_t first = 0;
-    if (one().thread.compare_exchange_strong(first, own, relaxed, relaxed)) {  // relaxed: one wins
+    // relaxed: only one thread wins
+    if (one().thread.compare_exchange_strong(first, own, relaxed, relaxed)) {
       one().clock.open();
       return true;
     }
@@ -71,13 +72,13 @@ class process_exit {
     }
     auto& freeze = scheduler.freeze;
     const std::uint32_t phase = freeze.phase.load(relaxed) + 1;  // relaxed: only we change it
-    freeze.phase.store(phase, release);        // [fz.phase] release: to all that will wait
-    freeze.held_by_exit.store(true, release);  // [fz.exit] release: the phase, to release()
+    freeze.phase.store(phase, release);        // [fz.phase >] release: to all that will wait
+    freeze.held_by_exit.store(true, release);  // [fz.exit >] release: the phase, to release()
     scheduler.for_each_p([](processor& p) {
-      // [p.attention] release: pairs with the exchange in attend.
+      // [p.attention >] release: pairs with the exchange in attend.
       p.attention.fetch_or(attention_freeze, release);
     });
-    traits::heavy_fence();  // [fz.phase] asked before the look at the holders of Ps; a thread
+    traits::heavy_fence();  // [fz.phase =] asked before the look at the holders of Ps; a thread
                             // that takes a P looks
     scheduler.monitor_note.wake();
     const std::int64_t begin = traits::now();
@@ -95,7 +96,7 @@ class process_exit {
 
   /// Whether goroutines stand still for this.
   static bool holds(const runtime_scheduler& scheduler) noexcept {
-    return scheduler.freeze.held_by_exit.load(acquire);  // [fz.exit] acquire: the phase
+    return scheduler.freeze.held_by_exit.load(acquire);  // [fz.exit <] acquire: the phase
   }
 
   /// The monitor's look, while holds(): the thread that exits may need what a goroutine has.
@@ -137,17 +138,18 @@ class process_exit {
 
   static bool has_stopped(runtime_scheduler& scheduler, processor& p, std::uint32_t phase,
                           std::int64_t passed) noexcept {
-    if (p.status.load(acquire) != p_status::running ||  // [p.status] acquire: as in freeze.hpp
-        p.frozen_in.load(acquire) == phase) {           // [fz.phase] acquire: as in freeze.hpp
+    if (p.status.load(acquire) != p_status::running ||  // [p.status <] acquire: as in freeze.hpp
+        p.frozen_in.load(acquire) == phase) {           // [fz.phase <] acquire: as in freeze.hpp
       return true;
     }
-    // [p.attention] release: pairs with the exchange in attend.
+    // [p.attention >] release: pairs with the exchange in attend.
     p.attention.fetch_or(attention_freeze, release);
-    machine* const m = p.m.load(relaxed);  // relaxed: a guess; a stray signal is harmless
+    machine* const m = p.m.load(relaxed);  // relaxed: a guess is enough; a stray signal is harmless
     if (m == nullptr || passed < courtesy_ns) {
       return false;
     }
-    // relaxed: a guess. It blocks in a call that it has not announced, and stops when it is back.
+    // relaxed: a guess is enough. It blocks in a call that it has not announced, and stops when it
+    // is back.
     if (m->inside.load(relaxed) == 0 && os::thread_sleeps(m->thread_number())) {
       return true;
     }
@@ -166,7 +168,8 @@ class process_exit {
       // relaxed: a goroutine that stands still has saved it
       const char* const from = static_cast<const char*>(g.sp.load(relaxed));
       const char* const to = reinterpret_cast<const char*>(&g + 1);
-      const g_status status = g.status.load(relaxed);  // relaxed: as above
+      // relaxed: a goroutine that stands still has saved it
+      const g_status status = g.status.load(relaxed);
       if (status != g_status::idle && status != g_status::dead && from != nullptr && from < to) {
         base::keep_reachable(from, static_cast<std::size_t>(to - from));
       }

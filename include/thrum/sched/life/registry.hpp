@@ -80,7 +80,7 @@ class registry {
   static void for_each(F f) {
     struct unpin {
       runtime_scheduler& scheduler;
-      ~unpin() { scheduler.pins.fetch_sub(1, release); }  // [reg.pins] release: f's last look
+      ~unpin() { scheduler.pins.fetch_sub(1, release); }  // [reg.pins >] release: f's last look
     };
     std::uint64_t last = 0;
     while (runtime_scheduler* const next = pin_after(last)) {
@@ -102,7 +102,7 @@ class registry {
         }
       }
     }
-    // [reg.exit] acquire: its last look at the scheduler; [reg.pins] acquire: theirs
+    // [reg.exit <] acquire: its last look at the scheduler; [reg.pins <] acquire: theirs
     while (all().exit_looks.load(acquire) || scheduler.pins.load(acquire) != 0) {
       os::sleep_ns(1'000'000);
     }
@@ -127,7 +127,7 @@ class registry {
       }
       process_exit::hold(*s);
     }
-    all().exit_looks.store(false, release);  // [reg.exit] release: our last look
+    all().exit_looks.store(false, release);  // [reg.exit >] release: our last look
     os::let_exit_pass_standard_input();
   }
 
@@ -152,8 +152,8 @@ class registry {
   static runtime_scheduler* next_to_hold() noexcept {
     scoped guard(all().lock);
     for (runtime_scheduler* s = all().first; s != nullptr; s = s->next_registered) {
-      if (s->config().is_whole_program && !s->exits.load(relaxed) &&  // relaxed: our own
-          s->goroutine_count() != 0) {
+      // relaxed: this thread has set it
+      if (s->config().is_whole_program && !s->exits.load(relaxed) && s->goroutine_count() != 0) {
         return s;
       }
     }
@@ -166,7 +166,7 @@ class registry {
       s->is_copy.store(true, relaxed);  // relaxed: there is only this thread
     }
     if (machine* const m = current_m()) {
-      m->retake.store(retake_state::forked, relaxed);  // relaxed: as above
+      m->retake.store(retake_state::forked, relaxed);  // relaxed: there is only this thread
     }
   }
 

@@ -20,6 +20,8 @@
 // that computes for ever keeps stop() waiting for ever: there is no sound way to end it. Without
 // exceptions nothing can be unwound: a cancelled goroutine ends where it stands, and the objects on
 // its stack are not destroyed.
+//
+// Fences of [s.stop]: count_end, end_withdrawable, must_exit, withdraw_all.
 #ifndef THRUM_SCHED_LIFE_SHUTDOWN_HPP
 #define THRUM_SCHED_LIFE_SHUTDOWN_HPP
 
@@ -33,7 +35,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// Opens the gate of a parked goroutine.
 inline void announce(goroutine& g) noexcept {
-  // [s.stop] acquire: the point that it linked.
+  // [s.stop <] acquire: the point that it linked.
   if (wait_point* const point = g.withdrawable.load(acquire)) {
     point->gate.announce();
   }
@@ -41,7 +43,7 @@ inline void announce(goroutine& g) noexcept {
 
 /// Takes a parked goroutine out of its wait and tells it to exit.
 inline void withdraw(goroutine& g) noexcept {
-  // [s.stop] acquire: as above.
+  // [s.stop <] acquire: the point that it linked.
   wait_point* const point = g.withdrawable.load(acquire);
   if (point == nullptr || is_settled(*point)) {
     return;
@@ -58,11 +60,11 @@ inline void withdraw(goroutine& g) noexcept {
 inline void withdraw_all(runtime_scheduler& scheduler) noexcept {
   scoped guard(scheduler.withdraw_lock);
   scheduler.withdrawing.store(true, relaxed);  // relaxed: ordered by the heavy fence
-  traits::heavy_fence();  // [s.stop] `stopping` and `withdrawing` before the points are read
+  traits::heavy_fence();  // [s.stop =] `stopping` and `withdrawing` before the points are read
   scheduler.pool->for_each([](goroutine& g) { announce(g); });
-  traits::heavy_fence();  // [s.gate] the gates are open before the causes are read
+  traits::heavy_fence();  // [s.gate =] the gates are open before the causes are read
   scheduler.pool->for_each([](goroutine& g) { withdraw(g); });
-  // [s.withdraw] release: our last look at a point, to its owner, which no longer waits for us.
+  // [s.withdraw >] release: our last look at a point, to its owner, which no longer waits for us.
   scheduler.withdrawing.store(false, release);
 }
 

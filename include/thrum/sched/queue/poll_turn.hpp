@@ -19,6 +19,8 @@
 // the heaps; hence sequential consistency on both. tests/model/timer_wake_model.cpp runs this code.
 //
 // As Go does with sched.lastpoll and sched.pollUntil.
+//
+// Fences of [s.poll]: call_to_poller.
 #ifndef THRUM_SCHED_QUEUE_POLL_TURN_HPP
 #define THRUM_SCHED_QUEUE_POLL_TURN_HPP
 

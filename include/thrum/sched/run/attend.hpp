@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Doing what is asked of a P (`processor::attention`): to stand still, to end a slice, to run timers, to
-// poll, to retire. g0 does all of it; a running goroutine what is quickly done, and leaves for g0 for
-// the rest. The third place is the signal handler, watch/preempt.hpp, which cannot leave.
+// Doing what is asked of a P (`processor::attention`): to stand still, to end a slice, to run
+// timers, to poll, to retire. g0 does all of it; a running goroutine what is quickly done, and
+// leaves for g0 for the rest. The third place is the signal handler, watch/preempt.hpp, which
+// cannot leave.
 #ifndef THRUM_SCHED_RUN_ATTEND_HPP
 #define THRUM_SCHED_RUN_ATTEND_HPP
 
@@ -22,7 +23,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// Does what was asked of the P, on g0. False: the P is gone.
 THRUM_COLD inline bool attend(machine& m) noexcept {
-  // [p.attention] acquire: what the asking thread had done before.
+  // [p.attention <] acquire: what the asking thread had done before.
   const std::uint32_t asked = m.p->attention.exchange(0, acquire);
   wait_while_frozen(m);
   if ((asked & attention_retire) != 0) {
@@ -32,7 +33,7 @@ THRUM_COLD inline bool attend(machine& m) noexcept {
     }
   }
   if (m.scheduler->reserve.is_active()) [[unlikely]] {
-    m.p->attention.fetch_or(attention_begin, relaxed);  // relaxed: for ourselves; stays asked
+    m.p->attention.fetch_or(attention_begin, relaxed);  // relaxed: only for ourselves; stays asked
   }
   if ((asked & attention_preempt) != 0) {
     end_slice(m);
@@ -47,17 +48,18 @@ THRUM_COLD inline bool attend(machine& m) noexcept {
 /// Returns the M that it runs on afterwards.
 THRUM_COLD inline machine& serve_running(machine& m) noexcept {
   processor& p = *m.p;
-  // [p.attention] acquire: as in attend.
+  // [p.attention <] acquire: as in attend.
   if ((p.attention.fetch_and(~std::uint32_t{attention_freeze}, acquire) & attention_freeze) != 0) {
     wait_while_frozen(m);
   }
-  // [p.attention] acquire: as in attend; only the holder clears bits
+  // [p.attention <] acquire: as in attend; only the holder clears bits
   std::uint32_t asked = p.attention.load(acquire);
   if ((asked & attention_preempt) != 0 &&
       // relaxed: published by the request; own count
       p.asked_tick.load(relaxed) != p.schedule_tick.load(relaxed)) {
     // It was meant for an earlier goroutine, which had a whole slice; this one does not give way.
-    asked = p.attention.fetch_and(~std::uint32_t{attention_preempt}, acquire) &  // [p.attention]
+    // [p.attention <] acquire: as in attend
+    asked = p.attention.fetch_and(~std::uint32_t{attention_preempt}, acquire) &
             ~std::uint32_t{attention_preempt};
   }
   asked &= ~std::uint32_t{attention_begin};  // which is g0's
@@ -69,7 +71,7 @@ THRUM_COLD inline machine& serve_running(machine& m) noexcept {
     return m;
   }
   if (asked == attention_timers) {
-    // [p.attention] acquire: as in attend.
+    // [p.attention <] acquire: as in attend.
     p.attention.fetch_and(~std::uint32_t{attention_timers}, acquire);
     bool ran = false;
     run_timers(m, p, ran);

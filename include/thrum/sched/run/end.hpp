@@ -10,6 +10,8 @@
 //   If the handle lets go between E1 and E3, nobody would destroy the result; E3 then returns
 //   false, and the goroutine runs once more to do it on its own stack. A handle sees `done` under
 //   the join lock, so E3 has let go of the G by then.
+//
+// Fences of [s.count]: count_end, goroutine_count.
 #ifndef THRUM_SCHED_RUN_END_HPP
 #define THRUM_SCHED_RUN_END_HPP
 
@@ -59,10 +61,11 @@ inline wait_point* take_joiner_locked(goroutine& g) noexcept {
 inline void count_end(machine& m) noexcept {
   runtime_scheduler& scheduler = *m.scheduler;
   m.p->counts.finished.add_release();
-  traits::light_fence();  // [s.stop] counted before the flag is read; pairs with stop()'s heavy one
+  // [s.stop =] counted before the flag is read; pairs with stop()'s heavy one
+  traits::light_fence();
   // relaxed: ordered by the fence
   if (scheduler.stopping.load(relaxed)) [[unlikely]] {
-    traits::fence(seq_cst);  // [s.count] of two last ones, at least one sees both counts
+    traits::fence(seq_cst);  // [s.count =] of two last ones, at least one sees both counts
     if (scheduler.goroutine_count() == 0) {
       scheduler.drained.wake();
     }
@@ -72,7 +75,7 @@ inline void count_end(machine& m) noexcept {
 /// E3 for a goroutine without a handle.
 inline bool commit_end(machine& m, goroutine& g, void*) noexcept {
   base::context_destroy(g.context);
-  g.status.store(g_status::dead, relaxed);  // relaxed: for display
+  g.status.store(g_status::dead, relaxed);  // relaxed: only for display
   recycle(m, g);
   count_end(m);
   return true;
@@ -82,18 +85,18 @@ inline bool commit_end(machine& m, goroutine& g, void*) noexcept {
 inline bool commit_end_joined(machine& m, goroutine& g, void* joiner) noexcept {
   auto* first = static_cast<wait_point*>(joiner);
   g.join_lock.lock();
-  if (g.join.load(relaxed) == join_state::detached) {  // relaxed: locked
+  if (g.join.load(relaxed) == join_state::detached) {  // relaxed: under the lock
     g.join_lock.unlock();
     return false;
   }
   base::context_destroy(g.context);
-  g.status.store(g_status::dead, relaxed);  // relaxed: for display
+  g.status.store(g_status::dead, relaxed);  // relaxed: only for display
   count_end(m);
   // Somebody may have come since E1, but not if E1 found somebody: a handle has one user.
   if (first == nullptr) {
     first = take_joiner_locked(g);
   }
-  // [join.done] release: the result, to a look without the lock.
+  // [join.done >] release: the result, to a look without the lock.
   g.join.store(join_state::done, release);
   g.join_lock.unlock();
   if (first != nullptr) {
@@ -132,7 +135,7 @@ inline void unbind(machine& m, goroutine& g) noexcept {
       leave(*m, take_next(*m), &commit_end, nullptr, true);
     }
     g.join_lock.lock();
-    const bool detached = g.join.load(relaxed) == join_state::detached;  // relaxed: locked
+    const bool detached = g.join.load(relaxed) == join_state::detached;  // relaxed: under the lock
     wait_point* joiner = take_joiner_locked(g);
     g.join_lock.unlock();
     if (detached) {
@@ -142,7 +145,7 @@ inline void unbind(machine& m, goroutine& g) noexcept {
       continue;
     }
     goroutine* next = nullptr;
-    // relaxed: a hint; a P that is asked for something goes through g0
+    // relaxed: only a hint; a P that is asked for something goes through g0
     if (joiner != nullptr && joiner->g != nullptr && joiner->g->scheduler == g.scheduler &&
         m->p->attention.load(relaxed) == 0) {
       next = joiner->g;

@@ -137,14 +137,14 @@ inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
     delay = left > 0 ? left : 0;
   }
   poll_sink sink(scheduler);
-  // [s.close] seq_cst: close() wakes the poller after it has set the flag.
+  // [s.close =] seq_cst: close() wakes the poller after it has set the flag.
   if (!scheduler.closing.load(seq_cst)) {
     scheduler.poller.poll(delay, sink);
   }
   scheduler.poll.end_sleep(traits::now());
 
   processor* p = nullptr;
-  if (scheduler.closing.load(seq_cst)) {  // [s.close] seq_cst: as above
+  if (scheduler.closing.load(seq_cst)) {  // [s.close =] seq_cst: as in close
     return false;                         // stop_m says so, too
   }
   {

@@ -49,7 +49,7 @@ THRUM_COLD inline void note_callers(machine& m) noexcept {
 /// The holder of a P waits for the end of a freeze.
 THRUM_COLD inline void wait_while_frozen(machine& m) noexcept {
   auto& freeze = m.scheduler->freeze;
-  // [fz.phase] acquire: the next freeze's wish.
+  // [fz.phase <] acquire: the next freeze's wish.
   std::uint32_t phase = freeze.phase.load(acquire);
   if (phase % 2 == 0) {
     return;
@@ -58,16 +58,16 @@ THRUM_COLD inline void wait_while_frozen(machine& m) noexcept {
   if (m.g != nullptr && !freeze.held_by_exit.load(relaxed)) {
     note_callers(m);
   }
-  // [fz.phase] release: the callers, to the thread that freezes.
+  // [fz.phase >] release: the callers, to the thread that freezes.
   m.p->frozen_in.store(phase, release);
-  while (freeze.phase.load(acquire) == phase) {  // [fz.phase] acquire: as above
+  while (freeze.phase.load(acquire) == phase) {  // [fz.phase <] acquire: what was done meanwhile
     os::futex_wait(freeze.phase, phase, -1);
   }
 }
 
 /// For an M that has just been given a P: a freeze counts a P that nobody holds as stopped.
 inline void wait_if_frozen(machine& m) noexcept {
-  traits::light_fence();  // [fz.phase] the P is held before the look; pairs with the heavy one
+  traits::light_fence();  // [fz.phase =] the P is held before the look; pairs with the heavy one
   // relaxed: ordered by the fence
   if ((m.p->attention.load(relaxed) & attention_freeze) != 0) [[unlikely]] {
     wait_while_frozen(m);

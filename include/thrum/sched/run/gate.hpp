@@ -38,6 +38,8 @@
 //   GA2  when shut() has returned, nobody enters the object on behalf of this waiter, or ever will.
 //
 // Tried and rejected: see docs/decisions/0011. Checked by gate_model.cpp and wait_point_test.cpp.
+//
+// Fences of [s.gate]: shut, withdraw_all.
 #ifndef THRUM_SCHED_RUN_GATE_HPP
 #define THRUM_SCHED_RUN_GATE_HPP
 
@@ -88,14 +90,15 @@ class basic_gate {
         break;
       }
       Traits::back_off(turn);
-      outcome = attempt();
+      outcome = attempt();  // GA1: it only tries for the lock
     }
     expected = state::inside;
     // A waiter that is out will not be released by anybody: no other visitor may come after us.
-    // [gate.word] release: our last look at the object; sees: shut_slow. relaxed: shut meanwhile
+    // [gate.word >] release: our last look at the object; sees: shut_slow. relaxed: it was shut
+    // meanwhile
     if (outcome == withdrawal::done ||
         !word_.compare_exchange_strong(expected, state::closed, release, relaxed)) {
-      word_.store(state::left, release);  // [gate.word] release: as above
+      word_.store(state::left, release);  // [gate.word >] release: our last look
     }
     return outcome;
   }
@@ -103,8 +106,9 @@ class basic_gate {
   /// By the thread that releases the waiter, with the object's lock held, after it has said so.
   /// GA2.
   void shut() noexcept {
-    Traits::light_fence();  // [s.gate] released before the gate is read; pairs with stop()'s fence
-    // [gate.word] acquire: the last look of the thread inside, which found nothing to do.
+    // [s.gate =] released before the gate is read; pairs with stop()'s fence
+    Traits::light_fence();
+    // [gate.word <] acquire: the last look of the thread inside, which found nothing to do.
     if (word_.load(acquire) != state::closed) [[unlikely]] {
       shut_slow();
     }
@@ -114,11 +118,11 @@ class basic_gate {
   enum class state : std::uint8_t { closed, open, inside, shut, left };
 
   THRUM_COLD void shut_slow() noexcept {
-    // [gate.word] acquire: the visitor's last look at the object, before it may go.
+    // [gate.word <] acquire: the visitor's last look at the object, before it may go.
     if (word_.exchange(state::shut, acquire) != state::inside) {
       return;
     }
-    // [gate.word] acquire: as above.
+    // [gate.word <] acquire: the visitor's last look.
     for (std::uint32_t turn = 0; word_.load(acquire) != state::left; ++turn) {
       Traits::back_off(turn);
     }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// The life of an M: g0 finds a goroutine, switches to it, and is switched back to when that one leaves
-// and knows no successor.
+// The life of an M: g0 finds a goroutine, switches to it, and is switched back to when that one
+// leaves and knows no successor.
 #ifndef THRUM_SCHED_RUN_LOOP_HPP
 #define THRUM_SCHED_RUN_LOOP_HPP
 
@@ -57,7 +57,7 @@ inline goroutine* wait_for_locked(machine& m) noexcept {
     scheduler.hand_off(scheduler.release_p(m));
   }
   scheduler.wait_for_p(m);
-  scheduler.locked_asleep.fetch_sub(1, relaxed);  // relaxed: as above
+  scheduler.locked_asleep.fetch_sub(1, relaxed);  // relaxed: published by the idle lock
   return m.locked_g;
 }
 
@@ -69,7 +69,7 @@ inline void* m_main(void* argument) noexcept {
   set_current_m(&m);
   os::this_threads_exit_watch().watch(config.exit_hook);
 #if THRUM_CHECKS
-  may_lock.store(&is_lock_allowed, relaxed);  // relaxed: a constant
+  may_lock.store(&is_lock_allowed, relaxed);  // relaxed: a constant once set
 #endif
   m.exceptions = os::thread_exception_state();
   m.error_number = os::thread_error_number();
@@ -97,7 +97,8 @@ inline void* m_main(void* argument) noexcept {
   } else if (scheduler.wait_for_p(m)) {
     {
       scoped guard(scheduler.idle.lock());
-      scheduler.creating.store(scheduler.creating.load(relaxed) - 1, relaxed);  // relaxed: locked
+      // relaxed: under the lock
+      scheduler.creating.store(scheduler.creating.load(relaxed) - 1, relaxed);
     }
     g = find_work(m);
   }

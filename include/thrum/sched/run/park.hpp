@@ -38,8 +38,8 @@ inline void park(section& here, wait_reason reason, commit_function commit,
                  void* argument) noexcept {
   machine& m = here.this_m();
   goroutine& g = *m.g;
-  g.reason.store(reason, relaxed);  // relaxed: for display
-  // relaxed: for display
+  g.reason.store(reason, relaxed);  // relaxed: only for display
+  // relaxed: only for display
   g.parked_ms.store(m.scheduler->coarse_ms.load(relaxed), relaxed);
   g.status.store(g_status::waiting, relaxed);  // relaxed: published by what commit does
   here.moved_to(leave(m, take_next(m), commit, argument));
@@ -62,7 +62,8 @@ inline bool may_cancel(const machine& m) noexcept {
 
 /// Must a wait that may be cancelled end at once?
 inline bool must_exit(const machine& m) noexcept {
-  traits::light_fence();  // [s.stop] g.withdrawable before the flag; pairs with stop()'s heavy one
+  // [s.stop =] g.withdrawable before the flag; pairs with stop()'s heavy one
+  traits::light_fence();
   // relaxed: ordered by the fence
   return m.g->exiting || m.scheduler->stopping.load(relaxed);
 }
@@ -70,8 +71,8 @@ inline bool must_exit(const machine& m) noexcept {
 /// W4: the point may be forgotten once this has returned.
 inline void end_withdrawable(goroutine& g, wake_cause cause) noexcept {
   g.withdrawable.store(nullptr, relaxed);  // relaxed: ordered by the fence
-  traits::light_fence();                   // [s.stop] cleared before the announcement is read
-  // [s.withdraw] acquire: pairs with the end of the announcement; its begin is ordered by the
+  traits::light_fence();                   // [s.stop =] cleared before the announcement is read
+  // [s.withdraw <] acquire: pairs with the end of the announcement; its begin is ordered by the
   // fence.
   if (g.scheduler->withdrawing.load(acquire)) [[unlikely]] {
     scoped until_done(g.scheduler->withdraw_lock);
@@ -160,9 +161,9 @@ THRUM_COLD inline void wait_as_thread(wait_point& point, std::int64_t deadline) 
   }
 }
 
-/// W2 and W4. The caller holds `held`, has linked `point` and set its `g` from `here` (null for a
-/// thread); the lock is released. Returns why the wait has ended; `cancelled` obliges the caller
-/// to throw goroutine_exit, outside of the section.
+/// W2 and W4 of wait_point.hpp. The caller holds `held`, has linked `point` and set its `g` from
+/// `here` (null for a thread); the lock is released. Returns why the wait has ended; `cancelled`
+/// obliges the caller to throw goroutine_exit, outside of the section.
 template <class Lock>
 wake_cause wait(section& here, wait_point& point, Lock& held,
                 const wait_options& options) noexcept {
@@ -184,7 +185,7 @@ wake_cause wait(section& here, wait_point& point, Lock& held,
   }
   const bool cancellable = options.cancellable && may_cancel(*m);
   if (cancellable) {
-    // [s.stop] release: the linked point, to the thread that stops the runtime.
+    // [s.stop >] release: the linked point, to the thread that stops the runtime.
     g.withdrawable.store(&point, release);
     // If it cannot be withdrawn, somebody is about to wake it.
     if (must_exit(*m) && point.withdraw(point, true) == withdrawal::done) [[unlikely]] {
@@ -202,7 +203,7 @@ wake_cause wait(section& here, wait_point& point, Lock& held,
     park(here, options.reason, &commit_arm_and_unlock<Lock>, &timed);
     timer_heap<traits>::remove(g);
   }
-  const wake_cause cause = point.cause.load(relaxed);  // relaxed: as above
+  const wake_cause cause = point.cause.load(relaxed);  // relaxed: written before we were woken
   if (cancellable) {
     end_withdrawable(g, cause);
   }
@@ -244,7 +245,7 @@ inline wake_cause sleep_until(std::int64_t deadline) noexcept {
 // ---- yield and preemption ----------------------------------------------------------------------
 
 inline bool commit_to_global(machine& m, goroutine& g, void*) noexcept {
-  // [g.status] release: where its stack was left. If this M has no P, no freeze has stopped it.
+  // [g.status >] release: where its stack was left. If this M has no P, no freeze has stopped it.
   g.status.store(g_status::runnable, release);
   m.scheduler->global.push_back(g);
   m.scheduler->wake_processor();
@@ -327,7 +328,7 @@ THRUM_NOINLINE inline bool is_preemption_asked() noexcept {
   const machine* const m = current_m();
   return m != nullptr && m->p != nullptr &&
          (m->p->attention.load(relaxed) != 0 ||            // relaxed: seen next time
-          m->retake.load(relaxed) != retake_state::none);  // relaxed: as above
+          m->retake.load(relaxed) != retake_state::none);  // relaxed: seen next time
 }
 
 /// Does what is asked of the P that runs this goroutine. Returns the M that it runs on afterwards.

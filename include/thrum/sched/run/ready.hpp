@@ -32,11 +32,11 @@ inline void push_to_ring(machine& m, goroutine& g) noexcept {
 /// The P spends a credit on waking an idle P for its runnext, if somebody idles and nobody spins.
 inline void wake_for_runnext(machine& m) noexcept {
   auto& credit = m.p->wake_credit;
-  // relaxed: a heuristic; thieves and the monitor may overwrite it
+  // relaxed: only a heuristic; thieves and the monitor may overwrite it
   const std::uint32_t left = credit.load(relaxed);
   if (left != 0 && m.scheduler->idle.claim_wake()) [[unlikely]] {
     if (m.scheduler->wake_claimed()) {
-      credit.store(left - 1, relaxed);  // relaxed: as above
+      credit.store(left - 1, relaxed);  // relaxed: only a heuristic
     }
   }
 }
@@ -71,7 +71,7 @@ inline void ready_elsewhere(goroutine& g) noexcept {
   scheduler.global.push_back(g);
   scheduler.wake_processor();
   scheduler.visitors.fetch_sub(1,
-                               release);  // [s.visit] release: our last touch; sees: join_threads
+                               release);  // [s.visit >] release: our last touch; sees: join_threads
 }
 
 /// Makes a goroutine runnable that the caller has removed from whatever it waited on. Any thread.

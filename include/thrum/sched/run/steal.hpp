@@ -71,7 +71,7 @@ inline stolen steal_work(machine& m) noexcept {
       if (result.g != nullptr) {
         own.counts.steals.add(1 + own.queue.ring_size());
         if (had_runnext) {
-          // relaxed: a heuristic; help was of use to this P, so it may call again
+          // relaxed: only a heuristic; help was of use to this P, so it may call again
           victim.wake_credit.store(traits::wake_credit, relaxed);
         }
         return result;

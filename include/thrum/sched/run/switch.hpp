@@ -88,7 +88,7 @@ THRUM_INLINE machine& leave(machine& m, goroutine* next, commit_function commit,
   m.left.argument = argument;
   const int error_number = *m.error_number;
   if constexpr (THRUM_EXCEPTIONS) {
-    g.exceptions = *m.exceptions;
+    g.exceptions = *m.exceptions;  // LO3
   }
   void* target;
   base::stack_context* context;
@@ -123,7 +123,8 @@ THRUM_INLINE machine& leave(machine& m, goroutine* next, commit_function commit,
     }
     now = arch::switch_stack(g.sp_slot(), target, &m);
   }
-  auto& here = *static_cast<machine*>(now);
+  auto& here = *static_cast<machine*>(now);           // LO2: m is another one
+  THRUM_ASSERT(LO4, here.inside.load(relaxed) != 0);  // relaxed: only this thread writes it
   arrive(here, g.context);
   *here.error_number = error_number;  // LO5
   return here;

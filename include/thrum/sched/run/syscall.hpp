@@ -27,10 +27,10 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 /// The running goroutine is about to block its thread. Called inside.
 inline void enter_syscall(machine& m) noexcept {
   processor& p = *m.p;
-  m.g->status.store(g_status::syscall, relaxed);  // relaxed: for display
+  m.g->status.store(g_status::syscall, relaxed);  // relaxed: only for display
   m.old_p = &p;
   m.p = nullptr;
-  // [p.status] release: everything we did with the P, to the thread that takes it.
+  // [p.status >] release: everything we did with the P, to the thread that takes it.
   p.status.store(p_status::syscall, release);
   m.scheduler->wake_monitor();
 }
@@ -38,7 +38,7 @@ inline void enter_syscall(machine& m) noexcept {
 /// Takes the P from an M that is in a call with it. False: none is.
 inline bool take_from_syscall(machine& m, processor& p) noexcept {
   auto expected = p_status::syscall;
-  // [p.status] acquire: what its earlier holders did; SY1.
+  // [p.status <] acquire: what its earlier holders did; SY1. relaxed: the monitor has it
   if (!p.status.compare_exchange_strong(expected, p_status::running, acquire, relaxed)) {
     return false;
   }
@@ -83,7 +83,7 @@ inline machine& exit_syscall(machine& m) noexcept {
   goroutine& g = *m.g;
   // Its own may have been taken and be in another M's call by now; then that one loses it.
   machine& here = take_from_syscall(m, *m.old_p) ? m : regain_p(m);
-  g.status.store(g_status::running, relaxed);  // relaxed: for display
+  g.status.store(g_status::running, relaxed);  // relaxed: only for display
   // relaxed: seen next time if missed
   return here.p->attention.load(relaxed) != 0 ? attend_running(here) : here;
 }

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// What a P has to run without searching: its runnext and ring, its share of the global queue, its due
-// timers. find_work.hpp asks them first, one by one; a goroutine that leaves the processor asks them on
-// its own stack (switch.hpp).
+// What a P has to run without searching: its runnext and ring, its share of the global queue, its
+// due timers. find_work.hpp asks them first, one by one; a goroutine that leaves the processor asks
+// them on its own stack (switch.hpp).
 //
 // A time slice begins with each of these but runnext: what comes from there shares the slice of its
 // predecessor.
@@ -27,7 +27,8 @@ inline void begin_slice(processor& p) noexcept {
 }
 
 inline bool global_turn(const processor& p) noexcept {
-  return p.schedule_tick.load(relaxed) % traits::global_check_interval == 0;  // relaxed: own count
+  // relaxed: only the holder counts
+  return p.schedule_tick.load(relaxed) % traits::global_check_interval == 0;
 }
 
 /// The slice has been handed on often enough. Where a monitor ends slices by time, that is its

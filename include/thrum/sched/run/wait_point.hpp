@@ -94,12 +94,12 @@ struct selection_state {
   /// Whether `by` ends the wait; false if something else has.
   bool win(wait_point& by) noexcept {
     wait_point* none = nullptr;
-    // [sel.win] acq_rel: one wins; its writes to the point are published by wake().
+    // [sel.win <>] acq_rel: one wins; its writes to the point are published by wake().
     return winner.compare_exchange_strong(none, &by, std::memory_order_acq_rel,
-                                          std::memory_order_relaxed);  // relaxed: lost
+                                          std::memory_order_relaxed);  // relaxed: another has won
   }
   bool is_won() const noexcept {
-    return winner.load(std::memory_order_acquire) != nullptr;  // [sel.win] acquire: no hurry
+    return winner.load(std::memory_order_acquire) != nullptr;  // [sel.win <] acquire: no hurry
   }
 
   /// `self.object` is a lock that the waiter holds until it has left its stack: before that nobody
@@ -132,8 +132,8 @@ withdrawal unlink_under(Lock& lock, bool locked, Unlink unlink) noexcept {
   return was_linked ? withdrawal::done : withdrawal::refused;
 }
 
-/// W3, under the object's lock: the waiter is released, and nobody enters the object on its behalf
-/// any more.
+/// W3 and WP1, under the object's lock: the waiter is released, and nobody enters the object on its
+/// behalf any more.
 THRUM_INLINE void settle(wait_point& point, wake_cause cause) noexcept {
   // relaxed: read by the waiter after wake(); by the stop, ordered by the fence in shut()
   point.cause.store(cause, relaxed);
@@ -142,7 +142,8 @@ THRUM_INLINE void settle(wait_point& point, wake_cause cause) noexcept {
 
 /// The same for a point that has won its selection.
 THRUM_INLINE void settle_selection(wait_point& point, wake_cause cause) noexcept {
-  point.cause.store(cause, relaxed);  // relaxed: as above; the stop looks at the winner
+  // relaxed: read by the waiter after wake(); the stop looks at the winner
+  point.cause.store(cause, relaxed);
   point.selection->self.gate.shut();
 }
 
@@ -167,7 +168,7 @@ inline bool withdraw_in_time(wait_point& point) noexcept {
   return ours;
 }
 
-/// W3's last step. The point may be gone when this returns.
+/// W3's last step. The point may be gone when this returns (WP2).
 inline void wake(wait_point& point) noexcept {
   if (point.g != nullptr) {
     ready(*point.g);

@@ -62,7 +62,8 @@ inline liveness examine(runtime_scheduler& scheduler, std::uint64_t& ran) noexce
     scheduler.pool->for_each([&](goroutine& g) {
       // relaxed: a goroutine that parked has released its P since
       polled = polled || (g.status.load(relaxed) == g_status::waiting &&
-                          is_polled(g.reason.load(relaxed)));  // relaxed: as above
+                          // relaxed: a goroutine that parked has released its P since
+                          is_polled(g.reason.load(relaxed)));
     });
   }
   if (armed || polled || scheduler.goroutine_count() == 0) {
@@ -85,9 +86,11 @@ inline liveness look_for_deadlock(runtime_scheduler& scheduler) noexcept {
   }
   constexpr std::size_t helpers = 2;  // the monitor and the creator
   // What was there before the count and after it was there.
-  const unsigned bystanders_before = os::bystanders.load(relaxed);  // relaxed: see bystander_scope
+  // relaxed: os::bystander_scope tells why
+  const unsigned bystanders_before = os::bystanders.load(relaxed);
   const std::size_t threads = os::count_threads();
-  const unsigned bystanders_after = os::bystanders.load(relaxed);  // relaxed: as above
+  // relaxed: os::bystander_scope tells why
+  const unsigned bystanders_after = os::bystanders.load(relaxed);
   const std::size_t ours =
       std::size_t{scheduler.live_thread_count()} + helpers + config.bystanders +
       base::sanitizer_threads +

@@ -16,6 +16,8 @@
 //
 // FZ1  while the world is frozen nothing may be called that a goroutine could hold a lock of: no
 //      malloc. The code that looks collects addresses, and makes words of them afterwards.
+//
+// Fences of [fz.phase]: freezer, hold, stop_in_handler, wait_if_frozen.
 #ifndef THRUM_SCHED_WATCH_FREEZE_HPP
 #define THRUM_SCHED_WATCH_FREEZE_HPP
 
@@ -39,12 +41,12 @@ class [[nodiscard]] freezer {
       : scheduler_(scheduler), own_(own) {
     auto& freeze = scheduler.freeze;
     const std::uint32_t phase = freeze.phase.load(relaxed) + 1;  // relaxed: only we change it
-    freeze.phase.store(phase, release);  // [fz.phase] release: to all that will wait
+    freeze.phase.store(phase, release);  // [fz.phase >] release: to all that will wait
     scheduler.for_each_p([](processor& p) {
-      // [p.attention] release: pairs with the exchange in attend.
+      // [p.attention >] release: pairs with the exchange in attend.
       p.attention.fetch_or(attention_freeze, release);
     });
-    traits::heavy_fence();  // [fz.phase] asked before the look at the holders of Ps; a thread
+    traits::heavy_fence();  // [fz.phase =] asked before the look at the holders of Ps; a thread
                             // that takes a P looks
     const std::int64_t end = traits::now() + patience_ns;
     const processor* const mine = own != nullptr ? own->p : nullptr;
@@ -62,7 +64,7 @@ class [[nodiscard]] freezer {
 
   ~freezer() {
     auto& freeze = scheduler_.freeze;
-    // [fz.phase] release: what was done meanwhile; relaxed: only we change it
+    // [fz.phase >] release: what was done meanwhile; relaxed: only we change it
     freeze.phase.store(freeze.phase.load(relaxed) + 1, release);
     os::futex_wake(freeze.phase, INT_MAX);
   }
@@ -76,8 +78,8 @@ class [[nodiscard]] freezer {
   const os::call_stack* callers_of(const goroutine& g) const noexcept {
     const os::call_stack* found = nullptr;
     scheduler_.for_each_p([&](processor& p) {
-      machine* const m = p.m.load(relaxed);  // relaxed: it waits
-      // [fz.phase] acquire: the callers; relaxed: only we change it
+      machine* const m = p.m.load(relaxed);  // relaxed: its holder waits
+      // [fz.phase <] acquire: the callers; relaxed: only we change it
       const bool waits = p.frozen_in.load(acquire) == scheduler_.freeze.phase.load(relaxed);
       if ((waits || m == own_) && m != nullptr && m->g == &g) {
         found = &m->callers;
@@ -88,15 +90,15 @@ class [[nodiscard]] freezer {
 
  private:
   bool has_stopped(processor& p, std::uint32_t phase, std::uint32_t turn) noexcept {
-    if (p.status.load(acquire) != p_status::running) {  // [p.status] acquire: what its M has left
+    if (p.status.load(acquire) != p_status::running) {  // [p.status <] acquire: what its M has left
       return true;
     }
-    if (p.frozen_in.load(acquire) == phase) {  // [fz.phase] acquire: its callers
+    if (p.frozen_in.load(acquire) == phase) {  // [fz.phase <] acquire: its callers
       return true;
     }
-    // [p.attention] release: pairs with the exchange in attend.
+    // [p.attention >] release: pairs with the exchange in attend.
     p.attention.fetch_or(attention_freeze, release);
-    machine* const m = p.m.load(relaxed);  // relaxed: a guess; a stray signal is harmless
+    machine* const m = p.m.load(relaxed);  // relaxed: a guess is enough; a stray signal is harmless
     if (m != nullptr && scheduler_.config().interrupts && turn % 16 == 0) {
       os::send_preempt_signal(m->thread_number(), m->interruption);
     }

@@ -18,6 +18,9 @@
 // Its rounds: 20 us apart while it finds something to do, doubling after 50 quiet ones up to 10 ms,
 // never beyond the next timer of a busy P. When every P has been idle for a round of the longest
 // kind, it sleeps until a P leaves the idle list: an idle runtime wakes nobody.
+//
+// Fences of [mon.sleep]: sleep_while_idle.
+// Fences of [mon.until]: stop_in_handler.
 #ifndef THRUM_SCHED_WATCH_MONITOR_HPP
 #define THRUM_SCHED_WATCH_MONITOR_HPP
 
@@ -65,7 +68,7 @@ class monitor {
   void sleep_while_idle(liveness alive) noexcept;
   void note_time(std::int64_t now) noexcept {
     const auto ms = static_cast<std::uint32_t>((now - scheduler_.started_at) / 1'000'000);
-    scheduler_.coarse_ms.store(ms, relaxed);  // relaxed: for display
+    scheduler_.coarse_ms.store(ms, relaxed);  // relaxed: only for display
   }
   /// Whether nobody sleeps until the first timer of all Ps: those that are not busy need us, too.
   bool nobody_waits_for_timers() const noexcept {
@@ -83,7 +86,7 @@ class monitor {
   }
   bool all_idle() const noexcept { return scheduler_.idle.idle_ps() >= scheduler_.procs(); }
   bool closing() const noexcept {
-    return scheduler_.closing.load(acquire);  // [s.close] the end of everything else
+    return scheduler_.closing.load(acquire);  // [s.close <] the end of everything else
   }
 
   /// Looks at one P; true if something had to be done.
@@ -91,7 +94,7 @@ class monitor {
   bool look_at_syscall(processor& p, std::int64_t now, bool slice_is_over) noexcept;
   bool look_at_runnext(processor& p) noexcept;
   void ask(processor& p, attention what) noexcept {
-    // [p.attention] release: pairs with the exchange in attend.
+    // [p.attention >] release: pairs with the exchange in attend.
     p.attention.fetch_or(what, release);
   }
 
@@ -208,13 +211,13 @@ inline void monitor::wait_for_round() noexcept {
   }
   std::int64_t delay = delay_;
   const std::int64_t now = traits::now();
-  // [mon.until] seq_cst: before the look at the timers; a thread that arms one later wakes us.
+  // [mon.until =] seq_cst: before the look at the timers; a thread that arms one later wakes us.
   scheduler_.monitor_until.store(now + delay, seq_cst);
   const unsigned n = scheduler_.live_p_count();
   for (unsigned i = 0; i < n; ++i) {
     // A busy P's timers need us, and all if nobody sleeps in the poller.
     processor& p = scheduler_.p(i);
-    // relaxed: a guess
+    // relaxed: a guess is enough
     if (p.status.load(relaxed) == p_status::running || others_can_run_timers()) {
       const std::int64_t left = scheduler_.next_timer(p) - now;
       // relaxed: of one that is due it knows, and the retaker has said when to look again
@@ -238,9 +241,9 @@ inline void monitor::wait_for_round() noexcept {
 }
 
 inline void monitor::sleep_while_idle(liveness alive) noexcept {
-  // [mon.sleep] seq_cst: before the look at the list; a P that leaves it then sees the flag.
+  // [mon.sleep =] seq_cst: before the look at the list; a P that leaves it then sees the flag.
   scheduler_.monitor_sleeps.store(true, seq_cst);
-  traits::fence(seq_cst);  // [mon.sleep] the flag before the look
+  traits::fence(seq_cst);  // [mon.sleep =] the flag before the look
   if (all_idle() && !closing()) {
     if (alive == liveness::by_others) {
       constexpr std::int64_t second = 1'000'000'000;  // nobody tells us when those others are gone
@@ -249,7 +252,7 @@ inline void monitor::sleep_while_idle(liveness alive) noexcept {
       scheduler_.monitor_note.sleep();
     }
   }
-  // [mon.sleep] seq_cst: awake again.
+  // [mon.sleep =] seq_cst: awake again.
   scheduler_.monitor_sleeps.store(false, seq_cst);
   if (!closing()) {
     scheduler_.monitor_note.clear_while_woken();
@@ -265,7 +268,7 @@ inline void monitor::sleep_while_idle(liveness alive) noexcept {
 }
 
 inline bool monitor::look_at(processor& p, std::int64_t now) noexcept {
-  const p_status status = p.status.load(acquire);  // [p.status] its ticks are at least this new
+  const p_status status = p.status.load(acquire);  // [p.status <] its ticks are at least this new
   const std::int64_t due_at = scheduler_.next_timer(p);
   const bool due = due_at <= now;
   if (due && others_can_run_timers()) {
@@ -279,7 +282,7 @@ inline bool monitor::look_at(processor& p, std::int64_t now) noexcept {
   bool slice_is_over = false;
   if (tick != p.seen.schedule_tick) {
     p.seen.schedule_tick = tick;
-    // [p.resumed] acquire: the time; relaxed: a later one is as good
+    // [p.resumed <] acquire: the time; relaxed: a later one is as good
     const bool resumed = p.resumed_tick.load(acquire) == tick;
     p.seen.schedule_when = resumed ? p.resumed_at.load(relaxed) : now;
   } else if (now - p.seen.schedule_when >= scheduler_.config().time_slice_ns) {
@@ -319,14 +322,14 @@ inline bool monitor::look_at_syscall(processor& p, std::int64_t now, bool slice_
     return false;
   }
   auto expected = p_status::syscall;
-  // [p.status] acquire: what its M did with it; SY1.
+  // [p.status <] acquire: what its M did with it; SY1. relaxed: its M is back
   if (!p.status.compare_exchange_strong(expected, p_status::idle, acquire, relaxed)) {
     return false;
   }
-  p.m.store(nullptr, relaxed);  // relaxed: for display
+  p.m.store(nullptr, relaxed);  // relaxed: only for display
   // relaxed: we hold the P now
   p.syscall_tick.store(p.syscall_tick.load(relaxed) + 1, relaxed);
-  scheduler_.hand_offs.fetch_add(1, relaxed);  // relaxed: a figure
+  scheduler_.hand_offs.fetch_add(1, relaxed);  // relaxed: a figure for reports
   scheduler_.hand_off(p);
   return true;
 }
@@ -338,7 +341,7 @@ inline bool monitor::look_at_runnext(processor& p) noexcept {
   if (!stuck || scheduler_.idle.idle_ps() == 0) {
     return false;
   }
-  p.wake_credit.store(traits::wake_credit, relaxed);  // relaxed: a heuristic
+  p.wake_credit.store(traits::wake_credit, relaxed);  // relaxed: only a heuristic
   scheduler_.wake_processor();
   return true;
 }

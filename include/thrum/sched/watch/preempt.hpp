@@ -62,7 +62,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 /// The M has entered and found the monitor at work: keeps its P, or learns that it is gone. Inside.
 inline bool keeps_p(machine& m) noexcept {
   for (std::uint32_t turn = 0;; ++turn) {
-    // [m.retake] acquire: what the monitor has decided.
+    // [m.retake <] acquire: what the monitor has decided.
     retake_state state = m.retake.load(acquire);
     if (state == retake_state::none) {
       return true;
@@ -73,12 +73,12 @@ inline bool keeps_p(machine& m) noexcept {
     if (state == retake_state::forked) {
       refuse_after_fork();
     }
-    // [m.retake] acq_rel: this M or the monitor wins; if R3 fails, this M has kept its P. The
+    // [m.retake <>] acq_rel: this M or the monitor wins; if R3 fails, this M has kept its P. The
     // monitor may have been through R3 and R4 since our load: then what it read in R4 comes before
-    // what we change next.
+    // what we change next. relaxed: looks at it again
     if (state == retake_state::wanted &&
         m.retake.compare_exchange_strong(state, retake_state::none, acq_rel, relaxed)) {
-      return true;  // relaxed: the loop looks at it again
+      return true;
     }
     traits::back_off(turn);  // the monitor is between two of its steps
   }
@@ -87,7 +87,7 @@ inline bool keeps_p(machine& m) noexcept {
 /// The P that was taken is no longer this M's.
 inline void forget_p(machine& m) noexcept {
   m.p = nullptr;
-  // [m.retake] release: the monitor need not watch this M any more.
+  // [m.retake >] release: the monitor need not watch this M any more.
   m.retake.store(retake_state::none, release);
 }
 
@@ -103,7 +103,7 @@ THRUM_COLD inline machine& answer_monitor(machine& m) noexcept {
     os::unblock_preempt_signal();
   }
   machine& here = regain_p(m);
-  g.status.store(g_status::running, relaxed);  // relaxed: for display
+  g.status.store(g_status::running, relaxed);  // relaxed: only for display
   wait_if_frozen(here);
   return here;
 }
@@ -128,7 +128,7 @@ inline void stop_in_handler(machine& m, bool (*give_up)(machine&) noexcept) noex
         if (here.slept) {
           here.m.scheduler->wait_for_p(here.m);
           // Here, as somebody may look at this frame until the freeze has ended.
-          traits::light_fence();  // [fz.phase] as in wait_if_frozen
+          traits::light_fence();  // [fz.phase =] as in wait_if_frozen
           wait_while_frozen(here.m);
         }
       },
@@ -142,17 +142,17 @@ inline void stop_in_handler(machine& m, bool (*give_up)(machine&) noexcept) noex
     m.scheduler->wake_processor_after_rmw();
   }
   m.p->resumed_at.store(traits::now(), relaxed);  // relaxed: published by the next
-  // [p.resumed] release; relaxed: own count
+  // [p.resumed >] release; relaxed: only the holder counts
   m.p->resumed_tick.store(m.p->schedule_tick.load(relaxed), release);
   if (m.p->timers.size() != 0) {
-    traits::fence(seq_cst);  // [mon.until] the P runs, before the monitor's plan is read
+    traits::fence(seq_cst);  // [mon.until =] the P runs, before the monitor's plan is read
     m.scheduler->wake_monitor_for(m.p->timers.earliest());
   }
   m.p->counts.switches.add();
   if (g.thread_locks == 0) {
     unbind(m, g);
   }
-  g.status.store(g_status::running, relaxed);  // relaxed: for display
+  g.status.store(g_status::running, relaxed);  // relaxed: only for display
 }
 
 /// Whether it was interrupted for a timer before its slice was over: then it goes on as soon as
@@ -204,11 +204,12 @@ inline machine* find_taker(machine& m) noexcept {
   if (other == nullptr) {
     return nullptr;
   }
-  scheduler.taken.exchanges.fetch_add(1, relaxed);  // relaxed: a figure
+  scheduler.taken.exchanges.fetch_add(1, relaxed);  // relaxed: a figure for reports
   return other->bound;
 }
 
-/// H2 to H4. False: there is nobody to take the P.
+/// H2 to H4. False: there is nobody to take the P. PR1: of the locks here no stopped thread has
+/// one.
 inline bool hand_over(machine& m) noexcept {
   runtime_scheduler& scheduler = *m.scheduler;
   goroutine& g = *m.g;
@@ -217,21 +218,21 @@ inline bool hand_over(machine& m) noexcept {
     return false;
   }
   m.p->counts.preemptions.add();
-  // [p.attention] acquire: as in attend. What else is asked stays asked.
+  // [p.attention <] acquire: as in attend. What else is asked stays asked.
   m.p->attention.fetch_and(~std::uint32_t{attention_preempt}, acquire);
   const std::int64_t ran_ns = m.p->slice_ran_ns.load(relaxed);  // relaxed: published by the request
   end_slice(m);
   processor& p = scheduler.release_p(m);
   bind(m, g);
-  // [g.status] release: its frame.
+  // [g.status >] release: its frame.
   g.status.store(g_status::preempted, release);
   const bool next = has_time_left(g, ran_ns, scheduler.config().time_slice_ns);
   const goroutine& loop = g;
-  scheduler.global.push_preempted(g, next);
+  scheduler.global.push_preempted(g, next);  // PR2: from here on
   // It still stands on this stack, even if another M takes it from the queue meanwhile.
   if (scheduler.reserve.note_loop(loop, [&] { return is_short_of_threads(scheduler); })) {
     scheduler.for_each_live_p([](processor& each) {
-      // [p.attention] release: as in retake.hpp.
+      // [p.attention >] release: as in retake.hpp.
       each.attention.fetch_or(attention_begin, release);
     });
   }
@@ -249,18 +250,18 @@ inline bool stop_without_p(machine& m) noexcept {
     // Under the lock, as start_m looks for such a goroutine and then resorts to a new thread: that
     // thread may need a lock that this goroutine holds.
     scoped guard(scheduler.idle.lock());
-    if (scheduler.creating.load(relaxed) != 0) {  // relaxed: locked
+    if (scheduler.creating.load(relaxed) != 0) {  // relaxed: under the lock
       return false;                               // the monitor comes again
     }
     goroutine& g = *m.g;
     m.cpu = os::current_cpu();
     forget_p(m);
     bind(m, g);
-    // [g.status] release: its frame. Without a P, no freeze stops this thread before it sleeps.
+    // [g.status >] release: its frame. Without a P, no freeze stops this thread before it sleeps.
     g.status.store(g_status::preempted, release);
     scheduler.global.push_preempted(g, false);
   }
-  scheduler.taken.without_p.fetch_add(1, relaxed);  // relaxed: a figure
+  scheduler.taken.without_p.fetch_add(1, relaxed);  // relaxed: a figure for reports
   scheduler.wake_processor();
   return true;
 }
@@ -283,12 +284,12 @@ inline void interrupt(void* argument) noexcept {
     return;  // H1. The request stands, and is served at the end of the operation.
   }
   m.inside.store(1, relaxed);  // relaxed: ordered by the fence
-  traits::light_fence();       // [m.inside] as in enter_scheduler
+  traits::light_fence();       // [m.inside =] as in enter_scheduler
   // relaxed: ordered by the fence
   if (m.retake.load(relaxed) != retake_state::none && !keeps_p(m)) {
     stop_in_handler(m, &stop_without_p);
   } else if (m.p != nullptr) {
-    // [p.attention] acquire: as in attend.
+    // [p.attention <] acquire: as in attend.
     const std::uint32_t asked = m.p->attention.fetch_and(~std::uint32_t{attention_freeze}, acquire);
     if ((asked & attention_freeze) != 0) {
       wait_while_frozen(m);

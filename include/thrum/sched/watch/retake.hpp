@@ -103,7 +103,7 @@ class retaker {
 
 inline void retaker::press(processor& p, std::int64_t now, std::int64_t since, std::int64_t due_at,
                            std::int64_t& next_look) noexcept {
-  machine* const m = p.m.load(relaxed);  // relaxed: [p.status] was acquired by the caller
+  machine* const m = p.m.load(relaxed);  // relaxed: the caller has acquired its status
   if (m == nullptr) {
     return;
   }
@@ -167,8 +167,8 @@ inline void retaker::press(processor& p, std::int64_t now, std::int64_t since, s
   seen.cpu_when = now;
   sooner(next_look, now + traits::blocked_ns);
   p.slice_ran_ns.store(now - since, relaxed);       // relaxed: published by the request
-  p.asked_tick.store(seen.schedule_tick, relaxed);  // relaxed: as above
-  // [p.attention] release: pairs with the exchange in attend.
+  p.asked_tick.store(seen.schedule_tick, relaxed);  // relaxed: published by the request
+  // [p.attention >] release: pairs with the exchange in attend.
   p.attention.fetch_or(attention_preempt, release);
   if (!scheduler_.config().interrupts) {
     return;
@@ -195,41 +195,42 @@ inline bool retaker::is_deaf(processor& p, const machine& m, std::int64_t cpu) n
 }
 
 inline void retaker::interrupt(machine& m) noexcept {
-  scheduler_.taken.signals.fetch_add(1, relaxed);  // relaxed: a figure
+  scheduler_.taken.signals.fetch_add(1, relaxed);  // relaxed: a figure for reports
   os::install_preempt_handler();
   os::send_preempt_signal(m.thread_number(), m.interruption);
 }
 
 inline void retaker::retake(processor& p, machine& m) noexcept {
-  // [m.retake] release: R1, ordered by the fence; keeps what R4 of an earlier retake published.
+  // RT1: only the monitor comes here. [m.retake >] release: R1, ordered by the fence; keeps what R4
+  // of an earlier retake published.
   m.retake.store(retake_state::wanted, release);
-  traits::heavy_fence();  // [m.inside] pairs with enter_scheduler's light one
-  // [m.inside] acquire: R2, what it has done with the P.
+  traits::heavy_fence();  // [m.inside =] pairs with enter_scheduler's light one
+  // [m.inside <] acquire: R2, what it has done with the P.
   const bool inside = m.inside.load(acquire) != 0;
   retake_state state = retake_state::wanted;
-  // [m.retake] acq_rel: R3. Failure: the M has taken the request back.
+  // [m.retake <>] acq_rel: R3. Failure: the M has taken the request back.
   if (!m.retake.compare_exchange_strong(state, inside ? retake_state::none : retake_state::decided,
                                         acq_rel,
-                                        relaxed) ||  // relaxed: given up
+                                        relaxed) ||  // relaxed: this try is given up
       inside) {
     return;
   }
-  // relaxed: R4; while it is undecided the M waits if it enters
+  // relaxed: while it is undecided (R4) the M waits if it enters
   if (m.p != &p || p.m.load(relaxed) != &m) {
-    m.retake.store(retake_state::wanted, release);  // [m.retake] release: that m.p has been read
+    m.retake.store(retake_state::wanted, release);  // [m.retake >] release: that m.p has been read
     return;
   }
-  m.g->status.store(g_status::syscall, relaxed);  // relaxed: for display
-  m.retake.store(retake_state::taken, release);   // [m.retake] release: R5
-  p.m.store(nullptr, relaxed);                    // relaxed: for display
-  p.status.store(p_status::idle, release);        // [p.status] release: in flight
+  m.g->status.store(g_status::syscall, relaxed);  // relaxed: only for display
+  m.retake.store(retake_state::taken, release);   // [m.retake >] release: R5
+  p.m.store(nullptr, relaxed);                    // relaxed: only for display
+  p.status.store(p_status::idle, release);        // [p.status >] release: in flight
   if (!m.watched) {
     m.watched = true;
     m.watched_next = watched_;
     watched_ = &m;
   }
   m.watched_cpu = m.cpu_clock.now();
-  scheduler_.taken.retakes.fetch_add(1, relaxed);  // relaxed: a figure
+  scheduler_.taken.retakes.fetch_add(1, relaxed);  // relaxed: a figure for reports
   scheduler_.hand_off(p);
 }
 
@@ -245,7 +246,7 @@ inline void retaker::watch(std::int64_t now, std::int64_t& next_look) noexcept {
   watched_at_ = now;
   for (machine** link = &watched_; *link != nullptr;) {
     machine& m = **link;
-    // [m.retake] acquire: pairs with forget_p.
+    // [m.retake <] acquire: pairs with forget_p.
     if (m.retake.load(acquire) != retake_state::taken) {
       m.watched = false;
       *link = m.watched_next;
