@@ -28,9 +28,10 @@ thrum::options with_few_threads() {
 /// Loops that call nothing cannot be stopped where signals wait until something is called.
 constexpr bool loops_can_be_stopped = !thrum::base::signals_are_deferred;
 
-/// Three times as many loops that call nothing as there may be threads.
+/// Three times as many loops that call nothing as there may be threads. It outlives the runtime,
+/// whose end waits for those that begin only then.
 struct loops_for_ever {
-  explicit loops_for_ever(thrum::runtime& runtime) {
+  void start(thrum::runtime& runtime) {
     for (int i = 0; i != 12; ++i) {
       runtime.go([this] {
         ++begun;
@@ -51,9 +52,10 @@ TEST_CASE("one that sleeps goes on beside more loops than there may be threads")
   if (!loops_can_be_stopped) {
     return;
   }
-  thrum::runtime runtime(with_few_threads());
-  loops_for_ever loops(runtime);
+  loops_for_ever loops;
   std::atomic<int> slept{0};
+  thrum::runtime runtime(with_few_threads());
+  loops.start(runtime);
   runtime.go([&] {
     for (; slept != 20; ++slept) {
       thrum::sleep_for(1ms);
@@ -68,10 +70,11 @@ TEST_CASE("new goroutines of other kinds run beside more loops than there may be
   if (!loops_can_be_stopped) {
     return;
   }
-  thrum::runtime runtime(with_few_threads());
-  loops_for_ever loops(runtime);
-  CHECK(eventually([&] { return loops.begun == 3; }));
+  loops_for_ever loops;
   std::atomic<int> ran{0};
+  thrum::runtime runtime(with_few_threads());
+  loops.start(runtime);
+  CHECK(eventually([&] { return loops.begun == 3; }));
   for (int i = 0; i != 20; ++i) {
     runtime.go([&] { ++ran; });
   }
@@ -83,8 +86,9 @@ TEST_CASE("loops that were held back begin when others have ended") {
   if (!loops_can_be_stopped) {
     return;
   }
+  loops_for_ever loops;
   thrum::runtime runtime(with_few_threads());
-  loops_for_ever loops(runtime);
+  loops.start(runtime);
   CHECK(eventually([&] { return loops.begun == 3; }));
   loops.stop = true;
   CHECK(eventually([&] { return loops.ended == 12; }));
