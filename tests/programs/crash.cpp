@@ -5,6 +5,7 @@
 // threads, exits and panics that meet, threads and mappings that run out.
 
 #include "programs/programs.hpp"
+#include "programs/wait_for_the_end.hpp"
 
 #include <thrum.hpp>
 
@@ -23,12 +24,8 @@
 
 namespace {
 
+using programs::wait_for_the_end;
 using namespace std::chrono_literals;
-
-int wait_for_the_end() {
-  thrum::sleep_for(60s);
-  return 0;
-}
 
 // ---- deadlocks ----
 
@@ -323,7 +320,7 @@ int no_mappings() {
   });
 }
 
-const programs::entry entries[] = {
+const programs::entry crash_entries[] = {
     {"locked_deadlock", locked_deadlock},
     {"locked_deadlock_of_two", locked_deadlock_of_two},
     {"exit_of_main", exit_of_main},
@@ -341,6 +338,6 @@ const programs::entry entries[] = {
     {"guards_beyond_budget", guards_beyond_budget},
     {"no_mappings", no_mappings},
 };
-const programs::group registered(entries);
+const programs::group crash_registered(crash_entries);
 
 }  // namespace

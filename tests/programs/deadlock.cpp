@@ -134,7 +134,7 @@ int deadlock_beside_child() {
   return thrum::run([] { thrum::chan<int>(0).recv(); });
 }
 
-const programs::entry entries[] = {
+const programs::entry deadlock_entries[] = {
     {"deadlock_beside_child", &deadlock_beside_child},
     {"deadlock", deadlock},
     {"deadlock_of_three", deadlock_of_three},
@@ -148,6 +148,6 @@ const programs::entry entries[] = {
     {"waits_in_runtime", waits_in_runtime},
     {"waits_undetected", waits_undetected},
 };
-const programs::group registered(entries);
+const programs::group deadlock_registered(deadlock_entries);
 
 }  // namespace

@@ -68,9 +68,9 @@ int debugger() {
   });
 }
 
-const programs::entry entries[] = {
+const programs::entry debugger_entries[] = {
     {"debugger", debugger},
 };
-const programs::group registered(entries);
+const programs::group debugger_registered(debugger_entries);
 
 }  // namespace

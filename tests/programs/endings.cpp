@@ -4,6 +4,7 @@
 // Programs that crash, exit or write in ways that a test looks at from outside.
 
 #include "programs/programs.hpp"
+#include "programs/wait_for_the_end.hpp"
 
 #include <thrum.hpp>
 
@@ -21,13 +22,8 @@
 
 namespace {
 
+using programs::wait_for_the_end;
 using namespace std::chrono_literals;
-
-/// What main waits for while something else must end the program. Reaching the end is the failure.
-int wait_for_the_end() {
-  thrum::sleep_for(60s);
-  return 0;
-}
 
 int panic() {
   return thrum::run([] {
@@ -211,7 +207,7 @@ int static_destruction() {
   return 0;
 }
 
-const programs::entry entries[] = {
+const programs::entry endings_entries[] = {
     {"panic", panic},
     {"panic_named", panic_named},
     {"panic_of_no_exception", panic_of_no_exception},
@@ -229,6 +225,6 @@ const programs::entry entries[] = {
     {"trace", trace},
     {"static_destruction", static_destruction},
 };
-const programs::group registered(entries);
+const programs::group endings_registered(endings_entries);
 
 }  // namespace

@@ -287,7 +287,7 @@ int main_returns_beside_reader() {
   });
 }
 
-const programs::entry entries[] = {
+const programs::entry exits_entries[] = {
     {"main_returns_beside_reader", main_returns_beside_reader},
     {"exit_beside_reader", exit_beside_reader},
     {"exit_beside_blocking_reader", exit_beside_blocking_reader},
@@ -302,6 +302,6 @@ const programs::entry entries[] = {
     {"exit_and_dump", exit_and_dump},
     {"exit_in_child", exit_in_child},
 };
-const programs::group registered(entries);
+const programs::group exits_registered(exits_entries);
 
 }  // namespace

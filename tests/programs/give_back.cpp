@@ -117,10 +117,10 @@ int rest_after_a_burst() {
   return rested ? 0 : 1;
 }
 
-const programs::entry entries[] = {
+const programs::entry give_back_entries[] = {
     {"stacks_after_a_burst", stacks_after_a_burst},
     {"rest_after_a_burst", rest_after_a_burst},
 };
-const programs::group registered(entries);
+const programs::group give_back_registered(give_back_entries);
 
 }  // namespace

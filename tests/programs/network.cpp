@@ -6,6 +6,7 @@
 #include "programs/programs.hpp"
 
 #include <thrum.hpp>
+#include <thrum/net/look_up.hpp>
 
 #include <atomic>
 #include <cerrno>
@@ -350,7 +351,7 @@ int silent_names() {
   return returned;
 }
 
-constexpr programs::entry entries[] = {
+constexpr programs::entry network_entries[] = {
     {"accept_without_descriptors", &accept_without_descriptors},
     {"descriptors_without_memory", &descriptors_without_memory},
     {"silent_names", &silent_names},
@@ -358,6 +359,6 @@ constexpr programs::entry entries[] = {
     {"without_options", &without_options},
     {"write_to_nobody", &write_to_nobody},
 };
-const programs::group in_register(entries);
+const programs::group in_register(network_entries);
 
 }  // namespace

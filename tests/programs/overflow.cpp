@@ -5,6 +5,7 @@
 // page.
 
 #include "programs/programs.hpp"
+#include "programs/wait_for_the_end.hpp"
 
 #include <thrum.hpp>
 
@@ -23,12 +24,8 @@
 
 namespace {
 
+using programs::wait_for_the_end;
 using namespace std::chrono_literals;
-
-int wait_for_the_end() {
-  thrum::sleep_for(60s);
-  return 0;
-}
 
 /// Touches no more of its frame than the end that is nearest to its caller.
 template <std::size_t Bytes>
@@ -143,7 +140,7 @@ int park_on_own_stack() {
   });
 }
 
-const programs::entry entries[] = {
+const programs::entry overflow_entries[] = {
     {"overflow_by_40k", overflow_alone<40'000>},
     {"overflow_by_60k", overflow_alone<60'000>},
     {"overflow_between_by_40k", overflow_between<40'000>},
@@ -154,6 +151,6 @@ const programs::entry entries[] = {
     {"overflow_that_faults", overflow_that_faults},
     {"park_on_own_stack", park_on_own_stack},
 };
-const programs::group registered(entries);
+const programs::group overflow_registered(overflow_entries);
 
 }  // namespace

@@ -152,12 +152,12 @@ int real_time_without_permission() {
   return 0;
 }
 
-const programs::entry entries[] = {
+const programs::entry real_time_entries[] = {
     {"real_time_loop", real_time_loop},
     {"real_time_search", real_time_search},
     {"real_time_priorities", real_time_priorities},
     {"real_time_without_permission", real_time_without_permission},
 };
-const programs::group registered(entries);
+const programs::group real_time_registered(real_time_entries);
 
 }  // namespace

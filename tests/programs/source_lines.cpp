@@ -120,7 +120,7 @@ int lines_late() {
   });
 }
 
-const programs::entry entries[] = {
+const programs::entry source_lines_entries[] = {
     {"lines_of_dump", lines_of_dump},
     {"lines_of_panic", lines_of_panic},
     {"lines_of_deadlock", lines_of_deadlock},
@@ -128,6 +128,6 @@ const programs::entry entries[] = {
     {"lines_beside_ignored_children", lines_beside_ignored_children},
     {"lines_late", lines_late},
 };
-const programs::group registered(entries);
+const programs::group source_lines_registered(source_lines_entries);
 
 }  // namespace

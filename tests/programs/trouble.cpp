@@ -494,7 +494,7 @@ int refused_threads_of_locked() {
   });
 }
 
-const programs::entry entries[] = {
+const programs::entry trouble_entries[] = {
     {"panic_where", panic_where},
     {"panic_of_main", panic_of_main},
     {"caught_outside_of_run", caught_outside_of_run},
@@ -514,6 +514,6 @@ const programs::entry entries[] = {
     {"refused_threads", refused_threads},
     {"refused_threads_of_locked", refused_threads_of_locked},
 };
-const programs::group registered(entries);
+const programs::group trouble_registered(trouble_entries);
 
 }  // namespace

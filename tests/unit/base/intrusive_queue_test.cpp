@@ -19,9 +19,9 @@ struct numbered {
   numbered* queue_next = nullptr;
 };
 
-using queue = thrum::base::intrusive_queue<numbered>;
+using numbered_queue = thrum::base::intrusive_queue<numbered>;
 
-std::vector<int> drained(queue& q) {
+std::vector<int> drained(numbered_queue& q) {
   std::vector<int> numbers;
   const std::size_t size = q.size();
   while (numbered* const i = q.pop_front()) {
@@ -45,7 +45,7 @@ struct numbered_items {
 
 TEST_CASE("a queue gives back what was pushed first") {
   numbered_items make;
-  queue q;
+  numbered_queue q;
   CHECK(q.empty());
   CHECK(q.pop_front() == nullptr);
   q.push_back(make(2));
@@ -59,7 +59,7 @@ TEST_CASE("a queue gives back what was pushed first") {
 
 TEST_CASE("an element pushed in front of nothing is also the last") {
   numbered_items make;
-  queue q;
+  numbered_queue q;
   q.push_front(make(1));
   q.push_back(make(2));
   CHECK(drained(q) == std::vector{1, 2});
@@ -69,7 +69,7 @@ TEST_CASE("appending and prepending keep the order of both queues") {
   for (int mine = 0; mine < 3; ++mine) {
     for (int others = 0; others < 3; ++others) {
       numbered_items make;
-      queue back, front, a, b;
+      numbered_queue back, front, a, b;
       std::vector<int> appended, prepended;
       for (int i = 0; i < mine; ++i) {
         back.push_back(make(i));
@@ -99,11 +99,11 @@ TEST_CASE("appending and prepending keep the order of both queues") {
 TEST_CASE("taking n from the front splits the queue there") {
   for (std::size_t n = 0; n <= 5; ++n) {
     numbered_items make;
-    queue q;
+    numbered_queue q;
     for (int i = 0; i < 4; ++i) {
       q.push_back(make(i));
     }
-    queue taken = q.pop_front_n(n);
+    numbered_queue taken = q.pop_front_n(n);
     CHECK(taken.size() == std::min<std::size_t>(n, 4));
     CHECK(q.size() == 4 - taken.size());
     std::vector<int> all = drained(taken);
@@ -116,11 +116,11 @@ TEST_CASE("taking n from the front splits the queue there") {
 
 TEST_CASE("a moved queue takes its elements along") {
   numbered_items make;
-  queue q;
+  numbered_queue q;
   q.push_back(make(1));
-  queue moved(std::move(q));
+  numbered_queue moved(std::move(q));
   CHECK(q.empty());
-  queue assigned;
+  numbered_queue assigned;
   assigned = std::move(moved);
   CHECK(moved.empty());
   CHECK(drained(assigned) == std::vector{1});
@@ -129,9 +129,9 @@ TEST_CASE("a moved queue takes its elements along") {
 TEST_CASE("a queue agrees with a deque over ten thousand random operations") {
   thrum::base::random random(7);
   std::deque<numbered> items(64);
-  queue q;
+  numbered_queue q;
   std::deque<numbered*> expected;
-  queue free;
+  numbered_queue free;
   for (numbered& i : items) {
     free.push_back(&i);
   }
@@ -157,7 +157,7 @@ TEST_CASE("a queue agrees with a deque over ten thousand random operations") {
         }
         break;
       default: {
-        queue taken = q.pop_front_n(random.below(3));
+        numbered_queue taken = q.pop_front_n(random.below(3));
         expected.erase(expected.begin(),
                        expected.begin() + static_cast<std::ptrdiff_t>(taken.size()));
         free.append(std::move(taken));
