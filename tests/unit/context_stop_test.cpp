@@ -57,6 +57,8 @@ TEST_CASE("a context that follows a stop_token may be dropped while the stop is 
       if (std::stop_source* const source = asked.load()) {
         requests += source->request_stop() ? 1 : 0;
         asked = nullptr;
+      } else {
+        std::this_thread::yield();
       }
     }
   });
