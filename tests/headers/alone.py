@@ -2,8 +2,10 @@
 # SPDX-FileCopyrightText: The thrum authors
 # SPDX-License-Identifier: MIT
 """Each public header by itself: it is the only include of a program that uses it, outside of any
-runtime unless it brings one; twice in that program, as in two translation units; and the program is
-compiled, linked and run. Then once more with THRUM_SEPARATE, together with the implementation.
+runtime unless it brings one; in two translation units of that program; and the program is compiled,
+linked and run. Then once more with THRUM_SEPARATE, together with the implementation. The second unit
+is the object file of the first with its one function renamed, which is what compiling the same text
+once more would give.
 
   CXX=g++ alone.py [HEADER...]
 """
@@ -74,10 +76,16 @@ USES = {
 def program(header):
     use = USES[header]
     ms = "  [[maybe_unused]] constexpr std::chrono::milliseconds ms(1);\n" if "ms" in re.findall(r"\w+", use) else ""
-    return (f"#include <thrum/{header}>\n"
-            f"void PART() {{\n{ms}  {use}\n}}\n"
-            "#ifdef SECOND\nvoid SECOND();\n#else\nvoid SECOND_() {}\n#define SECOND SECOND_\n#endif\n"
-            "#ifdef MAIN\nint main() {\n  PART();\n  SECOND();\n}\n#endif\n")
+    return f'#include <thrum/{header}>\nextern "C" void first_part() {{\n{ms}  {use}\n}}\n'
+
+
+MAIN = """extern "C" void first_part();
+extern "C" void second_part();
+int main() {
+  first_part();
+  second_part();
+}
+"""
 
 
 COMPILE = [os.environ.get("CXX", "c++"), "-std=c++20", "-O0", f"-I{INCLUDE}"]
@@ -91,7 +99,7 @@ def compile_to(target, source, *options):
 
 
 def link_and_run(program_name, objects):
-    linked = subprocess.run([COMPILE[0], "-pthread", *objects, "-o", str(program_name), "-ldl"],
+    linked = subprocess.run([COMPILE[0], "-pthread", *map(str, objects), "-o", str(program_name), "-ldl"],
                             capture_output=True, text=True)
     if linked.returncode != 0:
         return linked.stderr
@@ -99,17 +107,20 @@ def link_and_run(program_name, objects):
     return "" if run.returncode == 0 else f"exit status {run.returncode}\n{run.stdout}{run.stderr}"
 
 
-def check(header, folder, implementation):
+def check(header, folder):
     """What is wrong with it, or nothing."""
-    name = folder / header.replace("/", "-")
-    source = name.with_suffix(".cpp")
+    source = folder / (header.replace("/", "-") + ".cpp")
     source.write_text(program(header))
-    first, second, separate = (str(name.with_suffix(f".{part}.o")) for part in ("1", "2", "s"))
-    return (compile_to(first, source, "-DPART=first", "-DSECOND=second", "-DMAIN")
-            or compile_to(second, source, "-DPART=second")
-            or link_and_run(name, [first, second])
-            or compile_to(separate, source, "-DPART=first", "-DMAIN", "-DTHRUM_SEPARATE=1")
-            or link_and_run(name.with_suffix(".s"), [separate, implementation]))
+    for form, options, others in (("whole", [], []),
+                                  ("separate", ["-DTHRUM_SEPARATE=1"], [folder / "implementation.o"])):
+        first, second, whole = (source.with_suffix(f".{form}{end}") for end in (".1.o", ".2.o", ""))
+        wrong = compile_to(first, source, *options)
+        if not wrong:
+            subprocess.run(["objcopy", "--redefine-sym", "first_part=second_part", first, second], check=True)
+            wrong = link_and_run(whole, [folder / "main.o", first, second, *others])
+        if wrong:
+            return f"{form}: {wrong}"
+    return ""
 
 
 def main():
@@ -122,11 +133,13 @@ def main():
     headers = sys.argv[1:] or [header for header in public if header in USES]
     with tempfile.TemporaryDirectory() as folder, \
             concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        implementation = str(pathlib.Path(folder) / "implementation.o")
-        wrong = compile_to(implementation, INCLUDE.parent / "cmake/implementation.cpp", "-DTHRUM_SEPARATE=1")
+        folder = pathlib.Path(folder)
+        (folder / "main.cpp").write_text(MAIN)
+        wrong = compile_to(folder / "main.o", folder / "main.cpp") or compile_to(
+            folder / "implementation.o", INCLUDE.parent / "cmake/implementation.cpp", "-DTHRUM_SEPARATE=1")
         if wrong:
             sys.exit(f"FAIL  the implementation\n{wrong[:2000]}")
-        results = pool.map(lambda header: check(header, pathlib.Path(folder), implementation), headers)
+        results = pool.map(lambda header: check(header, folder), headers)
         for header, wrong in zip(headers, results):
             if wrong:
                 failed += 1
