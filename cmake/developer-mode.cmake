@@ -15,6 +15,13 @@ set(THRUM_SANITIZER "" CACHE STRING "address (with undefined), thread, undefined
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)  # for clang-tidy
 
+# What another clone or another branch has compiled is not compiled once more.
+find_program(THRUM_CCACHE ccache)
+if(THRUM_CCACHE AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${THRUM_CCACHE})
+  set_target_properties(thrum_separate PROPERTIES CXX_COMPILER_LAUNCHER ${THRUM_CCACHE})
+endif()
+
 add_library(thrum_developer INTERFACE)
 target_link_libraries(thrum_developer INTERFACE thrum::thrum)
 target_link_libraries(thrum_separate PUBLIC thrum_developer)
@@ -52,8 +59,9 @@ add_library(thrum_each_header INTERFACE)
 target_sources(thrum_each_header INTERFACE FILE_SET HEADERS
   BASE_DIRS ${PROJECT_SOURCE_DIR}/include FILES ${headers_alone})
 target_link_libraries(thrum_each_header INTERFACE thrum_developer)
-# And with some that a user may have, but that say nothing of a test.
-target_compile_options(thrum_each_header INTERFACE -Wswitch-enum -Wredundant-decls
+# And with some that a user may have, but that say nothing of a test. The front end says all that is
+# asked here; there is no object file, so that it is asked anew each time.
+target_compile_options(thrum_each_header INTERFACE -fsyntax-only -Wswitch-enum -Wredundant-decls
   $<$<CXX_COMPILER_ID:GNU>:-Wuseless-cast> $<$<CXX_COMPILER_ID:Clang>:-Wshadow-all>)
 set_target_properties(thrum_each_header PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
 
