@@ -221,7 +221,7 @@ class chan_base {
     return attempt::done;
   }
 
-  spin_lock lock_;
+  spin_lock lock_{lock_rank::channel};
   std::atomic<bool> closed_{false};
   std::atomic<std::uint32_t> references_{1};
   std::atomic<std::size_t> count_{0};
@@ -236,7 +236,7 @@ class chan_base {
 /// Waits for what never comes, until the runtime stops or the deadline passes.
 THRUM_COLD inline wake_cause wait_for_nothing(section& here, wait_reason reason,
                                               std::int64_t deadline) noexcept {
-  spin_lock lock;
+  spin_lock lock{lock_rank::sleeper};
   wait_list nobody(lock);
   waiting self(here, nobody);
   lock.lock();

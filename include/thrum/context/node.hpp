@@ -148,7 +148,7 @@ class context_node : public chan_core<std::monostate>,
   const ask_function ask_;           // for an own deadline by another clock
   const bool asks_clocks_;           // it, or an ancestor
   std::atomic<std::int64_t> deadline_{no_deadline};
-  spin_lock node_lock_;
+  spin_lock node_lock_{lock_rank::context};
   std::atomic<context_cause> cause_{context_cause::none};
   std::atomic<const context_node*> walk_{nullptr};
   base::intrusive_list<context_node> children_;  // under node_lock_

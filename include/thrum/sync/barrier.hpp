@@ -137,7 +137,7 @@ class barrier {
   std::uint64_t phase_ = 0;
 
   [[no_unique_address]] Completion completion_;
-  mutable sched::spin_lock lock_;
+  mutable sched::spin_lock lock_{sched::lock_rank::waiters};
   mutable sched::wait_list waiters_{lock_};
 };
 

@@ -169,7 +169,7 @@ class condition_variable {
     return sched::wait(here, point, held, {sched::wait_reason::cond_wait, true, deadline});
   }
 
-  sched::spin_lock list_lock_;
+  sched::spin_lock list_lock_{sched::lock_rank::waiters};
   // Written under list_lock_; false: the list is empty. A waiter that gives up leaves it as it is:
   // else the caller of a notify that sees false could destroy the condition variable while that
   // waiter still holds the lock.

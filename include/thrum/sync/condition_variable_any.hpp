@@ -108,7 +108,7 @@ class condition_variable_any {
   struct inside {
     static constexpr std::size_t all = static_cast<std::size_t>(-1);
 
-    sched::spin_lock lock;
+    sched::spin_lock lock{sched::lock_rank::waiters};
     sched::wait_list waiters{lock};
 
     void notify(std::size_t n) noexcept {

@@ -122,7 +122,7 @@ class latch {
   }
 
   std::atomic<std::ptrdiff_t> count_;
-  mutable sched::spin_lock lock_;
+  mutable sched::spin_lock lock_{sched::lock_rank::waiters};
   mutable sched::wait_list waiters_{lock_};
 };
 

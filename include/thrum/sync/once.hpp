@@ -58,7 +58,7 @@ class once_flag {
   }
 
   std::atomic<state> state_{state::fresh};
-  sched::spin_lock lock_;
+  sched::spin_lock lock_{sched::lock_rank::waiters};
   sched::wait_list waiters_{lock_};
 };
 

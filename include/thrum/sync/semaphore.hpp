@@ -168,7 +168,7 @@ class counting_semaphore {
 
   std::atomic<std::ptrdiff_t> count_;
   std::ptrdiff_t owed_ = 0;  // under lock_
-  sched::spin_lock lock_;
+  sched::spin_lock lock_{sched::lock_rank::waiters};
   sched::wait_list waiters_{lock_};
 };
 

@@ -289,7 +289,7 @@ class shared_mutex {
   }
 
   std::atomic<std::uint64_t> word_{0};
-  sched::spin_lock lock_;
+  sched::spin_lock lock_{sched::lock_rank::waiters};
   sched::wait_list readers_{lock_};
   sched::wait_list writers_{lock_};
 };

@@ -215,7 +215,7 @@ class wait_group {
   }
 
   std::atomic<std::uint64_t> word_{0};
-  sched::spin_lock lock_;
+  sched::spin_lock lock_{sched::lock_rank::waiters};
   sched::wait_list waiters_{lock_};
 };
 

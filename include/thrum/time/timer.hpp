@@ -118,7 +118,7 @@ class func_timer : public basic_timer<traits> {
   const action call_;
   const action destroy_;
   std::atomic<std::uint32_t> references_{1};
-  spin_lock lock_;
+  spin_lock lock_{lock_rank::timer};
 };
 
 /// A function of ours that derives from this is told by discarded() if the runtime ends before it

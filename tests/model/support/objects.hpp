@@ -127,6 +127,11 @@ class cell {
 /// Stands for a lock.
 class mutex {
  public:
+  mutex() noexcept = default;
+  /// Of whatever rank: a circle shows as a state in which nobody can go on.
+  template <class Rank>
+  explicit mutex(Rank) noexcept {}
+
   void lock() noexcept {
     explorer::active().point();
     if (explorer::active().inside()) {

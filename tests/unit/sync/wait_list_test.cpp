@@ -10,7 +10,7 @@ using thrum::sched::wake_cause;
 using thrum::sched::withdrawal;
 
 TEST_CASE("points that were taken as a whole can no longer be withdrawn") {
-  thrum::sched::spin_lock lock;
+  thrum::sched::spin_lock lock{thrum::sched::lock_rank::waiters};
   wait_list list(lock);
   wait_point points[3];
   for (auto& p : points) {
@@ -32,7 +32,7 @@ TEST_CASE("points that were taken as a whole can no longer be withdrawn") {
 }
 
 TEST_CASE("a point is withdrawn once, and the others stay in their order") {
-  thrum::sched::spin_lock lock;
+  thrum::sched::spin_lock lock{thrum::sched::lock_rank::waiters};
   wait_list list(lock);
   wait_point points[3];
   for (auto& p : points) {

@@ -126,7 +126,7 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
   char* stack_low = nullptr;   // constant once carved: lowest usable byte
 
   // -- shared: see run/end.hpp --
-  spin_lock join_lock;
+  spin_lock join_lock{lock_rank::ending};
   wait_point* joiner = nullptr;  // under join_lock
   /// What its timer is to withdraw when it fires.
   wait_point* timed_point = nullptr;

@@ -298,7 +298,7 @@ class runtime_scheduler {
   /// Shutdown: see shutdown.hpp.
   atomic<bool> stopping{false};
   atomic<bool> withdrawing{false};
-  blocking_lock withdraw_lock;
+  blocking_lock withdraw_lock{lock_rank::withdrawal};
   os::note drained;
 
   /// Ps taken back from system calls that lasted.

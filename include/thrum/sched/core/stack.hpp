@@ -222,7 +222,7 @@ class stack_pool {
   }
   static void destroy(stack_pool* pool) noexcept;
 
-  spin_lock lock_;
+  spin_lock lock_{lock_rank::stacks};
   dead_list dead_[classes];
   void (*tell_)(void*) noexcept = nullptr;
   void* tell_whom_ = nullptr;

@@ -110,7 +110,7 @@ class thread_reserve {
     return false;
   }
 
-  spin_lock lock_;
+  spin_lock lock_{lock_rank::reserve};
   // -- under the lock --
   base::intrusive_queue<goroutine> held_;
   kind kinds_[kinds] = {};

@@ -81,7 +81,7 @@ struct alignas(base::cache_line_size) poll_desc {
 
   std::uint64_t tag() const noexcept { return (std::uint64_t{index} << 32) | generation; }
 
-  spin_lock lock;
+  spin_lock lock{lock_rank::descriptor};
   // -- under the lock --
   std::uint32_t generation = 1;  // never 0: those tags are the poller's own
   std::uint32_t users = 0;
@@ -160,7 +160,7 @@ class poll_table {
 
   struct state {
     static constexpr std::string_view process_name = "sched::poll_table";
-    spin_lock lock;
+    spin_lock lock{lock_rank::descriptors};
     poll_desc* free_list = nullptr;
     std::atomic<std::uint32_t> count{0};
     std::atomic<poll_desc*> chunks[max_chunks] = {};

@@ -172,7 +172,7 @@ class registry {
 
   struct state {
     static constexpr std::string_view process_name = "sched::registry";
-    blocking_lock lock;
+    blocking_lock lock{lock_rank::registry};
     runtime_scheduler* first = nullptr;
     std::uint64_t count = 0;
     bool hooked = false;

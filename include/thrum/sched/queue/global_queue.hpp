@@ -263,7 +263,7 @@ class alignas(base::cache_line_size) global_queue {
                        release);  // [gq.size >] release: as in update_size
   }
 
-  spin_lock lock_;
+  spin_lock lock_{lock_rank::global};
   queue items_;
   std::size_t preempted_ = 0;  // of them
   queue behind_;

@@ -282,7 +282,7 @@ class idle_set {
   atomic<std::uint32_t> idle_p_count_{0};
   atomic<std::uint32_t> idle_m_count_{0};
 
-  alignas(base::cache_line_size) Lock lock_;
+  alignas(base::cache_line_size) Lock lock_{lock_rank::idle};
   P* ps_ = nullptr;
   M* ms_ = nullptr;
   std::uint32_t least_ms_ = 0;

@@ -6,8 +6,8 @@
 // `spin_lock` guards sections of a few dozen instructions: a channel, a wait list, the global
 // queue, a timer heap. Taking it is one exchange, dropping it a plain store; that asymmetry is
 // why it is not a futex lock, whose release must be a second locked instruction. It may be
-// dropped by another thread than the one that took it: a parking goroutine keeps its object
-// locked until its stack is left, and the side that the processor arrives at unlocks.
+// dropped on another stack than the one it was taken on: a parking goroutine keeps its object
+// locked until its stack is left, and the side that the thread arrives at unlocks.
 // A waiter does not look at the lock while it pauses, and pauses for longer than the lock is held:
 // each look would take the cache line away from the holder, and two processors that take turns at
 // every section move the line, and all that it guards, with each. Left alone, the holder gets
@@ -19,7 +19,9 @@
 // hardly gets a CPU to drop the lock on.)
 //
 // `blocking_lock` guards what is taken rarely and may be held over a system call: the idle lists,
-// the registry of stacks, shutdown.
+// the registry of schedulers, shutdown.
+//
+// Each has a rank: lock_rank.hpp has the order in which they are taken.
 #ifndef THRUM_SCHED_QUEUE_LOCK_HPP
 #define THRUM_SCHED_QUEUE_LOCK_HPP
 
@@ -28,6 +30,7 @@
 #include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
+#include <thrum/sched/queue/lock_rank.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -63,14 +66,15 @@ inline void back_off(std::uint32_t turn) noexcept {
   }
 }
 
-class spin_lock {
+class spin_lock : private ranked {
  public:
-  constexpr spin_lock() noexcept = default;
+  constexpr explicit spin_lock(lock_rank rank) noexcept : ranked(rank) {}
   spin_lock(const spin_lock&) = delete;
   spin_lock& operator=(const spin_lock&) = delete;
 
   void lock() noexcept {
     check_lock();
+    note_lock(this);
     // [lock.spin <] acquire: sees what the last holder did; pairs with the store in unlock.
     if (locked_.exchange(1, acquire) != 0) [[unlikely]] {
       lock_slow();
@@ -79,10 +83,15 @@ class spin_lock {
 
   bool try_lock() noexcept {
     // [lock.spin <] acquire: as in lock.
-    return locked_.exchange(1, acquire) == 0;
+    if (locked_.exchange(1, acquire) != 0) {
+      return false;
+    }
+    note_try_lock(this);
+    return true;
   }
 
   void unlock() noexcept {
+    note_unlock(this);
     // relaxed: a hint to wake them. Read before the lock is dropped: afterwards the lock may be
     // gone.
     const std::uint32_t sleepers = sleepers_.load(relaxed);
@@ -130,14 +139,15 @@ class spin_lock {
   std::atomic<std::uint32_t> sleepers_{0};
 };
 
-class blocking_lock {
+class blocking_lock : private ranked {
  public:
-  constexpr blocking_lock() noexcept = default;
+  constexpr explicit blocking_lock(lock_rank rank) noexcept : ranked(rank) {}
   blocking_lock(const blocking_lock&) = delete;
   blocking_lock& operator=(const blocking_lock&) = delete;
 
   void lock() noexcept {
     check_lock();
+    note_lock(this);
     std::uint32_t expected = free;
     // [lock.futex <] acquire: sees what the last holder did; pairs with the exchange in unlock.
     // relaxed: without the lock nothing is read
@@ -147,6 +157,7 @@ class blocking_lock {
   }
 
   void unlock() noexcept {
+    note_unlock(this);
     // [lock.futex >] release: publishes the section to the next holder.
     if (word_.exchange(free, release) == contended) [[unlikely]] {
       os::futex_wake(word_, 1);

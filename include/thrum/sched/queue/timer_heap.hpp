@@ -189,7 +189,7 @@ class timer_heap {
     earliest_.store(n == 0 ? never : entries_[0].when, seq_cst);  // TH3
   }
 
-  typename Traits::heap_lock lock_;
+  typename Traits::heap_lock lock_{lock_rank::heap};
   entry* entries_ = nullptr;
   std::size_t capacity_ = 0;
   typename Traits::template atomic<std::size_t> size_{0};
@@ -359,8 +359,9 @@ std::size_t timer_heap<Traits>::run_due(std::int64_t now) noexcept {
 
 template <class Traits>
 void timer_heap<Traits>::take_all(timer_heap& other) noexcept {
-  scoped guard_other(other.lock_);
-  scoped guard(lock_);
+  const bool is_first = this < &other;  // two of one rank, in the order of their addresses: LR1
+  scoped first(is_first ? lock_ : other.lock_);
+  scoped second(is_first ? other.lock_ : lock_);
   const std::size_t n = other.size_.load(relaxed);  // relaxed: under the lock
   for (std::size_t i = 0; i < n; ++i) {
     insert(*other.entries_[i].owner, other.entries_[i].when);

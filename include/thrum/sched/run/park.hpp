@@ -231,7 +231,7 @@ inline wake_cause sleep_until(std::int64_t deadline) noexcept {
     os::sleep_ns(time_left(deadline, traits::now()));
     return wake_cause::notified;
   }
-  spin_lock own;
+  spin_lock own{lock_rank::sleeper};
   wait_point point;
   point.g = here.g();
   point.object = &own;

@@ -36,6 +36,7 @@
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/core/section.hpp>
 #include <thrum/sched/core/traits.hpp>
+#include <thrum/sched/queue/lock_rank.hpp>
 #include <thrum/sched/run/ready.hpp>
 #include <thrum/sched/run/take.hpp>
 
@@ -75,6 +76,7 @@ THRUM_INLINE void arrive(machine& m, base::stack_context& here) noexcept {
   if (!m.left.commit(m, *g, m.left.argument)) [[unlikely]] {
     ready_again(m, *g);
   }
+  THRUM_ASSERT(LR3, count_held_locks() == 0);
 }
 
 /// Leaves the running goroutine for `next`, or for g0 if that is null. Returns when somebody

@@ -237,7 +237,7 @@ TEST_CASE("who was given a mutex, and has not run yet, is ended by nothing else"
 
 TEST_CASE("a thread whose time is over does not enter an object that has released it") {
   struct object {
-    thrum::sched::spin_lock lock;
+    thrum::sched::spin_lock lock{thrum::sched::lock_rank::waiters};
     thrum::sched::wait_list waiters{lock};
   };
   default_point point;
