@@ -48,6 +48,7 @@
 #include <thrum/net/conn.hpp>
 #include <thrum/net/dial.hpp>
 #include <thrum/net/endpoint.hpp>
+#include <thrum/net/host_port.hpp>
 #include <thrum/net/listener.hpp>
 #include <thrum/net/resolve.hpp>
 #include <thrum/net/udp_socket.hpp>
