@@ -12,6 +12,8 @@ The forms are told at the head of base/order.hpp. What is held here, on the synt
     acq_rel, [a.tag =] a seq_cst or one half of an asymmetric fence; with two tags, [a.tag >, b.tag <];
   - each tag has both sides, on the same object if no fence stands in between;
   - the functions that hold fences are listed once, `Fences of [a.tag]: f, g.`, and hold as many;
+  - a relaxed that relies on a fence names it, `the fence of [a.tag]`, and it stands in that function, or
+    `in f`;
   - behind a bracket it is told what is published or seen; "as above" is not told;
   - each relaxed has `relaxed:` and at least three words, or `as in` and a name of the same file.
 
@@ -34,6 +36,7 @@ BRACKET = re.compile(rf"(?<![\w\[])\[({NAME} ?(?:<>|[<>=])(?:, {NAME} ?(?:<>|[<>
 REFERENCE = re.compile(rf"(?<![\w\[])\[({NAME})\]")
 RELAXED = re.compile(r"relaxed:\s*((?:(?!\.(?:\s|$)|[;\[]).)*)")
 FENCES = re.compile(rf"[Ff]ences of \[({NAME})\]: ([\w, ]+)\.")
+BY_FENCE = re.compile(rf"relaxed:[^.;]*?\bfences?\b(?: of \[({NAME})\](?: in (\w+))?)?")
 LEAST_WORDS = 3
 
 
@@ -151,6 +154,7 @@ class File:
         self.comments = Comments(text, accesses)
         self.errors = []
         self.held = []  # (access, bracket)
+        self.fenced = []  # (access, tag, function): relaxed, for a fence of that tag stands there
         self.words = set(re.findall(r"\w+", "\n".join(self.comments.code)))
         pieces = self.comments.joined()
         self.references = [(line, tag) for line, said in pieces for tag in REFERENCE.findall(said)]
@@ -202,6 +206,12 @@ class File:
             reasons = [r.strip() for r in RELAXED.findall(said)]
             if not reasons:
                 self.error(a.first, "relaxed without `relaxed:` and a reason")
+            for tag, function in BY_FENCE.findall(said):
+                if tag:
+                    self.fenced.append((a, tag, function or a.function))
+                else:
+                    self.error(a.first, "relaxed because of which fence? Say `the fence of [a.tag]`, and "
+                                        "`in` which function if it is another one")
             for reason in reasons:
                 if wrong := self.is_empty(reason):
                     self.error(a.first, f"`relaxed: {reason}` {wrong}")
@@ -231,6 +241,9 @@ def tags(files):
         for line, tag in file.references:
             if tag not in holders:
                 errors.append((file.name, line + 1, f"[{tag}] refers to a tag that no access has"))
+        for access, tag, function in file.fenced:
+            if not any(a.is_fence() and a.function == function for a, _, _ in holders.get(tag, [])):
+                errors.append((file.name, access.first + 1, f"{function} has no fence of [{tag}]"))
     for tag, held in sorted(holders.items()):
         access, _, file = held[0]
         place = (file.name, access.first + 1)

@@ -56,7 +56,7 @@ def system_folders():
     """Where the compiler looks for <...>, its own headers among them: the package has none."""
     compiler = shlex.split(os.environ.get("CXX", "c++"))
     said = subprocess.run([*compiler, "-E", "-v", "-x", "c++", "/dev/null"], capture_output=True,
-                          text=True).stderr
+                          text=True, env={**os.environ, "LC_ALL": "C"}).stderr
     found = re.search(r"#include <\.\.\.> search starts here:\n(.*?)\nEnd of search", said, re.S)
     if not found:
         die(f"{compiler[0]} -E -v does not tell its include folders")

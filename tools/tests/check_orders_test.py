@@ -72,14 +72,14 @@ struct queue {
 DEKKER = PLAIN + """
 // Fences of [t.way]: ask, answer.
 inline bool ask(box& b) {
-  b.word.store(1, relaxed);  // relaxed: ordered by the fence
+  b.word.store(1, relaxed);  // relaxed: ordered by the fence of [t.way]
   traits::light_fence();     // [t.way =] the word before the look
-  return b.other.load(relaxed) != 0;  // relaxed: ordered by the fence
+  return b.other.load(relaxed) != 0;  // relaxed: ordered by the fence of [t.way]
 }
 inline bool answer(box& b) {
-  b.other.store(1, relaxed);  // relaxed: ordered by the fence
+  b.other.store(1, relaxed);  // relaxed: ordered by the fence of [t.way]
   traits::heavy_fence();      // [t.way =] the other before the look
-  return b.word.load(relaxed) != 0;  // relaxed: ordered by the fence
+  return b.word.load(relaxed) != 0;  // relaxed: ordered by the fence of [t.way]
 }
 """
 TOTAL = PLAIN + """
@@ -262,6 +262,14 @@ CASES = {
     # -- fences --
     "a light_fence removed": (changed(DEKKER, ("  traits::light_fence();     // [t.way =] the word before the look\n", "")),
                               "write once: Fences of [t.way]: answer."),
+    "a fence without a name": (changed(DEKKER, ("the fence of [t.way]", "the fence")), "because of which fence"),
+    "a fence of another function": (changed(DEKKER, ("return b.word.load(relaxed) != 0;  // relaxed: ordered by the "
+                                                     "fence of [t.way]", "return b.word.load(relaxed) != 0;  // relaxed: "
+                                                     "ordered by the fence of [t.way] in ask")), None),
+    "a fence of a function that has none": (changed(DEKKER, ("return b.word.load(relaxed) != 0;  // relaxed: ordered by "
+                                                             "the fence of [t.way]", "return b.word.load(relaxed) != 0;  "
+                                                             "// relaxed: ordered by the fence of [t.way] in get")),
+                                            "get has no fence of [t.way]"),
     "a light_fence removed, its comment left": (changed(DEKKER, ("traits::light_fence();     //", "//")),
                                                 "[t.way =] without an access"),
     "a fence without a tag": (changed(DEKKER, ("// [t.way =] the other", "// the other")),

@@ -25,7 +25,9 @@
 //   the fences of a pairing are listed once, where it is explained, by the functions that hold
 //   them:
 //       Fences of [m.inside]: enter_scheduler, take_from.
-//   A light_fence and a heavy_fence are two halves of one: `=`.
+//   A light_fence and a heavy_fence are two halves of one: `=`. A relaxed that relies on a fence
+//   names it, and where it stands if that is another function:
+//       m.inside.store(1, relaxed);  // relaxed: ordered by the fence of [m.inside]
 //
 // A pairing has both sides, and has them on the same object unless a fence stands in between. A tag
 // without a sign, [note.1], only refers to it. No operator and no conversion touches an atomic, nor

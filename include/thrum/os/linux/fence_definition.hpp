@@ -34,7 +34,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void prepare_heavy_fence() noexcept {
     return;
   }
   if (::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0) {
-    // relaxed: threads that use the fences are created after this (FN1)
+    // relaxed: threads that use it are created after this (FN1)
     membarrier_works.store(true, relaxed);
   }
 }

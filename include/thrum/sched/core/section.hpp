@@ -44,10 +44,10 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// From user code on a goroutine's stack into the scheduler.
 THRUM_INLINE machine& enter_scheduler(machine& m) noexcept {
-  m.inside.store(1, relaxed);  // relaxed: ordered by the fence
+  m.inside.store(1, relaxed);  // relaxed: ordered by the fence of [m.inside]
   // [m.inside =] before `retake` is read; pairs with the monitor's heavy one
   traits::light_fence();
-  // relaxed: ordered by the fence
+  // relaxed: ordered by the fence of [m.inside]
   if (m.retake.load(relaxed) != retake_state::none) [[unlikely]] {
     return m.answer_monitor(m);
   }

@@ -59,7 +59,7 @@ inline void withdraw(goroutine& g) noexcept {
 /// Ends every wait that is there and may be ended. Returns when no point is looked at any more.
 inline void withdraw_all(runtime_scheduler& scheduler) noexcept {
   scoped guard(scheduler.withdraw_lock);
-  scheduler.withdrawing.store(true, relaxed);  // relaxed: ordered by the heavy fence
+  scheduler.withdrawing.store(true, relaxed);  // relaxed: ordered by the fence of [s.stop]
   traits::heavy_fence();  // [s.stop =] `stopping` and `withdrawing` before the points are read
   scheduler.pool->for_each([](goroutine& g) { announce(g); });
   traits::heavy_fence();  // [s.gate =] the gates are open before the causes are read
@@ -78,7 +78,7 @@ inline void wait_until_drained(runtime_scheduler& scheduler) noexcept {
 /// Ends every goroutine; returns when the last one has. Called by one thread, which is none of this
 /// scheduler's.
 inline void stop(runtime_scheduler& scheduler) noexcept {
-  // relaxed: ordered by the heavy fence
+  // relaxed: ordered by the fence of [s.stop] in withdraw_all
   scheduler.stopping.store(true, relaxed);
   withdraw_all(scheduler);
   // A timer that fires may start a goroutine, and that may arm a timer.

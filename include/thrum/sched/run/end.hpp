@@ -63,7 +63,7 @@ inline void count_end(machine& m) noexcept {
   m.p->counts.finished.add_release();
   // [s.stop =] counted before the flag is read; pairs with stop()'s heavy one
   traits::light_fence();
-  // relaxed: ordered by the fence
+  // relaxed: ordered by the fence of [s.stop]
   if (scheduler.stopping.load(relaxed)) [[unlikely]] {
     traits::fence(seq_cst);  // [s.count =] of two last ones, at least one sees both counts
     if (scheduler.goroutine_count() == 0) {

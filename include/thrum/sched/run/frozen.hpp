@@ -68,7 +68,7 @@ THRUM_COLD inline void wait_while_frozen(machine& m) noexcept {
 /// For an M that has just been given a P: a freeze counts a P that nobody holds as stopped.
 inline void wait_if_frozen(machine& m) noexcept {
   traits::light_fence();  // [fz.phase =] the P is held before the look; pairs with the heavy one
-  // relaxed: ordered by the fence
+  // relaxed: ordered by the fence of [fz.phase]
   if ((m.p->attention.load(relaxed) & attention_freeze) != 0) [[unlikely]] {
     wait_while_frozen(m);
   }

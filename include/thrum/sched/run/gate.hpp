@@ -70,7 +70,7 @@ class basic_gate {
   /// By the stop, before its heavy fence.
   void announce() noexcept {
     state expected = state::closed;
-    // relaxed: ordered by the fence
+    // relaxed: ordered by the fence of [s.gate] in withdraw_all
     word_.compare_exchange_strong(expected, state::open, relaxed, relaxed);
   }
 

@@ -135,7 +135,7 @@ withdrawal unlink_under(Lock& lock, bool locked, Unlink unlink) noexcept {
 /// W3 and WP1, under the object's lock: the waiter is released, and nobody enters the object on its
 /// behalf any more.
 THRUM_INLINE void settle(wait_point& point, wake_cause cause) noexcept {
-  // relaxed: read by the waiter after wake(); by the stop, ordered by the fence in shut()
+  // relaxed: read by the waiter after wake(); by the stop, ordered by the fence of [s.gate] in shut
   point.cause.store(cause, relaxed);
   point.gate.shut();
 }
@@ -149,9 +149,9 @@ THRUM_INLINE void settle_selection(wait_point& point, wake_cause cause) noexcept
 
 /// Whether a point needs no withdrawing any more. For the stop, after its heavy fence.
 inline bool is_settled(const wait_point& point) noexcept {
-  return point.selection != nullptr
-             ? point.selection->is_won()
-             : point.cause.load(relaxed) != wake_cause::none;  // relaxed: ordered by the fence
+  // relaxed: ordered by the fence of [s.gate] in withdraw_all
+  return point.selection != nullptr ? point.selection->is_won()
+                                    : point.cause.load(relaxed) != wake_cause::none;
 }
 
 /// Ends a wait whose time is over, unless somebody else has ended it or is about to.

@@ -283,9 +283,9 @@ inline void interrupt(void* argument) noexcept {
   if (m.inside.load(relaxed) != 0) {  // relaxed: written by this thread
     return;  // H1. The request stands, and is served at the end of the operation.
   }
-  m.inside.store(1, relaxed);  // relaxed: ordered by the fence
+  m.inside.store(1, relaxed);  // relaxed: ordered by the fence of [m.inside]
   traits::light_fence();       // [m.inside =] as in enter_scheduler
-  // relaxed: ordered by the fence
+  // relaxed: ordered by the fence of [m.inside]
   if (m.retake.load(relaxed) != retake_state::none && !keeps_p(m)) {
     stop_in_handler(m, &stop_without_p);
   } else if (m.p != nullptr) {
