@@ -189,7 +189,7 @@ TEST_CASE("a request that comes while select begins or ends does not touch what 
       source.emplace();
       turn.store(i);
       while (turn.load() != -i) {
-        thrum::this_goroutine::yield();
+        std::this_thread::yield();  // to the other thread, which may wait for this processor
       }
       const std::size_t chosen = i % 2 == 0
                                      ? thrum::select(on_done(source->get_token()), otherwise())
