@@ -44,6 +44,7 @@ USES = {
     "net/conn.hpp": "thrum::net::conn c; std::error_code e; c.write(std::string_view(\"x\"), e);",
     "net/dial.hpp": 'std::error_code e; thrum::net::dial("127.0.0.1:1", ms, e);',
     "net/endpoint.hpp": 'thrum::net::endpoint("127.0.0.1:1").to_string();',
+    "net/host_port.hpp": 'std::error_code e; thrum::net::split_host_port("a:1", e); thrum::net::port_number("1");',
     "net/listener.hpp": 'thrum::net::listener::listen(thrum::net::endpoint("127.0.0.1:0")).close();',
     "net/resolve.hpp": 'std::error_code e; thrum::net::resolve("localhost:1", e);',
     "net/udp_socket.hpp": 'thrum::net::udp_socket::bind(thrum::net::endpoint("127.0.0.1:0")).close();',
