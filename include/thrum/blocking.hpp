@@ -21,23 +21,8 @@ namespace sched {
 /// The time between enter_syscall and exit_syscall.
 class syscall_scope {
  public:
-  syscall_scope() noexcept {
-    section here;
-    if (here.m() != nullptr) {
-      entered_ = true;
-      enter_syscall(*here.m());
-    }
-  }
-  ~syscall_scope() {
-    if (entered_) {
-      // First of all: what the call has left there.
-      const int error_number = *current_m()->error_number;
-      section here;
-      machine& m = exit_syscall(*current_m());
-      *m.error_number = error_number;
-      here.moved_to(m);
-    }
-  }
+  syscall_scope() noexcept;
+  ~syscall_scope();
   syscall_scope(const syscall_scope&) = delete;
   syscall_scope& operator=(const syscall_scope&) = delete;
 
@@ -61,5 +46,9 @@ auto blocking(F&& f) -> std::invoke_result_t<F> {
 }
 
 }}  // namespace thrum::THRUM_ABI
+
+#if !THRUM_SEPARATE
+#include <thrum/blocking_definition.hpp>
+#endif
 
 #endif

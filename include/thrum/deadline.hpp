@@ -11,11 +11,8 @@
 #define THRUM_DEADLINE_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/sched/core/current.hpp>
-#include <thrum/sched/core/traits.hpp>
-#include <thrum/sched/run/park.hpp>
+#include <thrum/sched/queue/no_deadline.hpp>
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <type_traits>
@@ -41,10 +38,13 @@ std::int64_t nanoseconds_of(std::chrono::duration<Rep, Period> time) noexcept {
   return std::chrono::ceil<std::chrono::nanoseconds>(time).count();
 }
 
+/// The time by which deadlines are counted: of the steady clock, or of the bubble.
+THRUM_OUT_OF_LINE std::int64_t time_now() noexcept;
+
 /// The moment so long from now, at least now; `no_deadline` if it cannot be counted.
 template <class Rep, class Period>
 std::int64_t deadline_after(std::chrono::duration<Rep, Period> time) noexcept {
-  const std::int64_t now = traits::now();
+  const std::int64_t now = time_now();
   const std::int64_t left = nanoseconds_of(time);
   if (left <= 0) {
     return now;
@@ -63,7 +63,7 @@ std::int64_t deadline_at(std::chrono::time_point<Clock, Duration> when) {
     const std::int64_t then = nanoseconds_of(when.time_since_epoch());
     const std::int64_t now = nanoseconds_of(Clock::now().time_since_epoch());
     if (then <= now) {
-      return traits::now();
+      return time_now();
     }
     const bool countable = then != no_deadline && (now >= 0 || then <= no_deadline + now);
     return countable ? deadline_after(std::chrono::nanoseconds(then - now)) : no_deadline;
@@ -71,14 +71,7 @@ std::int64_t deadline_at(std::chrono::time_point<Clock, Duration> when) {
 }
 
 /// Whether the caller runs in a bubble, where the library's time is not the system's.
-inline bool is_time_virtual() noexcept {
-  // relaxed: a constant once set
-  if (traits::virtual_now().load(std::memory_order_relaxed) == nullptr) {
-    return false;
-  }
-  const auto* const m = current_m();
-  return m != nullptr && m->scheduler->clock != nullptr;
-}
+THRUM_OUT_OF_LINE bool is_time_virtual() noexcept;
 
 /// Whether a moment has come by its own clock; for a caller that has waited until
 /// deadline_at(when). Of the steady clock it has, for the scheduler's time is that clock's. In a
@@ -115,5 +108,9 @@ bool retry_until(std::chrono::time_point<Clock, Duration> when, Attempt attempt)
 
 }  // namespace sched
 }}  // namespace thrum::THRUM_ABI
+
+#if !THRUM_SEPARATE
+#include <thrum/deadline_definition.hpp>
+#endif
 
 #endif

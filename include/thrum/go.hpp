@@ -87,11 +87,13 @@ auto spawn(runtime& where, F&& f, Args&&... args) -> join_handle<sched::task_res
 
 namespace sched {
 
-inline void panic(goroutine& g, std::exception_ptr error) noexcept {
-  static_cast<runtime*>(g.scheduler->config().user)->panic(std::move(error), g.id);
-}
+THRUM_OUT_OF_LINE void panic(goroutine& g, std::exception_ptr error) noexcept;
 
 }  // namespace sched
 }}  // namespace thrum::THRUM_ABI
+
+#if !THRUM_SEPARATE
+#include <thrum/go_definition.hpp>
+#endif
 
 #endif

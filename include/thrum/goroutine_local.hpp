@@ -27,33 +27,10 @@ namespace thrum { inline namespace THRUM_ABI {
 
 namespace sched {
 
-/// The values of a thread that is no goroutine's; destroyed when it ends.
-struct thread_locals {
-  local_value* first = nullptr;
-  ~thread_locals() { destroy_locals(first); }
-};
-
 /// Where the caller's values hang.
-THRUM_NOINLINE inline local_value*& callers_locals() {
-  asm volatile("");
-  auto* const m = current_m();
-  if (m != nullptr && m->g != nullptr) {
-    return m->g->locals;
-  }
-  static thread_local thread_locals of_thread;
-  return of_thread.first;
-}
+local_value*& callers_locals();
 
-/// A goroutine may come by several shared objects, which have one row of keys.
-struct last_local_key {
-  static constexpr std::string_view process_name = "sched::last_local_key";
-  std::atomic<std::uint64_t> last{0};
-};
-
-inline std::uint64_t next_local_key() noexcept {
-  auto& last = os::process_wide<last_local_key>::get().last;
-  return last.fetch_add(1, std::memory_order_relaxed) + 1;  // relaxed: only uniqueness is asked
-}
+THRUM_OUT_OF_LINE std::uint64_t next_local_key() noexcept;
 
 }  // namespace sched
 
@@ -115,5 +92,9 @@ class goroutine_local {
 };
 
 }}  // namespace thrum::THRUM_ABI
+
+#if !THRUM_SEPARATE
+#include <thrum/goroutine_local_definition.hpp>
+#endif
 
 #endif

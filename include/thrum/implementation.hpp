@@ -14,8 +14,12 @@
 #include <thrum/base/errc_definition.hpp>
 #include <thrum/base/error_definition.hpp>
 #include <thrum/base/fatal_definition.hpp>
+#include <thrum/blocking_definition.hpp>
 #include <thrum/context/node_definition.hpp>
 #include <thrum/context_definition.hpp>
+#include <thrum/deadline_definition.hpp>
+#include <thrum/go_definition.hpp>
+#include <thrum/goroutine_local_definition.hpp>
 #include <thrum/group_definition.hpp>
 #include <thrum/implementation/runtime_definition.hpp>
 #include <thrum/io/child_process_definition.hpp>
@@ -38,6 +42,7 @@
 #include <thrum/net/resolve_error_definition.hpp>
 #include <thrum/net/socket_definition.hpp>
 #include <thrum/net/udp_socket_definition.hpp>
+#include <thrum/netpoll/epoll_definition.hpp>
 #include <thrum/options_definition.hpp>
 #include <thrum/os/linux/backtrace_definition.hpp>
 #include <thrum/os/linux/caught_signals_definition.hpp>
@@ -63,7 +68,20 @@
 #include <thrum/os/linux/thread_definition.hpp>
 #include <thrum/os/linux/unwind_table_definition.hpp>
 #include <thrum/request_stop_definition.hpp>
+#include <thrum/select/engine_definition.hpp>
+#include <thrum/select_definition.hpp>
+#include <thrum/sync/condition_variable_any_definition.hpp>
+#include <thrum/sync/condition_variable_definition.hpp>
+#include <thrum/sync/latch_definition.hpp>
+#include <thrum/sync/mutex_definition.hpp>
+#include <thrum/sync/once_definition.hpp>
+#include <thrum/sync/recursive_mutex_definition.hpp>
+#include <thrum/sync/shared_mutex_definition.hpp>
+#include <thrum/sync/wait_group_definition.hpp>
+#include <thrum/sync/wait_list_definition.hpp>
 #include <thrum/testing/bubble_definition.hpp>
+#include <thrum/this_goroutine_definition.hpp>
+#include <thrum/thread_lock_definition.hpp>
 #include <thrum/time/ticker_definition.hpp>
 #include <thrum/time/timer_definition.hpp>
 //

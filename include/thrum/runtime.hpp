@@ -8,6 +8,7 @@
 #include <thrum/attributes.hpp>
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
+#include <thrum/base/owner.hpp>
 #include <thrum/debug/dump_form.hpp>
 #include <thrum/debug/stats.hpp>
 #include <thrum/join_handle.hpp>
@@ -143,9 +144,9 @@ class runtime {
   std::stop_source stop_source_;
   std::mutex stop_mutex_;
   bool stopped_ = false;
-  std::unique_ptr<debug::trouble_detector> detector_;
-  std::unique_ptr<sched::runtime_scheduler> scheduler_;
-  std::unique_ptr<sched::monitor> monitor_;
+  base::owner<debug::trouble_detector> detector_;
+  base::owner<sched::runtime_scheduler> scheduler_;
+  base::owner<sched::monitor> monitor_;
 };
 
 /// Runs `main` as goroutine 1 of a new runtime and returns its int, or 0 if it returns nothing.

@@ -11,6 +11,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
+#include <thrum/base/owner.hpp>
 #include <thrum/chan.hpp>
 #include <thrum/panic.hpp>
 #include <thrum/select/cases.hpp>
@@ -185,15 +186,15 @@ class select_case {
   };
 
   template <class Case>
-  static std::unique_ptr<erased> erase(Case&& of) {
+  static base::owner<erased> erase(Case&& of) {
     if constexpr (requires { typename Case::owning; }) {
-      return std::make_unique<holder<typename Case::owning>>(std::move(of).with_own_value());
+      return base::owner<erased>(new holder<typename Case::owning>(std::move(of).with_own_value()));
     } else {
-      return std::make_unique<holder<Case>>(std::move(of));
+      return base::owner<erased>(new holder<Case>(std::move(of)));
     }
   }
 
-  std::unique_ptr<erased> erased_;
+  base::owner<erased> erased_;
 };
 
 namespace sched {
@@ -388,51 +389,12 @@ requires(sched::is_select_case<std::remove_cvref_t<Cases>>&&...) std::size_t
 
 /// The same for cases whose number is known only at run time. Allocates nothing for up to 8.
 /// usage_error if more than one is an otherwise().
-inline std::size_t select(std::span<select_case> cases) {
-  const std::size_t n = cases.size();
-  if (n == 0) {
-    return select();
-  }
-  constexpr std::size_t few = 8;
-  sched::select_operation* few_operations[few];
-  sched::chan_base* few_by_address[few];
-  alignas(sched::wait_point) unsigned char few_points[few * sizeof(sched::wait_point)];
-  std::vector<sched::select_operation*> operations;
-  std::vector<sched::chan_base*> by_address;
-  std::unique_ptr<sched::wait_point[]> points;
-  sched::select_frame frame{few_operations, n, few_by_address,
-                            reinterpret_cast<sched::wait_point*>(few_points)};
-  if (n > few) {
-    operations.resize(n);
-    by_address.resize(n);
-    points.reset(new sched::wait_point[n]);
-    frame = {operations.data(), n, by_address.data(), points.get()};
-  }
-  std::size_t chosen = n;
-  std::size_t prepared = 0;
-  const auto choose = [&] {
-    std::size_t default_index = n;
-    for (; prepared < n; ++prepared) {
-      auto& erased = *cases[prepared].erased_;
-      if (erased.is_default() && std::exchange(default_index, prepared) != n) {
-        base::throw_usage("select: more than one otherwise()");
-      }
-      erased.prepare();
-      frame.operations[prepared] = &erased.operation();
-    }
-    chosen = sched::chosen_case<true>(
-        frame, default_index, [&](std::size_t i) { return cases[i].erased_->deadline(); },
-        [&](std::size_t i) { return cases[i].erased_->has_come(); });
-  };
-  const auto release = [&](sched::release_of_all& each) noexcept {
-    for (std::size_t i = 0; i < prepared; ++i) {
-      each([&] { cases[i].erased_->release(i == chosen); });
-    }
-  };
-  sched::carry_out<sched::release_of_all>(choose, release, [&] { cases[chosen].erased_->run(); });
-  return chosen;
-}
+THRUM_OUT_OF_LINE std::size_t select(std::span<select_case> cases);
 
 }}  // namespace thrum::THRUM_ABI
+
+#if !THRUM_SEPARATE
+#include <thrum/select_definition.hpp>
+#endif
 
 #endif

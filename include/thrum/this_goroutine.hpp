@@ -64,35 +64,22 @@ void sleep_until(std::chrono::time_point<Clock, Duration> when) {
 
 /// Names the goroutine for reports and dumps; the first 23 characters are kept. Without effect
 /// outside of one.
-inline void name(std::string_view text) noexcept {
-  auto* const m = sched::current_m();
-  if (m != nullptr && m->g != nullptr) {
-    m->g->set_name(text);
-  }
-}
+THRUM_OUT_OF_LINE void name(std::string_view text) noexcept;
 
 /// Its name, empty if it has none; good until it is renamed or ends.
-inline std::string_view name() noexcept {
-  auto* const m = sched::current_m();
-  return m != nullptr && m->g != nullptr ? std::string_view(m->g->name) : std::string_view();
-}
+THRUM_OUT_OF_LINE std::string_view name() noexcept;
 
 /// Ends the calling goroutine: unwinds its stack, running destructors. (Go's Goexit.) usage_error
 /// outside of one.
-[[noreturn]] inline void exit() {
-  auto* const m = sched::current_m();
-  if (m == nullptr || m->g == nullptr) {
-    base::throw_usage("this_goroutine::exit: called outside of a goroutine");
-  }
-  sched::exit_goroutine();
-}
+[[noreturn]] THRUM_OUT_OF_LINE void exit();
 
 /// Becomes stop_requested() when the runtime stops; outside of a runtime, a token that never does.
-inline std::stop_token stop_token() noexcept {
-  const runtime* const own = runtime::current();
-  return own != nullptr ? own->stop_token() : std::stop_token();
-}
+THRUM_OUT_OF_LINE std::stop_token stop_token() noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::this_goroutine
+
+#if !THRUM_SEPARATE
+#include <thrum/this_goroutine_definition.hpp>
+#endif
 
 #endif

@@ -20,27 +20,8 @@ namespace thrum { inline namespace THRUM_ABI {
 class thread_lock {
  public:
   /// Ties the calling goroutine to its thread; the destructor unties it.
-  thread_lock() noexcept {
-    const sched::section here;
-    auto* const m = here.m();
-    if (m == nullptr) {
-      return;
-    }
-    g_ = m->g;
-    if (g_->thread_locks++ == 0) {
-      sched::bind(*m, *g_);
-      m->locked_g = g_;
-    }
-  }
-  ~thread_lock() {
-    if (g_ == nullptr) {
-      return;
-    }
-    const sched::section here;
-    if (--g_->thread_locks == 0) {
-      sched::unbind(*g_->bound, *g_);
-    }
-  }
+  thread_lock() noexcept;
+  ~thread_lock();
   thread_lock(const thread_lock&) = delete;
   thread_lock& operator=(const thread_lock&) = delete;
 
@@ -49,5 +30,9 @@ class thread_lock {
 };
 
 }}  // namespace thrum::THRUM_ABI
+
+#if !THRUM_SEPARATE
+#include <thrum/thread_lock_definition.hpp>
+#endif
 
 #endif

@@ -134,15 +134,15 @@ THRUM_OUT_OF_LINE void runtime::report_deadlock(void* user) {
 
 THRUM_OUT_OF_LINE runtime::runtime(options settings, sched::runtime_role role)
     : settings_(complete(std::move(settings))),
-      detector_(std::make_unique<debug::trouble_detector>(
-          std::chrono::nanoseconds(settings_.report_blocked).count(),
-          settings_.time_slice.count() * settings_.report_hogs)),
-      scheduler_(std::make_unique<sched::runtime_scheduler>(
+      detector_(
+          new debug::trouble_detector(std::chrono::nanoseconds(settings_.report_blocked).count(),
+                                      settings_.time_slice.count() * settings_.report_hogs)),
+      scheduler_(new sched::runtime_scheduler(
           configuration(role),
           sched::upcall_table{&sched::m_main, &sched::start_spinner, &sched::make_spare,
                               &sched::interrupt, &sched::serve_running, &sched::answer_monitor,
                               &sched::poll_events::take, &sched::poll_events::prefetch})),
-      monitor_(std::make_unique<sched::monitor>(*scheduler_)) {
+      monitor_(new sched::monitor(*scheduler_)) {
   scheduler_->clock = role.clock;
   debug::install_panic_report();
   os::install_fault_observer(&debug::report_overflow);

@@ -15,6 +15,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/intrusive_list.hpp>
+#include <thrum/base/owner.hpp>
 #include <thrum/io/child_process.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sync/mutex.hpp>
@@ -42,7 +43,7 @@ struct detached_state {
 class detached_children {
  public:
   /// Takes over a child that has been started: it is reaped at its end.
-  static void add(std::unique_ptr<child_process> child) noexcept;
+  static void add(base::owner<child_process> child) noexcept;
 
   /// Makes the thread that could not be made before. Does nothing if there is need for none.
   static void look_after() noexcept;

@@ -20,7 +20,7 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace io {
 
-THRUM_OUT_OF_LINE void detached_children::add(std::unique_ptr<child_process> child) noexcept {
+THRUM_OUT_OF_LINE void detached_children::add(base::owner<child_process> child) noexcept {
   const std::lock_guard guard(state.lock);
   if (!state.is_hooked) {
     state.is_hooked = true;

@@ -33,6 +33,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/errc.hpp>
+#include <thrum/base/owner.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/io/child_process.hpp>
 #include <thrum/io/pipe.hpp>
@@ -118,10 +119,10 @@ class process {
   pipe_reader& err() noexcept { return err_; }
 
   /// Its number, also when it has ended; 0: there is none.
-  std::int64_t pid() const noexcept { return child_ != nullptr ? child_->pid() : 0; }
+  std::int64_t pid() const noexcept { return child_ ? child_->pid() : 0; }
 
   /// Whether there is one, running or not.
-  explicit operator bool() const noexcept { return child_ != nullptr; }
+  explicit operator bool() const noexcept { return static_cast<bool>(child_); }
 
  private:
   template <class Rep, class Period>
@@ -142,7 +143,7 @@ class process {
 
   [[noreturn]] [[gnu::cold]] void fail(const std::error_code& error, const char* operation) const;
 
-  std::unique_ptr<child_process> child_;
+  base::owner<child_process> child_;
   pipe_writer in_;
   pipe_reader out_;
   pipe_reader err_;

@@ -84,7 +84,7 @@ THRUM_OUT_OF_LINE std::optional<exit_status> process::wait_until(time_point dead
 
 THRUM_OUT_OF_LINE exit_status process::wait_until(time_point deadline, std::error_code& error) {
   exit_status status{exit_status::none, 0, false};
-  if (child_ == nullptr) {
+  if (!child_) {
     error = std::make_error_code(std::errc::no_child_process);
     return status;
   }
@@ -116,8 +116,7 @@ THRUM_OUT_OF_LINE void process::signal(int number) {
 }
 
 THRUM_OUT_OF_LINE void process::signal(int number, std::error_code& error) noexcept {
-  error =
-      child_ != nullptr ? child_->signal(number) : std::make_error_code(std::errc::no_such_process);
+  error = child_ ? child_->signal(number) : std::make_error_code(std::errc::no_such_process);
 }
 
 THRUM_OUT_OF_LINE void process::terminate() noexcept { signal_if_there(SIGTERM); }
@@ -125,7 +124,7 @@ THRUM_OUT_OF_LINE void process::terminate() noexcept { signal_if_there(SIGTERM);
 THRUM_OUT_OF_LINE void process::kill() noexcept { signal_if_there(SIGKILL); }
 
 THRUM_OUT_OF_LINE void process::detach() {
-  if (child_ != nullptr) {
+  if (child_) {
     detached_children::add(std::move(child_));
   }
   close_pipes();
@@ -178,7 +177,8 @@ THRUM_OUT_OF_LINE void process::start(const std::vector<std::string>& arguments,
     request.streams[i] = streams[i];
   }
   request.errors_to_output = options.err.is_output();
-  auto child = std::make_unique<child_process>();  // before there is one that it could not own
+  auto child =
+      base::owner<child_process>(new child_process);  // before there is one that it could not own
   const os::io_result pid = blocking([&] { return os::spawn(request); });
   if (pid < 0) {
     where = arguments.front();
@@ -203,7 +203,7 @@ THRUM_OUT_OF_LINE exit_status process::wait_or_throw(time_point deadline) {
 }
 
 THRUM_OUT_OF_LINE void process::signal_if_there(int number) noexcept {
-  if (child_ != nullptr) {
+  if (child_) {
     child_->signal(number);
   }
 }
@@ -216,7 +216,7 @@ THRUM_OUT_OF_LINE void process::close_pipes() noexcept {
 
 THRUM_OUT_OF_LINE void process::end() noexcept {
   close_pipes();
-  if (child_ != nullptr) {
+  if (child_) {
     if (!child_->end()) {
       detached_children::add(std::move(child_));
     }

@@ -34,6 +34,7 @@
 #define THRUM_IO_SIGNAL_SET_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/owner.hpp>
 #include <thrum/chan.hpp>
 
 #include <csignal>
@@ -73,7 +74,7 @@ class signal_set {
  private:
   int listen(std::span<const int> signals, std::error_code& error);
 
-  std::unique_ptr<signal_listener> listener_;
+  base::owner<signal_listener> listener_;
 };
 
 }}}  // namespace thrum::THRUM_ABI::io

@@ -227,11 +227,11 @@ THRUM_OUT_OF_LINE signal_set& signal_set::operator=(signal_set&& other) noexcept
 }
 
 THRUM_OUT_OF_LINE recv_chan<int> signal_set::chan() const noexcept {
-  return listener_ != nullptr ? listener_->channel.receiver() : recv_chan<int>();
+  return listener_ ? listener_->channel.receiver() : recv_chan<int>();
 }
 
 THRUM_OUT_OF_LINE void signal_set::stop() noexcept {
-  if (listener_ != nullptr) {
+  if (listener_) {
     signal_delivery::remove(*listener_);
     listener_->channel.close();
     listener_.reset();
@@ -254,7 +254,7 @@ THRUM_OUT_OF_LINE int signal_set::listen(std::span<const int> signals, std::erro
     }
     wanted |= os::caught_signals::bit(number);
   }
-  auto listener = std::make_unique<signal_listener>(wanted);
+  base::owner<signal_listener> listener(new signal_listener(wanted));
   int blame = 0;
   if (const os::io_result result = signal_delivery::add(*listener, blame); result < 0) {
     error = error_of(result);

@@ -63,43 +63,17 @@ struct epoll_system {
   using descriptor = int;
   using note = os::note;
 
-  static int make_poller() noexcept { return ::epoll_create1(EPOLL_CLOEXEC); }
-  static int make_alarm() noexcept { return ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
-  static int control(int poller, int what, int fd, ::epoll_event& event) noexcept {
-    return ::epoll_ctl(poller, what, fd, &event);
-  }
-  static void close(int fd) noexcept { ::close(fd); }
-  static void yield() noexcept { os::yield_thread(); }
+  static int make_poller() noexcept;
+  static int make_alarm() noexcept;
+  static int control(int poller, int what, int fd, ::epoll_event& event) noexcept;
+  static void close(int fd) noexcept;
+  static void yield() noexcept;
 
-  THRUM_NOINLINE static void sound_alarm(int fd) noexcept {
-    const std::uint64_t one = 1;
-    const int saved = errno;
-    [[maybe_unused]] const auto written = ::write(fd, &one, sizeof one);
-    errno = saved;
-  }
-  static void silence_alarm(int fd) noexcept {
-    std::uint64_t count;
-    [[maybe_unused]] const auto n = ::read(fd, &count, sizeof count);
-  }
+  static void sound_alarm(int fd) noexcept;
+  static void silence_alarm(int fd) noexcept;
 
   /// Number of events, 0 also after a signal.
-  THRUM_NOINLINE static int wait(int fd, ::epoll_event* found, int most,
-                                 std::int64_t delay_ns) noexcept {
-    int n;
-    if (delay_ns > 0 && has_pwait2.load(relaxed)) {  // relaxed: a fact about the system
-      const ::timespec limit = os::to_timespec(delay_ns);
-      n = static_cast<int>(
-          ::syscall(number_of_pwait2, fd, found, most, &limit, nullptr, std::size_t{0}));
-      if (n >= 0 || (errno != ENOSYS && errno != EPERM)) {  // EPERM: older containers
-        return n < 0 ? 0 : n;
-      }
-      has_pwait2.store(false, relaxed);  // relaxed: a fact about the system
-    }
-    constexpr std::int64_t ms = 1'000'000;
-    const std::int64_t rounded = delay_ns > 0 ? (delay_ns + ms - 1) / ms : delay_ns;
-    n = ::epoll_wait(fd, found, most, rounded < INT_MAX ? static_cast<int>(rounded) : INT_MAX);
-    return n < 0 ? 0 : n;
-  }
+  static int wait(int fd, ::epoll_event* found, int most, std::int64_t delay_ns) noexcept;
 
  private:
   static constexpr long number_of_pwait2 = 441;  // the same on every processor
@@ -328,6 +302,10 @@ class basic_epoll {
 using epoll = basic_epoll<epoll_system>;
 
 }}}  // namespace thrum::THRUM_ABI::netpoll
+
+#if !THRUM_SEPARATE
+#include <thrum/netpoll/epoll_definition.hpp>
+#endif
 
 #endif  // THRUM_OS_LINUX
 #endif

@@ -140,34 +140,9 @@ class condition_variable {
     return true;
   }
 
-  std::cv_status wait_until_ns(std::unique_lock<mutex>& lock, std::int64_t deadline) {
-    if (!lock.owns_lock()) {
-      base::throw_usage("condition_variable::wait: the lock does not hold its mutex");
-    }
-    const sched::wake_cause cause = wait_unlocked(*lock.mutex(), deadline);
-    if constexpr (!THRUM_EXCEPTIONS) {
-      // It ends where it stands, and nobody would unlock for it.
-      sched::exit_if_cancelled(cause);
-    }
-    lock.mutex()->lock();
-    sched::exit_if_cancelled(cause);
-    return cause == sched::wake_cause::timed_out ? std::cv_status::timeout
-                                                 : std::cv_status::no_timeout;
-  }
+  std::cv_status wait_until_ns(std::unique_lock<mutex>& lock, std::int64_t deadline);
 
-  sched::wake_cause wait_unlocked(mutex& users, std::int64_t deadline) noexcept {
-    sched::section here;
-    sched::wait_point point;
-    point.g = here.g();
-    point.object = &waiters_;
-    point.withdraw = &sched::wait_list::withdraw;
-    list_lock_.lock();
-    waiters_.points.push_back(point);
-    // relaxed: published by the unlock of the mutex
-    may_be_waited_for_.store(true, std::memory_order_relaxed);
-    both held{users, list_lock_};
-    return sched::wait(here, point, held, {sched::wait_reason::cond_wait, true, deadline});
-  }
+  sched::wake_cause wait_unlocked(mutex& users, std::int64_t deadline) noexcept;
 
   sched::spin_lock list_lock_{sched::lock_rank::waiters};
   // Written under list_lock_; false: the list is empty. A waiter that gives up leaves it as it is:
@@ -178,5 +153,9 @@ class condition_variable {
 };
 
 }}  // namespace thrum::THRUM_ABI
+
+#if !THRUM_SEPARATE
+#include <thrum/sync/condition_variable_definition.hpp>
+#endif
 
 #endif

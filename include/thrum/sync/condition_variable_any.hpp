@@ -31,7 +31,7 @@ namespace thrum { inline namespace THRUM_ABI {
 class condition_variable_any {
  public:
   /// Allocates what it shares with those that wait.
-  condition_variable_any() : inside_(std::make_shared<inside>()) {}
+  condition_variable_any();
   condition_variable_any(const condition_variable_any&) = delete;
   condition_variable_any& operator=(const condition_variable_any&) = delete;
 
@@ -111,25 +111,7 @@ class condition_variable_any {
     sched::spin_lock lock{sched::lock_rank::waiters};
     sched::wait_list waiters{lock};
 
-    void notify(std::size_t n) noexcept {
-      const sched::section here;
-      sched::wait_point* chain = nullptr;
-      sched::wait_point** last = &chain;
-      lock.lock();
-      for (; n != 0; --n) {
-        auto* const first = static_cast<waiter*>(waiters.pop(sched::wake_cause::notified));
-        if (first == nullptr) {
-          break;
-        }
-        if (first->is_parked) {
-          first->next = nullptr;
-          *last = first;
-          last = &first->next;
-        }
-      }
-      lock.unlock();
-      sched::wake_chain(chain);
-    }
+    void notify(std::size_t n) noexcept;
   };
 
   /// Waits for a notification, unless a stop is requested.
@@ -162,21 +144,7 @@ class condition_variable_any {
 
   /// Parks a point that may have been notified already.
   static sched::wake_cause wait_linked(inside& shared, waiter& point, std::int64_t deadline,
-                                       const std::stop_token& token) noexcept {
-    sched::section here;
-    shared.lock.lock();
-    if (point.linked && token.stop_requested()) {
-      shared.waiters.points.remove(point);
-    }
-    if (!point.linked) {
-      shared.lock.unlock();
-      return sched::wake_cause::notified;
-    }
-    point.g = here.g();
-    point.is_parked = true;
-    return sched::wait(here, static_cast<sched::wait_point&>(point), shared.lock,
-                       {sched::wait_reason::cond_wait, true, deadline});
-  }
+                                       const std::stop_token& token) noexcept;
 
   /// The user's lock is unlocked in this scope. If that throws, the waiter leaves the list.
   template <class Lock>
@@ -232,5 +200,9 @@ class condition_variable_any {
 };
 
 }}  // namespace thrum::THRUM_ABI
+
+#if !THRUM_SEPARATE
+#include <thrum/sync/condition_variable_any_definition.hpp>
+#endif
 
 #endif

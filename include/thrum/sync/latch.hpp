@@ -86,40 +86,14 @@ class latch {
   }
 
  private:
-  [[noreturn]] THRUM_COLD static void throw_too_much() {
-    base::throw_usage("latch::count_down: by a negative number, or by more than is left");
-  }
+  [[noreturn]] [[gnu::cold]] static void throw_too_much();
 
   /// Takes the last n off the count. False: somebody else has taken of them meanwhile.
-  THRUM_COLD bool open(std::ptrdiff_t n) noexcept {
-    using namespace base::orders;
-    const sched::section here;
-    sched::wait_point* chain = nullptr;
-    lock_.lock();
-    std::ptrdiff_t count = count_.load(relaxed);  // relaxed: the exchange decides
-    // [la.count <>] acq_rel: what all have done before; relaxed: looks at it again
-    while (count == n && !count_.compare_exchange_weak(count, 0, acq_rel, relaxed)) {
-    }
-    if (count == n) {
-      chain = waiters_.take_all(sched::wake_cause::notified);
-    }
-    lock_.unlock();
-    sched::wake_chain(chain);
-    return count == n;
-  }
+  [[gnu::cold]] bool open(std::ptrdiff_t n) noexcept;
 
-  THRUM_COLD void wait_for_zero() const { sched::exit_if_cancelled(wait_locked()); }
+  [[gnu::cold]] void wait_for_zero() const;
 
-  sched::wake_cause wait_locked() const noexcept {
-    sched::section here;
-    sched::waiting self(here, waiters_);
-    lock_.lock();
-    if (count_.load(std::memory_order_relaxed) == 0) {  // relaxed: the zero is set under the lock
-      lock_.unlock();
-      return sched::wake_cause::notified;
-    }
-    return self.wait({sched::wait_reason::latch_wait});
-  }
+  sched::wake_cause wait_locked() const noexcept;
 
   std::atomic<std::ptrdiff_t> count_;
   mutable sched::spin_lock lock_{sched::lock_rank::waiters};
@@ -127,5 +101,9 @@ class latch {
 };
 
 }}  // namespace thrum::THRUM_ABI
+
+#if !THRUM_SEPARATE
+#include <thrum/sync/latch_definition.hpp>
+#endif
 
 #endif

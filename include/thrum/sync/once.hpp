@@ -30,32 +30,9 @@ class once_flag {
   enum class state : std::uint8_t { fresh, running, done };
 
   /// True: the caller is to do it, and end() afterwards. Blocks while somebody else does.
-  THRUM_COLD bool begin() noexcept {
-    sched::section here;
-    for (;;) {
-      sched::waiting self(here, waiters_);
-      lock_.lock();
-      const state now = state_.load(std::memory_order_relaxed);  // relaxed: under the lock
-      if (now != state::running) {
-        if (now == state::fresh) {
-          state_.store(state::running, std::memory_order_relaxed);  // relaxed: under the lock
-        }
-        lock_.unlock();
-        return now == state::fresh;
-      }
-      self.wait({sched::wait_reason::once_wait, false, sched::no_deadline});
-    }
-  }
+  [[gnu::cold]] bool begin() noexcept;
 
-  void end(state then) noexcept {
-    const sched::section here;
-    lock_.lock();
-    // [once.state >] release: what was done, to calls that find it done.
-    state_.store(then, std::memory_order_release);
-    sched::wait_point* const chain = waiters_.take_all(sched::wake_cause::notified);
-    lock_.unlock();
-    sched::wake_chain(chain);
-  }
+  void end(state then) noexcept;
 
   std::atomic<state> state_{state::fresh};
   sched::spin_lock lock_{sched::lock_rank::waiters};
@@ -82,5 +59,9 @@ void call_once(once_flag& flag, F&& f, Args&&... args) {
 }
 
 }}  // namespace thrum::THRUM_ABI
+
+#if !THRUM_SEPARATE
+#include <thrum/sync/once_definition.hpp>
+#endif
 
 #endif

@@ -20,13 +20,7 @@ namespace thrum { inline namespace THRUM_ABI {
 namespace sched {
 
 /// A number for the caller: a goroutine has the same on each thread that it runs on. Never 0.
-inline std::uintptr_t caller_identity() noexcept {
-  const auto* const m = current_m();
-  if (m != nullptr && m->g != nullptr) {
-    return reinterpret_cast<std::uintptr_t>(m->g);
-  }
-  return std::uintptr_t{os::thread_id()} << 1 | 1;  // a G's address is even
-}
+THRUM_OUT_OF_LINE std::uintptr_t caller_identity() noexcept;
 
 }  // namespace sched
 
@@ -103,5 +97,9 @@ class recursive_mutex {
 };
 
 }}  // namespace thrum::THRUM_ABI
+
+#if !THRUM_SEPARATE
+#include <thrum/sync/recursive_mutex_definition.hpp>
+#endif
 
 #endif

@@ -157,136 +157,26 @@ class shared_mutex {
 
   /// Sets `queued`, or takes the mutex if it became free and nobody waits. Caller holds lock_; if
   /// this returns true, the mutex is the caller's.
-  bool take_or_announce(std::uint64_t unless, std::uint64_t taken) noexcept {
-    using namespace base::orders;
-    std::uint64_t word = word_.load(relaxed);  // relaxed: each exchange decides
-    for (;;) {
-      if (nobody_waits() && (word & unless) == 0) {
-        // [sx.word <] acquire: the sections before; relaxed: looks at it again
-        if (word_.compare_exchange_weak(word, word + taken, acquire, relaxed)) {
-          return true;
-        }
-        // relaxed: only announces us; each unlock afterwards comes to lock_
-      } else if (word_.compare_exchange_weak(word, word | queued, relaxed, relaxed)) {
-        return false;
-      }
-    }
-  }
+  bool take_or_announce(std::uint64_t unless, std::uint64_t taken) noexcept;
 
-  THRUM_COLD bool wait_to_write(std::int64_t deadline) {
-    return wait(writers_, {sched::wait_reason::shared_mutex_lock, false, deadline}, ~queued,
-                written);
-  }
-  THRUM_COLD bool wait_to_read(std::int64_t deadline) {
-    return wait(readers_, {sched::wait_reason::shared_mutex_lock_shared, false, deadline}, written,
-                reader);
-  }
+  [[gnu::cold]] bool wait_to_write(std::int64_t deadline);
+  [[gnu::cold]] bool wait_to_read(std::int64_t deadline);
 
   bool wait(sched::wait_list& list, const sched::wait_options& options, std::uint64_t unless,
-            std::uint64_t taken) {
-    sched::section here;
-    sched::wait_point point;
-    point.g = here.g();
-    point.object = this;
-    point.slot = &list;
-    point.withdraw = &withdraw;
-    lock_.lock();
-    if (take_or_announce(unless, taken)) {
-      lock_.unlock();
-      return true;
-    }
-    list.points.push_back(point);
-    return sched::wait(here, point, lock_, options) == sched::wake_cause::notified;
-  }
+            std::uint64_t taken);
 
   /// SX3 and SX4: takes from the lists those that may hold the mutex now. Caller holds lock_, and
   /// wakes the chain without it.
-  sched::wait_point* settle_locked(bool readers_first) noexcept {
-    using namespace base::orders;
-    std::uint64_t word = word_.load(relaxed);  // relaxed: each exchange decides
-    std::uint64_t n = 0;                       // readers that wait, once they are counted
-    for (;;) {
-      if (nobody_waits()) {
-        // relaxed: nobody is left to be told
-        if (word_.compare_exchange_weak(word, word & ~queued, relaxed, relaxed)) {
-          return nullptr;
-        }
-        continue;
-      }
-      if ((word & written) != 0) {
-        return nullptr;
-      }
-      if (!readers_.empty() && (readers_first || writers_.empty())) {
-        for (auto* p = n == 0 ? readers_.points.front() : nullptr; p != nullptr;
-             p = readers_.points.next(*p)) {
-          ++n;  // they are all let in: a step for each
-        }
-        const std::uint64_t next =
-            (word & (writers_.empty() ? ~queued : ~std::uint64_t{0})) + n * reader;
-        // [sx.word <>] acq_rel: the writer's section, to the readers; relaxed: looks at it again
-        if (word_.compare_exchange_weak(word, next, acq_rel, relaxed)) {
-          return readers_.take_all(sched::wake_cause::notified);
-        }
-        continue;
-      }
-      if (word >= reader) {
-        return nullptr;  // the last of them comes here
-      }
-      sched::wait_point* const first = writers_.points.front();
-      const bool last = readers_.empty() && writers_.points.next(*first) == nullptr;
-      // [sx.word <>] acq_rel: the sections before, to the writer; relaxed: looks at it again
-      if (word_.compare_exchange_weak(word, last ? written : written | queued, acq_rel, relaxed)) {
-        writers_.pop(sched::wake_cause::notified)->next = nullptr;
-        return first;
-      }
-    }
-  }
+  sched::wait_point* settle_locked(bool readers_first) noexcept;
 
-  THRUM_COLD void unlock_slow(std::uint64_t word) {
-    using namespace base::orders;
-    while ((word & written) != 0) {
-      if (leave(written, true)) {
-        return;
-      }
-      word = written;
-      // [sx.word >] release: as in unlock; relaxed: looks at it again
-      if (word_.compare_exchange_strong(word, 0, release, relaxed)) {
-        return;
-      }
-    }
-    base::throw_usage("shared_mutex::unlock: no writer holds the mutex");
-  }
+  [[gnu::cold]] void unlock_slow(std::uint64_t word);
 
   /// Gives back our share of the word while somebody waits. False, with nothing done, if nobody
   /// does any more: then lock_, too, must be let go before the share (SX5).
-  THRUM_COLD bool leave(std::uint64_t share, bool readers_first) noexcept {
-    const sched::section here;
-    lock_.lock();
-    if (nobody_waits()) {
-      lock_.unlock();
-      return false;
-    }
-    // [sx.word >] release: our section, to those that are let in.
-    [[maybe_unused]] const std::uint64_t word = word_.fetch_sub(share, std::memory_order_release);
-    THRUM_ASSERT(SX1, (word & queued) != 0);
-    sched::wait_point* const chain = settle_locked(readers_first);
-    lock_.unlock();
-    sched::wake_chain(chain);
-    return true;
-  }
+  [[gnu::cold]] bool leave(std::uint64_t share, bool readers_first) noexcept;
 
   /// A writer that gives up may have kept readers waiting.
-  static sched::withdrawal withdraw(sched::wait_point& point, bool locked) noexcept {
-    auto& self = *static_cast<shared_mutex*>(point.object);
-    sched::wait_point* chain = nullptr;
-    const auto outcome = sched::unlink_under(self.lock_, locked, [&]() noexcept {
-      const bool linked = static_cast<sched::wait_list*>(point.slot)->unlink(point);
-      chain = linked ? self.settle_locked(false) : nullptr;
-      return linked;
-    });
-    sched::wake_chain(chain);
-    return outcome;
-  }
+  static sched::withdrawal withdraw(sched::wait_point& point, bool locked) noexcept;
 
   std::atomic<std::uint64_t> word_{0};
   sched::spin_lock lock_{sched::lock_rank::waiters};
@@ -295,5 +185,9 @@ class shared_mutex {
 };
 
 }}  // namespace thrum::THRUM_ABI
+
+#if !THRUM_SEPARATE
+#include <thrum/sync/shared_mutex_definition.hpp>
+#endif
 
 #endif

@@ -121,98 +121,21 @@ class wait_group {
     done_at_end& operator=(const done_at_end&) = delete;
 
    private:
-    static bool exiting() noexcept {
-      auto* const m = sched::current_m();
-      return m != nullptr && m->g != nullptr && m->g->exiting;
-    }
+    static bool exiting() noexcept;
     wait_group& group_;
   };
 
-  THRUM_COLD void add_slow(std::int32_t counter, std::uint64_t delta) {
-    if (counter == 0) {
-      wake_if_zero(0);
-      return;
-    }
-    wake_if_zero(delta);
-    base::throw_usage(counter < 0
-                          ? "wait_group::add: negative counter; more done() than add()"
-                          : "wait_group::add: raised from zero while somebody waits; add before "
-                            "wait");
-  }
+  [[gnu::cold]] void add_slow(std::int32_t counter, std::uint64_t delta);
 
   /// Takes back `too_much` (WG1), and wakes all that wait if the counter is zero.
-  void wake_if_zero(std::uint64_t too_much) noexcept {
-    using namespace base::orders;
-    const sched::section here;
-    sched::wait_point* chain = nullptr;
-    lock_.lock();
-    std::uint64_t word = word_.load(relaxed);  // relaxed: the caller has seen the zero
-    if (too_much != 0) {
-      word = word_.fetch_sub(too_much, acq_rel) - too_much;  // [wg.word <>] acq_rel: as in add
-    }
-    if ((word >> 32) == 0) {
-      chain = waiters_.take_all(sched::wake_cause::notified);
-      // relaxed: under the lock; what is in the upper half may have been added meanwhile (WG2)
-      word_.fetch_sub(static_cast<std::uint32_t>(word), relaxed);
-    }
-    lock_.unlock();
-    sched::wake_chain(chain);
-  }
+  void wake_if_zero(std::uint64_t too_much) noexcept;
 
-  static sched::withdrawal withdraw(sched::wait_point& point, bool locked) noexcept {
-    auto& group = *static_cast<wait_group*>(point.object);
-    return sched::unlink_under(group.lock_, locked,
-                               [&]() noexcept { return group.give_up_locked(point); });
-  }
-  bool give_up_locked(sched::wait_point& point) noexcept {
-    using namespace base::orders;
-    bool ours = point.linked;
-    if (ours) {
-      std::uint64_t word = word_.load(relaxed);  // relaxed: the exchange decides
-      // [wg.word <>] acq_rel: a done() that finds no waiter leaves the list alone. If it has found
-      // us, it waits for the lock to wake us. relaxed: looks at it again
-      do {
-        ours = static_cast<std::uint32_t>(word) != 0 && (word >> 32) != 0;
-      } while (ours && !word_.compare_exchange_weak(word, word - 1, acq_rel, relaxed));
-      if (ours) {
-        waiters_.points.remove(point);
-      }
-    }
-    return ours;
-  }
+  static sched::withdrawal withdraw(sched::wait_point& point, bool locked) noexcept;
+  bool give_up_locked(sched::wait_point& point) noexcept;
 
-  bool wait_until_ns(std::int64_t deadline) {
-    using namespace base::orders;
-    // [wg.word <] acquire: what was done before the zero.
-    if ((word_.load(acquire) >> 32) == 0) {
-      sched::after_operation();
-      return true;
-    }
-    const sched::wake_cause cause = wait_until_zero(deadline);
-    sched::exit_if_cancelled(cause);
-    return cause == sched::wake_cause::notified;
-  }
+  bool wait_until_ns(std::int64_t deadline);
 
-  sched::wake_cause wait_until_zero(std::int64_t deadline) noexcept {
-    using namespace base::orders;
-    sched::section here;
-    sched::wait_point point;
-    point.g = here.g();
-    point.object = this;
-    point.withdraw = &withdraw;
-    lock_.lock();
-    std::uint64_t word = word_.load(acquire);  // [wg.word <] what was done before
-    do {
-      if ((word >> 32) == 0) {
-        lock_.unlock();
-        return sched::wake_cause::notified;
-      }
-      // [wg.word <>] acq_rel: from here on done() looks for us; acquire: what was done
-      // before the zero.
-    } while (!word_.compare_exchange_weak(word, word + 1, acq_rel, acquire));
-    waiters_.points.push_back(point);
-    return sched::wait(here, point, lock_, {sched::wait_reason::wait_group_wait, true, deadline});
-  }
+  sched::wake_cause wait_until_zero(std::int64_t deadline) noexcept;
 
   std::atomic<std::uint64_t> word_{0};
   sched::spin_lock lock_{sched::lock_rank::waiters};
@@ -220,5 +143,9 @@ class wait_group {
 };
 
 }}  // namespace thrum::THRUM_ABI
+
+#if !THRUM_SEPARATE
+#include <thrum/sync/wait_group_definition.hpp>
+#endif
 
 #endif

@@ -33,51 +33,24 @@ struct wait_list {
 
   /// Takes all of them out, as a chain through `next` in their order, for wake_chain. Caller holds
   /// the lock: from here on no point is linked, so none can be withdrawn any more.
-  wait_point* take_all(wake_cause cause) noexcept {
-    wait_point* chain = nullptr;
-    while (wait_point* const last = points.back()) {
-      points.remove(*last);
-      settle(*last, cause);
-      last->next = chain;
-      chain = last;
-    }
-    return chain;
-  }
+  wait_point* take_all(wake_cause cause) noexcept;
 
   /// Takes a point out if it is linked. Caller holds the lock.
-  bool unlink(wait_point& point) noexcept {
-    const bool linked = point.linked;
-    if (linked) {
-      points.remove(point);
-    }
-    return linked;
-  }
+  bool unlink(wait_point& point) noexcept;
 
-  static withdrawal withdraw(wait_point& point, bool locked) noexcept {
-    auto& list = *static_cast<wait_list*>(point.object);
-    return unlink_under(list.lock, locked, [&]() noexcept { return list.unlink(point); });
-  }
+  static withdrawal withdraw(wait_point& point, bool locked) noexcept;
 };
 
 /// The caller's wait point on a list. Make it, lock the object, and if there is need to wait:
 /// wait(); that releases the lock.
 class waiting {
  public:
-  explicit waiting(section& here, wait_list& list, void* slot = nullptr) noexcept
-      : here_(here), list_(list) {
-    point_.g = here.g();
-    point_.object = &list;
-    point_.withdraw = &wait_list::withdraw;
-    point_.slot = slot;
-  }
+  explicit waiting(section& here, wait_list& list, void* slot = nullptr) noexcept;
   waiting(const waiting&) = delete;
   waiting& operator=(const waiting&) = delete;
 
   /// Joins the list's tail, releases its lock, and returns why the wait has ended.
-  wake_cause wait(const wait_options& options) noexcept {
-    list_.points.push_back(point_);
-    return sched::wait(here_, point_, list_.lock, options);
-  }
+  wake_cause wait(const wait_options& options) noexcept;
 
  private:
   section& here_;
@@ -92,5 +65,9 @@ inline void after_operation() noexcept {
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched
+
+#if !THRUM_SEPARATE
+#include <thrum/sync/wait_list_definition.hpp>
+#endif
 
 #endif

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 #include <thrum/sync/mutex.hpp>
+#include <thrum/sync/mutex_waiter.hpp>
 
 #include <thrum.hpp>
 

@@ -13,6 +13,7 @@
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/traits.hpp>
+#include <thrum/sched/queue/no_deadline.hpp>
 #include <thrum/sched/run/switch.hpp>
 #include <thrum/sched/run/wait_point.hpp>
 
@@ -22,8 +23,7 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-/// The time that never comes.
-inline constexpr std::int64_t no_deadline = timer_heap<traits>::never;
+static_assert(no_deadline == timer_heap<traits>::never);
 
 /// Told of each goroutine that is about to park, if somebody debugs: see debug/mutex_watch.hpp.
 inline constinit std::atomic<void (*)(goroutine_id id, std::string_view name)> observe_park{

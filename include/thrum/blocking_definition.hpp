@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What blocking.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_BLOCKING_DEFINITION_HPP
+#define THRUM_BLOCKING_DEFINITION_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/blocking.hpp>
+#include <thrum/errno.hpp>
+#include <thrum/panic.hpp>
+#include <thrum/sched/run/syscall.hpp>
+
+#include <functional>
+#include <type_traits>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+THRUM_OUT_OF_LINE syscall_scope::syscall_scope() noexcept {
+  section here;
+  if (here.m() != nullptr) {
+    entered_ = true;
+    enter_syscall(*here.m());
+  }
+}
+
+THRUM_OUT_OF_LINE syscall_scope::~syscall_scope() {
+  if (entered_) {
+    // First of all: what the call has left there.
+    const int error_number = *current_m()->error_number;
+    section here;
+    machine& m = exit_syscall(*current_m());
+    *m.error_number = error_number;
+    here.moved_to(m);
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What go.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_GO_DEFINITION_HPP
+#define THRUM_GO_DEFINITION_HPP
+
+#include <thrum/attributes.hpp>
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/go.hpp>
+#include <thrum/runtime.hpp>
+#include <thrum/task.hpp>
+
+#include <type_traits>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+THRUM_OUT_OF_LINE void panic(goroutine& g, std::exception_ptr error) noexcept {
+  static_cast<runtime*>(g.scheduler->config().user)->panic(std::move(error), g.id);
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif

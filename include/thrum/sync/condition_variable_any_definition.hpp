@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What sync/condition_variable_any.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_SYNC_CONDITION_VARIABLE_ANY_DEFINITION_HPP
+#define THRUM_SYNC_CONDITION_VARIABLE_ANY_DEFINITION_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/panic.hpp>
+#include <thrum/sync/condition_variable_any.hpp>
+#include <thrum/sync/wait_list.hpp>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI {
+
+THRUM_OUT_OF_LINE condition_variable_any::condition_variable_any()
+    : inside_(std::make_shared<inside>()) {}
+
+THRUM_OUT_OF_LINE void condition_variable_any::inside::notify(std::size_t n) noexcept {
+  const sched::section here;
+  sched::wait_point* chain = nullptr;
+  sched::wait_point** last = &chain;
+  lock.lock();
+  for (; n != 0; --n) {
+    auto* const first = static_cast<waiter*>(waiters.pop(sched::wake_cause::notified));
+    if (first == nullptr) {
+      break;
+    }
+    if (first->is_parked) {
+      first->next = nullptr;
+      *last = first;
+      last = &first->next;
+    }
+  }
+  lock.unlock();
+  sched::wake_chain(chain);
+}
+
+THRUM_OUT_OF_LINE sched::wake_cause condition_variable_any::wait_linked(
+    inside& shared, waiter& point, std::int64_t deadline, const std::stop_token& token) noexcept {
+  sched::section here;
+  shared.lock.lock();
+  if (point.linked && token.stop_requested()) {
+    shared.waiters.points.remove(point);
+  }
+  if (!point.linked) {
+    shared.lock.unlock();
+    return sched::wake_cause::notified;
+  }
+  point.g = here.g();
+  point.is_parked = true;
+  return sched::wait(here, static_cast<sched::wait_point&>(point), shared.lock,
+                     {sched::wait_reason::cond_wait, true, deadline});
+}
+
+}}  // namespace thrum::THRUM_ABI
+
+#endif

@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What sync/recursive_mutex.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_SYNC_RECURSIVE_MUTEX_DEFINITION_HPP
+#define THRUM_SYNC_RECURSIVE_MUTEX_DEFINITION_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/sched/core/current.hpp>
+#include <thrum/sync/mutex.hpp>
+#include <thrum/sync/recursive_mutex.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+THRUM_OUT_OF_LINE std::uintptr_t caller_identity() noexcept {
+  const auto* const m = current_m();
+  if (m != nullptr && m->g != nullptr) {
+    return reinterpret_cast<std::uintptr_t>(m->g);
+  }
+  return std::uintptr_t{os::thread_id()} << 1 | 1;  // a G's address is even
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
