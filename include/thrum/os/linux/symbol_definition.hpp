@@ -10,20 +10,16 @@
 #if THRUM_OS_LINUX
 
 #include <thrum/base/order.hpp>
+#include <thrum/base/owner.hpp>
 #include <thrum/os/linux/clock.hpp>
 #include <thrum/os/linux/source_lines.hpp>
 #include <thrum/os/linux/symbol.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <map>
-#include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include <cxxabi.h>
@@ -151,15 +147,67 @@ inline std::string hexadecimal(std::uintptr_t n) {
   return digits;
 }
 
-/// What a symbolizer knows already.
+/// What a symbolizer knows already. A table of our own: what the standard's would cost each user's
+/// compiler is more than all of this file.
 struct symbolizer::memory {
+  struct place {
+    const void* address;
+    place* next;
+    std::string text;  // empty: not looked up yet
+    std::string line;  // empty: unknown
+  };
+
+  memory() = default;
+  memory(const memory&) = delete;
+  memory& operator=(const memory&) = delete;
+  ~memory();
+
+  /// Null: not known.
+  place* find(const void* address) const noexcept;
+  /// Makes it known.
+  place& know(const void* address);
+
   std::string look_up(const void* address);
+  /// Asks for the lines of addresses of one file. False: it took too long.
+  bool ask(const line_tool& tool, const ::Dl_info& about, const std::vector<const void*>& addresses,
+           std::int64_t deadline);
+
+  static constexpr std::size_t chains = 1024;
+  static std::size_t chain_of(const void* address) noexcept {
+    return (reinterpret_cast<std::uintptr_t>(address) >> 2) % chains;
+  }
 
   std::string file_path;
-  std::unique_ptr<elf_file> file;
-  std::unordered_map<const void*, std::string> known;
-  std::unordered_map<const void*, std::string> lines;
+  base::owner<elf_file> file;
+  place* known[chains] = {};
 };
+
+THRUM_OUT_OF_LINE symbolizer::memory::~memory() {
+  for (place* each : known) {
+    while (each != nullptr) {
+      place* const next = each->next;
+      delete each;
+      each = next;
+    }
+  }
+}
+
+THRUM_OUT_OF_LINE auto symbolizer::memory::find(const void* address) const noexcept -> place* {
+  place* each = known[chain_of(address)];
+  while (each != nullptr && each->address != address) {
+    each = each->next;
+  }
+  return each;
+}
+
+THRUM_OUT_OF_LINE auto symbolizer::memory::know(const void* address) -> place& {
+  if (place* const found = find(address)) {
+    return *found;
+  }
+  place*& first = known[chain_of(address)];
+  first = new place{address, first, {}, {}};
+  return *first;
+}
 
 THRUM_OUT_OF_LINE std::string symbolizer::memory::look_up(const void* address) {
   ::Dl_info info{};
@@ -170,9 +218,9 @@ THRUM_OUT_OF_LINE std::string symbolizer::memory::look_up(const void* address) {
       reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(info.dli_fbase);
   std::string_view symbol = info.dli_sname != nullptr ? info.dli_sname : "";
   if (symbol.empty()) {
-    if (file == nullptr || file_path != info.dli_fname) {
+    if (!file || file_path != info.dli_fname) {
       file_path = info.dli_fname;
-      file = std::make_unique<elf_file>(readable_path(info.dli_fname).c_str());
+      file.reset(new elf_file(readable_path(info.dli_fname).c_str()));
     }
     symbol = file->function_at(offset);
   }
@@ -190,11 +238,35 @@ THRUM_OUT_OF_LINE symbolizer::symbolizer() : memory_(new memory) {}
 THRUM_OUT_OF_LINE symbolizer::~symbolizer() { delete memory_; }
 
 THRUM_OUT_OF_LINE const std::string& symbolizer::describe(const void* address) {
-  const auto [place, is_new] = memory_->known.try_emplace(address);
-  if (is_new) {
-    place->second = memory_->look_up(address);
+  memory::place& place = memory_->know(address);
+  if (place.text.empty()) {
+    place.text = memory_->look_up(address);
   }
-  return place->second;
+  return place.text;
+}
+
+THRUM_OUT_OF_LINE bool symbolizer::memory::ask(const line_tool& tool, const ::Dl_info& about,
+                                               const std::vector<const void*>& addresses,
+                                               std::int64_t deadline) {
+  const std::string path = readable_path(about.dli_fname);
+  const elf_file code(path.c_str());
+  if (!code.has_lines()) {
+    return true;
+  }
+  constexpr std::size_t most = 2'000;  // the words of a program are limited
+  std::vector<std::uintptr_t> offsets;
+  for (std::size_t i = 0; i != addresses.size() && i != most; ++i) {
+    offsets.push_back(code.first_address() + reinterpret_cast<std::uintptr_t>(addresses[i]) -
+                      reinterpret_cast<std::uintptr_t>(about.dli_fbase));
+  }
+  bool late = false;
+  const std::vector<std::string> found = ask_for_lines(tool, path, offsets, deadline, late);
+  for (std::size_t i = 0; i != offsets.size(); ++i) {
+    if (!found[i].empty()) {
+      know(addresses[i]).line = found[i];
+    }
+  }
+  return !late;
 }
 
 THRUM_COLD THRUM_OUT_OF_LINE void symbolizer::find_lines(std::vector<const void*> addresses) {
@@ -206,55 +278,49 @@ THRUM_COLD THRUM_OUT_OF_LINE void symbolizer::find_lines(std::vector<const void*
   if (tool.path.empty()) {
     return;
   }
-  std::sort(addresses.begin(), addresses.end());
-  addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
-  std::map<std::string, std::vector<std::pair<const void*, std::uintptr_t>>> files;
-  for (const void* const address : addresses) {
-    ::Dl_info info{};
-    if (address != nullptr && ::dladdr(address, &info) != 0 && info.dli_fname != nullptr) {
-      files[info.dli_fname].emplace_back(address,
-                                         reinterpret_cast<std::uintptr_t>(address) -
-                                             reinterpret_cast<std::uintptr_t>(info.dli_fbase));
-    }
-  }
+  std::qsort(addresses.data(), addresses.size(), sizeof addresses[0],
+             [](const void* a, const void* b) {
+               const void* const one = *static_cast<const void* const*>(a);
+               const void* const other = *static_cast<const void* const*>(b);
+               return one < other ? -1 : one == other ? 0 : 1;
+             });
   // relaxed: a setting that publishes nothing
   const std::int64_t deadline = now() + source_lines_patience_ns.load(relaxed);
-  for (auto& [name, places] : files) {
-    const std::string path = readable_path(name.c_str());
-    const elf_file file(path.c_str());
-    if (!file.has_lines()) {
+  std::vector<const void*> of_file;  // what lies in one file lies together
+  ::Dl_info about{};
+  bool in_time = true;
+  for (std::size_t i = 0; i <= addresses.size() && in_time; ++i) {
+    ::Dl_info info{};
+    const bool is_end = i == addresses.size();
+    if (!is_end && (addresses[i] == nullptr || (i != 0 && addresses[i] == addresses[i - 1]) ||
+                    ::dladdr(addresses[i], &info) == 0 || info.dli_fname == nullptr)) {
       continue;
     }
-    constexpr std::size_t most = 2'000;  // the words of a program are limited
-    places.resize(std::min(places.size(), most));
-    std::vector<std::uintptr_t> offsets;
-    for (const auto& place : places) {
-      offsets.push_back(file.first_address() + place.second);
+    if (!of_file.empty() && (is_end || info.dli_fbase != about.dli_fbase)) {
+      in_time = memory_->ask(tool, about, of_file, deadline);
+      of_file.clear();
     }
-    bool late = false;
-    const std::vector<std::string> found = ask_for_lines(tool, path, offsets, deadline, late);
-    for (std::size_t i = 0; i != places.size(); ++i) {
-      if (!found[i].empty()) {
-        memory_->lines[places[i].first] = found[i];
-      }
+    if (!is_end) {
+      about = info;
+      of_file.push_back(addresses[i]);
     }
-    if (late) {
-      wants_source_lines.store(false, relaxed);  // relaxed: a setting that publishes nothing
-      return;
-    }
+  }
+  if (!in_time) {
+    wants_source_lines.store(false, relaxed);  // relaxed: a setting that publishes nothing
   }
 }
 
 THRUM_OUT_OF_LINE std::string_view symbolizer::line_of(const void* address) const noexcept {
-  const auto place = memory_->lines.find(address);
-  return place != memory_->lines.end() ? std::string_view(place->second) : std::string_view();
+  const memory::place* const place = memory_->find(address);
+  return place != nullptr ? std::string_view(place->line) : std::string_view();
 }
 
 THRUM_OUT_OF_LINE std::string symbolizer::demangled(const char* name) {
   int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(
-      abi::__cxa_demangle(name, nullptr, nullptr, &status), &std::free);
-  return status == 0 ? text.get() : name;
+  char* const text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
+  const std::string result = status == 0 ? text : name;
+  std::free(text);
+  return result;
 }
 
 THRUM_OUT_OF_LINE exported_place find_exported(const void* address) noexcept {
