@@ -134,8 +134,7 @@ class runtime {
   [[noreturn]] static void report_deadlock(void* user);
 
   void must_accept(const char* message) const {
-    // relaxed: a misuse that races with stop() may be noticed or not
-    if (scheduler_->stopping.load(std::memory_order_relaxed) && current() != this) [[unlikely]] {
+    if (scheduler_->ending.has_begun() && current() != this) [[unlikely]] {
       base::throw_usage(message);
     }
   }

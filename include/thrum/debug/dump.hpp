@@ -199,7 +199,7 @@ class goroutine_list {
   bool look_at_piece(std::size_t first, std::size_t last, bool anyway) {
     constexpr std::int64_t patience_ns = 5'000'000;
     bool complete = false;
-    scheduler_.begin_exclusive();
+    scheduler_.freeze.begin_exclusive();
     {
       sched::section here;
       sched::machine* const own =
@@ -214,7 +214,7 @@ class goroutine_list {
         look_at(all_[i], complete, &frozen);
       }
     }
-    scheduler_.end_exclusive();
+    scheduler_.freeze.end_exclusive();
     return complete || anyway;
   }
 

@@ -139,13 +139,12 @@ THRUM_NO_TSAN inline void scheddetail(sched::runtime_scheduler& scheduler,
   };
   trace_line line;
   append_summary(line, scheduler, now, true);
-  // relaxed: figures for reports
-  line.append(" gcwaiting=").append(describe(scheduler.freeze.phase.load(relaxed) % 2 != 0));
+  line.append(" gcwaiting=")
+      .append(describe(sched::freeze_state::is_frozen(scheduler.freeze.own_phase())));
   // relaxed: a figure for reports
   line.append(" nmidlelocked=").append(scheduler.locked_asleep.load(relaxed));
   line.append(" stopwait=0 sysmonwait=");
-  // relaxed: a figure for reports
-  line.append(describe(scheduler.monitor_sleeps.load(relaxed))).append("\n");
+  line.append(describe(scheduler.monitor.is_asleep())).append("\n");
   flush(line);
   scheduler.for_each_p([&](sched::processor& p) {
     append_p(line, p);

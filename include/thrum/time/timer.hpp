@@ -92,7 +92,10 @@ class func_timer : public basic_timer<traits> {
   using action = void (*)(func_timer*) noexcept;
 
   func_timer(runtime_scheduler& scheduler, action call, action destroy) noexcept
-      : scheduler_(scheduler), number_(scheduler.number), call_(call), destroy_(destroy) {
+      : scheduler_(scheduler),
+        number_(scheduler.registered.number()),
+        call_(call),
+        destroy_(destroy) {
     basic_timer::fire = [](basic_timer& timer, bool) noexcept {
       auto& self = static_cast<func_timer&>(timer);
       self.call_(&self);

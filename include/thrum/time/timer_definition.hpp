@@ -90,7 +90,7 @@ THRUM_OUT_OF_LINE bool func_timer::reset(std::int64_t due) {
 THRUM_OUT_OF_LINE bool func_timer::is_own(const section& here) const noexcept {
   const auto* const m = here.m();
   return m != nullptr && m->g != nullptr && m->scheduler == &scheduler_ &&
-         m->scheduler->number == number_;
+         m->scheduler->registered.number() == number_;
 }
 
 THRUM_OUT_OF_LINE void func_timer::leave_heap() noexcept {

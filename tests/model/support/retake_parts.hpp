@@ -25,6 +25,7 @@
 #include "assertions.hpp"
 
 #include <thrum/os/os.hpp>
+#include <thrum/sched/core/freeze_state.hpp>
 #include <thrum/sched/core/g_state.hpp>
 #include <thrum/sched/core/p_state.hpp>
 #include <thrum/sched/core/traits.hpp>
@@ -241,8 +242,10 @@ class runtime_scheduler {
   static std::int64_t next_timer(const P& p) {
     return p.timers.earliest();
   }
-  void wake_monitor() {}
-  void wake_monitor_for(std::int64_t) {}
+  struct {
+    void wake_if_all_idle() {}
+    void wake_for(std::int64_t) {}
+  } monitor;
   void wake_processor_after_rmw() {}
   // Something was pushed.
   void wake_processor() {
@@ -304,10 +307,7 @@ class runtime_scheduler {
   struct {
     model::retaking::figure signals, retakes, exchanges, without_p;
   } taken;
-  struct {
-    std::atomic<std::uint32_t> phase{0};
-    std::atomic<bool> held_by_exit{false};
-  } freeze;
+  freeze_state freeze;
   model::retaking::figure creating;
   machine* waiting = nullptr;  // under the lock
   const machine* robbed = nullptr;

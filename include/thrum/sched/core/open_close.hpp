@@ -75,7 +75,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::close() noexcept {
     }
   }
   poller.wake();
-  monitor_note.wake();
+  monitor.wake();
 }
 
 THRUM_OUT_OF_LINE void runtime_scheduler::join_threads() noexcept {
@@ -85,10 +85,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::join_threads() noexcept {
       ms_[i].thread.join();
     }
   }
-  // [s.visit <] acquire: their last touch.
-  for (std::uint32_t turn = 0; visitors.load(acquire) != 0; ++turn) {
-    traits::back_off(turn);
-  }
+  visitors_from_outside.wait_until_gone();
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched

@@ -23,8 +23,10 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 THRUM_OUT_OF_LINE int runtime_scheduler::set_procs(unsigned n) noexcept {
   struct exclusive {
-    explicit exclusive(runtime_scheduler& of) noexcept : scheduler(of) { of.begin_exclusive(); }
-    ~exclusive() { scheduler.end_exclusive(); }
+    explicit exclusive(runtime_scheduler& of) noexcept : scheduler(of) {
+      of.freeze.begin_exclusive();
+    }
+    ~exclusive() { scheduler.freeze.end_exclusive(); }
     runtime_scheduler& scheduler;
   } const one_at_a_time(*this);
   const unsigned before = procs();

@@ -20,14 +20,20 @@
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/creator.hpp>
 #include <thrum/sched/core/current.hpp>
+#include <thrum/sched/core/endings.hpp>
+#include <thrum/sched/core/exit_state.hpp>
+#include <thrum/sched/core/freeze_state.hpp>
 #include <thrum/sched/core/g.hpp>
 #include <thrum/sched/core/m.hpp>
+#include <thrum/sched/core/monitor_sleep.hpp>
 #include <thrum/sched/core/p.hpp>
+#include <thrum/sched/core/registration.hpp>
 #include <thrum/sched/core/scheduler_config.hpp>
 #include <thrum/sched/core/stack.hpp>
 #include <thrum/sched/core/thread_reserve.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/core/virtual_time.hpp>
+#include <thrum/sched/core/visitors.hpp>
 #include <thrum/sched/queue/global_queue.hpp>
 #include <thrum/sched/queue/idle.hpp>
 #include <thrum/sched/queue/poll_turn.hpp>
@@ -230,25 +236,6 @@ class runtime_scheduler {
   /// by tests/model/timer_wake_model.cpp.
   void wake_for_timer(std::int64_t when) noexcept;
 
-  /// A goroutine is going on that computes for long: the monitor must be there when a timer of its
-  /// P is due. For others the monitor's rounds are enough.
-  void wake_monitor_for(std::int64_t when) noexcept {
-    constexpr std::int64_t slack = 100'000;
-    // [mon.until =] seq_cst: the timer is in its heap; pairs with the monitor's store before its
-    // look.
-    if (monitor_until.load(seq_cst) - slack > when) {
-      monitor_note.wake();
-    }
-  }
-
-  void wake_monitor() noexcept {
-    // [mon.sleep =] seq_cst: after the P left the idle list; pairs with the monitor's own store
-    // before it looks at the list.
-    if (monitor_sleeps.load(seq_cst)) [[unlikely]] {
-      monitor_note.wake();
-    }
-  }
-
   // ---- goroutines ----
 
   /// Started minus ended. Zero only if there was a moment during the call at which none lived.
@@ -289,17 +276,10 @@ class runtime_scheduler {
   /// Milliseconds since started_at, as of the monitor's last round.
   atomic<std::uint32_t> coarse_ms{0};
 
-  os::note monitor_note;
-  atomic<bool> monitor_sleeps{false};
-  /// When the monitor looks next, at the latest; 0 while it is awake. [mon.until]
-  atomic<std::int64_t> monitor_until{0};
+  monitor_sleep monitor;
   atomic<bool> closing{false};
 
-  /// Shutdown: see shutdown.hpp.
-  atomic<bool> stopping{false};
-  atomic<bool> withdrawing{false};
-  blocking_lock withdraw_lock{lock_rank::withdrawal};
-  os::note drained;
+  endings ending;
 
   /// Ps taken back from system calls that lasted.
   atomic<std::uint64_t> hand_offs{0};
@@ -312,52 +292,11 @@ class runtime_scheduler {
     atomic<std::uint64_t> without_p{0};  // threads stopped that computed without a P
   } taken;
 
-  /// Threads of others that are making one of our goroutines runnable. [s.visit]
-  atomic<std::uint32_t> visitors{0};
+  visitors visitors_from_outside;
 
-  /// Odd while all goroutines are to stand still; see freeze.hpp. One thread at a time changes it.
-  struct {
-    std::atomic<bool> busy{false};
-    std::atomic<std::uint32_t> phase{0};
-    std::atomic<bool> held_by_exit{false};  // see process_exit.hpp
-  } freeze;
+  freeze_state freeze;
 
-  /// Nobody else freezes, and no P is made, until end_exclusive(). Blocks the thread, so not
-  /// inside.
-  void begin_exclusive() noexcept {
-    while (!try_begin_exclusive()) {
-      release_from_exit();
-      os::sleep_ns(100'000);
-    }
-  }
-  /// False: somebody else freezes, or makes a P.
-  bool try_begin_exclusive() noexcept {
-    return !freeze.busy.exchange(true, acquire);  // [fz.busy <] acquire: as a lock
-  }
-  void end_exclusive() noexcept {
-    freeze.busy.store(false, release);  // [fz.busy >] release: as a lock
-  }
-
-  /// Ends the freeze in which the exit of the process holds the goroutines, if it does.
-  THRUM_COLD void release_from_exit() noexcept {
-    // [fz.exit <>] acq_rel: one ends it, after the phase was set.
-    if (freeze.held_by_exit.load(relaxed) &&  // relaxed: the exchange decides
-        freeze.held_by_exit.exchange(false, acq_rel)) {
-      // [fz.phase >] release: as at the end of a freeze; relaxed: only we change it
-      freeze.phase.store(freeze.phase.load(relaxed) + 1, release);
-      os::futex_wake(freeze.phase, INT_MAX);
-      end_exclusive();
-    }
-  }
-
-  /// The process exits: what the floors above have given us may be gone.
-  atomic<bool> exits{false};
-  struct {
-    std::int64_t cpu = 0;
-    std::int64_t when = 0;
-    std::int64_t cpu_since = 0;
-    std::int64_t since = 0;
-  } exit_seen;  // the monitor only: CPU time of the thread that exits
+  exit_state exit;
 
 #if THRUM_ASAN
   void keep_ps_reachable() noexcept { base::keep_reachable(ps_, p_count() * sizeof(processor*)); }
@@ -365,12 +304,7 @@ class runtime_scheduler {
 
   /// This is the memory of a child process: there are no threads.
   std::atomic<bool> is_copy{false};
-  // -- under the registry's lock --
-  runtime_scheduler* next_registered = nullptr;
-  std::uint64_t number = 0;  // of all that were ever registered; constant from then on
-  bool is_retired = false;
-  bool is_shown = false;               // complete
-  std::atomic<std::uint32_t> pins{0};  // threads that look at it: it is not destroyed
+  registration registered;
 
   /// Ps on their way to threads that are being made. Changed under the lock.
   atomic<std::uint32_t> creating{0};

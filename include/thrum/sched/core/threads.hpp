@@ -106,7 +106,7 @@ THRUM_OUT_OF_LINE bool runtime_scheduler::stop_m(machine& m) noexcept {
       THRUM_ASSERT(own_m_was_the_last, self == &m);
       acquire_p(m, *idle.take_p_locked());
       idle.begin_spinning(m);
-      wake_monitor();
+      monitor.wake_if_all_idle();
       return true;
     }
   }
@@ -178,7 +178,7 @@ THRUM_COLD inline bool start_spinner(runtime_scheduler& scheduler) noexcept {
     return false;
   }
   scheduler.start_m(*p, true);
-  scheduler.wake_monitor();
+  scheduler.monitor.wake_if_all_idle();
   return true;
 }
 
@@ -212,7 +212,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::hand_off(processor& p) noexcept {
   if (clock != nullptr && resume_quiet_locked(*this)) [[unlikely]] {
     idle.add_unit();
     start_m(*idle.take_p_locked(), true);
-    wake_monitor();
+    monitor.wake_if_all_idle();
     return;
   }
   idle.lock().unlock();

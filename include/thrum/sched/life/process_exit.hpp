@@ -61,26 +61,23 @@ class process_exit {
 
   /// Its goroutines stand still from now on. Waits until they do, but not for long.
   static void hold(runtime_scheduler& scheduler) noexcept {
-    scheduler.exits.store(true, relaxed);  // relaxed: seen sooner or later
+    scheduler.exit.has_begun_.store(true, relaxed);  // relaxed: seen sooner or later
     // A look at the stacks may be under way, and its end takes a moment.
     const std::int64_t end_of_others = traits::now() + 10 * patience_ns;
-    while (!scheduler.try_begin_exclusive()) {
+    while (!scheduler.freeze.try_begin_exclusive()) {
       if (traits::now() >= end_of_others) {
         return;
       }
       os::sleep_ns(100'000);
     }
-    auto& freeze = scheduler.freeze;
-    const std::uint32_t phase = freeze.phase.load(relaxed) + 1;  // relaxed: only we change it
-    freeze.phase.store(phase, release);        // [fz.phase >] release: to all that will wait
-    freeze.held_by_exit.store(true, release);  // [fz.exit >] release: the phase, to release()
+    const std::uint32_t phase = scheduler.freeze.start_for_exit();
     scheduler.for_each_p([](processor& p) {
       // [p.attention >] release: pairs with the exchange in attend.
       p.attention.fetch_or(attention_freeze, release);
     });
     traits::heavy_fence();  // [fz.phase =] asked before the look at the holders of Ps; a thread
                             // that takes a P looks
-    scheduler.monitor_note.wake();
+    scheduler.monitor.wake();
     const std::int64_t begin = traits::now();
     for (std::int64_t passed = 0; passed < stop_patience_ns; passed = traits::now() - begin) {
       bool complete = true;
@@ -96,12 +93,12 @@ class process_exit {
 
   /// Whether goroutines stand still for this.
   static bool holds(const runtime_scheduler& scheduler) noexcept {
-    return scheduler.freeze.held_by_exit.load(acquire);  // [fz.exit <] acquire: the phase
+    return scheduler.freeze.is_held_by_exit();
   }
 
   /// The monitor's look, while holds(): the thread that exits may need what a goroutine has.
   static void watch(runtime_scheduler& scheduler, std::int64_t now) noexcept {
-    auto& seen = scheduler.exit_seen;
+    auto& seen = scheduler.exit.seen_;
     const std::int64_t cpu = one().clock.now();
     if (seen.since == 0) {
       seen = {cpu, now, cpu, now};
@@ -114,7 +111,7 @@ class process_exit {
     // One that only waits for a CPU is given time.
     if (now - seen.when >= patience_ns) {
       if (os::thread_sleeps(tid) && !os::thread_naps(tid)) {
-        scheduler.release_from_exit();
+        scheduler.freeze.release_from_exit();
       }
       seen.when = now;
     }
@@ -124,7 +121,7 @@ class process_exit {
         seen.cpu_since = cpu;
         seen.since = now;
       } else if (os::thread_sleeps(tid)) {
-        scheduler.release_from_exit();
+        scheduler.freeze.release_from_exit();
       }
     }
   }

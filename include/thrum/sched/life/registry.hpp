@@ -23,8 +23,8 @@ class registry {
   /// Not inside a section.
   static void add(runtime_scheduler& scheduler) noexcept {
     scoped guard(all().lock);
-    scheduler.number = ++all().count;
-    scheduler.next_registered = all().first;
+    scheduler.registered.number_ = ++all().count;
+    scheduler.registered.next_ = all().first;
     all().first = &scheduler;
     if (!all().hooked) {
       all().hooked = true;
@@ -37,7 +37,7 @@ class registry {
   /// From now on use() refuses.
   static void retire(runtime_scheduler& scheduler) noexcept {
     scoped guard(all().lock);
-    scheduler.is_retired = true;
+    scheduler.registered.is_retired_ = true;
   }
 
   /// Calls f() if that scheduler still works, and keeps it from being retired meanwhile: for a
@@ -47,7 +47,7 @@ class registry {
   static bool use(const runtime_scheduler* scheduler, std::uint64_t number, F f) noexcept {
     bool works = false;
     visit(scheduler, number, [&] {
-      works = !scheduler->is_retired;
+      works = !scheduler->registered.is_retired_;
       if (works) {
         f();
       }
@@ -60,8 +60,8 @@ class registry {
   static void visit(const runtime_scheduler* scheduler, std::uint64_t number, F f) noexcept {
     const section here;
     scoped guard(all().lock);
-    for (const runtime_scheduler* s = all().first; s != nullptr; s = s->next_registered) {
-      if (s == scheduler && s->number == number) {
+    for (const runtime_scheduler* s = all().first; s != nullptr; s = s->registered.next_) {
+      if (s == scheduler && s->registered.number_ == number) {
         f();
         return;
       }
@@ -71,7 +71,7 @@ class registry {
   /// It is complete: for_each finds it from now on.
   static void show(runtime_scheduler& scheduler) noexcept {
     scoped guard(all().lock);
-    scheduler.is_shown = true;
+    scheduler.registered.is_shown_ = true;
   }
 
   /// Calls f(scheduler) for each that there is, the oldest first, and keeps that one there
@@ -80,12 +80,13 @@ class registry {
   static void for_each(F f) {
     struct unpin {
       runtime_scheduler& scheduler;
-      ~unpin() { scheduler.pins.fetch_sub(1, release); }  // [reg.pins >] release: f's last look
+      // [reg.pins >] release: f's last look
+      ~unpin() { scheduler.registered.pins_.fetch_sub(1, release); }
     };
     std::uint64_t last = 0;
     while (runtime_scheduler* const next = pin_after(last)) {
       const unpin later{*next};
-      last = next->number;
+      last = next->registered.number_;
       f(*next);
     }
   }
@@ -95,15 +96,15 @@ class registry {
     {
       scoped guard(all().lock);
       for (runtime_scheduler** link = &all().first; *link != nullptr;
-           link = &(*link)->next_registered) {
+           link = &(*link)->registered.next_) {
         if (*link == &scheduler) {
-          *link = scheduler.next_registered;
+          *link = scheduler.registered.next_;
           break;
         }
       }
     }
     // [reg.exit <] acquire: its last look at the scheduler; [reg.pins <] acquire: theirs
-    while (all().exit_looks.load(acquire) || scheduler.pins.load(acquire) != 0) {
+    while (all().exit_looks.load(acquire) || scheduler.registered.pins_.load(acquire) != 0) {
       os::sleep_ns(1'000'000);
     }
   }
@@ -136,13 +137,15 @@ class registry {
     const section here;
     scoped guard(all().lock);
     runtime_scheduler* next = nullptr;
-    for (runtime_scheduler* s = all().first; s != nullptr; s = s->next_registered) {
-      if (s->is_shown && s->number > number && (next == nullptr || s->number < next->number)) {
+    for (runtime_scheduler* s = all().first; s != nullptr; s = s->registered.next_) {
+      if (s->registered.is_shown_ && s->registered.number_ > number &&
+          (next == nullptr || s->registered.number_ < next->registered.number_)) {
         next = s;
       }
     }
     if (next != nullptr) {
-      next->pins.fetch_add(1, relaxed);  // relaxed: under the lock under which it is taken out
+      // relaxed: under the lock under which it is taken out
+      next->registered.pins_.fetch_add(1, relaxed);
     }
     return next;
   }
@@ -151,9 +154,8 @@ class registry {
   /// in their turn. Null: no more.
   static runtime_scheduler* next_to_hold() noexcept {
     scoped guard(all().lock);
-    for (runtime_scheduler* s = all().first; s != nullptr; s = s->next_registered) {
-      // relaxed: this thread has set it
-      if (s->config().is_whole_program && !s->exits.load(relaxed) && s->goroutine_count() != 0) {
+    for (runtime_scheduler* s = all().first; s != nullptr; s = s->registered.next_) {
+      if (s->config().is_whole_program && !s->exit.has_begun() && s->goroutine_count() != 0) {
         return s;
       }
     }
@@ -162,7 +164,7 @@ class registry {
 
   /// In a child process, which has none of the threads: a thread that enters a scheduler is told.
   static void after_fork() noexcept {
-    for (runtime_scheduler* s = all().first; s != nullptr; s = s->next_registered) {
+    for (runtime_scheduler* s = all().first; s != nullptr; s = s->registered.next_) {
       s->is_copy.store(true, relaxed);  // relaxed: there is only this thread
     }
     if (machine* const m = current_m()) {

@@ -21,7 +21,6 @@
 // exceptions nothing can be unwound: a cancelled goroutine ends where it stands, and the objects on
 // its stack are not destroyed.
 //
-// Fences of [s.stop]: count_end, end_withdrawable, must_exit, withdraw_all.
 #ifndef THRUM_SCHED_LIFE_SHUTDOWN_HPP
 #define THRUM_SCHED_LIFE_SHUTDOWN_HPP
 
@@ -58,32 +57,21 @@ inline void withdraw(goroutine& g) noexcept {
 
 /// Ends every wait that is there and may be ended. Returns when no point is looked at any more.
 inline void withdraw_all(runtime_scheduler& scheduler) noexcept {
-  scoped guard(scheduler.withdraw_lock);
-  scheduler.withdrawing.store(true, relaxed);  // relaxed: ordered by the fence of [s.stop]
-  traits::heavy_fence();  // [s.stop =] `stopping` and `withdrawing` before the points are read
-  scheduler.pool->for_each([](goroutine& g) { announce(g); });
-  traits::heavy_fence();  // [s.gate =] the gates are open before the causes are read
-  scheduler.pool->for_each([](goroutine& g) { withdraw(g); });
-  // [s.withdraw >] release: our last look at a point, to its owner, which no longer waits for us.
-  scheduler.withdrawing.store(false, release);
-}
-
-inline void wait_until_drained(runtime_scheduler& scheduler) noexcept {
-  while (scheduler.goroutine_count() != 0) {
-    scheduler.drained.sleep();
-    scheduler.drained.clear_while_woken();
-  }
+  scheduler.ending.withdraw([&] {
+    scheduler.pool->for_each([](goroutine& g) { announce(g); });
+    traits::heavy_fence();  // [s.gate =] the gates are open before the causes are read
+    scheduler.pool->for_each([](goroutine& g) { withdraw(g); });
+  });
 }
 
 /// Ends every goroutine; returns when the last one has. Called by one thread, which is none of this
 /// scheduler's.
 inline void stop(runtime_scheduler& scheduler) noexcept {
-  // relaxed: ordered by the fence of [s.stop] in withdraw_all
-  scheduler.stopping.store(true, relaxed);
+  scheduler.ending.begin();
   withdraw_all(scheduler);
   // A timer that fires may start a goroutine, and that may arm a timer.
   do {
-    wait_until_drained(scheduler);
+    scheduler.ending.wait_until([&] { return scheduler.goroutine_count() == 0; });
     {
       // A P that retires hands its timers on, under this lock: from here on it keeps them.
       scoped guard(scheduler.idle.lock());

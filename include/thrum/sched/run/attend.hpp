@@ -10,7 +10,6 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
-#include <thrum/sched/core/open_close.hpp>
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/run/frozen.hpp>
 #include <thrum/sched/run/park.hpp>

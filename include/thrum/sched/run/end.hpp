@@ -63,11 +63,10 @@ inline void count_end(machine& m) noexcept {
   m.p->counts.finished.add_release();
   // [s.stop =] counted before the flag is read; pairs with stop()'s heavy one
   traits::light_fence();
-  // relaxed: ordered by the fence of [s.stop]
-  if (scheduler.stopping.load(relaxed)) [[unlikely]] {
+  if (scheduler.ending.has_begun()) [[unlikely]] {
     traits::fence(seq_cst);  // [s.count =] of two last ones, at least one sees both counts
     if (scheduler.goroutine_count() == 0) {
-      scheduler.drained.wake();
+      scheduler.ending.tell_drained();
     }
   }
 }

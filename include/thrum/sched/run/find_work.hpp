@@ -22,7 +22,6 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
-#include <thrum/sched/core/open_close.hpp>
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/run/attend.hpp>
@@ -76,7 +75,7 @@ inline bool look_again(machine& m, std::int64_t& next_timer) noexcept {
     if (processor* p = scheduler.idle.take_p_locked()) {
       scheduler.acquire_p(m, *p);
       scheduler.idle.begin_spinning(m);
-      scheduler.wake_monitor();  // it may have seen all of them idle for a moment
+      scheduler.monitor.wake_if_all_idle();  // it may have seen all of them idle for a moment
       return true;
     }
     scheduler.idle.ask_for_spinner_locked();
@@ -157,14 +156,14 @@ inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
   }
   if (p != nullptr) {
     scheduler.acquire_p(m, *p);
-    scheduler.wake_monitor();
+    scheduler.monitor.wake_if_all_idle();
     if (netpoll::ready_node* const first = sink.ready.pop_front()) {
       // One goroutine is no reason to wake another processor. But it may compute for long, and
       // nobody sleeps now until the first timer of the Ps that idle.
       m.pending = static_cast<goroutine*>(first);
       m.pending->moved_much = false;
       if (scheduler.clock == nullptr) {
-        scheduler.wake_monitor_for(first_timer(scheduler, timer_heap<traits>::never));
+        scheduler.monitor.wake_for(first_timer(scheduler, timer_heap<traits>::never));
       }
     } else {
       scheduler.idle.begin_spinning(m);

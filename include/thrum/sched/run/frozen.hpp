@@ -48,21 +48,17 @@ THRUM_COLD inline void note_callers(machine& m) noexcept {
 
 /// The holder of a P waits for the end of a freeze.
 THRUM_COLD inline void wait_while_frozen(machine& m) noexcept {
-  auto& freeze = m.scheduler->freeze;
-  // [fz.phase <] acquire: the next freeze's wish.
-  std::uint32_t phase = freeze.phase.load(acquire);
-  if (phase % 2 == 0) {
+  freeze_state& freeze = m.scheduler->freeze;
+  const std::uint32_t phase = freeze.phase();
+  if (!freeze_state::is_frozen(phase)) {
     return;
   }
-  // relaxed: set before the request; at the end of the process nobody looks
-  if (m.g != nullptr && !freeze.held_by_exit.load(relaxed)) {
+  if (m.g != nullptr && !freeze.is_held_by_exit()) {  // at the end of the process nobody looks
     note_callers(m);
   }
   // [fz.phase >] release: the callers, to the thread that freezes.
   m.p->frozen_in.store(phase, release);
-  while (freeze.phase.load(acquire) == phase) {  // [fz.phase <] acquire: what was done meanwhile
-    os::futex_wait(freeze.phase, phase, -1);
-  }
+  freeze.wait(phase);
 }
 
 /// For an M that has just been given a P: a freeze counts a P that nobody holds as stopped.

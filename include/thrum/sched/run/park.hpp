@@ -64,19 +64,14 @@ inline bool may_cancel(const machine& m) noexcept {
 inline bool must_exit(const machine& m) noexcept {
   // [s.stop =] g.withdrawable before the flag; pairs with stop()'s heavy one
   traits::light_fence();
-  // relaxed: ordered by the fence of [s.stop]
-  return m.g->exiting || m.scheduler->stopping.load(relaxed);
+  return m.g->exiting || m.scheduler->ending.has_begun();
 }
 
 /// W4: the point may be forgotten once this has returned.
 inline void end_withdrawable(goroutine& g, wake_cause cause) noexcept {
   g.withdrawable.store(nullptr, relaxed);  // relaxed: ordered by the fence of [s.stop]
   traits::light_fence();                   // [s.stop =] cleared before the announcement is read
-  // [s.withdraw <] acquire: pairs with the end of the announcement; its begin is ordered by the
-  // fence.
-  if (g.scheduler->withdrawing.load(acquire)) [[unlikely]] {
-    scoped until_done(g.scheduler->withdraw_lock);
-  }
+  g.scheduler->ending.wait_for_looks();
   if (cause == wake_cause::cancelled) {
     g.exiting = true;
   }

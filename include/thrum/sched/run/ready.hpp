@@ -67,11 +67,10 @@ inline void ready_elsewhere(goroutine& g) noexcept {
   runtime_scheduler& scheduler = *g.scheduler;
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
   // From here on the goroutine may run, end, and its runtime be destroyed, which waits for us.
-  scheduler.visitors.fetch_add(1, relaxed);  // relaxed: published by the queue's lock
+  scheduler.visitors_from_outside.enter();
   scheduler.global.push_back(g);
   scheduler.wake_processor();
-  scheduler.visitors.fetch_sub(1,
-                               release);  // [s.visit >] release: our last touch; sees: join_threads
+  scheduler.visitors_from_outside.leave();
 }
 
 /// Makes a goroutine runnable that the caller has removed from whatever it waited on. Any thread.

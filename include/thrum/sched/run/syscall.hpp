@@ -32,7 +32,7 @@ inline void enter_syscall(machine& m) noexcept {
   m.p = nullptr;
   // [p.status >] release: everything we did with the P, to the thread that takes it.
   p.status.store(p_status::syscall, release);
-  m.scheduler->wake_monitor();
+  m.scheduler->monitor.wake_if_all_idle();
 }
 
 /// Takes the P from an M that is in a call with it. False: none is.
@@ -60,7 +60,7 @@ THRUM_COLD inline machine& regain_p(machine& m) noexcept {
   if (p != nullptr) {
     scheduler.acquire_p(m, *p);
     begin_slice(*p);
-    scheduler.wake_monitor();
+    scheduler.monitor.wake_if_all_idle();
     return m;
   }
   // What the monitor would do a moment later.

@@ -76,8 +76,7 @@ inline liveness examine(runtime_scheduler& scheduler, std::uint64_t& ran) noexce
 /// The monitor's look; does not return if the program is dead.
 inline liveness look_for_deadlock(runtime_scheduler& scheduler) noexcept {
   const scheduler_config& config = scheduler.config();
-  // relaxed: a runtime that stops ends soon
-  if (config.deadlock == nullptr || scheduler.stopping.load(relaxed)) {
+  if (config.deadlock == nullptr || scheduler.ending.has_begun()) {
     return liveness::by_itself;
   }
   std::uint64_t before;

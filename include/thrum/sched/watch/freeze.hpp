@@ -36,12 +36,10 @@ class [[nodiscard]] freezer {
  public:
   /// Waits until all others have stopped, but not longer than `patience_ns`. The caller is inside a
   /// section, or a thread that is none of the scheduler's, between begin_exclusive() and
-  /// end_exclusive().
+  /// end_exclusive() of scheduler.freeze.
   freezer(runtime_scheduler& scheduler, machine* own, std::int64_t patience_ns) noexcept
       : scheduler_(scheduler), own_(own) {
-    auto& freeze = scheduler.freeze;
-    const std::uint32_t phase = freeze.phase.load(relaxed) + 1;  // relaxed: only we change it
-    freeze.phase.store(phase, release);  // [fz.phase >] release: to all that will wait
+    const std::uint32_t phase = scheduler.freeze.start();
     scheduler.for_each_p([](processor& p) {
       // [p.attention >] release: pairs with the exchange in attend.
       p.attention.fetch_or(attention_freeze, release);
@@ -62,12 +60,7 @@ class [[nodiscard]] freezer {
     }
   }
 
-  ~freezer() {
-    auto& freeze = scheduler_.freeze;
-    // [fz.phase >] release: what was done meanwhile; relaxed: only we change it
-    freeze.phase.store(freeze.phase.load(relaxed) + 1, release);
-    os::futex_wake(freeze.phase, INT_MAX);
-  }
+  ~freezer() { scheduler_.freeze.finish(); }
   freezer(const freezer&) = delete;
   freezer& operator=(const freezer&) = delete;
 
@@ -79,8 +72,8 @@ class [[nodiscard]] freezer {
     const os::call_stack* found = nullptr;
     scheduler_.for_each_p([&](processor& p) {
       machine* const m = p.m.load(relaxed);  // relaxed: its holder waits
-      // [fz.phase <] acquire: the callers; relaxed: only we change it
-      const bool waits = p.frozen_in.load(acquire) == scheduler_.freeze.phase.load(relaxed);
+      // [fz.phase <] acquire: the callers
+      const bool waits = p.frozen_in.load(acquire) == scheduler_.freeze.own_phase();
       if ((waits || m == own_) && m != nullptr && m->g == &g) {
         found = &m->callers;
       }

@@ -19,8 +19,6 @@
 // never beyond the next timer of a busy P. When every P has been idle for a round of the longest
 // kind, it sleeps until a P leaves the idle list: an idle runtime wakes nobody.
 //
-// Fences of [mon.sleep]: sleep_while_idle.
-// Fences of [mon.until]: stop_in_handler.
 #ifndef THRUM_SCHED_WATCH_MONITOR_HPP
 #define THRUM_SCHED_WATCH_MONITOR_HPP
 
@@ -72,7 +70,7 @@ class monitor {
   }
   /// Whether nobody sleeps until the first timer of all Ps: those that are not busy need us, too.
   bool nobody_waits_for_timers() const noexcept {
-    // After monitor_until was written; a thread that leaves the poller reads it after end_sleep.
+    // After the plan was made; a thread that leaves the poller reads it after end_sleep.
     return !scheduler_.poll.somebody_sleeps();
   }
   /// And whether anybody could be woken to run them.
@@ -140,8 +138,7 @@ inline void monitor::run() noexcept {
     }
     poll_network(now);  // is no sign that Ps need to be looked at
     quiet_rounds_ = acted ? 0 : quiet_rounds_ + 1;
-    // relaxed: seen in time
-    if (config.trace_every_ns != 0 && now >= next_trace_ && !scheduler_.exits.load(relaxed)) {
+    if (config.trace_every_ns != 0 && now >= next_trace_ && !scheduler_.exit.has_begun()) {
       config.trace(config.user, now);
       next_trace_ = now + config.trace_every_ns;
     }
@@ -189,8 +186,8 @@ inline void monitor::poll_network(std::int64_t now) noexcept {
 inline void monitor::wait_for_round() noexcept {
   if (process_exit::holds(scheduler_)) [[unlikely]] {
     // As seldom as a thread that blocks is noticed; and whether anything can run is not asked.
-    if (scheduler_.monitor_note.sleep_for(traits::blocked_ns) && !closing()) {
-      scheduler_.monitor_note.clear_while_woken();
+    if (scheduler_.monitor.sleep_for(traits::blocked_ns) && !closing()) {
+      scheduler_.monitor.clear();
     }
     return;
   }
@@ -211,8 +208,7 @@ inline void monitor::wait_for_round() noexcept {
   }
   std::int64_t delay = delay_;
   const std::int64_t now = traits::now();
-  // [mon.until =] seq_cst: before the look at the timers; a thread that arms one later wakes us.
-  scheduler_.monitor_until.store(now + delay, seq_cst);
+  scheduler_.monitor.plan(now + delay);
   const unsigned n = scheduler_.live_p_count();
   for (unsigned i = 0; i < n; ++i) {
     // A busy P's timers need us, and all if nobody sleeps in the poller.
@@ -231,31 +227,27 @@ inline void monitor::wait_for_round() noexcept {
     delay = next_look_ - now > traits::monitor_min_sleep_ns ? next_look_ - now
                                                             : traits::monitor_min_sleep_ns;
   }
-  // relaxed: its readers need to know no more than when we come
-  scheduler_.monitor_until.store(now + delay, relaxed);
+  scheduler_.monitor.shorten_plan(now + delay);
   // A P that leaves the idle list does not hurry a round; a new timer does, and close().
-  if (scheduler_.monitor_note.sleep_for(delay) && !closing()) {
-    scheduler_.monitor_note.clear_while_woken();
+  if (scheduler_.monitor.sleep_for(delay) && !closing()) {
+    scheduler_.monitor.clear();
   }
-  scheduler_.monitor_until.store(0, relaxed);  // relaxed: nobody needs to wake us
+  scheduler_.monitor.end_plan();
 }
 
 inline void monitor::sleep_while_idle(liveness alive) noexcept {
-  // [mon.sleep =] seq_cst: before the look at the list; a P that leaves it then sees the flag.
-  scheduler_.monitor_sleeps.store(true, seq_cst);
-  traits::fence(seq_cst);  // [mon.sleep =] the flag before the look
+  scheduler_.monitor.announce_idle_sleep();
   if (all_idle() && !closing()) {
     if (alive == liveness::by_others) {
       constexpr std::int64_t second = 1'000'000'000;  // nobody tells us when those others are gone
-      scheduler_.monitor_note.sleep_for(second);
+      static_cast<void>(scheduler_.monitor.sleep_for(second));
     } else {
-      scheduler_.monitor_note.sleep();
+      scheduler_.monitor.sleep();
     }
   }
-  // [mon.sleep =] seq_cst: awake again.
-  scheduler_.monitor_sleeps.store(false, seq_cst);
+  scheduler_.monitor.end_idle_sleep();
   if (!closing()) {
-    scheduler_.monitor_note.clear_while_woken();
+    scheduler_.monitor.clear();
   }
   note_time(traits::now());
   if (alive == liveness::by_others && all_idle()) {

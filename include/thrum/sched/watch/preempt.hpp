@@ -146,7 +146,7 @@ inline void stop_in_handler(machine& m, bool (*give_up)(machine&) noexcept) noex
   m.p->resumed_tick.store(m.p->schedule_tick.load(relaxed), release);
   if (m.p->timers.size() != 0) {
     traits::fence(seq_cst);  // [mon.until =] the P runs, before the monitor's plan is read
-    m.scheduler->wake_monitor_for(m.p->timers.earliest());
+    m.scheduler->monitor.wake_for(m.p->timers.earliest());
   }
   m.p->counts.switches.add();
   if (g.thread_locks == 0) {
