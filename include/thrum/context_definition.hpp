@@ -15,12 +15,9 @@
 #include <thrum/deadline.hpp>
 #include <thrum/select.hpp>
 
-#include <chrono>
 #include <cstdint>
-#include <optional>
 #include <stop_token>
 #include <system_error>
-#include <type_traits>
 #include <utility>
 
 namespace thrum { inline namespace THRUM_ABI {

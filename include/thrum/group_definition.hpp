@@ -18,11 +18,9 @@
 #include <chrono>
 #include <cstddef>
 #include <exception>
-#include <functional>
 #include <limits>
 #include <mutex>
 #include <stop_token>
-#include <type_traits>
 #include <utility>
 
 namespace thrum { inline namespace THRUM_ABI {

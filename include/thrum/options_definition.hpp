@@ -17,8 +17,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
-#include <exception>
-#include <functional>
 #include <initializer_list>
 #include <string>
 #include <string_view>

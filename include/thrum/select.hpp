@@ -150,6 +150,7 @@ class select_case {
  public:
   /// Takes over what on_recv, on_send, on_timeout, on_deadline, on_done or otherwise returned.
   template <class Case>
+  // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): a select_case is no case
   requires sched::is_select_case<std::remove_cvref_t<Case>> select_case(
       Case&& of)  // NOLINT: a case is one
       : erased_(erase(std::remove_cvref_t<Case>(std::forward<Case>(of)))) {}
@@ -188,9 +189,11 @@ class select_case {
   template <class Case>
   static base::owner<erased> erase(Case&& of) {
     if constexpr (requires { typename Case::owning; }) {
-      return base::owner<erased>(new holder<typename Case::owning>(std::move(of).with_own_value()));
+      return base::owner<erased>(new holder<typename Case::owning>(
+          std::move(of).with_own_value()));  // NOLINT(bugprone-move-forwarding-reference)
     } else {
-      return base::owner<erased>(new holder<Case>(std::move(of)));
+      return base::owner<erased>(
+          new holder<Case>(std::move(of)));  // NOLINT(bugprone-move-forwarding-reference)
     }
   }
 

@@ -5,9 +5,9 @@
 #ifndef THRUM_TIME_HPP
 #define THRUM_TIME_HPP
 
-#include <thrum/time/after.hpp>
-#include <thrum/time/sleep.hpp>
-#include <thrum/time/ticker.hpp>
-#include <thrum/time/timer.hpp>
+#include <thrum/time/after.hpp>   // IWYU pragma: export
+#include <thrum/time/sleep.hpp>   // IWYU pragma: export
+#include <thrum/time/ticker.hpp>  // IWYU pragma: export
+#include <thrum/time/timer.hpp>   // IWYU pragma: export
 
 #endif

@@ -7,13 +7,13 @@
 
 #include <cstddef>
 
-#include <thrum/arch/contract.hpp>
+#include <thrum/arch/contract.hpp>  // IWYU pragma: export
 #include <thrum/base/config.hpp>
 
 #if THRUM_ARCH_X86_64
-#include <thrum/arch/x86_64_sysv.hpp>
+#include <thrum/arch/x86_64_sysv.hpp>  // IWYU pragma: export
 #elif THRUM_ARCH_AARCH64
-#include <thrum/arch/aarch64.hpp>
+#include <thrum/arch/aarch64.hpp>  // IWYU pragma: export
 #endif
 
 namespace thrum { inline namespace THRUM_ABI { namespace arch {

@@ -11,7 +11,6 @@
 #include <atomic>
 #include <string>
 #include <system_error>
-#include <type_traits>
 
 namespace thrum { inline namespace THRUM_ABI {
 

@@ -10,7 +10,6 @@
 #include <thrum/base/fatal.hpp>
 
 #include <cstring>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>

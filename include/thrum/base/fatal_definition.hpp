@@ -8,9 +8,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/fatal.hpp>
 
-#include <concepts>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <string_view>
 

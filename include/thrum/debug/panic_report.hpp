@@ -140,8 +140,9 @@ inline void report_if_left_main(main_exception& left) noexcept {
   const std::exception_ptr current = std::current_exception();
   const void* object = nullptr;
   static_assert(sizeof current == sizeof object);
-  std::memcpy(&object, &current, sizeof object);  // the ABI's libraries keep no more in it
-  if (left.busy.exchange(true, acquire)) {        // [mx.busy <] as a lock
+  // The ABI's libraries keep no more in it. NOLINTNEXTLINE(bugprone-undefined-memory-manipulation)
+  std::memcpy(&object, &current, sizeof object);
+  if (left.busy.exchange(true, acquire)) {  // [mx.busy <] as a lock
     return;
   }
   if (object != nullptr && object == left.thrown) {

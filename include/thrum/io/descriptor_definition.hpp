@@ -15,11 +15,7 @@
 #include <thrum/panic.hpp>
 #include <thrum/sched/io/poll_wait.hpp>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstddef>
-#include <cstdint>
-#include <string>
 #include <system_error>
 #include <utility>
 

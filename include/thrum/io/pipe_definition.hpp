@@ -14,8 +14,6 @@
 #include <thrum/io/stream.hpp>
 #include <thrum/os/os.hpp>
 
-#include <cstddef>
-#include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>

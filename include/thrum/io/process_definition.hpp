@@ -23,7 +23,6 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -46,6 +45,7 @@ THRUM_OUT_OF_LINE process& process::operator=(process&& other) noexcept {
 }
 
 THRUM_OUT_OF_LINE process process::spawn(const std::vector<std::string>& arguments,
+                                         // NOLINTNEXTLINE(performance-unnecessary-value-param)
                                          process_options options) {
   std::error_code error;
   process result;
@@ -58,6 +58,7 @@ THRUM_OUT_OF_LINE process process::spawn(const std::vector<std::string>& argumen
 }
 
 THRUM_OUT_OF_LINE process process::spawn(const std::vector<std::string>& arguments,
+                                         // NOLINTNEXTLINE(performance-unnecessary-value-param)
                                          process_options options, std::error_code& error) {
   process result;
   std::string where;
@@ -132,6 +133,7 @@ THRUM_OUT_OF_LINE void process::detach() {
 
 inline std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   std::vector<char*> result;
+  result.reserve(texts.size() + 1);
   for (const std::string& text : texts) {
     result.push_back(const_cast<char*>(text.c_str()));  // the system's type; it does not write
   }

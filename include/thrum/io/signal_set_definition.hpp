@@ -21,7 +21,6 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <span>

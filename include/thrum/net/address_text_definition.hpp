@@ -10,7 +10,6 @@
 #include <thrum/net/endpoint_error.hpp>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>

@@ -30,7 +30,6 @@
 #include <span>
 #include <string_view>
 #include <system_error>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -218,7 +217,7 @@ THRUM_OUT_OF_LINE conn dial_race(std::vector<endpoint> first, std::vector<endpoi
       return std::move(result.made);
     }
     if (!second_started) {
-      start(std::move(second), race.second);
+      start(std::move(second), race.second);  // NOLINT(bugprone-use-after-move): once
       second_started = true;
       ++running;
     }

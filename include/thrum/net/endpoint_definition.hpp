@@ -14,7 +14,6 @@
 #include <thrum/net/host_port.hpp>
 
 #include <algorithm>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

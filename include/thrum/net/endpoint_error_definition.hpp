@@ -10,9 +10,7 @@
 #include <thrum/os/os.hpp>
 
 #include <string>
-#include <string_view>
 #include <system_error>
-#include <type_traits>
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {
 

@@ -22,7 +22,6 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <unistd.h>
 

@@ -9,10 +9,7 @@
 #include <thrum/net/resolve_error.hpp>
 #include <thrum/os/os.hpp>
 
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <type_traits>
 
 #include <netdb.h>
 

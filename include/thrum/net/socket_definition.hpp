@@ -17,7 +17,6 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>

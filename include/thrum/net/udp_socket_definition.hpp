@@ -17,7 +17,6 @@
 #include <span>
 #include <string_view>
 #include <system_error>
-#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {
 

@@ -6,9 +6,9 @@
 #define THRUM_NETPOLL_NETPOLL_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/netpoll/epoll.hpp>
-#include <thrum/netpoll/kqueue.hpp>
-#include <thrum/netpoll/sleeper.hpp>
+#include <thrum/netpoll/epoll.hpp>    // IWYU pragma: export
+#include <thrum/netpoll/kqueue.hpp>   // IWYU pragma: export
+#include <thrum/netpoll/sleeper.hpp>  // IWYU pragma: export
 
 namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
 

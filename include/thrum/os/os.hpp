@@ -7,33 +7,33 @@
 #define THRUM_OS_OS_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/os/error_number.hpp>
-#include <thrum/os/exception_state.hpp>
+#include <thrum/os/error_number.hpp>     // IWYU pragma: export
+#include <thrum/os/exception_state.hpp>  // IWYU pragma: export
 
 #if THRUM_OS_LINUX
-#include <thrum/os/linux/backtrace.hpp>
-#include <thrum/os/linux/caught_signals.hpp>
-#include <thrum/os/linux/child_watch.hpp>
-#include <thrum/os/linux/clock.hpp>
-#include <thrum/os/linux/descriptor.hpp>
-#include <thrum/os/linux/exit.hpp>
-#include <thrum/os/linux/fault.hpp>
-#include <thrum/os/linux/fence.hpp>
-#include <thrum/os/linux/file.hpp>
-#include <thrum/os/linux/memory.hpp>
-#include <thrum/os/linux/note.hpp>
-#include <thrum/os/linux/pipe.hpp>
-#include <thrum/os/linux/preempt_signal.hpp>
-#include <thrum/os/linux/process.hpp>
-#include <thrum/os/linux/process_wide.hpp>
-#include <thrum/os/linux/processors.hpp>
-#include <thrum/os/linux/quit_signal.hpp>
-#include <thrum/os/linux/socket.hpp>
-#include <thrum/os/linux/source_lines.hpp>
-#include <thrum/os/linux/symbol.hpp>
-#include <thrum/os/linux/thread.hpp>
-#include <thrum/os/linux/thread_clock.hpp>
-#include <thrum/os/linux/unwind_table.hpp>
+#include <thrum/os/linux/backtrace.hpp>       // IWYU pragma: export
+#include <thrum/os/linux/caught_signals.hpp>  // IWYU pragma: export
+#include <thrum/os/linux/child_watch.hpp>     // IWYU pragma: export
+#include <thrum/os/linux/clock.hpp>           // IWYU pragma: export
+#include <thrum/os/linux/descriptor.hpp>      // IWYU pragma: export
+#include <thrum/os/linux/exit.hpp>            // IWYU pragma: export
+#include <thrum/os/linux/fault.hpp>           // IWYU pragma: export
+#include <thrum/os/linux/fence.hpp>           // IWYU pragma: export
+#include <thrum/os/linux/file.hpp>            // IWYU pragma: export
+#include <thrum/os/linux/memory.hpp>          // IWYU pragma: export
+#include <thrum/os/linux/note.hpp>            // IWYU pragma: export
+#include <thrum/os/linux/pipe.hpp>            // IWYU pragma: export
+#include <thrum/os/linux/preempt_signal.hpp>  // IWYU pragma: export
+#include <thrum/os/linux/process.hpp>         // IWYU pragma: export
+#include <thrum/os/linux/process_wide.hpp>    // IWYU pragma: export
+#include <thrum/os/linux/processors.hpp>      // IWYU pragma: export
+#include <thrum/os/linux/quit_signal.hpp>     // IWYU pragma: export
+#include <thrum/os/linux/socket.hpp>          // IWYU pragma: export
+#include <thrum/os/linux/source_lines.hpp>    // IWYU pragma: export
+#include <thrum/os/linux/symbol.hpp>          // IWYU pragma: export
+#include <thrum/os/linux/thread.hpp>          // IWYU pragma: export
+#include <thrum/os/linux/thread_clock.hpp>    // IWYU pragma: export
+#include <thrum/os/linux/unwind_table.hpp>    // IWYU pragma: export
 #else
 #error "thrum: this operating system is not supported; supported is Linux"
 #endif

@@ -223,7 +223,7 @@ class send_case : public select_case_base {
   /// Sends into the buffer. False says nothing, and has done nothing.
   bool try_buffered(machine* m) noexcept {
     core_type* const core = channel_.core();
-    if constexpr (is_boxed) {
+    if constexpr (is_boxed) {  // NOLINT(bugprone-branch-clone): known early
       return false;
     } else if (core == nullptr || core->size() >= core->capacity()) {
       return false;

@@ -16,9 +16,7 @@
 
 #include <chrono>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
-#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI {
 

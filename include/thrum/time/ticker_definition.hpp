@@ -12,9 +12,6 @@
 #include <thrum/time/ticker.hpp>
 #include <thrum/time/timer.hpp>
 
-#include <chrono>
-#include <cstdint>
-
 namespace thrum { inline namespace THRUM_ABI {
 
 THRUM_OUT_OF_LINE void ticker::stop() const {

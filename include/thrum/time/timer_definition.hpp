@@ -17,12 +17,9 @@
 #include <thrum/task.hpp>
 #include <thrum/time/timer.hpp>
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <optional>
-#include <type_traits>
 #include <utility>
 
 namespace thrum { inline namespace THRUM_ABI {

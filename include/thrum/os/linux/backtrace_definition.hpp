@@ -12,9 +12,7 @@
 #include <thrum/os/linux/backtrace.hpp>
 
 #include <cstddef>
-#include <cstdint>
 
-#include <ucontext.h>
 #include <unwind.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {

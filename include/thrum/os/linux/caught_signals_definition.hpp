@@ -18,9 +18,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
-#include <string_view>
 
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 

@@ -12,12 +12,9 @@
 #include <thrum/os/linux/descriptor.hpp>
 
 #include <cerrno>
-#include <cstddef>
-#include <cstdint>
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {

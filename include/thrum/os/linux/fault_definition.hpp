@@ -18,7 +18,6 @@
 #include <string_view>
 
 #include <signal.h>
-#include <ucontext.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 

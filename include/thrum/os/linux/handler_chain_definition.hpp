@@ -14,7 +14,6 @@
 #include <thrum/os/linux/thread.hpp>
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 
 #include <signal.h>

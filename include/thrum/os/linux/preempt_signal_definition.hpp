@@ -24,11 +24,9 @@
 #include <new>
 #include <string_view>
 
-#include <pthread.h>
 #include <signal.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {

@@ -20,12 +20,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <new>
 #include <string_view>
 #include <system_error>
 #include <type_traits>
 
-#include <dlfcn.h>
 #include <link.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {

@@ -15,7 +15,6 @@
 
 #include <bit>
 #include <cstddef>
-#include <cstdint>
 #include <string_view>
 
 #include <fcntl.h>

@@ -15,8 +15,6 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstdint>
-#include <string_view>
 
 #include <sched.h>
 #include <signal.h>

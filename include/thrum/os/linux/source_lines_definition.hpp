@@ -14,7 +14,6 @@
 #include <thrum/os/linux/memory.hpp>
 #include <thrum/os/linux/source_lines.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -29,7 +28,6 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -240,6 +238,7 @@ THRUM_COLD THRUM_OUT_OF_LINE std::vector<std::string> ask_for_lines(
     words.push_back("0x" + digits);
   }
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) {
     arguments.push_back(word.data());
   }

@@ -320,7 +320,7 @@ THRUM_OUT_OF_LINE std::string symbolizer::demangled(const char* name) {
   char* const text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
   const std::string result = status == 0 ? text : name;
   std::free(text);
-  return result;
+  return result;  // NOLINT(performance-no-automatic-move)
 }
 
 THRUM_OUT_OF_LINE exported_place find_exported(const void* address) noexcept {

@@ -13,7 +13,6 @@
 #include <thrum/os/linux/clock.hpp>
 #include <thrum/os/linux/thread.hpp>
 
-#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>

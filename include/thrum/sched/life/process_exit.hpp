@@ -47,7 +47,7 @@ class process_exit {
       one().clock.open();
       return true;
     }
-    while (first != own) {
+    while (first != own) {  // NOLINT(bugprone-infinite-loop): until the process has ended
       constexpr std::int64_t hour = 3'600'000'000'000;
       os::sleep_ns(hour);
     }
