@@ -46,7 +46,7 @@ std::size_t occurrences(const std::string& text, const std::string& words) {
   asm volatile("");
 }
 
-std::uint32_t freezes(thrum::runtime& runtime) { return runtime.scheduler().freeze.phase / 2; }
+std::uint32_t freezes(thrum::runtime& runtime) { return runtime.scheduler().freeze.phase() / 2; }
 
 /// Calls f beside `n` goroutines that wait for a channel.
 template <class F>
