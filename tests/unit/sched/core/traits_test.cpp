@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// A build with traits of its own (sched/core/traits.hpp): the whole library, channels and descriptors
+// included, goes by a clock and a poller that the test drives.
+
+// Not the program's: what is compiled once for all of it has other traits.
+#undef THRUM_SEPARATE
+#define THRUM_SEPARATE 0
+#define THRUM_ABI_TRAITS _driven
+#define THRUM_TRAITS_HEADER "support/driven_traits.hpp"
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include <unistd.h>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Waits for what another thread is about to do.
+template <class Condition>
+bool comes_true(Condition condition) {
+  for (int i = 0; i != 20'000; ++i) {
+    if (condition()) {
+      return true;
+    }
+    std::this_thread::sleep_for(1ms);
+  }
+  return false;
+}
+
+thrum::options two_procs() {
+  thrum::options options;
+  options.procs = 2;
+  return options;
+}
+
+void let_pass(thrum::runtime& runtime, std::chrono::nanoseconds by) {
+  driven::now.fetch_add(by.count());
+  runtime.scheduler().poller.wake();
+}
+
+}  // namespace
+
+TEST_CASE("a build with its own traits is another library than the program's") {
+  STATIC_REQUIRE(thrum::sched::traits::run_queue_capacity == 4);
+  STATIC_REQUIRE(sizeof(thrum::sched::processor::queue) <
+                 thrum::sched::default_traits::run_queue_capacity * sizeof(void*));
+}
+
+TEST_CASE("goroutines that do not fit into a ring of four all run, by way of the global queue") {
+  thrum::runtime runtime(two_procs());
+  std::atomic<int> ran{0};
+  runtime.block_on([&] {
+    thrum::wait_group all;
+    for (int i = 0; i != 100; ++i) {
+      all.add(1);
+      thrum::go([&] {
+        ++ran;
+        all.done();
+      });
+    }
+    all.wait();
+  });
+  CHECK(ran == 100);
+}
+
+TEST_CASE("a goroutine sleeps until the test's clock says so") {
+  thrum::runtime runtime(two_procs());
+  std::atomic<bool> asleep{false};
+  std::atomic<bool> awake{false};
+  thrum::join_handle<void> sleeper = runtime.spawn([&] {
+    asleep = true;
+    thrum::this_goroutine::sleep_for(24h);
+    awake = true;
+  });
+  REQUIRE(comes_true([&] { return asleep && runtime.scheduler().poll.somebody_sleeps(); }));
+  let_pass(runtime, 23h);
+  CHECK_FALSE(awake);
+  let_pass(runtime, 2h);
+  CHECK(comes_true([&] { return awake.load(); }));
+  sleeper.join();
+}
+
+TEST_CASE("a select with a deadline goes by the test's clock") {
+  thrum::runtime runtime(two_procs());
+  std::atomic<bool> timed_out{false};
+  thrum::join_handle<void> waiter = runtime.spawn([&] {
+    const thrum::chan<int> never;
+    timed_out =
+        thrum::select(thrum::on_recv(never, [](auto&&) {}), thrum::on_timeout(1h, [] {})) == 1;
+  });
+  REQUIRE(comes_true([&] { return runtime.scheduler().poll.somebody_sleeps(); }));
+  let_pass(runtime, 61min);
+  waiter.join();
+  CHECK(timed_out);
+}
+
+TEST_CASE("a goroutine that waits for a descriptor goes on when the test's poller tells it to") {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  {
+    thrum::runtime runtime(two_procs());
+    std::atomic<bool> told{false};
+    thrum::join_handle<void> reader = runtime.spawn([&] {
+      thrum::io::wait_readable(ends[0]);
+      told = true;
+    });
+    thrum::sched::traits::poller& poller = runtime.scheduler().poller;
+    REQUIRE(comes_true([&] { return poller.descriptors() != 0; }));
+    CHECK_FALSE(told);
+    // Before it has parked, what is posted may come to nothing.
+    CHECK(comes_true([&] {
+      poller.post(ends[0], driven::netpoll::readable);
+      return told.load();
+    }));
+    reader.join();
+  }
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
