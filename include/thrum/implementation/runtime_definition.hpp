@@ -25,7 +25,7 @@
 #include <thrum/sched/life/process_exit.hpp>
 #include <thrum/sched/life/registry.hpp>
 #include <thrum/sched/life/shutdown.hpp>
-#include <thrum/sched/run/loop.hpp>
+#include <thrum/sched/run/m_main.hpp>
 #include <thrum/sched/watch/monitor.hpp>
 
 #include <algorithm>

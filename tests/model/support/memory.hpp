@@ -90,6 +90,9 @@ class memory {
   void name_locations(const char* name) { name_ = {name, used_}; }
 
   std::uint64_t load(unsigned location, order how);
+  /// Of what the running thread has written last, or is under a lock that it holds: no step, as
+  /// nobody can change it meanwhile.
+  std::uint64_t own(unsigned location) const;
   void store(unsigned location, std::uint64_t value, order how);
 
   /// One read-modify-write: change(old, new) returns whether there is a new value.
@@ -229,6 +232,16 @@ inline std::uint64_t memory::load(unsigned l, order how) {
     trace(l, "reads " + std::to_string(what.value) + (index == last(at) ? "" : " (old)"));
   }
   return what.value;
+}
+
+inline std::uint64_t memory::own(unsigned l) const {
+  const thread& t = threads_[explorer_.self()];
+  for (std::size_t i = t.buffer.size(); i-- != 0;) {
+    if (t.buffer[i].location == l) {
+      return t.buffer[i].what.value;
+    }
+  }
+  return locations_[l].values.back().value;
 }
 
 inline void memory::store(unsigned l, std::uint64_t value, order how) {

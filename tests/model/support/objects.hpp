@@ -38,6 +38,8 @@ class basic_atomic {
   void store(T value, std::memory_order how) noexcept {
     memory::active().store(location_, pack(value), how);
   }
+  /// As memory::own().
+  T own() const noexcept { return unpack(memory::active().own(location_)); }
   T exchange(T value, std::memory_order how) noexcept {
     return update(how, "exchange", [value](T) { return value; });
   }
@@ -118,6 +120,7 @@ class cell {
     memory::active().read_plain(last_);
     return value_;
   }
+  T operator->() const requires std::is_pointer_v<T> { return *this; }
 
  private:
   T value_{};

@@ -32,7 +32,7 @@ struct poll_sink;
 /// What the rooms below call of those above them: a program that uses a mutex and no runtime has
 /// neither.
 struct upcall_table {
-  /// The life of an M's thread; its argument is the M. In run/loop.hpp.
+  /// The life of an M's thread; its argument is the M. In run/m_main.hpp.
   void* (*m_main)(void*);
   /// Starts a spinning M on an idle P; false if none idles. In core/threads.hpp.
   bool (*start_spinner)(runtime_scheduler&) noexcept;

@@ -13,6 +13,8 @@
 //   MT1  an M in the idle list has a thread that has started: a P that is given to it runs at once.
 //   MT2  `creating` counts the Ps that wait for a thread; it changes under the lock, as does the
 //        list of idle Ms, so that start_m and stop_without_p decide one after the other.
+//
+// Checked by tests/model/idle_protocol_model.cpp, which runs start_m, stop_m and hand_off.
 #ifndef THRUM_SCHED_CORE_THREADS_HPP
 #define THRUM_SCHED_CORE_THREADS_HPP
 

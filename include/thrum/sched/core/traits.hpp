@@ -44,6 +44,9 @@ struct default_traits {
   /// with periodic programs.
   static constexpr std::uint32_t global_check_interval = 61;
 
+  /// Rounds of a thief over all Ps: the last one takes more, see steal.hpp. From Go.
+  static constexpr int steal_rounds = 4;
+
   /// Most processors a runtime may have. Bounds the table of Ps and the masks over it.
   static constexpr unsigned max_procs = 4096;
 

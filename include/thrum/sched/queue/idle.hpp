@@ -55,7 +55,7 @@
 // Fences of [id.need]: clear_need, wake_processor.
 //
 // Sources: Go, src/runtime/proc.go (the head comment and findRunnable), issues 45867 and 43997.
-// Checked by tests/model/idle_protocol_model.cpp, with each fence removed in turn.
+// Checked by tests/model/idle_protocol_model.cpp, with each fence and each step removed in turn.
 #ifndef THRUM_SCHED_QUEUE_IDLE_HPP
 #define THRUM_SCHED_QUEUE_IDLE_HPP
 

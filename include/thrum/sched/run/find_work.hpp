@@ -17,6 +17,8 @@
 //   sleep            in the poller until the next timer, if nobody does; else on the M's own note
 //
 // Each source is a function that returns a goroutine or null.
+//
+// Checked by tests/model/idle_protocol_model.cpp and timer_wake_model.cpp, which run it.
 #ifndef THRUM_SCHED_RUN_FIND_WORK_HPP
 #define THRUM_SCHED_RUN_FIND_WORK_HPP
 

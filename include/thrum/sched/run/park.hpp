@@ -14,6 +14,7 @@
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/queue/no_deadline.hpp>
+#include <thrum/sched/run/arm.hpp>
 #include <thrum/sched/run/switch.hpp>
 #include <thrum/sched/run/wait_point.hpp>
 
@@ -97,27 +98,6 @@ inline void time_out(basic_timer<traits>& timer, bool first) noexcept {
   wait_point& point = *g.timed_point;
   if (withdraw_in_time(point)) {
     ready(g, first);  // of those that are due together, the others queue up in their order
-  }
-}
-
-/// Tells the thread that sleeps in the poller of a new earliest timer. A thread that is about to
-/// look for work, or to hand its P off, sees it anyway if it is its own P's.
-inline void announce_timer(machine& m, typename timer_heap<traits>::added added,
-                           std::int64_t when) noexcept {
-  using heap = timer_heap<traits>;
-  if (added == heap::added::elsewhere || (added == heap::added::earliest && m.g != nullptr)) {
-    m.scheduler->wake_for_timer(when);
-  }
-}
-
-/// Arms a timer that is not a goroutine's own; from any thread.
-inline void arm(runtime_scheduler& scheduler, basic_timer<traits>& timer,
-                std::int64_t when) noexcept {
-  machine* const m = current_m();
-  processor& p =
-      m != nullptr && m->p != nullptr && m->scheduler == &scheduler ? *m->p : scheduler.p(0);
-  if (p.timers.add(timer, when) != timer_heap<traits>::added::later) {
-    scheduler.wake_for_timer(when);
   }
 }
 

@@ -31,7 +31,7 @@ struct stolen {
 };
 
 inline stolen steal_work(machine& m) noexcept {
-  constexpr int rounds = 4;
+  constexpr int rounds = traits::steal_rounds;
   runtime_scheduler& scheduler = *m.scheduler;
   processor& own = *m.p;
   stolen result;

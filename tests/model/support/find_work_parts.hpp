@@ -1,0 +1,420 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Gs, Ms and Ps of modelled memory, as far as the search for work touches them, so that the
+// scheduler's own code for it runs in the explorer: the scheduler itself with all its parts, the life of
+// an M (loop.hpp), find_work and what it calls.
+//
+// They take the places of the scheduler's own, whose headers are told that they are there already; as
+// are the locks, and what an M does with a goroutine once it has found one. Of a P's queue there is
+// one place in the ring, and runnext: run_queue_model.cpp is about the rest. Included before everything
+// else of thrum's: the library of this source file is a build of its own.
+
+#ifndef THRUM_TESTS_MODEL_FIND_WORK_PARTS_HPP
+#define THRUM_TESTS_MODEL_FIND_WORK_PARTS_HPP
+
+#undef THRUM_SEPARATE
+#define THRUM_SEPARATE 0
+#define THRUM_ABI_TRAITS _find_work_model
+#define THRUM_TRAITS_HEADER "model/support/find_work_traits.hpp"
+#define THRUM_SCHED_QUEUE_LOCK_HPP
+#define THRUM_SCHED_CORE_CREATOR_HPP
+#define THRUM_SCHED_CORE_CURRENT_HPP
+#define THRUM_SCHED_CORE_G_HPP
+#define THRUM_SCHED_CORE_M_HPP
+#define THRUM_SCHED_CORE_OPEN_CLOSE_HPP
+#define THRUM_SCHED_CORE_P_HPP
+#define THRUM_SCHED_CORE_STACK_HPP
+#define THRUM_SCHED_CORE_THREAD_RESERVE_HPP
+#define THRUM_SCHED_RUN_ATTEND_HPP
+#define THRUM_SCHED_RUN_EXECUTE_HPP
+
+#include "assertions.hpp"
+
+#include <thrum/base/intrusive_queue.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/base/random.hpp>
+#include <thrum/netpoll/contract.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/core/g_state.hpp>
+#include <thrum/sched/core/p_state.hpp>
+#include <thrum/sched/queue/lock_rank.hpp>
+
+#include "objects.hpp"
+
+// ---- locks ----
+
+namespace model::finding {
+class known_lock;
+}
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+using namespace base::orders;
+using spin_lock = model::mutex;
+using blocking_lock = model::finding::known_lock;
+inline void back_off(std::uint32_t) noexcept { model::explorer::active().yield(); }
+
+template <class Lock>
+class [[nodiscard]] scoped {
+ public:
+  explicit scoped(Lock& lock) noexcept : lock_(lock) { lock_.lock(); }
+  ~scoped() { lock_.unlock(); }
+  scoped(const scoped&) = delete;
+  scoped& operator=(const scoped&) = delete;
+
+ private:
+  Lock& lock_;
+};
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#include <thrum/sched/core/traits.hpp>
+#include <thrum/sched/queue/steal_order.hpp>
+#include <thrum/sched/queue/timer_heap.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <utility>
+
+namespace model::finding {
+
+/// A figure that nobody relies on.
+template <class T>
+struct figure {
+  T value{};
+  T load(std::memory_order) const { return value; }
+  void store(T to, std::memory_order) { value = to; }
+  T exchange(T to, std::memory_order) { return std::exchange(value, to); }
+  T fetch_or(T bits, std::memory_order) { return std::exchange(value, value | bits); }
+  T fetch_and(T bits, std::memory_order) { return std::exchange(value, value & bits); }
+  T get() const { return value; }
+  void add(T n = 1) { value += n; }
+};
+
+}  // namespace model::finding
+
+// ---- what the code under test touches of a G, P, M and what stands beside them ----
+
+namespace thrum { inline namespace THRUM_ABI {
+using goroutine_id = std::uint64_t;
+}}  // namespace thrum::THRUM_ABI
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+class runtime_scheduler;
+struct machine;
+struct poll_sink;
+
+enum g_flag : std::uint8_t { g_started = 1, g_bound = 2 };
+
+struct goroutine : netpoll::ready_node {
+  goroutine* queue_next = nullptr;
+  model::finding::figure<g_status> status;
+  model::finding::figure<void*> sp;
+  runtime_scheduler* scheduler = nullptr;
+  machine* bound = nullptr;
+  std::uint32_t passed_over = 0;
+  std::uint8_t flags = 0;
+  bool moved_much = false;
+  bool preempted = false;
+};
+
+/// What a run_queue promises: a goroutine is there once it was pushed, and one taker gets it.
+class one_place_queue {
+  using batch = base::intrusive_queue<goroutine>;
+
+ public:
+  [[nodiscard]] batch push(goroutine* g) {
+    // relaxed: only the holder puts one in
+    model::require(ring_.load(relaxed) == nullptr, "the model has room for one goroutine a ring");
+    ring_.store(g, release);
+    return {};
+  }
+  void push_batch(batch& all) {
+    if (!all.empty() && ring_.load(relaxed) == nullptr) {
+      ring_.store(all.pop_front(), release);
+    }
+  }
+  goroutine* exchange_runnext(goroutine* g) { return next_.exchange(g, seq_cst); }
+  goroutine* peek_runnext() const {
+    return model::finding::uses_runnext ? next_.load(acquire) : nullptr;
+  }
+  goroutine* take_runnext() { return model::finding::uses_runnext ? take(next_) : nullptr; }
+  goroutine* pop() { return take(ring_); }
+  goroutine* steal_half_into(one_place_queue&, bool with_runnext, bool) {
+    goroutine* const g = take(ring_);
+    return g == nullptr && with_runnext ? take_runnext() : g;
+  }
+  bool empty() const { return ring_.load(acquire) == nullptr && peek_runnext() == nullptr; }
+  std::size_t ring_size() const { return 0; }
+  batch drain() {
+    batch all;
+    if (goroutine* const g = pop()) {
+      all.push_back(g);
+    }
+    return all;
+  }
+
+ private:
+  using word = atomic<goroutine*>;
+
+  static goroutine* take(word& from) {
+    goroutine* g = from.load(acquire);
+    return g != nullptr && from.compare_exchange_strong(g, nullptr, acq_rel, relaxed) ? g : nullptr;
+  }
+
+  word ring_{nullptr};
+  word next_{nullptr};
+};
+
+struct processor {
+  explicit processor(std::uint32_t number) noexcept : id(number) {}
+
+  const std::uint32_t id;
+  std::uint32_t inheritances_left = traits::most_inheritances;
+  std::uint32_t free_count = 0;
+  base::intrusive_queue<goroutine> free_list;
+  model::finding::figure<std::uint32_t> schedule_tick, attention, wake_credit{traits::wake_credit};
+  model::finding::figure<machine*> m;
+  struct {
+    model::finding::figure<std::uint64_t> created, finished, switches, steals, timers;
+  } counts;
+  atomic<p_status> status{p_status::idle};
+  processor* idle_next = nullptr;
+  one_place_queue queue;
+  timer_heap<traits> timers;
+};
+
+struct upcall_table {
+  void* (*m_main)(void*);
+  bool (*start_spinner)(runtime_scheduler&) noexcept;
+  machine* (*make_spare)(runtime_scheduler&) noexcept;
+  void (*take_event)(poll_sink&, std::uint64_t tag, std::uint32_t events) noexcept;
+  void (*announce_event)(std::uint64_t tag) noexcept;
+};
+
+struct machine {
+  machine(runtime_scheduler& owner, const upcall_table&, std::uint32_t number,
+          std::uint64_t seed) noexcept
+      : scheduler(&owner), id(number), random(seed) {}
+
+  runtime_scheduler* const scheduler;
+  const std::uint32_t id;
+  goroutine* g = nullptr;
+  processor* p = nullptr;
+  goroutine* pending = nullptr;
+  goroutine* locked_g = nullptr;
+  base::random random;
+  steal_order order;
+  std::uint32_t cpu = 0;
+  model::cell<bool> spinning{false};
+  model::cell<bool> awaited{false};
+  model::cell<processor*> next_p{nullptr};
+  model::cell<machine*> idle_next{nullptr};
+  model::note park;
+};
+
+machine* current_m() noexcept;
+
+/// A thread is there for each M, and begins when it is asked for.
+class thread_creator {
+ public:
+  static constexpr unsigned most = 5;
+
+  thread_creator(runtime_scheduler&, void* (*)(void*), machine* (*)(runtime_scheduler&) noexcept) {}
+
+  void request(machine& m) noexcept {
+    model::require(m.id < threads, "the model has no thread left for an M");
+    begun_[m.id].wake();
+  }
+  /// False: nobody will ever ask for it.
+  bool wait_for_request(unsigned m) { return begun_[m].sleep(); }
+  void offer_idle() noexcept {}
+
+  unsigned threads = most;
+
+ private:
+  model::note begun_[most];
+};
+
+struct thread_reserve {
+  bool is_active() const noexcept { return false; }  // there are threads enough
+  unsigned limit() const noexcept { return thread_creator::most; }
+  template <class IsShort>
+  bool hold_back(goroutine&, IsShort) noexcept {
+    return false;
+  }
+};
+
+struct stack_pool {
+  void put(std::uint8_t, base::intrusive_queue<goroutine>&&) noexcept {}
+};
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#include <thrum/sched/core/procs.hpp>
+#include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/core/threads.hpp>
+
+// ---- what an M does that has found something, and what is not asked for here ----
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+THRUM_OUT_OF_LINE bool resume_quiet_locked(runtime_scheduler&) noexcept { return false; }
+inline bool attend(machine&) noexcept { return true; }
+void execute(machine& m, goroutine& g) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#include <thrum/sched/run/arm.hpp>
+#include <thrum/sched/run/find_work.hpp>
+#include <thrum/sched/run/loop.hpp>
+#include <thrum/sched/run/ready.hpp>
+
+// ---- a world of them ----
+
+namespace model::finding {
+
+/// Some Ps, an M for each of the first threads, and a scheduler. Every M is a thread of the model; one
+/// that does not live from the start begins when the scheduler asks for a thread.
+class search_world {
+ public:
+  using goroutine = thrum::sched::goroutine;
+  using machine = thrum::sched::machine;
+  using processor = thrum::sched::processor;
+
+  search_world(unsigned procs, unsigned ms, unsigned most_ms)
+      : count_(procs),
+        initial_(ms),
+        scheduler(settings(procs),
+                  {nullptr, &thrum::sched::start_spinner, nullptr, nullptr, nullptr}) {
+    active = this;
+    for (unsigned i = 0; i != procs; ++i) {
+      ps[i] = ::new (&p_places_[i]) processor(i);
+    }
+    scheduler.open();
+    scheduler.creator.threads = most_ms;
+    scheduler.idle.lock().lock();
+    for (unsigned i = 0; i != ms; ++i) {
+      scheduler.new_m_locked();
+    }
+    scheduler.idle.lock().unlock();
+  }
+  virtual ~search_world() {
+    for (unsigned i = 0; i != count_; ++i) {
+      ps[i]->~processor();
+    }
+    active = nullptr;
+  }
+  search_world(const search_world&) = delete;
+  search_world& operator=(const search_world&) = delete;
+
+  // ---- the initial state ----
+
+  void hold(unsigned m, unsigned p, bool spinning) {
+    scheduler.acquire_p(scheduler.m(m), *ps[p]);
+    if (spinning) {
+      scheduler.idle.begin_spinning(scheduler.m(m));
+    }
+  }
+  void put_idle(unsigned p) { scheduler.put_idle_locked(*ps[p]); }
+  void put_asleep(unsigned m) {
+    scheduler.idle.lock().lock();
+    scheduler.idle.put_m_locked(scheduler.m(m));
+    scheduler.idle.lock().unlock();
+  }
+
+  // ---- the threads ----
+
+  /// The life of an M.
+  void live(unsigned thread) {
+    if (thread >= initial_) {
+      if (scheduler.creator.wait_for_request(thread)) {
+        machine& m = scheduler.m(thread);
+        run_goroutines(m, first_goroutine(m));
+      }
+      return;
+    }
+    machine& m = scheduler.m(thread);
+    if (m.p != nullptr || scheduler.wait_for_p(m)) {
+      run_goroutines(m, find_work(m));
+    }
+  }
+
+  /// A goroutine goes on, until it gives up the processor.
+  virtual void executes(machine& m, goroutine& g) = 0;
+
+  /// All threads rest: they are to end.
+  void close() { scheduler.closing.store(true, std::memory_order_relaxed); }
+
+  static inline search_world* active = nullptr;
+
+ private:
+  static thrum::sched::scheduler_config settings(unsigned procs) {
+    thrum::sched::scheduler_config config;
+    config.procs = procs;
+    return config;
+  }
+  struct fresh_figures {
+    fresh_figures() {
+      states = {};
+      sizes_made = 0;
+    }
+  } const fresh_figures_;  // before the scheduler
+  alignas(processor) unsigned char p_places_[4][sizeof(processor)];
+  unsigned count_ = 0;
+  unsigned initial_ = 0;
+
+ public:
+  thrum::sched::runtime_scheduler scheduler;
+  processor* ps[4] = {};
+  alignas(machine) unsigned char m_places[thrum::sched::thread_creator::most * sizeof(machine)];
+};
+
+inline bool has_p() {
+  const auto* const m = thrum::sched::current_m();
+  return m != nullptr && m->p != nullptr;
+}
+inline bool spins() {
+  const auto* const m = thrum::sched::current_m();
+  return m != nullptr && m->spinning;
+}
+inline bool is_on_g0() {
+  const auto* const m = thrum::sched::current_m();
+  return m != nullptr && m->g == nullptr;
+}
+
+}  // namespace model::finding
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+inline machine* current_m() noexcept {
+  runtime_scheduler& scheduler = model::finding::search_world::active->scheduler;
+  const unsigned self = model::explorer::active().self();
+  return self < scheduler.thread_count() && self < scheduler.creator.threads ? &scheduler.m(self)
+                                                                             : nullptr;
+}
+
+inline void execute(machine& m, goroutine& g) noexcept {
+  m.g = &g;
+  model::finding::search_world::active->executes(m, g);
+  m.g = nullptr;
+}
+
+THRUM_OUT_OF_LINE int runtime_scheduler::open() noexcept {
+  auto& world = *model::finding::search_world::active;
+  ps_ = world.ps;
+  ms_ = reinterpret_cast<machine*>(world.m_places);
+  procs_.store(config_.procs, relaxed);
+  p_count_.store(config_.procs, relaxed);
+  live_p_count_.store(config_.procs, relaxed);
+  return 0;
+}
+THRUM_OUT_OF_LINE runtime_scheduler::~runtime_scheduler() = default;
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
