@@ -8,15 +8,18 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/debug/backtrace.hpp>
+#include <thrum/debug/tally.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/watch/freeze.hpp>
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <string>
 #include <string_view>
-#include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace thrum { inline namespace THRUM_ABI { namespace debug {
@@ -69,7 +72,7 @@ class frame_arena {
     if (memory_ == nullptr) {
       return;
     }
-    std::copy_n(callers.frames, callers.size, next_);
+    std::memcpy(next_, callers.frames, callers.size * sizeof *next_);
     record.frames = next_;
     record.size = callers.size;
     next_ += callers.size;
@@ -174,8 +177,13 @@ class goroutine_list {
         found.push_back(each);
       }
     });
-    std::sort(found.begin(), found.end(),
-              [](const seen& a, const seen& b) { return a.record.id < b.record.id; });
+    if (!found.empty()) {
+      std::qsort(found.data(), found.size(), sizeof(seen), [](const void* a, const void* b) {
+        const goroutine_id one = static_cast<const seen*>(a)->record.id;
+        const goroutine_id other = static_cast<const seen*>(b)->record.id;
+        return one < other ? -1 : one == other ? 0 : 1;
+      });
+    }
     return found;
   }
 
@@ -184,7 +192,7 @@ class goroutine_list {
     int failures = 0;
     for (std::size_t first = 0; first < all_.size();) {
       const std::int64_t begin = os::now();
-      const std::size_t last = std::min(first + piece, all_.size());
+      const std::size_t last = first + piece < all_.size() ? first + piece : all_.size();
       const bool done = look_at_piece(first, last, failures == most_failures);
       failures += !done;
       first = done ? last : first;
@@ -276,12 +284,18 @@ inline std::string describe(os::symbolizer& symbols, const goroutine_record& g) 
 inline std::string describe_goroutines(const goroutine_list& all, bool with_lines) {
   os::symbolizer symbols;
   if (with_lines) {
-    std::unordered_set<const void*> places;  // a million goroutines stand at few of them
+    tally seen;
     all.for_each([&](const goroutine_record& g) {
-      places.insert(g.frames, g.frames + g.size);
-      places.insert(g.started_at);
+      for (std::size_t i = 0; i != g.size; ++i) {
+        seen.add(g.frames[i]);
+      }
+      seen.add(g.started_at);
     });
-    symbols.find_lines({places.begin(), places.end()});
+    std::vector<const void*> places;
+    for (const tally::entry& each : seen.by_kind()) {
+      places.push_back(each.place);
+    }
+    symbols.find_lines(std::move(places));
   }
   std::string text;
   all.for_each([&](const goroutine_record& g) {

@@ -8,43 +8,36 @@
 #include <thrum/base/config.hpp>
 #include <thrum/debug/dump.hpp>
 #include <thrum/debug/dump_form.hpp>
+#include <thrum/debug/tally.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/scheduler.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <map>
 #include <string>
-#include <tuple>
-#include <utility>
-#include <vector>
 
 namespace thrum { inline namespace THRUM_ABI { namespace debug {
 
 /// A line for each kind, the most frequent first. Nobody is stopped. Not inside a section.
 inline std::string count_goroutines(sched::runtime_scheduler& scheduler) {
-  using kind = std::tuple<sched::g_status, sched::wait_reason, const void*>;
-  std::map<kind, std::uint64_t> counts;
+  tally kinds;
   std::uint64_t total = 0;
   scheduler.pool->for_each([&](sched::goroutine& g) {
     goroutine_record record;
     if (describe_into(record, g, 0)) {
-      ++counts[{record.status, record.reason, record.started_at}];
+      kinds.add(record.started_at, static_cast<std::uint32_t>(record.status) << 8 |
+                                       static_cast<std::uint32_t>(record.reason));
       ++total;
     }
   });
-  std::vector<std::pair<kind, std::uint64_t>> sorted(counts.begin(), counts.end());
-  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
-    return a.second != b.second ? a.second > b.second : a.first < b.first;
-  });
   os::symbolizer symbols;
   std::string text = "goroutines: " + std::to_string(total) + "\n";
-  for (const auto& [what, n] : sorted) {
-    const auto& [status, reason, started_at] = what;
-    text.append(std::to_string(n)).append(" [");
+  for (const tally::entry& each : kinds.by_frequency()) {
+    const auto status = static_cast<sched::g_status>(each.kind >> 8);
+    const auto reason = static_cast<sched::wait_reason>(each.kind & 0xFF);
+    text.append(std::to_string(each.n)).append(" [");
     text.append(status == sched::g_status::waiting ? sched::describe(reason) : describe(status));
-    text.append("] started in ").append(symbols.describe(started_at)).append("\n");
+    text.append("] started in ").append(symbols.describe(each.place)).append("\n");
   }
   return text;
 }

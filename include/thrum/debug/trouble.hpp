@@ -14,10 +14,10 @@
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/scheduler.hpp>
 
-#include <algorithm>
 #include <cstdint>
-#include <set>
+#include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace thrum { inline namespace THRUM_ABI { namespace debug {
@@ -33,7 +33,7 @@ class trouble_detector {
   std::int64_t period_ns() const noexcept {
     const std::int64_t blocked = blocked_ns_ / 4;
     const std::int64_t kept = kept_ns_ / 2;
-    return blocked == 0 ? kept : (kept == 0 ? blocked : std::min(blocked, kept));
+    return blocked == 0 ? kept : (kept == 0 ? blocked : (blocked < kept ? blocked : kept));
   }
 
   void look(sched::runtime_scheduler& scheduler) {
@@ -68,7 +68,7 @@ class trouble_detector {
 
   void look_for_blocked(sched::runtime_scheduler& scheduler, std::int64_t now) {
     const std::int64_t now_ms = (now - scheduler.started_at) / 1'000'000;
-    std::set<goroutine_id> still;
+    std::vector<goroutine_id> still;
     scheduler.pool->for_each([&](sched::goroutine& g) {
       goroutine_record record;
       if (!describe_into(record, g, now_ms) || record.status != sched::g_status::waiting ||
@@ -76,13 +76,26 @@ class trouble_detector {
           record.waiting_ms * 1'000'000 < blocked_ns_) {
         return;
       }
-      still.insert(record.id);
-      if (blocked_.count(record.id) == 0) {
+      still.push_back(record.id);
+      if (!was_blocked(record.id)) {
         report(record, "has been blocked in " + std::string(sched::describe(record.reason)) +
                            " for " + milliseconds(record.waiting_ms * 1'000'000));
       }
     });
+    if (!still.empty()) {
+      std::qsort(still.data(), still.size(), sizeof still[0], &order_of_ids);
+    }
     blocked_ = std::move(still);
+  }
+
+  bool was_blocked(goroutine_id id) const noexcept {
+    return !blocked_.empty() && std::bsearch(&id, blocked_.data(), blocked_.size(),
+                                             sizeof blocked_[0], &order_of_ids) != nullptr;
+  }
+  static int order_of_ids(const void* a, const void* b) noexcept {
+    const auto one = *static_cast<const goroutine_id*>(a);
+    const auto other = *static_cast<const goroutine_id*>(b);
+    return one < other ? -1 : one == other ? 0 : 1;
   }
 
   THRUM_NO_TSAN void look_at(sched::runtime_scheduler& scheduler, sched::processor& p,
@@ -112,7 +125,7 @@ class trouble_detector {
 
   const std::int64_t blocked_ns_;
   const std::int64_t kept_ns_;
-  std::set<goroutine_id> blocked_;
+  std::vector<goroutine_id> blocked_;  // at the last look, in their order
   std::vector<processor> processors_;
 };
 
