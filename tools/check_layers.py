@@ -13,7 +13,7 @@ include = root / "include"
 
 # Folder or file below include/thrum -> floor. Floors 3 and 6 have an inner order.
 FLOORS = {
-    "version.hpp": 0, "fwd.hpp": 0, "base": 0,
+    "version.hpp": 0, "base": 0,
     "arch": 1, "os": 1,
     "netpoll": 2,
     "sched/queue": 3.1, "sched/core": 3.2, "sched/run": 3.3, "sched/io": 3.4, "sched/life": 3.5,
@@ -21,7 +21,7 @@ FLOORS = {
     "debug": 4,
     "attributes.hpp": 5, "options.hpp": 5, "deadline.hpp": 5, "panic.hpp": 5, "join_handle.hpp": 5,
     "task.hpp": 5, "runtime.hpp": 5, "implementation": 5, "implementation.hpp": 9, "go.hpp": 5, "this_goroutine.hpp": 5, "blocking.hpp": 5,
-    "errno.hpp": 5, "uncancellable.hpp": 5, "goroutine_local.hpp": 5, "thread_lock.hpp": 5, "request_stop.hpp": 5,
+    "errno.hpp": 5, "goroutine_local.hpp": 5, "thread_lock.hpp": 5, "request_stop.hpp": 5,
     "sync": 6.1,
     "chan": 6.2, "chan.hpp": 6.2,
     "select": 6.3, "select.hpp": 6.3,
@@ -41,7 +41,8 @@ PLATFORM = re.compile(
 CHOOSERS = {"thrum/base/config.hpp", "thrum/arch/arch.hpp", "thrum/os/os.hpp",
             "thrum/netpoll/netpoll.hpp"}
 
-errors = []
+errors = [f"tools/check_layers.py: there is no {name}" for name in FLOORS
+          if not (include / "thrum" / name).exists()]
 graph = {}
 
 
