@@ -165,24 +165,13 @@ class chan_base {
 
   /// CB1. The first waiter that is not stale; null if there is none.
   static wait_point* pop(wait_list& list) noexcept {
-    while (wait_point* const point = list.points.pop_front()) {
-      if (settle_if_won(*point, wake_cause::notified)) [[likely]] {
-        return point;
-      }
-    }
-    return nullptr;
+    return list.pop_if(
+        [](wait_point& point) noexcept { return settle_if_won(point, wake_cause::notified); });
   }
 
   static wait_point* take_all(wait_list& list, wake_cause cause) noexcept {
-    wait_point* chain = nullptr;
-    while (wait_point* const last = list.points.back()) {
-      list.points.remove(*last);
-      if (settle_if_won(*last, cause)) {
-        last->next = chain;
-        chain = last;
-      }
-    }
-    return chain;
+    return list.take_all_if(
+        [cause](wait_point& point) noexcept { return settle_if_won(point, cause); });
   }
 
   /// CB1. Settles a point that was taken out, unless it is stale.

@@ -24,16 +24,41 @@ struct wait_list {
   /// Takes the first one out; null if nobody waits. Caller holds the lock, and wakes the point
   /// after it has released it.
   wait_point* pop(wake_cause cause) noexcept {
-    wait_point* const point = points.pop_front();
-    if (point != nullptr) {
-      settle(*point, cause);
+    return pop_if([cause](wait_point& point) noexcept {
+      settle(point, cause);
+      return true;
+    });
+  }
+
+  /// The same for a list on which points may be stale: the first for which settle_if(point) is true.
+  /// Those before it are dropped.
+  template <class Settle>
+  wait_point* pop_if(Settle settle_if) noexcept {
+    while (wait_point* const point = points.pop_front()) {
+      if (settle_if(*point)) [[likely]] {
+        return point;
+      }
     }
-    return point;
+    return nullptr;
   }
 
   /// Takes all of them out, as a chain through `next` in their order, for wake_chain. Caller holds
   /// the lock: from here on no point is linked, so none can be withdrawn any more.
   wait_point* take_all(wake_cause cause) noexcept;
+
+  /// The same without those for which settle_if(point) is false.
+  template <class Settle>
+  wait_point* take_all_if(Settle settle_if) noexcept {
+    wait_point* chain = nullptr;
+    while (wait_point* const last = points.back()) {
+      points.remove(*last);
+      if (settle_if(*last)) {
+        last->next = chain;
+        chain = last;
+      }
+    }
+    return chain;
+  }
 
   /// Takes a point out if it is linked. Caller holds the lock.
   bool unlink(wait_point& point) noexcept;

@@ -13,14 +13,10 @@
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 THRUM_OUT_OF_LINE wait_point* wait_list::take_all(wake_cause cause) noexcept {
-  wait_point* chain = nullptr;
-  while (wait_point* const last = points.back()) {
-    points.remove(*last);
-    settle(*last, cause);
-    last->next = chain;
-    chain = last;
-  }
-  return chain;
+  return take_all_if([cause](wait_point& point) noexcept {
+    settle(point, cause);
+    return true;
+  });
 }
 
 THRUM_OUT_OF_LINE bool wait_list::unlink(wait_point& point) noexcept {

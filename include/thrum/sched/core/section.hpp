@@ -62,7 +62,7 @@ THRUM_INLINE void leave_scheduler(machine& m) noexcept {
 
 class [[nodiscard]] section {
  public:
-  section() noexcept : on_(current_m()) {
+  THRUM_INLINE section() noexcept : on_(current_m()) {
     if (on_ == nullptr) {
       return;
     }
@@ -73,7 +73,7 @@ class [[nodiscard]] section {
       on_ = &enter_scheduler(*on_);
     }
   }
-  ~section() {
+  THRUM_INLINE ~section() {
     if (outermost_) {
       leave_scheduler(*on_);
     }

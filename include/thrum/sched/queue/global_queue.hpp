@@ -174,7 +174,7 @@ class alignas(base::cache_line_size) global_queue {
     update_size();
   }
 
-  T* pop_locked() noexcept {
+  THRUM_INLINE T* pop_locked() noexcept {
     if (has_behind()) [[unlikely]] {
       if (T* const item = pop_behind_in_turn()) {
         return item;

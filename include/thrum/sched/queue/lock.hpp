@@ -72,7 +72,7 @@ class spin_lock : private ranked {
   spin_lock(const spin_lock&) = delete;
   spin_lock& operator=(const spin_lock&) = delete;
 
-  void lock() noexcept {
+  THRUM_INLINE void lock() noexcept {
     check_lock();
     note_lock(this);
     // [lock.spin <] acquire: sees what the last holder did; pairs with the store in unlock.
@@ -90,7 +90,7 @@ class spin_lock : private ranked {
     return true;
   }
 
-  void unlock() noexcept {
+  THRUM_INLINE void unlock() noexcept {
     note_unlock(this);
     // relaxed: a hint to wake them. Read before the lock is dropped: afterwards the lock may be
     // gone.
