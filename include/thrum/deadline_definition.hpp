@@ -26,7 +26,7 @@ THRUM_OUT_OF_LINE bool is_time_virtual() noexcept {
     return false;
   }
   const auto* const m = current_m();
-  return m != nullptr && m->scheduler->clock != nullptr;
+  return m != nullptr && m->scheduler->clock.is_virtual();
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched

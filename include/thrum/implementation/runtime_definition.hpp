@@ -143,7 +143,7 @@ THRUM_OUT_OF_LINE runtime::runtime(options settings, sched::runtime_role role)
                               &sched::interrupt, &sched::serve_running, &sched::answer_monitor,
                               &sched::poll_events::take, &sched::poll_events::prefetch})),
       monitor_(new sched::monitor(*scheduler_)) {
-  scheduler_->clock = role.clock;
+  scheduler_->clock = sched::runtime_clock(role.clock);
   debug::install_panic_report();
   os::install_fault_observer(&debug::report_overflow);
   os::prepare_walks();

@@ -24,15 +24,15 @@ namespace sched {
 
 THRUM_OUT_OF_LINE std::int64_t now_here() noexcept {
   const auto* const m = current_m();
-  if (m == nullptr || m->scheduler->clock == nullptr) {
+  if (m == nullptr || !m->scheduler->clock.is_virtual()) {
     return os::now();
   }
-  return m->scheduler->clock->now.load(std::memory_order_relaxed);  // relaxed: nothing runs then
+  return m->scheduler->clock.own().now.load(std::memory_order_relaxed);  // relaxed: nothing runs then
 }
 
 THRUM_OUT_OF_LINE bool commit_until_quiet(machine& m, goroutine& g, void*) noexcept {
   scoped guard(m.scheduler->idle.lock());
-  m.scheduler->clock->quiet_waiters.push_back(&g);
+  m.scheduler->clock.own().quiet_waiters.push_back(&g);
   return true;
 }
 
@@ -50,7 +50,7 @@ THRUM_COLD THRUM_OUT_OF_LINE void throw_bubble_deadlock(const std::string& gorou
 namespace testing {
 
 THRUM_OUT_OF_LINE void wait() {
-  if (!sched::is_goroutine() || sched::current_m()->scheduler->clock == nullptr) {
+  if (!sched::is_goroutine() || !sched::current_m()->scheduler->clock.is_virtual()) {
     base::throw_usage("testing::wait: called outside of a bubble");
   }
   sched::section here;

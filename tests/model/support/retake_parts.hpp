@@ -303,7 +303,9 @@ class runtime_scheduler {
   } reserve;
   template <class F>
   void for_each_live_p(F) {}
-  const void* clock = nullptr;
+  struct {
+    bool is_virtual() const { return false; }
+  } clock;
   struct {
     model::retaking::figure signals, retakes, exchanges, without_p;
   } taken;

@@ -16,7 +16,7 @@
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 THRUM_OUT_OF_LINE bool resume_quiet_locked(runtime_scheduler& scheduler) noexcept {
-  virtual_clock& clock = *scheduler.clock;
+  virtual_clock& clock = scheduler.clock.own();
   // relaxed: set on an M, which has passed the lock since
   if (!clock.has_begun.load(relaxed) || !scheduler.is_quiet_locked()) {
     return false;

@@ -114,7 +114,7 @@ class runtime_scheduler {
 
   /// When a P's next timer is due, by the machine's clock.
   std::int64_t next_timer(const processor& p) const noexcept {
-    return clock == nullptr ? p.timers.earliest() : timer_heap<traits>::never;
+    return clock.is_virtual() ? timer_heap<traits>::never : p.timers.earliest();
   }
 
   void acquire_p(machine& m, processor& p) noexcept {
@@ -270,8 +270,8 @@ class runtime_scheduler {
 
   poll_turn<traits> poll;
 
-  /// Null: the system's clock. Set before open().
-  virtual_clock* clock = nullptr;
+  /// Set before open().
+  runtime_clock clock;
 
   /// Milliseconds since started_at, as of the monitor's last round.
   atomic<std::uint32_t> coarse_ms{0};
@@ -389,7 +389,7 @@ inline std::size_t most_threads(const runtime_scheduler& scheduler) noexcept {
 inline bool is_short_of_threads(runtime_scheduler& scheduler) noexcept {
   const std::size_t most = most_threads(scheduler);
   const std::size_t procs = scheduler.procs();
-  return scheduler.clock == nullptr && most > procs && scheduler.global.stopped() + procs >= most;
+  return !scheduler.clock.is_virtual() && most > procs && scheduler.global.stopped() + procs >= most;
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched

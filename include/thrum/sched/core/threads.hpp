@@ -99,11 +99,11 @@ THRUM_OUT_OF_LINE bool runtime_scheduler::stop_m(machine& m) noexcept {
     if (held_ps_ != nullptr) [[unlikely]] {
       creator.offer_idle();
     }
-    if (idle.idle_ms() > kept_threads() && !has_idle_threads && clock == nullptr) [[unlikely]] {
+    if (idle.idle_ms() > kept_threads() && !has_idle_threads && !clock.is_virtual()) [[unlikely]] {
       has_idle_threads = true;  // GB2
       creator.offer_idle();
     }
-    if (clock != nullptr && resume_quiet_locked(*this)) [[unlikely]] {
+    if (clock.is_virtual() && resume_quiet_locked(*this)) [[unlikely]] {
       [[maybe_unused]] const machine* const self = idle.take_m_locked();
       THRUM_ASSERT(own_m_was_the_last, self == &m);
       acquire_p(m, *idle.take_p_locked());
@@ -159,7 +159,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::release_held(bool again) noexcept {
       }
       held_ps_ = p->idle_next;
     }
-    if (clock == nullptr) {
+    if (!clock.is_virtual()) {
       p->timers.run_due(traits::now());  // perhaps nobody else comes by
     }
     // The thread of a goroutine that is bound to it sleeps without being idle.
@@ -211,7 +211,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::hand_off(processor& p) noexcept {
   }
   const std::int64_t when = p.timers.earliest();
   put_idle_locked(p);
-  if (clock != nullptr && resume_quiet_locked(*this)) [[unlikely]] {
+  if (clock.is_virtual() && resume_quiet_locked(*this)) [[unlikely]] {
     idle.add_unit();
     start_m(*idle.take_p_locked(), true);
     monitor.wake_if_all_idle();

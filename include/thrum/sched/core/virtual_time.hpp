@@ -49,6 +49,23 @@ struct virtual_clock {
   os::note settled;
 };
 
+/// What a runtime goes by: the clock of the machine, or a virtual one. Under a virtual one nothing is
+/// done that only time would ask for: no slice ends, nothing idle is given back, nobody sleeps until a
+/// timer is due. It is no part of the traits, as one process has runtimes of both kinds, and users' code
+/// that waits is the same in both.
+class runtime_clock {
+ public:
+  runtime_clock() noexcept = default;
+  explicit runtime_clock(virtual_clock* own) noexcept : virtual_(own) {}
+
+  bool is_virtual() const noexcept { return virtual_ != nullptr; }
+  /// The virtual one, which there is.
+  virtual_clock& own() const noexcept { return *virtual_; }
+
+ private:
+  virtual_clock* virtual_ = nullptr;
+};
+
 /// May a wait for that reason be ended only by a goroutine of the same scheduler, or by time? (Go's
 /// "durably blocked".)
 constexpr bool is_durable(wait_reason reason) noexcept {

@@ -115,7 +115,7 @@ inline goroutine* give_up_p(machine& m, std::int64_t& next_timer) noexcept {
 inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
   runtime_scheduler& scheduler = *m.scheduler;
   // Of a virtual clock nobody can sleep a part.
-  const bool timed = next_timer != timer_heap<traits>::never && scheduler.clock == nullptr;
+  const bool timed = next_timer != timer_heap<traits>::never && !scheduler.clock.is_virtual();
   if (!timed && scheduler.poller.descriptors() == 0) {
     return false;
   }
@@ -128,7 +128,7 @@ inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
   // A timer that was armed before begin_sleep() woke nobody in the poller: look once more.
   next_timer = first_timer(scheduler, next_timer);
   std::int64_t delay = -1;
-  if (scheduler.clock != nullptr) [[unlikely]] {
+  if (scheduler.clock.is_virtual()) [[unlikely]] {
     scoped guard(scheduler.idle.lock());
     if (resume_quiet_locked(scheduler)) {
       delay = 0;
@@ -164,7 +164,7 @@ inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
       // nobody sleeps now until the first timer of the Ps that idle.
       m.pending = static_cast<goroutine*>(first);
       m.pending->moved_much = false;
-      if (scheduler.clock == nullptr) {
+      if (!scheduler.clock.is_virtual()) {
         scheduler.monitor.wake_for(first_timer(scheduler, timer_heap<traits>::never));
       }
     } else {

@@ -38,7 +38,7 @@ inline bool global_turn(const processor& p) noexcept {
 THRUM_COLD inline goroutine* end_inheritance(machine& m, goroutine& heir) noexcept {
   processor& p = *m.p;
   p.inheritances_left = traits::most_inheritances;
-  if (m.scheduler->config().preempts && m.scheduler->clock == nullptr) {
+  if (m.scheduler->config().preempts && !m.scheduler->clock.is_virtual()) {
     return &heir;
   }
   begin_slice(p);
@@ -115,7 +115,7 @@ inline bool is_poll_due(runtime_scheduler& scheduler) noexcept {
   if (scheduler.poller.descriptors() == 0) {
     return false;
   }
-  if (scheduler.clock != nullptr) {  // it stands, and would never say that it is time
+  if (scheduler.clock.is_virtual()) {  // it stands, and would never say that it is time
     return !scheduler.poll.somebody_sleeps();
   }
   return scheduler.poll.is_due(traits::now(), traits::poll_interval_ns);
