@@ -64,8 +64,9 @@ inline std::int64_t first_timer(runtime_scheduler& scheduler, std::int64_t when)
   return when;
 }
 
-/// I6: looks at every source once more. True: there is work, and the M holds a P and spins.
-inline bool look_again(machine& m, std::int64_t& next_timer) noexcept {
+/// I6: looks at every source once more. If there is work, and a P, the M holds that P and spins
+/// afterwards; otherwise `next_timer` is the first of all.
+inline void look_again(machine& m, std::int64_t& next_timer) noexcept {
   runtime_scheduler& scheduler = *m.scheduler;
   bool work = !scheduler.global.empty();
   const unsigned n = scheduler.live_p_count();
@@ -78,12 +79,11 @@ inline bool look_again(machine& m, std::int64_t& next_timer) noexcept {
       scheduler.acquire_p(m, *p);
       scheduler.idle.begin_spinning(m);
       scheduler.monitor.wake_if_all_idle();  // it may have seen all of them idle for a moment
-      return true;
+      return;
     }
     scheduler.idle.ask_for_spinner_locked();
   }
   next_timer = first_timer(scheduler, next_timer);
-  return false;
 }
 
 /// I1 to I6. Null with a P: search again. Null without: sleep.
