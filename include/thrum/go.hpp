@@ -85,11 +85,6 @@ auto spawn(runtime& where, F&& f, Args&&... args) -> join_handle<sched::task_res
   return where.spawn(std::forward<F>(f), std::forward<Args>(args)...);
 }
 
-namespace sched {
-
-THRUM_OUT_OF_LINE void panic(goroutine& g, std::exception_ptr error) noexcept;
-
-}  // namespace sched
 }}  // namespace thrum::THRUM_ABI
 
 #if !THRUM_SEPARATE

@@ -263,7 +263,7 @@ struct stack_pool {
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-THRUM_OUT_OF_LINE bool resume_quiet_locked(runtime_scheduler&) noexcept { return false; }
+THRUM_OUT_OF_LINE bool runtime_scheduler::resume_quiet_locked() noexcept { return false; }
 inline bool attend(machine&) noexcept { return true; }
 void execute(machine& m, goroutine& g) noexcept;
 

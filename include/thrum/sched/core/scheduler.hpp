@@ -214,6 +214,11 @@ class runtime_scheduler {
   /// An M for a new thread: a vacant one, or another. Caller holds the lock.
   machine* new_m_locked() noexcept;
 
+  /// V1 to V4, for an M that is about to sleep and counts as asleep, or has laid down the last P that
+  /// was held. True: some M must take a P and look for work. Caller holds the idle lock.
+  /// In quiet.hpp.
+  bool resume_quiet_locked() noexcept;
+
   // ---- waking ----
 
   /// After work was published by plain or release stores: wakes an idle P unless some M searches.
@@ -389,7 +394,8 @@ inline std::size_t most_threads(const runtime_scheduler& scheduler) noexcept {
 inline bool is_short_of_threads(runtime_scheduler& scheduler) noexcept {
   const std::size_t most = most_threads(scheduler);
   const std::size_t procs = scheduler.procs();
-  return !scheduler.clock.is_virtual() && most > procs && scheduler.global.stopped() + procs >= most;
+  return !scheduler.clock.is_virtual() && most > procs &&
+         scheduler.global.stopped() + procs >= most;
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched

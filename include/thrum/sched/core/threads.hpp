@@ -103,7 +103,7 @@ THRUM_OUT_OF_LINE bool runtime_scheduler::stop_m(machine& m) noexcept {
       has_idle_threads = true;  // GB2
       creator.offer_idle();
     }
-    if (clock.is_virtual() && resume_quiet_locked(*this)) [[unlikely]] {
+    if (clock.is_virtual() && resume_quiet_locked()) [[unlikely]] {
       [[maybe_unused]] const machine* const self = idle.take_m_locked();
       THRUM_ASSERT(own_m_was_the_last, self == &m);
       acquire_p(m, *idle.take_p_locked());
@@ -211,7 +211,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::hand_off(processor& p) noexcept {
   }
   const std::int64_t when = p.timers.earliest();
   put_idle_locked(p);
-  if (clock.is_virtual() && resume_quiet_locked(*this)) [[unlikely]] {
+  if (clock.is_virtual() && resume_quiet_locked()) [[unlikely]] {
     idle.add_unit();
     start_m(*idle.take_p_locked(), true);
     monitor.wake_if_all_idle();

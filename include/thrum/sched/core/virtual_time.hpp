@@ -75,9 +75,6 @@ constexpr bool is_durable(wait_reason reason) noexcept {
          reason != wait_reason::name_look_up;
 }
 
-/// V1 to V4, for an M that is about to sleep and counts as asleep, or has laid down the last P that
-/// was held. True: some M must take a P and look for work. Caller holds the idle lock.
-THRUM_OUT_OF_LINE bool resume_quiet_locked(runtime_scheduler& scheduler) noexcept;
 }}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

@@ -130,7 +130,7 @@ inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
   std::int64_t delay = -1;
   if (scheduler.clock.is_virtual()) [[unlikely]] {
     scoped guard(scheduler.idle.lock());
-    if (resume_quiet_locked(scheduler)) {
+    if (scheduler.resume_quiet_locked()) {
       delay = 0;
     }
   } else if (next_timer != timer_heap<traits>::never) {
