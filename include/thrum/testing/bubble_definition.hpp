@@ -27,7 +27,8 @@ THRUM_OUT_OF_LINE std::int64_t now_here() noexcept {
   if (m == nullptr || !m->scheduler->clock.is_virtual()) {
     return os::now();
   }
-  return m->scheduler->clock.own().now.load(std::memory_order_relaxed);  // relaxed: nothing runs then
+  return m->scheduler->clock.own().now.load(
+      std::memory_order_relaxed);  // relaxed: nothing runs then
 }
 
 THRUM_OUT_OF_LINE bool commit_until_quiet(machine& m, goroutine& g, void*) noexcept {
