@@ -3,9 +3,9 @@
 //
 // How often each of few things was seen among many: a million goroutines stand at a few places.
 //
-// An array that is sorted and freed of repetitions whenever it has doubled, so that it stays as small as
-// the number of different things. No std::map and std::sort: every source file of a program pays for
-// what this header brings, unless the library is compiled apart.
+// An array that is sorted and freed of repetitions whenever it has doubled, so that it stays as
+// small as the number of different things. No std::map and std::sort: every source file of a
+// program pays for what this header brings, unless the library is compiled apart.
 #ifndef THRUM_DEBUG_TALLY_HPP
 #define THRUM_DEBUG_TALLY_HPP
 

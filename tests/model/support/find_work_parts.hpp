@@ -39,6 +39,7 @@
 #include <thrum/sched/core/g_state.hpp>
 #include <thrum/sched/core/p_state.hpp>
 #include <thrum/sched/queue/lock_rank.hpp>
+#include <thrum/sched/queue/scoped.hpp>
 
 #include "objects.hpp"
 
@@ -54,18 +55,6 @@ using namespace base::orders;
 using spin_lock = model::mutex;
 using blocking_lock = model::finding::known_lock;
 inline void back_off(std::uint32_t) noexcept { model::explorer::active().yield(); }
-
-template <class Lock>
-class [[nodiscard]] scoped {
- public:
-  explicit scoped(Lock& lock) noexcept : lock_(lock) { lock_.lock(); }
-  ~scoped() { lock_.unlock(); }
-  scoped(const scoped&) = delete;
-  scoped& operator=(const scoped&) = delete;
-
- private:
-  Lock& lock_;
-};
 
 }}}  // namespace thrum::THRUM_ABI::sched
 

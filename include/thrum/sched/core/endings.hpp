@@ -3,13 +3,13 @@
 //
 // The end of a runtime: that it has begun, and that the last goroutine has ended.
 //
-// stop() sets `stopping`, passes a heavy fence and looks at the goroutines that are parked; a goroutine
-// that parks publishes its wait point, passes a light fence and looks at `stopping`. So none parks
-// unseen. The same two fences stand between the count of an ended goroutine and its look at `stopping`:
-// the last one wakes the thread that waits in wait_until().
+// stop() sets `stopping`, passes a heavy fence and looks at the goroutines that are parked; a
+// goroutine that parks publishes its wait point, passes a light fence and looks at `stopping`. So
+// none parks unseen. The same two fences stand between the count of an ended goroutine and its look
+// at `stopping`: the last one wakes the thread that waits in wait_until().
 //
-// While the points of parked goroutines are read, `withdrawing` is set, and the lock held: a goroutine
-// that goes on meanwhile waits for the lock before its point goes out of scope.
+// While the points of parked goroutines are read, `withdrawing` is set, and the lock held: a
+// goroutine that goes on meanwhile waits for the lock before its point goes out of scope.
 //
 // Fences of [s.stop]: count_end, end_withdrawable, must_exit, withdraw.
 #ifndef THRUM_SCHED_CORE_ENDINGS_HPP
@@ -47,8 +47,8 @@ class endings {
     // [s.withdraw >] release: our last look at a point, to its owner, which no longer waits for us.
     withdrawing_.store(false, release);
   }
-  /// By the owner of a point that it has withdrawn from view, after a light fence: returns when nobody
-  /// looks at it.
+  /// By the owner of a point that it has withdrawn from view, after a light fence: returns when
+  /// nobody looks at it.
   void wait_for_looks() noexcept {
     // [s.withdraw <] acquire: pairs with the end of the look; its begin is ordered by the fence.
     if (withdrawing_.load(acquire)) [[unlikely]] {

@@ -3,13 +3,15 @@
 //
 // Whether all goroutines of a scheduler are to stand still, and who may say so.
 //
-// One thread at a time has the right to freeze (try_begin_exclusive); making a P takes it, too, since a
-// freeze walks over all Ps. The phase is odd while all are to stand still. An M looks at it when it has
-// taken a P, and when its P is asked to (attention_freeze); it waits for the phase to change. The exit of
-// the process leaves its freeze behind, for good, and whoever needs the right ends it.
+// One thread at a time has the right to freeze (try_begin_exclusive); making a P takes it, too,
+// since a freeze walks over all Ps. The phase is odd while all are to stand still. An M looks at it
+// when it has taken a P, and when its P is asked to (attention_freeze); it waits for the phase to
+// change. The exit of the process leaves its freeze behind, for good, and whoever needs the right
+// ends it.
 //
 // Invariants
-//   FS1  only the thread that has the right changes the phase, or the one that ends the freeze of an exit.
+//   FS1  only the thread that has the right changes the phase, or the one that ends the freeze of
+//        an exit.
 //   FS2  the phase is odd from start() to finish(), and even otherwise.
 #ifndef THRUM_SCHED_CORE_FREEZE_STATE_HPP
 #define THRUM_SCHED_CORE_FREEZE_STATE_HPP
@@ -45,8 +47,8 @@ class freeze_state {
     busy_.store(false, release);  // [fz.busy >] release: as a lock
   }
 
-  /// All are to stand still from now on. Returns the phase in which they do. The caller asks each P,
-  /// and passes a heavy fence, before it looks at them.
+  /// All are to stand still from now on. Returns the phase in which they do. The caller asks each
+  /// P, and passes a heavy fence, before it looks at them.
   [[nodiscard]] std::uint32_t start() noexcept {
     const std::uint32_t phase = phase_.load(relaxed) + 1;  // relaxed: written here only (FS1)
     THRUM_ASSERT(FS2, phase % 2 == 1);

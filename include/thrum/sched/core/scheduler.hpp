@@ -9,8 +9,7 @@
 // system call, taken back, given up. Each function here is one of these steps. What an M does
 // while it holds a P is in find_work.hpp and loop.hpp.
 //
-// Lock order: an object that goroutines wait on, then a timer heap; idle_set's lock and the global
-// queue's lock are taken with none of the others held, and the idle lock before the global one.
+// Lock order: queue/lock_rank.hpp.
 #ifndef THRUM_SCHED_CORE_SCHEDULER_HPP
 #define THRUM_SCHED_CORE_SCHEDULER_HPP
 
@@ -214,9 +213,9 @@ class runtime_scheduler {
   /// An M for a new thread: a vacant one, or another. Caller holds the lock.
   machine* new_m_locked() noexcept;
 
-  /// V1 to V4, for an M that is about to sleep and counts as asleep, or has laid down the last P that
-  /// was held. True: some M must take a P and look for work. Caller holds the idle lock.
-  /// In quiet.hpp.
+  /// V1 to V4, for an M that is about to sleep and counts as asleep, or has laid down the last P
+  /// that was held. True: some M must take a P and look for work. Caller holds the idle lock. In
+  /// quiet.hpp.
   bool resume_quiet_locked() noexcept;
 
   // ---- waking ----

@@ -3,17 +3,17 @@
 //
 // What the scheduler is parameterised over: its constants, its atomics, its clock, its poller.
 //
-// One build has one: `traits`, on which everything in sched/ and above rests. `default_traits` is what
-// a user of the library gets. A test, a model checker or a host derives from it and shadows what it
-// wants to control: a ring of 4 slots, a clock that it moves itself, atomics that record every access.
-// It defines THRUM_TRAITS_HEADER as the name of a header, between quotes or angle brackets, in which
-// thrum::sched has a `traits`; default_traits is declared by then. In all source files of the program:
-// such a build has an inline namespace of its own (base/config.hpp).
+// One build has one: `traits`, on which everything in sched/ and above rests. `default_traits` is
+// what a user of the library gets. A test, a model checker or a host derives from it and shadows
+// what it wants to control: a ring of 4 slots, a clock that it moves itself, atomics that record
+// every access. It defines THRUM_TRAITS_HEADER as the name of a header, between quotes or angle
+// brackets, in which thrum::sched has a `traits`; default_traits is declared by then. In all source
+// files of the program: such a build has an inline namespace of its own (base/config.hpp).
 //
-// Only the queues (sched/queue) are templates over it, as the models check each of them with several.
-// Rejected: templates throughout. 214 of them spelled a parameter that nobody ever gave, their bodies
-// were looked at twice by the compiler, and every name in a debugger ended in <default_traits>.
-// docs/decisions/0014-traits-are-chosen-once.md has the measurements.
+// Only the queues (sched/queue) are templates over it, as the models check each of them with
+// several. Rejected: templates throughout. 214 of them spelled a parameter that nobody ever gave,
+// their bodies were looked at twice by the compiler, and every name in a debugger ended in
+// <default_traits>. docs/decisions/0014-traits-are-chosen-once.md says more.
 #ifndef THRUM_SCHED_CORE_TRAITS_HPP
 #define THRUM_SCHED_CORE_TRAITS_HPP
 

@@ -49,10 +49,10 @@ struct virtual_clock {
   os::note settled;
 };
 
-/// What a runtime goes by: the clock of the machine, or a virtual one. Under a virtual one nothing is
-/// done that only time would ask for: no slice ends, nothing idle is given back, nobody sleeps until a
-/// timer is due. It is no part of the traits, as one process has runtimes of both kinds, and users' code
-/// that waits is the same in both.
+/// What a runtime goes by: the clock of the machine, or a virtual one. Under a virtual one nothing
+/// is done that only time would ask for: no slice ends, nothing idle is given back, nobody sleeps
+/// until a timer is due. It is no part of the traits, as one process has runtimes of both kinds,
+/// and users' code that waits is the same in both.
 class runtime_clock {
  public:
   runtime_clock() noexcept = default;

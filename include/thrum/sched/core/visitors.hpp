@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Threads of others that are making a goroutine of this scheduler runnable. From the moment it is queued
-// the goroutine may run and end, and with it the runtime; so whoever destroys the scheduler waits for them.
+// Threads of others that are making a goroutine of this scheduler runnable. From the moment it is
+// queued the goroutine may run and end, and with it the runtime; so whoever destroys the scheduler
+// waits for them.
 #ifndef THRUM_SCHED_CORE_VISITORS_HPP
 #define THRUM_SCHED_CORE_VISITORS_HPP
 

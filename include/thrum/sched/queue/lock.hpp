@@ -31,6 +31,7 @@
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/queue/lock_rank.hpp>
+#include <thrum/sched/queue/scoped.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -187,19 +188,6 @@ class blocking_lock : private ranked {
   static constexpr std::uint32_t contended = 2;  // held, and somebody may sleep on the word
 
   std::atomic<std::uint32_t> word_{free};
-};
-
-/// Holds a lock for a scope; `std::lock_guard` without <mutex>, which costs a user 50 ms a file.
-template <class Lock>
-class [[nodiscard]] scoped {
- public:
-  explicit scoped(Lock& lock) noexcept : lock_(lock) { lock_.lock(); }
-  ~scoped() { lock_.unlock(); }
-  scoped(const scoped&) = delete;
-  scoped& operator=(const scoped&) = delete;
-
- private:
-  Lock& lock_;
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched
