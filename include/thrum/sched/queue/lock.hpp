@@ -31,7 +31,7 @@
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/queue/lock_rank.hpp>
-#include <thrum/sched/queue/scoped.hpp>
+#include <thrum/sched/queue/scoped.hpp>  // IWYU pragma: export
 
 #include <atomic>
 #include <cstdint>
