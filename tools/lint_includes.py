@@ -6,9 +6,8 @@
 clang's include cleaner says what is not used. What it cannot know is told to it:
   // IWYU pragma: export       this header is for those who include it: an umbrella, a chooser
   // IWYU pragma: keep         used in a way that it does not see; with a word why
-What was needless before there was this check stands in lint_includes_known.txt, which may only become shorter:
-`--write [FILE...]` writes it anew, or the lines of these. Not looked at is what is for another platform, whose code is left out here. The cleaner is $INCLUDE_CLEANER, else
-clang-include-cleaner-19."""
+Not looked at is what is for another platform, whose code is left out here. The cleaner is
+$INCLUDE_CLEANER, else clang-include-cleaner-19."""
 import concurrent.futures
 import os
 import pathlib
@@ -19,7 +18,6 @@ import sys
 
 root = pathlib.Path(__file__).resolve().parent.parent
 cleaner = os.environ.get("INCLUDE_CLEANER", "clang-include-cleaner-19")
-known = root / "tools" / "lint_includes_known.txt"
 # Their code is for other platforms; or they are no code by themselves, but all of the others.
 ELSEWHERE = {"thrum/netpoll/kqueue.hpp", "thrum/base/put_macros_aside.hpp", "thrum/base/put_macros_back.hpp",
              "thrum.hpp", "thrum/implementation.hpp",
@@ -41,36 +39,23 @@ def unused(path):
     for what, line in re.findall(r'^- (<[^>]+>|"[^"]+") @Line:(\d+)$', done.stdout, re.M):
         if what in NAMELESS and NAMELESS[what].search(text):
             continue
-        # The second half of a header: it is there for those who include the first.
-        if what.endswith("_definition.hpp>"):
+        # The two halves of a header: the second is there for those who include the first, and the
+        # first says what the second may use.
+        half = f"<{path.relative_to(root / 'include').as_posix()}>"
+        if what.endswith("_definition.hpp>") or half == what.replace(".hpp>", "_definition.hpp>"):
             continue
         found.append((int(line), what, f"includes {what}, of which it uses nothing"))
     return found
 
 
-write = sys.argv[1:2] == ["--write"]
-names = sys.argv[1 + write:]
-files = [pathlib.Path(name).resolve() for name in names] or sorted((root / "include").rglob("*.hpp"))
+files = [pathlib.Path(name).resolve() for name in sys.argv[1:]] or sorted((root / "include").rglob("*.hpp"))
 files = [path for path in files if path.suffix == ".hpp" and path.is_relative_to(root / "include")
          and path.relative_to(root / "include").as_posix() not in ELSEWHERE]
-allowed = set(known.read_text().splitlines()) if known.exists() else set()
-errors, seen = 0, []
+errors = 0
 with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as several:
     for path, found in zip(files, several.map(unused, files)):
-        name = path.relative_to(root).as_posix()
-        here = {f"{name} {what}" for _, what, _ in found}
-        seen += sorted(here)
-        for line, what, says in found:
-            if f"{name} {what}" not in allowed and not write:
-                print(f"{name}:{line}: {says}")
-                errors += 1
-        for old in sorted(entry for entry in allowed if entry.split(" ")[0] == name and entry not in here):
-            if not write:
-                print(f"{known.relative_to(root)}: {old}: is needless no more; take the line out")
-                errors += 1
-if write:
-    looked_at = {path.relative_to(root).as_posix() for path in files}
-    others = [entry for entry in allowed if names and entry.split(" ")[0] not in looked_at]
-    known.write_text("".join(f"{entry}\n" for entry in sorted(others + seen)))
-print(f"lint_includes: {len(files)} headers, {errors} errors, {len(seen)} needless includes known")
+        for line, _, says in found:
+            print(f"{path.relative_to(root).as_posix()}:{line}: {says}")
+            errors += 1
+print(f"lint_includes: {len(files)} headers, {errors} errors")
 sys.exit(1 if errors else 0)

@@ -6,9 +6,6 @@
 #define THRUM_BLOCKING_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/errno.hpp>
-#include <thrum/panic.hpp>
-#include <thrum/sched/run/syscall.hpp>
 
 #include <functional>
 #include <type_traits>

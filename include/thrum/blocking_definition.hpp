@@ -7,13 +7,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/blocking.hpp>
-#include <thrum/errno.hpp>
-#include <thrum/panic.hpp>
 #include <thrum/sched/run/syscall.hpp>
-
-#include <functional>
-#include <type_traits>
-#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 

@@ -6,8 +6,7 @@
 #define THRUM_CONTEXT_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/errc.hpp>
-#include <thrum/base/error.hpp>
+#include <thrum/base/errc.hpp>  // IWYU pragma: export
 #include <thrum/chan.hpp>
 #include <thrum/context/node.hpp>
 #include <thrum/deadline.hpp>

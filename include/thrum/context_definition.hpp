@@ -8,12 +8,9 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/errc.hpp>
 #include <thrum/base/error.hpp>
-#include <thrum/chan.hpp>
 #include <thrum/context.hpp>
 #include <thrum/context/node.hpp>
 #include <thrum/context/node_definition.hpp>
-#include <thrum/deadline.hpp>
-#include <thrum/select.hpp>
 
 #include <cstdint>
 #include <stop_token>

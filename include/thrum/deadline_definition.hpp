@@ -8,13 +8,11 @@
 #include <thrum/base/config.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/sched/core/current.hpp>
+#include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/core/traits.hpp>
-#include <thrum/sched/run/park.hpp>
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
-#include <type_traits>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 

@@ -15,9 +15,6 @@
 #ifndef THRUM_ERRNO_HPP
 #define THRUM_ERRNO_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/os/error_number.hpp>
-
 #include <cerrno>
 
 #if !defined(THRUM_KEEP_ERRNO)

@@ -5,14 +5,11 @@
 #ifndef THRUM_GO_DEFINITION_HPP
 #define THRUM_GO_DEFINITION_HPP
 
-#include <thrum/attributes.hpp>
 #include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
 #include <thrum/go.hpp>
 #include <thrum/runtime.hpp>
 #include <thrum/task.hpp>
 
-#include <type_traits>
 #include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {

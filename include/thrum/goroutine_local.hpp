@@ -11,15 +11,10 @@
 #define THRUM_GOROUTINE_LOCAL_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/order.hpp>
-#include <thrum/sched/core/current.hpp>
 #include <thrum/sched/core/g.hpp>
-#include <thrum/sched/core/traits.hpp>
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 

@@ -6,18 +6,13 @@
 #define THRUM_GOROUTINE_LOCAL_DEFINITION_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/order.hpp>
 #include <thrum/goroutine_local.hpp>
 #include <thrum/sched/core/current.hpp>
 #include <thrum/sched/core/g.hpp>
-#include <thrum/sched/core/traits.hpp>
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <string_view>
-#include <type_traits>
-#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 

@@ -7,21 +7,14 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/go.hpp>
-#include <thrum/panic.hpp>
-#include <thrum/request_stop.hpp>
-#include <thrum/sched/run/uncancellable.hpp>
 #include <thrum/sync/mutex.hpp>
 #include <thrum/sync/semaphore.hpp>
 #include <thrum/sync/wait_group.hpp>
 
-#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <functional>
-#include <limits>
-#include <mutex>
 #include <stop_token>
-#include <type_traits>
 #include <utility>
 
 namespace thrum { inline namespace THRUM_ABI {

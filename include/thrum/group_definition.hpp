@@ -6,12 +6,9 @@
 #define THRUM_GROUP_DEFINITION_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/go.hpp>
 #include <thrum/group.hpp>
-#include <thrum/panic.hpp>
 #include <thrum/request_stop.hpp>
 #include <thrum/sched/run/uncancellable.hpp>
-#include <thrum/sync/mutex.hpp>
 #include <thrum/sync/semaphore.hpp>
 #include <thrum/sync/wait_group.hpp>
 

@@ -14,9 +14,9 @@
 #include <thrum/base/error.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/deadline.hpp>
-#include <thrum/panic.hpp>
+#include <thrum/sched/run/end.hpp>
+#include <thrum/sched/run/exit.hpp>
 #include <thrum/sched/run/park.hpp>
-#include <thrum/sched/run/start.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -8,7 +8,6 @@
 #include <thrum/base/config.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/g.hpp>
-#include <thrum/sched/core/traits.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -17,7 +16,6 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
-#include <system_error>
 
 namespace thrum { inline namespace THRUM_ABI {
 

@@ -9,7 +9,6 @@
 #include <thrum/base/fatal.hpp>
 #include <thrum/options.hpp>
 #include <thrum/os/os.hpp>
-#include <thrum/sched/core/g.hpp>
 #include <thrum/sched/core/traits.hpp>
 
 #include <atomic>

@@ -6,16 +6,8 @@
 #define THRUM_PANIC_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/fatal.hpp>
-#include <thrum/sched/core/g.hpp>
-#include <thrum/sched/core/traits.hpp>
-#include <thrum/sched/run/end.hpp>
-#include <thrum/sched/run/park.hpp>
+#include <thrum/sched/run/exit.hpp>  // IWYU pragma: export
 #include <thrum/sched/run/uncancellable.hpp>
-
-#include <cstdlib>
-#include <exception>
-#include <string_view>
 
 namespace thrum { inline namespace THRUM_ABI {
 
@@ -35,28 +27,6 @@ class [[nodiscard]] uncancellable {
   sched::uncancellable scope_;
 };
 
-namespace sched {
-
-/// Ends the running goroutine: by goroutine_exit where there are exceptions, else where it stands,
-/// without running destructors.
-[[noreturn]] THRUM_COLD inline void exit_goroutine() {
-  machine* const m = current_m();
-  m->g->exiting = true;
-#if THRUM_EXCEPTIONS
-  throw goroutine_exit();
-#else
-  end_goroutine(*m->g);
-#endif
-}
-
-/// After a wait: throws if it was cancelled.
-inline void exit_if_cancelled(wake_cause cause) {
-  if (cause == wake_cause::cancelled) [[unlikely]] {
-    exit_goroutine();
-  }
-}
-
-}  // namespace sched
 }}  // namespace thrum::THRUM_ABI
 
 #endif

@@ -6,8 +6,6 @@
 #define THRUM_REQUEST_STOP_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/sched/run/uncancellable.hpp>
-#include <thrum/thread_lock.hpp>
 
 #include <stop_token>
 

@@ -17,7 +17,6 @@
 
 #include <cstdio>
 #include <exception>
-#include <memory>
 #include <mutex>
 #include <stop_token>
 #include <string>

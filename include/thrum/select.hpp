@@ -10,10 +10,9 @@
 #define THRUM_SELECT_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
 #include <thrum/base/owner.hpp>
 #include <thrum/chan.hpp>
-#include <thrum/panic.hpp>
+#include <thrum/sched/run/exit.hpp>
 #include <thrum/select/cases.hpp>
 #include <thrum/select/engine.hpp>
 
@@ -21,13 +20,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <memory>
 #include <span>
 #include <stop_token>
 #include <type_traits>
 #include <utility>
 #include <variant>
-#include <vector>
 
 namespace thrum { inline namespace THRUM_ABI {
 

@@ -7,22 +7,13 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
-#include <thrum/chan.hpp>
-#include <thrum/panic.hpp>
 #include <thrum/select.hpp>
-#include <thrum/select/cases.hpp>
 #include <thrum/select/engine.hpp>
 
-#include <chrono>
 #include <cstddef>
-#include <cstdint>
-#include <exception>
 #include <memory>
 #include <span>
-#include <stop_token>
-#include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace thrum { inline namespace THRUM_ABI {

@@ -6,10 +6,8 @@
 #define THRUM_THIS_GOROUTINE_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
 #include <thrum/deadline.hpp>
-#include <thrum/panic.hpp>
-#include <thrum/runtime.hpp>
+#include <thrum/sched/run/exit.hpp>
 #include <thrum/sched/run/park.hpp>
 
 #include <chrono>

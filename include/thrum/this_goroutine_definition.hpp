@@ -7,14 +7,10 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
-#include <thrum/deadline.hpp>
-#include <thrum/panic.hpp>
 #include <thrum/runtime.hpp>
-#include <thrum/sched/run/park.hpp>
+#include <thrum/sched/run/exit.hpp>
 #include <thrum/this_goroutine.hpp>
 
-#include <chrono>
-#include <cstdint>
 #include <stop_token>
 #include <string_view>
 

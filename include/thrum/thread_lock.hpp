@@ -6,7 +6,7 @@
 #define THRUM_THREAD_LOCK_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/sched/run/end.hpp>
+#include <thrum/sched/core/g.hpp>
 
 namespace thrum { inline namespace THRUM_ABI {
 

@@ -5,8 +5,6 @@
 #ifndef THRUM_ARCH_ARCH_HPP
 #define THRUM_ARCH_ARCH_HPP
 
-#include <cstddef>
-
 #include <thrum/arch/contract.hpp>  // IWYU pragma: export
 #include <thrum/base/config.hpp>
 

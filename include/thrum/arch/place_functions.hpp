@@ -17,9 +17,6 @@
 #ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
 #define THRUM_ARCH_PLACE_FUNCTIONS_HPP
 
-#include <thrum/arch/exception_watch.hpp>
-#include <thrum/base/config.hpp>
-
 #if defined(THRUM_ARCH_SWITCH_BODY)
 
 namespace thrum { inline namespace THRUM_ABI { namespace arch {

@@ -19,7 +19,7 @@
 #ifndef THRUM_BASE_CONFIG_HPP
 #define THRUM_BASE_CONFIG_HPP
 
-#include <thrum/base/requirements.hpp>
+#include <thrum/base/requirements.hpp>  // IWYU pragma: keep: what is missing is said first
 #include <thrum/version.hpp>
 
 // The operating system. os/os.hpp says which ones are supported; the others are those for which

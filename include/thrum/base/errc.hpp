@@ -12,7 +12,6 @@
 #include <thrum/base/config.hpp>
 
 #include <atomic>
-#include <string>
 #include <system_error>
 #include <type_traits>
 

@@ -6,12 +6,10 @@
 #ifndef THRUM_BASE_ERROR_HPP
 #define THRUM_BASE_ERROR_HPP
 
-#include <string>
 #include <string_view>
 #include <system_error>
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/fatal.hpp>
 
 #if THRUM_EXCEPTIONS
 #include <stdexcept>

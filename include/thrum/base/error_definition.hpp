@@ -7,12 +7,15 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
-#include <thrum/base/fatal.hpp>
 
 #include <cstring>
 #include <string>
 #include <string_view>
 #include <system_error>
+
+#if !THRUM_EXCEPTIONS
+#include <thrum/base/fatal.hpp>
+#endif
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {
 

@@ -14,8 +14,6 @@
 #include <cstdlib>
 #include <string_view>
 
-#include <unistd.h>
-
 #include <thrum/base/config.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {

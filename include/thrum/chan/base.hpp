@@ -22,7 +22,6 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
-#include <thrum/sched/run/park.hpp>
 #include <thrum/sync/wait_list.hpp>
 
 #include <atomic>

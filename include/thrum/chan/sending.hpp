@@ -14,7 +14,7 @@
 #include <thrum/chan/core.hpp>
 #include <thrum/chan/handle.hpp>
 #include <thrum/deadline.hpp>
-#include <thrum/panic.hpp>
+#include <thrum/sched/run/exit.hpp>
 
 #include <chrono>
 #include <cstdint>

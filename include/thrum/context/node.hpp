@@ -40,13 +40,11 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/intrusive_list.hpp>
 #include <thrum/base/order.hpp>
-#include <thrum/chan.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/time/timer.hpp>
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <stop_token>

@@ -8,9 +8,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/intrusive_list.hpp>
 #include <thrum/base/order.hpp>
-#include <thrum/chan.hpp>
 #include <thrum/context/node.hpp>
-#include <thrum/deadline.hpp>
 #include <thrum/request_stop.hpp>
 #include <thrum/runtime.hpp>
 #include <thrum/sched/core/traits.hpp>

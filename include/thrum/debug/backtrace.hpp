@@ -8,9 +8,10 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
+#include <thrum/sched/core/frame_walk.hpp>
 #include <thrum/sched/core/g.hpp>
 #include <thrum/sched/core/m.hpp>
-#include <thrum/sched/watch/freeze.hpp>
+#include <thrum/sched/run/frozen.hpp>
 
 #include <cstddef>
 #include <string>

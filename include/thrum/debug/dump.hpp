@@ -11,6 +11,7 @@
 #include <thrum/debug/tally.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/run/frozen.hpp>
 #include <thrum/sched/watch/freeze.hpp>
 
 #include <cstddef>

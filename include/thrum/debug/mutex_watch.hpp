@@ -20,7 +20,6 @@
 #include <thrum/os/os.hpp>
 #include <thrum/sched/run/park.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <string>

@@ -11,17 +11,16 @@
 #ifndef THRUM_DEBUG_PANIC_REPORT_HPP
 #define THRUM_DEBUG_PANIC_REPORT_HPP
 
-#include <thrum/arch/arch.hpp>
+#include <thrum/arch/exception_watch.hpp>
 #include <thrum/base/config.hpp>
 #include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/debug/backtrace.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/current.hpp>
-#include <thrum/sched/run/uncancellable.hpp>
+#include <thrum/sched/run/exit.hpp>
 
 #include <atomic>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <exception>

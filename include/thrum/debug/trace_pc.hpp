@@ -16,7 +16,6 @@
 #define THRUM_DEBUG_TRACE_PC_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/order.hpp>
 #include <thrum/sched/core/current.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/watch/preempt.hpp>

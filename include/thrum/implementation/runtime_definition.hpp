@@ -27,12 +27,12 @@
 #include <thrum/sched/life/shutdown.hpp>
 #include <thrum/sched/run/m_main.hpp>
 #include <thrum/sched/watch/monitor.hpp>
+#include <thrum/sched/watch/preempt.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <exception>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>

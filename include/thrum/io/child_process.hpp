@@ -7,17 +7,13 @@
 #define THRUM_IO_CHILD_PROCESS_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/errc.hpp>
 #include <thrum/base/intrusive_list.hpp>
 #include <thrum/deadline.hpp>
-#include <thrum/io/descriptor.hpp>
 #include <thrum/os/os.hpp>
-#include <thrum/sched/core/traits.hpp>
 #include <thrum/sync/mutex.hpp>
 
 #include <chrono>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <system_error>
 

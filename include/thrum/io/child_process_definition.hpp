@@ -7,7 +7,6 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/errc.hpp>
-#include <thrum/base/intrusive_list.hpp>
 #include <thrum/blocking.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/io/child_process.hpp>
@@ -15,7 +14,6 @@
 #include <thrum/io/wait.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/traits.hpp>
-#include <thrum/sync/mutex.hpp>
 #include <thrum/time/sleep.hpp>
 
 #include <algorithm>

@@ -9,18 +9,17 @@
 #define THRUM_IO_DESCRIPTOR_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/errc.hpp>
+#include <thrum/base/errc.hpp>  // IWYU pragma: export
 #include <thrum/blocking.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/os/os.hpp>
-#include <thrum/panic.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/io/poll_wait.hpp>
+#include <thrum/sched/run/exit.hpp>
 
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <system_error>
 #include <utility>
 

@@ -8,11 +8,9 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/errc.hpp>
 #include <thrum/base/error.hpp>
-#include <thrum/blocking.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/os/os.hpp>
-#include <thrum/panic.hpp>
 #include <thrum/sched/io/poll_wait.hpp>
 
 #include <cerrno>

@@ -21,9 +21,6 @@
 #include <thrum/sync/mutex.hpp>
 
 #include <cstdint>
-#include <memory>
-#include <mutex>
-#include <system_error>
 
 namespace thrum { inline namespace THRUM_ABI { namespace io {
 

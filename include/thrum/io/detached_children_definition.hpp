@@ -10,7 +10,6 @@
 #include <thrum/io/child_process.hpp>
 #include <thrum/io/detached_children.hpp>
 #include <thrum/os/os.hpp>
-#include <thrum/sync/mutex.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -24,7 +24,6 @@
 #define THRUM_IO_FILE_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/order.hpp>
 #include <thrum/blocking.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/io/descriptor.hpp>
@@ -40,6 +39,8 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+
+#include <fcntl.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace io {
 

@@ -8,8 +8,6 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
 #include <thrum/base/fatal.hpp>
-#include <thrum/base/order.hpp>
-#include <thrum/blocking.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/file.hpp>

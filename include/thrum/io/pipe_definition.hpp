@@ -11,7 +11,6 @@
 #include <thrum/deadline.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/pipe.hpp>
-#include <thrum/io/stream.hpp>
 #include <thrum/os/os.hpp>
 
 #include <string_view>

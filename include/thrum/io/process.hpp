@@ -32,22 +32,19 @@
 #define THRUM_IO_PROCESS_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/errc.hpp>
+#include <thrum/base/errc.hpp>  // IWYU pragma: export
 #include <thrum/base/owner.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/io/child_process.hpp>
 #include <thrum/io/pipe.hpp>
 #include <thrum/io/redirect.hpp>
-#include <thrum/os/os.hpp>
 
 #include <chrono>
 #include <csignal>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 namespace thrum { inline namespace THRUM_ABI { namespace io {

@@ -24,7 +24,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <system_error>

@@ -8,7 +8,6 @@
 #include <thrum/base/config.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/file.hpp>
-#include <thrum/io/pipe.hpp>
 #include <thrum/io/redirect.hpp>
 #include <thrum/os/os.hpp>
 

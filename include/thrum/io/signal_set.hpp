@@ -39,7 +39,6 @@
 
 #include <csignal>
 #include <initializer_list>
-#include <memory>
 #include <span>
 #include <system_error>
 

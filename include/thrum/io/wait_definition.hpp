@@ -11,6 +11,7 @@
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/wait.hpp>
 #include <thrum/sched/io/poll_wait.hpp>
+#include <thrum/sched/run/exit.hpp>
 
 #include <atomic>
 #include <cerrno>

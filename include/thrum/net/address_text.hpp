@@ -7,7 +7,6 @@
 #define THRUM_NET_ADDRESS_TEXT_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/net/endpoint_error.hpp>
 
 #include <array>
 #include <cstddef>
@@ -16,10 +15,6 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-
-#include <arpa/inet.h>
-#include <net/if.h>
-#include <netinet/in.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {
 

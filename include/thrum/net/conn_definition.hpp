@@ -12,7 +12,6 @@
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/stream.hpp>
 #include <thrum/net/conn.hpp>
-#include <thrum/net/endpoint.hpp>
 #include <thrum/net/socket.hpp>
 
 #include <algorithm>
@@ -25,6 +24,8 @@
 #include <system_error>
 #include <utility>
 #include <vector>
+
+#include <netinet/tcp.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {
 

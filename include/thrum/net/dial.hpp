@@ -15,14 +15,11 @@
 #define THRUM_NET_DIAL_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/fatal.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/net/conn.hpp>
 #include <thrum/net/endpoint.hpp>
 
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string_view>
 #include <system_error>

@@ -33,6 +33,8 @@
 #include <utility>
 #include <vector>
 
+#include <netinet/tcp.h>
+
 namespace thrum { inline namespace THRUM_ABI { namespace net {
 
 /// By which others end a dial that is under way: it fails with deadline_exceeded, and so do those

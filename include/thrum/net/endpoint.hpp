@@ -31,6 +31,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/net/address_text.hpp>
+#include <thrum/net/endpoint_error.hpp>  // IWYU pragma: export
 
 #include <compare>
 #include <cstddef>

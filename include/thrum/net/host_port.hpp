@@ -11,9 +11,8 @@
 #define THRUM_NET_HOST_PORT_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/net/endpoint_error.hpp>
+#include <thrum/net/endpoint_error.hpp>  // IWYU pragma: export
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>

@@ -6,6 +6,7 @@
 #define THRUM_NET_LISTENER_DEFINITION_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/net/conn.hpp>
 #include <thrum/net/endpoint.hpp>
@@ -13,6 +14,7 @@
 #include <thrum/net/resolve.hpp>
 #include <thrum/net/socket.hpp>
 #include <thrum/sched/core/traits.hpp>
+#include <thrum/sched/run/exit.hpp>
 #include <thrum/sched/run/park.hpp>
 
 #include <algorithm>
@@ -23,6 +25,7 @@
 #include <system_error>
 #include <utility>
 
+#include <netinet/tcp.h>
 #include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {

@@ -38,11 +38,10 @@
 #include <thrum/base/errc.hpp>
 #include <thrum/base/intrusive_list.hpp>
 #include <thrum/blocking.hpp>
-#include <thrum/deadline.hpp>
 #include <thrum/net/resolve_error.hpp>
 #include <thrum/os/os.hpp>
-#include <thrum/panic.hpp>
 #include <thrum/sched/core/traits.hpp>
+#include <thrum/sched/run/exit.hpp>
 #include <thrum/sync/condition_variable.hpp>
 #include <thrum/sync/mutex.hpp>
 #include <thrum/sync/wait_list.hpp>

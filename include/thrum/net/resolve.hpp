@@ -19,16 +19,12 @@
 #define THRUM_NET_RESOLVE_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
-#include <thrum/base/fatal.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/net/endpoint.hpp>
-#include <thrum/net/resolve_error.hpp>
+#include <thrum/net/resolve_error.hpp>  // IWYU pragma: export
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>

@@ -6,7 +6,6 @@
 #define THRUM_NET_RESOLVE_ERROR_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/os/os.hpp>
 
 #include <string>
 #include <string_view>

@@ -12,8 +12,6 @@
 #include <thrum/os/os.hpp>
 
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <system_error>

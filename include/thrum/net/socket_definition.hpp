@@ -23,6 +23,8 @@
 #include <system_error>
 #include <utility>
 
+#include <netinet/tcp.h>
+
 namespace thrum { inline namespace THRUM_ABI { namespace net {
 
 THRUM_OUT_OF_LINE endpoint address_of(const io::descriptor& socket, bool peer) noexcept {

@@ -10,7 +10,6 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/io/descriptor.hpp>
-#include <thrum/io/stream.hpp>
 #include <thrum/net/endpoint.hpp>
 #include <thrum/net/socket.hpp>
 
@@ -18,7 +17,6 @@
 #include <span>
 #include <string_view>
 #include <system_error>
-#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {
 

@@ -48,9 +48,6 @@
 #include <ctime>
 
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
 

@@ -10,7 +10,6 @@
 #if THRUM_OS_LINUX
 
 #include <thrum/base/order.hpp>
-#include <thrum/netpoll/contract.hpp>
 #include <thrum/netpoll/epoll.hpp>
 #include <thrum/os/os.hpp>
 
@@ -22,7 +21,6 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace netpoll {

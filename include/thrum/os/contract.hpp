@@ -33,7 +33,6 @@
 #include <vector>
 
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <time.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {

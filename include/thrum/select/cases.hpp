@@ -18,7 +18,8 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
-#include <thrum/chan.hpp>
+#include <thrum/chan/core.hpp>
+#include <thrum/chan/handle.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/select/engine.hpp>
 
@@ -31,7 +32,6 @@
 #include <stop_token>
 #include <type_traits>
 #include <utility>
-#include <variant>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 

@@ -40,8 +40,6 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/random.hpp>
 #include <thrum/chan/base.hpp>
-#include <thrum/sched/core/traits.hpp>
-#include <thrum/sched/run/park.hpp>
 
 #include <cstddef>
 #include <cstdint>

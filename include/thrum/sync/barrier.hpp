@@ -7,7 +7,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
-#include <thrum/panic.hpp>
+#include <thrum/sched/run/exit.hpp>
 #include <thrum/sync/wait_list.hpp>
 
 #include <cstddef>

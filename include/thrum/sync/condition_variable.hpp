@@ -12,10 +12,7 @@
 #define THRUM_SYNC_CONDITION_VARIABLE_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
-#include <thrum/base/order.hpp>
 #include <thrum/deadline.hpp>
-#include <thrum/panic.hpp>
 #include <thrum/sync/mutex.hpp>
 #include <thrum/sync/wait_list.hpp>
 

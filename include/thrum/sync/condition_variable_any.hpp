@@ -12,7 +12,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/deadline.hpp>
-#include <thrum/panic.hpp>
+#include <thrum/sched/run/exit.hpp>
 #include <thrum/sync/wait_list.hpp>
 
 #include <chrono>

@@ -6,18 +6,13 @@
 #define THRUM_SYNC_CONDITION_VARIABLE_ANY_DEFINITION_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/deadline.hpp>
-#include <thrum/panic.hpp>
 #include <thrum/sync/condition_variable_any.hpp>
 #include <thrum/sync/wait_list.hpp>
 
-#include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <stop_token>
-#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI {
 

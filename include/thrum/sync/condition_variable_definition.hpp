@@ -7,15 +7,12 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
-#include <thrum/base/order.hpp>
-#include <thrum/deadline.hpp>
-#include <thrum/panic.hpp>
+#include <thrum/sched/run/exit.hpp>
 #include <thrum/sync/condition_variable.hpp>
 #include <thrum/sync/mutex.hpp>
 #include <thrum/sync/wait_list.hpp>
 
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>

@@ -12,7 +12,6 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
 #include <thrum/base/order.hpp>
-#include <thrum/panic.hpp>
 #include <thrum/sync/wait_list.hpp>
 
 #include <atomic>

@@ -8,13 +8,12 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
 #include <thrum/base/order.hpp>
-#include <thrum/panic.hpp>
+#include <thrum/sched/run/exit.hpp>
 #include <thrum/sync/latch.hpp>
 #include <thrum/sync/wait_list.hpp>
 
 #include <atomic>
 #include <cstddef>
-#include <limits>
 
 namespace thrum { inline namespace THRUM_ABI {
 

@@ -16,7 +16,6 @@
 #include <thrum/sync/mutex.hpp>
 #include <thrum/sync/mutex_queue.hpp>
 #include <thrum/sync/mutex_waiter.hpp>
-#include <thrum/sync/wait_list.hpp>
 
 #include <atomic>
 #include <cstdint>

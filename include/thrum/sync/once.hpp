@@ -6,7 +6,6 @@
 #define THRUM_SYNC_ONCE_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/order.hpp>
 #include <thrum/sync/wait_list.hpp>
 
 #include <atomic>

@@ -6,14 +6,10 @@
 #define THRUM_SYNC_ONCE_DEFINITION_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/order.hpp>
 #include <thrum/sync/once.hpp>
 #include <thrum/sync/wait_list.hpp>
 
 #include <atomic>
-#include <cstdint>
-#include <functional>
-#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI {
 

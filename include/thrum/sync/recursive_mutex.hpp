@@ -7,8 +7,6 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
-#include <thrum/base/order.hpp>
-#include <thrum/sched/core/current.hpp>
 #include <thrum/sync/mutex.hpp>
 
 #include <atomic>

@@ -6,14 +6,9 @@
 #define THRUM_SYNC_RECURSIVE_MUTEX_DEFINITION_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
-#include <thrum/base/order.hpp>
 #include <thrum/sched/core/current.hpp>
-#include <thrum/sync/mutex.hpp>
 #include <thrum/sync/recursive_mutex.hpp>
 
-#include <atomic>
-#include <chrono>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {

@@ -21,7 +21,7 @@
 #include <thrum/base/error.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/deadline.hpp>
-#include <thrum/panic.hpp>
+#include <thrum/sched/run/exit.hpp>
 #include <thrum/sync/wait_list.hpp>
 
 #include <atomic>

@@ -9,14 +9,11 @@
 #include <thrum/base/error.hpp>
 #include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
-#include <thrum/deadline.hpp>
 #include <thrum/sync/shared_mutex.hpp>
 #include <thrum/sync/wait_list.hpp>
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
-#include <shared_mutex>  // std::shared_lock, where only this header is included
 
 namespace thrum { inline namespace THRUM_ABI {
 

@@ -16,11 +16,9 @@
 #define THRUM_SYNC_WAIT_GROUP_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/go.hpp>
-#include <thrum/panic.hpp>
 #include <thrum/sync/wait_list.hpp>
 
 #include <atomic>

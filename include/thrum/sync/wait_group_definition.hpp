@@ -8,18 +8,12 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
 #include <thrum/base/order.hpp>
-#include <thrum/deadline.hpp>
-#include <thrum/go.hpp>
-#include <thrum/panic.hpp>
+#include <thrum/sched/run/exit.hpp>
 #include <thrum/sync/wait_group.hpp>
 #include <thrum/sync/wait_list.hpp>
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
-#include <exception>
-#include <functional>
-#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI {
 

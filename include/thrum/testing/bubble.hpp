@@ -33,14 +33,12 @@
 #define THRUM_TESTING_BUBBLE_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
 #include <thrum/blocking.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/options.hpp>
 #include <thrum/runtime.hpp>
 #include <thrum/sched/core/traits.hpp>
 
-#include <chrono>
 #include <cstdint>
 #include <stdexcept>
 #include <string>

@@ -7,10 +7,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
-#include <thrum/blocking.hpp>
 #include <thrum/deadline.hpp>
-#include <thrum/options.hpp>
-#include <thrum/runtime.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/testing/bubble.hpp>
 

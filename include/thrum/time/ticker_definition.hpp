@@ -8,7 +8,6 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
 #include <thrum/chan.hpp>
-#include <thrum/deadline.hpp>
 #include <thrum/time/ticker.hpp>
 #include <thrum/time/timer.hpp>
 

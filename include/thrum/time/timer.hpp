@@ -27,14 +27,12 @@
 #include <thrum/deadline.hpp>
 #include <thrum/runtime.hpp>
 #include <thrum/sched/core/traits.hpp>
-#include <thrum/sched/life/registry.hpp>
 #include <thrum/task.hpp>
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <type_traits>
 #include <utility>
 

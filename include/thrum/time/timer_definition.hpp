@@ -7,14 +7,11 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
-#include <thrum/base/fatal.hpp>
-#include <thrum/base/order.hpp>
 #include <thrum/chan.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/runtime.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/life/registry.hpp>
-#include <thrum/task.hpp>
 #include <thrum/time/timer.hpp>
 
 #include <chrono>

@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include <net/if.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -6,13 +6,12 @@
 #define THRUM_OS_LINUX_BACKTRACE_HPP
 
 #include <cstddef>
-#include <cstdint>
 
 #include <thrum/base/config.hpp>
 
 #if THRUM_OS_LINUX
 
-#include <ucontext.h>
+#include <ucontext.h>  // IWYU pragma: keep: ::ucontext_t
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 

@@ -16,7 +16,6 @@
 #define THRUM_OS_LINUX_CAUGHT_SIGNALS_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/order.hpp>
 #include <thrum/os/linux/descriptor.hpp>
 #include <thrum/os/linux/note.hpp>
 #include <thrum/os/linux/process_wide.hpp>
@@ -30,8 +29,6 @@
 #include <signal.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
 
 /// One of these in the process. Installing and removing: one thread at a time.
 class caught_signals {

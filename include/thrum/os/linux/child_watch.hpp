@@ -11,7 +11,6 @@
 #if THRUM_OS_LINUX
 
 #include <cstddef>
-#include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 

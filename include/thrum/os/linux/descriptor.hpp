@@ -15,9 +15,7 @@
 
 #include <cerrno>
 #include <cstddef>
-#include <cstdint>
 
-#include <fcntl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 

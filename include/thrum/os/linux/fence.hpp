@@ -20,7 +20,6 @@
 #include <atomic>
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
 
 #if THRUM_OS_LINUX

@@ -14,10 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 /// `flags` as of open(2). May block.

@@ -24,17 +24,12 @@
 
 #if THRUM_OS_LINUX
 
-#include <thrum/base/order.hpp>
-#include <thrum/os/linux/thread.hpp>
-
 #include <atomic>
 #include <cstdint>
 
 #include <signal.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
 
 class handler_chain {
  public:

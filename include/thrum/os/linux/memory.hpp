@@ -27,8 +27,6 @@
 
 #include <cerrno>
 
-#include <sys/mman.h>
-
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 using namespace base::orders;

@@ -24,7 +24,6 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
-#include <thrum/os/linux/clock.hpp>
 
 #if THRUM_OS_LINUX
 

@@ -14,7 +14,6 @@
 #define THRUM_OS_LINUX_PIPE_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/order.hpp>
 #include <thrum/os/linux/descriptor.hpp>
 
 #if THRUM_OS_LINUX
@@ -23,14 +22,7 @@
 #include <cerrno>
 #include <cstddef>
 
-#include <fcntl.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
-
 namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
 
 /// The end to read from, then the one to write to: non-blocking, closed by exec.
 io_result open_pipe(int (&fds)[2]) noexcept;

@@ -20,19 +20,12 @@
 #include <cstdint>
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/order.hpp>
-#include <thrum/os/linux/memory.hpp>
-#include <thrum/os/linux/note.hpp>
-#include <thrum/os/linux/process_wide.hpp>
 
 #if THRUM_OS_LINUX
 
-#include <pthread.h>
 #include <signal.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
 
 /// ThreadSanitizer delays signals until the thread calls something it knows, and before clang 19
 /// for ever while it waits for a lock.

@@ -13,7 +13,6 @@
 #include <thrum/base/sanitizer.hpp>
 #include <thrum/os/linux/handler_chain.hpp>
 #include <thrum/os/linux/memory.hpp>
-#include <thrum/os/linux/note.hpp>
 #include <thrum/os/linux/preempt_signal.hpp>
 #include <thrum/os/linux/process_wide.hpp>
 

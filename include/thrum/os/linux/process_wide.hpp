@@ -42,10 +42,9 @@
 
 #if THRUM_OS_LINUX
 
-#include <thrum/base/errc.hpp>
 #include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
-#include <thrum/base/sanitizer.hpp>
+#include <thrum/base/sanitizer.hpp>  // IWYU pragma: keep: with LeakSanitizer
 
 #include <atomic>
 #include <cstddef>

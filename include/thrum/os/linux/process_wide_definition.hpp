@@ -12,7 +12,6 @@
 #include <thrum/base/errc.hpp>
 #include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
-#include <thrum/base/sanitizer.hpp>
 #include <thrum/os/linux/memory.hpp>
 #include <thrum/os/linux/process_wide.hpp>
 

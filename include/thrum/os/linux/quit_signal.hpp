@@ -10,7 +10,6 @@
 #include <string_view>
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/order.hpp>
 #include <thrum/os/linux/process_wide.hpp>
 
 #if THRUM_OS_LINUX
@@ -18,8 +17,6 @@
 #include <signal.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
 
 /// The one listener of a process: it hears of the signal instead of what was installed before.
 /// `call` must be safe in a signal handler.

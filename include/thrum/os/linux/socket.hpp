@@ -8,16 +8,12 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/os/linux/descriptor.hpp>
-#include <thrum/os/linux/pipe.hpp>
 
 #if THRUM_OS_LINUX
 
 #include <cstddef>
 #include <cstdint>
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -10,7 +10,6 @@
 #if THRUM_OS_LINUX
 
 #include <thrum/os/linux/descriptor.hpp>
-#include <thrum/os/linux/pipe.hpp>
 #include <thrum/os/linux/pipe_definition.hpp>
 #include <thrum/os/linux/socket.hpp>
 

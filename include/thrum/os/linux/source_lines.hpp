@@ -28,7 +28,6 @@
 #define THRUM_OS_LINUX_SOURCE_LINES_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/order.hpp>
 
 #if THRUM_OS_LINUX
 
@@ -40,8 +39,6 @@
 #include <vector>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
 
 /// Whether reports are to name lines. Off once a tool was too slow: one report waits for it, not
 /// all.

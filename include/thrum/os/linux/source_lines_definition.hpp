@@ -9,7 +9,6 @@
 
 #if THRUM_OS_LINUX
 
-#include <thrum/base/order.hpp>
 #include <thrum/os/linux/clock.hpp>
 #include <thrum/os/linux/memory.hpp>
 #include <thrum/os/linux/source_lines.hpp>
@@ -33,8 +32,6 @@
 #include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
 
 THRUM_COLD THRUM_OUT_OF_LINE line_tool find_line_tool() {
   const char* const path = ::secure_getenv("PATH");

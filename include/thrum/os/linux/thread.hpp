@@ -14,8 +14,6 @@
 #include <cstdint>
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/fatal.hpp>
-#include <thrum/os/linux/clock.hpp>
 
 #if THRUM_OS_LINUX
 
@@ -24,7 +22,6 @@
 #include <ctime>
 
 #include <pthread.h>
-#include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 

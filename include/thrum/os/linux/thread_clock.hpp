@@ -10,15 +10,11 @@
 #include <cstdint>
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
 
 #if THRUM_OS_LINUX
 
 #include <ctime>
-
-#include <pthread.h>
-#include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 

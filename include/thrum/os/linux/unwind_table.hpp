@@ -19,15 +19,12 @@
 #include <cstring>
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/order.hpp>
 
 #if THRUM_OS_LINUX
 
 #include <link.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
 
 /// A file of code in memory.
 struct code_file {

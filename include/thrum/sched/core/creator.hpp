@@ -20,12 +20,10 @@
 #define THRUM_SCHED_CORE_CREATOR_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/give_back.hpp>
 #include <thrum/sched/core/m.hpp>
-#include <thrum/sched/core/thread_reserve.hpp>
 #include <thrum/sched/core/traits.hpp>
 
 #include <cerrno>

@@ -32,10 +32,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/intrusive_queue.hpp>
-#include <thrum/base/order.hpp>
-#include <thrum/os/os.hpp>
 #include <thrum/sched/core/m.hpp>
-#include <thrum/sched/core/stack.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -6,15 +6,14 @@
 #define THRUM_SCHED_CORE_OPEN_CLOSE_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
-#include <thrum/sched/core/creator_thread.hpp>
-#include <thrum/sched/core/procs.hpp>
-#include <thrum/sched/core/quiet.hpp>
-#include <thrum/sched/core/reclaim.hpp>
+#include <thrum/sched/core/creator_thread.hpp>  // IWYU pragma: export
+#include <thrum/sched/core/procs.hpp>           // IWYU pragma: export
+#include <thrum/sched/core/quiet.hpp>           // IWYU pragma: export
+#include <thrum/sched/core/reclaim.hpp>         // IWYU pragma: export
 #include <thrum/sched/core/scheduler.hpp>
-#include <thrum/sched/core/threads.hpp>
+#include <thrum/sched/core/threads.hpp>  // IWYU pragma: export
 #include <thrum/sched/core/traits.hpp>
 
 #include <cerrno>

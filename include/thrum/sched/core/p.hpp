@@ -11,7 +11,6 @@
 #include <thrum/base/cache_line.hpp>
 #include <thrum/base/config.hpp>
 #include <thrum/base/intrusive_queue.hpp>
-#include <thrum/base/order.hpp>
 #include <thrum/sched/core/counters.hpp>
 #include <thrum/sched/core/g.hpp>
 #include <thrum/sched/core/p_state.hpp>

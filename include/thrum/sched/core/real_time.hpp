@@ -20,7 +20,6 @@
 #include <thrum/os/os.hpp>
 
 #include <atomic>
-#include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 

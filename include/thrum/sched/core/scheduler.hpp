@@ -18,7 +18,6 @@
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/creator.hpp>
-#include <thrum/sched/core/current.hpp>
 #include <thrum/sched/core/endings.hpp>
 #include <thrum/sched/core/exit_state.hpp>
 #include <thrum/sched/core/freeze_state.hpp>
@@ -40,7 +39,6 @@
 #include <cerrno>
 #include <climits>
 #include <cstdint>
-#include <new>
 #include <string_view>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {

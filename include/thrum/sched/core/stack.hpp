@@ -50,8 +50,6 @@
 
 #include <thrum/arch/arch.hpp>
 #include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
-#include <thrum/base/fatal.hpp>
 #include <thrum/base/intrusive_queue.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
@@ -60,7 +58,6 @@
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/queue/lock.hpp>
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <new>

@@ -31,7 +31,6 @@
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/queue/lock.hpp>
 
-#include <cstddef>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {

@@ -17,15 +17,12 @@
 #ifndef THRUM_SCHED_CORE_TRAITS_HPP
 #define THRUM_SCHED_CORE_TRAITS_HPP
 
-#include <thrum/arch/arch.hpp>
 #include <thrum/base/config.hpp>
-#include <thrum/base/order.hpp>
 #include <thrum/netpoll/netpoll.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/queue/lock.hpp>
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {

@@ -21,13 +21,10 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/intrusive_queue.hpp>
-#include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/g.hpp>
 #include <thrum/sched/core/g_state.hpp>
-#include <thrum/sched/core/m.hpp>
 #include <thrum/sched/core/traits.hpp>
-#include <thrum/sched/queue/timer_heap.hpp>
 
 #include <cstdint>
 

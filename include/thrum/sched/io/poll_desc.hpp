@@ -35,7 +35,6 @@
 
 #include <thrum/base/cache_line.hpp>
 #include <thrum/base/config.hpp>
-#include <thrum/base/fatal.hpp>
 #include <thrum/base/intrusive_list.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/netpoll/contract.hpp>

@@ -16,14 +16,12 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
-#include <thrum/base/sanitizer.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/run/syscall.hpp>
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <string_view>
 

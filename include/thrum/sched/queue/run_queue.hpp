@@ -84,9 +84,7 @@
 #include <thrum/base/intrusive_queue.hpp>
 #include <thrum/base/order.hpp>
 
-#include <atomic>
 #include <cstdint>
-#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 

@@ -9,7 +9,6 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/base/sanitizer.hpp>
-#include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/run/frozen.hpp>
 #include <thrum/sched/run/switch.hpp>
 

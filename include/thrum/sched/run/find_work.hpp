@@ -28,12 +28,10 @@
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/run/attend.hpp>
 #include <thrum/sched/run/poll_sink.hpp>
-#include <thrum/sched/run/ready.hpp>
 #include <thrum/sched/run/steal.hpp>
 #include <thrum/sched/run/take.hpp>
 
 #include <cstdint>
-#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 

@@ -34,13 +34,10 @@
 #include <thrum/base/order.hpp>
 #include <thrum/base/sanitizer.hpp>
 #include <thrum/sched/core/scheduler.hpp>
-#include <thrum/sched/core/section.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/queue/lock_rank.hpp>
 #include <thrum/sched/run/ready.hpp>
 #include <thrum/sched/run/take.hpp>
-
-#include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 

@@ -1,24 +1,13 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// What a cancellation does to a goroutine that waits, and the code that it must not leave because
-// nothing may be thrown out of there: destructors that wait, and other functions that are noexcept.
+// Code that a cancelled wait must not leave because nothing may be thrown out of there: destructors
+// that wait, and other functions that are noexcept.
 #ifndef THRUM_SCHED_RUN_UNCANCELLABLE_HPP
 #define THRUM_SCHED_RUN_UNCANCELLABLE_HPP
 
 #include <thrum/base/config.hpp>
 #include <thrum/sched/core/current.hpp>
-
-namespace thrum { inline namespace THRUM_ABI {
-
-/// Unwinds a goroutine that its runtime stops, or that calls this_goroutine::exit(). Thrown by
-/// every cancellation point; on purpose not a std::exception, so that a handler for those lets it
-/// pass. A handler that catches everything should rethrow it; if it does not, the next cancellation
-/// point throws it again. It must not leave a noexcept function, and a destructor is one: see
-/// uncancellable.
-class [[gnu::visibility("default")]] goroutine_exit{};
-
-}}  // namespace thrum::THRUM_ABI
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 

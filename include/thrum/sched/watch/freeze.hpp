@@ -26,7 +26,6 @@
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/core/traits.hpp>
-#include <thrum/sched/run/frozen.hpp>
 
 #include <cstdint>
 

@@ -28,7 +28,6 @@
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/life/process_exit.hpp>
-#include <thrum/sched/run/park.hpp>
 #include <thrum/sched/run/poll_sink.hpp>
 #include <thrum/sched/watch/deadlock.hpp>
 #include <thrum/sched/watch/retake.hpp>

@@ -45,7 +45,6 @@
 #define THRUM_SCHED_WATCH_PREEMPT_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/sched/core/section.hpp>
 #include <thrum/sched/core/traits.hpp>

@@ -46,7 +46,6 @@
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/core/traits.hpp>
-#include <thrum/sched/watch/preempt.hpp>
 
 #include <cstdint>
 
