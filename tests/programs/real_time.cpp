@@ -120,7 +120,7 @@ int real_time_priorities() {
     }
     sched_param own{};
     ::sched_getparam(0, &own);
-    std::printf("who runs a goroutine: %d\n", own.sched_priority);
+    std::printf("thread of a goroutine: %d\n", own.sched_priority);
     group.wait();
     return 0;
   });

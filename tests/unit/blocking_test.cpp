@@ -49,7 +49,7 @@ TEST_CASE("blocking throws what the function throws") {
   });
 }
 
-TEST_CASE("blocking on a foreign thread and inside another blocking just calls") {
+TEST_CASE("blocking on a foreign thread or inside another blocking is a plain call") {
   const long here = support::os_thread();
   CHECK(thrum::blocking([] { return support::os_thread(); }) == here);
   with_runtime([] {
@@ -162,7 +162,7 @@ TEST_CASE("timers fire while every goroutine but the sleeper blocks") {
   });
 }
 
-TEST_CASE("who comes back finds a processor though all are busy") {
+TEST_CASE("a goroutine that comes back from a blocking call gets a processor though all are busy") {
   with_runtime(with_procs(2), [] {
     std::atomic<bool> stop{false};
     thrum::wait_group hogs;

@@ -355,7 +355,7 @@ TEST_CASE("recv_for and send_for give up after the time and not before") {
   });
 }
 
-TEST_CASE("who has timed out is out of the queue") {
+TEST_CASE("a waiter that has timed out is out of the queue") {
   with_runtime([] {
     thrum::chan<int> c(0);
     int value = 0;

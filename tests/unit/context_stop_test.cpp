@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Contexts and std::stop_token: who is told when, and who may go meanwhile.
+// Contexts and std::stop_token: what is told when, and what may be destroyed meanwhile.
 
 #include <thrum/context.hpp>
 
@@ -91,7 +91,7 @@ TEST_CASE("a callback that cancels its context once more finds all below it done
   CHECK(child_was_done);
 }
 
-TEST_CASE("a callback of a context may wait for somebody who waits for a child to be done") {
+TEST_CASE("a callback of a context may join a goroutine that waits for a child to be done") {
   with_runtime([] {
     const context parent = context::background().with_cancel();
     const context child = parent.with_cancel();
@@ -104,7 +104,7 @@ TEST_CASE("a callback of a context may wait for somebody who waits for a child t
   });
 }
 
-TEST_CASE("of those who cancel a context at the same time, each returns when all below is done") {
+TEST_CASE("of several cancels of one context each returns when all below it is done") {
   with_runtime(support::with_procs(4), [] {
     constexpr std::size_t width = 300;
     for (int round = 0; round != scaled(200); ++round) {
@@ -128,7 +128,7 @@ TEST_CASE("of those who cancel a context at the same time, each returns when all
   });
 }
 
-TEST_CASE("a stop_callback that waits is not destroyed under its feet by another goroutine") {
+TEST_CASE("a goroutine that destroys a stop_callback waits until its call has ended") {
   with_runtime(support::with_procs(1), [] {
     const context c = context::background().with_cancel();
     std::atomic<bool> began{false};
@@ -151,7 +151,7 @@ TEST_CASE("a stop_callback that waits is not destroyed under its feet by another
   });
 }
 
-TEST_CASE("whoever cancels a context is on the same thread after each callback that has waited") {
+TEST_CASE("a cancel goes on on the same thread after each callback that has waited") {
   with_runtime(support::with_procs(4), [] {
     const support::crowd others;
     std::stop_source source = support::new_source();
@@ -192,7 +192,8 @@ TEST_CASE("the last handle of a context may go while a callback of its token wai
   });
 }
 
-TEST_CASE("the stop_token of a context that is done is requested, whoever asked for it first") {
+TEST_CASE(
+    "the stop_token of a context that is done is requested, also if first asked for meanwhile") {
   with_runtime(support::with_procs(4), [] {
     std::atomic<int> late{0};
     for (int round = 0; round != scaled(500); ++round) {
@@ -213,7 +214,7 @@ TEST_CASE("the stop_token of a context that is done is requested, whoever asked 
   });
 }
 
-TEST_CASE("who asks for a token while another cancels calls nobody's callbacks") {
+TEST_CASE("a thread that asks for a token while another cancels calls no callbacks") {
   int early = 0;
   int in_asker = 0;
   for (int round = 0; round != 50; ++round) {

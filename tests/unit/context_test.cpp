@@ -68,7 +68,8 @@ TEST_CASE("WithCancelCanceledParent: what is derived from a cancelled context is
   CHECK(root.with_timeout(-1s).error() == std::errc::operation_canceled);
 }
 
-TEST_CASE("Deadline: a context is done at its deadline, for whoever asks or waits") {
+TEST_CASE(
+    "Deadline: a context is done at its deadline, for callers that ask and callers that wait") {
   bubble([] {
     const auto start = thrum::testing::now();
     const context limited = context::background().with_timeout(1s);
@@ -285,7 +286,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("InterlockedCancels: a child may be cancelled by whoever sees its parent done") {
+TEST_CASE("InterlockedCancels: a goroutine that sees a parent done may cancel its child") {
   with_runtime(with_procs(4), [] {
     const context parent = context::background().with_cancel();
     const context child = parent.with_cancel();
@@ -299,7 +300,7 @@ TEST_CASE("InterlockedCancels: a child may be cancelled by whoever sees its pare
   });
 }
 
-TEST_CASE("ContextErrDoneRace: whoever sees an error sees done closed, and the other way round") {
+TEST_CASE("ContextErrDoneRace: a context with an error has done closed, and the other way round") {
   with_runtime(with_procs(4), [] {
     for (int i = 0; i != scaled(2'000); ++i) {
       const context c = context::background().with_cancel();

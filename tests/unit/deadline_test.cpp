@@ -87,7 +87,7 @@ TEST_CASE("a moment of a clock before its epoch is as far away as on that clock"
   REQUIRE(past <= traits::now());
 }
 
-TEST_CASE("what lies too far back to count ends every wait at once, on a thread and in a goroutine",
+TEST_CASE("a moment too far back to count ends every wait at once, on a thread and in a goroutine",
           "[deadline]") {
   const auto wait_until = [](auto past) {
     thrum::sleep_until(past);

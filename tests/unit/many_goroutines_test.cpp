@@ -59,7 +59,7 @@ TEST_CASE("100,000 goroutines are parked at once and all come back", "[many]") {
   });
 }
 
-TEST_CASE("goroutines that follow use the memory of those that have ended", "[many]") {
+TEST_CASE("later goroutines use the memory of those that have ended", "[many]") {
   with_runtime([] {
     const int n = live_goroutines(20'000);
     park_at_once(n, [] {});

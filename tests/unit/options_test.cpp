@@ -47,7 +47,7 @@ TEST_CASE("the number of processors is taken from the environment", "[options]")
   REQUIRE(thrum::options::from_environment().procs == 3);
 }
 
-TEST_CASE("a number of processors that is none is ignored", "[options]") {
+TEST_CASE("a THRUM_MAXPROCS that is no number of processors is ignored", "[options]") {
   for (const char* text : {"", "x", "-1", "2x", "99999999999999"}) {
     const environment procs("THRUM_MAXPROCS", text);
     REQUIRE(thrum::options::from_environment().procs == 0);
@@ -71,8 +71,7 @@ TEST_CASE("THRUM_DEBUG reaches a runtime object, also one that has options of it
   CHECK(r.says("gomaxprocs=2 "));
 }
 
-TEST_CASE("what is not understood of the environment is said once, with what is known",
-          "[options]") {
+TEST_CASE("each word of the environment that is not understood is reported once", "[options]") {
   const program_result r = run_program(
       "runtime_objects", "THRUM_MAXPROCS=abc THRUM_DEBUG=schedtrac=10,,hogs=many,dump,blocked=0");
   INFO(r.text);
@@ -91,7 +90,7 @@ TEST_CASE("what is not understood of the environment is said once, with what is 
   CHECK(times("thrum: ") == 4);
 }
 
-TEST_CASE("a number of processors that is none is said", "[options]") {
+TEST_CASE("a THRUM_MAXPROCS that is no number of processors is reported", "[options]") {
   const program_result wrong = run_program("processors", "THRUM_DEBUG= THRUM_MAXPROCS=abc");
   INFO(wrong.text);
   CHECK(
@@ -102,7 +101,7 @@ TEST_CASE("a number of processors that is none is said", "[options]") {
   CHECK(many.says("thrum: THRUM_MAXPROCS=5000: no more than 4096 processors are used\n"));
 }
 
-TEST_CASE("nothing is said about an environment that is understood", "[options]") {
+TEST_CASE("an environment that is understood is not reported", "[options]") {
   for (const char* const text : {"THRUM_MAXPROCS= THRUM_DEBUG=", "THRUM_MAXPROCS=0",
                                  "THRUM_MAXPROCS=3 THRUM_DEBUG=dump=1,hogs=0,"}) {
     const program_result r = run_program("processors", text);

@@ -126,7 +126,7 @@ TEST_CASE("a stack that overflows ends the program instead of another goroutine'
          r.exit_code == 66));  // the last two are what sanitizers exit with
 }
 
-TEST_CASE("THRUM_MAXPROCS reaches a program that says nothing itself") {
+TEST_CASE("THRUM_MAXPROCS reaches a program that sets no options") {
   CHECK(run_program("processors", "THRUM_MAXPROCS=3").text == "procs 3\n");
   CHECK(run_program("processors", "THRUM_MAXPROCS=1").text == "procs 1\n");
 }

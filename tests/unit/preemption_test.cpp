@@ -296,7 +296,7 @@ TEST_CASE("poll is not interrupted while others run on its processor") {
   CHECK(timed_out >= 4);  // a signal may have been on its way into the first
 }
 
-TEST_CASE("who waits for a std::mutex of a goroutine that sleeps does not block the processor") {
+TEST_CASE("a wait for a std::mutex whose owner sleeps does not block the processor") {
   std::mutex held;
   bool has_slept = false;  // under the lock
   thrum::run(settings(1), [&] {
@@ -535,7 +535,7 @@ TEST_CASE("SpuriousWakeupsNeverHang: a sleep ends in spite of signals all the ti
   CHECK(std::chrono::steady_clock::now() - begin >= 300ms);
 }
 
-TEST_CASE("who comes from the poller and computes leaves no timer of an idle processor behind") {
+TEST_CASE("a goroutine from the poller that computes delays no timer of an idle processor") {
   std::atomic<bool> stop{false};
   std::atomic<bool> slept{false};
   pipe_ends input;

@@ -323,7 +323,7 @@ TEST_CASE("sleepers of a processor that is taken away still wake") {
 TEST_CASE("never more goroutines run at once than there are processors") {
   constexpr unsigned procs = 3;
   thrum::options options = with_procs(procs);
-  options.preempt = thrum::preemption::none;  // who is stopped in the middle would be counted, too
+  options.preempt = thrum::preemption::none;  // a preempted goroutine would be counted, too
   with_runtime(options, [] {
     std::atomic<int> running{0};
     std::atomic<int> most{0};
@@ -457,7 +457,7 @@ TEST_CASE("on_panic gets the exception and the goroutine that it left") {
   CHECK(what == "dropped");
 }
 
-TEST_CASE("what leaves a spawned goroutine is nobody's panic") {
+TEST_CASE("an exception that leaves a spawned goroutine is no panic") {
   std::atomic<int> calls{0};
   thrum::options options = support::environment_options();
   options.on_panic = [&](std::exception_ptr, thrum::goroutine_id) { ++calls; };

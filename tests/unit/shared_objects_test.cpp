@@ -48,14 +48,14 @@ struct first_of_a_kind {
   int value = 1;
 };
 
-/// Of another version, say: the same name, and more in it.
+/// The same name with more in it, as from another version of the library.
 struct second_of_a_kind {
   static constexpr std::string_view process_name = "tests::kind";
   int value = 2;
   int more = 3;
 };
 
-/// Of the same version, in another shared object, say.
+/// The same name and size, as from another shared object.
 struct first_once_more {
   static constexpr std::string_view process_name = "tests::kind";
   int value = 4;

@@ -146,7 +146,7 @@ TEST_CASE("exit runs the destructors on the stack and ends nothing else") {
   });
 }
 
-TEST_CASE("who catches goroutine_exit and goes on is told again at the next wait") {
+TEST_CASE("a goroutine that catches goroutine_exit meets it again at its next wait") {
   with_runtime([] {
     std::atomic<int> told{0};
     thrum::wait_group group;

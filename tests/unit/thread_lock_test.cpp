@@ -209,7 +209,7 @@ TEST_CASE("a locked goroutine wakes in time on whatever processor it waited for 
     });
     auto other = runtime.spawn([&] { other_turn.acquire(); });
     REQUIRE(eventually([&] { return runtime.stats().waiting == 2; }));
-    // From outside, so that both continue on other processors than before.
+    // Released from outside, so that both continue on other processors than before.
     other_turn.release();
     first_turn.release();
     REQUIRE(eventually([&] { return ended.load(); }));

@@ -16,7 +16,7 @@ struct probe {};
 #define TEXT_OF(...) #__VA_ARGS__
 #define EXPANDED_TEXT_OF(...) TEXT_OF(__VA_ARGS__)
 
-TEST_CASE("every switch is zero or one") {
+TEST_CASE("every macro of the configuration is zero or one") {
   for (const int value : {THRUM_OS_LINUX, THRUM_OS_MACOS, THRUM_OS_FREEBSD, THRUM_POLLER_KQUEUE,
                           THRUM_ARCH_X86_64, THRUM_ARCH_AARCH64, THRUM_EXCEPTIONS, THRUM_ASAN,
                           THRUM_TSAN, THRUM_CHECKS, THRUM_HAS_NAKED}) {

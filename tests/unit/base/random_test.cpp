@@ -30,7 +30,7 @@ TEST_CASE("seed zero works like any other") {
   CHECK(seen.size() > 990);
 }
 
-TEST_CASE("numbers stay below the limit, also at the limits of the limit") {
+TEST_CASE("numbers stay below the limit, also the smallest and the largest limit") {
   thrum::base::random r(3);
   for (const std::uint32_t n : {1u, 2u, 3u, 7u, 64u, 0x8000'0001u, 0xFFFF'FFFFu}) {
     for (int i = 0; i < 1000; ++i) {

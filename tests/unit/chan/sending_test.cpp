@@ -98,7 +98,7 @@ TEST_CASE("an lvalue is copied and an rvalue moved, in each form of sending, onl
   check_copies_and_moves<offered<false>>();
 }
 
-TEST_CASE("so it is with elements whose move may throw") {
+TEST_CASE("an element whose move may throw is copied and moved in the same way") {
   check_copies_and_moves<offered<true>>();
 }
 

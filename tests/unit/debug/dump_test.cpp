@@ -66,7 +66,7 @@ void with_parked(std::size_t n, F f) {
 
 }  // namespace
 
-TEST_CASE("a dump stops all goroutines once for each piece of them, and not for all at once") {
+TEST_CASE("a dump stops the goroutines once for each piece of them, not once for all") {
   constexpr std::size_t piece = thrum::debug::goroutine_list::piece;
   constexpr std::size_t n = 5 * piece;
   with_parked(n, [&] {
@@ -109,7 +109,7 @@ TEST_CASE("goroutines that end and begin beside a dump do it no harm") {
   });
 }
 
-TEST_CASE("counted goroutines are told by state, reason and start, and nobody is stopped") {
+TEST_CASE("a dump of counts tells goroutines by state, reason and start, and stops none") {
   constexpr std::size_t n = 300;
   with_parked(n, [&] {
     thrum::runtime& own = *thrum::runtime::current();
@@ -152,7 +152,7 @@ TEST_CASE("a thread outside of the only runtime gets its figures") {
   end.close();
 }
 
-TEST_CASE("figures that nobody, or more than one runtime, could give are an error of use") {
+TEST_CASE("stats outside of a runtime is an error of use if there is none or more than one") {
   CHECK(support::usage_message([] { thrum::stats(); }) ==
         "stats: called outside of a runtime, and there is none");
   thrum::runtime first;

@@ -91,7 +91,8 @@ void check_backtraces(const std::string& text) {
   CHECK(goes_through("sleeper", "sleeps_for_an_hour"));
   CHECK(goes_through("caller", "waits_in_the_kernel"));
   CHECK(backtrace_of("receiver", text).find("sleeps_for_an_hour") == std::string::npos);
-  CHECK(backtrace_of("receiver", text).find("#0 ") == std::string::npos);  // which is not its own
+  CHECK(backtrace_of("receiver", text).find("#0 ") ==
+        std::string::npos);  // that frame is not its own
 }
 
 }  // namespace
@@ -157,8 +158,7 @@ TEST_CASE("gdb lists the goroutines in a core file and shows the frames of each"
   check_backtraces(r.text);
 }
 
-TEST_CASE(
-    "a goroutine that is selected in gdb is what its commands mean until the program goes on") {
+TEST_CASE("gdb's commands are about the goroutine that is selected until the program goes on") {
   if (!has_gdb()) {
     return;
   }

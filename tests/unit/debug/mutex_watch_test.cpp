@@ -28,7 +28,7 @@ std::size_t count(const std::string& text, const std::string& words) {
 
 }  // namespace
 
-TEST_CASE("mutex_watch names who parks with a std::mutex and where, once for each place") {
+TEST_CASE("mutex_watch names each place where a goroutine parks with a std::mutex, once") {
   const support::program_result r = watched("held_over_park");
   INFO(r.text);
   CHECK(r.exit_code == 0);

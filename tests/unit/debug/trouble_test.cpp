@@ -104,7 +104,7 @@ TEST_CASE("fork and exec work beside goroutines that compute") {
   CHECK(r.says("good 20\n"));
 }
 
-TEST_CASE("a dump shows who waits for what since when, and where parked and running ones stand") {
+TEST_CASE("a dump shows what each goroutine waits for, since when, and where it stands") {
   const program_result r = run_program("dump", "THRUM_MAXPROCS=2");
   INFO(r.text);
   CHECK(r.exit_code == 0);
@@ -147,7 +147,7 @@ TEST_CASE("dumps beside goroutines that throw, and that load libraries, leave th
   CHECK(r.text == "goes on\n");
 }
 
-TEST_CASE("without it SIGQUIT ends the program as ever") {
+TEST_CASE("without THRUM_DEBUG=dump=1 SIGQUIT ends the program") {
   const program_result r = run_program("dump_on_quit", "THRUM_DEBUG=");
   CHECK((r.signal == SIGQUIT || r.exit_code == 128 + SIGQUIT));
   CHECK_FALSE(r.says("mouse"));
@@ -199,7 +199,7 @@ TEST_CASE("THRUM_DEBUG=blocked=1 names each goroutine that is blocked for a seco
   CHECK(r.text.find(words, at + 1) == std::string::npos);
 }
 
-TEST_CASE("THRUM_DEBUG=hogs=5 names who keeps its processor for five slices while others wait") {
+TEST_CASE("THRUM_DEBUG=hogs=5 names a goroutine that runs for five slices while others wait") {
   const program_result r = run_program("kept_for_long", "THRUM_DEBUG=hogs=5");
   INFO(r.text);
   CHECK(r.exit_code == 0);
@@ -234,7 +234,7 @@ TEST_CASE("a runtime that is refused threads says so once and goes on with those
   CHECK(r.says("more threads later: yes\n"));
 }
 
-TEST_CASE("one that sleeps goes on beside more loops than the system gives threads") {
+TEST_CASE("a goroutine that sleeps goes on beside more loops than the system gives threads") {
   if (THRUM_ASAN || THRUM_TSAN || emulated()) {
     return;  // as above
   }

@@ -201,7 +201,8 @@ TEST_CASE("the HTTP server tells what is wrong with a request, and hangs up") {
   });
 }
 
-TEST_CASE("who does not finish a request, or sends none, is disconnected after the idle time") {
+TEST_CASE(
+    "a client that does not finish a request, or sends none, is cut off after the idle time") {
   const web_site site("2", "1");
   support::with_runtime([&] {
     const auto begin = std::chrono::steady_clock::now();

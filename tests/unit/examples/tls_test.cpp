@@ -67,8 +67,7 @@ TEST_CASE("the TLS client talks to OpenSSL's own server") {
   CHECK(stranger.says("certificate verify failed"));
 }
 
-TEST_CASE(
-    "the TLS echo server talks to its own client, to OpenSSL's, and to those who know no TLS") {
+TEST_CASE("the TLS echo server talks to its own client, to OpenSSL's, and to one without TLS") {
   if (!is_built("tls_echo_server") || !has("openssl")) {
     return;
   }

@@ -142,7 +142,7 @@ TEST_CASE("a file is closed by exec") {
   });
 }
 
-TEST_CASE("operations on a closed file are cancelled, on none are refused") {
+TEST_CASE("operations on a closed file are cancelled, those on an empty one are refused") {
   with_runtime([&] {
     file f = file::open("/proc/self/exe");
     f.close();
@@ -364,7 +364,7 @@ TEST_CASE("a descriptor that was handed over keeps its mode, and waits without a
   });
 }
 
-TEST_CASE("close and a deadline end a read of what was handed over in blocking mode") {
+TEST_CASE("close and a deadline end a read of a descriptor handed over in blocking mode") {
   with_each_kind_of_ends([](handed_over_ends ends) {
     file in(ends.in);
     char one;
@@ -382,7 +382,7 @@ TEST_CASE("close and a deadline end a read of what was handed over in blocking m
   });
 }
 
-TEST_CASE("a stop ends a read of what was handed over in blocking mode") {
+TEST_CASE("a stop ends a read of a descriptor handed over in blocking mode") {
   for (const auto make : {&make_pipe_ends, &make_terminal_ends}) {
     const handed_over_ends ends = make();
     CHECK(support::is_unwound_at_stop([&] {
@@ -394,7 +394,7 @@ TEST_CASE("a stop ends a read of what was handed over in blocking mode") {
   }
 }
 
-TEST_CASE("what does not fit is written to what was handed over as its reader takes it") {
+TEST_CASE("a long write to a descriptor that was handed over goes on as its reader takes it") {
   with_each_kind_of_ends([](handed_over_ends ends) {
     // The terminal's slave is `in`, and what is written there its master reads.
     const bool is_terminal = ::isatty(ends.in) != 0;
@@ -409,7 +409,7 @@ TEST_CASE("what does not fit is written to what was handed over as its reader ta
   });
 }
 
-TEST_CASE("a pipe that was handed over, and that nobody reads, is an error and not a signal") {
+TEST_CASE("writing to a pipe that was handed over, and that nobody reads, is no signal") {
   with_runtime([] {
     const handed_over_ends ends = make_pipe_ends();
     file(ends.in).close();
@@ -418,7 +418,7 @@ TEST_CASE("a pipe that was handed over, and that nobody reads, is an error and n
   });
 }
 
-TEST_CASE("when the other side of what was handed over has gone, a read is at the end") {
+TEST_CASE("a descriptor that was handed over gives the end when its other side has gone") {
   with_runtime([] {
     const handed_over_ends ends = make_pipe_ends();
     file in(ends.in);

@@ -110,7 +110,7 @@ TEST_CASE("a child process writes to a connection from which its parent reads, a
   const int status = status_of_child([&] {
     thrum::runtime own(with_procs(1));
     return own.block_on([&] {
-      support::fill(pair.client);  // which waits
+      support::fill(pair.client);  // which has to wait
       pair.client.close();
       return true;
     });

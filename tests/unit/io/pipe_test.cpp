@@ -142,7 +142,7 @@ TEST_CASE("each end of a pipe has a deadline of its own") {
   });
 }
 
-TEST_CASE("close ends those who wait for either end of a pipe") {
+TEST_CASE("close ends the waits for either end of a pipe") {
   with_runtime([] {
     io::pipe p;
     auto reader = thrum::spawn([&] {

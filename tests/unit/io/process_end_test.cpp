@@ -223,7 +223,7 @@ TEST_CASE("a detached process that a debugger holds is reaped when that lets it 
   CHECK(!has_children());
 }
 
-TEST_CASE("that others have reaped a process is an error, not a hang") {
+TEST_CASE("a wait for a process that others have reaped is an error, not a hang") {
   with_runtime([] {
     process p = shell("exit 1");
     ::siginfo_t info;

@@ -252,7 +252,7 @@ TEST_CASE("a process that cannot be started is an error with a reason, and leave
 }
 
 #ifdef THRUM_MEMORY_PATH  // sanitizers have an operator new of their own
-TEST_CASE("a process that is started without memory is none, whatever the memory was for") {
+TEST_CASE("without memory no process is started, whichever allocation fails") {
   const auto result = support::run_file(THRUM_MEMORY_PATH, "start_processes_without_memory");
   INFO(result.text);
   CHECK(result.exit_code == 0);

@@ -37,9 +37,9 @@ using thrum::io::signal_set;
 
 namespace {
 
-/// To the process, for whichever thread the system chooses. ThreadSanitizer holds a signal back
-/// until its thread calls something that it knows, which a thread that sleeps does not: there to
-/// the calling thread.
+/// Sends a signal to the process; the system chooses a thread. ThreadSanitizer holds a signal back
+/// until its thread makes a call that it knows, which a thread that sleeps does not: so there the
+/// signal goes to the calling thread.
 void send_to_us(int number) {
   if (THRUM_TSAN) {
     ::raise(number);
@@ -295,7 +295,7 @@ TEST_CASE("all sets together cost one thread as long as there is one, and no lon
       ::kill(::getpid(), number);
     }
     CHECK(first.chan().recv() == SIGUSR1);
-    CHECK(second.chan().recv() == SIGUSR2);  // whoever delivers has given itself its name
+    CHECK(second.chan().recv() == SIGUSR2);  // the thread that delivers has its name by now
     CHECK(threads() == 1);
   }
   CHECK(support::eventually([&] { return threads() == 0; }));

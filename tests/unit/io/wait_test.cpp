@@ -39,7 +39,7 @@ using thrum::io::wait_writable;
 
 namespace {
 
-/// Two connected sockets of a library that is not ours: blocking ones, by their numbers.
+/// Two connected sockets as of a foreign library: in blocking mode, known by their numbers only.
 struct foreign_pair {
   foreign_pair() { REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0); }
   ~foreign_pair() {
@@ -128,7 +128,7 @@ TEST_CASE("a wait for a descriptor times out at its deadline, not before, and le
 
 TEST_CASE("a number that belongs to nothing is an error, and no wait") {
   const auto check = [] {
-    const int number = ::fcntl(0, F_DUPFD, 700);  // which nobody else takes meanwhile
+    const int number = ::fcntl(0, F_DUPFD, 700);  // so high that nobody else gets it
     ::close(number);
     for (const int wrong : {-1, number}) {
       CHECK(error_of([&] { wait_readable(wrong); }) == std::errc::bad_file_descriptor);
@@ -222,7 +222,7 @@ TEST_CASE("a number that is closed and used again is waited for as what it is no
   });
 }
 
-TEST_CASE("who waits for a number that is given anew is not told of its new owner") {
+TEST_CASE("a waiter for a number that is given anew is not told of its new owner") {
   with_runtime([] {
     for (const bool somebody_waits_for_the_new_one : {false, true}) {
       foreign_pair old;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Connections where something is in the way: a queue that is full, a clock that is not the world's,
-// a close that lasts, somebody else's process, a thread where a goroutine was expected.
+// Connections in adversity: a full queue, the clock of a bubble, a close that lingers, a child
+// process with the same descriptors, a thread in place of a goroutine.
 
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/wait.hpp>
@@ -197,7 +197,7 @@ TEST_CASE("a goroutine inside blocking() is served by the poller that it is the 
   }
 }
 
-TEST_CASE("a number is not closed while somebody uses it without a turn") {
+TEST_CASE("a descriptor is not closed while a call uses it without a turn") {
   stream_pair pair;
   thrum::io::descriptor used(pair.ends[0], "test");
   std::atomic<bool> inside{false};
@@ -247,7 +247,7 @@ TEST_CASE("options and addresses of a closed connection are refused, not another
   });
 }
 
-TEST_CASE("what is out of band is not to be read, and keeps nobody busy") {
+TEST_CASE("out-of-band data makes no descriptor ready, and keeps no thread busy") {
   for (const bool by_thread : {false, true}) {
     thrum::runtime runtime(with_procs(1));
     listener quiet;

@@ -131,7 +131,7 @@ TEST_CASE("send_file leaves a thread's signal mask as it was") {
   }
 }
 
-TEST_CASE("closing one direction of a closed connection fails, and of no other's that came later") {
+TEST_CASE("closing a direction of a closed connection fails, and leaves a later one alone") {
   support::with_runtime([] {
     conn_pair closed = tcp_pair();
     closed.client.close();
@@ -179,8 +179,7 @@ TEST_CASE("close_write does not wait for a write that is in progress, and close 
   CHECK(writes_ended == rounds);
 }
 
-TEST_CASE(
-    "after close_read there is the end of the stream while nothing comes, and the peer writes") {
+TEST_CASE("after close_read a read gives the end of the stream, unless the peer writes more") {
   support::with_runtime([] {
     conn_pair pair = tcp_pair();
     char buffer[8];

@@ -491,7 +491,7 @@ TEST_CASE("a Unix address without name is local, empty and not read back") {
   CHECK(from_itself(unnamed) == unnamed);
 }
 
-TEST_CASE("the kernel binds what data gives and says the same back") {
+TEST_CASE("the kernel binds to the address that data() gives, and returns the same") {
   const a_socket v4(AF_INET);
   const endpoint asked = endpoint::v4({127, 0, 0, 1}, 0);
   REQUIRE(::bind(v4.fd(), asked.data(), asked.size()) == 0);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Who removes the file of a Unix listener, and when.
+// Which close removes the file of a Unix listener, and when.
 
 #include <thrum.hpp>
 
@@ -59,7 +59,7 @@ TEST_CASE("the file of a Unix listener is gone before nobody answers any more") 
   CHECK(left_behind == 0);
 }
 
-TEST_CASE("of several who close a Unix listener none removes the file of the next one") {
+TEST_CASE("several threads close a Unix listener: none removes the file of the next one") {
   const support::folder folder;
   const std::string path = folder / "s";
   const endpoint where = endpoint::local(path);

@@ -138,7 +138,7 @@ TEST_CASE("look-ups of the same name at the same time are one") {
   CHECK(silent_resolver::lists == 0);
 }
 
-TEST_CASE("a look-up is given up at its deadline; who asks again shares what goes on") {
+TEST_CASE("a caller gives a look-up up at its deadline; the next one joins it, as it goes on") {
   silent_look_ups& all = fresh_look_ups();
   const opened_at_the_end opened;
   const auto check = [&] {
@@ -213,7 +213,7 @@ TEST_CASE("a runtime stops at once while its goroutines wait for look-ups, and u
   CHECK(silent_resolver::lists == 0);
 }
 
-TEST_CASE("an answer may come while those who asked give up, time out and stop") {
+TEST_CASE("an answer may come while the callers that asked time out or are stopped") {
   silent_look_ups& all = fresh_look_ups();
   const opened_at_the_end opened;
   for (int round = 0; round != 20; ++round) {
@@ -240,7 +240,7 @@ TEST_CASE("an answer may come while those who asked give up, time out and stop")
   CHECK(silent_resolver::lists == 0);
 }
 
-TEST_CASE("where no thread can be made, who asks does the work itself") {
+TEST_CASE("where no thread can be made, the caller of a look-up does the work itself") {
   silent_look_ups& all = fresh_look_ups();
   silent_resolver::open();
   silent_resolver::has_threads = false;
@@ -259,7 +259,7 @@ TEST_CASE("where no thread can be made, who asks does the work itself") {
   CHECK(all.unanswered() == 0);
 }
 
-TEST_CASE("what the resolver cannot do is its error, or the system's") {
+TEST_CASE("a look-up that fails gives the resolver's error, or the system's") {
   silent_look_ups& all = fresh_look_ups();
   silent_resolver::open();
   CHECK(look_up(all, "nobody") == resolve_error::host_not_found);

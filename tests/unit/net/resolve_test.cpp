@@ -6,6 +6,7 @@
 #include <thrum/net/resolve.hpp>
 
 #include <thrum.hpp>
+#include <thrum/net/look_up.hpp>
 
 #include "support/catch.hpp"
 #include "support/with_runtime.hpp"
@@ -76,7 +77,7 @@ TEST_CASE("numbers are taken as they are, in each family") {
   CHECK(resolve("", "80") == endpoints{endpoint(":80")});
 }
 
-TEST_CASE("numbers need nobody to be asked, names do") {
+TEST_CASE("an address in numbers needs no look-up, a name does") {
   with_runtime(with_procs(1), [] {
     const std::uint64_t before = look_ups();
     resolve("127.0.0.1", "80");

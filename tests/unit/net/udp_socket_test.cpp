@@ -68,7 +68,7 @@ struct full_receiver {
 
 }  // namespace
 
-TEST_CASE("who sends to a Unix receiver that is full waits, and keeps no processor busy") {
+TEST_CASE("a send to a full Unix receiver waits, and keeps no processor busy") {
   with_runtime([] {
     full_receiver full;
     auto sender = udp_socket::bind(unused_name());
@@ -115,7 +115,7 @@ TEST_CASE("a send to a full Unix receiver ends at its deadline, also at one that
   });
 }
 
-TEST_CASE("close ends a send to a full Unix receiver, and whoever is next") {
+TEST_CASE("close ends a send to a full Unix receiver, and the sends queued behind it") {
   with_runtime([] {
     full_receiver full;
     auto sender = udp_socket::bind(unused_name());

@@ -65,8 +65,8 @@ struct connected_pair {
 };
 
 #if THRUM_POLLER_KQUEUE
-// Over libkqueue, whose queues are not descriptors that another queue could watch: what is armed is
-// registered, and never reported. Nor does it take one-shot filters of the same descriptor again.
+// This is kqueue over libkqueue: its queues are not descriptors that another queue could watch, so
+// what is armed is never reported. Nor does it take a second one-shot filter of a descriptor.
 using thrum::netpoll::kqueue;
 using pollers_with_descriptors = std::tuple<thrum::netpoll::epoll, kqueue>;
 using pollers_that_arm = std::tuple<thrum::netpoll::epoll>;
@@ -182,7 +182,7 @@ TEMPLATE_LIST_TEST_CASE("adding the first descriptor ends a poll that sleeps wit
   kept.poller.remove(pair.fds[0]);
 }
 
-TEMPLATE_LIST_TEST_CASE("what a descriptor is when it is added is reported once", "[poller]",
+TEMPLATE_LIST_TEST_CASE("a descriptor that is ready when it is added is reported once", "[poller]",
                         pollers_with_descriptors) {
   without_descriptor<TestType> kept;
   connected_pair pair;
@@ -199,7 +199,7 @@ TEMPLATE_LIST_TEST_CASE("what a descriptor is when it is added is reported once"
   CHECK((second.events_of(tag_of(4)) & thrum::netpoll::readable) != 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("that the peer has closed is unusual, and makes both sides ready",
+TEMPLATE_LIST_TEST_CASE("a close of the peer is reported as unusual, and makes both sides ready",
                         "[poller]", pollers_with_descriptors) {
   with_descriptor<TestType> kept;
   ::shutdown(kept.pair.fds[1], SHUT_RDWR);
@@ -262,7 +262,7 @@ TEMPLATE_LIST_TEST_CASE("a descriptor can be added and armed at the same time", 
   SUCCEED("both were reported");
 }
 
-TEMPLATE_LIST_TEST_CASE("a number that belongs to another descriptor by now is not armed any more",
+TEMPLATE_LIST_TEST_CASE("a number that belongs to another descriptor by now is no longer armed",
                         "[poller]", pollers_that_arm) {
   without_descriptor<TestType> kept;
   int number = -1;
@@ -283,7 +283,7 @@ TEMPLATE_LIST_TEST_CASE("a number that belongs to another descriptor by now is n
   CHECK(events.events_of(tag_of(5)) == 0);
 }
 
-// Else whoever waits to write would be woken and wait again, as long as the peer does not read.
+// Else a writer would be woken and wait again, over and over, as long as the peer does not read.
 TEMPLATE_LIST_TEST_CASE("arming for writing says nothing of a peer that has ended its own stream",
                         "[poller]", pollers_with_descriptors) {
   with_descriptor<TestType> kept;

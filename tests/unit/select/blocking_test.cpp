@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// A select that has to wait: who wakes it, what it leaves behind, and how its runtime ends it.
+// A select that has to wait: what wakes it, what it leaves behind, and how its runtime ends it.
 
 #include <thrum/select.hpp>
 
@@ -56,7 +56,7 @@ struct counts_at_end {
 
 }  // namespace
 
-// ---- who wakes it ------------------------------------------------------------------------------
+// ---- what wakes it -----------------------------------------------------------------------------
 
 TEST_CASE("a select that waits is woken by a sender, whichever of its channels it comes to") {
   with_runtime([] {

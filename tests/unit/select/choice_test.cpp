@@ -146,7 +146,7 @@ TEST_CASE("a moment of a clock that is set back is chosen when that clock says s
 
 namespace {
 
-/// Counts who asks for the time, and is set back by 20 ms after the second time.
+/// Counts its calls, and is set back by 20 ms after the second one.
 struct counting_clock {
   using duration = std::chrono::nanoseconds;
   using rep = duration::rep;
@@ -212,7 +212,7 @@ std::array<int, 4> choices(int rounds) {
   return chosen;
 }
 
-/// The same of two cases, for which select has a way of its own.
+/// The same for two cases, which select treats in a way of their own.
 std::array<int, 2> choices_of_two(int rounds, bool with_default) {
   std::array<int, 2> chosen{};
   const thrum::chan<int> a(1);
@@ -228,8 +228,7 @@ std::array<int, 2> choices_of_two(int rounds, bool with_default) {
   return chosen;
 }
 
-/// The same of two channels and a token that is requested. Which of the channels are ready: a, or
-/// both.
+/// The same for two channels and a token that is requested. Channel a is ready, or both are.
 std::array<int, 3> choices_with_token(int rounds, bool both) {
   std::array<int, 3> chosen{};
   std::stop_source source = support::new_source();
@@ -247,7 +246,8 @@ std::array<int, 3> choices_with_token(int rounds, bool both) {
   return chosen;
 }
 
-/// The same of two cases that are ready: a token, or a nil channel, has its own way in select.
+/// How often a ready case is chosen beside `more`: select treats a token or a nil channel in a way
+/// of its own.
 template <class... More>
 std::array<int, 2> choices_beside(int rounds, const More&... more) {
   std::array<int, 2> chosen{};
@@ -374,7 +374,7 @@ TEST_CASE("of several cases that wait for the same, each is as likely to get it"
   });
 }
 
-TEST_CASE("what a case has received goes with its handler, though the case is kept") {
+TEST_CASE("an element that was received dies with its handler, though the case is kept") {
   with_runtime([] {
     using element = std::shared_ptr<int>;
     const thrum::chan<element> c(1);
@@ -403,7 +403,7 @@ TEST_CASE("what a case has received goes with its handler, though the case is ke
   });
 }
 
-TEST_CASE("what a case has received before may block when it is destroyed") {
+TEST_CASE("the destructor of an element that a kept case has received may block") {
   with_runtime([] {
     struct yields_at_end {
       bool live;

@@ -95,7 +95,7 @@ std::size_t select_among(const std::array<thrum::chan<int>, sizeof...(I)>& c,
 
 // ---- the run-time form -------------------------------------------------------------------------
 
-TEST_CASE("cases whose number is known at run time are selected from as those of a call") {
+TEST_CASE("a range of cases is selected from as the cases of a call") {
   with_runtime([] {
     const thrum::chan<int> ints(1);
     const thrum::chan<std::string> strings(1);
@@ -292,12 +292,13 @@ TEST_CASE("a select that waits with many cases does not search among those on th
     }
     return least;
   };
-  // With a search in each case it is some 50 times as much, with none it is less: there are fewer locks.
+  // With a search in each case it is some 50 times as much, with none it is less: there are fewer
+  // locks.
   constexpr std::size_t n = 16'000;
   CHECK(cost(n, n / 2) < 10 * cost(n, n));
 }
 
-TEST_CASE("a call with 20 cases chooses each of them") {
+TEST_CASE("a select with 20 cases chooses each of them when it is ready") {
   with_runtime([] {
     constexpr std::size_t n = 20;
     std::array<thrum::chan<int>, n> c;
@@ -436,7 +437,7 @@ TEST_CASE("a value that cannot be moved back, because that throws, leaves select
   CHECK(throws_on_move::alive == 0);
 }
 
-TEST_CASE("a value that cannot be moved back takes nothing from the case that was chosen") {
+TEST_CASE("the chosen case gets its element though another case's value cannot be moved back") {
   with_runtime([] {
     const thrum::chan<throws_on_return> nobody(0);
     const thrum::chan<int> full(1);

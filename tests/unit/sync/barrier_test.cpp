@@ -80,7 +80,7 @@ TEST_CASE("an arrival that does not wait lets the others go on") {
   });
 }
 
-TEST_CASE("who drops out is not waited for in later phases") {
+TEST_CASE("later phases do not wait for a goroutine that has dropped out") {
   with_runtime([] {
     int phases = 0;
     const auto count = [&]() noexcept { ++phases; };

@@ -38,7 +38,7 @@ bool waiting(std::size_t n) {
 }
 
 /// Whether `value`, which each waiter raises before it waits, comes to be n: then n are inside, as
-/// nobody gives up the mutex in between. Those who wait for the mutex are no business of ours.
+/// nobody gives up the mutex in between. Waiters for the mutex do not count.
 bool reaches(int n, const int& value, thrum::mutex& mutex) {
   return eventually([&, n] {
     const std::lock_guard lock(mutex);

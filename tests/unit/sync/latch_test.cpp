@@ -21,7 +21,7 @@ using support::scaled;
 using support::with_procs;
 using support::with_runtime;
 
-TEST_CASE("a latch opens when its count reaches zero, for all who wait and all who come later") {
+TEST_CASE("a latch opens when its count reaches zero, for its waiters and for later calls") {
   with_runtime([] {
     thrum::latch latch(3);
     std::atomic<int> through{0};

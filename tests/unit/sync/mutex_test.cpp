@@ -84,7 +84,7 @@ TEST_CASE("two goroutines that lock two mutexes in opposite order by scoped_lock
   });
 }
 
-TEST_CASE("what is written under the mutex is seen by the next who locks it") {
+TEST_CASE("what is written under the mutex is seen by its next owner") {
   with_runtime([] {
     thrum::mutex mutex;
     std::int64_t a = 0;  // not atomic: ThreadSanitizer looks
@@ -269,7 +269,7 @@ TEST_CASE("a waiter is not starved by one that locks again and again") {
 
 namespace {
 
-/// One P that nobody is taken from: who runs goes on until it waits or yields.
+/// One P, without preemption: a goroutine runs until it waits or yields.
 thrum::options one_undisturbed_processor() {
   thrum::options options = with_procs(1);
   options.preempt = thrum::preemption::none;
@@ -289,7 +289,7 @@ void starve(thrum::mutex& mutex, std::uint64_t waiters) {
     // keeps the processor
   }
   mutex.unlock();
-  REQUIRE(mutex.try_lock());  // who was woken has not run yet
+  REQUIRE(mutex.try_lock());  // the woken one has not run yet
   REQUIRE(eventually_waiting(waiters));
 }
 
@@ -350,7 +350,7 @@ TEST_CASE("a mutex that was handed to one that waited long is handed to the next
   });
 }
 
-TEST_CASE("a mutex that was handed to its last waiter is handed to nobody who comes later") {
+TEST_CASE("a mutex that was handed to its last waiter is not handed to later ones") {
   with_runtime(one_undisturbed_processor(), [] {
     thrum::mutex mutex;
     mutex.lock();
@@ -412,7 +412,7 @@ TEST_CASE("unlock of a mutex that nobody holds is an error of use and harms noth
   });
 }
 
-TEST_CASE("a mutex may be destroyed by the next who has locked it") {
+TEST_CASE("a mutex may be destroyed by its next owner") {
   with_runtime([] {
     struct counted {
       thrum::mutex mutex;
@@ -484,7 +484,7 @@ struct waiting_line {
 
 TEST_CASE("a waiter leaves a mutex's list without a step along it, however long the list is") {
   waiting_line line(9);
-  // Whoever walks from the first to the fifth, or back from the last, loses its way.
+  // A walk from the first to the fifth, or back from the last, would meet a null pointer.
   thrum::sched::wait_point* const second = line.waiters[0].next;
   thrum::sched::wait_point* const before_last = line.waiters[8].prev;
   line.waiters[0].next = nullptr;
@@ -519,7 +519,7 @@ TEST_CASE("waiters may leave a mutex's list in any order, and others join it mea
   CHECK_FALSE(line.word.unlink(late));
 }
 
-TEST_CASE("who is woken by an unlock is in the mutex's list no more") {
+TEST_CASE("a waiter that an unlock has woken is in the mutex's list no more") {
   waiting_line line(3);
   line.word.unlock();  // the mutex is free: wakes the first
   line.word.lock();

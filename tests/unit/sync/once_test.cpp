@@ -20,7 +20,7 @@ using support::scaled;
 using support::with_procs;
 using support::with_runtime;
 
-TEST_CASE("Once: of ten goroutines one does it, and all find it done") {
+TEST_CASE("Once: one of ten goroutines makes the call, and all return after it") {
   with_runtime(with_procs(4), [] {
     for (int round = 0; round != scaled(200); ++round) {
       thrum::once_flag flag;
@@ -51,7 +51,7 @@ TEST_CASE("call_once hands on its arguments") {
   CHECK(sum == 7);
 }
 
-TEST_CASE("an attempt that throws is not the one, and the next caller tries") {
+TEST_CASE("an attempt that throws does not count, and the next caller tries") {
   with_runtime([] {
     thrum::once_flag flag;
     int attempts = 0;
@@ -67,7 +67,7 @@ TEST_CASE("an attempt that throws is not the one, and the next caller tries") {
   });
 }
 
-TEST_CASE("who waits for an attempt that fails makes the next one") {
+TEST_CASE("when an attempt fails, one of its waiters makes the next one") {
   with_runtime([] {
     thrum::once_flag flag;
     const thrum::chan<void> fail(0);
@@ -92,7 +92,7 @@ TEST_CASE("who waits for an attempt that fails makes the next one") {
   });
 }
 
-TEST_CASE("an attempt that the stop of its runtime ends is not the one") {
+TEST_CASE("an attempt that the stop of its runtime ends does not count") {
   thrum::once_flag flag;
   int done = 0;
   with_runtime([&] {

@@ -64,7 +64,7 @@ TEST_CASE("acquire blocks until a permit is released") {
   });
 }
 
-TEST_CASE("permits go to those who wait, in the order of their arrival") {
+TEST_CASE("permits go to the waiters, in the order of their arrival") {
   with_runtime(with_procs(1), [] {
     thrum::counting_semaphore<> permits(0);
     std::vector<int> order;
@@ -151,7 +151,7 @@ TEST_CASE("goroutines and foreign threads share a semaphore") {
   });
 }
 
-TEST_CASE("a semaphore may be destroyed by whoever has acquired its last permit") {
+TEST_CASE("a goroutine that has acquired the last permit of a semaphore may destroy it") {
   with_runtime(with_procs(4), [] {
     int early = 0;
     const int rounds = scaled(2'000);

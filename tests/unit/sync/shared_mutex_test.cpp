@@ -235,7 +235,7 @@ TEST_CASE("goroutines and foreign threads exclude each other by a shared_mutex")
   });
 }
 
-TEST_CASE("an unlock of a shared_mutex that nobody holds so is an error of use") {
+TEST_CASE("an unlock of a shared_mutex that is not held in that mode is an error of use") {
   thrum::shared_mutex mutex;
   CHECK(is_usage_error("shared_mutex::unlock", [&] { mutex.unlock(); }));
   CHECK(is_usage_error("shared_mutex::unlock_shared", [&] { mutex.unlock_shared(); }));
@@ -247,7 +247,7 @@ TEST_CASE("an unlock of a shared_mutex that nobody holds so is an error of use")
   mutex.unlock();
 }
 
-TEST_CASE("a shared_mutex may be destroyed by the next who has locked it") {
+TEST_CASE("a shared_mutex may be destroyed by its next owner") {
   with_runtime([] {
     struct counted {
       thrum::shared_mutex mutex;

@@ -59,7 +59,7 @@ TEST_CASE("wait blocks until the last done") {
   });
 }
 
-TEST_CASE("all who wait are released by the last done") {
+TEST_CASE("the last done releases all waiters") {
   with_runtime([] {
     for (int round = 0; round != scaled(100, 10); ++round) {
       thrum::wait_group group;
@@ -85,7 +85,7 @@ TEST_CASE("all who wait are released by the last done") {
   });
 }
 
-TEST_CASE("a group is used again once everybody has passed") {
+TEST_CASE("a group can be used again once wait has returned") {
   with_runtime([] {
     thrum::wait_group group;
     int ran = 0;

@@ -147,7 +147,7 @@ TEST_CASE("a bubble returns what its first goroutine returns, once all have ende
   CHECK(ended == 10);
 }
 
-TEST_CASE("what leaves the first goroutine leaves the bubble") {
+TEST_CASE("an exception that leaves the first goroutine leaves the bubble") {
   CHECK_THROWS_AS(bubble([] {
                     thrum::sleep_for(1h);
                     throw std::out_of_range("too late");

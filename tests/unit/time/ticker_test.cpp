@@ -55,7 +55,7 @@ TEST_CASE("a ticker that is stopped gives nothing more, one that is reset has a 
   });
 }
 
-TEST_CASE("the ticks of one ticker go to whoever waits, none twice") {
+TEST_CASE("each tick of a ticker goes to one of its waiters") {
   bubble([] {
     const thrum::ticker ticker(1s);
     std::atomic<int> ticks{0};

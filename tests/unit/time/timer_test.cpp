@@ -81,7 +81,7 @@ TEST_CASE("nothing is received after a stop or a reset that was due before") {
   });
 }
 
-TEST_CASE("a reset reaches those who wait already, to earlier and to later") {
+TEST_CASE("a reset to earlier or later reaches goroutines that wait already") {
   bubble([] {
     const auto start = thrum::testing::now();
     const thrum::timer timer(10s);
@@ -99,7 +99,7 @@ TEST_CASE("a reset reaches those who wait already, to earlier and to later") {
   });
 }
 
-TEST_CASE("a stop leaves those who wait waiting, until a reset") {
+TEST_CASE("after a stop the waiters go on waiting, until a reset") {
   bubble([] {
     const auto start = thrum::testing::now();
     const thrum::timer timer(1s);
@@ -112,7 +112,7 @@ TEST_CASE("a stop leaves those who wait waiting, until a reset") {
   });
 }
 
-TEST_CASE("of many who wait for one timer, one gets its moment") {
+TEST_CASE("of many goroutines that wait for one timer, one gets its moment") {
   bubble([] {
     const thrum::timer timer(1s);
     std::atomic<int> got{0};
@@ -164,7 +164,7 @@ TEST_CASE("a timer that is not in the future is due at once, one too far away ne
   });
 }
 
-TEST_CASE("no timer is an error of use, and its channel is the nil channel") {
+TEST_CASE("an empty timer cannot be stopped or reset, and its channel is the nil channel") {
   const thrum::timer none;
   CHECK_FALSE(none.chan());
   CHECK(is_usage_error("timer::stop", [&] { none.stop(); }));
@@ -311,7 +311,7 @@ TEST_CASE("a timer of after_func may be set again by anybody while its runtime s
   }
 }
 
-TEST_CASE("timers of functions that race with stops and resets are called as often as they say") {
+TEST_CASE("functions are called as often as the stops and resets that race with them say") {
   with_runtime(with_procs(4), [] {
     std::atomic<int> calls{0};
     std::atomic<int> stopped{0};

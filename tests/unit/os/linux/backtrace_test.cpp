@@ -103,7 +103,7 @@ TEST_CASE("a function that is interrupted at its first instruction is not taken 
 
 TEST_CASE("between the handler of a signal and what it interrupts nothing else is shown") {
   if (THRUM_TSAN) {
-    return;  // whose own handler stands there
+    return;  // its own handler stands between
   }
   const call_stack& callers = interrupt_at_first();
   const std::size_t handler = find_function(callers, "note_callers");
@@ -111,13 +111,13 @@ TEST_CASE("between the handler of a signal and what it interrupts nothing else i
   CHECK(find_function(callers, "thrum_test_trap_at_first") == handler + 1);
 }
 
-TEST_CASE("who called the interrupted function is found inside its call") {
+TEST_CASE("the caller of an interrupted function is found inside its call") {
   const call_stack& callers = interrupt_at_first();
   const std::size_t at = find_function(callers, "thrum_test_trap_at_first");
   CHECK(find_function(callers, "call_what_traps") == at + 1);
 }
 
-TEST_CASE("of a call that returns as usual an address inside the call is kept") {
+TEST_CASE("the address that is kept of a caller is inside its call") {
   call_stack callers;
   collect_here(callers);
   REQUIRE(callers.size != 0);

@@ -55,7 +55,7 @@ TEST_CASE("a handler of exit gets a lock that a goroutine holds") {
 }
 
 // EX4
-TEST_CASE("a handler of exit may wait for a goroutine, or look again and again") {
+TEST_CASE("a handler of exit may wait for a goroutine, or poll for it") {
   const program_result waits = run_program("exit_waits_for_a_goroutine");
   CHECK(waits.exit_code == 3);
   CHECK(waits.text == "answered\n");

@@ -41,7 +41,7 @@ struct chain_log {
   }
 } chain_calls;
 
-/// One that calls whoever was there before it, as a polite handler does.
+/// A handler that calls the handler that was there before it.
 template <char Name>
 struct polite {
   static inline struct sigaction before = {};
@@ -133,7 +133,7 @@ TEST_CASE("each handler gets a signal once, the latest first, and the one from b
   CHECK(chain_calls.take() == "0");
 }
 
-TEST_CASE("two copies that each put themselves on top do not call each other for ever") {
+TEST_CASE("two copies of the library whose handlers are on top in turn call each other few times") {
   const action_put_back kept(SIGUSR1);
   polite<'d'>::install(SIGUSR1);
   for (int i = 0; i != 5; ++i) {
@@ -196,8 +196,7 @@ TEST_CASE("a handler of SIGQUIT that was installed over ours stays when nobody l
   }
 }
 
-TEST_CASE(
-    "a signal that nobody wants any more takes its old course, whoever put our handler back") {
+TEST_CASE("a signal that nobody wants takes its old course, though others put our handler back") {
   const action_put_back kept(SIGUSR2);
   std::signal(SIGUSR2, [](int) { chain_calls.add('z'); });
   std::optional<thrum::io::signal_set> first(std::in_place, std::initializer_list<int>{SIGUSR2});

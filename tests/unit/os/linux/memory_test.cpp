@@ -91,7 +91,7 @@ TEST_CASE("a slab of stacks is aligned as asked and leaves nothing beside it") {
     auto* const slab = static_cast<char*>(os::map_stacks(64 * mib, alignment));
     REQUIRE(slab != nullptr);
     CHECK(reinterpret_cast<std::uintptr_t>(slab) % alignment == 0);
-    if (THRUM_ASAN + THRUM_TSAN == 0) {  // whose shadow has mappings of its own
+    if (THRUM_ASAN + THRUM_TSAN == 0) {  // their shadow has mappings, too
       CHECK(mapping_count() <= before + 2);
     }
     slab[0] = 1;

@@ -95,7 +95,7 @@ TEST_CASE("a dump names the line at which a parked goroutine stands") {
   }
 }
 
-TEST_CASE("the report of a panic names the line that has thrown") {
+TEST_CASE("the report of a panic names the line that threw") {
   if (lines_can_be()) {
     const program_result r = run_program("lines_of_panic");
     INFO(r.text);
@@ -105,7 +105,7 @@ TEST_CASE("the report of a panic names the line that has thrown") {
   }
 }
 
-TEST_CASE("the report of a deadlock names the line of who is asleep") {
+TEST_CASE("the report of a deadlock names the lines where goroutines wait") {
   if (lines_can_be()) {
     const program_result r = run_program("lines_of_deadlock");
     INFO(r.text);
@@ -116,7 +116,7 @@ TEST_CASE("the report of a deadlock names the line of who is asleep") {
 
 TEST_CASE("without a tool along PATH a report comes as ever, without lines") {
   if (std::getenv("THRUM_TEST_EMULATOR") != nullptr) {
-    return;  // which is itself looked for along PATH
+    return;  // the emulator is looked for along PATH, too
   }
   const program_result r = run_program("lines_of_panic", "PATH=");
   INFO(r.text);
@@ -169,7 +169,7 @@ TEST_CASE("a tool that hangs is killed with what it has started, and is not star
   }
 }
 
-TEST_CASE("of places that are inlined into one another the innermost of the user is told") {
+TEST_CASE("of calls inlined into one another the report names the user's innermost line") {
   const std::string library = std::string(thrum::os::own_source_folder()) + "chan.hpp:7\n";
   const std::vector<std::string> found = thrum::os::read_line_answers(
       "0x1\n/usr/include/c++/12/vector:5\n/a/user.cpp:8 (discriminator 3)\n/a/caller.cpp:9\n"

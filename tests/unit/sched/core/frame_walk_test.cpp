@@ -41,7 +41,7 @@ bool walk_names(const call_stack& callers, std::string_view function) {
          std::string::npos;
 }
 
-/// The same place, seen by the unwinder of exceptions and by the walk.
+/// The callers of one place, by the unwinder of exceptions and by the walk.
 struct two_views {
   call_stack unwound;
   call_stack walked;
@@ -94,7 +94,7 @@ void walk_at_step(int, ::siginfo_t*, void* context) {
   complete_walks += std::find(+callers.frames, end, stepped_outermost) != end;
 }
 
-/// From now on each instruction of this thread ends in SIGTRAP, or no longer.
+/// On: from now on each instruction of this thread raises SIGTRAP.
 [[gnu::noinline]] void set_stepping(bool on) {
   constexpr std::uint64_t trap_flag = 0x100;
   asm volatile(
@@ -163,7 +163,7 @@ TEST_CASE("a stack pointer that is on another stack is not followed") {
   CHECK(views.walked.size == 0);
 }
 
-TEST_CASE("registers of no meaning end a walk, whatever they are") {
+TEST_CASE("registers without meaning end a walk, whatever they hold") {
   std::uintptr_t words[64] = {};
   const auto low = reinterpret_cast<std::uintptr_t>(&words);
   const stack_bounds bounds{low, low + sizeof words};

@@ -114,7 +114,7 @@ TEST_CASE("a stack that is used in every period never grows old") {
   idle_pool::abandon(pool);
 }
 
-TEST_CASE("a pool tells of idle stacks once, until it is asked and has none") {
+TEST_CASE("a pool reports idle stacks once, until it was found to have none") {
   auto* const pool = new idle_pool;
   int told = 0;
   pool->tell_of_idle([](void* count) noexcept { ++*static_cast<int*>(count); }, &told);
@@ -134,7 +134,7 @@ TEST_CASE("a pool tells of idle stacks once, until it is asked and has none") {
 
 TEST_CASE("what a burst of goroutines used of their stacks goes back to the system") {
   if (THRUM_ASAN || THRUM_TSAN || give_back_is_emulated()) {
-    return;  // which keep more for each stack that was ever used
+    return;  // these keep memory for each stack that was ever used
   }
   const support::program_result r = support::run_program("stacks_after_a_burst");
   INFO(r.text);
@@ -142,9 +142,9 @@ TEST_CASE("what a burst of goroutines used of their stacks goes back to the syst
   CHECK(r.says("given back\n"));
 }
 
-TEST_CASE("once all was given back an idle runtime wakes nobody") {
+TEST_CASE("once memory and threads are given back, an idle runtime wakes no thread") {
   if (THRUM_TSAN || give_back_is_emulated()) {
-    return;  // whose own sleeps are counted, too
+    return;  // these sleep by themselves, which would be counted
   }
   const support::program_result r = support::run_program("rest_after_a_burst");
   INFO(r.text);

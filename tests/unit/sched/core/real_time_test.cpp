@@ -39,7 +39,7 @@ TEST_CASE("in a real-time class on one CPU loops are interrupted") {
   CHECK((r.text == "the loops were interrupted\n" || r.text == "not allowed\n"));
 }
 
-TEST_CASE("in a real-time class on one CPU no search keeps what it looks for from its thread") {
+TEST_CASE("in a real-time class on one CPU a search for work lets the thread with the work run") {
   if (!real_time_is_ours()) {
     return;
   }
@@ -48,7 +48,7 @@ TEST_CASE("in a real-time class on one CPU no search keeps what it looks for fro
   CHECK((r.text == "all found\n" || r.text == "not allowed\n"));
 }
 
-TEST_CASE("in a real-time class monitor and creator run one priority above who runs goroutines") {
+TEST_CASE("in a real-time class monitor and creator run one priority above the other threads") {
   if (!real_time_is_ours()) {
     return;
   }
@@ -59,7 +59,7 @@ TEST_CASE("in a real-time class monitor and creator run one priority above who r
   }
   CHECK(r.says("thrum/sysmon: 11\n"));
   CHECK(r.says("thrum/creator: 11\n"));
-  CHECK(r.says("who runs a goroutine: 10\n"));
+  CHECK(r.says("thread of a goroutine: 10\n"));
   CHECK(r.says("thrum_programs: 10\n"));
 }
 

@@ -28,8 +28,8 @@ thrum::options with_few_threads() {
 /// Loops that call nothing cannot be stopped where signals wait until something is called.
 constexpr bool loops_can_be_stopped = !thrum::base::signals_are_deferred;
 
-/// Three times as many loops that call nothing as there may be threads. It outlives the runtime,
-/// whose end waits for those that begin only then.
+/// Three times as many loops that call nothing as there may be threads. It outlives the runtime, as
+/// some loops begin only when the runtime ends, and it waits for them.
 struct loops_for_ever {
   void start(thrum::runtime& runtime) {
     for (int i = 0; i != 12; ++i) {
@@ -48,7 +48,7 @@ struct loops_for_ever {
 
 }  // namespace
 
-TEST_CASE("one that sleeps goes on beside more loops than there may be threads") {
+TEST_CASE("a goroutine that sleeps goes on beside more loops than there may be threads") {
   if (!loops_can_be_stopped) {
     return;
   }

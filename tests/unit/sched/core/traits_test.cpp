@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// A build with traits of its own (sched/core/traits.hpp): the whole library, channels and descriptors
-// included, goes by a clock and a poller that the test drives.
+// A build with traits of its own (sched/core/traits.hpp): the whole library, channels and
+// descriptors included, goes by a clock and a poller that the test drives.
 
-// Not the program's: what is compiled once for all of it has other traits.
+// The library that the rest of the program links has other traits: here it is all compiled anew.
 #undef THRUM_SEPARATE
 #define THRUM_SEPARATE 0
 #define THRUM_ABI_TRAITS _driven

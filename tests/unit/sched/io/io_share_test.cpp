@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// One P, and nobody who cuts slices.
+/// One P, and no monitor that ends slices.
 thrum::options shares_by_itself() {
   thrum::options options = support::with_procs(1);
   options.preempt = thrum::preemption::none;
@@ -32,8 +32,8 @@ thrum::options shares_by_itself() {
 
 constexpr int share_of_calls = 128;
 
-/// How many operations, each of which is sure to succeed at once, go by between two turns of another
-/// goroutine, at the most.
+/// How many operations, each of which is sure to succeed at once, go by between two turns of
+/// another goroutine, at the most.
 int longest_row(const std::function<void()>& operation) {
   constexpr int turns = 5;
   constexpr int too_many = 20 * turns * share_of_calls;
@@ -58,7 +58,7 @@ int longest_row(const std::function<void()>& operation) {
 
 }  // namespace
 
-TEST_CASE("who writes to and reads from a pipe for ever lets others run in between") {
+TEST_CASE("a goroutine that writes to and reads from a pipe for ever lets others run") {
   support::with_runtime(shares_by_itself(), [] {
     thrum::io::pipe pipe;
     char byte = 0;
@@ -69,7 +69,7 @@ TEST_CASE("who writes to and reads from a pipe for ever lets others run in betwe
   });
 }
 
-TEST_CASE("who sends datagrams to himself for ever lets others run in between") {
+TEST_CASE("a goroutine that sends itself datagrams for ever lets others run") {
   support::with_runtime(shares_by_itself(), [] {
     auto socket = thrum::net::udp_socket::bind("127.0.0.1:0");
     const auto own = socket.local();
@@ -81,7 +81,7 @@ TEST_CASE("who sends datagrams to himself for ever lets others run in between") 
   });
 }
 
-TEST_CASE("who reads from a file for ever lets others run in between") {
+TEST_CASE("a goroutine that reads from a file for ever lets others run") {
   support::with_runtime(shares_by_itself(), [] {
     const support::folder folder;
     auto file = thrum::io::file::open((folder / "file").string(), thrum::io::open_mode::read_write |
@@ -92,7 +92,7 @@ TEST_CASE("who reads from a file for ever lets others run in between") {
   });
 }
 
-TEST_CASE("who asks for ever whether a foreign descriptor is ready lets others run in between") {
+TEST_CASE("a goroutine that waits for ever for a ready foreign descriptor lets others run") {
   support::with_runtime(shares_by_itself(), [] {
     thrum::io::pipe pipe;
     pipe.write("x");
@@ -112,7 +112,7 @@ TEST_CASE("large operations use up the share sooner") {
   });
 }
 
-TEST_CASE("a client that the poller has news of goes before all who always have something to do") {
+TEST_CASE("a goroutine whose descriptor becomes ready goes before those that never wait") {
   support::with_runtime(shares_by_itself(), [] {
     constexpr int flooders = 50;
     constexpr int longest_turn = 64 * share_of_calls;
@@ -153,8 +153,8 @@ TEST_CASE("a client that the poller has news of goes before all who always have 
 
 namespace {
 
-/// Two goroutines on one P: one does `first` a share's times and waits for a byte, the other has always
-/// something to do, and sends it. How many operations of the other go by until the first goes on.
+/// Two goroutines on one P: one does `first` as often as a share allows and waits for a byte; the
+/// other sends it, and never waits. How many operations of the other go by until the first goes on.
 int operations_until_back(const std::function<void(thrum::io::pipe&)>& first) {
   constexpr int too_many = 1'000 * share_of_calls;
   thrum::io::pipe question;
@@ -189,7 +189,7 @@ constexpr int most_of_a_slice = 30 * share_of_calls;  // two calls each of a who
 }  // namespace
 
 TEST_CASE(
-    "who moved much before he waited takes turns with those who always have something to do") {
+    "a goroutine that moved much data before its wait takes turns with one that never waits") {
   support::with_runtime(shares_by_itself(), [] {
     CHECK(operations_until_back([](thrum::io::pipe& own) {
             char byte = 0;
@@ -199,7 +199,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("who did much that moves nothing goes before those who always have something to do") {
+TEST_CASE("a goroutine whose calls moved no data goes before one that never waits") {
   support::with_runtime(shares_by_itself(), [] {
     CHECK(operations_until_back([](thrum::io::pipe& own) {
             thrum::io::wait_writable(own.writer().native_handle());
@@ -207,7 +207,7 @@ TEST_CASE("who did much that moves nothing goes before those who always have som
   });
 }
 
-TEST_CASE("who had to give way comes again while others always have something to do") {
+TEST_CASE("a goroutine that had to give way runs again, though others never wait") {
   support::with_runtime(shares_by_itself(), [] {
     constexpr int too_many = 100'000;
     int operations = 0;

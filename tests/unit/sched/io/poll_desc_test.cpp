@@ -21,7 +21,7 @@ using thrum::sched::poll_wait;
 
 namespace {
 
-/// As the poller delivers an event that it has fetched.
+/// Delivers an event as the poller does.
 void deliver_event(std::uint64_t tag, std::uint32_t events) {
   const thrum::sched::section here;
   auto& scheduler = *here.m()->scheduler;
@@ -54,7 +54,7 @@ class read_end {
   poll_desc* desc_ = nullptr;
 };
 
-/// The tag of a descriptor that has been closed, and whose place here the next one takes.
+/// The tag of a descriptor that has been closed; the next one takes its place, which is `place`.
 std::uint64_t tag_of_closed(const poll_desc*& place) {
   const read_end closed;
   place = &closed.desc();
@@ -78,7 +78,7 @@ TEST_CASE("an event of a closed descriptor does not make the next one in its pla
   });
 }
 
-TEST_CASE("an event of a closed descriptor does not wake who waits for the next one in its place") {
+TEST_CASE("an event of a closed descriptor wakes no waiter for the next one in its place") {
   support::with_runtime([] {
     const poll_desc* place = nullptr;
     const std::uint64_t stale = tag_of_closed(place);
@@ -106,7 +106,7 @@ TEST_CASE("an event of a closed descriptor does not wake who waits for the next 
   });
 }
 
-TEST_CASE("an event with a tag that was never given finds nobody") {
+TEST_CASE("an event with a tag that was never given makes nothing ready") {
   support::with_runtime([] {
     const read_end some;
     constexpr auto no_index = std::numeric_limits<std::uint32_t>::max();

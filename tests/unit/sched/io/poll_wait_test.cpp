@@ -94,7 +94,7 @@ TEST_CASE("a deadline that is moved to the past ends the wait that is under way"
   });
 }
 
-TEST_CASE("a deadline that is moved to the past ends the wait for a turn, whoever has the turn") {
+TEST_CASE("a deadline that is moved to the past ends the waits for a turn that another call has") {
   const std::int64_t before =
       GENERATE(true, false) ? thrum::sched::no_deadline : an_hour_from_now();
   support::with_runtime([&] {

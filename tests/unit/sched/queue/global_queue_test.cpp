@@ -123,7 +123,7 @@ TEST_CASE("no preempted goroutine goes before one that waits in front of it", "[
   REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == &items[1]);  // items[0] stands between
 }
 
-TEST_CASE("who has given way comes after the others, but after three of them at the latest",
+TEST_CASE("an item that has given way comes after the others, but at the latest after three",
           "[global_queue]") {
   queue q;
   std::array<queued, 8> others;
@@ -145,7 +145,7 @@ TEST_CASE("who has given way comes after the others, but after three of them at 
   REQUIRE(q.pop() == &others[6]);
 }
 
-TEST_CASE("who has given way does not leave in a batch", "[global_queue]") {
+TEST_CASE("items that have given way do not leave in a batch", "[global_queue]") {
   queue q;
   std::array<queued, 4> behind;
   for (auto& i : behind) {
@@ -155,8 +155,7 @@ TEST_CASE("who has given way does not leave in a batch", "[global_queue]") {
   REQUIRE(q.size() == 3);
 }
 
-TEST_CASE("goroutines that were stopped take turns with those who have given way",
-          "[global_queue]") {
+TEST_CASE("preempted goroutines take turns with those that have given way", "[global_queue]") {
   queue q;
   std::array<queued, 8> stopped;
   queued behind;
@@ -173,7 +172,7 @@ TEST_CASE("goroutines that were stopped take turns with those who have given way
   REQUIRE(q.take_preempted_in_turn(any, 100) != nullptr);
 }
 
-TEST_CASE("who has given way is found out of turn", "[global_queue]") {
+TEST_CASE("an item that has given way is found out of turn", "[global_queue]") {
   queue q;
   std::array<queued, 3> behind;
   for (auto& i : behind) {
@@ -184,7 +183,7 @@ TEST_CASE("who has given way is found out of turn", "[global_queue]") {
   REQUIRE(q.size() == 2);
 }
 
-TEST_CASE("who has returned takes turns with those who have given way", "[global_queue]") {
+TEST_CASE("items that have returned take turns with those that have given way", "[global_queue]") {
   queue q;
   std::array<queued, 2> behind;
   std::array<queued, 3> returned;
@@ -206,7 +205,7 @@ TEST_CASE("who has returned takes turns with those who have given way", "[global
   CHECK(q.empty());
 }
 
-TEST_CASE("who has returned comes after three others at the latest", "[global_queue]") {
+TEST_CASE("an item that has returned comes at the latest after three others", "[global_queue]") {
   queue q;
   std::array<queued, 4> others;
   queued returned;
@@ -223,7 +222,7 @@ TEST_CASE("who has returned comes after three others at the latest", "[global_qu
   REQUIRE(q.pop() == &others[3]);
 }
 
-TEST_CASE("who has returned is found out of turn", "[global_queue]") {
+TEST_CASE("an item that has returned is found out of turn", "[global_queue]") {
   queue q;
   queued returned;
   returned.cpu = 7;

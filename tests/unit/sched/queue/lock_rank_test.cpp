@@ -79,7 +79,7 @@ TEST_CASE("locks of rising ranks are taken, and dropped in any order", "[lock]")
   CHECK(count_held_locks() == 0);
 }
 
-TEST_CASE("a lock that was dropped holds nobody up", "[lock]") {
+TEST_CASE("a lock that was dropped forbids no other", "[lock]") {
   spin_lock heap{lock_rank::heap};
   spin_lock channel{lock_rank::channel};
   heap.lock();
@@ -160,14 +160,14 @@ TEST_CASE("a lock is dropped only by the thread that has taken it", "[lock]") {
 
 #else
 
-TEST_CASE("without checks a lock keeps nothing of its rank", "[lock]") {
+TEST_CASE("without checks a lock does not store its rank", "[lock]") {
   STATIC_REQUIRE(sizeof(spin_lock) == 2 * sizeof(std::uint32_t));
   STATIC_REQUIRE(sizeof(blocking_lock) == sizeof(std::uint32_t));
 }
 
 #endif
 
-TEST_CASE("a thread may hold more locks than are looked at", "[lock]") {
+TEST_CASE("a thread may hold more locks than the check of their order looks at", "[lock]") {
   constexpr std::size_t many = 100;
   std::vector<std::unique_ptr<spin_lock>> channels;
   for (std::size_t i = 0; i != many; ++i) {

@@ -124,8 +124,7 @@ TEST_CASE("an earlier time than that of the entry that was left moves the entry"
   REQUIRE(first.fired == 0);
 }
 
-TEST_CASE("a timer is revived in the heap where its entry is, and who arms it learns of that",
-          "[timer_heap]") {
+TEST_CASE("a timer is revived in the heap that has its entry, and add says so", "[timer_heap]") {
   heap left_in;
   heap other;
   timer t;
@@ -140,8 +139,7 @@ TEST_CASE("a timer is revived in the heap where its entry is, and who arms it le
   REQUIRE(left_in.run_due(200) == 1);
 }
 
-TEST_CASE("a timer that is revived behind an earlier one changes nothing for those who sleep",
-          "[timer_heap]") {
+TEST_CASE("a timer that is revived behind an earlier one wakes no sleeper", "[timer_heap]") {
   heap timers;
   timer first;
   timer t;

@@ -18,7 +18,7 @@ using thrum::preemption;
 
 namespace {
 
-/// One P. Without preemption nobody cuts slices.
+/// One P. Without preemption no monitor ends slices.
 thrum::options fair_by_itself(preemption preempt) {
   thrum::options options = support::with_procs(1);
   options.preempt = preempt;
@@ -50,7 +50,7 @@ int hand_overs_until(Done done) {
 
 }  // namespace
 
-TEST_CASE("two that hand the processor to each other let one in the ring run") {
+TEST_CASE("two goroutines that hand each other the processor let one in the ring run") {
   const auto mode = GENERATE(preemption::none, preemption::cooperative);
   support::with_runtime(fair_by_itself(mode), [] {
     bool ran = false;
@@ -66,7 +66,7 @@ TEST_CASE("two that hand the processor to each other let one in the ring run") {
   });
 }
 
-TEST_CASE("two that hand the processor to each other let one in the global queue run") {
+TEST_CASE("two goroutines that hand each other the processor let one in the global queue run") {
   const auto mode = GENERATE(preemption::none, preemption::cooperative);
   support::with_runtime(fair_by_itself(mode), [] {
     bool ran = false;
@@ -81,7 +81,7 @@ TEST_CASE("two that hand the processor to each other let one in the global queue
   });
 }
 
-TEST_CASE("two that hand the processor to each other share it with a loop by time, not by turns") {
+TEST_CASE("two goroutines that hand each other the processor share it with a loop by time") {
   thrum::options options = fair_by_itself(preemption::cooperative);
   options.time_slice = 10ms;
   support::with_runtime(options, [] {
@@ -106,7 +106,7 @@ TEST_CASE("two that hand the processor to each other share it with a loop by tim
   });
 }
 
-TEST_CASE("two that hand the processor to each other let all run whose timers are due") {
+TEST_CASE("two goroutines that hand each other the processor let those run whose timers are due") {
   const auto mode = GENERATE(preemption::none, preemption::cooperative);
   support::with_runtime(fair_by_itself(mode), [] {
     constexpr int sleepers = 8;
@@ -124,7 +124,8 @@ TEST_CASE("two that hand the processor to each other let all run whose timers ar
   });
 }
 
-TEST_CASE("two that hand the processor to each other let one run whose descriptor is ready") {
+TEST_CASE(
+    "two goroutines that hand each other the processor let one run whose descriptor is ready") {
   const auto mode = GENERATE(preemption::none, preemption::cooperative);
   support::with_runtime(fair_by_itself(mode), [] {
     bool ran = false;
@@ -163,7 +164,7 @@ TEST_CASE("goroutines that each start the next one let one in the ring run") {
   });
 }
 
-TEST_CASE("who yields for ever lets one run whose descriptor is ready") {
+TEST_CASE("a goroutine that yields for ever lets one run whose descriptor is ready") {
   support::with_runtime(fair_by_itself(preemption::none), [] {
     bool ran = false;
     thrum::io::pipe pipe;

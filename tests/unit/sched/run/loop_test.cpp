@@ -15,9 +15,9 @@
 
 using namespace std::chrono_literals;
 
-TEST_CASE("an M that finds work while it searches leaves a successor who searches on") {
-  // Those who start at once wake one searcher together; all others are found by its successors. No
-  // one else calls more of them: nobody gives a processor back before all have met, and none stays
+TEST_CASE("an M that finds work while it searches leaves a successor that searches on") {
+  // Goroutines that start together wake one searcher; only its successors can find the rest.
+  // Nothing else wakes an M: no processor is given back before all have met, and no goroutine stays
   // in runnext, where the monitor would see it.
   constexpr int all = 4;
   constexpr int rounds = 20;

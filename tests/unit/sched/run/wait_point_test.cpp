@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Whoever waits has been notified and has not run yet, and what it waited on is gone: then its time
-// is over, or the runtime stops. Neither may look at the object. (The address sanitizer does.)
+// A waiter has been notified and has not run yet, and the object that it waited on is destroyed.
+// Then its time runs out, or the runtime stops: neither may touch the object. (AddressSanitizer
+// checks.)
 
 #include <thrum/sched/run/wait_point.hpp>
 
@@ -40,7 +41,7 @@ void let_all_time_pass() {
   here.m()->p->timers.run_due(std::numeric_limits<std::int64_t>::max() - 1);
 }
 
-/// What a stop does to those who wait.
+/// What a stop does to all waiters.
 void end_all_waits() { thrum::sched::withdraw_all(*thrum::sched::section().m()->scheduler); }
 
 /// wait(object) is called by a goroutine; when it is parked, notify(object) by another, on the one
@@ -194,7 +195,8 @@ TEST_CASE("a select that was served is ended by nothing else, whatever becomes o
   }
 }
 
-TEST_CASE("a select with several cases on a channel may be served by whoever lets the channel go") {
+TEST_CASE(
+    "a partner that serves a select with several cases on a channel may destroy the channel") {
   for (const auto afterwards : {&let_all_time_pass, &end_all_waits}) {
     outlive<thrum::chan<int>>([] { return std::make_unique<thrum::chan<int>>(0); },
                               [](auto& channel) {
@@ -213,7 +215,7 @@ TEST_CASE("a select with several cases on a channel may be served by whoever let
   }
 }
 
-TEST_CASE("who was given a mutex, and has not run yet, is ended by nothing else") {
+TEST_CASE("a waiter that was given a mutex, and has not run yet, is ended by nothing else") {
   for (const auto afterwards : {&let_all_time_pass, &end_all_waits}) {
     with_runtime(with_procs(1), [&] {
       thrum::mutex mutex;
@@ -296,7 +298,7 @@ TEST_CASE("condition variables that go with their notification meet a stop of th
         int inside = 0;
         thrum::wait_group group;
         bool all = false;
-        // Also when the stop has come, whose exception leaves the round: the waiters end before it.
+        // Also when the exception of a stop ends the round: the waiters end before it.
         struct at_end {
           const bool& all;
           std::unique_ptr<thrum::condition_variable>& changed;

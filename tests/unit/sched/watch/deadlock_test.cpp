@@ -95,7 +95,7 @@ TEST_CASE("a goroutine that sleeps or waits with a timeout is no deadlock") {
   check_lives(run_program("waits_for_timer"));
 }
 
-TEST_CASE("a goroutine that sleeps for as long as can be said is no deadlock") {
+TEST_CASE("a goroutine that sleeps for the longest time there is is no deadlock") {
   check_lives(run_program("sleeps_for_ever"));
 }
 
