@@ -13,7 +13,7 @@
 
 namespace build_modes {
 
-/// One stack of its own, resumed by and yielding to the same place.
+/// A stack that is resumed from one place, and yields to it.
 struct fibre {
   void* own_sp = nullptr;
   void* resumer_sp = nullptr;
@@ -30,7 +30,7 @@ address paired_seen_by_first();
 address paired_seen_by_second();
 address paired_seen_by_third();
 
-/// Switches from the fibre to whoever resumed it.
+/// Switches from the fibre to its resumer.
 void yield_integers(fibre& self);
 void yield_doubles(fibre& self);
 

@@ -96,8 +96,8 @@ class table {
   std::uint64_t blocked_ = 0;
 };
 
-/// Of a select without a default, from what would come of each case alone; not for a mix of passing
-/// and failing cases, either of which may be chosen.
+/// The outcome of a select without a default, from the outcomes of its cases alone; not for a
+/// passing case beside a failing one, either of which may be chosen.
 outcome of_both(outcome a, outcome b) { return a == outcome::blocks ? b : a; }
 bool is_certain(outcome a, outcome b) {
   return a == b || a == outcome::blocks || b == outcome::blocks;

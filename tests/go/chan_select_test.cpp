@@ -207,7 +207,7 @@ TEST_CASE(
 namespace {
 
 /// A select that loses is the last in a queue, or alone in it, or in its middle, when it leaves.
-/// The queue must serve the others and those who come after. `wait` waits on the channel, `select`
+/// The queue must serve the others and later ones. `wait` waits on the channel, `select`
 /// on the channel or the signal, `serve` serves one.
 template <class Wait, class Select, class Serve>
 void leaving_keeps_the_queue(int before, int behind, Wait wait, Select select, Serve serve) {
@@ -317,8 +317,7 @@ TEST_CASE("chan/select7: every form of receive pairs with every form of send, va
 
 // ---- select8 -----------------------------------------------------------------------------------
 
-TEST_CASE(
-    "chan/select8: leaving a handler early leaves the handler, and the statement after runs") {
+TEST_CASE("chan/select8: a return from a handler ends the handler only, and select returns") {
   with_runtime([] {
     const thrum::chan<bool> ready(2);
     const thrum::chan<bool> never(0);

@@ -53,7 +53,7 @@ void check_panic(const std::string& program, const std::string& what) {
 }  // namespace
 
 TEST_CASE("LockedDeadlock: main that blocks for ever, locked to its thread, is a deadlock") {
-  if (!emulated()) {  // whose threads are not told from the program's
+  if (!emulated()) {  // the emulator's threads count as the program's
     check_deadlock("locked_deadlock");
   }
 }
@@ -110,8 +110,7 @@ TEST_CASE("PanicWhilePanicking: an exception whose text takes a wait is reported
   check_panic("panic_that_waits", "well considered");
 }
 
-TEST_CASE(
-    "PanicRace: main that waits for a destructor of the goroutine that panics comes too late") {
+TEST_CASE("PanicRace: a panic ends the program before a main that waits for that goroutine") {
   check_panic("panic_beside_the_end", "main would end");
 }
 

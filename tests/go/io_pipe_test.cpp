@@ -170,7 +170,7 @@ TEST_CASE("EPIPE: a writer that waits is told when the last reader closes") {
   });
 }
 
-TEST_CASE("ClosedPipeRaceRead: closing while others read ends them, a hundred times") {
+TEST_CASE("ClosedPipeRaceRead: a close ends reads that begin or wait, a hundred times") {
   with_runtime([] {
     int wrong = 0;
     for (int i = 0; i != scaled(100, 10); ++i) {
@@ -194,7 +194,7 @@ TEST_CASE("ClosedPipeRaceRead: closing while others read ends them, a hundred ti
   });
 }
 
-TEST_CASE("ClosedPipeRaceWrite: closing while others write ends them, a hundred times") {
+TEST_CASE("ClosedPipeRaceWrite: a close ends writes that begin or wait, a hundred times") {
   with_runtime([] {
     int wrong = 0;
     for (int i = 0; i != scaled(100, 10); ++i) {
@@ -220,7 +220,7 @@ TEST_CASE("ClosedPipeRaceWrite: closing while others write ends them, a hundred 
   });
 }
 
-TEST_CASE("RacyRead: ten who read a pipe with deadlines of 1 us get each byte once") {
+TEST_CASE("RacyRead: ten goroutines that read a pipe with deadlines of 1 us get each byte once") {
   with_runtime([] {
     auto [out, in] = make_pipe();
     std::atomic<std::size_t> got{0};

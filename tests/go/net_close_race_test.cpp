@@ -137,8 +137,7 @@ TEST_CASE("FileCloseRace: half closing beside close never touches the number's n
   });
 }
 
-TEST_CASE(
-    "close waits for a call that only looks at the number, and whoever comes later is refused") {
+TEST_CASE("close waits for a call that only looks at the number, and later calls are refused") {
   with_runtime([] {
     int fds[2];
     REQUIRE(thrum::os::open_socket_pair(SOCK_STREAM, fds) == 0);
@@ -172,7 +171,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("many who use, many who close: each call ends, and the descriptor is closed once") {
+TEST_CASE("many goroutines use and close a descriptor: each call ends, and it is closed once") {
   with_runtime([] {
     const std::size_t before = support::open_descriptors();
     for (int i = 0; i != scaled(300, 20); ++i) {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Go's tests of closing, re-created from their descriptions: who is woken, what fails afterwards,
-// and what the peer sees. What happens to the number is in net_close_race_test.cpp.
+// Go's tests of closing, re-created from their descriptions: which waits end, what fails
+// afterwards, and what the peer sees. What happens to the number is in net_close_race_test.cpp.
 
 #include <thrum.hpp>
 

@@ -210,7 +210,8 @@ TEST_CASE("ReadWriteDeadlineRace: deadlines of 2 us beside reads and writes brea
   });
 }
 
-TEST_CASE("ConcurrentSetDeadline: many who move many deadlines do not stop each other") {
+TEST_CASE(
+    "ConcurrentSetDeadline: many goroutines that move many deadlines do not stop each other") {
   with_runtime([] {
     constexpr int conns = 10;
     constexpr int movers = 8;

@@ -180,7 +180,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("DialerDualStackFDLeak: who loses the race gives up and closes, and does not linger") {
+TEST_CASE("DialerDualStackFDLeak: the dial that loses the race is given up and closed at once") {
   with_runtime([] {
     const support::black_hole hole;
     auto second = listener::listen(loopback());

@@ -10,7 +10,7 @@
 using support::program_result;
 using support::run_program;
 
-TEST_CASE("without descriptors accept waits, spends nothing, and loses nobody who has come") {
+TEST_CASE("without descriptors accept waits, uses no processor time, and loses no client") {
   const program_result r = run_program("accept_without_descriptors");
   INFO(r.text);
   CHECK(r.exit_code == 0);

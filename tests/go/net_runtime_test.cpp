@@ -174,7 +174,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("a stop unwinds whoever waits to read, write, accept, receive or for a turn") {
+TEST_CASE("a stop unwinds goroutines that wait to read, write, accept, receive, or for a turn") {
   auto pair = tcp_pair();
   auto full = tcp_pair();
   support::fill(full.client);

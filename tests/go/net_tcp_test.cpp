@@ -159,7 +159,7 @@ TEST_CASE("a reader that waits for a long time is not woken meanwhile") {
   });
 }
 
-TEST_CASE("TCPConcurrentAccept: ten who accept and ten who dial lose no connection") {
+TEST_CASE("TCPConcurrentAccept: ten goroutines that accept and ten that dial lose no connection") {
   with_runtime([] {
     auto listener = listener::listen(loopback());
     constexpr int workers = 10;
@@ -268,7 +268,7 @@ TEST_CASE("one byte out of line: what comes before and after it is read without 
   });
 }
 
-TEST_CASE("linger(0): close resets the connection, and whoever reads or waits there is told") {
+TEST_CASE("linger(0): close resets the connection, so that its peer can neither read nor write") {
   with_runtime([] {
     for (int i = 0; i != scaled(50, 5); ++i) {
       auto client_ends = tcp_pair();

@@ -154,7 +154,7 @@ TEST_CASE("a connected socket receives from its peer only") {
   });
 }
 
-TEST_CASE("of many who receive on one socket each datagram reaches exactly one") {
+TEST_CASE("each datagram reaches exactly one of many receivers on one socket") {
   with_runtime([] {
     auto server = udp_socket::bind(loopback());
     const int n = scaled(2'000, 200);

@@ -3,7 +3,7 @@
 //
 // Go's powser1 and powser2: networks of hundreds of goroutines that compute with power series give
 // the coefficients that are known. Once with coefficients as values, once with coefficients that
-// are owned by whoever has them.
+// have one owner each.
 
 #include <thrum.hpp>
 

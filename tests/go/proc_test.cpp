@@ -144,7 +144,7 @@ TEST_CASE("PingPongHog: a pair with long turns does not starve a pair with short
                 counts[pair].fetch_add(1, std::memory_order_relaxed);
               }
               if (stop.load()) {
-                wakes[pair].close();  // only who has the ball sends, and that is us
+                wakes[pair].close();  // only the player with the ball sends, and that is this one
                 return;
               }
               wakes[pair].send(true);

@@ -134,7 +134,7 @@ TEST_CASE("Semaphore: ten goroutines take one permit in turn a thousand times ea
 }
 
 TEST_CASE(
-    "SemaHandoff: a released permit goes to the waiter, not to who releases and takes again") {
+    "SemaHandoff: a released permit goes to the waiter, not to the releaser that takes again") {
   for (const unsigned procs : {1U, 2U, 4U}) {
     with_runtime(with_procs(procs), [] {
       const int rounds = scaled(1'000, 100);

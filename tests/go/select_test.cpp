@@ -80,7 +80,7 @@ TEST_CASE("SelfSelect: selects that send and receive on one channel never serve 
         group.go([&, p] {
           for (int i = 0; i != rounds; ++i) {
             const auto check = [&](std::optional<int> v) {
-              // From a buffer, one's own value may come back; hand to hand it may not.
+              // From a buffer a goroutine may receive its own value, from a partner it may not.
               self_received += c.capacity() == 0 && v == p ? 1 : 0;
             };
             if (p == 0 || i % 2 == 0) {
@@ -116,8 +116,8 @@ TEST_CASE("SelectStress: ten goroutines over four channels lose and double nothi
         }
       });
     }
-    // One that sends all values on all four channels, whichever is ready; a channel that has had
-    // its share becomes nil.
+    // A goroutine that sends all values on all four channels, whichever is ready; a channel that
+    // has had its share becomes nil.
     group.go([&] {
       std::array<int, 4> sent{};
       std::array<thrum::chan<int>, 4> open = c;

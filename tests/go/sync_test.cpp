@@ -170,7 +170,8 @@ TEST_CASE("MutexMisuse: unlock of a mutex that nobody holds is an error of use")
   });
 }
 
-TEST_CASE("MutexFairness: who sleeps in between still gets a mutex that another hogs") {
+TEST_CASE(
+    "MutexFairness: a goroutine that sleeps in between still gets a mutex that another hogs") {
   with_runtime(with_procs(2), [] {
     thrum::mutex mutex;
     std::atomic<bool> stop{false};

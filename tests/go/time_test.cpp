@@ -267,7 +267,7 @@ TEST_CASE("AdjustTimers: timers that are set, stopped and moved at random fire i
   });
 }
 
-TEST_CASE("StopResult and ResetResult: what stop says no to has been received or can be") {
+TEST_CASE("StopResult and ResetResult: stop and reset return false if the moment is received") {
   with_runtime(with_procs(4), [] {
     std::atomic<bool> wrong{false};
     thrum::wait_group group;
@@ -452,7 +452,7 @@ TEST_CASE("TimerFairness: two goroutines that hog a channel let a timer through"
   });
 }
 
-TEST_CASE("TimerFairness2: the same with blocking calls of no length in between") {
+TEST_CASE("TimerFairness2: two that also make empty blocking calls let a timer through") {
   with_runtime(with_procs(2), [] {
     const thrum::chan<int> items(1);
     const thrum::chan<void> stop(0);

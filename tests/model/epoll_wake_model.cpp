@@ -11,8 +11,8 @@
 // the poller's own atomics or not at all. The note does, as os::note promises.
 //
 // Waking means that each waker sets a flag and then calls wake(), and that the poller looks at all
-// flags after each poll, as the scheduler looks at its timers. Both are relaxed: who comes back
-// without knowing the waker may see an old flag, goes to sleep again, and is found there.
+// flags after each poll, as the scheduler looks at its timers. Both are relaxed: a poller that
+// comes back without knowing the waker may see an old flag, sleeps again, and fails at the end.
 
 #include "model/support/assertions.hpp"
 
@@ -65,7 +65,7 @@ enum class mistake {
   // Steps.
   no_w1,
   no_w2,
-  only_alarm,        // W2 does not ask who sleeps where
+  only_alarm,        // W2 does not ask where the poller sleeps
   only_note,         // the same
   w2_first,          // W2's look, then W1
   no_p1,             // sleeps on the note for ever
@@ -79,7 +79,7 @@ enum class mistake {
   no_a1,
   no_a2,
   a2_first,
-  no_lock  // two who add make an epoll each
+  no_lock  // two threads that add make an epoll each
 };
 
 constexpr unsigned the_poller = 0;
@@ -162,7 +162,7 @@ class small_note {
 enum class word { active, woken, opening, armed_once, none };
 inline unsigned constructed = 0;
 
-// An atomic that knows who accesses it, and is wrong where the mutant is.
+// An atomic that knows which thread accesses it, and in which step, and is wrong as the mutant is.
 template <class T, mistake Made>
 class protocol_atomic : public model::basic_atomic<T> {
   using base = model::basic_atomic<T>;
@@ -422,7 +422,7 @@ struct small_world {
       require(seen[i] || !woke[i], "the poller sleeps and has not seen what a waker did");
     }
     require(expected == 0 || delivered != 0, "the poller sleeps beside an event");
-    require(system.edges == 0 && delivered <= expected, "an edge was seen twice or by nobody");
+    require(system.edges == 0 && delivered <= expected, "an edge was seen twice or never");
   }
   void at_end() {}
 
@@ -442,14 +442,14 @@ struct small_world {
   unsigned delivered = 0;
 };
 
-// No descriptor ever comes.
+// No descriptor is ever added.
 template <mistake Made, bool Timed = false>
 struct without_descriptors : small_world<Made> {
   static constexpr unsigned threads = 3;
   void run(unsigned thread) { thread == the_poller ? this->live(Timed) : this->wake(thread - 1); }
 };
 
-// One is there already.
+// One descriptor is there already.
 template <mistake Made, bool Timed = false>
 struct with_descriptor : small_world<Made> {
   static constexpr unsigned threads = 3;
@@ -457,7 +457,7 @@ struct with_descriptor : small_world<Made> {
   void run(unsigned thread) { thread == the_poller ? this->live(Timed) : this->wake(thread - 1); }
 };
 
-// The first one comes while somebody polls and somebody wakes.
+// The first descriptor is added while one thread polls and another wakes it.
 template <mistake Made, int Descriptor = silent, bool Timed = false>
 struct first_descriptor : small_world<Made> {
   static constexpr unsigned threads = 3;
@@ -472,14 +472,14 @@ struct first_descriptor : small_world<Made> {
   }
 };
 
-// Two come at the same time.
+// Two descriptors are added at the same time.
 template <mistake Made>
 struct two_descriptors : small_world<Made> {
   static constexpr unsigned threads = 3;
   void run(unsigned thread) { thread == the_poller ? this->live(false) : this->add(ready); }
 };
 
-// Beside the poll that waits somebody polls who does not.
+// Beside the poll that waits, another thread polls without waiting.
 template <mistake Made, bool Early>
 struct beside_a_glance : small_world<Made> {
   static constexpr unsigned threads = 3;
@@ -503,7 +503,7 @@ struct beside_a_glance : small_world<Made> {
   }
 };
 
-// Two who wake while the first descriptor comes.
+// Two threads wake while the first descriptor is added.
 template <mistake Made>
 struct two_wakers : small_world<Made> {
   static constexpr unsigned threads = 4;

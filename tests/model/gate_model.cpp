@@ -31,17 +31,17 @@ using thrum::sched::withdrawal;
 enum class mistake {
   nothing,
   enters_blindly,  // no gate: the object's lock decides
-  waits_for_lock,  // who is inside does not look whether the gate was shut
+  waits_for_lock,  // a visitor waits for the lock, and does not look whether the gate was shut
   opens_late,      // a waiter opens its gate for the deadline when a stop can find it already
-  leaves_open,     // who has taken the waiter out leaves the gate as it was before
-  waits_not,       // who shuts the gate does not wait for who is inside
-  shuts_not,       // who releases a waiter does not shut its gate
-  shuts_after,     // ... or when the object is unlocked
+  leaves_open,     // a visitor that has taken the waiter out writes `closed`, not `left`
+  waits_not,       // the thread that shuts the gate does not wait for the visitor inside
+  shuts_not,       // the thread that releases a waiter does not shut its gate
+  shuts_after,     // ... or shuts it only when the object is unlocked
   looks_first,     // ... or looks at the gate before it says that the waiter is released
-  no_heavy_fence,  // the stop reads who is released without one
-  looks_not,       // the stop does not look who is released
-  weak_leave,      // leaving is relaxed
-  weak_wait        // waiting for that is relaxed
+  no_heavy_fence,  // the stop reads `released` without one
+  looks_not,       // the stop does not look at `released`
+  weak_leave,      // a visitor's leaving is relaxed
+  weak_wait        // the wait for it is relaxed
 };
 
 /// The atomics of the gate, of which some accesses are wrong in a mutant.
@@ -87,8 +87,8 @@ struct gate_traits : model::traits {
   }
 };
 
-/// What is waited on. Its memory is plain: whoever looks at it when another may have destroyed it
-/// races with that.
+/// The object that is waited on. `gone_` is plain memory: to use the object while another thread
+/// may destroy it is a race.
 class object {
  public:
   bool try_lock() {
@@ -127,7 +127,7 @@ template <mistake Made>
 struct scene {
   using waiter_type = waiter<Made>;
 
-  // ---- who has something for the waiters ----
+  // ---- the thread that has something for the waiters ----
 
   void release(waiter_type& w) {
     if constexpr (Made == mistake::looks_first) {
@@ -169,7 +169,7 @@ struct scene {
     }
   }
 
-  // ---- who ends a wait because of the time, or of a stop ----
+  // ---- the thread that ends a wait at its deadline or at a stop ----
 
   withdrawal unlink(waiter_type& w) {
     if (!of.try_lock()) {
@@ -238,7 +238,7 @@ struct timed : scene<Made> {
   waiter<Made> waiters[1];
 };
 
-/// Two of them: whoever releases both in one hold of the lock meets who comes for the other.
+/// Two of them: one thread releases both in one hold of the lock, while two others end their waits.
 template <mistake Made>
 struct two_timed : scene<Made> {
   static constexpr unsigned threads = 3;
@@ -295,7 +295,8 @@ struct all_at_once : scene<Made> {
   waiter<Made> waiters[1];
 };
 
-/// The same from the moment when the waiter is published, its deadline armed and its object unlocked.
+/// The same from the moment when the waiter is published, its deadline armed and its object
+/// unlocked.
 template <mistake Made>
 struct parking : scene<Made> {
   static constexpr unsigned threads = 3;

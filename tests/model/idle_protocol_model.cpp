@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Who sleeps and who searches, in every interleaving within the bounds: no work is left behind when
-// everybody sleeps (ID3), and none waits for a P that idles. Then the mutants.
+// Ms that search for work and go to sleep, in every interleaving within the bounds: when all of
+// them sleep, no work is left (ID3), and no M waits for a P while one idles. Then the mutants.
 //
-// What runs is the scheduler's own code: the life of an M (loop.hpp), find_work.hpp and what it asks,
-// threads.hpp, ready.hpp, idle.hpp and the scheduler around them, on the Gs, Ms and Ps of
+// What runs is the scheduler's own code: the life of an M (loop.hpp), find_work.hpp and what it
+// asks, threads.hpp, ready.hpp, idle.hpp and the scheduler around them, on the Gs, Ms and Ps of
 // support/find_work_parts.hpp. Here no goroutine has a timer; timer_wake_model.cpp is about those.
 
 #include "model/support/find_work_parts.hpp"
@@ -58,16 +58,16 @@ struct small_world : search_world {
   }
   int number(const goroutine& g) const { return static_cast<int>(&g - items); }
 
-  // By an M, or from outside.
+  // Makes the goroutine runnable, by an M or from outside.
   void submit(int item) { thrum::sched::ready(submitted(item), false); }
-  // To runnext.
+  // The same, to runnext.
   void submit_next(int item) { thrum::sched::ready(submitted(item), true); }
-  // To the global queue, as a goroutine does that yields.
+  // Queues it in the global queue, as a goroutine that yields does.
   void submit_behind(int item) {
     scheduler.global.push_back(submitted(item));
     scheduler.wake_processor();
   }
-  // One is there from the start.
+  // Queues it on a P before the model starts.
   void put(unsigned p, int item) { static_cast<void>(ps[p]->queue.push(&submitted(item))); }
 
   // ---- running ----
@@ -89,7 +89,7 @@ struct small_world : search_world {
       awaited_ended.sleep();
     }
   }
-  // As each of three does, until all have begun.
+  // Called by three goroutines: each blocks until all three have begun.
   void meet_all() {
     if (++begun == 3) {
       for (model::note& each : all_begun) {
@@ -268,7 +268,7 @@ TEST_CASE("model: work behind a hog is run by an M that was about to go idle") {
   holds<hog<none, true, true>>({machine::weak, 2, 1});
 }
 
-TEST_CASE("model: a hog that comes later finds the protocol as the first one found it") {
+TEST_CASE("model: work behind a second hog is run as behind the first") {
   holds<second_hog<none>>({machine::sequential, 2, 0});
   holds<second_hog<none>>({machine::weak, 1, 2});
 }

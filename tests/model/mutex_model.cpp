@@ -5,8 +5,8 @@
 // what those of sync/mutex.hpp do, step by step, with a note for the goroutine that parks and with
 // chance instead of the clock: a wait may have been long or not, and may end by itself or not.
 //
-// What must hold: the section excludes (its data is plain), nobody sleeps for ever, and when the
-// last one who uses the mutex has destroyed it, nobody touches it (MU4). Then the mutants.
+// What must hold: the section excludes (its data is plain), nobody sleeps for ever, and when its
+// last user has destroyed the mutex, nobody touches it (MU4). Then the mutants.
 
 #include "model/support/assertions.hpp"
 
@@ -34,13 +34,13 @@ enum class mistake {
   weak_queue_unlock,
   weak_release,
   // Steps.
-  releases_first,      // Go's: lets others in, then looks whom to wake
+  releases_first,      // Go's: lets others in, then looks for a waiter to wake
   wakes_nobody,        // unlock only lets others in
-  queue_wakes_nobody,  // who drops the queue bit leaves the waking to others (MU2)
-  keeps_woken,         // who was awake keeps the bit when it gets the mutex
+  queue_wakes_nobody,  // the thread that drops the queue bit leaves the waking to others (MU2)
+  keeps_woken,         // a waiter that was awake keeps its bit when it gets the mutex
   passes_nothing,      // a starving mutex is let go instead of passed on (MU3)
-  forgets_granted,     // who was passed the mutex locks it again
-  stays_linked         // who is taken off is unlinked after the exchange that lets others look
+  forgets_granted,     // a waiter that was passed the mutex locks it again
+  stays_linked         // a waiter is unlinked after the exchange that lets others at the list
 };
 
 constexpr std::uint32_t locked = 1;
@@ -371,7 +371,7 @@ using timed = users<Made, 3, 1, 2>;
 
 }  // namespace
 
-TEST_CASE("model: a mutex excludes, wakes who waits, and is not touched when it may be gone") {
+TEST_CASE("model: a mutex excludes, wakes its waiters, and is not touched when it may be gone") {
   for (const machine on : {machine::sequential, machine::tso, machine::weak}) {
     holds<two<mistake::nothing>>({on, 5, 2});
     holds<three<mistake::nothing>>({on, 4, 2});

@@ -11,7 +11,7 @@
 // ones; so each is tried as either pair.
 //
 // No mutants: weaker orders for R3 and for forget_p. They hand nothing over; the order of changes
-// to `retake` alone decides who has won. In this model they hold with `relaxed`, too.
+// to `retake` alone decides which thread has won. In this model they hold with `relaxed`, too.
 
 #include "model/support/retake_parts.hpp"
 //
@@ -70,7 +70,7 @@ struct small_world {
   }
   void use() {
     scheduler.use(*m.p, &m);
-    m.g = m.g == &gs[0] ? &gs[1] : &gs[0];  // which the monitor looks at, too
+    m.g = m.g == &gs[0] ? &gs[1] : &gs[0];  // the monitor looks at m.g, too
   }
   // One P for another, as by parking on the one and waking on the other.
   void change_p() {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// sched/queue/run_queue.hpp with a ring of 4, in every interleaving within the bounds; then its mutants,
-// each of which must be found out.
+// sched/queue/run_queue.hpp with a ring of 4, in every interleaving within the bounds; then its
+// mutants, each of which must be found out.
 
 #include "model/support/assertions.hpp"
 
@@ -22,7 +22,7 @@ using model::require;
 
 struct item {
   item* queue_next = nullptr;
-  model::cell<int> put{0};    // plain: the queue must publish it to whoever takes the item
+  model::cell<int> put{0};    // plain: the queue must publish it to the thread that takes the item
   model::cell<int> taken{0};  // plain: only one may take it
 };
 

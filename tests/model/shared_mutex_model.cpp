@@ -5,9 +5,9 @@
 // those of sync/shared_mutex.hpp do, with a note for the goroutine that parks, and a wait that may
 // end by itself by chance.
 //
-// What must hold: writers exclude all (their data is plain), nobody sleeps for ever, and when the
-// last one who uses it has destroyed it, neither the word nor the lock of the lists is touched
-// (SX5). Then the mutants.
+// What must hold: writers exclude all (their data is plain), nobody sleeps for ever, and when its
+// last user has destroyed it, neither the word nor the lock of the lists is touched (SX5). Then the
+// mutants.
 
 #include "model/support/assertions.hpp"
 
@@ -35,7 +35,7 @@ enum class mistake {
   weak_unlock_shared,
   weak_hand_over,
   // Steps.
-  reader_leaves_first,  // gives its share back, then takes the lock to look who waits
+  reader_leaves_first,  // gives its share back, then takes the lock to look for waiters
   keeps_lock,           // leaves under the lock, though nobody waits any more
   announces_late,       // `queued` is set after the lock of the lists is free
   nobody_settles,       // a writer that gives up leaves those behind it waiting
@@ -278,8 +278,8 @@ class small_shared_mutex {
   bool gone_ = false;
 };
 
-/// So many of three read, the others write. Whoever is the last one inside locks it once more, so
-/// that all others have let go, though perhaps not come back from it, and destroys it.
+/// Of three threads so many read, the others write. The last one inside locks it once more, so that
+/// all others have begun to unlock, though perhaps not returned from it, and destroys it.
 template <mistake Made, unsigned Readers, unsigned Timed>
 struct users {
   static constexpr unsigned threads = most;
@@ -330,7 +330,7 @@ using timed_writers = users<Made, 1, 3>;
 }  // namespace
 
 TEST_CASE(
-    "model: a shared_mutex excludes, lets in who waits, and is not touched when it may be gone") {
+    "model: a shared_mutex excludes, lets waiters in, and is not touched when it may be gone") {
   for (const machine on : {machine::sequential, machine::weak}) {
     holds<writers<mistake::nothing>>({on, 4, 1});
     holds<one_reader<mistake::nothing>>({on, 4, 1});

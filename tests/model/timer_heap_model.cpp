@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// sched/queue/timer_heap.hpp with one or two timers, in every interleaving within the bounds; then its
-// mutants, each of which must be found out.
+// sched/queue/timer_heap.hpp with one or two timers, in every interleaving within the bounds; then
+// its mutants, each of which must be found out.
 
 #include "model/support/assertions.hpp"
 
@@ -190,11 +190,11 @@ TEST_CASE("model: a timer that is armed again for earlier fires or is removed, o
   holds_on_every_machine<armed_for_earlier>(3, 2);
 }
 
-TEST_CASE("model: of two that remove a timer and one that runs it, one has its way") {
+TEST_CASE("model: of two threads that remove a timer and one that fires it, one succeeds") {
   holds_on_every_machine<removed_by_two>(3, 2);
 }
 
-TEST_CASE("model: a timer keeps its promise while its entry moves to another heap") {
+TEST_CASE("model: a timer fires or is removed, once, while its entry moves to another heap") {
   holds_on_every_machine<moved_meanwhile>(3, 2);
 }
 

@@ -1,16 +1,17 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Whoever arms a timer and whoever goes to sleep until the first one, in every interleaving within
-// the bounds: when all threads are at rest, one sleeps in the poller, and not for longer than until
-// the first timer that is armed. Then the mutants.
+// One M arms a timer while another goes to sleep until the first timer, in every interleaving
+// within the bounds: when all Ms are at rest, one sleeps in the poller, and not for longer than
+// until the first timer that is armed. Then the mutants.
 //
-// What runs is the scheduler's own code, as in idle_protocol_model.cpp, with arm.hpp, timer_heap.hpp
-// and poll_turn.hpp. No time passes, so no timer is due; the poller is a note.
+// What runs is the scheduler's own code, as in idle_protocol_model.cpp, with arm.hpp,
+// timer_heap.hpp and poll_turn.hpp. No time passes, so no timer is due; the poller is a note.
 //
-// No mutants: the second look of sleep_in_poller left out; sequential consistency or the fences weakened
-// alone. Who armed a timer that the sleeper has not seen has then found its P idle and started
-// another M on it, which looks at all timers before it sleeps, and wakes the sleeper.
+// No mutants: the second look of sleep_in_poller left out; sequential consistency or the fences
+// weakened alone. A thread that armed a timer that the sleeper has not seen then finds the
+// sleeper's P idle and starts another M on it, which looks at all timers before it sleeps, and
+// wakes the sleeper.
 
 #include "model/support/find_work_parts.hpp"
 //
@@ -127,7 +128,7 @@ struct two_ms : small_world<Made> {
   model::note busy;
 };
 
-// Both Ms are about to go to sleep when a thread arms that is none.
+// Both Ms are about to go to sleep when a thread that is no M arms the timer.
 template <mistake Made, bool Elsewhere>
 struct armed_from_outside : small_world<Made> {
   static constexpr unsigned threads = small_world<Made>::most_ms + 1;

@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 /// Longer than the monitor takes to look for a deadlock.
 constexpr auto long_enough = 150ms;
 
-/// Not by a thread, which alone would keep a report away.
+/// Ends the program by a timer of the system: a thread would keep the report of a deadlock away.
 void end_well_in_a_moment() {
   std::signal(SIGALRM, [](int) { std::_Exit(0); });
   const itimerval once{{0, 0}, {0, 300'000}};
@@ -128,7 +128,7 @@ int waits_undetected() {
 /// The thread that waits for a child to end can end no wait of ours.
 int deadlock_beside_child() {
   using thrum::io::redirect;
-  // Not with our output, whose end somebody waits for.
+  // Not with our output: its reader waits until all that hold it have ended.
   thrum::io::process::spawn({"sleep", "5"}, {.out = redirect::null(), .err = redirect::null()})
       .detach();
   return thrum::run([] { thrum::chan<int>(0).recv(); });

@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Keeps the call before it from being the last act of its function, whose frame would be gone.
+/// Keeps the call before it from being a tail call, which would remove the frame of its function.
 void not_the_end() { asm volatile(""); }
 
 [[gnu::noinline]] void receives_from_a_channel(const thrum::chan<int>& ch) {

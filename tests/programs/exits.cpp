@@ -185,7 +185,7 @@ int exit_waits_for_a_goroutine() {
   });
 }
 
-/// And with one that looks again and again.
+/// The same with a handler that polls for it.
 int exit_polls_for_a_goroutine() {
   expect_the_end_within(30);
   static std::atomic<bool> is_wanted{false};

@@ -269,8 +269,8 @@ int without_ipv6() {
   });
 }
 
-/// Exit status 0: whom the system lets set no option can listen, dial and bind, unless it asks for
-/// one.
+/// Exit status 0: where the system refuses every socket option, a program can still listen, dial
+/// and bind, unless it asks for an option.
 int without_options() {
   for (const int level : {int{SOL_SOCKET}, int{IPPROTO_TCP}, int{IPPROTO_IPV6}}) {
     if (!refuse(SYS_setsockopt, 1, static_cast<std::uint32_t>(level), ENOPROTOOPT)) {

@@ -89,7 +89,7 @@ NO_PROBES void beyond_the_guard(F f) {
   asm volatile("" : : "r"(&frame[0]) : "memory");
 }
 
-/// The goroutine that is hurt by it is a parked one, which is not needed any more.
+/// The frame reaches into the stack of a parked goroutine, which is not needed any more.
 template <class F>
 int overflow_beyond(F f) {
   return thrum::run(thrum::options{.procs = 1}, [f] {
@@ -112,12 +112,12 @@ int overflow_that_yields() {
   return overflow_beyond([] { thrum::this_goroutine::yield(); });
 }
 
-/// From there it faults in another's guard.
+/// From there it goes on into the guard of another stack, and faults.
 int overflow_that_faults() {
   return overflow_beyond([] { descend<1'000>(1'000); });
 }
 
-/// As libraries of coroutines do.
+/// Parks on a stack that the goroutine brought along, as libraries of coroutines do.
 int park_on_own_stack() {
   return thrum::run([] {
     static ucontext_t outer;

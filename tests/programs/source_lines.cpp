@@ -38,7 +38,7 @@ constexpr int line_of_wait = __LINE__ + 2;
 constexpr int line_of_throw = __LINE__ + 1;
 [[gnu::noinline]] void throw_crumbs() { throw std::out_of_range("no such bread"); }
 
-/// A machine beside load may be slow; who looks for lines waits for them.
+/// A busy machine may be slow: reports wait for their lines as long as it takes.
 void be_patient() {
   thrum::os::source_lines_patience_ns.store(60'000'000'000, std::memory_order_relaxed);
 }
@@ -104,7 +104,7 @@ int lines_unseen() {
   });
 }
 
-/// Who ignores the end of children cannot wait for one; the keeper can.
+/// A process that ignores SIGCHLD cannot wait for a child; the keeper can.
 int lines_beside_ignored_children() {
   be_patient();
   std::signal(SIGCHLD, SIG_IGN);

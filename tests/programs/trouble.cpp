@@ -38,7 +38,7 @@ using namespace std::chrono_literals;
 
 [[gnu::noinline]] void compute_for_ever(const std::atomic<bool>& stop) {
   while (!stop.load(std::memory_order_relaxed)) {
-    if (THRUM_TSAN) {  // which keeps signals back
+    if (THRUM_TSAN) {  // it keeps signals back
       thrum::this_goroutine::preemption_point();
     }
   }

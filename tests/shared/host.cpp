@@ -61,7 +61,7 @@ void share_channels(const plugin& one, const plugin& other) {
 /// Runs as a goroutine of the first object.
 void visit(void*) {
   expect(first->knows_goroutine(), "the object that made the runtime knows its goroutine");
-  if (second == nullptr) {  // comes to a process whose threads run already
+  if (second == nullptr) {  // is loaded while threads run already
     second_object = load(second_path, second_flags, second);
   }
   expect(second->knows_goroutine(), "another object knows the goroutine");

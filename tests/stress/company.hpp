@@ -28,8 +28,8 @@
 
 namespace stress {
 
-/// From construction to destruction, in a goroutine of the runtime that is to be disturbed. Ends
-/// the process with a message if one of its parts never got a turn, or saw what cannot be.
+/// Disturbs the runtime whose goroutine constructs it, until it is destroyed. Ends the process with
+/// a message if one of its parts never got a turn, or saw what cannot be.
 class company {
  public:
   company()

@@ -85,7 +85,7 @@ char byte_at(std::uint64_t seed, std::uint64_t position) {
   return static_cast<char>(mixed >> 56);
 }
 
-/// One connection until it dies. Whatever comes back must be what was sent, as far as it came.
+/// Uses one connection until it dies. All that comes back must be what was sent.
 void talk(const thrum::net::endpoint& server, std::minstd_rand& random, totals& all) {
   std::error_code error;
   auto c = std::make_shared<conn>(thrum::net::dial(server, 5s, error));
@@ -124,7 +124,8 @@ void talk(const thrum::net::endpoint& server, std::minstd_rand& random, totals& 
       case 1: c->set_deadline(thrum::time_point::max()); break;
       default: break;
     }
-    // A message may be larger than all buffers on the way: who only writes would wait for ever.
+    // A message may be larger than all buffers on the way: then it is written while the answer is
+    // read.
     thrum::wait_group writer;
     std::error_code write_error;
     const auto send = [&] { c->write(std::string_view(out.data(), out.size()), write_error); };

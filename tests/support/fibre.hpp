@@ -51,7 +51,7 @@ class fibre {
     thrum::os::switch_exception_state(live, exceptions_, mine);
   }
 
-  /// Called by the body: goes back to whoever resumed it.
+  /// Called by the body: goes back to its resumer.
   [[gnu::noinline]] void yield() {
     thrum::base::before_switch(context_, *resumer_, done_);
     thrum::arch::switch_stack(&sp_, resumer_sp_, this);

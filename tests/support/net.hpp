@@ -72,8 +72,8 @@ inline void fill(thrum::net::conn& to) {
   to.set_write_deadline(thrum::time_point::max());
 }
 
-/// A listener whose queue is full: the system ignores whoever wants to connect, as a machine that
-/// is switched off does. From a goroutine or thread that may wait.
+/// A listener whose queue is full: the system ignores new connections, as a machine that is
+/// switched off does. From a goroutine or thread that may wait.
 class black_hole {
  public:
   black_hole() : listener_(thrum::net::listener::listen(loopback(), {.backlog = 0})) {
@@ -84,7 +84,7 @@ class black_hole {
   }
   thrum::net::endpoint where() const { return listener_.local(); }
 
-  /// Lets those in who are queued.
+  /// The listener: accept() takes the queued connections.
   thrum::net::listener& listener() { return listener_; }
 
  private:

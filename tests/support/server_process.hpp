@@ -26,8 +26,8 @@ namespace support {
 
 class server_process {
  public:
-  /// Starts a program with its arguments; from the main thread, with whose end it would end, too.
-  /// `ready`: waits for a line with these words.
+  /// Starts a program with its arguments; from the main thread, as it dies with the thread that
+  /// calls. `ready`: waits for a line with these words.
   explicit server_process(const std::vector<std::string>& words,
                           std::string_view ready = "listening on ") {
     int ends[2];

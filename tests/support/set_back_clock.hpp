@@ -17,8 +17,7 @@ struct set_back_clock {
   using time_point = std::chrono::time_point<set_back_clock>;
   static constexpr bool is_steady = false;
 
-  /// A moment 2 ms from now; the next who asks for the time is the last before the clock is set
-  /// back by 4 ms.
+  /// A moment 2 ms from now. After the next call of now() the clock is set back by 4 ms.
   static time_point soon() {
     const time_point when = now() + std::chrono::milliseconds(2);
     will_be_set_back = true;

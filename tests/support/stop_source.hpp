@@ -7,7 +7,7 @@
 
 namespace support {
 
-/// Not inlined: gcc 12 takes a source that it sees being made for uninitialised.
+/// Not inlined: gcc 12 warns that a source is uninitialised when it sees it made.
 [[gnu::noinline]] inline std::stop_source new_source() { return std::stop_source(); }
 
 }  // namespace support

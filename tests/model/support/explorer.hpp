@@ -6,7 +6,8 @@
 // Purpose
 //   A test that runs real threads sees the interleavings that happen; a bug in the scheduler hides
 //   in those that do not. Here the threads are fibres on one real thread, every access to shared
-//   memory asks the explorer who goes on, and the explorer tries all answers, one execution each.
+//   memory asks the explorer which thread goes on, and the explorer tries all answers, one
+//   execution each.
 //
 // A model
 //   struct model {
@@ -131,8 +132,8 @@ class explorer {
   /// One of `count` answers, 0 first.
   unsigned choose(unsigned count);
 
-  /// As choose(), for a decision in which every answer but 0 is a surprise that costs one stale
-  /// read.
+  /// As choose(), for a read: every answer but 0 is a stale value, and uses up one stale read of
+  /// the bounds.
   unsigned choose_stale(unsigned count) {
     if (count == 1 || stale_left_ == 0) {
       return 0;
@@ -142,7 +143,7 @@ class explorer {
     return answer;
   }
 
-  /// Before each visible step: perhaps somebody else first.
+  /// Called before each visible step: another thread may run first.
   void point();
 
   /// The running thread cannot go on until ready(argument). False: everybody sleeps for ever.
@@ -151,7 +152,7 @@ class explorer {
   /// The running thread waits in a loop for something that another thread must write first.
   void yield();
 
-  /// The running thread has written something: who waits in a loop looks again.
+  /// The running thread has written something: threads that wait in a loop look again.
   void progress();
 
   /// Ends the execution with a finding. Returns only outside of the model's threads.
@@ -305,8 +306,8 @@ inline void explorer::progress() {
   }
 }
 
-// Who runs when the running thread cannot: any that can; count_ if none. Those that wait in a loop
-// come last, but they come: what they wait for may be there by now.
+// The thread that runs next when the running one cannot: any that can; count_ if none. Threads that
+// wait in a loop come last, but they come: what they wait for may be there by now.
 inline unsigned explorer::pick_successor() {
   unsigned able[max_threads];
   unsigned count = 0;

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: MIT
 //
 // Gs, Ms and Ps of modelled memory, as far as the search for work touches them, so that the
-// scheduler's own code for it runs in the explorer: the scheduler itself with all its parts, the life of
-// an M (loop.hpp), find_work and what it calls.
+// scheduler's own code for it runs in the explorer: the scheduler itself with all its parts, the
+// life of an M (loop.hpp), find_work and what it calls.
 //
-// They take the places of the scheduler's own, whose headers are told that they are there already; as
-// are the locks, and what an M does with a goroutine once it has found one. Of a P's queue there is
-// one place in the ring, and runnext: run_queue_model.cpp is about the rest. Included before everything
-// else of thrum's: the library of this source file is a build of its own.
+// They replace the scheduler's own, and so do the locks, and what an M does with a goroutine once
+// it has found one: the include guards of the headers they replace are defined here. Of a P's queue
+// there is one place in the ring, and runnext: run_queue_model.cpp is about the rest. Included
+// before everything else of thrum's: the library of this source file is a build of its own.
 
 #ifndef THRUM_TESTS_MODEL_FIND_WORK_PARTS_HPP
 #define THRUM_TESTS_MODEL_FIND_WORK_PARTS_HPP
@@ -267,8 +267,8 @@ void execute(machine& m, goroutine& g) noexcept;
 
 namespace model::finding {
 
-/// Some Ps, an M for each of the first threads, and a scheduler. Every M is a thread of the model; one
-/// that does not live from the start begins when the scheduler asks for a thread.
+/// Some Ps, an M for each of the first threads, and a scheduler. Every M is a thread of the model;
+/// one that does not live from the start begins when the scheduler asks for a thread.
 class search_world {
  public:
   using goroutine = thrum::sched::goroutine;

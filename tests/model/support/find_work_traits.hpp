@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// The traits of a build in which the search for work runs in the explorer: atomics, fences, locks and
-// a poller of a modelled machine; and the mutants of that search.
+// The traits of a build in which the search for work runs in the explorer: atomics, fences, locks
+// and a poller of a modelled machine; and the mutants of that search.
 //
-// An access of an atomic knows the function that makes it, and is wrong where the mutant is. That of
-// a figure, on which nothing depends, is no step: the explorer has enough to try without.
+// Each access to an atomic knows the function that makes it, and is wrong where the mutant says so.
+// An access to a figure, on which nothing depends, is no step of the explorer, which has enough to
+// try without.
 
 #ifndef THRUM_TESTS_MODEL_FIND_WORK_TRAITS_HPP
 #define THRUM_TESTS_MODEL_FIND_WORK_TRAITS_HPP
@@ -50,7 +51,7 @@ enum class mistake {
   no_timers_at_hand_off
 };
 
-/// Of the model that is being searched.
+/// The mutant that is being searched.
 inline mistake made = mistake::nothing;
 inline bool has_timers = false;  // else there are none, and none is asked for
 inline bool uses_runnext = false;
@@ -63,8 +64,8 @@ struct thread_state {
   bool saw_nobody_sleep = false;
 };
 inline std::array<thread_state, max_threads + 1> states;
-/// Atomics of a std::size_t in this execution. The second is the size of the global queue's part for
-/// those that give way, of which there are none here.
+/// Atomics of a std::size_t in this execution. The second is the size of the global queue's part
+/// for those that give way, of which there are none here.
 inline unsigned sizes_made = 0;
 inline thread_state& here() { return states[explorer::active().self()]; }
 bool has_p();  // its M
@@ -73,8 +74,8 @@ bool is_on_g0();
 
 // ---- which accesses are steps ----
 
-/// Functions whose accesses of whole numbers are none: counts for reports, what does not change in
-/// these models, and what only a lock's holder looks at.
+/// Functions whose accesses to whole numbers are no steps: counts for reports, numbers that do not
+/// change in these models, and those that only a lock's holder looks at.
 inline constexpr std::string_view figures[] = {
     // constants here
     "open", "procs", "p_count", "live_p_count", "live_p_changes",
@@ -255,7 +256,7 @@ class step_atomic {
     return value;
   }
 
-  // Nobody else asks without a P and without the lock what there is.
+  // Whether the thread is at its second look: only there it reads without a P and without the lock.
   static bool looks_again() {
     return explorer::active().inside() && !has_p() && !here().holds_lock && !here().has_turn;
   }
@@ -284,7 +285,8 @@ class known_lock {
   model::mutex mutex_;
 };
 
-/// A poller in which one thread sleeps until it is woken: no time passes, and no descriptor is ready.
+/// A poller in which one thread sleeps until it is woken: no time passes, and no descriptor is
+/// ready.
 class poller {
  public:
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();

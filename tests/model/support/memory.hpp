@@ -84,14 +84,14 @@ class memory {
 
   void begin();          // an execution: the model is about to be constructed
   void start_threads();  // it is; the threads know everything
-  void join_threads();   // they are done, or rest; who checks the model knows everything
+  void join_threads();   // they are done, or rest; the checks at the end know everything
 
   unsigned add_location(std::uint64_t value, bool checked);
   void name_locations(const char* name) { name_ = {name, used_}; }
 
   std::uint64_t load(unsigned location, order how);
-  /// Of what the running thread has written last, or is under a lock that it holds: no step, as
-  /// nobody can change it meanwhile.
+  /// The value of a location that the running thread has written last, or whose lock it holds: no
+  /// step, as no other thread can change it meanwhile.
   std::uint64_t own(unsigned location) const;
   void store(unsigned location, std::uint64_t value, order how);
 
@@ -122,7 +122,7 @@ class memory {
     std::uint64_t value;
     knowledge sync;  // what an acquire joins
     std::uint16_t writer = 0;
-    std::uint16_t stamp = 0;  // who knows this step of the writer knows all of sync
+    std::uint16_t stamp = 0;  // a thread that knows this step of the writer knows all of sync
   };
   struct location {
     std::vector<stored> values;

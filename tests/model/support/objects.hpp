@@ -131,7 +131,7 @@ class cell {
 class mutex {
  public:
   mutex() noexcept = default;
-  /// Of whatever rank: a circle shows as a state in which nobody can go on.
+  /// The rank is ignored: a circle of locks shows as a state in which no thread can go on.
   template <class Rank>
   explicit mutex(Rank) noexcept {}
 

@@ -4,8 +4,8 @@
 // Gs, Ms, Ps and a scheduler of modelled memory, as far as the hand-shake over a P touches them, so
 // that the scheduler's own code for it runs in the explorer (retake_traits.hpp).
 //
-// They take the places of the scheduler's own, whose headers are told that they are there already; as
-// are those of functions behind the hand-shake, of which there is nothing to check here. Included
+// They replace the scheduler's own, and so do the functions behind the hand-shake, where there is
+// nothing to check here: the include guards of the headers they replace are defined here. Included
 // before everything else of thrum's: the library of this source file is a build of its own.
 
 #ifndef THRUM_TESTS_MODEL_RETAKE_PARTS_HPP
@@ -121,7 +121,7 @@ struct processor {
 
   what_was_seen seen;
   const void* holder = nullptr;  // what must hold, not what anybody knows
-  model::cell<int> content{0};   // everything that belongs to whoever holds the P
+  model::cell<int> content{0};   // all that only the holder of the P may use
 };
 
 machine& answer_monitor(machine& m) noexcept;
@@ -154,7 +154,7 @@ struct machine {
   os::preempt_target interruption;
 };
 
-// Three Ms' worth of scheduler: whoever waits for a P gets the next one that comes free.
+// As much of a scheduler as three Ms need: an M that waits for a P gets the next free one.
 class runtime_scheduler {
  public:
   struct settings {
@@ -204,7 +204,7 @@ class runtime_scheduler {
     give(p);
   }
   void use(processor& p, const void* by) {
-    model::require(p.holder == by, "a P is used by one who does not hold it");
+    model::require(p.holder == by, "a P is used by an M that does not hold it");
     p.content = p.content + 1;
   }
   // To a goroutine that waits for a P, else to the other M, else on the idle list.

@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// The traits of a build in which the hand-shake over a P runs in the explorer: atomics, fences and a
-// clock of a modelled machine; and the mutants of that hand-shake.
+// The traits of a build in which the hand-shake over a P runs in the explorer: atomics, fences and
+// a clock of a modelled machine; and the mutants of that hand-shake.
 //
-// An access of an atomic knows the function that makes it, and is wrong where the mutant is. The
-// light fence keeps the compiler alone from reordering, which no machine of the model does; so here
-// the compiler does, wherever it may: the store before the light fence sinks below the next load
-// unless the fence stops it.
+// Each access to an atomic knows the function that makes it, and is wrong where the mutant says so.
+// The light fence keeps the compiler alone from reordering, which no machine of the model does; so
+// here the compiler does, wherever it may: the store before the light fence sinks below the next
+// load unless the fence stops it.
 
 #ifndef THRUM_TESTS_MODEL_RETAKE_TRAITS_HPP
 #define THRUM_TESTS_MODEL_RETAKE_TRAITS_HPP
@@ -53,7 +53,7 @@ enum class mistake {
   handler_cuts_in      // the handler does not mind that it interrupted the scheduler
 };
 
-/// Of the model that is being searched.
+/// The mutant that is being searched.
 inline mistake made = mistake::nothing;
 inline bool membarrier = true;
 
@@ -73,7 +73,7 @@ struct sunk_store {
 };
 inline sunk_store sunk;
 
-// An atomic that knows who accesses it, and is wrong where the mutant is.
+// An atomic that knows which thread accesses it, and is wrong as the mutant is.
 template <class T>
 class protocol_atomic : public model::basic_atomic<T> {
   using base = model::basic_atomic<T>;

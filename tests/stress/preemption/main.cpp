@@ -106,7 +106,7 @@ void prepare(yard& y) {
     }
     c = {ends[0], ends[1]};
   }
-  // One that is not loaded already has more to do.
+  // A library that is not loaded already is better: dlopen has more to do.
   for (const char* const name : {"libz.so.1", "libm.so.6", "libc.so.6"}) {
     if (void* const handle = ::dlopen(name, RTLD_LAZY)) {
       ::dlclose(handle);

@@ -44,13 +44,13 @@ class watchdog {
   watchdog(const watchdog&) = delete;
   watchdog& operator=(const watchdog&) = delete;
 
-  /// Whose figures to report; null before it ends.
+  /// The runtime whose figures are reported; null before that one ends.
   void runtime(const thrum::runtime* r) {
     const std::lock_guard lock(mutex_);
     runtime_ = r;
   }
 
-  /// Of any worker, in milliseconds.
+  /// The longest pause of any worker, in milliseconds.
   std::int64_t longest_pause() const { return longest_ms_; }
 
  private:
@@ -59,7 +59,7 @@ class watchdog {
     milliseconds pause{0};
   };
 
-  /// How many threads want each CPU, whoever they belong to: by so much everything takes longer.
+  /// How many threads of all programs want each CPU: everything takes so many times as long.
   static double threads_per_cpu() {
     double load = 0;
     return ::getloadavg(&load, 1) == 1

@@ -52,7 +52,7 @@ struct alignas(64) worker {
   std::atomic<bool> ended{false};
 };
 
-/// Memory with a pattern that says whose it is.
+/// Memory filled with a pattern of its owner.
 struct block {
   unsigned char* bytes = nullptr;
   std::size_t size = 0;
