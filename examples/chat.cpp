@@ -6,8 +6,8 @@
 //   chat [--listen ADDR] [--procs N]
 //
 // The first line of a client is its name. Two goroutines for each client: one reads its lines, one
-// writes what is in its outbox. Nobody ever waits for a slow client: who has more than 256 KiB in
-// the outbox is disconnected.
+// writes what is in its outbox. Nobody ever waits for a slow client: one with more than 256 KiB in
+// its outbox is disconnected.
 //
 // Try it with: nc 127.0.0.1 7008, in several windows
 
@@ -136,7 +136,7 @@ class room {
         to.connection.close_read(gone_already);
         at = remove_locked(at);
       }
-      text = std::move(dropped);  // which is news, too
+      text = std::move(dropped);  // that they were dropped is news, too
     }
   }
 

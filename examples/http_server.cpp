@@ -6,9 +6,9 @@
 //   http_server DIR [--listen ADDR] [--procs N] [--idle SECONDS]
 //
 // GET and HEAD; connections are kept, requests may be pipelined. A directory stands for its
-// index.html. Who asks for a path outside of DIR, by "..", by a symbolic link or encoded, gets the
-// same 404 as for a file that does not exist. Who sends nothing for so many seconds (60), or not
-// all of a request, or does not take its answer, is disconnected.
+// index.html. A path outside of DIR, by "..", by a symbolic link or encoded, gets the same 404 as a
+// file that does not exist. A client that for so many seconds (60) sends nothing, or not all of a
+// request, or does not take its answer, is disconnected.
 //
 // A goroutine for each connection. While nothing comes it holds no buffer and stands in one page of
 // its stack, so that idle connections cost little; what answers a request keeps its data in an

@@ -5,7 +5,7 @@
 //
 //   tls_echo_server CERT KEY [--listen ADDR] [--procs N] [--idle SECONDS]
 //
-// CERT and KEY are PEM files. Who is silent for so many seconds (60) is disconnected.
+// CERT and KEY are PEM files. A client that is silent for so many seconds (60) is disconnected.
 //
 // Try it with: openssl s_client -quiet -connect 127.0.0.1:7009 -CAfile CERT
 

@@ -242,7 +242,7 @@ void show_progress(const word_counter& counter, thrum::chan<void> finished) {
 
 using plain_counts = std::unordered_map<std::string, std::uint64_t>;
 
-/// The same with nothing of the library, as simple as can be.
+/// Counts the same without the library, as simply as can be.
 void count_plainly(const fs::path& path, fs::file_status status, plain_counts& counts) {
   std::error_code error;
   if (fs::is_directory(status)) {

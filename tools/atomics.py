@@ -371,7 +371,7 @@ class Finder:
         for line in self.texts[name].split("\n"):
             starts.append(starts[-1] + len(line.encode()) + 1)
 
-        def offset_of(place):  # in the file, of a place in `code`, whose lines are as long up to it
+        def offset_of(place):  # in the file; a line of `code` is as long as in the file up to the place
             line = code.count("\n", 0, place)
             return line, starts[line] + place - (code.rfind("\n", 0, place) + 1)
 

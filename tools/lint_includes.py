@@ -4,9 +4,9 @@
 """A header includes nothing of which it uses nothing: `lint_includes.py FILE...`, or all headers.
 
 clang's include cleaner says what is not used. What it cannot know is told to it:
-  // IWYU pragma: export       this header is for those who include it: an umbrella, a chooser
+  // IWYU pragma: export       this header includes it for its users: an umbrella, a chooser
   // IWYU pragma: keep         used in a way that it does not see; with a word why
-Not looked at is what is for another platform, whose code is left out here. The cleaner is
+Headers of other platforms are not looked at, as their code is left out here. The cleaner is
 $INCLUDE_CLEANER, else clang-include-cleaner-19."""
 import concurrent.futures
 import os
@@ -39,8 +39,8 @@ def unused(path):
     for what, line in re.findall(r'^- (<[^>]+>|"[^"]+") @Line:(\d+)$', done.stdout, re.M):
         if what in NAMELESS and NAMELESS[what].search(text):
             continue
-        # The two halves of a header: the second is there for those who include the first, and the
-        # first says what the second may use.
+        # The two halves of a header: the first includes the second for its users, and the first says
+        # what the second may use.
         half = f"<{path.relative_to(root / 'include').as_posix()}>"
         if what.endswith("_definition.hpp>") or half == what.replace(".hpp>", "_definition.hpp>"):
             continue

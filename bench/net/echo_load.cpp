@@ -151,7 +151,7 @@ class load {
                 static_cast<double>(requests_) / seconds, latencies_.quantile(0.5),
                 latencies_.quantile(0.99));
     std::fflush(stdout);
-    // Whoever reads that line may look at the server before the connections end.
+    // The reader of that line may look at the server before the connections end.
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     return 0;
   }

@@ -68,7 +68,7 @@ class request_parser {
   }
   /// Whether the client wants to go on with this connection.
   bool keep_alive() const { return minor_ == 0 ? keep_ && !close_ : !close_; }
-  /// Of HTTP/1.0, whose clients have to be told.
+  /// A request of HTTP/1.0: its client must be told whether the connection stays.
   bool is_old() const { return minor_ == 0; }
   bool has_body() const { return is_chunked_ || length_ > 0; }
 

@@ -218,7 +218,7 @@ def goroutines_in(scheduler, prefix):
 
 
 def give_threads(scheduler, goroutines):
-    """A thread runs the goroutine on whose stack it is; in a signal handler, which has a stack of
+    """A thread runs the goroutine whose stack it is on; in a signal handler, which has a stack of
     its own, it runs the one that its M names."""
     goroutines.sort(key=lambda g: g.low)
     lows = [g.low for g in goroutines]

@@ -100,7 +100,7 @@ inline bool drop(box& b) {
 SWAP = PLAIN + """
 inline bool take(box& b) {
   int none = 0;
-  // [t.swap <>] acq_rel: what the last one did; acquire: who has it
+  // [t.swap <>] acq_rel: what the last one did; acquire: the owner
   return b.word.compare_exchange_strong(none, 1, acq_rel, acquire);
 }
 """
