@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The processor that is compiled for, as one class, and the check that it offers what contract.hpp
-// asks. For tests and for those who write a port: what a program is compiled from does not include
-// it.
+// asks. For tests and for authors of a port: a program does not include it.
 #ifndef THRUM_ARCH_CHOSEN_PROCESSOR_HPP
 #define THRUM_ARCH_CHOSEN_PROCESSOR_HPP
 

@@ -99,11 +99,12 @@ struct terminate_handling {
   static constexpr std::string_view process_name = "debug::terminate_handling";
   std::atomic<std::terminate_handler> ours{nullptr};
   std::atomic<std::terminate_handler> earlier{nullptr};
-  std::atomic<const void*> reported{nullptr};  // whose panic
+  std::atomic<const void*> reported{nullptr};  // the `whose` of the first report
   main_exception left_main;
 };
 
-/// Reports the exception that is being handled; does not return. `whose` tells panics apart.
+/// Reports the exception that is being handled; does not return. `whose` stands for what panics: a
+/// second panic of the same is an exception in its report.
 [[noreturn]] THRUM_COLD inline void report_panic(const void* whose, const panic_source& source,
                                                  const os::call_stack& callers) noexcept {
   auto& reporting = os::process_wide<terminate_handling>::get().reported;

@@ -41,7 +41,7 @@ THRUM_NOINLINE THRUM_NO_COVERAGE inline bool& inside_hook() noexcept {
 /// What an edge can answer; the rest waits for the next call into the scheduler.
 inline constexpr std::uint32_t served_at_edges = sched::attention_preempt | sched::attention_freeze;
 
-/// Whether the caller is a goroutine outside the scheduler whose processor is asked for. Calls
+/// Whether the caller is a goroutine outside the scheduler that was asked for its processor. Calls
 /// nothing that could be instrumented.
 THRUM_NOINLINE THRUM_NO_COVERAGE inline bool must_stop_here() noexcept {
   asm volatile("");

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The system that is compiled for, as one class, and the check that it offers all of contract.hpp.
-// For tests and for those who write a layer: what a program is compiled from does not include it.
+// For tests and for authors of a layer: a program does not include it.
 //
 // A layer that lacks something does not compile here. What it has not declared stands in an error
 // with the capability beside the name:

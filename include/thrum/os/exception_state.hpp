@@ -22,7 +22,7 @@
 #if THRUM_EXCEPTIONS
 #include <cxxabi.h>
 
-#if defined(_LIBCPP_VERSION)  // whose header does not name it
+#if defined(_LIBCPP_VERSION)  // its header does not declare it
 namespace __cxxabiv1 {
 struct __cxa_eh_globals;
 extern "C" __cxa_eh_globals* __cxa_get_globals() noexcept;

@@ -27,15 +27,15 @@ class child_watch {
 
   void close() noexcept;
 
-  /// `who` is found from the child's end on. 0, or an errno value below zero.
+  /// From the child's end on, sleep() finds `who`. 0, or an errno value below zero.
   io_result add(int pidfd, void* who) noexcept;
   void remove(int pidfd) noexcept;
 
   /// Ends the sleep that is under way, or the next one.
   void wake() noexcept;
 
-  /// Sleeps until somebody is found, for at most timeout_ms if that is not below 0. How many;
-  /// perhaps none.
+  /// Sleeps until the first `who` is found, for at most timeout_ms if that is not below 0. Returns
+  /// how many were found; perhaps none.
   std::size_t sleep(void** found, std::size_t most, int timeout_ms) noexcept;
 
  private:

@@ -27,7 +27,7 @@ THRUM_OUT_OF_LINE bool quit_listener::open(function call, void* argument) noexce
   void* nobody = nullptr;
   // [quit.1 <>] acq_rel: one listens.
   if (!known().argument.compare_exchange_strong(nobody, argument, acq_rel,
-                                                // relaxed: nothing is read of who listens
+                                                // relaxed: nothing of the listener is read
                                                 relaxed)) {
     return false;
   }

@@ -93,7 +93,7 @@ THRUM_NOINLINE inline int become_tool(void* argument) noexcept {
   ::_exit(127);
 }
 
-/// In a process whose table of descriptors is its own.
+/// Only in a process that shares its table of descriptors with no other.
 inline void close_all_descriptors() noexcept {  // SL3
   constexpr long close_range = 436;             // the same on every processor; since Linux 5.9
   if (::syscall(close_range, 0U, ~0U, 0U) == 0) {

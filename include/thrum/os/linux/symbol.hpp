@@ -32,9 +32,9 @@ class symbolizer {
   /// "function at program+0x1234": the offset is as addr2line -e program takes it. Allocates.
   const std::string& describe(const void* address);
 
-  /// Asks the system's tool for the lines of those of these addresses whose files have any, so that
-  /// line_of knows them. Starts processes and blocks the thread, for the time that source_lines.hpp
-  /// says at most. Not in a section, nor in the handler of a signal. Allocates.
+  /// Asks the system's tool for the source lines of these addresses, as far as their files have
+  /// any; line_of knows them afterwards. Starts processes and blocks the thread, for the time that
+  /// source_lines.hpp says at most. Not in a section, nor in the handler of a signal. Allocates.
   [[gnu::cold]] void find_lines(std::vector<const void*> addresses);
 
   /// "file:line", if find_lines has found it; else empty.

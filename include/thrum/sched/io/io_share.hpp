@@ -5,9 +5,10 @@
 //
 // Purpose
 //   A goroutine whose every call succeeds at once never parks. With a peer that always has more to
-//   send and to take it keeps its processor for a whole time slice, two hundred of them everybody
-//   else for a second, and where nobody cuts slices for ever. So successful calls are counted, by
-//   number and by bytes, and after each share of them the goroutine looks whether somebody waits:
+//   send and to take it keeps its processor for a whole time slice; two hundred of them keep it
+//   from all others for a second, and for ever where no monitor ends slices. So successful calls
+//   are counted, by number and by bytes, and after each share of them the goroutine looks whether
+//   others wait:
 //
 //   at each look      goroutines whose timers are due; those that the poller has news of, which is
 //                     asked if it was not for a while; the ring; in the global queue, those that

@@ -89,7 +89,7 @@ struct alignas(base::cache_line_size) poll_desc {
   bool foreign = false;  // we only watch it: see wait_foreign
   const std::uint32_t index;
   atomic<int> fd{os::no_descriptor};
-  runtime_scheduler* scheduler = nullptr;  // with whose poller it is registered
+  runtime_scheduler* scheduler = nullptr;  // its poller watches the descriptor
   wait_point* closer = nullptr;
   poll_side sides[2];
 

@@ -150,8 +150,8 @@ class registry {
     return next;
   }
 
-  /// One whose goroutines use what exit() destroys. Other runtimes are objects, which are destroyed
-  /// in their turn. Null: no more.
+  /// A scheduler whose goroutines must stand still before exit() destroys what they use. Other
+  /// runtimes are objects, which are destroyed in their turn. Null: no more.
   static runtime_scheduler* next_to_hold() noexcept {
     scoped guard(all().lock);
     for (runtime_scheduler* s = all().first; s != nullptr; s = s->registered.next_) {

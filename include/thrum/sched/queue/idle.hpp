@@ -88,7 +88,7 @@ class idle_set {
     }
     std::uint32_t none = 0;
     // [id.spin =] seq_cst: at most one submitter goes on; counts as a spinner from here.
-    // relaxed: who loses publishes nothing
+    // relaxed: the loser publishes nothing
     return spinning_.compare_exchange_strong(none, 1, seq_cst, relaxed);
   }
 
@@ -140,7 +140,7 @@ class idle_set {
     std::uint32_t none = 0;
     // [id.spin =] seq_cst: as in claim_wake.
     if (spinning_.load(seq_cst) + idle_ps() != 0 ||
-        // [id.spin =] as in claim_wake; relaxed: who loses publishes nothing
+        // [id.spin =] as in claim_wake; relaxed: the loser publishes nothing
         !spinning_.compare_exchange_strong(none, 1, seq_cst, relaxed)) {
       return false;
     }

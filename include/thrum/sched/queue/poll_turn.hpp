@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Whose turn it is at the poller. One thread may sleep there, until the first timer of all Ps;
-// others look in between without waiting, when nobody has for a while.
+// The turn at the poller. One thread may sleep there, until the first timer of all Ps; others poll
+// in between without waiting, when no thread has for a while.
 //
 // One word holds the turn: 0 while a thread sleeps in the poller, else when somebody last polled. A
 // second says until when that thread sleeps.

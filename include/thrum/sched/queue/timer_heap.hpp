@@ -236,8 +236,8 @@ typename timer_heap<Traits>::added timer_heap<Traits>::add(timer& t, std::int64_
   }
 }
 
-/// A stopped timer whose entry, in any heap, is later than the new time. Nothing: the entry has
-/// been dropped.
+/// For a stopped timer whose entry, in any heap, is later than the new time. No value: the entry
+/// has been dropped.
 template <class Traits>
 auto timer_heap<Traits>::revive_earlier(timer& t, std::int64_t when) const noexcept
     -> std::optional<added> {

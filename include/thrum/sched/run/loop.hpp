@@ -41,8 +41,8 @@ inline goroutine* wait_for_locked(machine& m) noexcept {
   return m.locked_g;
 }
 
-/// What an M runs whose thread has just begun: it was made for a P that is on its way, or to wait
-/// in the idle list. Null: the scheduler closes.
+/// What an M runs first when its thread has begun: it was made for a P that is on its way, or to
+/// wait in the idle list. Null: the scheduler closes.
 inline goroutine* first_goroutine(machine& m) noexcept {
   runtime_scheduler& scheduler = *m.scheduler;
   if (!m.awaited) {

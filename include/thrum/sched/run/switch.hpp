@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// What runs on whose stack: switching between goroutines.
+// Switching between goroutines, and which code runs on which stack.
 //
 // Purpose
 //   A goroutine that leaves the processor picks its successor on its own stack and switches

@@ -26,7 +26,7 @@
 //
 // Which M: a system wakes a thread on the CPU where it went to sleep, even if that one is busy and
 // the one that we leave is idle, and may see it milliseconds later: ten loops on two CPUs lost 8 %.
-// So among those whose turn it is, or nearly is, one is taken that went to sleep on this CPU.
+// So of the next few goroutines one whose thread went to sleep on this CPU is preferred.
 //
 // An M whose P was taken while it blocked (retake.hpp) and that computes again without entering the
 // library is stopped the same way, at H3 (stop_without_p).
@@ -154,8 +154,8 @@ inline void stop_in_handler(machine& m, bool (*give_up)(machine&) noexcept) noex
   g.status.store(g_status::running, relaxed);  // relaxed: only for display
 }
 
-/// Whether it was interrupted for a timer before its slice was over: then it goes on as soon as
-/// those whose timers came have run. If others came first, each timer would move the P to one more
+/// Whether it was interrupted for a timer before its slice was over: then it goes on as soon as the
+/// goroutines of due timers have run. If others came first, each timer would move the P to one more
 /// thread.
 inline bool has_time_left(goroutine& g, std::int64_t ran_ns, std::int64_t slice_ns) noexcept {
   g.ran_ns += ran_ns;
@@ -268,7 +268,7 @@ inline bool stop_without_p(machine& m) noexcept {
 /// The handler. Runs on the M's signal stack, wherever its thread was.
 inline void interrupt(void* argument) noexcept {
   auto& m = *static_cast<machine*>(argument);
-  // Sent to a thread that has ended since, whose number another thread has now.
+  // It was sent to a thread that has ended since; this thread has its number now.
   if (m.tid.load(relaxed) != os::thread_id()) {  // relaxed: this thread's, or not this thread's
     return;
   }
