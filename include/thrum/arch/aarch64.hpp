@@ -124,7 +124,7 @@ inline constexpr std::size_t stack_alignment = 16;
 THRUM_INLINE void spin_hint() noexcept { asm volatile("isb" ::: "memory"); }
 
 /// A request to valgrind, if the program runs in it; else 0 and five instructions without effect.
-/// The processor turns x12 around by 128 bits, which nobody else would do.
+/// The processor turns x12 around by 128 bits, which no other code would do.
 inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept {
   register std::uintptr_t answer asm("x3") = 0;
   register const std::uintptr_t* question asm("x4") = request;

@@ -93,7 +93,7 @@ inline constexpr std::size_t stack_alignment = 16;
 THRUM_INLINE void spin_hint() noexcept { __builtin_ia32_pause(); }
 
 /// A request to valgrind, if the program runs in it; else 0 and six instructions without effect.
-/// The processor turns rdi around by 128 bits, which nobody else would do.
+/// The processor turns rdi around by 128 bits, which no other code would do.
 inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept {
   std::uintptr_t answer = 0;
   asm volatile(

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// What is being compiled, by what and for what: every macro of the library is born here.
+// The compiler, the platform and the settings of this build: every macro of the library is defined
+// here.
 //
 // A user may define before the first include:
 //   THRUM_CHECKS=1   asserts the invariants
@@ -121,8 +122,8 @@
 #else
 #define THRUM_ABI_CHECKS
 #endif
-/// With traits of one's own (sched/core/traits.hpp): the suffix of such a build. Two builds with
-/// different traits in one program need different ones.
+/// The suffix of a build with traits of its own (sched/core/traits.hpp). Two builds with different
+/// traits in one program need different suffixes.
 #ifdef THRUM_TRAITS_HEADER
 #ifndef THRUM_ABI_TRAITS
 #define THRUM_ABI_TRAITS _traits

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// The one pointer to an object, for members whose type is only declared where they stand.
+// A pointer that owns its object, for members whose type is only declared where they stand.
 //
 // std::unique_ptr does the same; but each type that it points to costs a user's compiler 12 ms, of
-// the 600 that all standard headers here take, for deleters and tuples that nobody wants.
+// the 600 that all standard headers here take, for deleters and tuples that are not needed here.
 #ifndef THRUM_BASE_OWNER_HPP
 #define THRUM_BASE_OWNER_HPP
 

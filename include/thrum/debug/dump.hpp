@@ -85,14 +85,14 @@ class frame_arena {
   const void** memory_;
 };
 
-/// From a moment that has been cut to 32 bits, up to 49 days ago; that may be a little after `now`.
+/// The time since a moment that was cut to 32 bits, up to 49 days ago, or a little after `now`.
 constexpr std::int64_t waited_ms(std::int64_t now_ms, std::uint32_t parked_ms) noexcept {
   constexpr std::uint32_t ahead = 60'000;
   const std::uint32_t passed = static_cast<std::uint32_t>(now_ms) - parked_ms;
   return passed < std::uint32_t{0} - ahead ? passed : 0;
 }
 
-/// What can be said of one G without stopping it. False: it is not alive. No malloc.
+/// Writes what can be told of one G without stopping it. False: it is not alive. No malloc.
 THRUM_NO_TSAN inline bool describe_into(goroutine_record& record, const sched::goroutine& g,
                                         std::int64_t now_ms) noexcept {
   // [g.status <] acquire: where it stands, if it does. Exact only while all is quiet.
@@ -123,11 +123,12 @@ enum class world : std::uint8_t {
   stopped,  // they are stopped for a moment
 };
 
-/// Those that were alive when it began, by id, each with what can be seen of it.
+/// The goroutines that were alive when it began, by id, each with what can be seen of it.
 ///
-/// While all goroutines stand still, nobody is served. So they are looked at in pieces: as many as
-/// `piece` in one freeze, which lasts well under a millisecond then, and between two freezes they
-/// go on for as long as they stood. The picture is not of one moment, but each goroutine in it is.
+/// While all goroutines stand still, no client is served. So they are looked at in pieces: as many
+/// as `piece` in one freeze, which lasts well under a millisecond then, and between two freezes
+/// they go on for as long as they stood. The picture is not of one moment, but each goroutine in it
+/// is.
 class goroutine_list {
  public:
   static constexpr std::size_t piece = 128;
@@ -189,7 +190,7 @@ class goroutine_list {
   }
 
   void look_in_pieces() {
-    constexpr int most_failures = 20;  // then somebody does not stop at all
+    constexpr int most_failures = 20;  // then a goroutine does not stop at all
     int failures = 0;
     for (std::size_t first = 0; first < all_.size();) {
       const std::int64_t begin = os::now();
@@ -305,8 +306,8 @@ inline std::string describe_goroutines(const goroutine_list& all, bool with_line
   return text;
 }
 
-/// The same, looked at now. `where`: whether they must be stopped for that. Blocks the thread for
-/// as long as the look takes, too.
+/// The same for the goroutines as they are now. `where`: whether they must be stopped for that.
+/// Blocks the thread for as long as the look takes, too.
 inline std::string describe_goroutines(sched::runtime_scheduler& scheduler, world where,
                                        bool with_lines) {
   goroutine_list all(scheduler);

@@ -18,7 +18,7 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace debug {
 
-/// A line for each kind, the most frequent first. Nobody is stopped. Not inside a section.
+/// A line for each kind, the most frequent first. No goroutine is stopped. Not inside a section.
 inline std::string count_goroutines(sched::runtime_scheduler& scheduler) {
   tally kinds;
   std::uint64_t total = 0;

@@ -75,7 +75,7 @@ struct panic_source {
 };
 
 /// Where the last exception was thrown that has left a main goroutine: it goes on from run(), on
-/// another stack, where nobody may catch it.
+/// another stack, where perhaps no handler catches it.
 struct main_exception {
   std::atomic<bool> busy{false};
   const void* thrown = nullptr;
@@ -151,8 +151,8 @@ inline void report_if_left_main(main_exception& left) noexcept {
   left.busy.store(false, release);  // [mx.busy >] as a lock
 }
 
-/// The runtime of a main goroutine goes: somebody has caught what has left it, if anything has. Its
-/// address may be another exception's later.
+/// Called when the runtime of a main goroutine ends: an exception that has left that goroutine was
+/// caught, and its address may be another exception's later.
 inline void forget_main_exception() noexcept {
   main_exception& left = os::process_wide<terminate_handling>::get().left_main;
   if (!left.busy.exchange(true, acquire)) {  // [mx.busy <] as a lock

@@ -59,7 +59,7 @@ THRUM_NOINLINE THRUM_NO_COVERAGE inline void stop_at_edge() noexcept {
   auto* const m = sched::current_slot::value;
   sched::interrupt(m);
   if (m->p != nullptr) {
-    // If there was nobody to take the P: not at every edge, but when the monitor asks again.
+    // If there was no M to take the P: not at every edge, but when the monitor asks again.
     m->p->attention.fetch_and(~std::uint32_t{sched::attention_preempt},
                               std::memory_order_relaxed);  // relaxed: nothing is done for it
   }

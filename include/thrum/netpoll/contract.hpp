@@ -6,7 +6,7 @@
 // The scheduler knows a poller by nine operations. A descriptor is a number of the system's and a
 // tag of the scheduler's; the poller hands the tag back with each event and does not know what is
 // behind it. A tag is used for one registration only, so an event that was on its way when its
-// descriptor was closed, and that arrives when the number belongs to another one, finds nobody.
+// descriptor was closed, and that arrives when the number belongs to another one, wakes nobody.
 //
 //   open()            Makes the poller usable. Called once, before any other operation. Returns 0
 //                     or an errno value.
@@ -86,7 +86,7 @@ enum events : std::uint32_t {
 /// What takes the events of one poll.
 struct sink {
   void (*deliver)(sink& self, std::uint64_t tag, std::uint32_t events) noexcept;
-  /// That one will be delivered soon; may be null.
+  /// Tells that the event with this tag will be delivered soon; may be null.
   void (*announce)(std::uint64_t tag) noexcept = nullptr;
 };
 

@@ -145,7 +145,7 @@ class kqueue {
       const int error =
           apply(others_, change(fd, filter, is_wanted ? EV_ADD | EV_ONESHOT : EV_DELETE, tag));
       if (is_wanted && first_error == 0) {
-        first_error = error;  // of a filter that is not there to be deleted nobody wants to hear
+        first_error = error;  // a filter that is not there to be deleted is no error
       }
     }
     return first_error;

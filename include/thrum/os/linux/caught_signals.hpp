@@ -30,7 +30,7 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-/// One of these in the process. Installing and removing: one thread at a time.
+/// There is one in the process. One thread at a time installs and removes.
 class caught_signals {
  public:
   static constexpr int last = 64;
@@ -39,13 +39,13 @@ class caught_signals {
     return std::uint64_t{1} << (number - 1);
   }
 
-  /// The signal is ours from now on. 0, or an errno value below zero: -EINVAL for those that nobody
-  /// can catch.
+  /// The signal is ours from now on. 0, or an errno value below zero: -EINVAL for a signal that
+  /// cannot be caught.
   static io_result install(int number) noexcept;
 
   static void remove(int number) noexcept;
 
-  /// Returns when no handler runs that ran when it was called.
+  /// Returns when all handlers have ended that ran when it was called.
   static void wait_for_handlers() noexcept;
 
   /// Sleeps until a signal is caught or wake() is called; for ns nanoseconds at most, if that is
@@ -55,7 +55,7 @@ class caught_signals {
   /// The signals that came since the last time. A sleep after it may find nothing new.
   static std::uint64_t take() noexcept;
 
-  /// From any thread.
+  /// Ends the sleep, or the next one. From any thread.
   static void wake() noexcept { known().note.wake(); }
 
   /// No signal's handler runs on the calling thread any more.

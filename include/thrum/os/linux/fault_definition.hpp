@@ -23,7 +23,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 using namespace base::orders;
 
-/// Of an interrupted thread; a template, as each processor has other members.
+/// The stack pointer of an interrupted thread. A template, as each processor has other members.
 template <class Context>
 const void* stack_pointer_of(const Context& context) noexcept {
   if constexpr (requires { context.uc_mcontext.sp; }) {
@@ -37,8 +37,8 @@ const void* stack_pointer_of(const Context& context) noexcept {
 struct fault_handling {
   static constexpr std::string_view process_name = "os::fault_handling";
   std::atomic<fault_observer> observe{nullptr};
-  /// What was there before us, for SIGSEGV and SIGBUS. Written once, before the handler is
-  /// installed.
+  /// The handlers of SIGSEGV and SIGBUS that were there before ours. Written once, before the
+  /// handler is installed.
   struct ::sigaction earlier[2] = {};
 };
 

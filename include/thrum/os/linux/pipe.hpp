@@ -39,7 +39,7 @@ io_result transfer_with_flags(long number, int fd, void* bytes, std::size_t n, i
 /// Whether the system knows RWF_NOSIGNAL, as far as was seen.
 inline constinit std::atomic<bool> has_signal_free_write{true};
 
-/// As write() to a pipe or a socket; that nobody reads any more is an error, never a signal.
+/// As write() to a pipe or a socket; a missing reader is an error, never a signal.
 io_result write_without_signal(int fd, const void* from, std::size_t n) noexcept;
 
 /// As read(), but -EAGAIN instead of waiting, whatever the mode of the open file; or cannot_tell.

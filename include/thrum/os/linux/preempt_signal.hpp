@@ -72,13 +72,13 @@ class signal_stack {
   /// Gets the memory, on any thread, before open(). False if there is none.
   bool reserve() noexcept;
 
-  /// By the thread that is to take the signal.
+  /// Called by the thread that is to take the signal.
   void open(preempt_target& target) noexcept;
 
-  /// By the same thread, last.
+  /// Called by the same thread, last.
   void close() noexcept;
 
-  /// What was reserved and not opened, or is closed.
+  /// Frees memory that was reserved and not opened, or that is closed.
   void give_back() noexcept;
 
  private:

@@ -45,7 +45,7 @@ THRUM_NOINLINE inline io_result receive(int fd, void* to, std::size_t n) noexcep
   return result_of(::recv(fd, to, n, 0));
 }
 
-/// As receive, and leaves it there.
+/// As receive, but what is read stays there to be received.
 io_result peek(int fd, void* to, std::size_t n) noexcept;
 
 /// A broken connection is an error, never a signal.
@@ -58,7 +58,7 @@ THRUM_NOINLINE inline io_result send(int fd, const void* from, std::size_t n) no
 
 io_result send_message(int fd, const ::msghdr& message) noexcept;
 
-/// One datagram; `to` may be null. More than n: the rest of it did not fit.
+/// Receives one datagram; `from` may be null. A result above n: the rest of it did not fit.
 THRUM_NOINLINE inline io_result receive_from(int fd, void* to, std::size_t n, ::sockaddr* from,
                                              ::socklen_t* from_size) noexcept {
   if constexpr (calls_kernel_directly) {
@@ -67,7 +67,7 @@ THRUM_NOINLINE inline io_result receive_from(int fd, void* to, std::size_t n, ::
   return result_of(::recvfrom(fd, to, n, MSG_TRUNC, from, from_size));
 }
 
-/// As send; to an address, or to the one it is connected to if that is null.
+/// As send, to an address; null: to the one that the socket is connected to.
 THRUM_NOINLINE inline io_result send_to(int fd, const void* from, std::size_t n,
                                         const ::sockaddr* to, ::socklen_t to_size) noexcept {
   if constexpr (calls_kernel_directly) {
@@ -80,8 +80,8 @@ THRUM_NOINLINE inline io_result send_to(int fd, const void* from, std::size_t n,
 io_result send_messages(int fd, ::mmsghdr* messages, unsigned n) noexcept;
 io_result receive_messages(int fd, ::mmsghdr* messages, unsigned n) noexcept;
 
-/// From a file, from `offset` on, to a socket inside the kernel. That the connection is broken is
-/// an error, never a signal.
+/// Sends a file, from `offset` on, to a socket inside the kernel. A broken connection is an error,
+/// never a signal.
 io_result send_file(int fd, int file, std::int64_t offset, std::size_t n) noexcept;
 
 io_result shut_down(int fd, int how) noexcept;

@@ -55,7 +55,7 @@ THRUM_COLD THRUM_OUT_OF_LINE line_tool find_line_tool() {
   return {};
 }
 
-/// What the keeper is asked, and what it has heard.
+/// What the keeper is to run, and what it has read.
 struct line_question {
   static constexpr std::size_t stack_bytes = 64 * 1024;
 
@@ -70,14 +70,14 @@ struct line_question {
   bool complete = false;
 };
 
-/// In the tool's process, which shares our memory until it calls execve.
+/// Runs in the tool's process, which shares our memory until it calls execve.
 THRUM_NOINLINE inline int become_tool(void* argument) noexcept {
   const auto& question = *static_cast<const line_question*>(argument);
   ::setpgid(0, 0);
   struct ::sigaction usual {};
   usual.sa_handler = SIG_DFL;
   for (int signal = 1; signal < NSIG; ++signal) {
-    // That one would take a lock of the C library, which a dying thread of ours may hold.
+    // SIGABRT would take a lock of the C library, which a dying thread of ours may hold.
     if (signal != SIGABRT) {
       ::sigaction(signal, &usual, nullptr);
     }
@@ -130,7 +130,7 @@ THRUM_NOINLINE inline int keep_tool(void* argument) noexcept {
   auto& question = *static_cast<line_question*>(argument);
   struct ::sigaction usual {};
   usual.sa_handler = SIG_DFL;
-  ::sigaction(SIGCHLD, &usual, nullptr);  // if it is ignored, nobody can be waited for
+  ::sigaction(SIGCHLD, &usual, nullptr);  // if it is ignored, no child can be waited for
   close_all_descriptors();
   int ends[2];
   if (::open("/dev/null", O_RDWR | O_CLOEXEC) != 0 || ::dup2(0, 1) != 1 || ::dup2(0, 2) != 2 ||
@@ -147,7 +147,7 @@ THRUM_NOINLINE inline int keep_tool(void* argument) noexcept {
   hear_tool(question, ends[0]);
   ::kill(-tool, SIGKILL);  // SL5: it has said all, or is too late
   ::kill(tool, SIGKILL);
-  // Not for ever: it may hang in a file system that does not answer.
+  // Waits for the tool, but not for ever: it may hang in a file system that does not answer.
   for (int i = 0; i != 100 && ::waitpid(tool, nullptr, WNOHANG) == 0; ++i) {
     const ::timespec moment{0, 1'000'000};
     ::nanosleep(&moment, nullptr);

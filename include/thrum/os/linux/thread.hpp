@@ -68,8 +68,8 @@ class thread {
 /// How many threads of this process are in a bystander_scope.
 inline constinit std::atomic<unsigned> bystanders{0};
 
-/// The calling thread makes no goroutine runnable from here on, but for taking and releasing locks:
-/// nobody can hope for it.
+/// From here on the calling thread makes no goroutine runnable, except by locks that it takes and
+/// releases: so a deadlock is reported although it runs.
 class bystander_scope {
  public:
   // relaxed: each counts itself, and a thread that is not counted yet, or not any more, may as well

@@ -46,8 +46,8 @@ class thread_clock {
 /// where the system does not say.
 bool thread_sleeps(std::uint64_t thread) noexcept;
 
-/// Whether it does so for a time that it has chosen, and not for somebody. False where the system
-/// does not say.
+/// Whether the thread sleeps for a time that it has chosen, and does not wait for another thread.
+/// False where the system does not say.
 bool thread_naps(std::uint64_t thread) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os

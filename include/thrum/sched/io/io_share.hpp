@@ -38,7 +38,8 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-/// To runnext: g0 has something to do, and it goes on unless that makes others runnable.
+/// Puts the goroutine into runnext: g0 has something to do first, and then it goes on unless that
+/// made others runnable.
 inline bool commit_to_runnext(machine& m, goroutine& g, void*) noexcept {
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
   if (goroutine* const kicked = m.p->queue.exchange_runnext(&g)) {

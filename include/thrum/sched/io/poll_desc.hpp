@@ -60,7 +60,7 @@ struct poll_side {
   bool busy = false;
   bool ready = false;
   bool drained = false;  // the last call took all there was: do not try before the next edge
-  /// Of a foreign descriptor: so many waits take it for not ready.
+  /// For a foreign descriptor: so many of its next waits take it for not ready, without a look.
   atomic<std::uint8_t> waits_without_look{0};
 };
 

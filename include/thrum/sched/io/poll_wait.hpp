@@ -50,8 +50,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 /// throw goroutine_exit, outside of the section.
 inline constexpr int io_exit = -4096;
 
-/// And: the caller's deadline has passed. No errno value, since the system has ETIMEDOUT for a peer
-/// that does not answer.
+/// The same if the caller's deadline has passed. No errno value, since the system has ETIMEDOUT for
+/// a peer that does not answer.
 inline constexpr int io_deadline_exceeded = -4097;
 
 class poll_wait {
@@ -285,8 +285,8 @@ class poll_wait {
   /// Waits until a descriptor that is not ours can be read or written. `d` is kept for its number.
   ///
   /// Such a descriptor may be closed, and its number given anew, while somebody waits. The poller
-  /// knows: a number that it was told of, and does not know any more, is another file's. Then those
-  /// that wait are told that theirs is closed; nobody looks at a number after its wait has begun.
+  /// knows: a number that it was told of, and does not know any more, is another file's. Then the
+  /// waiters are told that theirs is closed; no waiter looks at a number after its wait has begun.
   static int wait_foreign(poll_desc& d, int fd, io_side which, std::int64_t deadline) noexcept {
     poll_side& side = d.side(which);
     for (bool armed = false;;) {
@@ -312,7 +312,7 @@ class poll_wait {
       d.lock.lock();
       if (d.sides[0].turns.empty() && d.sides[1].turns.empty()) {
         d.foreign = true;
-        d.next_generation();  // an event that is on its way is for nobody any more
+        d.next_generation();  // an event that is on its way wakes nobody any more
       }
       d.scheduler = scheduler;
       const bool other =
@@ -370,9 +370,9 @@ class poll_wait {
     runtime_scheduler* scheduler = nullptr;
   };
 
-  /// Libraries that do not block say that they would have to, and then there is nothing: a look at
-  /// the system only confirms it. Others wait before each of their calls, and mostly it is ready.
-  /// Which kind this is the last look tells.
+  /// Some libraries wait only after a call that would have blocked: then there is nothing, and a
+  /// look at the system only confirms it. Others wait before each of their calls, and mostly it is
+  /// ready. The last look tells which kind this is.
   static bool is_worth_a_look(poll_side& side) noexcept {
     const std::uint8_t left = side.waits_without_look.load(relaxed);  // relaxed: a guess is enough
     if (left != 0) {
@@ -394,8 +394,8 @@ class poll_wait {
     return seen > 0 ? 0 : seen == 0 ? -EAGAIN : static_cast<int>(seen);
   }
 
-  /// That poller does not know the number. False: nor did anybody wait for it there. Else what they
-  /// waited for is closed; those of other pollers have to look whether they meant the same.
+  /// That poller does not know the number. False: no waiter of it did, either. Else what its
+  /// waiters waited for is closed; those of other pollers have to look whether they meant the same.
   THRUM_COLD static bool take_of_closed_locked(poll_desc& d, runtime_scheduler& scheduler,
                                                wake_list& taken) noexcept {
     const auto is_own = [&](const wait_point& point) {

@@ -106,7 +106,7 @@ class process_exit {
       seen.when = now;
     }
     const std::uint64_t tid = one().thread.load(relaxed);  // relaxed: set before anything was held
-    // One that only waits for a CPU is given time.
+    // A thread that only waits for a CPU is given time.
     if (now - seen.when >= patience_ns) {
       if (os::thread_sleeps(tid) && !os::thread_naps(tid)) {
         scheduler.freeze.release_from_exit();
@@ -154,7 +154,7 @@ class process_exit {
     return false;
   }
 
-  /// What only a goroutine refers to is not lost.
+  /// Tells it that memory is not lost to which only a goroutine refers.
   static void tell_leak_checker([[maybe_unused]] runtime_scheduler& scheduler) noexcept {
 #if THRUM_ASAN
     scheduler.for_each_p([](processor& p) { base::keep_reachable(&p, sizeof p); });

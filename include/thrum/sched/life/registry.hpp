@@ -20,7 +20,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 class registry {
  public:
-  /// Not inside a section.
+  /// From now on others find it. Not inside a section.
   static void add(runtime_scheduler& scheduler) noexcept {
     scoped guard(all().lock);
     scheduler.registered.number_ = ++all().count;

@@ -37,7 +37,7 @@ class alignas(base::cache_line_size) global_queue {
  public:
   using queue = base::intrusive_queue<T>;
 
-  /// Whether something may be there. Never a lasting no: a submitter wakes somebody after it has
+  /// Whether something may be there. Never a lasting no: a submitter wakes an M after it has
   /// put its goroutine here.
   bool empty() const noexcept {
     // [gq.size =] seq_cst: after dropping the spin; sees: update_size, update_behind

@@ -209,14 +209,14 @@ class idle_set {
     return m;
   }
 
-  // ---- those that are too many: give_back.hpp ----
+  // ---- Ms that are too many: give_back.hpp ----
 
-  /// How many Ms have been here all the time since forget_least_ms_locked().
+  /// The smallest number of Ms that were here since forget_least_ms_locked(): so many are too many.
   std::uint32_t least_ms_locked() const noexcept { return least_ms_; }
   void forget_least_ms_locked() noexcept {
     least_ms_ = idle_m_count_.load(relaxed);  // relaxed: under the lock
   }
-  /// One of those, to be ended.
+  /// One of the Ms that are too many, to be ended.
   M* take_m_to_end_locked() noexcept {
     const std::uint32_t others = least_ms_ - 1;
     M* const m = take_m_locked();

@@ -15,7 +15,7 @@
 //   channel      other channels, by address, in a select; global, heap
 //   waiters      what goroutines wait on: a latch, a semaphore, ...: idle, global, heap
 //   descriptor   a file or socket that goroutines wait for: global, heap
-//   sleeper      a wait for nobody: global, heap
+//   sleeper      a sleep: global, heap
 //   ending       a goroutine that is joined: global, heap
 //   timer        of after_func, while it is armed: heap, idle, global
 //   idle         Ps and Ms without work: global, stacks, heap
@@ -33,12 +33,12 @@
 //        address, one of the same rank may be held that lies below.
 //   LR2  a lock is dropped by the thread that has taken it. A goroutine that parks keeps the locks
 //        of its objects until its stack is left; the code that its thread arrives at drops them.
-//   LR3  after that none is held.
+//   LR3  when that code has dropped them, no lock is held.
 //
 // With THRUM_CHECKS each thread keeps a list of the locks that it holds, and taking one against LR1
 // ends the program with the names of both, whether or not another thread was about to meet it.
-// Without, a rank is an argument that nobody keeps. A try_lock cannot wait, so it may be called in
-// any order; what it has taken counts for what follows.
+// Without it a rank is an argument that is not stored. A try_lock cannot wait, so it may be called
+// in any order; what it has taken counts for what follows.
 //
 // Shared objects that hide the library have lists of their own; a lock is taken and dropped by code
 // of one object.
@@ -218,9 +218,9 @@ class held_locks {
   std::size_t beyond_ = 0;
 };
 
-/// Of the calling thread. Its address is good for no longer than one of these calls, which are not
-/// inlined: a goroutine moves. Where it lies is known before the thread runs, so that a handler may
-/// come to it first.
+/// The locks of the calling thread. Its address is good for no longer than one of these calls,
+/// which are not inlined: a goroutine moves. It is laid out before the thread runs, so that a
+/// handler may be the first to use it.
 inline constinit thread_local held_locks locks_of_thread [[gnu::tls_model("initial-exec")]];
 
 THRUM_NOINLINE inline void note_lock(const void* lock, lock_rank rank) noexcept {
@@ -241,7 +241,7 @@ THRUM_NOINLINE inline std::size_t count_held_locks() noexcept {
   return locks_of_thread.count();
 }
 
-/// What a lock keeps of its rank.
+/// The rank as a lock stores it; nothing without THRUM_CHECKS.
 class ranked {
  public:
   constexpr explicit ranked(lock_rank rank) noexcept : rank_(rank) {}

@@ -56,7 +56,7 @@ class poll_turn {
     return until == for_ever || until > when;
   }
 
-  /// The turn to sleep, until `until`. False: somebody else has it.
+  /// Takes the turn to sleep, until `until`. False: another thread has it.
   [[nodiscard]] bool begin_sleep(std::int64_t until) noexcept {
     // [s.poll =] seq_cst: before the second look at the timers; seen by somebody_sleeps. PT1: of
     // several exchanges one finds something else than 0.
@@ -95,7 +95,8 @@ class poll_turn {
     return true;
   }
 
-  /// The right to look once, for the monitor: nobody sleeps, and the last poll is that old.
+  /// Takes the right to look once, for the monitor: no thread sleeps, and the last poll is that
+  /// old.
   [[nodiscard]] bool take_if_due(std::int64_t now, std::int64_t age) noexcept {
     // [s.poll <] acquire: as in is_due
     std::int64_t last = last_.load(acquire);
@@ -107,7 +108,7 @@ class poll_turn {
  private:
   atomic<std::int64_t> last_{1};
   atomic<std::int64_t> until_{for_ever};
-  /// Somebody is inside a poll that does not wait; others need not look meanwhile.
+  /// A thread is inside a poll that does not wait; others need not look meanwhile.
   atomic<bool> looks_{false};
 };
 

@@ -139,7 +139,7 @@ class run_queue {
   /// `take_runnext_too`, takes runnext instead, after `Traits::pause_before_runnext()` if
   /// `victim_is_running`, because a P that runs most likely wants its runnext within the next
   /// microsecond. Returns nullptr when there was nothing. Called by the owner of `thief`; `this` is
-  /// another queue. Lock-free: it starts again only when somebody else got on.
+  /// another queue. Lock-free: it starts again only when another thread got on.
   [[nodiscard]] T* steal_half_into(run_queue& thief, bool take_runnext_too,
                                    bool victim_is_running) noexcept;
 
@@ -295,7 +295,7 @@ std::uint32_t run_queue<T, Traits>::ring_size() const noexcept {
   return tail - head_.load(acquire);
 }
 
-// ---- everybody's side ---------------------------------------------------------------------------
+// ---- any thread's side --------------------------------------------------------------------------
 
 template <class T, class Traits>
 T* run_queue<T, Traits>::steal_half_into(run_queue& thief, bool take_runnext_too,

@@ -47,7 +47,8 @@ inline void recycle(machine& m, goroutine& g) noexcept {
   }
 }
 
-/// What waits for the end of this goroutine, now ours to wake. Caller holds the join lock.
+/// Takes the waiter for the end of this goroutine, which the caller wakes then. It holds the join
+/// lock.
 inline wait_point* take_joiner_locked(goroutine& g) noexcept {
   wait_point* const joiner = g.joiner;
   g.joiner = nullptr;

@@ -112,7 +112,7 @@ inline goroutine* give_up_p(machine& m, std::int64_t& next_timer) noexcept {
 /// Waits in the poller until the next timer, unless somebody does already. True: with a P.
 inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
   runtime_scheduler& scheduler = *m.scheduler;
-  // Of a virtual clock nobody can sleep a part.
+  // No thread can sleep until a moment of a virtual clock.
   const bool timed = next_timer != timer_heap<traits>::never && !scheduler.clock.is_virtual();
   if (!timed && scheduler.poller.descriptors() == 0) {
     return false;

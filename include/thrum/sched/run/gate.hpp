@@ -11,31 +11,32 @@
 //   releases the waiter shuts it first, while the object is still locked.
 //
 // State: one word, in the frame of the waiter, which stays for as long as one of the two looks.
-//   closed   nobody is about to come: nearly all waits, all their life
+//   closed   no visitor is about to come: nearly all waits, all their life
 //   open     a deadline is armed, or a stop has been announced: one of them may enter
-//   inside   one has
-//   shut     the waiter was released; nobody enters any more
-//   left     the one inside has left, and nobody enters any more: it was shut, or the waiter is out
+//   inside   one of them has entered: the visitor
+//   shut     the waiter was released; no visitor enters any more
+//   left     the visitor has left, and none enters any more: it was shut, or the waiter is out
 //
 // The two sides
 //   visit()  open -> inside, tries for the object's lock, takes the waiter out if it still is in,
 //            unlocks, leaves. While the lock is held by others it looks whether the gate was shut,
 //            and leaves at once if it was.
-//   shut()   with the object's lock held: shut; if somebody was inside, waits until he has left.
-//            That one never waits for the lock, so this ends however many waiters are released in
-//            one hold of the lock, and by whomever.
+//   shut()   with the object's lock held: shut; if a visitor was inside, waits until it has left.
+//            A visitor never waits for the lock, so this ends however many waiters are released in
+//            one hold of the lock, and by any thread.
 //
 // What this costs
-//   A waiter that nobody may come for is released with one load: its gate is closed. A deadline is
-//   known before the waiter is linked, so its gate is opened then, and releasing it costs an
+//   A waiter that no visitor may come for is released with one load: its gate is closed. A deadline
+//   is known before the waiter is linked, so its gate is opened then, and releasing it costs an
 //   exchange. A stop is rare, but comes at any time: it opens the gates of all that wait
 //   (announce), passes a heavy fence, and then leaves those alone that it finds released; a thread
-//   that releases a waiter says so (wait_point::cause), passes a light fence and then looks
-//   at the gate. One of the two sees the other.
+//   that releases a waiter says so (wait_point::cause), passes a light fence and then looks at the
+//   gate. One of the two sees the other.
 //
 // Invariants
 //   GA1  a thread inside holds no lock of the object when it waits, and waits for nothing else.
-//   GA2  when shut() has returned, nobody enters the object on behalf of this waiter, or ever will.
+//   GA2  when shut() has returned, no visitor enters the object on behalf of this waiter, or ever
+//   will.
 //
 // Tried and rejected: see docs/decisions/0011. Checked by gate_model.cpp and wait_point_test.cpp.
 //
@@ -62,12 +63,12 @@ enum class withdrawal : std::uint8_t {
 template <class Traits>
 class basic_gate {
  public:
-  /// By the waiter, before others can find it: somebody will come when its time is over.
+  /// Called by the waiter, before others can find it: its timer will come when its time is over.
   void open() noexcept {
     word_.store(state::open, relaxed);  // relaxed: published by the object's lock
   }
 
-  /// By the stop, before its heavy fence.
+  /// Called by the stop, before its heavy fence.
   void announce() noexcept {
     state expected = state::closed;
     // relaxed: ordered by the fence of [s.gate] in withdraw_all
@@ -103,8 +104,8 @@ class basic_gate {
     return outcome;
   }
 
-  /// By the thread that releases the waiter, with the object's lock held, after it has said so.
-  /// GA2.
+  /// GA2. Called by the thread that releases the waiter, with the object's lock held, after it has
+  /// recorded the release.
   void shut() noexcept {
     // [s.gate =] released before the gate is read; pairs with stop()'s fence
     Traits::light_fence();

@@ -80,7 +80,7 @@ inline void run_goroutines(machine& m, goroutine* g) noexcept {
     if (scheduler.reserve.is_active() && scheduler.reserve.hold_back(*g, [&] {
           return is_short_of_threads(scheduler);
         })) [[unlikely]] {
-      // Not this one, on this thread.
+      // This thread does not begin g.
     } else if ((g->flags & g_bound) != 0 && m.locked_g != g) {
       pass_to_owner(m, *g);
     } else {

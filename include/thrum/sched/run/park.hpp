@@ -26,7 +26,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 static_assert(no_deadline == timer_heap<traits>::never);
 
-/// Told of each goroutine that is about to park, if somebody debugs: see debug/mutex_watch.hpp.
+/// Called for each goroutine that is about to park, if it is set: see debug/mutex_watch.hpp.
 inline constinit std::atomic<void (*)(goroutine_id id, std::string_view name)> observe_park{
     nullptr};
 
@@ -117,7 +117,7 @@ bool commit_arm_and_unlock(machine& m, goroutine& g, void* argument) noexcept {
   return true;
 }
 
-/// From `now` to a deadline that may be further back than can be counted.
+/// The time from `now` to a deadline that may be further back than can be counted.
 constexpr std::int64_t time_left(std::int64_t deadline, std::int64_t now) noexcept {
   return deadline <= now ? 0 : deadline - now;
 }
@@ -187,7 +187,7 @@ wake_cause wait(section& here, wait_point& point, Lock& held,
 
 // ---- sleep -------------------------------------------------------------------------------------
 
-/// A sleeper waits on a lock of its own, for nobody.
+/// A sleeper waits on a lock of its own; only its timer or a stop ends the wait.
 inline withdrawal withdraw_sleeper(wait_point& point, bool locked) noexcept {
   return unlink_under(*static_cast<spin_lock*>(point.object), locked, [&]() noexcept {
     const bool asleep = point.linked;
@@ -227,7 +227,7 @@ inline bool commit_to_global(machine& m, goroutine& g, void*) noexcept {
   return true;
 }
 
-/// As commit_to_global, for one that could go on.
+/// As commit_to_global, for a goroutine that gives way.
 inline bool commit_behind(machine& m, goroutine& g, void*) noexcept {
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
   m.scheduler->global.push_behind(g);

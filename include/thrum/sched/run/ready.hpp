@@ -8,7 +8,7 @@
 // ring's tail. From any other thread it goes to the global queue.
 //
 // Is an idle P worth waking for it? For a goroutine in the ring: yes, it waits behind another. For
-// one in runnext it depends: a pair that hands the processor back and forth needs nobody, a
+// one in runnext it depends: a pair that hands the processor back and forth needs no other P, a
 // producer that goes on computing does. Waking costs 16 us, a hand-off 20 ns, so the P learns:
 // see processor::wake_credit.
 #ifndef THRUM_SCHED_RUN_READY_HPP

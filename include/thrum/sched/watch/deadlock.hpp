@@ -34,8 +34,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// What may make an idle scheduler run again.
 enum class liveness : std::uint8_t {
-  by_itself,  // a timer or a descriptor; or nobody asks
-  by_others,  // a thread that is not ours, or that is not asleep yet: nobody tells when it is gone
+  by_itself,  // a timer or a descriptor; or deadlocks are not looked for
+  by_others,  // a thread that is not ours, or that is not asleep yet: its end is not reported
   by_nothing,
 };
 
@@ -84,7 +84,7 @@ inline liveness look_for_deadlock(runtime_scheduler& scheduler) noexcept {
     return seen;
   }
   constexpr std::size_t helpers = 2;  // the monitor and the creator
-  // What was there before the count and after it was there.
+  // Bystanders are counted before and after the threads; the smaller count is taken.
   // relaxed: os::bystander_scope tells why
   const unsigned bystanders_before = os::bystanders.load(relaxed);
   const std::size_t threads = os::count_threads();

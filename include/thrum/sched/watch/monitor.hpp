@@ -59,7 +59,7 @@ class monitor {
   /// Says once that goroutines are held back for want of threads, and lets them go when they can.
   void look_at_reserve() noexcept;
 
-  /// When nobody has polled for 10 ms.
+  /// Polls when no thread has for 10 ms.
   void poll_network(std::int64_t now) noexcept;
   void wait_for_round() noexcept;
   void sleep_while_idle(liveness alive) noexcept;
@@ -67,12 +67,13 @@ class monitor {
     const auto ms = static_cast<std::uint32_t>((now - scheduler_.started_at) / 1'000'000);
     scheduler_.coarse_ms.store(ms, relaxed);  // relaxed: only for display
   }
-  /// Whether nobody sleeps until the first timer of all Ps: those that are not busy need us, too.
+  /// Whether no thread sleeps until the first timer of all Ps: then the timers of idle Ps need us,
+  /// too.
   bool nobody_waits_for_timers() const noexcept {
     // After the plan was made; a thread that leaves the poller reads it after end_sleep.
     return !scheduler_.poll.somebody_sleeps();
   }
-  /// And whether anybody could be woken to run them.
+  /// The same, and an idle P is there to run them.
   bool others_can_run_timers() const noexcept {
     return scheduler_.idle.idle_ps() != 0 && nobody_waits_for_timers();
   }
@@ -97,7 +98,7 @@ class monitor {
 
   runtime_scheduler& scheduler_;
   retaker retaker_;
-  std::int64_t next_look_ = retaker::never;  // somebody asked to be seen again then
+  std::int64_t next_look_ = retaker::never;  // a P is to be looked at again then
   std::int64_t delay_ = traits::monitor_min_sleep_ns;
   std::uint64_t ran_ = 0;
   std::uint32_t quiet_rounds_ = 0;
@@ -184,7 +185,7 @@ inline void monitor::poll_network(std::int64_t now) noexcept {
 
 inline void monitor::wait_for_round() noexcept {
   if (process_exit::holds(scheduler_)) [[unlikely]] {
-    // As seldom as a thread that blocks is noticed; and whether anything can run is not asked.
+    // Rounds as seldom as suffice to notice a thread that blocks, also while nothing can run.
     if (scheduler_.monitor.sleep_for(traits::blocked_ns) && !closing()) {
       scheduler_.monitor.clear();
     }

@@ -166,18 +166,18 @@ inline bool has_time_left(goroutine& g, std::int64_t ran_ns, std::int64_t slice_
   return false;
 }
 
-/// Whether nobody else waits for this very P.
+/// Whether nothing waits for this very P.
 inline bool is_alone(const machine& m) noexcept {
   const processor& p = *m.p;
   return p.queue.empty() && m.scheduler->next_timer(p) > traits::now();
 }
 
-/// H2. Null: there is nobody to take the P.
+/// H2. Null: there is no M to take the P.
 inline machine* find_taker(machine& m) noexcept {
   runtime_scheduler& scheduler = *m.scheduler;
   m.cpu = os::current_cpu();
   if (!scheduler.has_spare()) {
-    // For the next one; an exchange serves neither timers nor what has not started yet.
+    // An M for the next time: an exchange serves neither timers nor goroutines that have not begun.
     scheduler.creator.request_spare();
   }
   const auto is_here = [&](const machine& each) { return each.cpu == m.cpu; };
@@ -207,7 +207,7 @@ inline machine* find_taker(machine& m) noexcept {
   return other->bound;
 }
 
-/// H2 to H4. False: there is nobody to take the P. PR1: of the locks here no stopped thread has
+/// H2 to H4. False: there is no M to take the P. PR1: of the locks here no stopped thread has
 /// one.
 inline bool hand_over(machine& m) noexcept {
   runtime_scheduler& scheduler = *m.scheduler;
