@@ -22,7 +22,7 @@ FENCES = re.compile(r"(?:atomic_(?:thread|signal)_)?fence|light_fence|heavy_fenc
 ATOMIC = re.compile(r"^(?:const |volatile )*(?:typename )?[\w:\- ]*?\b(?:__)?atomic(?:_ref|_base)?<.*>$")
 CLASSES = {"atomic", "__atomic_base", "__atomic_float", "atomic_ref", "__atomic_ref",
            "__atomic_base_impl", "atomic_flag"}
-# What has an order that nobody sees, or none.
+# Calls whose memory order is not written, or that have none.
 BY_NAME = re.compile(r"\b(__(?:atomic|sync|c11_atomic)_\w+|(?:std::)?atomic_(?!thread_fence|signal_fence)\w+"
                      r"|Interlocked\w+)\s*[(<]|\b(std::atomic_flag)\b")
 WORD = re.compile(r"\w+")

@@ -49,7 +49,7 @@ class Result:
     p50: float  # us
     p99: float  # us
     cpu: float  # us of the server's CPU time a request
-    others: float  # CPUs that neither the server nor the client had, and nobody left idle
+    others: float  # CPUs that neither the server nor the client used, and that were not idle
 
 
 class Refused(Exception):
@@ -283,7 +283,7 @@ def main():
                     print(f"{label}, round {number + 1}: {result.rate:,.0f}/s, "
                           f"p50 {result.p50:.0f} us, p99 {result.p99:.0f} us, "
                           f"CPU {result.cpu:.2f} us, others {result.others:.0%}", file=sys.stderr)
-                # Nobody is always the first, or always after the same other.
+                # No server is always the first, or always after the same other.
                 order = order[1:] + order[:1] if number % 2 else order[::-1]
     noise = max(result.others for runs in results.values() for result in runs)
     print(f"{options.kind}: medians of {options.rounds} runs of {options.seconds} s, "

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 //
 // netpoll/epoll.hpp's own code on modelled atomics, over a small kernel, in every interleaving
-// within the bounds: after wake() a poll that waits comes back and sees what the waker did, and an
-// event reaches somebody. Then its mutants.
+// within the bounds: after wake() a poll that waits comes back and sees what the waker did, and
+// each event reaches a poll. Then its mutants.
 //
 // The kernel keeps what the system promises and no more. The alarm is a level: every look at the
 // epoll finds it until it is read. A descriptor's event is an edge: one look finds it. Neither the

@@ -330,7 +330,7 @@ struct parking : scene<Made> {
   model::note armed;
 };
 
-/// A stop and a deadline, and nobody else: the wait ends by one of them.
+/// A stop and a deadline, and no thread that releases: one of the two ends the wait.
 template <mistake Made>
 struct without_release : scene<Made> {
   static constexpr unsigned threads = 2;

@@ -91,7 +91,8 @@ std::uint64_t count_sleeps() {
   return sum;
 }
 
-/// A time in which nobody has woken; on a loaded machine it takes a while until all are asleep.
+/// Waits for a time in which no thread wakes; on a loaded machine it takes a while until all are
+/// asleep.
 int rest_after_a_burst() {
   thrum::sched::default_stack_idle_ns = 1'000'000;
   thrum::sched::default_thread_idle_ns = 1'000'000;

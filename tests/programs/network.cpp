@@ -308,9 +308,9 @@ int without_options() {
 /// Threads of this process.
 std::size_t threads() { return thrum::os::count_threads(); }
 
-/// Exit status 0: dials of names that nobody answers for end in time, as does a foreign thread's;
-/// what is asked often has one thread, what is asked for in many names a limited number. Then main
-/// returns while they are still silent, and one more dial waits without a time-out.
+/// Exit status 0: dials of names whose servers are silent end in time, as does a foreign thread's;
+/// one name that is asked for often has one thread, many names have a limited number. Then main
+/// returns while the servers are still silent, and one more dial waits without a time-out.
 int silent_names() {
   int wrong = 0;
   const auto check = [&wrong](bool claim, const char* what) {

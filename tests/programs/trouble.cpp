@@ -122,7 +122,7 @@ int fault_elsewhere() {
     std::_Exit(5);
   });
   return thrum::run([] {
-    // In a page that nobody can have; not null, which a sanitizer sees for itself.
+    // Faults in a page that is never mapped; not at null, which a sanitizer sees for itself.
     thrum::go([] { *reinterpret_cast<volatile int*>(4096 | (::getpid() & 8)) = 1; });
     thrum::sleep_for(60s);
   });

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// The traits of a build whose time and events come from a test: a ring of 4, a clock that stands until
-// driven::advance, and a poller that knows of no event but those that driven::post tells it.
+// The traits of a build whose time and events come from a test: a ring of 4, a clock that stands
+// until driven::advance, and a poller that knows of no event but those that driven::post tells it.
 
 #ifndef THRUM_TESTS_SUPPORT_DRIVEN_TRAITS_HPP
 #define THRUM_TESTS_SUPPORT_DRIVEN_TRAITS_HPP
@@ -50,7 +50,7 @@ class poller {
     return ENOENT;
   }
 
-  /// Until somebody wakes it: by this clock no time passes while it sleeps.
+  /// Sleeps until wake(): by this clock no time passes meanwhile.
   void poll(std::int64_t delay_ns, netpoll::sink& to) noexcept {
     if (delay_ns != 0) {
       note_.sleep();

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// What tests of the network need again and again: two connected ends, a listener that answers
-// nobody, the error of a call, and how many descriptors are open.
+// What tests of the network need again and again: two connected ends, a listener that answers no
+// client, the error of a call, and how many descriptors are open.
 #ifndef THRUM_TESTS_SUPPORT_NET_HPP
 #define THRUM_TESTS_SUPPORT_NET_HPP
 

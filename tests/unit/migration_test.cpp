@@ -58,7 +58,7 @@ TEST_CASE("every operation works right behind a migration in the same function")
     thrum::wait_group group;
     for (int i = 0; i != support::affordable_migrations(scaled(10, 3)); ++i) {
       // The library asks which thread it is on before and behind each migration; if one answer
-      // were kept for the other, these would work on a processor that is somebody else's.
+      // were kept for the other, these would work on a processor that another thread has.
       const std::lock_guard lock(mutex);
       c.send(i);
       REQUIRE(support::migrate());

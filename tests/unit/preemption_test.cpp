@@ -422,7 +422,7 @@ TEST_CASE("cooperative preemption sends no signals and waits for a call of the l
     std::atomic<bool> done{false};
     thrum::wait_group group;
     group.go([&] { done = true; });
-    // Long enough for many slices; nobody else can have run before the first call.
+    // Long enough for many slices; no other goroutine can have run before the first call.
     const auto end = std::chrono::steady_clock::now() + 20ms;
     while (std::chrono::steady_clock::now() < end) {
     }

@@ -354,7 +354,7 @@ inline void explorer::yield() {
   some_yielded_ = true;
   const unsigned next = pick_successor();
   some_yielded_ = true;
-  if (next != count_) {  // else nobody else can go on: look again
+  if (next != count_) {  // else no other thread can go on: look again
     switch_to(next);
   }
   fibres_[self].now = state::runnable;
@@ -446,7 +446,7 @@ inline void explorer::switch_to(unsigned index) {
 }
 
 // Leaves the running stack, of which `from` and `save` tell, for thread `index` or, if that is
-// count_, for the caller of run(). Returns when somebody switches back.
+// count_, for the caller of run(). Returns when another stack switches back.
 inline void explorer::switch_out(void*& save, thrum::base::stack_context& from, unsigned index) {
   const bool outside = index == count_;
   self_ = index;

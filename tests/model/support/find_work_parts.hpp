@@ -70,7 +70,7 @@ inline void back_off(std::uint32_t) noexcept { model::explorer::active().yield()
 
 namespace model::finding {
 
-/// A figure that nobody relies on.
+/// A figure on which nothing depends.
 template <class T>
 struct figure {
   T value{};

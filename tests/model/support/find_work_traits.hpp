@@ -190,7 +190,7 @@ class step_atomic {
     return wrong && how == order::seq_cst ? order::acq_rel : how;
   }
 
-  // An atomic is a figure to all, or to nobody.
+  // An atomic is a figure for all functions or for none.
   bool is_figure_here(text caller) const {
     const bool is = is_unused_ || is_plain(caller);
     require(!is || !place_, "a figure is accessed where it is a step elsewhere");
@@ -300,7 +300,7 @@ class poller {
       note_.wake();
     }
   }
-  /// Until when somebody sleeps here.
+  /// Until when the thread in it sleeps.
   std::int64_t sleeps_until() const { return sleeps_until_; }
 
  private:

@@ -5,15 +5,15 @@
 // through objects.hpp.
 //
 // Purpose
-//   The interleavings alone would find what goes wrong on a machine whose memory is sequentially
+//   The interleavings alone would find the faults of a machine whose memory is sequentially
 //   consistent. No machine has such a memory, and C++ promises less than any machine.
 //
 // What a thread knows
 //   Each atomic keeps all values that were stored to it, oldest first. `knowledge` is, for each
-//   atomic, the oldest value that the thread may still read, and, for each thread, up to which of
-//   its steps it happened before us. An acquire that reads a release's value joins the knowledge
-//   that the releasing thread had; fences, mutexes and notes join likewise. A data race is an
-//   access to a cell that does not know of the last access by somebody else.
+//   atomic, the oldest value that the thread may still read, and, for each other thread, the last
+//   of its steps that happened before. An acquire that reads a release's value joins the knowledge
+//   that the releasing thread had; fences, mutexes and notes join likewise. A data race is
+//   an access to a cell by a thread that does not know of the last access by another thread.
 //
 // The three machines
 //   sequential  a load reads the newest value. Finds data races, and what interleaving does.
@@ -24,9 +24,9 @@
 //               atomic alone; two such accesses are not a fence. Finds a missing release, acquire
 //               or fence.
 //   tso         x86: a plain store waits in its thread's buffer, where only that thread sees it,
-//               until a locked instruction, a fence or anything that blocks; or until somebody else
-//               reads it, which is a decision. Finds a missing fence between a store and a load
-//               with fewer executions than `weak`, and what it finds does happen.
+//               until a locked instruction, a fence or anything that blocks; or until another
+//               thread reads it, which is a decision. Finds a missing fence between a store and a
+//               load with fewer executions than `weak`, and what it finds does happen.
 //
 // What it cannot find
 //   A load that takes effect after a later store of its thread (load buffering), and two stores to
@@ -364,8 +364,8 @@ inline void memory::drain(thread& t) {
   }
 }
 
-// Decides how much of the others' buffered stores to `l` has reached the memory by now. Whatever
-// nobody looks at may as well wait.
+// Decides how much of the others' buffered stores to `l` has reached the memory by now. A store
+// that no thread looks at may as well wait.
 inline void memory::settle(unsigned l) {
   for (;;) {
     unsigned holders[max_threads];

@@ -62,14 +62,14 @@ class watched_pointer {
   model::cell<T*> value_{nullptr};
 };
 
-// What is said of times and turns: no more than a hint to anybody.
+// A time or a turn, which is no more than a hint in the scheduler, either.
 template <class T>
 struct hint {
   T load(std::memory_order) const { return T{}; }
   void store(T, std::memory_order) {}
 };
 
-// A figure that nobody relies on.
+// A figure on which nothing depends.
 struct figure {
   unsigned value = 0;
   unsigned load(std::memory_order) const { return value; }

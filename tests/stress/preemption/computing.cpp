@@ -134,7 +134,7 @@ void receive_blocks(yard& y, worker& w) {
   }
 }
 
-/// Takes what somebody else has put on the shelf and leaves something of its own.
+/// Takes a block that another worker has put on the shelf and leaves one of its own.
 void exchange_blocks(yard& y, worker& w) {
   auto random = random_for(w);
   while (go_on(y, w)) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Connections whose other end, or whose own end, is closed while somebody uses them.
+// Connections of which one end is closed while they are used.
 
 #include <thrum.hpp>
 

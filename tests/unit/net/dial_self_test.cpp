@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Dialing where nobody listens.
+// Dials to a port on which nobody listens.
 
 #include <thrum.hpp>
 

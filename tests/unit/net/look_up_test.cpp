@@ -30,7 +30,7 @@ using thrum::net::resolve_error;
 
 namespace {
 
-/// Answers nobody until open().
+/// Answers no question until open().
 struct silent_resolver {
   static int ask(const char* host, const char* service, ::addrinfo** list) noexcept {
     std::unique_lock lock(guard);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// A select that ends when somebody asks it to: on_done with a std::stop_token or a context.
+// A select that ends when a stop is requested: on_done with a std::stop_token or a context.
 
 #include <thrum/select.hpp>
 

@@ -46,7 +46,7 @@ bool reaches(int n, const int& value, thrum::mutex& mutex) {
   });
 }
 
-/// A lock that is nobody's special case.
+/// A lock of a program's own, which the library does not know.
 struct plain_lock {
   thrum::mutex mutex;
   bool held = false;

@@ -207,7 +207,7 @@ TEST_CASE("a shorter sleep that begins later is not held up by a longer one") {
     const int rounds = scaled(50, 10);
     for (int i = 0; i != rounds; ++i) {
       thrum::go([] { thrum::sleep_for(1h); });
-      thrum::sleep_for(100us);  // everybody is asleep until the hour is over, and then until this
+      thrum::sleep_for(100us);  // all sleep for the hour when this shorter sleep begins
     }
     // All of the long ones sleep on, or have not begun.
     CHECK(thrum::stats().goroutines == static_cast<std::uint64_t>(rounds) + 1);

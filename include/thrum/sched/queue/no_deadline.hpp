@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// The moment at which those wait who wait for ever.
+// The deadline of a wait that no time ends.
 #ifndef THRUM_SCHED_QUEUE_NO_DEADLINE_HPP
 #define THRUM_SCHED_QUEUE_NO_DEADLINE_HPP
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// The order of the locks. What violates it ends the program, so it runs in a child; without
-// THRUM_CHECKS nobody looks.
+// The order of the locks. A violation ends the program, so it runs in a child; without THRUM_CHECKS
+// the order is not checked.
 #include <thrum/sched/queue/lock_rank.hpp>
 
 #include <thrum/sched/queue/lock.hpp>

@@ -29,7 +29,7 @@ bool is_blocked_here(int number) {
   return sigismember(&blocked, number) == 1;
 }
 
-/// Computes until it is told to end; false if nobody does.
+/// Computes until it is told to end; false if it never was.
 bool compute_until_told(const std::atomic<bool>& told) {
   const auto end = std::chrono::steady_clock::now() + support::long_time;
   while (!told) {
@@ -42,7 +42,7 @@ bool compute_until_told(const std::atomic<bool>& told) {
 
 const thrum::options one_short_slice{.procs = 1, .time_slice = 1ms};
 
-/// Whether a loop is taken its processor at all; the timer's goroutine runs beside it then.
+/// Whether a loop loses its processor at all: then the timer's goroutine runs beside it.
 constexpr bool loops_are_interrupted = thrum::os::has_preempt_signal;
 
 }  // namespace
