@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// chat: a server that sends every line that somebody writes to everybody, with the writer's name.
+// chat: a server that sends each line of a client to all clients, with the name of the writer.
 //
 //   chat [--listen ADDR] [--procs N]
 //
@@ -38,7 +38,7 @@ class line_reader {
 
   explicit line_reader(thrum::net::conn& from) : from_(from) {}
 
-  /// Nothing: the stream has ended, or a line is too long.
+  /// The next line. None: the stream has ended, or a line is too long.
   std::optional<std::string> next() {
     for (;;) {
       if (const std::size_t end = text_.find('\n'); end != std::string::npos) {
@@ -77,7 +77,7 @@ struct client {
 
 class room {
  public:
-  /// False: the name is taken.
+  /// Lets a client in. False: the name is taken.
   bool enter(const std::string& name, const std::shared_ptr<client>& who) {
     const std::lock_guard lock(mutex_);
     if (!clients_.emplace(name, who).second) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// http_server: the files below a directory over HTTP/1.1, and /hello, which is always the same.
+// http_server: serves the files below a directory over HTTP/1.1, and /hello, a constant answer.
 //
 //   http_server DIR [--listen ADDR] [--procs N] [--idle SECONDS]
 //
@@ -87,7 +87,7 @@ std::string_view type_of(std::string_view path) {
   return "application/octet-stream";
 }
 
-/// The target without scheme and host, with which clients of proxies send it.
+/// The target without the scheme and host that clients of proxies put before it.
 std::string_view without_origin(std::string_view target) {
   constexpr std::string_view scheme = "http://";
   if (!target.starts_with(scheme)) {
@@ -130,11 +130,11 @@ struct site {
   std::chrono::seconds idle{60};
 };
 
-/// What is needed from the first byte of a request to the last of its answer.
+/// All that is needed from the first byte of a request to the last byte of its answer.
 class exchange {
  public:
-  /// Answers what is there to be read, and goes on until no part of a request is left over. Whether
-  /// the connection is to be kept.
+  /// Answers what is there to be read, and goes on until no part of a request is left over. Returns
+  /// whether the connection is to be kept.
   bool serve(thrum::net::conn& c, const site& files) {
     begin_ = end_ = 0;
     parser_ = {};
@@ -172,7 +172,7 @@ class exchange {
  private:
   std::string_view text() const { return {buffer_.data() + begin_, end_ - begin_}; }
 
-  /// Each complete request of the buffer. False: the connection is to be closed.
+  /// Answers each complete request of the buffer. False: the connection is to be closed.
   bool answer_all(thrum::net::conn& c, const site& files) {
     while (begin_ != end_) {
       const status result = parser_.parse(text());
@@ -192,7 +192,7 @@ class exchange {
     return true;
   }
 
-  /// One request. False: the connection is to be closed.
+  /// Answers one request. False: the connection is to be closed.
   bool answer(thrum::net::conn& c, const site& files) {
     const std::string_view method = parser_.method(text());
     const bool is_head = method == "HEAD";
@@ -252,7 +252,7 @@ class exchange {
       c.set_write_deadline(steady_clock::now() + files.idle);
       const std::uint64_t sent = c.send_file(file.get(), at, std::min(most, size - at), failed);
       at += sent;
-      if (failed || sent == 0) {  // 0: the file has become shorter, and we cannot keep our word
+      if (failed || sent == 0) {  // 0: the file has become shorter than the length that was sent
         return false;
       }
     }
@@ -325,7 +325,7 @@ class exchange {
   std::string out_;  // answers not sent yet
 };
 
-/// Exchanges that are used in turn, the one last given back first.
+/// A pool of exchanges; the one last given back is used first.
 class exchange_pool {
  public:
   std::unique_ptr<exchange> take() {

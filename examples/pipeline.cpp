@@ -11,7 +11,7 @@
 
 namespace {
 
-/// first, first + 1, ..., last.
+/// Sends first, first + 1, ..., last.
 thrum::recv_chan<int> count(int first, int last) {
   const auto out = thrum::make_chan<int>();
   thrum::go([=] {
@@ -23,7 +23,7 @@ thrum::recv_chan<int> count(int first, int last) {
   return out;
 }
 
-/// What `keep` says yes to.
+/// Passes on the numbers for which `keep` returns true.
 template <class Keep>
 thrum::recv_chan<int> filter(thrum::recv_chan<int> in, Keep keep) {
   const auto out = thrum::make_chan<int>();
@@ -38,7 +38,7 @@ thrum::recv_chan<int> filter(thrum::recv_chan<int> in, Keep keep) {
   return out;
 }
 
-/// Each as a line of text.
+/// Turns each number into a line of text.
 thrum::recv_chan<std::string> describe(thrum::recv_chan<int> in) {
   const auto out = thrum::make_chan<std::string>(4);  // may be up to 4 lines ahead
   thrum::go([=] {

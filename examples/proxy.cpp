@@ -28,7 +28,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Everything that `from` sends, to `to`.
+/// Passes everything that `from` sends to `to`.
 void pump(thrum::net::conn& from, thrum::net::conn& to) {
   std::array<char, 16 * 1024> buffer;
   std::error_code error;

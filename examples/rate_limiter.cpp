@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // rate_limiter: requests are served at the pace of a ticker, but for a burst of three that may go
-// at once. The tokens for both lie in a buffered channel, which a goroutine fills a token a tick.
+// at once. The tokens lie in a buffered channel, to which a goroutine adds one each tick.
 
 #include <thrum.hpp>
 
@@ -16,7 +16,7 @@ namespace {
 constexpr int burst = 3;
 constexpr auto interval = 5ms;
 
-/// Tokens to be taken before each request.
+/// A channel of tokens, one of which is to be taken before each request.
 thrum::recv_chan<void> limiter() {
   const thrum::chan<void> tokens(burst);
   for (int i = 0; i != burst; ++i) {
@@ -27,7 +27,7 @@ thrum::recv_chan<void> limiter() {
     const auto ticks = pace.chan();
     for (;;) {  // until the runtime stops, which ends the wait for the next tick
       ticks.recv();
-      tokens.try_send();  // full: nobody asked, and the burst does not grow
+      tokens.try_send();  // if it is full, the token is dropped: the burst does not grow
     }
   });
   return tokens;

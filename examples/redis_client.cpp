@@ -55,7 +55,7 @@ class redis_connection {
     }
     redisAppendCommandArgv(context_.get(), static_cast<int>(words.size()), texts.data(),
                            sizes.data());
-    // A new connection is writable when it stands, or has failed.
+    // A new connection becomes writable when it is made, or has failed.
     for (int is_sent = 0; is_sent == 0;) {
       thrum::io::wait_writable(context_->fd, deadline(), error_);
       if (error_ || redisBufferWrite(context_.get(), &is_sent) != REDIS_OK) {
@@ -146,7 +146,8 @@ outcome ask(const arguments& given) {
 }
 
 int talk(const arguments& given) {
-  thrum::chan<outcome> outcomes(static_cast<std::size_t>(given.clients));  // nobody has to wait
+  thrum::chan<outcome> outcomes(
+      static_cast<std::size_t>(given.clients));  // with room for all: no sender waits
   thrum::wait_group all;
   for (int i = 0; i != given.clients; ++i) {
     all.go([&] { outcomes.send(ask(given)); });

@@ -26,7 +26,7 @@ void backend(thrum::context context, std::chrono::milliseconds work, thrum::chan
 }
 
 std::optional<int> ask(const thrum::context& context, std::chrono::milliseconds work) {
-  const auto answer = thrum::make_chan<int>(1);  // nobody may be there to take it
+  const auto answer = thrum::make_chan<int>(1);  // has room, as the caller may be gone
   thrum::go(backend, context, work, answer);
   std::optional<int> result;
   thrum::select(thrum::on_recv(answer, [&](std::optional<int> value) { result = value; }),

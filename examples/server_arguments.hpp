@@ -36,7 +36,7 @@ struct server_arguments {
   unsigned procs = 0;  // 0: as the environment says
   std::chrono::seconds idle{60};
 
-  /// False: they make no sense, and a message says why.
+  /// Reads the arguments. False: they make no sense, and a message says why.
   bool parse(int count, char** values, std::size_t wanted_words, const char* usage) {
     program = std::string_view(usage).substr(0, std::string_view(usage).find(' '));
     for (int i = 1; i < count; ++i) {

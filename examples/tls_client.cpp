@@ -63,7 +63,7 @@ int fail(const char* what, const std::string& object, const std::string& why) {
   return 1;
 }
 
-/// One line, its end cut off. False: the stream has ended, or failed.
+/// Reads one line, without its end. False: the stream has ended, or failed.
 bool read_line(tls_stream& from, std::string& rest, std::string& line) {
   std::size_t end = 0;
   while ((end = rest.find('\n')) == std::string::npos) {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 //
 // TLS by OpenSSL over a connection: how a library that has a non-blocking mode of its own is used
-// from goroutines. It is called until it says what it waits for, and io::wait_readable or
-// io::wait_writable waits for that.
+// from goroutines. When a call says that it would block, and on what, io::wait_readable or
+// io::wait_writable waits for that, and the call is made again.
 //
 // Two things to know of such libraries. OpenSSL writes with write(), so SIGPIPE has to be ignored.
 // And what it keeps per thread (its errors, errno) must be read in the function that called it,
@@ -57,7 +57,7 @@ class tls_stream {
     }
   }
 
-  /// Client: checks that the certificate is for that name.
+  /// For a client: checks that the certificate is for that name.
   bool connect(const std::string& name) {
     SSL* const session = session_.get();
     return session != nullptr && SSL_set1_host(session, name.c_str()) == 1 &&
@@ -65,13 +65,13 @@ class tls_stream {
   }
   bool accept() { return session_ != nullptr && call(SSL_accept) == 1; }
 
-  /// At least one byte; 0: the end, or a failure, see problem().
+  /// Reads at least one byte; 0: the end, or a failure, see problem().
   std::size_t read(std::span<char> to) {
     const int most = static_cast<int>(std::min<std::size_t>(to.size(), INT_MAX));
     const int n = call([&](SSL* session) { return SSL_read(session, to.data(), most); });
     return static_cast<std::size_t>(std::max(n, 0));
   }
-  /// All of it; false: see problem().
+  /// Writes all of it; false: see problem().
   bool write(std::string_view text) {
     const int size = static_cast<int>(text.size());
     return size == 0 ||
@@ -91,7 +91,8 @@ class tls_stream {
     int reason;  // SSL_ERROR_...
   };
 
-  /// Calls until that does not say that it would block. What it returned; -1: it failed.
+  /// Repeats a call until it does not say that it would block, and returns its result; -1: it
+  /// failed.
   template <class Function>
   int call(Function function) {
     problem_.clear();

@@ -54,7 +54,7 @@ double seconds_since(steady_clock::time_point begin) {
   return std::chrono::duration<double>(steady_clock::now() - begin).count();
 }
 
-/// Objects that are used in turn, the one last given back first.
+/// A pool of objects; the one last given back is used first.
 template <class T>
 class pool {
  public:
@@ -210,7 +210,7 @@ class word_counter {
     }
   }
 
-  /// Counts the words of a piece of a file into the tally at hand; returns what add_text returns.
+  /// Counts the words of a piece of a file into a free tally; returns what add_text returns.
   std::size_t count_text(std::string_view text, bool more) {
     std::unique_ptr<tally> words = tallies_.take();
     const std::size_t kept = words->add_text(text, more);
@@ -229,7 +229,7 @@ class word_counter {
   pool<buffer> buffers_;
 };
 
-/// A line that says how far it is, ten times a second, until the channel is closed.
+/// Shows the progress in one line, ten times a second, until the channel is closed.
 void show_progress(const word_counter& counter, thrum::chan<void> finished) {
   const auto begin = steady_clock::now();
   while (finished.recv_for(std::chrono::milliseconds(100)) == thrum::recv_status::timeout) {
@@ -283,7 +283,7 @@ struct arguments {
   std::vector<fs::path> paths;
 };
 
-/// False: they make no sense, and a message says why.
+/// Reads the arguments. False: they make no sense, and a message says why.
 bool parse(int count, char** values, arguments& result) {
   for (int i = 1; i < count; ++i) {
     const std::string_view word = values[i];

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Opening what a stranger names, below one directory and nowhere else.
+// Opening a file by a name from a stranger, below one directory and nowhere else.
 //
 // The kernel holds the border (openat2, Linux 5.6): ".." and symbolic links may lead around inside,
 // and nothing can be exchanged between a check and the opening, because there is no check. Where
@@ -65,7 +65,7 @@ inline file_handle open_step_by_step(int root, const std::string& path) {
   return at;
 }
 
-/// The file of that relative path for reading; on failure none, and errno. May block.
+/// Opens the file of that relative path for reading; on failure none, with errno set. May block.
 inline file_handle open_beneath(int root, const std::string& path) {
   ::open_how how{};
   how.flags = static_cast<std::uint64_t>(open_flags);
