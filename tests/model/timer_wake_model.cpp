@@ -108,7 +108,7 @@ struct two_ms : small_world<Made> {
   }
   void run(unsigned thread) {
     if (thread == 0) {
-      auto& m = this->scheduler.m(0);
+      auto& m = this->scheduler.ms[0];
       if (Armer == armer::stays_busy) {
         m.g = &this->sleeper;  // another goroutine goes on
         this->arm(m);

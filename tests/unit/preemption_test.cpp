@@ -571,7 +571,7 @@ TEST_CASE("a processor that is given up is taken from goroutines that compute") 
     std::this_thread::sleep_for(20ms);
     runtime.procs(1);
     CHECK(support::eventually(
-        [&] { return runtime.scheduler().p(1).status.load() == thrum::sched::p_status::dead; }));
+        [&] { return runtime.scheduler().ps[1].status.load() == thrum::sched::p_status::dead; }));
     stop = true;
   }
 }

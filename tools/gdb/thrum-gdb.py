@@ -133,7 +133,7 @@ def schedulers_behind(value):
                     value.type.strip_typedefs().unqualified().name or "")
     if part:
         scheduler = value["scheduler" if part[1] in ("goroutine", "machine") else "scheduler_"].referenced_value()
-        if scheduler["ms_"]["scheduler"] == scheduler.address:  # else a variable not yet set
+        if scheduler["ms"]["places_"]["scheduler"] == scheduler.address:  # else a variable not yet set
             yield scheduler
 
 
@@ -199,7 +199,7 @@ class Goroutine:
 def goroutines_in(scheduler, prefix):
     """The living ones, as stack_pool::for_each finds them."""
     pool = scheduler["pool"].referenced_value()
-    kind = scheduler["ms_"]["g"].type
+    kind = scheduler["ms"]["places_"]["g"].type
     above = -(-kind.target().sizeof // COLOUR_STEP) * COLOUR_STEP
     slab = pool["slabs_"]
     while int(slab) != 0:
@@ -232,8 +232,8 @@ def give_threads(scheduler, goroutines):
         else:
             elsewhere[thread.ptid[1]] = thread
     by_address = {g.address: g for g in goroutines}
-    for i in range(int(plain(scheduler["m_count_"]))):
-        m = scheduler["ms_"][i]
+    for i in range(int(plain(scheduler["ms"]["made_"]))):
+        m = scheduler["ms"]["places_"][i]
         g = by_address.get(int(m["g"]))
         if g is not None and g.thread is None:
             g.thread = elsewhere.get(int(plain(m["tid"])))

@@ -45,7 +45,7 @@ inline void append_summary(trace_line& line, sched::runtime_scheduler& scheduler
   line.append("SCHED ").append((now - scheduler.started_at) / 1'000'000).append("ms:");
   line.append(" gomaxprocs=").append(scheduler.procs());
   line.append(" idleprocs=").append(scheduler.idle.idle_ps());
-  line.append(" threads=").append(scheduler.live_thread_count() + helpers);
+  line.append(" threads=").append(scheduler.ms.with_thread() + helpers);
   line.append(" spinningthreads=").append(scheduler.idle.spinning());
   if (detailed) {
     line.append(" needspinning=").append(scheduler.idle.spinner_wanted_locked() ? 1 : 0);
@@ -62,10 +62,8 @@ THRUM_NO_TSAN inline void append_p(trace_line& line, const sched::processor& p) 
   line.append("  P").append(p.id);
   // relaxed: figures for reports
   line.append(": status=").append(static_cast<unsigned>(p.status.load(relaxed)));
-  // relaxed: a figure for reports
-  line.append(" schedtick=").append(p.schedule_tick.load(relaxed));
-  // relaxed: a figure for reports
-  line.append(" syscalltick=").append(p.syscall_tick.load(relaxed));
+  line.append(" schedtick=").append(p.schedule_tick.get());
+  line.append(" syscalltick=").append(p.syscall_tick.get());
   // relaxed: a figure for reports
   append_id(line, " m=", p.m.load(relaxed), &sched::machine::id);
   line.append(" runqsize=").append(queued(p));
@@ -113,7 +111,7 @@ inline void schedtrace(sched::runtime_scheduler& scheduler, std::int64_t now) no
   append_summary(line, scheduler, now, false);
   line.append(" [");
   for (unsigned i = 0; i < scheduler.procs(); ++i) {
-    line.append(i == 0 ? "" : " ").append(queued(scheduler.p(i)));
+    line.append(i == 0 ? "" : " ").append(queued(scheduler.ps[i]));
   }
   line.append("]\n");
   base::write_error(line.view());
@@ -122,9 +120,9 @@ inline void schedtrace(sched::runtime_scheduler& scheduler, std::int64_t now) no
 /// The M on which a goroutine runs, or null; a guess.
 THRUM_NO_TSAN inline const sched::machine* find_m_of(sched::runtime_scheduler& scheduler,
                                                      const sched::goroutine& g) noexcept {
-  for (unsigned i = 0; i < scheduler.thread_count(); ++i) {
-    if (scheduler.m(i).g == &g) {
-      return &scheduler.m(i);
+  for (unsigned i = 0; i < scheduler.ms.made(); ++i) {
+    if (scheduler.ms[i].g == &g) {
+      return &scheduler.ms[i];
     }
   }
   return nullptr;
@@ -150,9 +148,9 @@ THRUM_NO_TSAN inline void scheddetail(sched::runtime_scheduler& scheduler,
     append_p(line, p);
     flush(line);
   });
-  const unsigned threads = scheduler.thread_count();
+  const unsigned threads = scheduler.ms.made();
   for (unsigned i = 0; i < threads; ++i) {
-    append_m(line, scheduler, scheduler.m(i));
+    append_m(line, scheduler, scheduler.ms[i]);
     flush(line);
   }
   scheduler.pool->for_each([&](sched::goroutine& g) {

@@ -56,7 +56,7 @@ inline stats_snapshot collect(sched::runtime_scheduler& scheduler) {
   s.local_queues.reserve(scheduler.procs());
   s.procs = scheduler.procs();
   s.idle_procs = scheduler.idle.idle_ps();
-  s.threads = scheduler.live_thread_count();
+  s.threads = scheduler.ms.with_thread();
   s.idle_threads = scheduler.idle.idle_ms();
   s.spinning = scheduler.idle.spinning();
   s.global_queue = scheduler.global.size();
@@ -70,9 +70,9 @@ inline stats_snapshot collect(sched::runtime_scheduler& scheduler) {
     const sched::section here;
     s.stack_bytes = scheduler.pool->reserved_bytes();
   }
-  const unsigned n = scheduler.p_count();
+  const unsigned n = scheduler.ps.made();
   for (unsigned i = 0; i < n; ++i) {
-    auto& p = scheduler.p(i);
+    auto& p = scheduler.ps[i];
     if (i < s.procs) {
       s.local_queues.push_back(p.queue.size() + (p.queue.peek_runnext() != nullptr ? 1 : 0));
     }
@@ -87,7 +87,7 @@ inline stats_snapshot collect(sched::runtime_scheduler& scheduler) {
     s.timers_fired += p.counts.timers.get();
   }
   for (unsigned i = 0; i < n; ++i) {
-    s.created += scheduler.p(i).counts.created.get();
+    s.created += scheduler.ps[i].counts.created.get();
   }
   s.created += scheduler.created_elsewhere();
   s.goroutines = s.created - s.finished;

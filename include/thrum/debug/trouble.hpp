@@ -104,8 +104,7 @@ class trouble_detector {
       processors_.resize(p.id + 1);
     }
     processor& seen = processors_[p.id];
-    const std::uint32_t tick =
-        p.schedule_tick.load(relaxed);  // relaxed: compared with the last one
+    const std::uint32_t tick = p.schedule_tick.get();  // compared with the last one
     // relaxed: a guess is enough
     const bool running = p.status.load(relaxed) == sched::p_status::running;
     if (!running || tick != seen.tick || (p.queue.empty() && scheduler.global.empty())) {

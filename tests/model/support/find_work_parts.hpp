@@ -18,6 +18,7 @@
 #define THRUM_ABI_TRAITS _find_work_model
 #define THRUM_TRAITS_HEADER "model/support/find_work_traits.hpp"
 #define THRUM_SCHED_QUEUE_LOCK_HPP
+#define THRUM_SCHED_CORE_COUNTERS_HPP
 #define THRUM_SCHED_CORE_CREATOR_HPP
 #define THRUM_SCHED_CORE_CURRENT_HPP
 #define THRUM_SCHED_CORE_G_HPP
@@ -81,6 +82,7 @@ struct figure {
   T fetch_and(T bits, std::memory_order) { return std::exchange(value, value & bits); }
   T get() const { return value; }
   void add(T n = 1) { value += n; }
+  void take(T n = 1) { value -= n; }
 };
 
 }  // namespace model::finding
@@ -92,6 +94,9 @@ using goroutine_id = std::uint64_t;
 }}  // namespace thrum::THRUM_ABI
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+template <class T>
+using figure = model::finding::figure<T>;
 
 class runtime_scheduler;
 struct machine;
@@ -276,14 +281,10 @@ class search_world {
   using processor = thrum::sched::processor;
 
   search_world(unsigned procs, unsigned ms, unsigned most_ms)
-      : count_(procs),
-        initial_(ms),
+      : initial_(ms),
         scheduler(settings(procs),
                   {nullptr, &thrum::sched::start_spinner, nullptr, nullptr, nullptr}) {
     active = this;
-    for (unsigned i = 0; i != procs; ++i) {
-      ps[i] = ::new (&p_places_[i]) processor(i);
-    }
     scheduler.open();
     scheduler.creator.threads = most_ms;
     scheduler.idle.lock().lock();
@@ -293,9 +294,7 @@ class search_world {
     scheduler.idle.lock().unlock();
   }
   virtual ~search_world() {
-    for (unsigned i = 0; i != count_; ++i) {
-      ps[i]->~processor();
-    }
+    scheduler.ps.clear();
     active = nullptr;
   }
   search_world(const search_world&) = delete;
@@ -304,15 +303,15 @@ class search_world {
   // ---- the initial state ----
 
   void hold(unsigned m, unsigned p, bool spinning) {
-    scheduler.acquire_p(scheduler.m(m), *ps[p]);
+    scheduler.acquire_p(scheduler.ms[m], *ps[p]);
     if (spinning) {
-      scheduler.idle.begin_spinning(scheduler.m(m));
+      scheduler.idle.begin_spinning(scheduler.ms[m]);
     }
   }
   void put_idle(unsigned p) { scheduler.put_idle_locked(*ps[p]); }
   void put_asleep(unsigned m) {
     scheduler.idle.lock().lock();
-    scheduler.idle.put_m_locked(scheduler.m(m));
+    scheduler.idle.put_m_locked(scheduler.ms[m]);
     scheduler.idle.lock().unlock();
   }
 
@@ -322,12 +321,12 @@ class search_world {
   void live(unsigned thread) {
     if (thread >= initial_) {
       if (scheduler.creator.wait_for_request(thread)) {
-        machine& m = scheduler.m(thread);
+        machine& m = scheduler.ms[thread];
         run_goroutines(m, first_goroutine(m));
       }
       return;
     }
-    machine& m = scheduler.m(thread);
+    machine& m = scheduler.ms[thread];
     if (m.p != nullptr || scheduler.wait_for_p(m)) {
       run_goroutines(m, find_work(m));
     }
@@ -353,8 +352,6 @@ class search_world {
       sizes_made = 0;
     }
   } const fresh_figures_;  // before the scheduler
-  alignas(processor) unsigned char p_places_[4][sizeof(processor)];
-  unsigned count_ = 0;
   unsigned initial_ = 0;
 
  public:
@@ -383,8 +380,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 inline machine* current_m() noexcept {
   runtime_scheduler& scheduler = model::finding::search_world::active->scheduler;
   const unsigned self = model::explorer::active().self();
-  return self < scheduler.thread_count() && self < scheduler.creator.threads ? &scheduler.m(self)
-                                                                             : nullptr;
+  return self < scheduler.ms.made() && self < scheduler.creator.threads ? &scheduler.ms[self]
+                                                                        : nullptr;
 }
 
 inline void execute(machine& m, goroutine& g) noexcept {
@@ -395,12 +392,12 @@ inline void execute(machine& m, goroutine& g) noexcept {
 
 THRUM_OUT_OF_LINE int runtime_scheduler::open() noexcept {
   auto& world = *model::finding::search_world::active;
-  ps_ = world.ps;
-  ms_ = reinterpret_cast<machine*>(world.m_places);
-  procs_.store(config_.procs, relaxed);
-  p_count_.store(config_.procs, relaxed);
-  live_p_count_.store(config_.procs, relaxed);
-  return 0;
+  ps.keep_in(world.ps);
+  ms.keep_in(reinterpret_cast<machine*>(world.m_places));
+  const int error = ps.make(config_.procs);
+  ps.want_locked(config_.procs);
+  for_each_p([](processor& p) { p.status.store(p_status::idle, relaxed); });
+  return error;
 }
 THRUM_OUT_OF_LINE runtime_scheduler::~runtime_scheduler() = default;
 

@@ -78,11 +78,10 @@ bool is_on_g0();
 /// change in these models, and those that only a lock's holder looks at.
 inline constexpr std::string_view figures[] = {
     // constants here
-    "open", "procs", "p_count", "live_p_count", "live_p_changes",
+    "open", "make", "made", "wanted", "live", "want_locked", "set_live_locked",
     // the number of Ms, which only grows; under the idle lock
-    "thread_count", "live_thread_count", "new_m_locked", "vacate_locked", "start_m",
-    "first_goroutine", "wait_for_locked", "is_quiet_locked", "put_m_locked", "take_m_locked",
-    "idle_ms", "forget_least_ms_locked",
+    "take_locked", "start_m", "first_goroutine", "wait_for_locked", "is_quiet_locked",
+    "put_m_locked", "take_m_locked", "idle_ms", "forget_least_ms_locked",
     // for the owner's goodbye, and the monitor, of which there is none
     "enter", "leave", "wake_for",
     // under the heap's lock
@@ -97,8 +96,9 @@ inline bool is_figure(const char* caller) {
   static std::array<known, 1024> cache;
   known& entry = cache[(reinterpret_cast<std::uintptr_t>(caller) >> 1) % cache.size()];
   if (entry.caller != caller) {
-    entry = {caller, std::find(std::begin(figures), std::end(figures), std::string_view(caller)) !=
-                         std::end(figures)};
+    const std::string_view full = caller;
+    const std::string_view name = full.substr(0, full.find('<'));  // of a template
+    entry = {caller, std::find(std::begin(figures), std::end(figures), name) != std::end(figures)};
   }
   return entry.is;
 }
@@ -124,7 +124,7 @@ class step_atomic {
       return seen(plain_, caller);
     }
     // Only the holder of a lock changes it.
-    if (how == order::relaxed && (is(caller, "put_p_locked") || is(caller, "take_p_locked"))) {
+    if (how == order::relaxed && is(caller, "count_ps_locked")) {
       return place(caller).own();
     }
     return seen(place(caller).load(weaker(how)), caller);

@@ -67,6 +67,8 @@ template <class T>
 struct hint {
   T load(std::memory_order) const { return T{}; }
   void store(T, std::memory_order) {}
+  T get() const { return T{}; }
+  void add() {}
 };
 
 // A figure on which nothing depends.
@@ -75,6 +77,7 @@ struct figure {
   unsigned load(std::memory_order) const { return value; }
   void fetch_add(unsigned n, std::memory_order) { value += n; }
   void add() { ++value; }
+  unsigned get() const { return value; }
 };
 
 }  // namespace model::retaking
@@ -148,7 +151,7 @@ struct machine {
   // The models' threads are fibres of one; these are not part of the protocol.
   std::atomic<std::uint64_t> tid{os::thread_id()};
   std::uint64_t thread_number() const { return tid.load(relaxed); }
-  std::atomic<std::uint32_t> heard{0};
+  model::retaking::figure heard;
   std::atomic<bool> deaf{false};
   std::uint32_t cpu = 0;
   os::preempt_target interruption;
@@ -236,8 +239,10 @@ class runtime_scheduler {
 
   bool has_spare() const { return true; }
   unsigned procs() const { return 1; }
-  unsigned live_p_count() const { return 0; }
-  static processor& p(unsigned) noexcept { __builtin_unreachable(); }
+  struct {
+    unsigned live() const { return 0; }
+    processor& operator[](unsigned) { __builtin_unreachable(); }
+  } ps;
   template <class P>
   static std::int64_t next_timer(const P& p) {
     return p.timers.earliest();
@@ -310,7 +315,9 @@ class runtime_scheduler {
     model::retaking::figure signals, retakes, exchanges, without_p;
   } taken;
   freeze_state freeze;
-  model::retaking::figure creating;
+  struct {
+    bool is_awaited_locked() const { return false; }  // every M has its thread
+  } ms;
   machine* waiting = nullptr;  // under the lock
   const machine* robbed = nullptr;
 

@@ -91,7 +91,7 @@ THRUM_OUT_OF_LINE void thread_creator::start(machine& m) noexcept {
   }
   retry_at_ = traits::now() + retry_ns;
   scheduler_.take_back(m);
-  scheduler_.reserve.set_limit(scheduler_.live_thread_count());
+  scheduler_.reserve.set_limit(scheduler_.ms.with_thread());
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched

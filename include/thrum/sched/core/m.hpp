@@ -13,6 +13,7 @@
 #include <thrum/base/random.hpp>
 #include <thrum/base/sanitizer.hpp>
 #include <thrum/os/os.hpp>
+#include <thrum/sched/core/counters.hpp>
 #include <thrum/sched/core/g.hpp>
 #include <thrum/sched/core/p.hpp>
 #include <thrum/sched/core/p_state.hpp>
@@ -103,7 +104,7 @@ struct alignas(base::cache_line_size) machine {
   bool awaited = false;  // a P is on its way to this thread, which is being made
   os::preempt_target interruption;
   /// Signals that have arrived. Written by the handler, read by the monitor.
-  atomic<std::uint32_t> heard{0};
+  figure<std::uint32_t> heard;
   /// The monitor has found that none arrives: the thread lets them through when it enters next.
   atomic<bool> deaf{false};
   os::signal_stack for_signals;  // reserved by the creator

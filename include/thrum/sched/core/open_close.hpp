@@ -28,11 +28,13 @@ THRUM_OUT_OF_LINE int runtime_scheduler::open() noexcept {
     return error;
   }
   pool = new (std::nothrow) stack_pool;
-  ps_ = static_cast<processor**>(os::map(traits::max_procs * sizeof(processor*)));
-  ms_ = static_cast<machine*>(os::map(config_.max_threads * sizeof(machine)));
-  if (pool == nullptr || ps_ == nullptr || ms_ == nullptr) {
+  p_places_ = os::map(traits::max_procs * sizeof(processor*));
+  m_places_ = os::map(config_.max_threads * sizeof(machine));
+  if (pool == nullptr || p_places_ == nullptr || m_places_ == nullptr) {
     return ENOMEM;
   }
+  ps.keep_in(static_cast<processor**>(p_places_));
+  ms.keep_in(static_cast<machine*>(m_places_));
   if (config_.interrupts) {
     os::install_preempt_handler();
   }
@@ -45,18 +47,14 @@ THRUM_OUT_OF_LINE int runtime_scheduler::open() noexcept {
 }
 
 THRUM_OUT_OF_LINE runtime_scheduler::~runtime_scheduler() {
-  for (unsigned i = 0; i < p_count(); ++i) {
-    delete ps_[i];
-  }
+  ps.clear();
   creator.close();
-  for (unsigned i = 0; i < thread_count(); ++i) {
-    ms_[i].~machine();
+  ms.clear();
+  if (p_places_ != nullptr) {
+    os::unmap(p_places_, traits::max_procs * sizeof(processor*));
   }
-  if (ps_ != nullptr) {
-    os::unmap(ps_, traits::max_procs * sizeof(processor*));
-  }
-  if (ms_ != nullptr) {
-    os::unmap(ms_, config_.max_threads * sizeof(machine));
+  if (m_places_ != nullptr) {
+    os::unmap(m_places_, config_.max_threads * sizeof(machine));
   }
   if (pool != nullptr) {
     stack_pool::abandon(pool);
@@ -79,9 +77,9 @@ THRUM_OUT_OF_LINE void runtime_scheduler::close() noexcept {
 
 THRUM_OUT_OF_LINE void runtime_scheduler::join_threads() noexcept {
   creator.close();
-  for (unsigned i = 0; i < thread_count(); ++i) {
-    if (ms_[i].thread.joinable()) {
-      ms_[i].thread.join();
+  for (unsigned i = 0; i < ms.made(); ++i) {
+    if (ms[i].thread.joinable()) {
+      ms[i].thread.join();
     }
   }
   visitors_from_outside.wait_until_gone();

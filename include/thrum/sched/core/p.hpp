@@ -47,9 +47,9 @@ struct alignas(base::cache_line_size) processor {
 
   // -- the holder writes, the monitor reads --
   /// Goroutines scheduled; one that came through runnext inherits the slice and does not count.
-  atomic<std::uint32_t> schedule_tick{0};
+  figure<std::uint32_t> schedule_tick;
   /// Times the P came back from, or was taken out of, a system call.
-  atomic<std::uint32_t> syscall_tick{0};
+  figure<std::uint32_t> syscall_tick;
 
   /// When a goroutine went on that a signal had stopped, and the slice that began with it: nobody
   /// reads the clock for others.

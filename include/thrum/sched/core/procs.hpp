@@ -6,7 +6,7 @@
 // The number of processors changes without stopping the world (Go stops it): Ps are never freed,
 // so a reader with an old number sees at worst an empty queue. A surplus P that idles dies under
 // the lock; one that is held is asked to, by attention_retire, and its holder lays it down the next
-// time it schedules. Searches walk the Ps below live_p_count(), which falls when the last ones are
+// time it schedules. Searches walk the Ps below p_table::live(), which falls when the last ones are
 // dead: a program that once had 4,096 processors does not pay for them for ever.
 #ifndef THRUM_SCHED_CORE_PROCS_HPP
 #define THRUM_SCHED_CORE_PROCS_HPP
@@ -17,7 +17,6 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <new>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -30,28 +29,17 @@ THRUM_OUT_OF_LINE int runtime_scheduler::set_procs(unsigned n) noexcept {
     runtime_scheduler& scheduler;
   } const one_at_a_time(*this);
   const unsigned before = procs();
-  for (unsigned i = p_count(); i < n; ++i) {
-    auto* fresh = new (std::nothrow) processor(i);
-    if (fresh == nullptr) {
-      return ENOMEM;
-    }
-    // relaxed: born dead, published below
-    fresh->status.store(p_status::dead, relaxed);
-    ps_[i] = fresh;
-    // [s.ps >] release: the P, to each walk over all of them.
-    p_count_.store(i + 1, release);
+  if (const int error = ps.make(n); error != 0) {
+    return error;
   }
   {
     scoped guard(idle.lock());
-    procs_.store(n, relaxed);  // relaxed: decisive readers hold the lock
+    ps.want_locked(n);
     if (n > before) {
       idle.take_request();  // the wake-up below serves it
-      if (n > live_p_count()) {
-        set_live_locked(n);
-      }
     }
     for (unsigned i = before; i < n; ++i) {
-      processor& p = *ps_[i];
+      processor& p = ps[i];
       // [p.attention <>] acq_rel: takes the request back; the holder has not yet seen it if it is
       // set.
       p.attention.fetch_and(~std::uint32_t{attention_retire}, acq_rel);
@@ -61,7 +49,7 @@ THRUM_OUT_OF_LINE int runtime_scheduler::set_procs(unsigned n) noexcept {
       }
     }
     for (unsigned i = n; i < before; ++i) {
-      processor& p = *ps_[i];
+      processor& p = ps[i];
       if (idle.remove_p_locked(p)) {
         bury_locked(p);
       } else {
@@ -76,36 +64,18 @@ THRUM_OUT_OF_LINE int runtime_scheduler::set_procs(unsigned n) noexcept {
   return 0;
 }
 
-THRUM_OUT_OF_LINE void runtime_scheduler::set_live_locked(unsigned n) noexcept {
-  // relaxed: written under the lock that we hold; compared with an earlier one
-  live_p_changes_.store(live_p_changes_.load(relaxed) + 1, relaxed);
-  // [s.live =] seq_cst: before one of them can be taken from the idle list, in a search's order,
-  // too.
-  live_p_count_.store(n, seq_cst);
-}
-
 THRUM_OUT_OF_LINE void runtime_scheduler::bury_locked(processor& p) noexcept {
   // [p.attention <>] acq_rel: nothing is asked of a dead P.
   p.attention.exchange(0, acq_rel);
   if (p.timers.size() != 0 && !discards_timers) {
-    ps_[0]->timers.take_all(p.timers);
+    ps[0].timers.take_all(p.timers);
     // P 0 may be busy with one goroutine for long; an M that searches finds the timers there.
     // [p.attention <>] acq_rel: seen when its holder schedules next.
-    ps_[0]->attention.fetch_or(attention_timers, acq_rel);
+    ps[0].attention.fetch_or(attention_timers, acq_rel);
   }
   // [p.status >] release: last, so that set_procs finds it complete.
   p.status.store(p_status::dead, release);
-  const unsigned before = live_p_count();
-  unsigned live = before;
-  // A P dies under this lock only. One may keep its timers: see discards_timers.
-  // relaxed: the lock orders it
-  while (live > procs() && ps_[live - 1]->status.load(relaxed) == p_status::dead &&
-         ps_[live - 1]->timers.size() == 0) {
-    --live;
-  }
-  if (live != before) {
-    set_live_locked(live);
-  }
+  ps.forget_dead_locked();
 }
 
 THRUM_OUT_OF_LINE void runtime_scheduler::retire_p(machine& m) noexcept {

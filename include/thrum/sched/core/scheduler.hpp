@@ -23,8 +23,10 @@
 #include <thrum/sched/core/freeze_state.hpp>
 #include <thrum/sched/core/g.hpp>
 #include <thrum/sched/core/m.hpp>
+#include <thrum/sched/core/m_table.hpp>
 #include <thrum/sched/core/monitor_sleep.hpp>
 #include <thrum/sched/core/p.hpp>
+#include <thrum/sched/core/p_table.hpp>
 #include <thrum/sched/core/registration.hpp>
 #include <thrum/sched/core/scheduler_config.hpp>
 #include <thrum/sched/core/stack.hpp>
@@ -72,41 +74,25 @@ class runtime_scheduler {
 
   // ---- Ps ----
 
-  unsigned procs() const noexcept {
-    return procs_.load(relaxed);  // relaxed: a stale number costs a look at an empty queue
-  }
+  unsigned procs() const noexcept { return ps.wanted(); }
 
   /// GOMAXPROCS. More: at once. Fewer: each surplus P goes when its holder next schedules.
   /// Returns 0 or an errno value.
   int set_procs(unsigned n) noexcept;
 
-  /// How many Ps were ever made; p(i) is good below it.
-  unsigned p_count() const noexcept {
-    return p_count_.load(acquire);  // [s.ps <] sees the P itself; pairs with set_procs
-  }
-  /// From here on all are dead, and hold neither goroutines nor timers: a search need not
-  /// look there. At least procs(); falls behind when Ps retire.
-  unsigned live_p_count() const noexcept {
-    return live_p_count_.load(seq_cst);  // [s.live =] as any source of work: after the fence
-  }
-  processor& p(std::uint32_t i) noexcept { return *ps_[i]; }
   template <class F>
   void for_each_p(F f) noexcept {
-    const unsigned n = p_count();
+    const unsigned n = ps.made();
     for (unsigned i = 0; i < n; ++i) {
-      f(p(i));
+      f(ps[i]);
     }
   }
   template <class F>
   void for_each_live_p(F f) noexcept {
-    const unsigned n = live_p_count();
+    const unsigned n = ps.live();
     for (unsigned i = 0; i < n; ++i) {
-      f(p(i));
+      f(ps[i]);
     }
-  }
-  /// How often live_p_count() has changed.
-  std::uint64_t live_p_changes() const noexcept {
-    return live_p_changes_.load(relaxed);  // relaxed: compared with an earlier one
   }
 
   /// When a P's next timer is due, by the machine's clock.
@@ -118,8 +104,7 @@ class runtime_scheduler {
     THRUM_ASSERT(m_has_no_p_yet, m.p == nullptr);
     m.p = &p;
     p.m.store(&m, relaxed);  // relaxed: for the monitor's display
-    // relaxed: only the holder writes; what runs now does not inherit a slice from before
-    p.schedule_tick.store(p.schedule_tick.load(relaxed) + 1, relaxed);
+    p.schedule_tick.add();   // what runs now does not inherit a slice from before
     // [p.status >] release: only the holder leaves `running`, so nobody races with this.
     p.status.store(p_status::running, release);
   }
@@ -180,17 +165,7 @@ class runtime_scheduler {
     const unsigned in_poller = poll.somebody_sleeps() ? 1 : 0;
     return idle.idle_ps() >= procs() && idle.spinning() == 0 && global.empty() &&
            idle.idle_ms() + in_poller + locked_asleep.load(relaxed) >=  // relaxed: a moment ago
-               live_thread_count();
-  }
-
-  unsigned thread_count() const noexcept {
-    return m_count_.load(acquire);  // [s.ms <] sees the M itself; pairs with new_m_locked
-  }
-  machine& m(std::uint32_t i) noexcept { return ms_[i]; }
-
-  /// Of them, those that have a thread, or will when the creator comes to them.
-  unsigned live_thread_count() const noexcept {
-    return thread_count() - vacant_count_.load(relaxed);  // relaxed: a figure for reports
+               ms.with_thread();
   }
 
   /// Idle threads that stay, however long nobody needs them.
@@ -199,7 +174,7 @@ class runtime_scheduler {
   /// The thread has ended, or was never made: the M is kept for the next that is wanted.
   void vacate(machine& m) noexcept {
     scoped guard(idle.lock());
-    vacate_locked(m);
+    ms.vacate_locked(m);
   }
 
   /// The system has refused a thread: its P waits, the M is kept for the next that is wanted.
@@ -265,6 +240,8 @@ class runtime_scheduler {
 
   // ---- shared parts, used by the rooms above ----
 
+  p_table ps;
+  m_table ms;
   idle_set<traits, processor, machine> idle;
   global_queue<goroutine, traits> global;
   stack_pool* pool = nullptr;
@@ -300,21 +277,12 @@ class runtime_scheduler {
 
   exit_state exit;
 
-#if THRUM_ASAN
-  void keep_ps_reachable() noexcept { base::keep_reachable(ps_, p_count() * sizeof(processor*)); }
-#endif
-
   /// This is the memory of a child process: there are no threads.
   std::atomic<bool> is_copy{false};
   registration registered;
 
-  /// Ps on their way to threads that are being made. Changed under the lock.
-  atomic<std::uint32_t> creating{0};
-
   /// More threads than are to stay are idle, and the creator knows. Under the lock.
   bool has_idle_threads = false;
-  /// A spare thread is being made. Under the lock.
-  bool spare_starts = false;
   bool discards_timers = false;  // shutdown: each P keeps those that it has
 
   /// Ms that sleep because the goroutine locked to them does.
@@ -327,28 +295,11 @@ class runtime_scheduler {
 
  private:
   void bury_locked(processor& p) noexcept;
-  void vacate_locked(machine& m) noexcept {
-    m.awaited = false;
-    m.idle_next = vacant_ms_;
-    vacant_ms_ = &m;
-    // relaxed: under the lock; a figure
-    vacant_count_.store(vacant_count_.load(relaxed) + 1, relaxed);
-  }
-  void set_live_locked(unsigned n) noexcept;
 
   const scheduler_config config_;
   const upcall_table upcalls_;
-  atomic<unsigned> procs_{0};
-  atomic<unsigned> p_count_{0};
-  atomic<unsigned> live_p_count_{0};  // changed under the idle lock, as is the next
-  atomic<std::uint64_t> live_p_changes_{0};
-  processor** ps_ = nullptr;
-  machine* ms_ = nullptr;
-  atomic<unsigned> m_count_{0};
-  // -- under the idle lock: Ms without a thread; Ps for which the system has refused one --
-  machine* vacant_ms_ = nullptr;
-  atomic<unsigned> vacant_count_{0};
-  processor* held_ps_ = nullptr;
+  void* p_places_ = nullptr;
+  void* m_places_ = nullptr;
   atomic<std::uint64_t> created_elsewhere_{0};
   atomic<goroutine_id> next_id_{1};
 };
@@ -367,13 +318,13 @@ inline std::uint64_t runtime_scheduler::goroutine_count() noexcept {
   // Ended first, started afterwards: both only grow, so the difference is never too small.
   std::uint64_t finished = 0;
   std::uint64_t created = 0;
-  const unsigned n = p_count();
+  const unsigned n = ps.made();
   for (unsigned i = 0; i < n; ++i) {
-    finished += ps_[i]->counts.finished.get();
+    finished += ps[i].counts.finished.get();
   }
   traits::fence(seq_cst);  // [s.count =] acquires each start; pairs with add_release
   for (unsigned i = 0; i < n; ++i) {
-    created += ps_[i]->counts.created.get();
+    created += ps[i].counts.created.get();
   }
   // [s.count =] seq_cst: after the fence.
   created += created_elsewhere_.load(seq_cst);

@@ -11,8 +11,7 @@
 //
 // Invariants
 //   MT1  an M in the idle list has a thread that has started: a P that is given to it runs at once.
-//   MT2  `creating` counts the Ps that wait for a thread; it changes under the lock, as does the
-//        list of idle Ms, so that start_m and stop_without_p decide one after the other.
+// MT2 to MT4 are in m_table.hpp.
 //
 // Checked by tests/model/idle_protocol_model.cpp, which runs start_m, stop_m and hand_off.
 #ifndef THRUM_SCHED_CORE_THREADS_HPP
@@ -45,8 +44,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::start_m(processor& p, bool spinning) n
     return;
   }
   m = new_m_locked();
-  m->awaited = true;
-  creating.store(creating.load(relaxed) + 1, relaxed);  // relaxed: under the lock
+  ms.begin_locked(*m);
   idle.lock().unlock();
   pass_p(p, *m, spinning);  // the new thread's first sleep returns at once
   creator.request(*m);
@@ -55,25 +53,21 @@ THRUM_OUT_OF_LINE void runtime_scheduler::start_m(processor& p, bool spinning) n
 inline machine* make_spare(runtime_scheduler& scheduler) noexcept {
   scoped guard(scheduler.idle.lock());
   // relaxed: set under this lock
-  if (scheduler.closing.load(relaxed) || scheduler.spare_starts || scheduler.has_spare() ||
-      scheduler.live_thread_count() == scheduler.config().max_threads) {
+  if (scheduler.closing.load(relaxed) || scheduler.has_spare() ||
+      scheduler.ms.with_thread() == scheduler.config().max_threads ||
+      !scheduler.ms.claim_spare_locked()) {
     return nullptr;
   }
   // It enters the idle list itself, as its last step of starting: until then it may need a lock
   // that a goroutine holds which waits for a P, so no P may be given to it.
-  scheduler.spare_starts = true;
   return scheduler.new_m_locked();
 }
 
 THRUM_OUT_OF_LINE machine* runtime_scheduler::new_m_locked() noexcept {
-  if (machine* const m = vacant_ms_) {
-    vacant_ms_ = m->idle_next;
-    // relaxed: under the lock; a figure
-    vacant_count_.store(vacant_count_.load(relaxed) - 1, relaxed);
-    return m;
-  }
-  const unsigned id = m_count_.load(relaxed);  // relaxed: under the lock
-  if (id == config_.max_threads) {
+  machine* const m = ms.take_locked(config_.max_threads, [this](void* place, unsigned id) {
+    return ::new (place) machine(*this, upcalls_, id, seed(id));
+  });
+  if (m == nullptr) {
     idle.lock().unlock();
     base::message<> text;
     text.append("go: the runtime needs more than ").append(std::uint64_t{config_.max_threads});
@@ -81,9 +75,6 @@ THRUM_OUT_OF_LINE machine* runtime_scheduler::new_m_locked() noexcept {
     text.append("to their threads, at once; raise options::max_threads or bound their number");
     base::fatal(text.view());
   }
-  machine* m = new (&ms_[id]) machine(*this, upcalls_, id, seed(id));
-  // [s.ms >] release: the M, to each walk over all of them.
-  m_count_.store(id + 1, release);
   return m;
 }
 
@@ -96,7 +87,7 @@ THRUM_OUT_OF_LINE bool runtime_scheduler::stop_m(machine& m) noexcept {
       return false;
     }
     idle.put_m_locked(m);  // MT1: this thread is it
-    if (held_ps_ != nullptr) [[unlikely]] {
+    if (ms.holds_back_locked()) [[unlikely]] {
       creator.offer_idle();
     }
     if (idle.idle_ms() > kept_threads() && !has_idle_threads && !clock.is_virtual()) [[unlikely]] {
@@ -130,22 +121,21 @@ THRUM_OUT_OF_LINE bool runtime_scheduler::wait_for_p(machine& m) noexcept {
 THRUM_OUT_OF_LINE void runtime_scheduler::take_back(machine& m) noexcept {
   scoped guard(idle.lock());
   if (!m.awaited) {
-    spare_starts = false;
+    ms.end_spare_locked();
   } else {
     if (m.spinning) {
       idle.end_spinning(m);  // release_held looks for what its search would have found
     }
-    creating.store(creating.load(relaxed) - 1, relaxed);  // MT2; relaxed: under the lock
+    ms.end_locked();
     global.prepend(m.next_p->queue.drain());
-    m.next_p->idle_next = held_ps_;
-    held_ps_ = m.next_p;
+    ms.hold_back_locked(*m.next_p);
     m.next_p = nullptr;
     m.park.clear();
     if (poll.somebody_sleeps()) {
       poller.wake();  // it comes to stop_m, or finds a P
     }
   }
-  vacate_locked(m);
+  ms.vacate_locked(m);
 }
 
 THRUM_OUT_OF_LINE void runtime_scheduler::release_held(bool again) noexcept {
@@ -153,11 +143,10 @@ THRUM_OUT_OF_LINE void runtime_scheduler::release_held(bool again) noexcept {
     processor* p;
     {
       scoped guard(idle.lock());
-      p = again || idle.idle_ms() != 0 ? held_ps_ : nullptr;
+      p = again || idle.idle_ms() != 0 ? ms.release_locked() : nullptr;
       if (p == nullptr) {
         return;
       }
-      held_ps_ = p->idle_next;
     }
     if (!clock.is_virtual()) {
       p->timers.run_due(traits::now());  // perhaps nobody else comes by

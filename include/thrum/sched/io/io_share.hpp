@@ -58,7 +58,7 @@ inline bool somebody_waits(machine& m) noexcept {
       (p.timers.size() != 0 && m.scheduler->next_timer(p) <= traits::now())) {
     return true;
   }
-  const std::uint32_t slice = p.schedule_tick.load(relaxed);  // relaxed: only the holder counts
+  const std::uint32_t slice = p.schedule_tick.get();
   if (p.io_slice != slice) {
     p.io_slice = slice;
     p.io_looks = 0;

@@ -158,7 +158,7 @@ class process_exit {
   static void tell_leak_checker([[maybe_unused]] runtime_scheduler& scheduler) noexcept {
 #if THRUM_ASAN
     scheduler.for_each_p([](processor& p) { base::keep_reachable(&p, sizeof p); });
-    scheduler.keep_ps_reachable();
+    scheduler.ps.keep_reachable();
     scheduler.pool->for_each([](goroutine& g) {
       // relaxed: a goroutine that stands still has saved it
       const char* const from = static_cast<const char*>(g.sp.load(relaxed));

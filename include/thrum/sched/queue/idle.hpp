@@ -163,16 +163,14 @@ class idle_set {
     THRUM_ASSERT(ID4, !spinner_wanted_locked());
     p.idle_next = ps_;
     ps_ = &p;
-    // [id.idle =] seq_cst: read without the lock where a hint is enough.
-    idle_p_count_.store(idle_p_count_.load(relaxed) + 1, seq_cst);  // relaxed: under the lock
+    count_ps_locked(1);
   }
 
   P* take_p_locked() noexcept {
     P* const p = ps_;
     if (p != nullptr) {
       ps_ = p->idle_next;
-      // [id.idle =] seq_cst: as in put_p_locked.
-      idle_p_count_.store(idle_p_count_.load(relaxed) - 1, seq_cst);  // relaxed: under the lock
+      count_ps_locked(-1);
     }
     return p;
   }
@@ -182,8 +180,7 @@ class idle_set {
     for (P** link = &ps_; *link != nullptr; link = &(*link)->idle_next) {
       if (*link == &p) {
         *link = p.idle_next;
-        // [id.idle =] seq_cst: as in put_p_locked.
-        idle_p_count_.store(idle_p_count_.load(relaxed) - 1, seq_cst);  // relaxed: under the lock
+        count_ps_locked(-1);
         return true;
       }
     }
@@ -261,6 +258,13 @@ class idle_set {
   }
 
  private:
+  void count_ps_locked(int more) noexcept {
+    // relaxed: under the lock
+    const std::uint32_t n = idle_p_count_.load(relaxed) + static_cast<std::uint32_t>(more);
+    // [id.idle =] seq_cst: read without the lock where a hint is enough.
+    idle_p_count_.store(n, seq_cst);
+  }
+
   void clear_need() noexcept {
     // [id.need =] seq_cst, and the fence: whatever a submitter published before it read the flag
     // set is seen by the search that follows.

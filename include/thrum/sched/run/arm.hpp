@@ -31,7 +31,7 @@ inline void arm(runtime_scheduler& scheduler, basic_timer<traits>& timer,
                 std::int64_t when) noexcept {
   machine* const m = current_m();
   processor& p =
-      m != nullptr && m->p != nullptr && m->scheduler == &scheduler ? *m->p : scheduler.p(0);
+      m != nullptr && m->p != nullptr && m->scheduler == &scheduler ? *m->p : scheduler.ps[0];
   if (p.timers.add(timer, when) != timer_heap<traits>::added::later) {
     scheduler.wake_for_timer(when);
   }

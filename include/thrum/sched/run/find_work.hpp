@@ -54,9 +54,9 @@ inline bool may_spin(const machine& m) noexcept {
 
 /// When the first timer of all Ps is due; not after `when`.
 inline std::int64_t first_timer(runtime_scheduler& scheduler, std::int64_t when) noexcept {
-  const unsigned n = scheduler.live_p_count();
+  const unsigned n = scheduler.ps.live();
   for (unsigned i = 0; i < n; ++i) {
-    const std::int64_t each = scheduler.p(i).timers.earliest();
+    const std::int64_t each = scheduler.ps[i].timers.earliest();
     when = each < when ? each : when;
   }
   return when;
@@ -67,9 +67,9 @@ inline std::int64_t first_timer(runtime_scheduler& scheduler, std::int64_t when)
 inline void look_again(machine& m, std::int64_t& next_timer) noexcept {
   runtime_scheduler& scheduler = *m.scheduler;
   bool work = !scheduler.global.empty();
-  const unsigned n = scheduler.live_p_count();
+  const unsigned n = scheduler.ps.live();
   for (unsigned i = 0; i < n && !work; ++i) {
-    work = !scheduler.p(i).queue.empty();
+    work = !scheduler.ps[i].queue.empty();
   }
   if (work) {
     scoped guard(scheduler.idle.lock());

@@ -48,7 +48,7 @@ inline goroutine* first_goroutine(machine& m) noexcept {
   if (!m.awaited) {
     {
       scoped guard(scheduler.idle.lock());
-      scheduler.spare_starts = false;
+      scheduler.ms.end_spare_locked();
     }
     return find_work(m);  // begins with going to sleep
   }
@@ -57,8 +57,7 @@ inline goroutine* first_goroutine(machine& m) noexcept {
   }
   {
     scoped guard(scheduler.idle.lock());
-    scheduler.creating.store(scheduler.creating.load(relaxed) - 1,
-                             relaxed);  // relaxed: under the lock
+    scheduler.ms.end_locked();
   }
   return find_work(m);
 }

@@ -36,7 +36,7 @@ inline stolen steal_work(machine& m) noexcept {
   processor& own = *m.p;
   stolen result;
   // Not procs(): one that is to retire may still have goroutines while its holder computes.
-  const unsigned count = scheduler.live_p_count();
+  const unsigned count = scheduler.ps.live();
   if (m.order.count() != count) {
     m.order.reset(count);
   }
@@ -46,7 +46,7 @@ inline stolen steal_work(machine& m) noexcept {
       if (scheduler.closing.load(relaxed)) {  // relaxed: a hint to hurry
         return result;
       }
-      processor& victim = scheduler.p(walk.position());
+      processor& victim = scheduler.ps[walk.position()];
       if (&victim == &own) {
         continue;
       }

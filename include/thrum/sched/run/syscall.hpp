@@ -44,8 +44,7 @@ inline bool take_from_syscall(machine& m, processor& p) noexcept {
   }
   m.p = &p;
   p.m.store(&m, relaxed);  // relaxed: for the monitor's display
-  // relaxed: only the holder writes; the monitor compares two readings
-  p.syscall_tick.store(p.syscall_tick.load(relaxed) + 1, relaxed);
+  p.syscall_tick.add();
   return true;
 }
 
@@ -64,9 +63,9 @@ THRUM_COLD inline machine& regain_p(machine& m) noexcept {
     return m;
   }
   // What the monitor would do a moment later.
-  const unsigned n = scheduler.live_p_count();
+  const unsigned n = scheduler.ps.live();
   for (unsigned i = 0; i != n; ++i) {
-    processor& other = scheduler.p(i);
+    processor& other = scheduler.ps[i];
     // relaxed: only a hint
     if (other.status.load(relaxed) == p_status::syscall && take_from_syscall(m, other)) {
       bool ran = false;

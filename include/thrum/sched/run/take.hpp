@@ -11,7 +11,6 @@
 #define THRUM_SCHED_RUN_TAKE_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/order.hpp>
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/run/ready.hpp>
@@ -21,14 +20,10 @@
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// Counts a goroutine that did not inherit its predecessor's time slice.
-inline void begin_slice(processor& p) noexcept {
-  // relaxed: only the holder writes; the monitor compares two readings
-  p.schedule_tick.store(p.schedule_tick.load(relaxed) + 1, relaxed);
-}
+inline void begin_slice(processor& p) noexcept { p.schedule_tick.add(); }
 
 inline bool global_turn(const processor& p) noexcept {
-  // relaxed: only the holder counts
-  return p.schedule_tick.load(relaxed) % traits::global_check_interval == 0;
+  return p.schedule_tick.get() % traits::global_check_interval == 0;
 }
 
 /// The slice has been handed on often enough. Where a monitor ends slices by time, that is its

@@ -43,7 +43,7 @@ enum class liveness : std::uint8_t {
 inline std::uint64_t activity(runtime_scheduler& scheduler) noexcept {
   // The counts of those that retire leave the sum, which must not look like others having run.
   constexpr int above_all_counts = 48;
-  std::uint64_t sum = scheduler.live_p_changes() << above_all_counts;
+  std::uint64_t sum = scheduler.ps.live_changes() << above_all_counts;
   scheduler.for_each_live_p([&](processor& p) {
     sum += p.counts.switches.get() + p.counts.finished.get() + p.counts.timers.get();
   });
@@ -91,7 +91,7 @@ inline liveness look_for_deadlock(runtime_scheduler& scheduler) noexcept {
   // relaxed: os::bystander_scope tells why
   const unsigned bystanders_after = os::bystanders.load(relaxed);
   const std::size_t ours =
-      std::size_t{scheduler.live_thread_count()} + helpers + config.bystanders +
+      std::size_t{scheduler.ms.with_thread()} + helpers + config.bystanders +
       base::sanitizer_threads +
       (bystanders_before < bystanders_after ? bystanders_before : bystanders_after);
   if (threads == 0 || threads > ours) {

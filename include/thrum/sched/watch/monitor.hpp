@@ -128,9 +128,9 @@ inline void monitor::run() noexcept {
     note_time(now);
     bool acted = false;
     next_look_ = retaker::never;
-    const unsigned n = scheduler_.live_p_count();
+    const unsigned n = scheduler_.ps.live();
     for (unsigned i = 0; i < n && !closing(); ++i) {
-      acted = look_at(scheduler_.p(i), now) || acted;
+      acted = look_at(scheduler_.ps[i], now) || acted;
     }
     retaker_.watch(now, next_look_);
     if (scheduler_.reserve.is_active()) [[unlikely]] {
@@ -159,9 +159,9 @@ THRUM_COLD inline void monitor::look_at_reserve() noexcept {
     text.append("raise options::max_threads or the system's limit, or start fewer of them\n");
     base::write_error(text.view());
   }
-  const unsigned n = scheduler_.live_p_count();
+  const unsigned n = scheduler_.ps.live();
   for (unsigned i = 0; i < n; ++i) {
-    ask(scheduler_.p(i), attention_begin);  // also those that are new
+    ask(scheduler_.ps[i], attention_begin);  // also those that are new
   }
   auto held = scheduler_.reserve.end_if([this] {
     const std::size_t stopped = scheduler_.global.stopped();
@@ -209,10 +209,10 @@ inline void monitor::wait_for_round() noexcept {
   std::int64_t delay = delay_;
   const std::int64_t now = traits::now();
   scheduler_.monitor.plan(now + delay);
-  const unsigned n = scheduler_.live_p_count();
+  const unsigned n = scheduler_.ps.live();
   for (unsigned i = 0; i < n; ++i) {
     // A busy P's timers need us, and all if nobody sleeps in the poller.
-    processor& p = scheduler_.p(i);
+    processor& p = scheduler_.ps[i];
     // relaxed: a guess is enough
     if (p.status.load(relaxed) == p_status::running || others_can_run_timers()) {
       const std::int64_t left = scheduler_.next_timer(p) - now;
@@ -270,7 +270,7 @@ inline bool monitor::look_at(processor& p, std::int64_t now) noexcept {
     p.seen.runnext = nullptr;
     return false;  // a due timer is no sign that more is to be done
   }
-  const std::uint32_t tick = p.schedule_tick.load(relaxed);  // relaxed: compared with the last one
+  const std::uint32_t tick = p.schedule_tick.get();  // compared with the last one
   bool slice_is_over = false;
   if (tick != p.seen.schedule_tick) {
     p.seen.schedule_tick = tick;
@@ -301,7 +301,7 @@ inline bool monitor::look_at(processor& p, std::int64_t now) noexcept {
 }
 
 inline bool monitor::look_at_syscall(processor& p, std::int64_t now, bool slice_is_over) noexcept {
-  const std::uint32_t tick = p.syscall_tick.load(relaxed);  // relaxed: compared with the last one
+  const std::uint32_t tick = p.syscall_tick.get();  // compared with the last one
   if (tick != p.seen.syscall_tick && !slice_is_over) {
     p.seen.syscall_tick = tick;
     p.seen.syscall_when = now;
@@ -318,9 +318,8 @@ inline bool monitor::look_at_syscall(processor& p, std::int64_t now, bool slice_
   if (!p.status.compare_exchange_strong(expected, p_status::idle, acquire, relaxed)) {
     return false;
   }
-  p.m.store(nullptr, relaxed);  // relaxed: only for display
-  // relaxed: we hold the P now
-  p.syscall_tick.store(p.syscall_tick.load(relaxed) + 1, relaxed);
+  p.m.store(nullptr, relaxed);                 // relaxed: only for display
+  p.syscall_tick.add();                        // we hold the P now
   scheduler_.hand_offs.fetch_add(1, relaxed);  // relaxed: a figure for reports
   scheduler_.hand_off(p);
   return true;

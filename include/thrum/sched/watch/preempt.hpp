@@ -141,8 +141,8 @@ inline void stop_in_handler(machine& m, bool (*give_up)(machine&) noexcept) noex
     m.scheduler->wake_processor_after_rmw();
   }
   m.p->resumed_at.store(traits::now(), relaxed);  // relaxed: published by the next
-  // [p.resumed >] release; relaxed: only the holder counts
-  m.p->resumed_tick.store(m.p->schedule_tick.load(relaxed), release);
+  // [p.resumed >] release: the clock's reading.
+  m.p->resumed_tick.store(m.p->schedule_tick.get(), release);
   if (m.p->timers.size() != 0) {
     traits::fence(seq_cst);  // [mon.until =] the P runs, before the monitor's plan is read
     m.scheduler->monitor.wake_for(m.p->timers.earliest());
@@ -249,8 +249,8 @@ inline bool stop_without_p(machine& m) noexcept {
     // Under the lock, as start_m looks for such a goroutine and then resorts to a new thread: that
     // thread may need a lock that this goroutine holds.
     scoped guard(scheduler.idle.lock());
-    if (scheduler.creating.load(relaxed) != 0) {  // relaxed: under the lock
-      return false;                               // the monitor comes again
+    if (scheduler.ms.is_awaited_locked()) {
+      return false;  // the monitor comes again
     }
     goroutine& g = *m.g;
     m.cpu = os::current_cpu();
@@ -272,7 +272,7 @@ inline void interrupt(void* argument) noexcept {
   if (m.tid.load(relaxed) != os::thread_id()) {  // relaxed: this thread's, or not this thread's
     return;
   }
-  m.heard.store(m.heard.load(relaxed) + 1, relaxed);  // relaxed: the monitor compares two readings
+  m.heard.add();
   if constexpr (base::signals_are_deferred) {
     // It was kept with the goroutine, which has changed threads meanwhile.
     if (current_m() != &m) {

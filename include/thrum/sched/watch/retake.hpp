@@ -183,7 +183,7 @@ inline void retaker::press(processor& p, std::int64_t now, std::int64_t since, s
 
 inline bool retaker::is_deaf(processor& p, const machine& m, std::int64_t cpu) noexcept {
   auto& seen = p.seen;
-  const std::uint32_t heard = m.heard.load(relaxed);  // relaxed: an older one costs some time
+  const std::uint32_t heard = m.heard.get();  // an older one costs some time
   if (!seen.asked || heard != seen.heard) {
     seen.asked = true;
     seen.heard = heard;

@@ -64,9 +64,9 @@ TEST_CASE("a processor that computes while their number falls is searched until 
   }
   REQUIRE(eventually([&] { return busy == 3; }));
   runtime.procs(1);
-  CHECK(scheduler->live_p_count() == 3);
+  CHECK(scheduler->ps.live() == 3);
   stop = true;
-  CHECK(eventually([&] { return scheduler->live_p_count() == 1; }));
+  CHECK(eventually([&] { return scheduler->ps.live() == 1; }));
 }
 
 TEST_CASE("timers and goroutines go on when processors go, and when they come back") {
@@ -89,5 +89,5 @@ TEST_CASE("timers and goroutines go on when processors go, and when they come ba
     runtime.procs(2);
   }
   CHECK(eventually([&] { return awake == sleepers; }));
-  runtime.block_on([] { CHECK(own_scheduler().live_p_count() >= 2); });
+  runtime.block_on([] { CHECK(own_scheduler().ps.live() >= 2); });
 }

@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The Ps of one scheduler: those that were ever made, how many are wanted, and how many a search
+// has to look at.
+//
+// A P is never freed before its scheduler is, so that a thread with an old number sees at worst an
+// empty queue. Three numbers:
+//   made    grows only; each P below it is good
+//   live    from here on all are dead, and hold neither goroutines nor timers: a search ends here
+//   wanted  GOMAXPROCS. A P at or above it goes out of service when its holder next schedules
+//
+// Invariants
+//   PS1  wanted <= made and live <= made. They differ from one another only while Ps retire.
+//   PS2  `live` and `wanted` change under the scheduler's lock; `made` only in make(), of which
+//        one runs at a time.
+//
+// Who asks for which number of Ps, and what a P leaves behind that retires: procs.hpp.
+#ifndef THRUM_SCHED_CORE_P_TABLE_HPP
+#define THRUM_SCHED_CORE_P_TABLE_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/base/sanitizer.hpp>  // IWYU pragma: keep: with AddressSanitizer
+#include <thrum/sched/core/counters.hpp>
+#include <thrum/sched/core/p.hpp>
+#include <thrum/sched/core/traits.hpp>
+
+#include <cerrno>
+#include <cstdint>
+#include <new>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// Functions named `_locked` want the caller to hold the scheduler's lock.
+class p_table {
+ public:
+  p_table() noexcept = default;
+  p_table(const p_table&) = delete;
+  p_table& operator=(const p_table&) = delete;
+  /// Where their addresses are to stand: room for `traits::max_procs`, the caller's.
+  void keep_in(processor** places) noexcept { places_ = places; }
+
+  /// Frees them all: nobody comes any more.
+  void clear() noexcept {
+    for (unsigned i = 0; i < made(); ++i) {
+      delete places_[i];
+    }
+  }
+
+  /// Makes those that there are not yet, all dead. 0 or an errno value.
+  [[nodiscard]] int make(unsigned n) noexcept {
+    for (unsigned i = made(); i < n; ++i) {
+      auto* const fresh = new (std::nothrow) processor(i);
+      if (fresh == nullptr) {
+        return ENOMEM;
+      }
+      fresh->status.store(p_status::dead, relaxed);  // relaxed: published by the next line
+      places_[i] = fresh;
+      // [s.ps >] release: the P, to each walk over all of them.
+      made_.store(i + 1, release);
+    }
+    return 0;
+  }
+
+  processor& operator[](std::uint32_t i) noexcept { return *places_[i]; }
+
+  unsigned made() const noexcept {
+    return made_.load(acquire);  // [s.ps <] sees the P itself
+  }
+  unsigned live() const noexcept {
+    return live_.load(seq_cst);  // [s.live =] as any source of work: after the fence
+  }
+  unsigned wanted() const noexcept {
+    return wanted_.load(relaxed);  // relaxed: a stale number costs a look at an empty queue
+  }
+  /// How often live() has changed: compared with an earlier one.
+  std::uint64_t live_changes() const noexcept { return live_changes_.get(); }
+
+  /// PS2: under the lock.
+  void want_locked(unsigned n) noexcept {
+    THRUM_ASSERT(PS1, n <= made());
+    wanted_.store(n, relaxed);  // relaxed: decisive readers hold the lock
+    if (n > live()) {
+      set_live_locked(n);
+    }
+  }
+
+  /// Forgets the last ones that are dead and empty. A P dies under the lock only.
+  void forget_dead_locked() noexcept {
+    const unsigned before = live();
+    unsigned n = before;
+    // relaxed: the lock orders it. A dead P may keep its timers: see discards_timers
+    while (n > wanted() && places_[n - 1]->status.load(relaxed) == p_status::dead &&
+           places_[n - 1]->timers.size() == 0) {
+      --n;
+    }
+    if (n != before) {
+      set_live_locked(n);
+    }
+  }
+
+#if THRUM_ASAN
+  void keep_reachable() noexcept { base::keep_reachable(places_, made() * sizeof(processor*)); }
+#endif
+
+ private:
+  void set_live_locked(unsigned n) noexcept {
+    live_changes_.add();
+    // [s.live =] seq_cst: before one of them can be taken from the idle list, in a search's order,
+    // too.
+    live_.store(n, seq_cst);
+  }
+
+  processor** places_ = nullptr;
+  atomic<unsigned> made_{0};
+  atomic<unsigned> wanted_{0};
+  atomic<unsigned> live_{0};
+  figure<std::uint64_t> live_changes_;
+};
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
