@@ -56,9 +56,7 @@ class m_table {
     return made_.load(acquire);  // [s.ms <] sees the M itself
   }
   /// Of them, those that have a thread, or will when the creator comes to them.
-  unsigned with_thread() const noexcept {
-    return made() - vacant_count_.get();
-  }
+  unsigned with_thread() const noexcept { return made() - vacant_count_.get(); }
 
   // ---- Ms without a thread ----
 
@@ -100,9 +98,7 @@ class m_table {
   bool is_awaited_locked() const noexcept { return awaiting_.get() != 0; }
 
   /// True: the caller makes the spare. MT3
-  [[nodiscard]] bool claim_spare_locked() noexcept {
-    return !std::exchange(spare_begins_, true);
-  }
+  [[nodiscard]] bool claim_spare_locked() noexcept { return !std::exchange(spare_begins_, true); }
   void end_spare_locked() noexcept { spare_begins_ = false; }
 
   // ---- Ps for which the system has refused a thread ----

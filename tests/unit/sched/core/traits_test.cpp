@@ -127,3 +127,32 @@ TEST_CASE("a goroutine that waits for a descriptor goes on when the test's polle
   ::close(ends[0]);
   ::close(ends[1]);
 }
+
+TEST_CASE("a blocking call on the last busy processor leaves a thread that waits for descriptors") {
+  thrum::runtime runtime(two_procs());
+  auto& scheduler = runtime.scheduler();
+  std::atomic<bool> inside{false};
+  std::atomic<bool> may_go_on{false};
+  std::atomic<bool> may_return{false};
+  thrum::join_handle<void> caller = runtime.spawn([&] {
+    thrum::blocking([&] {
+      inside = true;
+      comes_true([&] { return may_go_on.load(); });
+    });
+    // The other processor's thread sleeps, as there was no descriptor: it cannot know of this one.
+    scheduler.poller.add(STDIN_FILENO, 0);
+    thrum::blocking([&] { comes_true([&] { return may_return.load(); }); });
+  });
+  REQUIRE(comes_true([&] {
+    let_pass(runtime, 1ms);  // the monitor takes the processor from a call that lasts
+    return inside && scheduler.idle.idle_ps() == 2 && scheduler.idle.idle_ms() != 0;
+  }));
+  may_go_on = true;
+  CHECK(comes_true([&] {
+    driven::now.fetch_add(1'000'000);
+    return scheduler.poll.somebody_sleeps();
+  }));
+  may_return = true;
+  caller.join();
+  scheduler.poller.remove(STDIN_FILENO);
+}

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <thread>
 
 #include <pthread.h>
 
@@ -126,4 +127,25 @@ TEST_CASE("a thread that hears signals again gives its processor up by them") {
   const thrum::stats_snapshot s = runtime.stats();
   CHECK(s.retakes >= 1);
   CHECK(s.preemptions >= 1);
+}
+
+TEST_CASE("a thread that computes after its processor was taken from it is stopped") {
+  if (!loops_are_interrupted) {
+    return;
+  }
+  thrum::runtime runtime(one_short_slice);
+  std::atomic<bool> told{false};
+  auto other = runtime.spawn([&] { return compute_until_told(told); });
+  auto blocks = runtime.spawn([&] {
+    while (!told) {
+      std::this_thread::sleep_for(5ms);  // the processor goes to the other
+      const auto end = std::chrono::steady_clock::now() + 20ms;
+      while (!told && std::chrono::steady_clock::now() < end) {
+      }
+    }
+  });
+  CHECK(support::eventually([&] { return runtime.stats().stopped_without_p != 0; }));
+  told = true;
+  CHECK(other.join());
+  blocks.join();
 }
