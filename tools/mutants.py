@@ -5,6 +5,8 @@
 
     ./dev mutants                 a sample of 60 mutations of sched/, chan/, select/ and sync/
     ./dev mutants --sample 10 --seed 7 --under sync/
+    ./dev mutants --near          without the tests of other rooms, which take most of the time: what
+                                  survives may yet be found by ./dev mutants NAME
     ./dev mutants --list          all mutations there are, with their names
     ./dev mutants NAME...         these, whatever has been found of them before
     ./dev mutants --forget        begins anew instead of going on with what is known
@@ -413,14 +415,14 @@ def how_it_failed(code, text):
     return (f"killed by signal {-code}" if code < 0 else "fails") + name
 
 
-def judge(mutation, unbroken):
+def judge(mutation, unbroken, near):
     """A result to keep: found, survived, or does not compile."""
     text = mutation.path.read_text()
     file = copy / mutation.path.relative_to(headers.parent)
     tried = []
     file.write_text(text[:mutation.start] + mutation.new + text[mutation.end:])
     try:
-        for stage in stages(mutation.path):
+        for stage in stages(mutation.path)[:2 if near else None]:
             parts = (part for batch in batches(stage) for part in unbroken.passing(batch))
             for files, needs in parts:
                 state, _ = try_batch(files, copy, max(LEAST_LIMIT, 8 * needs))
@@ -431,7 +433,7 @@ def judge(mutation, unbroken):
                     return {"result": "found", "by": state}
     finally:
         file.write_text(text)
-    return {"result": "survived", "tests": tried}
+    return {"result": "survived", "tests": tried, "near": near}
 
 
 # ---- the run -------------------------------------------------------------------------------------
@@ -446,20 +448,22 @@ def write(path, value):
     fresh.replace(path)
 
 
-def is_good(result, mutation):
+def is_good(result, mutation, near):
     """Whether what is known of a mutation still holds."""
     if result is None or result["header"] != digest([mutation.path]):
+        return False
+    if result.get("near", False) and not near:
         return False
     files = [root / name for name in result.get("tests", ())]
     return (all(f.exists() for f in files)
             and result.get("sums") == (digest(files) if files else None))
 
 
-def result_of(mutation, known, unbroken, again):
+def result_of(mutation, known, unbroken, near, again):
     result = known.get(mutation.name)
-    if again or not is_good(result, mutation):
+    if again or not is_good(result, mutation, near):
         start = time.monotonic()
-        result = judge(mutation, unbroken)
+        result = judge(mutation, unbroken, near)
         result["seconds"] = round(time.monotonic() - start)
         result["header"] = digest([mutation.path])
         if "tests" in result:
@@ -477,6 +481,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="which ones (1)")
     parser.add_argument("--under", default="", metavar="PLACE",
                         help="only those of sync/, or of select/engine.hpp")
+    parser.add_argument("--near", action="store_true", help="only the tests of its room")
     parser.add_argument("--list", action="store_true", help="only show what there is")
     parser.add_argument("--forget", action="store_true", help="forget earlier results")
     args = parser.parse_args()
@@ -513,7 +518,7 @@ def main():
         reason = reasons.get((m.path.relative_to(headers).as_posix(), m.words()))
         if reason is not None and not args.names:
             continue
-        result = result_of(m, known, unbroken, bool(args.names))
+        result = result_of(m, known, unbroken, args.near, bool(args.names))
         if result["result"] == "does not compile":
             if args.names:
                 say(f"does not compile  {m.name}  {m.words()}")
