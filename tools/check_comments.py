@@ -4,7 +4,7 @@
 """Public declarations have a comment: `///` directly above, or `///<` behind.
 
 Looked at is what a user's program may name: namespaces, classes and their public members in the
-public headers, and of namespace sched what public classes derive from. One comment may serve
+public headers, and of the private namespaces what public classes derive from. One comment may serve
 several declarations that follow each other without an empty line. Enumerators are left to the
 comment of their enum. What can mean one thing only needs none: copying, moving, destroying,
 comparing, begin and end, deduction guides, what overrides, and the aliases that the standard's
@@ -18,7 +18,7 @@ import sys
 root = pathlib.Path(__file__).resolve().parent.parent
 include = root / "include/thrum"
 ROOMS = ["sync", "chan", "select", "time", "context", "net", "io", "testing"]
-PRIVATE_NAMESPACES = {"sched", "std"}
+PRIVATE_NAMESPACE = re.compile(r"sched|std|\w+_detail")
 # The standard says what these are.
 PLAIN = re.compile(
     r"operator\s*(?:==|!=|<=>)|(?<!void )\b(?:begin|end)\(\)"
@@ -30,8 +30,8 @@ NOT_DECLARED_HERE = re.compile(
 FORWARD = re.compile(
     r"(?:template <.*?> )?(?:class|struct|union|enum|enum class) \w+(?: : [\w:]+)?;$"
 )
-# Namespace sched, too, has classes whose members are a user's: `class chan : public sched::x`.
-PUBLIC_BASE = re.compile(r"\bpublic sched::(\w+)")
+# They, too, have classes whose members are a user's: `class chan : public chan_detail::x`.
+PUBLIC_BASE = re.compile(r"\bpublic (?:sched|\w+_detail)::(\w+)")
 
 
 def blank(text, pattern):
@@ -100,7 +100,7 @@ class Header:
         plain = re.sub(r"\[\[.*?\]\] |alignas\(.*?\) ", "", plain)
         if plain.startswith(("namespace", "inline namespace")):
             names = re.findall(r"\w+", plain.replace("inline ", ""))[1:]
-            public = self.scopes[-1].public and not PRIVATE_NAMESPACES & set(names)
+            public = self.scopes[-1].public and not any(map(PRIVATE_NAMESPACE.fullmatch, names))
             self.scopes.append(Scope("namespace", "", public))
             return at + 1, None
         kind = re.match(r"(class|struct|union|enum)\b(?: \[\[.*?\]\])?(?: class)? ?([\w:]*)", plain)

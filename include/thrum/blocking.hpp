@@ -13,7 +13,7 @@
 
 namespace thrum { inline namespace THRUM_ABI {
 
-namespace sched {
+namespace go_detail {
 
 /// The time between enter_syscall and exit_syscall.
 class syscall_scope {
@@ -27,7 +27,7 @@ class syscall_scope {
   bool entered_ = false;
 };
 
-}  // namespace sched
+}  // namespace go_detail
 
 /// Calls f() where it may block the thread: a file, a lock of another library, a long system call.
 /// The processor stays with the goroutine if f is short (tens of nanoseconds more than a plain
@@ -38,7 +38,7 @@ class syscall_scope {
 /// On a foreign thread, and inside another blocking(), f is just called.
 template <class F>
 auto blocking(F&& f) -> std::invoke_result_t<F> {
-  const sched::syscall_scope scope;
+  const go_detail::syscall_scope scope;
   return std::invoke(std::forward<F>(f));
 }
 

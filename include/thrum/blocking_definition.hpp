@@ -9,7 +9,9 @@
 #include <thrum/blocking.hpp>
 #include <thrum/sched/run/syscall.hpp>
 
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
+namespace thrum { inline namespace THRUM_ABI { namespace go_detail {
+
+using namespace sched;
 
 THRUM_OUT_OF_LINE syscall_scope::syscall_scope() noexcept {
   section here;
@@ -30,6 +32,6 @@ THRUM_OUT_OF_LINE syscall_scope::~syscall_scope() {
   }
 }
 
-}}}  // namespace thrum::THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::go_detail
 
 #endif

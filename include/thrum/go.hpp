@@ -16,7 +16,9 @@
 
 namespace thrum { inline namespace THRUM_ABI {
 
-namespace sched {
+namespace go_detail {
+
+using namespace sched;
 
 /// The scheduler of the calling goroutine; usage_error on a foreign thread.
 inline runtime_scheduler& own_scheduler(const char* message) {
@@ -33,24 +35,26 @@ concept not_runtime = !std::is_same_v<std::remove_cvref_t<F>, runtime>;
 template <class F>
 concept not_attributes = not_runtime<F> && !std::is_same_v<std::remove_cvref_t<F>, attributes>;
 
-}  // namespace sched
+}  // namespace go_detail
 
 /// Starts a goroutine that runs f(args...) on the current runtime. f and the arguments are moved or
 /// copied, as std::thread does. An exception that leaves it goes to options::on_panic. Does not
 /// block. usage_error outside of a runtime; std::system_error if there is no memory for its stack.
-template <sched::not_attributes F, class... Args>
+template <go_detail::not_attributes F, class... Args>
 void go(F&& f, Args&&... args) {
-  sched::start_task(sched::own_scheduler("go: called outside of a runtime; use thrum::run, or "
-                                         "runtime::go from a foreign thread"),
-                    {}, std::forward<F>(f), std::forward<Args>(args)...);
+  go_detail::start_task(
+      go_detail::own_scheduler("go: called outside of a runtime; use thrum::run, or "
+                               "runtime::go from a foreign thread"),
+      {}, std::forward<F>(f), std::forward<Args>(args)...);
 }
 
 /// The same with a name or a stack size of its own.
 template <class F, class... Args>
 void go(const attributes& how, F&& f, Args&&... args) {
-  sched::start_task(sched::own_scheduler("go: called outside of a runtime; use thrum::run, or "
-                                         "runtime::go from a foreign thread"),
-                    how, std::forward<F>(f), std::forward<Args>(args)...);
+  go_detail::start_task(
+      go_detail::own_scheduler("go: called outside of a runtime; use thrum::run, or "
+                               "runtime::go from a foreign thread"),
+      how, std::forward<F>(f), std::forward<Args>(args)...);
 }
 
 /// The same on a runtime that is named, from any thread: runtime::go.
@@ -61,27 +65,30 @@ void go(runtime& where, F&& f, Args&&... args) {
 
 /// Starts a goroutine and returns the handle on its result. Errors as go; the exception that leaves
 /// it is thrown by join().
-template <sched::not_attributes F, class... Args>
-auto spawn(F&& f, Args&&... args) -> join_handle<sched::task_result<F, Args...>> {
-  return sched::spawn_task(
-      sched::own_scheduler("spawn: called outside of a runtime; use thrum::run, or runtime::spawn "
-                           "from a foreign thread"),
+template <go_detail::not_attributes F, class... Args>
+auto spawn(F&& f, Args&&... args) -> join_handle<go_detail::task_result<F, Args...>> {
+  return go_detail::spawn_task(
+      go_detail::own_scheduler(
+          "spawn: called outside of a runtime; use thrum::run, or runtime::spawn "
+          "from a foreign thread"),
       {}, std::forward<F>(f), std::forward<Args>(args)...);
 }
 
 /// The same with a name or a stack size of its own.
 template <class F, class... Args>
 auto spawn(const attributes& how, F&& f, Args&&... args)
-    -> join_handle<sched::task_result<F, Args...>> {
-  return sched::spawn_task(
-      sched::own_scheduler("spawn: called outside of a runtime; use thrum::run, or runtime::spawn "
-                           "from a foreign thread"),
+    -> join_handle<go_detail::task_result<F, Args...>> {
+  return go_detail::spawn_task(
+      go_detail::own_scheduler(
+          "spawn: called outside of a runtime; use thrum::run, or runtime::spawn "
+          "from a foreign thread"),
       how, std::forward<F>(f), std::forward<Args>(args)...);
 }
 
 /// The same on a runtime that is named, from any thread: runtime::spawn.
 template <class F, class... Args>
-auto spawn(runtime& where, F&& f, Args&&... args) -> join_handle<sched::task_result<F, Args...>> {
+auto spawn(runtime& where, F&& f, Args&&... args)
+    -> join_handle<go_detail::task_result<F, Args...>> {
   return where.spawn(std::forward<F>(f), std::forward<Args>(args)...);
 }
 

@@ -12,12 +12,12 @@
 
 #include <utility>
 
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
+namespace thrum { inline namespace THRUM_ABI { namespace go_detail {
 
 THRUM_OUT_OF_LINE void panic(goroutine& g, std::exception_ptr error) noexcept {
   static_cast<runtime*>(g.scheduler->config().user)->panic(std::move(error), g.id);
 }
 
-}}}  // namespace thrum::THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::go_detail
 
 #endif

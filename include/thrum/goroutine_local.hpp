@@ -20,14 +20,14 @@
 
 namespace thrum { inline namespace THRUM_ABI {
 
-namespace sched {
+namespace go_detail {
 
 /// Where the caller's values hang.
-local_value*& callers_locals();
+sched::local_value*& callers_locals();
 
 THRUM_OUT_OF_LINE std::uint64_t next_local_key() noexcept;
 
-}  // namespace sched
+}  // namespace go_detail
 
 /// Like a thread_local variable, but for each goroutine, whatever thread it runs on; a foreign
 /// thread has one too. A value is made when its goroutine first asks for it and destroyed when that
@@ -57,13 +57,13 @@ class goroutine_local {
   /// The caller's value. The reference holds while the goroutine lives. Throws what making one
   /// throws.
   T& get() {
-    for (sched::local_value* v = sched::callers_locals(); v != nullptr; v = v->next) {
+    for (sched::local_value* v = go_detail::callers_locals(); v != nullptr; v = v->next) {
       if (v->key == key_) {
         return static_cast<value*>(v)->held;
       }
     }
     auto* const made = new value(key_, make_);
-    sched::local_value*& first = sched::callers_locals();
+    sched::local_value*& first = go_detail::callers_locals();
     made->next = first;
     first = made;
     return made->held;
@@ -82,7 +82,7 @@ class goroutine_local {
     T held;
   };
 
-  const std::uint64_t key_ = sched::next_local_key();
+  const std::uint64_t key_ = go_detail::next_local_key();
   const std::function<T()> make_;
 };
 

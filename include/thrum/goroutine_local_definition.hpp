@@ -14,7 +14,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
+namespace thrum { inline namespace THRUM_ABI { namespace go_detail {
+
+using namespace sched;
 
 /// The values of a thread that is no goroutine's; destroyed when it ends.
 struct thread_locals {
@@ -34,7 +36,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE local_value*& callers_locals() {
 
 /// A goroutine may come by several shared objects, which have one row of keys.
 struct last_local_key {
-  static constexpr std::string_view process_name = "sched::last_local_key";
+  static constexpr std::string_view process_name = "go_detail::last_local_key";
   std::atomic<std::uint64_t> last{0};
 };
 
@@ -43,6 +45,6 @@ THRUM_OUT_OF_LINE std::uint64_t next_local_key() noexcept {
   return last.fetch_add(1, std::memory_order_relaxed) + 1;  // relaxed: only uniqueness is asked
 }
 
-}}}  // namespace thrum::THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::go_detail
 
 #endif

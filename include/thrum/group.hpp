@@ -36,7 +36,7 @@ class task_group {
 
   /// Starts f(args...) as a goroutine of the current runtime. Blocks while the limit is reached;
   /// then it is a cancellation point.
-  template <sched::not_runtime F, class... Args>
+  template <go_detail::not_runtime F, class... Args>
   void go(F&& f, Args&&... args) {
     start([](auto&&... task) { thrum::go(std::forward<decltype(task)>(task)...); },
           std::forward<F>(f), std::forward<Args>(args)...);
@@ -63,7 +63,7 @@ class task_group {
  private:
   template <class Start, class F, class... Args>
   void start(Start go, F&& f, Args&&... args) {
-    if constexpr (sched::is_task<F, Args...>()) {
+    if constexpr (go_detail::is_task<F, Args...>()) {
       if (limited_) {
         slots_.acquire();
       }

@@ -55,7 +55,7 @@ THRUM_OUT_OF_LINE std::stop_token task_group::stop_token() {
 
 THRUM_OUT_OF_LINE void task_group::request_stop() {
   std::stop_source own = source();
-  sched::request_stop_here(own);
+  go_detail::request_stop_here(own);
 }
 
 THRUM_OUT_OF_LINE std::ptrdiff_t task_group::to_permits(std::size_t limit) noexcept {

@@ -29,9 +29,10 @@
 
 namespace thrum { inline namespace THRUM_ABI {
 
-namespace sched {
+namespace go_detail {
 
 using namespace base::orders;
+using namespace sched;
 
 /// Where a spawned goroutine leaves what came of it.
 template <class R>
@@ -108,7 +109,7 @@ class join_protocol {
   }
 };
 
-}  // namespace sched
+}  // namespace go_detail
 
 /// A goroutine that was started by spawn, and its result. Move-only; the destructor joins, as
 /// std::jthread's does. For one thread at a time.
@@ -132,7 +133,7 @@ class [[nodiscard]] join_handle {
   ~join_handle() {
     if (joinable()) {
       // Not a cancellation point: a destructor cannot throw.
-      sched::join_protocol::wait(*g_, false, sched::no_deadline);
+      go_detail::join_protocol::wait(*g_, false, sched::no_deadline);
       give_back();
     }
   }
@@ -144,7 +145,7 @@ class [[nodiscard]] join_handle {
   T join();
 
   /// Whether the goroutine has ended. False for an empty handle. Does not block.
-  bool done() const noexcept { return joinable() && sched::join_protocol::done(*g_); }
+  bool done() const noexcept { return joinable() && go_detail::join_protocol::done(*g_); }
 
   /// Whether there is a goroutine to join.
   bool joinable() const noexcept { return g_ != nullptr; }
@@ -169,7 +170,7 @@ class [[nodiscard]] join_handle {
   }
 
   /// For spawn.
-  join_handle(sched::goroutine& g, sched::result_slot<T>& result) noexcept
+  join_handle(sched::goroutine& g, go_detail::result_slot<T>& result) noexcept
       : g_(&g), result_(&result), id_(g.id) {}
 
  private:
@@ -182,28 +183,28 @@ class [[nodiscard]] join_handle {
   bool wait_until_ns(std::int64_t deadline) {
     must_be_joinable(
         "join_handle::wait_for: the handle is empty; it was joined, detached or moved");
-    const auto cause = sched::join_protocol::wait(*g_, true, deadline);
+    const auto cause = go_detail::join_protocol::wait(*g_, true, deadline);
     sched::exit_if_cancelled(cause);
     return cause == sched::wake_cause::notified;
   }
 
   void give_back() noexcept {
     std::destroy_at(result_);
-    sched::join_protocol::release(*std::exchange(g_, nullptr));
+    go_detail::join_protocol::release(*std::exchange(g_, nullptr));
     result_ = nullptr;
   }
 
   sched::goroutine* g_ = nullptr;
-  sched::result_slot<T>* result_ = nullptr;
+  go_detail::result_slot<T>* result_ = nullptr;
   goroutine_id id_ = 0;
 };
 
 template <class T>
 T join_handle<T>::join() {
   must_be_joinable("join_handle::join: the handle is empty; it was joined, detached or moved");
-  sched::exit_if_cancelled(sched::join_protocol::wait(*g_, true, sched::no_deadline));
+  sched::exit_if_cancelled(go_detail::join_protocol::wait(*g_, true, sched::no_deadline));
   // The result leaves the goroutine's stack before that is given back.
-  sched::result_slot<T> result = std::move(*result_);
+  go_detail::result_slot<T> result = std::move(*result_);
   give_back();
 #if THRUM_EXCEPTIONS
   if (result.error) {
@@ -228,7 +229,7 @@ T join_handle<T>::join() {
 template <class T>
 void join_handle<T>::detach() {
   must_be_joinable("join_handle::detach: the handle is empty; it was joined, detached or moved");
-  if (sched::join_protocol::detach(*g_)) {
+  if (go_detail::join_protocol::detach(*g_)) {
     g_ = nullptr;
     result_ = nullptr;
   } else {

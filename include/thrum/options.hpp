@@ -72,7 +72,7 @@ struct options {
   static options from_environment();
 };
 
-namespace sched {
+namespace go_detail {
 
 /// Reads the environment, and says in the end what of it was not understood: the first time that
 /// there is something.
@@ -99,7 +99,7 @@ class environment_reader {
   std::string complaints_;
 };
 
-}  // namespace sched
+}  // namespace go_detail
 
 }}  // namespace thrum::THRUM_ABI
 

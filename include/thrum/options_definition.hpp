@@ -23,7 +23,7 @@
 
 namespace thrum { inline namespace THRUM_ABI {
 
-namespace sched {
+namespace go_detail {
 
 /// A key of THRUM_DEBUG.
 struct debug_key {
@@ -72,7 +72,7 @@ THRUM_OUT_OF_LINE unsigned environment_reader::procs() {
     complain({"THRUM_MAXPROCS wants a number of processors, not '", text, "'; it is ignored"});
     return 0;
   }
-  constexpr unsigned most = traits::max_procs;
+  constexpr unsigned most = sched::traits::max_procs;
   if (n > most) {
     complain(
         {"THRUM_MAXPROCS=", text, ": no more than ", std::to_string(most), " processors are used"});
@@ -130,11 +130,11 @@ THRUM_OUT_OF_LINE void environment_reader::complain(std::initializer_list<std::s
   complaints_.append("\n");
 }
 
-}  // namespace sched
+}  // namespace go_detail
 
 THRUM_OUT_OF_LINE options options::from_environment() {
   options result;
-  sched::environment_reader environment;
+  go_detail::environment_reader environment;
   result.procs = environment.procs();
   environment.debug(result);
   return result;

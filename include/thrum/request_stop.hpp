@@ -9,14 +9,14 @@
 
 #include <stop_token>
 
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
+namespace thrum { inline namespace THRUM_ABI { namespace go_detail {
 
 /// std::stop_callback tells by the thread whether it is destroyed inside its own call. So a
 /// goroutine must not change threads while it requests a stop, nor another one run on its thread
 /// meanwhile: callbacks may wait. But they may not throw, so nothing cancels them.
 THRUM_OUT_OF_LINE void request_stop_here(std::stop_source& of) noexcept;
 
-}}}  // namespace thrum::THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::go_detail
 
 #if !THRUM_SEPARATE
 #include <thrum/request_stop_definition.hpp>

@@ -12,14 +12,14 @@
 
 #include <stop_token>
 
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
+namespace thrum { inline namespace THRUM_ABI { namespace go_detail {
 
 THRUM_OUT_OF_LINE void request_stop_here(std::stop_source& of) noexcept {
-  const uncancellable until_all_are_told;
+  const sched::uncancellable until_all_are_told;
   const thread_lock same_thread;
   of.request_stop();
 }
 
-}}}  // namespace thrum::THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::go_detail
 
 #endif

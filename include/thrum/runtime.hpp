@@ -30,17 +30,19 @@ class trouble_detector;
 }
 
 namespace sched {
-
 class monitor;
 class registry;
+}  // namespace sched
+
+namespace go_detail {
 
 /// What only the library itself may ask of a runtime.
 struct runtime_role {
   bool is_whole_program = false;  // the thread that made it waits for it
-  virtual_clock* clock = nullptr;
+  sched::virtual_clock* clock = nullptr;
 };
 
-}  // namespace sched
+}  // namespace go_detail
 
 /// Goroutines and the threads that run them. Several may live in one process; each has its own
 /// processors, threads and stacks, and channels or mutexes may be shared between them. All members
@@ -51,10 +53,11 @@ class runtime {
  public:
   /// Makes a runtime. Threads start when there is work for them. std::system_error if the system
   /// has no memory or no thread.
-  explicit runtime(options settings = {}) : runtime(std::move(settings), sched::runtime_role()) {}
+  explicit runtime(options settings = {})
+      : runtime(std::move(settings), go_detail::runtime_role()) {}
 
   /// For the library.
-  runtime(options settings, sched::runtime_role role);
+  runtime(options settings, go_detail::runtime_role role);
 
   /// stop(), then joins every thread. Not from one of its own goroutines, unless that has called
   /// exit() and the runtime is a static object: then it is left as it is.
@@ -69,24 +72,24 @@ class runtime {
   template <class F, class... Args>
   void go(F&& f, Args&&... args) {
     must_accept("runtime::go: the runtime is stopped");
-    sched::start_task(*scheduler_, {}, std::forward<F>(f), std::forward<Args>(args)...);
+    go_detail::start_task(*scheduler_, {}, std::forward<F>(f), std::forward<Args>(args)...);
   }
   template <class F, class... Args>
   void go(const attributes& how, F&& f, Args&&... args) {
     must_accept("runtime::go: the runtime is stopped");
-    sched::start_task(*scheduler_, how, std::forward<F>(f), std::forward<Args>(args)...);
+    go_detail::start_task(*scheduler_, how, std::forward<F>(f), std::forward<Args>(args)...);
   }
 
   /// As go, and keeps the result for join().
   template <class F, class... Args>
-  auto spawn(F&& f, Args&&... args) -> join_handle<sched::task_result<F, Args...>> {
+  auto spawn(F&& f, Args&&... args) -> join_handle<go_detail::task_result<F, Args...>> {
     must_accept("runtime::spawn: the runtime is stopped");
-    return sched::spawn_task(*scheduler_, {}, std::forward<F>(f), std::forward<Args>(args)...);
+    return go_detail::spawn_task(*scheduler_, {}, std::forward<F>(f), std::forward<Args>(args)...);
   }
 
   /// Runs f as a goroutine and waits for it: returns what it returns, throws what it throws.
   template <class F>
-  auto block_on(F&& f) -> sched::task_result<F> {
+  auto block_on(F&& f) -> go_detail::task_result<F> {
     return spawn(std::forward<F>(f)).join();
   }
 
@@ -129,7 +132,7 @@ class runtime {
 
  private:
   static options complete(options settings);
-  sched::scheduler_config configuration(const sched::runtime_role& role) noexcept;
+  sched::scheduler_config configuration(const go_detail::runtime_role& role) noexcept;
   [[noreturn]] static void report_deadlock(void* user);
 
   void must_accept(const char* message) const {
@@ -156,7 +159,7 @@ class runtime {
 template <class F>
 int run(options settings, F&& main) {
   runtime all(std::move(settings), {.is_whole_program = true});
-  if constexpr (std::is_void_v<sched::task_result<F>>) {
+  if constexpr (std::is_void_v<go_detail::task_result<F>>) {
     all.block_on(std::forward<F>(main));
     return 0;
   } else {

@@ -25,7 +25,9 @@ namespace thrum { inline namespace THRUM_ABI {
 
 class runtime;
 
-namespace sched {
+namespace go_detail {
+
+using namespace sched;
 
 template <class F, class... Args>
 inline constexpr bool is_kept = (std::is_constructible_v<std::decay_t<F>, F> && ... &&
@@ -254,7 +256,7 @@ THRUM_NOINLINE auto spawn_task(runtime_scheduler& scheduler, const attributes& h
   return handle;
 }
 
-}  // namespace sched
+}  // namespace go_detail
 }}  // namespace thrum::THRUM_ABI
 
 #endif

@@ -170,7 +170,7 @@ THRUM_OUT_OF_LINE void context_node::tell() noexcept {
     source = stop_source_;
   }
   const timer armed = take_deadline_timer();
-  request_stop_here(*source);
+  go_detail::request_stop_here(*source);
   if (armed.is_set()) {
     armed.stop();
   }

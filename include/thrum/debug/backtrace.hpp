@@ -41,8 +41,14 @@ THRUM_NO_TSAN inline void collect_parked(const sched::goroutine& g, os::call_sta
 /// Whether a function belongs to the inside of the library, which says nothing to its user.
 inline bool is_internal(std::string_view function) noexcept {
   for (const std::string_view part :
-       {"::sched::", "::os::", "::debug::", "5sched", "thrum_goroutine_entry", "thrum_switch_stack",
-        "thrum_call_as_parked", "thrum_call_watched", "thrum_watch_exception"}) {
+       {"::sched::", "::os::", "::debug::", "::go_detail::", "::sync_detail::", "::chan_detail::",
+        "::select_detail::", "::time_detail::", "::context_detail::", "::testing_detail::",
+        // as mangled, of a name that is too long for the demangler
+        "5sched", "9go_detail", "11sync_detail", "11chan_detail", "13select_detail",
+        "11time_detail", "14context_detail", "14testing_detail",
+        // the processor's own
+        "thrum_goroutine_entry", "thrum_switch_stack", "thrum_call_as_parked", "thrum_call_watched",
+        "thrum_watch_exception"}) {
     if (function.find(part) != function.npos) {
       return true;
     }

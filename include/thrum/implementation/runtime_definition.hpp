@@ -41,7 +41,7 @@ namespace thrum { inline namespace THRUM_ABI {
 
 THRUM_OUT_OF_LINE options runtime::complete(options settings) {
   {
-    sched::environment_reader environment;
+    go_detail::environment_reader environment;
     environment.debug(settings);
     const unsigned procs = environment.procs();
     if (settings.procs == 0) {
@@ -69,7 +69,7 @@ THRUM_OUT_OF_LINE options runtime::complete(options settings) {
 }
 
 THRUM_OUT_OF_LINE sched::scheduler_config runtime::configuration(
-    const sched::runtime_role& role) noexcept {
+    const go_detail::runtime_role& role) noexcept {
   sched::scheduler_config config;
   config.procs = settings_.procs;
   config.max_threads = settings_.max_threads;
@@ -132,7 +132,7 @@ THRUM_OUT_OF_LINE void runtime::report_deadlock(void* user) {
   os::exit_now(2);
 }
 
-THRUM_OUT_OF_LINE runtime::runtime(options settings, sched::runtime_role role)
+THRUM_OUT_OF_LINE runtime::runtime(options settings, go_detail::runtime_role role)
     : settings_(complete(std::move(settings))),
       detector_(
           new debug::trouble_detector(std::chrono::nanoseconds(settings_.report_blocked).count(),
@@ -198,7 +198,7 @@ THRUM_OUT_OF_LINE void runtime::stop() {
   }
   const std::lock_guard guard(stop_mutex_);
   if (!stopped_) {
-    sched::request_stop_here(stop_source_);
+    go_detail::request_stop_here(stop_source_);
     blocking([&] {
       sched::registry::retire(*scheduler_);
       sched::stop(*scheduler_);

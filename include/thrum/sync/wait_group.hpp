@@ -71,7 +71,7 @@ class wait_group {
 
   /// add(1), starts f(args...) as a goroutine of the current runtime, and done() when it ends, also
   /// by goroutine_exit; not when an exception leaves it, which is a panic.
-  template <sched::not_runtime F, class... Args>
+  template <go_detail::not_runtime F, class... Args>
   void go(F&& f, Args&&... args) {
     start([](auto&&... task) { thrum::go(std::forward<decltype(task)>(task)...); },
           std::forward<F>(f), std::forward<Args>(args)...);
@@ -87,7 +87,7 @@ class wait_group {
  private:
   template <class Start, class F, class... Args>
   void start(Start go, F&& f, Args&&... args) {
-    if constexpr (sched::is_task<F, Args...>()) {
+    if constexpr (go_detail::is_task<F, Args...>()) {
       add(1);
       THRUM_TRY {
         go(

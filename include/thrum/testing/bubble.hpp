@@ -77,7 +77,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace testing {
 /// Throws testing::deadlock if goroutines are left that can never run again; they are unwound.
 /// Blocks the caller, goroutine or thread. Bubbles may run side by side, and one inside another.
 template <class F>
-auto bubble(options settings, F&& f) -> sched::task_result<F> {
+auto bubble(options settings, F&& f) -> go_detail::task_result<F> {
   using state = sched::virtual_clock::state;
   using base::orders::relaxed;
   // relaxed: always the same value
@@ -109,7 +109,7 @@ auto bubble(options settings, F&& f) -> sched::task_result<F> {
 
 /// The same with one processor and the other settings as by default.
 template <class F>
-auto bubble(F&& f) -> sched::task_result<F> {
+auto bubble(F&& f) -> go_detail::task_result<F> {
   return bubble(options(), std::forward<F>(f));
 }
 

@@ -158,8 +158,8 @@ class func_timer_of final : public func_timer {
     auto* const self = static_cast<func_timer_of*>(timer);
     THRUM_TRY {
       // FT2: the goroutine has the entry's reference, and its end is after the heap's last look.
-      start_task(self->scheduler_, {},
-                 [held = reference(self)] { std::invoke(held.of->function_); });
+      go_detail::start_task(self->scheduler_, {},
+                            [held = reference(self)] { std::invoke(held.of->function_); });
     }
     THRUM_CATCH_ALL { base::fatal("after_func: no memory for the goroutine of a due timer"); }
   }
