@@ -127,7 +127,7 @@ class basic_look_up : public base::list_node<basic_look_up<System>> {
 
   sched::wake_cause wait(std::int64_t deadline) noexcept {
     sched::section here;
-    sched::waiting self(here, waiters_);
+    sync_detail::waiting self(here, waiters_);
     lock_.lock();
     if (is_answered_) {
       lock_.unlock();
@@ -139,7 +139,7 @@ class basic_look_up : public base::list_node<basic_look_up<System>> {
   std::string question_;    // host, a zero byte, service
   std::size_t askers_ = 0;  // under the mutex of basic_look_ups
   sched::spin_lock lock_{sched::lock_rank::waiters};
-  sched::wait_list waiters_{lock_};
+  sync_detail::wait_list waiters_{lock_};
   bool is_answered_ = false;  // under lock_; then these do not change any more
   int returned_ = 0;
   int errno_value_ = 0;

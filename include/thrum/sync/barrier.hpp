@@ -17,20 +17,20 @@
 
 namespace thrum { inline namespace THRUM_ABI {
 
-namespace sched {
+namespace sync_detail {
 
 /// The completion of a barrier that needs none.
 struct no_completion {
   void operator()() const noexcept {}
 };
 
-}  // namespace sched
+}  // namespace sync_detail
 
 /// As std::barrier. The completion runs once each phase, in the caller that arrives last, before
 /// any of them goes on. It may block; what it throws, and its cancellation, leaves the arrival when
 /// the others have been let go. Waits are cancellation points; a goroutine that is cancelled while
 /// it waits has arrived all the same.
-template <class Completion = sched::no_completion>
+template <class Completion = sync_detail::no_completion>
 class barrier {
  public:
   /// Names a phase.
@@ -121,7 +121,7 @@ class barrier {
 
   sched::wake_cause wait_locked(std::uint64_t phase) const noexcept {
     sched::section here;
-    sched::waiting self(here, waiters_);
+    sync_detail::waiting self(here, waiters_);
     lock_.lock();
     if (phase_ != phase) {
       lock_.unlock();
@@ -138,7 +138,7 @@ class barrier {
 
   [[no_unique_address]] Completion completion_;
   mutable sched::spin_lock lock_{sched::lock_rank::waiters};
-  mutable sched::wait_list waiters_{lock_};
+  mutable sync_detail::wait_list waiters_{lock_};
 };
 
 }}  // namespace thrum::THRUM_ABI

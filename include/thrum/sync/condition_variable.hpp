@@ -146,7 +146,7 @@ class condition_variable {
   // else the caller of a notify that sees false could destroy the condition variable while that
   // waiter still holds the lock.
   std::atomic<bool> may_be_waited_for_{false};
-  sched::wait_list waiters_{list_lock_};
+  sync_detail::wait_list waiters_{list_lock_};
 };
 
 }}  // namespace thrum::THRUM_ABI

@@ -109,7 +109,7 @@ class condition_variable_any {
     static constexpr std::size_t all = static_cast<std::size_t>(-1);
 
     sched::spin_lock lock{sched::lock_rank::waiters};
-    sched::wait_list waiters{lock};
+    sync_detail::wait_list waiters{lock};
 
     void notify(std::size_t n) noexcept;
   };
@@ -121,7 +121,7 @@ class condition_variable_any {
     const std::shared_ptr<inside> shared = inside_;
     waiter point;
     point.object = &shared->waiters;
-    point.withdraw = &sched::wait_list::withdraw;
+    point.withdraw = &sync_detail::wait_list::withdraw;
     {
       const sched::section here;
       const sched::scoped guard(shared->lock);
@@ -155,7 +155,7 @@ class condition_variable_any {
       THRUM_CATCH_ALL {
         {
           const sched::section here;
-          auto& list = *static_cast<sched::wait_list*>(point.object);
+          auto& list = *static_cast<sync_detail::wait_list*>(point.object);
           const sched::scoped guard(list.lock);
           list.unlink(point);
         }

@@ -41,7 +41,7 @@ THRUM_OUT_OF_LINE sched::wake_cause condition_variable::wait_unlocked(
   sched::wait_point point;
   point.g = here.g();
   point.object = &waiters_;
-  point.withdraw = &sched::wait_list::withdraw;
+  point.withdraw = &sync_detail::wait_list::withdraw;
   list_lock_.lock();
   waiters_.points.push_back(point);
   // relaxed: published by the unlock of the mutex

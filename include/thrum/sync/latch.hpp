@@ -74,7 +74,7 @@ class latch {
     if (!try_wait()) {
       wait_for_zero();
     } else {
-      sched::after_operation();
+      sync_detail::after_operation();
     }
   }
 
@@ -96,7 +96,7 @@ class latch {
 
   std::atomic<std::ptrdiff_t> count_;
   mutable sched::spin_lock lock_{sched::lock_rank::waiters};
-  mutable sched::wait_list waiters_{lock_};
+  mutable sync_detail::wait_list waiters_{lock_};
 };
 
 }}  // namespace thrum::THRUM_ABI

@@ -44,7 +44,7 @@ THRUM_COLD THRUM_OUT_OF_LINE void latch::wait_for_zero() const {
 
 THRUM_OUT_OF_LINE sched::wake_cause latch::wait_locked() const noexcept {
   sched::section here;
-  sched::waiting self(here, waiters_);
+  sync_detail::waiting self(here, waiters_);
   lock_.lock();
   if (count_.load(std::memory_order_relaxed) == 0) {  // relaxed: the zero is set under the lock
     lock_.unlock();

@@ -94,12 +94,12 @@ class mutex {
   }
 
  private:
-  using queue_word = sched::queue_word;
+  using queue_word = sync_detail::queue_word;
 
   [[gnu::cold]] bool lock_slow(std::int64_t deadline);
   [[gnu::cold]] void unlock_slow(std::uintptr_t word);
 
-  sched::queue_word queue_;
+  sync_detail::queue_word queue_;
 };
 
 static_assert(sizeof(mutex) == sizeof(void*));

@@ -22,9 +22,10 @@
 
 namespace thrum { inline namespace THRUM_ABI {
 
-namespace sched {
+namespace sync_detail {
 
 using namespace base::orders;
+using namespace sched;
 
 THRUM_OUT_OF_LINE void queue_word::lock() noexcept {
   for (std::uint32_t spins = 0; !try_set_queue(); ++spins) {
@@ -183,7 +184,7 @@ inline withdrawal withdraw_from_mutex(wait_point& point, bool locked) noexcept {
   });
 }
 
-}  // namespace sched
+}  // namespace sync_detail
 
 THRUM_COLD THRUM_OUT_OF_LINE bool mutex::lock_slow(std::int64_t deadline) {
   using namespace base::orders;
@@ -207,7 +208,7 @@ THRUM_COLD THRUM_OUT_OF_LINE bool mutex::lock_slow(std::int64_t deadline) {
       }
       continue;
     }
-    if ((w & queue_word::starving) == 0 && spins < spin_rounds && sched::may_spin(here)) {
+    if ((w & queue_word::starving) == 0 && spins < spin_rounds && sync_detail::may_spin(here)) {
       if (!awake && (w & queue_word::woken) == 0 && queue_word::head(w) != nullptr) {
         // relaxed: only tells unlock that somebody is awake
         awake = word.compare_exchange_weak(w, w | queue_word::woken, relaxed, relaxed);
@@ -233,7 +234,7 @@ THRUM_COLD THRUM_OUT_OF_LINE bool mutex::lock_slow(std::int64_t deadline) {
     queue_word::waiter self;
     self.g = here.g();
     self.object = &queue_;
-    self.withdraw = &sched::withdraw_from_mutex;
+    self.withdraw = &sync_detail::withdraw_from_mutex;
     // One that has waited before goes to the front: being woken must not cost it its place.
     queue_.link(self, since != 0);
     if (since == 0) {

@@ -12,7 +12,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sync_detail {
 
 using namespace base::orders;
 
@@ -75,6 +75,6 @@ class queue_word {
   static void wake_waiter(waiter& first, bool granted) noexcept;
 };
 
-}}}  // namespace thrum::THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sync_detail
 
 #endif

@@ -9,14 +9,14 @@
 #include <thrum/sched/run/wait_point.hpp>
 #include <thrum/sync/mutex_queue.hpp>
 
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sync_detail {
 
 /// A waiter. Aligned so that its address leaves room for the flags.
-struct alignas(16) queue_word::waiter : wait_point {
+struct alignas(16) queue_word::waiter : sched::wait_point {
   bool granted = false;    // it was handed the mutex
   waiter* last = nullptr;  // of the list that it is the first of
 };
 
-}}}  // namespace thrum::THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sync_detail
 
 #endif

@@ -35,7 +35,7 @@ class once_flag {
 
   std::atomic<state> state_{state::fresh};
   sched::spin_lock lock_{sched::lock_rank::waiters};
-  sched::wait_list waiters_{lock_};
+  sync_detail::wait_list waiters_{lock_};
 };
 
 /// As std::call_once: calls f(args...) unless that has been done with this flag; returns when it is

@@ -16,7 +16,7 @@ namespace thrum { inline namespace THRUM_ABI {
 THRUM_COLD THRUM_OUT_OF_LINE bool once_flag::begin() noexcept {
   sched::section here;
   for (;;) {
-    sched::waiting self(here, waiters_);
+    sync_detail::waiting self(here, waiters_);
     lock_.lock();
     const state now = state_.load(std::memory_order_relaxed);  // relaxed: under the lock
     if (now != state::running) {

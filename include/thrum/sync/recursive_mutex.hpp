@@ -15,12 +15,12 @@
 
 namespace thrum { inline namespace THRUM_ABI {
 
-namespace sched {
+namespace sync_detail {
 
 /// A number for the caller: a goroutine has the same on each thread that it runs on. Never 0.
 THRUM_OUT_OF_LINE std::uintptr_t caller_identity() noexcept;
 
-}  // namespace sched
+}  // namespace sync_detail
 
 /// As std::recursive_timed_mutex; the owner is a goroutine or a foreign thread. Waiting for it is
 /// not a cancellation point.
@@ -68,7 +68,7 @@ class recursive_mutex {
  private:
   bool is_ours() const noexcept {
     // relaxed: only the owner itself has stored what it compares with
-    return owner_.load(std::memory_order_relaxed) == sched::caller_identity();
+    return owner_.load(std::memory_order_relaxed) == sync_detail::caller_identity();
   }
   bool lock_again() noexcept {
     if (!is_ours()) {
@@ -85,7 +85,7 @@ class recursive_mutex {
   }
   void own() noexcept {
     // relaxed: as in is_ours
-    owner_.store(sched::caller_identity(), std::memory_order_relaxed);
+    owner_.store(sync_detail::caller_identity(), std::memory_order_relaxed);
     depth_ = 1;
   }
 

@@ -11,16 +11,16 @@
 
 #include <cstdint>
 
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sync_detail {
 
 THRUM_OUT_OF_LINE std::uintptr_t caller_identity() noexcept {
-  const auto* const m = current_m();
+  const auto* const m = sched::current_m();
   if (m != nullptr && m->g != nullptr) {
     return reinterpret_cast<std::uintptr_t>(m->g);
   }
   return std::uintptr_t{os::thread_id()} << 1 | 1;  // a G's address is even
 }
 
-}}}  // namespace thrum::THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sync_detail
 
 #endif

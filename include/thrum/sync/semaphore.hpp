@@ -100,7 +100,7 @@ class counting_semaphore {
     using namespace base::orders;
     // [sem.count <] acquire: what was done before the release.
     if (count_.fetch_sub(1, std::memory_order_acquire) > 0) {
-      sched::after_operation();
+      sync_detail::after_operation();
       return true;
     }
     const sched::wake_cause cause = wait_for_permit(deadline);
@@ -169,7 +169,7 @@ class counting_semaphore {
   std::atomic<std::ptrdiff_t> count_;
   std::ptrdiff_t owed_ = 0;  // under lock_
   sched::spin_lock lock_{sched::lock_rank::waiters};
-  sched::wait_list waiters_{lock_};
+  sync_detail::wait_list waiters_{lock_};
 };
 
 /// One permit, which any goroutine or thread may give back.

@@ -159,7 +159,7 @@ class shared_mutex {
   [[gnu::cold]] bool wait_to_write(std::int64_t deadline);
   [[gnu::cold]] bool wait_to_read(std::int64_t deadline);
 
-  bool wait(sched::wait_list& list, const sched::wait_options& options, std::uint64_t unless,
+  bool wait(sync_detail::wait_list& list, const sched::wait_options& options, std::uint64_t unless,
             std::uint64_t taken);
 
   /// SX3 and SX4: takes from the lists those that may hold the mutex now. Caller holds lock_, and
@@ -177,8 +177,8 @@ class shared_mutex {
 
   std::atomic<std::uint64_t> word_{0};
   sched::spin_lock lock_{sched::lock_rank::waiters};
-  sched::wait_list readers_{lock_};
-  sched::wait_list writers_{lock_};
+  sync_detail::wait_list readers_{lock_};
+  sync_detail::wait_list writers_{lock_};
 };
 
 }}  // namespace thrum::THRUM_ABI

@@ -43,7 +43,7 @@ THRUM_COLD THRUM_OUT_OF_LINE bool shared_mutex::wait_to_read(std::int64_t deadli
               reader);
 }
 
-THRUM_OUT_OF_LINE bool shared_mutex::wait(sched::wait_list& list,
+THRUM_OUT_OF_LINE bool shared_mutex::wait(sync_detail::wait_list& list,
                                           const sched::wait_options& options, std::uint64_t unless,
                                           std::uint64_t taken) {
   sched::section here;
@@ -139,7 +139,7 @@ THRUM_OUT_OF_LINE sched::withdrawal shared_mutex::withdraw(sched::wait_point& po
   auto& self = *static_cast<shared_mutex*>(point.object);
   sched::wait_point* chain = nullptr;
   const auto outcome = sched::unlink_under(self.lock_, locked, [&]() noexcept {
-    const bool linked = static_cast<sched::wait_list*>(point.slot)->unlink(point);
+    const bool linked = static_cast<sync_detail::wait_list*>(point.slot)->unlink(point);
     chain = linked ? self.settle_locked(false) : nullptr;
     return linked;
   });

@@ -137,7 +137,7 @@ class wait_group {
 
   std::atomic<std::uint64_t> word_{0};
   sched::spin_lock lock_{sched::lock_rank::waiters};
-  sched::wait_list waiters_{lock_};
+  sync_detail::wait_list waiters_{lock_};
 };
 
 }}  // namespace thrum::THRUM_ABI

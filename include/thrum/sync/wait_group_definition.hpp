@@ -80,7 +80,7 @@ THRUM_OUT_OF_LINE bool wait_group::wait_until_ns(std::int64_t deadline) {
   using namespace base::orders;
   // [wg.word <] acquire: what was done before the zero.
   if ((word_.load(acquire) >> 32) == 0) {
-    sched::after_operation();
+    sync_detail::after_operation();
     return true;
   }
   const sched::wake_cause cause = wait_until_zero(deadline);

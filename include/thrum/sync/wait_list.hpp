@@ -10,7 +10,9 @@
 #include <thrum/base/intrusive_list.hpp>
 #include <thrum/sched/run/park.hpp>
 
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sync_detail {
+
+using namespace sched;
 
 /// The waiters of one kind on one object, in the order of their arrival.
 struct wait_list {
@@ -89,7 +91,7 @@ inline void after_operation() noexcept {
   preemption_point(here);
 }
 
-}}}  // namespace thrum::THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sync_detail
 
 #if !THRUM_SEPARATE
 #include <thrum/sync/wait_list_definition.hpp>

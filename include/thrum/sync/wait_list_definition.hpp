@@ -10,7 +10,7 @@
 #include <thrum/sched/run/park.hpp>
 #include <thrum/sync/wait_list.hpp>
 
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
+namespace thrum { inline namespace THRUM_ABI { namespace sync_detail {
 
 THRUM_OUT_OF_LINE wait_point* wait_list::take_all(wake_cause cause) noexcept {
   return take_all_if([cause](wait_point& point) noexcept {
@@ -45,6 +45,6 @@ THRUM_OUT_OF_LINE wake_cause waiting::wait(const wait_options& options) noexcept
   return sched::wait(here_, point_, list_.lock, options);
 }
 
-}}}  // namespace thrum::THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::sync_detail
 
 #endif

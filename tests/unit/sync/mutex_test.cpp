@@ -455,7 +455,7 @@ TEMPLATE_TEST_CASE("a wait for a mutex until a moment of a clock that is set bac
 
 namespace {
 
-using mutex_queue = thrum::sched::queue_word;
+using mutex_queue = thrum::sync_detail::queue_word;
 
 /// A mutex's list of n waiters, the queue bit held.
 struct waiting_line {

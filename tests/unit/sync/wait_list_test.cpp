@@ -4,7 +4,7 @@
 
 #include "support/catch.hpp"
 
-using thrum::sched::wait_list;
+using thrum::sync_detail::wait_list;
 using thrum::sched::wait_point;
 using thrum::sched::wake_cause;
 using thrum::sched::withdrawal;

@@ -240,14 +240,14 @@ TEST_CASE("a waiter that was given a mutex, and has not run yet, is ended by not
 TEST_CASE("a thread whose time is over does not enter an object that has released it") {
   struct object {
     thrum::sched::spin_lock lock{thrum::sched::lock_rank::waiters};
-    thrum::sched::wait_list waiters{lock};
+    thrum::sync_detail::wait_list waiters{lock};
   };
   default_point point;
   point.gate.open();
   {
     const auto waited_on = std::make_unique<object>();
     point.object = &waited_on->waiters;
-    point.withdraw = &thrum::sched::wait_list::withdraw;
+    point.withdraw = &thrum::sync_detail::wait_list::withdraw;
     waited_on->lock.lock();
     waited_on->waiters.points.push_back(point);
     CHECK(waited_on->waiters.pop(thrum::sched::wake_cause::notified) == &point);
