@@ -20,10 +20,10 @@ class chan;
 
 /// The sending end of a channel: a shared handle, cheap to copy, compares by identity.
 template <class T>
-class send_chan : public sched::chan_handle<sched::element_or_other<T>>,
-                  public sched::sending<send_chan<T>, sched::element_or_other<T>> {
-  static_assert(sched::must_be_element<T>());
-  using handle = sched::chan_handle<sched::element_or_other<T>>;
+class send_chan : public chan_detail::chan_handle<chan_detail::element_or_other<T>>,
+                  public chan_detail::sending<send_chan<T>, chan_detail::element_or_other<T>> {
+  static_assert(chan_detail::must_be_element<T>());
+  using handle = chan_detail::chan_handle<chan_detail::element_or_other<T>>;
 
  public:
   /// The nil channel: sending blocks for ever.
@@ -36,18 +36,18 @@ class send_chan : public sched::chan_handle<sched::element_or_other<T>>,
 
 /// The receiving end of a channel: a shared handle, cheap to copy, compares by identity.
 template <class T>
-class recv_chan : public sched::chan_handle<sched::element_or_other<T>>,
-                  public sched::receiving<recv_chan<T>, sched::element_or_other<T>> {
-  static_assert(sched::must_be_element<T>());
-  using handle = sched::chan_handle<sched::element_or_other<T>>;
+class recv_chan : public chan_detail::chan_handle<chan_detail::element_or_other<T>>,
+                  public chan_detail::receiving<recv_chan<T>, chan_detail::element_or_other<T>> {
+  static_assert(chan_detail::must_be_element<T>());
+  using handle = chan_detail::chan_handle<chan_detail::element_or_other<T>>;
 
  public:
   /// The nil channel: receiving blocks for ever.
   recv_chan() noexcept = default;
 
   /// For the library: of a channel that is part of a timer or a context.
-  recv_chan(sched::adopt_reference, typename handle::core_type* core) noexcept
-      : handle(sched::adopt_reference{}, core) {}
+  recv_chan(chan_detail::adopt_reference, typename handle::core_type* core) noexcept
+      : handle(chan_detail::adopt_reference{}, core) {}
 
  private:
   friend class chan<T>;
@@ -64,11 +64,11 @@ class recv_chan : public sched::chan_handle<sched::element_or_other<T>>,
 ///
 /// When not to use: to guard a structure that several goroutines change, a mutex is cheaper.
 template <class T>
-class chan : public sched::chan_handle<sched::element_or_other<T>>,
-             public sched::sending<chan<T>, sched::element_or_other<T>>,
-             public sched::receiving<chan<T>, sched::element_or_other<T>> {
-  static_assert(sched::must_be_element<T>());
-  using handle = sched::chan_handle<sched::element_or_other<T>>;
+class chan : public chan_detail::chan_handle<chan_detail::element_or_other<T>>,
+             public chan_detail::sending<chan<T>, chan_detail::element_or_other<T>>,
+             public chan_detail::receiving<chan<T>, chan_detail::element_or_other<T>> {
+  static_assert(chan_detail::must_be_element<T>());
+  using handle = chan_detail::chan_handle<chan_detail::element_or_other<T>>;
 
  public:
   /// The nil channel: sending and receiving block for ever.

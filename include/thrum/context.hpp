@@ -89,7 +89,7 @@ class context {
 
   /// A channel that is closed when the context is done. The nil channel for the background.
   recv_chan<void> done() const noexcept {
-    return recv_chan<void>(sched::adopt_reference{}, referenced());
+    return recv_chan<void>(chan_detail::adopt_reference{}, referenced());
   }
 
   /// When it will be done at the latest; by a clock other than the steady one, as that stood when
@@ -132,7 +132,7 @@ class context {
   static context entered(sched::context_node* fresh) noexcept;
   context child(std::int64_t deadline) const;
 
-  sched::chan_handle<void> node_;
+  chan_detail::chan_handle<void> node_;
 };
 
 /// Chosen once the context is done. As on_recv(of.done(), f).

@@ -48,7 +48,7 @@ THRUM_OUT_OF_LINE std::stop_token context::stop_token() const {
 
 THRUM_OUT_OF_LINE context context::entered(sched::context_node* fresh) noexcept {
   context made;
-  made.node_ = sched::chan_handle<void>(sched::adopt_reference{}, fresh);
+  made.node_ = chan_detail::chan_handle<void>(chan_detail::adopt_reference{}, fresh);
   fresh->enter();
   return made;
 }

@@ -325,7 +325,7 @@ requires(sched::is_select_case<std::remove_cvref_t<Cases>>&&...) std::size_t
                 "select: more than one otherwise()");
   if constexpr (n == 0) {
     sched::exit_if_cancelled(
-        sched::wait_for_nothing(sched::wait_reason::select_no_cases, sched::no_deadline));
+        chan_detail::wait_for_nothing(sched::wait_reason::select_no_cases, sched::no_deadline));
     return 0;
   } else {
     std::size_t chosen = n;
@@ -352,7 +352,7 @@ requires(sched::is_select_case<std::remove_cvref_t<Cases>>&&...) std::size_t
       sched::select_operation* operations[n];
       std::size_t prepared = 0;
       (sched::prepare(cases, operations, prepared++), ...);
-      sched::chan_base* by_address[n];
+      chan_detail::chan_base* by_address[n];
       alignas(sched::wait_point) unsigned char points[n * sizeof(sched::wait_point)];
       std::int64_t deadlines[] = {cases.deadline()...};
       constexpr bool defaults[] = {std::remove_cvref_t<Cases>::is_default...};

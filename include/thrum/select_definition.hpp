@@ -25,10 +25,10 @@ THRUM_OUT_OF_LINE std::size_t select(std::span<select_case> cases) {
   }
   constexpr std::size_t few = 8;
   sched::select_operation* few_operations[few];
-  sched::chan_base* few_by_address[few];
+  chan_detail::chan_base* few_by_address[few];
   alignas(sched::wait_point) unsigned char few_points[few * sizeof(sched::wait_point)];
   std::vector<sched::select_operation*> operations;
-  std::vector<sched::chan_base*> by_address;
+  std::vector<chan_detail::chan_base*> by_address;
   std::unique_ptr<sched::wait_point[]> points;
   sched::select_frame frame{few_operations, n, few_by_address,
                             reinterpret_cast<sched::wait_point*>(few_points)};

@@ -28,9 +28,11 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
+namespace thrum { inline namespace THRUM_ABI { namespace chan_detail {
 
 using namespace base::orders;
+using namespace sched;
+using namespace sync_detail;
 
 /// Makes a channel ready by itself at a time.
 struct chan_clock {
@@ -153,8 +155,8 @@ class chan_base {
            has_waiter(receivers_);
   }
 
-  sync_detail::wait_list& receivers() noexcept { return receivers_; }
-  sync_detail::wait_list& senders() noexcept { return senders_; }
+  wait_list& receivers() noexcept { return receivers_; }
+  wait_list& senders() noexcept { return senders_; }
 
   /// Without the lock, after attempt::expired.
   void expire() noexcept { clock_->expire(*clock_); }
@@ -163,12 +165,12 @@ class chan_base {
   ~chan_base() = default;
 
   /// CB1. The first waiter that is not stale; null if there is none.
-  static wait_point* pop(sync_detail::wait_list& list) noexcept {
+  static wait_point* pop(wait_list& list) noexcept {
     return list.pop_if(
         [](wait_point& point) noexcept { return settle_if_won(point, wake_cause::notified); });
   }
 
-  static wait_point* take_all(sync_detail::wait_list& list, wake_cause cause) noexcept {
+  static wait_point* take_all(wait_list& list, wake_cause cause) noexcept {
     return list.take_all_if(
         [cause](wait_point& point) noexcept { return settle_if_won(point, cause); });
   }
@@ -186,7 +188,7 @@ class chan_base {
     return true;
   }
 
-  static bool has_waiter(sync_detail::wait_list& list) noexcept {
+  static bool has_waiter(wait_list& list) noexcept {
     while (wait_point* const first = list.points.front()) {
       if (first->selection == nullptr || !first->selection->is_won()) {
         return true;
@@ -217,16 +219,16 @@ class chan_base {
   chan_clock* const clock_;
   const destroy_function destroy_;
   const std::size_t capacity_;
-  sync_detail::wait_list receivers_{lock_};
-  sync_detail::wait_list senders_{lock_};
+  wait_list receivers_{lock_};
+  wait_list senders_{lock_};
 };
 
 /// Waits for what never comes, until the runtime stops or the deadline passes.
 THRUM_COLD inline wake_cause wait_for_nothing(section& here, wait_reason reason,
                                               std::int64_t deadline) noexcept {
   spin_lock lock{lock_rank::sleeper};
-  sync_detail::wait_list nobody(lock);
-  sync_detail::waiting self(here, nobody);
+  wait_list nobody(lock);
+  waiting self(here, nobody);
   lock.lock();
   return self.wait({reason, true, deadline});
 }
@@ -235,6 +237,6 @@ inline wake_cause wait_for_nothing(wait_reason reason, std::int64_t deadline) no
   return wait_for_nothing(here, reason, deadline);
 }
 
-}}}  // namespace thrum::THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::chan_detail
 
 #endif

@@ -56,9 +56,11 @@ enum class recv_status : std::uint8_t {
   timeout,  ///< nothing came in time
 };
 
-namespace sched {
+namespace chan_detail {
 
 using namespace base::orders;
+using namespace sched;
+using namespace sync_detail;
 
 /// What came of an operation on a channel's core.
 enum class chan_result : std::uint8_t { ok, closed, would_block, timed_out, cancelled, retry };
@@ -266,12 +268,12 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
     return result == chan_result::timed_out && due <= deadline ? chan_result::retry : result;
   }
 
-  THRUM_NOINLINE static chan_result block(section& here, sync_detail::wait_list& list, void* slot,
+  THRUM_NOINLINE static chan_result block(section& here, wait_list& list, void* slot,
                                           const wait_options& options) noexcept {
     wait_point point;  // CB2: sched::wait() returns when it is in no list any more
     point.g = here.g();
     point.object = &list;
-    point.withdraw = &sync_detail::wait_list::withdraw;
+    point.withdraw = &wait_list::withdraw;
     point.slot = slot;
     list.points.push_back(point);
     switch (sched::wait(here, point, list.lock, options)) {
@@ -306,7 +308,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
   }
 };
 
-}  // namespace sched
+}  // namespace chan_detail
 }}  // namespace thrum::THRUM_ABI
 
 #endif

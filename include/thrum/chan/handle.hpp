@@ -13,7 +13,9 @@
 #include <cstdint>
 #include <utility>
 
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
+namespace thrum { inline namespace THRUM_ABI { namespace chan_detail {
+
+using namespace sched;
 
 /// Says that a handle takes over a reference that the caller owns.
 struct adopt_reference {};
@@ -70,6 +72,6 @@ THRUM_COLD inline chan_result block_on_nil(wait_reason reason, std::int64_t dead
   return chan_result::timed_out;
 }
 
-}}}  // namespace thrum::THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::chan_detail
 
 #endif

@@ -20,7 +20,9 @@
 #include <utility>
 #include <variant>
 
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
+namespace thrum { inline namespace THRUM_ABI { namespace chan_detail {
+
+using namespace sched;
 
 /// The receiving members.
 template <class Self, class T>
@@ -202,6 +204,6 @@ class receiving<Self, void> {
   values as_values() const { return values(static_cast<const Self*>(this)->core()); }
 };
 
-}}}  // namespace thrum::THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::chan_detail
 
 #endif

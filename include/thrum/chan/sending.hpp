@@ -22,7 +22,9 @@
 #include <utility>
 #include <variant>
 
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
+namespace thrum { inline namespace THRUM_ABI { namespace chan_detail {
+
+using namespace sched;
 
 /// The sending members.
 template <class Self, class T>
@@ -205,6 +207,6 @@ class sending<Self, void> {
   values as_values() const { return values(static_cast<const Self*>(this)->core()); }
 };
 
-}}}  // namespace thrum::THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::chan_detail
 
 #endif

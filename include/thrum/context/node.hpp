@@ -53,6 +53,8 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
+using namespace chan_detail;
+
 /// Why a context is done.
 enum class context_cause : std::uint8_t { none, canceled, timed_out };
 

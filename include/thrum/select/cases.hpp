@@ -35,6 +35,8 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
+using namespace chan_detail;
+
 /// The handler of a case that needs none.
 struct no_handler {
   void operator()() const noexcept {}

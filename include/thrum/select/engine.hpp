@@ -46,6 +46,8 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
+using namespace chan_detail;
+
 /// One of the operations. Lives in the selector's frame.
 struct select_operation {
   /// Tries the operation under the channel's lock; `partner` is to be woken without it.

@@ -24,7 +24,7 @@ class ticker {
   /// The first tick comes one period from now. usage_error if the period is not positive.
   template <class Rep, class Period>
   explicit ticker(std::chrono::duration<Rep, Period> period)
-      : channel_(sched::adopt_reference{},
+      : channel_(chan_detail::adopt_reference{},
                  new sched::timer_channel(sched::due_after(period),
                                           positive(period, "ticker: the period is not positive"))) {
   }

@@ -38,6 +38,8 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
+using namespace chan_detail;
+
 /// A moment so long from now that is counted; the latest one is for timers that never fire.
 template <class Rep, class Period>
 std::int64_t due_after(std::chrono::duration<Rep, Period> time) noexcept {
@@ -206,7 +208,8 @@ class timer {
   /// A timer whose channel is ready once, `time` from now. Not positive: at once.
   template <class Rep, class Period>
   explicit timer(std::chrono::duration<Rep, Period> time)
-      : channel_(sched::adopt_reference{}, new sched::timer_channel(sched::due_after(time), 0)) {}
+      : channel_(chan_detail::adopt_reference{},
+                 new sched::timer_channel(sched::due_after(time), 0)) {}
 
   /// Gives the time at which the timer was due, once for each time it is set. Its size and capacity
   /// are 0. The nil channel for a timer of after_func.
