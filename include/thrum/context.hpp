@@ -39,12 +39,12 @@ class context {
   /// A child that is also cancelled at a time, unless its parent's deadline is earlier.
   template <class Rep, class Period>
   [[nodiscard]] context with_timeout(std::chrono::duration<Rep, Period> time) const {
-    return child(sched::deadline_after(time));
+    return child(time_detail::deadline_after(time));
   }
   template <class Clock, class Duration>
   [[nodiscard]] context with_deadline(std::chrono::time_point<Clock, Duration> when) const {
     if constexpr (std::is_same_v<Clock, std::chrono::steady_clock>) {
-      return child(sched::deadline_at(when));
+      return child(time_detail::deadline_at(when));
     } else {
       using node_type = sched::context_clock_node<std::chrono::time_point<Clock, Duration>>;
       return entered(new node_type(node(), when));

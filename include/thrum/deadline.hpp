@@ -22,7 +22,9 @@ namespace thrum { inline namespace THRUM_ABI {
 /// The clock of all deadlines: std::chrono::steady_clock.
 using time_point = std::chrono::steady_clock::time_point;
 
-namespace sched {
+namespace time_detail {
+
+using namespace sched;
 
 /// A duration in nanoseconds, rounded up; one too long to count is `no_deadline`.
 template <class Rep, class Period>
@@ -106,7 +108,7 @@ bool retry_until(std::chrono::time_point<Clock, Duration> when, Attempt attempt)
   return retry_until(when, attempt, [](bool done) { return !done; });
 }
 
-}  // namespace sched
+}  // namespace time_detail
 }}  // namespace thrum::THRUM_ABI
 
 #if !THRUM_SEPARATE

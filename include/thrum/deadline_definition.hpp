@@ -14,7 +14,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
+namespace thrum { inline namespace THRUM_ABI { namespace time_detail {
 
 THRUM_OUT_OF_LINE std::int64_t time_now() noexcept { return traits::now(); }
 
@@ -27,6 +27,6 @@ THRUM_OUT_OF_LINE bool is_time_virtual() noexcept {
   return m != nullptr && m->scheduler->clock.is_virtual();
 }
 
-}}}  // namespace thrum::THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::time_detail
 
 #endif

@@ -161,12 +161,12 @@ class [[nodiscard]] join_handle {
   /// on an empty handle. A cancellation point.
   template <class Rep, class Period>
   [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> time) {
-    return wait_until_ns(sched::deadline_after(time));
+    return wait_until_ns(time_detail::deadline_after(time));
   }
   template <class Clock, class Duration>
   [[nodiscard]] bool wait_until(std::chrono::time_point<Clock, Duration> when) {
-    return sched::retry_until(when,
-                              [this](std::int64_t deadline) { return wait_until_ns(deadline); });
+    return time_detail::retry_until(
+        when, [this](std::int64_t deadline) { return wait_until_ns(deadline); });
   }
 
   /// For spawn.

@@ -48,13 +48,13 @@ inline void preemption_point() noexcept {
 /// nanoseconds. A cancellation point.
 template <class Rep, class Period>
 void sleep_for(std::chrono::duration<Rep, Period> time) {
-  sched::exit_if_cancelled(sched::sleep_until(sched::deadline_after(time)));
+  sched::exit_if_cancelled(sched::sleep_until(time_detail::deadline_after(time)));
 }
 
 /// Blocks until a moment, which has come by its own clock when this returns. A cancellation point.
 template <class Clock, class Duration>
 void sleep_until(std::chrono::time_point<Clock, Duration> when) {
-  sched::retry_until(when, [](std::int64_t deadline) {
+  time_detail::retry_until(when, [](std::int64_t deadline) {
     sched::exit_if_cancelled(sched::sleep_until(deadline));
     return false;
   });

@@ -27,7 +27,7 @@ USES = {
     "blocking.hpp": "thrum::blocking([] { return 1; });",
     "chan.hpp": "thrum::chan<int> c(1); c.send(1); c.recv(); int v; c.recv_for(v, ms); c.close();",
     "context.hpp": "auto c = thrum::context::background().with_timeout(ms); c.done().recv();",
-    "deadline.hpp": "thrum::sched::deadline_after(ms);",
+    "deadline.hpp": "thrum::time_detail::deadline_after(ms);",
     "debug/stats.hpp": "thrum::stats_snapshot s; static_cast<void>(s);",
     "errno.hpp": "errno = 0;",
     "go.hpp": "thrum::runtime r; r.spawn([] { thrum::go([] {}); }).join();",

@@ -13,7 +13,7 @@
 #include <mutex>
 
 using namespace std::chrono_literals;
-using namespace thrum::sched;
+using namespace thrum::time_detail;
 
 TEST_CASE("a duration that is too long to count never ends", "[deadline]") {
   REQUIRE(nanoseconds_of(std::chrono::hours::max()) == no_deadline);

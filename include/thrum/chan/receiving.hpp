@@ -46,7 +46,7 @@ class receiving {
   /// Receives within a time, else `timeout`. A cancellation point.
   template <class Rep, class Period>
   recv_status recv_for(T& out, std::chrono::duration<Rep, Period> time) const {
-    return recv_into(out, attempt_at(true, deadline_after(time)));
+    return recv_into(out, attempt_at(true, time_detail::deadline_after(time)));
   }
 
   /// Receives until a moment, of any clock, else `timeout`. A cancellation point.
@@ -62,7 +62,7 @@ class receiving {
   }
   template <class Rep, class Period>
   std::optional<T> recv_for(std::chrono::duration<Rep, Period> time) const {
-    return received(attempt_at(true, deadline_after(time)));
+    return received(attempt_at(true, time_detail::deadline_after(time)));
   }
   template <class Clock, class Duration>
   std::optional<T> recv_until(std::chrono::time_point<Clock, Duration> when) const {
@@ -135,7 +135,7 @@ class receiving {
   template <class TimePoint>
   auto attempt_until(TimePoint when) const noexcept {
     return [this, when](slot& into) {
-      return retry_until(
+      return time_detail::retry_until(
           when, [&](std::int64_t deadline) { return start(into, true, deadline); },
           [](recv_status status) { return status == recv_status::timeout; });
     };

@@ -125,15 +125,15 @@ class sending {
   }
   template <class Duration>
   auto attempt_for(Duration time) const noexcept {
-    return [this, deadline = deadline_after(time)](auto& wrapped) {
+    return [this, deadline = time_detail::deadline_after(time)](auto& wrapped) {
       return start(wrapped, true, deadline);
     };
   }
   template <class TimePoint>
   auto attempt_until(TimePoint when) const noexcept {
     return [this, when](auto& wrapped) {
-      return retry_until(when,
-                         [&](std::int64_t deadline) { return start(wrapped, true, deadline); });
+      return time_detail::retry_until(
+          when, [&](std::int64_t deadline) { return start(wrapped, true, deadline); });
     };
   }
 

@@ -54,6 +54,7 @@
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 using namespace chan_detail;
+using namespace time_detail;
 
 /// Why a context is done.
 enum class context_cause : std::uint8_t { none, canceled, timed_out };

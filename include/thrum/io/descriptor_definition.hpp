@@ -50,7 +50,7 @@ THRUM_OUT_OF_LINE bool descriptor::close() noexcept {
 
 THRUM_OUT_OF_LINE void descriptor::set_deadline(side which, time_point when) noexcept {
   if (desc_ != nullptr) {
-    sched::poll_wait::set_deadline(*desc_, which, sched::deadline_at(when));
+    sched::poll_wait::set_deadline(*desc_, which, time_detail::deadline_at(when));
   }
 }
 

@@ -124,7 +124,7 @@ class process {
  private:
   template <class Rep, class Period>
   static time_point moment_after(std::chrono::duration<Rep, Period> time) noexcept {
-    return time_point(std::chrono::nanoseconds(sched::deadline_after(time)));
+    return time_point(std::chrono::nanoseconds(time_detail::deadline_after(time)));
   }
 
   void start(const std::vector<std::string>& arguments, const process_options& options,

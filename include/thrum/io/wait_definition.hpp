@@ -80,7 +80,8 @@ THRUM_OUT_OF_LINE int wait_for(native_handle_type fd, side which, time_point dea
   if (desc == nullptr) {
     return fd < 0 ? -EBADF : -ENOMEM;
   }
-  const int result = sched::poll_wait::wait_foreign(*desc, fd, which, sched::deadline_at(deadline));
+  const int result =
+      sched::poll_wait::wait_foreign(*desc, fd, which, time_detail::deadline_at(deadline));
   if (result == sched::io_exit) {
     sched::exit_goroutine();
   }

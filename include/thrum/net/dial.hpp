@@ -58,7 +58,7 @@ requires(!std::is_same_v<std::chrono::duration<Rep, Period>, std::chrono::nanose
     dial(const Where& where, std::chrono::duration<Rep, Period> timeout, Error&... error) {
   // What is below 0 must not become 0.
   const bool is_past = timeout < timeout.zero();
-  return dial(where, std::chrono::nanoseconds(is_past ? -1 : sched::nanoseconds_of(timeout)),
+  return dial(where, std::chrono::nanoseconds(is_past ? -1 : time_detail::nanoseconds_of(timeout)),
               error...);
 }
 

@@ -91,8 +91,9 @@ THRUM_OUT_OF_LINE std::vector<endpoint> resolve_until(std::string_view host,
     return {};
   }
 
-  const auto answer = look_ups::of_process().find(
-      std::string(name), std::string(port ? "" : service), sched::deadline_at(deadline), error);
+  const auto answer =
+      look_ups::of_process().find(std::string(name), std::string(port ? "" : service),
+                                  time_detail::deadline_at(deadline), error);
   if (answer == nullptr) {
     return {};
   }

@@ -301,7 +301,7 @@ class timeout_case : public select_case_base {
  public:
   timeout_case(Duration time, F handler) : time_(time), handler_(std::move(handler)) {}
 
-  void prepare() noexcept { deadline_ = deadline_after(time_); }
+  void prepare() noexcept { deadline_ = time_detail::deadline_after(time_); }
   std::int64_t deadline() const noexcept { return deadline_; }
   void run() { call_handler(handler_); }
 
@@ -316,12 +316,12 @@ class deadline_case : public select_case_base {
  public:
   deadline_case(TimePoint when, F handler) : when_(when), handler_(std::move(handler)) {}
 
-  void prepare() { deadline_ = deadline_at(when_); }
+  void prepare() { deadline_ = time_detail::deadline_at(when_); }
   std::int64_t deadline() const noexcept { return deadline_; }
   static constexpr bool asks_clock =
       !std::is_same_v<typename TimePoint::clock, std::chrono::steady_clock>;
   bool has_come() {
-    const bool has = sched::has_come(when_);
+    const bool has = time_detail::has_come(when_);
     if (!has) {
       prepare();
     }

@@ -81,14 +81,14 @@ class condition_variable {
   /// locks and returns.
   template <class Rep, class Period>
   std::cv_status wait_for(std::unique_lock<mutex>& lock, std::chrono::duration<Rep, Period> time) {
-    return wait_until_ns(lock, sched::deadline_after(time));
+    return wait_until_ns(lock, time_detail::deadline_after(time));
   }
 
   /// Waits until `done()`, for some time at most. Returns what it says at the end.
   template <class Rep, class Period, class Predicate>
   bool wait_for(std::unique_lock<mutex>& lock, std::chrono::duration<Rep, Period> time,
                 Predicate done) {
-    return wait_done(lock, sched::deadline_after(time), done);
+    return wait_done(lock, time_detail::deadline_after(time), done);
   }
 
   /// As wait_for, until a moment of any clock. If that clock was set back meanwhile, it may return
@@ -96,9 +96,9 @@ class condition_variable {
   template <class Clock, class Duration>
   std::cv_status wait_until(std::unique_lock<mutex>& lock,
                             std::chrono::time_point<Clock, Duration> when) {
-    const std::cv_status status = wait_until_ns(lock, sched::deadline_at(when));
+    const std::cv_status status = wait_until_ns(lock, time_detail::deadline_at(when));
     // Not in the list for a moment, it may have missed a notification: it must not wait on.
-    return sched::has_come(when) ? status : std::cv_status::no_timeout;
+    return time_detail::has_come(when) ? status : std::cv_status::no_timeout;
   }
 
   /// Waits until `done()`, or until the moment has come. Returns what `done()` says at the end.

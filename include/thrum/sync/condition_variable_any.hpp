@@ -56,11 +56,11 @@ class condition_variable_any {
   }
   template <class Lock, class Rep, class Period>
   std::cv_status wait_for(Lock& lock, std::chrono::duration<Rep, Period> time) {
-    return wait_until_ns(lock, sched::deadline_after(time));
+    return wait_until_ns(lock, time_detail::deadline_after(time));
   }
   template <class Lock, class Rep, class Period, class Predicate>
   bool wait_for(Lock& lock, std::chrono::duration<Rep, Period> time, Predicate done) {
-    return wait_done(lock, sched::deadline_after(time), done);
+    return wait_done(lock, time_detail::deadline_after(time), done);
   }
   template <class Lock, class Clock, class Duration>
   std::cv_status wait_until(Lock& lock, std::chrono::time_point<Clock, Duration> when) {
@@ -87,7 +87,7 @@ class condition_variable_any {
   template <class Lock, class Rep, class Period, class Predicate>
   bool wait_for(Lock& lock, std::stop_token token, std::chrono::duration<Rep, Period> time,
                 Predicate done) {
-    const std::int64_t deadline = sched::deadline_after(time);
+    const std::int64_t deadline = time_detail::deadline_after(time);
     return wait_stoppable(std::move(token), done, [&](const std::stop_token& stop) {
       return wait_until_ns(lock, deadline, stop);
     });
@@ -137,9 +137,9 @@ class condition_variable_any {
   template <class Lock, class Clock, class Duration>
   std::cv_status wait_until_moment(Lock& lock, std::chrono::time_point<Clock, Duration> when,
                                    const std::stop_token& token) {
-    const std::cv_status status = wait_until_ns(lock, sched::deadline_at(when), token);
+    const std::cv_status status = wait_until_ns(lock, time_detail::deadline_at(when), token);
     // Not in the list for a moment, it may have missed a notification: it must not wait on.
-    return sched::has_come(when) ? status : std::cv_status::no_timeout;
+    return time_detail::has_come(when) ? status : std::cv_status::no_timeout;
   }
 
   /// Parks a point that may have been notified already.

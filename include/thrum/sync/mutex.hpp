@@ -75,12 +75,12 @@ class mutex {
   /// Blocks for at most a time; whether the mutex is the caller's.
   template <class Rep, class Period>
   [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> time) {
-    return try_lock() || lock_slow(sched::deadline_after(time));
+    return try_lock() || lock_slow(time_detail::deadline_after(time));
   }
   template <class Clock, class Duration>
   [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> when) {
-    return try_lock() ||
-           sched::retry_until(when, [this](std::int64_t deadline) { return lock_slow(deadline); });
+    return try_lock() || time_detail::retry_until(
+                             when, [this](std::int64_t deadline) { return lock_slow(deadline); });
   }
 
   /// Releases it; the next owner may destroy it at once. usage_error if nobody holds it.

@@ -69,11 +69,11 @@ class counting_semaphore {
   /// Takes a permit within a time; whether it did. A cancellation point.
   template <class Rep, class Period>
   [[nodiscard]] bool try_acquire_for(std::chrono::duration<Rep, Period> time) {
-    return try_acquire() || acquire_until(sched::deadline_after(time));
+    return try_acquire() || acquire_until(time_detail::deadline_after(time));
   }
   template <class Clock, class Duration>
   [[nodiscard]] bool try_acquire_until(std::chrono::time_point<Clock, Duration> when) {
-    return try_acquire() || sched::retry_until(when, [this](std::int64_t deadline) {
+    return try_acquire() || time_detail::retry_until(when, [this](std::int64_t deadline) {
              return acquire_until(deadline);
            });
   }

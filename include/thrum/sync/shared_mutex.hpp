@@ -70,11 +70,11 @@ class shared_mutex {
   /// Blocks for at most a time; whether the mutex is the caller's.
   template <class Rep, class Period>
   [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> time) {
-    return try_lock() || wait_to_write(sched::deadline_after(time));
+    return try_lock() || wait_to_write(time_detail::deadline_after(time));
   }
   template <class Clock, class Duration>
   [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> when) {
-    return try_lock() || sched::retry_until(when, [this](std::int64_t deadline) {
+    return try_lock() || time_detail::retry_until(when, [this](std::int64_t deadline) {
              return wait_to_write(deadline);
            });
   }
@@ -114,11 +114,11 @@ class shared_mutex {
   /// Blocks for at most a time; whether the caller has a share.
   template <class Rep, class Period>
   [[nodiscard]] bool try_lock_shared_for(std::chrono::duration<Rep, Period> time) {
-    return try_lock_shared() || wait_to_read(sched::deadline_after(time));
+    return try_lock_shared() || wait_to_read(time_detail::deadline_after(time));
   }
   template <class Clock, class Duration>
   [[nodiscard]] bool try_lock_shared_until(std::chrono::time_point<Clock, Duration> when) {
-    return try_lock_shared() || sched::retry_until(when, [this](std::int64_t deadline) {
+    return try_lock_shared() || time_detail::retry_until(when, [this](std::int64_t deadline) {
              return wait_to_read(deadline);
            });
   }

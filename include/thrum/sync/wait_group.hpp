@@ -66,7 +66,7 @@ class wait_group {
   /// The same for at most a time; whether the count was zero. A cancellation point.
   template <class Rep, class Period>
   [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> time) {
-    return wait_until_ns(sched::deadline_after(time));
+    return wait_until_ns(time_detail::deadline_after(time));
   }
 
   /// add(1), starts f(args...) as a goroutine of the current runtime, and done() when it ends, also

@@ -25,9 +25,9 @@ class ticker {
   template <class Rep, class Period>
   explicit ticker(std::chrono::duration<Rep, Period> period)
       : channel_(chan_detail::adopt_reference{},
-                 new sched::timer_channel(sched::due_after(period),
-                                          positive(period, "ticker: the period is not positive"))) {
-  }
+                 new time_detail::timer_channel(
+                     time_detail::due_after(period),
+                     positive(period, "ticker: the period is not positive"))) {}
 
   /// Gives the time at which each tick was due. Its size and capacity are 0. The nil channel if the
   /// ticker was moved from.
@@ -42,20 +42,21 @@ class ticker {
   template <class Rep, class Period>
   void reset(std::chrono::duration<Rep, Period> period) const {
     const std::int64_t ns = positive(period, "ticker::reset: the period is not positive");
-    core("ticker::reset: called on a ticker that was moved from").set(sched::due_after(period), ns);
+    core("ticker::reset: called on a ticker that was moved from")
+        .set(time_detail::due_after(period), ns);
   }
 
  private:
   template <class Rep, class Period>
   static std::int64_t positive(std::chrono::duration<Rep, Period> period, const char* error) {
-    const std::int64_t ns = sched::nanoseconds_of(period);
+    const std::int64_t ns = time_detail::nanoseconds_of(period);
     if (ns <= 0) {
       base::throw_usage(error);
     }
     return ns;
   }
 
-  sched::timer_channel& core(const char* error) const;
+  time_detail::timer_channel& core(const char* error) const;
 
   recv_chan<time_point> channel_;
 };

@@ -17,11 +17,11 @@ THRUM_OUT_OF_LINE void ticker::stop() const {
   core("ticker::stop: called on a ticker that was moved from").set(sched::no_deadline, 0);
 }
 
-THRUM_OUT_OF_LINE sched::timer_channel& ticker::core(const char* error) const {
+THRUM_OUT_OF_LINE time_detail::timer_channel& ticker::core(const char* error) const {
   if (!channel_) {
     base::throw_usage(error);
   }
-  return *static_cast<sched::timer_channel*>(channel_.core());
+  return *static_cast<time_detail::timer_channel*>(channel_.core());
 }
 
 }}  // namespace thrum::THRUM_ABI

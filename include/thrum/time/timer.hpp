@@ -36,8 +36,9 @@
 #include <type_traits>
 #include <utility>
 
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
+namespace thrum { inline namespace THRUM_ABI { namespace time_detail {
 
+using namespace sched;
 using namespace chan_detail;
 
 /// A moment so long from now that is counted; the latest one is for timers that never fire.
@@ -190,7 +191,7 @@ class func_timer_handle {
   func_timer* timer_ = nullptr;
 };
 
-}}}  // namespace thrum::THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::time_detail
 
 namespace thrum { inline namespace THRUM_ABI {
 
@@ -209,7 +210,7 @@ class timer {
   template <class Rep, class Period>
   explicit timer(std::chrono::duration<Rep, Period> time)
       : channel_(chan_detail::adopt_reference{},
-                 new sched::timer_channel(sched::due_after(time), 0)) {}
+                 new time_detail::timer_channel(time_detail::due_after(time), 0)) {}
 
   /// Gives the time at which the timer was due, once for each time it is set. Its size and capacity
   /// are 0. The nil channel for a timer of after_func.
@@ -227,8 +228,8 @@ class timer {
   /// usage_error for no timer, and for one of after_func whose runtime has stopped.
   template <class Rep, class Period>
   bool reset(std::chrono::duration<Rep, Period> time) const {
-    const std::int64_t due = sched::due_after(time);
-    if (sched::func_timer* const called = function_.get()) {
+    const std::int64_t due = time_detail::due_after(time);
+    if (time_detail::func_timer* const called = function_.get()) {
       return called->reset(due);
     }
     return channel("timer::reset: called on no timer").set(due, 0);
@@ -238,12 +239,12 @@ class timer {
   template <class Rep, class Period, class F>
   friend timer after_func(runtime&, std::chrono::duration<Rep, Period>, F&&);
 
-  explicit timer(sched::func_timer_handle of) noexcept : function_(std::move(of)) {}
+  explicit timer(time_detail::func_timer_handle of) noexcept : function_(std::move(of)) {}
 
-  sched::timer_channel& channel(const char* error) const;
+  time_detail::timer_channel& channel(const char* error) const;
 
   recv_chan<time_point> channel_;
-  sched::func_timer_handle function_;
+  time_detail::func_timer_handle function_;
 };
 
 /// Calls f() in a goroutine of its own on that runtime, `time` from now; from any thread. The timer
@@ -254,9 +255,9 @@ timer after_func(runtime& where, std::chrono::duration<Rep, Period> time, F&& f)
   constexpr bool callable = std::is_invocable_v<std::decay_t<F>&>;
   static_assert(callable, "after_func: the function must be callable without arguments");
   if constexpr (callable) {
-    sched::func_timer_handle handle(
-        new sched::func_timer_of<std::decay_t<F>>(where.scheduler(), std::forward<F>(f)));
-    handle.get()->reset(sched::due_after(time));
+    time_detail::func_timer_handle handle(
+        new time_detail::func_timer_of<std::decay_t<F>>(where.scheduler(), std::forward<F>(f)));
+    handle.get()->reset(time_detail::due_after(time));
     return timer(std::move(handle));
   } else {
     return timer();

@@ -21,7 +21,7 @@
 
 namespace thrum { inline namespace THRUM_ABI {
 
-namespace sched {
+namespace time_detail {
 
 THRUM_OUT_OF_LINE timer_channel::timer_channel(std::int64_t due, std::int64_t period_ns) noexcept
     : chan_core<time_point>(*static_cast<chan_clock*>(this), &destroy), period_(period_ns) {
@@ -119,20 +119,20 @@ THRUM_OUT_OF_LINE func_timer_handle::~func_timer_handle() {
   }
 }
 
-}  // namespace sched
+}  // namespace time_detail
 
 THRUM_OUT_OF_LINE bool timer::stop() const {
-  if (sched::func_timer* const called = function_.get()) {
+  if (time_detail::func_timer* const called = function_.get()) {
     return called->stop();
   }
   return channel("timer::stop: called on no timer").set(sched::no_deadline, 0);
 }
 
-THRUM_OUT_OF_LINE sched::timer_channel& timer::channel(const char* error) const {
+THRUM_OUT_OF_LINE time_detail::timer_channel& timer::channel(const char* error) const {
   if (!channel_) {
     base::throw_usage(error);
   }
-  return *static_cast<sched::timer_channel*>(channel_.core());
+  return *static_cast<time_detail::timer_channel*>(channel_.core());
 }
 
 }}  // namespace thrum::THRUM_ABI

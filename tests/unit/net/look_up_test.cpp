@@ -98,7 +98,7 @@ struct opened_at_the_end {
 std::error_code look_up_for(silent_look_ups& all, const std::string& host,
                             std::chrono::nanoseconds time) {
   std::error_code error;
-  const auto found = all.find(host, "", thrum::sched::deadline_after(time), error);
+  const auto found = all.find(host, "", thrum::time_detail::deadline_after(time), error);
   return found != nullptr ? found->error() : error;
 }
 
