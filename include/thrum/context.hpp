@@ -46,7 +46,8 @@ class context {
     if constexpr (std::is_same_v<Clock, std::chrono::steady_clock>) {
       return child(time_detail::deadline_at(when));
     } else {
-      using node_type = sched::context_clock_node<std::chrono::time_point<Clock, Duration>>;
+      using node_type =
+          context_detail::context_clock_node<std::chrono::time_point<Clock, Duration>>;
       return entered(new node_type(node(), when));
     }
   }
@@ -54,7 +55,7 @@ class context {
   /// A child in which value<T>() is `value`.
   template <class T>
   [[nodiscard]] context with_value(T value) const {
-    return entered(new sched::context_value_node<T>(node(), std::move(value)));
+    return entered(new context_detail::context_value_node<T>(node(), std::move(value)));
   }
 
   /// A child that is also cancelled when a stop is requested: by the thread or goroutine that
@@ -66,8 +67,8 @@ class context {
   /// context.
   template <class T>
   const T* value() const noexcept {
-    for (const sched::context_node* n = node(); n != nullptr; n = n->parent()) {
-      if (n->value_key == &sched::type_key<T>) {
+    for (const context_detail::context_node* n = node(); n != nullptr; n = n->parent()) {
+      if (n->value_key == &context_detail::type_key<T>) {
         return static_cast<const T*>(n->value);
       }
     }
@@ -80,7 +81,7 @@ class context {
   void cancel() const;
 
   /// Whether it is done, by cancel() or by its deadline.
-  bool cancelled() const noexcept { return cause() != sched::context_cause::none; }
+  bool cancelled() const noexcept { return cause() != context_detail::context_cause::none; }
 
   /// Why it is done: std::errc::operation_canceled or errc::deadline_exceeded; none while it is
   /// not.
@@ -117,26 +118,26 @@ class context {
  private:
   context() noexcept = default;
 
-  sched::context_node* node() const noexcept {
-    return static_cast<sched::context_node*>(node_.core());
+  context_detail::context_node* node() const noexcept {
+    return static_cast<context_detail::context_node*>(node_.core());
   }
-  sched::context_node* referenced() const noexcept {
+  context_detail::context_node* referenced() const noexcept {
     if (node() != nullptr) {
       node()->add_reference();
     }
     return node();
   }
-  sched::context_cause cause() const noexcept {
-    return node() != nullptr ? node()->cause() : sched::context_cause::none;
+  context_detail::context_cause cause() const noexcept {
+    return node() != nullptr ? node()->cause() : context_detail::context_cause::none;
   }
-  static context entered(sched::context_node* fresh) noexcept;
+  static context entered(context_detail::context_node* fresh) noexcept;
   context child(std::int64_t deadline) const;
 
   chan_detail::chan_handle<void> node_;
 };
 
 /// Chosen once the context is done. As on_recv(of.done(), f).
-template <class F = sched::no_handler>
+template <class F = select_detail::no_handler>
 [[nodiscard("a case does nothing until it is given to select")]] auto on_done(const context& of,
                                                                               F f = {}) {
   return on_recv(of.done(), std::move(f));

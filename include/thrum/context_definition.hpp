@@ -20,7 +20,7 @@
 namespace thrum { inline namespace THRUM_ABI {
 
 THRUM_OUT_OF_LINE context context::with_stop_token(std::stop_token token) const {
-  auto* const node = new sched::context_token_node(this->node());
+  auto* const node = new context_detail::context_token_node(this->node());
   context made = entered(node);
   node->listen(std::move(token));
   return made;
@@ -30,14 +30,15 @@ THRUM_OUT_OF_LINE void context::cancel() const {
   if (node() == nullptr) {
     base::throw_usage("context::cancel: the background cannot be cancelled");
   }
-  node()->cancel(sched::context_cause::canceled);
+  node()->cancel(context_detail::context_cause::canceled);
 }
 
 THRUM_OUT_OF_LINE std::error_code context::error() const noexcept {
   switch (cause()) {
-    case sched::context_cause::none: break;
-    case sched::context_cause::canceled: return std::make_error_code(std::errc::operation_canceled);
-    case sched::context_cause::timed_out: return errc::deadline_exceeded;
+    case context_detail::context_cause::none: break;
+    case context_detail::context_cause::canceled:
+      return std::make_error_code(std::errc::operation_canceled);
+    case context_detail::context_cause::timed_out: return errc::deadline_exceeded;
   }
   return {};
 }
@@ -46,7 +47,7 @@ THRUM_OUT_OF_LINE std::stop_token context::stop_token() const {
   return node() != nullptr ? node()->stop_token() : std::stop_token();
 }
 
-THRUM_OUT_OF_LINE context context::entered(sched::context_node* fresh) noexcept {
+THRUM_OUT_OF_LINE context context::entered(context_detail::context_node* fresh) noexcept {
   context made;
   made.node_ = chan_detail::chan_handle<void>(chan_detail::adopt_reference{}, fresh);
   fresh->enter();
@@ -54,7 +55,7 @@ THRUM_OUT_OF_LINE context context::entered(sched::context_node* fresh) noexcept 
 }
 
 THRUM_OUT_OF_LINE context context::child(std::int64_t deadline) const {
-  return entered(new sched::context_node(node(), deadline));
+  return entered(new context_detail::context_node(node(), deadline));
 }
 
 }}  // namespace thrum::THRUM_ABI

@@ -37,28 +37,28 @@ namespace thrum { inline namespace THRUM_ABI {
 /// Receives from a channel. `f` is called with std::optional<T>, empty if the channel is closed; or
 /// with T&& and bool, T() and false if it is closed; or with nothing. For a channel of signals:
 /// with bool or nothing. Never ready on the nil channel.
-template <class T, class F = sched::no_handler>
+template <class T, class F = select_detail::no_handler>
 [[nodiscard("a case does nothing until it is given to select")]] auto on_recv(
     const chan<T>& channel, F f = {}) {
-  return sched::recv_case<T, F>(channel, std::move(f));
+  return select_detail::recv_case<T, F>(channel, std::move(f));
 }
-template <class T, class F = sched::no_handler>
+template <class T, class F = select_detail::no_handler>
 [[nodiscard("a case does nothing until it is given to select")]] auto on_recv(
     const recv_chan<T>& channel, F f = {}) {
-  return sched::recv_case<T, F>(channel, std::move(f));
+  return select_detail::recv_case<T, F>(channel, std::move(f));
 }
-template <class T, class F = sched::no_handler>
+template <class T, class F = select_detail::no_handler>
 [[nodiscard("a case does nothing until it is given to select")]] auto on_recv(chan<T>&& channel,
                                                                               F f = {}) {
-  return sched::recv_case<T, F>(std::move(channel), std::move(f));
+  return select_detail::recv_case<T, F>(std::move(channel), std::move(f));
 }
-template <class T, class F = sched::no_handler>
+template <class T, class F = select_detail::no_handler>
 [[nodiscard("a case does nothing until it is given to select")]] auto on_recv(
     recv_chan<T>&& channel, F f = {}) {
-  return sched::recv_case<T, F>(std::move(channel), std::move(f));
+  return select_detail::recv_case<T, F>(std::move(channel), std::move(f));
 }
 
-namespace sched {
+namespace select_detail {
 
 template <class Channel>
 struct sends_to;  // T of a channel that can be sent to
@@ -84,58 +84,61 @@ using kept_value =
                            (!std::is_lvalue_reference_v<V> || !std::is_copy_constructible_v<T>),
                        T&, T>;
 
-}  // namespace sched
+}  // namespace select_detail
 
 /// Sends `value` to a channel, then calls f(). An rvalue is moved from only if this case is chosen;
 /// it must live until the select has returned. An lvalue is copied, or, if it cannot be copied,
 /// treated as an rvalue. What is not of the channel's type is converted when the case is made. If
 /// the case is chosen and the channel is closed: usage_error. Never ready on the nil channel.
-template <class Channel, class V, class F = sched::no_handler>
+template <class Channel, class V, class F = select_detail::no_handler>
 [[nodiscard("a case does nothing until it is given to select")]] auto on_send(
-    Channel&& channel, V&& value, F f = {}) requires(!std::is_void_v<sched::sent_type<Channel>>) {
-  using T = sched::sent_type<Channel>;
-  using kept = sched::kept_value<T, V>;
+    Channel&& channel, V&& value,
+    F f = {}) requires(!std::is_void_v<select_detail::sent_type<Channel>>) {
+  using T = select_detail::sent_type<Channel>;
+  using kept = select_detail::kept_value<T, V>;
   if constexpr (std::is_reference_v<kept>) {
-    return sched::send_case<T, kept, F>(std::forward<Channel>(channel), value, std::move(f));
+    return select_detail::send_case<T, kept, F>(std::forward<Channel>(channel), value,
+                                                std::move(f));
   } else {
-    return sched::send_case<T, kept, F>(std::forward<Channel>(channel), std::forward<V>(value),
-                                        std::move(f));
+    return select_detail::send_case<T, kept, F>(std::forward<Channel>(channel),
+                                                std::forward<V>(value), std::move(f));
   }
 }
 
 /// Sends a signal, then calls f().
-template <class Channel, class F = sched::no_handler>
+template <class Channel, class F = select_detail::no_handler>
 [[nodiscard("a case does nothing until it is given to select")]] auto on_send(
-    Channel&& channel, F f = {}) requires(std::is_void_v<sched::sent_type<Channel>>) {
-  return sched::send_case<void, std::monostate, F>(std::forward<Channel>(channel), std::monostate(),
-                                                   std::move(f));
+    Channel&& channel, F f = {}) requires(std::is_void_v<select_detail::sent_type<Channel>>) {
+  return select_detail::send_case<void, std::monostate, F>(std::forward<Channel>(channel),
+                                                           std::monostate(), std::move(f));
 }
 
 /// Chosen if nothing else was for a time, counted from the call of select.
-template <class Rep, class Period, class F = sched::no_handler>
+template <class Rep, class Period, class F = select_detail::no_handler>
 [[nodiscard("a case does nothing until it is given to select")]] auto on_timeout(
     std::chrono::duration<Rep, Period> time, F f = {}) {
-  return sched::timeout_case<std::chrono::duration<Rep, Period>, F>(time, std::move(f));
+  return select_detail::timeout_case<std::chrono::duration<Rep, Period>, F>(time, std::move(f));
 }
 
 /// Chosen if nothing else was until a moment, of any clock.
-template <class Clock, class Duration, class F = sched::no_handler>
+template <class Clock, class Duration, class F = select_detail::no_handler>
 [[nodiscard("a case does nothing until it is given to select")]] auto on_deadline(
     std::chrono::time_point<Clock, Duration> when, F f = {}) {
-  return sched::deadline_case<std::chrono::time_point<Clock, Duration>, F>(when, std::move(f));
+  return select_detail::deadline_case<std::chrono::time_point<Clock, Duration>, F>(when,
+                                                                                   std::move(f));
 }
 
 /// Chosen once a stop is requested.
-template <class F = sched::no_handler>
+template <class F = select_detail::no_handler>
 [[nodiscard("a case does nothing until it is given to select")]] auto on_done(std::stop_token token,
                                                                               F f = {}) {
-  return sched::done_case<F>(std::move(token), std::move(f));
+  return select_detail::done_case<F>(std::move(token), std::move(f));
 }
 
 /// Chosen if no other case is ready: the select does not wait.
-template <class F = sched::no_handler>
+template <class F = select_detail::no_handler>
 [[nodiscard("a case does nothing until it is given to select")]] auto otherwise(F f = {}) {
-  return sched::default_case<F>(std::move(f));
+  return select_detail::default_case<F>(std::move(f));
 }
 
 // ---- select ------------------------------------------------------------------------------------
@@ -148,7 +151,7 @@ class select_case {
   /// Takes over what on_recv, on_send, on_timeout, on_deadline, on_done or otherwise returned.
   template <class Case>
   // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): a select_case is no case
-  requires sched::is_select_case<std::remove_cvref_t<Case>> select_case(
+  requires select_detail::is_select_case<std::remove_cvref_t<Case>> select_case(
       Case&& of)  // NOLINT: a case is one
       : erased_(erase(std::remove_cvref_t<Case>(std::forward<Case>(of)))) {}
 
@@ -160,7 +163,7 @@ class select_case {
     virtual void prepare() = 0;
     virtual void release(bool chosen) = 0;
     virtual void run() = 0;
-    virtual sched::select_operation& operation() noexcept = 0;
+    virtual select_detail::select_operation& operation() noexcept = 0;
     virtual std::int64_t deadline() const noexcept = 0;
     virtual bool has_come() = 0;
     virtual bool is_default() const noexcept = 0;
@@ -176,7 +179,7 @@ class select_case {
     void prepare() override { held.prepare(); }
     void release(bool chosen) override { held.release(chosen); }
     void run() override { held.run(); }
-    sched::select_operation& operation() noexcept override { return held.operation(); }
+    select_detail::select_operation& operation() noexcept override { return held.operation(); }
     std::int64_t deadline() const noexcept override { return held.deadline(); }
     bool has_come() override { return held.has_come(); }
     bool is_default() const noexcept override { return Case::is_default; }
@@ -197,7 +200,9 @@ class select_case {
   base::owner<erased> erased_;
 };
 
-namespace sched {
+namespace select_detail {
+
+using namespace sched;
 
 /// Releases cases one after the other, all of them whatever one throws.
 class release_of_all {
@@ -309,7 +314,7 @@ std::size_t chosen_case(const select_frame& frame, std::size_t default_index,
   }
 }
 
-}  // namespace sched
+}  // namespace select_detail
 
 /// Carries out one of the cases and calls its handler; returns its index. Blocks until one of them
 /// can be carried out; with otherwise(), does not block. If several can, each is as likely as the
@@ -318,7 +323,7 @@ std::size_t chosen_case(const select_frame& frame, std::size_t default_index,
 /// sent cannot be given back because moving it throws, that exception leaves select after the
 /// handler of the chosen case has run. A cancellation point. From Go's select.
 template <class... Cases>
-requires(sched::is_select_case<std::remove_cvref_t<Cases>>&&...) std::size_t
+requires(select_detail::is_select_case<std::remove_cvref_t<Cases>>&&...) std::size_t
     select(Cases&&... cases) {
   constexpr std::size_t n = sizeof...(Cases);
   static_assert((std::size_t{0} + ... + std::size_t{std::remove_cvref_t<Cases>::is_default}) <= 1,
@@ -329,15 +334,15 @@ requires(sched::is_select_case<std::remove_cvref_t<Cases>>&&...) std::size_t
     return 0;
   } else {
     std::size_t chosen = n;
-    std::uint32_t first = sched::select_frame::any;
+    std::uint32_t first = select_detail::select_frame::any;
     constexpr std::size_t channels =
         (std::size_t{0} + ... + std::size_t{std::remove_cvref_t<Cases>::is_channel});
     if constexpr (channels == 2) {
       // What the engine would do first, without the engine.
       {
         sched::section here;
-        first = sched::random_below(here.m(), 2);
-        chosen = sched::try_buffered(here.m(), first, cases...);
+        first = select_detail::random_below(here.m(), 2);
+        chosen = select_detail::try_buffered(here.m(), first, cases...);
         if (chosen != n) {
           sched::preemption_point(here);
         }
@@ -349,9 +354,9 @@ requires(sched::is_select_case<std::remove_cvref_t<Cases>>&&...) std::size_t
       }
     }
     const auto choose = [&] {
-      sched::select_operation* operations[n];
+      select_detail::select_operation* operations[n];
       std::size_t prepared = 0;
-      (sched::prepare(cases, operations, prepared++), ...);
+      (select_detail::prepare(cases, operations, prepared++), ...);
       chan_detail::chan_base* by_address[n];
       alignas(sched::wait_point) unsigned char points[n * sizeof(sched::wait_point)];
       std::int64_t deadlines[] = {cases.deadline()...};
@@ -361,7 +366,7 @@ requires(sched::is_select_case<std::remove_cvref_t<Cases>>&&...) std::size_t
         ++default_index;
       }
       constexpr bool asks_clocks = (std::remove_cvref_t<Cases>::asks_clock || ...);
-      chosen = sched::chosen_case<asks_clocks>(
+      chosen = select_detail::chosen_case<asks_clocks>(
           {operations, n, by_address, reinterpret_cast<sched::wait_point*>(points), first},
           default_index, [&](std::size_t i) { return deadlines[i]; },
           [&](std::size_t which) {
@@ -373,13 +378,14 @@ requires(sched::is_select_case<std::remove_cvref_t<Cases>>&&...) std::size_t
             return has;
           });
     };
-    using releases = std::conditional_t<(noexcept(cases.release(true)) && ...),
-                                        sched::release_of_all_surely, sched::release_of_all>;
+    using releases =
+        std::conditional_t<(noexcept(cases.release(true)) && ...),
+                           select_detail::release_of_all_surely, select_detail::release_of_all>;
     const auto release = [&](releases& each) noexcept {
       std::size_t i = 0;
       (each([&]() noexcept(noexcept(cases.release(true))) { cases.release(i++ == chosen); }), ...);
     };
-    sched::carry_out<releases>(choose, release, [&] {
+    select_detail::carry_out<releases>(choose, release, [&] {
       std::size_t i = 0;
       ((i++ == chosen ? cases.run() : void()), ...);
     });

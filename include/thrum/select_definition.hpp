@@ -24,14 +24,14 @@ THRUM_OUT_OF_LINE std::size_t select(std::span<select_case> cases) {
     return select();
   }
   constexpr std::size_t few = 8;
-  sched::select_operation* few_operations[few];
+  select_detail::select_operation* few_operations[few];
   chan_detail::chan_base* few_by_address[few];
   alignas(sched::wait_point) unsigned char few_points[few * sizeof(sched::wait_point)];
-  std::vector<sched::select_operation*> operations;
+  std::vector<select_detail::select_operation*> operations;
   std::vector<chan_detail::chan_base*> by_address;
   std::unique_ptr<sched::wait_point[]> points;
-  sched::select_frame frame{few_operations, n, few_by_address,
-                            reinterpret_cast<sched::wait_point*>(few_points)};
+  select_detail::select_frame frame{few_operations, n, few_by_address,
+                                    reinterpret_cast<sched::wait_point*>(few_points)};
   if (n > few) {
     operations.resize(n);
     by_address.resize(n);
@@ -50,16 +50,17 @@ THRUM_OUT_OF_LINE std::size_t select(std::span<select_case> cases) {
       erased.prepare();
       frame.operations[prepared] = &erased.operation();
     }
-    chosen = sched::chosen_case<true>(
+    chosen = select_detail::chosen_case<true>(
         frame, default_index, [&](std::size_t i) { return cases[i].erased_->deadline(); },
         [&](std::size_t i) { return cases[i].erased_->has_come(); });
   };
-  const auto release = [&](sched::release_of_all& each) noexcept {
+  const auto release = [&](select_detail::release_of_all& each) noexcept {
     for (std::size_t i = 0; i < prepared; ++i) {
       each([&] { cases[i].erased_->release(i == chosen); });
     }
   };
-  sched::carry_out<sched::release_of_all>(choose, release, [&] { cases[chosen].erased_->run(); });
+  select_detail::carry_out<select_detail::release_of_all>(choose, release,
+                                                          [&] { cases[chosen].erased_->run(); });
   return chosen;
 }
 

@@ -51,8 +51,9 @@
 #include <utility>
 #include <variant>
 
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
+namespace thrum { inline namespace THRUM_ABI { namespace context_detail {
 
+using namespace sched;
 using namespace chan_detail;
 using namespace time_detail;
 
@@ -194,7 +195,7 @@ class context_clock_node final : public context_node {
   const TimePoint moment_;
 };
 
-}}}  // namespace thrum::THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::context_detail
 
 #if !THRUM_SEPARATE
 #include <thrum/context/node_definition.hpp>

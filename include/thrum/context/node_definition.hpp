@@ -24,7 +24,7 @@
 #include <utility>
 #include <variant>
 
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
+namespace thrum { inline namespace THRUM_ABI { namespace context_detail {
 
 THRUM_OUT_OF_LINE context_node::context_node(context_node* parent, std::int64_t deadline,
                                              destroy_node when_unused, ask_function ask) noexcept
@@ -300,6 +300,6 @@ class context_token_node final : public context_node {
   std::optional<std::stop_callback<request>> callback_;
 };
 
-}}}  // namespace thrum::THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::context_detail
 
 #endif

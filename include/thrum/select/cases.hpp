@@ -33,8 +33,9 @@
 #include <type_traits>
 #include <utility>
 
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
+namespace thrum { inline namespace THRUM_ABI { namespace select_detail {
 
+using namespace sched;
 using namespace chan_detail;
 
 /// The handler of a case that needs none.
@@ -395,6 +396,6 @@ class default_case : public select_case_base {
 template <class Case>
 concept is_select_case = std::is_base_of_v<select_case_base, Case>;
 
-}}}  // namespace thrum::THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::select_detail
 
 #endif

@@ -44,8 +44,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
+namespace thrum { inline namespace THRUM_ABI { namespace select_detail {
 
+using namespace sched;
 using namespace chan_detail;
 
 /// One of the operations. Lives in the selector's frame.
@@ -91,7 +92,7 @@ inline std::uint32_t random_below(machine* m, std::uint32_t n) noexcept {
 THRUM_OUT_OF_LINE select_outcome run_select(const select_frame& frame, bool may_block,
                                             std::int64_t deadline) noexcept;
 
-}}}  // namespace thrum::THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::select_detail
 
 #if !THRUM_SEPARATE
 #include <thrum/select/engine_definition.hpp>

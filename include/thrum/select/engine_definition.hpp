@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <new>
 
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
+namespace thrum { inline namespace THRUM_ABI { namespace select_detail {
 
 THRUM_COLD THRUM_OUT_OF_LINE std::uint32_t random_below_by_clock(std::uint32_t n) noexcept {
   return base::random(static_cast<std::uint64_t>(os::now())).below(n);
@@ -326,6 +326,6 @@ THRUM_OUT_OF_LINE select_outcome run_select(const select_frame& frame, bool may_
   }
 }
 
-}}}  // namespace thrum::THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::select_detail
 
 #endif
