@@ -56,9 +56,9 @@ class deadlock : public std::runtime_error {
 
 }}}  // namespace thrum::THRUM_ABI::testing
 
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
+namespace thrum { inline namespace THRUM_ABI { namespace testing_detail {
 
-using virtual_clock = virtual_clock;
+using namespace sched;
 
 /// The clock of the scheduler that the caller runs on.
 THRUM_OUT_OF_LINE std::int64_t now_here() noexcept;
@@ -68,7 +68,7 @@ THRUM_OUT_OF_LINE bool commit_until_quiet(machine& m, goroutine& g, void*) noexc
 
 [[noreturn]] [[gnu::cold]] void throw_bubble_deadlock(const std::string& goroutines);
 
-}}}  // namespace thrum::THRUM_ABI::sched
+}}}  // namespace thrum::THRUM_ABI::testing_detail
 
 namespace thrum { inline namespace THRUM_ABI { namespace testing {
 
@@ -81,7 +81,7 @@ auto bubble(options settings, F&& f) -> go_detail::task_result<F> {
   using state = sched::virtual_clock::state;
   using base::orders::relaxed;
   // relaxed: always the same value
-  sched::traits::virtual_now().store(&sched::now_here, relaxed);
+  sched::traits::virtual_now().store(&testing_detail::now_here, relaxed);
   sched::virtual_clock clock;
   clock.now.store(os::now(), relaxed);  // relaxed: nobody knows it yet
   settings.procs = settings.procs == 0 ? 1 : settings.procs;
@@ -102,7 +102,7 @@ auto bubble(options settings, F&& f) -> go_detail::task_result<F> {
     if (first.joinable()) {
       first.join();
     }
-    sched::throw_bubble_deadlock(left);
+    testing_detail::throw_bubble_deadlock(left);
   }
   return first.join();
 }

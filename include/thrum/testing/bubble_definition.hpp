@@ -17,7 +17,7 @@
 
 namespace thrum { inline namespace THRUM_ABI {
 
-namespace sched {
+namespace testing_detail {
 
 THRUM_OUT_OF_LINE std::int64_t now_here() noexcept {
   const auto* const m = current_m();
@@ -43,7 +43,7 @@ THRUM_COLD THRUM_OUT_OF_LINE void throw_bubble_deadlock(const std::string& gorou
 #endif
 }
 
-}  // namespace sched
+}  // namespace testing_detail
 
 namespace testing {
 
@@ -52,7 +52,7 @@ THRUM_OUT_OF_LINE void wait() {
     base::throw_usage("testing::wait: called outside of a bubble");
   }
   sched::section here;
-  sched::park(here, sched::wait_reason::bubble_wait, &sched::commit_until_quiet, nullptr);
+  sched::park(here, sched::wait_reason::bubble_wait, &testing_detail::commit_until_quiet, nullptr);
 }
 
 THRUM_OUT_OF_LINE time_point now() noexcept {
