@@ -2,7 +2,8 @@
 # SPDX-FileCopyrightText: The thrum authors
 # SPDX-License-Identifier: MIT
 """Names of files, namespaces and macros: a header is named by its noun, guarded by its path, and
-unique; the internal rooms keep to their namespaces. And what no source contains: notes of things left to do."""
+unique; the internal rooms keep to their namespaces, and what is private in the others stands in one
+namespace of its room: only files below sched/ open `sched`. And what no source contains: notes of things left to do."""
 import collections
 import pathlib
 import re
@@ -10,7 +11,6 @@ import sys
 
 root = pathlib.Path(__file__).resolve().parent.parent
 include = root / "include"
-errors = []
 
 FORBIDDEN = {"util", "utils", "common", "misc", "helpers", "impl", "internal", "detail"}
 # The same verbs in each room on purpose.
@@ -18,49 +18,99 @@ TWINS = {"contract.hpp"}
 # Macros of others that a header replaces on purpose.
 REPLACED = {("thrum/errno.hpp", "errno")}
 ROOMS = {"base", "arch", "os", "netpoll", "sched", "debug", "net", "io"}
+# The private parts of the rooms above sched, and the files or folders of each room.
+PRIVATE = {
+    "go_detail": {"blocking", "go", "goroutine_local", "join_handle", "options", "request_stop",
+                  "runtime", "task"},
+    "time_detail": {"deadline", "time"},
+    "sync_detail": {"sync"},
+    "chan_detail": {"chan"},
+    "select_detail": {"select"},
+    "context_detail": {"context"},
+    "testing_detail": {"testing"},
+}
 
-by_name = collections.defaultdict(list)
-for path in sorted(include.rglob("*.hpp")):
-    relative = path.relative_to(include)
-    text = path.read_text()
-    if path.stem in FORBIDDEN:
-        errors.append(f"{relative}: a file is named by what it holds, not '{path.stem}'")
-    if path.name not in TWINS and relative.parts[:2] != ("thrum", "os"):
-        by_name[path.name].append(str(relative))
-    guard = "_".join(relative.with_suffix("").parts).upper() + "_HPP"
-    again_and_again = {"put_macros_aside.hpp", "put_macros_back.hpp"}
-    if relative.name not in again_and_again and f"#ifndef {guard}\n#define {guard}\n" not in text:
-        errors.append(f"{relative}: wants the include guard {guard}")
-    if not text.startswith("// SPDX-FileCopyrightText: The thrum authors\n"):
-        errors.append(f"{relative}: wants the two SPDX lines first")
-    for macro in re.findall(r"^#\s*define\s+(\w+)", text, re.M):
-        if not macro.startswith("THRUM_") and (relative.as_posix(), macro) not in REPLACED:
-            errors.append(f"{relative}: macro {macro} has no THRUM_ prefix")
-    # Not `namespace thrum::inline THRUM_ABI`: Universal Ctags, and editors with it, see nothing inside.
-    for place in re.findall(r"^namespace thrum\b(.*)\{$", text, re.M):
-        names = re.findall(r"namespace (\w+)", place)
-        if not place.startswith(" { inline namespace THRUM_ABI {") and names[:1] != ["THRUM_ABI"]:
-            errors.append(f"{relative}: namespace thrum wants to begin: namespace thrum {{ inline namespace THRUM_ABI {{")
-        names = names[1:]
-        if ROOMS & set(relative.parts) and names and names[0] not in relative.parts:
-            errors.append(f"{relative}: opens namespace {names[0]}, which is another room")
-    if re.search(r"\bnamespace\s+(?:\w+::)*(?:detail|impl|internal)\b", text):
-        errors.append(f"{relative}: a private helper is a private member or a name of its room")
-    if text.count("\n") > 600:
-        errors.append(f"{relative}: over 600 lines; which two ideas does it hold?")
 
-for name, places in by_name.items():
-    if len(places) > 1:
-        errors.append(f"{name}: two headers of one name: {', '.join(places)}")
+def private_namespace(relative):
+    """The one namespace for what is private in this file, of those that have a room; or none."""
+    room = re.sub(r"(_definition)?\.hpp$", "", "/".join(relative.parts[1:2]))
+    if room == "sched":
+        return "sched"
+    return next((name for name, rooms in PRIVATE.items() if room in rooms), None)
 
-for folder in ("include", "tests", "bench", "examples"):
-    for path in sorted((root / folder).rglob("*.[hc]pp")):
-        for number, line in enumerate(path.read_text().splitlines(), 1):
-            if re.search(r"\b(?:TODO|FIXME|XXX|HACK)\b", line):
-                errors.append(f"{path.relative_to(root)}:{number}: open an issue; no notes in sources")
 
-for error in errors:
-    print(f"check_names: {error}")
-if errors:
-    sys.exit(1)
-print(f"check_names: {len(list(include.rglob('*.hpp')))} headers")
+def namespace_errors(relative, text):
+    """Which private namespaces this file opens that are not its own; unless it only names a class."""
+    naming = r"\bnamespace (?:\w+::)*\w+ \{\n(?:\s*(?:class|struct) \w+;[^\n]*\n)+\}"
+    opened = re.findall(r"\bnamespace ((?:\w+::)*\w+) \{", re.sub(naming, "", text))
+    own = private_namespace(relative)
+    return [f"{relative}: opens namespace {name}, which is another room's; what is private here "
+            + (f"stands in {own}" if own else "wants a namespace in PRIVATE of tools/check_names.py")
+            for name in sorted({part for names in opened for part in names.split("::")})
+            if re.fullmatch(r"sched|\w+_detail", name) and name != own]
+
+
+def backtrace_errors(text):
+    """A report shows the callers that are the user's: by name it knows those that are not."""
+    forms = [form for name in ("sched", *PRIVATE) for form in (f'"::{name}::"', f'"{len(name)}{name}"')]
+    return [f"thrum/debug/backtrace.hpp: is_internal does not know {form}" for form in forms
+            if form not in text]
+
+
+def main():
+    errors = []
+    by_name = collections.defaultdict(list)
+    for path in sorted(include.rglob("*.hpp")):
+        relative = path.relative_to(include)
+        text = path.read_text()
+        if path.stem in FORBIDDEN:
+            errors.append(f"{relative}: a file is named by what it holds, not '{path.stem}'")
+        if path.name not in TWINS and relative.parts[:2] != ("thrum", "os"):
+            by_name[path.name].append(str(relative))
+        guard = "_".join(relative.with_suffix("").parts).upper() + "_HPP"
+        again_and_again = {"put_macros_aside.hpp", "put_macros_back.hpp"}
+        if relative.name not in again_and_again and f"#ifndef {guard}\n#define {guard}\n" not in text:
+            errors.append(f"{relative}: wants the include guard {guard}")
+        if not text.startswith("// SPDX-FileCopyrightText: The thrum authors\n"):
+            errors.append(f"{relative}: wants the two SPDX lines first")
+        for macro in re.findall(r"^#\s*define\s+(\w+)", text, re.M):
+            if not macro.startswith("THRUM_") and (relative.as_posix(), macro) not in REPLACED:
+                errors.append(f"{relative}: macro {macro} has no THRUM_ prefix")
+        # Not `namespace thrum::inline THRUM_ABI`: Universal Ctags, and editors with it, see nothing inside.
+        for place in re.findall(r"^namespace thrum\b(.*)\{$", text, re.M):
+            names = re.findall(r"namespace (\w+)", place)
+            if not place.startswith(" { inline namespace THRUM_ABI {") and names[:1] != ["THRUM_ABI"]:
+                errors.append(f"{relative}: namespace thrum wants to begin: namespace thrum {{ inline namespace THRUM_ABI {{")
+            names = names[1:]
+            if ROOMS & set(relative.parts) and names and names[0] not in relative.parts:
+                errors.append(f"{relative}: opens namespace {names[0]}, which is another room")
+        errors += namespace_errors(relative, text)
+        if re.search(r"\bnamespace\s+(?:\w+::)*(?:detail|impl|internal)\b", text):
+            errors.append(f"{relative}: a private helper is a private member or a name of its room")
+        if text.count("\n") > 600:
+            errors.append(f"{relative}: over 600 lines; which two ideas does it hold?")
+
+    for name, places in by_name.items():
+        if len(places) > 1:
+            errors.append(f"{name}: two headers of one name: {', '.join(places)}")
+
+    for folder in ("include", "tests", "bench", "examples"):
+        for path in sorted((root / folder).rglob("*.[hc]pp")):
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                if re.search(r"\b(?:TODO|FIXME|XXX|HACK)\b", line):
+                    errors.append(f"{path.relative_to(root)}:{number}: open an issue; no notes in sources")
+
+    errors += backtrace_errors((include / "thrum/debug/backtrace.hpp").read_text())
+    map_text = (root / "docs/internals.md").read_text()
+    errors += [f"docs/internals.md: does not show the namespace {name}" for name in PRIVATE
+               if f"`{name}`" not in map_text]
+
+    for error in errors:
+        print(f"check_names: {error}")
+    if errors:
+        sys.exit(1)
+    print(f"check_names: {len(list(include.rglob('*.hpp')))} headers")
+
+
+if __name__ == "__main__":
+    main()

@@ -31,7 +31,6 @@ class trouble_detector;
 
 namespace sched {
 class monitor;
-class registry;
 }  // namespace sched
 
 namespace go_detail {
