@@ -35,10 +35,10 @@ using support::with_runtime;
 using thrum::time_point;
 using thrum::net::conn;
 using thrum::net::dial;
-using thrum::net::dial_each;
-using thrum::net::dial_race;
 using thrum::net::endpoint;
 using thrum::net::listener;
+using thrum::net_detail::dial_each;
+using thrum::net_detail::dial_race;
 
 TEST_CASE("DialClosedPortFailFast: nobody listens, so a dial is refused and waits for nothing") {
   with_runtime([] {

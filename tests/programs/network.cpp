@@ -221,7 +221,7 @@ int descriptors_without_memory() {
       switch (i) {
         case 0: listener::listen(here, {}, e); break;
         case 1: dial(here, {}, e); break;
-        case 2: thrum::net::dial_race(nobody, nobody, thrum::time_point::max(), e); break;
+        case 2: thrum::net_detail::dial_race(nobody, nobody, thrum::time_point::max(), e); break;
         case 3: listener.accept(e); break;
         case 4: thrum::net::udp_socket::bind(here, e); break;
         case 5: thrum::io::pipe{e}; break;
@@ -342,7 +342,8 @@ int silent_names() {
     }
     group.wait();
     check(late == dials, "dials of many names time out");
-    check(thrum::net::look_ups::of_process().threads() == thrum::net::look_ups::most_threads,
+    check(thrum::net_detail::look_ups::of_process().threads() ==
+              thrum::net_detail::look_ups::most_threads,
           "they take a limited number of threads");
     thrum::go([] { dial("a.silent:80"); });
     thrum::this_goroutine::yield();

@@ -27,6 +27,7 @@ CASES = {
     "another room's": ("select/cases.hpp", HEAD + "namespace chan_detail {\n", "stands in select_detail"),
     "a room's from sched": ("sched/run/x.hpp", HEAD + "namespace go_detail {\n", "stands in sched"),
     "a second one of a room": ("chan/core.hpp", HEAD + "namespace core_detail {\n", "stands in chan_detail"),
+    "a room beside a public namespace": ("net/dial.hpp", HEAD + "namespace net_detail {\n", None),
     "one of a room that has none": ("debug/dump.hpp", HEAD + "namespace go_detail {\n", "wants a namespace"),
 }
 

@@ -24,9 +24,13 @@ enum class errc {
   deadline_exceeded = 1,
 };
 
+namespace base {
+
 /// What error_category() returns, where another shared object has one already: categories are told
 /// apart by their addresses. Set as the object is loaded, see os/linux/process_wide.hpp.
 inline constinit std::atomic<const std::error_category*> error_category_of_process{nullptr};
+
+}  // namespace base
 
 /// The category of errc, called "thrum".
 THRUM_OUT_OF_LINE const std::error_category& error_category() noexcept;

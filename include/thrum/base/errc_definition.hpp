@@ -30,7 +30,7 @@ THRUM_OUT_OF_LINE const std::error_category& error_category() noexcept {
   };
   static const category the_category;
   // [errc.one <] acquire: the other object's category
-  const auto* const first = error_category_of_process.load(std::memory_order_acquire);
+  const auto* const first = base::error_category_of_process.load(std::memory_order_acquire);
   return first != nullptr ? *first : the_category;
 }
 

@@ -37,6 +37,12 @@ struct exit_status {
   friend bool operator==(const exit_status&, const exit_status&) = default;
 };
 
+}}}  // namespace thrum::THRUM_ABI::io
+
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
+
+using namespace io;
+
 /// A number, and a pidfd if there is one, until it is reaped.
 class child_process : public base::list_node<child_process> {
  public:
@@ -80,7 +86,7 @@ class child_process : public base::list_node<child_process> {
   bool is_watched_ = false;  // by detached_children, and under their lock
 };
 
-}}}  // namespace thrum::THRUM_ABI::io
+}}}  // namespace thrum::THRUM_ABI::io_detail
 
 #if !THRUM_SEPARATE
 #include <thrum/io/child_process_definition.hpp>

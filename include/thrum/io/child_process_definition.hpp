@@ -33,6 +33,10 @@ THRUM_OUT_OF_LINE std::string exit_status::to_string() const {
                        : "signal " + std::to_string(signal) + (dumped_core ? ", core dumped" : "");
 }
 
+}}}  // namespace thrum::THRUM_ABI::io
+
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
+
 THRUM_OUT_OF_LINE child_process::~child_process() {
   if (pidfd_ != os::no_descriptor) {
     os::close(pidfd_);
@@ -109,6 +113,6 @@ THRUM_OUT_OF_LINE std::error_code child_process::signal(int number) noexcept {
   return result < 0 ? error_of(result) : std::error_code();
 }
 
-}}}  // namespace thrum::THRUM_ABI::io
+}}}  // namespace thrum::THRUM_ABI::io_detail
 
 #endif

@@ -195,10 +195,14 @@ class descriptor {
   sched::poll_desc* desc_ = nullptr;
 };
 
+}}}  // namespace thrum::THRUM_ABI::io
+
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
+
 /// The error of a call's result below 0.
 THRUM_OUT_OF_LINE std::error_code error_of(os::io_result result) noexcept;
 
-}}}  // namespace thrum::THRUM_ABI::io
+}}}  // namespace thrum::THRUM_ABI::io_detail
 
 #if !THRUM_SEPARATE
 #include <thrum/io/descriptor_definition.hpp>

@@ -62,6 +62,10 @@ THRUM_OUT_OF_LINE void descriptor::release() noexcept {
   }
 }
 
+}}}  // namespace thrum::THRUM_ABI::io
+
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
+
 THRUM_OUT_OF_LINE std::error_code error_of(os::io_result result) noexcept {
   if (result == sched::io_deadline_exceeded) {
     return errc::deadline_exceeded;
@@ -69,6 +73,6 @@ THRUM_OUT_OF_LINE std::error_code error_of(os::io_result result) noexcept {
   return {static_cast<int>(-result), std::system_category()};
 }
 
-}}}  // namespace thrum::THRUM_ABI::io
+}}}  // namespace thrum::THRUM_ABI::io_detail
 
 #endif

@@ -22,7 +22,7 @@
 
 #include <cstdint>
 
-namespace thrum { inline namespace THRUM_ABI { namespace io {
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
 
 /// What there is of them, under the lock.
 struct detached_state {
@@ -65,7 +65,7 @@ class detached_children {
   static inline constinit detached_state state;
 };
 
-}}}  // namespace thrum::THRUM_ABI::io
+}}}  // namespace thrum::THRUM_ABI::io_detail
 
 #if !THRUM_SEPARATE
 #include <thrum/io/detached_children_definition.hpp>

@@ -17,7 +17,7 @@
 #include <mutex>
 #include <system_error>
 
-namespace thrum { inline namespace THRUM_ABI { namespace io {
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
 
 THRUM_OUT_OF_LINE void detached_children::add(base::owner<child_process> child) noexcept {
   const std::lock_guard guard(state.lock);
@@ -121,6 +121,6 @@ THRUM_OUT_OF_LINE void detached_children::forget() noexcept {
   os::bystanders.store(0, std::memory_order_relaxed);  // relaxed: there is only this thread
 }
 
-}}}  // namespace thrum::THRUM_ABI::io
+}}}  // namespace thrum::THRUM_ABI::io_detail
 
 #endif

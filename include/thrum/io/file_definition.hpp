@@ -65,7 +65,7 @@ THRUM_OUT_OF_LINE file file::open(const std::string& path, int flags, unsigned p
   result.path_ = path;  // may throw: before there is a descriptor
   const os::io_result fd = open_native(path, flags, permissions);
   if (fd < 0) {
-    error = error_of(fd);
+    error = io_detail::error_of(fd);
     return result;
   }
   result.adopt(static_cast<int>(fd), true, error);
@@ -77,8 +77,8 @@ THRUM_OUT_OF_LINE os::io_result file::open_native(const std::string& path, open_
 }
 
 THRUM_OUT_OF_LINE std::size_t file::read_at(std::span<std::byte> buffer, std::uint64_t offset) {
-  return or_fail(*this, "read_at",
-                 [&](std::error_code& error) { return read_at(buffer, offset, error); });
+  return io_detail::or_fail(*this, "read_at",
+                            [&](std::error_code& error) { return read_at(buffer, offset, error); });
 }
 
 THRUM_OUT_OF_LINE std::size_t file::read_at(std::span<char> buffer, std::uint64_t offset) {
@@ -87,11 +87,11 @@ THRUM_OUT_OF_LINE std::size_t file::read_at(std::span<char> buffer, std::uint64_
 
 THRUM_OUT_OF_LINE std::size_t file::read_at(std::span<std::byte> buffer, std::uint64_t offset,
                                             std::error_code& error) {
-  return count_or(move_beside([&](int fd) {
-                    return os::read_at(fd, buffer.data(), buffer.size(),
-                                       static_cast<std::int64_t>(offset));
-                  }),
-                  error);
+  return io_detail::count_or(move_beside([&](int fd) {
+                               return os::read_at(fd, buffer.data(), buffer.size(),
+                                                  static_cast<std::int64_t>(offset));
+                             }),
+                             error);
 }
 
 THRUM_OUT_OF_LINE std::size_t file::read_at(std::span<char> buffer, std::uint64_t offset,
@@ -101,8 +101,8 @@ THRUM_OUT_OF_LINE std::size_t file::read_at(std::span<char> buffer, std::uint64_
 
 THRUM_OUT_OF_LINE std::size_t file::write_at(std::span<const std::byte> bytes,
                                              std::uint64_t offset) {
-  return or_fail(*this, "write_at",
-                 [&](std::error_code& error) { return write_at(bytes, offset, error); });
+  return io_detail::or_fail(*this, "write_at",
+                            [&](std::error_code& error) { return write_at(bytes, offset, error); });
 }
 
 THRUM_OUT_OF_LINE std::size_t file::write_at(std::string_view text, std::uint64_t offset) {
@@ -120,7 +120,7 @@ THRUM_OUT_OF_LINE std::size_t file::write_at(std::span<const std::byte> bytes, s
     });
     done += result > 0 ? static_cast<std::size_t>(result) : 0;
   }
-  count_or(result, error);
+  io_detail::count_or(result, error);
   return done;
 }
 
@@ -130,7 +130,8 @@ THRUM_OUT_OF_LINE std::size_t file::write_at(std::string_view text, std::uint64_
 }
 
 THRUM_OUT_OF_LINE std::uint64_t file::seek(std::int64_t offset, seek_from from) {
-  return or_fail(*this, "seek", [&](std::error_code& error) { return seek(offset, from, error); });
+  return io_detail::or_fail(*this, "seek",
+                            [&](std::error_code& error) { return seek(offset, from, error); });
 }
 
 THRUM_OUT_OF_LINE std::uint64_t file::seek(std::int64_t offset, seek_from from,
@@ -138,37 +139,38 @@ THRUM_OUT_OF_LINE std::uint64_t file::seek(std::int64_t offset, seek_from from,
   const int whence = from == seek_from::begin     ? SEEK_SET
                      : from == seek_from::current ? SEEK_CUR
                                                   : SEEK_END;
-  return count_or(beside([&](int fd) { return os::seek(fd, offset, whence); }), error);
+  return io_detail::count_or(beside([&](int fd) { return os::seek(fd, offset, whence); }), error);
 }
 
 THRUM_OUT_OF_LINE std::uint64_t file::size() {
-  return or_fail(*this, "size", [&](std::error_code& error) { return size(error); });
+  return io_detail::or_fail(*this, "size", [&](std::error_code& error) { return size(error); });
 }
 
 THRUM_OUT_OF_LINE std::uint64_t file::size(std::error_code& error) {
-  return count_or(beside([](int fd) { return os::file_size(fd); }), error);
+  return io_detail::count_or(beside([](int fd) { return os::file_size(fd); }), error);
 }
 
 THRUM_OUT_OF_LINE void file::truncate(std::uint64_t size) {
-  or_fail(*this, "truncate", [&](std::error_code& error) { return truncate(size, error), true; });
+  io_detail::or_fail(*this, "truncate",
+                     [&](std::error_code& error) { return truncate(size, error), true; });
 }
 
 THRUM_OUT_OF_LINE void file::truncate(std::uint64_t size, std::error_code& error) {
   const auto bytes = static_cast<std::int64_t>(size);
-  count_or(beside([&](int fd) { return os::truncate(fd, bytes); }), error);
+  io_detail::count_or(beside([&](int fd) { return os::truncate(fd, bytes); }), error);
 }
 
 THRUM_OUT_OF_LINE void file::sync() {
-  or_fail(*this, "sync", [&](std::error_code& error) { return sync(error), true; });
+  io_detail::or_fail(*this, "sync", [&](std::error_code& error) { return sync(error), true; });
 }
 
 THRUM_OUT_OF_LINE void file::sync(std::error_code& error) {
-  count_or(beside([](int fd) { return os::sync(fd); }), error);
+  io_detail::count_or(beside([](int fd) { return os::sync(fd); }), error);
 }
 
 THRUM_OUT_OF_LINE void file::set_deadline(time_point when) {
-  or_fail(*this, "set_deadline",
-          [&](std::error_code& error) { return set_deadline(when, error), true; });
+  io_detail::or_fail(*this, "set_deadline",
+                     [&](std::error_code& error) { return set_deadline(when, error), true; });
 }
 
 THRUM_OUT_OF_LINE void file::set_deadline(time_point when, std::error_code& error) noexcept {
@@ -177,13 +179,15 @@ THRUM_OUT_OF_LINE void file::set_deadline(time_point when, std::error_code& erro
 }
 
 THRUM_OUT_OF_LINE void file::set_read_deadline(time_point when) {
-  or_fail(*this, "set_read_deadline",
-          [&](std::error_code& error) { return set_deadline(side::read, when, error), true; });
+  io_detail::or_fail(*this, "set_read_deadline", [&](std::error_code& error) {
+    return set_deadline(side::read, when, error), true;
+  });
 }
 
 THRUM_OUT_OF_LINE void file::set_write_deadline(time_point when) {
-  or_fail(*this, "set_write_deadline",
-          [&](std::error_code& error) { return set_deadline(side::write, when, error), true; });
+  io_detail::or_fail(*this, "set_write_deadline", [&](std::error_code& error) {
+    return set_deadline(side::write, when, error), true;
+  });
 }
 
 THRUM_OUT_OF_LINE void file::set_deadline(side which, time_point when,
@@ -239,7 +243,7 @@ THRUM_OUT_OF_LINE void file::adopt(int fd, bool own, std::error_code& error) {
     result = os::set_nonblocking(fd, true);
   }
   if (result < 0) {
-    error = error_of(result);
+    error = io_detail::error_of(result);
     os::close(fd);
     return;
   }

@@ -56,7 +56,7 @@ THRUM_OUT_OF_LINE void pipe::open(std::error_code& error) {
   int fds[2];
   const os::io_result result = os::open_pipe(fds);
   if (result < 0) {
-    error = error_of(result);
+    error = io_detail::error_of(result);
     return;
   }
   std::error_code of_writer;

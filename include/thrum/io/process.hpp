@@ -140,7 +140,7 @@ class process {
 
   [[noreturn]] [[gnu::cold]] void fail(const std::error_code& error, const char* operation) const;
 
-  base::owner<child_process> child_;
+  base::owner<io_detail::child_process> child_;
   pipe_writer in_;
   pipe_reader out_;
   pipe_reader err_;

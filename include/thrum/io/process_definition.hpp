@@ -125,10 +125,14 @@ THRUM_OUT_OF_LINE void process::kill() noexcept { signal_if_there(SIGKILL); }
 
 THRUM_OUT_OF_LINE void process::detach() {
   if (child_) {
-    detached_children::add(std::move(child_));
+    io_detail::detached_children::add(std::move(child_));
   }
   close_pipes();
 }
+
+}}}  // namespace thrum::THRUM_ABI::io
+
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
 
 inline std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   std::vector<char*> result;
@@ -145,14 +149,18 @@ inline bool has_zero(const std::vector<std::string>& texts) {
                      [](const std::string& text) { return text.find('\0') != std::string::npos; });
 }
 
+}}}  // namespace thrum::THRUM_ABI::io_detail
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
+
 THRUM_OUT_OF_LINE void process::start(const std::vector<std::string>& arguments,
                                       const process_options& options, std::string& where,
                                       std::error_code& error) {
-  detached_children::look_after();
-  if (arguments.empty() || has_zero(arguments) ||
+  io_detail::detached_children::look_after();
+  if (arguments.empty() || io_detail::has_zero(arguments) ||
       options.directory.find('\0') != std::string::npos ||
-      (options.environment && has_zero(*options.environment)) || options.in.is_output() ||
-      options.out.is_output()) {
+      (options.environment && io_detail::has_zero(*options.environment)) ||
+      options.in.is_output() || options.out.is_output()) {
     error = std::make_error_code(std::errc::invalid_argument);
     return;
   }
@@ -165,12 +173,12 @@ THRUM_OUT_OF_LINE void process::start(const std::vector<std::string>& arguments,
       return;
     }
   }
-  const std::vector<char*> argument_pointers = pointers_to(arguments);
+  const std::vector<char*> argument_pointers = io_detail::pointers_to(arguments);
   std::vector<char*> environment_pointers;
   os::spawn_request request;
   request.arguments = argument_pointers.data();
   if (options.environment) {
-    environment_pointers = pointers_to(*options.environment);
+    environment_pointers = io_detail::pointers_to(*options.environment);
     request.environment = environment_pointers.data();
   }
   request.directory = options.directory.empty() ? nullptr : options.directory.c_str();
@@ -178,13 +186,13 @@ THRUM_OUT_OF_LINE void process::start(const std::vector<std::string>& arguments,
     request.streams[i] = streams[i];
   }
   request.errors_to_output = options.err.is_output();
-  auto child =
-      base::owner<child_process>(new child_process);  // before there is one that it could not own
+  // Before there is one that it could not own.
+  auto child = base::owner<io_detail::child_process>(new io_detail::child_process);
   const os::io_result pid = blocking([&] { return os::spawn(request); });
   if (pid < 0) {
     where = arguments.front();
     where += options.directory.empty() ? "" : " in " + options.directory;
-    error = error_of(pid);
+    error = io_detail::error_of(pid);
     return;
   }
   child->started(pid);
@@ -219,7 +227,7 @@ THRUM_OUT_OF_LINE void process::end() noexcept {
   close_pipes();
   if (child_) {
     if (!child_->end()) {
-      detached_children::add(std::move(child_));
+      io_detail::detached_children::add(std::move(child_));
     }
     child_.reset();
   }

@@ -91,7 +91,7 @@ class child_streams {
       is_own = true;
     }
     if (result < 0) {
-      error = error_of(result);
+      error = io_detail::error_of(result);
       return;
     }
     error.clear();

@@ -256,7 +256,7 @@ THRUM_OUT_OF_LINE int signal_set::listen(std::span<const int> signals, std::erro
   base::owner<signal_listener> listener(new signal_listener(wanted));
   int blame = 0;
   if (const os::io_result result = signal_delivery::add(*listener, blame); result < 0) {
-    error = error_of(result);
+    error = io_detail::error_of(result);
     return blame;
   }
   listener_ = std::move(listener);

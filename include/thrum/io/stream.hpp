@@ -23,7 +23,7 @@
 #include <system_error>
 #include <utility>
 
-namespace thrum { inline namespace THRUM_ABI { namespace io {
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
 
 /// A result as a count; 0 and an error if it is below 0.
 inline std::size_t count_or(os::io_result result, std::error_code& error) noexcept {
@@ -47,17 +47,22 @@ auto or_fail(Self& self, const char* operation, F f)
   return result;
 }
 
+}}}  // namespace thrum::THRUM_ABI::io_detail
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
+
 /// The reading members. They wait for data, and are cancellation points.
 template <class Self>
 class stream_reading {
  public:
   /// Reads at least 1 byte and at most buffer.size(); 0 at the end, or if the buffer is empty.
   std::size_t read(std::span<std::byte> buffer) {
-    return or_fail(self(), "read", [&](std::error_code& error) { return read(buffer, error); });
+    return io_detail::or_fail(self(), "read",
+                              [&](std::error_code& error) { return read(buffer, error); });
   }
   std::size_t read(std::span<char> buffer) { return read(std::as_writable_bytes(buffer)); }
   std::size_t read(std::span<std::byte> buffer, std::error_code& error) {
-    return count_or(self().read_some(buffer), error);
+    return io_detail::count_or(self().read_some(buffer), error);
   }
   std::size_t read(std::span<char> buffer, std::error_code& error) {
     return read(std::as_writable_bytes(buffer), error);
@@ -65,8 +70,8 @@ class stream_reading {
 
   /// Reads until the buffer is full; less only at the end.
   std::size_t read_full(std::span<std::byte> buffer) {
-    return or_fail(self(), "read_full",
-                   [&](std::error_code& error) { return read_full(buffer, error); });
+    return io_detail::or_fail(self(), "read_full",
+                              [&](std::error_code& error) { return read_full(buffer, error); });
   }
   std::size_t read_full(std::span<char> buffer) {
     return read_full(std::as_writable_bytes(buffer));
@@ -90,7 +95,8 @@ class stream_reading {
 
   /// Everything up to the end.
   std::string read_all() {
-    return or_fail(self(), "read_all", [&](std::error_code& error) { return read_all(error); });
+    return io_detail::or_fail(self(), "read_all",
+                              [&](std::error_code& error) { return read_all(error); });
   }
   /// What came before an error is returned.
   std::string read_all(std::error_code& error) {
@@ -119,13 +125,14 @@ class stream_writing {
  public:
   /// Writes all of it; returns its size. Nobody else's bytes come in between.
   std::size_t write(std::span<const std::byte> bytes) {
-    return or_fail(self(), "write", [&](std::error_code& error) { return write(bytes, error); });
+    return io_detail::or_fail(self(), "write",
+                              [&](std::error_code& error) { return write(bytes, error); });
   }
   std::size_t write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
   /// Writes all of it, or as much as the returned number says and sets `error`.
   std::size_t write(std::span<const std::byte> bytes, std::error_code& error) {
     std::size_t done = 0;
-    count_or(self().write_all(bytes, done), error);
+    io_detail::count_or(self().write_all(bytes, done), error);
     return done;
   }
   std::size_t write(std::string_view text, std::error_code& error) {

@@ -14,7 +14,9 @@
 
 #include <system_error>
 
-namespace thrum { inline namespace THRUM_ABI { namespace io {
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
+
+using namespace io;
 
 /// 0, or a value below zero for error_of().
 THRUM_OUT_OF_LINE int wait_for(native_handle_type fd, side which, time_point deadline);
@@ -26,6 +28,10 @@ THRUM_OUT_OF_LINE void wait_for(native_handle_type fd, side which, time_point de
 /// The same; sets `error`, or clears it.
 THRUM_OUT_OF_LINE void wait_for(native_handle_type fd, side which, time_point deadline,
                                 std::error_code& error);
+
+}}}  // namespace thrum::THRUM_ABI::io_detail
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
 
 /// Parks the calling goroutine, or blocks the calling thread, until the descriptor can be read
 /// without blocking (also: its end, or an error), or the deadline has passed:

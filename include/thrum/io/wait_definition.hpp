@@ -18,7 +18,7 @@
 #include <string_view>
 #include <system_error>
 
-namespace thrum { inline namespace THRUM_ABI { namespace io {
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
 
 /// What we know of the descriptors of others, by their numbers.
 class watch_table {
@@ -70,7 +70,7 @@ class watch_table {
   static constexpr unsigned page_size = 4096;
   static constexpr unsigned pages = 4096;
   struct state {
-    static constexpr std::string_view process_name = "io::watch_table";
+    static constexpr std::string_view process_name = "io_detail::watch_table";
     std::atomic<slot*> pages_of_slots[pages] = {};
   };
 };
@@ -101,22 +101,26 @@ THRUM_OUT_OF_LINE void wait_for(native_handle_type fd, side which, time_point de
   error = result != 0 ? error_of(result) : std::error_code();
 }
 
+}}}  // namespace thrum::THRUM_ABI::io_detail
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
+
 THRUM_OUT_OF_LINE void wait_readable(native_handle_type fd, time_point deadline) {
-  wait_for(fd, side::read, deadline, "io::wait_readable");
+  io_detail::wait_for(fd, side::read, deadline, "io::wait_readable");
 }
 
 THRUM_OUT_OF_LINE void wait_readable(native_handle_type fd, time_point deadline,
                                      std::error_code& error) {
-  wait_for(fd, side::read, deadline, error);
+  io_detail::wait_for(fd, side::read, deadline, error);
 }
 
 THRUM_OUT_OF_LINE void wait_writable(native_handle_type fd, time_point deadline) {
-  wait_for(fd, side::write, deadline, "io::wait_writable");
+  io_detail::wait_for(fd, side::write, deadline, "io::wait_writable");
 }
 
 THRUM_OUT_OF_LINE void wait_writable(native_handle_type fd, time_point deadline,
                                      std::error_code& error) {
-  wait_for(fd, side::write, deadline, error);
+  io_detail::wait_for(fd, side::write, deadline, error);
 }
 
 }}}  // namespace thrum::THRUM_ABI::io

@@ -22,6 +22,12 @@ namespace thrum { inline namespace THRUM_ABI { namespace net {
 using v4_address = std::array<std::uint8_t, 4>;
 using v6_address = std::array<std::uint8_t, 16>;
 
+}}}  // namespace thrum::THRUM_ABI::net
+
+namespace thrum { inline namespace THRUM_ABI { namespace net_detail {
+
+using namespace net;
+
 /// An IPv6 address and the number of the network interface that it is meant on, 0 for none.
 struct scoped_v6_address {
   v6_address bytes{};       ///< as they are written
@@ -64,7 +70,7 @@ THRUM_OUT_OF_LINE std::string text_of_v4(std::span<const std::uint8_t, 4> addres
 THRUM_OUT_OF_LINE std::string text_of_v6(std::span<const std::uint8_t, 16> address,
                                          std::uint32_t scope);
 
-}}}  // namespace thrum::THRUM_ABI::net
+}}}  // namespace thrum::THRUM_ABI::net_detail
 
 #if !THRUM_SEPARATE
 #include <thrum/net/address_text_definition.hpp>

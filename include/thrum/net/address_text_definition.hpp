@@ -22,7 +22,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 
-namespace thrum { inline namespace THRUM_ABI { namespace net {
+namespace thrum { inline namespace THRUM_ABI { namespace net_detail {
 
 THRUM_OUT_OF_LINE v4_address read_v4(std::string_view text, std::error_code& error) noexcept {
   const terminated<INET_ADDRSTRLEN> digits(text);
@@ -76,6 +76,6 @@ THRUM_OUT_OF_LINE std::string text_of_v6(std::span<const std::uint8_t, 16> addre
   return scope == 0 ? text : text.append("%").append(std::to_string(scope));
 }
 
-}}}  // namespace thrum::THRUM_ABI::net
+}}}  // namespace thrum::THRUM_ABI::net_detail
 
 #endif

@@ -85,8 +85,8 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
   void close() noexcept { socket_.close(); }
 
   /// The addresses of this end and of the other; none after close().
-  endpoint local() const noexcept { return address_of(socket_, false); }
-  endpoint remote() const noexcept { return address_of(socket_, true); }
+  endpoint local() const noexcept { return net_detail::address_of(socket_, false); }
+  endpoint remote() const noexcept { return net_detail::address_of(socket_, true); }
 
   /// Whether small writes are sent at once (the default) or gathered. Only TCP.
   void no_delay(bool on);

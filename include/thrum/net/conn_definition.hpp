@@ -35,20 +35,20 @@ THRUM_OUT_OF_LINE conn::conn(io::descriptor socket) noexcept : socket_(std::move
 }
 
 THRUM_OUT_OF_LINE void conn::wait_readable() {
-  io::or_fail(*this, "wait_readable",
-              [&](std::error_code& error) { return wait_readable(error), std::size_t{0}; });
+  io_detail::or_fail(*this, "wait_readable",
+                     [&](std::error_code& error) { return wait_readable(error), std::size_t{0}; });
 }
 
 THRUM_OUT_OF_LINE void conn::wait_readable(std::error_code& error) {
   std::byte first;
   const os::io_result n =
       socket_.wait(io::side::read, [&](int fd) { return os::peek(fd, &first, sizeof first); });
-  io::count_or(n, error);
+  io_detail::count_or(n, error);
 }
 
 THRUM_OUT_OF_LINE std::size_t conn::write_v(std::span<const std::span<const std::byte>> pieces) {
-  return io::or_fail(*this, "write_v",
-                     [&](std::error_code& error) { return write_v(pieces, error); });
+  return io_detail::or_fail(*this, "write_v",
+                            [&](std::error_code& error) { return write_v(pieces, error); });
 }
 
 THRUM_OUT_OF_LINE std::size_t conn::write_v(std::span<const std::span<const std::byte>> pieces,
@@ -56,14 +56,15 @@ THRUM_OUT_OF_LINE std::size_t conn::write_v(std::span<const std::span<const std:
   std::size_t sent = 0;
   const os::io_result result = socket_.run_all(
       io::side::write, [&](int fd) -> os::io_result { return send_pieces(fd, pieces, sent); });
-  io::count_or(result, error);
+  io_detail::count_or(result, error);
   return sent;
 }
 
 THRUM_OUT_OF_LINE std::uint64_t conn::send_file(native_handle_type file, std::uint64_t offset,
                                                 std::uint64_t n) {
-  return io::or_fail(*this, "send_file",
-                     [&](std::error_code& error) { return send_file(file, offset, n, error); });
+  return io_detail::or_fail(*this, "send_file", [&](std::error_code& error) {
+    return send_file(file, offset, n, error);
+  });
 }
 
 THRUM_OUT_OF_LINE std::uint64_t conn::send_file(native_handle_type file, std::uint64_t offset,
@@ -88,7 +89,7 @@ THRUM_OUT_OF_LINE std::uint64_t conn::send_file(native_handle_type file, std::ui
     done += static_cast<std::uint64_t>(sent);
     return sent;
   });
-  io::count_or(result, error);
+  io_detail::count_or(result, error);
   if (refused) {
     copy_file(file, offset, wanted, done, error);
   }
@@ -101,50 +102,53 @@ THRUM_OUT_OF_LINE void conn::set_deadline(time_point when) noexcept {
 }
 
 THRUM_OUT_OF_LINE void conn::close_write() {
-  io::or_fail(*this, "close_write",
-              [&](std::error_code& error) { return shut_down(SHUT_WR, error); });
+  io_detail::or_fail(*this, "close_write",
+                     [&](std::error_code& error) { return shut_down(SHUT_WR, error); });
 }
 
 THRUM_OUT_OF_LINE void conn::close_read() {
-  io::or_fail(*this, "close_read",
-              [&](std::error_code& error) { return shut_down(SHUT_RD, error); });
+  io_detail::or_fail(*this, "close_read",
+                     [&](std::error_code& error) { return shut_down(SHUT_RD, error); });
 }
 
 THRUM_OUT_OF_LINE void conn::no_delay(bool on) {
-  io::or_fail(*this, "no_delay", [&](std::error_code& error) { return no_delay(on, error), 0; });
+  io_detail::or_fail(*this, "no_delay",
+                     [&](std::error_code& error) { return no_delay(on, error), 0; });
 }
 
 THRUM_OUT_OF_LINE void conn::no_delay(bool on, std::error_code& error) {
-  io::count_or(
+  io_detail::count_or(
       socket_.use([&](int fd) { return os::set_option(fd, IPPROTO_TCP, TCP_NODELAY, on ? 1 : 0); }),
       error);
 }
 
 THRUM_OUT_OF_LINE void conn::keep_alive(const keep_alive_options& how) {
-  io::or_fail(*this, "keep_alive",
-              [&](std::error_code& error) { return keep_alive(how, error), 0; });
+  io_detail::or_fail(*this, "keep_alive",
+                     [&](std::error_code& error) { return keep_alive(how, error), 0; });
 }
 
 THRUM_OUT_OF_LINE void conn::keep_alive(const keep_alive_options& how, std::error_code& error) {
-  io::count_or(socket_.use([&](int fd) { return set_keep_alive(fd, how); }), error);
+  io_detail::count_or(socket_.use([&](int fd) { return net_detail::set_keep_alive(fd, how); }),
+                      error);
 }
 
 THRUM_OUT_OF_LINE void conn::linger(int seconds) {
-  io::or_fail(*this, "linger", [&](std::error_code& error) { return linger(seconds, error), 0; });
+  io_detail::or_fail(*this, "linger",
+                     [&](std::error_code& error) { return linger(seconds, error), 0; });
 }
 
 THRUM_OUT_OF_LINE void conn::linger(int seconds, std::error_code& error) {
-  io::count_or(socket_.use([&](int fd) { return os::set_linger(fd, seconds); }), error);
+  io_detail::count_or(socket_.use([&](int fd) { return os::set_linger(fd, seconds); }), error);
 }
 
 THRUM_COLD THRUM_OUT_OF_LINE void conn::fail(const std::error_code& error,
                                              const char* operation) const {
-  throw_socket(error, base::message<64>("conn::").append(operation).view(), socket_);
+  net_detail::throw_socket(error, base::message<64>("conn::").append(operation).view(), socket_);
 }
 
 THRUM_OUT_OF_LINE std::size_t conn::shut_down(int how, std::error_code& error) {
   const os::io_result result = socket_.use([&](int fd) { return os::shut_down(fd, how); });
-  return io::count_or(result == -ENOTCONN ? 0 : result, error);  // the peer was faster
+  return io_detail::count_or(result == -ENOTCONN ? 0 : result, error);  // the peer was faster
 }
 
 THRUM_OUT_OF_LINE void conn::copy_file(native_handle_type file, std::uint64_t offset,
@@ -168,7 +172,7 @@ THRUM_OUT_OF_LINE void conn::copy_file(native_handle_type file, std::uint64_t of
     if (got == -EINTR) {
       continue;
     }
-    if (io::count_or(got, error) == 0) {
+    if (io_detail::count_or(got, error) == 0) {
       return;
     }
     done += write(std::span(std::as_const(buffer)).first(static_cast<std::size_t>(got)), error);

@@ -26,7 +26,9 @@
 #include <type_traits>
 #include <vector>
 
-namespace thrum { inline namespace THRUM_ABI { namespace net {
+namespace thrum { inline namespace THRUM_ABI { namespace net_detail {
+
+using namespace net;
 
 class dial_end;
 
@@ -37,6 +39,10 @@ THRUM_OUT_OF_LINE conn dial_each(std::span<const endpoint> all, time_point deadl
 /// Two lists of endpoints; the second has to wait.
 THRUM_OUT_OF_LINE conn dial_race(std::vector<endpoint> first, std::vector<endpoint> second,
                                  time_point deadline, std::error_code& error);
+
+}}}  // namespace thrum::THRUM_ABI::net_detail
+
+namespace thrum { inline namespace THRUM_ABI { namespace net {
 
 /// Connects to an endpoint. timeout 0: as long as the system tries, about two minutes; below 0: it
 /// has passed already.

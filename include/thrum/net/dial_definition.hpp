@@ -35,7 +35,7 @@
 
 #include <netinet/tcp.h>
 
-namespace thrum { inline namespace THRUM_ABI { namespace net {
+namespace thrum { inline namespace THRUM_ABI { namespace net_detail {
 
 /// By which others end a dial that is under way: it fails with deadline_exceeded, and so do those
 /// that follow with the same one.
@@ -137,7 +137,7 @@ inline conn dial_once(const endpoint& where, time_point deadline, std::error_cod
     done = -EAGAIN;
   }
   if (done < 0) {
-    error = io::error_of(done);
+    error = io_detail::error_of(done);
     return conn();
   }
   socket.set_deadline(io::side::write, time_point::max());
@@ -243,23 +243,27 @@ inline time_point dial_deadline(std::chrono::nanoseconds timeout) noexcept {
                                                                     : now + timeout;
 }
 
+}}}  // namespace thrum::THRUM_ABI::net_detail
+
+namespace thrum { inline namespace THRUM_ABI { namespace net {
+
 THRUM_OUT_OF_LINE conn dial(const endpoint& where, std::chrono::nanoseconds timeout,
                             std::error_code& error) {
-  return dial_until(where, dial_deadline(timeout), error);
+  return net_detail::dial_until(where, net_detail::dial_deadline(timeout), error);
 }
 
 THRUM_OUT_OF_LINE conn dial(const endpoint& where, std::chrono::nanoseconds timeout) {
   std::error_code error;
   conn made = dial(where, timeout, error);
   if (error) {
-    throw_endpoint(error, "dial", where);
+    net_detail::throw_endpoint(error, "dial", where);
   }
   return made;
 }
 
 THRUM_OUT_OF_LINE conn dial(std::string_view text, std::chrono::nanoseconds timeout,
                             std::error_code& error) {
-  const time_point deadline = dial_deadline(timeout);
+  const time_point deadline = net_detail::dial_deadline(timeout);
   const std::vector<endpoint> all = resolve_until(text, deadline, error);
   if (error) {
     return conn();
@@ -268,11 +272,11 @@ THRUM_OUT_OF_LINE conn dial(std::string_view text, std::chrono::nanoseconds time
   std::vector<endpoint> second;
   std::copy_if(all.begin(), all.end(), std::back_inserter(second), other);
   if (second.empty() || runtime::current() == nullptr) {
-    return dial_each(all, deadline, error);
+    return net_detail::dial_each(all, deadline, error);
   }
   std::vector<endpoint> first;
   std::remove_copy_if(all.begin(), all.end(), std::back_inserter(first), other);
-  return dial_race(std::move(first), std::move(second), deadline, error);
+  return net_detail::dial_race(std::move(first), std::move(second), deadline, error);
 }
 
 THRUM_OUT_OF_LINE conn dial(std::string_view text, std::chrono::nanoseconds timeout) {

@@ -222,10 +222,10 @@ THRUM_OUT_OF_LINE std::error_code endpoint::assign_host(std::string_view host,
                                                         std::uint16_t port) noexcept {
   std::error_code error;
   if (host.find(':') == std::string_view::npos) {
-    const v4_address address = read_v4(host, error);
+    const v4_address address = net_detail::read_v4(host, error);
     *this = error ? endpoint() : v4(address, port);
   } else {
-    const scoped_v6_address address = read_v6(host, error);
+    const net_detail::scoped_v6_address address = net_detail::read_v6(host, error);
     *this = error ? endpoint() : v6(address.bytes, port, address.scope);
   }
   return error;
@@ -311,8 +311,8 @@ THRUM_OUT_OF_LINE endpoint endpoint::abstract(std::string_view name) {
 
 THRUM_OUT_OF_LINE std::string endpoint::address() const {
   switch (family()) {
-    case address_family::v4: return text_of_v4(address_bytes().first<4>());
-    case address_family::v6: return text_of_v6(address_bytes().first<16>(), scope());
+    case address_family::v4: return net_detail::text_of_v4(address_bytes().first<4>());
+    case address_family::v6: return net_detail::text_of_v6(address_bytes().first<16>(), scope());
     case address_family::local:
     case address_family::none: break;
   }

@@ -66,7 +66,7 @@ class listener {
   void set_deadline(time_point when) noexcept { socket_.set_deadline(io::side::read, when); }
 
   /// The address, with the port that the system chose.
-  endpoint local() const noexcept { return address_of(socket_, false); }
+  endpoint local() const noexcept { return net_detail::address_of(socket_, false); }
 
   /// A call of accept that waits fails with errc::operation_canceled, as does every later one.
   /// Connections that were not accepted are reset. Closing again does nothing.

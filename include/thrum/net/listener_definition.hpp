@@ -45,7 +45,7 @@ THRUM_OUT_OF_LINE listener listener::listen(const endpoint& where, const listen_
   std::error_code error;
   listener result = listen(where, how, error);
   if (error) {
-    throw_endpoint(error, "listener::listen", where);
+    net_detail::throw_endpoint(error, "listener::listen", where);
   }
   return result;
 }
@@ -53,14 +53,14 @@ THRUM_OUT_OF_LINE listener listener::listen(const endpoint& where, const listen_
 THRUM_OUT_OF_LINE listener listener::listen(const endpoint& where, const listen_options& how,
                                             std::error_code& error) {
   listener result;
-  result.socket_ = open_socket(where, SOCK_STREAM, error);
+  result.socket_ = net_detail::open_socket(where, SOCK_STREAM, error);
   if (error) {
-    const auto instead = without_ipv6(where, error);
+    const auto instead = net_detail::without_ipv6(where, error);
     return instead && how.dual_stack ? listen(*instead, how, error) : listener();
   }
   const os::io_result done = result.begin(where, how);
   if (done < 0) {
-    error = io::error_of(done);
+    error = io_detail::error_of(done);
     return listener();
   }
   return result;
@@ -90,7 +90,7 @@ THRUM_OUT_OF_LINE conn listener::accept() {
   std::error_code error;
   conn result = accept(error);
   if (error) {
-    throw_socket(error, "listener::accept", socket_);
+    net_detail::throw_socket(error, "listener::accept", socket_);
   }
   return result;
 }
@@ -106,7 +106,7 @@ THRUM_OUT_OF_LINE conn listener::accept(std::error_code& error) {
       sched::exit_if_cancelled(sched::sleep_until(sched::traits::now() + pause));
       pause = std::min(2 * pause, longest_pause_ns);
     } else if (!is_gone(fd)) {
-      error = io::error_of(fd);
+      error = io_detail::error_of(fd);
       return conn();
     }
   }
@@ -137,7 +137,7 @@ THRUM_OUT_OF_LINE bool listener::is_gone(os::io_result result) noexcept {
 
 THRUM_OUT_OF_LINE os::io_result listener::begin(const endpoint& where, const listen_options& how) {
   const int fd = socket_.native_handle();
-  is_tcp_ = is_internet(where);
+  is_tcp_ = net_detail::is_internet(where);
   os::io_result done = 0;
   const auto must = [&](os::io_result result) { done = done < 0 ? done : result; };
   if (where.family() == address_family::v6) {
@@ -156,7 +156,7 @@ THRUM_OUT_OF_LINE os::io_result listener::begin(const endpoint& where, const lis
     if (how.no_delay) {
       os::set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     }
-    const os::io_result result = set_keep_alive(fd, how.keep_alive);
+    const os::io_result result = net_detail::set_keep_alive(fd, how.keep_alive);
     must(how.keep_alive == keep_alive_options{} ? 0 : result);
   }
   if (done >= 0) {

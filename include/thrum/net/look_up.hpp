@@ -60,7 +60,9 @@
 
 #include <netdb.h>
 
-namespace thrum { inline namespace THRUM_ABI { namespace net {
+namespace thrum { inline namespace THRUM_ABI { namespace net_detail {
+
+using namespace net;
 
 /// What look-ups ask of the system. Tests have another one.
 struct look_up_system {
@@ -317,6 +319,6 @@ class basic_look_ups {
 /// Those that ask the system's resolver.
 using look_ups = basic_look_ups<look_up_system>;
 
-}}}  // namespace thrum::THRUM_ABI::net
+}}}  // namespace thrum::THRUM_ABI::net_detail
 
 #endif  // THRUM_NET_LOOK_UP_HPP

@@ -31,7 +31,9 @@
 
 #include <netdb.h>
 
-namespace thrum { inline namespace THRUM_ABI { namespace net {
+namespace thrum { inline namespace THRUM_ABI { namespace net_detail {
+
+using namespace net;
 
 /// The endpoints of a list of getaddrinfo() in its order, each once, with `port` if there is one.
 /// Families that endpoint does not know are left out.
@@ -41,6 +43,10 @@ THRUM_OUT_OF_LINE std::vector<endpoint> endpoints_of(const ::addrinfo* list,
 /// Whether RFC 6761 reserves the name for things that do not exist: "invalid" and what ends in
 /// ".invalid", in letters of any case, also with a dot behind.
 THRUM_OUT_OF_LINE bool is_reserved_invalid(std::string_view host) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::net_detail
+
+namespace thrum { inline namespace THRUM_ABI { namespace net {
 
 /// The endpoints of a service on a host, the one to try first in front; at least one. The host is a
 /// name, an IPv4 or IPv6 address (without brackets), or empty for any address; the service a name,

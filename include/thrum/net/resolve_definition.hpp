@@ -27,7 +27,7 @@
 
 #include <netdb.h>
 
-namespace thrum { inline namespace THRUM_ABI { namespace net {
+namespace thrum { inline namespace THRUM_ABI { namespace net_detail {
 
 THRUM_OUT_OF_LINE std::vector<endpoint> endpoints_of(const ::addrinfo* list,
                                                      std::optional<std::uint16_t> port) {
@@ -70,6 +70,10 @@ inline bool is_service_name(std::string_view service) noexcept {
          });
 }
 
+}}}  // namespace thrum::THRUM_ABI::net_detail
+
+namespace thrum { inline namespace THRUM_ABI { namespace net {
+
 THRUM_OUT_OF_LINE std::vector<endpoint> resolve_until(std::string_view host,
                                                       std::string_view service, time_point deadline,
                                                       std::error_code& error) {
@@ -81,19 +85,19 @@ THRUM_OUT_OF_LINE std::vector<endpoint> resolve_until(std::string_view host,
     if (const std::optional<endpoint> numeric = endpoint::parse(name, *port)) {
       return {*numeric};
     }
-  } else if (!is_service_name(service) || service.size() >= longest) {
+  } else if (!net_detail::is_service_name(service) || service.size() >= longest) {
     error = endpoint_error::bad_port;
     return {};
   }
   if (name.find('\0') != std::string_view::npos || name.size() >= longest ||
-      is_reserved_invalid(name)) {
+      net_detail::is_reserved_invalid(name)) {
     error = resolve_error::host_not_found;
     return {};
   }
 
   const auto answer =
-      look_ups::of_process().find(std::string(name), std::string(port ? "" : service),
-                                  time_detail::deadline_at(deadline), error);
+      net_detail::look_ups::of_process().find(std::string(name), std::string(port ? "" : service),
+                                              time_detail::deadline_at(deadline), error);
   if (answer == nullptr) {
     return {};
   }
@@ -101,7 +105,7 @@ THRUM_OUT_OF_LINE std::vector<endpoint> resolve_until(std::string_view host,
   if (error) {
     return {};
   }
-  std::vector<endpoint> found = endpoints_of(answer->list(), port);
+  std::vector<endpoint> found = net_detail::endpoints_of(answer->list(), port);
   if (found.empty()) {
     error = resolve_error::host_not_found;
   }

@@ -20,6 +20,23 @@ namespace thrum { inline namespace THRUM_ABI { namespace net {
 
 using io::native_handle_type;
 
+/// How a TCP connection finds out that its peer is gone: after `idle` of silence it asks, every
+/// `interval`, and gives up after `count` questions without an answer. As Go: 15 s, 15 s, 9.
+struct keep_alive_options {
+  bool enable = true;                 ///< false: it never asks
+  std::chrono::seconds idle{15};      ///< of silence before the first question
+  std::chrono::seconds interval{15};  ///< between questions
+  int count = 9;                      ///< of questions without an answer, then the peer is gone
+
+  friend bool operator==(const keep_alive_options&, const keep_alive_options&) = default;
+};
+
+}}}  // namespace thrum::THRUM_ABI::net
+
+namespace thrum { inline namespace THRUM_ABI { namespace net_detail {
+
+using namespace net;
+
 /// The address of a socket's own end, or of the other; none if it has none.
 THRUM_OUT_OF_LINE endpoint address_of(const io::descriptor& socket, bool peer) noexcept;
 
@@ -43,21 +60,10 @@ THRUM_OUT_OF_LINE std::optional<endpoint> without_ipv6(const endpoint& where,
 /// Whether an IPv4 or IPv6 address: what carries TCP and UDP.
 THRUM_OUT_OF_LINE bool is_internet(const endpoint& where) noexcept;
 
-/// How a TCP connection finds out that its peer is gone: after `idle` of silence it asks, every
-/// `interval`, and gives up after `count` questions without an answer. As Go: 15 s, 15 s, 9.
-struct keep_alive_options {
-  bool enable = true;                 ///< false: it never asks
-  std::chrono::seconds idle{15};      ///< of silence before the first question
-  std::chrono::seconds interval{15};  ///< between questions
-  int count = 9;                      ///< of questions without an answer, then the peer is gone
-
-  friend bool operator==(const keep_alive_options&, const keep_alive_options&) = default;
-};
-
 /// Below zero: an errno value of the first option that the system refused.
 THRUM_OUT_OF_LINE os::io_result set_keep_alive(int fd, const keep_alive_options& how) noexcept;
 
-}}}  // namespace thrum::THRUM_ABI::net
+}}}  // namespace thrum::THRUM_ABI::net_detail
 
 #if !THRUM_SEPARATE
 #include <thrum/net/socket_definition.hpp>

@@ -25,7 +25,7 @@
 
 #include <netinet/tcp.h>
 
-namespace thrum { inline namespace THRUM_ABI { namespace net {
+namespace thrum { inline namespace THRUM_ABI { namespace net_detail {
 
 THRUM_OUT_OF_LINE endpoint address_of(const io::descriptor& socket, bool peer) noexcept {
   ::sockaddr_storage address{};
@@ -45,7 +45,7 @@ THRUM_OUT_OF_LINE io::descriptor open_socket(const endpoint& where, int type,
   }
   const os::io_result fd = os::open_socket(where.data()->sa_family, type, 0);
   if (fd < 0) {
-    error = io::error_of(fd);
+    error = io_detail::error_of(fd);
     return {};
   }
   return io::descriptor(static_cast<int>(fd), error);
@@ -105,6 +105,6 @@ THRUM_OUT_OF_LINE os::io_result set_keep_alive(int fd, const keep_alive_options&
   return result;
 }
 
-}}}  // namespace thrum::THRUM_ABI::net
+}}}  // namespace thrum::THRUM_ABI::net_detail
 
 #endif

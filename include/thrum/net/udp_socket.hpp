@@ -111,8 +111,8 @@ class udp_socket {
 
   /// Its own endpoint, with the port that the system chose, and the one that it is connected to;
   /// none if it has none.
-  endpoint local() const noexcept { return address_of(socket_, false); }
-  endpoint remote() const noexcept { return address_of(socket_, true); }
+  endpoint local() const noexcept { return net_detail::address_of(socket_, false); }
+  endpoint remote() const noexcept { return net_detail::address_of(socket_, true); }
 
   /// The system's number, -1 after close(). It stays the socket's: it must not be closed.
   native_handle_type native_handle() const noexcept { return socket_.native_handle(); }
@@ -135,7 +135,7 @@ class udp_socket {
     const auto send = [&](int fd) {
       return os::send_to(fd, bytes.data(), bytes.size(), address, size);
     };
-    return run_sending(to != nullptr && !is_internet(*to), send);
+    return run_sending(to != nullptr && !net_detail::is_internet(*to), send);
   }
 
   /// When the queue of a Unix socket to which this one is not connected is full, this one counts

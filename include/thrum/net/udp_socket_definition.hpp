@@ -48,7 +48,7 @@ THRUM_OUT_OF_LINE std::size_t udp_socket::send(std::span<const std::byte> bytes)
 
 THRUM_OUT_OF_LINE std::size_t udp_socket::send(std::span<const std::byte> bytes,
                                                std::error_code& error) {
-  return io::count_or(send_from(bytes, nullptr), error);
+  return io_detail::count_or(send_from(bytes, nullptr), error);
 }
 
 THRUM_OUT_OF_LINE std::size_t udp_socket::send(std::string_view text, std::error_code& error) {
@@ -66,7 +66,7 @@ THRUM_OUT_OF_LINE std::size_t udp_socket::send_to(std::string_view text, const e
 
 THRUM_OUT_OF_LINE std::size_t udp_socket::send_to(std::span<const std::byte> bytes,
                                                   const endpoint& to, std::error_code& error) {
-  return io::count_or(send_from(bytes, &to), error);
+  return io_detail::count_or(send_from(bytes, &to), error);
 }
 
 THRUM_OUT_OF_LINE std::size_t udp_socket::send_to(std::string_view text, const endpoint& to,
@@ -83,7 +83,7 @@ THRUM_OUT_OF_LINE udp_socket::datagram udp_socket::recv_from(std::span<std::byte
 THRUM_OUT_OF_LINE udp_socket::datagram udp_socket::recv_from(std::span<std::byte> buffer,
                                                              std::error_code& error) {
   datagram result{0, {}, false};
-  result.size = io::count_or(receive(buffer, &result), error);
+  result.size = io_detail::count_or(receive(buffer, &result), error);
   return result;
 }
 
@@ -98,7 +98,7 @@ THRUM_OUT_OF_LINE std::size_t udp_socket::recv(std::span<std::byte> buffer) {
 
 THRUM_OUT_OF_LINE std::size_t udp_socket::recv(std::span<std::byte> buffer,
                                                std::error_code& error) {
-  return io::count_or(receive(buffer, nullptr), error);
+  return io_detail::count_or(receive(buffer, nullptr), error);
 }
 
 THRUM_OUT_OF_LINE std::size_t udp_socket::recv(std::span<char> buffer, std::error_code& error) {
@@ -114,7 +114,7 @@ THRUM_OUT_OF_LINE std::size_t udp_socket::send_many(std::span<const outgoing> al
 THRUM_OUT_OF_LINE std::size_t udp_socket::send_many(std::span<const outgoing> all,
                                                     std::error_code& error) {
   std::size_t done = 0;
-  io::count_or(send_all(all, done), error);
+  io_detail::count_or(send_all(all, done), error);
   return done;
 }
 
@@ -124,7 +124,7 @@ THRUM_OUT_OF_LINE std::size_t udp_socket::recv_many(std::span<incoming> into) {
 
 THRUM_OUT_OF_LINE std::size_t udp_socket::recv_many(std::span<incoming> into,
                                                     std::error_code& error) {
-  return io::count_or(receive_all(into), error);
+  return io_detail::count_or(receive_all(into), error);
 }
 
 THRUM_OUT_OF_LINE void udp_socket::set_deadline(time_point when) noexcept {
@@ -135,21 +135,21 @@ THRUM_OUT_OF_LINE void udp_socket::set_deadline(time_point when) noexcept {
 THRUM_OUT_OF_LINE udp_socket udp_socket::make(const endpoint& where, attach_function attach,
                                               std::error_code& error) {
   udp_socket result;
-  result.socket_ = open_socket(where, SOCK_DGRAM, error);
+  result.socket_ = net_detail::open_socket(where, SOCK_DGRAM, error);
   if (error) {
-    const auto instead = without_ipv6(where, error);
+    const auto instead = net_detail::without_ipv6(where, error);
     return instead ? make(*instead, attach, error) : udp_socket();
   }
   const int fd = result.native_handle();
   // Nobody has asked for these: without them it is a socket that can do less.
-  if (is_internet(where)) {
+  if (net_detail::is_internet(where)) {
     os::set_option(fd, SOL_SOCKET, SO_BROADCAST, 1);
   }
   if (where.family() == address_family::v6) {
     os::set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
   }
   if (const os::io_result done = attach(fd, where.data(), where.size()); done < 0) {
-    error = io::error_of(done);
+    error = io_detail::error_of(done);
     return udp_socket();
   }
   return result;
@@ -160,7 +160,8 @@ THRUM_OUT_OF_LINE udp_socket udp_socket::or_throw(const endpoint& where, const c
   std::error_code error;
   udp_socket result = make(where, attach, error);
   if (error) {
-    throw_endpoint(error, base::message<64>("udp_socket::").append(operation).view(), where);
+    net_detail::throw_endpoint(error, base::message<64>("udp_socket::").append(operation).view(),
+                               where);
   }
   return result;
 }
@@ -168,7 +169,7 @@ THRUM_OUT_OF_LINE udp_socket udp_socket::or_throw(const endpoint& where, const c
 THRUM_OUT_OF_LINE os::io_result udp_socket::send_all(std::span<const outgoing> all,
                                                      std::size_t& done) {
   const bool to_unix = std::any_of(all.begin(), all.end(), [](const outgoing& each) {
-    return each.to.family() != address_family::none && !is_internet(each.to);
+    return each.to.family() != address_family::none && !net_detail::is_internet(each.to);
   });
   return run_sending(to_unix, [&](int fd) -> os::io_result {
     while (done != all.size()) {
@@ -241,7 +242,7 @@ THRUM_OUT_OF_LINE os::io_result udp_socket::receive_all(std::span<incoming> into
 THRUM_OUT_OF_LINE std::size_t udp_socket::finish(os::io_result result,
                                                  const char* operation) const {
   if (result < 0) {
-    throw_socket(io::error_of(result), operation, socket_);
+    net_detail::throw_socket(io_detail::error_of(result), operation, socket_);
   }
   return static_cast<std::size_t>(result);
 }

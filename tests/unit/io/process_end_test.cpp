@@ -180,13 +180,13 @@ TEST_CASE("detached processes are reaped without a runtime, with pidfds and with
     shell("exit 0").detach();
     shell("exec sleep 0.01").detach();
     CHECK(support::eventually([] { return !has_children(); }));
-    CHECK(support::eventually([] { return thrum::io::detached_children::size() == 0; }));
+    CHECK(support::eventually([] { return thrum::io_detail::detached_children::size() == 0; }));
   }
   thrum::os::has_pidfd = true;
 }
 
 TEST_CASE("starting a process asks none of the detached ones whether it has ended") {
-  using thrum::io::detached_children;
+  using thrum::io_detail::detached_children;
   with_runtime([] {
     std::vector<thrum::io::pipe_writer> inputs;
     constexpr std::size_t n = 20;
@@ -217,9 +217,9 @@ TEST_CASE("a detached process that a debugger holds is reaped when that lets it 
   p.detach();
   CHECK(support::eventually([&] { return support::is_zombie(pid); }));
   thrum::sleep_for(5ms);
-  CHECK(thrum::io::detached_children::size() == 1);
+  CHECK(thrum::io_detail::detached_children::size() == 1);
   debugger.let_go();
-  CHECK(support::eventually([] { return thrum::io::detached_children::size() == 0; }));
+  CHECK(support::eventually([] { return thrum::io_detail::detached_children::size() == 0; }));
   CHECK(!has_children());
 }
 

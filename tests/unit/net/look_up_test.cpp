@@ -78,7 +78,7 @@ struct silent_resolver {
   static inline std::atomic<bool> has_threads{true};
 };
 
-using silent_look_ups = thrum::net::basic_look_ups<silent_resolver>;
+using silent_look_ups = thrum::net_detail::basic_look_ups<silent_resolver>;
 
 /// Look-ups with a resolver that is silent again; they are never destroyed.
 silent_look_ups& fresh_look_ups() {

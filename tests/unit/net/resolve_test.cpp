@@ -25,9 +25,9 @@ using support::with_procs;
 using support::with_runtime;
 using thrum::net::endpoint;
 using thrum::net::endpoint_error;
-using thrum::net::endpoints_of;
 using thrum::net::resolve;
 using thrum::net::resolve_error;
+using thrum::net_detail::endpoints_of;
 
 namespace {
 
@@ -48,7 +48,7 @@ std::error_code why_not_resolved(std::string_view text) {
 }
 
 /// How often the system's resolver was asked.
-std::uint64_t look_ups() { return thrum::net::look_ups::of_process().count(); }
+std::uint64_t look_ups() { return thrum::net_detail::look_ups::of_process().count(); }
 
 /// A list as getaddrinfo() makes it.
 class answer {
@@ -138,13 +138,13 @@ TEST_CASE("a host under .invalid is not found, without asking anybody") {
   for (const char* host :
        {"nowhere.invalid", "a.b.invalid", "invalid", "NoWhere.INVALID", "nowhere.invalid."}) {
     INFO(host);
-    CHECK(thrum::net::is_reserved_invalid(host));
+    CHECK(thrum::net_detail::is_reserved_invalid(host));
     CHECK(why_not_resolved(host, "80") == resolve_error::host_not_found);
     CHECK(why_not_resolved(host, "http") == resolve_error::host_not_found);
   }
   for (const char* host : {"", ".", "nvalid", "notinvalid", "invalid.org", "invalid.."}) {
     INFO(host);
-    CHECK_FALSE(thrum::net::is_reserved_invalid(host));
+    CHECK_FALSE(thrum::net_detail::is_reserved_invalid(host));
   }
 }
 

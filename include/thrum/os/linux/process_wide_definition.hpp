@@ -175,7 +175,7 @@ THRUM_COLD THRUM_OUT_OF_LINE void join_error_categories() noexcept {
   if (known.compare_exchange_strong(first, own, acq_rel, acquire)) {
     first = own;
   }
-  error_category_of_process.store(first, release);  // [errc.one >] release: to error_category
+  base::error_category_of_process.store(first, release);  // [errc.one >] release: to error_category
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
