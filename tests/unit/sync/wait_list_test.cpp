@@ -4,10 +4,10 @@
 
 #include "support/catch.hpp"
 
-using thrum::sync_detail::wait_list;
 using thrum::sched::wait_point;
 using thrum::sched::wake_cause;
 using thrum::sched::withdrawal;
+using thrum::sync_detail::wait_list;
 
 TEST_CASE("points that were taken as a whole can no longer be withdrawn") {
   thrum::sched::spin_lock lock{thrum::sched::lock_rank::waiters};
