@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What two threads do at the same moment is tried by tests/model/timer_wake_model.cpp.
+
+#include <thrum/sched/queue/poll_turn.hpp>
+
+#include <thrum/sched/core/traits.hpp>
+
+#include "support/catch.hpp"
+
+#include <cstdint>
+
+namespace {
+
+using turn_at_poller = thrum::sched::poll_turn<thrum::sched::default_traits>;
+
+constexpr std::int64_t some_time = 1'000;
+
+/// look() with a poll that does nothing, after which it is `then`.
+bool look_once(turn_at_poller& turn, std::int64_t then) {
+  return turn.look([] {}, [=] { return then; });
+}
+
+}  // namespace
+
+TEST_CASE("while one thread sleeps in the poller no other gets the turn") {
+  turn_at_poller turn;
+  CHECK_FALSE(turn.somebody_sleeps());
+  REQUIRE(turn.begin_sleep(some_time));
+  CHECK(turn.somebody_sleeps());
+  CHECK_FALSE(turn.begin_sleep(some_time));
+  turn.end_sleep(1);
+  CHECK_FALSE(turn.somebody_sleeps());
+  CHECK(turn.begin_sleep(some_time));
+}
+
+TEST_CASE("a thread that is refused the turn leaves the sleeper its time") {
+  turn_at_poller turn;
+  REQUIRE(turn.begin_sleep(some_time));
+  REQUIRE_FALSE(turn.begin_sleep(2 * some_time));
+  CHECK_FALSE(turn.oversleeps(some_time + 1));
+}
+
+TEST_CASE("a thread that sleeps until some time oversleeps an earlier timer and no later one") {
+  turn_at_poller turn;
+  REQUIRE(turn.begin_sleep(some_time));
+  CHECK(turn.oversleeps(some_time - 1));
+  CHECK_FALSE(turn.oversleeps(some_time));
+  CHECK_FALSE(turn.oversleeps(some_time + 1));
+}
+
+TEST_CASE("a thread that sleeps for ever in the poller oversleeps every timer") {
+  turn_at_poller turn;
+  REQUIRE(turn.begin_sleep(some_time));
+  turn.end_sleep(1);
+  REQUIRE(turn.begin_sleep(turn_at_poller::for_ever));
+  CHECK(turn.oversleeps(some_time));
+  CHECK(turn.oversleeps(INT64_MAX - 1));
+}
+
+TEST_CASE("who asks while the sleeper leaves the poller rather wakes it once too often") {
+  turn_at_poller turn;
+  REQUIRE(turn.begin_sleep(some_time));
+  turn.end_sleep(1);
+  CHECK(turn.oversleeps(some_time + 1));
+}
+
+TEST_CASE("a poll is due when the last one is old enough, and never while a thread sleeps there") {
+  turn_at_poller turn;
+  REQUIRE(turn.begin_sleep(turn_at_poller::for_ever));
+  CHECK_FALSE(turn.is_due(INT64_MAX, 10));
+  CHECK_FALSE(turn.take_if_due(INT64_MAX, 10));
+  CHECK(turn.somebody_sleeps());
+  turn.end_sleep(some_time);
+  CHECK_FALSE(turn.is_due(some_time + 9, 10));
+  CHECK(turn.is_due(some_time + 10, 10));
+}
+
+TEST_CASE("a poll that is due is taken once") {
+  turn_at_poller turn;
+  turn.end_sleep(some_time);
+  CHECK_FALSE(turn.take_if_due(some_time + 9, 10));
+  CHECK(turn.take_if_due(some_time + 10, 10));
+  CHECK_FALSE(turn.take_if_due(some_time + 11, 10));
+}
+
+TEST_CASE("a look at the poller counts as the last poll") {
+  turn_at_poller turn;
+  REQUIRE(look_once(turn, some_time));
+  CHECK_FALSE(turn.is_due(some_time + 9, 10));
+  CHECK(look_once(turn, 2 * some_time));
+}
+
+TEST_CASE("nobody looks at the poller while a thread sleeps there") {
+  turn_at_poller turn;
+  REQUIRE(turn.begin_sleep(some_time));
+  CHECK_FALSE(look_once(turn, 1));
+  CHECK(turn.somebody_sleeps());
+}
+
+TEST_CASE("one thread at a time looks at the poller") {
+  turn_at_poller turn;
+  bool second = true;
+  REQUIRE(turn.look([&] { second = look_once(turn, 1); }, [] { return some_time; }));
+  CHECK_FALSE(second);
+}
+
+TEST_CASE("a thread that goes to sleep in the poller during a look is not forgotten") {
+  turn_at_poller turn;
+  bool sleeps = false;
+  REQUIRE(turn.look([&] { sleeps = turn.begin_sleep(some_time); }, [] { return some_time; }));
+  REQUIRE(sleeps);
+  CHECK(turn.somebody_sleeps());
+}

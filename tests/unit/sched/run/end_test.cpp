@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/sched/run/end.hpp>
+
+#include <thrum/sched/run/start.hpp>
+
+#include "support/catch.hpp"
+#include "support/lone_scheduler.hpp"
+
+#include <cstdint>
+
+namespace {
+
+using thrum::sched::goroutine;
+using thrum::sched::join_state;
+using thrum::sched::wait_point;
+using thrum::sched::wake_cause;
+
+/// A goroutine that has run and left its stack.
+goroutine& ended(support::lone_scheduler& scheduler, join_state join) {
+  goroutine& g = scheduler.g();
+  thrum::sched::reserve_task(g, 8, 8);
+  g.join = join;
+  return g;
+}
+
+}  // namespace
+
+TEST_CASE("a processor keeps so many dead goroutines, and gives half of them away then") {
+  constexpr std::uint32_t most = thrum::sched::traits::free_goroutines_per_p;
+  support::lone_scheduler scheduler(1);
+  thrum::sched::machine& m = scheduler.holder_of(0);
+  for (std::uint32_t i = 0; i != most; ++i) {
+    recycle(m, scheduler.g());
+  }
+  CHECK(m.p->free_count == most);
+  recycle(m, scheduler.g());
+  CHECK(m.p->free_count == most / 2 + 1);
+  CHECK(m.p->free_list.size() == most / 2 + 1);
+  CHECK(scheduler->pool->take_used(scheduler->config().stack_class, most).size() == most / 2);
+}
+
+TEST_CASE("a dead goroutine with a stack of another size goes back to the pool at once") {
+  support::lone_scheduler scheduler(1);
+  thrum::sched::machine& m = scheduler.holder_of(0);
+  const auto larger = static_cast<std::uint8_t>(scheduler->config().stack_class + 1);
+  goroutine& g = *scheduler->pool->take(larger);
+  recycle(m, g);
+  CHECK(m.p->free_count == 0);
+  CHECK(scheduler->pool->take(larger) == &g);
+}
+
+TEST_CASE("a goroutine without a handle is counted at its end and used again") {
+  support::lone_scheduler scheduler(1);
+  thrum::sched::machine& m = scheduler.holder_of(0);
+  goroutine& g = ended(scheduler, join_state::none);
+  m.p->counts.created.add();
+  REQUIRE(commit_end(m, g, nullptr));
+  CHECK(scheduler->goroutine_count() == 0);
+  CHECK(g.status == thrum::sched::g_status::dead);
+  CHECK(m.p->free_list.front() == &g);
+}
+
+TEST_CASE("a goroutine with a handle is done at its end, and its handle's to give back") {
+  support::lone_scheduler scheduler(1);
+  thrum::sched::machine& m = scheduler.holder_of(0);
+  goroutine& g = ended(scheduler, join_state::running);
+  m.p->counts.created.add();
+  REQUIRE(commit_end_joined(m, g, nullptr));
+  CHECK(g.join == join_state::done);
+  CHECK(scheduler->goroutine_count() == 0);
+  CHECK(m.p->free_count == 0);
+  scheduler->pool->put_from_handle(g);
+}
+
+TEST_CASE("a goroutine whose handle lets go while it ends runs once more") {
+  support::lone_scheduler scheduler(1);
+  thrum::sched::machine& m = scheduler.holder_of(0);
+  goroutine& g = ended(scheduler, join_state::detached);
+  m.p->counts.created.add();
+  CHECK_FALSE(commit_end_joined(m, g, nullptr));
+  CHECK(g.join == join_state::detached);
+  CHECK_FALSE(g.join_lock.is_locked());
+  CHECK(scheduler->goroutine_count() == 1);
+  g.join = join_state::none;
+  untake_g(*scheduler, g);
+}
+
+TEST_CASE("who waits for the end of a goroutine is woken, whether it came early or late") {
+  support::lone_scheduler scheduler(1);
+  thrum::sched::machine& m = scheduler.holder_of(0);
+  const support::on_m here(m);
+  for (const bool early : {true, false}) {
+    goroutine& waiter = scheduler.g();
+    wait_point point;
+    point.g = &waiter;
+    goroutine& g = ended(scheduler, join_state::running);
+    g.joiner = &point;
+    REQUIRE(commit_end_joined(m, g, early ? take_joiner_locked(g) : nullptr));
+    CHECK(g.joiner == nullptr);
+    CHECK(point.cause == wake_cause::notified);
+    CHECK(m.p->queue.take_runnext() == &waiter);
+    scheduler->pool->put_from_handle(g);
+  }
+}
+
+TEST_CASE("the last goroutine that a stop waits for says that there are no more") {
+  support::lone_scheduler scheduler(1);
+  thrum::sched::machine& m = scheduler.holder_of(0);
+  m.p->counts.created.add(2);
+  scheduler->ending.begin();
+  count_end(m);
+  int looks = 0;
+  count_end(m);
+  // Sleeps between two looks until it is told.
+  scheduler->ending.wait_until([&] { return ++looks == 2; });
+  CHECK(looks == 2);
+}
+
+TEST_CASE("a goroutine that is bound to a thread is so until it is unbound") {
+  support::lone_scheduler scheduler(1);
+  thrum::sched::machine& m = scheduler.holder_of(0);
+  goroutine& g = scheduler.g();
+  g.flags = thrum::sched::g_started;
+  bind(m, g);
+  m.locked_g = &g;
+  CHECK(g.bound == &m);
+  CHECK(g.flags == (thrum::sched::g_started | thrum::sched::g_bound));
+  unbind(m, g);
+  CHECK(g.bound == nullptr);
+  CHECK(m.locked_g == nullptr);
+  CHECK(g.flags == thrum::sched::g_started);
+}

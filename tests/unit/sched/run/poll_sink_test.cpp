@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/sched/run/poll_sink.hpp>
+
+#include "support/catch.hpp"
+#include "support/lone_scheduler.hpp"
+
+#include <cstdint>
+#include <utility>
+
+#include <unistd.h>
+
+namespace {
+
+using thrum::sched::goroutine;
+using thrum::sched::poll_sink;
+
+/// A scheduler whose poller has one event to tell: there is room in a pipe.
+struct scheduler_with_event : support::lone_scheduler {
+  explicit scheduler_with_event(unsigned procs) : support::lone_scheduler(procs) {
+    REQUIRE(is_open());
+    REQUIRE(::pipe(ends) == 0);
+    constexpr std::uint64_t some_tag = (std::uint64_t{7} << 32) + 1;
+    REQUIRE((*this)->poller.add(ends[1], some_tag) == 0);
+  }
+  ~scheduler_with_event() {
+    (*this)->poller.remove(ends[1]);
+    ::close(ends[0]);
+    ::close(ends[1]);
+  }
+  int ends[2] = {-1, -1};
+};
+
+/// A goroutine that had moved much before it waited.
+goroutine& mover(support::lone_scheduler& scheduler) {
+  goroutine& g = scheduler.g();
+  g.moved_much = true;
+  return g;
+}
+
+}  // namespace
+
+TEST_CASE("what a poll has found comes before those that gave way and could have gone on") {
+  support::lone_scheduler scheduler(1);
+  goroutine& gave_way = scheduler.g();
+  scheduler->global.push_back(gave_way);
+  goroutine& first = scheduler.g();
+  goroutine& second = scheduler.g();
+  poll_sink sink(*scheduler);
+  sink.ready.push_back(first);
+  sink.ready.push_back(second);
+  inject(sink);
+  CHECK(scheduler->global.pop() == &first);
+  CHECK(scheduler->global.pop() == &second);
+  CHECK(scheduler->global.pop() == &gave_way);
+  CHECK(first.status == thrum::sched::g_status::runnable);
+}
+
+TEST_CASE("a goroutine that had moved much does not come before the others, and begins anew") {
+  support::lone_scheduler scheduler(1);
+  goroutine& waits = scheduler.g();
+  scheduler->global.push_back(waits);
+  goroutine& returned = mover(scheduler);
+  poll_sink sink(*scheduler);
+  sink.ready.push_back(returned);
+  inject(sink);
+  CHECK_FALSE(returned.moved_much);
+  CHECK(scheduler->global.pop() == &waits);
+  CHECK(scheduler->global.pop() == &returned);
+}
+
+TEST_CASE(
+    "a poll that has found something wakes a processor for it, and one that has not does not") {
+  support::lone_scheduler scheduler(1);
+  poll_sink sink(*scheduler);
+  inject(sink);
+  CHECK(scheduler.started() == 0);
+  sink.ready.push_back(scheduler.g());
+  inject(sink);
+  CHECK(scheduler.started() == 1);
+}
+
+TEST_CASE("nobody polls while no goroutine waits for a descriptor") {
+  support::lone_scheduler scheduler(1);
+  REQUIRE(scheduler.is_open());
+  poll_sink sink(*scheduler);
+  CHECK_FALSE(poll_once(*scheduler, sink));
+}
+
+TEST_CASE("a poll gives each event to the scheduler, and collects whom that makes ready") {
+  scheduler_with_event scheduler(1);
+  goroutine& g = scheduler.g();
+  scheduler.ready_by_event = {&g};
+  poll_sink sink(*scheduler);
+  REQUIRE(poll_once(*scheduler, sink));
+  CHECK(sink.ready.size == 1);
+  CHECK(sink.ready.pop_front() == &g);
+}
+
+TEST_CASE("nobody else polls while a thread sleeps in the poller") {
+  scheduler_with_event scheduler(1);
+  REQUIRE(scheduler->poll.begin_sleep(1));
+  poll_sink sink(*scheduler);
+  CHECK_FALSE(poll_once(*scheduler, sink));
+}
+
+TEST_CASE("a busy processor takes turns between what a poll has found and what it has to run") {
+  scheduler_with_event scheduler(1);
+  thrum::sched::machine& m = scheduler.holder_of(0);
+  goroutine* const old[] = {&scheduler.g(), &scheduler.g(), &scheduler.g()};
+  for (goroutine* const each : old) {
+    scheduler.push(0, *each);
+  }
+  goroutine& gave_way = scheduler.g();
+  scheduler->global.push_back(gave_way);
+  goroutine& first = scheduler.g();
+  goroutine& second = scheduler.g();
+  goroutine& returned = mover(scheduler);
+  scheduler.ready_by_event = {&first, &returned, &second};
+  poll_in_turn(m);
+  for (goroutine* const expected : {&first, old[0], &second, old[1], old[2]}) {
+    CHECK(scheduler.p(0).queue.pop() == expected);
+  }
+  CHECK(scheduler.p(0).queue.empty());
+  CHECK(scheduler->global.pop() == &gave_way);
+  CHECK(scheduler->global.pop() == &returned);
+}
+
+TEST_CASE("what a poll has found and the ring has no room for stands first in the global queue") {
+  scheduler_with_event scheduler(2);
+  thrum::sched::machine& m = scheduler.holder_of(0);
+  goroutine* last = nullptr;
+  for (std::uint32_t i = 0; i != thrum::sched::traits::run_queue_capacity; ++i) {
+    last = &scheduler.g();
+    scheduler.push(0, *last);
+  }
+  goroutine& gave_way = scheduler.g();
+  scheduler->global.push_back(gave_way);
+  scheduler.ready_by_event = {&scheduler.g()};
+  poll_in_turn(m);
+  CHECK(scheduler.p(0).queue.ring_size() == thrum::sched::traits::run_queue_capacity);
+  CHECK(scheduler->global.pop() == last);
+  CHECK(scheduler->global.pop() == &gave_way);
+  CHECK(scheduler.started() == 1);
+}

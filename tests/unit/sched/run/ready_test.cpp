@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/sched/run/ready.hpp>
+
+#include "support/catch.hpp"
+#include "support/lone_scheduler.hpp"
+
+#include <cstddef>
+
+namespace {
+
+using thrum::sched::goroutine;
+using thrum::sched::ready;
+using thrum::sched::ready_on;
+
+}  // namespace
+
+TEST_CASE("a goroutine that is made ready runs next, and who stood there goes behind the others") {
+  support::lone_scheduler scheduler(1);
+  thrum::sched::machine& m = scheduler.holder_of(0);
+  const support::on_m here(m);
+  goroutine& first = scheduler.g();
+  goroutine& second = scheduler.g();
+  goroutine& last = scheduler.g();
+  ready(first, false);
+  ready(second);
+  ready(last);
+  auto& queue = scheduler.p(0).queue;
+  CHECK(queue.take_runnext() == &last);
+  CHECK(queue.pop() == &first);
+  CHECK(queue.pop() == &second);
+  CHECK(last.status == thrum::sched::g_status::runnable);
+}
+
+TEST_CASE("a goroutine that a thread without a processor makes ready goes to the global queue") {
+  support::lone_scheduler scheduler(1);
+  goroutine& g = scheduler.g();
+  ready(g);
+  CHECK(scheduler.started() == 1);
+  CHECK(scheduler->global.pop() == &g);
+  CHECK(g.status == thrum::sched::g_status::runnable);
+  scheduler->visitors_from_outside.wait_until_gone();
+}
+
+TEST_CASE("a goroutine that another runtime's makes ready goes to its own global queue") {
+  support::lone_scheduler others(1);
+  support::lone_scheduler scheduler(1);
+  const support::on_m here(others.holder_of(0));
+  goroutine& g = scheduler.g();
+  ready(g);
+  CHECK(others.p(0).queue.empty());
+  CHECK(scheduler->global.pop() == &g);
+}
+
+TEST_CASE("what does not fit into the ring goes to the global queue") {
+  support::lone_scheduler scheduler(1);
+  thrum::sched::machine& m = scheduler.holder_of(0);
+  constexpr std::size_t all = thrum::sched::traits::run_queue_capacity + 1;
+  for (std::size_t i = 0; i != all; ++i) {
+    ready_on(m, scheduler.g(), false);
+  }
+  CHECK(scheduler->global.size() != 0);
+  CHECK(scheduler->global.size() + scheduler.p(0).queue.ring_size() == all);
+}
+
+TEST_CASE("a goroutine that must wait behind another wakes an idle processor, credit or not") {
+  support::lone_scheduler scheduler(2);
+  thrum::sched::machine& m = scheduler.holder_of(0);
+  m.p->wake_credit = 0;
+  ready_on(m, scheduler.g(), false);
+  REQUIRE(scheduler.started() == 1);
+  scheduler.end_search();
+  ready_on(m, scheduler.g(), true);
+  CHECK(scheduler.started() == 1);
+  ready_on(m, scheduler.g(), true);  // whose predecessor goes into the ring
+  CHECK(scheduler.started() == 2);
+}
+
+TEST_CASE("each processor that is woken for a runnext costs a credit, and without any none is") {
+  support::lone_scheduler scheduler(2);
+  thrum::sched::machine& m = scheduler.holder_of(0);
+  m.p->wake_credit = 2;
+  for (unsigned i = 1; i != 3; ++i) {
+    ready_on(m, scheduler.g(), true);
+    REQUIRE(scheduler.started() == i);
+    CHECK(m.p->wake_credit == 2 - i);
+    REQUIRE(m.p->queue.take_runnext() != nullptr);
+    scheduler.end_search();
+  }
+  ready_on(m, scheduler.g(), true);
+  CHECK(scheduler.started() == 2);
+}
+
+TEST_CASE("a runnext for which no processor could be woken costs no credit") {
+  support::lone_scheduler scheduler(2);
+  thrum::sched::machine& m = scheduler.holder_of(0);
+  scheduler.holder_of(1);
+  ready_on(m, scheduler.g(), true);
+  CHECK(m.p->wake_credit == thrum::sched::traits::wake_credit);
+  CHECK(scheduler.started() == 0);
+}
+
+TEST_CASE("with one processor nobody is asked to help") {
+  support::lone_scheduler scheduler(1);
+  thrum::sched::machine& m = scheduler.holder_of(0);
+  ready_on(m, scheduler.g(), true);
+  ready_on(m, scheduler.g(), true);
+  const thrum::sched::scoped guard(scheduler->idle.lock());
+  CHECK_FALSE(scheduler->idle.spinner_wanted_locked());
+}
