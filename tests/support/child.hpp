@@ -5,6 +5,8 @@
 #ifndef THRUM_TESTS_SUPPORT_CHILD_HPP
 #define THRUM_TESTS_SUPPORT_CHILD_HPP
 
+#include <thrum/base/config.hpp>
+
 #include <csignal>
 #include <cstddef>
 #include <string>
@@ -60,6 +62,17 @@ child_result run_in_child(Work work) {
   result.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
   return result;
+}
+
+/// Whether `work` ends a process that checks its invariants with the report of this one, and with
+/// nothing else. Without the checks it is not tried.
+template <class Work>
+bool breaks(const std::string& invariant, Work work) {
+  if (!THRUM_CHECKS) {
+    return true;
+  }
+  const child_result end = run_in_child(work);
+  return end.signal == SIGABRT && end.errors.find(invariant) != std::string::npos;
 }
 
 }  // namespace support

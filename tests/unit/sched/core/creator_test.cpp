@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+#include <thrum/sched/core/creator.hpp>
+
+#include <thrum.hpp>
+
+#include <atomic>
+
+#include "support/bare_scheduler.hpp"
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+
+namespace {
+
+/// As the scheduler asks for a thread.
+void request_thread(support::bare_scheduler& of) {
+  thrum::sched::machine* m;
+  {
+    const thrum::sched::scoped guard(of->idle.lock());
+    m = of->new_m_locked();
+  }
+  of->creator.request(*m);
+}
+
+}  // namespace
+
+TEST_CASE("each M that the creator is asked for gets a thread, which runs what Ms run") {
+  constexpr int wanted = 5;
+  std::atomic<unsigned> seen{0};  // a bit for each number
+  support::bare_scheduler scheduler(1);
+  scheduler.on_thread = [&](thrum::sched::machine& m) { seen |= 1U << m.id; };
+  REQUIRE(scheduler.open() == 0);
+  for (int i = 0; i != wanted; ++i) {
+    request_thread(scheduler);
+  }
+  CHECK(support::eventually([&] { return scheduler.threads == wanted; }));
+  CHECK(seen == (1U << wanted) - 1);
+}
+
+TEST_CASE("a creator that closes has started all the threads that it was asked for") {
+  constexpr int wanted = 5;
+  support::bare_scheduler scheduler(1);
+  REQUIRE(scheduler.open() == 0);
+  for (int i = 0; i != wanted; ++i) {
+    request_thread(scheduler);
+  }
+  scheduler->creator.close();
+  int started = 0;
+  for (unsigned i = 0; i != scheduler->ms.made(); ++i) {
+    started += scheduler->ms[i].thread.joinable();
+  }
+  CHECK(started == wanted);
+}
+
+TEST_CASE("a creator may be closed twice, and one that was never opened, too") {
+  support::bare_scheduler never_opened(1);
+  never_opened->creator.close();
+  support::bare_scheduler scheduler(1);
+  REQUIRE(scheduler.open() == 0);
+  request_thread(scheduler);
+  scheduler->creator.close();
+  scheduler->creator.close();
+  CHECK(scheduler->ms[0].thread.joinable());
+}
+
+TEST_CASE("whoever wants one more thread than needed gets it, if there is to be one") {
+  support::bare_scheduler scheduler(1);
+  std::atomic<bool> wanted{false};
+  scheduler.on_spare = [&]() -> thrum::sched::machine* {
+    if (!wanted) {
+      return nullptr;
+    }
+    const thrum::sched::scoped guard(scheduler->idle.lock());
+    return scheduler->new_m_locked();
+  };
+  REQUIRE(scheduler.open() == 0);
+  scheduler->creator.request_spare();
+  CHECK(support::eventually([&] { return scheduler.spares == 1; }));
+  CHECK(scheduler->ms.made() == 0);
+  wanted = true;
+  scheduler->creator.request_spare();
+  CHECK(support::eventually([&] { return scheduler.threads == 1; }));
+  CHECK(scheduler.spares == 2);
+}

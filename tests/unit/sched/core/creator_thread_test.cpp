@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+#include <thrum/sched/core/creator.hpp>
+
+#include <thrum.hpp>
+#include <thrum/sched/life/process_exit.hpp>
+
+#include <atomic>
+#include <cstdint>
+
+#include "support/bare_scheduler.hpp"
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+
+namespace {
+
+/// The configuration has one word for the user, which is the scheduler's here.
+std::atomic<int> creator_dumps{0};
+std::atomic<int> creator_checks{0};
+
+}  // namespace
+
+TEST_CASE("the creator shows the goroutines when it is asked to, once, and not by itself") {
+  creator_dumps = 0;
+  support::bare_scheduler scheduler(1, {.dump = [](void*) { ++creator_dumps; }});
+  REQUIRE(scheduler.open() == 0);
+  scheduler->creator.offer_idle();
+  scheduler->creator.request_dump();
+  CHECK(support::eventually([] { return creator_dumps == 1; }));
+  scheduler->creator.offer_idle();
+  scheduler->creator.close();
+  CHECK(creator_dumps == 1);
+}
+
+TEST_CASE("a dump of a runtime that shows none is asked for in vain") {
+  support::bare_scheduler scheduler(1);
+  REQUIRE(scheduler.open() == 0);
+  scheduler->creator.request_dump();
+  scheduler->creator.request_spare();  // behind it
+  CHECK(support::eventually([&] { return scheduler.spares == 1; }));
+}
+
+TEST_CASE("the creator checks again and again what it is to check at its time") {
+  creator_checks = 0;
+  support::bare_scheduler scheduler(
+      1, {.check = [](void*) { ++creator_checks; }, .check_every_ns = 100'000});
+  REQUIRE(scheduler.open() == 0);
+  CHECK(support::eventually([] { return creator_checks >= 3; }));
+}
+
+TEST_CASE("the creator does not check before it is time, however often it is woken") {
+  creator_checks = 0;
+  constexpr std::int64_t hour = 3'600'000'000'000;
+  support::bare_scheduler scheduler(
+      1, {.check = [](void*) { ++creator_checks; }, .check_every_ns = hour});
+  REQUIRE(scheduler.open() == 0);
+  for (int i = 1; i != 4; ++i) {
+    scheduler->creator.request_spare();
+    CHECK(support::eventually([&] { return scheduler.spares == i; }));
+  }
+  CHECK(creator_checks == 0);
+}
+
+TEST_CASE("the creator checks nothing while the process exits") {
+  creator_checks = 0;
+  support::bare_scheduler scheduler(
+      1, {.check = [](void*) { ++creator_checks; }, .check_every_ns = 100'000});
+  REQUIRE(scheduler.open() == 0);
+  thrum::sched::process_exit::hold(*scheduler);
+  int checks = 0;
+  for (int i = 1; i != 4; ++i) {
+    scheduler->creator.request_spare();
+    CHECK(support::eventually([&] { return scheduler.spares == i; }));
+    if (i == 1) {
+      checks = creator_checks;  // from before the creator knew
+    }
+    thrum::os::sleep_ns(200'000);
+  }
+  CHECK(creator_checks == checks);
+}
+
+TEST_CASE("a thread that was made says that the system refuses no more") {
+  support::bare_scheduler scheduler(1);
+  REQUIRE(scheduler.open() == 0);
+  scheduler->reserve.set_limit(3);
+  thrum::sched::machine* m;
+  {
+    const thrum::sched::scoped guard(scheduler->idle.lock());
+    m = scheduler->new_m_locked();
+  }
+  scheduler->creator.request(*m);
+  CHECK(support::eventually(
+      [&] { return scheduler->reserve.limit() == thrum::sched::thread_reserve::any_number; }));
+}

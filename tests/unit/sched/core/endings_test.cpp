@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+#include <thrum/sched/core/endings.hpp>
+
+#include <atomic>
+#include <thread>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+
+TEST_CASE("an end begins when it is told to, and once and for all") {
+  thrum::sched::endings ending;
+  CHECK_FALSE(ending.has_begun());
+  ending.begin();
+  CHECK(ending.has_begun());
+  ending.withdraw([] {});
+  ending.tell_drained();
+  CHECK(ending.has_begun());
+}
+
+TEST_CASE("the owner of a wait point waits for a look at it that has begun") {
+  thrum::sched::endings ending;
+  std::atomic<bool> looks{false};
+  std::atomic<bool> owner_comes{false};
+  int look = 0;  // at what the owner is about to destroy
+  std::thread looker([&] {
+    ending.withdraw([&] {
+      looks = true;
+      support::eventually([&] { return owner_comes.load(); });
+      thrum::os::sleep_ns(1'000'000);
+      look = 1;
+    });
+  });
+  support::eventually([&] { return looks.load(); });
+  owner_comes = true;
+  ending.wait_for_looks();
+  const int seen = look;
+  looker.join();
+  CHECK(seen == 1);
+}
+
+TEST_CASE("where nobody looks at wait points their owners do not wait, nor after a look") {
+  thrum::sched::endings ending;
+  int looks = 0;
+  ending.wait_for_looks();
+  ending.withdraw([&] { ++looks; });
+  ending.wait_for_looks();
+  ending.withdraw([&] { ++looks; });
+  CHECK(looks == 2);
+}
+
+TEST_CASE("the thread that stops a runtime waits until that is over, however often it is told") {
+  thrum::sched::endings ending;
+  std::atomic<int> left{3};
+  std::atomic<int> asked{0};
+  bool over = false;
+  std::thread stopper([&] {
+    ending.wait_until([&] {
+      ++asked;
+      return left == 0;
+    });
+    over = left == 0;
+  });
+  CHECK(support::eventually([&] { return asked >= 1; }));
+  while (left != 0) {
+    const int before = asked;
+    --left;
+    ending.tell_drained();
+    CHECK(support::eventually([&] { return asked > before; }));
+  }
+  stopper.join();
+  CHECK(over);
+}
+
+TEST_CASE("that the last goroutine has ended is not lost on a thread that is yet to wait for it") {
+  thrum::sched::endings ending;
+  int asked = 0;
+  ending.tell_drained();
+  ending.wait_until([&] { return ++asked == 2; });
+  CHECK(asked == 2);
+}

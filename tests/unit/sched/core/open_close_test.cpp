@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+#include <thrum/sched/core/scheduler.hpp>
+
+#include <thrum.hpp>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <thread>
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "support/bare_scheduler.hpp"
+#include "support/catch.hpp"
+#include "support/child.hpp"
+#include "support/eventually.hpp"
+
+TEST_CASE("a scheduler that opens has its Ps, all idle, and no thread that runs goroutines") {
+  support::bare_scheduler scheduler(3);
+  REQUIRE(scheduler.open() == 0);
+  CHECK(scheduler->procs() == 3);
+  CHECK(scheduler->ps.live() == 3);
+  CHECK(scheduler->idle.idle_ps() == 3);
+  CHECK(scheduler->ms.made() == 0);
+  CHECK(scheduler->started_at != 0);
+  CHECK_FALSE(scheduler->closing);
+}
+
+TEST_CASE("a scheduler for which there is no memory says so when it opens, and can be destroyed") {
+  if (THRUM_ASAN || THRUM_TSAN || std::getenv("THRUM_TEST_EMULATOR") != nullptr) {
+    return;  // these do without the limit
+  }
+  const support::child_result end = support::run_in_child([] {
+    int error = 0;
+    {
+      support::bare_scheduler scheduler(1);
+      const rlimit nothing_more{0, 0};
+      ::setrlimit(RLIMIT_AS, &nothing_more);
+      error = scheduler.open();
+    }
+    ::_exit(error);
+  });
+  CHECK(end.signal == 0);
+  CHECK(end.exit_code == ENOMEM);
+}
+
+TEST_CASE("a scheduler that closes wakes each idle M, without a P, and its monitor") {
+  support::bare_scheduler scheduler(1);
+  REQUIRE(scheduler.open() == 0);
+  const auto first = scheduler.stray_m();
+  const auto second = scheduler.stray_m();
+  {
+    const thrum::sched::scoped guard(scheduler->idle.lock());
+    scheduler->idle.put_m_locked(*first);
+    scheduler->idle.put_m_locked(*second);
+  }
+  scheduler->close();
+  CHECK(scheduler->closing);
+  CHECK(scheduler->idle.idle_ms() == 0);
+  CHECK(first->park.is_set());
+  CHECK(second->park.is_set());
+  CHECK(first->next_p == nullptr);
+  CHECK(scheduler->monitor.sleep_for(0));
+}
+
+TEST_CASE("threads and visitors are gone when a scheduler's threads have been joined") {
+  support::bare_scheduler scheduler(1);
+  std::atomic<bool> waits{false};
+  REQUIRE(scheduler.open() == 0);
+  thrum::sched::machine* m;
+  {
+    const thrum::sched::scoped guard(scheduler->idle.lock());
+    m = scheduler->new_m_locked();
+  }
+  scheduler->creator.request(*m);
+  scheduler->visitors_from_outside.enter();
+  int touched = 0;
+  std::thread visitor([&] {
+    support::eventually([&] { return waits.load(); });
+    thrum::os::sleep_ns(1'000'000);
+    touched = 1;
+    scheduler->visitors_from_outside.leave();
+  });
+  waits = true;
+  scheduler->join_threads();
+  const int seen = touched;
+  visitor.join();
+  CHECK(seen == 1);
+  CHECK(scheduler.threads == 1);
+  CHECK_FALSE(m->thread.joinable());
+}

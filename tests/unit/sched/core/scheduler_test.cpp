@@ -1,0 +1,275 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+#include <thrum/sched/core/scheduler.hpp>
+
+#include <thrum.hpp>
+
+#include <csignal>
+#include <cstdint>
+#include <vector>
+
+#include "support/bare_scheduler.hpp"
+#include "support/catch.hpp"
+#include "support/child.hpp"
+
+namespace {
+
+using thrum::sched::p_status;
+using thrum::sched::processor;
+
+}  // namespace
+
+TEST_CASE("an M holds a P from acquire_p to release_p, and each slice is a new one") {
+  support::bare_scheduler scheduler(1);
+  REQUIRE(scheduler.open() == 0);
+  scheduler.take_all_ps();
+  const auto m = scheduler.stray_m();
+  processor& p = scheduler->ps[0];
+  const std::uint32_t before = p.schedule_tick.get();
+  scheduler->acquire_p(*m, p);
+  CHECK(m->p == &p);
+  CHECK(p.m == m.get());
+  CHECK(p.status == p_status::running);
+  CHECK(p.schedule_tick.get() != before);
+  CHECK(&scheduler->release_p(*m) == &p);
+  CHECK(m->p == nullptr);
+  CHECK(p.m == nullptr);
+  CHECK(p.status == p_status::idle);
+}
+
+TEST_CASE("an M takes no second P") {
+  CHECK(support::breaks("m_has_no_p_yet", [] {
+    support::bare_scheduler scheduler(1);
+    const auto m = scheduler.stray_m();
+    processor first(0);
+    processor second(1);
+    scheduler->acquire_p(*m, first);
+    scheduler->acquire_p(*m, second);
+  }));
+}
+
+TEST_CASE("a P that is laid down is idle if it is among those in force, and else dead") {
+  support::bare_scheduler scheduler(2);
+  REQUIRE(scheduler.open() == 0);
+  scheduler.take_all_ps();
+  REQUIRE(scheduler->set_procs(1) == 0);
+  const thrum::sched::scoped guard(scheduler->idle.lock());
+  scheduler->put_idle_locked(scheduler->ps[1]);
+  CHECK(scheduler->ps[1].status == p_status::dead);
+  CHECK(scheduler->idle.idle_ps() == 0);
+  scheduler->put_idle_locked(scheduler->ps[0]);
+  CHECK(scheduler->ps[0].status == p_status::idle);
+  CHECK(scheduler->idle.idle_ps() == 1);
+}
+
+TEST_CASE("a walk over all Ps comes to dead ones, one over the live Ps does not") {
+  support::bare_scheduler scheduler(3);
+  REQUIRE(scheduler.open() == 0);
+  REQUIRE(scheduler->set_procs(2) == 0);
+  std::vector<std::uint32_t> all;
+  std::vector<std::uint32_t> live;
+  scheduler->for_each_p([&](const processor& p) { all.push_back(p.id); });
+  scheduler->for_each_live_p([&](const processor& p) { live.push_back(p.id); });
+  CHECK(all == std::vector<std::uint32_t>{0, 1, 2});
+  CHECK(live == std::vector<std::uint32_t>{0, 1});
+}
+
+TEST_CASE("goroutines are counted from their start to their end, whoever started them") {
+  support::bare_scheduler scheduler(2);
+  REQUIRE(scheduler.open() == 0);
+  CHECK(scheduler->goroutine_count() == 0);
+  scheduler->count_created_elsewhere();
+  CHECK(scheduler->created_elsewhere() == 1);
+  scheduler->ps[0].counts.created.add();
+  scheduler->ps[1].counts.created.add();
+  CHECK(scheduler->goroutine_count() == 3);
+  scheduler->ps[1].counts.finished.add_release();
+  CHECK(scheduler->goroutine_count() == 2);
+}
+
+TEST_CASE("goroutines of a P that went out of service are still counted") {
+  support::bare_scheduler scheduler(2);
+  REQUIRE(scheduler.open() == 0);
+  scheduler->ps[1].counts.created.add();
+  REQUIRE(scheduler->set_procs(1) == 0);
+  CHECK(scheduler->goroutine_count() == 1);
+}
+
+TEST_CASE("in a child process a runtime starts no goroutine, and says what to do") {
+  const support::child_result end = support::run_in_child([] {
+    support::bare_scheduler scheduler(1);
+    scheduler->is_copy = true;
+    scheduler->count_created_elsewhere();
+  });
+  CHECK(end.signal == SIGABRT);
+  CHECK(end.errors.find("after fork") != std::string::npos);
+}
+
+TEST_CASE("numbers of goroutines are given once, and begin with 1") {
+  support::bare_scheduler scheduler(1);
+  CHECK(scheduler->take_ids(1) == 1);
+  CHECK(scheduler->take_ids(16) == 2);
+  CHECK(scheduler->take_ids(1) == 18);
+}
+
+TEST_CASE("each M draws other random numbers") {
+  using thrum::sched::runtime_scheduler;
+  CHECK(runtime_scheduler::seed(0) != runtime_scheduler::seed(1));
+}
+
+TEST_CASE("work that is published wakes an idle P once, and none while an M searches") {
+  support::bare_scheduler scheduler(1);
+  REQUIRE(scheduler.open() == 0);
+  const int before = scheduler.wakes;
+  scheduler->wake_processor();
+  CHECK(scheduler.wakes == before + 1);
+  scheduler->wake_processor_after_rmw();
+  CHECK(scheduler.wakes == before + 2);
+  const auto searcher = scheduler.stray_m();
+  scheduler->idle.begin_spinning(*searcher);
+  scheduler->wake_processor();
+  scheduler->wake_processor_after_rmw();
+  CHECK(scheduler.wakes == before + 2);
+  scheduler->idle.end_spinning(*searcher);
+}
+
+TEST_CASE("a timer wakes the thread in the poller if that sleeps past it, else an idle P") {
+  support::bare_scheduler scheduler(1);
+  REQUIRE(scheduler.open() == 0);
+  const int before = scheduler.wakes;
+  scheduler->poll.end_sleep(1);
+  scheduler->wake_for_timer(100);  // nobody sleeps in the poller
+  CHECK(scheduler.wakes == before + 1);
+  REQUIRE(scheduler->poll.begin_sleep(1'000));
+  scheduler->wake_for_timer(2'000);
+  scheduler->wake_for_timer(100);
+  CHECK(scheduler.wakes == before + 1);
+}
+
+TEST_CASE("an M that is given a P finds it when it wakes, and whether it is to search") {
+  support::bare_scheduler scheduler(1);
+  const auto m = scheduler.stray_m();
+  processor p(0);
+  scheduler->pass_p(p, *m, true);
+  CHECK(m->next_p == &p);
+  CHECK(m->spinning);
+  CHECK(m->park.is_set());
+  scheduler->pass_p(p, *m, false);
+  CHECK_FALSE(m->spinning);
+}
+
+TEST_CASE("a scheduler has a spare thread when more than one M is idle") {
+  support::bare_scheduler scheduler(1);
+  const auto first = scheduler.stray_m();
+  const auto second = scheduler.stray_m();
+  const thrum::sched::scoped guard(scheduler->idle.lock());
+  scheduler->idle.put_m_locked(*first);
+  CHECK_FALSE(scheduler->has_spare());
+  scheduler->idle.put_m_locked(*second);
+  CHECK(scheduler->has_spare());
+}
+
+TEST_CASE("an M that is vacated is the next that is given a thread") {
+  support::bare_scheduler scheduler(1);
+  REQUIRE(scheduler.open() == 0);
+  thrum::sched::machine* m;
+  {
+    const thrum::sched::scoped guard(scheduler->idle.lock());
+    m = scheduler->new_m_locked();
+  }
+  scheduler->vacate(*m);
+  CHECK(scheduler->ms.with_thread() == 0);
+  const thrum::sched::scoped guard(scheduler->idle.lock());
+  CHECK(scheduler->new_m_locked() == m);
+}
+
+TEST_CASE("a scheduler is quiet when each P idles, nothing is queued and each thread sleeps") {
+  support::bare_scheduler scheduler(2);
+  REQUIRE(scheduler.open() == 0);
+  scheduler->poll.end_sleep(1);
+  const auto is_quiet = [&] {
+    const thrum::sched::scoped guard(scheduler->idle.lock());
+    return scheduler->is_quiet_locked();
+  };
+  CHECK(is_quiet());
+
+  const auto searcher = scheduler.stray_m();
+  scheduler->idle.begin_spinning(*searcher);
+  CHECK_FALSE(is_quiet());
+  scheduler->idle.end_spinning(*searcher);
+
+  thrum::sched::goroutine g;
+  scheduler->global.push_back(g);
+  CHECK_FALSE(is_quiet());
+  REQUIRE(scheduler->global.pop() == &g);
+
+  {
+    const thrum::sched::scoped guard(scheduler->idle.lock());
+    processor* const p = scheduler->idle.take_p_locked();
+    CHECK_FALSE(scheduler->is_quiet_locked());
+    scheduler->idle.put_p_locked(*p);
+  }
+  CHECK(is_quiet());
+}
+
+TEST_CASE("a thread sleeps in the idle list, in the poller, or with the goroutine locked to it") {
+  support::bare_scheduler scheduler(1);
+  REQUIRE(scheduler.open() == 0);
+  scheduler->poll.end_sleep(1);
+  const thrum::sched::scoped guard(scheduler->idle.lock());
+  thrum::sched::machine* const m = scheduler->new_m_locked();
+  CHECK_FALSE(scheduler->is_quiet_locked());
+  scheduler->idle.put_m_locked(*m);
+  CHECK(scheduler->is_quiet_locked());
+  REQUIRE(scheduler->idle.take_m_locked() == m);
+  REQUIRE(scheduler->poll.begin_sleep(1'000));
+  CHECK(scheduler->is_quiet_locked());
+  scheduler->poll.end_sleep(1);
+  scheduler->locked_asleep = 1;
+  CHECK(scheduler->is_quiet_locked());
+}
+
+TEST_CASE("there may be as many threads as the options say, or as the system gives if fewer") {
+  using thrum::sched::thread_reserve;
+  support::bare_scheduler scheduler(1, {.max_threads = 10});
+  CHECK(thrum::sched::most_threads(*scheduler) == 10);
+  scheduler->reserve.set_limit(7);
+  CHECK(thrum::sched::most_threads(*scheduler) == 7);
+  scheduler->reserve.set_limit(12);
+  CHECK(thrum::sched::most_threads(*scheduler) == 10);
+  scheduler->reserve.set_limit(thread_reserve::any_number);
+  CHECK(thrum::sched::most_threads(*scheduler) == 10);
+}
+
+TEST_CASE("threads are short when those of stopped loops leave no more than one for each P") {
+  support::bare_scheduler scheduler(1, {.max_threads = 3});
+  REQUIRE(scheduler.open() == 0);
+  thrum::sched::goroutine stopped[2];
+  CHECK_FALSE(thrum::sched::is_short_of_threads(*scheduler));
+  scheduler->global.push_preempted(stopped[0], false);
+  CHECK_FALSE(thrum::sched::is_short_of_threads(*scheduler));
+  scheduler->global.push_preempted(stopped[1], false);
+  CHECK(thrum::sched::is_short_of_threads(*scheduler));
+  scheduler->reserve.set_limit(1);  // with no more threads than Ps nothing is to be saved
+  CHECK_FALSE(thrum::sched::is_short_of_threads(*scheduler));
+}
+
+TEST_CASE(
+    "under a virtual clock no timer is due by the machine's clock, and threads are not short") {
+  thrum::sched::virtual_clock clock;
+  support::bare_scheduler virtual_one(1, {.max_threads = 2}, &clock);
+  support::bare_scheduler real_one(1, {.max_threads = 2});
+  thrum::sched::goroutine stopped;
+  for (support::bare_scheduler* const each : {&virtual_one, &real_one}) {
+    REQUIRE(each->open() == 0);
+    thrum::sched::basic_timer<thrum::sched::traits> timer;
+    processor& p = (*each)->ps[0];
+    p.timers.add(timer, 5);
+    CHECK((*each)->next_timer(p) ==
+          (each == &real_one ? 5 : thrum::sched::timer_heap<thrum::sched::traits>::never));
+    p.timers.detach(timer);
+    (*each)->global.push_preempted(stopped, false);
+    CHECK(thrum::sched::is_short_of_threads(**each) == (each == &real_one));
+    REQUIRE((*each)->global.pop() == &stopped);
+  }
+}

@@ -1,0 +1,315 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+#include <thrum/sched/core/scheduler.hpp>
+
+#include <thrum.hpp>
+
+#include <atomic>
+#include <csignal>
+#include <memory>
+
+#include "support/bare_scheduler.hpp"
+#include "support/catch.hpp"
+#include "support/child.hpp"
+#include "support/eventually.hpp"
+#include "support/with_runtime.hpp"
+
+namespace {
+
+using thrum::sched::goroutine;
+using thrum::sched::machine;
+using thrum::sched::processor;
+
+/// A scheduler whose only P the test has.
+struct scheduler_and_p {
+  explicit scheduler_and_p(thrum::sched::scheduler_config config = {}) : scheduler(1, config) {}
+  void open() {
+    REQUIRE(scheduler.open() == 0);
+    scheduler.take_all_ps();
+    scheduler->poll.end_sleep(1);
+    p = &scheduler->ps[0];
+  }
+  void put_m(machine& m) {
+    const thrum::sched::scoped guard(scheduler->idle.lock());
+    scheduler->idle.put_m_locked(m);
+  }
+  machine& new_m() {
+    const thrum::sched::scoped guard(scheduler->idle.lock());
+    return *scheduler->new_m_locked();
+  }
+  void start_m(bool spinning) {
+    scheduler->idle.lock().lock();
+    scheduler->start_m(*p, spinning);
+  }
+
+  support::bare_scheduler scheduler;
+  processor* p = nullptr;
+};
+
+/// The functions that a scheduler calls in a runtime.
+thrum::sched::upcall_table real_upcalls() {
+  thrum::runtime runtime(support::with_procs(1));
+  return runtime.scheduler().upcalls();
+}
+
+}  // namespace
+
+TEST_CASE("a P is given to an idle M rather than to a stopped goroutine's or a new one") {
+  scheduler_and_p one;
+  one.open();
+  const auto idle = one.scheduler.stray_m();
+  const auto stopped_on = one.scheduler.stray_m();
+  goroutine stopped;
+  stopped.bound = stopped_on.get();
+  one.scheduler->global.push_preempted(stopped, false);
+  one.put_m(*idle);
+  one.start_m(false);
+  CHECK(idle->next_p == one.p);
+  CHECK(idle->park.is_set());
+  CHECK(stopped_on->next_p == nullptr);
+  CHECK(one.scheduler->ms.made() == 0);
+  CHECK(one.scheduler->global.pop() == &stopped);
+}
+
+TEST_CASE("a P is given to the thread of a stopped goroutine rather than to a new one") {
+  scheduler_and_p one;
+  one.open();
+  const auto stopped_on = one.scheduler.stray_m();
+  goroutine stopped;
+  stopped.bound = stopped_on.get();
+  one.scheduler->global.push_preempted(stopped, false);
+  one.start_m(false);
+  CHECK(stopped_on->next_p == one.p);
+  CHECK(stopped_on->park.is_set());
+  CHECK(one.scheduler->global.empty());
+  CHECK(one.scheduler->ms.made() == 0);
+}
+
+TEST_CASE("a P for which there is no thread waits for one that is made, and keeps its search") {
+  std::atomic<processor*> given{nullptr};
+  std::atomic<bool> spins{false};
+  scheduler_and_p one;
+  one.scheduler.on_thread = [&](machine& m) {
+    spins = m.spinning;
+    given = m.next_p;
+  };
+  one.open();
+  one.start_m(true);
+  {
+    const thrum::sched::scoped guard(one.scheduler->idle.lock());
+    CHECK(one.scheduler->ms.is_awaited_locked());
+    CHECK(one.scheduler->ms[0].awaited);
+  }
+  CHECK(support::eventually([&] { return given == one.p; }));
+  CHECK(spins);
+}
+
+TEST_CASE("an M that waits for a P returns with it, or without when the scheduler closes") {
+  scheduler_and_p one;
+  one.open();
+  const auto m = one.scheduler.stray_m();
+  one.scheduler->pass_p(*one.p, *m, false);
+  CHECK(one.scheduler->wait_for_p(*m));
+  CHECK(m->p == one.p);
+  CHECK(m->next_p == nullptr);
+  CHECK_FALSE(m->park.is_set());
+  one.scheduler->release_p(*m);
+  m->park.wake();
+  CHECK_FALSE(one.scheduler->wait_for_p(*m));
+  CHECK(m->p == nullptr);
+}
+
+TEST_CASE("an M that stops stands in the idle list until it is given a P") {
+  scheduler_and_p one;
+  std::atomic<bool> was_given{false};
+  one.scheduler.on_thread = [&](machine& m) { was_given = m.scheduler->stop_m(m); };
+  one.open();
+  machine& m = one.new_m();
+  one.scheduler->creator.request(m);
+  REQUIRE(support::eventually([&] { return one.scheduler->idle.idle_ms() == 1; }));
+  one.start_m(false);
+  CHECK(support::eventually([&] { return one.scheduler.threads == 1; }));
+  CHECK(was_given);
+  CHECK(m.p == one.p);
+  CHECK(one.scheduler->idle.idle_ms() == 0);
+}
+
+TEST_CASE("an M does not stop in a scheduler that closes") {
+  scheduler_and_p one;
+  one.open();
+  const auto m = one.scheduler.stray_m();
+  one.scheduler->close();
+  CHECK_FALSE(one.scheduler->stop_m(*m));
+  CHECK(one.scheduler->idle.idle_ms() == 0);
+}
+
+TEST_CASE("the P of an M that got no thread is held back, its goroutines are left to others") {
+  scheduler_and_p one;
+  one.open();
+  machine& m = one.new_m();
+  goroutine g;
+  static_cast<void>(one.p->queue.push(&g));
+  {
+    const thrum::sched::scoped guard(one.scheduler->idle.lock());
+    one.scheduler->ms.begin_locked(m);
+    one.scheduler->idle.begin_spinning(m);
+  }
+  one.scheduler->pass_p(*one.p, m, true);
+  one.scheduler->take_back(m);
+  CHECK(one.scheduler->global.pop() == &g);
+  CHECK(one.p->queue.empty());
+  CHECK(m.next_p == nullptr);
+  CHECK_FALSE(m.park.is_set());
+  CHECK(one.scheduler->idle.spinning() == 0);
+  CHECK(one.scheduler->ms.with_thread() == 0);
+  const thrum::sched::scoped guard(one.scheduler->idle.lock());
+  CHECK_FALSE(one.scheduler->ms.is_awaited_locked());
+  CHECK(one.scheduler->ms.release_locked() == one.p);
+}
+
+TEST_CASE("a spare that got no thread holds back no P, and another may be made") {
+  scheduler_and_p one;
+  one.open();
+  machine& m = one.new_m();
+  {
+    const thrum::sched::scoped guard(one.scheduler->idle.lock());
+    REQUIRE(one.scheduler->ms.claim_spare_locked());
+  }
+  one.scheduler->take_back(m);
+  const thrum::sched::scoped guard(one.scheduler->idle.lock());
+  CHECK_FALSE(one.scheduler->ms.holds_back_locked());
+  CHECK(one.scheduler->ms.claim_spare_locked());
+}
+
+TEST_CASE("a P that was held back goes to an M that is idle, or to a new one when it is time") {
+  scheduler_and_p one;
+  one.open();
+  goroutine g;
+  one.scheduler->global.push_back(g);  // so that a thread is wanted
+  const auto hold_back = [&] {
+    const thrum::sched::scoped guard(one.scheduler->idle.lock());
+    one.scheduler->ms.hold_back_locked(*one.p);
+  };
+  hold_back();
+  one.scheduler->release_held(false);  // nobody idles
+  CHECK(one.scheduler->ms.made() == 0);
+  const auto idle = one.scheduler.stray_m();
+  one.put_m(*idle);
+  one.scheduler->release_held(false);
+  CHECK(idle->next_p == one.p);
+  hold_back();
+  one.scheduler->release_held(true);
+  CHECK(one.scheduler->ms.made() == 1);
+  REQUIRE(one.scheduler->global.pop() == &g);
+}
+
+TEST_CASE("a P that was held back goes to the thread of a goroutine that is bound to it") {
+  scheduler_and_p one;
+  one.open();
+  const auto own = one.scheduler.stray_m();
+  goroutine bound;
+  bound.flags = thrum::sched::g_bound;
+  bound.bound = own.get();
+  one.scheduler->global.push_back(bound);
+  {
+    const thrum::sched::scoped guard(one.scheduler->idle.lock());
+    one.scheduler->ms.hold_back_locked(*one.p);
+  }
+  one.scheduler->release_held(true);
+  CHECK(own->next_p == one.p);
+  CHECK(own->park.is_set());
+  CHECK(one.scheduler->ms.made() == 0);
+}
+
+TEST_CASE("a P that somebody could use is handed to an M, any other becomes idle") {
+  scheduler_and_p one;
+  one.open();
+  const auto searcher = one.scheduler.stray_m();
+  one.scheduler->idle.begin_spinning(*searcher);  // so that none is needed for searching
+  one.scheduler->hand_off(*one.p);
+  CHECK(one.scheduler->idle.idle_ps() == 1);
+  CHECK(one.scheduler->ms.made() == 0);
+  one.scheduler.take_all_ps();
+  goroutine g;
+  one.scheduler->global.push_back(g);
+  const auto idle = one.scheduler.stray_m();
+  one.put_m(*idle);
+  one.scheduler->hand_off(*one.p);
+  CHECK(idle->next_p == one.p);
+  CHECK_FALSE(idle->spinning);
+  CHECK(one.scheduler->idle.idle_ps() == 0);
+  REQUIRE(one.scheduler->global.pop() == &g);
+  one.scheduler->idle.end_spinning(*searcher);
+}
+
+TEST_CASE("a P that is handed off while nobody searches is searched with") {
+  scheduler_and_p one;
+  one.open();
+  const auto idle = one.scheduler.stray_m();
+  one.put_m(*idle);
+  one.scheduler->hand_off(*one.p);
+  CHECK(idle->next_p == one.p);
+  CHECK(idle->spinning);
+  CHECK(one.scheduler->idle.spinning() == 1);
+  one.scheduler->idle.end_spinning(*idle);
+}
+
+TEST_CASE("a runtime that needs more threads than it may have ends with what to do") {
+  const support::child_result end = support::run_in_child([] {
+    support::bare_scheduler scheduler(1, {.max_threads = 0});
+    const thrum::sched::scoped guard(scheduler->idle.lock());
+    static_cast<void>(scheduler->new_m_locked());
+  });
+  CHECK(end.signal == SIGABRT);
+  CHECK(end.errors.find("more than 0 threads") != std::string::npos);
+  CHECK(end.errors.find("options::max_threads") != std::string::npos);
+}
+
+TEST_CASE("a spare is made unless there is one, one is on its way, or no more may be") {
+  const thrum::sched::upcall_table real = real_upcalls();
+  scheduler_and_p one({.max_threads = 2});
+  one.open();
+  machine* const spare = real.make_spare(*one.scheduler);
+  REQUIRE(spare != nullptr);
+  CHECK(real.make_spare(*one.scheduler) == nullptr);  // it is on its way
+  {
+    const thrum::sched::scoped guard(one.scheduler->idle.lock());
+    one.scheduler->ms.end_spare_locked();
+  }
+  CHECK(real.make_spare(*one.scheduler) != nullptr);
+  {
+    const thrum::sched::scoped guard(one.scheduler->idle.lock());
+    one.scheduler->ms.end_spare_locked();
+  }
+  CHECK(real.make_spare(*one.scheduler) == nullptr);  // there are two
+  one.scheduler->vacate(*spare);
+  const auto first = one.scheduler.stray_m();
+  const auto second = one.scheduler.stray_m();
+  one.put_m(*first);
+  one.put_m(*second);
+  CHECK(real.make_spare(*one.scheduler) == nullptr);  // one idles
+  one.scheduler->close();
+  CHECK(real.make_spare(*one.scheduler) == nullptr);
+}
+
+TEST_CASE("a searcher is started on an idle P; where none idles the next idler searches") {
+  const thrum::sched::upcall_table real = real_upcalls();
+  scheduler_and_p one;
+  one.open();
+  REQUIRE(one.scheduler->idle.claim_wake());
+  CHECK_FALSE(real.start_spinner(*one.scheduler));
+  CHECK(one.scheduler->idle.spinning() == 0);
+  const auto idle = one.scheduler.stray_m();
+  one.put_m(*idle);
+  {
+    const thrum::sched::scoped guard(one.scheduler->idle.lock());
+    CHECK(one.scheduler->idle.spinner_wanted_locked());
+    one.scheduler->idle.take_request();
+    one.scheduler->put_idle_locked(*one.p);
+  }
+  REQUIRE(one.scheduler->idle.claim_wake());
+  CHECK(real.start_spinner(*one.scheduler));
+  CHECK(idle->next_p == one.p);
+  CHECK(idle->spinning);
+  one.scheduler->idle.end_spinning(*idle);
+}
