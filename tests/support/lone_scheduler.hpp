@@ -130,15 +130,19 @@ class lone_scheduler {
       to.ready.push_back(*each);
     }
   }
-  static thrum::sched::upcall_table upcalls() noexcept {
-    return {nullptr,
-            &start_spinner,
-            nullptr,
-            &thrum::sched::interrupt,
-            &thrum::sched::serve_running,
-            &thrum::sched::answer_monitor,
-            &take_event,
-            nullptr};
+  /// Those of a runtime, from one: where the library is compiled apart no header declares them.
+  static thrum::sched::upcall_table upcalls() {
+    static const thrum::sched::upcall_table of_a_runtime = [] {
+      thrum::runtime runtime(thrum::options{.procs = 1});
+      return runtime.scheduler().upcalls();
+    }();
+    thrum::sched::upcall_table all = of_a_runtime;
+    all.m_main = nullptr;
+    all.start_spinner = &start_spinner;
+    all.make_spare = nullptr;
+    all.take_event = &take_event;
+    all.announce_event = nullptr;
+    return all;
   }
 
   std::vector<thrum::sched::processor*> places_;
