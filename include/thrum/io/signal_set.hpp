@@ -51,11 +51,9 @@ struct signal_listener;
 class signal_set {
  public:
   /// std::system_error if one cannot be caught; usage_error for those that must not be: see above.
-  signal_set(std::initializer_list<int> signals)
-      : signal_set(std::span(signals.begin(), signals.size())) {}
+  signal_set(std::initializer_list<int> signals);
   explicit signal_set(std::span<const int> signals);
-  signal_set(std::initializer_list<int> signals, std::error_code& error)
-      : signal_set(std::span(signals.begin(), signals.size()), error) {}
+  signal_set(std::initializer_list<int> signals, std::error_code& error);
   signal_set(std::span<const int> signals, std::error_code& error);
 
   signal_set(signal_set&& other) noexcept;

@@ -21,6 +21,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -213,6 +214,13 @@ THRUM_OUT_OF_LINE signal_set::signal_set(std::span<const int> signals) {
 THRUM_OUT_OF_LINE signal_set::signal_set(std::span<const int> signals, std::error_code& error) {
   listen(signals, error);
 }
+
+THRUM_OUT_OF_LINE signal_set::signal_set(std::initializer_list<int> signals)
+    : signal_set(std::span(signals.begin(), signals.size())) {}
+
+THRUM_OUT_OF_LINE signal_set::signal_set(std::initializer_list<int> signals,
+                                         std::error_code& error)
+    : signal_set(std::span(signals.begin(), signals.size()), error) {}
 
 THRUM_OUT_OF_LINE signal_set::signal_set(signal_set&&) noexcept = default;
 THRUM_OUT_OF_LINE signal_set::~signal_set() { stop(); }

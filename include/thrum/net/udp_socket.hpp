@@ -68,7 +68,7 @@ class udp_socket {
   /// Sends to the endpoint that it is connected to. Returns the size. A datagram that the network
   /// cannot carry is an error; one that is lost on the way is not.
   std::size_t send(std::span<const std::byte> bytes);
-  std::size_t send(std::string_view text) { return send(std::as_bytes(std::span(text))); }
+  std::size_t send(std::string_view text);
   std::size_t send(std::span<const std::byte> bytes, std::error_code& error);
   std::size_t send(std::string_view text, std::error_code& error);
 
@@ -80,13 +80,13 @@ class udp_socket {
 
   /// The next datagram; waits for it.
   datagram recv_from(std::span<std::byte> buffer);
-  datagram recv_from(std::span<char> buffer) { return recv_from(std::as_writable_bytes(buffer)); }
+  datagram recv_from(std::span<char> buffer);
   datagram recv_from(std::span<std::byte> buffer, std::error_code& error);
   datagram recv_from(std::span<char> buffer, std::error_code& error);
 
   /// The same, of which only the size is told.
   std::size_t recv(std::span<std::byte> buffer);
-  std::size_t recv(std::span<char> buffer) { return recv(std::as_writable_bytes(buffer)); }
+  std::size_t recv(std::span<char> buffer);
   std::size_t recv(std::span<std::byte> buffer, std::error_code& error);
   std::size_t recv(std::span<char> buffer, std::error_code& error);
 
@@ -129,21 +129,10 @@ class udp_socket {
 
   static udp_socket or_throw(const endpoint& where, const char* operation, attach_function attach);
 
-  os::io_result send_from(std::span<const std::byte> bytes, const endpoint* to) {
-    const ::sockaddr* const address = to != nullptr ? to->data() : nullptr;
-    const ::socklen_t size = to != nullptr ? to->size() : 0;
-    const auto send = [&](int fd) {
-      return os::send_to(fd, bytes.data(), bytes.size(), address, size);
-    };
-    return run_sending(to != nullptr && !net_detail::is_internet(*to), send);
-  }
+  os::io_result send_from(std::span<const std::byte> bytes, const endpoint* to);
 
-  /// When the queue of a Unix socket to which this one is not connected is full, this one counts
-  /// as writable all the same: no event tells of room there.
   template <class Send>
-  os::io_result run_sending(bool to_unix, Send send) {
-    return to_unix ? socket_.run_paced(io::side::write, send) : socket_.run(io::side::write, send);
-  }
+  os::io_result run_sending(bool to_unix, Send send);
 
   os::io_result send_all(std::span<const outgoing> all, std::size_t& done);
 
@@ -152,22 +141,7 @@ class udp_socket {
 
   os::io_result receive_all(std::span<incoming> into);
 
-  os::io_result receive(std::span<std::byte> buffer, datagram* result) {
-    ::sockaddr_storage from;
-    ::socklen_t from_size = 0;
-    auto* const address = result != nullptr ? reinterpret_cast<::sockaddr*>(&from) : nullptr;
-    const os::io_result n = socket_.run(io::side::read, [&](int fd) {
-      from_size = sizeof from;
-      return os::receive_from(fd, buffer.data(), buffer.size(), address,
-                              address != nullptr ? &from_size : nullptr);
-    });
-    const auto most = static_cast<os::io_result>(buffer.size());
-    if (n >= 0 && result != nullptr) {
-      result->from = endpoint::from_native(address, from_size);
-      result->cut_off = n > most;
-    }
-    return std::min(n, most);
-  }
+  os::io_result receive(std::span<std::byte> buffer, datagram* result);
 
   std::size_t finish(os::io_result result, const char* operation) const;
   io::descriptor socket_;

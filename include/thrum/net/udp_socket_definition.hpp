@@ -20,6 +20,41 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {
 
+/// When the queue of a Unix socket to which this one is not connected is full, this one counts
+/// as writable all the same: no event tells of room there.
+template <class Send>
+os::io_result udp_socket::run_sending(bool to_unix, Send send) {
+  return to_unix ? socket_.run_paced(io::side::write, send) : socket_.run(io::side::write, send);
+}
+
+THRUM_OUT_OF_LINE os::io_result udp_socket::send_from(std::span<const std::byte> bytes,
+                                                      const endpoint* to) {
+  const ::sockaddr* const address = to != nullptr ? to->data() : nullptr;
+  const ::socklen_t size = to != nullptr ? to->size() : 0;
+  const auto send = [&](int fd) {
+    return os::send_to(fd, bytes.data(), bytes.size(), address, size);
+  };
+  return run_sending(to != nullptr && !net_detail::is_internet(*to), send);
+}
+
+THRUM_OUT_OF_LINE os::io_result udp_socket::receive(std::span<std::byte> buffer,
+                                                    datagram* result) {
+  ::sockaddr_storage from;
+  ::socklen_t from_size = 0;
+  auto* const address = result != nullptr ? reinterpret_cast<::sockaddr*>(&from) : nullptr;
+  const os::io_result n = socket_.run(io::side::read, [&](int fd) {
+    from_size = sizeof from;
+    return os::receive_from(fd, buffer.data(), buffer.size(), address,
+                            address != nullptr ? &from_size : nullptr);
+  });
+  const auto most = static_cast<os::io_result>(buffer.size());
+  if (n >= 0 && result != nullptr) {
+    result->from = endpoint::from_native(address, from_size);
+    result->cut_off = n > most;
+  }
+  return std::min(n, most);
+}
+
 THRUM_OUT_OF_LINE udp_socket udp_socket::bind(const endpoint& where, std::error_code& error) {
   return make(where, &os::bind, error);
 }
@@ -49,6 +84,10 @@ THRUM_OUT_OF_LINE std::size_t udp_socket::send(std::span<const std::byte> bytes)
 THRUM_OUT_OF_LINE std::size_t udp_socket::send(std::span<const std::byte> bytes,
                                                std::error_code& error) {
   return io_detail::count_or(send_from(bytes, nullptr), error);
+}
+
+THRUM_OUT_OF_LINE std::size_t udp_socket::send(std::string_view text) {
+  return send(std::as_bytes(std::span(text)));
 }
 
 THRUM_OUT_OF_LINE std::size_t udp_socket::send(std::string_view text, std::error_code& error) {
@@ -245,6 +284,14 @@ THRUM_OUT_OF_LINE std::size_t udp_socket::finish(os::io_result result,
     net_detail::throw_socket(io_detail::error_of(result), operation, socket_);
   }
   return static_cast<std::size_t>(result);
+}
+
+THRUM_OUT_OF_LINE udp_socket::datagram udp_socket::recv_from(std::span<char> buffer) {
+  return recv_from(std::as_writable_bytes(buffer));
+}
+
+THRUM_OUT_OF_LINE std::size_t udp_socket::recv(std::span<char> buffer) {
+  return recv(std::as_writable_bytes(buffer));
 }
 
 }}}  // namespace thrum::THRUM_ABI::net

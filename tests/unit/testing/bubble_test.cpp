@@ -104,6 +104,14 @@ TEST_CASE("a select with a timeout in a bubble ends exactly at it") {
   });
 }
 
+TEST_CASE("a timer's channel can be received from at the very moment at which it is due") {
+  bubble([] {
+    const thrum::recv_chan<thrum::time_point> due = thrum::after(1s);
+    thrum::sleep_for(1s);
+    CHECK(thrum::select(thrum::on_recv(due, [](auto&&) {}), thrum::otherwise([] {})) == 0);
+  });
+}
+
 TEST_CASE("wait in a bubble returns when every other goroutine is blocked, before time goes on") {
   const unsigned procs = GENERATE(1U, 4U);
   bubble(bubble_options(procs), [] {

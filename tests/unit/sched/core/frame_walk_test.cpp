@@ -80,6 +80,46 @@ std::vector<const void*> all_but_innermost(const call_stack& callers) {
   return std::vector<const void*>(callers.frames + 1, callers.frames + callers.size);
 }
 
+/// Calls f(argument) from a frame whose unwind table gives its place as an expression.
+extern "C" void thrum_test_call_from_expression_frame(void (*f)(void*), void* argument);
+#if THRUM_ARCH_X86_64
+asm(R"(
+  .text
+  .type thrum_test_call_from_expression_frame, @function
+thrum_test_call_from_expression_frame:
+  .cfi_startproc
+  subq $8, %rsp
+  .cfi_escape 0x0f, 0x02, 0x77, 0x10  # def_cfa_expression: breg7 16
+  movq %rdi, %rax
+  movq %rsi, %rdi
+  call *%rax
+  addq $8, %rsp
+  .cfi_escape 0x0f, 0x02, 0x77, 0x08
+  ret
+  .cfi_endproc
+  .size thrum_test_call_from_expression_frame, . - thrum_test_call_from_expression_frame
+)");
+#elif THRUM_ARCH_AARCH64
+asm(R"(
+  .text
+  .type thrum_test_call_from_expression_frame, @function
+thrum_test_call_from_expression_frame:
+  .cfi_startproc
+  str x30, [sp, #-16]!
+  .cfi_escape 0x0f, 0x02, 0x8f, 0x10  // def_cfa_expression: breg31 16
+  .cfi_offset x30, -16
+  mov x2, x0
+  mov x0, x1
+  blr x2
+  ldr x30, [sp], #16
+  .cfi_escape 0x0f, 0x02, 0x8f, 0x00
+  .cfi_restore x30
+  ret
+  .cfi_endproc
+  .size thrum_test_call_from_expression_frame, . - thrum_test_call_from_expression_frame
+)");
+#endif
+
 #if THRUM_ARCH_X86_64 && THRUM_EXCEPTIONS
 stack_bounds stepped_bounds;
 const void* stepped_outermost = nullptr;
@@ -127,6 +167,14 @@ TEST_CASE("a walk finds the same callers as the unwinder of exceptions") {
   REQUIRE(views.walked.size > 8);
   CHECK(all_but_innermost(views.walked) == all_but_innermost(views.unwound));
   CHECK(walk_names(views.walked, "walk_with_much_on_the_stack"));
+}
+
+TEST_CASE("a walk passes a frame whose place is given by an expression") {
+  two_views views;
+  thrum_test_call_from_expression_frame(
+      [](void* to) { walk_with_much_on_the_stack<1>(*static_cast<two_views*>(to), 1); }, &views);
+  REQUIRE(views.walked.size > 5);
+  CHECK(all_but_innermost(views.walked) == all_but_innermost(views.unwound));
 }
 
 TEST_CASE("a walk ends where the stack that it was given ends") {

@@ -91,3 +91,21 @@ TEST_CASE("timers and goroutines go on when processors go, and when they come ba
   CHECK(eventually([&] { return awake == sleepers; }));
   runtime.block_on([] { CHECK(own_scheduler().ps.live() >= 2); });
 }
+
+TEST_CASE("a processor that is added runs what waits for one") {
+  thrum::runtime runtime(support::with_procs(1));
+  std::atomic<bool> busy{false};
+  std::atomic<bool> ran{false};
+  std::atomic<bool> stop{false};
+  runtime.go([&] {
+    const thrum::sched::section here;  // nobody takes the processor
+    busy = true;
+    while (!stop) {
+    }
+  });
+  REQUIRE(eventually([&] { return busy.load(); }));
+  runtime.go([&] { ran = true; });
+  runtime.procs(2);
+  CHECK(eventually([&] { return ran.load(); }));
+  stop = true;
+}
