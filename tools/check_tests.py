@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The thrum authors
 # SPDX-License-Identifier: MIT
-"""Each test case asserts something: CHECK, REQUIRE, FAIL or static_assert, or a function that does.
+"""Each test case asserts something, and tests are where one looks for them.
 
-A function counts by its name: one of the same file, or of tests/support, in whose body there is an
-assertion or a call of another such function. SUCCEED is none, and with_runtime is not enough: what
-it looks at after a test is the same for all.
+A test asserts by CHECK, REQUIRE, FAIL or static_assert, or by a function that does. A function
+counts by its name: one of the same file, or of tests/support, in whose body there is an assertion
+or a call of another such function. SUCCEED is none, and with_runtime is not enough: what it looks
+at after a test is the same for all.
+
+Of a header below include/thrum/{sched,chan,select,sync} the tests stand in the file of its name
+below tests/unit, or in the model of its name. What is only data has none, and some stand elsewhere:
+both are listed here.
 """
 import pathlib
 import re
@@ -20,6 +25,47 @@ FUNCTION = re.compile(r"\b([a-z]\w*)\s*(?=\()")
 LAMBDA = re.compile(r"\bauto\s+(\w+)\s*=\s*\[")
 BEHIND = re.compile(r"\)(?:\s|const\b|noexcept\b|override\b|->[\w:<>,*& ]+)*(?::[^{};]*)?\{")
 NOT_ENOUGH = {"with_runtime", "if", "for", "while", "switch", "catch"}
+
+ROOMS = ("sched", "chan", "select", "sync")
+# Nothing in them does anything.
+DATA = {
+    "sched/core/g_state": "names of states, and the words for them",
+    "sched/core/m": "what an M consists of",
+    "sched/core/p": "what a P consists of",
+    "sched/core/p_state": "names of states",
+    "sched/core/scheduler_config": "options",
+    "sched/queue/no_deadline": "one constant",
+}
+# header -> the test below tests/unit
+ELSEWHERE = {
+    "chan/base": "chan_test",
+    "chan/core": "chan_test",
+    "chan/handle": "chan_test",
+    "sched/core/reclaim": "sched/core/give_back_test",  # one subject: its essay, and its steps
+    "select/cases": "select_test",
+    "select/engine": "select_test",
+    "sync/condition_variable_any": "sync/condition_variable_test",
+    "sync/mutex_queue": "sync/mutex_test",
+    "sync/mutex_waiter": "sync/mutex_test",
+}
+# To be written.
+MISSING = {
+    "sched/life/process_exit",
+    "sched/life/registry",
+    "sched/queue/scoped",
+    "sched/run/attend",
+    "sched/run/execute",
+    "sched/run/exit",
+    "sched/run/frozen",
+    "sched/run/m_main",
+    "sched/run/switch",
+    "sched/run/syscall",
+    "sched/run/take",
+    "sched/run/uncancellable",
+    "sched/watch/freeze",
+    "sched/watch/monitor",
+    "sched/watch/preempt",
+}
 
 
 def masked(text):
@@ -71,10 +117,30 @@ def asserting(functions, known=frozenset()):
         names |= more
 
 
+def misplaced():
+    """What is wrong with where the tests of the headers stand."""
+    headers = {path.relative_to(root / "include/thrum").with_suffix("").as_posix()
+               for room in ROOMS for path in (root / "include/thrum" / room).rglob("*.hpp")
+               if not path.stem.endswith("_definition")}
+    for header in sorted(headers):
+        unit = f"unit/{header}_test.cpp"
+        model = f"model/{header.rsplit('/', 1)[-1]}_model.cpp"
+        if (tests / unit).exists() or (tests / model).exists():
+            if header in DATA or header in ELSEWHERE:
+                yield f"{header}.hpp has tests of its own: it is not to be listed as one without"
+        elif header in ELSEWHERE:
+            if not (tests / f"unit/{ELSEWHERE[header]}.cpp").exists():
+                yield f"{header}.hpp: its tests are to be in tests/unit/{ELSEWHERE[header]}.cpp"
+        elif header not in DATA and header not in MISSING:
+            yield f"{header}.hpp has no tests: neither tests/{unit} nor tests/{model} is there"
+    for gone in sorted({*DATA, *ELSEWHERE, *MISSING} - headers):
+        yield f"{gone}.hpp is listed, and not there"
+
+
 support = asserting([f for path in sorted((tests / "support").glob("*.hpp"))
                      for f in bodies(masked(path.read_text()))])
 cases = 0
-errors = []
+errors = list(misplaced())
 for folder in ("unit", "go", "model"):
     for path in sorted((tests / folder).rglob("*.cpp")):
         text = path.read_text()
@@ -96,4 +162,4 @@ for error in errors:
     print(f"check_tests: {error}")
 if errors:
     sys.exit(1)
-print(f"check_tests: {cases} test cases assert something")
+print(f"check_tests: {cases} test cases assert something; each header has tests of its name")
