@@ -147,6 +147,13 @@ TEST_CASE("a lock that the thread holds is not taken again", "[lock]") {
         lock.lock();
       },
       "the lock of an object with waiters", "is taken by the thread that holds it");
+  check_refused(
+      [] {
+        spin_lock lock{lock_rank::channel};  // of which several may be held
+        lock.lock();
+        lock.lock();
+      },
+      "the lock of a channel", "is taken by the thread that holds it");
 }
 
 TEST_CASE("a lock is dropped only by the thread that has taken it", "[lock]") {
