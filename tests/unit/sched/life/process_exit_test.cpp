@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// How goroutines are held and let go. What it means for programs that exit is in
+// unit/os/linux/exit_test.cpp: here no process does.
+
+#include <thrum/sched/life/process_exit.hpp>
+
+#include <thrum/sched/run/frozen.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/lone_scheduler.hpp"
+
+#include <atomic>
+#include <thread>
+
+namespace {
+
+using thrum::sched::process_exit;
+
+/// A thread that holds a P and comes by all the time to do what is asked of it.
+struct held_at_exit {
+  explicit held_at_exit(thrum::sched::machine& m)
+      : thread([this, &m] {
+          while (!stop) {
+            wait_if_frozen(m);
+            ++steps;
+          }
+        }) {}
+  ~held_at_exit() {
+    stop = true;
+    thread.join();
+  }
+  std::atomic<bool> stop{false};
+  std::atomic<int> steps{0};
+  std::thread thread;
+};
+
+}  // namespace
+
+TEST_CASE("whoever holds a processor stands still while the process exits, until it is let go") {
+  support::lone_scheduler scheduler(2);
+  held_at_exit holder(scheduler.holder_of(0));
+  CHECK_FALSE(process_exit::holds(*scheduler));
+  process_exit::hold(*scheduler);
+  CHECK(process_exit::holds(*scheduler));
+  CHECK(scheduler->exit.has_begun());
+  // hold() has waited for it, but on a busy machine not for ever.
+  CHECK(support::eventually(
+      [&] { return scheduler.p(0).frozen_in == scheduler->freeze.own_phase(); }));
+  const int steps = holder.steps;
+  std::this_thread::yield();
+  CHECK(holder.steps == steps);
+  scheduler->freeze.release_from_exit();
+  CHECK(support::eventually([&] { return holder.steps > steps + 10; }));
+  CHECK_FALSE(process_exit::holds(*scheduler));
+  CHECK(scheduler->exit.has_begun());
+}
+
+TEST_CASE("a thread that is in a call when the process exits stands still when it comes back") {
+  support::lone_scheduler scheduler(1);
+  thrum::sched::machine& m = scheduler.holder_of(0);
+  m.g = &scheduler.g();
+  enter_syscall(m);
+  process_exit::hold(*scheduler);
+  std::atomic<bool> goes_on{false};
+  std::thread caller([&] {
+    static_cast<void>(take_from_syscall(m, scheduler.p(0)));
+    wait_if_frozen(m);
+    goes_on = true;
+  });
+  CHECK(support::eventually(
+      [&] { return scheduler.p(0).frozen_in == scheduler->freeze.own_phase() || goes_on; }));
+  CHECK_FALSE(goes_on);
+  scheduler->freeze.release_from_exit();
+  caller.join();
+}
+
+TEST_CASE("who wants to look at all stacks while the process exits lets the goroutines go on") {
+  support::lone_scheduler scheduler(1);
+  process_exit::hold(*scheduler);
+  scheduler->freeze.begin_exclusive();
+  CHECK_FALSE(process_exit::holds(*scheduler));
+  scheduler->freeze.end_exclusive();
+}
+
+TEST_CASE("nobody exits in a process that does not") { CHECK_FALSE(process_exit::is_mine()); }

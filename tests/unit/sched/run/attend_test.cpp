@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/sched/run/attend.hpp>
+
+#include "support/catch.hpp"
+#include "support/lone_scheduler.hpp"
+
+#include <cstdint>
+
+namespace {
+
+using thrum::sched::attend;
+using thrum::sched::goroutine;
+using thrum::sched::machine;
+using thrum::sched::processor;
+using thrum::sched::serve_running;
+using timer_to_attend = thrum::sched::basic_timer<thrum::sched::traits>;
+
+int fired_on_request = 0;
+
+/// Arms it on that P, due since long.
+void arm_due(processor& p, timer_to_attend& timer) {
+  timer.fire = [](timer_to_attend&, bool) noexcept { ++fired_on_request; };
+  fired_on_request = 0;
+  p.timers.add(timer, 1);
+}
+
+/// Goroutines that begin are looked at from now on, until end_reserve.
+void begin_reserve(support::lone_scheduler& scheduler) {
+  static_cast<void>(scheduler->reserve.note_loop(scheduler.g(), [] { return true; }));
+}
+void end_reserve(support::lone_scheduler& scheduler) {
+  static_cast<void>(scheduler->reserve.end_if([] { return true; }));
+}
+
+}  // namespace
+
+TEST_CASE("a slice that is to end ends: what stands in runnext goes behind the others") {
+  support::lone_scheduler scheduler(1);
+  machine& m = scheduler.holder_of(0);
+  goroutine& first = scheduler.g();
+  goroutine& heir = scheduler.g();
+  scheduler.push(0, first);
+  scheduler.set_runnext(0, heir);
+  const std::uint32_t tick = m.p->schedule_tick.get();
+  m.p->attention |= thrum::sched::attention_preempt;
+  CHECK(attend(m));
+  CHECK(m.p->attention == 0);
+  CHECK(m.p->schedule_tick.get() == tick + 1);
+  CHECK(m.p->queue.take_runnext() == nullptr);
+  CHECK(m.p->queue.pop() == &first);
+  CHECK(m.p->queue.pop() == &heir);
+}
+
+TEST_CASE("a processor of which no end of slice is asked keeps its runnext") {
+  support::lone_scheduler scheduler(1);
+  machine& m = scheduler.holder_of(0);
+  goroutine& heir = scheduler.g();
+  scheduler.set_runnext(0, heir);
+  m.p->attention |= thrum::sched::attention_timers;
+  CHECK(attend(m));
+  CHECK(m.p->queue.take_runnext() == &heir);
+}
+
+TEST_CASE("a processor that is to retire leaves its goroutines to the others and is gone") {
+  support::lone_scheduler scheduler(2);
+  machine& m = scheduler.holder_of(1);
+  goroutine& g = scheduler.g();
+  scheduler.push(1, g);
+  REQUIRE(scheduler->set_procs(1) == 0);
+  REQUIRE(m.p == &scheduler.p(1));  // until it attends to it
+  CHECK_FALSE(attend(m));
+  CHECK(m.p == nullptr);
+  CHECK(scheduler->ps.live() == 1);
+  CHECK(scheduler->global.pop() == &g);
+}
+
+TEST_CASE("while threads are short each processor remains asked to look at those that begin") {
+  support::lone_scheduler scheduler(1);
+  machine& m = scheduler.holder_of(0);
+  m.g = &scheduler.g();
+  begin_reserve(scheduler);
+  m.p->attention |= thrum::sched::attention_begin;
+  CHECK(attend(m));
+  CHECK(m.p->attention == thrum::sched::attention_begin);
+  CHECK(&serve_running(m) == &m);
+  CHECK(m.p->attention == thrum::sched::attention_begin);
+  end_reserve(scheduler);
+  CHECK(&serve_running(m) == &m);
+  CHECK(m.p->attention == 0);
+}
+
+TEST_CASE("a goroutine whose processor has due timers runs them and goes on") {
+  support::lone_scheduler scheduler(1);
+  machine& m = scheduler.holder_of(0);
+  m.g = &scheduler.g();
+  timer_to_attend due;
+  arm_due(*m.p, due);
+  m.p->attention |= thrum::sched::attention_timers;
+  CHECK(&serve_running(m) == &m);
+  CHECK(fired_on_request == 1);
+  CHECK(m.p->attention == 0);
+  CHECK(m.p->counts.preemptions.get() == 0);
+}
+
+TEST_CASE("a goroutine does not give way for a slice that an earlier one had") {
+  support::lone_scheduler scheduler(1);
+  machine& m = scheduler.holder_of(0);
+  m.g = &scheduler.g();
+  m.p->asked_tick = m.p->schedule_tick.get();
+  m.p->attention |= thrum::sched::attention_preempt;
+  begin_slice(*m.p);
+  CHECK(&serve_running(m) == &m);
+  CHECK(m.p->attention == 0);
+  CHECK(m.p->counts.preemptions.get() == 0);
+}

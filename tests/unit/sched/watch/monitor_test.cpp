@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The monitor's duties, each beside a scheduler whose processors stand as the test has left them.
+// The taking of processors from code that computes or blocks is in retake_test.cpp.
+
+#include <thrum/sched/watch/monitor.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/lone_scheduler.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+
+#include <unistd.h>
+
+namespace {
+
+using support::eventually;
+using thrum::sched::goroutine;
+using thrum::sched::machine;
+using timer_to_watch = thrum::sched::basic_timer<thrum::sched::traits>;
+
+/// The monitor of a scheduler, on a thread of its own.
+class monitored {
+ public:
+  explicit monitored(support::lone_scheduler& of)
+      : scheduler_(of),
+        monitor_(*of),
+        thread_([this] { thrum::sched::monitor::main(&monitor_); }) {}
+  ~monitored() {
+    scheduler_->close();
+    thread_.join();
+  }
+  monitored(const monitored&) = delete;
+  monitored& operator=(const monitored&) = delete;
+
+ private:
+  support::lone_scheduler& scheduler_;
+  thrum::sched::monitor monitor_;
+  std::thread thread_;
+};
+
+std::atomic<int> lines_of_trace{0};
+
+}  // namespace
+
+TEST_CASE("a processor whose thread stays in a call goes to another thread if it has work") {
+  support::lone_scheduler scheduler(1);
+  machine& caller = scheduler.holder_of(0);
+  caller.g = &scheduler.g();
+  scheduler.push(0, scheduler.g());
+  machine& taker = scheduler.idle_m();
+  enter_syscall(caller);
+  const monitored here(scheduler);
+  REQUIRE(eventually([&] { return scheduler->hand_offs == 1; }));
+  taker.park.sleep();
+  CHECK(taker.next_p == &scheduler.p(0));
+  CHECK_FALSE(take_from_syscall(caller, scheduler.p(0)));
+}
+
+TEST_CASE("a busy processor is told that one of its timers is due") {
+  support::lone_scheduler scheduler(1);
+  scheduler.holder_of(0);
+  timer_to_watch due;
+  scheduler.p(0).timers.add(due, 1);
+  const monitored here(scheduler);
+  CHECK(eventually([&] { return scheduler.p(0).attention == thrum::sched::attention_timers; }));
+}
+
+TEST_CASE("an idle processor is woken for a due timer while no thread sleeps in the poller") {
+  support::lone_scheduler scheduler(2);
+  scheduler.holder_of(0);
+  timer_to_watch due;
+  scheduler.p(1).timers.add(due, 1);
+  const monitored here(scheduler);
+  CHECK(eventually([&] { return scheduler.started() == 1; }));
+}
+
+TEST_CASE("an idle processor is woken for a runnext that waits, though no credit is left for it") {
+  support::lone_scheduler scheduler(2);
+  scheduler.holder_of(0);
+  scheduler.p(0).wake_credit = 0;
+  scheduler.set_runnext(0, scheduler.g());
+  const monitored here(scheduler);
+  CHECK(eventually([&] { return scheduler.started() == 1; }));
+  CHECK(scheduler.p(0).wake_credit == thrum::sched::traits::wake_credit);
+}
+
+TEST_CASE("descriptors are polled while every processor is busy") {
+  support::lone_scheduler scheduler(1);
+  REQUIRE(scheduler.is_open());
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  scheduler.holder_of(0);
+  goroutine& g = scheduler.g();
+  scheduler.ready_by_event = {&g};
+  REQUIRE(scheduler->poller.add(ends[1], (std::uint64_t{7} << 32) + 1) == 0);
+  {
+    const monitored here(scheduler);
+    CHECK(eventually([&] { return !scheduler->global.empty(); }));
+  }
+  CHECK(scheduler->global.pop() == &g);
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+TEST_CASE("the monitor sleeps while all processors idle, until one of them does not") {
+  support::lone_scheduler scheduler(2);
+  const monitored here(scheduler);
+  REQUIRE(eventually([&] { return scheduler->monitor.is_asleep(); }));
+  scheduler.holder_of(0);
+  scheduler->monitor.wake_if_all_idle();
+  CHECK(eventually([&] { return !scheduler->monitor.is_asleep(); }));
+}
+
+TEST_CASE("the coarse clock goes on while a processor is busy") {
+  support::lone_scheduler scheduler(1);
+  scheduler.holder_of(0);
+  const monitored here(scheduler);
+  CHECK(eventually([&] { return scheduler->coarse_ms != 0; }));
+}
+
+TEST_CASE("goroutines that were held back go on when there are threads enough") {
+  support::lone_scheduler scheduler(1);
+  scheduler.holder_of(0);
+  goroutine& begins = scheduler.g();
+  begins.flags = 0;
+  static_cast<void>(scheduler->reserve.note_loop(begins, [] { return true; }));
+  REQUIRE(scheduler->reserve.hold_back(begins, [] { return true; }));
+  {
+    const monitored here(scheduler);
+    CHECK(eventually([&] { return !scheduler->reserve.is_active(); }));
+    CHECK(eventually([&] { return !scheduler->global.empty(); }));
+  }
+  CHECK(scheduler->global.pop() == &begins);
+  CHECK(scheduler.p(0).attention == thrum::sched::attention_begin);
+}
+
+TEST_CASE("no line of figures is asked for while the process exits") {
+  auto config = support::lone_scheduler::quiet();
+  config.trace_every_ns = 1'000'000;
+  config.trace = [](void*, std::int64_t) { ++lines_of_trace; };
+  lines_of_trace = 0;
+  support::lone_scheduler scheduler(1, config);
+  thrum::sched::process_exit::hold(*scheduler);
+  scheduler->freeze.release_from_exit();
+  const monitored here(scheduler);
+  CHECK(eventually([&] { return scheduler->coarse_ms >= 5; }));
+  CHECK(lines_of_trace == 0);
+}

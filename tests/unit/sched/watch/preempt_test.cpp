@@ -1,0 +1,237 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Each step alone, without signals; what becomes of loops is in unit/preemption_test.cpp.
+
+#include <thrum/sched/watch/preempt.hpp>
+
+#include "support/catch.hpp"
+#include "support/lone_scheduler.hpp"
+
+#include <cstdint>
+#include <thread>
+
+namespace {
+
+using thrum::sched::g_status;
+using thrum::sched::goroutine;
+using thrum::sched::machine;
+using thrum::sched::retake_state;
+
+/// An M whose thread computes in a goroutine, outside of the scheduler, on this P.
+machine& computes_on(support::lone_scheduler& scheduler, unsigned p) {
+  machine& m = scheduler.holder_of(p);
+  m.g = &scheduler.g();
+  m.g->thread_locks = 0;
+  m.inside = 0;
+  return m;
+}
+
+/// A goroutine that was stopped on a thread of its own and waits for a processor.
+goroutine& stopped_loop(support::lone_scheduler& scheduler) {
+  goroutine& g = scheduler.g();
+  bind(scheduler.m(), g);
+  scheduler->global.push_preempted(g, false);
+  return g;
+}
+
+/// What arrives at the thread of this M when the monitor sends its signal.
+void hear_signal(machine& m) {
+  const support::on_m here(m);
+  thrum::sched::interrupt(&m);
+}
+
+}  // namespace
+
+TEST_CASE("the pieces into which timers cut a slice add up to one, and then a new one begins") {
+  support::lone_scheduler scheduler(1);
+  goroutine& g = scheduler.g();
+  g.ran_ns = 0;
+  CHECK(has_time_left(g, 4, 10));
+  CHECK(has_time_left(g, 4, 10));
+  CHECK_FALSE(has_time_left(g, 4, 10));
+  CHECK(has_time_left(g, 4, 10));
+}
+
+TEST_CASE(
+    "a thread that enters while its processor is wanted keeps it, and one that was slower lost "
+    "it") {
+  support::lone_scheduler scheduler(1);
+  machine& m = computes_on(scheduler, 0);
+  CHECK(keeps_p(m));
+  m.retake = retake_state::wanted;
+  CHECK(keeps_p(m));
+  CHECK(m.retake == retake_state::none);
+  m.retake = retake_state::taken;
+  CHECK_FALSE(keeps_p(m));
+}
+
+TEST_CASE("a thread that enters while the monitor decides waits for what it decides") {
+  for (const auto decision : {retake_state::taken, retake_state::wanted}) {
+    support::lone_scheduler scheduler(1);
+    machine& m = computes_on(scheduler, 0);
+    m.retake = retake_state::decided;
+    std::thread monitor([&] { m.retake = decision; });
+    CHECK(keeps_p(m) == (decision == retake_state::wanted));
+    monitor.join();
+  }
+}
+
+TEST_CASE("a thread that lost its processor while it computed goes on with another one") {
+  support::lone_scheduler scheduler(2);
+  machine& m = computes_on(scheduler, 0);
+  m.g->status = g_status::syscall;
+  m.retake = retake_state::taken;
+  m.deaf = true;
+  CHECK(&answer_monitor(m) == &m);
+  CHECK(m.p == &scheduler.p(1));
+  CHECK(m.retake == retake_state::none);
+  CHECK_FALSE(m.deaf);
+  CHECK(m.g->status == g_status::running);
+}
+
+TEST_CASE("a thread that has kept its processor goes on with it") {
+  support::lone_scheduler scheduler(2);
+  machine& m = computes_on(scheduler, 0);
+  m.retake = retake_state::wanted;
+  CHECK(&answer_monitor(m) == &m);
+  CHECK(m.p == &scheduler.p(0));
+}
+
+TEST_CASE("a signal that was sent to a thread before this one is not heard") {
+  support::lone_scheduler scheduler(1);
+  machine& m = computes_on(scheduler, 0);
+  m.tid = thrum::os::thread_id() + 1;
+  hear_signal(m);
+  CHECK(m.heard.get() == 0);
+  m.tid = thrum::os::thread_id();
+  hear_signal(m);
+  CHECK(m.heard.get() == 1);
+}
+
+TEST_CASE("a signal inside the scheduler changes nothing, and what is asked stays asked") {
+  support::lone_scheduler scheduler(1);
+  machine& m = computes_on(scheduler, 0);
+  machine& idle = scheduler.idle_m();
+  m.tid = thrum::os::thread_id();
+  m.inside = 1;
+  m.p->attention |= thrum::sched::attention_preempt | thrum::sched::attention_freeze;
+  hear_signal(m);
+  CHECK(m.p == &scheduler.p(0));
+  CHECK(m.p->attention == (thrum::sched::attention_preempt | thrum::sched::attention_freeze));
+  CHECK(m.inside == 1);
+  CHECK(idle.next_p == nullptr);
+}
+
+TEST_CASE("a loop keeps its processor where no thread is there to take it, and is asked again") {
+  support::lone_scheduler scheduler(1);
+  machine& m = computes_on(scheduler, 0);
+  m.tid = thrum::os::thread_id();
+  m.p->attention |= thrum::sched::attention_preempt;
+  hear_signal(m);
+  CHECK(m.p == &scheduler.p(0));
+  CHECK(m.p->attention == thrum::sched::attention_preempt);
+  CHECK(m.inside == 0);
+  CHECK(scheduler->global.stopped() == 0);
+}
+
+TEST_CASE(
+    "a loop that is interrupted leaves its processor to an idle thread, and goes on when it is "
+    "given one") {
+  support::lone_scheduler scheduler(1);
+  machine& m = computes_on(scheduler, 0);
+  machine& idle = scheduler.idle_m();
+  goroutine& loop = *m.g;
+  m.p->attention |= thrum::sched::attention_preempt;
+  std::thread thread([&] {
+    m.tid = thrum::os::thread_id();
+    hear_signal(m);
+  });
+  idle.park.sleep();
+  CHECK(idle.next_p == &scheduler.p(0));
+  CHECK(scheduler.p(0).counts.preemptions.get() == 1);
+  CHECK(scheduler.p(0).attention == 0);
+  CHECK(loop.status == g_status::preempted);
+  REQUIRE(scheduler->global.take_preempted() == &loop);
+  REQUIRE(loop.bound == &m);
+  thrum::sched::runtime_scheduler::pass_p(*idle.next_p, m, false);
+  thread.join();
+  CHECK(m.p == &scheduler.p(0));
+  CHECK(m.g == &loop);
+  CHECK(m.inside == 0);
+  CHECK(loop.status == g_status::running);
+  CHECK((loop.flags & thrum::sched::g_bound) == 0);
+  CHECK(m.p->resumed_tick == m.p->schedule_tick.get());
+}
+
+TEST_CASE("who shares the slice of a loop goes behind the others when the loop is stopped") {
+  support::lone_scheduler scheduler(1);
+  machine& m = computes_on(scheduler, 0);
+  scheduler.idle_m();
+  goroutine& first = scheduler.g();
+  goroutine& heir = scheduler.g();
+  scheduler.push(0, first);
+  scheduler.set_runnext(0, heir);
+  REQUIRE(hand_over(m));
+  CHECK(scheduler.p(0).queue.take_runnext() == nullptr);
+  CHECK(scheduler.p(0).queue.pop() == &first);
+  CHECK(scheduler.p(0).queue.pop() == &heir);
+}
+
+TEST_CASE("two loops take turns at a processor without a thread between them") {
+  support::lone_scheduler scheduler(1);
+  machine& m = computes_on(scheduler, 0);
+  goroutine& other = stopped_loop(scheduler);
+  scheduler.push(0, scheduler.g());  // else they alone share it
+  CHECK(find_taker(m) == other.bound);
+  CHECK(scheduler->taken.exchanges == 1);
+}
+
+TEST_CASE("a processor that is to retire goes to a thread that looks for work, and to no loop") {
+  support::lone_scheduler scheduler(1);
+  machine& m = computes_on(scheduler, 0);
+  stopped_loop(scheduler);
+  m.p->attention |= thrum::sched::attention_retire;
+  CHECK(find_taker(m) == nullptr);
+  machine& idle = scheduler.idle_m();
+  CHECK(find_taker(m) == &idle);
+}
+
+TEST_CASE("a processor has nobody waiting if its queue is empty and no timer of it is due") {
+  support::lone_scheduler scheduler(1);
+  const machine& m = computes_on(scheduler, 0);
+  CHECK(is_alone(m));
+  thrum::sched::basic_timer<thrum::sched::traits> due;
+  scheduler.p(0).timers.add(due, 1);
+  CHECK_FALSE(is_alone(m));
+  scheduler.p(0).timers.detach(due);
+  scheduler.push(0, scheduler.g());
+  CHECK_FALSE(is_alone(m));
+}
+
+TEST_CASE("a thread that lost its processor and computes is stopped, and its goroutine queues up") {
+  support::lone_scheduler scheduler(2);
+  machine& m = computes_on(scheduler, 0);
+  m.retake = retake_state::taken;
+  REQUIRE(stop_without_p(m));
+  CHECK(m.p == nullptr);
+  CHECK(m.retake == retake_state::none);
+  CHECK(scheduler->taken.without_p == 1);
+  CHECK(scheduler.started() == 1);
+  CHECK(m.g->status == g_status::preempted);
+  CHECK(m.g->bound == &m);
+  CHECK(scheduler->global.take_preempted() == m.g);
+}
+
+TEST_CASE("a thread without a processor is not stopped while another thread is being made") {
+  support::lone_scheduler scheduler(1);
+  machine& m = computes_on(scheduler, 0);
+  m.retake = retake_state::taken;
+  {
+    const thrum::sched::scoped guard(scheduler->idle.lock());
+    scheduler->ms.begin_locked(scheduler.m());
+  }
+  CHECK_FALSE(stop_without_p(m));
+  CHECK(m.retake == retake_state::taken);
+  CHECK(scheduler->global.stopped() == 0);
+}
