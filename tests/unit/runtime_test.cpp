@@ -20,7 +20,6 @@
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -348,58 +347,6 @@ TEST_CASE("never more goroutines run at once than there are processors") {
 }
 
 // ---- threads -----------------------------------------------------------------------------------
-
-TEST_CASE("the hooks run once on each thread of the runtime, first and last") {
-  std::mutex mutex;
-  std::multiset<unsigned> started;
-  std::multiset<unsigned> stopped;
-  std::set<long> started_on;
-  std::set<long> stopped_on;
-  thrum::options options = with_procs(3);
-  options.on_thread_start = [&](unsigned m) {
-    const std::lock_guard lock(mutex);
-    started.insert(m);
-    started_on.insert(support::os_thread());
-  };
-  options.on_thread_stop = [&](unsigned m) {
-    const std::lock_guard lock(mutex);
-    stopped.insert(m);
-    stopped_on.insert(support::os_thread());
-  };
-  std::set<long> ran_on;
-  with_runtime(options, [&] {
-    thrum::wait_group group;
-    for (int i = 0; i != 10; ++i) {
-      group.go([&] {
-        thrum::blocking([&] {
-          ::usleep(2'000);
-          const std::lock_guard lock(mutex);
-          ran_on.insert(support::os_thread());
-        });
-      });
-    }
-    group.wait();
-    const std::lock_guard lock(mutex);
-    CHECK(stopped.empty());
-  });
-  CHECK(started.size() >= 1);
-  CHECK(started == stopped);
-  CHECK(started_on == stopped_on);
-  CHECK(started.size() == std::set<unsigned>(started.begin(), started.end()).size());
-  CHECK(std::includes(started_on.begin(), started_on.end(), ran_on.begin(), ran_on.end()));
-}
-
-TEST_CASE("the threads of a runtime carry its name") {
-  thrum::options options = with_procs(2);
-  options.name = "loom";
-  with_runtime(options, [] {
-    thrum::spawn([] {}).join();
-    CHECK(eventually([] {
-      const auto names = support::thread_names();
-      return names.count("loom/0") == 1 && names.count("loom/sysmon") == 1;
-    }));
-  });
-}
 
 TEST_CASE("an idle runtime leaves the processors alone") {
   thrum::runtime runtime(support::environment_options());

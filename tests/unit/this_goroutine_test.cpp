@@ -146,28 +146,6 @@ TEST_CASE("exit runs the destructors on the stack and ends nothing else") {
   });
 }
 
-TEST_CASE("a goroutine that catches goroutine_exit meets it again at its next wait") {
-  with_runtime([] {
-    std::atomic<int> told{0};
-    thrum::wait_group group;
-    group.go([&] {
-      try {
-        this_goroutine::exit();
-      } catch (...) {
-        ++told;
-      }
-      try {
-        thrum::sleep_for(1h);
-      } catch (const thrum::goroutine_exit&) {
-        ++told;
-        throw;
-      }
-    });
-    group.wait();
-    CHECK(told == 2);
-  });
-}
-
 TEST_CASE("the stop token is the runtime's: it turns when the runtime stops") {
   std::atomic<bool> has_seen_stop{false};
   {
@@ -184,8 +162,4 @@ TEST_CASE("the stop token is the runtime's: it turns when the runtime stops") {
     REQUIRE(support::eventually([&] { return started.load(); }));
   }
   CHECK(has_seen_stop);
-}
-
-TEST_CASE("goroutine_exit is no std::exception") {
-  CHECK_FALSE(std::is_base_of_v<std::exception, thrum::goroutine_exit>);
 }

@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/sched/run/take.hpp>
+
+#include "support/catch.hpp"
+#include "support/lone_scheduler.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace {
+
+using thrum::sched::goroutine;
+using thrum::sched::machine;
+using timer_of_taker = thrum::sched::basic_timer<thrum::sched::traits>;
+
+/// Begins slices until it is the turn of the global queue.
+void go_to_global_turn(thrum::sched::processor& p) {
+  do {
+    begin_slice(p);
+  } while (!global_turn(p));
+}
+
+int fired_in_time = 0;
+
+}  // namespace
+
+TEST_CASE(
+    "what comes from runnext shares the slice before it, and what comes from the ring has its "
+    "own") {
+  support::lone_scheduler scheduler(1);
+  machine& m = scheduler.holder_of(0);
+  goroutine& heir = scheduler.g();
+  goroutine& other = scheduler.g();
+  scheduler.set_runnext(0, heir);
+  scheduler.push(0, other);
+  const std::uint32_t tick = m.p->schedule_tick.get();
+  CHECK(take_local(m) == &heir);
+  CHECK(m.p->schedule_tick.get() == tick);
+  CHECK(take_local(m) == &other);
+  CHECK(m.p->schedule_tick.get() == tick + 1);
+  CHECK(take_local(m) == nullptr);
+}
+
+TEST_CASE("an heir too many goes behind the others where no monitor ends slices, and only there") {
+  for (const bool preempts : {false, true}) {
+    auto config = support::lone_scheduler::quiet();
+    config.preempts = preempts;
+    support::lone_scheduler scheduler(1, config);
+    machine& m = scheduler.holder_of(0);
+    m.p->inheritances_left = 1;
+    goroutine& heir = scheduler.g();
+    goroutine& waits = scheduler.g();
+    scheduler.set_runnext(0, heir);
+    scheduler.push(0, waits);
+    CHECK(take_local(m) == (preempts ? &heir : &waits));
+    CHECK(take_local(m) == (preempts ? &waits : &heir));
+    CHECK(m.p->inheritances_left == thrum::sched::traits::most_inheritances);
+  }
+}
+
+TEST_CASE("an heir too many lets one in the global queue go first, and goes on if nobody waits") {
+  support::lone_scheduler scheduler(1);
+  machine& m = scheduler.holder_of(0);
+  goroutine& heir = scheduler.g();
+  m.p->inheritances_left = 1;
+  scheduler.set_runnext(0, heir);
+  const std::uint32_t tick = m.p->schedule_tick.get();
+  CHECK(take_local(m) == &heir);
+  CHECK(m.p->schedule_tick.get() == tick + 1);
+  goroutine& waits = scheduler.g();
+  scheduler->global.push_back(waits);
+  m.p->inheritances_left = 1;
+  scheduler.set_runnext(0, heir);
+  CHECK(take_local(m) == &waits);
+  CHECK(take_local(m) == &heir);
+}
+
+TEST_CASE("a processor takes its share of the global queue: one to run, the others into its ring") {
+  support::lone_scheduler scheduler(2);
+  machine& m = scheduler.holder_of(0);
+  goroutine& first = scheduler.g();
+  scheduler->global.push_back(first);
+  for (int i = 0; i != 7; ++i) {
+    scheduler->global.push_back(scheduler.g());
+  }
+  const std::uint32_t tick = m.p->schedule_tick.get();
+  CHECK(take_global(m) == &first);
+  CHECK(m.p->queue.ring_size() != 0);
+  CHECK(scheduler->global.size() != 0);
+  CHECK(m.p->queue.ring_size() + scheduler->global.size() == 7);
+  CHECK(m.p->schedule_tick.get() == tick + 1);
+}
+
+TEST_CASE("on its turn one goroutine of the global queue is taken, and on others none") {
+  support::lone_scheduler scheduler(1);
+  machine& m = scheduler.holder_of(0);
+  go_to_global_turn(*m.p);
+  begin_slice(*m.p);
+  goroutine& waits = scheduler.g();
+  scheduler->global.push_back(waits);
+  scheduler->global.push_back(scheduler.g());
+  CHECK(take_global_in_turn(m) == nullptr);
+  go_to_global_turn(*m.p);
+  CHECK(take_global_in_turn(m) == &waits);
+  CHECK(scheduler->global.size() == 1);
+  CHECK(take_global_in_turn(m) == nullptr);  // the turn is over
+}
+
+TEST_CASE("timers run that are due and no others, and the next one's time is told") {
+  support::lone_scheduler scheduler(1);
+  machine& m = scheduler.holder_of(0);
+  bool ran = false;
+  CHECK(run_timers(m, *m.p, ran) == thrum::sched::timer_heap<thrum::sched::traits>::never);
+  const std::int64_t far = thrum::sched::traits::now() + 3'600'000'000'000;
+  timer_of_taker due;
+  timer_of_taker later;
+  due.fire = later.fire = [](timer_of_taker&, bool) noexcept { ++fired_in_time; };
+  fired_in_time = 0;
+  m.p->timers.add(later, far);
+  CHECK(run_timers(m, *m.p, ran) == far);
+  CHECK_FALSE(ran);
+  m.p->timers.add(due, 1);
+  CHECK(run_timers(m, *m.p, ran) == far);
+  CHECK(ran);
+  CHECK(fired_in_time == 1);
+  CHECK(m.p->counts.timers.get() == 1);
+}
+
+TEST_CASE("no poll is due while no goroutine waits for a descriptor") {
+  support::lone_scheduler scheduler(1);
+  REQUIRE(scheduler.is_open());
+  CHECK_FALSE(is_poll_due(*scheduler));
+}
