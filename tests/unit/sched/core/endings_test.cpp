@@ -13,6 +13,7 @@ TEST_CASE("an end begins when it is told to, and once and for all") {
   CHECK_FALSE(ending.has_begun());
   ending.begin();
   CHECK(ending.has_begun());
+  ending.begin();
   ending.withdraw([] {});
   ending.tell_drained();
   CHECK(ending.has_begun());
@@ -70,6 +71,7 @@ TEST_CASE("the thread that stops a runtime waits until that is over, however oft
   }
   stopper.join();
   CHECK(over);
+  CHECK(asked <= 4);  // it sleeps until it is told
 }
 
 TEST_CASE("that the last goroutine has ended is not lost on a thread that is yet to wait for it") {

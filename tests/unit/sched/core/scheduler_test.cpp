@@ -112,9 +112,13 @@ TEST_CASE("numbers of goroutines are given once, and begin with 1") {
   CHECK(scheduler->take_ids(1) == 18);
 }
 
-TEST_CASE("each M draws other random numbers") {
-  using thrum::sched::runtime_scheduler;
-  CHECK(runtime_scheduler::seed(0) != runtime_scheduler::seed(1));
+TEST_CASE("Ms that are made at the same moment draw different random numbers") {
+  auto& clock = thrum::sched::traits::virtual_now();
+  auto* const before = clock.exchange([]() noexcept -> std::int64_t { return 1; });
+  const std::uint64_t first = thrum::sched::runtime_scheduler::seed(0);
+  const std::uint64_t second = thrum::sched::runtime_scheduler::seed(1);
+  clock.store(before);
+  CHECK(first != second);
 }
 
 TEST_CASE("work that is published wakes an idle P once, and none while an M searches") {
