@@ -4,6 +4,7 @@
 
 #include <thrum.hpp>
 
+#include <atomic>
 #include <thread>
 
 #include "support/bare_scheduler.hpp"
@@ -12,6 +13,13 @@
 
 using thrum::sched::current_m;
 using thrum::sched::is_goroutine;
+
+namespace {
+
+/// By whoever sets the M of a thread.
+std::atomic<thrum::sched::machine*> told_m{nullptr};
+
+}  // namespace
 
 TEST_CASE("a thread has the M that it has set, and other threads do not have it") {
   support::bare_scheduler scheduler(1);
@@ -38,7 +46,7 @@ TEST_CASE("a thread's M stands under the key that all shared objects know, until
   CHECK(key.get() == nullptr);
 }
 
-TEST_CASE("the executable is told of a thread's M by whoever sets it") {
+TEST_CASE("the executable asks to be told of a thread's M, and takes it over") {
   auto& known = thrum::os::process_wide<thrum::sched::current_key>::get();
   auto* const tell = known.tell_executable.load();
   REQUIRE(tell != nullptr);
@@ -49,6 +57,22 @@ TEST_CASE("the executable is told of a thread's M by whoever sets it") {
   tell(nullptr);
   CHECK(was_told);
   CHECK(current_m() == nullptr);
+}
+
+TEST_CASE("a thread that sets its M knows it by itself, and tells the executable") {
+  auto& known = thrum::os::process_wide<thrum::sched::current_key>::get();
+  support::bare_scheduler scheduler(1);
+  const auto m = scheduler.stray_m();
+  auto* const before = known.tell_executable.exchange(
+      [](thrum::sched::machine* of_this_thread) noexcept { told_m = of_this_thread; });
+  thrum::sched::set_current_m(m.get());
+  const bool knows = current_m() == m.get();
+  const bool has_told = told_m == m.get();
+  thrum::sched::set_current_m(nullptr);
+  known.tell_executable.store(before);
+  CHECK(knows);
+  CHECK(has_told);
+  CHECK(told_m == nullptr);
 }
 
 TEST_CASE("a thread counts as a goroutine only while it runs one that has a processor") {
