@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <new>
 #include <set>
 #include <stdexcept>
 #include <thread>
@@ -247,4 +248,13 @@ TEST_CASE("on a foreign thread and inside blocking a thread_lock does nothing") 
     const support::crowd others;  // a goroutine that had kept its thread could not leave it now
     CHECK(support::migrate());
   });
+}
+
+TEST_CASE("a goroutine that ends without having destroyed its thread_lock gives its thread back") {
+  alignas(thrum::thread_lock) static unsigned char place[sizeof(thrum::thread_lock)];
+  thrum::runtime runtime(support::with_procs(1));
+  runtime.spawn([] { ::new (static_cast<void*>(place)) thrum::thread_lock; }).join();
+  bool ran = false;
+  runtime.spawn([&] { ran = true; }).join();
+  CHECK(ran);
 }
