@@ -78,7 +78,7 @@ TEST_CASE("goroutines of several processors and of none have ids of their own") 
 TEST_CASE("a callable lies on the goroutine's stack, below it and as it is to be aligned") {
   support::lone_scheduler scheduler(1);
   goroutine& g = scheduler.g();
-  for (const std::size_t alignment : {1, 64, 1024}) {
+  for (const std::size_t alignment : {1U, 64U, 1024U}) {
     constexpr std::size_t bytes = 100;
     const auto at = reinterpret_cast<std::uintptr_t>(reserve_task(g, bytes, alignment));
     CHECK(at % alignment == 0);
