@@ -239,6 +239,11 @@ TEST_CASE("a P that somebody could use is handed to an M, any other becomes idle
   CHECK_FALSE(idle->spinning);
   CHECK(one.scheduler->idle.idle_ps() == 0);
   REQUIRE(one.scheduler->global.pop() == &g);
+  static_cast<void>(one.p->queue.push(&g));
+  one.put_m(*idle);
+  idle->next_p = nullptr;
+  one.scheduler->hand_off(*one.p);
+  CHECK(idle->next_p == one.p);
   one.scheduler->idle.end_spinning(*searcher);
 }
 
