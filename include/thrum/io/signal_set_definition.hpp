@@ -218,8 +218,7 @@ THRUM_OUT_OF_LINE signal_set::signal_set(std::span<const int> signals, std::erro
 THRUM_OUT_OF_LINE signal_set::signal_set(std::initializer_list<int> signals)
     : signal_set(std::span(signals.begin(), signals.size())) {}
 
-THRUM_OUT_OF_LINE signal_set::signal_set(std::initializer_list<int> signals,
-                                         std::error_code& error)
+THRUM_OUT_OF_LINE signal_set::signal_set(std::initializer_list<int> signals, std::error_code& error)
     : signal_set(std::span(signals.begin(), signals.size()), error) {}
 
 THRUM_OUT_OF_LINE signal_set::signal_set(signal_set&&) noexcept = default;

@@ -37,8 +37,7 @@ THRUM_OUT_OF_LINE os::io_result udp_socket::send_from(std::span<const std::byte>
   return run_sending(to != nullptr && !net_detail::is_internet(*to), send);
 }
 
-THRUM_OUT_OF_LINE os::io_result udp_socket::receive(std::span<std::byte> buffer,
-                                                    datagram* result) {
+THRUM_OUT_OF_LINE os::io_result udp_socket::receive(std::span<std::byte> buffer, datagram* result) {
   ::sockaddr_storage from;
   ::socklen_t from_size = 0;
   auto* const address = result != nullptr ? reinterpret_cast<::sockaddr*>(&from) : nullptr;

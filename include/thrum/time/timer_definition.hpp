@@ -9,7 +9,6 @@
 #include <thrum/base/error.hpp>
 #include <thrum/chan.hpp>
 #include <thrum/deadline.hpp>
-#include <thrum/runtime.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/life/registry.hpp>
 #include <thrum/time/timer.hpp>
