@@ -232,7 +232,7 @@ THRUM_NOINLINE inline void note_try_lock(const void* lock, lock_rank rank) noexc
   locks_of_thread.add(lock, rank);
 }
 // UBSan of gcc 12 takes the thread_local for null in here.
-__attribute__((no_sanitize("null"))) THRUM_NOINLINE inline void note_unlock(
+THRUM_NOINLINE __attribute__((no_sanitize("null"))) inline void note_unlock(
     const void* lock, lock_rank rank) noexcept {
   asm volatile("");
   locks_of_thread.drop(lock, rank);
