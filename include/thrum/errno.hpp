@@ -15,6 +15,8 @@
 #ifndef THRUM_ERRNO_HPP
 #define THRUM_ERRNO_HPP
 
+#include <thrum/os/error_number.hpp>  // IWYU pragma: keep: in the macro
+
 #include <cerrno>
 
 #if !defined(THRUM_KEEP_ERRNO)

@@ -5,9 +5,11 @@
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/run/wait_point.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <set>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -174,5 +176,34 @@ TEST_CASE("goroutines of neighbouring slots differ in their cache sets", "[stack
     offsets.insert(reinterpret_cast<std::uintptr_t>(p->take(18)) % 4096);
   }
   REQUIRE(offsets.size() == 8);
+  pool::abandon(p);
+}
+
+TEST_CASE("whether a stack is the pool's is told while another thread takes and returns some",
+          "[stack]") {
+  auto* p = new pool;
+  g_type* const g = p->take(16);
+  REQUIRE(g != nullptr);
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    while (!stop) {
+      thrum::base::intrusive_queue<g_type> one;
+      if (g_type* const each = p->take(16)) {
+        one.push_back(each);
+        p->put(16, std::move(one));
+      }
+    }
+  });
+  int told = 0;
+  constexpr int times = 2'000;
+  for (int i = 0; i != times; ++i) {
+    told += p->holds(g) ? 1 : 0;
+  }
+  stop = true;
+  other.join();
+  CHECK(told == times);
+  thrum::base::intrusive_queue<g_type> last;
+  last.push_back(g);
+  p->put(16, std::move(last));
   pool::abandon(p);
 }
