@@ -184,9 +184,11 @@ TEST_CASE("whether a stack is the pool's is told while another thread takes and 
   auto* p = new pool;
   g_type* const g = p->take(16);
   REQUIRE(g != nullptr);
+  std::atomic<bool> begun{false};
   std::atomic<bool> stop{false};
   std::thread other([&] {
     while (!stop) {
+      begun = true;
       thrum::base::intrusive_queue<g_type> one;
       if (g_type* const each = p->take(16)) {
         one.push_back(each);
@@ -194,8 +196,10 @@ TEST_CASE("whether a stack is the pool's is told while another thread takes and 
       }
     }
   });
+  while (!begun) {
+  }
   int told = 0;
-  constexpr int times = 2'000;
+  constexpr int times = 100'000;
   for (int i = 0; i != times; ++i) {
     told += p->holds(g) ? 1 : 0;
   }
