@@ -40,8 +40,10 @@ class m_table {
   m_table() noexcept = default;
   m_table(const m_table&) = delete;
   m_table& operator=(const m_table&) = delete;
+
   /// Where they are to stand: room for as many as there may be, the caller's.
   void keep_in(machine* places) noexcept { places_ = places; }
+  machine* places() const noexcept { return places_; }
 
   /// Destroys them all: their threads have been joined.
   void clear() noexcept {

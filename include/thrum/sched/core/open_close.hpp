@@ -28,13 +28,11 @@ THRUM_OUT_OF_LINE int runtime_scheduler::open() noexcept {
     return error;
   }
   pool = new (std::nothrow) stack_pool;
-  p_places_ = os::map(traits::max_procs * sizeof(processor*));
-  m_places_ = os::map(config_.max_threads * sizeof(machine));
-  if (pool == nullptr || p_places_ == nullptr || m_places_ == nullptr) {
+  ps.keep_in(static_cast<processor**>(os::map(traits::max_procs * sizeof(processor*))));
+  ms.keep_in(static_cast<machine*>(os::map(config_.max_threads * sizeof(machine))));
+  if (pool == nullptr || ps.places() == nullptr || ms.places() == nullptr) {
     return ENOMEM;
   }
-  ps.keep_in(static_cast<processor**>(p_places_));
-  ms.keep_in(static_cast<machine*>(m_places_));
   if (config_.interrupts) {
     os::install_preempt_handler();
   }
@@ -50,11 +48,11 @@ THRUM_OUT_OF_LINE runtime_scheduler::~runtime_scheduler() {
   ps.clear();
   creator.close();
   ms.clear();
-  if (p_places_ != nullptr) {
-    os::unmap(p_places_, traits::max_procs * sizeof(processor*));
+  if (ps.places() != nullptr) {
+    os::unmap(ps.places(), traits::max_procs * sizeof(processor*));
   }
-  if (m_places_ != nullptr) {
-    os::unmap(m_places_, config_.max_threads * sizeof(machine));
+  if (ms.places() != nullptr) {
+    os::unmap(ms.places(), config_.max_threads * sizeof(machine));
   }
   if (pool != nullptr) {
     stack_pool::abandon(pool);

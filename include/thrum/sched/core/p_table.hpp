@@ -39,8 +39,10 @@ class p_table {
   p_table() noexcept = default;
   p_table(const p_table&) = delete;
   p_table& operator=(const p_table&) = delete;
+
   /// Where their addresses are to stand: room for `traits::max_procs`, the caller's.
   void keep_in(processor** places) noexcept { places_ = places; }
+  processor** places() const noexcept { return places_; }
 
   /// Frees them all: nobody comes any more.
   void clear() noexcept {

@@ -298,8 +298,6 @@ class runtime_scheduler {
 
   const scheduler_config config_;
   const upcall_table upcalls_;
-  void* p_places_ = nullptr;
-  void* m_places_ = nullptr;
   atomic<std::uint64_t> created_elsewhere_{0};
   atomic<goroutine_id> next_id_{1};
 };
