@@ -8,10 +8,14 @@ counts by its name: one of the same file, or of tests/support, in whose body the
 or a call of another such function. SUCCEED is none, and with_runtime is not enough: what it looks
 at after a test is the same for all.
 
+What the goroutines of a local runtime look at outlives it: atomics are declared before a runtime on
+which something is started, as its destructor waits for goroutines that may still read them.
+
 Of a header below include/thrum/{sched,chan,select,sync} the tests stand in the file of its name
 below tests/unit, or in the model of its name. What is only data has none, and some stand elsewhere:
 both are listed here.
 """
+import itertools
 import pathlib
 import re
 import sys
@@ -24,6 +28,7 @@ CASE = re.compile(r"^(?:TEMPLATE_(?:LIST_|PRODUCT_)?)?TEST_CASE(?:_METHOD|_SIG)?
 FUNCTION = re.compile(r"\b([a-z]\w*)\s*(?=\()")
 LAMBDA = re.compile(r"\bauto\s+(\w+)\s*=\s*\[")
 BEHIND = re.compile(r"\)(?:\s|const\b|noexcept\b|override\b|->[\w:<>,*& ]+)*(?::[^{};]*)?\{")
+RUNTIME = re.compile(r"( +)(?:thrum::)?(?:runtime|basic_runtime<.*>) (\w+)[({;]")
 NOT_ENOUGH = {"with_runtime", "if", "for", "while", "switch", "catch"}
 
 ROOMS = ("sched", "chan", "select", "sync")
@@ -99,6 +104,23 @@ def asserting(functions, known=frozenset()):
         names |= more
 
 
+def outlived(code):
+    """(line, name) of each atomic that is gone before a runtime that starts goroutines."""
+    lines = code.split("\n")
+    for start, line in enumerate(lines):
+        runtime = RUNTIME.match(line)
+        if not runtime:
+            continue
+        indent, name = runtime.groups()
+        behind = list(itertools.takewhile(lambda text: not text.strip() or text.startswith(indent),
+                                          lines[start + 1:]))
+        if any(re.search(rf"\b{name}\.(?:go|spawn)\(", text) for text in behind):
+            for number, text in enumerate(behind, start + 2):
+                atomic = re.match(rf"{indent}std::atomic(?:<.*>|_\w+) (\w+)[{{(;]", text)
+                if atomic:
+                    yield number, atomic.group(1)
+
+
 def misplaced():
     """What is wrong with where the tests of the headers stand."""
     headers = {path.relative_to(root / "include/thrum").with_suffix("").as_posix()
@@ -131,6 +153,9 @@ for folder in ("unit", "go", "model"):
         near = [masked(header.read_text()) for pattern in ("*.hpp", "support/*.hpp")
                 for header in path.parent.glob(pattern)]
         helpers = asserting([f for source in (code, *near) for f in bodies(source)], support)
+        for line, name in outlived(code):
+            errors.append(f"{path.relative_to(root)}:{line}: {name} is gone before the runtime whose "
+                          "goroutines may use it: declare it above the runtime")
         for found in CASE.finditer(code):
             cases += 1
             end = closing(code, found.end() - 1)

@@ -563,10 +563,10 @@ TEST_CASE("a foreign thread that waits is woken by close") {
 }
 
 TEST_CASE("time-outs of foreign threads race with goroutines and agree with them") {
-  thrum::runtime runtime(support::environment_options());
-  thrum::chan<int> c(0);
   std::atomic<int> sent{0};
   std::atomic<int> received{0};
+  thrum::runtime runtime(support::environment_options());
+  thrum::chan<int> c(0);
   const int rounds = scaled(1'000, 100);
   thrum::wait_group group;
   group.add(2);

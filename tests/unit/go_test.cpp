@@ -276,9 +276,9 @@ TEST_CASE("goroutines may be started from inside blocking()") {
 }
 
 TEST_CASE("foreign threads start goroutines of a runtime, and none is lost") {
+  std::atomic<int> ran{0};
   thrum::runtime runtime(support::environment_options());
   const int n = scaled(5'000);
-  std::atomic<int> ran{0};
   std::vector<std::thread> threads;
   for (int t = 0; t != 4; ++t) {
     threads.emplace_back([&] {

@@ -271,9 +271,9 @@ TEST_CASE("block_on gives the result, the reference or the exception to the call
 // ---- processors --------------------------------------------------------------------------------
 
 TEST_CASE("the number of processors changes while goroutines run, and none is lost") {
-  thrum::runtime runtime(with_procs(2));
   std::atomic<bool> stop{false};
   std::atomic<std::uint64_t> done{0};
+  thrum::runtime runtime(with_procs(2));
   thrum::chan<int> ring(4);
   for (int i = 0; i != 20; ++i) {
     runtime.go([&, ring]() mutable {
@@ -306,8 +306,8 @@ TEST_CASE("the number of processors changes while goroutines run, and none is lo
 }
 
 TEST_CASE("sleepers of a processor that is taken away still wake") {
-  thrum::runtime runtime(with_procs(8));
   std::atomic<int> woken{0};
+  thrum::runtime runtime(with_procs(8));
   for (int i = 0; i != 100; ++i) {
     runtime.go([&, i] {
       thrum::sleep_for(std::chrono::milliseconds(1 + i % 30));

@@ -149,8 +149,8 @@ TEST_CASE("exit runs the destructors on the stack and ends nothing else") {
 TEST_CASE("the stop token is the runtime's: it turns when the runtime stops") {
   std::atomic<bool> has_seen_stop{false};
   {
-    thrum::runtime runtime(support::environment_options());
     std::atomic<bool> started{false};
+    thrum::runtime runtime(support::environment_options());
     runtime.go([&] {
       const std::stop_token token = this_goroutine::stop_token();
       started = token.stop_possible() && !token.stop_requested();

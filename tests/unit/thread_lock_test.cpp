@@ -221,8 +221,8 @@ TEST_CASE("a locked goroutine wakes in time on whatever processor it waited for 
 TEST_CASE("locked goroutines are unwound when their runtime stops") {
   std::atomic<int> unwound{0};
   {
-    thrum::runtime runtime;
     std::atomic<int> ready{0};
+    thrum::runtime runtime;
     for (int i = 0; i != 3; ++i) {
       runtime.go([&] {
         struct at_end {

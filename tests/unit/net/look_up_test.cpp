@@ -220,8 +220,8 @@ TEST_CASE("an answer may come while the callers that asked time out or are stopp
     silent_resolver::open(false);
     std::thread opener;
     {
-      thrum::runtime runtime(support::environment_options());
       std::atomic<int> begun{0};
+      thrum::runtime runtime(support::environment_options());
       for (int i = 0; i != 8; ++i) {
         runtime.go([&, i] {
           ++begun;

@@ -204,8 +204,8 @@ TEST_CASE("a request that comes while select begins or ends does not touch what 
 
 TEST_CASE("the goroutine's own stop token works as a case, before the runtime unwinds it") {
   std::atomic<bool> asked{false};
-  thrum::runtime runtime(support::environment_options());
   std::atomic<bool> begun{false};
+  thrum::runtime runtime(support::environment_options());
   runtime.go([&] {
     try {
       begun = true;

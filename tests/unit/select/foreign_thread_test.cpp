@@ -26,13 +26,13 @@ using thrum::on_timeout;
 using thrum::otherwise;
 
 TEST_CASE("foreign threads and goroutines select against each other") {
-  thrum::runtime runtime(support::environment_options());
   const int n = scaled(4'000, 100);
+  std::atomic<std::int64_t> sum{0};
+  std::atomic<int> left{4 * n};
+  thrum::runtime runtime(support::environment_options());
   const thrum::chan<int> a(0);
   const thrum::chan<int> b(2);
   const thrum::chan<int> nil;
-  std::atomic<std::int64_t> sum{0};
-  std::atomic<int> left{4 * n};
   thrum::wait_group senders;
   thrum::wait_group receivers;
   senders.add(4);
@@ -88,11 +88,11 @@ TEST_CASE("select works between foreign threads without any runtime") {
 }
 
 TEST_CASE("time-outs of selecting threads race with goroutines and agree with them") {
+  std::atomic<int> sent{0};
+  std::atomic<int> received{0};
   thrum::runtime runtime(support::environment_options());
   const thrum::chan<int> c(0);
   const thrum::chan<int> never(0);
-  std::atomic<int> sent{0};
-  std::atomic<int> received{0};
   const int rounds = scaled(1'000, 100);
   thrum::wait_group group;
   group.add(4);

@@ -215,10 +215,10 @@ TEST_CASE("a shorter sleep that begins later is not held up by a longer one") {
 }
 
 TEST_CASE("foreign threads sleep as threads, beside goroutines") {
+  std::atomic<int> early{0};
   thrum::runtime runtime(support::environment_options());
   auto sleeper = runtime.spawn([] { thrum::sleep_for(2ms); });
   std::vector<std::thread> threads;
-  std::atomic<int> early{0};
   for (int i = 0; i != 4; ++i) {
     threads.emplace_back([&] {
       const auto begin = steady_clock::now();

@@ -203,8 +203,8 @@ TEST_CASE("a goroutine that is locked to its thread keeps it") {
 
 TEST_CASE("loops lose their processors beside threads that end and are made anew") {
   const short_idle_times soon;
-  thrum::runtime runtime(thrum::options{.procs = 2, .time_slice = std::chrono::milliseconds(1)});
   std::atomic<bool> stop{false};
+  thrum::runtime runtime(thrum::options{.procs = 2, .time_slice = std::chrono::milliseconds(1)});
   std::vector<thrum::join_handle<void>> loops;
   for (int i = 0; i != 4; ++i) {
     loops.push_back(runtime.spawn([&] {

@@ -50,10 +50,10 @@ TEST_CASE("a search walks over the processors in force after there were many mor
 }
 
 TEST_CASE("a processor that computes while their number falls is searched until it is laid down") {
-  thrum::runtime runtime(support::with_procs(3));
-  auto* const scheduler = runtime.block_on([] { return &own_scheduler(); });
   std::atomic<int> busy{0};
   std::atomic<bool> stop{false};
+  thrum::runtime runtime(support::with_procs(3));
+  auto* const scheduler = runtime.block_on([] { return &own_scheduler(); });
   for (int i = 0; i != 3; ++i) {
     runtime.go([&] {
       const thrum::sched::section here;  // nobody takes the processor
@@ -70,8 +70,8 @@ TEST_CASE("a processor that computes while their number falls is searched until 
 }
 
 TEST_CASE("timers and goroutines go on when processors go, and when they come back") {
-  thrum::runtime runtime(support::with_procs(4));
   std::atomic<int> awake{0};
+  thrum::runtime runtime(support::with_procs(4));
   constexpr int sleepers = 200;
   for (int i = 0; i != sleepers; ++i) {
     runtime.go([&] {
@@ -93,10 +93,10 @@ TEST_CASE("timers and goroutines go on when processors go, and when they come ba
 }
 
 TEST_CASE("a processor that is added runs what waits for one") {
-  thrum::runtime runtime(support::with_procs(1));
   std::atomic<bool> busy{false};
   std::atomic<bool> ran{false};
   std::atomic<bool> stop{false};
+  thrum::runtime runtime(support::with_procs(1));
   runtime.go([&] {
     const thrum::sched::section here;  // nobody takes the processor
     busy = true;

@@ -74,9 +74,9 @@ TEST_CASE("goroutines that do not fit into a ring of four all run, by way of the
 }
 
 TEST_CASE("a goroutine sleeps until the test's clock says so") {
-  thrum::runtime runtime(two_procs());
   std::atomic<bool> asleep{false};
   std::atomic<bool> awake{false};
+  thrum::runtime runtime(two_procs());
   thrum::join_handle<void> sleeper = runtime.spawn([&] {
     asleep = true;
     thrum::this_goroutine::sleep_for(24h);
@@ -91,8 +91,8 @@ TEST_CASE("a goroutine sleeps until the test's clock says so") {
 }
 
 TEST_CASE("a select with a deadline goes by the test's clock") {
-  thrum::runtime runtime(two_procs());
   std::atomic<bool> timed_out{false};
+  thrum::runtime runtime(two_procs());
   thrum::join_handle<void> waiter = runtime.spawn([&] {
     const thrum::chan<int> never;
     timed_out =
@@ -108,8 +108,8 @@ TEST_CASE("a goroutine that waits for a descriptor goes on when the test's polle
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
   {
-    thrum::runtime runtime(two_procs());
     std::atomic<bool> told{false};
+    thrum::runtime runtime(two_procs());
     thrum::join_handle<void> reader = runtime.spawn([&] {
       thrum::io::wait_readable(ends[0]);
       told = true;
@@ -129,11 +129,11 @@ TEST_CASE("a goroutine that waits for a descriptor goes on when the test's polle
 }
 
 TEST_CASE("a blocking call on the last busy processor leaves a thread that waits for descriptors") {
-  thrum::runtime runtime(two_procs());
-  auto& scheduler = runtime.scheduler();
   std::atomic<bool> inside{false};
   std::atomic<bool> may_go_on{false};
   std::atomic<bool> may_return{false};
+  thrum::runtime runtime(two_procs());
+  auto& scheduler = runtime.scheduler();
   thrum::join_handle<void> caller = runtime.spawn([&] {
     thrum::blocking([&] {
       inside = true;

@@ -288,8 +288,8 @@ TEST_CASE("condition variables that go with their notification meet time-outs of
 
 TEST_CASE("condition variables that go with their notification meet a stop of the same moment") {
   for (int round = 0; round != scaled(60, 5); ++round) {
-    thrum::runtime runtime(with_procs(2));
     std::atomic<bool> begun{false};
+    thrum::runtime runtime(with_procs(2));
     runtime.go([&] {
       begun = true;
       for (;;) {

@@ -133,8 +133,8 @@ TEST_CASE("a thread that computes after its processor was taken from it is stopp
   if (!loops_are_interrupted) {
     return;
   }
-  thrum::runtime runtime(one_short_slice);
   std::atomic<bool> told{false};
+  thrum::runtime runtime(one_short_slice);
   auto other = runtime.spawn([&] { return compute_until_told(told); });
   auto blocks = runtime.spawn([&] {
     while (!told) {
