@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -115,7 +116,8 @@ THRUM_OUT_OF_LINE std::size_t endpoint::hash() const noexcept {
   // The odd constant is 2^64 over the golden ratio: it carries each bit of the number upwards.
   const std::uint64_t number = (std::uint64_t{scope()} << 24) ^ (std::uint64_t{port()} << 8) ^
                                static_cast<std::uint64_t>(family());
-  const std::size_t spread = number * 0x9e3779b97f4a7c15;
+  constexpr int not_kept = 64 - std::numeric_limits<std::size_t>::digits;
+  const auto spread = static_cast<std::size_t>((number * 0x9e3779b97f4a7c15) >> not_kept);
   return std::hash<std::string_view>()(key()) ^ spread;
 }
 

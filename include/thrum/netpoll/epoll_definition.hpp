@@ -60,7 +60,10 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE int epoll_system::wait(int fd, ::epoll_event* f
                                                         std::int64_t delay_ns) noexcept {
   int n;
   if (delay_ns > 0 && has_pwait2.load(relaxed)) {  // relaxed: a fact about the system
-    const ::timespec limit = os::to_timespec(delay_ns);
+    constexpr std::int64_t second = 1'000'000'000;
+    const struct {  // the call's own words, which the C library's type need not have
+      std::int64_t seconds, nanoseconds;
+    } limit{delay_ns / second, delay_ns % second};
     n = static_cast<int>(
         ::syscall(number_of_pwait2, fd, found, most, &limit, nullptr, std::size_t{0}));
     if (n >= 0 || (errno != ENOSYS && errno != EPERM)) {  // EPERM: older containers

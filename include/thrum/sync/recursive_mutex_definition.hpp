@@ -18,7 +18,7 @@ THRUM_OUT_OF_LINE std::uintptr_t caller_identity() noexcept {
   if (m != nullptr && m->g != nullptr) {
     return reinterpret_cast<std::uintptr_t>(m->g);
   }
-  return std::uintptr_t{os::thread_id()} << 1 | 1;  // a G's address is even
+  return static_cast<std::uintptr_t>(os::thread_id()) << 1 | 1;  // a G's address is even
 }
 
 }}}  // namespace thrum::THRUM_ABI::sync_detail

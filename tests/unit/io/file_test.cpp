@@ -55,6 +55,24 @@ TEST_CASE("what is written to a file is read from it, from the current position"
   });
 }
 
+TEST_CASE("a file has places that 32 bits do not count") {
+  const support::folder folder;
+  constexpr std::int64_t far = std::int64_t{5} << 30;
+  with_runtime([&] {
+    file f = file::open(folder / "a", open_mode::read_write | open_mode::create);
+    CHECK(f.seek(far) == far);
+    CHECK(f.write("ab") == 2);
+    CHECK(f.seek(0, seek_from::current) == far + 2);
+    CHECK(f.write_at("c", far + 2) == 1);
+    CHECK(f.size() == far + 3);
+    char text[4];
+    CHECK(f.read_at(text, far) == 3);
+    CHECK(std::string(text, 3) == "abc");
+    f.close();
+    CHECK(file::open(folder / "a", open_mode::read).size() == far + 3);
+  });
+}
+
 TEST_CASE("a file works on a thread without a runtime") {
   const support::folder folder;
   file f = file::open(folder / "a", open_mode::read_write | open_mode::create);

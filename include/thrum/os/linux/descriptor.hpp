@@ -15,6 +15,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 
 #include <sys/uio.h>
 #include <unistd.h>
@@ -23,8 +24,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 inline constexpr int no_descriptor = -1;
 
-/// A count, or an errno value below zero.
-using io_result = std::ptrdiff_t;
+/// A count or a place in a file, or an errno value below zero.
+using io_result = std::int64_t;
 
 /// What a call that returns -1 and sets errno has to say.
 THRUM_NOINLINE inline io_result result_of(io_result returned) noexcept {

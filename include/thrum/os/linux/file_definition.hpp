@@ -11,6 +11,7 @@
 
 #include <thrum/os/linux/descriptor.hpp>
 #include <thrum/os/linux/file.hpp>
+#include <thrum/os/linux/large_file.hpp>
 
 #include <cerrno>
 #include <cstddef>
@@ -24,38 +25,38 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_file(const char* path, int flags,
                                                      unsigned permissions) noexcept {
-  return result_of(::open(path, flags | O_CLOEXEC | O_NOCTTY, permissions));
+  return result_of(::open(path, flags | large_file::open_flag | O_CLOEXEC | O_NOCTTY, permissions));
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_at(int fd, void* to, std::size_t n,
                                                    std::int64_t offset) noexcept {
-  return result_of(::pread(fd, to, n, offset));
+  return result_of(large_file::pread(fd, to, n, offset));
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_at(int fd, const void* from, std::size_t n,
                                                     std::int64_t offset) noexcept {
-  return result_of(::pwrite(fd, from, n, offset));
+  return result_of(large_file::pwrite(fd, from, n, offset));
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result seek(int fd, std::int64_t offset, int from) noexcept {
-  return result_of(::lseek(fd, offset, from));
+  return result_of(large_file::lseek(fd, offset, from));
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result sync(int fd) noexcept { return result_of(::fsync(fd)); }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result truncate(int fd, std::int64_t size) noexcept {
-  return result_of(::ftruncate(fd, size));
+  return result_of(large_file::ftruncate(fd, size));
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result file_size(int fd) noexcept {
-  struct ::stat about {};
-  return ::fstat(fd, &about) == 0 ? about.st_size : io_result{-errno};
+  large_file::status about{};
+  return large_file::fstat(fd, about) == 0 ? about.st_size : io_result{-errno};
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result kind_of(int fd, file_kind& kind) noexcept {
-  struct ::stat about {};
+  large_file::status about{};
   const int flags = ::fcntl(fd, F_GETFL);
-  if (flags < 0 || ::fstat(fd, &about) != 0) {
+  if (flags < 0 || large_file::fstat(fd, about) != 0) {
     return -errno;
   }
   kind.may_break = S_ISFIFO(about.st_mode) || S_ISSOCK(about.st_mode);

@@ -42,6 +42,12 @@ static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t) &&
 bool futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
                 std::int64_t timeout_ns) noexcept;
 
+/// The system call of that name in the kernel's older and newer form; the same one where `long` has
+/// 64 bits. Elsewhere the newer one came with Linux 5.1, and the older one waits for 68 years at most.
+template <class Time>
+long call_futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
+                     std::int64_t timeout_ns) noexcept;
+
 /// Wakes up to how_many threads that sleep on the address of `word`, which need not hold a word any
 /// more. Leaves errno alone.
 void futex_wake(std::atomic<std::uint32_t>& word, int how_many) noexcept;

@@ -26,13 +26,26 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 using namespace base::orders;
 
+template <class Time>
+long call_futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
+                     std::int64_t timeout_ns) noexcept {
+  constexpr long futex_time64 = 422;  // newer than some systems' headers; the same everywhere
+  constexpr bool is_old = sizeof(Time) == sizeof(old_kernel_time);
+  const Time timeout = Time::from(timeout_ns < 0 ? 0 : timeout_ns);
+  return ::syscall(is_old ? SYS_futex : futex_time64, &word, FUTEX_WAIT_PRIVATE, expected,
+                   timeout_ns < 0 ? nullptr : &timeout, nullptr, 0);
+}
+
 THRUM_NOINLINE THRUM_OUT_OF_LINE bool futex_wait(std::atomic<std::uint32_t>& word,
                                                  std::uint32_t expected,
                                                  std::int64_t timeout_ns) noexcept {
-  const ::timespec timeout = to_timespec(timeout_ns < 0 ? 0 : timeout_ns);
   const int before = errno;
-  const long result = ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected,
-                                timeout_ns < 0 ? nullptr : &timeout, nullptr, 0);
+  long result = call_futex_wait<kernel_time>(word, expected, timeout_ns);
+  if constexpr (sizeof(long) != sizeof(std::int64_t)) {
+    if (result != 0 && (errno == ENOSYS || errno == EPERM)) {  // EPERM: older containers
+      result = call_futex_wait<old_kernel_time>(word, expected, timeout_ns);
+    }
+  }
   const bool timed_out = result != 0 && errno == ETIMEDOUT;
   errno = before;
   return !timed_out;

@@ -10,13 +10,13 @@
 #if THRUM_OS_LINUX
 
 #include <thrum/os/linux/descriptor.hpp>
+#include <thrum/os/linux/large_file.hpp>
 #include <thrum/os/linux/pipe_definition.hpp>
 #include <thrum/os/linux/socket.hpp>
 
 #include <cstddef>
 #include <cstdint>
 
-#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -69,9 +69,9 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result receive_messages(int fd, ::mmsghdr* m
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result send_file(int fd, int file, std::int64_t offset,
                                                      std::size_t n) noexcept {
-  ::off_t at = offset;
+  large_file::offset at = offset;
   // The signal comes with EPIPE, and with less than n if the connection broke on the way.
-  return without_broken_pipe([&] { return result_of(::sendfile(fd, file, &at, n)); },
+  return without_broken_pipe([&] { return result_of(large_file::sendfile(fd, file, at, n)); },
                              [&](io_result result) {
                                return result == -EPIPE ||
                                       (result >= 0 && static_cast<std::size_t>(result) < n);

@@ -10,6 +10,7 @@
 #if THRUM_OS_LINUX
 
 #include <thrum/os/linux/clock.hpp>
+#include <thrum/os/linux/large_file.hpp>
 #include <thrum/os/linux/memory.hpp>
 #include <thrum/os/linux/source_lines.hpp>
 
@@ -45,8 +46,8 @@ THRUM_COLD THRUM_OUT_OF_LINE line_tool find_line_tool() {
       }
       std::string file(folder);
       file.append("/").append(name);
-      struct ::stat about {};
-      if (::stat(file.c_str(), &about) == 0 && S_ISREG(about.st_mode) &&
+      large_file::status about{};
+      if (large_file::stat(file.c_str(), about) == 0 && S_ISREG(about.st_mode) &&
           ::access(file.c_str(), X_OK) == 0) {
         return {file, name == "llvm-symbolizer"};
       }

@@ -12,6 +12,7 @@
 #include <thrum/base/order.hpp>
 #include <thrum/base/owner.hpp>
 #include <thrum/os/linux/clock.hpp>
+#include <thrum/os/linux/large_file.hpp>
 #include <thrum/os/linux/source_lines.hpp>
 #include <thrum/os/linux/symbol.hpp>
 
@@ -28,7 +29,6 @@
 #include <fcntl.h>
 #include <link.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
@@ -43,8 +43,9 @@ class elf_file {
     if (fd < 0) {
       return;
     }
-    struct ::stat about {};
-    if (::fstat(fd, &about) == 0 && about.st_size >= static_cast<off_t>(sizeof(ElfW(Ehdr)))) {
+    large_file::status about{};
+    if (large_file::fstat(fd, about) == 0 &&
+        about.st_size >= static_cast<large_file::offset>(sizeof(ElfW(Ehdr)))) {
       size_ = static_cast<std::size_t>(about.st_size);
       void* const memory = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
       bytes_ = memory == MAP_FAILED ? nullptr : static_cast<const char*>(memory);

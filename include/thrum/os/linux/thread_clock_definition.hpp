@@ -60,7 +60,10 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_sleeps(std::uint64_t thread) noexce
 THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_naps(std::uint64_t thread) noexcept {
   char buffer[256];
   const std::string_view call = about_thread(thread, "/syscall", buffer);
-  for (const auto number : {SYS_nanosleep, SYS_clock_nanosleep}) {
+  // The last is the second with 64 bits of seconds, on processors of 32 bits.
+  constexpr long clock_nanosleep_time64 = sizeof(long) == 4 ? 407 : SYS_clock_nanosleep;
+  for (const long number :
+       {long{SYS_nanosleep}, long{SYS_clock_nanosleep}, clock_nanosleep_time64}) {
     base::message<32> wanted;
     wanted.append(static_cast<std::uint64_t>(number)).append(" ");
     if (call.substr(0, wanted.view().size()) == wanted.view()) {

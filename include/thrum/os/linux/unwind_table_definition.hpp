@@ -94,7 +94,7 @@ THRUM_OUT_OF_LINE void byte_reader::skip(std::uint64_t bytes) noexcept {
     failed_ = true;
     return;
   }
-  at_ += bytes;
+  at_ += static_cast<std::uintptr_t>(bytes);
 }
 
 THRUM_OUT_OF_LINE std::uint64_t byte_reader::unsigned_number() noexcept {
@@ -129,7 +129,7 @@ THRUM_OUT_OF_LINE std::uintptr_t byte_reader::pointer(std::uint8_t form, bool is
   const std::uintptr_t here = at_;
   std::uint64_t value = 0;
   switch (form & 0x0FU) {
-    case 0x00:
+    case 0x00: value = read<std::uintptr_t>(); break;
     case 0x04:
     case 0x0C: value = read<std::uint64_t>(); break;
     case 0x01: value = unsigned_number(); break;
@@ -140,12 +140,13 @@ THRUM_OUT_OF_LINE std::uintptr_t byte_reader::pointer(std::uint8_t form, bool is
     case 0x0B: value = static_cast<std::uint64_t>(std::int64_t{read<std::int32_t>()}); break;
     default: failed_ = true; return 0;
   }
+  const auto word = static_cast<std::uintptr_t>(value);
   if (is_length) {
-    return value;
+    return word;
   }
   switch (form & 0x70U) {
-    case 0x00: return value;
-    case 0x10: return here + value;  // relative to where it stands
+    case 0x00: return word;
+    case 0x10: return here + word;  // relative to where it stands
     default: failed_ = true; return 0;
   }
 }
@@ -234,7 +235,8 @@ THRUM_OUT_OF_LINE bool find_unwind_entry(std::uintptr_t address, const code_file
     return false;
   }
   const auto pair_at = [&](std::uint64_t i) {
-    return byte_reader(in.at() + i * sizeof(pair), file.high).read<pair>();
+    const auto distance = static_cast<std::uintptr_t>(i * sizeof(pair));
+    return byte_reader(in.at() + distance, file.high).read<pair>();
   };
   const auto absolute = [&](std::int32_t offset) {
     return file.index + static_cast<std::uintptr_t>(std::intptr_t{offset});

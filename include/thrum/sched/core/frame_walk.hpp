@@ -96,7 +96,7 @@ class rule_reader {
     const std::uint64_t bytes = in.unsigned_number();
     const std::uintptr_t begin = in.at();
     in.skip(bytes);
-    return in.failed() ? os::byte_reader() : os::byte_reader(begin, begin + bytes);
+    return in.failed() ? os::byte_reader() : os::byte_reader(begin, in.at());
   }
 
   std::int64_t in_units(std::uint64_t n) const noexcept {
@@ -105,7 +105,7 @@ class rule_reader {
 
   /// False: the instructions from here on are about what lies behind the address.
   bool advance(std::uint64_t units) noexcept {
-    at_ += units * entry_.code_unit;
+    at_ += static_cast<std::uintptr_t>(units * entry_.code_unit);
     return at_ <= address_;
   }
 
@@ -246,6 +246,7 @@ class expression_reader {
 
  private:
   static constexpr std::size_t capacity = 8;
+  static constexpr std::size_t word_bits = 8 * sizeof(std::uintptr_t);
 
   bool push(std::uintptr_t value) noexcept {
     if (size_ == capacity) {
@@ -272,7 +273,7 @@ class expression_reader {
       case 0x0B: return push(static_cast<std::uintptr_t>(std::intptr_t{in.read<std::int16_t>()}));
       case 0x0C: return push(in.read<std::uint32_t>());
       case 0x0D: return push(static_cast<std::uintptr_t>(std::intptr_t{in.read<std::int32_t>()}));
-      case 0x10: return push(in.unsigned_number());
+      case 0x10: return push(static_cast<std::uintptr_t>(in.unsigned_number()));
       case 0x11: return push(static_cast<std::uintptr_t>(in.signed_number()));
       default: break;
     }
@@ -289,7 +290,7 @@ class expression_reader {
         return true;
       case 0x12: return push(top);
       case 0x13: --size_; return true;
-      case 0x23: top += in.unsigned_number(); return true;
+      case 0x23: top += static_cast<std::uintptr_t>(in.unsigned_number()); return true;
       default: return run_on_two(code);
     }
   }
@@ -306,8 +307,8 @@ class expression_reader {
       case 0x1C: left -= right; return true;
       case 0x21: left |= right; return true;
       case 0x22: left += right; return true;
-      case 0x24: left = right < 64 ? left << right : 0; return true;
-      case 0x25: left = right < 64 ? left >> right : 0; return true;
+      case 0x24: left = right < word_bits ? left << right : 0; return true;
+      case 0x25: left = right < word_bits ? left >> right : 0; return true;
       case 0x29: left = left == right; return true;
       case 0x2A: left = is_signed(left) >= is_signed(right); return true;
       case 0x2B: left = is_signed(left) > is_signed(right); return true;

@@ -5,6 +5,8 @@
 #include <thrum/os/linux/clock.hpp>
 
 #include <cstdint>
+#include <ctime>
+#include <limits>
 
 #include "../../../support/catch.hpp"
 
@@ -33,4 +35,21 @@ TEST_CASE("nanoseconds split into seconds and the rest") {
   const auto t = os::to_timespec(3'000'000'007);
   CHECK(t.tv_sec == 3);
   CHECK(t.tv_nsec == 7);
+}
+
+TEST_CASE("nanoseconds beyond the seconds that a system can count end at its last one") {
+  using seconds = decltype(::timespec::tv_sec);
+  constexpr std::int64_t last = std::numeric_limits<seconds>::max();
+  constexpr std::int64_t all = INT64_MAX / os::nanoseconds_per_second;
+  CHECK(os::to_timespec(INT64_MAX).tv_sec == (last < all ? last : all));
+}
+
+TEST_CASE("the kernel's own time keeps what its words hold, and no less than the largest") {
+  const auto wide = os::kernel_time::from(INT64_MAX);
+  CHECK(wide.seconds == INT64_MAX / os::nanoseconds_per_second);
+  CHECK(wide.nanoseconds == INT64_MAX % os::nanoseconds_per_second);
+  const auto narrow = os::kernel_time_of<std::int32_t>::from(INT64_MAX);
+  CHECK(narrow.seconds == INT32_MAX);
+  CHECK(os::kernel_time_of<std::int32_t>::from(3'000'000'007).seconds == 3);
+  CHECK(os::kernel_time_of<std::int32_t>::from(3'000'000'007).nanoseconds == 7);
 }

@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: MIT
 //
 // Futex calls and the note.
+#include <thrum/os/linux/clock.hpp>
 #include <thrum/os/linux/note.hpp>
 
 #include "support/catch.hpp"
 #include "support/put_back_action.hpp"
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <memory>
@@ -32,6 +34,16 @@ TEST_CASE("a futex wait that nobody ends times out and says so") {
   const std::int64_t start = os::now();
   CHECK_FALSE(os::futex_wait(word, 0, 5 * ms));
   CHECK(os::now() - start >= 5 * ms);
+}
+
+TEMPLATE_TEST_CASE("either form of the futex call waits as long as it is told", "", os::kernel_time,
+                   os::old_kernel_time) {
+  std::atomic<std::uint32_t> word{0};
+  const std::int64_t start = os::now();
+  CHECK(os::call_futex_wait<TestType>(word, 0, 5 * ms) == -1);
+  CHECK(errno == ETIMEDOUT);
+  const std::int64_t waited = os::now() - start;
+  CHECK(waited >= 5 * ms);
 }
 
 TEST_CASE("a futex wake ends a wait") {
