@@ -5,7 +5,12 @@
 
 #include "programs/programs.hpp"
 
+#include "support/eventually.hpp"
+#include "support/lone_scheduler.hpp"
+
 #include <thrum.hpp>
+#include <thrum/sched/life/registry.hpp>
+#include <thrum/sched/run/frozen.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -16,6 +21,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <thread>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -287,6 +293,44 @@ int main_returns_beside_reader() {
   });
 }
 
+/// A runtime ends while the thread that exits holds the goroutines of another, and looks for more.
+int exit_beside_removal() {
+  expect_the_end_within(30);
+  using thrum::sched::registry;
+  thrum::sched::scheduler_config config = support::lone_scheduler::quiet();
+  config.is_whole_program = true;
+  support::lone_scheduler held(1, config);
+  support::lone_scheduler ended(1);
+  thrum::sched::machine& m = held.holder_of(0);
+  held.p(0).counts.created.add();  // it has a goroutine
+  registry::add(*held);
+  registry::add(*ended);
+  std::atomic<bool> is_removed{false};
+  std::atomic<bool> was_too_early{false};
+  const auto begin = std::chrono::steady_clock::now();
+  std::thread holder([&] {
+    support::eventually([&] { return held->exit.has_begun(); });
+    std::thread([&] {
+      registry::remove(*ended);
+      is_removed = true;
+    }).detach();
+    support::eventually([&] {
+      bool is_there = false;
+      registry::visit(&*ended, ended->registered.number(), [&] { is_there = true; });
+      return !is_there;
+    });
+    std::this_thread::sleep_for(5ms);  // time enough for a removal that does not wait
+    // A second after it has begun to, nobody waits for this thread any more.
+    was_too_early = is_removed && std::chrono::steady_clock::now() - begin < 1s;
+    wait_if_frozen(m);
+  });
+  registry::before_exit(3);
+  support::eventually([&] { return is_removed.load(); });
+  std::puts(was_too_early ? "removed before it was over" : "removed afterwards");
+  std::fflush(stdout);
+  thrum::os::exit_now(3);
+}
+
 const programs::entry exits_entries[] = {
     {"main_returns_beside_reader", main_returns_beside_reader},
     {"exit_beside_reader", exit_beside_reader},
@@ -301,6 +345,7 @@ const programs::entry exits_entries[] = {
     {"exit_of_static_runtime", exit_of_static_runtime},
     {"exit_and_dump", exit_and_dump},
     {"exit_in_child", exit_in_child},
+    {"exit_beside_removal", exit_beside_removal},
 };
 const programs::group exits_registered(exits_entries);
 

@@ -47,7 +47,7 @@ class read_end {
   read_end& operator=(const read_end&) = delete;
 
   poll_desc& desc() const { return *desc_; }
-  bool is_ready() const { return desc_->side(io_side::read).ready; }
+  bool is_ready(io_side which = io_side::read) const { return desc_->side(which).ready; }
 
  private:
   int fds_[2];
@@ -62,6 +62,23 @@ std::uint64_t tag_of_closed(const poll_desc*& place) {
 }
 
 }  // namespace
+
+TEST_CASE("an event makes the sides ready that it names, and no other") {
+  support::with_runtime([] {
+    const read_end written;
+    deliver_event(written.desc().tag(), thrum::netpoll::writable);
+    CHECK(written.is_ready(io_side::write));
+    CHECK_FALSE(written.is_ready(io_side::read));
+    const read_end read;
+    deliver_event(read.desc().tag(), thrum::netpoll::readable);
+    CHECK(read.is_ready(io_side::read));
+    CHECK_FALSE(read.is_ready(io_side::write));
+    const read_end both;
+    deliver_event(both.desc().tag(), thrum::netpoll::readable | thrum::netpoll::writable);
+    CHECK(both.is_ready(io_side::read));
+    CHECK(both.is_ready(io_side::write));
+  });
+}
 
 TEST_CASE("an event of a closed descriptor does not make the next one in its place ready") {
   support::with_runtime([] {

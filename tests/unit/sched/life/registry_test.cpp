@@ -8,6 +8,7 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/lone_scheduler.hpp"
+#include "support/program.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -110,4 +111,10 @@ TEST_CASE("a scheduler that somebody looks at is not removed before that look is
   REQUIRE(remover.joinable());
   remover.join();
   CHECK_FALSE(was_removed_before);
+}
+
+TEST_CASE("no scheduler is removed while the thread that exits looks for those it has to hold") {
+  const support::program_result r = support::run_program("exit_beside_removal");
+  CHECK(r.exit_code == 3);
+  CHECK(r.text == "removed afterwards\n");
 }

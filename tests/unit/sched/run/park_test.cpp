@@ -7,6 +7,7 @@
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/lone_scheduler.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
@@ -112,4 +113,21 @@ TEST_CASE("a wait that begins during a stop is cancelled, unless an exception un
   stopper.join();
   CHECK(received == 7);
   CHECK(sleep_was_cancelled);
+}
+
+TEST_CASE("a wait that a stop ends before it begins leaves nothing that the stop could look at") {
+  support::lone_scheduler scheduler(1);
+  thrum::sched::machine& m = scheduler.holder_of(0);
+  thrum::sched::goroutine& g = scheduler.g();
+  m.g = &g;
+  m.exceptions = thrum::os::thread_exception_state();
+  thrum::sched::wake_cause cause{};
+  {
+    const support::on_m here(m);
+    scheduler->ending.begin();
+    cause = thrum::sched::sleep_until(thrum::sched::no_deadline);
+  }
+  CHECK(cause == thrum::sched::wake_cause::cancelled);
+  CHECK(g.withdrawable.load() == nullptr);
+  CHECK(g.exiting);
 }
