@@ -7,6 +7,7 @@
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/lone_scheduler.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
@@ -20,7 +21,10 @@ namespace {
 
 constexpr unsigned many = 200;
 
+constexpr std::int64_t far_off = 1'000'000'000'000'000'000;
+
 using traits_of_procs = thrum::sched::traits;
+using timer_of_procs = thrum::sched::basic_timer<traits_of_procs>;
 
 /// How many Ps the calling goroutine's thread has walked over when it searched last.
 std::uint32_t walked() {
@@ -108,4 +112,71 @@ TEST_CASE("a processor that is added runs what waits for one") {
   runtime.procs(2);
   CHECK(eventually([&] { return ran.load(); }));
   stop = true;
+}
+
+TEST_CASE("the timers of a processor that goes are the first one's, which is told of them") {
+  support::lone_scheduler scheduler(2);
+  timer_of_procs timer;
+  scheduler.p(1).timers.add(timer, far_off);
+  REQUIRE(scheduler->set_procs(1) == 0);
+  CHECK(scheduler.p(1).timers.size() == 0);
+  CHECK(scheduler.p(0).timers.earliest_armed() == far_off);
+  CHECK(scheduler.p(0).attention == thrum::sched::attention_timers);
+}
+
+TEST_CASE("a processor without timers goes without a word to the first one") {
+  support::lone_scheduler scheduler(2);
+  REQUIRE(scheduler->set_procs(1) == 0);
+  CHECK(scheduler.p(0).attention == 0);
+}
+
+TEST_CASE("a processor that goes while its runtime ends keeps the timers that are discarded") {
+  support::lone_scheduler scheduler(2);
+  timer_of_procs timer;
+  scheduler.p(1).timers.add(timer, far_off);
+  scheduler->discards_timers = true;
+  REQUIRE(scheduler->set_procs(1) == 0);
+  CHECK(scheduler.p(1).timers.size() == 1);
+  CHECK(scheduler.p(0).timers.size() == 0);
+}
+
+TEST_CASE("a processor that is laid down leaves all that it has to the others") {
+  support::lone_scheduler scheduler(2);
+  thrum::sched::machine& m = scheduler.holder_of(1);
+  thrum::sched::goroutine& elsewhere = scheduler.g();
+  scheduler->global.push_back(elsewhere);
+  thrum::sched::goroutine& queued = scheduler.g();
+  scheduler.push(1, queued);
+  thrum::sched::goroutine& dead = scheduler.g();
+  scheduler.p(1).free_list.push_back(&dead);
+  scheduler.p(1).free_count = 1;
+  timer_of_procs timer;
+  scheduler.p(1).timers.add(timer, far_off);
+  REQUIRE(scheduler->set_procs(1) == 0);
+  CHECK(scheduler.p(1).attention == thrum::sched::attention_retire);
+  CHECK(scheduler->ps.live() == 2);
+  scheduler->retire_p(m);
+  CHECK(m.p == nullptr);
+  CHECK(scheduler.p(1).status == thrum::sched::p_status::dead);
+  CHECK(scheduler.p(1).attention == 0);
+  CHECK(scheduler->ps.live() == 1);
+  CHECK(scheduler->global.pop() == &queued);
+  CHECK(scheduler->global.pop() == &elsewhere);
+  CHECK(scheduler.p(1).free_count == 0);
+  CHECK(&scheduler.g() == &dead);
+  CHECK(scheduler.p(0).timers.size() == 1);
+}
+
+TEST_CASE("a processor is not laid down if their number has risen again meanwhile") {
+  support::lone_scheduler scheduler(2);
+  thrum::sched::machine& m = scheduler.holder_of(1);
+  thrum::sched::goroutine& queued = scheduler.g();
+  scheduler.push(1, queued);
+  REQUIRE(scheduler->set_procs(1) == 0);
+  REQUIRE(scheduler->set_procs(2) == 0);
+  CHECK(scheduler.p(1).attention == 0);
+  scheduler->retire_p(m);  // it had seen the request before
+  CHECK(m.p == &scheduler.p(1));
+  CHECK(scheduler->global.empty());
+  CHECK_FALSE(scheduler.p(1).queue.empty());
 }

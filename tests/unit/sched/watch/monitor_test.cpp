@@ -11,9 +11,12 @@
 #include "support/lone_scheduler.hpp"
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <thread>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace {
@@ -44,6 +47,37 @@ class monitored {
 };
 
 std::atomic<int> lines_of_trace{0};
+
+/// Standard error is kept for as long as this lives.
+class kept_errors {
+ public:
+  kept_errors() : before_(::dup(STDERR_FILENO)) {
+    REQUIRE(::pipe2(ends_, O_NONBLOCK | O_CLOEXEC) == 0);
+    ::dup2(ends_[1], STDERR_FILENO);
+  }
+  ~kept_errors() {
+    ::dup2(before_, STDERR_FILENO);
+    for (const int each : {before_, ends_[0], ends_[1]}) {
+      ::close(each);
+    }
+  }
+  kept_errors(const kept_errors&) = delete;
+  kept_errors& operator=(const kept_errors&) = delete;
+
+  /// What was written since the last time.
+  std::string take() const {
+    std::string text;
+    char buffer[1024];
+    for (ssize_t n = 0; (n = ::read(ends_[0], buffer, sizeof buffer)) > 0;) {
+      text.append(buffer, static_cast<std::size_t>(n));
+    }
+    return text;
+  }
+
+ private:
+  int before_;
+  int ends_[2];
+};
 
 }  // namespace
 
@@ -137,6 +171,30 @@ TEST_CASE("goroutines that were held back go on when there are threads enough") 
   }
   CHECK(scheduler->global.pop() == &begins);
   CHECK(scheduler.p(0).attention == thrum::sched::attention_begin);
+}
+
+TEST_CASE("that goroutines are held back for want of threads is reported, and once") {
+  support::lone_scheduler scheduler(1);
+  scheduler.holder_of(0);
+  thrum::sched::thread_reserve& reserve = scheduler->reserve;
+  const auto enough = [] { return false; };
+  const auto too_few = [] { return true; };
+  const kept_errors errors;
+  const monitored here(scheduler);
+  const auto threads_are_short = [&](bool holds_back) {
+    goroutine& loop = scheduler.g();
+    loop.flags = 0;
+    static_cast<void>(reserve.note_loop(loop, enough));
+    CHECK(reserve.hold_back(loop, [&] { return holds_back; }) == holds_back);
+    CHECK(reserve.note_loop(loop, too_few));
+    CHECK(eventually([&] { return !reserve.is_active(); }));
+    return errors.take();
+  };
+  CHECK(threads_are_short(false).empty());
+  const std::string text = threads_are_short(true);
+  CHECK(text.find("raise options::max_threads or the system's limit") != std::string::npos);
+  CHECK(text.find('\n') == text.size() - 1);
+  CHECK(threads_are_short(true).empty());
 }
 
 TEST_CASE("no line of figures is asked for while the process exits") {
