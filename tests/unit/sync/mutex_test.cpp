@@ -8,6 +8,7 @@
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/interrupted_write.hpp"
 #include "support/scale.hpp"
 #include "support/set_back_clock.hpp"
 #include "support/with_runtime.hpp"
@@ -527,4 +528,45 @@ TEST_CASE("a waiter that an unlock has woken is in the mutex's list no more") {
   CHECK_FALSE(line.word.unlink(line.waiters[0]));
   CHECK(line.word.unlink(line.waiters[2]));
   CHECK(line.word.unlink(line.waiters[1]));
+}
+
+TEST_CASE("an unlock wakes no waiter if a newcomer says in the middle of it that it is awake") {
+  const support::on_own_pages<mutex_queue::waiter> waiter;
+  mutex_queue line;
+  line.word = mutex_queue::locked;
+  line.lock();
+  line.link(*waiter, false);
+  bool came = false;
+  {
+    const support::interrupted_write between(waiter, [&] {
+      came = true;
+      line.word |= mutex_queue::woken;
+    });
+    line.release();  // it takes the waiter off the list
+  }
+  REQUIRE(came);
+  CHECK((line.word & mutex_queue::flags) == mutex_queue::woken);
+  CHECK(mutex_queue::head(line.word) == &*waiter);
+  CHECK(waiter->linked);
+  CHECK(waiter->cause == thrum::sched::wake_cause::none);
+}
+
+TEST_CASE("who leaves a mutex's list wakes no waiter if a newcomer locks in the middle of it") {
+  const support::on_own_pages<mutex_queue::waiter> waiter;
+  mutex_queue line;
+  line.lock();
+  line.link(*waiter, false);
+  bool came = false;
+  {
+    const support::interrupted_write between(waiter, [&] {
+      came = true;
+      line.word |= mutex_queue::locked;
+    });
+    line.unlock();  // it takes the waiter off the list
+  }
+  REQUIRE(came);
+  CHECK((line.word & mutex_queue::flags) == mutex_queue::locked);
+  CHECK(mutex_queue::head(line.word) == &*waiter);
+  CHECK(waiter->linked);
+  CHECK(waiter->cause == thrum::sched::wake_cause::none);
 }

@@ -5,16 +5,11 @@
 #include <thrum.hpp>
 
 #include <atomic>
-#include <functional>
-#include <new>
-#include <utility>
-
-#include <signal.h>
-#include <sys/mman.h>
 
 #include "support/bare_scheduler.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/interrupted_write.hpp"
 
 namespace {
 
@@ -28,66 +23,15 @@ void request_thread(support::bare_scheduler& of) {
   of->creator.request(*m);
 }
 
-/// An M on pages of its own, which may be closed to writing.
-class m_apart {
- public:
-  explicit m_apart(support::bare_scheduler& of)
-      : memory_(thrum::os::map(sizeof(thrum::sched::machine))),
-        m_(memory_ != nullptr ? ::new (memory_) thrum::sched::machine(*of, of->upcalls(), 7, 1)
-                              : nullptr) {
-    REQUIRE(m_ != nullptr);
-  }
+/// An M that the scheduler does not know.
+struct m_apart : thrum::sched::machine {
+  explicit m_apart(support::bare_scheduler& of) : machine(*of, of->upcalls(), 7, 1) {}
   ~m_apart() {
-    if (m_->thread.joinable()) {
-      m_->thread.join();
+    if (thread.joinable()) {
+      thread.join();
     }
-    m_->for_signals.give_back();
-    m_->~machine();
-    thrum::os::unmap(memory_, sizeof(thrum::sched::machine));
+    for_signals.give_back();
   }
-  m_apart(const m_apart&) = delete;
-  m_apart& operator=(const m_apart&) = delete;
-
-  thrum::sched::machine& operator*() const noexcept { return *m_; }
-  thrum::sched::machine* operator->() const noexcept { return m_; }
-
-  void let_write(bool allowed) const noexcept {
-    ::mprotect(memory_, sizeof(thrum::sched::machine),
-               allowed ? PROT_READ | PROT_WRITE : PROT_READ);
-  }
-
- private:
-  void* memory_;
-  thrum::sched::machine* m_;
-};
-
-/// A handler does `work` in the middle of the first write to an M, which is then made good.
-class interrupted_write {
- public:
-  interrupted_write(const m_apart& to, std::function<void()> work)
-      : to_(to), work_(std::move(work)) {
-    current = this;
-    struct ::sigaction ours {};
-    ours.sa_handler = [](int) {
-      current->to_.let_write(true);
-      current->work_();
-    };
-    ::sigaction(SIGSEGV, &ours, &before_);
-    to.let_write(false);
-  }
-  ~interrupted_write() {
-    ::sigaction(SIGSEGV, &before_, nullptr);
-    to_.let_write(true);
-  }
-  interrupted_write(const interrupted_write&) = delete;
-  interrupted_write& operator=(const interrupted_write&) = delete;
-
- private:
-  static inline interrupted_write* current = nullptr;
-
-  const m_apart& to_;
-  const std::function<void()> work_;
-  struct ::sigaction before_ {};
 };
 
 }  // namespace
@@ -153,18 +97,18 @@ TEST_CASE("whoever wants one more thread than needed gets it, if there is to be 
 
 TEST_CASE("a request is not lost if a signal's handler asks for another M in the middle of it") {
   support::bare_scheduler scheduler(1);
-  const m_apart interrupted(scheduler);
-  const m_apart other(scheduler);
+  const support::on_own_pages<m_apart> interrupted(scheduler);
+  m_apart other(scheduler);
   bool was_between = false;
   {
-    const interrupted_write once(interrupted, [&] {
+    const support::interrupted_write once(interrupted, [&] {
       was_between = true;
-      scheduler->creator.request(*other);
+      scheduler->creator.request(other);
     });
     scheduler->creator.request(*interrupted);  // it writes down which M comes after it
   }
   REQUIRE(was_between);
-  REQUIRE(interrupted->idle_next == &*other);
+  REQUIRE(interrupted->idle_next == &other);
   REQUIRE(scheduler.open() == 0);
   CHECK(support::eventually([&] { return scheduler.threads == 2; }));
   scheduler->creator.close();

@@ -5,7 +5,9 @@
 
 #include <thrum.hpp>
 
+#include "support/bare_scheduler.hpp"
 #include "support/catch.hpp"
+#include "support/child.hpp"
 #include "support/eventually.hpp"
 #include "support/process.hpp"
 #include "support/with_runtime.hpp"
@@ -77,4 +79,14 @@ TEST_CASE("a thread is known as its M's while goroutines run on it, and as nobod
     CHECK(m.thread_number() == thrum::os::thread_id());
     CHECK(m.error_number == thrum::os::thread_error_number());
   });
+}
+
+TEST_CASE("SC1: a lock of the scheduler taken outside of it is noticed once a runtime has run") {
+  support::with_runtime([] {});
+  CHECK(support::breaks("SC1", [] {
+    support::bare_scheduler scheduler(1);
+    const support::pretended_m goroutine(scheduler);
+    thrum::sched::spin_lock lock{thrum::sched::lock_rank::heap};
+    lock.lock();
+  }));
 }
