@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: MIT
 #include <thrum/sched/queue/lock.hpp>
 
+#include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
 #include "support/catch.hpp"
+#include "support/eventually.hpp"
 
 namespace {
 
@@ -61,4 +64,24 @@ TEST_CASE("a waiter gets the lock when its holder sleeps for long", "[lock]") {
   lock.unlock();
   waiter.join();
   REQUIRE_FALSE(lock.is_locked());
+}
+
+TEMPLATE_TEST_CASE("nobody gets in while another holds the lock", "[lock]", thrum::sched::spin_lock,
+                   thrum::sched::blocking_lock) {
+  TestType lock{thrum::sched::lock_rank::waiters};
+  std::atomic<bool> is_at_lock{false};
+  std::atomic<bool> is_in{false};
+  lock.lock();
+  std::thread waiter([&] {
+    is_at_lock = true;
+    lock.lock();
+    is_in = true;
+    lock.unlock();
+  });
+  CHECK(support::eventually([&] { return is_at_lock.load(); }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  CHECK_FALSE(is_in);
+  lock.unlock();
+  waiter.join();
+  CHECK(is_in);
 }
