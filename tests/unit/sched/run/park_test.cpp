@@ -131,3 +131,23 @@ TEST_CASE("a wait that a stop ends before it begins leaves nothing that the stop
   CHECK(g.withdrawable.load() == nullptr);
   CHECK(g.exiting);
 }
+
+TEST_CASE("an idle processor is woken for a goroutine that gives its own one up") {
+  support::lone_scheduler scheduler(2);
+  thrum::sched::machine& m = scheduler.holder_of(0);
+  thrum::sched::goroutine& yields = scheduler.g();
+  CHECK(commit_to_global(m, yields, nullptr));
+  CHECK(scheduler.started() == 1);
+  CHECK(yields.status == thrum::sched::g_status::runnable);
+  CHECK(scheduler->global.pop() == &yields);
+  scheduler.end_search();
+  thrum::sched::goroutine& gives_way = scheduler.g();
+  CHECK(commit_behind(m, gives_way, nullptr));
+  CHECK(scheduler.started() == 2);
+  CHECK(gives_way.status == thrum::sched::g_status::runnable);
+  CHECK(scheduler->global.pop() == &gives_way);
+  scheduler.end_search();
+  scheduler->global.lock().lock();
+  CHECK(commit_unlock_global(m, scheduler.g(), nullptr));
+  CHECK(scheduler.started() == 3);
+}
