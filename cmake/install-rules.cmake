@@ -22,6 +22,7 @@ write_basic_package_version_file(thrum-config-version.cmake
 install(FILES
   ${CMAKE_CURRENT_BINARY_DIR}/thrum-config.cmake
   ${CMAKE_CURRENT_BINARY_DIR}/thrum-config-version.cmake
+  cmake/libraries.cmake
   cmake/separate.cmake
   cmake/implementation.cpp
   DESTINATION ${package_dir})

@@ -6,10 +6,10 @@
 # optimisation, position independence, shared library, instrumentation. Builds the program
 # build_modes in each, runs it, prints one line a mode, fails if any mode does.
 #
-#   build_modes.sh [--arch x86_64|aarch64] [--quick]
+#   build_modes.sh [--arch x86_64|aarch64|riscv64|i686|armhf|s390x|ppc64le] [--quick]
 #
-# A compiler or linker that is not installed is skipped with a line that says so. aarch64 is built
-# with cross compilers and run under qemu-aarch64, unless the machine is one.
+# A compiler or linker that is not installed is skipped with a line that says so. Another processor
+# than the machine's is built for with cross compilers and run under qemu-user; i686 runs on x86_64.
 # CXX_LIST overrides the compilers, separated by colons.
 set -u
 cd "$(dirname "$0")" || exit 1
@@ -20,7 +20,7 @@ while [ $# -gt 0 ]; do
   case $1 in
     --arch) arch=${2:?--arch needs a name}; shift 2 ;;
     --quick) quick=1; shift ;;
-    *) echo "usage: $0 [--arch x86_64|aarch64] [--quick]" >&2; exit 2 ;;
+    *) echo "usage: $0 [--arch NAME] [--quick]" >&2; exit 2 ;;
   esac
 done
 
@@ -28,12 +28,20 @@ run=()
 target=()
 compilers="g++:clang++-14:clang++-19:clang++"
 if [ "$arch" != "$(uname -m)" ]; then
-  [ "$arch" = aarch64 ] || { echo "no way to run $arch here" >&2; exit 2; }
-  sysroot=/usr/aarch64-linux-gnu
-  run=(qemu-aarch64 -L "$sysroot")
-  target=(--target=aarch64-linux-gnu)
-  compilers="aarch64-linux-gnu-g++:aarch64-linux-gnu-g++-12:clang++-14:clang++-19:clang++"
-  command -v qemu-aarch64 >/dev/null || { echo "qemu-aarch64 is not installed" >&2; exit 2; }
+  case $arch in
+    aarch64 | riscv64 | s390x) triple=$arch-linux-gnu emulator=qemu-$arch ;;
+    i686) triple=i686-linux-gnu emulator=qemu-i386 ;;
+    armhf) triple=arm-linux-gnueabihf emulator=qemu-arm ;;
+    ppc64le) triple=powerpc64le-linux-gnu emulator=qemu-ppc64le ;;
+    *) echo "no way to run $arch here" >&2; exit 2 ;;
+  esac
+  sysroot=/usr/$triple
+  target=("--target=$triple")
+  compilers="$triple-g++:$triple-g++-12:clang++-14:clang++-19:clang++"
+  if [ "$arch-$(uname -m)" != i686-x86_64 ]; then
+    run=("$emulator" -L "$sysroot")
+    command -v "$emulator" >/dev/null || { echo "$emulator is not installed" >&2; exit 2; }
+  fi
 fi
 compilers=${CXX_LIST:-$compilers}
 
@@ -89,7 +97,7 @@ one() {
     fi
   fi
   ran=$((ran + 1))
-  (cd "$work" && timeout 120 ${run[@]+"${run[@]}"} ./program \
+  (cd "$work" && timeout 30 ${run[@]+"${run[@]}"} ./program \
     ${arguments[@]+"${arguments[@]}"}) >"$work/log" 2>&1
   local code=$?
   if [ $code -ne 0 ]; then
@@ -137,7 +145,7 @@ for cxx in "${list[@]}"; do
     one "$cxx" "-O2 -finstrument-functions" "-O2 -finstrument-functions"
     # clang's run-time library for coverage exists for the machine's own processor only.
     case ${#run[@]}$cxx in
-      0* | *linux-gnu-g++*)
+      0* | *linux-gnu*-g++*)
         one "$cxx" "-O0 --coverage" "-O0 --coverage"
         one "$cxx" "-O2 --coverage" "-O2 --coverage" ;;
     esac

@@ -33,16 +33,24 @@ namespace {
 _Unwind_Reason_Code count_frame(_Unwind_Context*, void* count) {
   constexpr int far_too_many = 100;
   int& n = *static_cast<int*>(count);
-  return ++n > far_too_many ? _URC_NORMAL_STOP : _URC_NO_REASON;
+  return ++n > far_too_many ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 }  // namespace
 
 int count_frames() {
   int frames = 0;
   const _Unwind_Reason_Code end = _Unwind_Backtrace(&count_frame, &frames);
-  constexpr int fewest = 2;  // this function or its caller when inlined, and the goroutine's entry
   constexpr int most = 8;
-  return end == _URC_END_OF_STACK && frames >= fewest && frames <= most ? frames : -1;
+  // This function or its caller when inlined, and the goroutine's entry.
+#if defined( \
+    __ARM_EABI_UNWINDER__)  // which does not show the last one, and calls each end a failure
+  constexpr int fewest = 1;
+  constexpr _Unwind_Reason_Code wanted = _URC_FAILURE;
+#else
+  constexpr int fewest = 2;
+  constexpr _Unwind_Reason_Code wanted = _URC_END_OF_STACK;
+#endif
+  return end == wanted && frames >= fewest && frames <= most ? frames : -1;
 }
 
 }  // namespace build_modes

@@ -8,10 +8,20 @@
 #include <thrum/arch/contract.hpp>  // IWYU pragma: export
 #include <thrum/base/config.hpp>
 
-#if THRUM_ARCH_X86_64
+#if THRUM_ARCH_X86_64_SYSV
 #include <thrum/arch/x86_64_sysv.hpp>  // IWYU pragma: export
 #elif THRUM_ARCH_AARCH64
 #include <thrum/arch/aarch64.hpp>  // IWYU pragma: export
+#elif THRUM_ARCH_RISCV64
+#include <thrum/arch/riscv64.hpp>  // IWYU pragma: export
+#elif THRUM_ARCH_I686
+#include <thrum/arch/i686.hpp>  // IWYU pragma: export
+#elif THRUM_ARCH_ARMHF
+#include <thrum/arch/armhf.hpp>  // IWYU pragma: export
+#elif THRUM_ARCH_PPC64LE
+#include <thrum/arch/ppc64le.hpp>  // IWYU pragma: export
+#elif THRUM_ARCH_S390X
+#include <thrum/arch/s390x.hpp>  // IWYU pragma: export
 #endif
 
 namespace thrum { inline namespace THRUM_ABI { namespace arch {
@@ -47,7 +57,7 @@ THRUM_INLINE void call_watched(void (*f)(void*), void* argument) {
 }
 #endif
 
-static_assert(stack_alignment == 16);
+static_assert(stack_alignment <= 16);  // what every prepared stack has
 
 }}}  // namespace thrum::THRUM_ABI::arch
 

@@ -50,7 +50,7 @@
 //
 // place_functions.hpp makes functions of the assembly: where the compiler has the attribute,
 // `naked inline` ones, which any number of translation units may define. gcc has no naked functions
-// on aarch64; there it is assembly at file scope.
+// on aarch64, ppc64le and s390x; there, and on armhf, it is assembly at file scope.
 //
 // A fresh stack, as prepare_stack leaves it; addresses grow upwards:
 //
@@ -85,10 +85,13 @@ namespace thrum { inline namespace THRUM_ABI { namespace arch {
 using entry_function = void (*)(void* pass, void* argument);
 
 /// The registers that say where a stack stands, by DWARF's numbers, and the place in the code.
-template <std::size_t Count, std::size_t StackPointer>
+/// A frame's address, as DWARF has it, lies BelowFrame bytes above the stack pointer that its caller
+/// had at the call, or has again after it.
+template <std::size_t Count, std::size_t StackPointer, std::size_t BelowFrame = 0>
 struct registers_of_frame {
   static constexpr std::size_t count = Count;
   static constexpr std::size_t sp = StackPointer;
+  static constexpr std::size_t below_frame = BelowFrame;
   std::uintptr_t value[count] = {};
   std::uintptr_t pc = 0;
 };

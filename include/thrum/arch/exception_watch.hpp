@@ -30,6 +30,25 @@ inline constinit std::atomic<exception_observer> observe_exception{nullptr};
 
 extern "C" {
 
+#if defined(__ARM_EABI_UNWINDER__)
+
+// Of the unwinder of 32-bit Arm, which leaves it to each function's routine to take its frame away.
+::_Unwind_Reason_Code __gnu_unwind_frame(::_Unwind_Control_Block*, ::_Unwind_Context*);
+
+/// What the entry of call_watched names. It is also called for a walk that has no exception.
+[[gnu::used, gnu::visibility("hidden")]] inline ::_Unwind_Reason_Code thrum_watch_exception(
+    ::_Unwind_State state, ::_Unwind_Control_Block* exception, ::_Unwind_Context* context) {
+  // relaxed: a constant once set
+  const exception_observer observe = observe_exception.load(relaxed);
+  if ((state & _US_ACTION_MASK) == _US_VIRTUAL_UNWIND_FRAME && (state & _US_FORCE_UNWIND) == 0 &&
+      observe != nullptr) {
+    observe(exception + 1);  // the object lies behind the unwinder's part
+  }
+  return __gnu_unwind_frame(exception, context) == _URC_OK ? _URC_CONTINUE_UNWIND : _URC_FAILURE;
+}
+
+#else
+
 /// What the call-frame information of call_watched names.
 [[gnu::used, gnu::visibility("hidden")]] inline ::_Unwind_Reason_Code thrum_watch_exception(
     int, ::_Unwind_Action phase, std::uint64_t, ::_Unwind_Exception* exception,
@@ -41,6 +60,8 @@ extern "C" {
   }
   return _URC_CONTINUE_UNWIND;
 }
+
+#endif
 
 }  // extern "C"
 

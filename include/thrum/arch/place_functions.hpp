@@ -9,6 +9,9 @@
 //   THRUM_ARCH_ENTRY_BODY     thrum_goroutine_entry
 //   THRUM_ARCH_CALL_BODY      thrum_call_as_parked: (save_sp, f, argument)
 //   THRUM_ARCH_WATCHED_BODY   thrum_call_watched: (f, argument)
+//   THRUM_ENTRY_OPEN          and
+//   THRUM_ENTRY_CLOSE         where the unwinder's entry for a function of assembly begins and ends;
+//                             without them it is DWARF's
 // See contract.hpp for what each does.
 //
 // Where the compiler has the attribute they are naked functions. Elsewhere they are assembly at
@@ -18,6 +21,11 @@
 #define THRUM_ARCH_PLACE_FUNCTIONS_HPP
 
 #if defined(THRUM_ARCH_SWITCH_BODY)
+
+#if !defined(THRUM_ENTRY_OPEN)
+#define THRUM_ENTRY_OPEN ".cfi_startproc\n\t"
+#define THRUM_ENTRY_CLOSE ".cfi_endproc\n\t"
+#endif
 
 namespace thrum { inline namespace THRUM_ABI { namespace arch {
 
@@ -51,10 +59,10 @@ THRUM_NAKED inline void thrum_call_watched(void (*)(void*), void*) { asm(THRUM_A
       ".hidden " symbol "\n\t"                                                \
       ".type " symbol ", %function\n\t"                                       \
       ".p2align 4\n"                                                          \
+      THRUM_ENTRY_OPEN                                                        \
       symbol ":\n\t"                                                          \
-      ".cfi_startproc\n\t"                                                    \
       body "\n\t"                                                             \
-      ".cfi_endproc\n\t"                                                      \
+      THRUM_ENTRY_CLOSE                                                       \
       ".size " symbol ", . - " symbol "\n\t"                                  \
       ".popsection\n\t"                                                       \
       ".endif")
@@ -86,6 +94,8 @@ extern "C" {
 
 }}}  // namespace thrum::THRUM_ABI::arch
 
+#undef THRUM_ENTRY_OPEN
+#undef THRUM_ENTRY_CLOSE
 #undef THRUM_ARCH_SWITCH_BODY
 #undef THRUM_ARCH_LEAVE
 #undef THRUM_ARCH_LEAVE_PAIRED

@@ -17,7 +17,7 @@
 #include <thrum/arch/contract.hpp>
 #include <thrum/base/config.hpp>
 
-#if THRUM_ARCH_X86_64
+#if THRUM_ARCH_X86_64_SYSV
 
 // clang-format off
 // rdi = save_sp, rsi = load_sp, rdx = pass
@@ -164,5 +164,5 @@ inline void* prepare_stack(void* top, void (*entry)(void* pass, void* argument),
 
 }}}  // namespace thrum::THRUM_ABI::arch
 
-#endif  // THRUM_ARCH_X86_64
+#endif  // THRUM_ARCH_X86_64_SYSV
 #endif  // THRUM_ARCH_X86_64_SYSV_HPP

@@ -50,17 +50,61 @@
 #endif
 #endif
 
-// The processor and its calling convention.
+// The processor and its calling convention: one of these is 1. Each asks for what its file in arch/
+// takes for granted, and for no more.
 #if defined(__x86_64__) && defined(__LP64__)
-#define THRUM_ARCH_X86_64 1
-#define THRUM_ARCH_AARCH64 0
-#elif defined(__aarch64__) && defined(__LP64__) && defined(__ARM_NEON)
-#define THRUM_ARCH_X86_64 0
+#define THRUM_ARCH_X86_64_SYSV 1
+#else
+#define THRUM_ARCH_X86_64_SYSV 0
+#endif
+#if defined(__i386__)
+#define THRUM_ARCH_I686 1
+#else
+#define THRUM_ARCH_I686 0
+#endif
+#if defined(__aarch64__) && defined(__LP64__) && defined(__ARM_NEON)
 #define THRUM_ARCH_AARCH64 1
 #else
-#define THRUM_ARCH_X86_64 0
 #define THRUM_ARCH_AARCH64 0
-#error "thrum: this processor is not supported; supported are 64-bit x86-64 and aarch64"
+#endif
+#if defined(__arm__) && defined(__ARM_EABI__) && defined(__ARM_PCS_VFP) && __ARM_ARCH >= 7
+#define THRUM_ARCH_ARMHF 1
+#else
+#define THRUM_ARCH_ARMHF 0
+#endif
+#if defined(__riscv) && __riscv_xlen == 64 && !defined(__riscv_64e) && \
+    (defined(__riscv_float_abi_double) || defined(__riscv_float_abi_soft))
+#define THRUM_ARCH_RISCV64 1
+#else
+#define THRUM_ARCH_RISCV64 0
+#endif
+#if defined(__powerpc64__) && defined(__LITTLE_ENDIAN__) && _CALL_ELF == 2
+#define THRUM_ARCH_PPC64LE 1
+#else
+#define THRUM_ARCH_PPC64LE 0
+#endif
+#if defined(__s390x__)
+#define THRUM_ARCH_S390X 1
+#else
+#define THRUM_ARCH_S390X 0
+#endif
+#if THRUM_ARCH_X86_64_SYSV + THRUM_ARCH_I686 + THRUM_ARCH_AARCH64 + THRUM_ARCH_ARMHF + \
+        THRUM_ARCH_RISCV64 + THRUM_ARCH_PPC64LE + THRUM_ARCH_S390X !=                  \
+    1
+#error \
+    "thrum: this processor is not supported, or not with this calling convention; supported are \
+x86-64, aarch64, riscv64 (lp64d, lp64), i686, armhf (ARMv7), s390x and ppc64le (ELFv2)"
+#endif
+
+#if defined(__riscv_shadow_stack)
+#error "thrum: goroutines have no shadow stacks; compile without -fcf-protection=return"
+#endif
+// Whether a called function preserves floating-point registers: with lp64 it does not, even where
+// there are any.
+#if defined(__riscv_float_abi_soft)
+#define THRUM_CALLS_KEEP_FLOATS 0
+#else
+#define THRUM_CALLS_KEEP_FLOATS 1
 #endif
 
 // Exceptions: off under -fno-exceptions.
@@ -174,12 +218,15 @@
 // any kind, and to gcc's interprocedural passes as opaque as a function in another library
 // (-fipa-ra would otherwise conclude from an asm without clobbers that the function changes no
 // register).
-#if defined(__clang__)
+#if THRUM_ARCH_ARMHF  // whose unwinder wants an entry that the compiler would write around it
+#define THRUM_HAS_NAKED 0
+#define THRUM_NAKED
+#elif defined(__clang__)
 #define THRUM_HAS_NAKED 1
 #define THRUM_NAKED                                                         \
   __attribute__((naked, noinline, visibility("hidden"), no_stack_protector, \
                  no_instrument_function, no_profile_instrument_function))
-#elif THRUM_ARCH_X86_64
+#elif THRUM_ARCH_X86_64_SYSV || THRUM_ARCH_RISCV64
 #define THRUM_HAS_NAKED 1
 #define THRUM_NAKED                                                                \
   __attribute__((naked, noinline, noipa, visibility("hidden"), no_stack_protector, \

@@ -7,7 +7,8 @@
 // A goroutine that parks inside a catch block or in a destructor during unwinding leaves its
 // entries behind, and the next goroutine on the thread would see, rethrow and free them. So the
 // switch saves the two words with the goroutine and puts the arriving goroutine's in their place.
-// libstdc++ and libc++abi have the same layout on every processor we support.
+// libstdc++ and libc++abi have the same layout on every processor we support; the unwinder of
+// 32-bit Arm adds the chain of exceptions that are on their way.
 //
 // The address is constant for a thread and differs between threads. The ABI declares
 // __cxa_get_globals `const`, so a compiler may call it once and keep the result across a switch;
@@ -36,6 +37,9 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 struct exception_state {
   void* caught = nullptr;
   unsigned uncaught = 0;
+#if defined(__ARM_EABI_UNWINDER__)
+  void* propagating = nullptr;
+#endif
 };
 
 /// The record of the calling thread; nullptr without exceptions. The address is good on this thread

@@ -17,14 +17,20 @@ struct probe {};
 #define EXPANDED_TEXT_OF(...) TEXT_OF(__VA_ARGS__)
 
 TEST_CASE("every macro of the configuration is zero or one") {
-  for (const int value : {THRUM_OS_LINUX, THRUM_OS_MACOS, THRUM_OS_FREEBSD, THRUM_POLLER_KQUEUE,
-                          THRUM_ARCH_X86_64, THRUM_ARCH_AARCH64, THRUM_EXCEPTIONS, THRUM_ASAN,
-                          THRUM_TSAN, THRUM_CHECKS, THRUM_HAS_NAKED}) {
+  for (const int value :
+       {THRUM_OS_LINUX, THRUM_OS_MACOS, THRUM_OS_FREEBSD, THRUM_POLLER_KQUEUE,
+        THRUM_ARCH_X86_64_SYSV, THRUM_ARCH_I686, THRUM_ARCH_AARCH64, THRUM_ARCH_ARMHF,
+        THRUM_ARCH_RISCV64, THRUM_ARCH_PPC64LE, THRUM_ARCH_S390X, THRUM_EXCEPTIONS, THRUM_ASAN,
+        THRUM_TSAN, THRUM_CHECKS, THRUM_HAS_NAKED, THRUM_CALLS_KEEP_FLOATS}) {
     CHECK((value == 0 || value == 1));
   }
 }
 
-TEST_CASE("exactly one processor is chosen") { CHECK(THRUM_ARCH_X86_64 + THRUM_ARCH_AARCH64 == 1); }
+TEST_CASE("exactly one processor is chosen") {
+  CHECK(THRUM_ARCH_X86_64_SYSV + THRUM_ARCH_I686 + THRUM_ARCH_AARCH64 + THRUM_ARCH_ARMHF +
+            THRUM_ARCH_RISCV64 + THRUM_ARCH_PPC64LE + THRUM_ARCH_S390X ==
+        1);
+}
 
 TEST_CASE("the inline namespace names the version and every option that is on") {
   const std::string_view name = EXPANDED_TEXT_OF(THRUM_ABI);

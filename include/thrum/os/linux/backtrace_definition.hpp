@@ -27,7 +27,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void collect_callers(call_stack& out, std::size
       [](_Unwind_Context* frame, void* argument) noexcept {
         auto& w = *static_cast<walk*>(argument);
         int interrupted = 0;
-        const auto address = ::_Unwind_GetIPInfo(frame, &interrupted);
+        const auto address = _Unwind_GetIPInfo(frame, &interrupted);  // on armhf a macro
         if (interrupted != 0 && w.to.size != 0) {
           --w.to.size;  // the frame before this one is the signal's
         }

@@ -26,11 +26,19 @@ using namespace base::orders;
 /// The stack pointer of an interrupted thread. A template, as each processor has other members.
 template <class Context>
 const void* stack_pointer_of(const Context& context) noexcept {
-  if constexpr (requires { context.uc_mcontext.sp; }) {
-    return reinterpret_cast<const void*>(context.uc_mcontext.sp);
+  const auto& machine = context.uc_mcontext;
+  if constexpr (requires { machine.sp; }) {
+    return reinterpret_cast<const void*>(machine.sp);  // aarch64
+  } else if constexpr (requires { machine.arm_sp; }) {
+    return reinterpret_cast<const void*>(machine.arm_sp);
+  } else if constexpr (requires { machine.__gregs; }) {
+    return reinterpret_cast<const void*>(machine.__gregs[2]);  // riscv64
+  } else if constexpr (requires { machine.gp_regs; }) {
+    return reinterpret_cast<const void*>(machine.gp_regs[1]);  // ppc64le
   } else {
-    constexpr int rsp = 15;  // REG_RSP, which not every header names
-    return reinterpret_cast<const void*>(context.uc_mcontext.gregs[rsp]);
+    // x86-64's REG_RSP, which not every header names, and s390x's r15; i686's REG_ESP.
+    constexpr int number = sizeof(void*) == 8 ? 15 : 7;
+    return reinterpret_cast<const void*>(machine.gregs[number]);
   }
 }
 

@@ -348,7 +348,7 @@ inline bool step_to_caller(arch::frame_registers& at, const frame_rules& rules,
     return false;
   }
   registers caller = at;
-  caller.value[registers::sp] = frame;
+  caller.value[registers::sp] = frame - registers::below_frame;
   for (std::size_t i = 0; i != registers::count; ++i) {
     const register_rule& rule = rules.registers[i];
     std::uintptr_t place = frame + static_cast<std::uintptr_t>(rule.number);

@@ -16,13 +16,47 @@
 
 // Two functions, one behind the other. The first instruction of the second is one that traps, so a
 // signal finds it there each time; its handler goes on behind it.
-#if THRUM_ARCH_X86_64
+#if THRUM_ARCH_X86_64_SYSV || THRUM_ARCH_I686
 #define THRUM_TEST_TRAPPING "ud2\n"
 #define THRUM_TEST_RETURNING "ret\n"
-#else
+#elif THRUM_ARCH_AARCH64
 #define THRUM_TEST_TRAPPING ".inst 0x00000000\n"
 #define THRUM_TEST_RETURNING "ret\n"
+#elif THRUM_ARCH_RISCV64
+#define THRUM_TEST_TRAPPING ".4byte 0\n"
+#define THRUM_TEST_RETURNING "ret\n"
+#elif THRUM_ARCH_PPC64LE
+#define THRUM_TEST_TRAPPING ".4byte 0\n"
+#define THRUM_TEST_RETURNING "blr\n"
+#elif THRUM_ARCH_S390X
+#define THRUM_TEST_TRAPPING ".2byte 0\n"
+#define THRUM_TEST_RETURNING "br %r14\n"
 #endif
+
+namespace {
+
+using thrum::os::call_stack;
+
+/// The place in the list; its size if it is not there.
+std::size_t find_function(const call_stack& callers, std::string_view name) {
+  thrum::os::symbolizer symbols;
+  std::size_t i = 0;
+  while (i != callers.size &&
+         thrum::debug::describe_callers(symbols, &callers.frames[i], 1).find(name) ==
+             std::string::npos) {
+    ++i;
+  }
+  return i;
+}
+
+[[gnu::noinline]] void collect_here(call_stack& out) {
+  thrum::os::collect_callers(out, 0);
+  asm volatile("");
+}
+
+}  // namespace
+
+#if defined(THRUM_TEST_TRAPPING)  // 32-bit Arm's tables do not say where a signal has interrupted
 
 asm(".text\n"
     ".p2align 4\n"
@@ -43,15 +77,21 @@ extern "C" void thrum_test_trap_at_first();
 
 namespace {
 
-using thrum::os::call_stack;
-
 call_stack seen_by_handler;
 
 [[gnu::noinline]] void note_callers(int, ::siginfo_t*, void* context) {
   thrum::os::collect_callers(seen_by_handler, 0);
   auto& registers = static_cast<::ucontext_t*>(context)->uc_mcontext;
-#if THRUM_ARCH_X86_64
+#if THRUM_ARCH_X86_64_SYSV
   registers.gregs[REG_RIP] += 2;
+#elif THRUM_ARCH_I686
+  registers.gregs[REG_EIP] += 2;
+#elif THRUM_ARCH_RISCV64
+  registers.__gregs[REG_PC] += 4;
+#elif THRUM_ARCH_PPC64LE
+  registers.gp_regs[32] += 4;
+#elif THRUM_ARCH_S390X
+  static_cast<void>(registers);  // it has gone on already
 #else
   registers.pc += 4;
 #endif
@@ -72,23 +112,6 @@ const call_stack& interrupt_at_first() {
   call_what_traps();
   ::sigaction(SIGILL, &before, nullptr);
   return seen_by_handler;
-}
-
-/// The place in the list; its size if it is not there.
-std::size_t find_function(const call_stack& callers, std::string_view name) {
-  thrum::os::symbolizer symbols;
-  std::size_t i = 0;
-  while (i != callers.size &&
-         thrum::debug::describe_callers(symbols, &callers.frames[i], 1).find(name) ==
-             std::string::npos) {
-    ++i;
-  }
-  return i;
-}
-
-[[gnu::noinline]] void collect_here(call_stack& out) {
-  thrum::os::collect_callers(out, 0);
-  asm volatile("");
 }
 
 }  // namespace
@@ -116,6 +139,8 @@ TEST_CASE("the caller of an interrupted function is found inside its call") {
   const std::size_t at = find_function(callers, "thrum_test_trap_at_first");
   CHECK(find_function(callers, "call_what_traps") == at + 1);
 }
+
+#endif
 
 TEST_CASE("the address that is kept of a caller is inside its call") {
   call_stack callers;
