@@ -13,6 +13,7 @@
 #include <thrum/base/owner.hpp>
 #include <thrum/os/linux/clock.hpp>
 #include <thrum/os/linux/large_file.hpp>
+#include <thrum/os/linux/memory.hpp>
 #include <thrum/os/linux/source_lines.hpp>
 #include <thrum/os/linux/symbol.hpp>
 
@@ -117,7 +118,7 @@ class elf_file {
         header != nullptr ? at<ElfW(Phdr)>(header->e_phoff, header->e_phnum) : nullptr;
     for (std::size_t i = 0; parts != nullptr && i < header->e_phnum; ++i) {
       if (parts[i].p_type == PT_LOAD) {  // they are in order
-        return parts[i].p_vaddr - parts[i].p_vaddr % 4096;
+        return parts[i].p_vaddr - parts[i].p_vaddr % page_size();
       }
     }
     return 0;
