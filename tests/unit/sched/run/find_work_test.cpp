@@ -7,6 +7,7 @@
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/lone_scheduler.hpp"
 #include "support/scale.hpp"
 #include "support/with_runtime.hpp"
 
@@ -188,4 +189,18 @@ TEST_CASE("a goroutine that yields for ever lets one run whose descriptor is rea
     third.join();
     other.join();
   });
+}
+
+TEST_CASE("an M that lays its processor down while it searches leaves that to another one") {
+  support::lone_scheduler scheduler(2);
+  thrum::sched::machine& m = scheduler.holder_of(1);
+  scheduler->idle.begin_spinning(m);
+  REQUIRE(scheduler->set_procs(1) == 0);
+  scheduler->closing = true;  // so that it does not sleep
+  CHECK(find_work(m) == nullptr);
+  CHECK(m.p == nullptr);
+  CHECK_FALSE(m.spinning);
+  CHECK(scheduler.started() == 1);
+  scheduler.end_search();
+  CHECK(scheduler->idle.spinning() == 0);  // it does not count as one that searches
 }
