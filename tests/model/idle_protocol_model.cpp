@@ -8,7 +8,7 @@
 // asks, threads.hpp, ready.hpp, idle.hpp and the scheduler around them, on the Gs, Ms and Ps of
 // support/find_work_parts.hpp. Here no goroutine has a timer; timer_wake_model.cpp is about those.
 
-#include "model/support/find_work_parts.hpp"
+#include "model/support/items_of_work.hpp"
 //
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/core/threads.hpp>
@@ -21,7 +21,6 @@
 #include <thrum/sched/run/take.hpp>
 
 #include "model/support/checks.hpp"
-#include "model/support/objects.hpp"
 #include "support/catch.hpp"
 
 namespace {
@@ -29,96 +28,8 @@ namespace {
 using model::found_out;
 using model::holds;
 using model::machine;
-using model::require;
 using model::finding::mistake;
-using model::finding::search_world;
-
-constexpr int max_items = 4;
-
-// Goroutines that run once, each to its end: items of work.
-template <mistake Made, unsigned Procs, unsigned Ms, unsigned MostMs>
-struct small_world : search_world {
-  static constexpr unsigned procs = Procs;
-  static constexpr unsigned most_ms = MostMs;
-
-  small_world() : search_world(Procs, Ms, MostMs) {
-    model::finding::made = Made;
-    model::finding::has_timers = false;
-    model::finding::uses_runnext = false;
-    for (goroutine& each : items) {
-      each.scheduler = &scheduler;
-    }
-  }
-
-  // ---- submitting ----
-
-  goroutine& submitted(int item) {
-    ++submissions[item];
-    return items[item];
-  }
-  int number(const goroutine& g) const { return static_cast<int>(&g - items); }
-
-  // Makes the goroutine runnable, by an M or from outside.
-  void submit(int item) { thrum::sched::ready(submitted(item), false); }
-  // The same, to runnext.
-  void submit_next(int item) { thrum::sched::ready(submitted(item), true); }
-  // Queues it in the global queue, as a goroutine that yields does.
-  void submit_behind(int item) {
-    scheduler.global.push_back(submitted(item));
-    scheduler.wake_processor();
-  }
-  // Queues it on a P before the model starts.
-  void put(unsigned p, int item) { static_cast<void>(ps[p]->queue.push(&submitted(item))); }
-
-  // ---- running ----
-
-  void executes(machine&, goroutine& g) final {
-    const int item = number(g);
-    runs(item);
-    require(++ended[item] == 1, "a goroutine ran twice");
-    if (awaited == item) {
-      awaited_ended.wake();
-    }
-  }
-  virtual void runs(int) {}
-
-  // The running goroutine blocks its M, with its P, until another one has ended.
-  void await(int item) {
-    awaited = item;
-    if (ended[item] == 0) {
-      awaited_ended.sleep();
-    }
-  }
-  // Called by three goroutines: each blocks until all three have begun.
-  void meet_all() {
-    if (++begun == 3) {
-      for (model::note& each : all_begun) {
-        each.wake();
-      }
-    }
-    all_begun[model::explorer::active().self()].sleep();
-  }
-
-  // ---- what must hold ----
-
-  void at_rest() {
-    for (int i = 0; i != max_items; ++i) {
-      require(ended[i] == submissions[i], "everybody sleeps and work is left");
-    }
-    require(scheduler.idle.spinning() == 0, "everybody sleeps and somebody spins");
-    require(scheduler.idle.idle_ps() == procs, "everybody sleeps and a P is not idle");
-    close();
-  }
-  void at_end() {}
-
-  goroutine items[max_items];
-  int submissions[max_items] = {};
-  int ended[max_items] = {};
-  int awaited = 0;
-  model::note awaited_ended;
-  int begun = 0;
-  model::note all_begun[model::max_threads];
-};
+using model::finding::small_world;
 
 // Two Ps, two Ms, one of which is searching, and a thread that is no M.
 template <mistake Made, int Items, bool Spinning>

@@ -67,6 +67,7 @@ inline void back_off(std::uint32_t) noexcept { model::explorer::active().yield()
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <string_view>
 #include <utility>
 
 namespace model::finding {
@@ -213,7 +214,8 @@ struct machine {
 
 machine* current_m() noexcept;
 
-/// A thread is there for each M, and begins when it is asked for.
+/// A thread is there for each M. It begins when it is asked for; or, if one of the model's threads is
+/// the creator's, when that one lets it.
 class thread_creator {
  public:
   static constexpr unsigned most = 5;
@@ -222,15 +224,50 @@ class thread_creator {
 
   void request(machine& m) noexcept {
     model::require(m.id < threads, "the model has no thread left for an M");
-    begun_[m.id].wake();
+    if (!has_thread) {
+      begin(m);
+      return;
+    }
+    machine* first = first_.load(relaxed);  // as in creator.hpp
+    do {
+      m.idle_next = first;
+    } while (!first_.compare_exchange_weak(first, &m, release, relaxed));
+    note_.wake();
   }
+  void offer_idle(const char* caller = __builtin_FUNCTION()) noexcept {
+    using model::finding::mistake;
+    const std::string_view by = caller;
+    if (has_thread && !(model::finding::made == mistake::idle_is_not_offered && by == "stop_m") &&
+        !(model::finding::made == mistake::refused_is_not_offered && by == "take_back")) {
+      note_.wake();
+    }
+  }
+
+  // ---- the creator's thread ----
+
+  /// Sleeps until it is asked for something. False: nobody will ever ask.
+  bool wait() {
+    if (!note_.sleep()) {
+      return false;
+    }
+    note_.clear();
+    return true;
+  }
+  /// A list of the Ms that were asked for.
+  machine* take_requests() { return first_.exchange(nullptr, acquire); }
+  void begin(machine& m) { begun_[m.id].wake(); }
+
+  // ---- the thread of an M ----
+
   /// False: nobody will ever ask for it.
   bool wait_for_request(unsigned m) { return begun_[m].sleep(); }
-  void offer_idle() noexcept {}
 
   unsigned threads = most;
+  bool has_thread = false;
 
  private:
+  model::atomic<machine*> first_{nullptr};
+  model::note note_;
   model::note begun_[most];
 };
 

@@ -48,7 +48,9 @@ enum class mistake {
   sleeper_is_not_woken,    // wake_for_timer
   searcher_is_not_woken,   // the same, when nobody is in the poller
   no_timers_at_look_again,
-  no_timers_at_hand_off
+  no_timers_at_hand_off,
+  idle_is_not_offered,    // stop_m, where a P is held back
+  refused_is_not_offered  // take_back, where Ms idle already
 };
 
 /// The mutant that is being searched.
@@ -131,7 +133,7 @@ class step_atomic {
   }
   void store(T value, order how, text caller = __builtin_FUNCTION()) noexcept {
     if (is_figure_here(caller)) {
-      require(!is_unused_, "nobody gives way in this model");
+      require(!is_unused_ || value == T{}, "nobody gives way in this model");
       plain_ = value;
       return;
     }

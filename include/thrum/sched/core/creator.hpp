@@ -14,8 +14,8 @@
 //
 // When the system refuses a thread (Go gives up the process then) the runtime goes on with those it
 // has. The P that was meant for the thread is held: its goroutines are in the global queue, its
-// timers are run by thieves, and here every 20 ms. It goes to the next M that would sleep, to the
-// thread of a goroutine that is bound to it, or to a thread that can be made later.
+// timers are run by thieves, and here every 20 ms. It goes to an M that sleeps, or is the next to,
+// to the thread of a goroutine that is bound to it, or to a thread that can be made later.
 #ifndef THRUM_SCHED_CORE_CREATOR_HPP
 #define THRUM_SCHED_CORE_CREATOR_HPP
 
@@ -83,8 +83,8 @@ class thread_creator {
     }
   }
 
-  /// An M is about to sleep that could have a P which waits for a thread, or something has become
-  /// idle. Called under a lock.
+  /// An M sleeps, or is about to, that could have a P which waits for a thread; or something has
+  /// become idle. Called under a lock.
   void offer_idle() noexcept { note_.wake(); }
 
   /// One more thread than needed would be of use.

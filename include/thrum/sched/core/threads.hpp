@@ -13,7 +13,8 @@
 //   MT1  an M in the idle list has a thread that has started: a P that is given to it runs at once.
 // MT2 to MT4 are in m_table.hpp.
 //
-// Checked by tests/model/idle_protocol_model.cpp, which runs start_m, stop_m and hand_off.
+// Checked by tests/model/idle_protocol_model.cpp, which runs start_m, stop_m and hand_off, and by
+// threads_model.cpp, where the system refuses threads.
 #ifndef THRUM_SCHED_CORE_THREADS_HPP
 #define THRUM_SCHED_CORE_THREADS_HPP
 
@@ -133,6 +134,9 @@ THRUM_OUT_OF_LINE void runtime_scheduler::take_back(machine& m) noexcept {
     m.park.clear();
     if (poll.somebody_sleeps()) {
       poller.wake();  // it comes to stop_m, or finds a P
+    }
+    if (idle.idle_ms() != 0) {
+      creator.offer_idle();  // they have come to stop_m before
     }
   }
   ms.vacate_locked(m);
