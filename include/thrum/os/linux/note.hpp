@@ -42,10 +42,12 @@ static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t) &&
 bool futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
                 std::int64_t timeout_ns) noexcept;
 
-/// The system call of that name in the kernel's older and newer form; the same one where `long` has
-/// 64 bits. Elsewhere the newer one came with Linux 5.1, and the older one waits for 68 years at most.
-template <class Time>
-long call_futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
+/// The forms of the system call. Where `long` has 64 bits they are the same one; elsewhere the
+/// second came with Linux 5.1, and the first waits for 68 years at most.
+enum class futex_form : std::uint8_t { with_long_seconds, with_64_bits };
+
+/// The system call itself: its result, and errno.
+long call_futex_wait(futex_form form, std::atomic<std::uint32_t>& word, std::uint32_t expected,
                      std::int64_t timeout_ns) noexcept;
 
 /// Wakes up to how_many threads that sleep on the address of `word`, which need not hold a word any

@@ -26,13 +26,17 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 using namespace base::orders;
 
-template <class Time>
-long call_futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
-                     std::int64_t timeout_ns) noexcept {
+THRUM_OUT_OF_LINE long call_futex_wait(futex_form form, std::atomic<std::uint32_t>& word,
+                                       std::uint32_t expected, std::int64_t timeout_ns) noexcept {
   constexpr long futex_time64 = 422;  // newer than some systems' headers; the same everywhere
-  constexpr bool is_old = sizeof(Time) == sizeof(old_kernel_time);
-  const Time timeout = Time::from(timeout_ns < 0 ? 0 : timeout_ns);
-  return ::syscall(is_old ? SYS_futex : futex_time64, &word, FUTEX_WAIT_PRIVATE, expected,
+  const std::int64_t ns = timeout_ns < 0 ? 0 : timeout_ns;
+  if (sizeof(long) == sizeof(std::int64_t) || form == futex_form::with_long_seconds) {
+    const auto timeout = old_kernel_time::from(ns);
+    return ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected,
+                     timeout_ns < 0 ? nullptr : &timeout, nullptr, 0);
+  }
+  const auto timeout = kernel_time::from(ns);
+  return ::syscall(futex_time64, &word, FUTEX_WAIT_PRIVATE, expected,
                    timeout_ns < 0 ? nullptr : &timeout, nullptr, 0);
 }
 
@@ -40,10 +44,10 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE bool futex_wait(std::atomic<std::uint32_t>& wor
                                                  std::uint32_t expected,
                                                  std::int64_t timeout_ns) noexcept {
   const int before = errno;
-  long result = call_futex_wait<kernel_time>(word, expected, timeout_ns);
+  long result = call_futex_wait(futex_form::with_64_bits, word, expected, timeout_ns);
   if constexpr (sizeof(long) != sizeof(std::int64_t)) {
     if (result != 0 && (errno == ENOSYS || errno == EPERM)) {  // EPERM: older containers
-      result = call_futex_wait<old_kernel_time>(word, expected, timeout_ns);
+      result = call_futex_wait(futex_form::with_long_seconds, word, expected, timeout_ns);
     }
   }
   const bool timed_out = result != 0 && errno == ETIMEDOUT;

@@ -32,17 +32,23 @@ using namespace base::orders;
 /// The object's note, and its anchor. In each translation unit that uses it; the first one counts.
 THRUM_NOINLINE inline void leave_note() noexcept {
   asm volatile(
-      ".pushsection .bss.thrum_anchor,\"aw\",@nobits\n"
+      ".pushsection .bss.thrum_anchor,\"aw\",%%nobits\n"
       ".balign 8\n"
       "771: .zero 8\n"
       ".popsection\n"
-      ".pushsection .note.thrum,\"a\",@note\n"
+      ".pushsection .note.thrum,\"a\",%%note\n"
       ".balign 4\n"
-      ".long 6, 8, 0x7468\n"  // bytes of the name, bytes of what it says, type
+      ".long 6, %c0, 0x7468\n"  // bytes of the name, bytes of what it says, type
       ".asciz \"thrum\"\n"
       ".balign 4\n"
+      ".if %c0 == 8\n"
       ".quad 771b - .\n"
-      ".popsection");
+      ".else\n"
+      ".long 771b - .\n"
+      ".endif\n"
+      ".popsection"
+      :
+      : "i"(sizeof(std::intptr_t)));
 }
 
 /// Calls f(anchor) for the anchors of all objects that are loaded.
@@ -66,8 +72,8 @@ void for_each_anchor(F& f) noexcept {
             const char* const name = at + sizeof head;
             const char* const says = at + up(sizeof head + head.n_namesz);
             if (std::string_view(name, head.n_namesz) == own && head.n_type == 0x7468 &&
-                head.n_descsz == sizeof(std::int64_t)) {
-              std::int64_t distance;
+                head.n_descsz == sizeof(std::intptr_t)) {
+              std::intptr_t distance;
               std::memcpy(&distance, says, sizeof distance);
               const auto word =
                   reinterpret_cast<std::uintptr_t>(says) + static_cast<std::uintptr_t>(distance);
