@@ -42,8 +42,7 @@ int count_frames() {
   const _Unwind_Reason_Code end = _Unwind_Backtrace(&count_frame, &frames);
   constexpr int most = 8;
   // This function or its caller when inlined, and the goroutine's entry.
-#if defined( \
-    __ARM_EABI_UNWINDER__)  // which does not show the last one, and calls each end a failure
+#if THRUM_HAS_ARM_UNWINDER  // it does not show the last one, and calls each end a failure
   constexpr int fewest = 1;
   constexpr _Unwind_Reason_Code wanted = _URC_FAILURE;
 #else

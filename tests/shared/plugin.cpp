@@ -122,5 +122,7 @@ extern "C" const plugin thrum_test_plugin = {
     .reads_from_pipe = reads_from_pipe,
     .knows_errors = knows_errors,
     .give_errors = give_errors,
-    .goroutines = []() -> unsigned long { return thrum::stats().goroutines; },
+    .goroutines = []() -> unsigned long {
+      return static_cast<unsigned long>(thrum::stats().goroutines);
+    },
 };

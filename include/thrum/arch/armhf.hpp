@@ -10,8 +10,7 @@
 //
 // Unwinding is not DWARF's here: each function has an entry in .ARM.exidx, which holds at its calls
 // and not at each of its instructions. So .save, .vsave and .pad stand where .cfi lines stand
-// elsewhere, and the functions are assembly at file scope, as a compiler writes an entry of its own
-// around a naked one. A walk along a parked or interrupted stack, which reads DWARF's tables, finds
+// elsewhere. A walk along a parked or interrupted stack, which reads DWARF's tables, finds
 // the innermost function and no callers.
 //
 // The code is Arm's, not Thumb's, whatever is compiled around it: bx, blx and the linker go from one

@@ -48,9 +48,9 @@
 //                        43 to 32 ns. For the first switch to a fresh stack, and the last one from
 //                        a dying one, it is the worse choice (spawn and join: 70 ns against 56).
 //
-// place_functions.hpp makes functions of the assembly: where the compiler has the attribute,
-// `naked inline` ones, which any number of translation units may define. gcc has no naked functions
-// on aarch64, ppc64le and s390x; there, and on armhf, it is assembly at file scope.
+// place_functions.hpp makes functions of the assembly: on x86-64, and with clang on aarch64, `naked
+// inline` ones, which any number of translation units may define; elsewhere it is assembly at file
+// scope.
 //
 // A fresh stack, as prepare_stack leaves it; addresses grow upwards:
 //

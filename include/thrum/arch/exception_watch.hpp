@@ -30,7 +30,7 @@ inline constinit std::atomic<exception_observer> observe_exception{nullptr};
 
 extern "C" {
 
-#if defined(__ARM_EABI_UNWINDER__)
+#if THRUM_HAS_ARM_UNWINDER
 
 // Of the unwinder of 32-bit Arm, which leaves it to each function's routine to take its frame away.
 ::_Unwind_Reason_Code __gnu_unwind_frame(::_Unwind_Control_Block*, ::_Unwind_Context*);

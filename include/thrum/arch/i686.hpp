@@ -9,9 +9,6 @@
 // caller takes them away itself. So one line of unwind information describes the function before
 // and after the stack pointer changes, as on x86-64. At a call the stack pointer is aligned to 16,
 // as compilers have it since gcc 4.5, with or without SSE.
-//
-// With gcc it is assembly at file scope: in position-independent code that is not optimised gcc 12
-// puts the address of the table of addresses into eax, also in a naked function.
 #ifndef THRUM_ARCH_I686_HPP
 #define THRUM_ARCH_I686_HPP
 

@@ -21,6 +21,7 @@
 #include <cstdint>
 
 #include <thrum/arch/contract.hpp>
+#include <thrum/arch/exception_watch.hpp>
 #include <thrum/base/config.hpp>
 
 #if THRUM_ARCH_RISCV64

@@ -99,6 +99,9 @@ x86-64, aarch64, riscv64 (lp64d, lp64), i686, armhf (ARMv7), s390x and ppc64le (
 #if defined(__riscv_shadow_stack)
 #error "thrum: goroutines have no shadow stacks; compile without -fcf-protection=return"
 #endif
+// Whether exceptions find their way by 32-bit Arm's own tables, and not by DWARF's. gcc has a macro
+// for it, clang has none.
+#define THRUM_HAS_ARM_UNWINDER THRUM_ARCH_ARMHF
 // Whether a called function preserves floating-point registers: with lp64 it does not, even where
 // there are any.
 #if defined(__riscv_float_abi_soft)
@@ -217,16 +220,15 @@ x86-64, aarch64, riscv64 (lp64d, lp64), i686, armhf (ARMv7), s390x and ppc64le (
 // A function whose body is one asm statement and nothing else: no prologue, no instrumentation of
 // any kind, and to gcc's interprocedural passes as opaque as a function in another library
 // (-fipa-ra would otherwise conclude from an asm without clobbers that the function changes no
-// register).
-#if THRUM_ARCH_ARMHF  // whose unwinder wants an entry that the compiler would write around it
-#define THRUM_HAS_NAKED 0
-#define THRUM_NAKED
-#elif defined(__clang__)
+// register). Elsewhere assembly at file scope does the same: gcc has no such functions on some
+// processors, on i686 it writes to registers in them, and around them clang writes call-frame
+// information only where it does so for all functions.
+#if defined(__clang__) && (THRUM_ARCH_X86_64_SYSV || THRUM_ARCH_AARCH64)
 #define THRUM_HAS_NAKED 1
 #define THRUM_NAKED                                                         \
   __attribute__((naked, noinline, visibility("hidden"), no_stack_protector, \
                  no_instrument_function, no_profile_instrument_function))
-#elif THRUM_ARCH_X86_64_SYSV || THRUM_ARCH_RISCV64
+#elif THRUM_ARCH_X86_64_SYSV
 #define THRUM_HAS_NAKED 1
 #define THRUM_NAKED                                                                \
   __attribute__((naked, noinline, noipa, visibility("hidden"), no_stack_protector, \

@@ -37,7 +37,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 struct exception_state {
   void* caught = nullptr;
   unsigned uncaught = 0;
-#if defined(__ARM_EABI_UNWINDER__)
+#if THRUM_HAS_ARM_UNWINDER
   void* propagating = nullptr;
 #endif
 };

@@ -249,7 +249,7 @@ struct begins_stepping {
 
 }  // namespace
 
-#if !defined(__ARM_EABI_UNWINDER__)  // whose tables a walk does not read
+#if !THRUM_HAS_ARM_UNWINDER  // whose tables a walk does not read
 TEST_CASE("a walk finds the same callers as the unwinder of exceptions") {
   two_views views;
   walk_with_much_on_the_stack<5>(views, 1);
