@@ -67,6 +67,7 @@ inline void back_off(std::uint32_t) noexcept { model::explorer::active().yield()
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -165,6 +166,34 @@ class one_place_queue {
   word next_{nullptr};
 };
 
+/// What is asked of a P. A step where their number changes; elsewhere nothing is asked.
+class attention_word {
+ public:
+  using word = std::uint32_t;
+
+  word load(std::memory_order how) { return model::finding::procs_change ? asked().load(how) : 0; }
+  word exchange(word to, std::memory_order how) {
+    return model::finding::procs_change ? asked().exchange(to, how) : 0;
+  }
+  word fetch_or(word bits, std::memory_order how) {
+    return model::finding::procs_change ? asked().fetch_or(bits, how) : 0;
+  }
+  word fetch_and(word bits, std::memory_order how) {
+    return model::finding::procs_change ? asked().fetch_and(bits, how) : 0;
+  }
+
+ private:
+  model::atomic<word>& asked() {
+    if (!asked_) {
+      model::name_atomics("attention");
+      asked_.emplace(0);
+    }
+    return *asked_;
+  }
+
+  std::optional<model::atomic<word>> asked_;
+};
+
 struct processor {
   explicit processor(std::uint32_t number) noexcept : id(number) {}
 
@@ -172,7 +201,8 @@ struct processor {
   std::uint32_t inheritances_left = traits::most_inheritances;
   std::uint32_t free_count = 0;
   base::intrusive_queue<goroutine> free_list;
-  model::finding::figure<std::uint32_t> schedule_tick, attention, wake_credit{traits::wake_credit};
+  model::finding::figure<std::uint32_t> schedule_tick, wake_credit{traits::wake_credit};
+  attention_word attention;
   model::finding::figure<machine*> m;
   struct {
     model::finding::figure<std::uint64_t> created, finished, switches, steals, timers;
@@ -295,7 +325,14 @@ struct stack_pool {
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 THRUM_OUT_OF_LINE bool runtime_scheduler::resume_quiet_locked() noexcept { return false; }
-inline bool attend(machine&) noexcept { return true; }
+/// As in attend.hpp: only to retire is asked for.
+inline bool attend(machine& m) noexcept {
+  const std::uint32_t asked = m.p->attention.exchange(0, acquire);
+  if ((asked & attention_retire) != 0) {
+    m.scheduler->retire_p(m);
+  }
+  return m.p != nullptr;
+}
 void execute(machine& m, goroutine& g) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::sched
@@ -322,6 +359,7 @@ class search_world {
         scheduler(settings(procs),
                   {nullptr, &thrum::sched::start_spinner, nullptr, nullptr, nullptr}) {
     active = this;
+    scheduler.pool = &pool;
     scheduler.open();
     scheduler.creator.threads = most_ms;
     scheduler.idle.lock().lock();
@@ -387,12 +425,14 @@ class search_world {
     fresh_figures() {
       states = {};
       sizes_made = 0;
+      procs_change = false;
     }
   } const fresh_figures_;  // before the scheduler
   unsigned initial_ = 0;
 
  public:
   thrum::sched::runtime_scheduler scheduler;
+  thrum::sched::stack_pool pool;
   processor* ps[4] = {};
   alignas(machine) unsigned char m_places[thrum::sched::thread_creator::most * sizeof(machine)];
 };

@@ -49,14 +49,21 @@ enum class mistake {
   searcher_is_not_woken,   // the same, when nobody is in the poller
   no_timers_at_look_again,
   no_timers_at_hand_off,
-  idle_is_not_offered,    // stop_m, where a P is held back
-  refused_is_not_offered  // take_back, where Ms idle already
+  idle_is_not_offered,       // stop_m, where a P is held back
+  refused_is_not_offered,    // take_back, where Ms idle already
+  surplus_is_not_searched,   // a P ends to be searched when it is asked to retire
+  surplus_p_idles,           // put_idle_locked, of a P that is one too many
+  retires_in_silence,        // nobody is woken for what a P leaves that retires
+  number_is_not_seen_again,  // retire_p, when it has risen again
 };
 
 /// The mutant that is being searched.
 inline mistake made = mistake::nothing;
 inline bool has_timers = false;  // else there are none, and none is asked for
 inline bool uses_runnext = false;
+inline bool procs_change = false;  // else their number is a constant
+
+inline constexpr unsigned most_procs = 4;
 
 /// What one of the model's threads is doing; for the mutants, which leave out one of two steps that
 /// look the same from here.
@@ -73,6 +80,7 @@ inline thread_state& here() { return states[explorer::active().self()]; }
 bool has_p();  // its M
 bool spins();  // its M
 bool is_on_g0();
+inline unsigned procs_wanted = 0;
 
 // ---- which accesses are steps ----
 
@@ -80,7 +88,7 @@ bool is_on_g0();
 /// change in these models, and those that only a lock's holder looks at.
 inline constexpr std::string_view figures[] = {
     // constants here
-    "open", "make", "made", "wanted", "live", "want_locked", "set_live_locked",
+    "open", "make", "made",
     // the number of Ms, which only grows; under the idle lock
     "take_locked", "start_m", "first_goroutine", "wait_for_locked", "is_quiet_locked",
     "put_m_locked", "take_m_locked", "idle_ms", "forget_least_ms_locked",
@@ -89,20 +97,28 @@ inline constexpr std::string_view figures[] = {
     // under the heap's lock
     "insert", "grow", "erase", "size", "sift_down", "run_due"};
 
+/// The same unless `procs_change`.
+inline constexpr std::string_view figures_of_ps[] = {"wanted", "live", "want_locked",
+                                                     "set_live_locked"};
+
 inline bool is_figure(const char* caller) {
   // Each place has a text of its own: looked up once.
   struct known {
     const char* caller = nullptr;
     bool is = false;
+    bool is_of_ps = false;
   };
   static std::array<known, 1024> cache;
   known& entry = cache[(reinterpret_cast<std::uintptr_t>(caller) >> 1) % cache.size()];
   if (entry.caller != caller) {
     const std::string_view full = caller;
     const std::string_view name = full.substr(0, full.find('<'));  // of a template
-    entry = {caller, std::find(std::begin(figures), std::end(figures), name) != std::end(figures)};
+    const auto is_in = [&](const auto& all) {
+      return std::find(std::begin(all), std::end(all), name) != std::end(all);
+    };
+    entry = {caller, is_in(figures), is_in(figures_of_ps)};
   }
-  return entry.is;
+  return entry.is || (entry.is_of_ps && !procs_change);
 }
 
 /// An atomic that has a place in the modelled memory from its first access on that is a step.
@@ -136,6 +152,11 @@ class step_atomic {
       require(!is_unused_ || value == T{}, "nobody gives way in this model");
       plain_ = value;
       return;
+    }
+    if constexpr (std::is_same_v<T, unsigned>) {
+      if (is(caller, "want_locked")) {
+        procs_wanted = value;
+      }
     }
     const order weak = weaker(how);
     place(caller).store(value, weak == order::acq_rel ? order::release : weak);
@@ -238,6 +259,20 @@ class step_atomic {
           return 1;
         }
         here().saw_nobody_sleep = false;
+        if (made == mistake::retires_in_silence && !has_p() && is_on_g0()) {
+          return 1;
+        }
+      }
+      if (is(caller, "live") && made == mistake::surplus_is_not_searched && !here().holds_lock) {
+        return std::min<T>(value, procs_wanted);
+      }
+      if (is(caller, "wanted") && here().holds_lock && is_on_g0()) {
+        if (made == mistake::number_is_not_seen_again && has_p()) {
+          return 0;
+        }
+        if (made == mistake::surplus_p_idles && !has_p()) {
+          return most_procs;
+        }
       }
     }
     if constexpr (std::is_same_v<T, std::size_t> || std::is_pointer_v<T>) {
@@ -314,7 +349,7 @@ struct search_traits : model::traits {
   static constexpr bool is_process_wide = false;
   static constexpr std::uint32_t run_queue_capacity = 4;
   static constexpr std::uint32_t global_check_interval = 61;
-  static constexpr unsigned max_procs = 4;
+  static constexpr unsigned max_procs = most_procs;
   static constexpr std::uint32_t wake_credit = 16;
   static constexpr std::uint32_t most_inheritances = 64;
   static constexpr std::int64_t poll_interval_ns = 1'000'000;

@@ -86,12 +86,13 @@ struct small_world : search_world {
 
   // ---- what must hold ----
 
-  void at_rest() {
+  void at_rest() { rests_with(procs); }
+  void rests_with(unsigned idle_ps) {
     for (int i = 0; i != max_items; ++i) {
       require(ended[i] == submissions[i], "everybody sleeps and work is left");
     }
     require(scheduler.idle.spinning() == 0, "everybody sleeps and somebody spins");
-    require(scheduler.idle.idle_ps() == procs, "everybody sleeps and a P is not idle");
+    require(scheduler.idle.idle_ps() == idle_ps, "everybody sleeps and a P is not idle");
     close();
   }
   void at_end() {}

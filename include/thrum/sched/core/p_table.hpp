@@ -15,7 +15,8 @@
 //   PS2  `live` and `wanted` change under the scheduler's lock; `made` only in make(), of which
 //        one runs at a time.
 //
-// Who asks for which number of Ps, and what a P leaves behind that retires: procs.hpp.
+// Who asks for which number of Ps, and what a P leaves behind that retires: procs.hpp. Checked by
+// tests/model/procs_model.cpp.
 #ifndef THRUM_SCHED_CORE_P_TABLE_HPP
 #define THRUM_SCHED_CORE_P_TABLE_HPP
 

@@ -8,6 +8,8 @@
 // the lock; one that is held is asked to, by attention_retire, and its holder lays it down the next
 // time it schedules. Searches walk the Ps below p_table::live(), which falls when the last ones are
 // dead: a program that once had 4,096 processors does not pay for them for ever.
+//
+// Checked by tests/model/procs_model.cpp, which runs it.
 #ifndef THRUM_SCHED_CORE_PROCS_HPP
 #define THRUM_SCHED_CORE_PROCS_HPP
 
