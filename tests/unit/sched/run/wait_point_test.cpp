@@ -332,3 +332,35 @@ TEST_CASE("condition variables that go with their notification meet a stop of th
     CHECK(runtime.stats().goroutines == 0);
   }
 }
+
+TEST_CASE("a selection is not withdrawn before its waiter has left its stack, nor once it is won") {
+  using thrum::sched::spin_lock;
+  using thrum::sched::withdrawal;
+  constexpr auto withdraw = &thrum::sched::selection_state::withdraw<spin_lock>;
+  spin_lock held_by_waiter{thrum::sched::lock_rank::channel};
+  thrum::sched::selection_state selection;
+  selection.self.object = &held_by_waiter;
+  selection.self.selection = &selection;
+  held_by_waiter.lock();
+  CHECK(withdraw(selection.self, false) == withdrawal::busy);
+  CHECK_FALSE(selection.is_won());
+  held_by_waiter.unlock();
+  CHECK(withdraw(selection.self, false) == withdrawal::done);
+  CHECK(selection.winner == &selection.self);
+  CHECK_FALSE(held_by_waiter.is_locked());
+  CHECK(withdraw(selection.self, false) == withdrawal::refused);
+  CHECK_FALSE(held_by_waiter.is_locked());
+}
+
+TEST_CASE("a waiter withdraws its own selection with the lock that it holds") {
+  using thrum::sched::spin_lock;
+  spin_lock held_by_waiter{thrum::sched::lock_rank::channel};
+  thrum::sched::selection_state selection;
+  selection.self.object = &held_by_waiter;
+  selection.self.selection = &selection;
+  held_by_waiter.lock();
+  CHECK(thrum::sched::selection_state::withdraw<spin_lock>(selection.self, true) ==
+        thrum::sched::withdrawal::done);
+  CHECK(held_by_waiter.is_locked());
+  held_by_waiter.unlock();
+}
