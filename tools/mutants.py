@@ -21,8 +21,9 @@ one takes its place.
 
 What is known is kept in build/mutants/known.json after every mutation: a run that was interrupted
 goes on where it was. A result is good for as long as its header, and of a survivor its tests, stay
-as they are. tools/mutants_known.txt holds those that change nothing that a test could see, each
-with the reason; they do not count either.
+as they are. The sample of a seed, too, stays the same but for mutations of lines that change.
+tools/mutants_known.txt holds those that change nothing that a test could see, each with the reason;
+they do not count either.
 
 Exit code 1: fewer than 90 % of those that count were found.
 """
@@ -31,7 +32,6 @@ import hashlib
 import json
 import os
 import pathlib
-import random
 import re
 import resource
 import shutil
@@ -66,6 +66,7 @@ class Mutation:
         self.path, self.kind, self.start, self.end, self.new = path, kind, start, end, new
         self.line = text.count("\n", 0, start) + 1
         self.name = ""  # file:line:kind, numbered if the line has several
+        self.twin = 0  # how many of the same words stand above it in the file
         first = text.rfind("\n", 0, start) + 1 if kind in ("edge", "step") else start
         last = text.find("\n", end) if kind in ("edge", "step") else end
         self.old_words = one_line(text[first:last])
@@ -73,6 +74,11 @@ class Mutation:
 
     def words(self):
         return f"{self.old_words}  ->  {self.new_words}"
+
+    def lot(self, seed):
+        """Its place in the order of a seed, whatever becomes of other lines."""
+        what = f"{seed} {self.path.relative_to(headers)} {self.kind} {self.twin} {self.words()}"
+        return hashlib.sha256(what.encode()).digest()
 
 
 def one_line(text):
@@ -180,8 +186,9 @@ def mutations():
             for kind, start, end, new in operator(text, code):
                 here.append(Mutation(path, text, kind, start, end, new))
         here.sort(key=lambda m: (m.start, m.kind))
-        seen = {}
+        seen, twins = {}, {}
         for m in here:
+            m.twin = twins[m.words()] = twins.get(m.words(), -1) + 1
             place = f"{path.relative_to(headers).as_posix()}:{m.line}:{m.kind}"
             seen[place] = seen.get(place, 0) + 1
             m.name = place if seen[place] == 1 else f"{place}:{seen[place]}"
@@ -502,7 +509,7 @@ def main():
             sys.exit(f"mutants: there is no {unknown[0]}; ./dev mutants --list shows all names")
         chosen = [by_name[n] for n in args.names]
     else:
-        chosen = random.Random(args.seed).sample(every, len(every))
+        chosen = sorted(every, key=lambda m: m.lot(args.seed))
 
     os.nice(5)
     prepare()
