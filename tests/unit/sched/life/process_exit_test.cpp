@@ -13,6 +13,7 @@
 #include "support/lone_scheduler.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 namespace {
@@ -83,6 +84,22 @@ TEST_CASE("who wants to look at all stacks while the process exits lets the goro
   scheduler->freeze.begin_exclusive();
   CHECK_FALSE(process_exit::holds(*scheduler));
   scheduler->freeze.end_exclusive();
+}
+
+TEST_CASE("the thread that exits waits for a look at all stacks to be over, but not for ever") {
+  support::lone_scheduler scheduler(1);
+  const auto begin = std::chrono::steady_clock::now();
+  scheduler->freeze.begin_exclusive();
+  std::thread exiter([&] { process_exit::hold(*scheduler); });
+  CHECK(support::eventually([&] { return scheduler->exit.has_begun(); }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  CHECK_FALSE(process_exit::holds(*scheduler));
+  scheduler->freeze.end_exclusive();
+  exiter.join();
+  const bool has_waited_for_long =
+      std::chrono::steady_clock::now() - begin >= std::chrono::seconds(1);
+  CHECK((process_exit::holds(*scheduler) || has_waited_for_long));
+  scheduler->freeze.release_from_exit();
 }
 
 TEST_CASE("nobody exits in a process that does not") { CHECK_FALSE(process_exit::is_mine()); }
