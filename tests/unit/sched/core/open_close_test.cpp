@@ -91,3 +91,9 @@ TEST_CASE("threads and visitors are gone when a scheduler's threads have been jo
   CHECK(scheduler.threads == 1);
   CHECK_FALSE(m->thread.joinable());
 }
+
+TEST_CASE("a scheduler that is destroyed without having been closed ends its creator") {
+  support::bare_scheduler scheduler(1);
+  // As if that had failed at the end: then nobody closes it.
+  REQUIRE(scheduler->open() == 0);
+}

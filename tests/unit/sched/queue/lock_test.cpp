@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <thread>
 #include <vector>
 
@@ -84,4 +85,14 @@ TEMPLATE_TEST_CASE("nobody gets in while another holds the lock", "[lock]", thru
   lock.unlock();
   waiter.join();
   CHECK(is_in);
+}
+
+TEST_CASE("a waiter that has turned often enough sleeps now and then", "[lock]") {
+  constexpr std::uint32_t long_after = 128 * 64;
+  const auto begin = std::chrono::steady_clock::now();
+  for (std::uint32_t turn = long_after; turn != long_after + 10 * 128; ++turn) {
+    thrum::sched::back_off(turn);
+  }
+  // Ten naps of 50 us, which the system does not cut short; a pause takes less than a tenth of one.
+  CHECK(std::chrono::steady_clock::now() - begin >= std::chrono::microseconds(10 * 50));
 }
