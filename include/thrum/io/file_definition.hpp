@@ -25,6 +25,16 @@
 #include <system_error>
 #include <utility>
 
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
+
+/// As count_or, of what may be more than memory can hold: a place in a file.
+inline std::uint64_t place_or(os::io_result result, std::error_code& error) noexcept {
+  count_or(result < 0 ? result : 0, error);
+  return result < 0 ? 0 : static_cast<std::uint64_t>(result);
+}
+
+}}}  // namespace thrum::THRUM_ABI::io_detail
+
 namespace thrum { inline namespace THRUM_ABI { namespace io {
 
 THRUM_OUT_OF_LINE file& file::operator=(file&& other) noexcept {
@@ -139,7 +149,7 @@ THRUM_OUT_OF_LINE std::uint64_t file::seek(std::int64_t offset, seek_from from,
   const int whence = from == seek_from::begin     ? SEEK_SET
                      : from == seek_from::current ? SEEK_CUR
                                                   : SEEK_END;
-  return io_detail::count_or(beside([&](int fd) { return os::seek(fd, offset, whence); }), error);
+  return io_detail::place_or(beside([&](int fd) { return os::seek(fd, offset, whence); }), error);
 }
 
 THRUM_OUT_OF_LINE std::uint64_t file::size() {
@@ -147,7 +157,7 @@ THRUM_OUT_OF_LINE std::uint64_t file::size() {
 }
 
 THRUM_OUT_OF_LINE std::uint64_t file::size(std::error_code& error) {
-  return io_detail::count_or(beside([](int fd) { return os::file_size(fd); }), error);
+  return io_detail::place_or(beside([](int fd) { return os::file_size(fd); }), error);
 }
 
 THRUM_OUT_OF_LINE void file::truncate(std::uint64_t size) {

@@ -36,7 +36,7 @@ struct bare {
 };
 
 _Unwind_Reason_Code count_frame(_Unwind_Context*, void* count) {
-  return ++*static_cast<int*>(count) > 1000 ? _URC_NORMAL_STOP : _URC_NO_REASON;
+  return ++*static_cast<int*>(count) > 1000 ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
 // Clobbers every register that a called function may clobber, as far as the compiler lets us.
@@ -55,9 +55,9 @@ _Unwind_Reason_Code count_frame(_Unwind_Context*, void* count) {
 
 }  // namespace
 
-TEST_CASE("the processor has a name and asks for stacks aligned to sixteen") {
+TEST_CASE("the processor has a name and asks for no more of a stack than alignment to sixteen") {
   CHECK(std::strlen(thrum::arch::name) > 0);
-  CHECK(thrum::arch::stack_alignment == 16);
+  CHECK(16 % thrum::arch::stack_alignment == 0);
   thrum::arch::spin_hint();
 }
 
@@ -168,12 +168,18 @@ TEST_CASE("many interleaved stacks keep their integers and their floating-point 
   CHECK(sums == std::vector<double>(8, 0.0));
 }
 
+#if THRUM_HAS_ARM_UNWINDER
+constexpr _Unwind_Reason_Code end_of_walk = _URC_FAILURE;  // it has one word for all ends
+#else
+constexpr _Unwind_Reason_Code end_of_walk = _URC_END_OF_STACK;
+#endif
+
 TEST_CASE("the unwinder ends at the entry of the stack") {
   int frames = 0;
   _Unwind_Reason_Code end = _URC_NO_REASON;
   fibre f([&](fibre&) { end = _Unwind_Backtrace(&count_frame, &frames); });
   f.resume();
-  CHECK(end == _URC_END_OF_STACK);
+  CHECK(end == end_of_walk);
   CHECK(frames > 1);
   CHECK(frames < 30);
 }
@@ -188,7 +194,10 @@ TEST_CASE("a fresh stack holds zeros where a caller's frame and return address w
   CHECK(end[-2] == 0);
   int nonzero = 0;
   for (const auto* word = words; word != end; ++word) {
-    nonzero += *word != 0;
+    // Where the stack pointer is itself preserved, or chained, a word leads into the frame.
+    const bool leads_into_it = *word > reinterpret_cast<std::uintptr_t>(words) &&
+                               *word < reinterpret_cast<std::uintptr_t>(end);
+    nonzero += *word != 0 && !leads_into_it;
   }
   CHECK(nonzero == 2);  // entry and the address of the trampoline; the argument is null here
 }

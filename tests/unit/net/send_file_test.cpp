@@ -53,7 +53,7 @@ TEST_CASE("send_file from a device without an end sends as many bytes as were as
       const std::string got = sent_to_peer(zeroes, 0, n, sent, error);
       CHECK_FALSE(error);
       CHECK(sent == n);
-      CHECK((got == std::string(n, '\0')));
+      CHECK((got == std::string(static_cast<std::size_t>(n), '\0')));
     }
     ::close(zeroes);
   });

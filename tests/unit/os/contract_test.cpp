@@ -56,8 +56,8 @@ struct thread_with_try_join : thread_without_try_join {
 struct guards_of_int : os::chosen_system {
   static int install_guard(void*, std::size_t) noexcept;
 };
-struct counts_processors_in_size : os::chosen_system {
-  static std::size_t available_processors() noexcept;
+struct counts_processors_in_64_bits : os::chosen_system {
+  static std::uint64_t available_processors() noexcept;
 };
 struct hook_that_throws : os::chosen_system {
   using exit_hook = void (*)(int);
@@ -133,7 +133,7 @@ TEST_CASE("a system whose layer does less than a capability promises is refused"
   STATIC_REQUIRE_FALSE(os::has_note<waits_without_timeout>);
   STATIC_REQUIRE_FALSE(os::has_memory<guards_of_int>);
   STATIC_REQUIRE_FALSE(os::has_fence<fence_without_heavy_side>);
-  STATIC_REQUIRE_FALSE(os::has_processors<counts_processors_in_size>);
+  STATIC_REQUIRE_FALSE(os::has_processors<counts_processors_in_64_bits>);
   STATIC_REQUIRE_FALSE(os::has_exit<hook_that_throws>);
   STATIC_REQUIRE_FALSE(os::has_fork_hooks<no_fork_hooks>);
   STATIC_REQUIRE_FALSE(os::has_process_wide<one_for_each_use>);

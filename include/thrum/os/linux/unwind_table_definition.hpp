@@ -82,7 +82,10 @@ THRUM_OUT_OF_LINE bool find_code_file(std::uintptr_t address, code_file& found) 
   }
   found.low = reinterpret_cast<std::uintptr_t>(object.dlfo_map_start);
   found.high = reinterpret_cast<std::uintptr_t>(object.dlfo_map_end);
-  found.index = reinterpret_cast<std::uintptr_t>(object.dlfo_eh_frame);
+  // 32-bit Arm has other tables.
+  found.index = DLFO_EH_SEGMENT_TYPE == PT_GNU_EH_FRAME
+                    ? reinterpret_cast<std::uintptr_t>(object.dlfo_eh_frame)
+                    : 0;
   return true;
 #else
   return code_files_at_start.find(address, found);

@@ -74,12 +74,12 @@ std::optional<frame_rules> rules_at(std::uintptr_t address, const code_bytes& co
   return rules;
 }
 
-/// A frame at `own` whose caller's frame is at word 4, and the return address in register 2.
+/// A frame at `own` whose caller's frame is at word 4, and the return address in register 6.
 struct frame_of_stack {
   small_stack stack;
   frame_state at;
   frame_rules rules;
-  static constexpr std::uint64_t return_column = 2;
+  static constexpr std::uint64_t return_column = 6;
 
   frame_of_stack() {
     at.value[frame_state::sp] = stack.at(1);
@@ -273,7 +273,7 @@ TEST_CASE("a caller goes on at its return address, with its frame as the stack p
   REQUIRE(frame.step());
   CHECK(frame.at.pc == 0x1234);
   CHECK(frame.at.value[frame_of_stack::return_column] == 0x1234);
-  CHECK(frame.at.value[frame_state::sp] == frame.stack.at(4));
+  CHECK(frame.at.value[frame_state::sp] == frame.stack.at(4) - frame_state::below_frame);
 }
 
 TEST_CASE("a frame whose return address is undefined is the last one") {
