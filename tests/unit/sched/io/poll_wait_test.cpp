@@ -150,3 +150,22 @@ TEST_CASE("a deadline that has passed refuses each turn until it is moved") {
     CHECK_FALSE(pipe.sees([](auto& side) { return side.busy; }));
   });
 }
+
+TEST_CASE("who waits for a turn gets it when the call before it ends") {
+  support::with_runtime([] {
+    const silent_pipe pipe;
+    REQUIRE(pipe.begin() == 0);
+    auto next = thrum::spawn([&] {
+      const int error = pipe.begin();
+      if (error == 0) {
+        pipe.end();
+      }
+      return error;
+    });
+    REQUIRE(support::eventually([&] { return pipe.has_queue(); }));
+    pipe.end();
+    CHECK(next.join() == 0);
+    CHECK(pipe.begin() == 0);
+    pipe.end();
+  });
+}

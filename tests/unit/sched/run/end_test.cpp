@@ -6,9 +6,13 @@
 #include <thrum/sched/run/start.hpp>
 
 #include "support/catch.hpp"
+#include "support/eventually.hpp"
 #include "support/lone_scheduler.hpp"
+#include "support/with_runtime.hpp"
 
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 namespace {
 
@@ -131,4 +135,18 @@ TEST_CASE("a goroutine that is bound to a thread is so until it is unbound") {
   CHECK(g.bound == nullptr);
   CHECK(m.locked_g == nullptr);
   CHECK(g.flags == thrum::sched::g_started);
+}
+
+TEST_CASE("what a goroutine returns is destroyed if its handle has let go before") {
+  const auto returned = std::make_shared<int>(1);
+  support::with_runtime([&] {
+    thrum::chan<void> gate(0);
+    auto handle = thrum::spawn([gate, mine = returned]() mutable {
+      gate.recv();
+      return std::move(mine);
+    });
+    handle.detach();
+    gate.close();
+  });
+  CHECK(returned.use_count() == 1);
 }
