@@ -55,7 +55,7 @@ MOST_MEMORY = 3 << 30  # a mutant that allocates for ever
 COMPILER = os.environ.get("CXX", "c++")
 FLAGS = ["-std=c++20", "-O1", "-g0", "-w", "-Wno-psabi", "-DTHRUM_CHECKS=1"]
 # Test files that need more than themselves and tests/programs.
-NEEDS_MORE = re.compile(r"THRUM_(?:SHARED|GDB|TRACE_PC|MUTEX_WATCH|MEMORY)_\w+")
+NEEDS_MORE = re.compile(r"THRUM_(?:SHARED|GDB|TRACE_PC|MUTEX_WATCH|MEMORY|PAGE_SIZE)_\w+")
 NEEDS_PROGRAMS = re.compile(r"\brun_program\b|THRUM_PROGRAMS_PATH")
 
 

@@ -7,9 +7,15 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "support/bare_scheduler.hpp"
 #include "support/catch.hpp"
+#include "support/child.hpp"
 #include "support/eventually.hpp"
 
 namespace {
@@ -91,4 +97,42 @@ TEST_CASE("a thread that was made says that the system refuses no more") {
   scheduler->creator.request(*m);
   CHECK(support::eventually(
       [&] { return scheduler->reserve.limit() == thrum::sched::thread_reserve::any_number; }));
+}
+
+TEST_CASE("a thread that was refused is asked for again, though the creator was woken meanwhile") {
+  if (THRUM_ASAN || THRUM_TSAN || std::getenv("THRUM_TEST_EMULATOR") != nullptr) {
+    return;  // these do without the limit
+  }
+  const support::child_result end = support::run_in_child([] {
+    support::bare_scheduler scheduler(1);
+    if (scheduler.open() != 0) {
+      ::_exit(2);
+    }
+    scheduler.take_all_ps();
+    thrum::sched::goroutine work;
+    scheduler->global.push_back(work);
+    rlimit before{};
+    ::getrlimit(RLIMIT_AS, &before);
+    const rlimit nothing_more{0, before.rlim_max};
+    ::setrlimit(RLIMIT_AS, &nothing_more);
+    thrum::sched::machine* m;
+    {
+      const thrum::sched::scoped guard(scheduler->idle.lock());
+      m = scheduler->new_m_locked();
+      scheduler->ms.begin_locked(*m);
+    }
+    scheduler->pass_p(scheduler->ps[0], *m, false);
+    scheduler->creator.request(*m);
+    const bool was_refused = support::eventually([&] {
+      const thrum::sched::scoped guard(scheduler->idle.lock());
+      return scheduler->ms.holds_back_locked();
+    });
+    scheduler->creator.offer_idle();  // nobody is
+    ::setrlimit(RLIMIT_AS, &before);
+    const bool is_granted = support::eventually([&] { return scheduler.threads == 1; });
+    ::_exit(was_refused && is_granted ? 0 : 1);
+  });
+  CHECK(end.signal == 0);
+  CHECK(end.exit_code == 0);
+  CHECK(end.errors.find("the system refuses thread 1 of this runtime") != std::string::npos);
 }
