@@ -43,7 +43,6 @@ DATA = {
 }
 # header -> the test below tests/unit
 ELSEWHERE = {
-    "chan/base": "chan_test",
     "chan/core": "chan_test",
     "chan/handle": "chan_test",
     "sched/core/reclaim": "sched/core/give_back_test",  # one subject: its essay, and its steps
