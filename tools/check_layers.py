@@ -38,7 +38,7 @@ PLATFORM = re.compile(
     r"|__\w+BSD__|__unix__|__ELF__|__GLIBC\w*__|__ANDROID__|__x86_64__|__amd64__|_M_\w+|__i386__"
     r"|__aarch64__|__arm__|__riscv\w*|__powerpc\w*|__s390x__|__loongarch\w*"
     r"|THRUM_(?:OS|ARCH|POLLER)_(?!\w+_HPP\b)\w+)\b")
-CHOOSERS = {"thrum/base/config.hpp", "thrum/arch/arch.hpp", "thrum/os/os.hpp",
+CHOOSERS = {"thrum/base/config.hpp", "thrum/arch/arch.hpp", "thrum/os/os.hpp", "thrum/os/parts.hpp",
             "thrum/netpoll/netpoll.hpp"}
 
 errors = [f"tools/check_layers.py: there is no {name}" for name in FLOORS

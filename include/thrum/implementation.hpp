@@ -18,6 +18,7 @@
 #include <thrum/context/node_definition.hpp>
 #include <thrum/context_definition.hpp>
 #include <thrum/deadline_definition.hpp>
+#include <thrum/debug/stats_definition.hpp>
 #include <thrum/go_definition.hpp>
 #include <thrum/goroutine_local_definition.hpp>
 #include <thrum/group_definition.hpp>
@@ -43,6 +44,7 @@
 #include <thrum/net/socket_definition.hpp>
 #include <thrum/net/udp_socket_definition.hpp>
 #include <thrum/netpoll/epoll_definition.hpp>
+#include <thrum/netpoll/epoll_system_definition.hpp>
 #include <thrum/options_definition.hpp>
 #include <thrum/os/linux/backtrace_definition.hpp>
 #include <thrum/os/linux/caught_signals_definition.hpp>
@@ -68,6 +70,9 @@
 #include <thrum/os/linux/thread_definition.hpp>
 #include <thrum/os/linux/unwind_table_definition.hpp>
 #include <thrum/request_stop_definition.hpp>
+#include <thrum/sched/core/p_definition.hpp>
+#include <thrum/sched/io/poll_wait_definition.hpp>
+#include <thrum/sched/queue/timer_heap_definition.hpp>
 #include <thrum/select/engine_definition.hpp>
 #include <thrum/select_definition.hpp>
 #include <thrum/sync/condition_variable_any_definition.hpp>

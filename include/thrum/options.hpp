@@ -6,7 +6,6 @@
 #define THRUM_OPTIONS_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/os/os.hpp>
 #include <thrum/sched/core/g.hpp>
 
 #include <chrono>
@@ -28,7 +27,7 @@ enum class preemption {
 
 /// How many processors to use: the CPUs that this process may run on, but no more than the cgroup's
 /// CPU quota rounded up, and at least 1.
-inline unsigned default_procs() noexcept { return os::available_processors(); }
+unsigned default_procs() noexcept;
 
 /// The settings of a runtime. Members that are left alone mean what the comments say.
 struct options {

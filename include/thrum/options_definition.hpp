@@ -132,6 +132,8 @@ THRUM_OUT_OF_LINE void environment_reader::complain(std::initializer_list<std::s
 
 }  // namespace go_detail
 
+THRUM_OUT_OF_LINE unsigned default_procs() noexcept { return os::available_processors(); }
+
 THRUM_OUT_OF_LINE options options::from_environment() {
   options result;
   go_detail::environment_reader environment;

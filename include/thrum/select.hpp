@@ -279,8 +279,8 @@ std::size_t try_buffered(machine* m, std::uint32_t first, Cases&... cases) noexc
 /// Gets a case ready whose operation is to be the n-th.
 template <class Case>
 void prepare(Case& of, select_operation** operations, std::size_t n) {
-  if constexpr (requires { of.prepare(std::span<select_operation*>()); }) {
-    of.prepare(std::span(operations, n));
+  if constexpr (requires { of.prepare(operations, n); }) {
+    of.prepare(operations, n);
   } else {
     of.prepare();
   }

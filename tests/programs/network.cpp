@@ -7,6 +7,7 @@
 
 #include <thrum.hpp>
 #include <thrum/net/look_up.hpp>
+#include <thrum/sched/io/poll_table.hpp>
 
 #include <atomic>
 #include <cerrno>

@@ -15,6 +15,7 @@
 
 #if !THRUM_EXCEPTIONS
 #include <thrum/base/fatal.hpp>
+#include <thrum/base/message.hpp>
 #endif
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {

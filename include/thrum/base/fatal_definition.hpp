@@ -7,6 +7,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/fatal.hpp>
+#include <thrum/base/message.hpp>
 
 #include <cstddef>
 #include <cstdlib>

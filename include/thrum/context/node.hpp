@@ -46,7 +46,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <optional>
 #include <stop_token>
 #include <utility>
 #include <variant>
@@ -155,7 +154,7 @@ class context_node : public chan_core<std::monostate>,
   std::atomic<const context_node*> walk_{nullptr};
   base::intrusive_list<context_node> children_;  // under node_lock_
   context_node* cancel_next_ = nullptr;          // of the walk that took it from its parent, once
-  std::optional<std::stop_source> stop_source_;  // under node_lock_; set once
+  std::stop_source stop_source_{std::nostopstate};  // under node_lock_; set once
   timer deadline_timer_;                         // under node_lock_; for the stop_source
 };
 

@@ -160,17 +160,17 @@ THRUM_OUT_OF_LINE void context_node::wait_for_walk_of_other(
 }
 
 THRUM_OUT_OF_LINE void context_node::tell() noexcept {
-  std::optional<std::stop_source> source;
+  std::stop_source source(std::nostopstate);
   {
     const section here;
     scoped guard(node_lock_);
-    if (!stop_source_) {
+    if (!stop_source_.stop_possible()) {
       return;
     }
     source = stop_source_;
   }
   const timer armed = take_deadline_timer();
-  go_detail::request_stop_here(*source);
+  go_detail::request_stop_here(source);
   if (armed.is_set()) {
     armed.stop();
   }
@@ -243,8 +243,8 @@ THRUM_OUT_OF_LINE std::stop_token context_node::stop_token() {
     }
     const section here;
     scoped guard(node_lock_);
-    if (stop_source_) {
-      return stop_source_->get_token();
+    if (stop_source_.stop_possible()) {
+      return stop_source_.get_token();
     }
     published = done || cause_.load(relaxed) == context_cause::none;  // relaxed: under the lock
     if (published) {

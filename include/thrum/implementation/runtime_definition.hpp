@@ -20,7 +20,7 @@
 #include <thrum/sched/core/open_close.hpp>
 #include <thrum/sched/core/real_time.hpp>
 #include <thrum/sched/core/traits.hpp>
-#include <thrum/sched/io/poll_desc.hpp>
+#include <thrum/sched/io/poll_events.hpp>
 #include <thrum/sched/io/poll_wait.hpp>
 #include <thrum/sched/life/process_exit.hpp>
 #include <thrum/sched/life/registry.hpp>

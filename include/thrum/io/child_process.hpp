@@ -9,7 +9,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/intrusive_list.hpp>
 #include <thrum/deadline.hpp>
-#include <thrum/os/os.hpp>
+#include <thrum/os/parts.hpp>
 #include <thrum/sync/mutex.hpp>
 
 #include <chrono>

@@ -12,7 +12,7 @@
 #include <thrum/base/errc.hpp>  // IWYU pragma: export
 #include <thrum/blocking.hpp>
 #include <thrum/deadline.hpp>
-#include <thrum/os/os.hpp>
+#include <thrum/os/parts.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/io/poll_wait.hpp>
 #include <thrum/sched/run/exit.hpp>

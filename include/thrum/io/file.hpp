@@ -28,7 +28,7 @@
 #include <thrum/deadline.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/stream.hpp>
-#include <thrum/os/os.hpp>
+#include <thrum/os/parts.hpp>
 
 #include <atomic>
 #include <cerrno>

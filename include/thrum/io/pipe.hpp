@@ -12,7 +12,7 @@
 #include <thrum/deadline.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/stream.hpp>
-#include <thrum/os/os.hpp>
+#include <thrum/os/parts.hpp>
 
 #include <cstddef>
 #include <span>

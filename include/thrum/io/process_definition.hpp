@@ -8,7 +8,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/errc.hpp>
 #include <thrum/base/error.hpp>
-#include <thrum/base/fatal.hpp>
+#include <thrum/base/message.hpp>
 #include <thrum/blocking.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/io/child_process.hpp>

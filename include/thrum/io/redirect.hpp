@@ -8,7 +8,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/file.hpp>
-#include <thrum/os/os.hpp>
+#include <thrum/os/parts.hpp>
 
 #include <string>
 #include <utility>

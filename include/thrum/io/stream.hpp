@@ -35,6 +35,14 @@ inline std::size_t count_or(os::io_result result, std::error_code& error) noexce
   return 0;
 }
 
+// The constructors of std::span, and the overloads between which they make the compiler choose, are
+// dear: together a twentieth of what the whole library costs to include. So texts become bytes in a
+// template, which only its users pay for, and what is passed on is an address and a size.
+template <class Byte, class Char>
+std::span<Byte> bytes_at(Char* first, std::size_t size) noexcept {
+  return std::span<Byte>(reinterpret_cast<Byte*>(first), size);
+}
+
 /// f(error), and self.fail() if that sets it.
 template <class Self, class F>
 auto or_fail(Self& self, const char* operation, F f)
@@ -56,41 +64,24 @@ template <class Self>
 class stream_reading {
  public:
   /// Reads at least 1 byte and at most buffer.size(); 0 at the end, or if the buffer is empty.
-  std::size_t read(std::span<std::byte> buffer) {
-    return io_detail::or_fail(self(), "read",
-                              [&](std::error_code& error) { return read(buffer, error); });
-  }
-  std::size_t read(std::span<char> buffer) { return read(std::as_writable_bytes(buffer)); }
+  std::size_t read(std::span<std::byte> buffer) { return some(buffer.data(), buffer.size()); }
+  std::size_t read(std::span<char> buffer) { return some(buffer.data(), buffer.size()); }
   std::size_t read(std::span<std::byte> buffer, std::error_code& error) {
-    return io_detail::count_or(self().read_some(buffer), error);
+    return some(buffer.data(), buffer.size(), error);
   }
   std::size_t read(std::span<char> buffer, std::error_code& error) {
-    return read(std::as_writable_bytes(buffer), error);
+    return some(buffer.data(), buffer.size(), error);
   }
 
   /// Reads until the buffer is full; less only at the end.
-  std::size_t read_full(std::span<std::byte> buffer) {
-    return io_detail::or_fail(self(), "read_full",
-                              [&](std::error_code& error) { return read_full(buffer, error); });
-  }
-  std::size_t read_full(std::span<char> buffer) {
-    return read_full(std::as_writable_bytes(buffer));
-  }
+  std::size_t read_full(std::span<std::byte> buffer) { return full(buffer.data(), buffer.size()); }
+  std::size_t read_full(std::span<char> buffer) { return full(buffer.data(), buffer.size()); }
   /// What came before an error counts.
   std::size_t read_full(std::span<std::byte> buffer, std::error_code& error) {
-    std::size_t got = 0;
-    error.clear();
-    while (got != buffer.size()) {
-      const std::size_t n = read(buffer.subspan(got), error);
-      if (n == 0) {
-        break;
-      }
-      got += n;
-    }
-    return got;
+    return full(buffer.data(), buffer.size(), error);
   }
   std::size_t read_full(std::span<char> buffer, std::error_code& error) {
-    return read_full(std::as_writable_bytes(buffer), error);
+    return full(buffer.data(), buffer.size(), error);
   }
 
   /// Everything up to the end.
@@ -106,7 +97,7 @@ class stream_reading {
       if (text.size() - used < least) {
         text.resize(text.size() < least ? least : 2 * text.size());
       }
-      const std::size_t n = read(std::span(text).subspan(used), error);
+      const std::size_t n = some(text.data() + used, text.size() - used, error);
       used += n;
       if (n == 0) {
         text.resize(used);
@@ -117,6 +108,34 @@ class stream_reading {
 
  private:
   Self& self() noexcept { return static_cast<Self&>(*this); }
+
+  template <class Byte>
+  std::size_t some(Byte* to, std::size_t size, std::error_code& error) {
+    return io_detail::count_or(self().read_some(io_detail::bytes_at<std::byte>(to, size)), error);
+  }
+  template <class Byte>
+  std::size_t some(Byte* to, std::size_t size) {
+    return io_detail::or_fail(self(), "read",
+                              [&](std::error_code& error) { return some(to, size, error); });
+  }
+  template <class Byte>
+  std::size_t full(Byte* to, std::size_t size, std::error_code& error) {
+    std::size_t got = 0;
+    error.clear();
+    while (got != size) {
+      const std::size_t n = some(to + got, size - got, error);
+      if (n == 0) {
+        break;
+      }
+      got += n;
+    }
+    return got;
+  }
+  template <class Byte>
+  std::size_t full(Byte* to, std::size_t size) {
+    return io_detail::or_fail(self(), "read_full",
+                              [&](std::error_code& error) { return full(to, size, error); });
+  }
 };
 
 /// The writing members. They wait for room, and are cancellation points.
@@ -124,23 +143,31 @@ template <class Self>
 class stream_writing {
  public:
   /// Writes all of it; returns its size. Nobody else's bytes come in between.
-  std::size_t write(std::span<const std::byte> bytes) {
-    return io_detail::or_fail(self(), "write",
-                              [&](std::error_code& error) { return write(bytes, error); });
-  }
-  std::size_t write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
+  std::size_t write(std::span<const std::byte> bytes) { return all(bytes.data(), bytes.size()); }
+  std::size_t write(std::string_view text) { return all(text.data(), text.size()); }
   /// Writes all of it, or as much as the returned number says and sets `error`.
   std::size_t write(std::span<const std::byte> bytes, std::error_code& error) {
-    std::size_t done = 0;
-    io_detail::count_or(self().write_all(bytes, done), error);
-    return done;
+    return all(bytes.data(), bytes.size(), error);
   }
   std::size_t write(std::string_view text, std::error_code& error) {
-    return write(std::as_bytes(std::span(text)), error);
+    return all(text.data(), text.size(), error);
   }
 
  private:
   Self& self() noexcept { return static_cast<Self&>(*this); }
+
+  template <class Byte>
+  std::size_t all(const Byte* from, std::size_t size, std::error_code& error) {
+    std::size_t done = 0;
+    io_detail::count_or(self().write_all(io_detail::bytes_at<const std::byte>(from, size), done),
+                        error);
+    return done;
+  }
+  template <class Byte>
+  std::size_t all(const Byte* from, std::size_t size) {
+    return io_detail::or_fail(self(), "write",
+                              [&](std::error_code& error) { return all(from, size, error); });
+  }
 };
 
 }}}  // namespace thrum::THRUM_ABI::io

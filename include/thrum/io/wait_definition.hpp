@@ -10,6 +10,7 @@
 #include <thrum/deadline.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/wait.hpp>
+#include <thrum/sched/io/poll_table.hpp>
 #include <thrum/sched/io/poll_wait.hpp>
 #include <thrum/sched/run/exit.hpp>
 

@@ -6,7 +6,7 @@
 #define THRUM_NET_DIAL_DEFINITION_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/fatal.hpp>
+#include <thrum/base/message.hpp>
 #include <thrum/chan.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/go.hpp>

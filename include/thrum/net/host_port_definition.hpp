@@ -7,7 +7,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
-#include <thrum/base/fatal.hpp>
+#include <thrum/base/message.hpp>
 #include <thrum/net/endpoint_error.hpp>
 #include <thrum/net/host_port.hpp>
 

@@ -19,7 +19,6 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {
 
@@ -41,11 +40,7 @@ struct listen_options {
 class listener {
  public:
   listener() noexcept = default;
-  listener(listener&& other) noexcept
-      : socket_(std::move(other.socket_)),
-        path_(std::exchange(other.path_, {})),
-        path_maker_(other.path_maker_),
-        is_tcp_(other.is_tcp_) {}
+  listener(listener&& other) noexcept;
   listener& operator=(listener&& other) noexcept;
   ~listener() { close(); }
 

@@ -7,6 +7,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
+#include <thrum/base/message.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/net/conn.hpp>
 #include <thrum/net/endpoint.hpp>
@@ -29,6 +30,12 @@
 #include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {
+
+THRUM_OUT_OF_LINE listener::listener(listener&& other) noexcept
+    : socket_(std::move(other.socket_)),
+      path_(std::exchange(other.path_, {})),
+      path_maker_(other.path_maker_),
+      is_tcp_(other.is_tcp_) {}
 
 THRUM_OUT_OF_LINE listener& listener::operator=(listener&& other) noexcept {
   if (this != &other) {

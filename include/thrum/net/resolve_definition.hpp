@@ -7,7 +7,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
-#include <thrum/base/fatal.hpp>
+#include <thrum/base/message.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/net/endpoint.hpp>
 #include <thrum/net/endpoint_error.hpp>

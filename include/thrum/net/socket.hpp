@@ -9,7 +9,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/net/endpoint.hpp>
-#include <thrum/os/os.hpp>
+#include <thrum/os/parts.hpp>
 
 #include <chrono>
 #include <optional>

@@ -6,6 +6,7 @@
 #define THRUM_NET_UDP_SOCKET_DEFINITION_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/message.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/stream.hpp>
 #include <thrum/net/endpoint.hpp>

@@ -23,9 +23,6 @@
 //   take the wake away from it. Checked by tests/model/epoll_wake_model.cpp, with each order and
 //   each step changed in turn.
 //
-// Waits of less than a millisecond
-//   epoll_pwait2 (Linux 5.11) takes nanoseconds; without it they are rounded up to milliseconds.
-//
 // Descriptors of others (arm)
 //   Somebody else's library may close a descriptor while we know it, and the same one may be added
 //   as well, which epoll refuses. They are in a second epoll, one-shot, which is itself a
@@ -39,43 +36,15 @@
 #if THRUM_OS_LINUX
 
 #include <thrum/base/order.hpp>
-#include <thrum/os/os.hpp>
+#include <thrum/netpoll/epoll_system.hpp>
 
-#include <atomic>
-#include <cerrno>
-#include <climits>
 #include <cstdint>
-#include <ctime>
 
 #include <sys/epoll.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
 
 using namespace base::orders;
-
-/// What the poller asks of the system. The model has another one.
-struct epoll_system {
-  template <class T>
-  using atomic = std::atomic<T>;
-  using descriptor = int;
-  using note = os::note;
-
-  static int make_poller() noexcept;
-  static int make_alarm() noexcept;
-  static int control(int poller, int what, int fd, ::epoll_event& event) noexcept;
-  static void close(int fd) noexcept;
-  static void yield() noexcept;
-
-  static void sound_alarm(int fd) noexcept;
-  static void silence_alarm(int fd) noexcept;
-
-  /// Number of events, 0 also after a signal.
-  static int wait(int fd, ::epoll_event* found, int most, std::int64_t delay_ns) noexcept;
-
- private:
-  static constexpr long number_of_pwait2 = 441;  // the same on every processor
-  static inline constinit std::atomic<bool> has_pwait2{true};
-};
 
 template <class System>
 class basic_epoll {
@@ -87,95 +56,19 @@ class basic_epoll {
 
   int open() noexcept { return 0; }
 
-  THRUM_NOINLINE void close() noexcept {
-    for (descriptor* const each : {&own_, &others_, &alarm_}) {
-      if (const int fd = *each; fd >= 0) {
-        System::close(fd);
-        *each = -1;
-      }
-    }
-    active_.store(false, relaxed);  // relaxed: nobody else is here
-  }
+  THRUM_NOINLINE void close() noexcept;
 
-  THRUM_NOINLINE int add(int fd, std::uint64_t tag) noexcept {
-    if (const int error = activate(); error != 0) {
-      return error;
-    }
-    ::epoll_event event{};
-    event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET;
-    event.data.u64 = tag;
-    descriptors_.fetch_add(1, relaxed);  // relaxed: before its first event can be waited for
-    if (System::control(own_, EPOLL_CTL_ADD, fd, event) != 0) {
-      const int error = errno;
-      descriptors_.fetch_sub(1, relaxed);  // relaxed: nobody waits for this one
-      return error;
-    }
-    return 0;
-  }
+  THRUM_NOINLINE int add(int fd, std::uint64_t tag) noexcept;
 
-  THRUM_NOINLINE void remove(int fd) noexcept {
-    ::epoll_event ignored{};  // before Linux 2.6.9 it must not be null
-    System::control(own_, EPOLL_CTL_DEL, fd, ignored);
-    descriptors_.fetch_sub(1, relaxed);  // relaxed: nobody waits for this one
-  }
+  THRUM_NOINLINE void remove(int fd) noexcept;
 
-  THRUM_NOINLINE int arm(int fd, std::uint64_t tag, std::uint32_t what) noexcept {
-    if (!active_.load(acquire)) {  // [ep.wake <] acquire: others_
-      return ENOENT;
-    }
-    ::epoll_event event = once(tag, what);
-    return System::control(others_, EPOLL_CTL_MOD, fd, event) == 0 ? 0 : errno;
-  }
+  THRUM_NOINLINE int arm(int fd, std::uint64_t tag, std::uint32_t what) noexcept;
 
-  THRUM_NOINLINE int arm_first(int fd, std::uint64_t tag, std::uint32_t what) noexcept {
-    if (const int error = activate(); error != 0) {
-      return error;
-    }
-    if (!armed_once_.exchange(true, relaxed)) {  // relaxed: as in add
-      descriptors_.fetch_add(1, relaxed);        // relaxed: from now on there may be one
-    }
-    ::epoll_event event = once(tag, what);
-    return System::control(others_, EPOLL_CTL_ADD, fd, event) == 0 ? 0 : errno;
-  }
+  THRUM_NOINLINE int arm_first(int fd, std::uint64_t tag, std::uint32_t what) noexcept;
 
-  void poll(std::int64_t delay_ns, sink& to) noexcept {
-    if (!active_.load(seq_cst)) {  // [ep.wake =] seq_cst: P1
-      sleep_without_descriptors(delay_ns);
-      return;
-    }
-    const bool waits = delay_ns != 0;
-    // [ep.wake =] seq_cst: P2
-    if (waits && woken_.load(seq_cst) && woken_.exchange(false, seq_cst)) {  // [ep.wake =] too
-      delay_ns = 0;
-    }
-    ::epoll_event found[at_once];
-    const int n = System::wait(own_, found, at_once, delay_ns);
-    for (int i = 0; i < n && to.announce != nullptr; ++i) {
-      to.announce(found[i].data.u64);
-    }
-    for (int i = 0; i < n; ++i) {
-      if (found[i].data.u64 == alarm_tag) {
-        if (waits) {
-          silence_alarm();
-        }
-      } else if (found[i].data.u64 == others_tag) {
-        poll_others(to);
-      } else {
-        to.deliver(to, found[i].data.u64, translate(found[i].events));
-      }
-    }
-  }
+  void poll(std::int64_t delay_ns, sink& to) noexcept;
 
-  THRUM_NOINLINE void wake() noexcept {
-    if (woken_.exchange(true, seq_cst)) {  // [ep.wake =] seq_cst: W1
-      return;
-    }
-    if (active_.load(seq_cst)) {  // [ep.wake =] seq_cst: W2
-      System::sound_alarm(alarm_);
-    } else {
-      note_.wake();
-    }
-  }
+  THRUM_NOINLINE void wake() noexcept;
 
   std::uint32_t descriptors() const noexcept {
     return descriptors_.load(relaxed);  // relaxed: a goroutine that waits has added before it looks
@@ -191,99 +84,22 @@ class basic_epoll {
   static constexpr std::uint64_t alarm_tag = 0;
   static constexpr std::uint64_t others_tag = std::uint64_t{1} << 32;
 
-  static ::epoll_event once(std::uint64_t tag, std::uint32_t what) noexcept {
-    ::epoll_event event{};
-    event.events = EPOLLONESHOT;
-    event.events |= (what & readable) != 0 ? static_cast<std::uint32_t>(EPOLLIN) : 0U;
-    event.events |= (what & writable) != 0 ? static_cast<std::uint32_t>(EPOLLOUT) : 0U;
-    event.data.u64 = tag;
-    return event;
-  }
+  static ::epoll_event once(std::uint64_t tag, std::uint32_t what) noexcept;
 
-  static std::uint32_t translate(std::uint32_t from) noexcept {
-    std::uint32_t what = 0;
-    if ((from & (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
-      what |= readable;
-    }
-    if ((from & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) {
-      what |= writable;
-    }
-    if ((from & (EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
-      what |= unusual;
-    }
-    return what;
-  }
+  static std::uint32_t translate(std::uint32_t from) noexcept;
 
-  THRUM_NOINLINE void silence_alarm() noexcept {
-    System::silence_alarm(alarm_);
-    woken_.exchange(false, seq_cst);  // [ep.wake =] seq_cst: sees what the waker did
-  }
+  THRUM_NOINLINE void silence_alarm() noexcept;
 
-  void poll_others(sink& to) noexcept {
-    ::epoll_event found[at_once];
-    for (int n = at_once; n == at_once;) {
-      n = System::wait(others_, found, at_once, 0);
-      for (int i = 0; i < n; ++i) {
-        to.deliver(to, found[i].data.u64, translate(found[i].events));
-      }
-    }
-  }
+  void poll_others(sink& to) noexcept;
 
-  void sleep_without_descriptors(std::int64_t delay_ns) noexcept {
-    if (delay_ns == 0) {
-      return;
-    }
-    if (!woken_.load(seq_cst)) {  // [ep.wake =] seq_cst: P2
-      if (delay_ns < 0) {
-        note_.sleep();
-      } else if (!note_.sleep_for(delay_ns)) {
-        return;
-      }
-    }
-    note_.clear_while_woken();
-    woken_.exchange(false, seq_cst);  // [ep.wake =] seq_cst: P2, sees what the waker did
-  }
+  void sleep_without_descriptors(std::int64_t delay_ns) noexcept;
 
   /// The first descriptor comes.
-  int activate() noexcept {
-    return active_.load(acquire) ? 0 : activate_slow();  // [ep.wake <] acquire: own_ and the others
-  }
+  int activate() noexcept;
 
-  THRUM_COLD int activate_slow() noexcept {
-    while (opening_.exchange(true, acquire)) {  // [ep.open <] acquire: as a lock
-      System::yield();
-    }
-    int error = 0;
-    if (!active_.load(relaxed)) {  // relaxed: under the lock
-      error = make();
-      if (error == 0) {
-        active_.store(true, seq_cst);  // [ep.wake =] seq_cst: A1
-        note_.wake();                  // A2
-      }
-    }
-    opening_.store(false, release);  // [ep.open >] release: as a lock
-    return error;
-  }
+  THRUM_COLD int activate_slow() noexcept;
 
-  int make() noexcept {
-    ::epoll_event alarm{};
-    alarm.events = EPOLLIN;
-    alarm.data.u64 = alarm_tag;
-    ::epoll_event nested{};
-    nested.events = EPOLLIN;
-    nested.data.u64 = others_tag;
-    own_ = System::make_poller();
-    others_ = System::make_poller();
-    alarm_ = System::make_alarm();
-    if (own_ < 0 || others_ < 0 || alarm_ < 0 ||
-        System::control(own_, EPOLL_CTL_ADD, alarm_, alarm) != 0 ||
-        System::control(own_, EPOLL_CTL_ADD, others_, nested) != 0) {
-      const int error = errno;
-      close();
-      return error;
-    }
-    return 0;
-  }
+  int make() noexcept;
 
   atomic<bool> active_{false};
   atomic<bool> woken_{false};
@@ -296,6 +112,9 @@ class basic_epoll {
   typename System::note note_;
 };
 
+#if THRUM_SEPARATE
+extern template class basic_epoll<epoll_system>;
+#endif
 using epoll = basic_epoll<epoll_system>;
 
 }}}  // namespace thrum::THRUM_ABI::netpoll

@@ -9,7 +9,7 @@
 #define THRUM_NETPOLL_SLEEPER_HPP
 
 #include <thrum/netpoll/contract.hpp>
-#include <thrum/os/os.hpp>
+#include <thrum/os/parts.hpp>
 
 #include <cerrno>
 

@@ -15,7 +15,7 @@
 #define THRUM_OS_CHOSEN_SYSTEM_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/fatal.hpp>
+#include <thrum/base/message.hpp>
 #include <thrum/os/contract.hpp>
 #include <thrum/os/os.hpp>
 

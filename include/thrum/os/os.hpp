@@ -7,32 +7,16 @@
 #define THRUM_OS_OS_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/os/error_number.hpp>     // IWYU pragma: export
-#include <thrum/os/exception_state.hpp>  // IWYU pragma: export
+#include <thrum/os/parts.hpp>  // IWYU pragma: export
 
 #if THRUM_OS_LINUX
-#include <thrum/os/linux/backtrace.hpp>       // IWYU pragma: export
 #include <thrum/os/linux/caught_signals.hpp>  // IWYU pragma: export
 #include <thrum/os/linux/child_watch.hpp>     // IWYU pragma: export
-#include <thrum/os/linux/clock.hpp>           // IWYU pragma: export
-#include <thrum/os/linux/descriptor.hpp>      // IWYU pragma: export
-#include <thrum/os/linux/exit.hpp>            // IWYU pragma: export
 #include <thrum/os/linux/fault.hpp>           // IWYU pragma: export
-#include <thrum/os/linux/fence.hpp>           // IWYU pragma: export
-#include <thrum/os/linux/file.hpp>            // IWYU pragma: export
-#include <thrum/os/linux/memory.hpp>          // IWYU pragma: export
-#include <thrum/os/linux/note.hpp>            // IWYU pragma: export
-#include <thrum/os/linux/pipe.hpp>            // IWYU pragma: export
-#include <thrum/os/linux/preempt_signal.hpp>  // IWYU pragma: export
-#include <thrum/os/linux/process.hpp>         // IWYU pragma: export
-#include <thrum/os/linux/process_wide.hpp>    // IWYU pragma: export
 #include <thrum/os/linux/processors.hpp>      // IWYU pragma: export
 #include <thrum/os/linux/quit_signal.hpp>     // IWYU pragma: export
-#include <thrum/os/linux/socket.hpp>          // IWYU pragma: export
 #include <thrum/os/linux/source_lines.hpp>    // IWYU pragma: export
 #include <thrum/os/linux/symbol.hpp>          // IWYU pragma: export
-#include <thrum/os/linux/thread.hpp>          // IWYU pragma: export
-#include <thrum/os/linux/thread_clock.hpp>    // IWYU pragma: export
 #include <thrum/os/linux/unwind_table.hpp>    // IWYU pragma: export
 #else
 #error "thrum: this operating system is not supported; supported is Linux"

@@ -24,11 +24,11 @@
 #include <thrum/select/engine.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <span>
 #include <stop_token>
 #include <type_traits>
 #include <utility>
@@ -246,9 +246,9 @@ class send_case : public select_case_base {
   void own() noexcept { channel_.own(); }
 
   /// May throw std::bad_alloc, or what moving the value throws, if elements are boxed. `earlier`
-  /// are the operations of the cases before this one: one of them that offers the same value has
+  /// are the operations of the n cases before this one: one of them that offers the same value has
   /// it.
-  void prepare(std::span<select_operation*> earlier = {}) {
+  void prepare(select_operation** earlier = nullptr, std::size_t n = 0) {
     operation_.core = channel_.core();
     operation_.sends = true;
     operation_.closed = false;
@@ -257,7 +257,8 @@ class send_case : public select_case_base {
       operation_.value = std::addressof(value_);
       operation_.slot = &boxed_;
       if (operation_.core != nullptr) {
-        for (const select_operation* other : earlier) {
+        for (std::size_t i = 0; i != n; ++i) {
+          const select_operation* const other = earlier[i];
           if (other->core != nullptr && other->value == operation_.value &&
               other->try_locked == operation_.try_locked) {
             operation_.slot = other->slot;

@@ -20,7 +20,7 @@
 
 #if THRUM_OS_LINUX
 
-#include <thrum/base/fatal.hpp>
+#include <thrum/base/message.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -42,7 +42,6 @@
 
 #if THRUM_OS_LINUX
 
-#include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/base/sanitizer.hpp>  // IWYU pragma: keep: with LeakSanitizer
 
@@ -78,12 +77,9 @@ using process_anchor = std::atomic<process_directory*>;
 /// The directory, once it was found.
 inline constinit std::atomic<process_directory*> own_directory{nullptr};
 
-/// The object of that name and size in the process; made, by `make(memory)`, if there is none.
+/// The object of that name, for this version of the library, and size in the process; made, by `make(memory)`, if there is none.
 [[gnu::cold]] void* find_process_wide(std::string_view name, std::size_t size,
                                       void (*make)(void*) noexcept) noexcept;
-
-#define THRUM_TEXT_OF(x) #x
-#define THRUM_TEXT_OF_VALUE(x) THRUM_TEXT_OF(x)
 
 /// The one T of the process. T() is constexpr and does not throw, T is never destroyed, and
 /// T::process_name is its name.
@@ -98,13 +94,9 @@ class process_wide {
   }
 
  private:
-  static constexpr const char* prefix = THRUM_TEXT_OF_VALUE(THRUM_ABI) ":";
-
   THRUM_COLD static T& look_up() noexcept {
-    base::message<process_directory::longest_name> name(prefix);
-    name.append(T::process_name);
     auto* const found = static_cast<T*>(find_process_wide(
-        name.view(), sizeof(T), [](void* memory) noexcept { ::new (memory) T(); }));
+        T::process_name, sizeof(T), [](void* memory) noexcept { ::new (memory) T(); }));
 #if THRUM_ASAN
     base::keep_reachable(found, sizeof(T));
 #endif
@@ -135,9 +127,6 @@ struct first_error_category {
 [[gnu::cold]] void join_error_categories() noexcept;
 
 inline const bool are_error_categories_joined = (join_error_categories(), true);
-
-#undef THRUM_TEXT_OF
-#undef THRUM_TEXT_OF_VALUE
 
 }}}  // namespace thrum::THRUM_ABI::os
 

@@ -11,6 +11,7 @@
 
 #include <thrum/base/errc.hpp>
 #include <thrum/base/fatal.hpp>
+#include <thrum/base/message.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/os/linux/memory.hpp>
 #include <thrum/os/linux/process_wide.hpp>
@@ -127,6 +128,9 @@ THRUM_COLD inline void stay_loaded() noexcept {
 #endif
 }
 
+#define THRUM_TEXT_OF(x) #x
+#define THRUM_TEXT_OF_VALUE(x) THRUM_TEXT_OF(x)
+
 THRUM_COLD THRUM_OUT_OF_LINE void* find_process_wide(std::string_view name, std::size_t size,
                                                      void (*make)(void*) noexcept) noexcept {
   process_directory* directory = own_directory.load(acquire);  // [pw.own <] acquire: its entries
@@ -134,13 +138,15 @@ THRUM_COLD THRUM_OUT_OF_LINE void* find_process_wide(std::string_view name, std:
     stay_loaded();
     own_directory.store(directory, release);  // [pw.own >] release: its entries
   }
+  base::message<process_directory::longest_name> full_name(THRUM_TEXT_OF_VALUE(THRUM_ABI) ":");
+  full_name.append(name);
   struct request {
     process_directory* directory;
     std::string_view name;
     std::size_t size;
     void (*make)(void*) noexcept;
     void* object;
-  } own{directory, name, size, make, nullptr};
+  } own{directory, full_name.view(), size, make, nullptr};
   if (directory != nullptr) {
     ::dl_iterate_phdr(  // for its lock
         [](::dl_phdr_info*, std::size_t, void* argument) {
@@ -172,6 +178,9 @@ THRUM_COLD THRUM_OUT_OF_LINE void* find_process_wide(std::string_view name, std:
   }
   return own.object;
 }
+
+#undef THRUM_TEXT_OF
+#undef THRUM_TEXT_OF_VALUE
 
 THRUM_COLD THRUM_OUT_OF_LINE void join_error_categories() noexcept {
   auto& known = process_wide<first_error_category>::get().category;

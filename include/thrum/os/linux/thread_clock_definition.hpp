@@ -9,7 +9,7 @@
 
 #if THRUM_OS_LINUX
 
-#include <thrum/base/fatal.hpp>
+#include <thrum/base/message.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/os/linux/thread_clock.hpp>
 

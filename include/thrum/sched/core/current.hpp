@@ -21,7 +21,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
-#include <thrum/os/os.hpp>
+#include <thrum/os/parts.hpp>
 #include <thrum/sched/core/m.hpp>
 #include <thrum/sched/core/traits.hpp>
 

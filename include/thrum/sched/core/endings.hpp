@@ -17,7 +17,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
-#include <thrum/os/os.hpp>
+#include <thrum/os/parts.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/queue/lock.hpp>
 

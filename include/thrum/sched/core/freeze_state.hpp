@@ -19,7 +19,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
-#include <thrum/os/os.hpp>
+#include <thrum/os/parts.hpp>
 
 #include <atomic>
 #include <climits>

@@ -15,7 +15,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/sanitizer.hpp>
 #include <thrum/netpoll/contract.hpp>
-#include <thrum/os/os.hpp>
+#include <thrum/os/parts.hpp>
 #include <thrum/sched/core/g_state.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/queue/lock.hpp>

@@ -12,7 +12,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/random.hpp>
 #include <thrum/base/sanitizer.hpp>
-#include <thrum/os/os.hpp>
+#include <thrum/os/parts.hpp>
 #include <thrum/sched/core/counters.hpp>
 #include <thrum/sched/core/g.hpp>
 #include <thrum/sched/core/p.hpp>
@@ -48,7 +48,7 @@ struct upcall_table {
   /// The monitor wants the P, or has it. Returns the M on which the caller runs afterwards, inside.
   /// In preempt.hpp.
   machine& (*answer_monitor)(machine&) noexcept;
-  /// An event of a descriptor. In io/poll_desc.hpp.
+  /// An event of a descriptor. In io/poll_events.hpp.
   void (*take_event)(poll_sink&, std::uint64_t tag, std::uint32_t events) noexcept;
   /// That one will come soon.
   void (*announce_event)(std::uint64_t tag) noexcept;

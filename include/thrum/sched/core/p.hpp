@@ -24,6 +24,10 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 struct machine;
 
+#if THRUM_SEPARATE
+extern template class timer_heap<traits>;
+#endif
+
 struct alignas(base::cache_line_size) processor {
   explicit processor(std::uint32_t number) noexcept : id(number) {}
 
@@ -89,5 +93,9 @@ struct alignas(base::cache_line_size) processor {
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched
+
+#if !THRUM_SEPARATE
+#include <thrum/sched/core/p_definition.hpp>
+#endif
 
 #endif

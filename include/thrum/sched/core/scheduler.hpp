@@ -16,7 +16,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
-#include <thrum/os/os.hpp>
+#include <thrum/os/parts.hpp>
 #include <thrum/sched/core/creator.hpp>
 #include <thrum/sched/core/endings.hpp>
 #include <thrum/sched/core/exit_state.hpp>

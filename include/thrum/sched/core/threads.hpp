@@ -20,6 +20,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/fatal.hpp>
+#include <thrum/base/message.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/scheduler.hpp>

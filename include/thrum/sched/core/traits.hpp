@@ -19,7 +19,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/netpoll/netpoll.hpp>
-#include <thrum/os/os.hpp>
+#include <thrum/os/parts.hpp>
 #include <thrum/sched/queue/lock.hpp>
 
 #include <atomic>

@@ -21,7 +21,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/intrusive_queue.hpp>
-#include <thrum/os/os.hpp>
+#include <thrum/os/parts.hpp>
 #include <thrum/sched/core/g.hpp>
 #include <thrum/sched/core/g_state.hpp>
 #include <thrum/sched/core/traits.hpp>

@@ -29,7 +29,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
-#include <thrum/os/os.hpp>
+#include <thrum/os/parts.hpp>
 #include <thrum/sched/queue/lock_rank.hpp>
 #include <thrum/sched/queue/scoped.hpp>  // IWYU pragma: export
 

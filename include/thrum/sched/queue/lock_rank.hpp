@@ -49,11 +49,16 @@
 #define THRUM_SCHED_QUEUE_LOCK_RANK_HPP
 
 #include <thrum/base/config.hpp>
+
+#include <cstdint>
+
+#if THRUM_CHECKS
 #include <thrum/base/fatal.hpp>
+#include <thrum/base/message.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <string_view>
+#endif
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -75,6 +80,8 @@ enum class lock_rank : std::uint8_t {
   stacks,
   heap,
 };
+
+#if THRUM_CHECKS
 
 struct lock_rank_row {
   lock_rank rank;
@@ -116,8 +123,6 @@ static_assert(
       return row_of(lock_rank::heap).rank == lock_rank::heap;
     }(),
     "lock_ranks has one row for each rank, in their order");
-
-#if THRUM_CHECKS
 
 /// The locks that a thread holds. Also right for a signal handler that takes and drops some in the
 /// middle of a change.

@@ -6,7 +6,7 @@
 #define THRUM_SCHED_RUN_M_MAIN_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/fatal.hpp>
+#include <thrum/base/message.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/base/sanitizer.hpp>
 #include <thrum/os/os.hpp>

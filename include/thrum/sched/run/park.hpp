@@ -11,7 +11,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
-#include <thrum/os/os.hpp>
+#include <thrum/os/parts.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/queue/no_deadline.hpp>
 #include <thrum/sched/run/arm.hpp>

@@ -19,7 +19,7 @@
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// Takes the events of one poll and collects the goroutines of one scheduler that they make
-/// runnable; others are made so at once. What a tag stands for is known in io/poll_desc.hpp.
+/// runnable; others are made so at once. What a tag stands for is known in io/poll_events.hpp.
 struct poll_sink : netpoll::sink {
   explicit poll_sink(runtime_scheduler& of) noexcept
       : netpoll::sink{&deliver_event, of.upcalls().announce_event}, scheduler(of) {}

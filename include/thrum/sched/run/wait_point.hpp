@@ -46,7 +46,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/intrusive_list.hpp>
 #include <thrum/base/order.hpp>
-#include <thrum/os/os.hpp>
+#include <thrum/os/parts.hpp>
 #include <thrum/sched/core/g.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/run/gate.hpp>

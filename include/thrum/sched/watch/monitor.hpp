@@ -23,6 +23,7 @@
 #define THRUM_SCHED_WATCH_MONITOR_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/message.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/scheduler.hpp>

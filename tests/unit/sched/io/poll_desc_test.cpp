@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 
 #include <thrum/sched/io/poll_desc.hpp>
+#include <thrum/sched/io/poll_events.hpp>
+#include <thrum/sched/io/poll_table.hpp>
 
 #include <thrum.hpp>
 

@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// All descriptors of the process that goroutines may wait for.
+#ifndef THRUM_SCHED_IO_POLL_TABLE_HPP
+#define THRUM_SCHED_IO_POLL_TABLE_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/io/poll_desc.hpp>
+#include <thrum/sched/queue/lock.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <new>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// All descriptors of the process, by number of their own. Their memory is never given back.
+class poll_table {
+ public:
+  /// Null: no memory. Inside.
+  static poll_desc* take() noexcept {
+    state& all = known();
+    scoped guard(all.lock);
+    if (poll_desc* const d = all.free_list) {
+      all.free_list = d->next_free;
+      return d;
+    }
+    const std::uint32_t index = all.count.load(relaxed);  // relaxed: under the lock
+    poll_desc* chunk = nullptr;
+    if (index < chunk_size * max_chunks) {
+      chunk = all.chunks[index / chunk_size].load(relaxed);  // relaxed: under the lock
+    }
+    if (chunk == nullptr) {
+      if (index >= chunk_size * max_chunks ||
+          (chunk = static_cast<poll_desc*>(os::map(chunk_size * sizeof(poll_desc)))) == nullptr) {
+        return nullptr;
+      }
+      all.chunks[index / chunk_size].store(chunk, relaxed);  // relaxed: published with the count
+    }
+    poll_desc* const d = ::new (&chunk[index % chunk_size]) poll_desc(index);
+    // [pd.count >] release: the chunk and the descriptor.
+    all.count.store(index + 1, release);
+    return d;
+  }
+
+  /// Its number is closed, nobody waits. Inside.
+  static void give_back(poll_desc& d) noexcept {
+    state& all = known();
+    scoped guard(all.lock);
+    d.next_free = all.free_list;
+    all.free_list = &d;
+  }
+
+  /// Null: a tag that was never given.
+  static poll_desc* find(std::uint32_t index) noexcept {
+    state& all = known();
+    // [pd.count <] acquire: the chunk and the descriptor.
+    if (index >= all.count.load(acquire)) {
+      return nullptr;
+    }
+    // relaxed: published with the count
+    return &all.chunks[index / chunk_size].load(relaxed)[index % chunk_size];
+  }
+
+  template <class F>
+  static void for_each(F f) noexcept {
+    state& all = known();
+    const std::uint32_t n = all.count.load(acquire);  // [pd.count <] acquire: as in find
+    for (std::uint32_t i = 0; i < n; ++i) {
+      f(*find(i));
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t chunk_size = 1024;
+  static constexpr std::uint32_t max_chunks = 16'384;
+
+  struct state {
+    static constexpr std::string_view process_name = "sched::poll_table";
+    spin_lock lock{lock_rank::descriptors};
+    poll_desc* free_list = nullptr;
+    std::atomic<std::uint32_t> count{0};
+    std::atomic<poll_desc*> chunks[max_chunks] = {};
+  };
+  static state& known() noexcept { return os::process_wide<state>::get(); }
+};
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif

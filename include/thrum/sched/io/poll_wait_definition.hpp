@@ -1,0 +1,528 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What sched/io/poll_wait.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_SCHED_IO_POLL_WAIT_DEFINITION_HPP
+#define THRUM_SCHED_IO_POLL_WAIT_DEFINITION_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/netpoll/contract.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/core/current.hpp>
+#include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/core/section.hpp>
+#include <thrum/sched/core/traits.hpp>
+#include <thrum/sched/io/io_share.hpp>
+#include <thrum/sched/io/poll_desc.hpp>
+#include <thrum/sched/io/poll_events.hpp>
+#include <thrum/sched/io/poll_table.hpp>
+#include <thrum/sched/io/poll_wait.hpp>
+#include <thrum/sched/queue/lock.hpp>
+#include <thrum/sched/run/park.hpp>
+#include <thrum/sched/run/wait_point.hpp>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// A waiter for a descriptor that is not ours, and the runtime whose poller it uses. In `turns`.
+struct poll_wait::foreign_point : wait_point {
+  runtime_scheduler* scheduler = nullptr;
+};
+
+THRUM_OUT_OF_LINE poll_desc* poll_wait::open(int fd) noexcept {
+  const section here;
+  poll_desc* const d = poll_table::take();
+  if (d != nullptr) {
+    scoped guard(d->lock);
+    d->fd.store(fd, relaxed);  // relaxed: under the lock
+    d->closing = d->unusual = false;
+    for (poll_side& side : d->sides) {
+      side.ready = side.drained = false;
+      side.deadline = no_deadline;
+    }
+  }
+  return d;
+}
+
+THRUM_OUT_OF_LINE int poll_wait::begin(poll_desc& d, io_side which, bool& waited) noexcept {
+  section here;
+  poll_side& side = d.side(which);
+  d.lock.lock();
+  for (;;) {
+    if (const int error = refusal_locked(d, side); error != 0) {
+      d.lock.unlock();
+      return error;
+    }
+    if (!side.busy) {
+      side.busy = true;
+      ++d.users;
+      break;
+    }
+    wait_point point;
+    prepare(here, point, d, which);
+    side.turns.push_back(point);
+    const wake_cause cause =
+        sched::wait(here, point, d.lock, {reason_of(which), true, side.deadline});
+    if (cause == wake_cause::cancelled) {
+      return io_exit;
+    }
+    if (cause == wake_cause::closed) {
+      return -ECANCELED;  // and not counted: by now it may be another one's
+    }
+    d.lock.lock();
+    if (cause == wake_cause::notified) {  // the side is busy in our name
+      if (const int error = refusal_locked(d, side); error != 0) {
+        end_locked(d, side);
+        return error;
+      }
+      break;
+    }
+  }
+  waited = side.drained && !side.ready;
+  if (!waited) {
+    side.ready = side.drained = false;
+    d.lock.unlock();
+    return 0;
+  }
+  const int error = wait_locked(here, d, which);
+  side.drained = false;
+  if (error != 0) {
+    d.lock.lock();
+    end_locked(d, side);
+  }
+  return error;
+}
+
+THRUM_OUT_OF_LINE int poll_wait::wait(poll_desc& d, io_side which) noexcept {
+  section here;
+  d.lock.lock();
+  return wait_locked(here, d, which);
+}
+
+THRUM_OUT_OF_LINE int poll_wait::pause(poll_desc& d, io_side which, std::int64_t when) noexcept {
+  section here;
+  poll_side& side = d.side(which);
+  for (d.lock.lock();; d.lock.lock()) {
+    const int error = refusal_locked(d, side);
+    if (error != 0 || when <= traits::now()) {
+      d.lock.unlock();
+      return error;
+    }
+    // In the queue of turns: events wake nothing there, and no other can end the turn.
+    wait_point point;
+    prepare(here, point, d, which);
+    side.turns.push_back(point);
+    const std::int64_t until = side.deadline < when ? side.deadline : when;
+    // As a sleep: nobody outside has to bring anything, so the clock of a bubble may go on.
+    if (sched::wait(here, point, d.lock, {wait_reason::sleep, true, until}) ==
+        wake_cause::cancelled) {
+      return io_exit;
+    }
+  }
+}
+
+THRUM_OUT_OF_LINE void poll_wait::end(poll_desc& d, io_side which, bool drained,
+                                      std::size_t bytes) noexcept {
+  section here;
+  poll_side& side = d.side(which);
+  d.lock.lock();
+  side.drained = drained && !d.unusual;
+  end_locked(d, side);
+  end_io(here, bytes);
+}
+
+THRUM_OUT_OF_LINE void poll_wait::go_on(std::size_t bytes) noexcept {
+  section here;
+  end_io(here, bytes);
+}
+
+THRUM_OUT_OF_LINE int poll_wait::enter(poll_desc& d) noexcept {
+  const section here;
+  const scoped guard(d.lock);
+  if (d.closing) {
+    return -ECANCELED;
+  }
+  ++d.users;
+  return 0;
+}
+
+THRUM_OUT_OF_LINE void poll_wait::leave(poll_desc& d) noexcept {
+  const section here;
+  d.lock.lock();
+  --d.users;
+  unlock_and_wake(d, nullptr);
+}
+
+THRUM_OUT_OF_LINE void poll_wait::set_deadline(poll_desc& d, io_side which,
+                                               std::int64_t when) noexcept {
+  const section here;
+  wake_list taken;
+  {
+    scoped guard(d.lock);
+    poll_side& side = d.side(which);
+    side.deadline = when;
+    taken.push_back(take_waiter_locked(side, wake_cause::retry));
+    taken.take_turns_locked(side, wake_cause::retry);
+  }
+  taken.wake_all();
+}
+
+THRUM_OUT_OF_LINE int poll_wait::end_use(poll_desc& d) noexcept {
+  section here;
+  wake_list taken;
+  bool is_copy;
+  {
+    scoped guard(d.lock);
+    if (d.closing) {
+      return os::no_descriptor;
+    }
+    d.closing = true;
+    // relaxed: set when there was one thread
+    is_copy = d.scheduler != nullptr && d.scheduler->is_copy.load(relaxed);
+    if (is_copy) {
+      d.scheduler = nullptr;
+      d.users = 0;
+      d.sides[0].busy = d.sides[1].busy = false;
+    }
+    for (poll_side& side : d.sides) {
+      if (is_copy) {  // of goroutines that will never run: no more than out of the lists
+        side.waiter = nullptr;
+        while (side.turns.pop_front() != nullptr) {
+        }
+        continue;
+      }
+      taken.push_back(take_waiter_locked(side, wake_cause::closed));
+      taken.take_turns_locked(side, wake_cause::closed);
+    }
+  }
+  taken.wake_all();
+  d.lock.lock();
+  if (d.users != 0) {
+    wait_point point;
+    point.g = here.g();
+    d.closer = &point;
+    sched::wait(here, point, d.lock, {wait_reason::io_close, false});
+    d.lock.lock();
+  }
+  THRUM_ASSERT(PD2, d.users == 0 && d.closing);
+  const int fd = d.handle();
+  if (d.scheduler != nullptr) {
+    d.scheduler->poller.remove(fd);
+    d.scheduler = nullptr;
+  }
+  d.fd.store(os::no_descriptor, relaxed);  // relaxed: under the lock
+  d.next_generation();
+  d.lock.unlock();
+  return fd;
+}
+
+THRUM_OUT_OF_LINE void poll_wait::give_back(poll_desc& d) noexcept {
+  const section here;
+  poll_table::give_back(d);
+}
+
+THRUM_OUT_OF_LINE void poll_wait::detach_all(runtime_scheduler& scheduler) noexcept {
+  poll_table::for_each([&](poll_desc& d) {
+    wake_list taken;
+    {
+      scoped guard(d.lock);
+      if (d.scheduler != &scheduler) {
+        return;
+      }
+      d.scheduler = nullptr;
+      for (poll_side& side : d.sides) {
+        taken.push_back(take_waiter_locked(side, wake_cause::retry));
+        if (d.foreign) {
+          taken.take_turns_locked(side, wake_cause::retry);
+        }
+      }
+    }
+    taken.wake_all();
+  });
+}
+
+THRUM_OUT_OF_LINE int poll_wait::wait_foreign(poll_desc& d, int fd, io_side which,
+                                              std::int64_t deadline) noexcept {
+  poll_side& side = d.side(which);
+  for (bool armed = false;;) {
+    const bool is_late = deadline != no_deadline && deadline <= traits::now();
+    if (!armed && (is_late || is_worth_a_look(side))) {
+      if (const int seen = look_foreign(side, fd, which); seen != -EAGAIN) {
+        go_on(0);
+        return seen;
+      }
+    }
+    if (is_late) {
+      return io_deadline_exceeded;
+    }
+    section here;
+    runtime_scheduler* const scheduler = own_scheduler();
+    if (scheduler == nullptr) {
+      const int error = wait_with_thread(fd, which, deadline);
+      if (error != -EAGAIN) {
+        return error;
+      }
+      continue;
+    }
+    d.lock.lock();
+    if (d.sides[0].turns.empty() && d.sides[1].turns.empty()) {
+      d.foreign = true;
+      d.next_generation();  // an event that is on its way wakes nobody any more
+    }
+    d.scheduler = scheduler;
+    const bool other =
+        !d.side(which == io_side::read ? io_side::write : io_side::read).turns.empty();
+    const std::uint32_t both = netpoll::readable | netpoll::writable;
+    const std::uint32_t own = which == io_side::read ? netpoll::readable : netpoll::writable;
+    int error = scheduler->poller.arm(fd, d.tag(), other ? both : own);
+    if (error == ENOENT) {
+      if (armed) {
+        d.lock.unlock();
+        return -ECANCELED;
+      }
+      wake_list taken;
+      if (take_of_closed_locked(d, *scheduler, taken)) {
+        d.lock.unlock();
+        taken.wake_all();
+        continue;
+      }
+      error = scheduler->poller.arm_first(fd, d.tag(), other ? both : own);
+    }
+    if (error != 0) {
+      d.lock.unlock();
+      const int seen = look_foreign(side, fd, which);  // of some kinds it is always ready
+      return seen != -EAGAIN ? seen : -error;
+    }
+    armed = true;
+    foreign_point point;
+    point.scheduler = scheduler;
+    prepare(here, point, d, which);
+    side.turns.push_back(point);
+    if (here.m() == nullptr) {
+      d.lock.unlock();
+      call_to_poller(*scheduler);
+      d.lock.lock();
+    }
+    switch (sched::wait(here, static_cast<wait_point&>(point), d.lock,
+                        {reason_of(which), true, deadline})) {
+      case wake_cause::notified: return 0;
+      case wake_cause::timed_out: return io_deadline_exceeded;
+      case wake_cause::closed: return -ECANCELED;
+      case wake_cause::cancelled: return io_exit;
+      case wake_cause::retry:
+      case wake_cause::none: break;  // an event for the other side has disarmed it
+    }
+  }
+}
+
+THRUM_OUT_OF_LINE bool poll_wait::is_worth_a_look(poll_side& side) noexcept {
+  const std::uint8_t left = side.waits_without_look.load(relaxed);  // relaxed: a guess is enough
+  if (left != 0) {
+    // relaxed: a guess is enough
+    side.waits_without_look.store(static_cast<std::uint8_t>(left - 1), relaxed);
+  }
+  return left == 0;
+}
+
+THRUM_OUT_OF_LINE int poll_wait::look_foreign(poll_side& side, int fd, io_side which) noexcept {
+  constexpr std::uint8_t some = 7;
+  os::io_result seen;
+  do {
+    seen = os::wait_for(fd, which == io_side::write, 0);
+  } while (seen == -EINTR);  // which says nothing of the descriptor
+  // relaxed: a guess is enough
+  side.waits_without_look.store(seen == 0 ? some : std::uint8_t{0}, relaxed);
+  return seen > 0 ? 0 : seen == 0 ? -EAGAIN : static_cast<int>(seen);
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE bool poll_wait::take_of_closed_locked(poll_desc& d,
+                                                                   runtime_scheduler& scheduler,
+                                                                   wake_list& taken) noexcept {
+  const auto is_own = [&](const wait_point& point) {
+    return static_cast<const foreign_point&>(point).scheduler == &scheduler;
+  };
+  bool known = false;
+  for (poll_side& side : d.sides) {
+    for (wait_point* point = side.turns.front(); point != nullptr;
+         point = side.turns.next(*point)) {
+      known = known || is_own(*point);
+    }
+  }
+  if (known) {
+    d.next_generation();
+    for (poll_side& side : d.sides) {
+      while (wait_point* const point = side.turns.pop_front()) {
+        const auto& waits_with = *static_cast<foreign_point*>(point)->scheduler;
+        // relaxed: as in wait_locked; such a goroutine will never run
+        if (!waits_with.is_copy.load(relaxed)) {
+          settle(*point, is_own(*point) ? wake_cause::closed : wake_cause::retry);
+          taken.push_back(point);
+        }
+      }
+    }
+  }
+  return known;
+}
+
+THRUM_OUT_OF_LINE runtime_scheduler* poll_wait::own_scheduler() noexcept {
+  const machine* const m = current_m();
+  return m != nullptr ? m->scheduler : nullptr;
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void poll_wait::call_to_poller(runtime_scheduler& scheduler) noexcept {
+  traits::fence(seq_cst);  // [s.poll =] it is counted; a sleeper that leaves counts again
+  if (!scheduler.poll.somebody_sleeps()) {
+    scheduler.wake_processor();
+  }
+}
+
+THRUM_OUT_OF_LINE void poll_wait::prepare(const section& here, wait_point& point, poll_desc& d,
+                                          io_side which) noexcept {
+  point.g = here.g();
+  point.object = &d;
+  point.slot = &d.side(which);
+  point.withdraw = &withdraw;
+}
+
+THRUM_OUT_OF_LINE withdrawal poll_wait::withdraw(wait_point& point, bool locked) noexcept {
+  auto& d = *static_cast<poll_desc*>(point.object);
+  auto& side = *static_cast<poll_side*>(point.slot);
+  return unlink_under(d.lock, locked, [&]() noexcept {
+    const bool waits = side.waiter == &point;
+    const bool ours = waits || point.linked;
+    if (waits) {
+      side.waiter = nullptr;
+    } else if (ours) {
+      side.turns.remove(point);
+    }
+    return ours;
+  });
+}
+
+THRUM_OUT_OF_LINE int poll_wait::refusal_locked(const poll_desc& d,
+                                                const poll_side& side) noexcept {
+  if (d.closing) {
+    return -ECANCELED;
+  }
+  return side.deadline != no_deadline && side.deadline <= traits::now() ? io_deadline_exceeded : 0;
+}
+
+THRUM_OUT_OF_LINE void poll_wait::end_locked(poll_desc& d, poll_side& side) noexcept {
+  wait_point* next = side.turns.pop_front();
+  if (next != nullptr) {
+    settle(*next, wake_cause::notified);  // busy, and counted, in its name
+  } else {
+    side.busy = false;
+    --d.users;
+  }
+  unlock_and_wake(d, next);
+}
+
+THRUM_OUT_OF_LINE void poll_wait::unlock_and_wake(poll_desc& d, wait_point* next) noexcept {
+  if (d.users == 0 && d.closer != nullptr) {
+    next = d.closer;
+    d.closer = nullptr;
+    settle(*next, wake_cause::notified);
+  }
+  d.lock.unlock();
+  if (next != nullptr) {
+    wake(*next);
+  }
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void poll_wait::forget_parent(poll_desc& d) noexcept {
+  wake_list taken;
+  d.scheduler = nullptr;
+  for (poll_side& side : d.sides) {
+    if (side.waiter == nullptr) {
+      continue;
+    }
+    side.waiter = nullptr;
+    side.busy = false;
+    --d.users;
+    while (wait_point* const point = side.turns.pop_front()) {
+      // relaxed: as in wait_locked
+      if (point->g == nullptr || !point->g->scheduler->is_copy.load(relaxed)) {
+        settle(*point, wake_cause::retry);
+        taken.push_back(point);
+      }
+    }
+  }
+  d.lock.unlock();
+  taken.wake_all();
+}
+
+THRUM_OUT_OF_LINE int poll_wait::wait_locked(section& here, poll_desc& d, io_side which) noexcept {
+  poll_side& side = d.side(which);
+  for (;; d.lock.lock()) {
+    if (side.ready && !d.closing) {  // also when the deadline has just passed
+      side.ready = false;
+      d.lock.unlock();
+      return 0;
+    }
+    int error = refusal_locked(d, side);
+    // relaxed: set when there was one thread
+    if (d.scheduler != nullptr && d.scheduler->is_copy.load(relaxed)) [[unlikely]] {
+      forget_parent(d);
+      continue;
+    }
+    if (error == 0 && d.scheduler == nullptr) {
+      runtime_scheduler* const scheduler = own_scheduler();
+      if (scheduler == nullptr) {
+        const int fd = d.handle();
+        const std::int64_t deadline = side.deadline;
+        d.lock.unlock();
+        error = wait_with_thread(fd, which, deadline);
+        if (error != -EAGAIN) {
+          return error;
+        }
+        continue;
+      }
+      error = -scheduler->poller.add(d.handle(), d.tag());
+      d.scheduler = error == 0 ? scheduler : nullptr;
+      if (error == 0 && here.m() == nullptr) {
+        d.lock.unlock();
+        call_to_poller(*scheduler);
+        continue;
+      }
+    }
+    if (error != 0) {
+      d.lock.unlock();
+      return error;
+    }
+    wait_point point;
+    prepare(here, point, d, which);
+    side.waiter = &point;
+    const wake_cause cause =
+        sched::wait(here, point, d.lock, {reason_of(which), true, side.deadline});
+    if (cause == wake_cause::notified) {
+      return 0;
+    }
+    if (cause == wake_cause::cancelled) {
+      return io_exit;
+    }
+    // Closed, timed out, or moved: look again.
+  }
+}
+
+THRUM_OUT_OF_LINE int poll_wait::wait_with_thread(int fd, io_side which,
+                                                  std::int64_t deadline) noexcept {
+  constexpr std::int64_t ms = 1'000'000;
+  constexpr std::int64_t at_once = 10;
+  std::int64_t left = at_once;
+  if (deadline != no_deadline) {
+    left = (deadline - traits::now() + ms - 1) / ms;
+    left = left < 0 ? 0 : left < at_once ? left : at_once;
+  }
+  const os::io_result seen = os::wait_for(fd, which == io_side::write, static_cast<int>(left));
+  return seen > 0 ? 0 : seen == 0 || seen == -EINTR ? -EAGAIN : static_cast<int>(seen);
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
