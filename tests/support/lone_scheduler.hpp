@@ -8,6 +8,7 @@
 
 #include <thrum.hpp>
 #include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/run/poll_sink.hpp>
 
 #include <atomic>
 #include <cstdint>
