@@ -398,7 +398,7 @@ def try_batch(files, include, limit):
     global run_seconds
     more = ["-include", str(build / "before.hpp")]
     if any(NEEDS_PROGRAMS.search(f.read_text()) for f in files):
-        programs = build / "programs"
+        programs = build / "thrum_programs"  # its threads are called so
         source = write_unity("programs_unity", sorted((root / "tests/programs").glob("*.cpp")))
         code, text = compile_([source], programs, include, ["-g2"])
         if code != 0:
