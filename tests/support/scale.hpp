@@ -34,6 +34,10 @@ Count scaled(Count n, Count least = 1) {
 /// A number of goroutines that live at the same time. ThreadSanitizer of gcc 12 ends the program at
 /// 8,128 threads and fibres.
 inline int live_goroutines(int n) {
+  constexpr int room_on_32_bits = 4'000;  // for their stacks, beside those of other sizes
+  if (sizeof(void*) < 8) {
+    n = std::min(n, room_on_32_bits);
+  }
   constexpr int sanitizer_limit = 4'000;
   return THRUM_TSAN ? std::min(n, sanitizer_limit) : scaled(n, std::min(n, 1'000));
 }

@@ -67,8 +67,8 @@ TEST_CASE("a fresh stack is laid out below its top and aligned") {
   void* const sp = thrum::arch::prepare_stack(
       top, [](void*, void*) {}, nullptr);
   CHECK(sp < top);
-  CHECK(sp >= stack + sizeof stack - 256);
-  CHECK(reinterpret_cast<std::uintptr_t>(sp) % 8 == 0);
+  CHECK(sp >= stack + sizeof stack - thrum::arch::parked_frame_bytes - 64);
+  CHECK(reinterpret_cast<std::uintptr_t>(sp) % sizeof(std::uintptr_t) == 0);
 }
 
 TEST_CASE("every switch passes its value to the side that arrives") {

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -94,6 +95,12 @@ call_stack seen_by_handler;
 #endif
 }
 
+/// Whether the unwinder knows where a handler returns to: of ppc64le it asks the kernel, and an
+/// emulator has none.
+bool handlers_are_walked() {
+  return THRUM_ARCH_PPC64LE == 0 || std::getenv("THRUM_TEST_EMULATOR") == nullptr;
+}
+
 [[gnu::noinline]] void call_what_traps() {
   thrum_test_trap_at_first();
   asm volatile("");
@@ -114,6 +121,9 @@ const call_stack& interrupt_at_first() {
 }  // namespace
 
 TEST_CASE("a function that is interrupted at its first instruction is not taken for another") {
+  if (!handlers_are_walked()) {
+    return;
+  }
   const call_stack& callers = interrupt_at_first();
   REQUIRE(callers.size > 2);
   const std::size_t at = find_function(callers, "thrum_test_trap_at_first");
@@ -122,7 +132,7 @@ TEST_CASE("a function that is interrupted at its first instruction is not taken 
 }
 
 TEST_CASE("between the handler of a signal and what it interrupts nothing else is shown") {
-  if (THRUM_TSAN) {
+  if (THRUM_TSAN || !handlers_are_walked()) {
     return;  // its own handler stands between
   }
   const call_stack& callers = interrupt_at_first();
@@ -132,6 +142,9 @@ TEST_CASE("between the handler of a signal and what it interrupts nothing else i
 }
 
 TEST_CASE("the caller of an interrupted function is found inside its call") {
+  if (!handlers_are_walked()) {
+    return;
+  }
   const call_stack& callers = interrupt_at_first();
   const std::size_t at = find_function(callers, "thrum_test_trap_at_first");
   CHECK(find_function(callers, "call_what_traps") == at + 1);

@@ -10,7 +10,9 @@
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/frame_walk.hpp>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -30,6 +32,23 @@ using code_bytes = std::vector<std::uint8_t>;
 byte_reader reader_of(const code_bytes& code) {
   const auto begin = reinterpret_cast<std::uintptr_t>(code.data());
   return {begin, begin + code.size()};
+}
+
+/// A code and the bytes of its operand, which stand in the processor's order; here from the lowest.
+code_bytes with_operand(std::uint8_t code, code_bytes bytes) {
+  if constexpr (std::endian::native == std::endian::big) {
+    std::reverse(bytes.begin(), bytes.end());
+  }
+  bytes.insert(bytes.begin(), code);
+  return bytes;
+}
+
+code_bytes joined(std::initializer_list<code_bytes> parts) {
+  code_bytes all;
+  for (const code_bytes& part : parts) {
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
 }
 
 /// A stack of eight words, of which the third is 0x1234.
@@ -99,10 +118,10 @@ TEST_CASE("an expression pushes constants of each size, with and without a sign"
   CHECK(value_of({0x4F}) == 31U);
   CHECK(value_of({0x08, 0xFF}) == 255U);
   CHECK(value_of({0x09, 0xFF}) == minus(1));
-  CHECK(value_of({0x0A, 0xFE, 0xFF}) == 0xFFFEU);
-  CHECK(value_of({0x0B, 0xFE, 0xFF}) == minus(2));
-  CHECK(value_of({0x0C, 0xFD, 0xFF, 0xFF, 0xFF}) == 0xFFFFFFFDU);
-  CHECK(value_of({0x0D, 0xFD, 0xFF, 0xFF, 0xFF}) == minus(3));
+  CHECK(value_of(with_operand(0x0A, {0xFE, 0xFF})) == 0xFFFEU);
+  CHECK(value_of(with_operand(0x0B, {0xFE, 0xFF})) == minus(2));
+  CHECK(value_of(with_operand(0x0C, {0xFD, 0xFF, 0xFF, 0xFF})) == 0xFFFFFFFDU);
+  CHECK(value_of(with_operand(0x0D, {0xFD, 0xFF, 0xFF, 0xFF})) == minus(3));
   CHECK(value_of({0x10, 0x80, 0x01}) == 128U);
   CHECK(value_of({0x11, 0x7F}) == minus(1));
 }
@@ -175,8 +194,11 @@ TEST_CASE("an expression that is not understood has no value") {
 TEST_CASE("rules hold from the instruction on at which they are given") {
   // The frame is register 4 + 16; from 1004 on + 24, from 1008 on register 5.
   const code_bytes common = {0x0C, 4, 16};
-  const code_bytes own = {0x42, 0x0E, 24,   0x02, 2, 0x0D, 5, 0x03, 2, 0,
-                          0x0E, 40,   0x04, 2,    0, 0,    0, 0x0E, 48};
+  const code_bytes own = joined({{0x42, 0x0E, 24, 0x02, 2, 0x0D, 5},
+                                 with_operand(0x03, {2, 0}),
+                                 {0x0E, 40},
+                                 with_operand(0x04, {2, 0, 0, 0}),
+                                 {0x0E, 48}});
   const auto offset = [&](std::uintptr_t address) {
     return rules_at(address, common, own)->frame_offset;
   };
@@ -260,7 +282,7 @@ TEST_CASE("a caller's register is found by each kind of rule") {
   REQUIRE(sum.step());
   CHECK(sum.at.value[5] == sum.stack.at(4) - 18);
 
-  const code_bytes two_words_below = {0x40, 0x1C};  // the frame's address - 16
+  const code_bytes two_words_below = {0x30 + 2 * word, 0x1C};  // the frame's address less two words
   frame_of_stack saved_at_sum;
   saved_at_sum.rules.registers[5] = {rule_kind::saved_at_sum, 0, reader_of(two_words_below)};
   REQUIRE(saved_at_sum.step());
@@ -269,7 +291,8 @@ TEST_CASE("a caller's register is found by each kind of rule") {
 
 TEST_CASE("a caller goes on at its return address, with its frame as the stack pointer") {
   frame_of_stack frame;
-  frame.rules.registers[frame_of_stack::return_column] = {rule_kind::saved_at, -16, {}};
+  frame.rules.registers[frame_of_stack::return_column] = {
+      rule_kind::saved_at, -2 * std::int64_t{sizeof(std::uintptr_t)}, {}};
   REQUIRE(frame.step());
   CHECK(frame.at.pc == 0x1234);
   CHECK(frame.at.value[frame_of_stack::return_column] == 0x1234);
