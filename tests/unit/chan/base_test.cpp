@@ -9,6 +9,23 @@
 #include "support/eventually.hpp"
 #include "support/with_runtime.hpp"
 
+namespace {
+
+/// A channel of which there is only what all channels have.
+struct bare_channel : thrum::chan_detail::chan_base {
+  bare_channel() noexcept : chan_base(0, nullptr, nullptr) {}
+};
+
+}  // namespace
+
+TEST_CASE("a channel whose last handle has gone gets no other") {
+  bare_channel channel;
+  CHECK(channel.add_reference_if_alive());
+  CHECK_FALSE(channel.drop_reference_only());
+  CHECK(channel.drop_reference_only());
+  CHECK_FALSE(channel.add_reference_if_alive());
+}
+
 TEST_CASE("a select that has been served elsewhere and has not run yet is no receiver any more") {
   support::with_runtime(support::with_procs(1), [] {
     const thrum::chan<int> served(0);
