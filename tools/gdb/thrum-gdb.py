@@ -34,6 +34,7 @@ import gdb.unwinder
 PROCESSORS = {
     "i386:x86-64": ("rsp", "rip", {"r15": 0, "r14": 8, "r13": 16, "r12": 24, "rbx": 32, "rbp": 40,
                                    "rip": 48}, 56),
+    "i386": ("esp", "eip", {"edi": 0, "esi": 4, "ebx": 8, "ebp": 12, "eip": 16}, 20),
     "aarch64": ("sp", "pc", {**{f"x{19 + i}": 64 + 8 * i for i in range(11)}, "pc": 152}, 160),
 }
 # Constants of stack_pool, which debug information leaves out.
