@@ -140,3 +140,23 @@ TEST_CASE("of a goroutine whose thread did not come by no callers are known") {
   const freezer frozen(*scheduler, nullptr, 0);
   CHECK(frozen.callers_of(*m.g) == nullptr);
 }
+
+TEST_CASE("a holder that has lost the request is asked again") {
+  support::lone_scheduler scheduler(1);
+  machine& m = scheduler.holder_of(0);
+  std::atomic<bool> stop{false};
+  const right_to_freeze mine(scheduler);
+  std::thread holder([&] {
+    support::eventually([&] { return m.p->attention != 0; });
+    m.p->attention = 0;
+    while (!stop) {
+      wait_if_frozen(m);
+    }
+  });
+  {
+    const freezer freeze(*scheduler, nullptr, all_the_time);
+    CHECK(freeze.complete());
+  }
+  stop = true;
+  holder.join();
+}
