@@ -21,7 +21,10 @@ cleaner = os.environ.get("INCLUDE_CLEANER", "clang-include-cleaner-19")
 # Their code is for other platforms; or they are no code by themselves, but all of the others.
 ELSEWHERE = {"thrum/netpoll/kqueue.hpp", "thrum/base/put_macros_aside.hpp", "thrum/base/put_macros_back.hpp",
              "thrum.hpp", "thrum/implementation.hpp",
-             "thrum/arch/aarch64.hpp" if platform.machine() == "x86_64" else "thrum/arch/x86_64_sysv.hpp"}
+             *(f"thrum/arch/{name}.hpp" for machine, name in
+               {"x86_64": "x86_64_sysv", "aarch64": "aarch64", "riscv64": "riscv64", "i686": "i686",
+                "armv7l": "armhf", "s390x": "s390x", "ppc64le": "ppc64le"}.items()
+               if machine != platform.machine())}
 # No name of these is written where they are used.
 NAMELESS = {"<new>": re.compile(r"\bnew \(")}
 

@@ -31,7 +31,8 @@ using support::with_runtime;
 TEST_CASE("go runs the callable once, with its arguments") {
   with_runtime([] {
     thrum::chan<std::string> said(2);
-    thrum::go([said](std::string a, int b) mutable { said.send(a + std::to_string(b)); }, "x", 7);
+    thrum::go([said](const std::string& a, int b) mutable { said.send(a + std::to_string(b)); },
+              "x", 7);
     CHECK(said.recv() == "x7");
     thrum::sleep_for(std::chrono::milliseconds(1));
     CHECK(said.size() == 0);
@@ -104,6 +105,7 @@ TEST_CASE("the callable and its arguments are destroyed when the goroutine ends"
   with_runtime([] {
     thrum::wait_group group;
     for (int i = 0; i != 100; ++i) {
+      // NOLINTNEXTLINE(performance-unnecessary-value-param): an argument that the function owns
       group.go([t = tracked()](tracked) {}, tracked());
     }
     group.wait();
@@ -116,6 +118,7 @@ TEST_CASE("the arguments of a goroutine that is unwound at stop are destroyed") 
   REQUIRE(tracked::alive == 0);
   with_runtime([] {
     for (int i = 0; i != 100; ++i) {
+      // NOLINTNEXTLINE(performance-unnecessary-value-param): an argument that the function owns
       thrum::go([](tracked) { thrum::chan<int>().recv(); }, tracked());
     }
   });

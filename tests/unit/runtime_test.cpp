@@ -381,7 +381,7 @@ TEST_CASE("on_panic gets the exception and the goroutine that it left") {
   std::string what;
   std::atomic<int> calls{0};
   thrum::options options = support::environment_options();
-  options.on_panic = [&](std::exception_ptr error, thrum::goroutine_id g) {
+  options.on_panic = [&](const std::exception_ptr& error, thrum::goroutine_id g) {
     try {
       std::rethrow_exception(error);
     } catch (const std::exception& e) {
@@ -407,7 +407,7 @@ TEST_CASE("on_panic gets the exception and the goroutine that it left") {
 TEST_CASE("an exception that leaves a spawned goroutine is no panic") {
   std::atomic<int> calls{0};
   thrum::options options = support::environment_options();
-  options.on_panic = [&](std::exception_ptr, thrum::goroutine_id) { ++calls; };
+  options.on_panic = [&](const std::exception_ptr&, thrum::goroutine_id) { ++calls; };
   with_runtime(options, [] {
     CHECK_THROWS_AS(thrum::spawn([] { throw 1; }).join(), int);
     thrum::wait_group group;

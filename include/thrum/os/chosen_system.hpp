@@ -26,6 +26,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 #define THRUM_OFFERS(capability, name) static constexpr auto name = &os::name;
 #define THRUM_OFFERS_VALUE(capability, name) static constexpr auto name = os::name;
+// NOLINTNEXTLINE(bugprone-macro-parentheses): the name of a type
 #define THRUM_OFFERS_TYPE(capability, name) using name = os::name;
 
 /// Has what the floors above use of the layer as its members.
@@ -198,6 +199,7 @@ struct chosen_system {
 #undef THRUM_OFFERS_VALUE
 #undef THRUM_OFFERS_TYPE
 
+// NOLINTNEXTLINE(bugprone-macro-parentheses): the name of a concept
 #define THRUM_REQUIRES(capability)         \
   static_assert(capability<chosen_system>, \
                 "the system's layer wants " #capability ": see os/contract.hpp");

@@ -477,7 +477,7 @@ THRUM_OUT_OF_LINE int runtime_scheduler::open() noexcept {
   for_each_p([](processor& p) { p.status.store(p_status::idle, relaxed); });
   return error;
 }
-THRUM_OUT_OF_LINE runtime_scheduler::~runtime_scheduler() = default;
+THRUM_OUT_OF_LINE runtime_scheduler::~runtime_scheduler() {}
 
 }}}  // namespace thrum::THRUM_ABI::sched
 

@@ -23,7 +23,6 @@
 #include <vector>
 
 using namespace std::chrono_literals;
-using support::eventually;
 using support::scaled;
 using support::with_procs;
 using support::with_runtime;

@@ -107,6 +107,7 @@ TEST_CASE("a wake ends the sleep of every thread") {
   os::note n;
   std::atomic<int> awake{0};
   std::vector<std::thread> sleepers;
+  sleepers.reserve(4);
   for (int i = 0; i < 4; ++i) {
     sleepers.emplace_back([&] {
       n.sleep();

@@ -18,6 +18,7 @@ template <class Lock>
 long count_under(Lock& lock, int threads, int rounds) {
   long number = 0;
   std::vector<std::thread> all;
+  all.reserve(static_cast<std::size_t>(threads));
   for (int i = 0; i < threads; ++i) {
     all.emplace_back([&] {
       for (int k = 0; k < rounds; ++k) {

@@ -306,6 +306,7 @@ TEST_CASE("threads that add, remove and run together lose no timer", "[timer_hea
   constexpr int threads = 3;
   constexpr int rounds = 3000;
   std::vector<std::unique_ptr<timer>> own;
+  own.reserve(threads);
   for (int i = 0; i < threads; ++i) {
     own.push_back(std::make_unique<timer>());
   }
@@ -318,6 +319,7 @@ TEST_CASE("threads that add, remove and run together lose no timer", "[timer_hea
     timers.run_due(3'000);
   });
   std::vector<std::thread> others;
+  others.reserve(threads);
   for (int i = 0; i < threads; ++i) {
     others.emplace_back([&, i] {
       for (int k = 0; k < rounds; ++k) {

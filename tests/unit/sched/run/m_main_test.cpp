@@ -51,7 +51,7 @@ TEST_CASE("the hooks run once on each thread of the runtime, first and last") {
     const std::lock_guard lock(mutex);
     CHECK(stopped.empty());
   });
-  CHECK(started.size() >= 1);
+  CHECK(!started.empty());
   CHECK(started == stopped);
   CHECK(started_on == stopped_on);
   CHECK(started.size() == std::set<unsigned>(started.begin(), started.end()).size());
