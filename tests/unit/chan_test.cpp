@@ -249,8 +249,10 @@ TEST_CASE("a value that is not sent stays as it was") {
     CHECK_FALSE(c.send_for(value, 1ms));
     REQUIRE(value != nullptr);
     CHECK_FALSE(c.try_send(std::move(value)));
-    REQUIRE(value != nullptr);  // NOLINT(bugprone-use-after-move): what was not sent is not moved
+    // NOLINTBEGIN(bugprone-use-after-move): what was not sent is not moved
+    REQUIRE(value != nullptr);
     CHECK(*value == 7);
+    // NOLINTEND(bugprone-use-after-move)
     auto receiver = thrum::spawn([c]() mutable { return **c.recv(); });
     CHECK(c.send_for(value, support::long_time));
     CHECK(value == nullptr);

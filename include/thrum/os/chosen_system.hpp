@@ -199,10 +199,11 @@ struct chosen_system {
 #undef THRUM_OFFERS_VALUE
 #undef THRUM_OFFERS_TYPE
 
-// NOLINTNEXTLINE(bugprone-macro-parentheses): the name of a concept
+// NOLINTBEGIN(bugprone-macro-parentheses): the name of a concept
 #define THRUM_REQUIRES(capability)         \
   static_assert(capability<chosen_system>, \
                 "the system's layer wants " #capability ": see os/contract.hpp");
+// NOLINTEND(bugprone-macro-parentheses)
 // clang-format off
 THRUM_REQUIRES(has_clock)
 THRUM_REQUIRES(has_note)
