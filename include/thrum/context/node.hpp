@@ -155,7 +155,7 @@ class context_node : public chan_core<std::monostate>,
   base::intrusive_list<context_node> children_;  // under node_lock_
   context_node* cancel_next_ = nullptr;          // of the walk that took it from its parent, once
   std::stop_source stop_source_{std::nostopstate};  // under node_lock_; set once
-  timer deadline_timer_;                         // under node_lock_; for the stop_source
+  timer deadline_timer_;                            // under node_lock_; for the stop_source
 };
 
 /// A node that carries a value.

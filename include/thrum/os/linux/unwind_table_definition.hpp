@@ -131,8 +131,8 @@ THRUM_OUT_OF_LINE std::int64_t byte_reader::signed_number() noexcept {
 THRUM_OUT_OF_LINE std::uintptr_t byte_reader::pointer(std::uint8_t form, bool is_length) noexcept {
   const std::uintptr_t here = at_;
   std::uint64_t value = 0;
-  // NOLINTNEXTLINE(bugprone-branch-clone): a word has as many bits as the processor says
   switch (form & 0x0FU) {
+    // NOLINTNEXTLINE(bugprone-branch-clone): a word has as many bits as the processor says
     case 0x00: value = read<std::uintptr_t>(); break;
     case 0x04:
     case 0x0C: value = read<std::uint64_t>(); break;
