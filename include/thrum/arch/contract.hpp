@@ -3,7 +3,8 @@
 //
 // What a processor must define, what a switch keeps, and what a fresh stack looks like.
 //
-// A processor's file defines
+// A processor's file defines these; of the functions that are assembly it writes the bodies, which
+// place_functions.hpp and arch.hpp make into functions with these names:
 //   arch::name               text
 //   arch::stack_alignment    of the stack pointer at a call
 //   arch::spin_hint()        to be called in a loop that waits for another processor
