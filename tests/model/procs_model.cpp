@@ -95,7 +95,44 @@ struct work_on_surplus : changing_world<Made, 2, MostMs, Changes> {
   }
 };
 
+// One P at first, whose M runs an item that makes another one ready and then keeps the P; another M
+// sleeps. Meanwhile the number rises to two.
+template <mistake Made>
+struct hog_before_rise : small_world<Made, 2, 2, 3> {
+  static constexpr unsigned setter = 3;
+  static constexpr unsigned threads = 4;
+
+  hog_before_rise() {
+    model::finding::procs_change = true;
+    model::finding::procs_wanted = 2;
+    this->hold(0, 0, false);
+    this->put_idle(1);
+    static_cast<void>(this->scheduler.set_procs(1));
+    this->put_asleep(1);
+  }
+  void run(unsigned thread) {
+    if (thread == setter) {
+      static_cast<void>(this->scheduler.set_procs(2));
+    } else if (thread == 0) {
+      run_goroutines(this->scheduler.ms[0], &this->submitted(1));
+    } else {
+      this->live(thread);
+    }
+  }
+  void runs(int item) override {
+    if (item == 1) {
+      this->submit(2);
+      this->await(2);
+    }
+  }
+};
+
 }  // namespace
+
+TEST_CASE("model: what is made ready on the only P is run by the one that comes at that moment") {
+  holds<hog_before_rise<none>>({machine::sequential, 2, 0});
+  holds<hog_before_rise<none>>({machine::tso, 1, 1});
+}
 
 TEST_CASE("model: work behind a hog is run, though the hog's P is one too many") {
   holds<hog_on_surplus<none, number::falls, false>>({machine::sequential, 1, 0});

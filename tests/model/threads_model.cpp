@@ -72,7 +72,7 @@ struct refusing_world : small_world<Made, Procs, Ms, MostMs> {
   bool is_time_to_retry() const { return System == system::grants_the_next && is_to_retry; }
 
   void at_rest() {
-    require(!this->scheduler.ms.holds_back_locked(), "everybody sleeps and a P is held back");
+    require(!this->scheduler.ms.holds_back(), "everybody sleeps and a P is held back");
     small_world<Made, Procs, Ms, MostMs>::at_rest();
   }
 
@@ -96,6 +96,33 @@ struct refused_beside_hog : refusing_world<Made, system::refuses_for_ever, 2, 2,
   }
 };
 
+// The same with a third P, which idles already: for an M that it might have, nobody searches.
+template <mistake Made>
+struct refused_beside_idle_p : refusing_world<Made, system::refuses_for_ever, 3, 2, 3> {
+  refused_beside_idle_p() {
+    this->hold(0, 0, false);
+    this->put(0, 1);
+    this->put_idle(1);
+    this->hold(1, 2, false);
+  }
+  void runs(int item) override {
+    if (item == 1) {
+      this->submit(2);
+      this->await(2);
+    }
+  }
+};
+
+// The same as the first, with a timer that is not due: the M that goes idle sleeps in the poller.
+template <mistake Made>
+struct refused_beside_poller : refused_beside_hog<Made, false> {
+  refused_beside_poller() {
+    model::finding::has_timers = true;
+    this->ps[1]->timers.add(undue, 100);
+  }
+  thrum::sched::basic_timer<thrum::sched::traits> undue;
+};
+
 // The same with nobody but M 0: the other item waits until a thread is granted.
 template <mistake Made>
 struct granted_to_hog : refusing_world<Made, system::grants_the_next, 2, 1, 2> {
@@ -103,6 +130,24 @@ struct granted_to_hog : refusing_world<Made, system::grants_the_next, 2, 1, 2> {
     this->hold(0, 0, false);
     this->put(0, 1);
     this->put_idle(1);
+  }
+  void runs(int item) override {
+    if (item == 1) {
+      this->submit(2);
+      this->await(2);
+    }
+  }
+};
+
+// The same with a third P: the one for which a thread was refused is laid down when another is
+// granted, as nothing is left on it.
+template <mistake Made>
+struct granted_beside_idle_p : refusing_world<Made, system::grants_the_next, 3, 1, 3> {
+  granted_beside_idle_p() {
+    this->hold(0, 0, false);
+    this->put(0, 1);
+    this->put_idle(1);
+    this->put_idle(2);
   }
   void runs(int item) override {
     if (item == 1) {
@@ -137,11 +182,17 @@ TEST_CASE("model: work behind a hog is run by an M that idles, where the system 
   holds<refused_beside_hog<none, false>>({machine::sequential, 2, 0});
   holds<refused_beside_hog<none, true>>({machine::sequential, 2, 0});
   holds<refused_beside_hog<none, false>>({machine::weak, 1, 1});
+  holds<refused_beside_idle_p<none>>({machine::sequential, 2, 0});
+}
+
+TEST_CASE("model: work behind a hog is run by an M that was about to sleep in the poller") {
+  holds<refused_beside_poller<none>>({machine::sequential, 2, 0});
 }
 
 TEST_CASE("model: work behind a hog is run by a thread that is granted later") {
   holds<granted_to_hog<none>>({machine::sequential, 2, 0});
   holds<granted_to_hog<none>>({machine::weak, 2, 1});
+  holds<granted_beside_idle_p<none>>({machine::sequential, 1, 0});
 }
 
 TEST_CASE("model: what a P that is handed on has in its ring is run, though no thread is granted") {

@@ -107,15 +107,19 @@ class m_table {
 
   void hold_back_locked(processor& p) noexcept {
     THRUM_ASSERT(MT4, p.queue.empty());
-    p.idle_next = held_;
-    held_ = &p;
+    p.idle_next = held_.load(relaxed);  // relaxed: under the lock
+    // [s.held =] seq_cst: before the caller looks whether somebody sleeps in the poller
+    held_.store(&p, seq_cst);
   }
-  bool holds_back_locked() const noexcept { return held_ != nullptr; }
+  /// Also without the lock, by a thread that has said that it is going to sleep in the poller.
+  bool holds_back() const noexcept {
+    return held_.load(seq_cst) != nullptr;  // [s.held =] seq_cst: after begin_sleep
+  }
   /// Null: there is none.
   [[nodiscard]] processor* release_locked() noexcept {
-    processor* const p = held_;
+    processor* const p = held_.load(relaxed);  // relaxed: under the lock
     if (p != nullptr) {
-      held_ = p->idle_next;
+      held_.store(p->idle_next, relaxed);  // relaxed: a sleeper that sees it late goes to stop_m
     }
     return p;
   }
@@ -127,7 +131,7 @@ class m_table {
   figure<std::uint32_t> awaiting_;
   machine* vacant_ = nullptr;
   bool spare_begins_ = false;
-  processor* held_ = nullptr;
+  atomic<processor*> held_{nullptr};
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched

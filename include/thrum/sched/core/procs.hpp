@@ -9,6 +9,11 @@
 // time it schedules. Searches walk the Ps below p_table::live(), which falls when the last ones are
 // dead: a program that once had 4,096 processors does not pay for them for ever.
 //
+// Where there is one P, nobody is woken for what is made runnable (has_other_ps): the work is queued
+// before the number is read, and set_procs writes the number before it starts a search.
+//
+// Fences of [s.procs]: has_other_ps, set_procs.
+//
 // Checked by tests/model/procs_model.cpp, which runs it.
 #ifndef THRUM_SCHED_CORE_PROCS_HPP
 #define THRUM_SCHED_CORE_PROCS_HPP
@@ -61,6 +66,9 @@ THRUM_OUT_OF_LINE int runtime_scheduler::set_procs(unsigned n) noexcept {
     }
   }
   if (n > before) {
+    if (before == 1) {
+      traits::heavy_fence();  // [s.procs =] the number before the search; see has_other_ps
+    }
     wake_processor();
   }
   return 0;

@@ -183,6 +183,9 @@ class runtime_scheduler {
   /// Ps for which there was no thread are offered to idle Ms, or, `again`, to new ones, too.
   void release_held(bool again) noexcept;
 
+  /// I6 of idle.hpp, for searches that take_back has ended.
+  void look_for_refused() noexcept;
+
   /// An M for a new thread: a vacant one, or another. Caller holds the lock.
   machine* new_m_locked() noexcept;
 
@@ -204,6 +207,14 @@ class runtime_scheduler {
     if (idle.claim_wake()) [[unlikely]] {
       wake_claimed();
     }
+  }
+
+  /// Whether there is another P that might idle. Asked after work was published, as their number may
+  /// rise at any time.
+  bool has_other_ps() const noexcept {
+    // [s.procs =] the work before the number is read; pairs with the heavy fence of set_procs
+    traits::light_fence();
+    return procs() != 1;
   }
 
   /// Starts a spinning M on an idle P for a unit that claim_wake gave. False: no P idles.

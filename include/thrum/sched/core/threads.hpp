@@ -89,7 +89,7 @@ THRUM_OUT_OF_LINE bool runtime_scheduler::stop_m(machine& m) noexcept {
       return false;
     }
     idle.put_m_locked(m);  // MT1: this thread is it
-    if (ms.holds_back_locked()) [[unlikely]] {
+    if (ms.holds_back()) [[unlikely]] {
       creator.offer_idle();
     }
     if (idle.idle_ms() > kept_threads() && !has_idle_threads && !clock.is_virtual()) [[unlikely]] {
@@ -144,14 +144,16 @@ THRUM_OUT_OF_LINE void runtime_scheduler::take_back(machine& m) noexcept {
 }
 
 THRUM_OUT_OF_LINE void runtime_scheduler::release_held(bool again) noexcept {
+  bool released = false;
   for (;;) {
     processor* p;
     {
       scoped guard(idle.lock());
       p = again || idle.idle_ms() != 0 ? ms.release_locked() : nullptr;
       if (p == nullptr) {
-        return;
+        break;
       }
+      released = true;
     }
     if (!clock.is_virtual()) {
       p->timers.run_due(traits::now());  // perhaps nobody else comes by
@@ -163,6 +165,26 @@ THRUM_OUT_OF_LINE void runtime_scheduler::release_held(bool again) noexcept {
     } else {
       hand_off(*p);
     }
+  }
+  if (released) {
+    look_for_refused();
+  }
+}
+
+// What was queued on other Ps while the refused M was to search has woken nobody, and hand_off looks
+// at no other P than its own. The fence of I5 was take_back's.
+THRUM_OUT_OF_LINE void runtime_scheduler::look_for_refused() noexcept {
+  bool work = !global.empty();
+  std::int64_t next_timer = timer_heap<traits>::never;
+  for_each_live_p([&](processor& p) {
+    work = work || !p.queue.empty();
+    const std::int64_t when = this->next_timer(p);
+    next_timer = when < next_timer ? when : next_timer;
+  });
+  if (work) {
+    wake_processor();
+  } else if (next_timer != timer_heap<traits>::never) {
+    wake_for_timer(next_timer);
   }
 }
 

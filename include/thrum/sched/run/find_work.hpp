@@ -123,6 +123,11 @@ inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
     }
     return false;
   }
+  if (scheduler.ms.holds_back()) [[unlikely]] {
+    // stop_m offers this M; take_back wakes it if it has come here too early to see that.
+    scheduler.poll.end_sleep(traits::now());
+    return false;
+  }
   // A timer that was armed before begin_sleep() woke nobody in the poller: look once more.
   next_timer = first_timer(scheduler, next_timer);
   std::int64_t delay = -1;

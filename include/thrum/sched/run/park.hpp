@@ -237,7 +237,7 @@ inline bool commit_behind(machine& m, goroutine& g, void*) noexcept {
 
 inline bool commit_unlock_global(machine& m, goroutine&, void*) noexcept {
   m.scheduler->global.lock().unlock();
-  if (m.scheduler->procs() != 1) {
+  if (m.scheduler->has_other_ps()) {
     m.scheduler->wake_processor();
   }
   return true;

@@ -95,7 +95,7 @@ inline void poll_in_turn(machine& m) noexcept {
     m.scheduler->global.prepend(std::move(all));
   }
   m.scheduler->global.append_returned(std::move(found.returned));
-  if (m.scheduler->procs() != 1) {
+  if (m.scheduler->has_other_ps()) {
     m.scheduler->wake_processor();
   }
 }

@@ -44,11 +44,10 @@ inline void wake_for_runnext(machine& m) noexcept {
 /// Makes g runnable on the P that m holds. `next`: it runs as soon as the running one parks.
 inline void ready_on(machine& m, goroutine& g, bool next) noexcept {
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
-  const bool alone = m.scheduler->procs() == 1;
   if (next) {
     goroutine* const kicked = m.p->queue.exchange_runnext(&g);
     if (kicked == nullptr) {
-      if (!alone) {
+      if (m.scheduler->has_other_ps()) {
         wake_for_runnext(m);
       }
       return;
@@ -57,7 +56,7 @@ inline void ready_on(machine& m, goroutine& g, bool next) noexcept {
   } else {
     push_to_ring(m, g);
   }
-  if (!alone) {
+  if (m.scheduler->has_other_ps()) {
     m.scheduler->wake_processor();
   }
 }

@@ -45,7 +45,7 @@ THRUM_COLD inline goroutine* end_inheritance(machine& m, goroutine& heir) noexce
     return &heir;
   }
   push_to_ring(m, heir);
-  if (m.scheduler->procs() != 1) {
+  if (m.scheduler->has_other_ps()) {
     m.scheduler->wake_processor();
   }
   return g;

@@ -125,7 +125,7 @@ TEST_CASE("a thread that was refused is asked for again, though the creator was 
     scheduler->creator.request(*m);
     const bool was_refused = support::eventually([&] {
       const thrum::sched::scoped guard(scheduler->idle.lock());
-      return scheduler->ms.holds_back_locked();
+      return scheduler->ms.holds_back();
     });
     scheduler->creator.offer_idle();  // nobody is
     ::setrlimit(RLIMIT_AS, &before);

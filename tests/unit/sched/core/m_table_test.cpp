@@ -113,15 +113,15 @@ TEST_CASE("each P that is held back is released once") {
   table_of_ms ms;
   processor first(0);
   processor second(1);
-  CHECK_FALSE(ms.holds_back_locked());
+  CHECK_FALSE(ms.holds_back());
   CHECK(ms.release_locked() == nullptr);
   ms.hold_back_locked(first);
   ms.hold_back_locked(second);
-  CHECK(ms.holds_back_locked());
+  CHECK(ms.holds_back());
   CHECK(ms.release_locked() == &second);
-  CHECK(ms.holds_back_locked());
+  CHECK(ms.holds_back());
   CHECK(ms.release_locked() == &first);
-  CHECK_FALSE(ms.holds_back_locked());
+  CHECK_FALSE(ms.holds_back());
   CHECK(ms.release_locked() == nullptr);
 }
 

@@ -177,7 +177,7 @@ TEST_CASE("a spare that got no thread holds back no P, and another may be made")
   }
   one.scheduler->take_back(m);
   const thrum::sched::scoped guard(one.scheduler->idle.lock());
-  CHECK_FALSE(one.scheduler->ms.holds_back_locked());
+  CHECK_FALSE(one.scheduler->ms.holds_back());
   CHECK(one.scheduler->ms.claim_spare_locked());
 }
 
