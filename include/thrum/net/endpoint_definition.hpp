@@ -6,6 +6,7 @@
 #define THRUM_NET_ENDPOINT_DEFINITION_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/convert.hpp>
 #include <thrum/base/error.hpp>
 #include <thrum/base/message.hpp>
 #include <thrum/net/address_text.hpp>
@@ -117,7 +118,7 @@ THRUM_OUT_OF_LINE std::size_t endpoint::hash() const noexcept {
   const std::uint64_t number = (std::uint64_t{scope()} << 24) ^ (std::uint64_t{port()} << 8) ^
                                static_cast<std::uint64_t>(family());
   constexpr int not_kept = 64 - std::numeric_limits<std::size_t>::digits;
-  const auto spread = static_cast<std::size_t>((number * 0x9e3779b97f4a7c15) >> not_kept);
+  const auto spread = base::convert<std::size_t>((number * 0x9e3779b97f4a7c15) >> not_kept);
   return std::hash<std::string_view>()(key()) ^ spread;
 }
 

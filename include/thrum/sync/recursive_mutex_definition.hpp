@@ -6,6 +6,7 @@
 #define THRUM_SYNC_RECURSIVE_MUTEX_DEFINITION_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/convert.hpp>
 #include <thrum/sched/core/current.hpp>
 #include <thrum/sync/recursive_mutex.hpp>
 
@@ -18,7 +19,7 @@ THRUM_OUT_OF_LINE std::uintptr_t caller_identity() noexcept {
   if (m != nullptr && m->g != nullptr) {
     return reinterpret_cast<std::uintptr_t>(m->g);
   }
-  return static_cast<std::uintptr_t>(os::thread_id()) << 1 | 1;  // a G's address is even
+  return base::convert<std::uintptr_t>(os::thread_id()) << 1 | 1;  // a G's address is even
 }
 
 }}}  // namespace thrum::THRUM_ABI::sync_detail

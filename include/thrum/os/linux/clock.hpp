@@ -9,6 +9,7 @@
 #include <limits>
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/convert.hpp>
 
 #if THRUM_OS_LINUX
 
@@ -26,7 +27,7 @@ constexpr ::timespec to_timespec(std::int64_t ns) noexcept {
   const std::int64_t whole = ns / nanoseconds_per_second;
   ::timespec t{};
   t.tv_sec = static_cast<seconds>(whole < most ? whole : most);
-  t.tv_nsec = static_cast<decltype(t.tv_nsec)>(ns % nanoseconds_per_second);
+  t.tv_nsec = base::convert<decltype(t.tv_nsec)>(ns % nanoseconds_per_second);
   return t;
 }
 

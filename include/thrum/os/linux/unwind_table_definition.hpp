@@ -9,6 +9,7 @@
 
 #if THRUM_OS_LINUX
 
+#include <thrum/base/convert.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/os/linux/unwind_table.hpp>
 
@@ -97,7 +98,7 @@ THRUM_OUT_OF_LINE void byte_reader::skip(std::uint64_t bytes) noexcept {
     failed_ = true;
     return;
   }
-  at_ += static_cast<std::uintptr_t>(bytes);
+  at_ += base::convert<std::uintptr_t>(bytes);
 }
 
 THRUM_OUT_OF_LINE std::uint64_t byte_reader::unsigned_number() noexcept {
@@ -144,7 +145,7 @@ THRUM_OUT_OF_LINE std::uintptr_t byte_reader::pointer(std::uint8_t form, bool is
     case 0x0B: value = static_cast<std::uint64_t>(std::int64_t{read<std::int32_t>()}); break;
     default: failed_ = true; return 0;
   }
-  const auto word = static_cast<std::uintptr_t>(value);
+  const auto word = base::convert<std::uintptr_t>(value);
   if (is_length) {
     return word;
   }
@@ -239,7 +240,7 @@ THRUM_OUT_OF_LINE bool find_unwind_entry(std::uintptr_t address, const code_file
     return false;
   }
   const auto pair_at = [&](std::uint64_t i) {
-    const auto distance = static_cast<std::uintptr_t>(i * sizeof(pair));
+    const auto distance = base::convert<std::uintptr_t>(i * sizeof(pair));
     return byte_reader(in.at() + distance, file.high).read<pair>();
   };
   const auto absolute = [&](std::int32_t offset) {

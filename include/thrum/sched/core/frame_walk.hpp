@@ -24,6 +24,7 @@
 
 #include <thrum/arch/arch.hpp>
 #include <thrum/base/config.hpp>
+#include <thrum/base/convert.hpp>
 #include <thrum/os/os.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
@@ -105,7 +106,7 @@ class rule_reader {
 
   /// False: the instructions from here on are about what lies behind the address.
   bool advance(std::uint64_t units) noexcept {
-    at_ += static_cast<std::uintptr_t>(units * entry_.code_unit);
+    at_ += base::convert<std::uintptr_t>(units * entry_.code_unit);
     return at_ <= address_;
   }
 
@@ -273,7 +274,7 @@ class expression_reader {
       case 0x0B: return push(static_cast<std::uintptr_t>(std::intptr_t{in.read<std::int16_t>()}));
       case 0x0C: return push(in.read<std::uint32_t>());
       case 0x0D: return push(static_cast<std::uintptr_t>(std::intptr_t{in.read<std::int32_t>()}));
-      case 0x10: return push(static_cast<std::uintptr_t>(in.unsigned_number()));
+      case 0x10: return push(base::convert<std::uintptr_t>(in.unsigned_number()));
       case 0x11: return push(static_cast<std::uintptr_t>(in.signed_number()));
       default: break;
     }
@@ -290,7 +291,7 @@ class expression_reader {
         return true;
       case 0x12: return push(top);
       case 0x13: --size_; return true;
-      case 0x23: top += static_cast<std::uintptr_t>(in.unsigned_number()); return true;
+      case 0x23: top += base::convert<std::uintptr_t>(in.unsigned_number()); return true;
       default: return run_on_two(code);
     }
   }
