@@ -11,8 +11,11 @@
 //
 // Which goroutine is another loop? Nobody knows before it has run. But loops come in numbers, from
 // one place: a goroutine that has not begun is taken for a loop if one of the same kind, the same
-// function started at the same place, has used up a slice. It is held back until a thread is free
-// for it. All others begin; one of them may be a loop of a new kind after all, and then the thread
+// function started at the same place, has used up a slice and goes on doing so: each loop that
+// occupies a thread is stopped again after about as many stops as there are threads, as they take
+// turns. A kind that was not stopped for four times as long was no loop, but had lost its CPU for a
+// slice, or has ended. What is of a loop's kind is held back until a thread is free for it. All
+// others begin; one of them may be a loop of a new kind after all, and then the thread
 // is taken until some loop ends or waits.
 //
 // When
@@ -31,6 +34,7 @@
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/queue/lock.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
@@ -56,9 +60,12 @@ class thread_reserve {
   template <class IsShort>
   bool note_loop(const goroutine& g, IsShort is_short) noexcept {
     scoped guard(lock_);
-    if (!is_loop(g)) {
-      kinds_[next_kind_++ % kinds] = kind{g.entry, g.started_at};
+    kind* known = find(g);
+    if (known == nullptr) {
+      known = &kinds_[next_kind_++ % kinds];
+      *known = kind{g.entry, g.started_at};
     }
+    known->last_stop = ++stops_;
     // relaxed: under the lock
     return !active_.load(relaxed) && is_short() && (active_.store(true, relaxed), true);
   }
@@ -67,7 +74,7 @@ class thread_reserve {
   template <class IsShort>
   bool hold_back(goroutine& g, IsShort is_short) noexcept {
     scoped guard(lock_);
-    if ((g.flags & g_started) != 0 || !is_loop(g) || !is_short()) {
+    if ((g.flags & g_started) != 0 || find(g) == nullptr || !is_short()) {
       return false;
     }
     held_.push_back(&g);
@@ -75,16 +82,24 @@ class thread_reserve {
     return true;
   }
 
-  /// If `is_over()`: ends the state, and returns those that were held back.
+  /// Returns those that need not be held back any more: all if `is_over()`, which ends the state;
+  /// else those whose kind is no loop's, where there may be so many threads.
   template <class IsOver>
-  base::intrusive_queue<goroutine> end_if(IsOver is_over) noexcept {
+  base::intrusive_queue<goroutine> release(std::size_t threads, IsOver is_over) noexcept {
     scoped guard(lock_);
-    base::intrusive_queue<goroutine> held;
+    base::intrusive_queue<goroutine> free;
     if (is_over()) {
       active_.store(false, relaxed);  // relaxed: under the lock
-      held.append(static_cast<base::intrusive_queue<goroutine>&&>(held_));
+      free.append(static_cast<base::intrusive_queue<goroutine>&&>(held_));
+      return free;
     }
-    return held;
+    forget_kinds(4 * threads);
+    base::intrusive_queue<goroutine> still;
+    while (goroutine* const g = held_.pop_front()) {
+      (find(*g) != nullptr ? still : free).push_back(g);
+    }
+    held_.append(static_cast<base::intrusive_queue<goroutine>&&>(still));
+    return free;
   }
 
   /// Whether somebody was held back; true only once.
@@ -97,16 +112,26 @@ class thread_reserve {
   struct kind {
     void (*entry)(goroutine&) = nullptr;
     const void* started_at = nullptr;
+    std::uint64_t last_stop = 0;
   };
   static constexpr std::uint32_t kinds = 16;
 
-  bool is_loop(const goroutine& g) const noexcept {
-    for (const kind& each : kinds_) {
+  kind* find(const goroutine& g) noexcept {
+    for (kind& each : kinds_) {
       if (each.entry == g.entry && each.started_at == g.started_at) {
-        return true;
+        return &each;
       }
     }
-    return false;
+    return nullptr;
+  }
+
+  /// Those of which none was stopped among the last so many stops.
+  void forget_kinds(std::uint64_t stops) noexcept {
+    for (kind& each : kinds_) {
+      if (stops_ - each.last_stop > stops) {
+        each = kind();
+      }
+    }
   }
 
   spin_lock lock_{lock_rank::reserve};
@@ -114,6 +139,7 @@ class thread_reserve {
   base::intrusive_queue<goroutine> held_;
   kind kinds_[kinds] = {};
   std::uint32_t next_kind_ = 0;
+  std::uint64_t stops_ = 0;
   bool ever_held_ = false;
   bool reported_ = false;
   atomic<bool> active_{false};  // read without

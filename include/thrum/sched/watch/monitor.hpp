@@ -164,7 +164,7 @@ THRUM_COLD inline void monitor::look_at_reserve() noexcept {
   for (unsigned i = 0; i < n; ++i) {
     ask(scheduler_.ps[i], attention_begin);  // also those that are new
   }
-  auto held = scheduler_.reserve.end_if([this] {
+  auto held = scheduler_.reserve.release(most_threads(scheduler_), [this] {
     const std::size_t stopped = scheduler_.global.stopped();
     return stopped == 0 || stopped + scheduler_.procs() + 1 < most_threads(scheduler_);
   });

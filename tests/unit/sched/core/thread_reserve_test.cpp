@@ -12,6 +12,8 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <memory>
 
 using namespace std::chrono_literals;
 using support::eventually;
@@ -80,6 +82,36 @@ TEST_CASE("new goroutines of other kinds run beside more loops than there may be
   }
   CHECK(eventually([&] { return ran == 20; }));
   loops.stop = true;
+}
+
+TEST_CASE("a kind of which none is stopped any more, while others are, is held back no longer") {
+  constexpr std::size_t threads = 3;
+  const auto always = [] { return true; };
+  const auto never = [] { return false; };
+  const auto entry = [](thrum::sched::goroutine&) {};
+  const int places[3] = {};
+  std::unique_ptr<thrum::sched::goroutine[]> all(new thrum::sched::goroutine[3]);
+  for (int i = 0; i != 3; ++i) {
+    all[i].entry = entry;
+    all[i].started_at = &places[i == 2];  // two of one kind
+  }
+  thrum::sched::goroutine& loop = all[2];
+  thrum::sched::thread_reserve reserve;
+  static_cast<void>(reserve.note_loop(loop, always));
+  static_cast<void>(reserve.note_loop(all[0], always));
+  REQUIRE(reserve.hold_back(all[1], always));
+  REQUIRE(reserve.hold_back(loop, always));
+  for (std::size_t i = 0; i != 4 * threads; ++i) {
+    static_cast<void>(reserve.note_loop(loop, always));
+  }
+  CHECK(reserve.release(threads, never).empty());
+  static_cast<void>(reserve.note_loop(loop, always));
+  auto free = reserve.release(threads, never);
+  CHECK(free.pop_front() == &all[1]);
+  CHECK(free.empty());
+  CHECK(reserve.is_active());
+  CHECK_FALSE(reserve.hold_back(all[0], always));
+  CHECK(reserve.release(threads, always).pop_front() == &loop);
 }
 
 TEST_CASE("loops that were held back begin when others have ended") {

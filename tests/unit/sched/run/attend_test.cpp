@@ -33,7 +33,7 @@ void begin_reserve(support::lone_scheduler& scheduler) {
   static_cast<void>(scheduler->reserve.note_loop(scheduler.g(), [] { return true; }));
 }
 void end_reserve(support::lone_scheduler& scheduler) {
-  static_cast<void>(scheduler->reserve.end_if([] { return true; }));
+  static_cast<void>(scheduler->reserve.release(4, [] { return true; }));
 }
 
 }  // namespace
