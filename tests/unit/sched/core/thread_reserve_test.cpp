@@ -23,7 +23,6 @@ namespace {
 thrum::options with_few_threads() {
   thrum::options options = support::with_procs(2);
   options.max_threads = 4;
-  options.time_slice = 1ms;
   return options;
 }
 
