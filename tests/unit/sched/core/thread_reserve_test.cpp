@@ -90,7 +90,7 @@ TEST_CASE("a kind of which none is stopped any more, while others are, is held b
   const auto entry = [](thrum::sched::goroutine&) {};
   const int places[3] = {};
   std::unique_ptr<thrum::sched::goroutine[]> all(new thrum::sched::goroutine[3]);
-  for (int i = 0; i != 3; ++i) {
+  for (std::size_t i = 0; i != 3; ++i) {
     all[i].entry = entry;
     all[i].started_at = &places[i == 2];  // two of one kind
   }
