@@ -15,9 +15,10 @@ set(THRUM_SANITIZER "" CACHE STRING "address (with undefined), thread, undefined
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)  # for clang-tidy
 
-# What another clone or another branch has compiled is not compiled once more.
+# What another clone or another branch has compiled is not compiled once more. A compiler with a first
+# argument is zig, which does the same itself.
 find_program(THRUM_CCACHE ccache)
-if(THRUM_CCACHE AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+if(THRUM_CCACHE AND NOT CMAKE_CXX_COMPILER_ARG1 AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${THRUM_CCACHE})
   set_target_properties(thrum_separate PROPERTIES CXX_COMPILER_LAUNCHER ${THRUM_CCACHE})
 endif()

@@ -18,7 +18,8 @@ import re
 ORDERS = ("relaxed", "acquire", "release", "acq_rel", "seq_cst")
 CALLS = re.compile(r"load|store|exchange|compare_exchange_(?:weak|strong)"
                    r"|fetch_(?:add|sub|and|or|xor|min|max)|test_and_set")
-FENCES = re.compile(r"(?:atomic_(?:thread|signal)_)?fence|light_fence|heavy_fence")
+FENCES = re.compile(r"(?:atomic_(?:thread|signal)_)?fence|light_fence|heavy_fence(?:_for)?")
+HALVES = ("light_fence", "heavy_fence", "heavy_fence_for")
 ATOMIC = re.compile(r"^(?:const |volatile )*(?:typename )?[\w:\- ]*?\b(?:__)?atomic(?:_ref|_base)?<.*>$")
 CLASSES = {"atomic", "__atomic_base", "__atomic_float", "atomic_ref", "__atomic_ref",
            "__atomic_base_impl", "atomic_flag"}
@@ -51,7 +52,7 @@ class Access:
         return self.name != "load"
 
     def order(self):
-        return "seq_cst" if self.name in ("light_fence", "heavy_fence") else self.orders[0]
+        return "seq_cst" if self.name in HALVES else self.orders[0]
 
 
 def split_comments(text):
@@ -206,11 +207,11 @@ class Finder:
             elif not FENCES.fullmatch(name):
                 self.arguments(cursor, callee)
                 return
-        if name == function:
+        if function in (name, f"{name}_for"):
             return  # a fence that is made of the same one
         arguments = children[1:]
         orders = [o for o in (self.order(a, function) for a in arguments) if o]
-        needed = 2 if name.startswith("compare") else 0 if name.endswith(("light_fence", "heavy_fence")) else 1
+        needed = 2 if name.startswith("compare") else 0 if name.endswith(HALVES) else 1
         if len(orders) < needed:
             self.error(cursor, f"{name} without an order" if not orders
                        else f"{name} needs both orders, also the one of its failure")
@@ -399,7 +400,7 @@ class Finder:
                 if depth == 0:
                     break
             orders = ORDER.findall(code[found.end():end])
-            needed = 2 if word.startswith("compare") else 0 if word in ("light_fence", "heavy_fence") else 1
+            needed = 2 if word.startswith("compare") else 0 if word in HALVES else 1
             if len(orders) < needed:
                 self.errors.add((name, line + 1, f"{word} without an order"))
                 continue

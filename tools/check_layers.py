@@ -39,6 +39,10 @@ PLATFORM = re.compile(
     r"|__aarch64__|__arm__|__riscv\w*|__powerpc\w*|__s390x__|__loongarch\w*"
     r"|THRUM_(?:OS|ARCH|POLLER)_(?!\w+_HPP\b)\w+)\b")
 CHOOSERS = {"thrum/base/config.hpp", "thrum/arch/arch.hpp", "thrum/os/os.hpp", "thrum/os/parts.hpp",
+            "thrum/os/handle.hpp", "thrum/os/socket_types.hpp", "thrum/os/memory_parts.hpp",
+            "thrum/os/sight_parts.hpp", "thrum/os/code_parts.hpp", "thrum/os/clock.hpp", "thrum/os/memory.hpp", "thrum/os/exit.hpp",
+            "thrum/base/stderr.hpp",
+            "thrum/os/thread_parts.hpp", "thrum/os/thread_event.hpp", "thrum/os/io_parts.hpp",
             "thrum/netpoll/netpoll.hpp"}
 
 errors = [f"tools/check_layers.py: there is no {name}" for name in FLOORS
@@ -135,7 +139,8 @@ OFFERED = {"os": include / "thrum/os/chosen_system.hpp",
 # Not a port's: what the ABI of exceptions brings is the same for all.
 ANYWHERE = {"arch": {"observe_exception", "entry_function", "exception_observer"}, "os": set()}
 for port, place in OFFERED.items():
-    offered = set(re.findall(r"\w+", re.sub(r"//.*", "", place.read_text()))) | ANYWHERE[port]
+    text = "".join(file.read_text() for file in place.parent.glob("chosen_*.hpp"))
+    offered = set(re.findall(r"\w+", re.sub(r"//.*", "", text))) | ANYWHERE[port]
     for path in sorted(include.rglob("*.hpp")):
         name = path.relative_to(include).as_posix()
         if floor(name) <= 1:

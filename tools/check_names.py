@@ -16,7 +16,8 @@ FORBIDDEN = {"util", "utils", "common", "misc", "helpers", "impl", "internal", "
 # The same verbs in each room on purpose.
 TWINS = {"contract.hpp"}
 # Macros of others that a header replaces on purpose.
-REPLACED = {("thrum/errno.hpp", "errno")}
+REPLACED = {("thrum/errno.hpp", "errno"),
+            ("thrum/os/windows/api.hpp", "WIN32_LEAN_AND_MEAN"), ("thrum/os/windows/api.hpp", "NOMINMAX")}
 ROOMS = {"base", "arch", "os", "netpoll", "sched", "debug", "net", "io"}
 # The private parts of the rooms above sched, and the files or folders of each room.
 PRIVATE = {

@@ -261,7 +261,7 @@ def tags(files):
         if sum(sign == "=" for _, sign, _ in held) == 1:
             errors.append((*place, f"[{tag} =] occurs once: one total order takes two sides"))
         fences = [a for a, _, _ in held if a.is_fence()]
-        names = {a.name for a in fences}
+        names = {a.name.removesuffix("_for") for a in fences}
         if ("light_fence" in names) != ("heavy_fence" in names):
             errors.append((*place, f"[{tag}] has one half of an asymmetric fence only"))
         if not fences:

@@ -11,6 +11,8 @@ at after a test is the same for all.
 What the goroutines of a local runtime look at outlives it: atomics are declared before a runtime on
 which something is started, as its destructor waits for goroutines that may still read them.
 
+Names are unique in each of the two programs, the models and all others.
+
 Of a header below include/thrum/{sched,chan,select,sync} the tests stand in the file of its name
 below tests/unit, or in the model of its name. What is only data has none, and some stand elsewhere:
 both are listed here.
@@ -145,6 +147,7 @@ def misplaced():
 support = asserting([f for path in sorted((tests / "support").glob("*.hpp"))
                      for f in bodies(masked(path.read_text()))])
 cases = 0
+first = {}  # (program, name of a case): where it stands
 errors = list(misplaced())
 for folder in ("unit", "go", "model"):
     for path in sorted((tests / folder).rglob("*.cpp")):
@@ -161,10 +164,13 @@ for folder in ("unit", "go", "model"):
             cases += 1
             end = closing(code, found.end() - 1)
             opening = code.find("{", end)
+            name = " ".join(re.findall(r'"([^"]*)"', text[found.start():end])[:1])
+            place = f"{path.relative_to(root)}:{code.count(chr(10), 0, found.start()) + 1}"
             if not asserts(code[opening:closing(code, opening)], helpers):
-                name = " ".join(re.findall(r'"([^"]*)"', text[found.start():end])[:1])
-                line = code.count("\n", 0, found.start()) + 1
-                errors.append(f"{path.relative_to(root)}:{line}: asserts nothing: {name}")
+                errors.append(f"{place}: asserts nothing: {name}")
+            other = first.setdefault((folder == "model", name), place)
+            if other != place:
+                errors.append(f"{place}: has the name of another one, at {other}: {name}")
 
 for error in errors:
     print(f"check_tests: {error}")

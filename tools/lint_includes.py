@@ -23,7 +23,8 @@ ELSEWHERE = {"thrum/netpoll/kqueue.hpp", "thrum/base/put_macros_aside.hpp", "thr
              "thrum.hpp", "thrum/implementation.hpp",
              *(f"thrum/arch/{name}.hpp" for machine, name in
                {"x86_64": "x86_64_sysv", "aarch64": "aarch64", "riscv64": "riscv64", "i686": "i686",
-                "armv7l": "armhf", "s390x": "s390x", "ppc64le": "ppc64le"}.items()
+                "armv7l": "armhf", "s390x": "s390x", "ppc64le": "ppc64le",
+                "loongarch64": "loongarch64"}.items()
                if machine != platform.machine())}
 # No name of these is written where they are used.
 NAMELESS = {"<new>": re.compile(r"\bnew \(")}

@@ -29,6 +29,15 @@ enum class preemption {
 /// CPU quota rounded up, and at least 1.
 unsigned default_procs() noexcept;
 
+/// What a runtime waits for descriptors with.
+enum class poller_kind : std::uint8_t {
+  /// epoll on Linux, kqueue on macOS and FreeBSD.
+  usual,
+  /// A ring of io_uring where the system has one (Linux 5.11) and gives it; else as usual. Reads
+  /// of connections and files are completed by the kernel.
+  io_uring,
+};
+
 /// The settings of a runtime. Members that are left alone mean what the comments say.
 struct options {
   /// Number of P; 0: what THRUM_MAXPROCS says, else default_procs().
@@ -41,6 +50,7 @@ struct options {
   /// How long a goroutine may run while others wait before it is asked to yield.
   std::chrono::nanoseconds time_slice = std::chrono::milliseconds(10);
   preemption preempt = preemption::async;
+  poller_kind poller = poller_kind::usual;
   /// The period of the line of figures on standard error; 0: off.
   std::chrono::milliseconds schedtrace{0};
   /// Adds the P, M and G lines to it.
@@ -62,7 +72,7 @@ struct options {
   /// Called on the goroutine that an exception has left. Empty: report it and abort.
   std::function<void(std::exception_ptr, goroutine_id)> on_panic = {};
 
-  /// The defaults, changed by THRUM_MAXPROCS=n and THRUM_DEBUG=key=value,... with the keys
+  /// The defaults, changed by THRUM_MAXPROCS=n, THRUM_POLLER=io_uring or usual, and THRUM_DEBUG=key=value,... with the keys
   /// schedtrace (milliseconds), scheddetail (0 or 1), asyncpreemptoff (0 or 1), dump (0 or 1),
   /// blocked (seconds), hogs (time slices) and lines (0 or 1: whether reports name files and lines,
   /// which holds for the process and has no option). Every runtime reads THRUM_DEBUG, however it
@@ -87,6 +97,9 @@ class environment_reader {
 
   /// Changes what THRUM_DEBUG names.
   void debug(options& to);
+
+  /// Changes what THRUM_POLLER names.
+  void poller(options& to);
 
  private:
   static bool parse(std::string_view text, unsigned& value) noexcept;

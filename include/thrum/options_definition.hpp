@@ -93,6 +93,18 @@ THRUM_OUT_OF_LINE void environment_reader::debug(options& to) {
   }
 }
 
+THRUM_OUT_OF_LINE void environment_reader::poller(options& to) {
+  const char* const text = std::getenv("THRUM_POLLER");
+  const std::string_view name = text == nullptr ? "" : text;
+  if (name == "io_uring") {
+    to.poller = poller_kind::io_uring;
+  } else if (name == "usual") {
+    to.poller = poller_kind::usual;
+  } else if (!name.empty()) {
+    complain({"THRUM_POLLER wants io_uring or usual, not '", name, "'; it is ignored"});
+  }
+}
+
 THRUM_OUT_OF_LINE bool environment_reader::parse(std::string_view text, unsigned& value) noexcept {
   const char* const last = text.data() + text.size();
   const auto [end, error] = std::from_chars(text.data(), last, value);
@@ -139,6 +151,7 @@ THRUM_OUT_OF_LINE options options::from_environment() {
   go_detail::environment_reader environment;
   result.procs = environment.procs();
   environment.debug(result);
+  environment.poller(result);
   return result;
 }
 

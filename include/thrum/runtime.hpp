@@ -120,6 +120,10 @@ class runtime {
   /// Becomes stop_requested() when stop() begins.
   std::stop_token stop_token() const noexcept { return stop_source_.get_token(); }
 
+  /// What it waits for descriptors with: what the options say, or the usual one where the system does not
+  /// give that. Any thread.
+  poller_kind poller() const noexcept;
+
   /// For those who work on the library: the scheduler itself.
   sched::runtime_scheduler& scheduler() noexcept { return *scheduler_; }
 

@@ -12,7 +12,6 @@
 #include <thrum/sched/run/exit.hpp>
 #include <thrum/sched/run/start.hpp>
 
-#include <cerrno>
 #include <cstddef>
 #include <exception>
 #include <functional>
@@ -182,10 +181,14 @@ void start_goroutine(runtime_scheduler& scheduler, const attributes& how, Launch
     const std::uint8_t needed = usable_stack_class(sizeof(Task) * 4);
     size_class = needed > size_class ? needed : size_class;
   }
-  goroutine* const g = take_g(scheduler, m, size_class);
+  goroutine* g = take_g(scheduler, m, size_class);
+  if (g != nullptr && !open_for_task(*g, sizeof(Task), alignof(Task))) [[unlikely]] {
+    untake_g(scheduler, *g);
+    g = nullptr;
+  }
   if (g == nullptr) [[unlikely]] {
     here.outside([] {
-      base::throw_system(ENOMEM,
+      base::throw_system(os::error_code_of(os::no_memory),
                          "go: no memory for the stack of another goroutine; raise the "
                          "memory limit or vm.max_map_count, or start fewer");
     });

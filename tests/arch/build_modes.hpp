@@ -11,6 +11,8 @@
 #include <thrum/arch/arch.hpp>
 #include <thrum/os/exception_state.hpp>
 
+#include <cstdint>
+
 namespace build_modes {
 
 /// A stack that is resumed from one place, and yields to it.
@@ -35,7 +37,7 @@ void yield_integers(fibre& self);
 void yield_doubles(fibre& self);
 
 /// Keeps eight values live across `rounds` yields and returns how many were wrong.
-int integer_work(fibre& self, long seed, int rounds);
+int integer_work(fibre& self, std::intptr_t seed, int rounds);
 int double_work(fibre& self, double seed, int rounds);
 
 /// Throws and catches, and yields inside the catch block; returns how many went wrong.

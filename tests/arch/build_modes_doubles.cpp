@@ -57,7 +57,7 @@ int exception_work(fibre& self, int seed, int rounds) {
   for (int i = 0; i < rounds; ++i) {
     try {
       yields_when_destroyed const unwinding{self};
-      throw_deep(i % 7, payload{seed, i});
+      throw_deep(i % 7 == 6 ? 40 : i % 7, payload{seed, i});
     } catch (const payload& caught) {
       yield_doubles(self);
       wrong += caught.fibre != seed || caught.round != i;

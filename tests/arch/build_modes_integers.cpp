@@ -15,14 +15,14 @@ void yield_integers(fibre& self) {
   thrum::arch::switch_stack(&self.own_sp, self.resumer_sp, &self.resumer_sp);
 }
 
-int integer_work(fibre& self, long seed, int rounds) {
+int integer_work(fibre& self, std::intptr_t seed, int rounds) {
   int wrong = 0;
-  long a = seed, b = seed * 3, c = seed * 5, d = seed * 7, e = seed * 11, f = seed * 13,
-       g = seed * 17, h = seed * 19;
+  std::intptr_t a = seed, b = seed * 3, c = seed * 5, d = seed * 7, e = seed * 11, f = seed * 13,
+                g = seed * 17, h = seed * 19;
   for (int i = 0; i < rounds; ++i) {
     yield_integers(self);
     a += 1, b += 3, c += 5, d += 7, e += 11, f += 13, g += 17, h += 19;
-    const long n = seed + i + 1;
+    const std::intptr_t n = seed + i + 1;
     wrong += a != n || b != 3 * n || c != 5 * n || d != 7 * n || e != 11 * n || f != 13 * n ||
              g != 17 * n || h != 19 * n;
   }

@@ -8,7 +8,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <stdexcept>
+#include <thread>
 
 namespace build_modes {
 
@@ -20,6 +22,7 @@ namespace {
 constexpr int fibre_count = 6;
 constexpr int rounds = 2000;
 constexpr std::size_t stack_bytes = std::size_t{128} * 1024;
+constexpr std::intptr_t turns_of_a_thread = 90;
 
 struct job : fibre {
   int number = 0;
@@ -64,19 +67,19 @@ void resume(job& j) {
   }
 }
 
-// The resumer's own side: eight longs and eight doubles live across the switch, and an exception
-// thrown and caught between two switches.
-int resume_all(job (&jobs)[fibre_count]) {
-  int wrong = 0;
-  long turn = 0;
-  for (bool any = true; any; ++turn) {
+// The resumer's own side: eight integers and eight doubles live across the switch, and an exception
+// thrown and caught between two switches. So many turns, or until all are done.
+bool resume_all(job (&jobs)[fibre_count], std::intptr_t turns, int& wrong) {
+  bool any = true;
+  for (std::intptr_t turn = 0; any && turn != turns; ++turn) {
     any = false;
     for (job& j : jobs) {
       if (j.done) {
         continue;
       }
       any = true;
-      long a = turn + 1, b = a * 3, c = a ^ 5, d = a - 7, e = a * a, f = a + 11, g = ~a, h = a << 1;
+      std::intptr_t a = turn + 1, b = a * 3, c = a ^ 5, d = a - 7, e = a * a, f = a + 11, g = ~a,
+                    h = a << 1;
       const double t = static_cast<double>(turn);
       double p = t + 0.5, q = t * 1.5, r = t - 3.0, s = t * t, u = -t, v = t / 3.0, w = t + 9.0,
              x = t * 0.125;
@@ -94,7 +97,7 @@ int resume_all(job (&jobs)[fibre_count]) {
       wrong += caught.what()[0] != 'r';
     }
   }
-  return wrong;
+  return any;
 }
 
 }  // namespace
@@ -115,16 +118,23 @@ int main(int argument_count, char**) {
   for (int i = 0; i < fibre_count; ++i) {
     job& j = jobs[i];
     j.number = i;
-    j.stack = std::aligned_alloc(16, stack_bytes);
+    j.stack = ::operator new (stack_bytes, std::align_val_t{16});
     auto* const top = static_cast<char*>(j.stack) + stack_bytes;
-    j.own_sp = thrum::arch::prepare_stack(top, &entry, &j);
+    j.own_sp = thrum::arch::prepare_stack(top, {j.stack, j.stack}, &entry, &j);
     // A return address where the entry's caller would have left one: the unwinder must not want it.
     const auto bait = reinterpret_cast<std::uintptr_t>(&integer_work) + 8;
     for (int word = 1; word <= 2; ++word) {
       std::memcpy(top - word * static_cast<int>(sizeof bait), &bait, sizeof bait);
     }
   }
-  int wrong = resume_all(jobs);
+  int wrong = 0;
+  // Threads in turn: what was parked inside a catch block goes on with another one's record.
+  for (bool any = true; any;) {
+    any = resume_all(jobs, turns_of_a_thread, wrong);
+    if (any) {
+      std::thread([&] { any = resume_all(jobs, turns_of_a_thread, wrong); }).join();
+    }
+  }
   for (job& j : jobs) {
     if (j.wrong != 0) {
       std::printf("fibre %d: %d wrong values\n", j.number, j.wrong);
@@ -134,7 +144,7 @@ int main(int argument_count, char**) {
       ++wrong;
     }
     wrong += j.wrong;
-    std::free(j.stack);
+    ::operator delete (j.stack, std::align_val_t{16});
   }
   if (wrong != 0) {
     std::printf("%d wrong\n", wrong);

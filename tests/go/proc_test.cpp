@@ -15,6 +15,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <thread>
 
 using namespace std::chrono_literals;
 using support::scaled;
@@ -214,7 +215,7 @@ TEST_CASE("PreemptionAfterSyscall: goroutines in short blocking calls do not shu
         group.go([&] {
           ++started;
           while (!stop) {
-            thrum::blocking([&] { ::usleep(static_cast<useconds_t>(length.count())); });
+            thrum::blocking([&] { std::this_thread::sleep_for(length); });
           }
         });
       }
@@ -235,7 +236,7 @@ TEST_CASE("GetgThreadSwitch: a goroutine knows itself after every switch of thre
         const thrum::goroutine_id mine = thrum::this_goroutine::id();
         for (int round = 0; round != rounds; ++round) {
           if (round % 100 == 0) {
-            thrum::blocking([] { ::usleep(10); });
+            thrum::blocking([] { std::this_thread::sleep_for(std::chrono::microseconds(10)); });
           } else {
             thrum::this_goroutine::yield();
           }

@@ -161,6 +161,7 @@ TEST_CASE("model: each mutant of the ways in which the number of Ps changes is f
   constexpr model::options one{machine::sequential, 1, 0};
   constexpr model::options two{machine::sequential, 2, 0};
   CHECK(found_out<hog_on_surplus<mistake::surplus_is_not_searched, number::falls, false>>(one));
+  CHECK(found_out<hog_before_rise<mistake::rise_is_not_fenced>>({machine::tso, 2, 3}));
   CHECK(found_out<work_on_surplus<mistake::surplus_p_idles, number::falls, false>>(two));
   CHECK(found_out<work_on_surplus<mistake::retires_in_silence, number::falls, false>>(two));
   CHECK(

@@ -187,6 +187,7 @@ TEST_CASE("model: work behind a hog is run by an M that idles, where the system 
 
 TEST_CASE("model: work behind a hog is run by an M that was about to sleep in the poller") {
   holds<refused_beside_poller<none>>({machine::sequential, 2, 0});
+  holds<refused_beside_poller<none>>({machine::tso, 1, 1});
 }
 
 TEST_CASE("model: work behind a hog is run by a thread that is granted later") {

@@ -84,7 +84,7 @@ struct small_world : search_world {
 
   void at_rest() {
     model::finding::made = none;  // what is looked at here is what there is
-    require(first_timer(scheduler, heap::never) == armed_for, "the timer is lost");
+    require(scheduler.first_timer(heap::never) == armed_for, "the timer is lost");
     require(scheduler.poller.sleeps_until() <= armed_for, "nobody wakes for the first timer");
     close();
   }

@@ -3,12 +3,24 @@
 //
 // thrum_programs NAME: one program of many, for tests that look at one from outside.
 
+#include <thrum/base/sanitizer.hpp>
+
 #include "programs/programs.hpp"
 
 #include <cstdio>
 
 #include <sys/resource.h>
 #include <unistd.h>
+
+#if THRUM_TSAN
+
+/// ThreadSanitizer sleeps for a second before a process ends, to catch threads at what they still do.
+/// Goroutines stand still then, which has a limit (process_exit.hpp), and a tenth catches them as well.
+extern "C" const char* __tsan_default_options() {  // NOLINT(bugprone-reserved-identifier)
+  return "atexit_sleep_ms=100";
+}
+
+#endif
 
 int main(int count, char** values) {
   const rlimit no_core{0, 0};

@@ -10,6 +10,7 @@
 #include <thrum/sched/io/poll_table.hpp>
 
 #include <atomic>
+#include <bit>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
@@ -163,7 +164,9 @@ int write_to_nobody() {
 /// that value. False: that cannot be had here.
 bool refuse(int call, unsigned argument, std::uint32_t value, std::uint16_t error) {
   // The lower half, which is all that counts here.
-  const auto where = static_cast<std::uint32_t>(offsetof(::seccomp_data, args) + 8 * argument);
+  const unsigned half = std::endian::native == std::endian::big ? 4 : 0;
+  const auto where =
+      static_cast<std::uint32_t>(offsetof(::seccomp_data, args) + 8 * argument + half);
   ::sock_filter rules[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(::seccomp_data, nr)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(call), 0, 3),
@@ -194,7 +197,12 @@ int open_numbers() {
 int descriptors_without_memory() {
   const thrum::io::pipe first;  // with what takes its memory at the same time
   constexpr std::size_t at_once = 1'024 * sizeof(thrum::sched::poll_desc);
-  if (!refuse(SYS_mmap, 1, at_once, ENOMEM)) {
+#ifdef SYS_mmap2  // by which the C library maps where there are both
+  constexpr int mapping = SYS_mmap2;
+#else
+  constexpr int mapping = SYS_mmap;
+#endif
+  if (!refuse(mapping, 1, at_once, ENOMEM)) {
     return 0;
   }
   thrum::options options = thrum::options::from_environment();

@@ -12,9 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
-#include <vector>
-
-#include <ucontext.h>
+#include <iterator>
 
 #if defined(__GNUC__) && !defined(__clang__)
 #define NO_PROBES __attribute__((noinline, optimize("no-stack-clash-protection")))
@@ -120,21 +118,19 @@ int overflow_that_faults() {
 /// Parks on a stack that the goroutine brought along, as libraries of coroutines do.
 int park_on_own_stack() {
   return thrum::run([] {
-    static ucontext_t outer;
-    static ucontext_t inner;
-    std::vector<char> stack(256 * 1024);
-    ::getcontext(&inner);
-    inner.uc_stack.ss_sp = stack.data();
-    inner.uc_stack.ss_size = stack.size();
-    inner.uc_link = &outer;
-    ::makecontext(
-        &inner,
-        [] {
+    namespace arch = thrum::arch;
+    static void* outer;
+    static void* inner;
+    alignas(64) static char stack[256 * 1024];
+    inner = arch::prepare_stack(
+        std::end(stack), {stack, stack},
+        [](void*, void*) {
           thrum::sleep_for(1ms);
           thrum::this_goroutine::yield();
+          arch::switch_stack(&inner, outer, nullptr);
         },
-        0);
-    ::swapcontext(&outer, &inner);
+        nullptr);
+    arch::switch_stack(&outer, inner, nullptr);
     std::puts("went on");
     return 0;
   });

@@ -11,7 +11,6 @@
 #include <thrum/os/os.hpp>
 
 #include <atomic>
-#include <cerrno>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -47,7 +46,7 @@ class poller {
         return 0;
       }
     }
-    return ENOENT;
+    return thrum::os::not_armed;
   }
 
   /// Sleeps until wake(): by this clock no time passes meanwhile.

@@ -66,7 +66,7 @@ class fibre {
     thrum::base::context_create(context_, stack_, stack_bytes_);
     auto top = reinterpret_cast<std::uintptr_t>(stack_) + stack_bytes_;
     top &= ~std::uintptr_t{thrum::arch::stack_alignment - 1};
-    sp_ = thrum::arch::prepare_stack(reinterpret_cast<void*>(top), &entry, this);
+    sp_ = thrum::arch::prepare_stack(reinterpret_cast<void*>(top), {stack_, stack_}, &entry, this);
   }
 
   static void entry(void* pass, void* argument) {

@@ -10,6 +10,10 @@
 #include <string>
 #include <system_error>
 
+#if defined(_WIN32)
+#include <io.h>
+#endif
+
 namespace support {
 
 /// A new directory, which is removed with the object.
@@ -17,9 +21,16 @@ class folder {
  public:
   folder() {
     std::string name = (std::filesystem::temp_directory_path() / "thrum-XXXXXX").string();
+#if defined(_WIN32)
+    if (::_mktemp_s(name.data(), name.size() + 1) != 0) {
+      throw std::system_error(errno, std::generic_category(), "_mktemp_s " + name);
+    }
+    std::filesystem::create_directory(name);
+#else
     if (::mkdtemp(name.data()) == nullptr) {
       throw std::system_error(errno, std::generic_category(), "mkdtemp " + name);
     }
+#endif
     path_ = name;
   }
   folder(const folder&) = delete;

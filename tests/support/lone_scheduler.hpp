@@ -29,8 +29,9 @@ class lone_scheduler {
     own_->started_at = thrum::sched::traits::now();
     opened_ = own_->poller.open() == 0;
     own_->pool = new thrum::sched::stack_pool;
-    places_.resize(procs);
-    own_->ps.keep_in(places_.data());
+    // As a scheduler does itself, which gives them back.
+    own_->ps.keep_in(static_cast<thrum::sched::processor**>(
+        thrum::os::map(thrum::sched::traits::max_procs * sizeof(thrum::sched::processor*))));
     opened_ = own_->ps.make(procs) == 0 && opened_;
     const thrum::sched::scoped guard(own_->idle.lock());
     own_->ps.want_locked(procs);
@@ -146,7 +147,6 @@ class lone_scheduler {
     return all;
   }
 
-  std::vector<thrum::sched::processor*> places_;
   std::unique_ptr<thrum::sched::runtime_scheduler> own_;
   std::deque<thrum::sched::machine> ms_;
   thrum::sched::processor* given_ = nullptr;

@@ -12,8 +12,7 @@
 
 #include <atomic>
 #include <chrono>
-
-#include <unistd.h>
+#include <thread>
 
 namespace support {
 
@@ -59,7 +58,7 @@ inline bool migrate() {
         const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
         const auto hand_offs = own.stats().hand_offs;
         while (own.stats().hand_offs == hand_offs && std::chrono::steady_clock::now() < end) {
-          ::usleep(100);
+          std::this_thread::sleep_for(std::chrono::microseconds(100));
         }
       });
     }

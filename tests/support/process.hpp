@@ -13,6 +13,9 @@
 #include <string>
 #include <system_error>
 
+#if defined(_WIN32)
+#include "support/windows_process.hpp"
+#else
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -73,5 +76,6 @@ inline std::size_t status_bytes(const std::string& key) {
 }
 
 }  // namespace support
+#endif  // _WIN32
 
 #endif

@@ -13,7 +13,11 @@
 #include <cstdlib>
 #include <string>
 
+#if defined(_WIN32)
+#include <stdio.h>
+#else
 #include <sys/wait.h>
+#endif
 
 namespace support {
 
@@ -29,7 +33,11 @@ struct program_result {
 inline program_result run_line(const std::string& words) {
   const std::string line = words + " 2>&1";
   program_result result;
+#if defined(_WIN32)
+  std::FILE* const pipe = ::_popen(line.c_str(), "rb");
+#else
   std::FILE* const pipe = ::popen(line.c_str(), "r");
+#endif
   if (pipe == nullptr) {
     return result;
   }
@@ -37,18 +45,36 @@ inline program_result run_line(const std::string& words) {
   for (std::size_t n = 0; (n = std::fread(buffer, 1, sizeof buffer, pipe)) != 0;) {
     result.text.append(buffer, n);
   }
+#if defined(_WIN32)
+  result.exit_code = ::_pclose(pipe);
+  std::string::size_type at = 0;  // the C library writes a line's end as two characters
+  while ((at = result.text.find("\r\n", at)) != std::string::npos) {
+    result.text.erase(at, 1);
+  }
+#else
   const int status = ::pclose(pipe);
   result.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+#endif
   return result;
 }
 
 /// `environment` is in the form of a shell: "NAME=value NAME=value".
 inline program_result run_file(const std::string& path, const std::string& name,
                                const std::string& environment = "") {
+#if defined(_WIN32)
+  std::string words;  // of the command processor: a `set` for each
+  for (std::size_t at = 0; at < environment.size();) {
+    const std::size_t end = environment.find(' ', at);
+    words += "set " + environment.substr(at, end - at) + "&& ";
+    at = end == std::string::npos ? end : end + 1;
+  }
+  return run_line(words + "\"" + path + "\" " + name);
+#else
   const char* const emulator = std::getenv("THRUM_TEST_EMULATOR");
   return run_line(environment + " exec " + (emulator == nullptr ? "" : emulator) + " '" + path +
                   "' " + name);
+#endif
 }
 
 inline program_result run_program(const std::string& name, const std::string& environment = "") {

@@ -21,9 +21,16 @@ using listener_base = Catch::TestEventListenerBase;
 #include <cstdio>
 #include <cstdlib>
 
+#if defined(_WIN32)
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#else
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
+#endif
 
 namespace {
 
@@ -31,6 +38,44 @@ unsigned seconds_for_a_test() {
   const char* const text = std::getenv("THRUM_TEST_LIMIT_S");
   return text == nullptr ? 300 : static_cast<unsigned>(std::strtoul(text, nullptr, 10));
 }
+
+#if defined(_WIN32)
+
+/// There is no alarm, and nobody counts threads.
+class watchdog : public listener_base {
+ public:
+  using listener_base::listener_base;
+
+  void testCaseStarting(const Catch::TestCaseInfo&) override {
+    has_ended_ = false;
+    guard_ = std::thread([this] {
+      std::unique_lock lock(mutex_);
+      if (!ended_.wait_for(lock, std::chrono::seconds(seconds_for_a_test()),
+                           [this] { return has_ended_; })) {
+        std::fprintf(stderr, "\nthis test takes longer than %u s; its goroutines:\n",
+                     seconds_for_a_test());
+        thrum::dump_goroutines(stderr);
+        std::abort();  // Catch2 says in which test
+      }
+    });
+  }
+  void testCaseEnded(const Catch::TestCaseStats&) override {
+    {
+      const std::lock_guard lock(mutex_);
+      has_ended_ = true;
+    }
+    ended_.notify_one();
+    guard_.join();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool has_ended_ = false;
+  std::thread guard_;
+};
+
+#else
 
 void* show_goroutines(void*) {
   thrum::dump_goroutines(stderr);
@@ -64,6 +109,8 @@ class watchdog : public listener_base {
   }
   void testCaseEnded(const Catch::TestCaseStats&) override { ::alarm(0); }
 };
+
+#endif
 
 CATCH_REGISTER_LISTENER(watchdog)
 

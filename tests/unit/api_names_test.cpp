@@ -64,6 +64,8 @@ static_assert(same<unsigned, decltype(thrum::options::max_threads)>);
 static_assert(same<std::size_t, decltype(thrum::options::stack_size)>);
 static_assert(same<std::chrono::nanoseconds, decltype(thrum::options::time_slice)>);
 static_assert(same<thrum::preemption, decltype(thrum::options::preempt)>);
+static_assert(same<thrum::poller_kind, decltype(thrum::options::poller)>);
+static_assert(thrum::poller_kind::usual != thrum::poller_kind::io_uring);
 static_assert(same<std::chrono::milliseconds, decltype(thrum::options::schedtrace)>);
 static_assert(same<bool, decltype(thrum::options::scheddetail)>);
 static_assert(same<bool, decltype(thrum::options::detect_deadlock)>);

@@ -41,7 +41,8 @@ TEST_CASE("blocking throws what the function throws") {
   with_runtime([] {
     CHECK_THROWS_AS(thrum::blocking([] { throw std::runtime_error(""); }), std::runtime_error);
     CHECK_THROWS_AS(thrum::blocking([]() -> int {
-                      ::usleep(20'000);  // long enough to have lost the processor
+                      std::this_thread::sleep_for(std::chrono::microseconds(
+                          20'000));  // long enough to have lost the processor
                       throw 7;
                     }),
                     int);
@@ -69,7 +70,7 @@ TEST_CASE("the only processor goes to others while a function blocks") {
     const bool seen = thrum::blocking([&] {
       const auto end = std::chrono::steady_clock::now() + support::long_time;
       while (!ran && std::chrono::steady_clock::now() < end) {
-        ::usleep(100);
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
       }
       return ran.load();
     });
@@ -155,7 +156,7 @@ TEST_CASE("timers fire while every goroutine but the sleeper blocks") {
     thrum::blocking([&] {
       const auto end = std::chrono::steady_clock::now() + support::long_time;
       while (!woken && std::chrono::steady_clock::now() < end) {
-        ::usleep(100);
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
       }
     });
     CHECK(woken);
@@ -174,7 +175,7 @@ TEST_CASE("a goroutine that comes back from a blocking call gets a processor tho
       });
     }
     for (int i = 0; i != 5; ++i) {
-      thrum::blocking([] { ::usleep(1'000); });
+      thrum::blocking([] { std::this_thread::sleep_for(std::chrono::microseconds(1'000)); });
       const auto now = thrum::stats();
       CHECK(now.running >= 1);
       CHECK(now.goroutines == 5);  // and the others compute on
@@ -193,7 +194,7 @@ TEST_CASE("the exception state of a goroutine is its own across blocking") {
         try {
           throw i;
         } catch (const int&) {
-          thrum::blocking([] { ::usleep(200); });
+          thrum::blocking([] { std::this_thread::sleep_for(std::chrono::microseconds(200)); });
           try {
             throw;
           } catch (const int& again) {

@@ -17,6 +17,7 @@
 #include <exception>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 using support::scaled;
 using support::with_runtime;
@@ -30,7 +31,7 @@ void wait_somehow(int which, thrum::chan<void> ring) {
     case 1: thrum::sleep_for(std::chrono::microseconds(which % 50)); break;
     case 2: ring.send_for(std::chrono::microseconds(100)); break;
     case 3: ring.recv_for(std::chrono::microseconds(100)); break;
-    default: thrum::blocking([] { ::usleep(10); });
+    default: thrum::blocking([] { std::this_thread::sleep_for(std::chrono::microseconds(10)); });
   }
 }
 
@@ -134,7 +135,7 @@ struct parks_at_end {
   ~parks_at_end() {
     mistakes += std::uncaught_exceptions() == 1 ? 0 : 1;
     thrum::this_goroutine::yield();
-    thrum::blocking([] { ::usleep(10); });
+    thrum::blocking([] { std::this_thread::sleep_for(std::chrono::microseconds(10)); });
     try {
       thrum::sleep_for(std::chrono::microseconds(seed % 20));
       throw seed;

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <thread>
 
 using support::scaled;
 using support::with_procs;
@@ -89,7 +90,7 @@ TEST_CASE("a thread_local that is read behind a call is that of the present thre
           thrum::this_goroutine::yield();
           mistakes += thread_local_is_own() ? 0 : 1;
           if (i % 20 == 0) {
-            thrum::blocking([] { ::usleep(20); });
+            thrum::blocking([] { std::this_thread::sleep_for(std::chrono::microseconds(20)); });
           }
         }
       });

@@ -54,6 +54,23 @@ TEST_CASE("a THRUM_MAXPROCS that is no number of processors is ignored", "[optio
   }
 }
 
+TEST_CASE("the poller is taken from the environment, if it is one that is known", "[options]") {
+  const auto poller = [](const char* text) {
+    const environment named("THRUM_POLLER", text);
+    return thrum::options::from_environment().poller;
+  };
+  CHECK(poller("io_uring") == thrum::poller_kind::io_uring);
+  CHECK(poller("usual") == thrum::poller_kind::usual);
+  CHECK(poller("") == thrum::poller_kind::usual);
+  CHECK(poller("epol") == thrum::poller_kind::usual);
+}
+
+TEST_CASE("a THRUM_POLLER that nobody knows is reported", "[options]") {
+  const program_result wrong = run_program("processors", "THRUM_DEBUG= THRUM_POLLER=epol");
+  INFO(wrong.text);
+  CHECK(wrong.says("thrum: THRUM_POLLER wants io_uring or usual, not 'epol'; it is ignored\n"));
+}
+
 TEST_CASE("debug keys are read and unknown ones are ignored", "[options]") {
   const environment debug("THRUM_DEBUG",
                           "schedtrace=1000,unknown=1,,scheddetail=1,x,asyncpreemptoff=1");

@@ -8,6 +8,7 @@
 #include "support/eventually.hpp"
 #include "support/put_back_action.hpp"
 #include "support/scale.hpp"
+#include "support/sees_threads.hpp"
 
 #include <thrum.hpp>
 
@@ -153,7 +154,7 @@ turns take_turns(std::chrono::milliseconds slice, Enough enough) {
 }  // namespace
 
 TEST_CASE("a loop that was stopped for a timer goes on before other loops") {
-  if (!can_interrupt) {
+  if (!can_interrupt || !support::system_sees_threads()) {
     return;
   }
   const turns result = take_turns(10s, [](const turns& so_far) { return so_far.wakes == 60; });
@@ -416,6 +417,9 @@ TEST_CASE("no signal is sent while nothing else could run") {
 }
 
 TEST_CASE("cooperative preemption sends no signals and waits for a call of the library") {
+  if (!support::system_sees_threads()) {
+    return;
+  }
   thrum::options options = settings(1, preemption::cooperative);
   options.time_slice = 1ms;
   thrum::run(options, [] {

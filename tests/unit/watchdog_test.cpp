@@ -20,7 +20,7 @@ TEST_CASE("one that hangs, for the next one", "[.hangs]") {
   });
 }
 
-TEST_CASE("a test that takes too long is ended, with its name and its goroutines") {
+TEST_CASE("a test that takes too long is ended, with its name and its goroutines", "[once]") {
   if (THRUM_TSAN) {
     return;  // it reports what the handlers of this end call, and Catch2's among them
   }

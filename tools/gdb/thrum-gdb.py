@@ -237,7 +237,7 @@ def give_threads(scheduler, goroutines):
         m = scheduler["ms"]["places_"][i]
         g = by_address.get(int(m["g"]))
         if g is not None and g.thread is None:
-            g.thread = elsewhere.get(int(plain(m["tid"])))
+            g.thread = elsewhere.get(int(plain(m["self"]["tid_"])))
 
 
 def why_nothing_is_known():
@@ -277,7 +277,8 @@ class Lent:
         word = gdb.lookup_type("unsigned long")
         saved = plain(goroutine.g["sp"]).cast(word.pointer())
         self.registers = {name: saved[at // word.sizeof] for name, at in offsets.items()}
-        self.registers[sp_name] = saved.cast(word) + size
+        # To gdb a sum with a number of Python has its 64 bits.
+        self.registers[sp_name] = (saved.cast(word) + size).cast(word)
         # The identity of the frame while it is lent: below the goroutine's, as a callee's is.
         self.sp, self.pc = saved.cast(word), gdb.Value(self.place[1]).cast(word)
 

@@ -23,12 +23,14 @@ namespace {
 using namespace thrum::base::orders;
 template <class T>
 using atomic = std::atomic<T>;
+struct box;
 struct traits {
   template <class T>
   using atomic = std::atomic<T>;
   static void fence(std::memory_order order) noexcept { std::atomic_thread_fence(order); }
   static void light_fence() noexcept {}
   static void heavy_fence() noexcept {}
+  static void heavy_fence_for(box&) noexcept {}
 };
 """
 PLAIN = """
@@ -127,6 +129,7 @@ CASES = {
     "a release and an acquire": (PAIR, None),
     "in a template": (body(""), None),
     "an asymmetric fence": (DEKKER, None),
+    "an asymmetric fence for one thread": (changed(DEKKER, ("heavy_fence();     ", "heavy_fence_for(b); ")), None),
     "a total order": (TOTAL, None),
     "a count that pairs with itself": (COUNT, None),
     "a compare-exchange with two orders": (SWAP, None),
@@ -278,6 +281,8 @@ CASES = {
                               "write once: Fences of [t.way]: answer, ask."),
     "one half of an asymmetric fence": (changed(DEKKER, ("heavy_fence()", "light_fence()")),
                                         "one half of an asymmetric fence only"),
+    "a fence for one thread without a tag": (changed(DEKKER, ("heavy_fence();      // [t.way =] the", "heavy_fence_for(b);  // the")),
+                                             "seq_cst without a bracket of its own"),
     # -- what the preprocessor leaves out --
     "left out: a default order": (PAIR + "#if 0\ninline void more(box& b) { b.other.store(1); }\n#endif\n",
                                   "store without an order"),

@@ -99,7 +99,7 @@
 
 // x0 = function, x1 = argument
 #define THRUM_ARCH_WATCHED_BODY                                                                   \
-  THRUM_CFI(".cfi_personality 0x1b, thrum_watch_exception")                                       \
+  THRUM_CFI_PERSONALITY("thrum_watch_exception")                                                  \
   "hint #34\n\t"                                                                                  \
   "stp x29, x30, [sp, #-16]!\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 16")                         \
                                    THRUM_CFI(".cfi_rel_offset x29, 0")                            \
@@ -179,7 +179,7 @@ frame_registers interrupted_registers(const Machine& machine) noexcept {
 
 /// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned
 /// stack pointer calls entry(pass, argument). See contract.hpp.
-inline void* prepare_stack(void* top, void (*entry)(void* pass, void* argument),
+inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, void* argument),
                            void* argument) noexcept {
   struct frame {
     std::uintptr_t d8_to_d15[8], x19, x20, x21_to_x28[8], x29, x30, zeros[2];

@@ -10,6 +10,8 @@
 
 #if THRUM_ARCH_X86_64_SYSV
 #include <thrum/arch/x86_64_sysv.hpp>  // IWYU pragma: export
+#elif THRUM_ARCH_X86_64_WIN64
+#include <thrum/arch/x86_64_win64.hpp>  // IWYU pragma: export
 #elif THRUM_ARCH_AARCH64
 #include <thrum/arch/aarch64.hpp>  // IWYU pragma: export
 #elif THRUM_ARCH_RISCV64
@@ -22,6 +24,8 @@
 #include <thrum/arch/ppc64le.hpp>  // IWYU pragma: export
 #elif THRUM_ARCH_S390X
 #include <thrum/arch/s390x.hpp>  // IWYU pragma: export
+#elif THRUM_ARCH_LOONGARCH64
+#include <thrum/arch/loongarch64.hpp>  // IWYU pragma: export
 #endif
 
 namespace thrum { inline namespace THRUM_ABI { namespace arch {
@@ -36,6 +40,11 @@ THRUM_INLINE void* switch_stack(void** save_sp, void* load_sp, void* pass) noexc
 THRUM_INLINE void* switch_stack_paired(void** save_sp, void* load_sp, void* pass) noexcept {
   return thrum_switch_stack_paired(save_sp, load_sp, pass);
 }
+
+#if !THRUM_ARCH_X86_64_WIN64
+/// A frame does not say.
+THRUM_INLINE const void* parked_limit(const void*) noexcept { return nullptr; }
+#endif
 
 /// Calls f(argument); meanwhile *save_sp is as if the stack were parked. See contract.hpp.
 THRUM_INLINE void call_as_parked(void** save_sp, void (*f)(void*), void* argument) noexcept {

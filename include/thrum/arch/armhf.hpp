@@ -147,7 +147,7 @@ frame_registers interrupted_registers(const Machine& machine) noexcept {
 
 /// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned
 /// stack pointer calls entry(pass, argument). See contract.hpp.
-inline void* prepare_stack(void* top, void (*entry)(void* pass, void* argument),
+inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, void* argument),
                            void* argument) noexcept {
   struct frame {
     std::uintptr_t unused, d8_to_d15[16], r4, r5, r6_to_r11[6], lr, zeros[2];

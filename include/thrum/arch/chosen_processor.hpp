@@ -23,6 +23,7 @@ struct chosen_processor {
   static constexpr auto switch_stack_paired = &arch::switch_stack_paired;
   static constexpr auto prepare_stack = &arch::prepare_stack;
   static constexpr auto call_as_parked = &arch::call_as_parked;
+  static constexpr auto parked_limit = &arch::parked_limit;
 
   static constexpr std::size_t parked_frame_bytes = arch::parked_frame_bytes;
   using frame_registers = arch::frame_registers;

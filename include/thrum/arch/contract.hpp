@@ -10,10 +10,12 @@
 //   arch::spin_hint()        to be called in a loop that waits for another processor
 //   arch::switch_stack(save_sp, load_sp, pass) -> void*
 //   arch::switch_stack_paired(save_sp, load_sp, pass) -> void*
-//   arch::prepare_stack(top, entry, argument) -> void*
+//   arch::prepare_stack(top, bounds, entry, argument) -> void*
 //   arch::frame_registers, parked_registers(sp), interrupted_registers(machine context),
 //   plain_address(address), parked_frame_bytes: where a parked or interrupted stack stands, for
 //   the walk along its callers.
+//   arch::parked_limit(sp)   stack_bounds::limit of a parked stack, which may have grown; where the
+//   system is not asked for it (arch.hpp) null.
 //   arch::call_watched(f, argument): calls f(argument); see exception_watch.hpp.
 //   arch::ask_valgrind(request): the instructions by which a program speaks to valgrind.
 //   arch::call_as_parked(save_sp, f, argument): calls f(argument) with a frame like a parked one
@@ -85,6 +87,13 @@ namespace thrum { inline namespace THRUM_ABI { namespace arch {
 /// The first function on a fresh stack; never returns. `pass` comes from the first switch to it.
 using entry_function = void (*)(void* pass, void* argument);
 
+/// Where a stack ends below its top. Only a system that keeps this for the thread which runs on the
+/// stack has a processor's file that asks.
+struct stack_bounds {
+  const void* low;    ///< the lowest address that the stack may ever have
+  const void* limit;  ///< the lowest one that may be touched now; above `low` where it grows
+};
+
 /// The registers that say where a stack stands, by DWARF's numbers, and the place in the code.
 /// A frame's address, as DWARF has it, lies BelowFrame bytes above the stack pointer that its caller
 /// had at the call, or has again after it.
@@ -102,15 +111,16 @@ struct registers_of_frame {
 
 /// Both ways to switch, a fresh stack's first frame, and the loop's hint to the processor.
 template <class Processor>
-concept switches_stacks = requires(void** save_sp, void* load_sp, void* pass, entry_function entry,
-                                   void (*f)(void*)) {
+concept switches_stacks = requires(void** save_sp, void* load_sp, void* pass, stack_bounds bounds,
+                                   entry_function entry, void (*f)(void*)) {
   { Processor::name[0] } -> std::convertible_to<char>;
   requires std::same_as<decltype(Processor::stack_alignment), const std::size_t>;
   { Processor::spin_hint() } noexcept -> std::same_as<void>;
   { Processor::switch_stack(save_sp, load_sp, pass) } noexcept -> std::same_as<void*>;
   { Processor::switch_stack_paired(save_sp, load_sp, pass) } noexcept -> std::same_as<void*>;
-  { Processor::prepare_stack(load_sp, entry, pass) } noexcept -> std::same_as<void*>;
+  { Processor::prepare_stack(load_sp, bounds, entry, pass) } noexcept -> std::same_as<void*>;
   { Processor::call_as_parked(save_sp, f, pass) } noexcept -> std::same_as<void>;
+  { Processor::parked_limit(load_sp) } noexcept -> std::same_as<const void*>;
 };
 
 /// Where a stack that is parked, or was interrupted by a signal, stands: registers by DWARF's

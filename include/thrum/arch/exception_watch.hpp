@@ -17,7 +17,9 @@
 #include <atomic>
 #include <cstdint>
 
+#if !THRUM_HAS_SEH_UNWINDER  // there it includes all of the system's headers
 #include <unwind.h>
+#endif
 
 namespace thrum { inline namespace THRUM_ABI { namespace arch {
 
@@ -47,12 +49,47 @@ extern "C" {
   return __gnu_unwind_frame(exception, context) == _URC_OK ? _URC_CONTINUE_UNWIND : _URC_FAILURE;
 }
 
+#elif THRUM_HAS_SEH_UNWINDER
+
+/// What Windows knows of a raised exception.
+struct raised_exception {
+  std::uint32_t code;
+  std::uint32_t flags;
+  void* nested;
+  void* address;
+  std::uint32_t count;
+  std::uintptr_t information[15];
+};
+
+/// What the entry of call_watched names. It is called for whatever passes, a fault as well. The
+/// library of C++ raises its exceptions with a code of its own, and the unwinder's part as the first
+/// word.
+[[gnu::used]] inline int thrum_watch_exception(const raised_exception* raised, void*, void*,
+                                               void*) {
+  constexpr std::uint32_t thrown_in_cxx = 0x2047'4343;
+  constexpr std::uint32_t unwinding =
+      0x66;  // also to a target, at the end of a thread, in a collision
+  constexpr int go_on_searching = 1;
+  // relaxed: a constant once set
+  const exception_observer observe = observe_exception.load(relaxed);
+  if (raised->code == thrown_in_cxx && (raised->flags & unwinding) == 0 && raised->count != 0 &&
+      observe != nullptr) {
+    constexpr std::uintptr_t unwinder_bytes = 64;  // and behind them the object
+    observe(reinterpret_cast<const void*>(raised->information[0] + unwinder_bytes));
+  }
+  return go_on_searching;
+}
+
 #else
 
-/// What the call-frame information of call_watched names.
+/// What the call-frame information of call_watched names; the assembler writes names as they are, while
+/// some compilers put a character before them.
 [[gnu::used, gnu::visibility("hidden")]] inline ::_Unwind_Reason_Code thrum_watch_exception(
     int, ::_Unwind_Action phase, std::uint64_t, ::_Unwind_Exception* exception,
-    ::_Unwind_Context*) {
+    ::_Unwind_Context*) asm("thrum_watch_exception");
+inline ::_Unwind_Reason_Code thrum_watch_exception(int, ::_Unwind_Action phase, std::uint64_t,
+                                                   ::_Unwind_Exception* exception,
+                                                   ::_Unwind_Context*) {
   // relaxed: a constant once set
   const exception_observer observe = observe_exception.load(relaxed);
   if ((phase & _UA_SEARCH_PHASE) != 0 && observe != nullptr) {

@@ -79,7 +79,7 @@
 
 // 4(%esp) = function, 8(%esp) = argument
 #define THRUM_ARCH_WATCHED_BODY \
-  THRUM_CFI(".cfi_personality 0x1b, thrum_watch_exception") \
+  THRUM_CFI_PERSONALITY("thrum_watch_exception") \
   "endbr32\n\t" \
   "movl 4(%esp), %ecx\n\t" \
   "movl 8(%esp), %eax\n\t" \
@@ -156,7 +156,7 @@ frame_registers interrupted_registers(const Machine& machine) noexcept {
 
 /// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned
 /// stack pointer calls entry(pass, argument). See contract.hpp.
-inline void* prepare_stack(void* top, void (*entry)(void* pass, void* argument),
+inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, void* argument),
                            void* argument) noexcept {
   struct frame {
     std::uintptr_t edi, esi, ebx, ebp, return_address, zeros[4];

@@ -16,7 +16,9 @@
 //
 // Where the compiler has the attribute they are naked functions. Elsewhere they are assembly at
 // file scope: in a comdat section, weak and hidden, and guarded by .ifndef because gcc's link-time
-// optimisation pastes that of all translation units into one.
+// optimisation pastes that of all translation units into one. In Windows' object files such a
+// section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
+// returns to the section that was there before: it was that of code.
 #ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
 #define THRUM_ARCH_PLACE_FUNCTIONS_HPP
 
@@ -52,6 +54,23 @@ THRUM_NAKED inline void thrum_call_watched(void (*)(void*), void*) { asm(THRUM_A
 #else
 
 // clang-format off
+#if THRUM_HAS_SEH_UNWINDER
+#define THRUM_HIDDEN
+#define THRUM_ARCH_FUNCTION(symbol, body)                                     \
+  asm(".ifndef " symbol "\n\t"                                                \
+      ".section .text$" symbol ", \"xr\"\n\t"                                 \
+      ".linkonce discard\n\t"                                                 \
+      ".globl " symbol "\n\t"                                                 \
+      ".def " symbol "; .scl 2; .type 32; .endef\n\t"                         \
+      ".p2align 4\n"                                                          \
+      symbol ":\n\t"                                                          \
+      ".seh_proc " symbol "\n\t"                                              \
+      body "\n\t"                                                             \
+      ".seh_endproc\n\t"                                                      \
+      ".text\n\t"                                                             \
+      ".endif")
+#else
+#define THRUM_HIDDEN [[gnu::visibility("hidden")]]
 #define THRUM_ARCH_FUNCTION(symbol, body)                                     \
   asm(".ifndef " symbol "\n\t"                                                \
       ".pushsection .text." symbol ", \"axG\", %progbits, " symbol ", comdat\n\t" \
@@ -66,6 +85,7 @@ THRUM_NAKED inline void thrum_call_watched(void (*)(void*), void*) { asm(THRUM_A
       ".size " symbol ", . - " symbol "\n\t"                                  \
       ".popsection\n\t"                                                       \
       ".endif")
+#endif
 // clang-format on
 
 THRUM_ARCH_FUNCTION("thrum_switch_stack", THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE);
@@ -78,17 +98,18 @@ THRUM_ARCH_FUNCTION("thrum_call_watched", THRUM_ARCH_WATCHED_BODY);
 
 extern "C" {
 
-[[gnu::visibility("hidden")]] void* thrum_switch_stack(void**, void*, void*);
-[[gnu::visibility("hidden")]] void* thrum_switch_stack_paired(void**, void*, void*);
-[[gnu::visibility("hidden")]] void thrum_goroutine_entry();
-[[gnu::visibility("hidden")]] void thrum_call_as_parked(void**, void (*)(void*), void*);
+THRUM_HIDDEN void* thrum_switch_stack(void**, void*, void*);
+THRUM_HIDDEN void* thrum_switch_stack_paired(void**, void*, void*);
+THRUM_HIDDEN void thrum_goroutine_entry();
+THRUM_HIDDEN void thrum_call_as_parked(void**, void (*)(void*), void*);
 #if THRUM_EXCEPTIONS
-[[gnu::visibility("hidden")]] void thrum_call_watched(void (*)(void*), void*);
+THRUM_HIDDEN void thrum_call_watched(void (*)(void*), void*);
 #endif
 
 }  // extern "C"
 
 #undef THRUM_ARCH_FUNCTION
+#undef THRUM_HIDDEN
 
 #endif  // THRUM_HAS_NAKED
 

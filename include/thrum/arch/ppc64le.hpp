@@ -177,7 +177,7 @@
 
 // r3 = function, r4 = argument
 #define THRUM_ARCH_WATCHED_BODY                                                   \
-  THRUM_CFI(".cfi_personality 0x1b, thrum_watch_exception")                       \
+  THRUM_CFI_PERSONALITY("thrum_watch_exception")                                  \
   "mflr 0\n\t"                                                                    \
   "std 0, 16(1)\n\t"  THRUM_CFI(".cfi_offset lr, 16")                             \
   "stdu 1, -32(1)\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 32")                    \
@@ -262,7 +262,7 @@ frame_registers interrupted_registers(const Machine& machine) noexcept {
 
 /// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned
 /// stack pointer calls entry(pass, argument). See contract.hpp.
-inline void* prepare_stack(void* top, void (*entry)(void* pass, void* argument),
+inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, void* argument),
                            void* argument) noexcept {
   struct frame {
     std::uintptr_t header[4], r14, r15, r16_to_r31[16], f14_to_f31[18], v20_to_v31[24];

@@ -107,7 +107,7 @@
 
 // a0 = function, a1 = argument
 #define THRUM_ARCH_WATCHED_BODY                                                                   \
-  THRUM_CFI(".cfi_personality 0x1b, thrum_watch_exception")                                       \
+  THRUM_CFI_PERSONALITY("thrum_watch_exception")                                                  \
   "addi sp, sp, -16\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 16")                                  \
   THRUM_ARCH_SAVE("ra", "8")                                                                      \
   "mv t1, a0\n\t"                                                                                 \
@@ -191,7 +191,7 @@ frame_registers interrupted_registers(const Machine& machine) noexcept {
 
 /// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned
 /// stack pointer calls entry(pass, argument). See contract.hpp.
-inline void* prepare_stack(void* top, void (*entry)(void* pass, void* argument),
+inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, void* argument),
                            void* argument) noexcept {
   struct frame {
     std::uintptr_t ra, s0, s1, s2, s3_to_s11[9], floats[parked_frame_bytes / 8 - 13], zeros[2];

@@ -89,7 +89,7 @@
 
 // r2 = function, r3 = argument
 #define THRUM_ARCH_WATCHED_BODY                                                       \
-  THRUM_CFI(".cfi_personality 0x1b, thrum_watch_exception")                           \
+  THRUM_CFI_PERSONALITY("thrum_watch_exception")                                      \
   "stmg %r14, %r15, 112(%r15)\n\t"                                                    \
   THRUM_CFI(".cfi_offset %r14, -48") THRUM_CFI(".cfi_offset %r15, -40")               \
   "aghi %r15, -160\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 160")                      \
@@ -165,7 +165,7 @@ frame_registers interrupted_registers(const Machine& machine) noexcept {
 
 /// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned
 /// stack pointer calls entry(pass, argument). See contract.hpp.
-inline void* prepare_stack(void* top, void (*entry)(void* pass, void* argument),
+inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, void* argument),
                            void* argument) noexcept {
   struct frame {
     // The entry's own stack pointer is where `given` begins: it calls with these 160 bytes.

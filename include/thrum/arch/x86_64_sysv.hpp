@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include <thrum/arch/contract.hpp>
+#include <thrum/arch/x86_64.hpp>
 #include <thrum/base/config.hpp>
 
 #if THRUM_ARCH_X86_64_SYSV
@@ -72,7 +73,7 @@
 
 // rdi = function, rsi = argument
 #define THRUM_ARCH_WATCHED_BODY \
-  THRUM_CFI(".cfi_personality 0x1b, thrum_watch_exception") \
+  THRUM_CFI_PERSONALITY("thrum_watch_exception") \
   "endbr64\n\t" \
   "subq $8, %rsp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") \
   "movq %rdi, %rax\n\t" \
@@ -86,36 +87,8 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace arch {
 
-inline constexpr char name[] = "x86_64";
-inline constexpr std::size_t stack_alignment = 16;
-
-/// To be called in a loop that waits for another processor.
-THRUM_INLINE void spin_hint() noexcept { __builtin_ia32_pause(); }
-
-/// A request to valgrind, if the program runs in it; else 0 and six instructions without effect.
-/// The processor turns rdi around by 128 bits, which no other code would do.
-inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept {
-  std::uintptr_t answer = 0;
-  asm volatile(
-      "rolq $3, %%rdi\n\t"
-      "rolq $13, %%rdi\n\t"
-      "rolq $61, %%rdi\n\t"
-      "rolq $51, %%rdi\n\t"
-      "xchgq %%rbx, %%rbx"
-      : "+d"(answer)
-      : "a"(&request)
-      : "cc", "memory");
-  return answer;
-}
-
 /// What a switch leaves on the stack.
 inline constexpr std::size_t parked_frame_bytes = 56;
-
-/// By DWARF's numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, the place in the code.
-using frame_registers = registers_of_frame<17, 7>;
-
-/// A return address as the call has left it.
-constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
 
 /// What a parked stack's frame holds; see contract.hpp.
 THRUM_NO_SANITIZE inline frame_registers parked_registers(const void* sp) noexcept {
@@ -148,7 +121,7 @@ frame_registers interrupted_registers(const Machine& machine) noexcept {
 
 /// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned
 /// stack pointer calls entry(pass, argument). See contract.hpp.
-inline void* prepare_stack(void* top, void (*entry)(void* pass, void* argument),
+inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, void* argument),
                            void* argument) noexcept {
   struct frame {
     std::uintptr_t r15, r14, r13, r12, rbx, rbp, return_address, zeros[2];

@@ -23,8 +23,8 @@
 #include <thrum/base/requirements.hpp>  // IWYU pragma: keep: what is missing is said first
 #include <thrum/version.hpp>
 
-// The operating system. os/os.hpp says which ones are supported; the others are those for which
-// some part of the library compiles alone.
+// The operating system. os/os.hpp says which ones are supported; of Windows some part of the library
+// compiles alone.
 #if defined(__linux__)
 #define THRUM_OS_LINUX 1
 #else
@@ -40,6 +40,26 @@
 #else
 #define THRUM_OS_FREEBSD 0
 #endif
+#if defined(_WIN32)
+#define THRUM_OS_WINDOWS 1
+#else
+#define THRUM_OS_WINDOWS 0
+#endif
+
+// What macOS and FreeBSD share stands in os/bsd/, what Linux and FreeBSD share, as their programs are
+// ELF files, in os/elf/, and what all three share in os/posix/.
+#define THRUM_OS_BSD (THRUM_OS_MACOS || THRUM_OS_FREEBSD)
+#define THRUM_OS_ELF (THRUM_OS_LINUX || THRUM_OS_FREEBSD)
+#define THRUM_OS_POSIX (THRUM_OS_LINUX || THRUM_OS_MACOS || THRUM_OS_FREEBSD)
+
+// Whether threads are joined and interrupted, order their memory, make handles and wait for children
+// by what POSIX has, and no more.
+// Tests say so on Linux, which has better.
+#if !defined(THRUM_OS_PORTABLE)
+#define THRUM_OS_PORTABLE THRUM_OS_BSD
+#endif
+// Whether the system lets a thread sleep on a word. Without it there is a table of those that sleep.
+#define THRUM_HAS_FUTEX (THRUM_OS_BSD || (THRUM_OS_LINUX && !THRUM_OS_PORTABLE))
 
 // Whether there is a kqueue. Tests say so on Linux, where a library emulates it.
 #if !defined(THRUM_POLLER_KQUEUE)
@@ -56,6 +76,11 @@
 #define THRUM_ARCH_X86_64_SYSV 1
 #else
 #define THRUM_ARCH_X86_64_SYSV 0
+#endif
+#if defined(__x86_64__) && defined(_WIN64)
+#define THRUM_ARCH_X86_64_WIN64 1
+#else
+#define THRUM_ARCH_X86_64_WIN64 0
 #endif
 #if defined(__i386__)
 #define THRUM_ARCH_I686 1
@@ -88,12 +113,19 @@
 #else
 #define THRUM_ARCH_S390X 0
 #endif
-#if THRUM_ARCH_X86_64_SYSV + THRUM_ARCH_I686 + THRUM_ARCH_AARCH64 + THRUM_ARCH_ARMHF + \
-        THRUM_ARCH_RISCV64 + THRUM_ARCH_PPC64LE + THRUM_ARCH_S390X !=                  \
+#if defined(__loongarch_lp64) && defined(__loongarch_double_float)
+#define THRUM_ARCH_LOONGARCH64 1
+#else
+#define THRUM_ARCH_LOONGARCH64 0
+#endif
+#if THRUM_ARCH_X86_64_SYSV + THRUM_ARCH_X86_64_WIN64 + THRUM_ARCH_I686 + THRUM_ARCH_AARCH64 + \
+        THRUM_ARCH_ARMHF + THRUM_ARCH_RISCV64 + THRUM_ARCH_PPC64LE + THRUM_ARCH_S390X +       \
+        THRUM_ARCH_LOONGARCH64 !=                                                             \
     1
 #error \
     "thrum: this processor is not supported, or not with this calling convention; supported are \
-x86-64, aarch64, riscv64 (lp64d, lp64), i686, armhf (ARMv7), s390x and ppc64le (ELFv2)"
+x86-64, aarch64, riscv64 (lp64d, lp64), i686, armhf (ARMv7), s390x, ppc64le (ELFv2) and \
+loongarch64 (lp64d)"
 #endif
 
 #if defined(__riscv_shadow_stack)
@@ -102,6 +134,8 @@ x86-64, aarch64, riscv64 (lp64d, lp64), i686, armhf (ARMv7), s390x and ppc64le (
 // Whether exceptions find their way by 32-bit Arm's own tables, and not by DWARF's. gcc has a macro
 // for it, clang has none.
 #define THRUM_HAS_ARM_UNWINDER THRUM_ARCH_ARMHF
+// And whether by Windows' tables, which assembly writes with lines of its own.
+#define THRUM_HAS_SEH_UNWINDER THRUM_ARCH_X86_64_WIN64
 // Whether a called function preserves floating-point registers: with lp64 it does not, even where
 // there are any.
 #if defined(__riscv_float_abi_soft)
@@ -178,13 +212,18 @@ x86-64, aarch64, riscv64 (lp64d, lp64), i686, armhf (ARMv7), s390x and ppc64le (
 #else
 #define THRUM_ABI_TRAITS
 #endif
-#define THRUM_ABI_JOIN(major, minor, exceptions, sanitizer, checks, traits) \
-  v##major##_##minor##exceptions##sanitizer##checks##traits
-#define THRUM_ABI_EXPAND(major, minor, exceptions, sanitizer, checks, traits) \
-  THRUM_ABI_JOIN(major, minor, exceptions, sanitizer, checks, traits)
+#if THRUM_OS_LINUX && THRUM_OS_PORTABLE
+#define THRUM_ABI_SYSTEM _portable
+#else
+#define THRUM_ABI_SYSTEM
+#endif
+#define THRUM_ABI_JOIN(major, minor, exceptions, sanitizer, checks, system, traits) \
+  v##major##_##minor##exceptions##sanitizer##checks##system##traits
+#define THRUM_ABI_EXPAND(major, minor, exceptions, sanitizer, checks, system, traits) \
+  THRUM_ABI_JOIN(major, minor, exceptions, sanitizer, checks, system, traits)
 #define THRUM_ABI                                                                  \
   THRUM_ABI_EXPAND(THRUM_VERSION_MAJOR, THRUM_VERSION_MINOR, THRUM_ABI_EXCEPTIONS, \
-                   THRUM_ABI_SANITIZER, THRUM_ABI_CHECKS, THRUM_ABI_TRAITS)
+                   THRUM_ABI_SANITIZER, THRUM_ABI_CHECKS, THRUM_ABI_SYSTEM, THRUM_ABI_TRAITS)
 
 // How a function is placed.
 /// Before a function that <thrum/implementation.hpp> defines.
@@ -195,6 +234,14 @@ x86-64, aarch64, riscv64 (lp64d, lp64), i686, armhf (ARMv7), s390x and ppc64le (
 #define THRUM_OUT_OF_LINE
 #else
 #define THRUM_OUT_OF_LINE inline
+#endif
+
+// Before a variable of type os::thread_word: where the compiler emulates thread_local, the type has
+// one word for each thread itself.
+#if THRUM_OS_WINDOWS
+#define THRUM_THREAD_LOCAL
+#else
+#define THRUM_THREAD_LOCAL thread_local
 #endif
 
 #define THRUM_NOINLINE [[gnu::noinline]]
@@ -247,6 +294,14 @@ x86-64, aarch64, riscv64 (lp64d, lp64), i686, armhf (ARMv7), s390x and ppc64le (
 #else
 #define THRUM_HAS_CFI 0
 #define THRUM_CFI(line) ""
+#endif
+
+// How such a line names the routine that is called for exceptions: by where it is, and in a Mach-O file
+// by where a pointer to it is.
+#if THRUM_OS_MACOS
+#define THRUM_CFI_PERSONALITY(name) THRUM_CFI(".cfi_personality 0x9b, " name)
+#else
+#define THRUM_CFI_PERSONALITY(name) THRUM_CFI(".cfi_personality 0x1b, " name)
 #endif
 
 // try and catch that compile to the plain body under -fno-exceptions.

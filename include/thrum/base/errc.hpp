@@ -27,7 +27,7 @@ enum class errc {
 namespace base {
 
 /// What error_category() returns, where another shared object has one already: categories are told
-/// apart by their addresses. Set as the object is loaded, see os/linux/process_wide.hpp.
+/// apart by their addresses. Set as the object is loaded, see os/elf/process_wide.hpp.
 inline constinit std::atomic<const std::error_category*> error_category_of_process{nullptr};
 
 }  // namespace base

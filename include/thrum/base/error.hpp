@@ -33,11 +33,8 @@ namespace base {
 /// that text.
 [[noreturn]] [[gnu::cold]] void throw_usage(const char* operation_and_message);
 
-/// Throws std::system_error for an errno value, with the text "operation: what the system says";
+/// Throws std::system_error with the text "operation object: what the error's category says";
 /// without exceptions, fatal() with that text.
-[[noreturn]] [[gnu::cold]] void throw_system(int errno_value, const char* operation);
-
-/// The same for an error of any category, with the text "operation object: what the category says".
 [[noreturn]] [[gnu::cold]] void throw_system(const std::error_code& error,
                                              std::string_view operation_and_object);
 

@@ -8,7 +8,6 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
 
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -25,16 +24,6 @@ THRUM_COLD THRUM_OUT_OF_LINE void throw_usage(const char* operation_and_message)
   throw usage_error(operation_and_message);
 #else
   fatal(operation_and_message);
-#endif
-}
-
-THRUM_COLD THRUM_OUT_OF_LINE void throw_system(int errno_value, const char* operation) {
-#if THRUM_EXCEPTIONS
-  throw std::system_error(errno_value, std::system_category(), operation);
-#else
-  message<256> text(operation);
-  text.append(": ").append(std::strerror(errno_value));
-  fatal(text.view());
 #endif
 }
 

@@ -8,18 +8,17 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/fatal.hpp>
 #include <thrum/base/message.hpp>
+#include <thrum/base/stderr.hpp>
 
 #include <cstddef>
 #include <cstdlib>
 #include <string_view>
 
-#include <unistd.h>
-
 namespace thrum { inline namespace THRUM_ABI { namespace base {
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE void write_error(std::string_view text) noexcept {
   while (!text.empty()) {
-    const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+    const std::ptrdiff_t written = write_to_standard_error(text.data(), text.size());
     if (written <= 0) {
       return;
     }

@@ -96,24 +96,25 @@ inline const bool watches_mutexes = [] {
 
 }}}  // namespace thrum::THRUM_ABI::debug
 
-// They must not be inline: they take the place of the C library's.
+// They must not be inline: they take the place of the C library's, whose headers say noexcept or not.
 extern "C" {
 
-int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
+int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept(noexcept(::pthread_mutex_lock(mutex))) {
   static const auto next = thrum::debug::find_next<int(pthread_mutex_t*)>("pthread_mutex_lock");
   const int result = next(mutex);
   thrum::debug::count_lock(result, 1);
   return result;
 }
 
-int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
+int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept(
+    noexcept(::pthread_mutex_trylock(mutex))) {
   static const auto next = thrum::debug::find_next<int(pthread_mutex_t*)>("pthread_mutex_trylock");
   const int result = next(mutex);
   thrum::debug::count_lock(result, 1);
   return result;
 }
 
-int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
+int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept(noexcept(::pthread_mutex_unlock(mutex))) {
   static const auto next = thrum::debug::find_next<int(pthread_mutex_t*)>("pthread_mutex_unlock");
   const int result = next(mutex);
   thrum::debug::count_lock(result, -1);

@@ -45,7 +45,7 @@ inline constexpr std::uint32_t served_at_edges = sched::attention_preempt | sche
 /// nothing that could be instrumented.
 THRUM_NOINLINE THRUM_NO_COVERAGE inline bool must_stop_here() noexcept {
   asm volatile("");
-  const auto* const m = sched::current_slot::value;
+  const sched::machine* const m = sched::current_slot::value;
   // relaxed: only this thread writes it
   return m != nullptr && m->inside.load(std::memory_order_relaxed) == 0 && m->g != nullptr &&
          m->p != nullptr &&
@@ -56,7 +56,7 @@ THRUM_NOINLINE THRUM_NO_COVERAGE inline bool must_stop_here() noexcept {
 THRUM_NOINLINE THRUM_NO_COVERAGE inline void stop_at_edge() noexcept {
   inside_hook() = true;     // first: to look at errno is a call, too
   const int error = errno;  // the edge may lie between a call and a look at it
-  auto* const m = sched::current_slot::value;
+  sched::machine* const m = sched::current_slot::value;
   sched::interrupt(m);
   if (m->p != nullptr) {
     // If there was no M to take the P: not at every edge, but when the monitor asks again.

@@ -43,6 +43,7 @@ THRUM_OUT_OF_LINE options runtime::complete(options settings) {
   {
     go_detail::environment_reader environment;
     environment.debug(settings);
+    environment.poller(settings);
     const unsigned procs = environment.procs();
     if (settings.procs == 0) {
       settings.procs = procs;
@@ -77,6 +78,8 @@ THRUM_OUT_OF_LINE sched::scheduler_config runtime::configuration(
   config.time_slice_ns = settings_.time_slice.count();
   config.preempts = settings_.preempt != preemption::none;
   config.interrupts = settings_.preempt == preemption::async && os::has_preempt_signal;
+  config.poller = settings_.poller == poller_kind::io_uring ? netpoll::choice::io_uring
+                                                            : netpoll::choice::usual;
   config.user = this;
   config.exit_hook = &sched::registry::before_exit;
   config.stack_overrun = &debug::report_overrun;
@@ -123,6 +126,11 @@ THRUM_OUT_OF_LINE sched::scheduler_config runtime::configuration(
   return config;
 }
 
+THRUM_OUT_OF_LINE poller_kind runtime::poller() const noexcept {
+  return netpoll::chosen(scheduler_->poller) == netpoll::choice::io_uring ? poller_kind::io_uring
+                                                                          : poller_kind::usual;
+}
+
 /// Go's words and its exit status.
 THRUM_OUT_OF_LINE void runtime::report_deadlock(void* user) {
   std::string text = "fatal error: all goroutines are asleep - deadlock!\n\n";
@@ -157,7 +165,7 @@ THRUM_OUT_OF_LINE runtime::runtime(options settings, go_detail::runtime_role rol
   });
   if (error != 0) {
     blocking([&] { sched::registry::remove(*scheduler_); });
-    base::throw_system(error, "runtime: cannot start the scheduler");
+    base::throw_system(os::error_code_of(error), "runtime: cannot start the scheduler");
   }
   blocking([&] { sched::registry::show(*scheduler_); });
   if (settings_.dump_on_quit) {
@@ -170,8 +178,11 @@ THRUM_OUT_OF_LINE runtime::runtime(options settings, go_detail::runtime_role rol
 }
 
 THRUM_OUT_OF_LINE runtime::~runtime() {
-  if (current() == this && sched::process_exit::is_mine()) {
-    // One of its goroutines has called exit(), which destroys it. The end is near.
+  // relaxed: set when there was one thread
+  const bool is_copy = scheduler_->is_copy.load(std::memory_order_relaxed);
+  if ((current() == this || is_copy) && sched::process_exit::is_mine()) {
+    // One of its goroutines has called exit(), which destroys it; or its threads are in another
+    // process. The end is near.
     static_cast<void>(monitor_.release());
     static_cast<void>(scheduler_.release());
     return;
@@ -215,7 +226,7 @@ THRUM_OUT_OF_LINE void runtime::procs(unsigned n) {
     n = sched::traits::max_procs;
   }
   if (const int error = blocking([&] { return scheduler_->set_procs(n); }); error != 0) {
-    base::throw_system(error, "runtime::procs: cannot make more processors");
+    base::throw_system(os::error_code_of(error), "runtime::procs: cannot make more processors");
   }
 }
 

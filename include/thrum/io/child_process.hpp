@@ -57,9 +57,9 @@ class child_process : public base::list_node<child_process> {
   /// The number that it had, also after its end: the system may have given it to another by then.
   std::int64_t pid() const noexcept { return pid_; }
   /// Whether its end can be waited for in a poller; else one must ask again and again.
-  bool has_pidfd() const noexcept { return pidfd_ != os::no_descriptor; }
+  bool has_pidfd() const noexcept { return pidfd_ != os::no_handle; }
 
-  /// Its end if it has come, else EAGAIN; reaps it. After an error `status` is as it was.
+  /// Its end if it has come, else errc::resource_unavailable_try_again; reaps it. After an error `status` is as it was.
   std::error_code reap(exit_status& status) noexcept;
 
   /// Returns when reap() may have something to say. `pause`: 0 for the first wait of a caller, and
@@ -72,16 +72,23 @@ class child_process : public base::list_node<child_process> {
 
   /// no_such_process if it has been reaped.
   std::error_code signal(int number) noexcept;
+  /// Ends it, or asks it to end. Nothing if it has been reaped.
+  void kill() noexcept;
+  void terminate() noexcept;
 
  private:
   friend class detached_children;
 
+  /// What `call` says, while its number is its own.
+  template <class Call>
+  std::error_code unless_reaped(Call call) noexcept;
+
   const std::int64_t parent_ = os::own_process();
   std::int64_t pid_ = 0;
-  int pidfd_ = os::no_descriptor;
+  os::handle pidfd_ = os::no_handle;
   mutex lock_;
-  bool reaped_ = false;  // from here on under the lock
-  int error_ = 0;
+  bool reaped_ = false;       // from here on under the lock
+  os::io_result result_ = 0;  // of reaping it
   os::process_end end_;
   bool is_watched_ = false;  // by detached_children, and under their lock
 };

@@ -17,9 +17,7 @@
 #include <thrum/time/sleep.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -38,7 +36,7 @@ THRUM_OUT_OF_LINE std::string exit_status::to_string() const {
 namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
 
 THRUM_OUT_OF_LINE child_process::~child_process() {
-  if (pidfd_ != os::no_descriptor) {
+  if (pidfd_ != os::no_handle) {
     os::close(pidfd_);
   }
 }
@@ -46,23 +44,23 @@ THRUM_OUT_OF_LINE child_process::~child_process() {
 THRUM_OUT_OF_LINE void child_process::started(std::int64_t pid) noexcept {
   pid_ = pid;
   const os::io_result fd = os::open_process(pid);
-  pidfd_ = fd < 0 ? os::no_descriptor : static_cast<int>(fd);
+  pidfd_ = fd < 0 ? os::no_handle : os::handle_of(fd);
 }
 
 THRUM_OUT_OF_LINE std::error_code child_process::reap(exit_status& status) noexcept {
   const std::lock_guard guard(lock_);
   if (!reaped_) {
     const os::io_result result = os::wait_process(pid_, pidfd_, false, true, end_);
-    if (result == -EAGAIN || result == -EINTR) {
+    if (result == os::would_block || result == os::interrupted) {
       return std::make_error_code(std::errc::resource_unavailable_try_again);
     }
     reaped_ = true;
-    error_ = static_cast<int>(-result);
+    result_ = result;
   }
-  if (error_ == 0) {
+  if (result_ == 0) {
     status = {end_.code, end_.signal, end_.dumped_core};
   }
-  return {error_, std::system_category()};
+  return os::error_code_of(result_);
 }
 
 THRUM_OUT_OF_LINE void child_process::wait(time_point deadline, std::chrono::milliseconds& pause,
@@ -76,7 +74,7 @@ THRUM_OUT_OF_LINE void child_process::wait(time_point deadline, std::chrono::mil
   error.clear();
   if (!has_pidfd() && deadline == time_point::max()) {
     os::process_end end;
-    blocking([&] { os::wait_process(pid_, os::no_descriptor, true, false, end); });
+    blocking([&] { os::wait_process(pid_, os::no_handle, true, false, end); });
     return;
   }
   const bool first = pause == std::chrono::milliseconds(0);
@@ -88,6 +86,13 @@ THRUM_OUT_OF_LINE void child_process::wait(time_point deadline, std::chrono::mil
   }
 }
 
+template <class Call>
+std::error_code child_process::unless_reaped(Call call) noexcept {
+  const std::lock_guard guard(lock_);
+  const os::io_result result = reaped_ ? os::no_such_process : call();
+  return result < 0 ? error_of(result) : std::error_code();
+}
+
 THRUM_OUT_OF_LINE bool child_process::end() noexcept {
   if (parent_ != os::own_process()) {
     return true;  // nor is the lock ours: somebody may have held it in the fork
@@ -97,10 +102,10 @@ THRUM_OUT_OF_LINE bool child_process::end() noexcept {
     if (reaped_) {
       return true;
     }
-    if (const os::io_result sent = os::signal_process(pid_, pidfd_, SIGKILL); sent < 0) {
-      return sent == -ESRCH;
+    if (const os::io_result sent = os::kill_process(pid_, pidfd_); sent < 0) {
+      return sent == os::no_such_process;
     }
-    while (os::wait_process(pid_, pidfd_, true, true, end_) == -EINTR) {
+    while (os::wait_process(pid_, pidfd_, true, true, end_) == os::interrupted) {
     }
     reaped_ = true;
     return true;
@@ -108,9 +113,15 @@ THRUM_OUT_OF_LINE bool child_process::end() noexcept {
 }
 
 THRUM_OUT_OF_LINE std::error_code child_process::signal(int number) noexcept {
-  const std::lock_guard guard(lock_);
-  const os::io_result result = reaped_ ? -ESRCH : os::signal_process(pid_, pidfd_, number);
-  return result < 0 ? error_of(result) : std::error_code();
+  return unless_reaped([&] { return os::signal_process(pid_, pidfd_, number); });
+}
+
+THRUM_OUT_OF_LINE void child_process::kill() noexcept {
+  unless_reaped([&] { return os::kill_process(pid_, pidfd_); });
+}
+
+THRUM_OUT_OF_LINE void child_process::terminate() noexcept {
+  unless_reaped([&] { return os::ask_process_to_end(pid_, pidfd_); });
 }
 
 }}}  // namespace thrum::THRUM_ABI::io_detail

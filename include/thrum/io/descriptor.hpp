@@ -14,26 +14,27 @@
 #include <thrum/deadline.hpp>
 #include <thrum/os/parts.hpp>
 #include <thrum/sched/core/traits.hpp>
+#include <thrum/sched/io/io_operation.hpp>
 #include <thrum/sched/io/poll_wait.hpp>
 #include <thrum/sched/run/exit.hpp>
 
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <system_error>
 #include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace io {
 
-/// What the system knows an open descriptor by; none is -1.
-using native_handle_type = int;
+/// What the system knows an open descriptor by: an int on POSIX systems, where none is -1.
+using native_handle_type = os::handle;
 
 /// One of the two directions, side::read and side::write: each has its own queue and deadline.
 using side = sched::io_side;
 
 /// Move-only. Any number of goroutines and threads may use one at the same time, except that moving
-/// and destroying it needs it alone. Results of calls are counts, or errno values below zero:
-/// -ECANCELED after close(), -EBADF if there never was a descriptor; or
+/// and destroying it needs it alone. Results of calls are counts, or errors below zero:
+/// os::cancelled after close(), os::bad_handle if there never was a descriptor; or
 /// sched::io_deadline_exceeded. error_of() makes error codes of them.
 class descriptor {
  public:
@@ -55,6 +56,38 @@ class descriptor {
   template <class Call>
   os::io_result run(side which, Call call, std::size_t enough = 0) {
     return run_waiting(which, call, enough, [&] { return sched::poll_wait::wait(*desc_, which); });
+  }
+
+  /// As run, for a call that receives from a socket into `buffer`: where the poller completes
+  /// operations, it gets this one when the call would block.
+  template <class Call>
+  os::io_result receive(std::span<std::byte> buffer, Call call, std::size_t enough = 0) {
+    constexpr side which = side::read;
+    if (desc_ == nullptr) {
+      return os::bad_handle;
+    }
+    bool would_block = false;
+    os::io_result result = sched::completing_wait::begin(*desc_, which, would_block);
+    if (result == 0) {
+      const native_handle_type fd = desc_->handle();
+      do {
+        if (!would_block) {
+          result = call(fd);
+          would_block = result == os::would_block;
+        }
+        if (would_block) {
+          would_block = false;
+          result = sched::completing_wait::receive(*desc_, buffer);
+          result = result == 0 ? os::interrupted : result;  // the call says whether it is the end
+        }
+      } while (result == os::interrupted);
+      const std::size_t moved = bytes_of(result);
+      sched::poll_wait::end(*desc_, which, result > 0 && moved < enough, moved);
+    }
+    if (result == sched::io_exit) [[unlikely]] {
+      sched::exit_goroutine();
+    }
+    return result;
   }
 
   /// Calls call(fd) until it returns 0: all is done. A result above 0 says how many bytes it has
@@ -83,13 +116,14 @@ class descriptor {
   template <class Look>
   os::io_result wait(side which, Look look) {
     if (desc_ == nullptr) {
-      return -EBADF;
+      return os::bad_handle;
     }
     bool waited = false;
     os::io_result result = sched::poll_wait::begin(*desc_, which, waited);
     if (result == 0) {
-      while (!waited && ((result = look(desc_->handle())) == -EAGAIN || result == -EINTR)) {
-        if (result == -EAGAIN) {
+      while (!waited &&
+             ((result = look(desc_->handle())) == os::would_block || result == os::interrupted)) {
+        if (result == os::would_block) {
           result = sched::poll_wait::wait(*desc_, which);
           waited = true;
         }
@@ -107,19 +141,19 @@ class descriptor {
   template <class Call>
   os::io_result use(Call call) const {
     if (desc_ == nullptr) {
-      return -EBADF;
+      return os::bad_handle;
     }
     os::io_result result = sched::poll_wait::enter(*desc_);
     if (result == 0) {
       do {
         result = call(desc_->handle());
-      } while (result == -EINTR);
+      } while (result == os::interrupted);
       sched::poll_wait::leave(*desc_);
     }
     return result;
   }
 
-  /// Calls that are inside fail with -ECANCELED, and so do later ones. Returns when the
+  /// Calls that are inside fail with os::cancelled, and so do later ones. Returns when the
   /// number is closed; whether it was this call that did it. Not a cancellation point.
   bool close() noexcept;
   /// The same; if it is this call that does it, calls last() before, when nobody is inside any
@@ -130,7 +164,7 @@ class descriptor {
       return false;
     }
     const native_handle_type fd = sched::poll_wait::end_use(*desc_);
-    if (fd == os::no_descriptor) {
+    if (fd == os::no_handle) {
       return false;
     }
     // A socket may linger, a network may hold the file's data. Announced, because a signal would
@@ -148,7 +182,7 @@ class descriptor {
 
   /// The system's number, -1 after close(). It must not be closed by others.
   native_handle_type native_handle() const noexcept {
-    return desc_ != nullptr ? desc_->handle() : os::no_descriptor;
+    return desc_ != nullptr ? desc_->handle() : os::no_handle;
   }
 
   /// Whether it holds one, open or closed.
@@ -163,15 +197,16 @@ class descriptor {
   template <bool All = false, class Call, class Wait>
   os::io_result run_waiting(side which, Call& call, std::size_t enough, Wait wait) {
     if (desc_ == nullptr) {
-      return -EBADF;
+      return os::bad_handle;
     }
     bool waited = false;
     os::io_result result = sched::poll_wait::begin(*desc_, which, waited);
     if (result == 0) {
       const native_handle_type fd = desc_->handle();
       std::size_t moved = 0;
-      while ((result = call(fd)) == -EAGAIN || result == -EINTR || (All && result > 0)) {
-        if (result == -EAGAIN && (result = wait()) != 0) {
+      while ((result = call(fd)) == os::would_block || result == os::interrupted ||
+             (All && result > 0)) {
+        if (result == os::would_block && (result = wait()) != 0) {
           break;
         }
         if constexpr (All) {

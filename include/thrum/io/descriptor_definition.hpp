@@ -13,7 +13,6 @@
 #include <thrum/os/os.hpp>
 #include <thrum/sched/io/poll_wait.hpp>
 
-#include <cerrno>
 #include <system_error>
 #include <utility>
 
@@ -23,7 +22,7 @@ THRUM_OUT_OF_LINE descriptor::descriptor(native_handle_type fd, const char* oper
   desc_ = sched::poll_wait::open(fd);
   if (desc_ == nullptr) {
     os::close(fd);
-    base::throw_system(ENOMEM, operation);
+    base::throw_system(os::error_code_of(os::no_memory), operation);
   }
 }
 
@@ -32,7 +31,7 @@ THRUM_OUT_OF_LINE descriptor::descriptor(native_handle_type fd, std::error_code&
   error.clear();
   if (desc_ == nullptr) {
     os::close(fd);
-    error = {ENOMEM, std::system_category()};
+    error = os::error_code_of(os::no_memory);
   }
 }
 
@@ -70,7 +69,7 @@ THRUM_OUT_OF_LINE std::error_code error_of(os::io_result result) noexcept {
   if (result == sched::io_deadline_exceeded) {
     return errc::deadline_exceeded;
   }
-  return {static_cast<int>(-result), std::system_category()};
+  return os::error_code_of(result);
 }
 
 }}}  // namespace thrum::THRUM_ABI::io_detail

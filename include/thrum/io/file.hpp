@@ -31,7 +31,6 @@
 #include <thrum/os/parts.hpp>
 
 #include <atomic>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -40,29 +39,13 @@
 #include <system_error>
 #include <utility>
 
-#include <fcntl.h>
-
 namespace thrum { inline namespace THRUM_ABI { namespace io {
 
-/// How a file is opened: values are joined by `|`.
-enum class open_mode : unsigned {
-  read = 1,
-  write = 2,
-  read_write = 3,
-  append = 4 | 2,    ///< each write goes to the end
-  create = 8,        ///< if it does not exist
-  exclusive = 16,    ///< with create: fails if it exists
-  truncate = 32,     ///< what was in it goes
-  synchronous = 64,  ///< each write returns when the data is on the disk
-};
+/// How a file is opened, values joined by `|`: os/file_modes.hpp says what there is.
+using os::open_mode;
 
-/// Both together: open_mode::write | open_mode::create.
-constexpr open_mode operator|(open_mode a, open_mode b) noexcept {
-  return static_cast<open_mode>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
-}
-
-/// Where seek() counts from.
-enum class seek_from { begin, current, end };
+/// Where seek() counts from: begin, current, end.
+using os::seek_from;
 
 /// Move-only. Any number of goroutines and threads may use one at the same time: those that read
 /// (or write) at the current position take turns, read_at and write_at run side by side. Closes
@@ -99,12 +82,13 @@ class file : public stream_reading<file>, public stream_writing<file> {
   static file open(const std::string& path, open_mode mode, std::error_code& error);
   static file open(const std::string& path, open_mode mode, unsigned permissions,
                    std::error_code& error);
-  /// The same with the system's own flags: O_RDWR | O_CREAT.
-  static file open(const std::string& path, int flags, unsigned permissions = default_permissions);
-  static file open(const std::string& path, int flags, unsigned permissions,
+  /// The same with the flags of a POSIX system: O_RDWR | O_CREAT.
+  static file open(const std::string& path, os::system_open_flags flags,
+                   unsigned permissions = default_permissions);
+  static file open(const std::string& path, os::system_open_flags flags, unsigned permissions,
                    std::error_code& error);
 
-  /// Only the descriptor, in blocking mode; or an errno value below 0.
+  /// Only the descriptor, in blocking mode; or an error below 0.
   static os::io_result open_native(const std::string& path, open_mode mode);
 
   /// Reads from `offset` on and leaves the current position alone: at least 1 byte, 0 at the end.
@@ -113,8 +97,8 @@ class file : public stream_reading<file>, public stream_writing<file> {
   std::size_t read_at(std::span<std::byte> buffer, std::uint64_t offset, std::error_code& error);
   std::size_t read_at(std::span<char> buffer, std::uint64_t offset, std::error_code& error);
 
-  /// Writes all of it to `offset` and leaves the current position alone. EINVAL if the file was
-  /// opened to append: the system would ignore the offset.
+  /// Writes all of it to `offset` and leaves the current position alone. errc::invalid_argument if
+  /// the file was opened to append: the system would ignore the offset.
   std::size_t write_at(std::span<const std::byte> bytes, std::uint64_t offset);
   std::size_t write_at(std::string_view text, std::uint64_t offset);
   std::size_t write_at(std::span<const std::byte> bytes, std::uint64_t offset,
@@ -160,7 +144,7 @@ class file : public stream_reading<file>, public stream_writing<file> {
   explicit operator bool() const noexcept { return static_cast<bool>(descriptor_); }
 
   /// The operations that stream.hpp makes the members with texts and error codes of: results are
-  /// counts, or errno values below zero. Programs have no need of them.
+  /// counts, or errors below zero. Programs have no need of them.
   os::io_result read_some(std::span<std::byte> buffer);
   os::io_result write_all(std::span<const std::byte> bytes, std::size_t& done);
   [[noreturn]] [[gnu::cold]] void fail(const std::error_code& error, const char* operation) const;
@@ -168,32 +152,22 @@ class file : public stream_reading<file>, public stream_writing<file> {
  private:
   static constexpr unsigned default_permissions = 0666;
 
-  static constexpr int system_flags(open_mode mode) noexcept {
-    const auto has = [&](open_mode what) {
-      return (static_cast<unsigned>(mode) & static_cast<unsigned>(what)) ==
-             static_cast<unsigned>(what);
-    };
-    int flags = has(open_mode::read_write) ? O_RDWR : has(open_mode::write) ? O_WRONLY : O_RDONLY;
-    flags |= has(open_mode::append) ? O_APPEND : 0;
-    flags |= has(open_mode::create) ? O_CREAT : 0;
-    flags |= has(open_mode::exclusive) ? O_EXCL : 0;
-    flags |= has(open_mode::truncate) ? O_TRUNC : 0;
-    flags |= has(open_mode::synchronous) ? O_SYNC : 0;
-    return flags;
-  }
-
-  static os::io_result open_native(const std::string& path, int flags, unsigned permissions);
+  /// open() and open_native(): `call` opens what has a name of C.
+  template <class Open>
+  static file open_by(Open call, const std::string& path, std::error_code& error);
+  template <class Open>
+  static os::io_result open_native_by(Open call, const std::string& path);
 
   /// Takes it over, `own`: and may change its mode. On failure it is closed.
-  void adopt(int fd, bool own, std::error_code& error);
+  void adopt(os::handle fd, bool own, std::error_code& error);
 
-  os::io_result write_some(int fd, std::span<const std::byte> bytes);
+  os::io_result write_some(os::handle fd, std::span<const std::byte> bytes);
 
-  /// One call on a file whose mode is not ours, without waiting: -EAGAIN. `at_once` says so itself
+  /// One call on a file whose mode is not ours, without waiting: os::would_block. `at_once` says so itself
   /// if the system can; else `call` is made if the system says that it will not wait, or not for
   /// long.
   template <class AtOnce, class Call>
-  os::io_result run_shared(int fd, side which, AtOnce at_once, Call call) {
+  os::io_result run_shared(os::handle fd, side which, AtOnce at_once, Call call) {
     if (!asks_first_.load(std::memory_order_relaxed)) {  // relaxed: a fact about the file
       if (const os::io_result result = at_once(); result != os::cannot_tell) {
         return result;
@@ -201,7 +175,7 @@ class file : public stream_reading<file>, public stream_writing<file> {
       asks_first_.store(true, std::memory_order_relaxed);  // relaxed: a fact about the file
     }
     const os::io_result seen = os::wait_for(fd, which == side::write, 0);
-    return seen > 0 ? uninterrupted(call) : seen == 0 ? -EAGAIN : seen;
+    return seen > 0 ? uninterrupted(call) : seen == 0 ? os::would_block : seen;
   }
 
   // relaxed: either way works
@@ -211,15 +185,30 @@ class file : public stream_reading<file>, public stream_writing<file> {
   static os::io_result uninterrupted(Call call) {
     return blocking([&] {
       os::io_result result;
-      while ((result = call()) == -EINTR) {
+      while ((result = call()) == os::interrupted) {
       }
       return result;
     });
   }
 
-  /// In turn with others on the same side: as descriptor::run_all, or as run.
-  template <bool All = false, class Call>
-  os::io_result run(side which, Call call) {
+  /// A call that a disk may hold up: completed by the poller, if it can, and else with a thread.
+  template <class Call>
+  static os::io_result transfer(os::handle fd, netpoll::operation::kind_type kind, void* data,
+                                std::size_t size, std::int64_t offset, Call call) {
+    sched::io_operation what;
+    what.kind = kind;
+    what.fd = fd;
+    what.data = data;
+    what.size = size;
+    what.offset = offset;
+    const os::io_result result = sched::completing_wait::complete_alone(what);
+    return result == os::would_block ? uninterrupted(call) : result;
+  }
+
+  /// In turn with others on the same side: as descriptor::run_all, or as run; with `slow` in place of
+  /// `call` where that may be held up by a disk.
+  template <bool All = false, class Call, class Slow>
+  os::io_result run(side which, Call call, Slow slow) {
     const auto run_with = [&](auto one) {
       if constexpr (All) {
         return descriptor_.run_all(which, one);
@@ -229,13 +218,14 @@ class file : public stream_reading<file>, public stream_writing<file> {
     };
     if (waits()) {
       bool would_block = false;
-      const os::io_result result = run_with([&](int fd) {
+      const os::io_result result = run_with([&](os::handle fd) {
         const os::io_result one = call(fd);
-        would_block = one == -EAGAIN;
+        would_block = one == os::would_block;
         return one;
       });
-      // EEXIST: the same number was handed over twice.
-      const bool is_refused = result == -EPERM || (shared_ && result == -EEXIST);
+      // Already added: the same number was handed over twice.
+      const bool is_refused =
+          result == os::always_ready || (shared_ && result == os::already_added);
       if (!would_block || !is_refused) {
         return result;
       }
@@ -243,22 +233,22 @@ class file : public stream_reading<file>, public stream_writing<file> {
       // relaxed: a call that does not see it comes here, too
       waits_.store(false, std::memory_order_relaxed);
       if (!shared_) {
-        descriptor_.use([](int fd) { return os::set_nonblocking(fd, false); });
+        descriptor_.use([](os::handle fd) { return os::set_nonblocking(fd, false); });
       }
     }
-    return run_with([&](int fd) { return uninterrupted([&] { return call(fd); }); });
+    return run_with(slow);
   }
 
   /// Without turns.
   template <class Call>
   os::io_result beside(Call call) {
-    return descriptor_.use([&](int fd) { return uninterrupted([&] { return call(fd); }); });
+    return descriptor_.use([&](os::handle fd) { return uninterrupted([&] { return call(fd); }); });
   }
 
-  /// The same, for a call that moves as many bytes as it says.
-  template <class Call>
-  os::io_result move_beside(Call call) {
-    const os::io_result result = beside(call);
+  /// The same, for a call that moves as many bytes as it says, and may be held up by a disk.
+  template <class Slow>
+  os::io_result move_beside(Slow slow) {
+    const os::io_result result = descriptor_.use(slow);
     sched::poll_wait::go_on(result > 0 ? static_cast<std::size_t>(result) : 0);
     return result;
   }

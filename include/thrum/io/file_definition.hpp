@@ -16,7 +16,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -48,19 +47,26 @@ THRUM_OUT_OF_LINE file& file::operator=(file&& other) noexcept {
 }
 
 THRUM_OUT_OF_LINE file file::open(const std::string& path, open_mode mode, unsigned permissions) {
-  return open(path, system_flags(mode), permissions);
+  std::error_code error;
+  file result = open(path, mode, permissions, error);
+  if (error) {
+    result.fail(error, "open");
+  }
+  return result;
 }
 
 THRUM_OUT_OF_LINE file file::open(const std::string& path, open_mode mode, std::error_code& error) {
-  return open(path, system_flags(mode), default_permissions, error);
+  return open(path, mode, default_permissions, error);
 }
 
 THRUM_OUT_OF_LINE file file::open(const std::string& path, open_mode mode, unsigned permissions,
                                   std::error_code& error) {
-  return open(path, system_flags(mode), permissions, error);
+  return open_by([=](const char* name) { return os::open_file(name, mode, permissions); }, path,
+                 error);
 }
 
-THRUM_OUT_OF_LINE file file::open(const std::string& path, int flags, unsigned permissions) {
+THRUM_OUT_OF_LINE file file::open(const std::string& path, os::system_open_flags flags,
+                                  unsigned permissions) {
   std::error_code error;
   file result = open(path, flags, permissions, error);
   if (error) {
@@ -69,21 +75,37 @@ THRUM_OUT_OF_LINE file file::open(const std::string& path, int flags, unsigned p
   return result;
 }
 
-THRUM_OUT_OF_LINE file file::open(const std::string& path, int flags, unsigned permissions,
-                                  std::error_code& error) {
+THRUM_OUT_OF_LINE file file::open(const std::string& path, os::system_open_flags flags,
+                                  unsigned permissions, std::error_code& error) {
+  return open_by(
+      [=](const char* name) { return os::open_file_with_flags(name, flags, permissions); }, path,
+      error);
+}
+
+template <class Open>
+file file::open_by(Open call, const std::string& path, std::error_code& error) {
   file result;
   result.path_ = path;  // may throw: before there is a descriptor
-  const os::io_result fd = open_native(path, flags, permissions);
+  const os::io_result fd = open_native_by(call, path);
   if (fd < 0) {
     error = io_detail::error_of(fd);
     return result;
   }
-  result.adopt(static_cast<int>(fd), true, error);
+  result.adopt(os::handle_of(fd), true, error);
   return result;
 }
 
+template <class Open>
+os::io_result file::open_native_by(Open call, const std::string& path) {
+  if (path.find('\0') != std::string::npos) {
+    return os::invalid;
+  }
+  return uninterrupted([&] { return call(path.c_str()); });
+}
+
 THRUM_OUT_OF_LINE os::io_result file::open_native(const std::string& path, open_mode mode) {
-  return open_native(path, system_flags(mode), default_permissions);
+  return open_native_by(
+      [=](const char* name) { return os::open_file(name, mode, default_permissions); }, path);
 }
 
 THRUM_OUT_OF_LINE std::size_t file::read_at(std::span<std::byte> buffer, std::uint64_t offset) {
@@ -97,11 +119,13 @@ THRUM_OUT_OF_LINE std::size_t file::read_at(std::span<char> buffer, std::uint64_
 
 THRUM_OUT_OF_LINE std::size_t file::read_at(std::span<std::byte> buffer, std::uint64_t offset,
                                             std::error_code& error) {
-  return io_detail::count_or(move_beside([&](int fd) {
-                               return os::read_at(fd, buffer.data(), buffer.size(),
-                                                  static_cast<std::int64_t>(offset));
-                             }),
-                             error);
+  return io_detail::count_or(
+      move_beside([&](os::handle fd) {
+        const auto at = static_cast<std::int64_t>(offset);
+        return transfer(fd, netpoll::operation::read, buffer.data(), buffer.size(), at,
+                        [&] { return os::read_at(fd, buffer.data(), buffer.size(), at); });
+      }),
+      error);
 }
 
 THRUM_OUT_OF_LINE std::size_t file::read_at(std::span<char> buffer, std::uint64_t offset,
@@ -122,11 +146,14 @@ THRUM_OUT_OF_LINE std::size_t file::write_at(std::string_view text, std::uint64_
 THRUM_OUT_OF_LINE std::size_t file::write_at(std::span<const std::byte> bytes, std::uint64_t offset,
                                              std::error_code& error) {
   std::size_t done = 0;
-  os::io_result result = kind_.appends ? -EINVAL : 0;
+  os::io_result result = kind_.appends ? os::invalid : 0;
   while (result >= 0 && done != bytes.size()) {
-    result = move_beside([&](int fd) {
-      return os::write_at(fd, bytes.data() + done, bytes.size() - done,
-                          static_cast<std::int64_t>(offset + done));
+    result = move_beside([&](os::handle fd) {
+      const std::span<const std::byte> rest = bytes.subspan(done);
+      const auto at = static_cast<std::int64_t>(offset + done);
+      return transfer(fd, netpoll::operation::write, const_cast<std::byte*>(rest.data()),
+                      rest.size(), at,
+                      [&] { return os::write_at(fd, rest.data(), rest.size(), at); });
     });
     done += result > 0 ? static_cast<std::size_t>(result) : 0;
   }
@@ -146,10 +173,8 @@ THRUM_OUT_OF_LINE std::uint64_t file::seek(std::int64_t offset, seek_from from) 
 
 THRUM_OUT_OF_LINE std::uint64_t file::seek(std::int64_t offset, seek_from from,
                                            std::error_code& error) {
-  const int whence = from == seek_from::begin     ? SEEK_SET
-                     : from == seek_from::current ? SEEK_CUR
-                                                  : SEEK_END;
-  return io_detail::place_or(beside([&](int fd) { return os::seek(fd, offset, whence); }), error);
+  return io_detail::place_or(beside([&](os::handle fd) { return os::seek(fd, offset, from); }),
+                             error);
 }
 
 THRUM_OUT_OF_LINE std::uint64_t file::size() {
@@ -157,7 +182,7 @@ THRUM_OUT_OF_LINE std::uint64_t file::size() {
 }
 
 THRUM_OUT_OF_LINE std::uint64_t file::size(std::error_code& error) {
-  return io_detail::place_or(beside([](int fd) { return os::file_size(fd); }), error);
+  return io_detail::place_or(beside([](os::handle fd) { return os::file_size(fd); }), error);
 }
 
 THRUM_OUT_OF_LINE void file::truncate(std::uint64_t size) {
@@ -167,7 +192,7 @@ THRUM_OUT_OF_LINE void file::truncate(std::uint64_t size) {
 
 THRUM_OUT_OF_LINE void file::truncate(std::uint64_t size, std::error_code& error) {
   const auto bytes = static_cast<std::int64_t>(size);
-  io_detail::count_or(beside([&](int fd) { return os::truncate(fd, bytes); }), error);
+  io_detail::count_or(beside([&](os::handle fd) { return os::truncate(fd, bytes); }), error);
 }
 
 THRUM_OUT_OF_LINE void file::sync() {
@@ -175,7 +200,7 @@ THRUM_OUT_OF_LINE void file::sync() {
 }
 
 THRUM_OUT_OF_LINE void file::sync(std::error_code& error) {
-  io_detail::count_or(beside([](int fd) { return os::sync(fd); }), error);
+  io_detail::count_or(beside([](os::handle fd) { return os::sync(fd); }), error);
 }
 
 THRUM_OUT_OF_LINE void file::set_deadline(time_point when) {
@@ -204,33 +229,52 @@ THRUM_OUT_OF_LINE void file::set_deadline(side which, time_point when,
                                           std::error_code& error) noexcept {
   error.clear();
   if (!waits()) {
-    error = {EOPNOTSUPP, std::system_category()};
+    error = os::error_code_of(os::not_supported);
     return;
   }
   descriptor_.set_deadline(which, when);
 }
 
 THRUM_OUT_OF_LINE os::io_result file::read_some(std::span<std::byte> buffer) {
-  return run(side::read, [&](int fd) {
-    if (shared_ && waits()) {
-      return run_shared(
-          fd, side::read, [&] { return os::read_at_once(fd, buffer.data(), buffer.size()); },
-          [&] { return os::read(fd, buffer.data(), buffer.size()); });
-    }
-    return os::read(fd, buffer.data(), buffer.size());
-  });
+  const auto read = [&](os::handle fd) { return os::read(fd, buffer.data(), buffer.size()); };
+  return run(
+      side::read,
+      [&](os::handle fd) {
+        if (shared_ && waits()) {
+          return run_shared(
+              fd, side::read, [&] { return os::read_at_once(fd, buffer.data(), buffer.size()); },
+              [&] { return read(fd); });
+        }
+        return read(fd);
+      },
+      [&](os::handle fd) {
+        return transfer(fd, netpoll::operation::read, buffer.data(), buffer.size(),
+                        netpoll::operation::at_position, [&] { return read(fd); });
+      });
 }
 
 THRUM_OUT_OF_LINE os::io_result file::write_all(std::span<const std::byte> bytes,
                                                 std::size_t& done) {
-  return run<true>(side::write, [&](int fd) -> os::io_result {
-    if (done == bytes.size()) {
-      return 0;
-    }
-    const os::io_result n = write_some(fd, bytes.subspan(done));
-    done += n > 0 ? static_cast<std::size_t>(n) : 0;
-    return n;
-  });
+  const auto write_rest = [&](auto write) {
+    return [&, write](os::handle fd) -> os::io_result {
+      if (done == bytes.size()) {
+        return 0;
+      }
+      const os::io_result n = write(fd, bytes.subspan(done));
+      done += n > 0 ? static_cast<std::size_t>(n) : 0;
+      return n;
+    };
+  };
+  return run<true>(
+      side::write, write_rest([&](os::handle fd, auto rest) { return write_some(fd, rest); }),
+      write_rest([&](os::handle fd, auto rest) {
+        const auto write = [&] { return write_some(fd, rest); };
+        // The system would send the signal of a broken pipe.
+        return kind_.may_break
+                   ? uninterrupted(write)
+                   : transfer(fd, netpoll::operation::write, const_cast<std::byte*>(rest.data()),
+                              rest.size(), netpoll::operation::at_position, write);
+      }));
 }
 
 THRUM_COLD THRUM_OUT_OF_LINE void file::fail(const std::error_code& error,
@@ -239,15 +283,7 @@ THRUM_COLD THRUM_OUT_OF_LINE void file::fail(const std::error_code& error,
   base::throw_system(error, text.append(operation).append(" ").append(path_).view());
 }
 
-THRUM_OUT_OF_LINE os::io_result file::open_native(const std::string& path, int flags,
-                                                  unsigned permissions) {
-  if (path.find('\0') != std::string::npos) {
-    return -EINVAL;
-  }
-  return uninterrupted([&] { return os::open_file(path.c_str(), flags, permissions); });
-}
-
-THRUM_OUT_OF_LINE void file::adopt(int fd, bool own, std::error_code& error) {
+THRUM_OUT_OF_LINE void file::adopt(os::handle fd, bool own, std::error_code& error) {
   os::io_result result = os::kind_of(fd, kind_);
   if (result >= 0 && own && kind_.may_wait) {
     result = os::set_nonblocking(fd, true);
@@ -264,7 +300,7 @@ THRUM_OUT_OF_LINE void file::adopt(int fd, bool own, std::error_code& error) {
   shared_ = kind_.may_wait && !own && !kind_.is_nonblocking;
 }
 
-THRUM_OUT_OF_LINE os::io_result file::write_some(int fd, std::span<const std::byte> bytes) {
+THRUM_OUT_OF_LINE os::io_result file::write_some(os::handle fd, std::span<const std::byte> bytes) {
   const auto write = [&](std::size_t most) {
     const std::size_t n = std::min(bytes.size(), most);
     return kind_.may_break ? os::write_without_signal(fd, bytes.data(), n)

@@ -56,7 +56,7 @@ class pipe_end {
 /// The end to read from. 0 bytes: all writers are closed, here and in other processes.
 class pipe_reader : public pipe_end, public stream_reading<pipe_reader> {
  public:
-  /// Holds no end: reading fails with EBADF.
+  /// Holds no end: reading fails with errc::bad_file_descriptor.
   pipe_reader() noexcept : pipe_end(side::read) {}
   /// Takes over a descriptor in non-blocking mode.
   explicit pipe_reader(descriptor end) noexcept : pipe_end(side::read, std::move(end)) {}
@@ -65,10 +65,10 @@ class pipe_reader : public pipe_end, public stream_reading<pipe_reader> {
   void set_read_deadline(time_point when) noexcept { set_deadline(when); }
 
   /// The operations that stream.hpp makes the members with texts and error codes of: results are
-  /// counts, or errno values below zero. Programs have no need of them.
+  /// counts, or errors below zero. Programs have no need of them.
   os::io_result read_some(std::span<std::byte> buffer) {
-    return descriptor_.run(side::read,
-                           [&](int fd) { return os::read(fd, buffer.data(), buffer.size()); });
+    return descriptor_.run(
+        side::read, [&](os::handle fd) { return os::read(fd, buffer.data(), buffer.size()); });
   }
   [[noreturn]] [[gnu::cold]] void fail(const std::error_code& error, const char* operation) const;
 };
@@ -76,7 +76,7 @@ class pipe_reader : public pipe_end, public stream_reading<pipe_reader> {
 /// The end to write to. errc::broken_pipe: all readers are closed.
 class pipe_writer : public pipe_end, public stream_writing<pipe_writer> {
  public:
-  /// Holds no end: writing fails with EBADF.
+  /// Holds no end: writing fails with errc::bad_file_descriptor.
   pipe_writer() noexcept : pipe_end(side::write) {}
   /// Takes over a descriptor in non-blocking mode.
   explicit pipe_writer(descriptor end) noexcept : pipe_end(side::write, std::move(end)) {}
@@ -85,9 +85,9 @@ class pipe_writer : public pipe_end, public stream_writing<pipe_writer> {
   void set_write_deadline(time_point when) noexcept { set_deadline(when); }
 
   /// The operations that stream.hpp makes the members with texts and error codes of: results are
-  /// counts, or errno values below zero. Programs have no need of them.
+  /// counts, or errors below zero. Programs have no need of them.
   os::io_result write_all(std::span<const std::byte> bytes, std::size_t& done) {
-    return descriptor_.run_all(side::write, [&](int fd) -> os::io_result {
+    return descriptor_.run_all(side::write, [&](os::handle fd) -> os::io_result {
       if (done == bytes.size()) {
         return 0;
       }

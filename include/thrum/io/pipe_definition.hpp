@@ -53,7 +53,7 @@ THRUM_OUT_OF_LINE void pipe::close() noexcept {
 }
 
 THRUM_OUT_OF_LINE void pipe::open(std::error_code& error) {
-  int fds[2];
+  os::handle fds[2];
   const os::io_result result = os::open_pipe(fds);
   if (result < 0) {
     error = io_detail::error_of(result);

@@ -26,7 +26,8 @@
 //   running, as if detached. And after fork() the object in the child of that fork only lets go:
 //   the process is its parent's.
 //
-// What a child inherits: descriptors without O_CLOEXEC (none is ours), ignored signals, limits.
+// What a child inherits: descriptors without O_CLOEXEC (none is ours; on macOS, where one cannot be
+// made so by one call, no more than its three streams), ignored signals, limits.
 // What not: the mask of signals, handlers, threads, goroutines.
 #ifndef THRUM_IO_PROCESS_HPP
 #define THRUM_IO_PROCESS_HPP
@@ -101,9 +102,9 @@ class process {
   /// Sends a signal. errc::no_such_process if it has ended and was waited for.
   void signal(int number);
   void signal(int number, std::error_code& error) noexcept;
-  /// Asks it to end, by SIGTERM. Does nothing if it has.
+  /// Asks it to end, by SIGTERM on POSIX systems. Does nothing if it has.
   void terminate() noexcept;
-  /// Ends it, by SIGKILL. Does nothing if it has ended.
+  /// Ends it, by SIGKILL there. Does nothing if it has ended.
   void kill() noexcept;
 
   /// Lets it live on when this object goes, which is empty afterwards. A thread of ours reaps it
@@ -131,8 +132,6 @@ class process {
              std::string& where, std::error_code& error);
 
   exit_status wait_or_throw(time_point deadline);
-
-  void signal_if_there(int number) noexcept;
 
   void close_pipes() noexcept;
 

@@ -20,9 +20,7 @@
 #include <thrum/os/os.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -119,9 +117,17 @@ THRUM_OUT_OF_LINE void process::signal(int number, std::error_code& error) noexc
   error = child_ ? child_->signal(number) : std::make_error_code(std::errc::no_such_process);
 }
 
-THRUM_OUT_OF_LINE void process::terminate() noexcept { signal_if_there(SIGTERM); }
+THRUM_OUT_OF_LINE void process::terminate() noexcept {
+  if (child_) {
+    child_->terminate();
+  }
+}
 
-THRUM_OUT_OF_LINE void process::kill() noexcept { signal_if_there(SIGKILL); }
+THRUM_OUT_OF_LINE void process::kill() noexcept {
+  if (child_) {
+    child_->kill();
+  }
+}
 
 THRUM_OUT_OF_LINE void process::detach() {
   if (child_) {
@@ -209,12 +215,6 @@ THRUM_OUT_OF_LINE exit_status process::wait_or_throw(time_point deadline) {
     fail(error, "wait");
   }
   return status;
-}
-
-THRUM_OUT_OF_LINE void process::signal_if_there(int number) noexcept {
-  if (child_) {
-    child_->signal(number);
-  }
 }
 
 THRUM_OUT_OF_LINE void process::close_pipes() noexcept {

@@ -22,7 +22,7 @@ class redirect {
   redirect() noexcept = default;
   static redirect inherit() { return {}; }
   /// Nothing to read; what is written disappears.
-  static redirect null() { return {kind::path, "/dev/null", open_mode::read_write}; }
+  static redirect null() { return {kind::path, os::null_device, open_mode::read_write}; }
   /// A pipe, whose other end is the process object's in(), out() or err().
   static redirect pipe() { return {kind::pipe, {}, {}}; }
   /// A file, opened here; a relative path counts from our directory.
@@ -49,7 +49,7 @@ class redirect {
   kind kind_ = kind::inherit;
   std::string path_;
   open_mode mode_ = open_mode::read;
-  native_handle_type fd_ = os::no_descriptor;
+  native_handle_type fd_ = os::no_handle;
 };
 
 }}}  // namespace thrum::THRUM_ABI::io

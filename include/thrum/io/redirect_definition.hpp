@@ -11,7 +11,6 @@
 #include <thrum/io/redirect.hpp>
 #include <thrum/os/os.hpp>
 
-#include <cerrno>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -39,8 +38,8 @@ class child_streams {
   child_streams(const child_streams&) = delete;
   child_streams& operator=(const child_streams&) = delete;
   ~child_streams() {
-    for (const int fd : owned_) {
-      if (fd != os::no_descriptor) {
+    for (const os::handle fd : owned_) {
+      if (fd != os::no_handle) {
         os::close(fd);
       }
     }
@@ -50,7 +49,7 @@ class child_streams {
   /// the path if that is to blame.
   void prepare(int number, const redirect& how, descriptor& ours, std::string& where,
                std::error_code& error) {
-    os::io_result result = os::no_descriptor;
+    os::io_result result = 0;
     bool is_own = true;
     switch (how.kind_) {
       case redirect::kind::inherit:
@@ -61,31 +60,30 @@ class child_streams {
         break;
       }
       case redirect::kind::pipe: {
-        int ends[2];
+        os::handle ends[2];
         result = os::open_pipe(ends);
         if (result >= 0) {
           const bool child_reads = number == 0;
           result = ends[child_reads ? 0 : 1];
           ours = descriptor(ends[child_reads ? 1 : 0], error);
           if (error) {
-            os::close(static_cast<int>(result));
+            os::close(os::handle_of(result));
             return;
           }
-          os::set_nonblocking(static_cast<int>(result), false);
+          os::set_nonblocking(os::handle_of(result), false);
         }
         break;
       }
       case redirect::kind::descriptor: {
-        result = how.fd_ < 0 ? -EBADF : how.fd_;
+        result = os::is_handle(how.fd_) ? static_cast<os::io_result>(how.fd_) : os::bad_handle;
         is_own = false;
         break;
       }
     }
-    if (result >= 0 && result < 3 && result != number) {
-      // It would be replaced before it is used.
-      const os::io_result copy = os::duplicate(static_cast<int>(result));
+    if (result >= 0 && os::is_replaced_before(os::handle_of(result), number)) {
+      const os::io_result copy = os::duplicate(os::handle_of(result));
       if (is_own) {
-        os::close(static_cast<int>(result));
+        os::close(os::handle_of(result));
       }
       result = copy;
       is_own = true;
@@ -95,16 +93,16 @@ class child_streams {
       return;
     }
     error.clear();
-    fds_[number] = static_cast<int>(result);
-    owned_[number] = is_own ? fds_[number] : os::no_descriptor;
+    fds_[number] = os::handle_of(result);
+    owned_[number] = is_own ? fds_[number] : os::no_handle;
   }
 
-  /// no_descriptor: ours.
-  int operator[](int number) const noexcept { return fds_[number]; }
+  /// os::no_handle: ours.
+  os::handle operator[](int number) const noexcept { return fds_[number]; }
 
  private:
-  int fds_[3] = {os::no_descriptor, os::no_descriptor, os::no_descriptor};
-  int owned_[3] = {os::no_descriptor, os::no_descriptor, os::no_descriptor};
+  os::handle fds_[3] = {os::no_handle, os::no_handle, os::no_handle};
+  os::handle owned_[3] = {os::no_handle, os::no_handle, os::no_handle};
 };
 
 }}}  // namespace thrum::THRUM_ABI::io

@@ -5,7 +5,7 @@
 //
 // From handler to channel
 //   A handler cannot take the lock of a channel: the code that it interrupted may hold it. It sets
-//   a bit (os/linux/caught_signals.hpp), and a thread that lives as long as there are sets puts the
+//   a bit (os/posix/caught_signals.hpp), and a thread that lives as long as there are sets puts the
 //   signals into the channels of all sets that want them. A thread and not a goroutine: sets work
 //   without a runtime and across several, and no busy processor delays them.
 //   signalfd was rejected: it needs the signal blocked in every thread of the program, also in

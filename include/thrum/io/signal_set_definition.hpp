@@ -17,8 +17,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
-#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -46,7 +44,7 @@ struct signal_listener {
 /// The thread between handlers and channels.
 class signal_delivery {
  public:
-  /// 0, or an errno value below zero; `blame` is then the signal that cannot be heard.
+  /// 0, or an error below zero; `blame` is then the signal that cannot be heard.
   static os::io_result add(signal_listener& listener, int& blame) {
     const std::lock_guard guard(known().thread_lock);
     blame = 0;
@@ -251,7 +249,7 @@ THRUM_OUT_OF_LINE int signal_set::listen(std::span<const int> signals, std::erro
     if (number == os::preempt_signal) {
       base::throw_usage("signal_set: SIGURG is the runtime's own");
     }
-    if (number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL) {
+    if (os::caught_signals::is_raised_by_code(number)) {
       base::throw_usage("signal_set: a signal that an instruction raises cannot be heard later");
     }
     if (number < 1 || number > os::caught_signals::last) {

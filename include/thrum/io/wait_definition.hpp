@@ -15,7 +15,6 @@
 #include <thrum/sched/run/exit.hpp>
 
 #include <atomic>
-#include <cerrno>
 #include <string_view>
 #include <system_error>
 
@@ -26,10 +25,10 @@ class watch_table {
  public:
   /// Null: no memory, or no number of a descriptor.
   static sched::poll_desc* find(native_handle_type fd) noexcept {
-    if (fd < 0 || static_cast<unsigned>(fd) >= page_size * pages) {
+    const unsigned number = os::number_of(fd);
+    if (!os::is_handle(fd) || number >= page_size * pages) {
       return nullptr;
     }
-    const auto number = static_cast<unsigned>(fd);
     auto& table = os::process_wide<state>::get().pages_of_slots;
     // [io.watch <] acquire: its zeroes.
     slot* page = table[number / page_size].load(std::memory_order_acquire);
@@ -79,7 +78,7 @@ class watch_table {
 THRUM_OUT_OF_LINE int wait_for(native_handle_type fd, side which, time_point deadline) {
   sched::poll_desc* const desc = watch_table::find(fd);
   if (desc == nullptr) {
-    return fd < 0 ? -EBADF : -ENOMEM;
+    return os::is_handle(fd) ? os::no_memory : os::bad_handle;
   }
   const int result =
       sched::poll_wait::wait_foreign(*desc, fd, which, time_detail::deadline_at(deadline));

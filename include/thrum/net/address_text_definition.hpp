@@ -8,6 +8,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/net/address_text.hpp>
 #include <thrum/net/endpoint_error.hpp>
+#include <thrum/os/socket_types.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -17,10 +18,6 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-
-#include <arpa/inet.h>
-#include <net/if.h>
-#include <netinet/in.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace net_detail {
 
@@ -35,6 +32,7 @@ THRUM_OUT_OF_LINE v4_address read_v4(std::string_view text, std::error_code& err
 }
 
 THRUM_OUT_OF_LINE std::uint32_t read_scope(std::string_view text, std::error_code& error) noexcept {
+  constexpr std::size_t longest_name = 256;  // and more than any system allows
   std::uint32_t scope = 0;
   const char* const last = text.data() + text.size();
   error.clear();
@@ -43,7 +41,7 @@ THRUM_OUT_OF_LINE std::uint32_t read_scope(std::string_view text, std::error_cod
       read.ec == std::errc() && read.ptr == last) {
     return scope;
   }
-  scope = ::if_nametoindex(terminated<IF_NAMESIZE>(text).c_str());
+  scope = os::interface_number(terminated<longest_name>(text).c_str());
   if (scope == 0) {
     error = endpoint_error::unknown_interface;
   }

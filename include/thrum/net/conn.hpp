@@ -21,7 +21,6 @@
 #include <thrum/net/endpoint.hpp>
 #include <thrum/net/socket.hpp>
 
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -73,11 +72,11 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
 
   /// Tells the peer that no more comes: it reads the end of the stream. Reading goes on.
   void close_write();
-  void close_write(std::error_code& error) { shut_down(SHUT_WR, error); }
+  void close_write(std::error_code& error) { shut_down(os::writing, error); }
   /// A read that waits gets the end of the stream, as do later reads while there is nothing.
   /// The peer is not told, and with TCP what it sends later can still be read: see shutdown(2).
   void close_read();
-  void close_read(std::error_code& error) { shut_down(SHUT_RD, error); }
+  void close_read(std::error_code& error) { shut_down(os::reading, error); }
 
   /// Ends whatever others do with it: that fails with errc::operation_canceled, as does what comes
   /// later. Returns when the descriptor is closed. What was written is still sent. Closing again
@@ -106,17 +105,17 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
   explicit operator bool() const noexcept { return static_cast<bool>(socket_); }
 
   /// The operations that stream.hpp makes the members with texts and error codes of: results are
-  /// counts, or errno values below zero. Programs have no need of them.
+  /// counts, or errors below zero. Programs have no need of them.
   os::io_result read_some(std::span<std::byte> buffer) {
     if (buffer.empty()) [[unlikely]] {  // the system would wait
-      return socket_.use([](int) { return os::io_result{0}; });
+      return socket_.use([](os::handle) { return os::io_result{0}; });
     }
-    return socket_.run(
-        io::side::read, [&](int fd) { return os::receive(fd, buffer.data(), buffer.size()); },
+    return socket_.receive(
+        buffer, [&](os::handle fd) { return os::receive(fd, buffer.data(), buffer.size()); },
         short_read_is_all_ ? buffer.size() : 0);
   }
   os::io_result write_all(std::span<const std::byte> bytes, std::size_t& done) {
-    return socket_.run_all(io::side::write, [&](int fd) -> os::io_result {
+    return socket_.run_all(io::side::write, [&](os::handle fd) -> os::io_result {
       if (done == bytes.size()) {
         return 0;
       }
@@ -130,7 +129,7 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
  private:
   static constexpr std::uint64_t longest_file = INT64_MAX;
 
-  std::size_t shut_down(int how, std::error_code& error);
+  std::size_t shut_down(int what, std::error_code& error);
 
   /// send_file by reading and writing; moves `done`.
   void copy_file(native_handle_type file, std::uint64_t offset, std::uint64_t wanted,
@@ -141,7 +140,8 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
   os::io_result read_stream(native_handle_type file, std::span<std::byte> piece);
 
   /// Sends of the pieces what is left and fits into one call; moves `sent`.
-  static os::io_result send_pieces(int fd, std::span<const std::span<const std::byte>> pieces,
+  static os::io_result send_pieces(os::handle fd,
+                                   std::span<const std::span<const std::byte>> pieces,
                                    std::size_t& sent) noexcept;
 
   io::descriptor socket_;

@@ -13,9 +13,9 @@
 #include <thrum/io/stream.hpp>
 #include <thrum/net/conn.hpp>
 #include <thrum/net/socket.hpp>
+#include <thrum/os/socket_types.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <climits>
 #include <cstddef>
 #include <cstdint>
@@ -25,13 +25,11 @@
 #include <utility>
 #include <vector>
 
-#include <netinet/tcp.h>
-
 namespace thrum { inline namespace THRUM_ABI { namespace net {
 
 THRUM_OUT_OF_LINE conn::conn(io::descriptor socket) noexcept : socket_(std::move(socket)) {
-  const os::io_result domain = os::get_option(socket_.native_handle(), SOL_SOCKET, SO_DOMAIN);
-  short_read_is_all_ = domain == AF_INET || domain == AF_INET6;
+  const os::io_result family = os::socket_family(socket_.native_handle());
+  short_read_is_all_ = family == AF_INET || family == AF_INET6;
 }
 
 THRUM_OUT_OF_LINE void conn::wait_readable() {
@@ -41,8 +39,8 @@ THRUM_OUT_OF_LINE void conn::wait_readable() {
 
 THRUM_OUT_OF_LINE void conn::wait_readable(std::error_code& error) {
   std::byte first;
-  const os::io_result n =
-      socket_.wait(io::side::read, [&](int fd) { return os::peek(fd, &first, sizeof first); });
+  const os::io_result n = socket_.wait(
+      io::side::read, [&](os::handle fd) { return os::peek(fd, &first, sizeof first); });
   io_detail::count_or(n, error);
 }
 
@@ -55,7 +53,8 @@ THRUM_OUT_OF_LINE std::size_t conn::write_v(std::span<const std::span<const std:
                                             std::error_code& error) {
   std::size_t sent = 0;
   const os::io_result result = socket_.run_all(
-      io::side::write, [&](int fd) -> os::io_result { return send_pieces(fd, pieces, sent); });
+      io::side::write,
+      [&](os::handle fd) -> os::io_result { return send_pieces(fd, pieces, sent); });
   io_detail::count_or(result, error);
   return sent;
 }
@@ -73,22 +72,25 @@ THRUM_OUT_OF_LINE std::uint64_t conn::send_file(native_handle_type file, std::ui
   const std::uint64_t wanted = n < most_left ? n : most_left;
   std::uint64_t done = 0;
   bool refused = false;
-  const os::io_result result = socket_.run_all(io::side::write, [&](int fd) -> os::io_result {
-    constexpr std::uint64_t most = std::uint64_t{1} << 20;  // then the socket is looked at again
-    if (done == wanted) {
-      return 0;
-    }
-    const std::uint64_t left = wanted - done;
-    const os::io_result sent = os::send_file(fd, file, static_cast<std::int64_t>(offset + done),
-                                             static_cast<std::size_t>(left < most ? left : most));
-    if (sent <= 0) {
-      refused = sent == -EINVAL || sent == -ESPIPE || sent == -ENOSYS;
-      return refused ? 0 : sent;
-    }
-    // Not how far the offset has moved: a device may leave it where it is.
-    done += static_cast<std::uint64_t>(sent);
-    return sent;
-  });
+  const os::io_result result =
+      socket_.run_all(io::side::write, [&](os::handle fd) -> os::io_result {
+        constexpr std::uint64_t most = std::uint64_t{1}
+                                       << 20;  // then the socket is looked at again
+        if (done == wanted) {
+          return 0;
+        }
+        const std::uint64_t left = wanted - done;
+        const os::io_result sent =
+            os::send_file(fd, file, static_cast<std::int64_t>(offset + done),
+                          static_cast<std::size_t>(left < most ? left : most));
+        if (sent <= 0) {
+          refused = os::cannot_send_file(sent);
+          return refused ? 0 : sent;
+        }
+        // Not how far the offset has moved: a device may leave it where it is.
+        done += static_cast<std::uint64_t>(sent);
+        return sent;
+      });
   io_detail::count_or(result, error);
   if (refused) {
     copy_file(file, offset, wanted, done, error);
@@ -103,12 +105,12 @@ THRUM_OUT_OF_LINE void conn::set_deadline(time_point when) noexcept {
 
 THRUM_OUT_OF_LINE void conn::close_write() {
   io_detail::or_fail(*this, "close_write",
-                     [&](std::error_code& error) { return shut_down(SHUT_WR, error); });
+                     [&](std::error_code& error) { return shut_down(os::writing, error); });
 }
 
 THRUM_OUT_OF_LINE void conn::close_read() {
   io_detail::or_fail(*this, "close_read",
-                     [&](std::error_code& error) { return shut_down(SHUT_RD, error); });
+                     [&](std::error_code& error) { return shut_down(os::reading, error); });
 }
 
 THRUM_OUT_OF_LINE void conn::no_delay(bool on) {
@@ -117,9 +119,7 @@ THRUM_OUT_OF_LINE void conn::no_delay(bool on) {
 }
 
 THRUM_OUT_OF_LINE void conn::no_delay(bool on, std::error_code& error) {
-  io_detail::count_or(
-      socket_.use([&](int fd) { return os::set_option(fd, IPPROTO_TCP, TCP_NODELAY, on ? 1 : 0); }),
-      error);
+  io_detail::count_or(socket_.use([&](os::handle fd) { return os::set_no_delay(fd, on); }), error);
 }
 
 THRUM_OUT_OF_LINE void conn::keep_alive(const keep_alive_options& how) {
@@ -128,8 +128,8 @@ THRUM_OUT_OF_LINE void conn::keep_alive(const keep_alive_options& how) {
 }
 
 THRUM_OUT_OF_LINE void conn::keep_alive(const keep_alive_options& how, std::error_code& error) {
-  io_detail::count_or(socket_.use([&](int fd) { return net_detail::set_keep_alive(fd, how); }),
-                      error);
+  io_detail::count_or(
+      socket_.use([&](os::handle fd) { return net_detail::set_keep_alive(fd, how); }), error);
 }
 
 THRUM_OUT_OF_LINE void conn::linger(int seconds) {
@@ -138,7 +138,8 @@ THRUM_OUT_OF_LINE void conn::linger(int seconds) {
 }
 
 THRUM_OUT_OF_LINE void conn::linger(int seconds, std::error_code& error) {
-  io_detail::count_or(socket_.use([&](int fd) { return os::set_linger(fd, seconds); }), error);
+  io_detail::count_or(socket_.use([&](os::handle fd) { return os::set_linger(fd, seconds); }),
+                      error);
 }
 
 THRUM_COLD THRUM_OUT_OF_LINE void conn::fail(const std::error_code& error,
@@ -146,9 +147,10 @@ THRUM_COLD THRUM_OUT_OF_LINE void conn::fail(const std::error_code& error,
   net_detail::throw_socket(error, base::message<64>("conn::").append(operation).view(), socket_);
 }
 
-THRUM_OUT_OF_LINE std::size_t conn::shut_down(int how, std::error_code& error) {
-  const os::io_result result = socket_.use([&](int fd) { return os::shut_down(fd, how); });
-  return io_detail::count_or(result == -ENOTCONN ? 0 : result, error);  // the peer was faster
+THRUM_OUT_OF_LINE std::size_t conn::shut_down(int what, std::error_code& error) {
+  const os::io_result result = socket_.use([&](os::handle fd) { return os::shut_down(fd, what); });
+  return io_detail::count_or(result == os::not_connected ? 0 : result,
+                             error);  // the peer was faster
 }
 
 THRUM_OUT_OF_LINE void conn::copy_file(native_handle_type file, std::uint64_t offset,
@@ -164,12 +166,12 @@ THRUM_OUT_OF_LINE void conn::copy_file(native_handle_type file, std::uint64_t of
       got = blocking([&] {
         return os::read_at(file, buffer.data(), n, static_cast<std::int64_t>(offset + done));
       });
-      has_offsets = got != -ESPIPE || offset != 0;
+      has_offsets = got != os::no_offsets || offset != 0;
     }
     if (!has_offsets) {
       got = read_stream(file, std::span(buffer).first(n));
     }
-    if (got == -EINTR) {
+    if (got == os::interrupted) {
       continue;
     }
     if (io_detail::count_or(got, error) == 0) {
@@ -185,25 +187,25 @@ THRUM_OUT_OF_LINE void conn::copy_file(native_handle_type file, std::uint64_t of
 THRUM_OUT_OF_LINE os::io_result conn::read_stream(native_handle_type file,
                                                   std::span<std::byte> piece) {
   for (;;) {
-    const os::io_result seen = socket_.run_paced(io::side::write, [&](int) -> os::io_result {
+    const os::io_result seen = socket_.run_paced(io::side::write, [&](os::handle) -> os::io_result {
       const os::io_result ready = os::wait_for(file, false, 0);
-      return ready == 0 ? -EAGAIN : ready;
+      return ready == 0 ? os::would_block : ready;
     });
     if (seen < 0) {
       return seen;
     }
     // In case somebody else takes it first.
     const os::io_result got = blocking([&] { return os::read(file, piece.data(), piece.size()); });
-    if (got != -EAGAIN) {
+    if (got != os::would_block) {
       return got;
     }
   }
 }
 
 THRUM_OUT_OF_LINE os::io_result conn::send_pieces(
-    int fd, std::span<const std::span<const std::byte>> pieces, std::size_t& sent) noexcept {
+    os::handle fd, std::span<const std::span<const std::byte>> pieces, std::size_t& sent) noexcept {
   constexpr std::size_t at_once = 64;
-  ::iovec parts[at_once];
+  os::piece parts[at_once];
   std::size_t count = 0;
   std::size_t skip = sent;
   for (const auto& piece : pieces) {
@@ -211,8 +213,7 @@ THRUM_OUT_OF_LINE os::io_result conn::send_pieces(
       skip -= piece.size();
       continue;
     }
-    // The system's type is not const, and it does not write there.
-    parts[count++] = {const_cast<std::byte*>(piece.data()) + skip, piece.size() - skip};
+    parts[count++] = os::piece_of(piece.data() + skip, piece.size() - skip);
     skip = 0;
     if (count == at_once) {
       break;
@@ -221,9 +222,8 @@ THRUM_OUT_OF_LINE os::io_result conn::send_pieces(
   if (count == 0) {
     return 0;
   }
-  ::msghdr message{};
-  message.msg_iov = parts;
-  message.msg_iovlen = count;
+  os::message message;
+  message.set_pieces(parts, count);
   const os::io_result n = os::send_message(fd, message);
   sent += n > 0 ? static_cast<std::size_t>(n) : 0;
   return n;

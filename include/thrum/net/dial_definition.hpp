@@ -20,7 +20,6 @@
 #include <thrum/sync/mutex.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -32,8 +31,6 @@
 #include <system_error>
 #include <utility>
 #include <vector>
-
-#include <netinet/tcp.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace net_detail {
 
@@ -94,39 +91,29 @@ inline conn dial_once(const endpoint& where, time_point deadline, std::error_cod
     const auto instead = without_ipv6(where, error);
     return instead ? dial_once(*instead, deadline, error, ended) : conn();
   }
-  const int fd = socket.native_handle();
+  const os::handle fd = socket.native_handle();
   const bool is_tcp = is_internet(where);
   if (is_tcp) {
-    os::set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    os::set_no_delay(fd, true);
     set_keep_alive(fd, {});
   }
   socket.set_deadline(io::side::write, deadline);
   bool begun = false;
   bool refused = false;
-  const auto connect = [&](int own) -> os::io_result {
+  const auto connect = [&](os::handle own) -> os::io_result {
     if (!begun) {
       begun = true;
       const os::io_result result = os::connect(own, where.data(), where.size());
-      // A Unix listener whose queue is full says EAGAIN where TCP would let us wait, and no event
+      // A Unix listener whose queue is full says "would block" where TCP would let us wait, and no event
       // tells when it is not full any more.
-      refused = result == -EAGAIN;
+      refused = result == os::would_block;
       if (refused) {
         return 0;
       }
-      // After a signal it goes on by itself.
-      return result == -EINPROGRESS || result == -EINTR ? -EAGAIN : result;
+      return result == os::in_progress ? os::would_block : result;
     }
-    const os::io_result pending = os::get_option(own, SOL_SOCKET, SO_ERROR);
-    if (pending != 0) {
-      return pending == EINPROGRESS || pending == EALREADY || pending == EINTR ? -EAGAIN
-             : pending > 0                                                     ? -pending
-                                                                               : pending;
-    }
-    ::sockaddr_storage peer{};
-    ::socklen_t size = sizeof peer;
-    const os::io_result named =
-        os::socket_name(own, true, reinterpret_cast<::sockaddr*>(&peer), size);
-    return named == -ENOTCONN ? -EAGAIN : 0;
+    const os::io_result state = os::connection_state(own);
+    return state == os::in_progress ? os::would_block : state;
   };
   os::io_result done;
   {
@@ -134,7 +121,7 @@ inline conn dial_once(const endpoint& where, time_point deadline, std::error_cod
     done = socket.run(io::side::write, connect);
   }
   if (refused) {
-    done = -EAGAIN;
+    done = os::would_block;
   }
   if (done < 0) {
     error = io_detail::error_of(done);
@@ -164,7 +151,7 @@ inline conn dial_until(const endpoint& where, time_point deadline, std::error_co
 
 THRUM_OUT_OF_LINE conn dial_each(std::span<const endpoint> all, time_point deadline,
                                  std::error_code& error, dial_end* ended) {
-  error = {EDESTADDRREQ, std::system_category()};
+  error = os::error_code_of(os::no_address);
   for (std::size_t i = 0; i != all.size(); ++i) {
     time_point until = deadline;
     if (deadline != time_point::max()) {

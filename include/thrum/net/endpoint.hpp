@@ -32,6 +32,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/net/address_text.hpp>
 #include <thrum/net/endpoint_error.hpp>  // IWYU pragma: export
+#include <thrum/os/socket_types.hpp>
 
 #include <compare>
 #include <cstddef>
@@ -43,10 +44,6 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {
 

@@ -13,6 +13,7 @@
 #include <thrum/net/endpoint.hpp>
 #include <thrum/net/endpoint_error.hpp>
 #include <thrum/net/host_port.hpp>
+#include <thrum/os/socket_types.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -25,10 +26,6 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {
 
@@ -165,17 +162,17 @@ THRUM_OUT_OF_LINE void endpoint::set_local(std::string_view native_path) noexcep
   const bool is_path = !native_path.empty() && native_path.front() != '\0';
   const auto length = static_cast<std::size_t>(to - native_.local.sun_path);
   const std::size_t terminator = is_path && length <= max_path ? 1 : 0;
-  size_ = static_cast<::socklen_t>(path_offset + length + terminator);
+  size_ = base::convert<::socklen_t>(path_offset + length + terminator);
 }
 
 THRUM_OUT_OF_LINE endpoint endpoint::from_native(const ::sockaddr* address,
                                                  ::socklen_t size) noexcept {
   endpoint result;
-  if (address == nullptr || size < sizeof(::sa_family_t)) {
+  if (address == nullptr || static_cast<std::size_t>(size) < offsetof(::sockaddr, sa_data)) {
     return result;
   }
   native_address native{};
-  const std::size_t known = std::min<std::size_t>(size, sizeof native.local);
+  const std::size_t known = std::min(static_cast<std::size_t>(size), sizeof native.local);
   std::memcpy(static_cast<void*>(&native), address, known);
   switch (native.any.sa_family) {
     case AF_INET:

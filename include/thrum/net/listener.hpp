@@ -77,10 +77,6 @@ class listener {
   static constexpr std::int64_t first_pause_ns = 5'000'000;
   static constexpr std::int64_t longest_pause_ns = 100'000'000;
 
-  static bool is_shortage(os::io_result result) noexcept;
-  /// accept(2): errors of the new connection that are to be treated like EAGAIN.
-  static bool is_gone(os::io_result result) noexcept;
-
   os::io_result begin(const endpoint& where, const listen_options& how);
 
   io::descriptor socket_;

@@ -14,20 +14,17 @@
 #include <thrum/net/listener.hpp>
 #include <thrum/net/resolve.hpp>
 #include <thrum/net/socket.hpp>
+#include <thrum/os/socket_types.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/run/exit.hpp>
 #include <thrum/sched/run/park.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
-
-#include <netinet/tcp.h>
-#include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {
 
@@ -104,15 +101,16 @@ THRUM_OUT_OF_LINE conn listener::accept() {
 
 THRUM_OUT_OF_LINE conn listener::accept(std::error_code& error) {
   for (std::int64_t pause = first_pause_ns;;) {
-    const os::io_result fd = socket_.run(io::side::read, [](int own) { return os::accept(own); });
+    const os::io_result fd =
+        socket_.run(io::side::read, [](os::handle own) { return os::accept(own); });
     if (fd >= 0) {
-      io::descriptor accepted(static_cast<int>(fd), error);
+      io::descriptor accepted(os::handle_of(fd), error);
       return error ? conn() : conn(std::move(accepted), is_tcp_);
     }
-    if (is_shortage(fd)) {
+    if (os::out_of_handles(fd)) {
       sched::exit_if_cancelled(sched::sleep_until(sched::traits::now() + pause));
       pause = std::min(2 * pause, longest_pause_ns);
-    } else if (!is_gone(fd)) {
+    } else if (!os::gone_while_queued(fd)) {
       error = io_detail::error_of(fd);
       return conn();
     }
@@ -123,27 +121,13 @@ THRUM_OUT_OF_LINE void listener::close() noexcept {
   // Before the socket: where nobody answers any more, a successor makes a file of its own.
   socket_.close([this] {
     if (!path_.empty() && path_maker_ == os::own_process()) {
-      ::unlink(path_.c_str());
+      os::remove_file(path_.c_str());
     }
   });
 }
 
-THRUM_OUT_OF_LINE bool listener::is_shortage(os::io_result result) noexcept {
-  return result == -EMFILE || result == -ENFILE || result == -ENOBUFS || result == -ENOMEM;
-}
-
-THRUM_OUT_OF_LINE bool listener::is_gone(os::io_result result) noexcept {
-  for (const int error : {ECONNABORTED, EPROTO, ENETDOWN, ENOPROTOOPT, EHOSTDOWN, ENONET,
-                          EHOSTUNREACH, ENETUNREACH}) {
-    if (result == -error) {
-      return true;
-    }
-  }
-  return false;
-}
-
 THRUM_OUT_OF_LINE os::io_result listener::begin(const endpoint& where, const listen_options& how) {
-  const int fd = socket_.native_handle();
+  const os::handle fd = socket_.native_handle();
   is_tcp_ = net_detail::is_internet(where);
   os::io_result done = 0;
   const auto must = [&](os::io_result result) { done = done < 0 ? done : result; };
@@ -154,14 +138,14 @@ THRUM_OUT_OF_LINE os::io_result listener::begin(const endpoint& where, const lis
   }
   if (is_tcp_) {
     if (how.reuse_address) {
-      os::set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+      os::reuse_address(fd);
     }
     if (how.reuse_port) {
-      must(os::set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1));
+      must(os::reuse_port(fd));
     }
     // Connections inherit these.
     if (how.no_delay) {
-      os::set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+      os::set_no_delay(fd, true);
     }
     const os::io_result result = net_detail::set_keep_alive(fd, how.keep_alive);
     must(how.keep_alive == keep_alive_options{} ? 0 : result);

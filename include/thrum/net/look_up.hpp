@@ -40,6 +40,7 @@
 #include <thrum/blocking.hpp>
 #include <thrum/net/resolve_error.hpp>
 #include <thrum/os/os.hpp>
+#include <thrum/os/socket_types.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/run/exit.hpp>
 #include <thrum/sync/condition_variable.hpp>
@@ -47,7 +48,6 @@
 #include <thrum/sync/wait_list.hpp>
 
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -57,8 +57,6 @@
 #include <string_view>
 #include <system_error>
 #include <unordered_map>
-
-#include <netdb.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace net_detail {
 
@@ -70,6 +68,7 @@ struct look_up_system {
   static int ask(const char* host, const char* service, ::addrinfo** list) noexcept {
     ::addrinfo hints{};
     hints.ai_family = AF_UNSPEC;
+    os::start_sockets();
     return ::getaddrinfo(host, service, &hints, list);
   }
   static void free(::addrinfo* list) noexcept { ::freeaddrinfo(list); }
@@ -102,7 +101,7 @@ class basic_look_up : public base::list_node<basic_look_up<System>> {
   /// there is an error, one of resolver_category() or of the system.
   const ::addrinfo* list() const noexcept { return list_; }
   std::error_code error() const noexcept {
-    return returned_ == 0 ? std::error_code() : resolver_error(returned_, errno_value_);
+    return returned_ == 0 ? std::error_code() : resolver_error(returned_, cause_);
   }
 
  private:
@@ -112,7 +111,7 @@ class basic_look_up : public base::list_node<basic_look_up<System>> {
   void work() noexcept {
     const char* const service = question_.c_str() + question_.find('\0') + 1;
     returned_ = System::ask(question_.c_str(), *service != '\0' ? service : nullptr, &list_);
-    errno_value_ = errno;
+    cause_ = os::resolver_cause(returned_);
     if (returned_ != 0) {
       list_ = nullptr;  // nobody says what stands there after a failure
     }
@@ -144,7 +143,7 @@ class basic_look_up : public base::list_node<basic_look_up<System>> {
   sync_detail::wait_list waiters_{lock_};
   bool is_answered_ = false;  // under lock_; then these do not change any more
   int returned_ = 0;
-  int errno_value_ = 0;
+  os::io_result cause_ = 0;  // of the system, below zero, if that is what it returned
   ::addrinfo* list_ = nullptr;
 };
 

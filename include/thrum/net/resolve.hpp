@@ -22,14 +22,13 @@
 #include <thrum/deadline.hpp>
 #include <thrum/net/endpoint.hpp>
 #include <thrum/net/resolve_error.hpp>  // IWYU pragma: export
+#include <thrum/os/socket_types.hpp>
 
 #include <cstdint>
 #include <optional>
 #include <string_view>
 #include <system_error>
 #include <vector>
-
-#include <netdb.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace net_detail {
 

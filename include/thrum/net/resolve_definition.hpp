@@ -15,6 +15,7 @@
 #include <thrum/net/look_up.hpp>
 #include <thrum/net/resolve.hpp>
 #include <thrum/net/resolve_error.hpp>
+#include <thrum/os/socket_types.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -25,15 +26,14 @@
 #include <system_error>
 #include <vector>
 
-#include <netdb.h>
-
 namespace thrum { inline namespace THRUM_ABI { namespace net_detail {
 
 THRUM_OUT_OF_LINE std::vector<endpoint> endpoints_of(const ::addrinfo* list,
                                                      std::optional<std::uint16_t> port) {
   std::vector<endpoint> found;
   for (const ::addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
-    endpoint e = endpoint::from_native(entry->ai_addr, entry->ai_addrlen);
+    endpoint e =
+        endpoint::from_native(entry->ai_addr, base::convert<::socklen_t>(entry->ai_addrlen));
     if (port) {
       e = e.with_port(*port);
     }

@@ -6,13 +6,13 @@
 #define THRUM_NET_RESOLVE_ERROR_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/os/parts.hpp>
+#include <thrum/os/socket_types.hpp>
 
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <type_traits>
-
-#include <netdb.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {
 
@@ -46,8 +46,8 @@ inline std::error_code make_error_code(resolve_error error) noexcept {
   return {static_cast<int>(error), resolver_category()};
 }
 
-/// What getaddrinfo() returned, as an error: EAI_SYSTEM stands for an errno value.
-THRUM_OUT_OF_LINE std::error_code resolver_error(int returned, int errno_value) noexcept;
+/// What getaddrinfo() returned, as an error, which is `cause` if that is an error of the system.
+THRUM_OUT_OF_LINE std::error_code resolver_error(int returned, os::io_result cause) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::net
 

@@ -8,10 +8,9 @@
 #include <thrum/base/config.hpp>
 #include <thrum/net/resolve_error.hpp>
 #include <thrum/os/os.hpp>
+#include <thrum/os/socket_types.hpp>
 
 #include <system_error>
-
-#include <netdb.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {
 
@@ -28,9 +27,8 @@ THRUM_OUT_OF_LINE const std::error_category& resolver_category() noexcept {
   return os::process_wide<resolver_category_type>::get();
 }
 
-THRUM_OUT_OF_LINE std::error_code resolver_error(int returned, int errno_value) noexcept {
-  return returned == EAI_SYSTEM ? std::error_code(errno_value, std::system_category())
-                                : std::error_code(returned, resolver_category());
+THRUM_OUT_OF_LINE std::error_code resolver_error(int returned, os::io_result cause) noexcept {
+  return cause != 0 ? os::error_code_of(cause) : std::error_code(returned, resolver_category());
 }
 
 }}}  // namespace thrum::THRUM_ABI::net

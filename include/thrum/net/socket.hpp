@@ -60,8 +60,9 @@ THRUM_OUT_OF_LINE std::optional<endpoint> without_ipv6(const endpoint& where,
 /// Whether an IPv4 or IPv6 address: what carries TCP and UDP.
 THRUM_OUT_OF_LINE bool is_internet(const endpoint& where) noexcept;
 
-/// Below zero: an errno value of the first option that the system refused.
-THRUM_OUT_OF_LINE os::io_result set_keep_alive(int fd, const keep_alive_options& how) noexcept;
+/// Below zero: the error of the first option that the system refused.
+THRUM_OUT_OF_LINE os::io_result set_keep_alive(os::handle fd,
+                                               const keep_alive_options& how) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::net_detail
 

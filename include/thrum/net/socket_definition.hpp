@@ -12,18 +12,15 @@
 #include <thrum/net/endpoint.hpp>
 #include <thrum/net/socket.hpp>
 #include <thrum/os/os.hpp>
+#include <thrum/os/socket_types.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <climits>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 #include <system_error>
-#include <utility>
-
-#include <netinet/tcp.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace net_detail {
 
@@ -32,15 +29,15 @@ THRUM_OUT_OF_LINE endpoint address_of(const io::descriptor& socket, bool peer) n
   ::socklen_t size = sizeof address;
   auto* const to = reinterpret_cast<::sockaddr*>(&address);
   const os::io_result named =
-      socket.use([&](int fd) { return os::socket_name(fd, peer, to, size); });
-  return named < 0 ? endpoint()
-                   : endpoint::from_native(to, size < sizeof address ? size : sizeof address);
+      socket.use([&](os::handle fd) { return os::socket_name(fd, peer, to, size); });
+  constexpr auto room = static_cast<::socklen_t>(sizeof address);
+  return named < 0 ? endpoint() : endpoint::from_native(to, size < room ? size : room);
 }
 
 THRUM_OUT_OF_LINE io::descriptor open_socket(const endpoint& where, int type,
                                              std::error_code& error) {
   if (where.family() == address_family::none) {
-    error = {EDESTADDRREQ, std::system_category()};
+    error = os::error_code_of(os::no_address);
     return {};
   }
   const os::io_result fd = os::open_socket(where.data()->sa_family, type, 0);
@@ -48,7 +45,7 @@ THRUM_OUT_OF_LINE io::descriptor open_socket(const endpoint& where, int type,
     error = io_detail::error_of(fd);
     return {};
   }
-  return io::descriptor(static_cast<int>(fd), error);
+  return io::descriptor(os::handle_of(fd), error);
 }
 
 THRUM_OUT_OF_LINE std::optional<endpoint> without_ipv6(const endpoint& where,
@@ -86,23 +83,13 @@ THRUM_OUT_OF_LINE bool is_internet(const endpoint& where) noexcept {
   return where.family() == address_family::v4 || where.family() == address_family::v6;
 }
 
-THRUM_OUT_OF_LINE os::io_result set_keep_alive(int fd, const keep_alive_options& how) noexcept {
-  os::io_result result = os::set_option(fd, SOL_SOCKET, SO_KEEPALIVE, how.enable ? 1 : 0);
+THRUM_OUT_OF_LINE os::io_result set_keep_alive(os::handle fd,
+                                               const keep_alive_options& how) noexcept {
   // The system refuses what is beyond its limits; cut to an int it might be within them.
   const auto number = [](std::chrono::seconds time) {
     return static_cast<int>(std::clamp<std::int64_t>(time.count(), -1, INT_MAX));
   };
-  const std::pair<int, int> numbers[] = {
-      {TCP_KEEPIDLE, number(how.idle)},
-      {TCP_KEEPINTVL, number(how.interval)},
-      {TCP_KEEPCNT, how.count},
-  };
-  for (const auto& [name, value] : numbers) {
-    if (result >= 0 && how.enable) {
-      result = os::set_option(fd, IPPROTO_TCP, name, value);
-    }
-  }
-  return result;
+  return os::set_keep_alive(fd, how.enable, {number(how.idle), number(how.interval), how.count});
 }
 
 }}}  // namespace thrum::THRUM_ABI::net_detail

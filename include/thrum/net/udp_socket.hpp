@@ -123,7 +123,7 @@ class udp_socket {
  private:
   static constexpr std::size_t at_once = 32;  // of many, in one system call; 7 KiB of stack
 
-  using attach_function = os::io_result (*)(int, const ::sockaddr*, ::socklen_t) noexcept;
+  using attach_function = os::io_result (*)(os::handle, const ::sockaddr*, ::socklen_t) noexcept;
 
   static udp_socket make(const endpoint& where, attach_function attach, std::error_code& error);
 
@@ -137,7 +137,7 @@ class udp_socket {
   os::io_result send_all(std::span<const outgoing> all, std::size_t& done);
 
   /// Those that are there; how many.
-  static os::io_result take_some(int fd, std::span<incoming> into) noexcept;
+  static os::io_result take_some(os::handle fd, std::span<incoming> into) noexcept;
 
   os::io_result receive_all(std::span<incoming> into);
 

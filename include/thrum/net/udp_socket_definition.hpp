@@ -32,7 +32,7 @@ THRUM_OUT_OF_LINE os::io_result udp_socket::send_from(std::span<const std::byte>
                                                       const endpoint* to) {
   const ::sockaddr* const address = to != nullptr ? to->data() : nullptr;
   const ::socklen_t size = to != nullptr ? to->size() : 0;
-  const auto send = [&](int fd) {
+  const auto send = [&](os::handle fd) {
     return os::send_to(fd, bytes.data(), bytes.size(), address, size);
   };
   return run_sending(to != nullptr && !net_detail::is_internet(*to), send);
@@ -42,7 +42,7 @@ THRUM_OUT_OF_LINE os::io_result udp_socket::receive(std::span<std::byte> buffer,
   ::sockaddr_storage from;
   ::socklen_t from_size = 0;
   auto* const address = result != nullptr ? reinterpret_cast<::sockaddr*>(&from) : nullptr;
-  const os::io_result n = socket_.run(io::side::read, [&](int fd) {
+  const os::io_result n = socket_.run(io::side::read, [&](os::handle fd) {
     from_size = sizeof from;
     return os::receive_from(fd, buffer.data(), buffer.size(), address,
                             address != nullptr ? &from_size : nullptr);
@@ -179,7 +179,7 @@ THRUM_OUT_OF_LINE udp_socket udp_socket::make(const endpoint& where, attach_func
     const auto instead = net_detail::without_ipv6(where, error);
     return instead ? make(*instead, attach, error) : udp_socket();
   }
-  const int fd = result.native_handle();
+  const os::handle fd = result.native_handle();
   // Nobody has asked for these: without them it is a socket that can do less.
   if (net_detail::is_internet(where)) {
     os::set_option(fd, SOL_SOCKET, SO_BROADCAST, 1);
@@ -210,21 +210,17 @@ THRUM_OUT_OF_LINE os::io_result udp_socket::send_all(std::span<const outgoing> a
   const bool to_unix = std::any_of(all.begin(), all.end(), [](const outgoing& each) {
     return each.to.family() != address_family::none && !net_detail::is_internet(each.to);
   });
-  return run_sending(to_unix, [&](int fd) -> os::io_result {
+  return run_sending(to_unix, [&](os::handle fd) -> os::io_result {
     while (done != all.size()) {
-      ::mmsghdr messages[at_once] = {};
-      ::iovec parts[at_once];
+      os::message messages[at_once];
+      os::piece parts[at_once];
       const std::size_t n = std::min(at_once, all.size() - done);
       for (std::size_t i = 0; i != n; ++i) {
         const outgoing& each = all[done + i];
-        ::msghdr& message = messages[i].msg_hdr;
-        // The system's types are not const, and it does not write there.
-        parts[i] = {const_cast<std::byte*>(each.bytes.data()), each.bytes.size()};
-        message.msg_iov = &parts[i];
-        message.msg_iovlen = 1;
+        parts[i] = os::piece_of(each.bytes.data(), each.bytes.size());
+        messages[i].set_pieces(&parts[i], 1);
         if (each.to.family() != address_family::none) {
-          message.msg_name = const_cast<::sockaddr*>(each.to.data());
-          message.msg_namelen = each.to.size();
+          messages[i].set_name(each.to.data(), each.to.size());
         }
       }
       const os::io_result sent = os::send_messages(fd, messages, static_cast<unsigned>(n));
@@ -237,32 +233,30 @@ THRUM_OUT_OF_LINE os::io_result udp_socket::send_all(std::span<const outgoing> a
   });
 }
 
-THRUM_OUT_OF_LINE os::io_result udp_socket::take_some(int fd, std::span<incoming> into) noexcept {
+THRUM_OUT_OF_LINE os::io_result udp_socket::take_some(os::handle fd,
+                                                      std::span<incoming> into) noexcept {
   std::size_t done = 0;
   while (done != into.size()) {
-    ::mmsghdr messages[at_once] = {};
-    ::iovec parts[at_once];
+    os::message messages[at_once];
+    os::piece parts[at_once];
     ::sockaddr_storage from[at_once];
     const std::size_t n = std::min(at_once, into.size() - done);
     for (std::size_t i = 0; i != n; ++i) {
       const std::span<std::byte> buffer = into[done + i].buffer;
-      parts[i] = {buffer.data(), buffer.size()};
-      ::msghdr& message = messages[i].msg_hdr;
-      message.msg_iov = &parts[i];
-      message.msg_iovlen = 1;
-      message.msg_name = &from[i];
-      message.msg_namelen = sizeof from[i];
+      parts[i] = os::piece_of(buffer.data(), buffer.size());
+      messages[i].set_pieces(&parts[i], 1);
+      messages[i].set_name(reinterpret_cast<::sockaddr*>(&from[i]), sizeof from[i]);
     }
     const os::io_result got = os::receive_messages(fd, messages, static_cast<unsigned>(n));
     if (got < 0) {
       return done != 0 ? static_cast<os::io_result>(done) : got;
     }
     for (std::size_t i = 0; i != static_cast<std::size_t>(got); ++i) {
-      const ::msghdr& message = messages[i].msg_hdr;
+      const os::message& message = messages[i];
       into[done++].result = {
-          messages[i].msg_len,
-          endpoint::from_native(reinterpret_cast<::sockaddr*>(&from[i]), message.msg_namelen),
-          (message.msg_flags & MSG_TRUNC) != 0};
+          message.size(),
+          endpoint::from_native(reinterpret_cast<::sockaddr*>(&from[i]), message.name_size()),
+          message.was_cut_off()};
     }
     if (static_cast<std::size_t>(got) != n) {
       break;
@@ -275,7 +269,7 @@ THRUM_OUT_OF_LINE os::io_result udp_socket::receive_all(std::span<incoming> into
   if (into.empty()) {
     return 0;
   }
-  return socket_.run(io::side::read, [&](int fd) { return take_some(fd, into); });
+  return socket_.run(io::side::read, [&](os::handle fd) { return take_some(fd, into); });
 }
 
 THRUM_OUT_OF_LINE std::size_t udp_socket::finish(os::io_result result,

@@ -58,17 +58,23 @@ class basic_epoll {
 
   THRUM_NOINLINE void close() noexcept;
 
-  THRUM_NOINLINE int add(int fd, std::uint64_t tag) noexcept;
+  THRUM_NOINLINE int add(os::handle fd, std::uint64_t tag) noexcept;
 
-  THRUM_NOINLINE void remove(int fd) noexcept;
+  THRUM_NOINLINE void remove(os::handle fd) noexcept;
 
-  THRUM_NOINLINE int arm(int fd, std::uint64_t tag, std::uint32_t what) noexcept;
+  THRUM_NOINLINE int arm(os::handle fd, std::uint64_t tag, std::uint32_t what) noexcept;
 
-  THRUM_NOINLINE int arm_first(int fd, std::uint64_t tag, std::uint32_t what) noexcept;
+  THRUM_NOINLINE int arm_first(os::handle fd, std::uint64_t tag, std::uint32_t what) noexcept;
 
   void poll(std::int64_t delay_ns, sink& to) noexcept;
 
   THRUM_NOINLINE void wake() noexcept;
+
+  /// Takes its descriptors now, and not with the first one that it is to watch.
+  int open_descriptors() noexcept { return activate(); }
+
+  /// The epoll itself, to be watched by another poller, once it has its descriptors.
+  os::handle native_handle() const noexcept { return own_; }
 
   std::uint32_t descriptors() const noexcept {
     return descriptors_.load(relaxed);  // relaxed: a goroutine that waits has added before it looks

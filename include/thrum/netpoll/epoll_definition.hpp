@@ -35,7 +35,7 @@ void basic_epoll<System>::close() noexcept {
 }
 
 template <class System>
-int basic_epoll<System>::add(int fd, std::uint64_t tag) noexcept {
+int basic_epoll<System>::add(os::handle fd, std::uint64_t tag) noexcept {
   if (const int error = activate(); error != 0) {
     return error;
   }
@@ -44,7 +44,7 @@ int basic_epoll<System>::add(int fd, std::uint64_t tag) noexcept {
   event.data.u64 = tag;
   descriptors_.fetch_add(1, relaxed);  // relaxed: before its first event can be waited for
   if (System::control(own_, EPOLL_CTL_ADD, fd, event) != 0) {
-    const int error = errno;
+    const int error = -errno;
     descriptors_.fetch_sub(1, relaxed);  // relaxed: nobody waits for this one
     return error;
   }
@@ -52,23 +52,23 @@ int basic_epoll<System>::add(int fd, std::uint64_t tag) noexcept {
 }
 
 template <class System>
-void basic_epoll<System>::remove(int fd) noexcept {
+void basic_epoll<System>::remove(os::handle fd) noexcept {
   ::epoll_event ignored{};  // before Linux 2.6.9 it must not be null
   System::control(own_, EPOLL_CTL_DEL, fd, ignored);
   descriptors_.fetch_sub(1, relaxed);  // relaxed: nobody waits for this one
 }
 
 template <class System>
-int basic_epoll<System>::arm(int fd, std::uint64_t tag, std::uint32_t what) noexcept {
+int basic_epoll<System>::arm(os::handle fd, std::uint64_t tag, std::uint32_t what) noexcept {
   if (!active_.load(acquire)) {  // [ep.wake <] acquire: others_
-    return ENOENT;
+    return os::not_armed;
   }
   ::epoll_event event = once(tag, what);
-  return System::control(others_, EPOLL_CTL_MOD, fd, event) == 0 ? 0 : errno;
+  return System::control(others_, EPOLL_CTL_MOD, fd, event) == 0 ? 0 : -errno;
 }
 
 template <class System>
-int basic_epoll<System>::arm_first(int fd, std::uint64_t tag, std::uint32_t what) noexcept {
+int basic_epoll<System>::arm_first(os::handle fd, std::uint64_t tag, std::uint32_t what) noexcept {
   if (const int error = activate(); error != 0) {
     return error;
   }
@@ -76,7 +76,7 @@ int basic_epoll<System>::arm_first(int fd, std::uint64_t tag, std::uint32_t what
     descriptors_.fetch_add(1, relaxed);        // relaxed: from now on there may be one
   }
   ::epoll_event event = once(tag, what);
-  return System::control(others_, EPOLL_CTL_ADD, fd, event) == 0 ? 0 : errno;
+  return System::control(others_, EPOLL_CTL_ADD, fd, event) == 0 ? 0 : -errno;
 }
 
 template <class System>
@@ -214,7 +214,7 @@ int basic_epoll<System>::make() noexcept {
   if (own_ < 0 || others_ < 0 || alarm_ < 0 ||
       System::control(own_, EPOLL_CTL_ADD, alarm_, alarm) != 0 ||
       System::control(own_, EPOLL_CTL_ADD, others_, nested) != 0) {
-    const int error = errno;
+    const int error = -errno;
     close();
     return error;
   }

@@ -49,6 +49,8 @@
 #if THRUM_POLLER_KQUEUE
 
 #include <thrum/base/order.hpp>
+#include <thrum/os/handle.hpp>
+#include <thrum/os/posix/result.hpp>
 
 #include <atomic>
 #include <cerrno>
@@ -77,7 +79,7 @@ class kqueue {
     own_ = make();
     others_ = make();
     if (own_ < 0 || others_ < 0) {
-      const int error = errno;
+      const int error = -errno;
       close();
       return error;
     }
@@ -101,19 +103,19 @@ class kqueue {
     }
   }
 
-  THRUM_NOINLINE int add(int fd, std::uint64_t tag) noexcept {
+  THRUM_NOINLINE int add(os::handle fd, std::uint64_t tag) noexcept {
     struct ::stat about {};
     if (::fstat(fd, &about) != 0) {
-      return errno;
+      return -errno;
     }
     if (S_ISREG(about.st_mode) || S_ISDIR(about.st_mode) || S_ISBLK(about.st_mode)) {
-      return EPERM;
+      return os::always_ready;
     }
     descriptors_.fetch_add(1, relaxed);  // relaxed: before its first event can be waited for
     int error = apply(own_, change(fd, EVFILT_READ, EV_ADD | EV_CLEAR, tag));
     if (error == 0) {
       error = apply(own_, change(fd, EVFILT_WRITE, EV_ADD | EV_CLEAR, tag));
-      if (error == EPIPE) {
+      if (error == -EPIPE) {
         error = 0;
       } else if (error != 0) {
         apply(own_, change(fd, EVFILT_READ, EV_DELETE, 0));
@@ -122,19 +124,19 @@ class kqueue {
     if (error != 0) {
       descriptors_.fetch_sub(1, relaxed);  // relaxed: nobody waits for this one
     }
-    return is_refusal_of_kind(error) ? EPERM : error;
+    return is_refusal_of_kind(error) ? os::always_ready : error;
   }
 
-  THRUM_NOINLINE void remove(int fd) noexcept {
+  THRUM_NOINLINE void remove(os::handle fd) noexcept {
     apply(own_, change(fd, EVFILT_READ, EV_DELETE, 0));
     apply(own_, change(fd, EVFILT_WRITE, EV_DELETE, 0));
     descriptors_.fetch_sub(1, relaxed);  // relaxed: nobody waits for this one
   }
 
-  int arm(int fd, std::uint64_t tag, std::uint32_t what) noexcept {
+  int arm(os::handle fd, std::uint64_t tag, std::uint32_t what) noexcept {
     return arm_first(fd, tag, what);  // which file was armed before is not told
   }
-  THRUM_NOINLINE int arm_first(int fd, std::uint64_t tag, std::uint32_t what) noexcept {
+  THRUM_NOINLINE int arm_first(os::handle fd, std::uint64_t tag, std::uint32_t what) noexcept {
     if (!armed_once_.exchange(true, relaxed)) {  // relaxed: as in add
       descriptors_.fetch_add(1, relaxed);        // relaxed: from now on there may be one
     }
@@ -221,12 +223,12 @@ class kqueue {
     return fd;
   }
 
-  /// 0 or an errno value.
+  /// 0 or an error below zero.
   THRUM_NOINLINE static int apply(int queue, const event_type& one) noexcept {
     int result;
     while ((result = ::kevent(queue, &one, 1, nullptr, 0, nullptr)) < 0 && errno == EINTR) {
     }
-    return result < 0 ? errno : 0;
+    return result < 0 ? -errno : 0;
   }
 
   void trigger() noexcept {
@@ -236,7 +238,7 @@ class kqueue {
   }
 
   static bool is_refusal_of_kind(int error) noexcept {
-    return error == EINVAL || error == ENODEV || error == EOPNOTSUPP;
+    return error == -EINVAL || error == -ENODEV || error == -EOPNOTSUPP;
   }
 
   static std::uint32_t translate(const event_type& event) noexcept {

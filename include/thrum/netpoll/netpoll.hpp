@@ -6,16 +6,20 @@
 #define THRUM_NETPOLL_NETPOLL_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/netpoll/epoll.hpp>    // IWYU pragma: export
-#include <thrum/netpoll/kqueue.hpp>   // IWYU pragma: export
-#include <thrum/netpoll/sleeper.hpp>  // IWYU pragma: export
+#include <thrum/netpoll/afd.hpp>           // IWYU pragma: export
+#include <thrum/netpoll/epoll.hpp>         // IWYU pragma: export
+#include <thrum/netpoll/kqueue.hpp>        // IWYU pragma: export
+#include <thrum/netpoll/linux_poller.hpp>  // IWYU pragma: export
+#include <thrum/netpoll/sleeper.hpp>       // IWYU pragma: export
 
 namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
 
 #if THRUM_OS_LINUX
-using poller = epoll;
+using poller = linux_poller;
 #elif THRUM_POLLER_KQUEUE
 using poller = kqueue;
+#elif THRUM_OS_WINDOWS
+using poller = afd;
 #else
 using poller = sleeper;
 #endif

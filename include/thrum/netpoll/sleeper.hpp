@@ -11,8 +11,6 @@
 #include <thrum/netpoll/contract.hpp>
 #include <thrum/os/parts.hpp>
 
-#include <cerrno>
-
 namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
 
 class sleeper {
@@ -20,10 +18,10 @@ class sleeper {
   int open() noexcept { return 0; }
   void close() noexcept {}
 
-  int add(int, std::uint64_t) noexcept { return ENOSYS; }
-  void remove(int) noexcept {}
-  int arm_first(int, std::uint64_t, std::uint32_t) noexcept { return ENOSYS; }
-  int arm(int, std::uint64_t, std::uint32_t) noexcept { return ENOSYS; }
+  int add(os::handle, std::uint64_t) noexcept { return os::not_supported; }
+  void remove(os::handle) noexcept {}
+  int arm_first(os::handle, std::uint64_t, std::uint32_t) noexcept { return os::not_supported; }
+  int arm(os::handle, std::uint64_t, std::uint32_t) noexcept { return os::not_supported; }
 
   void poll(std::int64_t delay_ns, sink&) noexcept {
     if (delay_ns == 0) {

@@ -7,7 +7,6 @@
 // A layer that lacks something does not compile here. What it has not declared stands in an error
 // with the capability beside the name:
 //   error: 'futex_wake' is not a member of 'thrum::os'
-//     THRUM_OFFERS(note, futex_wake)
 // and what it has declared otherwise makes the assertion of its capability fail, where the compiler
 // says which requirement is not met:
 //   error: static assertion failed: the system's layer wants has_note: see os/contract.hpp
@@ -16,6 +15,8 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/message.hpp>
+#include <thrum/os/chosen_io.hpp>
+#include <thrum/os/chosen_threads.hpp>
 #include <thrum/os/contract.hpp>
 #include <thrum/os/os.hpp>
 
@@ -30,125 +31,9 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 #define THRUM_OFFERS_TYPE(capability, name) using name = os::name;
 
 /// Has what the floors above use of the layer as its members.
-struct chosen_system {
+struct chosen_system : chosen_io, chosen_threads {
   // clang-format off
-  THRUM_OFFERS(clock, now)
-  THRUM_OFFERS(clock, to_timespec)
-
-  THRUM_OFFERS_TYPE(note, note)
-  THRUM_OFFERS(note, futex_wait)
-  THRUM_OFFERS(note, futex_wake)
-
-  THRUM_OFFERS_TYPE(memory, guard_kind)
-  THRUM_OFFERS(memory, page_size)
-  THRUM_OFFERS(memory, map)
-  THRUM_OFFERS(memory, unmap)
-  THRUM_OFFERS(memory, map_stacks)
-  THRUM_OFFERS(memory, install_guard)
-  THRUM_OFFERS(memory, return_guard_budget)
-  THRUM_OFFERS(memory, discard)
-  THRUM_OFFERS(memory, discard_now)
-
-  THRUM_OFFERS_TYPE(thread, thread)
-  THRUM_OFFERS_TYPE(thread, thread_key)
-  THRUM_OFFERS_TYPE(thread, bystander_scope)
-  THRUM_OFFERS(thread, start_detached_thread)
-  THRUM_OFFERS(thread, set_thread_name)
-  THRUM_OFFERS(thread, thread_id)
-  THRUM_OFFERS(thread, count_threads)
-  THRUM_OFFERS(thread, bystanders)
-  THRUM_OFFERS(thread, yield_thread)
-  THRUM_OFFERS(thread, sleep_ns)
-  THRUM_OFFERS(thread, current_cpu)
-  THRUM_OFFERS(thread, ask_for_short_waits)
-  THRUM_OFFERS(thread, real_time_priority)
-  THRUM_OFFERS(thread, set_real_time_priority)
-
-  THRUM_OFFERS(fence, prepare_heavy_fence)
-  THRUM_OFFERS(fence, light_fence)
-  THRUM_OFFERS(fence, heavy_fence)
-
   THRUM_OFFERS(processors, available_processors)
-
-  THRUM_OFFERS_TYPE(exit, exit_hook)
-  THRUM_OFFERS(exit, exit_now)
-  THRUM_OFFERS(exit, register_exit_hook)
-  THRUM_OFFERS(exit, let_exit_pass_standard_input)
-  THRUM_OFFERS(exit, this_threads_exit_watch)
-
-  THRUM_OFFERS(fork_hooks, call_after_fork)
-
-  THRUM_OFFERS_TYPE(thread_records, exception_state)
-  THRUM_OFFERS(thread_records, thread_error_number)
-  THRUM_OFFERS(thread_records, thread_exception_state)
-  THRUM_OFFERS(thread_records, switch_exception_state)
-
-  THRUM_OFFERS_TYPE(thread_clock, thread_clock)
-  THRUM_OFFERS(thread_clock, thread_sleeps)
-  THRUM_OFFERS(thread_clock, thread_naps)
-
-  THRUM_OFFERS_TYPE(preemption, preempt_target)
-  THRUM_OFFERS_TYPE(preemption, signal_stack)
-  THRUM_OFFERS_VALUE(preemption, has_preempt_signal)
-  THRUM_OFFERS_VALUE(preemption, preempt_signal)
-  THRUM_OFFERS(preemption, install_preempt_handler)
-  THRUM_OFFERS(preemption, send_preempt_signal)
-  THRUM_OFFERS(preemption, unblock_preempt_signal)
-
-  THRUM_OFFERS_TYPE(descriptor, io_result)
-  THRUM_OFFERS_VALUE(descriptor, no_descriptor)
-  THRUM_OFFERS(descriptor, read)
-  THRUM_OFFERS(descriptor, write)
-  THRUM_OFFERS(descriptor, close)
-  THRUM_OFFERS(descriptor, set_nonblocking)
-  THRUM_OFFERS(descriptor, wait_for)
-
-  THRUM_OFFERS(socket, open_socket)
-  THRUM_OFFERS(socket, connect)
-  THRUM_OFFERS(socket, bind)
-  THRUM_OFFERS(socket, listen)
-  THRUM_OFFERS(socket, accept)
-  THRUM_OFFERS(socket, receive)
-  THRUM_OFFERS(socket, peek)
-  THRUM_OFFERS(socket, send)
-  THRUM_OFFERS(socket, send_message)
-  THRUM_OFFERS(socket, receive_from)
-  THRUM_OFFERS(socket, send_to)
-  THRUM_OFFERS(socket, send_messages)
-  THRUM_OFFERS(socket, receive_messages)
-  THRUM_OFFERS(socket, send_file)
-  THRUM_OFFERS(socket, shut_down)
-  THRUM_OFFERS(socket, set_option)
-  THRUM_OFFERS(socket, get_option)
-  THRUM_OFFERS(socket, set_linger)
-  THRUM_OFFERS(socket, socket_name)
-
-  THRUM_OFFERS_TYPE(file, file_kind)
-  THRUM_OFFERS(file, open_file)
-  THRUM_OFFERS(file, read_at)
-  THRUM_OFFERS(file, write_at)
-  THRUM_OFFERS(file, seek)
-  THRUM_OFFERS(file, sync)
-  THRUM_OFFERS(file, truncate)
-  THRUM_OFFERS(file, file_size)
-  THRUM_OFFERS(file, kind_of)
-  THRUM_OFFERS(file, duplicate)
-
-  THRUM_OFFERS_VALUE(pipe, cannot_tell)
-  THRUM_OFFERS(pipe, open_pipe)
-  THRUM_OFFERS(pipe, write_without_signal)
-  THRUM_OFFERS(pipe, read_at_once)
-  THRUM_OFFERS(pipe, write_at_once)
-
-  THRUM_OFFERS_TYPE(process, spawn_request)
-  THRUM_OFFERS_TYPE(process, process_end)
-  THRUM_OFFERS(process, own_process)
-  THRUM_OFFERS(process, spawn)
-  THRUM_OFFERS(process, open_process)
-  THRUM_OFFERS(process, wait_process)
-  THRUM_OFFERS(process, signal_process)
-
-  THRUM_OFFERS_TYPE(child_watch, child_watch)
 
   THRUM_OFFERS_TYPE(caught_signals, caught_signals)
 
@@ -205,24 +90,8 @@ struct chosen_system {
                 "the system's layer wants " #capability ": see os/contract.hpp");
 // NOLINTEND(bugprone-macro-parentheses)
 // clang-format off
-THRUM_REQUIRES(has_clock)
-THRUM_REQUIRES(has_note)
-THRUM_REQUIRES(has_memory)
-THRUM_REQUIRES(has_thread)
-THRUM_REQUIRES(has_fence)
 THRUM_REQUIRES(has_processors)
-THRUM_REQUIRES(has_exit)
-THRUM_REQUIRES(has_fork_hooks)
 THRUM_REQUIRES(has_process_wide)
-THRUM_REQUIRES(has_thread_records)
-THRUM_REQUIRES(has_thread_clock)
-THRUM_REQUIRES(has_preemption)
-THRUM_REQUIRES(has_descriptor)
-THRUM_REQUIRES(has_socket)
-THRUM_REQUIRES(has_file)
-THRUM_REQUIRES(has_pipe)
-THRUM_REQUIRES(has_process)
-THRUM_REQUIRES(has_child_watch)
 THRUM_REQUIRES(has_caught_signals)
 THRUM_REQUIRES(has_quit_signal)
 THRUM_REQUIRES(has_fault)

@@ -11,7 +11,7 @@
 //
 // Units      Times are std::int64_t nanoseconds of one monotonic clock; sizes are bytes.
 // Errors     Nothing here throws. A failure the caller can act on is a result (nullptr, false, an
-//            errno value); one that means a broken program ends it with base::fatal. errno may
+//            error below zero); one that means a broken program ends it with base::fatal. errno may
 //            change; no result is in it.
 // Threads    Every function may be called by any thread. What reads errno or the thread pointer is
 //            not inlined: no address of them lives across a switch in a function that parks.
@@ -22,6 +22,9 @@
 #define THRUM_OS_CONTRACT_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/os/answers.hpp>
+#include <thrum/os/file_modes.hpp>
+#include <thrum/os/socket_types.hpp>
 
 #include <atomic>
 #include <concepts>
@@ -29,10 +32,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <type_traits>
 #include <vector>
 
-#include <sys/socket.h>
 #include <time.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
@@ -75,12 +78,28 @@ concept has_note = note_like<typename System::note> &&
   { System::futex_wake(word, n) } noexcept -> std::same_as<void>;
 };
 
+/// stack_extent: down to where a stack of a slab can be touched, kept with the stack: prepare_stack is
+/// told. open, before the first run; reach, before another thread writes to a place that the stack has
+/// not grown to; note_limit, after each run, with what the stack's last frame says
+/// (arch::parked_limit); shrink gives back all pages up to an address, but for those that the next run
+/// begins with. What the system does by itself costs nothing here.
+template <class Extent>
+concept stack_extent_like = std::is_nothrow_default_constructible_v<Extent> &&
+    requires(Extent& extent, const Extent& seen, char* low, char* end, const void* limit) {
+  { extent.open(low, end) } noexcept -> std::same_as<bool>;
+  { extent.reach(low, end) } noexcept -> std::same_as<bool>;
+  { seen.limit(low) } noexcept -> std::same_as<const void*>;
+  { extent.note_limit(limit) } noexcept -> std::same_as<void>;
+  { extent.shrink(low, end) } noexcept -> std::same_as<void>;
+};
+
 /// memory: zeroed pages, null where there are none, without a lock or malloc. A slab for stacks is
-/// aligned to a power of two. A guard is pages that nobody may touch; how dear it was is its
-/// result, and what it took of a budget is given back with the memory. What is discarded need not
-/// be kept; discard_now has it leave the resident set.
+/// aligned to a power of two, and its first page can be touched. A guard is pages that nobody may
+/// touch; how dear it was is its result, and what it took of a budget is given back with the memory.
+/// What is discarded need not be kept; discard_now has it leave the resident set.
 template <class System>
-concept has_memory = requires(void* memory, std::size_t bytes, std::size_t alignment) {
+concept has_memory = stack_extent_like<typename System::stack_extent> &&
+    requires(void* memory, std::size_t bytes, std::size_t alignment) {
   { System::page_size() } noexcept -> std::same_as<std::size_t>;
   { System::map(bytes) } noexcept -> std::same_as<void*>;
   { System::unmap(memory, bytes) } noexcept -> std::same_as<void>;
@@ -103,6 +122,13 @@ concept thread_like =
   { seen.joinable() } noexcept -> std::same_as<bool>;
 };
 
+/// A variable of this type that is declared with THRUM_THREAD_LOCAL has a pointer for each thread, null
+/// at first; cheaper to read than a key.
+template <class Word>
+concept thread_word_like = std::convertible_to<Word, void*> && requires(Word& word, int* value) {
+  word = value;
+};
+
 /// A word of each thread, the same for all shared objects that know the key; null at first.
 template <class Key>
 concept thread_key_like = requires(const Key& key, const void* word) {
@@ -116,6 +142,7 @@ concept thread_key_like = requires(const Key& key, const void* word) {
 template <class System>
 concept has_thread = thread_like<typename System::thread> &&
     thread_key_like<typename System::thread_key> &&
+    thread_word_like<typename System::template thread_word<int*>> &&
     std::is_nothrow_default_constructible_v<typename System::bystander_scope> &&
     requires(void* (*entry)(void*), void* argument, const char* name, int priority,
              std::int64_t ns) {
@@ -132,14 +159,16 @@ concept has_thread = thread_like<typename System::thread> &&
   { System::set_real_time_priority(priority) } noexcept -> std::same_as<int>;
 };
 
-/// fence: the two sides of an asymmetric fence, made ready once before the threads that use it. A
-/// side that runs often passes the light one, which should cost nothing; the other passes the heavy
-/// one, which acts on every running thread of the process.
+/// fence: the two sides of an asymmetric fence, made ready once before the threads that use it, which
+/// says what kind there is. A side that runs often passes the light one, which should cost nothing;
+/// the other passes the heavy one, which acts on every running thread of the process, or, where one
+/// thread has the other side, the one for it, which may be cheaper.
 template <class System>
-concept has_fence = requires {
-  { System::prepare_heavy_fence() } noexcept -> std::same_as<void>;
+concept has_fence = requires(const typename System::thread_ref& thread) {
+  { System::prepare_heavy_fence() } noexcept -> std::same_as<fence_kind>;
   { System::light_fence() } noexcept -> std::same_as<void>;
   { System::heavy_fence() } noexcept -> std::same_as<void>;
+  { System::heavy_fence_for(thread) } noexcept -> std::same_as<void>;
 };
 
 /// processors: how many this process may use, quotas counted; at least 1.
@@ -154,6 +183,7 @@ template <class System>
 concept has_exit = std::same_as<typename System::exit_hook, void (*)(int) noexcept> &&
     requires(typename System::exit_hook hook, int status) {
   { System::exit_now(status) } noexcept -> std::same_as<void>;
+  requires std::same_as<decltype(System::unknown_exit_status), const int>;
   { System::register_exit_hook(hook) } noexcept -> std::same_as<void>;
   { System::let_exit_pass_standard_input() } noexcept -> std::same_as<void>;
   { System::this_threads_exit_watch().watch(hook) } noexcept -> std::same_as<void>;
@@ -189,16 +219,24 @@ concept has_thread_records = requires(typename System::exception_state* live,
 
 // ---- without these the monitor sees less --------------------------------------------------------
 
-/// thread_clock: the CPU time of a thread, for others to read, and whether one sleeps in the
-/// system, or only for a time. No malloc, no lock. A system that does not say: 0, true, false.
+/// thread_ref: what others need of a thread; opened and closed by itself. They see its CPU time,
+/// what it does at this moment, and whether it only sleeps for a time, and interrupt it: they have
+/// target.interrupt(target.argument) called there (see has_preemption). No malloc. A system that
+/// does not say: 0, unknown, false. Not open, or the thread has ended: in_system, and no interruption;
+/// nor where a system cannot interrupt a thread at this moment, and wants to be asked again.
 template <class System>
-concept has_thread_clock = std::is_nothrow_default_constructible_v<typename System::thread_clock> &&
-    requires(typename System::thread_clock& clock, const typename System::thread_clock& seen,
-             std::uint64_t thread) {
-  { clock.open() } noexcept -> std::same_as<void>;
-  { seen.now() } noexcept -> std::same_as<std::int64_t>;
-  { System::thread_sleeps(thread) } noexcept -> std::same_as<bool>;
-  { System::thread_naps(thread) } noexcept -> std::same_as<bool>;
+concept has_thread_ref =
+    std::is_nothrow_default_constructible_v<typename System::thread_ref> &&
+    !std::copy_constructible<typename System::thread_ref> &&
+    requires(typename System::thread_ref& own, const typename System::thread_ref& seen,
+             typename System::preempt_target& target) {
+  { own.open() } noexcept -> std::same_as<void>;
+  { own.close() } noexcept -> std::same_as<void>;
+  { seen.is_calling_thread() } noexcept -> std::same_as<bool>;
+  { seen.cpu_now() } noexcept -> std::same_as<std::int64_t>;
+  { seen.look() } noexcept -> std::same_as<thread_look>;
+  { seen.naps() } noexcept -> std::same_as<bool>;
+  { seen.interrupt(target) } noexcept -> std::same_as<bool>;
 };
 
 /// A stack for handlers: reserved by any thread, opened and closed by the one that takes signals on
@@ -211,32 +249,67 @@ concept signal_stack_like = requires(Stack& stack, Target& target) {
   { stack.give_back() } noexcept -> std::same_as<void>;
 };
 
-/// preempt_signal: has target.interrupt(target.argument) called on another thread of ours, wherever
-/// that is, with target.context naming what was interrupted. Where has_preempt_signal is false the
-/// rest may do nothing.
+/// preempt_signal: what a thread needs to be interrupted wherever it is, with target.context naming
+/// what was interrupted. Where has_preempt_signal is false the rest, and thread_ref::interrupt, may do
+/// nothing.
 template <class System>
 concept has_preemption =
     signal_stack_like<typename System::signal_stack, typename System::preempt_target> &&
-    requires(typename System::preempt_target& target, std::uint64_t thread,
-             void (*interrupt)(void*) noexcept) {
+    requires(typename System::preempt_target& target, void (*interrupt)(void*) noexcept) {
   requires std::same_as<decltype(System::has_preempt_signal), const bool>;
   requires std::same_as<decltype(System::preempt_signal), const int>;
   { target.interrupt = interrupt } noexcept;
   requires std::same_as<decltype(target.argument), void*>;
   requires std::same_as<decltype(target.context), const void*>;
   { System::install_preempt_handler() } noexcept -> std::same_as<void>;
-  { System::send_preempt_signal(thread, target) } noexcept -> std::same_as<bool>;
   { System::unblock_preempt_signal() } noexcept -> std::same_as<void>;
 };
 
 // ---- without these no net, no io ----------------------------------------------------------------
 
-/// descriptor: the calls that all kinds of descriptors share. Results are counts, or errno values
-/// below zero; nothing is repeated after a signal.
+/// result: what calls on descriptors say. A count, or below zero an error of the system, of which
+/// error_code_of() makes the one that users see, in whatever category that system's numbers have.
+/// Those that the floors above say or ask for have names.
 template <class System>
-concept has_descriptor = std::signed_integral<typename System::io_result> &&
-    requires(int fd, void* to, const void* from, std::size_t n, bool on, int ms) {
-  requires std::same_as<decltype(System::no_descriptor), const int>;
+concept has_results = std::signed_integral<typename System::io_result> &&
+    sizeof(typename System::io_result) == sizeof(std::int64_t) &&
+    requires(typename System::io_result result) {
+  requires std::same_as<decltype(System::would_block), const int>;
+  requires std::same_as<decltype(System::interrupted), const int>;
+  requires std::same_as<decltype(System::cancelled), const int>;
+  requires std::same_as<decltype(System::no_memory), const int>;
+  requires std::same_as<decltype(System::bad_handle), const int>;
+  requires std::same_as<decltype(System::invalid), const int>;
+  requires std::same_as<decltype(System::not_supported), const int>;
+  requires std::same_as<decltype(System::no_such_process), const int>;
+  requires std::same_as<decltype(System::no_offsets), const int>;
+  requires std::same_as<decltype(System::no_address), const int>;
+  requires std::same_as<decltype(System::in_progress), const int>;
+  requires std::same_as<decltype(System::not_connected), const int>;
+  requires std::same_as<decltype(System::always_ready), const int>;
+  requires std::same_as<decltype(System::already_added), const int>;
+  requires std::same_as<decltype(System::not_armed), const int>;
+  { System::out_of_handles(result) } noexcept -> std::same_as<bool>;
+  { System::error_code_of(result) } noexcept -> std::same_as<std::error_code>;
+};
+
+/// handle: what an open descriptor is known by, a plain value. Results carry one; number_of gives a
+/// small number, another one for each that is open.
+template <class System>
+concept has_handles = std::regular<typename System::handle> &&
+    std::is_trivially_copyable_v<typename System::handle> &&
+    requires(typename System::handle h, typename System::io_result result) {
+  requires std::same_as<decltype(System::no_handle), const typename System::handle>;
+  { System::is_handle(h) } noexcept -> std::same_as<bool>;
+  { System::handle_of(result) } noexcept -> std::same_as<typename System::handle>;
+  { System::number_of(h) } noexcept -> std::same_as<unsigned>;
+};
+
+/// descriptor: the calls that all kinds of descriptors share. Nothing is repeated after a signal.
+template <class System>
+concept has_descriptor =
+    requires(typename System::handle fd, void* to, const void* from, std::size_t n, bool on,
+             int ms) {
   { System::read(fd, to, n) } noexcept -> std::same_as<typename System::io_result>;
   { System::write(fd, from, n) } noexcept -> std::same_as<typename System::io_result>;
   { System::close(fd) } noexcept -> std::same_as<typename System::io_result>;
@@ -244,22 +317,39 @@ concept has_descriptor = std::signed_integral<typename System::io_result> &&
   { System::wait_for(fd, on, ms) } noexcept -> std::same_as<typename System::io_result>;
 };
 
-/// socket: a new one does not block and is closed by exec; a broken connection is an error, never a
-/// signal. receive_from says the whole size of a datagram that did not fit.
+/// socket: start_sockets comes before names are looked up. A new socket does not block and is closed
+/// by exec; a broken connection is an error, never a signal. connect says in_progress where an event
+/// will tell, and then connection_state: how it ended. An accepted connection may be gone already, and
+/// a file of a kind that send_file refuses is read and sent. resolver_cause: the system's error behind
+/// what getaddrinfo() has returned, or 0. receive_from says more than fits of a datagram that did not,
+/// the whole size where the system says it.
 template <class System>
-concept has_socket = requires(int fd, int i, void* to, const void* from, std::size_t n,
+concept has_socket = requires(typename System::handle fd, int i, void* to, const void* from,
+                              std::size_t n,
                               std::int64_t offset, const ::sockaddr* name, ::sockaddr* found,
-                              ::socklen_t size, ::socklen_t* found_size, const ::msghdr& message,
-                              ::mmsghdr* messages, unsigned count, bool peer) {
+                              ::socklen_t size, ::socklen_t* found_size,
+                              typename System::piece* pieces, typename System::message& message,
+                              const typename System::message& sent,
+                              typename System::message* messages, unsigned count, bool peer,
+                              const char* link, const typename System::keep_alive_numbers& often) {
+  { System::start_sockets() } noexcept -> std::same_as<void>;
   { System::open_socket(i, i, i) } noexcept -> std::same_as<typename System::io_result>;
   { System::connect(fd, name, size) } noexcept -> std::same_as<typename System::io_result>;
+  { System::connection_state(fd) } noexcept -> std::same_as<typename System::io_result>;
   { System::bind(fd, name, size) } noexcept -> std::same_as<typename System::io_result>;
   { System::listen(fd, i) } noexcept -> std::same_as<typename System::io_result>;
   { System::accept(fd) } noexcept -> std::same_as<typename System::io_result>;
+  { System::gone_while_queued(offset) } noexcept -> std::same_as<bool>;
   { System::receive(fd, to, n) } noexcept -> std::same_as<typename System::io_result>;
   { System::peek(fd, to, n) } noexcept -> std::same_as<typename System::io_result>;
   { System::send(fd, from, n) } noexcept -> std::same_as<typename System::io_result>;
-  { System::send_message(fd, message) } noexcept -> std::same_as<typename System::io_result>;
+  { System::piece_of(from, n) } noexcept -> std::same_as<typename System::piece>;
+  { message.set_pieces(pieces, n) } noexcept -> std::same_as<void>;
+  { message.set_name(name, size) } noexcept -> std::same_as<void>;
+  { sent.size() } noexcept -> std::same_as<std::size_t>;
+  { sent.name_size() } noexcept -> std::same_as<::socklen_t>;
+  { sent.was_cut_off() } noexcept -> std::same_as<bool>;
+  { System::send_message(fd, sent) } noexcept -> std::same_as<typename System::io_result>;
   { System::receive_from(fd, to, n, found, found_size) } noexcept
       -> std::same_as<typename System::io_result>;
   { System::send_to(fd, from, n, name, size) } noexcept -> std::same_as<typename System::io_result>;
@@ -268,24 +358,40 @@ concept has_socket = requires(int fd, int i, void* to, const void* from, std::si
   { System::receive_messages(fd, messages, count) } noexcept
       -> std::same_as<typename System::io_result>;
   { System::send_file(fd, fd, offset, n) } noexcept -> std::same_as<typename System::io_result>;
+  { System::cannot_send_file(offset) } noexcept -> std::same_as<bool>;
+  { System::resolver_cause(i) } noexcept -> std::same_as<typename System::io_result>;
+  requires std::same_as<decltype(System::reading), const int>;
+  requires std::same_as<decltype(System::writing), const int>;
   { System::shut_down(fd, i) } noexcept -> std::same_as<typename System::io_result>;
+  { System::reuse_address(fd) } noexcept -> std::same_as<typename System::io_result>;
+  { System::reuse_port(fd) } noexcept -> std::same_as<typename System::io_result>;
+  { System::set_no_delay(fd, peer) } noexcept -> std::same_as<typename System::io_result>;
+  { System::set_keep_alive(fd, peer, often) } noexcept -> std::same_as<typename System::io_result>;
   { System::set_option(fd, i, i, i) } noexcept -> std::same_as<typename System::io_result>;
-  { System::get_option(fd, i, i) } noexcept -> std::same_as<typename System::io_result>;
+  { System::socket_family(fd) } noexcept -> std::same_as<typename System::io_result>;
+  { System::interface_number(link) } noexcept -> std::same_as<unsigned>;
   { System::set_linger(fd, i) } noexcept -> std::same_as<typename System::io_result>;
   { System::socket_name(fd, peer, found, size) } noexcept
       -> std::same_as<typename System::io_result>;
 };
 
 /// file: reading, writing and asking at a place; opened so that exec closes it. Any of them may
-/// block.
+/// block. A system without flags of open(2) has a type for them of which there is no value.
 template <class System>
-concept has_file = requires(int fd, int i, const char* path, unsigned permissions, void* to,
+concept has_file = requires(typename System::handle fd, open_mode mode, seek_from place,
+                            typename System::system_open_flags flags, const char* path,
+                            unsigned permissions, void* to,
                             const void* from, std::size_t n, std::int64_t offset,
                             typename System::file_kind& kind) {
-  { System::open_file(path, i, permissions) } noexcept -> std::same_as<typename System::io_result>;
+  requires std::same_as<decltype(System::null_device), const char* const>;
+  { System::open_file(path, mode, permissions) } noexcept
+      -> std::same_as<typename System::io_result>;
+  { System::open_file_with_flags(path, flags, permissions) } noexcept
+      -> std::same_as<typename System::io_result>;
+  { System::remove_file(path) } noexcept -> std::same_as<typename System::io_result>;
   { System::read_at(fd, to, n, offset) } noexcept -> std::same_as<typename System::io_result>;
   { System::write_at(fd, from, n, offset) } noexcept -> std::same_as<typename System::io_result>;
-  { System::seek(fd, offset, i) } noexcept -> std::same_as<typename System::io_result>;
+  { System::seek(fd, offset, place) } noexcept -> std::same_as<typename System::io_result>;
   { System::sync(fd) } noexcept -> std::same_as<typename System::io_result>;
   { System::truncate(fd, offset) } noexcept -> std::same_as<typename System::io_result>;
   { System::file_size(fd) } noexcept -> std::same_as<typename System::io_result>;
@@ -300,7 +406,8 @@ concept has_file = requires(int fd, int i, const char* path, unsigned permission
 /// pipe: writing to one that nobody reads is an error, never a signal. The calls that do not wait,
 /// whatever the mode of the open file, may say cannot_tell.
 template <class System>
-concept has_pipe = requires(int fd, int (&ends)[2], void* to, const void* from, std::size_t n) {
+concept has_pipe = requires(typename System::handle fd, typename System::handle (&ends)[2],
+                            void* to, const void* from, std::size_t n) {
   requires std::same_as<decltype(System::cannot_tell), const typename System::io_result>;
   { System::open_pipe(ends) } noexcept -> std::same_as<typename System::io_result>;
   { System::write_without_signal(fd, from, n) } noexcept
@@ -314,7 +421,8 @@ concept has_pipe = requires(int fd, int (&ends)[2], void* to, const void* from, 
 /// none.
 template <class System>
 concept has_process = requires(const typename System::spawn_request& request,
-                               typename System::process_end& end, std::int64_t pid, int fd,
+                               typename System::process_end& end, std::int64_t pid,
+                               typename System::handle fd,
                                bool may_block, bool reap, int signal) {
   { System::own_process() } noexcept -> std::same_as<std::int64_t>;
   { System::spawn(request) } noexcept -> std::same_as<typename System::io_result>;
@@ -322,7 +430,10 @@ concept has_process = requires(const typename System::spawn_request& request,
   { System::wait_process(pid, fd, may_block, reap, end) } noexcept
       -> std::same_as<typename System::io_result>;
   { System::signal_process(pid, fd, signal) } noexcept -> std::same_as<typename System::io_result>;
-  { request.streams[2] } -> std::convertible_to<int>;
+  { System::kill_process(pid, fd) } noexcept -> std::same_as<typename System::io_result>;
+  { System::ask_process_to_end(pid, fd) } noexcept -> std::same_as<typename System::io_result>;
+  { request.streams[2] } -> std::convertible_to<typename System::handle>;
+  { System::is_replaced_before(fd, signal) } noexcept -> std::same_as<bool>;
   requires std::same_as<decltype(end.code), int>;
   requires std::same_as<decltype(end.signal), int>;
   requires std::same_as<decltype(end.dumped_core), bool>;
@@ -331,7 +442,8 @@ concept has_process = requires(const typename System::spawn_request& request,
 /// child_watch: one thread sleeps until any of many children has ended, or somebody wakes it.
 template <class System>
 concept has_child_watch = requires(typename System::child_watch& watch,
-                                   const typename System::child_watch& seen, int fd, void* child,
+                                   const typename System::child_watch& seen,
+                                   typename System::handle fd, void* child,
                                    void** found, std::size_t most, int ms) {
   { seen.is_open() } noexcept -> std::same_as<bool>;
   { watch.open() } noexcept -> std::same_as<typename System::io_result>;
@@ -348,6 +460,7 @@ template <class System>
 concept has_caught_signals = requires(int number, std::int64_t ns) {
   requires std::same_as<decltype(System::caught_signals::last), const int>;
   { System::caught_signals::bit(number) } noexcept -> std::same_as<std::uint64_t>;
+  { System::caught_signals::is_raised_by_code(number) } noexcept -> std::same_as<bool>;
   { System::caught_signals::install(number) } noexcept -> std::same_as<typename System::io_result>;
   { System::caught_signals::remove(number) } noexcept -> std::same_as<void>;
   { System::caught_signals::wait_for_handlers() } noexcept -> std::same_as<void>;

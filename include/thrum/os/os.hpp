@@ -9,17 +9,34 @@
 #include <thrum/base/config.hpp>
 #include <thrum/os/parts.hpp>  // IWYU pragma: export
 
+#if THRUM_OS_POSIX
+#include <thrum/os/code_parts.hpp>            // IWYU pragma: export
+#include <thrum/os/posix/caught_signals.hpp>  // IWYU pragma: export
+#include <thrum/os/posix/fault.hpp>           // IWYU pragma: export
+#include <thrum/os/posix/quit_signal.hpp>     // IWYU pragma: export
+#include <thrum/os/posix/symbol.hpp>          // IWYU pragma: export
+#endif
+
 #if THRUM_OS_LINUX
-#include <thrum/os/linux/caught_signals.hpp>  // IWYU pragma: export
-#include <thrum/os/linux/child_watch.hpp>     // IWYU pragma: export
-#include <thrum/os/linux/fault.hpp>           // IWYU pragma: export
-#include <thrum/os/linux/processors.hpp>      // IWYU pragma: export
-#include <thrum/os/linux/quit_signal.hpp>     // IWYU pragma: export
-#include <thrum/os/linux/source_lines.hpp>    // IWYU pragma: export
-#include <thrum/os/linux/symbol.hpp>          // IWYU pragma: export
-#include <thrum/os/linux/unwind_table.hpp>    // IWYU pragma: export
+#include <thrum/os/elf/unwind_table.hpp>  // IWYU pragma: export
+#include <thrum/os/linux/processors.hpp>  // IWYU pragma: export
+#elif THRUM_OS_MACOS
+#include <thrum/os/darwin/processors.hpp>    // IWYU pragma: export
+#include <thrum/os/darwin/unwind_table.hpp>  // IWYU pragma: export
+#elif THRUM_OS_FREEBSD
+#include <thrum/os/elf/unwind_table.hpp>    // IWYU pragma: export
+#include <thrum/os/freebsd/processors.hpp>  // IWYU pragma: export
+#elif THRUM_OS_WINDOWS
+#include <thrum/os/windows/caught_signals.hpp>  // IWYU pragma: export
+#include <thrum/os/windows/fault.hpp>           // IWYU pragma: export
+#include <thrum/os/windows/processors.hpp>      // IWYU pragma: export
+#include <thrum/os/windows/quit_signal.hpp>     // IWYU pragma: export
+#include <thrum/os/windows/source_lines.hpp>    // IWYU pragma: export
+#include <thrum/os/windows/symbol.hpp>          // IWYU pragma: export
+#include <thrum/os/windows/unwind_table.hpp>    // IWYU pragma: export
 #else
-#error "thrum: this operating system is not supported; supported is Linux"
+#error \
+    "thrum: this operating system is not supported; supported are Linux, macOS, FreeBSD and Windows"
 #endif
 
 #endif  // THRUM_OS_OS_HPP

@@ -9,25 +9,25 @@
 #include <thrum/base/config.hpp>
 #include <thrum/os/error_number.hpp>     // IWYU pragma: export
 #include <thrum/os/exception_state.hpp>  // IWYU pragma: export
+#include <thrum/os/exit.hpp>             // IWYU pragma: export
+#include <thrum/os/io_parts.hpp>         // IWYU pragma: export
+#include <thrum/os/memory_parts.hpp>     // IWYU pragma: export
+#include <thrum/os/thread_parts.hpp>     // IWYU pragma: export
+
+#if THRUM_OS_POSIX
+#include <thrum/os/posix/backtrace.hpp>  // IWYU pragma: export
+#endif
 
 #if THRUM_OS_LINUX
-#include <thrum/os/linux/backtrace.hpp>       // IWYU pragma: export
-#include <thrum/os/linux/clock.hpp>           // IWYU pragma: export
-#include <thrum/os/linux/descriptor.hpp>      // IWYU pragma: export
-#include <thrum/os/linux/exit.hpp>            // IWYU pragma: export
-#include <thrum/os/linux/fence.hpp>           // IWYU pragma: export
-#include <thrum/os/linux/file.hpp>            // IWYU pragma: export
-#include <thrum/os/linux/memory.hpp>          // IWYU pragma: export
-#include <thrum/os/linux/note.hpp>            // IWYU pragma: export
-#include <thrum/os/linux/pipe.hpp>            // IWYU pragma: export
-#include <thrum/os/linux/preempt_signal.hpp>  // IWYU pragma: export
-#include <thrum/os/linux/process.hpp>         // IWYU pragma: export
-#include <thrum/os/linux/process_wide.hpp>    // IWYU pragma: export
-#include <thrum/os/linux/socket.hpp>          // IWYU pragma: export
-#include <thrum/os/linux/thread.hpp>          // IWYU pragma: export
-#include <thrum/os/linux/thread_clock.hpp>    // IWYU pragma: export
+#include <thrum/os/linux/machine_state.hpp>  // IWYU pragma: export
+#elif THRUM_OS_MACOS
+#include <thrum/os/darwin/machine_state.hpp>  // IWYU pragma: export
+#elif THRUM_OS_FREEBSD
+#include <thrum/os/freebsd/machine_state.hpp>  // IWYU pragma: export
+#elif THRUM_OS_WINDOWS
+#include <thrum/os/windows/backtrace.hpp>  // IWYU pragma: export
 #else
-#error "thrum: this operating system is not supported; supported is Linux"
+#error "thrum: this operating system is not supported; supported are Linux, macOS and FreeBSD"
 #endif
 
 #endif  // THRUM_OS_PARTS_HPP

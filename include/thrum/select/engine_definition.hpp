@@ -6,6 +6,7 @@
 #define THRUM_SELECT_ENGINE_DEFINITION_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/convert.hpp>
 #include <thrum/base/random.hpp>
 #include <thrum/chan/base.hpp>
 #include <thrum/sched/core/traits.hpp>
@@ -211,7 +212,7 @@ THRUM_COLD inline void link_shuffled(machine* m, const select_frame& frame) noex
   wait_point* const points = frame.points;
   for (std::size_t i = 0; i < frame.n; ++i) {
     // Those before are shuffled: the i-th takes the place of one of them, or stays.
-    const std::size_t at = random.below(static_cast<std::uint32_t>(i + 1));
+    const std::size_t at = random.below(base::convert<std::uint32_t>(i + 1));
     points[i].slot = points[at].slot;
     points[at].slot = points + i;
   }

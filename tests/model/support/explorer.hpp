@@ -426,7 +426,8 @@ inline void explorer::prepare(fibre& f) {
   auto* const bottom = reinterpret_cast<char*>(f.stack.get());
   f.now = state::done;
   thrum::base::context_create(f.context, bottom, fibre::stack_size);
-  f.sp = thrum::arch::prepare_stack(bottom + fibre::stack_size, &explorer::main, &f);
+  f.sp =
+      thrum::arch::prepare_stack(bottom + fibre::stack_size, {bottom, bottom}, &explorer::main, &f);
 }
 
 // A fibre is used for all executions: its thread ends in the switch at the bottom of the loop.

@@ -303,12 +303,10 @@ class thread_creator {
 };
 
 struct thread_reserve {
-  bool is_active() const noexcept { return false; }  // there are threads enough
-  unsigned limit() const noexcept { return thread_creator::most; }
-  template <class IsShort>
-  bool hold_back(goroutine&, IsShort) noexcept {
-    return false;
-  }
+  unsigned stopped() const noexcept { return 0; }
+  unsigned limit() const noexcept { return any_number; }
+  static constexpr unsigned any_number = ~0U;
+  void begin_locked() noexcept {}  // no goroutine is a loop
 };
 
 struct stack_pool {

@@ -55,6 +55,7 @@ enum class mistake {
   surplus_p_idles,           // put_idle_locked, of a P that is one too many
   retires_in_silence,        // nobody is woken for what a P leaves that retires
   number_is_not_seen_again,  // retire_p, when it has risen again
+  rise_is_not_fenced,        // set_procs, from one P to more
 };
 
 /// The mutant that is being searched.
@@ -374,6 +375,11 @@ struct search_traits : model::traits {
     // Between single steps of a machine without buffers a fence does nothing.
     if (explorer::active().bounds().machine != machine::sequential) {
       model::traits::fence(order);
+    }
+  }
+  static void heavy_fence(const char* caller = __builtin_FUNCTION()) noexcept {
+    if (made != mistake::rise_is_not_fenced || caller != std::string_view("set_procs")) {
+      model::traits::heavy_fence();
     }
   }
 };

@@ -146,12 +146,13 @@ struct machine {
   std::int64_t watched_cpu = 0;
   bool watched = false;
   os::call_stack callers;
+  // The models' threads are fibres of one; what it says of them is not part of the protocol.
   struct {
-    std::int64_t now() const { return 0; }
-  } cpu_clock;
-  // The models' threads are fibres of one; these are not part of the protocol.
-  std::atomic<std::uint64_t> tid{os::thread_id()};
-  std::uint64_t thread_number() const { return tid.load(relaxed); }
+    std::int64_t cpu_now() const { return 0; }
+    os::thread_look look() const { return os::thread_look::unknown; }
+    bool interrupt(os::preempt_target&) const { return false; }
+    bool is_calling_thread() const { return true; }
+  } self;
   model::retaking::figure heard;
   std::atomic<bool> deaf{false};
   std::uint32_t cpu = 0;
@@ -301,14 +302,10 @@ class runtime_scheduler {
     machine** waiting;
   } global{&waiting};
   struct {
-    template <class IsShort>
-    bool note_loop(const goroutine&, IsShort) const {
-      return false;  // there are threads enough
-    }
-    unsigned limit() const { return 8; }
+    void begin_stop() const {}
+    void end_stop() const {}
+    void note_loop(const goroutine&) const {}
   } reserve;
-  template <class F>
-  void for_each_live_p(F) {}
   struct {
     bool is_virtual() const { return false; }
   } clock;
@@ -333,7 +330,7 @@ class runtime_scheduler {
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 [[noreturn]] inline void refuse_after_fork() noexcept { base::fatal("the model does not fork"); }
-inline bool is_short_of_threads(runtime_scheduler&) noexcept { return false; }
+inline void note_threads_locked(runtime_scheduler&) noexcept {}
 inline void begin_slice(processor&) noexcept {}
 inline void end_slice(machine&) noexcept {}
 inline void run_timers(machine&, processor&, bool&) noexcept {}

@@ -175,6 +175,7 @@ struct protocol_traits : model::traits {
   static constexpr bool is_process_wide = false;
   static constexpr std::int64_t least_run_ns = 1'000'000;
   static constexpr std::int64_t blocked_ns = 1'000'000;
+  static constexpr std::int64_t silent_ns = 100'000'000;
   static constexpr std::int64_t deaf_ns = 10'000'000;
   static std::int64_t now() noexcept { return 0; }
 
@@ -192,7 +193,8 @@ struct protocol_traits : model::traits {
       model::traits::fence(std::memory_order_seq_cst);
     }
   }
-  static void heavy_fence() noexcept {
+  template <class Thread>
+  static void heavy_fence_for(const Thread&) noexcept {
     if (made == mistake::no_heavy_fence) {
       return;
     }

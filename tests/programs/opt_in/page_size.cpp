@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 // Instead of the C library's, in the whole program.
-extern "C" long sysconf(int name) noexcept {
+extern "C" long sysconf(int name) noexcept(noexcept(::sysconf(name))) {
   using function = long (*)(int);
   static const auto next = reinterpret_cast<function>(::dlsym(RTLD_NEXT, "sysconf"));
   const char* const page = std::getenv("THRUM_TEST_PAGE");

@@ -65,7 +65,7 @@ TEST_CASE("a fresh stack is laid out below its top and aligned") {
   alignas(16) std::byte stack[1024];
   void* const top = stack + sizeof stack;
   void* const sp = thrum::arch::prepare_stack(
-      top, [](void*, void*) {}, nullptr);
+      top, {stack, stack}, [](void*, void*) {}, nullptr);
   CHECK(sp < top);
   CHECK(sp >= stack + sizeof stack - thrum::arch::parked_frame_bytes - 64);
   CHECK(reinterpret_cast<std::uintptr_t>(sp) % sizeof(std::uintptr_t) == 0);
@@ -96,7 +96,7 @@ TEST_CASE("the two forms of the switch resume each other's stacks") {
                                   : thrum::arch::switch_stack(&self.sp, self.back, value);
     }
   };
-  b->sp = thrum::arch::prepare_stack(b->stack + stack_bytes, entry, b.get());
+  b->sp = thrum::arch::prepare_stack(b->stack + stack_bytes, {b->stack, b->stack}, entry, b.get());
   int wrong = 0;
   for (std::uintptr_t n = 0; n < 1000; ++n) {
     void* const value = reinterpret_cast<void*>(n + 5);
@@ -119,7 +119,7 @@ TEST_CASE("the first switch hands over its value and the argument, and later one
       pass = thrum::arch::switch_stack(&self.sp, self.back, &self.back);
     }
   };
-  b->sp = thrum::arch::prepare_stack(b->stack + stack_bytes, entry, b.get());
+  b->sp = thrum::arch::prepare_stack(b->stack + stack_bytes, {b->stack, b->stack}, entry, b.get());
   for (int i = 0; i < 3; ++i) {
     int word = 0;
     CHECK(thrum::arch::switch_stack(&b->back, b->sp, &word) == &b->back);
@@ -187,7 +187,7 @@ TEST_CASE("the unwinder ends at the entry of the stack") {
 TEST_CASE("a fresh stack holds zeros where a caller's frame and return address would stand") {
   const auto b = std::make_unique<bare>();
   b->sp = thrum::arch::prepare_stack(
-      b->stack + stack_bytes, [](void*, void*) {}, nullptr);
+      b->stack + stack_bytes, {b->stack, b->stack}, [](void*, void*) {}, nullptr);
   const auto* const words = static_cast<const std::uintptr_t*>(b->sp);
   const auto* const end = reinterpret_cast<const std::uintptr_t*>(b->stack + stack_bytes);
   CHECK(end[-1] == 0);
@@ -243,7 +243,7 @@ TEST_CASE("a first function that returns traps instead of running on") {
   const auto end = support::run_in_child([] {
     static bare b;
     b.sp = thrum::arch::prepare_stack(
-        b.stack + stack_bytes, [](void*, void*) {}, nullptr);
+        b.stack + stack_bytes, {b.stack, b.stack}, [](void*, void*) {}, nullptr);
     thrum::arch::switch_stack(&b.back, b.sp, nullptr);
   });
   CHECK((end.signal != 0 || end.exit_code != 0));

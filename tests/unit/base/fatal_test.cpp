@@ -3,6 +3,7 @@
 //
 // Messages built without malloc, and how a program ends.
 #include <thrum/base/fatal.hpp>
+#include <thrum/base/message.hpp>
 
 #include <csignal>
 #include <cstdint>

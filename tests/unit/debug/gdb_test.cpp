@@ -97,7 +97,7 @@ void check_backtraces(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("gdb lists the goroutines of a live program and shows the frames of each") {
+TEST_CASE("gdb lists the goroutines of a live program and shows the frames of each", "[once]") {
   if (!has_gdb()) {
     return;
   }
@@ -107,7 +107,7 @@ TEST_CASE("gdb lists the goroutines of a live program and shows the frames of ea
   check_backtraces(r.text);
 }
 
-TEST_CASE("before a runtime is started gdb says that none has been") {
+TEST_CASE("before a runtime is started gdb says that none has been", "[once]") {
   if (!has_gdb()) {
     return;
   }
@@ -116,7 +116,8 @@ TEST_CASE("before a runtime is started gdb says that none has been") {
   CHECK(r.says("No runtime was found: none has been started yet"));
 }
 
-TEST_CASE("gdb tells a program without debug information from one with line numbers only") {
+TEST_CASE("gdb tells a program without debug information from one with line numbers only",
+          "[once]") {
   if (!has_gdb()) {
     return;
   }
@@ -140,7 +141,7 @@ TEST_CASE("gdb tells a program without debug information from one with line numb
   CHECK((nothing.empty() || nothing.find("no debug information") != std::string::npos));
 }
 
-TEST_CASE("gdb lists the goroutines in a core file and shows the frames of each") {
+TEST_CASE("gdb lists the goroutines in a core file and shows the frames of each", "[once]") {
   if (!has_gdb()) {
     return;
   }
@@ -158,7 +159,8 @@ TEST_CASE("gdb lists the goroutines in a core file and shows the frames of each"
   check_backtraces(r.text);
 }
 
-TEST_CASE("gdb's commands are about the goroutine that is selected until the program goes on") {
+TEST_CASE("gdb's commands are about the goroutine that is selected until the program goes on",
+          "[once]") {
   if (!has_gdb()) {
     return;
   }

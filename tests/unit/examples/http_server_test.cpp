@@ -290,7 +290,7 @@ TEST_CASE("an idle connection costs the HTTP server less than 6 KiB") {
   ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
-TEST_CASE("curl and wrk are content with the HTTP server") {
+TEST_CASE("curl and wrk are content with the HTTP server", "[once]") {
   const web_site site;
   if (has("curl")) {
     const auto curl = [](const std::string& words) { return run_line("curl -sS " + words); };

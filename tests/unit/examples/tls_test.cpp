@@ -67,7 +67,8 @@ TEST_CASE("the TLS client talks to OpenSSL's own server") {
   CHECK(stranger.says("certificate verify failed"));
 }
 
-TEST_CASE("the TLS echo server talks to its own client, to OpenSSL's, and to one without TLS") {
+TEST_CASE("the TLS echo server talks to its own client, to OpenSSL's, and to one without TLS",
+          "[once]") {
   if (!is_built("tls_echo_server") || !has("openssl")) {
     return;
   }

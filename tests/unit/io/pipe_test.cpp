@@ -10,6 +10,7 @@
 #include "support/error_of.hpp"
 #include "support/eventually.hpp"
 #include "support/scale.hpp"
+#include "support/system_ways.hpp"
 #include "support/waits.hpp"
 #include "support/with_runtime.hpp"
 
@@ -36,8 +37,8 @@ using support::error_of;
 
 /// Both ways to do without the signal: the system's, and ours.
 struct without_nosignal_flag {
-  without_nosignal_flag() { thrum::os::has_signal_free_write = false; }
-  ~without_nosignal_flag() { thrum::os::has_signal_free_write = true; }
+  without_nosignal_flag() { support::allow_signal_free_writes(false); }
+  ~without_nosignal_flag() { support::allow_signal_free_writes(true); }
 };
 
 bool is_pending(int signal) {

@@ -101,10 +101,15 @@ TEST_CASE("a close that lingers stops nobody else") {
       }
     });
     thrum::this_goroutine::yield();
+    const auto begin = std::chrono::steady_clock::now();
     made.close();
+    const auto took = std::chrono::steady_clock::now() - begin;
     closed = true;
     counter.join();
-    CHECK(turns > 5);
+    CHECK(turns >= took / 200ms);
+    // A request to a ring, though it was cancelled, may hold the file for a moment: then it lingers
+    // when that is over.
+    CHECK((took > 500ms || thrum::runtime::current()->poller() != thrum::poller_kind::usual));
   });
 }
 

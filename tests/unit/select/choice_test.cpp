@@ -305,6 +305,16 @@ TEST_CASE("a nil channel among the cases changes nothing for the others") {
   });
 }
 
+TEST_CASE("a send on a nil channel is never chosen, wherever the choice begins") {
+  with_runtime([] {
+    thrum::chan<int> ready(64);
+    const thrum::chan<int> nil;
+    for (int i = 0; i != 64; ++i) {
+      CHECK(thrum::select(on_send(nil, i), on_send(ready, i)) == 1);
+    }
+  });
+}
+
 TEST_CASE(
     "a channel whose time came before the deadline is chosen, however late the goroutine runs") {
   thrum::options options;

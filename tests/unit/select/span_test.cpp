@@ -79,7 +79,7 @@ using support::new_source;
 
 /// What the calling thread has used of a processor.
 std::int64_t thread_time() {
-  std::timespec used{};
+  ::timespec used{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
   return std::int64_t{used.tv_sec} * 1'000'000'000 + used.tv_nsec;
 }

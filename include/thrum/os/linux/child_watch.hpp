@@ -6,9 +6,9 @@
 #define THRUM_OS_LINUX_CHILD_WATCH_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/os/linux/descriptor.hpp>
+#include <thrum/os/posix/descriptor.hpp>
 
-#if THRUM_OS_LINUX
+#if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 
 #include <cstddef>
 
@@ -20,7 +20,7 @@ class child_watch {
  public:
   constexpr child_watch() noexcept = default;
 
-  bool is_open() const noexcept { return poller_ != no_descriptor; }
+  bool is_open() const noexcept { return poller_ != no_handle; }
 
   /// 0, or an errno value below zero.
   io_result open() noexcept;
@@ -28,8 +28,8 @@ class child_watch {
   void close() noexcept;
 
   /// From the child's end on, sleep() finds `who`. 0, or an errno value below zero.
-  io_result add(int pidfd, void* who) noexcept;
-  void remove(int pidfd) noexcept;
+  io_result add(handle pidfd, void* who) noexcept;
+  void remove(handle pidfd) noexcept;
 
   /// Ends the sleep that is under way, or the next one.
   void wake() noexcept;
@@ -39,8 +39,8 @@ class child_watch {
   std::size_t sleep(void** found, std::size_t most, int timeout_ms) noexcept;
 
  private:
-  int poller_ = no_descriptor;
-  int alarm_ = no_descriptor;
+  handle poller_ = no_handle;
+  handle alarm_ = no_handle;
 };
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -49,5 +49,5 @@ class child_watch {
 #include <thrum/os/linux/child_watch_definition.hpp>
 #endif
 
-#endif  // THRUM_OS_LINUX
+#endif  // THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 #endif  // THRUM_OS_LINUX_CHILD_WATCH_HPP

@@ -7,10 +7,10 @@
 
 #include <thrum/base/config.hpp>
 
-#if THRUM_OS_LINUX
+#if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 
 #include <thrum/os/linux/child_watch.hpp>
-#include <thrum/os/linux/descriptor.hpp>
+#include <thrum/os/posix/descriptor.hpp>
 
 #include <cerrno>
 #include <cstddef>
@@ -37,22 +37,22 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result child_watch::open() noexcept {
 }
 
 THRUM_OUT_OF_LINE void child_watch::close() noexcept {
-  for (int* const each : {&poller_, &alarm_}) {
+  for (handle* const each : {&poller_, &alarm_}) {
     if (*each >= 0) {
       os::close(*each);
     }
-    *each = no_descriptor;
+    *each = no_handle;
   }
 }
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result child_watch::add(int pidfd, void* who) noexcept {
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result child_watch::add(handle pidfd, void* who) noexcept {
   ::epoll_event event{};
   event.events = EPOLLIN;
   event.data.ptr = who;
   return result_of(::epoll_ctl(poller_, EPOLL_CTL_ADD, pidfd, &event));
 }
 
-THRUM_OUT_OF_LINE void child_watch::remove(int pidfd) noexcept {
+THRUM_OUT_OF_LINE void child_watch::remove(handle pidfd) noexcept {
   ::epoll_event ignored{};
   ::epoll_ctl(poller_, EPOLL_CTL_DEL, pidfd, &ignored);
 }
@@ -82,5 +82,5 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE std::size_t child_watch::sleep(void** found, st
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_LINUX
+#endif  // THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 #endif

@@ -9,8 +9,6 @@
 // of the process pass a full fence, so that the frequent side needs to keep only its compiler from
 // reordering.
 //
-// Fences of [fence.1]: full_fence, light_fence.
-//
 // FN1: which pair of fences is used is decided once, in prepare_heavy_fence(), before any thread
 // exists that uses either. A light fence that saw the decision is never paired with a heavy one
 // that did not.
@@ -21,33 +19,23 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
+#include <thrum/os/answers.hpp>
+#include <thrum/os/full_fence.hpp>
 
-#if THRUM_OS_LINUX
+#if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 using namespace base::orders;
 
+class thread_ref;
+
 // True once membarrier has been registered for this process.
 inline constinit std::atomic<bool> membarrier_works{false};
 
-/// A fence that every thread pays for itself: the fallback of both sides.
-inline void full_fence() noexcept {
-#if defined(__GNUC__) && !defined(__clang__) && THRUM_TSAN
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wtsan"
-#endif
-  // [fence.1 =] orders the store before it and the load after it against those of the other side's
-  // fence
-  std::atomic_thread_fence(seq_cst);
-#if defined(__GNUC__) && !defined(__clang__) && THRUM_TSAN
-#pragma GCC diagnostic pop
-#endif
-}
-
 /// Registers the process for membarrier. Every scheduler calls it at its start, before its threads
 /// (FN1); calling it again is harmless. Where the kernel refuses, both fences are ordinary ones.
-void prepare_heavy_fence() noexcept;
+fence_kind prepare_heavy_fence() noexcept;
 
 /// In each shared object that holds the library, as it is loaded: all of them must agree, and a
 /// runtime may be made by another one.
@@ -68,6 +56,9 @@ THRUM_INLINE void light_fence() noexcept {
 /// The rare side: between its store and its load. A system call of some 15 us where membarrier
 /// works. May be called from a signal handler that saves errno.
 void heavy_fence() noexcept;
+
+/// The same, against the light side of this thread alone: on Linux that costs as much as all.
+inline void heavy_fence_for(const thread_ref&) noexcept { heavy_fence(); }
 
 }}}  // namespace thrum::THRUM_ABI::os
 

@@ -7,10 +7,12 @@
 
 #include <thrum/base/config.hpp>
 
-#if THRUM_OS_LINUX
+#if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 
 #include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
+#include <thrum/os/answers.hpp>
+#include <thrum/os/full_fence.hpp>
 #include <thrum/os/linux/fence.hpp>
 
 #include <atomic>
@@ -23,20 +25,22 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 using namespace base::orders;
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE void prepare_heavy_fence() noexcept {
+THRUM_NOINLINE THRUM_OUT_OF_LINE fence_kind prepare_heavy_fence() noexcept {
   if (membarrier_works.load(relaxed)) {  // relaxed: only a repetition is saved
-    return;
+    return fence_kind::free_light_side;
   }
   const long commands = ::syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
   constexpr long needed =
       MEMBARRIER_CMD_PRIVATE_EXPEDITED | MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
   if (commands < 0 || (commands & needed) != needed) {
-    return;
+    return fence_kind::on_both_sides;
   }
-  if (::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0) {
-    // relaxed: threads that use it are created after this (FN1)
-    membarrier_works.store(true, relaxed);
+  if (::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0) {
+    return fence_kind::on_both_sides;
   }
+  // relaxed: threads that use it are created after this (FN1)
+  membarrier_works.store(true, relaxed);
+  return fence_kind::free_light_side;
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE void heavy_fence() noexcept {

@@ -27,6 +27,8 @@
 
 #include <cerrno>
 
+#include <unistd.h>
+
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 using namespace base::orders;

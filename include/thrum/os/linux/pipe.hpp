@@ -3,20 +3,15 @@
 //
 // Pipes on Linux, and writing to one that nobody reads any more without the signal SIGPIPE.
 //
-// The signal would end the program, and whether it is ignored belongs to the program, not to a
-// library in it. Sockets have MSG_NOSIGNAL; pipes have RWF_NOSIGNAL since Linux 6.18. Before, the
-// thread blocks the signal for the length of the call, and takes back the one that the call made:
-//   - if the thread had not blocked it before, none was pending for it, so the pending one is ours;
-//   - if it had, and one was pending, ours has become one with that, which stays.
-// A signal for the thread is taken before one for the process, so somebody else's SIGPIPE is safe.
-// Price: two system calls for each call.
+// Sockets have MSG_NOSIGNAL; pipes have RWF_NOSIGNAL since Linux 6.18. Before, the thread blocks the
+// signal for the length of the call: see os/posix/broken_pipe.hpp.
 #ifndef THRUM_OS_LINUX_PIPE_HPP
 #define THRUM_OS_LINUX_PIPE_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/os/linux/descriptor.hpp>
+#include <thrum/os/posix/descriptor.hpp>
 
-#if THRUM_OS_LINUX
+#if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 
 #include <atomic>
 #include <cerrno>
@@ -25,7 +20,7 @@
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 /// The end to read from, then the one to write to: non-blocking, closed by exec.
-io_result open_pipe(int (&fds)[2]) noexcept;
+io_result open_pipe(handle (&fds)[2]) noexcept;
 
 /// What a call that does not wait returns where the system has none, or not for this kind of file.
 inline constexpr io_result cannot_tell = -EOPNOTSUPP;
@@ -34,20 +29,21 @@ inline constexpr int rwf_nowait = 0x8;      // RWF_NOWAIT, newer than some syste
 inline constexpr int rwf_nosignal = 0x100;  // RWF_NOSIGNAL, likewise
 
 /// preadv2 or pwritev2 at the current position. ENOSYS is a way to say that they cannot tell.
-io_result transfer_with_flags(long number, int fd, void* bytes, std::size_t n, int flags) noexcept;
+io_result transfer_with_flags(long number, handle fd, void* bytes, std::size_t n,
+                              int flags) noexcept;
 
 /// Whether the system knows RWF_NOSIGNAL, as far as was seen.
 inline constinit std::atomic<bool> has_signal_free_write{true};
 
 /// As write() to a pipe or a socket; a missing reader is an error, never a signal.
-io_result write_without_signal(int fd, const void* from, std::size_t n) noexcept;
+io_result write_without_signal(handle fd, const void* from, std::size_t n) noexcept;
 
 /// As read(), but -EAGAIN instead of waiting, whatever the mode of the open file; or cannot_tell.
-io_result read_at_once(int fd, void* to, std::size_t n) noexcept;
+io_result read_at_once(handle fd, void* to, std::size_t n) noexcept;
 
 /// As write_without_signal(), but with -EAGAIN or a part of the count instead of waiting; or
 /// cannot_tell.
-io_result write_at_once(int fd, const void* from, std::size_t n) noexcept;
+io_result write_at_once(handle fd, const void* from, std::size_t n) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
 
@@ -55,5 +51,5 @@ io_result write_at_once(int fd, const void* from, std::size_t n) noexcept;
 #include <thrum/os/linux/pipe_definition.hpp>
 #endif
 
-#endif  // THRUM_OS_LINUX
+#endif  // THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 #endif

@@ -7,19 +7,20 @@
 
 #include <thrum/base/config.hpp>
 
-#if THRUM_OS_LINUX
+#if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 
 #include <thrum/base/order.hpp>
-#include <thrum/os/linux/descriptor.hpp>
 #include <thrum/os/linux/pipe.hpp>
+#include <thrum/os/posix/broken_pipe.hpp>
+#include <thrum/os/posix/descriptor.hpp>
+#include <thrum/os/posix/handle.hpp>
+#include <thrum/os/posix/result.hpp>
 
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
-#include <ctime>
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,38 +28,11 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 using namespace base::orders;
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_pipe(int (&fds)[2]) noexcept {
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_pipe(handle (&fds)[2]) noexcept {
   return result_of(::pipe2(fds, O_NONBLOCK | O_CLOEXEC));
 }
 
-/// call(), which may raise SIGPIPE for the thread, without that signal. `raised(result)`: it may
-/// have.
-template <class Call, class Raised>
-THRUM_NOINLINE io_result without_broken_pipe(Call call, Raised raised) noexcept {
-  ::sigset_t broken_pipe;
-  ::sigset_t before;
-  ::sigemptyset(&broken_pipe);
-  ::sigaddset(&broken_pipe, SIGPIPE);
-  ::pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
-  bool was_pending = false;
-  const bool was_blocked = ::sigismember(&before, SIGPIPE) == 1;
-  if (was_blocked) {
-    ::sigset_t pending;
-    was_pending = ::sigpending(&pending) == 0 && ::sigismember(&pending, SIGPIPE) == 1;
-  }
-  const io_result result = call();
-  if (!was_pending && raised(result)) {
-    const ::timespec at_once{};
-    while (::sigtimedwait(&broken_pipe, nullptr, &at_once) < 0 && errno == EINTR) {
-    }
-  }
-  if (!was_blocked) {
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  }
-  return result;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result transfer_with_flags(long number, int fd, void* bytes,
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result transfer_with_flags(long number, handle fd, void* bytes,
                                                                std::size_t n, int flags) noexcept {
   const ::iovec part{bytes, n};
   constexpr unsigned long where_it_is = ~0UL;  // an offset of -1
@@ -67,7 +41,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result transfer_with_flags(long number, int 
   return result == -ENOSYS ? cannot_tell : result;
 }
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_without_signal(int fd, const void* from,
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_without_signal(handle fd, const void* from,
                                                                 std::size_t n) noexcept {
 #if defined(SYS_pwritev2)
   if (has_signal_free_write.load(relaxed)) {  // relaxed: a fact about the system
@@ -84,7 +58,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_without_signal(int fd, const vo
                              [](io_result result) { return result == -EPIPE; });
 }
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_at_once(int fd, void* to, std::size_t n) noexcept {
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_at_once(handle fd, void* to,
+                                                        std::size_t n) noexcept {
 #if defined(SYS_preadv2)
   return transfer_with_flags(SYS_preadv2, fd, to, n, rwf_nowait);
 #else
@@ -93,7 +68,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_at_once(int fd, void* to, std::s
 #endif
 }
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_at_once(int fd, const void* from,
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_at_once(handle fd, const void* from,
                                                          std::size_t n) noexcept {
 #if defined(SYS_pwritev2)
   // The system's type is not const, and it does not write there.
@@ -116,5 +91,5 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_at_once(int fd, const void* fro
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_LINUX
+#endif  // THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 #endif

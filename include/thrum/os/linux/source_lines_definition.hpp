@@ -9,10 +9,10 @@
 
 #if THRUM_OS_LINUX
 
-#include <thrum/os/linux/clock.hpp>
-#include <thrum/os/linux/large_file.hpp>
 #include <thrum/os/linux/memory.hpp>
 #include <thrum/os/linux/source_lines.hpp>
+#include <thrum/os/posix/clock.hpp>
+#include <thrum/os/posix/large_file.hpp>
 
 #include <cstddef>
 #include <cstdint>

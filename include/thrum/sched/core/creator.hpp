@@ -26,7 +26,6 @@
 #include <thrum/sched/core/m.hpp>
 #include <thrum/sched/core/traits.hpp>
 
-#include <cerrno>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
@@ -43,8 +42,8 @@ class thread_creator {
                  spare_function make_spare) noexcept
       : scheduler_(scheduler), m_main_(m_main), make_spare_(make_spare), give_back_(scheduler) {}
 
-  /// Starts the thread; 0 or an errno value.
-  int open() noexcept { return os::thread::start(thread_, &main, this); }
+  /// Starts the thread; 0 or an error below zero.
+  int open() noexcept { return -os::thread::start(thread_, &main, this); }
 
   /// Starts what was asked for, then ends the thread. Nothing is asked for any more.
   void close() noexcept {

@@ -14,7 +14,6 @@
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/core/traits.hpp>
 
-#include <cerrno>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
@@ -76,7 +75,8 @@ THRUM_OUT_OF_LINE void thread_creator::run() noexcept {
 }
 
 THRUM_OUT_OF_LINE void thread_creator::start(machine& m) noexcept {
-  const int error = m.for_signals.reserve() ? os::thread::start(m.thread, m_main_, &m) : ENOMEM;
+  const int error =
+      m.for_signals.reserve() ? os::thread::start(m.thread, m_main_, &m) : -os::no_memory;
   if (error == 0) {
     scheduler_.reserve.set_limit(thread_reserve::any_number);
     return;
@@ -93,6 +93,8 @@ THRUM_OUT_OF_LINE void thread_creator::start(machine& m) noexcept {
   retry_at_ = traits::now() + retry_ns;
   scheduler_.take_back(m);
   scheduler_.reserve.set_limit(scheduler_.ms.with_thread());
+  scoped guard(scheduler_.idle.lock());
+  note_threads_locked(scheduler_);
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched

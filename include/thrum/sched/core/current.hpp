@@ -11,7 +11,7 @@
 //
 // Everything else is reached from the M, which a switch returns anew.
 //
-// The library may be in several shared objects of a process (os/linux/process_wide.hpp), and each
+// The library may be in several shared objects of a process (os/elf/process_wide.hpp), and each
 // has a thread-local of its own. The thread's M is also kept under a key that all of them know; a
 // shared object that finds its own variable null looks there, and keeps what it has found: a thread
 // has one M from its start to its end. The executable, which is there before any M, is told when
@@ -31,7 +31,7 @@
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 struct current_slot {
-  static inline constinit thread_local machine* value = nullptr;
+  static inline constinit THRUM_THREAD_LOCAL os::thread_word<machine*> value = nullptr;
 };
 
 /// What all objects of the process know of the threads' Ms.

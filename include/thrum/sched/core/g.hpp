@@ -124,6 +124,8 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
 
   stack_pool* pool = nullptr;  // constant once carved
   char* stack_low = nullptr;   // constant once carved: lowest usable byte
+  /// Of its stack: changed by the thread that starts it, ends it, or gives pages back.
+  [[no_unique_address]] os::stack_extent extent;
 
   // -- shared: see run/end.hpp --
   spin_lock join_lock{lock_rank::ending};

@@ -96,11 +96,7 @@ struct alignas(base::cache_line_size) machine {
   machine* idle_next = nullptr;  // in the idle list, the creator's, or of those without a thread
 
   // -- the thread writes it before it first holds a P --
-  os::thread_clock cpu_clock;
-  atomic<std::uint64_t> tid{0};  // 0: no thread
-  std::uint64_t thread_number() const noexcept {
-    return tid.load(relaxed);  // relaxed: published with its P; apart from that, a guess
-  }
+  os::thread_ref self;
   bool awaited = false;  // a P is on its way to this thread, which is being made
   os::preempt_target interruption;
   /// Signals that have arrived. Written by the handler, read by the monitor.

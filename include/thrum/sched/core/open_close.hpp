@@ -16,7 +16,6 @@
 #include <thrum/sched/core/threads.hpp>  // IWYU pragma: export
 #include <thrum/sched/core/traits.hpp>
 
-#include <cerrno>
 #include <new>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
@@ -24,14 +23,14 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 THRUM_OUT_OF_LINE int runtime_scheduler::open() noexcept {
   os::prepare_heavy_fence();
   started_at = traits::now();
-  if (const int error = poller.open(); error != 0) {
+  if (const int error = netpoll::open(poller, config_.poller); error != 0) {
     return error;
   }
   pool = new (std::nothrow) stack_pool;
   ps.keep_in(static_cast<processor**>(os::map(traits::max_procs * sizeof(processor*))));
   ms.keep_in(static_cast<machine*>(os::map(config_.max_threads * sizeof(machine))));
   if (pool == nullptr || ps.places() == nullptr || ms.places() == nullptr) {
-    return ENOMEM;
+    return os::no_memory;
   }
   if (config_.interrupts) {
     os::install_preempt_handler();

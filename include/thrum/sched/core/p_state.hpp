@@ -31,7 +31,6 @@ enum attention : std::uint32_t {
   attention_retire = 4,   // the number of processors was lowered below this P
   attention_freeze = 8,   // wait until the freeze has ended
   attention_poll = 16,    // nobody has polled for long: see io_share.hpp
-  attention_begin = 32,   // g0 looks at each that begins: see thread_reserve.hpp
 };
 
 /// The monitor's way to a P whose M sits in a call that it did not announce: see retake.hpp.

@@ -28,7 +28,6 @@
 #include <thrum/sched/core/p.hpp>
 #include <thrum/sched/core/traits.hpp>
 
-#include <cerrno>
 #include <cstdint>
 #include <new>
 
@@ -52,12 +51,12 @@ class p_table {
     }
   }
 
-  /// Makes those that there are not yet, all dead. 0 or an errno value.
+  /// Makes those that there are not yet, all dead. 0 or an error below zero.
   [[nodiscard]] int make(unsigned n) noexcept {
     for (unsigned i = made(); i < n; ++i) {
       auto* const fresh = new (std::nothrow) processor(i);
       if (fresh == nullptr) {
-        return ENOMEM;
+        return os::no_memory;
       }
       fresh->status.store(p_status::dead, relaxed);  // relaxed: published by the next line
       places_[i] = fresh;

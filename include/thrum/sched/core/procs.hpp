@@ -22,7 +22,6 @@
 #include <thrum/base/order.hpp>
 #include <thrum/sched/core/scheduler.hpp>
 
-#include <cerrno>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {

@@ -53,7 +53,7 @@ THRUM_OUT_OF_LINE void reclaimer::discard(const base::intrusive_queue<goroutine>
     char* const end = top - (reinterpret_cast<std::uintptr_t>(top) & (page - 1));
     if (end > g->stack_low) {
       // SP4: all but the page of the G
-      os::discard_now(g->stack_low, static_cast<std::size_t>(end - g->stack_low));
+      g->extent.shrink(g->stack_low, end);
     }
   }
 }

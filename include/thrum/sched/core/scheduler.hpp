@@ -38,7 +38,6 @@
 #include <thrum/sched/queue/idle.hpp>
 #include <thrum/sched/queue/poll_turn.hpp>
 
-#include <cerrno>
 #include <climits>
 #include <cstdint>
 #include <string_view>
@@ -59,7 +58,7 @@ class runtime_scheduler {
   runtime_scheduler& operator=(const runtime_scheduler&) = delete;
   ~runtime_scheduler();
 
-  /// Gets memory and the poller ready. 0 or an errno value; after an error only the destructor may
+  /// Gets memory and the poller ready. 0 or an error below zero; after an error only the destructor may
   /// be called.
   int open() noexcept;
 
@@ -77,7 +76,7 @@ class runtime_scheduler {
   unsigned procs() const noexcept { return ps.wanted(); }
 
   /// GOMAXPROCS. More: at once. Fewer: each surplus P goes when its holder next schedules.
-  /// Returns 0 or an errno value.
+  /// Returns 0 or an error below zero.
   int set_procs(unsigned n) noexcept;
 
   template <class F>
@@ -98,6 +97,24 @@ class runtime_scheduler {
   /// When a P's next timer is due, by the machine's clock.
   std::int64_t next_timer(const processor& p) const noexcept {
     return clock.is_virtual() ? timer_heap<traits>::never : p.timers.earliest();
+  }
+  /// The first one of all Ps; not after `when`.
+  std::int64_t first_timer(std::int64_t when) noexcept {
+    for_each_live_p([&](const processor& p) {
+      const std::int64_t each = next_timer(p);
+      when = each < when ? each : when;
+    });
+    return when;
+  }
+
+  /// Whether something is queued, anywhere.
+  bool has_queued_work() noexcept {
+    bool work = !global.empty();
+    const unsigned n = ps.live();
+    for (unsigned i = 0; i < n && !work; ++i) {
+      work = !ps[i].queue.empty();
+    }
+    return work;
   }
 
   void acquire_p(machine& m, processor& p) noexcept {
@@ -347,12 +364,25 @@ inline std::size_t most_threads(const runtime_scheduler& scheduler) noexcept {
   return given < most ? given : most;
 }
 
-/// Whether a loop that begins could take the last thread.
-inline bool is_short_of_threads(runtime_scheduler& scheduler) noexcept {
+/// Threads that nothing occupies, or that may still be made. Exact with the lock.
+inline std::size_t free_threads(const runtime_scheduler& scheduler) noexcept {
   const std::size_t most = most_threads(scheduler);
-  const std::size_t procs = scheduler.procs();
-  return !scheduler.clock.is_virtual() && most > procs &&
-         scheduler.global.stopped() + procs >= most;
+  const std::size_t with_thread = scheduler.ms.with_thread();
+  const std::size_t in_poller = scheduler.poll.somebody_sleeps() ? 1 : 0;
+  return (most > with_thread ? most - with_thread : 0) + scheduler.idle.idle_ms() + in_poller;
+}
+
+/// Whether a loop that begins takes the last thread.
+inline bool is_short_of_threads(const runtime_scheduler& scheduler) noexcept {
+  return !scheduler.clock.is_virtual() && most_threads(scheduler) > scheduler.procs() &&
+         scheduler.reserve.stopped() != 0 && free_threads(scheduler) == 0;
+}
+
+/// A thread is not free any more: the last one is kept. Caller holds the lock.
+inline void note_threads_locked(runtime_scheduler& scheduler) noexcept {
+  if (free_threads(scheduler) == 0) [[unlikely]] {
+    scheduler.reserve.begin_locked();  // TR1
+  }
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched

@@ -7,6 +7,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
+#include <thrum/netpoll/contract.hpp>
 #include <thrum/os/parts.hpp>
 
 #include <atomic>
@@ -49,6 +50,8 @@ struct scheduler_config {
   /// Called when a goroutine was found to have left its stack; `g` is that goroutine.
   void (*stack_overrun)(const void* g) noexcept = nullptr;
   bool is_whole_program = false;  // made by run()
+  /// Which poller, where there are several.
+  netpoll::choice poller = netpoll::choice::usual;
   /// What exit() is to call first.
   os::exit_hook exit_hook = nullptr;
   /// An exception that leaves a goroutine is caught, for `panic`; else it ends the program where it

@@ -123,7 +123,7 @@ class stack_pool {
   stack_pool& operator=(const stack_pool&) = delete;
 
   /// A dead G with a stack of that class: a used one if there is one, else a fresh one.
-  /// Null when the system has no memory for another slab.
+  /// Null when the system has no memory for another slab, or for the first pages of a stack.
   goroutine* take(std::uint8_t size_class) noexcept;
 
   /// Up to n dead Gs of that class that have been used before; perhaps none.
@@ -411,13 +411,19 @@ inline stack_pool::slab* stack_pool::add_slab(std::uint8_t size_class) noexcept 
 }
 
 inline goroutine* stack_pool::carve(slab& s) noexcept {
-  const std::size_t index = s.carved++;  // SP2: in their order
+  const std::size_t index = s.carved;
   char* const low = slot(s, index);
   const std::size_t guarded = guard_bytes(os::page_size());
   const os::guard_kind guard = os::install_guard(low, guarded);
   s.mprotect_guards += guard == os::guard_kind::mprotect;
 
+  os::stack_extent extent;
+  if (!extent.open(low + guarded, reinterpret_cast<char*>(g_in(s, index)))) [[unlikely]] {
+    return nullptr;
+  }
+  ++s.carved;  // SP2: in their order
   auto* g = new (g_in(s, index)) goroutine;
+  g->extent = extent;
   g->size_class = s.size_class;
   g->pool = this;
   g->stack_low = low + guarded;

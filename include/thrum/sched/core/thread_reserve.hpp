@@ -19,11 +19,25 @@
 // is taken until some loop ends or waits.
 //
 // When
-//   Threads that are occupied: one for each goroutine that was stopped and stands in the global
-//   queue, and at most one for each P. If these are as many as there may be threads, an M that
-//   takes a new goroutine is on the last free one. From then on all switches lead over g0, which
-//   looks; the monitor ends that, and lets those go on that were held back, when threads are free
-//   again. Where there are no more threads than Ps, none can be kept.
+//   A thread is free while its M idles or sleeps in the poller, or if it could still be made. TR1
+//   says that whoever takes the last one finds the state on, so of two Ms that begin goroutines at
+//   the same time at least one looks. The monitor ends the state, and lets those go on that were
+//   held back, when two threads are free: one to keep, and one for the next of them. Where there
+//   are no more threads than Ps, none can be kept.
+//
+// Where
+//   A new goroutine looks itself, on its own stack, before its function is called (run/begin.hpp),
+//   and waits there: one look a goroutine, whatever way led to it.
+//
+// Invariants
+//   TR1  is_active() is true from the moment on in which no thread is free: it becomes so under the
+//        scheduler's lock, before the P is handed over for which the last one was taken.
+//   TR2  who is held back while is_active() turns false is let go by the same call of release():
+//        hold_back() looks at the state under the lock of this object.
+//
+// Rejected: to note that threads are short when a loop is stopped, and to have g0 look at each that
+// begins from then on. The two are steps of different Ms, and between them a loop began on the last
+// thread, once in a thousand starts.
 #ifndef THRUM_SCHED_CORE_THREAD_RESERVE_HPP
 #define THRUM_SCHED_CORE_THREAD_RESERVE_HPP
 
@@ -45,6 +59,21 @@ class thread_reserve {
   bool is_active() const noexcept {
     return active_.load(relaxed);  // relaxed: published with a P that is handed over
   }
+  /// No thread is free. The caller holds the scheduler's lock: TR1
+  void begin_locked() noexcept {
+    active_.store(true, relaxed);  // relaxed: published with a P that is handed over
+  }
+  /// Threads are free again. The caller holds the scheduler's lock, and then calls release().
+  void end_locked() noexcept {
+    active_.store(false, relaxed);  // relaxed: published by the lock of this object
+  }
+
+  /// Goroutines that are stopped: each occupies a thread.
+  unsigned stopped() const noexcept {
+    return stopped_.load(relaxed);  // relaxed: a thread that was stopped before matters
+  }
+  void begin_stop() noexcept { stopped_.fetch_add(1, relaxed); }  // relaxed: published with its P
+  void end_stop() noexcept { stopped_.fetch_sub(1, relaxed); }  // relaxed: seen late, it counts on
 
   /// The system refuses more threads than these; any_number: it has made one.
   static constexpr unsigned any_number = ~0U;
@@ -55,10 +84,8 @@ class thread_reserve {
     return limit_.load(relaxed);  // relaxed: a figure for reports
   }
 
-  /// A goroutine was stopped, and stands in the queue. `is_short()`: no thread may be lost now.
-  /// True: it has just become so.
-  template <class IsShort>
-  bool note_loop(const goroutine& g, IsShort is_short) noexcept {
+  /// A goroutine has used up a slice without a call.
+  void note_loop(const goroutine& g) noexcept {
     scoped guard(lock_);
     kind* known = find(g);
     if (known == nullptr) {
@@ -66,15 +93,18 @@ class thread_reserve {
       *known = kind{g.entry, g.started_at};
     }
     known->last_stop = ++stops_;
-    // relaxed: under the lock
-    return !active_.load(relaxed) && is_short() && (active_.store(true, relaxed), true);
   }
 
-  /// Holds back a goroutine that is about to begin, if it is to wait. True: it was.
-  template <class IsShort>
-  bool hold_back(goroutine& g, IsShort is_short) noexcept {
+  /// Whether one that is about to begin is of a loop's kind.
+  bool is_of_loops(const goroutine& g) noexcept {
     scoped guard(lock_);
-    if ((g.flags & g_started) != 0 || find(g) == nullptr || !is_short()) {
+    return find(g) != nullptr;
+  }
+
+  /// Holds back a goroutine of a loop's kind, if there is still reason to.
+  bool hold_back(goroutine& g) noexcept {
+    scoped guard(lock_);
+    if (!is_active() || find(g) == nullptr) {  // TR2
       return false;
     }
     held_.push_back(&g);
@@ -82,14 +112,12 @@ class thread_reserve {
     return true;
   }
 
-  /// Returns those that need not be held back any more: all if `is_over()`, which ends the state;
-  /// else those whose kind is no loop's, where there may be so many threads.
-  template <class IsOver>
-  base::intrusive_queue<goroutine> release(std::size_t threads, IsOver is_over) noexcept {
+  /// Returns those that need not be held back any more: all if the state has ended; else those whose
+  /// kind is no loop's, where there may be so many threads.
+  base::intrusive_queue<goroutine> release(std::size_t threads) noexcept {
     scoped guard(lock_);
     base::intrusive_queue<goroutine> free;
-    if (is_over()) {
-      active_.store(false, relaxed);  // relaxed: under the lock
+    if (!is_active()) {
       free.append(static_cast<base::intrusive_queue<goroutine>&&>(held_));
       return free;
     }
@@ -142,7 +170,10 @@ class thread_reserve {
   std::uint64_t stops_ = 0;
   bool ever_held_ = false;
   bool reported_ = false;
-  atomic<bool> active_{false};  // read without
+  // -- under the scheduler's lock; read without --
+  atomic<bool> active_{false};
+  // -- the Ms that are stopped --
+  atomic<unsigned> stopped_{0};
   // -- the creator writes --
   atomic<unsigned> limit_{any_number};
 };

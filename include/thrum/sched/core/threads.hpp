@@ -41,12 +41,14 @@ THRUM_OUT_OF_LINE void runtime_scheduler::start_m(processor& p, bool spinning) n
     }
   }
   if (m != nullptr) {
+    note_threads_locked(*this);
     idle.lock().unlock();
     pass_p(p, *m, spinning);
     return;
   }
   m = new_m_locked();
   ms.begin_locked(*m);
+  note_threads_locked(*this);
   idle.lock().unlock();
   pass_p(p, *m, spinning);  // the new thread's first sleep returns at once
   creator.request(*m);
@@ -129,10 +131,11 @@ THRUM_OUT_OF_LINE void runtime_scheduler::take_back(machine& m) noexcept {
       idle.end_spinning(m);  // release_held looks for what its search would have found
     }
     ms.end_locked();
-    global.prepend(m.next_p->queue.drain());
-    ms.hold_back_locked(*m.next_p);
+    processor& p = *m.next_p;
     m.next_p = nullptr;
     m.park.clear();
+    global.prepend(p.queue.drain());
+    ms.hold_back_locked(p);
     if (poll.somebody_sleeps()) {
       poller.wake();  // it comes to stop_m, or finds a P
     }
@@ -174,16 +177,12 @@ THRUM_OUT_OF_LINE void runtime_scheduler::release_held(bool again) noexcept {
 // What was queued on other Ps while the refused M was to search has woken nobody, and hand_off looks
 // at no other P than its own. The fence of I5 was take_back's.
 THRUM_OUT_OF_LINE void runtime_scheduler::look_for_refused() noexcept {
-  bool work = !global.empty();
-  std::int64_t next_timer = timer_heap<traits>::never;
-  for_each_live_p([&](processor& p) {
-    work = work || !p.queue.empty();
-    const std::int64_t when = this->next_timer(p);
-    next_timer = when < next_timer ? when : next_timer;
-  });
-  if (work) {
+  if (has_queued_work()) {
     wake_processor();
-  } else if (next_timer != timer_heap<traits>::never) {
+    return;
+  }
+  const std::int64_t next_timer = first_timer(timer_heap<traits>::never);
+  if (next_timer != timer_heap<traits>::never) {
     wake_for_timer(next_timer);
   }
 }

@@ -29,7 +29,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// The tunables of the scheduler, each with its unit, its constraint and its origin.
 struct default_traits {
-  /// What stands once for these stands once in the process: see os/linux/process_wide.hpp.
+  /// What stands once for these stands once in the process: see os/elf/process_wide.hpp.
   static constexpr bool is_process_wide = true;
 
   /// Slots in a P's ring. A power of two. From Go: large enough that overflow to the global queue
@@ -94,6 +94,11 @@ struct default_traits {
   /// How long a thread must have slept in a call before its P is taken.
   static constexpr std::int64_t blocked_ns = 1'000'000;
 
+  /// The same on a system that does not say whether a thread sleeps or waits for a CPU: longer than
+  /// a thread waits for one beside some dozens that compute. A loop that loses its P by mistake goes on
+  /// without, and may be a thread too many.
+  static constexpr std::int64_t silent_ns = 100'000'000;
+
   /// How long a thread must have computed after a signal was sent to it that it has not taken, for
   /// its P to be taken without. A thread takes a signal when it next enters or leaves the system,
   /// or a clock interrupts it: within 10 ms on the slowest kernel, and mostly within one.
@@ -112,6 +117,10 @@ struct default_traits {
   /// the side that runs once in a while.
   static void light_fence() noexcept { os::light_fence(); }
   static void heavy_fence() noexcept { os::heavy_fence(); }
+  /// The rare side where the other one is this thread's alone, of which some systems make less.
+  static void heavy_fence_for(const os::thread_ref& thread) noexcept {
+    os::heavy_fence_for(thread);
+  }
 
   /// Nanoseconds of the steady clock, or of the virtual one that the caller runs on.
   static std::int64_t now() noexcept {

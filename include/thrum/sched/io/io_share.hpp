@@ -53,8 +53,7 @@ inline bool commit_to_runnext(machine& m, goroutine& g, void*) noexcept {
 inline bool somebody_waits(machine& m) noexcept {
   processor& p = *m.p;
   // relaxed: seen at the next look if missed
-  if ((p.attention.load(relaxed) & ~std::uint32_t{attention_begin}) != 0 || !p.queue.empty() ||
-      m.scheduler->global.others_wait() ||
+  if (p.attention.load(relaxed) != 0 || !p.queue.empty() || m.scheduler->global.others_wait() ||
       (p.timers.size() != 0 && m.scheduler->next_timer(p) <= traits::now())) {
     return true;
   }

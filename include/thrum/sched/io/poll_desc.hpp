@@ -64,8 +64,10 @@ struct alignas(base::cache_line_size) poll_desc {
   explicit poll_desc(std::uint32_t number) noexcept : index(number) {}
 
   poll_side& side(io_side which) noexcept { return sides[static_cast<std::size_t>(which)]; }
-  /// The number; -1 after it was closed. Good while the caller has its turn, else a figure.
-  int handle() const noexcept { return fd.load(relaxed); }  // relaxed: written under the lock
+  /// The number; os::no_handle after it was closed. Good while the caller has its turn, else a figure.
+  os::handle handle() const noexcept {
+    return fd.load(relaxed);  // relaxed: written under the lock
+  }
 
   /// Under the lock: events that have been fetched with the tag so far are of the past.
   void next_generation() noexcept {
@@ -83,8 +85,10 @@ struct alignas(base::cache_line_size) poll_desc {
   bool closing = false;
   bool unusual = false;  // an event said that what comes is not simply more of the stream
   bool foreign = false;  // we only watch it: see wait_foreign
+  /// Of netpoll::events: what the poller was asked for, where it must be, and has not said yet.
+  std::uint32_t asked = 0;
   const std::uint32_t index;
-  atomic<int> fd{os::no_descriptor};
+  atomic<os::handle> fd{os::no_handle};
   runtime_scheduler* scheduler = nullptr;  // its poller watches the descriptor
   wait_point* closer = nullptr;
   poll_side sides[2];

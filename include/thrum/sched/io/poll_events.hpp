@@ -50,6 +50,15 @@ struct wake_list {
   void wake_all() noexcept { wake_chain(first); }
 };
 
+/// Wakes it; if it is a goroutine of the poller's own scheduler, with all others of this poll.
+inline void wake_through(poll_sink& sink, wait_point& point) noexcept {
+  if (point.g != nullptr && point.g->scheduler == &sink.scheduler) {
+    sink.ready.push_back(*point.g);
+  } else {
+    wake(point);
+  }
+}
+
 /// What a poll_sink does with an event: the entries of upcall_table.
 struct poll_events {
   static void take(poll_sink& self, std::uint64_t tag, std::uint32_t events) noexcept {
@@ -64,6 +73,7 @@ struct poll_events {
         return;  // of what was closed since
       }
       desc->unusual = desc->unusual || (events & netpoll::unusual) != 0;
+      desc->asked &= ~(events / netpoll::asked_readable);
       if (desc->foreign) {
         take_foreign_locked(*desc, events, taken);
       } else {
@@ -77,11 +87,7 @@ struct poll_events {
     }
     for (wait_point* point = taken.first; point != nullptr;) {
       wait_point* const next = point->next;
-      if (point->g != nullptr && point->g->scheduler == &self.scheduler) {
-        self.ready.push_back(*point->g);
-      } else {
-        wake(*point);
-      }
+      wake_through(self, *point);
       point = next;
     }
   }

@@ -40,25 +40,27 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-/// What a wait says besides 0 and errno values below zero: the runtime stops, and the caller must
-/// throw goroutine_exit, outside of the section.
-inline constexpr int io_exit = -4096;
+/// What a wait says besides 0 and the system's errors: the runtime stops, and the caller must throw
+/// goroutine_exit, outside of the section.
+inline constexpr int io_exit = std::numeric_limits<int>::min();
 
-/// The same if the caller's deadline has passed. No errno value, since the system has ETIMEDOUT for
-/// a peer that does not answer.
-inline constexpr int io_deadline_exceeded = -4097;
+/// The same if the caller's deadline has passed. No error of the system, which has one of its own
+/// for a peer that does not answer.
+inline constexpr int io_deadline_exceeded = io_exit + 1;
 
-struct wake_list;  // poll_events.hpp
+struct completing_wait;  // io_operation.hpp
+struct wake_list;        // poll_events.hpp
 
 class poll_wait {
  public:
   /// A descriptor for a number, which it owns from now on, in non-blocking mode. Null: no memory.
-  static poll_desc* open(int fd) noexcept;
+  static poll_desc* open(os::handle fd) noexcept;
 
-  /// The caller's turn on one side. 0, or: -ECANCELED (closed), io_deadline_exceeded, io_exit, or
+  /// The caller's turn on one side. 0, or: os::cancelled (closed), io_deadline_exceeded, io_exit, or
   /// what the poller says. After anything but 0 there is no end(). `waited`: it was not ready, and
   /// became so.
   static int begin(poll_desc& d, io_side which, bool& waited) noexcept;
@@ -78,7 +80,7 @@ class poll_wait {
   static void go_on(std::size_t bytes) noexcept;
 
   /// Keeps the number from being closed until leave(), without a turn on either side. 0 or
-  /// ECANCELED (closed); then there is no leave().
+  /// os::cancelled (closed); then there is no leave().
   static int enter(poll_desc& d) noexcept;
   static void leave(poll_desc& d) noexcept;
 
@@ -86,8 +88,8 @@ class poll_wait {
   static void set_deadline(poll_desc& d, io_side which, std::int64_t when) noexcept;
 
   /// Ends all use. Returns when nobody is inside any more, with the number, which the caller
-  /// closes: that may block, and is not for a section. no_descriptor: somebody else does it.
-  static int end_use(poll_desc& d) noexcept;
+  /// closes: that may block, and is not for a section. os::no_handle: somebody else does it.
+  static os::handle end_use(poll_desc& d) noexcept;
 
   /// After end_use(); nobody has the descriptor any more.
   static void give_back(poll_desc& d) noexcept;
@@ -100,9 +102,12 @@ class poll_wait {
   /// Such a descriptor may be closed, and its number given anew, while somebody waits. The poller
   /// knows: a number that it was told of, and does not know any more, is another file's. Then the
   /// waiters are told that theirs is closed; no waiter looks at a number after its wait has begun.
-  static int wait_foreign(poll_desc& d, int fd, io_side which, std::int64_t deadline) noexcept;
+  static int wait_foreign(poll_desc& d, os::handle fd, io_side which,
+                          std::int64_t deadline) noexcept;
 
  private:
+  friend struct completing_wait;
+
   static constexpr wait_reason reason_of(io_side which) noexcept {
     return which == io_side::read ? wait_reason::io_read : wait_reason::io_write;
   }
@@ -114,8 +119,8 @@ class poll_wait {
   /// ready. The last look tells which kind this is.
   static bool is_worth_a_look(poll_side& side) noexcept;
 
-  /// 0: ready. -EAGAIN: not. Else what is wrong with the number.
-  static int look_foreign(poll_side& side, int fd, io_side which) noexcept;
+  /// 0: ready. os::would_block: not. Else what is wrong with the number.
+  static int look_foreign(poll_side& side, os::handle fd, io_side which) noexcept;
 
   /// That poller does not know the number. False: no waiter of it did, either. Else what its
   /// waiters waited for is closed; those of other pollers have to look whether they meant the same.
@@ -123,6 +128,12 @@ class poll_wait {
                                                   wake_list& taken) noexcept;
 
   static runtime_scheduler* own_scheduler() noexcept;
+
+  /// The caller's turn. 0, with the lock; or as begin(), without it.
+  static int begin_turn(section& here, poll_desc& d, io_side which) noexcept;
+  /// Of one that has its turn, and the lock, on a side that took all there was: waits for more.
+  /// Results as begin(), without the lock.
+  static int wait_for_more(section& here, poll_desc& d, io_side which) noexcept;
 
   /// An M that has a P looks at the poller when it goes idle. One inside blocking() has none, and
   /// if this is the first descriptor, all others may sleep where no event comes.
@@ -136,6 +147,7 @@ class poll_wait {
 
   /// Releases the lock.
   static void end_locked(poll_desc& d, poll_side& side) noexcept;
+  [[gnu::cold]] static int give_up_locked(poll_desc& d, poll_side& side, int error) noexcept;
 
   /// Wakes `next`, which has been given the turn; or, after the last user, the closer.
   static void unlock_and_wake(poll_desc& d, wait_point* next) noexcept;
@@ -145,11 +157,18 @@ class poll_wait {
   /// the lock.
   [[gnu::cold]] static void forget_parent(poll_desc& d) noexcept;
 
+  /// Of a poller that must be asked.
+  [[gnu::cold]] static void ask_locked(const section& here, poll_desc& d, io_side which) noexcept;
+
+  /// Sees to it that a poller knows the descriptor; none does if the caller has no runtime. 0: with
+  /// the lock. Without it: what refuses; os::would_block, things have changed meanwhile.
+  static int register_locked(poll_desc& d, io_side which) noexcept;
+
   /// Releases the lock.
   static int wait_locked(section& here, poll_desc& d, io_side which) noexcept;
 
-  /// A thread without a runtime. 0: ready; EAGAIN: look whether it was closed.
-  static int wait_with_thread(int fd, io_side which, std::int64_t deadline) noexcept;
+  /// A thread without a runtime. 0: ready; os::would_block: look whether it was closed.
+  static int wait_with_thread(os::handle fd, io_side which, std::int64_t deadline) noexcept;
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched

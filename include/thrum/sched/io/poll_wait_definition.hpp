@@ -23,7 +23,6 @@
 #include <thrum/sched/run/park.hpp>
 #include <thrum/sched/run/wait_point.hpp>
 
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
@@ -34,7 +33,7 @@ struct poll_wait::foreign_point : wait_point {
   runtime_scheduler* scheduler = nullptr;
 };
 
-THRUM_OUT_OF_LINE poll_desc* poll_wait::open(int fd) noexcept {
+THRUM_OUT_OF_LINE poll_desc* poll_wait::open(os::handle fd) noexcept {
   const section here;
   poll_desc* const d = poll_table::take();
   if (d != nullptr) {
@@ -49,8 +48,7 @@ THRUM_OUT_OF_LINE poll_desc* poll_wait::open(int fd) noexcept {
   return d;
 }
 
-THRUM_OUT_OF_LINE int poll_wait::begin(poll_desc& d, io_side which, bool& waited) noexcept {
-  section here;
+THRUM_INLINE int poll_wait::begin_turn(section& here, poll_desc& d, io_side which) noexcept {
   poll_side& side = d.side(which);
   d.lock.lock();
   for (;;) {
@@ -61,7 +59,7 @@ THRUM_OUT_OF_LINE int poll_wait::begin(poll_desc& d, io_side which, bool& waited
     if (!side.busy) {
       side.busy = true;
       ++d.users;
-      break;
+      return 0;
     }
     wait_point point;
     prepare(here, point, d, which);
@@ -72,30 +70,42 @@ THRUM_OUT_OF_LINE int poll_wait::begin(poll_desc& d, io_side which, bool& waited
       return io_exit;
     }
     if (cause == wake_cause::closed) {
-      return -ECANCELED;  // and not counted: by now it may be another one's
+      return os::cancelled;  // and not counted: by now it may be another one's
     }
     d.lock.lock();
     if (cause == wake_cause::notified) {  // the side is busy in our name
       if (const int error = refusal_locked(d, side); error != 0) {
-        end_locked(d, side);
-        return error;
+        return give_up_locked(d, side, error);
       }
-      break;
+      return 0;
     }
   }
+}
+
+THRUM_INLINE int poll_wait::wait_for_more(section& here, poll_desc& d, io_side which) noexcept {
+  const int error = wait_locked(here, d, which);
+  poll_side& side = d.side(which);
+  side.drained = false;
+  if (error != 0) [[unlikely]] {
+    d.lock.lock();
+    return give_up_locked(d, side, error);
+  }
+  return 0;
+}
+
+THRUM_OUT_OF_LINE int poll_wait::begin(poll_desc& d, io_side which, bool& waited) noexcept {
+  section here;
+  if (const int error = begin_turn(here, d, which); error != 0) {
+    return error;
+  }
+  poll_side& side = d.side(which);
   waited = side.drained && !side.ready;
   if (!waited) {
     side.ready = side.drained = false;
     d.lock.unlock();
     return 0;
   }
-  const int error = wait_locked(here, d, which);
-  side.drained = false;
-  if (error != 0) {
-    d.lock.lock();
-    end_locked(d, side);
-  }
-  return error;
+  return wait_for_more(here, d, which);
 }
 
 THRUM_OUT_OF_LINE int poll_wait::wait(poll_desc& d, io_side which) noexcept {
@@ -145,7 +155,7 @@ THRUM_OUT_OF_LINE int poll_wait::enter(poll_desc& d) noexcept {
   const section here;
   const scoped guard(d.lock);
   if (d.closing) {
-    return -ECANCELED;
+    return os::cancelled;
   }
   ++d.users;
   return 0;
@@ -172,14 +182,14 @@ THRUM_OUT_OF_LINE void poll_wait::set_deadline(poll_desc& d, io_side which,
   taken.wake_all();
 }
 
-THRUM_OUT_OF_LINE int poll_wait::end_use(poll_desc& d) noexcept {
+THRUM_OUT_OF_LINE os::handle poll_wait::end_use(poll_desc& d) noexcept {
   section here;
   wake_list taken;
   bool is_copy;
   {
     scoped guard(d.lock);
     if (d.closing) {
-      return os::no_descriptor;
+      return os::no_handle;
     }
     d.closing = true;
     // relaxed: set when there was one thread
@@ -210,12 +220,13 @@ THRUM_OUT_OF_LINE int poll_wait::end_use(poll_desc& d) noexcept {
     d.lock.lock();
   }
   THRUM_ASSERT(PD2, d.users == 0 && d.closing);
-  const int fd = d.handle();
+  const os::handle fd = d.handle();
   if (d.scheduler != nullptr) {
-    d.scheduler->poller.remove(fd);
+    netpoll::remove(d.scheduler->poller, fd, d.tag(), d.asked);
     d.scheduler = nullptr;
   }
-  d.fd.store(os::no_descriptor, relaxed);  // relaxed: under the lock
+  d.asked = 0;
+  d.fd.store(os::no_handle, relaxed);  // relaxed: under the lock
   d.next_generation();
   d.lock.unlock();
   return fd;
@@ -235,6 +246,7 @@ THRUM_OUT_OF_LINE void poll_wait::detach_all(runtime_scheduler& scheduler) noexc
         return;
       }
       d.scheduler = nullptr;
+      d.asked = 0;
       for (poll_side& side : d.sides) {
         taken.push_back(take_waiter_locked(side, wake_cause::retry));
         if (d.foreign) {
@@ -246,13 +258,13 @@ THRUM_OUT_OF_LINE void poll_wait::detach_all(runtime_scheduler& scheduler) noexc
   });
 }
 
-THRUM_OUT_OF_LINE int poll_wait::wait_foreign(poll_desc& d, int fd, io_side which,
+THRUM_OUT_OF_LINE int poll_wait::wait_foreign(poll_desc& d, os::handle fd, io_side which,
                                               std::int64_t deadline) noexcept {
   poll_side& side = d.side(which);
   for (bool armed = false;;) {
     const bool is_late = deadline != no_deadline && deadline <= traits::now();
     if (!armed && (is_late || is_worth_a_look(side))) {
-      if (const int seen = look_foreign(side, fd, which); seen != -EAGAIN) {
+      if (const int seen = look_foreign(side, fd, which); seen != os::would_block) {
         go_on(0);
         return seen;
       }
@@ -264,7 +276,7 @@ THRUM_OUT_OF_LINE int poll_wait::wait_foreign(poll_desc& d, int fd, io_side whic
     runtime_scheduler* const scheduler = own_scheduler();
     if (scheduler == nullptr) {
       const int error = wait_with_thread(fd, which, deadline);
-      if (error != -EAGAIN) {
+      if (error != os::would_block) {
         return error;
       }
       continue;
@@ -280,10 +292,10 @@ THRUM_OUT_OF_LINE int poll_wait::wait_foreign(poll_desc& d, int fd, io_side whic
     const std::uint32_t both = netpoll::readable | netpoll::writable;
     const std::uint32_t own = which == io_side::read ? netpoll::readable : netpoll::writable;
     int error = scheduler->poller.arm(fd, d.tag(), other ? both : own);
-    if (error == ENOENT) {
+    if (error == os::not_armed) {
       if (armed) {
         d.lock.unlock();
-        return -ECANCELED;
+        return os::cancelled;
       }
       wake_list taken;
       if (take_of_closed_locked(d, *scheduler, taken)) {
@@ -296,7 +308,7 @@ THRUM_OUT_OF_LINE int poll_wait::wait_foreign(poll_desc& d, int fd, io_side whic
     if (error != 0) {
       d.lock.unlock();
       const int seen = look_foreign(side, fd, which);  // of some kinds it is always ready
-      return seen != -EAGAIN ? seen : -error;
+      return seen != os::would_block ? seen : error;
     }
     armed = true;
     foreign_point point;
@@ -312,7 +324,7 @@ THRUM_OUT_OF_LINE int poll_wait::wait_foreign(poll_desc& d, int fd, io_side whic
                         {reason_of(which), true, deadline})) {
       case wake_cause::notified: return 0;
       case wake_cause::timed_out: return io_deadline_exceeded;
-      case wake_cause::closed: return -ECANCELED;
+      case wake_cause::closed: return os::cancelled;
       case wake_cause::cancelled: return io_exit;
       case wake_cause::retry:
       case wake_cause::none: break;  // an event for the other side has disarmed it
@@ -329,15 +341,16 @@ THRUM_OUT_OF_LINE bool poll_wait::is_worth_a_look(poll_side& side) noexcept {
   return left == 0;
 }
 
-THRUM_OUT_OF_LINE int poll_wait::look_foreign(poll_side& side, int fd, io_side which) noexcept {
+THRUM_OUT_OF_LINE int poll_wait::look_foreign(poll_side& side, os::handle fd,
+                                              io_side which) noexcept {
   constexpr std::uint8_t some = 7;
   os::io_result seen;
   do {
     seen = os::wait_for(fd, which == io_side::write, 0);
-  } while (seen == -EINTR);  // which says nothing of the descriptor
+  } while (seen == os::interrupted);  // which says nothing of the descriptor
   // relaxed: a guess is enough
   side.waits_without_look.store(seen == 0 ? some : std::uint8_t{0}, relaxed);
-  return seen > 0 ? 0 : seen == 0 ? -EAGAIN : static_cast<int>(seen);
+  return seen > 0 ? 0 : seen == 0 ? os::would_block : static_cast<int>(seen);
 }
 
 THRUM_COLD THRUM_OUT_OF_LINE bool poll_wait::take_of_closed_locked(poll_desc& d,
@@ -407,12 +420,12 @@ THRUM_OUT_OF_LINE withdrawal poll_wait::withdraw(wait_point& point, bool locked)
 THRUM_OUT_OF_LINE int poll_wait::refusal_locked(const poll_desc& d,
                                                 const poll_side& side) noexcept {
   if (d.closing) {
-    return -ECANCELED;
+    return os::cancelled;
   }
   return side.deadline != no_deadline && side.deadline <= traits::now() ? io_deadline_exceeded : 0;
 }
 
-THRUM_OUT_OF_LINE void poll_wait::end_locked(poll_desc& d, poll_side& side) noexcept {
+THRUM_INLINE void poll_wait::end_locked(poll_desc& d, poll_side& side) noexcept {
   wait_point* next = side.turns.pop_front();
   if (next != nullptr) {
     settle(*next, wake_cause::notified);  // busy, and counted, in its name
@@ -421,6 +434,11 @@ THRUM_OUT_OF_LINE void poll_wait::end_locked(poll_desc& d, poll_side& side) noex
     --d.users;
   }
   unlock_and_wake(d, next);
+}
+
+THRUM_OUT_OF_LINE int poll_wait::give_up_locked(poll_desc& d, poll_side& side, int error) noexcept {
+  end_locked(d, side);
+  return error;
 }
 
 THRUM_OUT_OF_LINE void poll_wait::unlock_and_wake(poll_desc& d, wait_point* next) noexcept {
@@ -438,6 +456,7 @@ THRUM_OUT_OF_LINE void poll_wait::unlock_and_wake(poll_desc& d, wait_point* next
 THRUM_COLD THRUM_OUT_OF_LINE void poll_wait::forget_parent(poll_desc& d) noexcept {
   wake_list taken;
   d.scheduler = nullptr;
+  d.asked = 0;
   for (poll_side& side : d.sides) {
     if (side.waiter == nullptr) {
       continue;
@@ -457,6 +476,35 @@ THRUM_COLD THRUM_OUT_OF_LINE void poll_wait::forget_parent(poll_desc& d) noexcep
   taken.wake_all();
 }
 
+THRUM_OUT_OF_LINE void poll_wait::ask_locked(const section& here, poll_desc& d,
+                                             io_side which) noexcept {
+  const netpoll::events what = which == io_side::read ? netpoll::readable : netpoll::writable;
+  if ((d.asked & what) == 0) {
+    d.asked |= what;
+    const bool polls_soon = here.m() != nullptr && here.m()->scheduler == d.scheduler;
+    netpoll::ask(d.scheduler->poller, d.handle(), d.tag(), what, !polls_soon);
+  }
+}
+
+THRUM_OUT_OF_LINE int poll_wait::register_locked(poll_desc& d, io_side which) noexcept {
+  int error = refusal_locked(d, d.side(which));
+  // relaxed: set when there was one thread
+  if (d.scheduler != nullptr && d.scheduler->is_copy.load(relaxed)) [[unlikely]] {
+    forget_parent(d);
+    return os::would_block;
+  }
+  if (error == 0 && d.scheduler == nullptr) {
+    if (runtime_scheduler* const own = own_scheduler(); own != nullptr) {
+      error = own->poller.add(d.handle(), d.tag());
+      d.scheduler = error == 0 ? own : nullptr;
+    }
+  }
+  if (error != 0) {
+    d.lock.unlock();
+  }
+  return error;
+}
+
 THRUM_OUT_OF_LINE int poll_wait::wait_locked(section& here, poll_desc& d, io_side which) noexcept {
   poll_side& side = d.side(which);
   for (;; d.lock.lock()) {
@@ -465,35 +513,32 @@ THRUM_OUT_OF_LINE int poll_wait::wait_locked(section& here, poll_desc& d, io_sid
       d.lock.unlock();
       return 0;
     }
-    int error = refusal_locked(d, side);
-    // relaxed: set when there was one thread
-    if (d.scheduler != nullptr && d.scheduler->is_copy.load(relaxed)) [[unlikely]] {
-      forget_parent(d);
-      continue;
-    }
-    if (error == 0 && d.scheduler == nullptr) {
-      runtime_scheduler* const scheduler = own_scheduler();
-      if (scheduler == nullptr) {
-        const int fd = d.handle();
+    const bool was_known = d.scheduler != nullptr;
+    int error = register_locked(d, which);
+    if (error == 0 && !was_known) {
+      if (d.scheduler == nullptr) {
+        const os::handle fd = d.handle();
         const std::int64_t deadline = side.deadline;
         d.lock.unlock();
         error = wait_with_thread(fd, which, deadline);
-        if (error != -EAGAIN) {
-          return error;
+        if (error == 0) {
+          return 0;
         }
-        continue;
-      }
-      error = -scheduler->poller.add(d.handle(), d.tag());
-      d.scheduler = error == 0 ? scheduler : nullptr;
-      if (error == 0 && here.m() == nullptr) {
+      } else if (here.m() == nullptr) {
+        runtime_scheduler& scheduler = *d.scheduler;
         d.lock.unlock();
-        call_to_poller(*scheduler);
+        call_to_poller(scheduler);
         continue;
       }
     }
+    if (error == os::would_block) {
+      continue;
+    }
     if (error != 0) {
-      d.lock.unlock();
       return error;
+    }
+    if (netpoll::asks_each_time(d.scheduler->poller)) {
+      ask_locked(here, d, which);
     }
     wait_point point;
     prepare(here, point, d, which);
@@ -510,7 +555,7 @@ THRUM_OUT_OF_LINE int poll_wait::wait_locked(section& here, poll_desc& d, io_sid
   }
 }
 
-THRUM_OUT_OF_LINE int poll_wait::wait_with_thread(int fd, io_side which,
+THRUM_OUT_OF_LINE int poll_wait::wait_with_thread(os::handle fd, io_side which,
                                                   std::int64_t deadline) noexcept {
   constexpr std::int64_t ms = 1'000'000;
   constexpr std::int64_t at_once = 10;
@@ -520,7 +565,9 @@ THRUM_OUT_OF_LINE int poll_wait::wait_with_thread(int fd, io_side which,
     left = left < 0 ? 0 : left < at_once ? left : at_once;
   }
   const os::io_result seen = os::wait_for(fd, which == io_side::write, static_cast<int>(left));
-  return seen > 0 ? 0 : seen == 0 || seen == -EINTR ? -EAGAIN : static_cast<int>(seen);
+  return seen > 0                               ? 0
+         : seen == 0 || seen == os::interrupted ? os::would_block
+                                                : static_cast<int>(seen);
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched

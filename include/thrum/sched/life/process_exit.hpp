@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Goroutines stand still while the process exits. What that promises is in os/linux/exit.hpp.
+// Goroutines stand still while the process exits. What that promises is in os/posix/exit.hpp.
 //
 // The thread that exits keeps every P of a scheduler in a freeze (freeze.hpp) that it never ends.
 // It has given up its own P before, as inside blocking(): no other goroutine comes to its thread,
@@ -42,7 +42,7 @@ class process_exit {
     std::uint64_t first = 0;
     // relaxed: only one thread wins
     if (one().thread.compare_exchange_strong(first, own, relaxed, relaxed)) {
-      one().clock.open();
+      one().self.open();
       return true;
     }
     while (first != own) {  // NOLINT(bugprone-infinite-loop): until the process has ended
@@ -50,6 +50,11 @@ class process_exit {
       os::sleep_ns(hour);
     }
     return false;
+  }
+
+  /// The only thread of a process that has no others of its schedulers exits.
+  static void begin_in_copy() noexcept {
+    one().thread.store(os::thread_id(), relaxed);  // relaxed: there is only this thread
   }
 
   /// Whether the calling thread exits.
@@ -97,7 +102,8 @@ class process_exit {
   /// The monitor's look, while holds(): the thread that exits may need what a goroutine has.
   static void watch(runtime_scheduler& scheduler, std::int64_t now) noexcept {
     auto& seen = scheduler.exit.seen_;
-    const std::int64_t cpu = one().clock.now();
+    const os::thread_ref& self = one().self;  // opened before anything was held
+    const std::int64_t cpu = self.cpu_now();
     if (seen.since == 0) {
       seen = {cpu, now, cpu, now};
     }
@@ -105,10 +111,9 @@ class process_exit {
       seen.cpu = cpu;
       seen.when = now;
     }
-    const std::uint64_t tid = one().thread.load(relaxed);  // relaxed: set before anything was held
     // A thread that only waits for a CPU is given time.
     if (now - seen.when >= patience_ns) {
-      if (os::thread_sleeps(tid) && !os::thread_naps(tid)) {
+      if (self.look() != os::thread_look::computes && !self.naps()) {
         scheduler.freeze.release_from_exit();
       }
       seen.when = now;
@@ -118,7 +123,7 @@ class process_exit {
       if (cpu - seen.cpu_since >= (now - seen.since) / few) {
         seen.cpu_since = cpu;
         seen.since = now;
-      } else if (os::thread_sleeps(tid)) {
+      } else if (self.look() != os::thread_look::computes) {
         scheduler.freeze.release_from_exit();
       }
     }
@@ -143,13 +148,17 @@ class process_exit {
     if (m == nullptr || passed < courtesy_ns) {
       return false;
     }
+    const bool interrupts = scheduler.config().interrupts;
     // relaxed: a guess is enough. It blocks in a call that it has not announced, and stops when it
-    // is back.
-    if (m->inside.load(relaxed) == 0 && os::thread_sleeps(m->thread_number())) {
-      return true;
+    // is back. Where the system does not say so, a signal makes it stop, whatever it does.
+    if (m->inside.load(relaxed) == 0) {
+      const os::thread_look seen = m->self.look();
+      if (seen == os::thread_look::in_system || (seen == os::thread_look::unknown && !interrupts)) {
+        return true;
+      }
     }
-    if (scheduler.config().interrupts) {
-      os::send_preempt_signal(m->thread_number(), m->interruption);
+    if (interrupts) {
+      m->self.interrupt(m->interruption);
     }
     return false;
   }
@@ -176,7 +185,7 @@ class process_exit {
   struct state {
     static constexpr std::string_view process_name = "sched::process_exit";
     std::atomic<std::uint64_t> thread{0};
-    os::thread_clock clock;
+    os::thread_ref self;
   };
   static state& one() noexcept { return os::process_wide<state>::get(); }
 };

@@ -109,13 +109,14 @@ class registry {
     }
   }
 
-  /// What exit() calls first: see os/linux/exit.hpp.
+  /// What exit() calls first: see os/posix/exit.hpp.
   static void before_exit(int status) noexcept {
     const machine* const m = current_m();
     runtime_scheduler* const own = m != nullptr && m->g != nullptr ? m->scheduler : nullptr;
     const bool is_copy = own != nullptr && own->is_copy.load(relaxed);  // relaxed: as in after_fork
     if (is_copy) {
-      os::exit_now(status);
+      end_copy(status);
+      return;
     }
     if (!process_exit::begin()) {
       return;
@@ -124,7 +125,8 @@ class registry {
     for (runtime_scheduler* s = own != nullptr ? own : next_to_hold(); s != nullptr;
          s = next_to_hold()) {
       if (s->is_copy.load(relaxed)) {  // relaxed: as in after_fork
-        os::exit_now(status);
+        end_copy(status);
+        break;
       }
       process_exit::hold(*s);
     }
@@ -133,6 +135,14 @@ class registry {
   }
 
  private:
+  /// exit() in a process without the threads. Where it does not tell the status it must go on.
+  static void end_copy(int status) noexcept {
+    if (status != os::unknown_exit_status) {
+      os::exit_now(status);
+    }
+    process_exit::begin_in_copy();
+  }
+
   static runtime_scheduler* pin_after(std::uint64_t number) noexcept {
     const section here;
     scoped guard(all().lock);

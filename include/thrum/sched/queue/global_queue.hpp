@@ -95,12 +95,6 @@ class alignas(base::cache_line_size) global_queue {
     }
   }
 
-  /// How many of them stand here.
-  std::size_t stopped() noexcept {
-    scoped guard(lock_);
-    return preempted_;
-  }
-
   /// The first of all, if it is one of them; or, rather, one of them close behind it that
   /// `suits(item)`, if the first can wait: it is passed over `most` times at most.
   template <class Suits>

@@ -6,6 +6,7 @@
 #define THRUM_SCHED_QUEUE_TIMER_HEAP_DEFINITION_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/convert.hpp>
 #include <thrum/base/fatal.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
@@ -335,7 +336,7 @@ std::size_t timer_heap<Traits>::armed() noexcept {
 template <class Traits>
 void timer_heap<Traits>::place(std::size_t i, entry e) noexcept {
   entries_[i] = e;
-  e.owner->index = static_cast<std::uint32_t>(i);
+  e.owner->index = base::convert<std::uint32_t>(i);
 }
 
 template <class Traits>

@@ -31,9 +31,6 @@ THRUM_COLD inline bool attend(machine& m) noexcept {
       return false;
     }
   }
-  if (m.scheduler->reserve.is_active()) [[unlikely]] {
-    m.p->attention.fetch_or(attention_begin, relaxed);  // relaxed: only for ourselves; stays asked
-  }
   if ((asked & attention_preempt) != 0) {
     end_slice(m);
   }
@@ -61,12 +58,7 @@ THRUM_COLD inline machine& serve_running(machine& m) noexcept {
     asked = p.attention.fetch_and(~std::uint32_t{attention_preempt}, acquire) &
             ~std::uint32_t{attention_preempt};
   }
-  asked &= ~std::uint32_t{attention_begin};  // which is g0's
   if (asked == 0) {
-    if (!m.scheduler->reserve.is_active()) {
-      p.attention.fetch_and(~std::uint32_t{attention_begin},
-                            relaxed);  // relaxed: nothing came with it
-    }
     return m;
   }
   if (asked == attention_timers) {

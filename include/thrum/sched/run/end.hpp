@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// The end of a goroutine, and where its stack begins.
+// The end of a goroutine. Its beginning is in begin.hpp.
 //
 //   E1 the task has returned; on its own stack it takes over what waits for it
 //   E2 it leaves for good: for the goroutine that joins it if there is one, else for the next
@@ -16,7 +16,6 @@
 #define THRUM_SCHED_RUN_END_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/fatal.hpp>
 #include <thrum/base/intrusive_queue.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/base/sanitizer.hpp>
@@ -74,6 +73,8 @@ inline void count_end(machine& m) noexcept {
 
 /// E3 for a goroutine without a handle.
 inline bool commit_end(machine& m, goroutine& g, void*) noexcept {
+  g.extent.note_limit(
+      arch::parked_limit(g.sp.load(relaxed)));  // relaxed: this thread has written it
   base::context_destroy(g.context);
   g.status.store(g_status::dead, relaxed);  // relaxed: only for display
   recycle(m, g);
@@ -89,6 +90,8 @@ inline bool commit_end_joined(machine& m, goroutine& g, void* joiner) noexcept {
     g.join_lock.unlock();
     return false;
   }
+  g.extent.note_limit(
+      arch::parked_limit(g.sp.load(relaxed)));  // relaxed: this thread has written it
   base::context_destroy(g.context);
   g.status.store(g_status::dead, relaxed);  // relaxed: only for display
   count_end(m);
@@ -156,17 +159,6 @@ inline void unbind(machine& m, goroutine& g) noexcept {
     // Returns only if the handle has let go meanwhile.
     leave_scheduler(leave(*m, next, &commit_end_joined, joiner, true));
   }
-}
-
-/// Where a fresh stack begins.
-inline void goroutine_main(void* pass, void* argument) {
-  auto& g = *static_cast<goroutine*>(argument);
-  auto& m = *static_cast<machine*>(pass);
-  arrive(m, g.context);
-  *m.error_number = 0;  // as on a fresh thread
-  leave_scheduler(m);
-  g.entry(g);
-  base::fatal("goroutine: an entry function has returned");
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched

@@ -52,26 +52,11 @@ inline bool may_spin(const machine& m) noexcept {
   return m.spinning || 2 * scheduler.idle.spinning() < scheduler.procs() - scheduler.idle.idle_ps();
 }
 
-/// When the first timer of all Ps is due; not after `when`.
-inline std::int64_t first_timer(runtime_scheduler& scheduler, std::int64_t when) noexcept {
-  const unsigned n = scheduler.ps.live();
-  for (unsigned i = 0; i < n; ++i) {
-    const std::int64_t each = scheduler.ps[i].timers.earliest();
-    when = each < when ? each : when;
-  }
-  return when;
-}
-
 /// I6: looks at every source once more. If there is work, and a P, the M holds that P and spins
 /// afterwards; otherwise `next_timer` is the first of all.
 inline void look_again(machine& m, std::int64_t& next_timer) noexcept {
   runtime_scheduler& scheduler = *m.scheduler;
-  bool work = !scheduler.global.empty();
-  const unsigned n = scheduler.ps.live();
-  for (unsigned i = 0; i < n && !work; ++i) {
-    work = !scheduler.ps[i].queue.empty();
-  }
-  if (work) {
+  if (scheduler.has_queued_work()) {
     scoped guard(scheduler.idle.lock());
     if (processor* p = scheduler.idle.take_p_locked()) {
       scheduler.acquire_p(m, *p);
@@ -81,7 +66,7 @@ inline void look_again(machine& m, std::int64_t& next_timer) noexcept {
     }
     scheduler.idle.ask_for_spinner_locked();
   }
-  next_timer = first_timer(scheduler, next_timer);
+  next_timer = scheduler.first_timer(next_timer);
 }
 
 /// I1 to I6. Null with a P: search again. Null without: sleep.
@@ -129,7 +114,7 @@ inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
     return false;
   }
   // A timer that was armed before begin_sleep() woke nobody in the poller: look once more.
-  next_timer = first_timer(scheduler, next_timer);
+  next_timer = scheduler.first_timer(next_timer);
   std::int64_t delay = -1;
   if (scheduler.clock.is_virtual()) [[unlikely]] {
     scoped guard(scheduler.idle.lock());
@@ -157,6 +142,8 @@ inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
     if (p == nullptr) {
       // Every P is busy; their holders see their own timers, and the next idler the others'.
       scheduler.idle.ask_for_spinner_locked();
+    } else {
+      note_threads_locked(scheduler);
     }
   }
   if (p != nullptr) {
@@ -168,7 +155,7 @@ inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
       m.pending = static_cast<goroutine*>(first);
       m.pending->moved_much = false;
       if (!scheduler.clock.is_virtual()) {
-        scheduler.monitor.wake_for(first_timer(scheduler, timer_heap<traits>::never));
+        scheduler.monitor.wake_for(scheduler.first_timer(timer_heap<traits>::never));
       }
     } else {
       scheduler.idle.begin_spinning(m);

@@ -73,14 +73,9 @@ inline void end_search(machine& m) noexcept {
 
 /// Runs g, and whatever else there is, until the scheduler closes.
 inline void run_goroutines(machine& m, goroutine* g) noexcept {
-  runtime_scheduler& scheduler = *m.scheduler;
   while (g != nullptr) {
     end_search(m);
-    if (scheduler.reserve.is_active() && scheduler.reserve.hold_back(*g, [&] {
-          return is_short_of_threads(scheduler);
-        })) [[unlikely]] {
-      // This thread does not begin g.
-    } else if ((g->flags & g_bound) != 0 && m.locked_g != g) {
+    if ((g->flags & g_bound) != 0 && m.locked_g != g) {
       pass_to_owner(m, *g);
     } else {
       execute(m, *g);

@@ -39,8 +39,7 @@ inline void* m_main(void* argument) noexcept {
   name.append(config.name).append("/").append(std::uint64_t{m.id});
   name.append(std::string_view("\0", 1));
   os::set_thread_name(name.view().data());
-  m.tid.store(os::thread_id(), relaxed);  // relaxed: published with the first P
-  m.cpu_clock.open();
+  m.self.open();
   m.interruption.interrupt = scheduler.upcalls().interrupt;
   m.interruption.argument = &m;
   m.for_signals.open(m.interruption);
@@ -54,7 +53,7 @@ inline void* m_main(void* argument) noexcept {
     config.thread_stopping(config.user, m.id);
   }
   os::this_threads_exit_watch().forget();
-  m.tid.store(0, relaxed);  // relaxed: a signal that is sent now is none of this M's
+  m.self.close();
   m.for_signals.close();
   set_current_m(nullptr);
   return nullptr;

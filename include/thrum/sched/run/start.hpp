@@ -10,10 +10,11 @@
 
 #include <thrum/arch/arch.hpp>
 #include <thrum/base/config.hpp>
+#include <thrum/base/convert.hpp>
 #include <thrum/base/sanitizer.hpp>
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/core/traits.hpp>
-#include <thrum/sched/run/end.hpp>
+#include <thrum/sched/run/begin.hpp>
 #include <thrum/sched/run/ready.hpp>
 
 #include <cstddef>
@@ -34,7 +35,7 @@ THRUM_COLD inline goroutine* refill_free_list(machine& m) noexcept {
   if (batch.empty()) {
     return m.scheduler->pool->take(m.scheduler->config().stack_class);
   }
-  p.free_count += static_cast<std::uint32_t>(batch.size());
+  p.free_count += base::convert<std::uint32_t>(batch.size());
   p.free_list.append(static_cast<decltype(batch)&&>(batch));
   --p.free_count;
   return p.free_list.pop_front();
@@ -73,6 +74,13 @@ inline void untake_g(runtime_scheduler& scheduler, goroutine& g) noexcept {
   scheduler.pool->put(g.size_class, static_cast<decltype(one)&&>(one));
 }
 
+/// Makes the top of the goroutine's stack usable, as far as a task of so many bytes and the first frame
+/// reach. False: there is no memory.
+inline bool open_for_task(goroutine& g, std::size_t bytes, std::size_t alignment) noexcept {
+  constexpr std::size_t frame_bytes = 1024;
+  return g.extent.reach(g.stack_low, reinterpret_cast<char*>(&g) - bytes - alignment - frame_bytes);
+}
+
 /// Room for `bytes` at the top of the goroutine's stack.
 inline void* reserve_task(goroutine& g, std::size_t bytes, std::size_t alignment) noexcept {
   auto* const top = reinterpret_cast<char*>(&g);
@@ -104,7 +112,9 @@ inline void launch(runtime_scheduler& scheduler, machine* m, goroutine& g) noexc
   g.uncancellable = 0;
   g.flags = 0;
   // relaxed: published by the queue
-  g.sp.store(arch::prepare_stack(g.task, &goroutine_main, &g), relaxed);
+  g.sp.store(
+      arch::prepare_stack(g.task, {g.stack_low, g.extent.limit(g.stack_low)}, &goroutine_main, &g),
+      relaxed);
   if (m != nullptr) [[likely]] {
     m->p->counts.created.add();
     ready_on(*m, g, true);

@@ -73,6 +73,18 @@ inline liveness examine(runtime_scheduler& scheduler, std::uint64_t& ran) noexce
   return scheduler.is_quiet_locked() ? liveness::by_nothing : liveness::by_others;
 }
 
+/// Whether the goroutine that run() waits for still lives. If not, its thread is on the way to stop
+/// all others, perhaps without a CPU for a while.
+inline bool main_lives(runtime_scheduler& scheduler) noexcept {
+  constexpr goroutine_id first = 1;
+  bool lives = false;
+  scheduler.pool->for_each([&](goroutine& g) {
+    const g_status status = g.status.load(relaxed);  // relaxed: quiet, nobody changes it
+    lives = lives || (g.id == first && status != g_status::dead && status != g_status::idle);
+  });
+  return lives;
+}
+
 /// The monitor's look; does not return if the program is dead.
 inline liveness look_for_deadlock(runtime_scheduler& scheduler) noexcept {
   const scheduler_config& config = scheduler.config();
@@ -98,7 +110,8 @@ inline liveness look_for_deadlock(runtime_scheduler& scheduler) noexcept {
     return liveness::by_others;
   }
   std::uint64_t after;
-  if (examine(scheduler, after) == liveness::by_nothing && before == after) {
+  if (main_lives(scheduler) && examine(scheduler, after) == liveness::by_nothing &&
+      before == after) {
     config.deadlock(config.user);
   }
   return liveness::by_others;

@@ -92,7 +92,7 @@ class [[nodiscard]] freezer {
     p.attention.fetch_or(attention_freeze, release);
     machine* const m = p.m.load(relaxed);  // relaxed: a guess is enough; a stray signal is harmless
     if (m != nullptr && scheduler_.config().interrupts && turn % 16 == 0) {
-      os::send_preempt_signal(m->thread_number(), m->interruption);
+      m->self.interrupt(m->interruption);
     }
     return false;
   }

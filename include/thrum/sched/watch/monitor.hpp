@@ -160,14 +160,14 @@ THRUM_COLD inline void monitor::look_at_reserve() noexcept {
     text.append("raise options::max_threads or the system's limit, or start fewer of them\n");
     base::write_error(text.view());
   }
-  const unsigned n = scheduler_.ps.live();
-  for (unsigned i = 0; i < n; ++i) {
-    ask(scheduler_.ps[i], attention_begin);  // also those that are new
+  {
+    scoped guard(scheduler_.idle.lock());
+    constexpr std::size_t enough = 2;
+    if (scheduler_.reserve.stopped() == 0 || free_threads(scheduler_) >= enough) {
+      scheduler_.reserve.end_locked();
+    }
   }
-  auto held = scheduler_.reserve.release(most_threads(scheduler_), [this] {
-    const std::size_t stopped = scheduler_.global.stopped();
-    return stopped == 0 || stopped + scheduler_.procs() + 1 < most_threads(scheduler_);
-  });
+  auto held = scheduler_.reserve.release(most_threads(scheduler_));
   if (!held.empty()) {
     scheduler_.global.append(static_cast<decltype(held)&&>(held));
     scheduler_.wake_processor();
@@ -218,8 +218,7 @@ inline void monitor::wait_for_round() noexcept {
     if (p.status.load(relaxed) == p_status::running || others_can_run_timers()) {
       const std::int64_t left = scheduler_.next_timer(p) - now;
       // relaxed: of one that is due it knows, and the retaker has said when to look again
-      if (left < delay &&
-          (left > 0 || (p.attention.load(relaxed) & ~std::uint32_t{attention_begin}) == 0)) {
+      if (left < delay && (left > 0 || p.attention.load(relaxed) == 0)) {
         delay = left > traits::monitor_min_sleep_ns ? left : traits::monitor_min_sleep_ns;
       }
     }

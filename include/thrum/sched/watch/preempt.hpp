@@ -119,6 +119,8 @@ inline void stop_in_handler(machine& m, bool (*give_up)(machine&) noexcept) noex
     bool (*give_up)(machine&) noexcept;
     bool slept;
   } own{m, give_up, false};
+  auto& reserve = m.scheduler->reserve;
+  reserve.begin_stop();
   arch::call_as_parked(
       g.sp_slot(),
       [](void* argument) noexcept {
@@ -132,6 +134,7 @@ inline void stop_in_handler(machine& m, bool (*give_up)(machine&) noexcept) noex
         }
       },
       &own);
+  reserve.end_stop();
   if (!own.slept) {
     return;
   }
@@ -195,6 +198,7 @@ inline machine* find_taker(machine& m) noexcept {
   {
     scoped guard(scheduler.idle.lock());
     idle = scheduler.idle.take_m_locked(is_here);
+    note_threads_locked(scheduler);
   }
   if (idle != nullptr || retires) {
     return idle;
@@ -226,15 +230,8 @@ inline bool hand_over(machine& m) noexcept {
   // [g.status >] release: its frame.
   g.status.store(g_status::preempted, release);
   const bool next = has_time_left(g, ran_ns, scheduler.config().time_slice_ns);
-  const goroutine& loop = g;
+  scheduler.reserve.note_loop(g);
   scheduler.global.push_preempted(g, next);  // PR2: from here on
-  // It still stands on this stack, even if another M takes it from the queue meanwhile.
-  if (scheduler.reserve.note_loop(loop, [&] { return is_short_of_threads(scheduler); })) {
-    scheduler.for_each_live_p([](processor& each) {
-      // [p.attention >] release: as in retake.hpp.
-      each.attention.fetch_or(attention_begin, release);
-    });
-  }
   scheduler.pass_p(p, *taker, false);
   if (scheduler.idle.idle_ps() != 0) {
     scheduler.wake_processor();
@@ -269,7 +266,7 @@ inline bool stop_without_p(machine& m) noexcept {
 inline void interrupt(void* argument) noexcept {
   auto& m = *static_cast<machine*>(argument);
   // It was sent to a thread that has ended since; this thread has its number now.
-  if (m.tid.load(relaxed) != os::thread_id()) {  // relaxed: this thread's, or not this thread's
+  if (!m.self.is_calling_thread()) {
     return;
   }
   m.heard.add();

@@ -9,7 +9,7 @@
 //   would fail with EINTR.
 //
 // Taking a P from a thread that blocks in a call that nobody announced
-//   R1  retake = wanted; heavy fence
+//   R1  retake = wanted; heavy fence, for the thread of this M alone
 //   R2  inside? it runs again: give up. Else it will see `wanted` before it enters
 //   R3  wanted -> decided; fails if it has entered and kept its P
 //   R4  does this M still have this P? From R3 on the M waits if it enters, so the answer stays
@@ -25,7 +25,8 @@
 //            global one
 //   timer    a timer of this P is due, and the goroutine has run, or the timer has been due, for
 //            `least_run_ns`: its goroutine has slept already, and does not wait for a whole slice
-//   blocked  something waits or is due, and the thread has slept for `blocked_ns`
+//   blocked  something waits or is due, and the thread has slept for `blocked_ns`, or, on a system
+//            that does not say whether it sleeps, has had no CPU for `silent_ns`
 //   deaf     it was asked by a signal and has computed on without taking it: some goroutine has
 //            blocked signals on that thread, this one or an earlier one, or it is in a long call of
 //            the system. Its P is taken as from one that blocks
@@ -112,7 +113,7 @@ inline void retaker::press(processor& p, std::int64_t now, std::int64_t since, s
   if (seen.cpu_of != m || seen.cpu_since != since) {
     seen.cpu_of = m;
     seen.cpu_since = since;
-    seen.cpu = m->cpu_clock.now();
+    seen.cpu = m->self.cpu_now();
     seen.cpu_when = now;
     seen.spared = false;
     seen.asked = false;
@@ -131,7 +132,7 @@ inline void retaker::press(processor& p, std::int64_t now, std::int64_t since, s
     return;
   }
   seen.changes = 0;
-  const std::int64_t cpu = m->cpu_clock.now();
+  const std::int64_t cpu = m->self.cpu_now();
   // A thread that has used less than a sixteenth of the time as CPU time does not compute.
   constexpr std::int64_t few = 16;
   if (cpu - seen.cpu < elapsed / few) {
@@ -139,8 +140,14 @@ inline void retaker::press(processor& p, std::int64_t now, std::int64_t since, s
       sooner(next_look, seen.cpu_when + traits::blocked_ns);
       return;
     }
-    // Its CPU clock stands also while it only waits for a CPU: the system knows which it is.
-    if (os::thread_sleeps(m->thread_number())) {
+    // Its CPU clock stands also while it only waits for a CPU: the system knows which it is, or one
+    // that does not say is given time, as a loop without a P is more than there are CPUs.
+    const os::thread_look look = m->self.look();
+    if (look == os::thread_look::unknown && elapsed < traits::silent_ns) {
+      sooner(next_look, seen.cpu_when + traits::silent_ns);
+      return;
+    }
+    if (look != os::thread_look::computes) {
       seen.cpu_of = nullptr;
       sooner(next_look, now + traits::blocked_ns);
       retake(p, *m);
@@ -154,7 +161,7 @@ inline void retaker::press(processor& p, std::int64_t now, std::int64_t since, s
   // It may have computed at first and be blocked now; a signal would make its call fail with EINTR.
   // So it is spared, but only once in a row, as not every system can say whether a thread sleeps.
   if (cpu - seen.cpu < elapsed - elapsed / 8 && !seen.spared &&
-      os::thread_sleeps(m->thread_number())) {
+      m->self.look() != os::thread_look::computes) {
     seen.spared = true;
     seen.cpu = cpu;
     seen.cpu_when = now;
@@ -196,14 +203,14 @@ inline bool retaker::is_deaf(processor& p, const machine& m, std::int64_t cpu) n
 inline void retaker::interrupt(machine& m) noexcept {
   scheduler_.taken.signals.fetch_add(1, relaxed);  // relaxed: a figure for reports
   os::install_preempt_handler();
-  os::send_preempt_signal(m.thread_number(), m.interruption);
+  m.self.interrupt(m.interruption);
 }
 
 inline void retaker::retake(processor& p, machine& m) noexcept {
   // RT1: only the monitor comes here. [m.retake >] release: R1, ordered by the fence; keeps what R4
   // of an earlier retake published.
   m.retake.store(retake_state::wanted, release);
-  traits::heavy_fence();  // [m.inside =] pairs with enter_scheduler's light one
+  traits::heavy_fence_for(m.self);  // [m.inside =] pairs with enter_scheduler's light one
   // [m.inside <] acquire: R2, what it has done with the P.
   const bool inside = m.inside.load(acquire) != 0;
   retake_state state = retake_state::wanted;
@@ -228,7 +235,7 @@ inline void retaker::retake(processor& p, machine& m) noexcept {
     m.watched_next = watched_;
     watched_ = &m;
   }
-  m.watched_cpu = m.cpu_clock.now();
+  m.watched_cpu = m.self.cpu_now();
   scheduler_.taken.retakes.fetch_add(1, relaxed);  // relaxed: a figure for reports
   scheduler_.hand_off(p);
 }
@@ -251,7 +258,7 @@ inline void retaker::watch(std::int64_t now, std::int64_t& next_look) noexcept {
       *link = m.watched_next;
       continue;
     }
-    const std::int64_t cpu = m.cpu_clock.now();
+    const std::int64_t cpu = m.self.cpu_now();
     if (scheduler_.config().interrupts && cpu - m.watched_cpu > elapsed / 2) {
       interrupt(m);
     }

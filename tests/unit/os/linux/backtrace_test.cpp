@@ -26,6 +26,9 @@
 #elif THRUM_ARCH_RISCV64
 #define THRUM_TEST_TRAPPING ".4byte 0\n"
 #define THRUM_TEST_RETURNING "ret\n"
+#elif THRUM_ARCH_LOONGARCH64
+#define THRUM_TEST_TRAPPING ".4byte 0\n"
+#define THRUM_TEST_RETURNING "ret\n"
 #elif THRUM_ARCH_PPC64LE
 #define THRUM_TEST_TRAPPING ".4byte 0\n"
 #define THRUM_TEST_RETURNING "blr\n"
@@ -88,6 +91,8 @@ call_stack seen_by_handler;
   registers.gregs[REG_EIP] += 2;
 #elif THRUM_ARCH_RISCV64
   registers.__gregs[REG_PC] += 4;
+#elif THRUM_ARCH_LOONGARCH64
+  registers.__pc += 4;
 #elif THRUM_ARCH_PPC64LE
   registers.gp_regs[32] += 4;
 #else
@@ -96,9 +101,13 @@ call_stack seen_by_handler;
 }
 
 /// Whether the unwinder knows where a handler returns to: of ppc64le it asks the kernel, and an
-/// emulator has none.
+/// emulator has none; musl has no table for it.
 bool handlers_are_walked() {
+#if defined(__GLIBC__)
   return THRUM_ARCH_PPC64LE == 0 || std::getenv("THRUM_TEST_EMULATOR") == nullptr;
+#else
+  return false;
+#endif
 }
 
 [[gnu::noinline]] void call_what_traps() {

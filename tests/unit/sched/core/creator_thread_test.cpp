@@ -127,10 +127,11 @@ TEST_CASE("a thread that was refused is asked for again, though the creator was 
       const thrum::sched::scoped guard(scheduler->idle.lock());
       return scheduler->ms.holds_back();
     });
+    const bool looks_at_new = support::eventually([&] { return scheduler->reserve.is_active(); });
     scheduler->creator.offer_idle();  // nobody is
     ::setrlimit(RLIMIT_AS, &before);
     const bool is_granted = support::eventually([&] { return scheduler.threads == 1; });
-    ::_exit(was_refused && is_granted ? 0 : 1);
+    ::_exit(was_refused && looks_at_new && is_granted ? 0 : 1);
   });
   CHECK(end.signal == 0);
   CHECK(end.exit_code == 0);

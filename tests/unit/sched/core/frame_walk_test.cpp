@@ -35,7 +35,7 @@ stack_bounds bounds_of_this_thread() {
   return {begin, begin + bytes};
 }
 
-bool walk_names(const call_stack& callers, std::string_view function) {
+[[maybe_unused]] bool walk_names(const call_stack& callers, std::string_view function) {
   thrum::os::symbolizer symbols;
   return thrum::debug::describe_callers(symbols, callers.frames, callers.size).find(function) !=
          std::string::npos;
@@ -76,8 +76,21 @@ template <int Depth>
   return n + fill[n % 7];
 }
 
-std::vector<const void*> all_but_innermost(const call_stack& callers) {
+[[maybe_unused]] std::vector<const void*> all_but_innermost(const call_stack& callers) {
   return std::vector<const void*>(callers.frames + 1, callers.frames + callers.size);
+}
+
+/// Whether both name the same. The walk may name one more, the outermost, for which musl has no
+/// table.
+[[maybe_unused]] bool agree(const two_views& views) {
+  std::vector<const void*> walked = all_but_innermost(views.walked);
+  const std::vector<const void*> unwound = all_but_innermost(views.unwound);
+#if !defined(__GLIBC__)
+  if (walked.size() == unwound.size() + 1) {
+    walked.pop_back();
+  }
+#endif
+  return walked == unwound;
 }
 
 /// Calls f(argument) from a frame whose unwind table gives its place as an expression.
@@ -135,6 +148,27 @@ thrum_test_call_from_expression_frame:
   addi sp, sp, 16
   .cfi_escape 0x0f, 0x02, 0x72, 0x00
   .cfi_restore ra
+  ret
+  .cfi_endproc
+  .size thrum_test_call_from_expression_frame, . - thrum_test_call_from_expression_frame
+)");
+#elif THRUM_ARCH_LOONGARCH64
+asm(R"(
+  .text
+  .type thrum_test_call_from_expression_frame, @function
+thrum_test_call_from_expression_frame:
+  .cfi_startproc
+  addi.d $sp, $sp, -16
+  .cfi_escape 0x0f, 0x02, 0x73, 0x10  # def_cfa_expression: breg3 16
+  st.d $ra, $sp, 8
+  .cfi_offset 1, -8
+  move $a2, $a0
+  move $a0, $a1
+  jirl $ra, $a2, 0
+  ld.d $ra, $sp, 8
+  addi.d $sp, $sp, 16
+  .cfi_escape 0x0f, 0x02, 0x73, 0x00
+  .cfi_restore 1
   ret
   .cfi_endproc
   .size thrum_test_call_from_expression_frame, . - thrum_test_call_from_expression_frame
@@ -254,7 +288,7 @@ TEST_CASE("a walk finds the same callers as the unwinder of exceptions") {
   two_views views;
   walk_with_much_on_the_stack<5>(views, 1);
   REQUIRE(views.walked.size > 8);
-  CHECK(all_but_innermost(views.walked) == all_but_innermost(views.unwound));
+  CHECK(agree(views));
   CHECK(walk_names(views.walked, "walk_with_much_on_the_stack"));
 }
 
@@ -263,7 +297,7 @@ TEST_CASE("a walk passes a frame whose place is given by an expression") {
   thrum_test_call_from_expression_frame(
       [](void* to) { walk_with_much_on_the_stack<1>(*static_cast<two_views*>(to), 1); }, &views);
   REQUIRE(views.walked.size > 5);
-  CHECK(all_but_innermost(views.walked) == all_but_innermost(views.unwound));
+  CHECK(agree(views));
 }
 #endif
 

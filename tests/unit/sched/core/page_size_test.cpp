@@ -13,7 +13,8 @@
 namespace {
 
 support::program_result with_page(const std::string& bytes, const std::string& name) {
-  return support::run_file(THRUM_PAGE_SIZE_PATH, name, "THRUM_TEST_PAGE=" + bytes);
+  // The first call of each function of the C library would look for it, deep into the stack.
+  return support::run_file(THRUM_PAGE_SIZE_PATH, name, "LD_BIND_NOW=1 THRUM_TEST_PAGE=" + bytes);
 }
 
 }  // namespace

@@ -245,17 +245,52 @@ TEST_CASE("there may be as many threads as the options say, or as the system giv
   CHECK(thrum::sched::most_threads(*scheduler) == 10);
 }
 
-TEST_CASE("threads are short when those of stopped loops leave no more than one for each P") {
+TEST_CASE("a thread is free that may still be made, idles or sleeps in the poller") {
   support::bare_scheduler scheduler(1, {.max_threads = 3});
   REQUIRE(scheduler.open() == 0);
-  thrum::sched::goroutine stopped[2];
+  const thrum::sched::scoped guard(scheduler->idle.lock());
+  CHECK(thrum::sched::free_threads(*scheduler) == 3);
+  thrum::sched::machine* const m = scheduler->new_m_locked();
+  scheduler->new_m_locked();
+  CHECK(thrum::sched::free_threads(*scheduler) == 1);
+  scheduler->reserve.set_limit(2);
+  CHECK(thrum::sched::free_threads(*scheduler) == 0);
+  scheduler->reserve.set_limit(1);  // some that it has made are more than it gives now
+  CHECK(thrum::sched::free_threads(*scheduler) == 0);
+  scheduler->idle.put_m_locked(*m);
+  CHECK(thrum::sched::free_threads(*scheduler) == 1);
+  REQUIRE(scheduler->poll.begin_sleep(1'000));
+  CHECK(thrum::sched::free_threads(*scheduler) == 2);
+  scheduler->poll.end_sleep(1);
+  REQUIRE(scheduler->idle.take_m_locked() == m);
+}
+
+TEST_CASE("threads are short when loops are stopped and no thread is free") {
+  support::bare_scheduler scheduler(1, {.max_threads = 2});
+  REQUIRE(scheduler.open() == 0);
+  const thrum::sched::scoped guard(scheduler->idle.lock());
+  scheduler->new_m_locked();
+  scheduler->reserve.begin_stop();
   CHECK_FALSE(thrum::sched::is_short_of_threads(*scheduler));
-  scheduler->global.push_preempted(stopped[0], false);
-  CHECK_FALSE(thrum::sched::is_short_of_threads(*scheduler));
-  scheduler->global.push_preempted(stopped[1], false);
+  scheduler->new_m_locked();
   CHECK(thrum::sched::is_short_of_threads(*scheduler));
-  scheduler->reserve.set_limit(1);  // with no more threads than Ps nothing is to be saved
+  scheduler->reserve.end_stop();
   CHECK_FALSE(thrum::sched::is_short_of_threads(*scheduler));
+  scheduler->reserve.begin_stop();
+  scheduler->reserve.set_limit(1);  // with no more threads than Ps none can be kept
+  CHECK_FALSE(thrum::sched::is_short_of_threads(*scheduler));
+}
+
+TEST_CASE("new goroutines are looked at from the moment on in which the last thread is taken") {
+  support::bare_scheduler scheduler(1, {.max_threads = 2});
+  REQUIRE(scheduler.open() == 0);
+  const thrum::sched::scoped guard(scheduler->idle.lock());
+  scheduler->new_m_locked();
+  note_threads_locked(*scheduler);
+  CHECK_FALSE(scheduler->reserve.is_active());
+  scheduler->new_m_locked();
+  note_threads_locked(*scheduler);
+  CHECK(scheduler->reserve.is_active());
 }
 
 TEST_CASE(
@@ -263,7 +298,6 @@ TEST_CASE(
   thrum::sched::virtual_clock clock;
   support::bare_scheduler virtual_one(1, {.max_threads = 2}, &clock);
   support::bare_scheduler real_one(1, {.max_threads = 2});
-  thrum::sched::goroutine stopped;
   for (support::bare_scheduler* const each : {&virtual_one, &real_one}) {
     REQUIRE(each->open() == 0);
     thrum::sched::basic_timer<thrum::sched::traits> timer;
@@ -272,8 +306,10 @@ TEST_CASE(
     CHECK((*each)->next_timer(p) ==
           (each == &real_one ? 5 : thrum::sched::timer_heap<thrum::sched::traits>::never));
     p.timers.detach(timer);
-    (*each)->global.push_preempted(stopped, false);
+    const thrum::sched::scoped guard((*each)->idle.lock());
+    (*each)->new_m_locked();
+    (*each)->new_m_locked();
+    (*each)->reserve.begin_stop();
     CHECK(thrum::sched::is_short_of_threads(**each) == (each == &real_one));
-    REQUIRE((*each)->global.pop() == &stopped);
   }
 }

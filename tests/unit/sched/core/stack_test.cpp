@@ -13,7 +13,11 @@
 #include <utility>
 #include <vector>
 
+#if defined(_WIN32)
+#include <thrum/os/windows/api.hpp>
+#else
 #include <unistd.h>
+#endif
 
 #include "support/catch.hpp"
 
@@ -25,12 +29,18 @@ using thrum::sched::stack_class;
 
 /// The system reads from there, or says that it cannot.
 bool is_readable_stack(const char* address) {
+#if defined(_WIN32)
+  char byte;
+  ::SIZE_T n = 0;
+  return ::ReadProcessMemory(::GetCurrentProcess(), address, &byte, 1, &n) != 0;
+#else
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
   const bool readable = ::write(ends[1], address, 1) == 1;
   ::close(ends[0]);
   ::close(ends[1]);
   return readable;
+#endif
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ namespace {
 thrum::options with_few_threads() {
   thrum::options options = support::with_procs(2);
   options.max_threads = 4;
+  options.time_slice = 1ms;
   return options;
 }
 
@@ -46,6 +47,18 @@ struct loops_for_ever {
   std::atomic<int> begun{0};
   std::atomic<int> ended{0};
 };
+
+/// The last one is of a kind of its own.
+std::unique_ptr<thrum::sched::goroutine[]> two_of_one_kind_and_a_loop() {
+  static const int places[2] = {};
+  const auto entry = [](thrum::sched::goroutine&) {};
+  std::unique_ptr<thrum::sched::goroutine[]> all(new thrum::sched::goroutine[3]);
+  for (std::size_t i = 0; i != 3; ++i) {
+    all[i].entry = entry;
+    all[i].started_at = &places[i == 2];
+  }
+  return all;
+}
 
 }  // namespace
 
@@ -85,32 +98,40 @@ TEST_CASE("new goroutines of other kinds run beside more loops than there may be
 
 TEST_CASE("a kind of which none is stopped any more, while others are, is held back no longer") {
   constexpr std::size_t threads = 3;
-  const auto always = [] { return true; };
-  const auto never = [] { return false; };
-  const auto entry = [](thrum::sched::goroutine&) {};
-  const int places[3] = {};
-  std::unique_ptr<thrum::sched::goroutine[]> all(new thrum::sched::goroutine[3]);
-  for (std::size_t i = 0; i != 3; ++i) {
-    all[i].entry = entry;
-    all[i].started_at = &places[i == 2];  // two of one kind
-  }
+  const auto all = two_of_one_kind_and_a_loop();
   thrum::sched::goroutine& loop = all[2];
   thrum::sched::thread_reserve reserve;
-  static_cast<void>(reserve.note_loop(loop, always));
-  static_cast<void>(reserve.note_loop(all[0], always));
-  REQUIRE(reserve.hold_back(all[1], always));
-  REQUIRE(reserve.hold_back(loop, always));
+  reserve.begin_locked();
+  reserve.note_loop(loop);
+  reserve.note_loop(all[0]);
+  REQUIRE(reserve.hold_back(all[1]));
+  REQUIRE(reserve.hold_back(loop));
   for (std::size_t i = 0; i != 4 * threads; ++i) {
-    static_cast<void>(reserve.note_loop(loop, always));
+    reserve.note_loop(loop);
   }
-  CHECK(reserve.release(threads, never).empty());
-  static_cast<void>(reserve.note_loop(loop, always));
-  auto free = reserve.release(threads, never);
+  CHECK(reserve.release(threads).empty());
+  reserve.note_loop(loop);
+  auto free = reserve.release(threads);
   CHECK(free.pop_front() == &all[1]);
   CHECK(free.empty());
-  CHECK(reserve.is_active());
-  CHECK_FALSE(reserve.hold_back(all[0], always));
-  CHECK(reserve.release(threads, always).pop_front() == &loop);
+  CHECK_FALSE(reserve.hold_back(all[0]));
+  reserve.end_locked();
+  CHECK(reserve.release(threads).pop_front() == &loop);
+}
+
+TEST_CASE("only what is of a loop's kind is held back, and only while threads are short") {
+  const auto all = two_of_one_kind_and_a_loop();
+  thrum::sched::thread_reserve reserve;
+  reserve.note_loop(all[2]);
+  CHECK(reserve.is_of_loops(all[2]));
+  CHECK_FALSE(reserve.is_of_loops(all[0]));
+  CHECK_FALSE(reserve.hold_back(all[2]));
+  reserve.begin_locked();
+  CHECK_FALSE(reserve.hold_back(all[0]));
+  CHECK(reserve.hold_back(all[2]));
+  CHECK(reserve.release(3).empty());
+  reserve.end_locked();
+  CHECK(reserve.release(3).pop_front() == &all[2]);
 }
 
 TEST_CASE("loops that were held back begin when others have ended") {

@@ -104,6 +104,28 @@ TEST_CASE("a P for which there is no thread waits for one that is made, and keep
   CHECK(spins);
 }
 
+TEST_CASE("new goroutines are looked at once a P is given to the last M that idles") {
+  scheduler_and_p one;
+  one.open();
+  one.scheduler->reserve.set_limit(0);  // no thread may be made
+  const auto last = one.scheduler.stray_m();
+  const auto first = one.scheduler.stray_m();
+  one.put_m(*last);
+  one.put_m(*first);
+  one.start_m(false);
+  CHECK_FALSE(one.scheduler->reserve.is_active());
+  one.start_m(false);
+  CHECK(one.scheduler->reserve.is_active());
+}
+
+TEST_CASE("new goroutines are looked at once the last thread is asked for that may be made") {
+  scheduler_and_p one({.max_threads = 1});
+  one.open();
+  one.start_m(false);
+  CHECK(one.scheduler->reserve.is_active());
+  REQUIRE(support::eventually([&] { return one.scheduler.threads == 1; }));
+}
+
 TEST_CASE("an M that waits for a P returns with it, or without when the scheduler closes") {
   scheduler_and_p one;
   one.open();

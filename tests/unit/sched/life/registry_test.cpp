@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// What exit and fork make of it is in unit/os/linux/exit_test.cpp and unit/debug/trouble_test.cpp.
+// What exit and fork make of it is in unit/os/posix/exit_test.cpp and unit/debug/trouble_test.cpp.
 
 #include <thrum/sched/life/registry.hpp>
 

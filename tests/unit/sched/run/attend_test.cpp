@@ -28,14 +28,6 @@ void arm_due(processor& p, timer_to_attend& timer) {
   p.timers.add(timer, 1);
 }
 
-/// Goroutines that begin are looked at from now on, until end_reserve.
-void begin_reserve(support::lone_scheduler& scheduler) {
-  static_cast<void>(scheduler->reserve.note_loop(scheduler.g(), [] { return true; }));
-}
-void end_reserve(support::lone_scheduler& scheduler) {
-  static_cast<void>(scheduler->reserve.release(4, [] { return true; }));
-}
-
 }  // namespace
 
 TEST_CASE("a slice that is to end ends: what stands in runnext goes behind the others") {
@@ -76,21 +68,6 @@ TEST_CASE("a processor that is to retire leaves its goroutines to the others and
   CHECK(m.p == nullptr);
   CHECK(scheduler->ps.live() == 1);
   CHECK(scheduler->global.pop() == &g);
-}
-
-TEST_CASE("while threads are short each processor remains asked to look at those that begin") {
-  support::lone_scheduler scheduler(1);
-  machine& m = scheduler.holder_of(0);
-  m.g = &scheduler.g();
-  begin_reserve(scheduler);
-  m.p->attention |= thrum::sched::attention_begin;
-  CHECK(attend(m));
-  CHECK(m.p->attention == thrum::sched::attention_begin);
-  CHECK(&serve_running(m) == &m);
-  CHECK(m.p->attention == thrum::sched::attention_begin);
-  end_reserve(scheduler);
-  CHECK(&serve_running(m) == &m);
-  CHECK(m.p->attention == 0);
 }
 
 TEST_CASE("a goroutine whose processor has due timers runs them and goes on") {

@@ -191,6 +191,28 @@ TEST_CASE("a goroutine that yields for ever lets one run whose descriptor is rea
   });
 }
 
+TEST_CASE("new goroutines are looked at once the last free thread has come back from the poller") {
+  support::lone_scheduler scheduler(2);
+  REQUIRE(scheduler.is_open());
+  scheduler->reserve.set_limit(0);  // no thread may be made
+  const auto sleep = [&] {
+    thrum::sched::machine& m = scheduler.m();
+    return sleep_in_poller(m, thrum::sched::traits::now());
+  };
+  {
+    const thrum::sched::scoped guard(scheduler->idle.lock());
+    scheduler->idle.put_m_locked(scheduler.m());
+  }
+  REQUIRE(sleep());
+  CHECK_FALSE(scheduler->reserve.is_active());
+  {
+    const thrum::sched::scoped guard(scheduler->idle.lock());
+    REQUIRE(scheduler->idle.take_m_locked() != nullptr);
+  }
+  REQUIRE(sleep());
+  CHECK(scheduler->reserve.is_active());
+}
+
 TEST_CASE("an M that lays its processor down while it searches leaves that to another one") {
   support::lone_scheduler scheduler(2);
   thrum::sched::machine& m = scheduler.holder_of(1);

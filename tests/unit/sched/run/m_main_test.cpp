@@ -76,7 +76,7 @@ TEST_CASE("a thread is known as its M's while goroutines run on it, and as nobod
     const thrum::sched::section here;
     const thrum::sched::machine& m = here.this_m();
     CHECK(thrum::sched::current_m() == &m);
-    CHECK(m.thread_number() == thrum::os::thread_id());
+    CHECK(m.self.is_calling_thread());
     CHECK(m.error_number == thrum::os::thread_error_number());
   });
 }

@@ -96,16 +96,16 @@ TEST_CASE("a thief runs the due timers of others and then searches no further") 
 TEST_CASE("a search that brings nothing tells the earliest timer of all other processors") {
   support::lone_scheduler scheduler(4);
   thrum::sched::machine& thief = scheduler.holder_of(0);
-  const std::int64_t far = thrum::sched::traits::now() + 3'600'000'000'000;
+  const std::int64_t distant = thrum::sched::traits::now() + 3'600'000'000'000;
   timer_of_victim timers[3];
   const std::int64_t order[3] = {2, 1, 3};
   for (unsigned i = 0; i != 3; ++i) {
-    scheduler.p(i + 1).timers.add(timers[i], far + order[i]);  // idle Ps have timers, too
+    scheduler.p(i + 1).timers.add(timers[i], distant + order[i]);  // idle Ps have timers, too
   }
   const stolen found = steal_work(thief);
   CHECK(found.g == nullptr);
   CHECK_FALSE(found.ran_timers);
-  CHECK(found.next_timer == far + 1);
+  CHECK(found.next_timer == distant + 1);
 }
 
 TEST_CASE("a search walks over the processors that there are now") {

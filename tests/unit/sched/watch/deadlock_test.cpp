@@ -9,6 +9,7 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/lone_scheduler.hpp"
 #include "support/program.hpp"
 
 #include <cstdlib>
@@ -109,4 +110,16 @@ TEST_CASE("a runtime that is not run() reports no deadlock") {
 
 TEST_CASE("options::detect_deadlock = false turns the report off") {
   check_lives(run_program("waits_undetected"));
+}
+
+TEST_CASE("nothing is dead once the goroutine that run() waits for has ended") {
+  support::lone_scheduler scheduler(1);
+  thrum::sched::goroutine& first = scheduler.g();
+  thrum::sched::goroutine& other = scheduler.g();
+  first.id = 1;
+  other.id = 2;
+  first.status = other.status = thrum::sched::g_status::waiting;
+  CHECK(main_lives(*scheduler));
+  first.status = thrum::sched::g_status::dead;
+  CHECK_FALSE(main_lives(*scheduler));
 }

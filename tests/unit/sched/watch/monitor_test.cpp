@@ -161,32 +161,34 @@ TEST_CASE("goroutines that were held back go on when there are threads enough") 
   support::lone_scheduler scheduler(1);
   scheduler.holder_of(0);
   goroutine& begins = scheduler.g();
-  begins.flags = 0;
-  static_cast<void>(scheduler->reserve.note_loop(begins, [] { return true; }));
-  REQUIRE(scheduler->reserve.hold_back(begins, [] { return true; }));
+  scheduler->reserve.begin_locked();
+  scheduler->reserve.note_loop(begins);
+  REQUIRE(scheduler->reserve.hold_back(begins));
   {
     const monitored here(scheduler);
     CHECK(eventually([&] { return !scheduler->reserve.is_active(); }));
     CHECK(eventually([&] { return !scheduler->global.empty(); }));
   }
   CHECK(scheduler->global.pop() == &begins);
-  CHECK(scheduler.p(0).attention == thrum::sched::attention_begin);
 }
 
 TEST_CASE("that goroutines are held back for want of threads is reported, and once") {
   support::lone_scheduler scheduler(1);
   scheduler.holder_of(0);
   thrum::sched::thread_reserve& reserve = scheduler->reserve;
-  const auto enough = [] { return false; };
-  const auto too_few = [] { return true; };
   const kept_errors errors;
   const monitored here(scheduler);
   const auto threads_are_short = [&](bool holds_back) {
     goroutine& loop = scheduler.g();
-    loop.flags = 0;
-    static_cast<void>(reserve.note_loop(loop, enough));
-    CHECK(reserve.hold_back(loop, [&] { return holds_back; }) == holds_back);
-    CHECK(reserve.note_loop(loop, too_few));
+    loop.started_at = &loop;
+    if (holds_back) {
+      reserve.note_loop(loop);
+    }
+    {
+      const thrum::sched::scoped guard(scheduler->idle.lock());  // the monitor waits
+      reserve.begin_locked();
+      CHECK(reserve.hold_back(loop) == holds_back);
+    }
     CHECK(eventually([&] { return !reserve.is_active(); }));
     return errors.take();
   };

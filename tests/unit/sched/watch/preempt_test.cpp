@@ -101,10 +101,10 @@ TEST_CASE("a thread that has kept its processor goes on with it") {
 TEST_CASE("a signal that was sent to a thread before this one is not heard") {
   support::lone_scheduler scheduler(1);
   machine& m = computes_on(scheduler, 0);
-  m.tid = thrum::os::thread_id() + 1;
+  std::thread([&] { m.self.open(); }).join();
   hear_signal(m);
   CHECK(m.heard.get() == 0);
-  m.tid = thrum::os::thread_id();
+  m.self.open();
   hear_signal(m);
   CHECK(m.heard.get() == 1);
 }
@@ -113,7 +113,7 @@ TEST_CASE("a signal inside the scheduler changes nothing, and what is asked stay
   support::lone_scheduler scheduler(1);
   machine& m = computes_on(scheduler, 0);
   machine& idle = scheduler.idle_m();
-  m.tid = thrum::os::thread_id();
+  m.self.open();
   m.inside = 1;
   m.p->attention |= thrum::sched::attention_preempt | thrum::sched::attention_freeze;
   hear_signal(m);
@@ -126,13 +126,13 @@ TEST_CASE("a signal inside the scheduler changes nothing, and what is asked stay
 TEST_CASE("a loop keeps its processor where no thread is there to take it, and is asked again") {
   support::lone_scheduler scheduler(1);
   machine& m = computes_on(scheduler, 0);
-  m.tid = thrum::os::thread_id();
+  m.self.open();
   m.p->attention |= thrum::sched::attention_preempt;
   hear_signal(m);
   CHECK(m.p == &scheduler.p(0));
   CHECK(m.p->attention == thrum::sched::attention_preempt);
   CHECK(m.inside == 0);
-  CHECK(scheduler->global.stopped() == 0);
+  CHECK(scheduler->reserve.stopped() == 0);
 }
 
 TEST_CASE(
@@ -144,7 +144,7 @@ TEST_CASE(
   goroutine& loop = *m.g;
   m.p->attention |= thrum::sched::attention_preempt;
   std::thread thread([&] {
-    m.tid = thrum::os::thread_id();
+    m.self.open();
     hear_signal(m);
   });
   idle.park.sleep();
@@ -176,6 +176,32 @@ TEST_CASE("who shares the slice of a loop goes behind the others when the loop i
   CHECK(scheduler.p(0).queue.take_runnext() == nullptr);
   CHECK(scheduler.p(0).queue.pop() == &first);
   CHECK(scheduler.p(0).queue.pop() == &heir);
+}
+
+TEST_CASE("new goroutines are looked at once a loop has taken the last idle thread") {
+  support::lone_scheduler scheduler(1);
+  machine& m = computes_on(scheduler, 0);
+  scheduler->reserve.set_limit(0);  // no thread may be made
+  scheduler.idle_m();
+  machine& idle = scheduler.idle_m();
+  CHECK(find_taker(m) == &idle);
+  CHECK_FALSE(scheduler->reserve.is_active());
+  CHECK(find_taker(m) != nullptr);
+  CHECK(scheduler->reserve.is_active());
+}
+
+TEST_CASE("a stopped loop is counted until it goes on") {
+  support::lone_scheduler scheduler(1);
+  machine& m = computes_on(scheduler, 0);
+  machine& idle = scheduler.idle_m();
+  std::thread thread([&] { stop_in_handler(m, &thrum::sched::hand_over); });
+  idle.park.sleep();
+  CHECK(scheduler->reserve.stopped() == 1);
+  CHECK(scheduler->reserve.is_of_loops(*m.g));
+  REQUIRE(scheduler->global.take_preempted() == m.g);
+  thrum::sched::runtime_scheduler::pass_p(*idle.next_p, m, false);
+  thread.join();
+  CHECK(scheduler->reserve.stopped() == 0);
 }
 
 TEST_CASE("two loops take turns at a processor without a thread between them") {
@@ -233,5 +259,5 @@ TEST_CASE("a thread without a processor is not stopped while another thread is b
   }
   CHECK_FALSE(stop_without_p(m));
   CHECK(m.retake == retake_state::taken);
-  CHECK(scheduler->global.stopped() == 0);
+  CHECK(scheduler->global.empty());
 }

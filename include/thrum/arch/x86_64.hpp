@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What both calling conventions of x86-64 have in common.
+#ifndef THRUM_ARCH_X86_64_HPP
+#define THRUM_ARCH_X86_64_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#include <thrum/arch/contract.hpp>
+#include <thrum/base/config.hpp>
+
+#if THRUM_ARCH_X86_64_SYSV || THRUM_ARCH_X86_64_WIN64
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+inline constexpr char name[] = "x86_64";
+inline constexpr std::size_t stack_alignment = 16;
+
+/// To be called in a loop that waits for another processor.
+THRUM_INLINE void spin_hint() noexcept { __builtin_ia32_pause(); }
+
+/// A request to valgrind, if the program runs in it; else 0 and six instructions without effect.
+/// The processor turns rdi around by 128 bits, which no other code would do.
+inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept {
+  std::uintptr_t answer = 0;
+  asm volatile(
+      "rolq $3, %%rdi\n\t"
+      "rolq $13, %%rdi\n\t"
+      "rolq $61, %%rdi\n\t"
+      "rolq $51, %%rdi\n\t"
+      "xchgq %%rbx, %%rbx"
+      : "+d"(answer)
+      : "a"(&request)
+      : "cc", "memory");
+  return answer;
+}
+
+/// By DWARF's numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, the place in the code.
+using frame_registers = registers_of_frame<17, 7>;
+
+/// A return address as the call has left it.
+constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#endif
+#endif  // THRUM_ARCH_X86_64_HPP

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Writing to a pipe that nobody reads any more, on macOS.
+//
+// There the signal goes to the process and not to the thread that writes, so no mask keeps it away.
+// But an open file can be told to raise none. Those that were made here have been told; one that was
+// handed over is told before the first write to it, and stays so, also for others that have it open.
+#ifndef THRUM_OS_DARWIN_PLAIN_WRITE_HPP
+#define THRUM_OS_DARWIN_PLAIN_WRITE_HPP
+
+#include <thrum/base/config.hpp>
+
+#if THRUM_OS_MACOS
+
+#include <thrum/os/posix/handle.hpp>
+#include <thrum/os/posix/result.hpp>
+
+#include <cstddef>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What a call that does not wait returns where the system has none.
+inline constexpr io_result cannot_tell = not_supported;
+
+/// As write() to a pipe or a socket; a missing reader is an error, never a signal.
+io_result write_without_signal(handle fd, const void* from, std::size_t n) noexcept;
+
+inline io_result read_at_once(handle, void*, std::size_t) noexcept { return cannot_tell; }
+inline io_result write_at_once(handle, const void*, std::size_t) noexcept { return cannot_tell; }
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#if !THRUM_SEPARATE
+#include <thrum/os/darwin/plain_write_definition.hpp>
+#endif
+
+#endif  // THRUM_OS_MACOS
+#endif  // THRUM_OS_DARWIN_PLAIN_WRITE_HPP

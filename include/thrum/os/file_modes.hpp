@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// How a file is opened and where positions count from: words that are the same for all systems.
+#ifndef THRUM_OS_FILE_MODES_HPP
+#define THRUM_OS_FILE_MODES_HPP
+
+#include <thrum/base/config.hpp>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// How a file is opened: values are joined by `|`.
+enum class open_mode : unsigned {
+  read = 1,
+  write = 2,
+  read_write = 3,
+  append = 4 | 2,    ///< each write goes to the end
+  create = 8,        ///< if it does not exist
+  exclusive = 16,    ///< with create: fails if it exists
+  truncate = 32,     ///< what was in it goes
+  synchronous = 64,  ///< each write returns when the data is on the disk
+};
+
+/// Both together: open_mode::write | open_mode::create.
+constexpr open_mode operator|(open_mode a, open_mode b) noexcept {
+  return static_cast<open_mode>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+}
+
+/// Whether all of `what` is in it.
+constexpr bool has_all(open_mode mode, open_mode what) noexcept {
+  return (static_cast<unsigned>(mode) & static_cast<unsigned>(what)) == static_cast<unsigned>(what);
+}
+
+/// Where a position counts from.
+enum class seek_from { begin, current, end };
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_FILE_MODES_HPP

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Making sockets and pipes on FreeBSD: they do not block, and exec closes them.
+#ifndef THRUM_OS_FREEBSD_NEW_HANDLES_HPP
+#define THRUM_OS_FREEBSD_NEW_HANDLES_HPP
+
+#include <thrum/base/config.hpp>
+
+#if THRUM_OS_FREEBSD
+
+#include <thrum/os/posix/handle.hpp>
+#include <thrum/os/posix/result.hpp>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+io_result open_socket(int domain, int type, int protocol) noexcept;
+
+/// Two connected sockets.
+io_result open_socket_pair(int type, handle (&fds)[2]) noexcept;
+
+io_result accept(handle fd) noexcept;
+
+/// The end to read from, then the one to write to.
+io_result open_pipe(handle (&fds)[2]) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#if !THRUM_SEPARATE
+#include <thrum/os/freebsd/new_handles_definition.hpp>
+#endif
+
+#endif  // THRUM_OS_FREEBSD
+#endif  // THRUM_OS_FREEBSD_NEW_HANDLES_HPP

@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What os/freebsd/processors.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_OS_FREEBSD_PROCESSORS_DEFINITION_HPP
+#define THRUM_OS_FREEBSD_PROCESSORS_DEFINITION_HPP
+
+#include <thrum/base/config.hpp>
+
+#if THRUM_OS_FREEBSD
+
+#include <thrum/os/freebsd/processors.hpp>
+
+#include <sys/param.h>
+
+#include <sys/cpuset.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
+  ::cpuset_t mask;
+  CPU_ZERO(&mask);
+  long count = 0;
+  // Refused where the kernel has more processors than the mask of these headers.
+  if (::cpuset_getaffinity(CPU_LEVEL_WHICH, CPU_WHICH_TID, -1, sizeof mask, &mask) == 0) {
+    count = CPU_COUNT(&mask);
+  } else {
+    count = ::sysconf(_SC_NPROCESSORS_ONLN);
+  }
+  return count < 1 ? 1 : static_cast<unsigned>(count);
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_FREEBSD
+#endif  // THRUM_OS_FREEBSD_PROCESSORS_DEFINITION_HPP

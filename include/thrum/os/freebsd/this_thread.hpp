@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What FreeBSD does for the calling thread in its own way: its name and number, its CPU, how it sleeps.
+#ifndef THRUM_OS_FREEBSD_THIS_THREAD_HPP
+#define THRUM_OS_FREEBSD_THIS_THREAD_HPP
+
+#include <thrum/base/config.hpp>
+
+#if THRUM_OS_FREEBSD
+
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Names the calling thread for debuggers and ps, cut to 19 bytes.
+void set_thread_name(const char* name) noexcept;
+
+/// Does nothing: no such wish is known to the system.
+inline void ask_for_short_waits() noexcept {}
+
+/// The CPU that the calling thread runs on; it may have left it by now.
+std::uint32_t current_cpu() noexcept;
+
+/// The kernel's number of the calling thread: unique in the system while the thread lives. May be
+/// called from a signal handler.
+std::uint64_t thread_id() noexcept;
+
+/// 0: the system does not say without reading much, and not how many are its own.
+inline std::size_t count_threads() noexcept { return 0; }
+
+/// Blocks the thread for ns nanoseconds, through any number of signals; at once when ns <= 0.
+/// May be called from a signal handler.
+void sleep_ns(std::int64_t ns) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#if !THRUM_SEPARATE
+#include <thrum/os/freebsd/this_thread_definition.hpp>
+#endif
+
+#endif  // THRUM_OS_FREEBSD
+#endif  // THRUM_OS_FREEBSD_THIS_THREAD_HPP

@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Chooses what the system knows an open descriptor by. Apart from the rest of the layer, for a
+// poller that is compiled alone.
+#ifndef THRUM_OS_HANDLE_HPP
+#define THRUM_OS_HANDLE_HPP
+
+#include <thrum/base/config.hpp>
+
+#if THRUM_OS_POSIX
+#include <thrum/os/posix/handle.hpp>  // IWYU pragma: export
+#elif THRUM_OS_WINDOWS
+#include <thrum/os/windows/handle.hpp>  // IWYU pragma: export
+#else
+#error "thrum: this operating system is not supported; supported are Linux, macOS and FreeBSD"
+#endif
+
+#endif  // THRUM_OS_HANDLE_HPP

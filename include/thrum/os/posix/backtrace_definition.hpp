@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What os/posix/backtrace.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_OS_POSIX_BACKTRACE_DEFINITION_HPP
+#define THRUM_OS_POSIX_BACKTRACE_DEFINITION_HPP
+
+#include <thrum/base/config.hpp>
+
+#if THRUM_OS_POSIX
+
+#include <thrum/os/posix/backtrace.hpp>
+
+#include <cstddef>
+
+#include <unwind.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void collect_callers(call_stack& out, std::size_t skip) noexcept {
+  struct walk {
+    call_stack& to;
+    std::size_t left_out;
+  } state{out, skip + 1};
+  out.size = 0;
+  ::_Unwind_Backtrace(
+      [](_Unwind_Context* frame, void* argument) noexcept {
+        auto& w = *static_cast<walk*>(argument);
+        int was_interrupted = 0;
+        const auto address = _Unwind_GetIPInfo(frame, &was_interrupted);  // on armhf a macro
+        if (was_interrupted != 0 && w.to.size != 0) {
+          --w.to.size;  // the frame before this one is the signal's
+        }
+        if (address == 0 || w.to.size == call_stack::capacity) {
+          return _URC_END_OF_STACK;
+        }
+        if (w.left_out != 0) {
+          --w.left_out;
+        } else {
+          w.to.frames[w.to.size++] =
+              reinterpret_cast<const void*>(address - (was_interrupted != 0 ? 0 : 1));
+        }
+        return _URC_NO_REASON;
+      },
+      &state);
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_POSIX
+#endif

@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Descriptors: the calls that every kind of them shares.
+//
+// No call is repeated here after a signal: that is for the caller, which knows its deadline. None
+// of them is inlined, because each reads errno: see os/error_number.hpp.
+#ifndef THRUM_OS_POSIX_DESCRIPTOR_HPP
+#define THRUM_OS_POSIX_DESCRIPTOR_HPP
+
+#include <thrum/base/config.hpp>
+
+#if THRUM_OS_POSIX
+
+#include <thrum/os/posix/handle.hpp>  // IWYU pragma: export
+#include <thrum/os/posix/result.hpp>
+
+#include <cstddef>
+
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE inline io_result read(handle fd, void* to, std::size_t n) noexcept {
+  return result_of(::read(fd, to, n));
+}
+
+THRUM_NOINLINE inline io_result write(handle fd, const void* from, std::size_t n) noexcept {
+  return result_of(::write(fd, from, n));
+}
+
+/// The number is free afterwards, whatever the result.
+io_result close(handle fd) noexcept;
+
+io_result set_nonblocking(handle fd, bool on) noexcept;
+
+/// Waits with the thread until the descriptor is readable (or writable), for at most timeout_ms.
+/// 1, 0 after the time, or an errno value below zero: -EBADF if it is none.
+io_result wait_for(handle fd, bool to_write, int timeout_ms) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#if !THRUM_SEPARATE
+#include <thrum/os/posix/descriptor_definition.hpp>
+#endif
+
+#endif  // THRUM_OS_POSIX
+#endif

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Memory by what POSIX has: mappings, slabs of stacks, guards by mprotect.
+#ifndef THRUM_OS_POSIX_MEMORY_HPP
+#define THRUM_OS_POSIX_MEMORY_HPP
+
+#include <thrum/base/config.hpp>
+
+#if THRUM_OS_MACOS || THRUM_OS_FREEBSD
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What a start function returns when map() or map_stacks() gave nullptr.
+inline constexpr int out_of_memory = ENOMEM;
+
+/// Bytes of a page: the grain of everything in this file.
+THRUM_NOINLINE inline std::size_t page_size() noexcept {
+  return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+/// New zeroed memory, readable and writable; nullptr when there is none. No lock, no malloc: may be
+/// called from a signal handler that saves errno.
+void* map(std::size_t bytes) noexcept;
+
+/// Gives a mapping back, or a part of one that begins and ends at a page. Guards inside vanish.
+void unmap(void* memory, std::size_t bytes) noexcept;
+
+/// A slab for stacks, aligned to `alignment` (a power of two, at least a page). nullptr when there
+/// is no address space.
+void* map_stacks(std::size_t bytes, std::size_t alignment) noexcept;
+
+/// The contents of whole pages are not needed any more: they may read as they were, or as zeros.
+void discard(void* memory, std::size_t bytes) noexcept;
+
+/// As discard(), at once: the pages leave the resident set, and read as zeros.
+void discard_now(void* memory, std::size_t bytes) noexcept;
+
+/// How a guard was made.
+enum class guard_kind : std::uint8_t {
+  mprotect,  ///< by a mapping of its own, of which these systems have as many as there is memory
+  none,      ///< there is no guard: an overflow is not caught
+};
+
+/// There is no budget.
+inline void return_guard_budget(std::size_t) noexcept {}
+
+/// Makes whole pages inaccessible until they are unmapped.
+guard_kind install_guard(void* memory, std::size_t bytes) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#if !THRUM_SEPARATE
+#include <thrum/os/posix/memory_definition.hpp>
+#endif
+
+#endif  // THRUM_OS_MACOS || THRUM_OS_FREEBSD
+#endif  // THRUM_OS_POSIX_MEMORY_HPP

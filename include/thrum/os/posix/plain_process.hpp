@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Children, where nothing but their number stands for them.
+#ifndef THRUM_OS_POSIX_PLAIN_PROCESS_HPP
+#define THRUM_OS_POSIX_PLAIN_PROCESS_HPP
+
+#include <thrum/base/config.hpp>
+
+#if THRUM_OS_LINUX && THRUM_OS_PORTABLE
+
+#include <thrum/os/posix/handle.hpp>
+#include <thrum/os/posix/process.hpp>  // IWYU pragma: export
+#include <thrum/os/posix/result.hpp>
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// not_supported.
+io_result open_process(std::int64_t pid) noexcept;
+
+/// Waits for the end of a child: 0, or would_block if it may not block and the child runs.
+/// `reap`: the child's number is given back.
+io_result wait_process(std::int64_t pid, handle child, bool may_block, bool reap,
+                       process_end& end) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#if !THRUM_SEPARATE
+#include <thrum/os/posix/plain_process_definition.hpp>
+#endif
+
+#endif  // THRUM_OS_LINUX && THRUM_OS_PORTABLE
+#endif  // THRUM_OS_POSIX_PLAIN_PROCESS_HPP

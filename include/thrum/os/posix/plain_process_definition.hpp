@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What os/posix/plain_process.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_OS_POSIX_PLAIN_PROCESS_DEFINITION_HPP
+#define THRUM_OS_POSIX_PLAIN_PROCESS_DEFINITION_HPP
+
+#include <thrum/base/config.hpp>
+
+#if THRUM_OS_LINUX && THRUM_OS_PORTABLE
+
+#include <thrum/os/posix/handle.hpp>
+#include <thrum/os/posix/plain_process.hpp>
+#include <thrum/os/posix/process.hpp>
+#include <thrum/os/posix/result.hpp>
+
+#include <cstdint>
+
+#include <signal.h>
+#include <sys/wait.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_OUT_OF_LINE io_result open_process(std::int64_t) noexcept { return not_supported; }
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result wait_process(std::int64_t pid, handle, bool may_block,
+                                                        bool reap, process_end& end) noexcept {
+  ::siginfo_t info{};
+  const io_result result =
+      result_of(::waitid(P_PID, static_cast<::id_t>(pid), &info,
+                         WEXITED | (may_block ? 0 : WNOHANG) | (reap ? 0 : WNOWAIT)));
+  if (result < 0) {
+    return result;
+  }
+  if (info.si_pid == 0) {
+    return would_block;
+  }
+  end = end_of(info.si_code, info.si_status);
+  return 0;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result signal_process(std::int64_t pid, handle,
+                                                          int signal) noexcept {
+  return result_of(::kill(static_cast<::pid_t>(pid), signal));
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_LINUX && THRUM_OS_PORTABLE
+#endif  // THRUM_OS_POSIX_PLAIN_PROCESS_DEFINITION_HPP

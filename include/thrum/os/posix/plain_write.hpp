@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Writing to a pipe that nobody reads any more, and calls that do not wait whatever the mode of the
+// open file, where the system has nothing for either.
+#ifndef THRUM_OS_POSIX_PLAIN_WRITE_HPP
+#define THRUM_OS_POSIX_PLAIN_WRITE_HPP
+
+#include <thrum/base/config.hpp>
+
+#if THRUM_OS_FREEBSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
+
+#include <thrum/os/posix/handle.hpp>
+#include <thrum/os/posix/result.hpp>
+
+#include <cstddef>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What a call that does not wait returns where the system has none.
+inline constexpr io_result cannot_tell = not_supported;
+
+/// As write() to a pipe or a socket; a missing reader is an error, never a signal.
+io_result write_without_signal(handle fd, const void* from, std::size_t n) noexcept;
+
+inline io_result read_at_once(handle, void*, std::size_t) noexcept { return cannot_tell; }
+inline io_result write_at_once(handle, const void*, std::size_t) noexcept { return cannot_tell; }
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#if !THRUM_SEPARATE
+#include <thrum/os/posix/plain_write_definition.hpp>
+#endif
+
+#endif  // THRUM_OS_FREEBSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
+#endif  // THRUM_OS_POSIX_PLAIN_WRITE_HPP

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What os/posix/plain_write.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_OS_POSIX_PLAIN_WRITE_DEFINITION_HPP
+#define THRUM_OS_POSIX_PLAIN_WRITE_DEFINITION_HPP
+
+#include <thrum/base/config.hpp>
+
+#if THRUM_OS_FREEBSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
+
+#include <thrum/os/posix/broken_pipe.hpp>
+#include <thrum/os/posix/descriptor.hpp>
+#include <thrum/os/posix/handle.hpp>
+#include <thrum/os/posix/plain_write.hpp>
+#include <thrum/os/posix/result.hpp>
+
+#include <cerrno>
+#include <cstddef>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_without_signal(handle fd, const void* from,
+                                                                std::size_t n) noexcept {
+  return without_broken_pipe([&] { return write(fd, from, n); },
+                             [](io_result result) { return result == -EPIPE; });
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_FREEBSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
+#endif  // THRUM_OS_POSIX_PLAIN_WRITE_DEFINITION_HPP

@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Interrupting a thread: the signal by which a processor is taken from code that computes.
+//
+// SIGURG, as in Go: debuggers pass it through, no library uses it, a stray one is harmless. How the
+// handler knows its thread without thread-local storage (whose first use after a dlopen may
+// allocate), and tells our signal from any other, is the system's: by a value that is sent with it
+// (os/linux/signal_value.hpp), or by the stack that it runs on (signal_mark.hpp). Others go to the
+// handler that was there before; one that is installed later is found before the next signal
+// is sent, and kept in the same way (handler_chain.hpp).
+//
+// The handler runs on the thread's alternate stack, where it may stay for long: the goroutine that
+// it interrupted has lost its processor and waits there. Its mask is empty, so that signals which
+// the whole process must see (setuid, profilers) still reach the thread.
+#ifndef THRUM_OS_POSIX_PREEMPT_SIGNAL_HPP
+#define THRUM_OS_POSIX_PREEMPT_SIGNAL_HPP
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include <thrum/base/config.hpp>
+
+#if THRUM_OS_POSIX
+
+#include <signal.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// ThreadSanitizer delays signals until the thread calls something it knows, and before clang 19
+/// for ever while it waits for a lock.
+#if THRUM_TSAN && (!defined(__clang_major__) || __clang_major__ < 19)
+inline constexpr bool has_preempt_signal = false;
+#else
+inline constexpr bool has_preempt_signal = true;
+#endif
+
+/// The thread of ours that a signal is for; outlives it. Always of this layout: another version of
+/// the library in the same process may take the signal, and serves it as well.
+struct preempt_target {
+  void (*interrupt)(void* argument) noexcept = nullptr;
+  void* argument = nullptr;
+  /// What the handler that runs now has interrupted; null outside of it, and where a sanitizer runs
+  /// the handler elsewhere. Its own thread writes it.
+  const void* context = nullptr;
+  /// A signal without a value is on its way. A second one that is sent while the handler of the
+  /// first begins is taken for another's, and passed on as a stray one.
+  std::atomic<bool> unmarked{false};
+};
+
+inline constexpr int preempt_signal = SIGURG;
+
+/// Makes sure that the signal comes to us. Cheap when it does already. One thread at a time, and
+/// none that could have been interrupted by it.
+void install_preempt_handler() noexcept;
+
+/// The thread that a signal is for; null if the signal is not ours. In the handler.
+preempt_target* target_of(const ::siginfo_t& info, const void* context) noexcept;
+
+/// How large the frame of a signal may be.
+std::size_t signal_frame_bytes() noexcept;
+
+/// Lies at the lowest address of a signal_stack: by it a handler finds its thread where the signal
+/// does not say.
+struct signal_stack_mark {
+  static constexpr std::uint64_t right = 0x74'68'72'75'6d'20'4d'2e;
+  std::uint64_t mark = right;
+  preempt_target* target = nullptr;
+
+  /// The target of this signal stack, if it is one of ours and a signal without a value is on its
+  /// way.
+  static preempt_target* target_at(const void* stack) noexcept {
+    const auto* const found = static_cast<const signal_stack_mark*>(stack);
+    const bool ours = found->mark == right &&
+                      // relaxed: a hint, see thread_ref::interrupt
+                      found->target->unmarked.exchange(false, std::memory_order_relaxed);
+    return ours ? found->target : nullptr;
+  }
+};
+
+/// The calling thread takes the signal from now on, whatever its mask was.
+void unblock_preempt_signal() noexcept;
+
+/// The alternate signal stack of a thread, and what it had before.
+class signal_stack {
+ public:
+  constexpr signal_stack() noexcept = default;
+  signal_stack(const signal_stack&) = delete;
+  signal_stack& operator=(const signal_stack&) = delete;
+
+  /// Gets the memory, on any thread, before open(). False if there is none.
+  bool reserve() noexcept;
+
+  /// Called by the thread that is to take the signal.
+  void open(preempt_target& target) noexcept;
+
+  /// Called by the same thread, last.
+  void close() noexcept;
+
+  /// Frees memory that was reserved and not opened, or that is closed.
+  void give_back() noexcept;
+
+ private:
+  void* memory_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::size_t guards_ = 0;
+  ::stack_t before_{};
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#if !THRUM_SEPARATE
+#include <thrum/os/posix/preempt_signal_definition.hpp>
+#endif
+
+#endif  // THRUM_OS_POSIX
+#endif  // THRUM_OS_POSIX_PREEMPT_SIGNAL_HPP

@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What os/posix/socket.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_OS_POSIX_SOCKET_DEFINITION_HPP
+#define THRUM_OS_POSIX_SOCKET_DEFINITION_HPP
+
+#include <thrum/base/config.hpp>
+
+#if THRUM_OS_POSIX
+
+#include <thrum/os/posix/handle.hpp>
+#include <thrum/os/posix/result.hpp>
+#include <thrum/os/posix/socket.hpp>
+#include <thrum/os/socket_types.hpp>
+
+#include <cerrno>
+#include <cstddef>
+
+#include <net/if.h>
+#include <netinet/tcp.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result connect(handle fd, const ::sockaddr* to,
+                                                   ::socklen_t size) noexcept {
+  const io_result result = result_of(::connect(fd, to, size));
+  return result == interrupted ? in_progress : result;  // after a signal it goes on by itself
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result connection_state(handle fd) noexcept {
+  const io_result pending = get_option(fd, SOL_SOCKET, SO_ERROR);
+  if (pending != 0) {
+    const bool goes_on = pending == EINPROGRESS || pending == EALREADY || pending == EINTR;
+    return goes_on ? in_progress : pending > 0 ? -pending : pending;
+  }
+  ::sockaddr_storage peer{};
+  ::socklen_t size = sizeof peer;
+  const io_result named = socket_name(fd, true, reinterpret_cast<::sockaddr*>(&peer), size);
+  return named == not_connected ? in_progress : 0;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result bind(handle fd, const ::sockaddr* to,
+                                                ::socklen_t size) noexcept {
+  return result_of(::bind(fd, to, size));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result listen(handle fd, int backlog) noexcept {
+  return result_of(::listen(fd, backlog));
+}
+
+THRUM_OUT_OF_LINE bool gone_while_queued(io_result accepted) noexcept {
+  for (const int error : {
+#if defined(ENONET)
+         ENONET,
+#endif
+             ECONNABORTED, EPROTO, ENETDOWN, ENOPROTOOPT, EHOSTDOWN, EHOSTUNREACH, ENETUNREACH
+       }) {
+    if (accepted == -error) {
+      return true;
+    }
+  }
+  return false;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result peek(handle fd, void* to, std::size_t n) noexcept {
+  return result_of(::recv(fd, to, n, MSG_PEEK));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result shut_down(handle fd, int what) noexcept {
+  return result_of(::shutdown(fd, what));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_option(handle fd, int level, int name,
+                                                      int value) noexcept {
+  return result_of(::setsockopt(fd, level, name, &value, sizeof value));
+}
+
+THRUM_OUT_OF_LINE io_result reuse_address(handle fd) noexcept {
+  return set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+}
+
+THRUM_OUT_OF_LINE io_result reuse_port(handle fd) noexcept {
+  return set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+}
+
+THRUM_OUT_OF_LINE io_result set_no_delay(handle fd, bool on) noexcept {
+  return set_option(fd, IPPROTO_TCP, TCP_NODELAY, on ? 1 : 0);
+}
+
+THRUM_OUT_OF_LINE io_result set_keep_alive(handle fd, bool on,
+                                           const keep_alive_numbers& numbers) noexcept {
+#if defined(TCP_KEEPIDLE)
+  constexpr int idle = TCP_KEEPIDLE;
+#else
+  constexpr int idle = TCP_KEEPALIVE;
+#endif
+  io_result result = set_option(fd, SOL_SOCKET, SO_KEEPALIVE, on ? 1 : 0);
+  const int settings[][2] = {
+      {idle, numbers.idle_s}, {TCP_KEEPINTVL, numbers.interval_s}, {TCP_KEEPCNT, numbers.count}};
+  for (const auto& [name, value] : settings) {
+    if (result >= 0 && on) {
+      result = set_option(fd, IPPROTO_TCP, name, value);
+    }
+  }
+  return result;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_linger(handle fd, int seconds) noexcept {
+  const ::linger how{seconds >= 0 ? 1 : 0, seconds >= 0 ? seconds : 0};
+  return result_of(::setsockopt(fd, SOL_SOCKET, SO_LINGER, &how, sizeof how));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result get_option(handle fd, int level, int name) noexcept {
+  int value = 0;
+  ::socklen_t size = sizeof value;
+  return ::getsockopt(fd, level, name, &value, &size) == 0 ? value : -errno;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result socket_name(handle fd, bool peer, ::sockaddr* to,
+                                                       ::socklen_t& size) noexcept {
+  return result_of(peer ? ::getpeername(fd, to, &size) : ::getsockname(fd, to, &size));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result socket_family(handle fd) noexcept {
+#if defined(SO_DOMAIN)
+  return get_option(fd, SOL_SOCKET, SO_DOMAIN);
+#else
+  ::sockaddr_storage own{};
+  ::socklen_t size = sizeof own;
+  const io_result named = socket_name(fd, false, reinterpret_cast<::sockaddr*>(&own), size);
+  return named < 0 ? named : own.ss_family;
+#endif
+}
+
+THRUM_OUT_OF_LINE unsigned interface_number(const char* name) noexcept {
+  return ::if_nametoindex(name);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result resolver_cause(int returned) noexcept {
+  return returned == EAI_SYSTEM ? io_result{-errno} : 0;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_POSIX
+#endif  // THRUM_OS_POSIX_SOCKET_DEFINITION_HPP

@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What os/windows/descriptor.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_OS_WINDOWS_DESCRIPTOR_DEFINITION_HPP
+#define THRUM_OS_WINDOWS_DESCRIPTOR_DEFINITION_HPP
+
+#include <thrum/base/config.hpp>
+
+#if THRUM_OS_WINDOWS
+
+#include <thrum/base/order.hpp>
+#include <thrum/os/socket_types.hpp>
+#include <thrum/os/windows/api.hpp>
+#include <thrum/os/windows/descriptor.hpp>
+#include <thrum/os/windows/handle.hpp>
+#include <thrum/os/windows/process_wide.hpp>
+#include <thrum/os/windows/result.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+inline ::HANDLE native(handle fd) noexcept { return reinterpret_cast<::HANDLE>(fd); }
+
+/// What one call takes at most.
+inline ::DWORD call_size(std::size_t n) noexcept {
+  constexpr std::size_t most = std::size_t{1} << 30;
+  return static_cast<::DWORD>(std::min(n, most));
+}
+
+/// PO1: one of the locks that calls on files take.
+struct position_locks {
+  static constexpr std::string_view process_name = "os::position_locks";
+  static constexpr std::size_t size = 64;
+  ::SRWLOCK all[size] = {};
+};
+
+/// The file keeps its position for the others to the end of a block.
+class held_position {
+ public:
+  explicit held_position(handle fd) noexcept
+      : lock_(process_wide<position_locks>::get().all[number_of(fd) % position_locks::size]) {
+    ::AcquireSRWLockExclusive(&lock_);
+  }
+  ~held_position() { ::ReleaseSRWLockExclusive(&lock_); }
+  held_position(const held_position&) = delete;
+  held_position& operator=(const held_position&) = delete;
+
+ private:
+  ::SRWLOCK& lock_;
+};
+
+/// What a call on a stream says at its end.
+inline io_result end_is_zero(io_result result) noexcept {
+  return result == -ERROR_BROKEN_PIPE || result == -ERROR_HANDLE_EOF ? 0 : result;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE bool is_socket(handle fd) noexcept {
+  int type = 0;
+  ::socklen_t size = sizeof type;
+  return ::GetFileType(native(fd)) == FILE_TYPE_PIPE &&
+         ::getsockopt(fd, SOL_SOCKET, SO_TYPE, reinterpret_cast<char*>(&type), &size) == 0;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read(handle fd, void* to, std::size_t n) noexcept {
+  if (is_socket(fd)) {
+    const int got = ::recv(fd, static_cast<char*>(to), static_cast<int>(call_size(n)), 0);
+    return result_of(got >= 0, got);
+  }
+  ::DWORD got = 0;
+  if (::GetFileType(native(fd)) == FILE_TYPE_DISK) {
+    const held_position turn(fd);
+    const bool worked = ::ReadFile(native(fd), to, call_size(n), &got, nullptr) != 0;
+    return end_is_zero(result_of(worked, got));
+  }
+  const bool worked = ::ReadFile(native(fd), to, call_size(n), &got, nullptr) != 0;
+  return end_is_zero(result_of(worked, got));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write(handle fd, const void* from,
+                                                 std::size_t n) noexcept {
+  if (is_socket(fd)) {
+    const int put = ::send(fd, static_cast<const char*>(from), static_cast<int>(call_size(n)), 0);
+    return result_of(put >= 0, put);
+  }
+  ::DWORD put = 0;
+  if (::GetFileType(native(fd)) == FILE_TYPE_DISK) {
+    const held_position turn(fd);
+    const bool worked = ::WriteFile(native(fd), from, call_size(n), &put, nullptr) != 0;
+    return result_of(worked, put);
+  }
+  const bool worked = ::WriteFile(native(fd), from, call_size(n), &put, nullptr) != 0;
+  return result_of(worked, put);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result close(handle fd) noexcept {
+  if (is_socket(fd)) {
+    return result_of(::closesocket(fd) == 0, 0);
+  }
+  return result_of(::CloseHandle(native(fd)) != 0, 0);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_nonblocking(handle fd, bool on) noexcept {
+  if (!is_socket(fd)) {
+    return ::GetFileType(native(fd)) == FILE_TYPE_UNKNOWN ? bad_handle : not_supported;
+  }
+  unsigned long value = on ? 1 : 0;
+  return result_of(::ioctlsocket(fd, static_cast<long>(FIONBIO), &value) == 0, 0);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result wait_for(handle fd, bool to_write,
+                                                    int timeout_ms) noexcept {
+  if (!is_socket(fd)) {
+    return ::GetFileType(native(fd)) == FILE_TYPE_UNKNOWN ? bad_handle : io_result{1};
+  }
+  ::WSAPOLLFD one{fd, static_cast<short>(to_write ? POLLWRNORM : POLLRDNORM), 0};
+  const int returned = ::WSAPoll(&one, 1, timeout_ms);
+  return returned > 0 && (one.revents & POLLNVAL) != 0 ? io_result{bad_handle}
+                                                       : result_of(returned >= 0, returned);
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_WINDOWS
+#endif

@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Memory: mappings, and stacks that are reserved at first and grow.
+//
+// The system counts what is committed, and not what is touched, against its limit. So a slab of stacks
+// is reserved only, and open_stack() commits the top page of one and a guard below it. When the guard
+// is touched the system takes the mark off, commits the next page as the new guard, and says so in the
+// thread's block (TEB), which a switch keeps with the stack (arch/x86_64_win64.hpp). At the last page
+// it raises EXCEPTION_STACK_OVERFLOW.
+#ifndef THRUM_OS_WINDOWS_MEMORY_HPP
+#define THRUM_OS_WINDOWS_MEMORY_HPP
+
+#include <thrum/base/config.hpp>
+
+#if THRUM_OS_WINDOWS
+
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What a start function returns when map() or map_stacks() gave nullptr: ERROR_NOT_ENOUGH_MEMORY.
+inline constexpr int out_of_memory = 8;
+
+/// Bytes of a page: the grain of what is committed.
+std::size_t page_size() noexcept;
+
+/// New zeroed memory, readable and writable; nullptr when there is none.
+void* map(std::size_t bytes) noexcept;
+
+/// Gives a mapping back, or a part of one that begins and ends at a page. Of a part the addresses stay
+/// reserved: the system gives those back for the whole only.
+void unmap(void* memory, std::size_t bytes) noexcept;
+
+/// Address space for stacks, aligned to `alignment` (a power of two, at least a page), of which nothing
+/// but the first page can be touched before open_stack(). nullptr when there is none.
+void* map_stacks(std::size_t bytes, std::size_t alignment) noexcept;
+
+/// Makes the stack below `top`, which ends a page of a slab, usable, and says down to where at this
+/// moment: prepare_stack() is told. nullptr when there is no memory. It grows down to the lowest address
+/// that prepare_stack() is told, by four pages at least.
+void* open_stack(void* top) noexcept;
+
+/// Down to where a goroutine's stack can be touched. Runs of several goroutines use one stack, each from
+/// where the one before it has left the guard.
+class stack_extent {
+ public:
+  /// Makes the stack from `low` up to `top`, not inside of a page, usable; false when there is no memory.
+  bool open(char* low, char* top) noexcept;
+
+  /// Lies above `low`.
+  const void* limit(const char*) const noexcept { return limit_; }
+
+  /// Makes it usable down to `at`, for another thread that writes there; false when there is no memory,
+  /// or no such place.
+  bool reach(char* low, char* at) noexcept { return at >= limit_ || extend(low, at); }
+
+  /// It has grown down to there.
+  void note_limit(const void* limit) noexcept { limit_ = limit; }
+
+  /// The pages from `low` up to `end`, where one begins, are not needed any more. What the stack is to
+  /// begin with is committed again; if there is no memory for it, nothing is given back.
+  void shrink(char* low, char* end) noexcept;
+
+ private:
+  bool extend(char* low, char* at) noexcept;
+
+  const void* limit_ = nullptr;
+};
+
+/// The contents of whole pages that are committed are not needed any more: they may read as they were,
+/// or as zeros.
+void discard(void* memory, std::size_t bytes) noexcept;
+
+/// As discard(), at once: the pages leave the resident set, and read as zeros.
+void discard_now(void* memory, std::size_t bytes) noexcept;
+
+/// How a guard was made.
+enum class guard_kind : std::uint8_t {
+  mprotect,  ///< by pages that are not committed, of which there are as many as there are addresses
+  none,      ///< there is no guard: an overflow is not caught
+};
+
+/// There is no budget.
+inline void return_guard_budget(std::size_t) noexcept {}
+
+/// Makes whole pages inaccessible until they are unmapped.
+guard_kind install_guard(void* memory, std::size_t bytes) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#if !THRUM_SEPARATE
+#include <thrum/os/windows/memory_definition.hpp>
+#endif
+
+#endif  // THRUM_OS_WINDOWS
+#endif  // THRUM_OS_WINDOWS_MEMORY_HPP

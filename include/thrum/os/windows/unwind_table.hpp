@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// How the caller's registers are found at a place in the code: the tables that the system unwinds by,
+// told in the words of DWARF's call-frame information, which the walk along a stack understands
+// (sched/core/frame_walk.hpp).
+//
+// A function's entry lists what its prologue does, each step with the place behind it. At a place in the
+// body all of that has been done, and the rules follow: where the frame lies from a register on, and
+// where below it the registers do. In an epilogue, where some of it has been undone, they are wrong; the
+// walk checks each step, and says less then.
+//
+// The unwinder of the system may not be called where somebody stands still: it may take locks, and
+// believes what it reads from the stack. This takes no lock and reads the image alone.
+//
+// Source: Microsoft, "x64 exception handling": RUNTIME_FUNCTION, UNWIND_INFO, UNWIND_CODE.
+#ifndef THRUM_OS_WINDOWS_UNWIND_TABLE_HPP
+#define THRUM_OS_WINDOWS_UNWIND_TABLE_HPP
+
+#include <thrum/base/config.hpp>
+
+#if THRUM_OS_WINDOWS
+
+#include <thrum/os/unwind_entry.hpp>  // IWYU pragma: export
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Nothing to do: images can be asked for at any time.
+inline void prepare_walks() noexcept {}
+
+/// The file that holds an address; false if none is known to. For handlers, too.
+bool find_code_file(std::uintptr_t address, code_file& found) noexcept;
+
+/// What is written down about the function that holds an address; false if nothing is.
+bool find_unwind_entry(std::uintptr_t address, const code_file& file, unwind_entry& entry) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#if !THRUM_SEPARATE
+#include <thrum/os/windows/unwind_table_definition.hpp>
+#endif
+
+#endif  // THRUM_OS_WINDOWS
+#endif  // THRUM_OS_WINDOWS_UNWIND_TABLE_HPP

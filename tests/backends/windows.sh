@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: The thrum authors
+# SPDX-License-Identifier: MIT
+#
+# Compiles what there is of Windows' layer by mingw, header-only and apart, and a library that has a
+# copy of it, and runs them under wine.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+PATH=$PATH:/usr/lib/wine
+cxx=x86_64-w64-mingw32-g++
+command -v $cxx-posix >/dev/null && cxx=$cxx-posix
+out=$(mktemp -d)
+export WINEDEBUG=-all WINEPREFIX=$out/wine
+trap 'wineserver -k || true; rm -rf "$out"' EXIT
+timeout 120 wine64 cmd /c exit >"$out/log" 2>&1
+
+# bodies MODE: a source with those that are compiled apart
+bodies() {
+  [[ $1 = *SEPARATE* ]] || return 0
+  for file in base/fatal os/note os/wait_table os/windows/{clock,exit,fence,memory,preempt_signal,process_wide,processors,result} \
+    os/windows/{this_thread,thread,thread_ref}; do
+    echo "#include <thrum/${file}_definition.hpp>"
+  done >"$out/bodies.cpp"
+  echo "$out/bodies.cpp"
+}
+
+run_alone() {  # run_alone MODE LAST: the program, which says LAST where it comes to its end
+  if ! timeout 120 wine64 "$out/alone.exe" >"$out/log" 2>&1 || ! grep -q "$2" "$out/log"; then
+    echo "$1: failed"
+    cat "$out/log"
+    exit 1
+  fi
+}
+
+for mode in "-O2" "-O2 -DTHRUM_SEPARATE=1" "-O0 -DTHRUM_CHECKS=1" "-O3 -march=x86-64-v3" \
+  "-O2 -fno-exceptions -fsyntax-only"; do
+  # shellcheck disable=SC2086
+  if [[ $mode = *-fsyntax-only ]]; then
+    echo '#include <thrum/os/chosen_threads.hpp>' |
+      $cxx $mode -std=c++20 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -Iinclude -x c++ -
+    echo "$mode: ok"
+    continue
+  fi
+  # shellcheck disable=SC2086
+  $cxx ${mode%-DTHRUM_SEPARATE=1} -std=c++20 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror \
+    -Iinclude -shared tests/backends/windows_library.cpp -static -o "$out/library.dll"
+  # shellcheck disable=SC2086
+  $cxx $mode -std=c++20 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -Iinclude \
+    tests/backends/windows_alone.cpp $(bodies "$mode") "$out/library.dll" -static -o "$out/alone.exe"
+  run_alone "$mode" "what was written last is not lost"
+  # shellcheck disable=SC2086
+  $cxx ${mode%-DTHRUM_SEPARATE=1} -std=c++20 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror \
+    -Iinclude tests/backends/afd_alone.cpp -static -lws2_32 -liphlpapi -lntdll -o "$out/alone.exe"
+  run_alone "$mode" "all of it is so"
+  echo "$mode: ok"
+done

@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// support/process.hpp, as Windows says it.
+#ifndef THRUM_TESTS_SUPPORT_WINDOWS_PROCESS_HPP
+#define THRUM_TESTS_SUPPORT_WINDOWS_PROCESS_HPP
+
+#include <thrum/os/windows/api.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include <psapi.h>
+#include <tlhelp32.h>
+
+// Names that tests have for other things.
+#undef far
+#undef near
+#undef small
+
+namespace support {
+
+[[gnu::noinline]] inline long os_thread() { return static_cast<long>(::GetCurrentThreadId()); }
+
+/// Calls f(number) for each thread of this process.
+template <class F>
+void for_each_thread(F f) {
+  const ::HANDLE all = ::CreateToolhelp32Snapshot(TH32CS_SNAPTHREAD, 0);
+  ::THREADENTRY32 one{};
+  one.dwSize = sizeof one;
+  for (int found = ::Thread32First(all, &one); found != 0; found = ::Thread32Next(all, &one)) {
+    if (one.th32OwnerProcessID == ::GetCurrentProcessId()) {
+      f(one.th32ThreadID);
+    }
+  }
+  ::CloseHandle(all);
+}
+
+inline std::size_t thread_count() {
+  std::size_t n = 0;
+  for_each_thread([&](::DWORD) { ++n; });
+  return n;
+}
+
+inline std::multiset<std::string> thread_names() {
+  using get = ::HRESULT __stdcall(::HANDLE, wchar_t**);
+  auto* const ask = reinterpret_cast<get*>(reinterpret_cast<void*>(
+      ::GetProcAddress(::GetModuleHandleW(L"kernelbase.dll"), "GetThreadDescription")));
+  std::multiset<std::string> names;
+  for_each_thread([&](::DWORD number) {
+    const ::HANDLE thread = ::OpenThread(THREAD_QUERY_LIMITED_INFORMATION, FALSE, number);
+    wchar_t* text = nullptr;
+    if (thread != nullptr && ask != nullptr && ask(thread, &text) >= 0) {
+      std::string name;
+      for (const wchar_t* at = text; *at != L'\0'; ++at) {
+        name += static_cast<char>(*at);
+      }
+      names.insert(name);
+      ::LocalFree(text);
+    }
+    ::CloseHandle(thread);
+  });
+  return names;
+}
+
+/// Pieces of address space that differ in their state.
+inline std::size_t mapping_count() {
+  std::size_t n = 0;
+  ::MEMORY_BASIC_INFORMATION about;
+  for (const char* at = nullptr; ::VirtualQuery(at, &about, sizeof about) != 0; ++n) {
+    at = static_cast<const char*>(about.BaseAddress) + about.RegionSize;
+  }
+  return n;
+}
+
+/// VmRSS: the working set, else what is committed; in bytes.
+inline std::size_t status_bytes(const std::string& key) {
+  ::PROCESS_MEMORY_COUNTERS counters{};
+  ::K32GetProcessMemoryInfo(::GetCurrentProcess(), &counters, sizeof counters);
+  return key == "VmRSS" ? counters.WorkingSetSize : counters.PagefileUsage;
+}
+
+}  // namespace support
+
+#endif

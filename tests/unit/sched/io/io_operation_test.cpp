@@ -1,0 +1,229 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Reads that the kernel completes. Where it gives no ring they wait as usual, and all of this holds.
+
+#include <thrum/sched/io/io_operation.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/with_runtime.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <unistd.h>
+
+using namespace std::chrono_literals;
+
+namespace {
+
+thrum::options with_ring(unsigned procs = 2) {
+  thrum::options options = support::with_procs(procs);
+  options.poller = thrum::poller_kind::io_uring;
+  return options;
+}
+
+/// Two ends of a connection, inside of a runtime.
+struct both_ends {
+  both_ends() {
+    auto listener = thrum::net::listener::listen("127.0.0.1:0");
+    near = thrum::net::dial(listener.local());
+    far = listener.accept();
+  }
+  thrum::net::conn near;
+  thrum::net::conn far;
+};
+
+std::string read_some(thrum::net::conn& from, std::error_code& error) {
+  char buffer[64];
+  const std::size_t n = from.read(std::span<char>(buffer), error);
+  return std::string(buffer, n);
+}
+
+/// Lets the other goroutine come to where it waits.
+void let_it_wait() {
+  for (int i = 0; i != 3; ++i) {
+    thrum::sleep_for(1ms);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a runtime says which poller it has") {
+  thrum::runtime usual(support::with_procs(1));
+  thrum::runtime ring(with_ring());
+  const bool has_ring = ring.poller() == thrum::poller_kind::io_uring;
+  CHECK(thrum::netpoll::completes(ring.scheduler().poller) == has_ring);
+}
+
+TEST_CASE("a connection is read by the kernel, piece by piece, to its end") {
+  support::with_runtime(with_ring(), [] {
+    both_ends ends;
+    auto reader = thrum::spawn([&] {
+      std::string all;
+      std::error_code error;
+      for (std::string some; !(some = read_some(ends.far, error)).empty();) {
+        all += some + "|";
+      }
+      return all + (error ? error.message() : "end");
+    });
+    for (const char* const text : {"one", "two", "three"}) {
+      let_it_wait();
+      ends.near.write(std::string_view(text));
+    }
+    let_it_wait();
+    ends.near.close();
+    CHECK(reader.join() == "one|two|three|end");
+  });
+}
+
+TEST_CASE("a deadline ends a read that the kernel was to complete, and the next one goes on") {
+  support::with_runtime(with_ring(), [] {
+    both_ends ends;
+    std::error_code error;
+    ends.far.set_read_deadline(std::chrono::steady_clock::now() + 5ms);
+    CHECK(read_some(ends.far, error).empty());
+    CHECK(error == thrum::errc::deadline_exceeded);
+    ends.far.set_read_deadline(thrum::time_point::max());
+    ends.near.write(std::string_view("late"));
+    CHECK(read_some(ends.far, error) == "late");
+  });
+}
+
+TEST_CASE("a deadline that is moved further lets such a read wait on") {
+  support::with_runtime(with_ring(), [] {
+    both_ends ends;
+    ends.far.set_read_deadline(std::chrono::steady_clock::now() + 1h);
+    auto reader = thrum::spawn([&] {
+      std::error_code error;
+      return read_some(ends.far, error);
+    });
+    let_it_wait();
+    ends.far.set_read_deadline(thrum::time_point::max());
+    let_it_wait();
+    ends.near.write(std::string_view("x"));
+    CHECK(reader.join() == "x");
+  });
+}
+
+TEST_CASE("a close ends a read that the kernel was to complete, and the peer learns of it") {
+  support::with_runtime(with_ring(), [] {
+    both_ends ends;
+    auto reader = thrum::spawn([&] {
+      std::error_code error;
+      read_some(ends.far, error);
+      return error;
+    });
+    let_it_wait();
+    ends.far.close();
+    CHECK(reader.join() == std::errc::operation_canceled);
+    std::error_code error;
+    CHECK(read_some(ends.near, error).empty());
+    CHECK_FALSE(error);
+  });
+}
+
+TEST_CASE("a runtime that stops ends a read that the kernel was to complete") {
+  std::atomic<bool> was_unwound{false};
+  std::atomic<bool> reads{false};
+  struct on_exit {
+    std::atomic<bool>& flag;
+    ~on_exit() { flag = true; }
+  };
+  {
+    thrum::runtime runtime(with_ring());
+    runtime.go([&] {
+      both_ends ends;
+      on_exit at_end{was_unwound};
+      std::error_code error;
+      reads = true;
+      read_some(ends.far, error);
+    });
+    REQUIRE(support::eventually([&] { return reads.load(); }));
+    runtime.stop();
+  }
+  CHECK(was_unwound == static_cast<bool>(THRUM_EXCEPTIONS));
+}
+
+TEST_CASE("what comes beside a deadline is read by this call or the next, and not lost") {
+  support::with_runtime(with_ring(), [] {
+    both_ends ends;
+    constexpr int rounds = 300;
+    auto writer = thrum::spawn([&] {
+      for (int i = 0; i != rounds; ++i) {
+        thrum::sleep_for(std::chrono::microseconds(50 + i));
+        ends.near.write(std::string_view("x"));
+      }
+    });
+    int got = 0;
+    int late = 0;
+    while (got != rounds) {
+      std::error_code error;
+      ends.far.set_read_deadline(std::chrono::steady_clock::now() + 100us);
+      got += static_cast<int>(read_some(ends.far, error).size());
+      late += error ? 1 : 0;
+    }
+    writer.join();
+    CHECK(got == rounds);
+    CHECK(late != 0);
+  });
+}
+
+TEST_CASE("a file is written and read by the kernel, at its position and beside it") {
+  support::with_runtime(with_ring(), [] {
+    const std::string path = "/tmp/thrum_io_operation_" + std::to_string(::getpid());
+    using thrum::io::open_mode;
+    auto file = thrum::io::file::open(
+        path, open_mode::read_write | open_mode::create | open_mode::truncate);
+    ::unlink(path.c_str());
+    file.write(std::string_view("0123456789"));
+    CHECK(file.write_at(std::string_view("ab"), 3) == 2);
+    char buffer[16] = {};
+    CHECK(file.read_at(std::span<char>(buffer), 2) == 8);
+    CHECK(std::string_view(buffer) == "2ab56789");
+    CHECK(file.read(std::span<char>(buffer)) == 0);
+    file.seek(8);
+    CHECK(file.read(std::span<char>(buffer, 1)) == 1);
+    CHECK(buffer[0] == '8');
+    CHECK(file.read(std::span<char>(buffer)) == 1);
+  });
+}
+
+TEST_CASE("many goroutines read one file side by side, each at its place") {
+  support::with_runtime(with_ring(4), [] {
+    const std::string path = "/tmp/thrum_io_operation_many_" + std::to_string(::getpid());
+    using thrum::io::open_mode;
+    auto file = thrum::io::file::open(
+        path, open_mode::read_write | open_mode::create | open_mode::truncate);
+    ::unlink(path.c_str());
+    constexpr unsigned readers = 100;
+    std::string text;
+    for (unsigned i = 0; i != readers; ++i) {
+      text.append(1'000, static_cast<char>('a' + i % 26));
+    }
+    file.write(std::string_view(text));
+    thrum::wait_group all;
+    std::atomic<unsigned> right{0};
+    for (unsigned i = 0; i != readers; ++i) {
+      all.add(1);
+      thrum::go([&, i] {
+        std::string part(1'000, ' ');
+        const std::size_t n = file.read_at(std::span<char>(part), i * 1'000);
+        right += n == 1'000 && part == text.substr(i * 1'000, 1'000) ? 1 : 0;
+        all.done();
+      });
+    }
+    all.wait();
+    CHECK(right == readers);
+  });
+}
