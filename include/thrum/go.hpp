@@ -41,7 +41,7 @@ concept not_attributes = not_runtime<F> && !std::is_same_v<std::remove_cvref_t<F
 /// copied, as std::thread does. An exception that leaves it goes to options::on_panic. Does not
 /// block. usage_error outside of a runtime; std::system_error if there is no memory for its stack.
 template <go_detail::not_attributes F, class... Args>
-void go(F&& f, Args&&... args) {
+THRUM_INLINE void go(F&& f, Args&&... args) {
   go_detail::start_task(
       go_detail::own_scheduler("go: called outside of a runtime; use thrum::run, or "
                                "runtime::go from a foreign thread"),
@@ -50,7 +50,7 @@ void go(F&& f, Args&&... args) {
 
 /// The same with a name or a stack size of its own.
 template <class F, class... Args>
-void go(const attributes& how, F&& f, Args&&... args) {
+THRUM_INLINE void go(const attributes& how, F&& f, Args&&... args) {
   go_detail::start_task(
       go_detail::own_scheduler("go: called outside of a runtime; use thrum::run, or "
                                "runtime::go from a foreign thread"),
@@ -59,14 +59,14 @@ void go(const attributes& how, F&& f, Args&&... args) {
 
 /// The same on a runtime that is named, from any thread: runtime::go.
 template <class F, class... Args>
-void go(runtime& where, F&& f, Args&&... args) {
+THRUM_INLINE void go(runtime& where, F&& f, Args&&... args) {
   where.go(std::forward<F>(f), std::forward<Args>(args)...);
 }
 
 /// Starts a goroutine and returns the handle on its result. Errors as go; the exception that leaves
 /// it is thrown by join().
 template <go_detail::not_attributes F, class... Args>
-auto spawn(F&& f, Args&&... args) -> join_handle<go_detail::task_result<F, Args...>> {
+THRUM_INLINE auto spawn(F&& f, Args&&... args) -> join_handle<go_detail::task_result<F, Args...>> {
   return go_detail::spawn_task(
       go_detail::own_scheduler(
           "spawn: called outside of a runtime; use thrum::run, or runtime::spawn "
@@ -76,7 +76,7 @@ auto spawn(F&& f, Args&&... args) -> join_handle<go_detail::task_result<F, Args.
 
 /// The same with a name or a stack size of its own.
 template <class F, class... Args>
-auto spawn(const attributes& how, F&& f, Args&&... args)
+THRUM_INLINE auto spawn(const attributes& how, F&& f, Args&&... args)
     -> join_handle<go_detail::task_result<F, Args...>> {
   return go_detail::spawn_task(
       go_detail::own_scheduler(
@@ -87,7 +87,7 @@ auto spawn(const attributes& how, F&& f, Args&&... args)
 
 /// The same on a runtime that is named, from any thread: runtime::spawn.
 template <class F, class... Args>
-auto spawn(runtime& where, F&& f, Args&&... args)
+THRUM_INLINE auto spawn(runtime& where, F&& f, Args&&... args)
     -> join_handle<go_detail::task_result<F, Args...>> {
   return where.spawn(std::forward<F>(f), std::forward<Args>(args)...);
 }

@@ -69,26 +69,27 @@ class runtime {
   /// std::system_error if there is no memory for its stack; usage_error once the runtime is
   /// stopped.
   template <class F, class... Args>
-  void go(F&& f, Args&&... args) {
+  THRUM_INLINE void go(F&& f, Args&&... args) {
     must_accept("runtime::go: the runtime is stopped");
     go_detail::start_task(*scheduler_, {}, std::forward<F>(f), std::forward<Args>(args)...);
   }
   template <class F, class... Args>
-  void go(const attributes& how, F&& f, Args&&... args) {
+  THRUM_INLINE void go(const attributes& how, F&& f, Args&&... args) {
     must_accept("runtime::go: the runtime is stopped");
     go_detail::start_task(*scheduler_, how, std::forward<F>(f), std::forward<Args>(args)...);
   }
 
   /// As go, and keeps the result for join().
   template <class F, class... Args>
-  auto spawn(F&& f, Args&&... args) -> join_handle<go_detail::task_result<F, Args...>> {
+  THRUM_INLINE auto spawn(F&& f, Args&&... args)
+      -> join_handle<go_detail::task_result<F, Args...>> {
     must_accept("runtime::spawn: the runtime is stopped");
     return go_detail::spawn_task(*scheduler_, {}, std::forward<F>(f), std::forward<Args>(args)...);
   }
 
   /// Runs f as a goroutine and waits for it: returns what it returns, throws what it throws.
   template <class F>
-  auto block_on(F&& f) -> go_detail::task_result<F> {
+  THRUM_INLINE auto block_on(F&& f) -> go_detail::task_result<F> {
     return spawn(std::forward<F>(f)).join();
   }
 
@@ -160,7 +161,7 @@ class runtime {
 /// all goroutines on standard error (options::detect_deadlock). std::system_error as the runtime's
 /// constructor.
 template <class F>
-int run(options settings, F&& main) {
+THRUM_INLINE int run(options settings, F&& main) {
   runtime all(std::move(settings), {.is_whole_program = true});
   if constexpr (std::is_void_v<go_detail::task_result<F>>) {
     all.block_on(std::forward<F>(main));
@@ -172,7 +173,7 @@ int run(options settings, F&& main) {
 
 /// The same with options::from_environment().
 template <class F>
-int run(F&& main) {
+THRUM_INLINE int run(F&& main) {
   return run(options::from_environment(), std::forward<F>(main));
 }
 

@@ -162,7 +162,8 @@ struct spawn_task_of {
   }
 };
 
-/// Where the caller stands, for reports: an address inside the function that starts a goroutine.
+/// Where the caller stands, for reports: an address inside the function that starts a goroutine. What lies
+/// between that and start_task is always inlined, so that a program that is not optimised is told its own function.
 THRUM_INLINE const void* caller_address() noexcept { return __builtin_return_address(0); }
 
 /// Makes a goroutine whose task is a Task built from `from`, and calls launch(m, g) inside. What is

@@ -45,6 +45,13 @@ inline int live_goroutines(int n) {
 /// Whether figures of memory mean anything: sanitizers and emulators keep their own beside ours.
 inline bool memory_is_exact() { return slowness() == 1; }
 
+/// Whether frames are as small as a user's, who optimises.
+#if defined(__OPTIMIZE__)
+inline constexpr bool optimised = true;
+#else
+inline constexpr bool optimised = false;
+#endif
+
 }  // namespace support
 
 #endif

@@ -42,7 +42,7 @@ THRUM_NOINLINE THRUM_NO_COVERAGE inline bool& inside_hook() noexcept {
 inline constexpr std::uint32_t served_at_edges = sched::attention_preempt | sched::attention_freeze;
 
 /// Whether the caller is a goroutine outside the scheduler that was asked for its processor. Calls
-/// nothing that could be instrumented.
+/// nothing that could be instrumented, if it is optimised.
 THRUM_NOINLINE THRUM_NO_COVERAGE inline bool must_stop_here() noexcept {
   asm volatile("");
   const sched::machine* const m = sched::current_slot::value;
@@ -70,9 +70,21 @@ THRUM_NOINLINE THRUM_NO_COVERAGE inline void stop_at_edge() noexcept {
 }}}  // namespace thrum::THRUM_ABI::debug
 
 extern "C" THRUM_NO_COVERAGE void __sanitizer_cov_trace_pc() {
+#if defined(__OPTIMIZE__)
   if (thrum::debug::must_stop_here() && !thrum::debug::inside_hook()) [[unlikely]] {
     thrum::debug::stop_at_edge();
   }
+#else  // a load of an atomic is a call, and instrumented
+  bool& inside = thrum::debug::inside_hook();
+  if (!inside) {
+    inside = true;
+    const bool must_stop = thrum::debug::must_stop_here();
+    inside = false;
+    if (must_stop) {
+      thrum::debug::stop_at_edge();
+    }
+  }
+#endif
 }
 
 #undef THRUM_NO_COVERAGE
