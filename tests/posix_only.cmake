@@ -5,7 +5,7 @@
 # of regular expressions.
 set(posix_only
   # of other systems' layers and pollers
-  unit/os/linux/ unit/os/posix/ unit/netpoll/io_uring_test
+  unit/os/posix/
   # fork, rlimits, signals, or descriptors by their numbers
   unit/netpoll/poller_test unit/sched/io/poll_wait_test unit/sched/io/poll_desc_test
   unit/sched/io/io_operation_test unit/sched/core/open_close_test unit/sched/core/creator_thread_test

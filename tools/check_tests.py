@@ -153,9 +153,10 @@ for folder in ("unit", "go", "model"):
     for path in sorted((tests / folder).rglob("*.cpp")):
         text = path.read_text()
         code = masked(text)
-        # Headers beside the tests (a client that several files use) belong to each of them.
-        near = [masked(header.read_text()) for pattern in ("*.hpp", "support/*.hpp")
-                for header in path.parent.glob(pattern)]
+        # Headers beside the tests (a client that several files use) belong to each of them, also to those
+        # in the folder of one system.
+        near = [masked(header.read_text()) for folder_of in (path.parent, path.parent.parent)
+                for pattern in ("*.hpp", "support/*.hpp") for header in folder_of.glob(pattern)]
         helpers = asserting([f for source in (code, *near) for f in bodies(source)], support)
         for line, name in outlived(code):
             errors.append(f"{path.relative_to(root)}:{line}: {name} is gone before the runtime whose "

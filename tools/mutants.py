@@ -221,8 +221,8 @@ USERS = {
               "unit/chan_test.cpp", "unit/select/*_test.cpp", "unit/sync/*_test.cpp",
               "unit/preemption_test.cpp", "unit/migration_test.cpp", "unit/exceptions_test.cpp",
               "unit/blocking_test.cpp", "unit/runtime_test.cpp", "unit/thread_lock_test.cpp",
-              "unit/io/*_test.cpp", "unit/time/*_test.cpp", "unit/testing/*_test.cpp",
-              "unit/debug/dump_test.cpp", "go/*_test.cpp"),
+              "unit/io/**/*_test.cpp", "unit/time/*_test.cpp", "unit/testing/*_test.cpp",
+              "unit/debug/dump_test.cpp", "go/**/*_test.cpp"),
     "chan": ("unit/chan*/*_test.cpp", "unit/select/*_test.cpp", "unit/select_test.cpp",
              "unit/time/*_test.cpp", "go/chan*_test.cpp", "go/time_test.cpp"),
     "select": ("unit/select/*_test.cpp", "unit/context*_test.cpp", "unit/time/*_test.cpp",
@@ -238,9 +238,9 @@ def stages(path):
     room = place.with_suffix("").parts[0]
     folder = place.parent.as_posix()
     own = test_files(f"unit/{place.with_suffix('').as_posix()}_test.cpp",
-                     f"model/{place.stem}*_model.cpp")
+                     f"model/**/{place.stem}*_model.cpp")
     included = re.compile(rf"^#include <thrum/{re.escape(place.as_posix())}>", re.M)
-    own += [f for f in test_files("unit/**/*_test.cpp", "model/*_model.cpp")
+    own += [f for f in test_files("unit/**/*_test.cpp", "model/**/*_model.cpp")
             if included.search(f.read_text())]
     near = test_files(f"unit/{room}_test.cpp", f"unit/{folder}/*_test.cpp") if folder != "." else \
         test_files(f"unit/{room}_test.cpp", f"unit/{room}/*_test.cpp")

@@ -20,7 +20,7 @@
 //   A waker that reads active_ before A1 has set woken_ before a poller that reads it after A1
 //   comes to P2; and a poller that reads it before A1 is ended by A2. All of it in one total order.
 //   The eventfd is level-triggered, and only a poll that waits reads it: one that does not would
-//   take the wake away from it. Checked by tests/model/epoll_wake_model.cpp, with each order and
+//   take the wake away from it. Checked by tests/model/linux/epoll_wake_model.cpp, with each order and
 //   each step changed in turn.
 //
 // Descriptors of others (arm)

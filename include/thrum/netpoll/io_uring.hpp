@@ -24,7 +24,7 @@
 //   before it sleeps does not; the completion only ends the sleep of one that missed it, and only a
 //   poll that waits clears it then. A signal handler that wakes has interrupted nobody who is here.
 //
-// Checked by tests/model/io_uring_model.cpp, with each order and each step changed in turn.
+// Checked by tests/model/linux/io_uring_model.cpp, with each order and each step changed in turn.
 //
 // Requests belong to threads
 //   The kernel completes a request on the thread that has submitted it: it is interrupted for a
