@@ -362,7 +362,7 @@ int main(int count, char** values) {
   }
   site files;
   files.idle = given.idle;
-  files.root = ::open(given.words[0].c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  files.root = ::open(given.words[0].c_str(), http::directory_flags);
   if (files.root < 0) {
     std::fprintf(stderr, "http_server: cannot open %s: %s; name a directory with the files\n",
                  given.words[0].c_str(), std::strerror(errno));

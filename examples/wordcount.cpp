@@ -124,7 +124,9 @@ class word_counter {
   static std::size_t most_open_files() {
     rlimit limit{};
     const bool is_known = ::getrlimit(RLIMIT_NOFILE, &limit) == 0;
-    return is_known ? std::clamp<std::size_t>(limit.rlim_cur / 4, 1, 64) : 1;
+    return is_known ? std::clamp(static_cast<std::size_t>(limit.rlim_cur) / 4, std::size_t{1},
+                                 std::size_t{64})
+                    : 1;
   }
 
   void report(const fs::path& path, std::error_code error) {

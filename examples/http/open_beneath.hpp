@@ -3,10 +3,10 @@
 //
 // Opening a file by a name from a stranger, below one directory and nowhere else.
 //
-// The kernel holds the border (openat2, Linux 5.6): ".." and symbolic links may lead around inside,
-// and nothing can be exchanged between a check and the opening, because there is no check. Where
-// the kernel or a sandbox does not have the call, each part of the path is opened on its own, and
-// neither ".." nor symbolic links are followed.
+// The kernel holds the border (openat2 of Linux 5.6, O_RESOLVE_BENEATH of FreeBSD 13): ".." and symbolic
+// links may lead around inside, and nothing can be exchanged between a check and the opening, because
+// there is no check. Where the kernel or a sandbox does not have that, each part of the path is opened
+// on its own, and neither ".." nor symbolic links are followed.
 #ifndef THRUM_EXAMPLES_HTTP_OPEN_BENEATH_HPP
 #define THRUM_EXAMPLES_HTTP_OPEN_BENEATH_HPP
 
@@ -16,9 +16,11 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <unistd.h>
+#if __has_include(<linux/openat2.h>)
 #include <linux/openat2.h>
 #include <sys/syscall.h>
-#include <unistd.h>
+#endif
 
 namespace http {
 
@@ -45,8 +47,15 @@ class file_handle {
 // Without O_NONBLOCK a pipe in the directory would wait for somebody to write to it.
 inline constexpr int open_flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
+// To a directory whose files are opened, but which is not read itself.
+#if defined(O_PATH)
+inline constexpr int directory_flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+#else
+inline constexpr int directory_flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+#endif
+
 inline file_handle open_step_by_step(int root, const std::string& path) {
-  file_handle at(::openat(root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  file_handle at(::openat(root, ".", directory_flags));
   std::size_t begin = 0;
   while (at.get() >= 0) {
     const std::size_t end = path.find('/', begin);
@@ -59,7 +68,7 @@ inline file_handle open_step_by_step(int root, const std::string& path) {
     if (end == std::string::npos) {
       return file_handle(::openat(at.get(), name, open_flags | O_NOFOLLOW));
     }
-    at = file_handle(::openat(at.get(), name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    at = file_handle(::openat(at.get(), name, directory_flags | O_NOFOLLOW));
     begin = end + 1;
   }
   return at;
@@ -67,6 +76,7 @@ inline file_handle open_step_by_step(int root, const std::string& path) {
 
 /// Opens the file of that relative path for reading; on failure none, with errno set. May block.
 inline file_handle open_beneath(int root, const std::string& path) {
+#if defined(RESOLVE_BENEATH)
   ::open_how how{};
   how.flags = static_cast<std::uint64_t>(open_flags);
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
@@ -75,6 +85,11 @@ inline file_handle open_beneath(int root, const std::string& path) {
     return open_step_by_step(root, path);
   }
   return file_handle(static_cast<int>(fd));
+#elif defined(__FreeBSD__)
+  return file_handle(::openat(root, path.c_str(), open_flags | O_RESOLVE_BENEATH));
+#else
+  return open_step_by_step(root, path);
+#endif
 }
 
 }  // namespace http

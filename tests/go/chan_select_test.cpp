@@ -8,6 +8,7 @@
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/process.hpp"
 #include "support/scale.hpp"
 #include "support/with_runtime.hpp"
 
@@ -22,8 +23,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <malloc.h>
 
 using support::eventually;
 using support::scaled;
@@ -72,15 +71,6 @@ TEST_CASE("chan/doubleselect: one select never completes two of its cases") {
 // ---- nonblock ----------------------------------------------------------------------------------
 
 namespace {
-
-/// Of the C library's memory; 0 where it does not say.
-std::size_t bytes_in_use() {
-#if defined(__GLIBC__)
-  return ::mallinfo2().uordblks;
-#else
-  return 0;
-#endif
-}
 
 template <class T>
 void default_forms(std::size_t capacity, const T& value) {
@@ -185,9 +175,9 @@ TEST_CASE("chan/select2: 100,000 selects that wait leave no memory behind") {
       CHECK(mistakes == 0);
     };
     exchange(scaled(10'000, 100));  // fills the caches
-    const std::size_t before = bytes_in_use();
+    const std::size_t before = support::heap_bytes();
     exchange(scaled(100'000, 1'000));
-    const std::size_t after = bytes_in_use();
+    const std::size_t after = support::heap_bytes();
     if (support::memory_is_exact()) {
       INFO(before << " bytes before, " << after << " after");
       CHECK(after < before + 110'000);

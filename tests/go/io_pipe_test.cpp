@@ -7,6 +7,7 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/descriptors.hpp"
 #include "support/eventually.hpp"
 #include "support/net.hpp"
 #include "support/scale.hpp"
@@ -46,7 +47,7 @@ struct pipe_ends {
 
 pipe_ends make_pipe() {
   int fds[2] = {-1, -1};
-  REQUIRE(::pipe2(fds, O_NONBLOCK | O_CLOEXEC) == 0);
+  REQUIRE(support::open_pipe(fds, support::waits::no));
   return {descriptor(fds[0], "test"), descriptor(fds[1], "test")};
 }
 

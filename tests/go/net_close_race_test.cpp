@@ -9,6 +9,7 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/net.hpp"
+#include "support/process.hpp"
 #include "support/scale.hpp"
 #include "support/with_runtime.hpp"
 

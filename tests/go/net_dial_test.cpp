@@ -9,6 +9,7 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/net.hpp"
+#include "support/process.hpp"
 #include "support/scale.hpp"
 #include "support/with_runtime.hpp"
 
@@ -17,7 +18,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -63,30 +63,6 @@ TEST_CASE("DialError: the text of the exception names the endpoint") {
     CHECK(text.find("dial " + where.to_string()) != std::string::npos);
     CHECK(error_of([] { dial(endpoint()); }) == std::errc::destination_address_required);
     CHECK(error_of([] { dial("127.0.0.1"); }));
-  });
-}
-
-TEST_CASE("a port on which nobody listens never connects to itself") {
-  // The system gives a dial its own port; if that is the one that is dialled, the two halves of
-  // one socket find each other.
-  with_runtime([] {
-    int low = 0;
-    int high = 0;
-    std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> low >> high;
-    if (low == 0) {
-      WARN("the range of ports is not known here");
-      return;
-    }
-    int connected = 0;
-    // Linux prefers ports of the same parity as the first one.
-    const int port = low + (high - low) / 4 * 2;
-    const endpoint where = loopback().with_port(static_cast<std::uint16_t>(port));
-    for (int i = 0; i != scaled((high - low) / 2 + 1'000, 1'000); ++i) {
-      std::error_code error;
-      dial(where, 10s, error);
-      connected += !error;
-    }
-    CHECK(connected == 0);
   });
 }
 

@@ -9,6 +9,7 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/folder.hpp"
+#include "support/local_name.hpp"
 #include "support/net.hpp"
 #include "support/scale.hpp"
 #include "support/with_runtime.hpp"
@@ -33,6 +34,7 @@ using support::error_of;
 using support::is_timeout;
 using support::scaled;
 using support::steady;
+using support::unused_local_name;
 using support::with_runtime;
 using thrum::net::address_family;
 using thrum::net::conn;
@@ -45,12 +47,6 @@ namespace {
 
 endpoint in(const support::folder& directory, const char* name) {
   return endpoint::local((directory / name).string());
-}
-
-endpoint abstract_name(std::string_view purpose) {
-  static std::atomic<int> count{0};
-  return endpoint::abstract("thrum-" + std::to_string(::getpid()) + "-" + std::to_string(count++) +
-                            "-" + std::string(purpose));
 }
 
 void echo_once(const endpoint& where) {
@@ -76,7 +72,7 @@ TEST_CASE("UnixServer: a stream by path and by abstract name carries both direct
   with_runtime([] {
     const support::folder place;
     echo_once(in(place, "stream"));
-    echo_once(abstract_name("stream"));
+    echo_once(unused_local_name());
     echo_once(endpoint("unix:" + (place / "text").string()));
   });
 }
@@ -100,7 +96,7 @@ TEST_CASE("a closed listener has removed its path, unless it was told to leave i
 
 TEST_CASE("a dial to a Unix listener whose queue is full fails, and does not wait for ever") {
   with_runtime([] {
-    auto listener = listener::listen(abstract_name("full"), {.backlog = 0});
+    auto listener = listener::listen(unused_local_name(), {.backlog = 0});
     std::vector<conn> queued;
     std::error_code error;
     while (!error && queued.size() < 100) {
@@ -116,7 +112,7 @@ TEST_CASE("UnixgramServer: datagrams by path and by abstract name come whole, wi
   with_runtime([] {
     const support::folder place;
     for (const auto& [a, b] : {std::pair(in(place, "a"), in(place, "b")),
-                               std::pair(abstract_name("a"), abstract_name("b"))}) {
+                               std::pair(unused_local_name(), unused_local_name())}) {
       auto first = udp_socket::bind(a);
       auto second = udp_socket::bind(b);
       CHECK(first.local() == a);
@@ -140,7 +136,7 @@ TEST_CASE("UnixgramServer: datagrams by path and by abstract name come whole, wi
 
 TEST_CASE("a datagram from a Unix socket without name has no sender") {
   with_runtime([] {
-    auto receiver = udp_socket::bind(abstract_name("r"));
+    auto receiver = udp_socket::bind(unused_local_name());
     auto sender = udp_socket::connect(receiver.local());
     CHECK(sender.send("x") == 1);
     char buffer[4];
@@ -152,7 +148,7 @@ TEST_CASE("a datagram from a Unix socket without name has no sender") {
 
 TEST_CASE("a Unix datagram waits until its receiver has room") {
   with_runtime([] {
-    auto receiver = udp_socket::bind(abstract_name("slow"));
+    auto receiver = udp_socket::bind(unused_local_name());
     auto sender = udp_socket::connect(receiver.local());
     const int n = scaled(5'000, 500);
     std::atomic<int> failed{0};

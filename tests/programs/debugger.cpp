@@ -5,6 +5,7 @@
 // names tell what they wait for.
 
 #include "programs/programs.hpp"
+#include "support/system_ways.hpp"
 
 #include <thrum.hpp>
 
@@ -50,7 +51,7 @@ void not_the_end() { asm volatile(""); }
 
 int debugger() {
   // gdb 13 writes core files that lack the mappings in which it finds a guard of the other kind.
-  thrum::os::guard_support = thrum::os::guard_support_state::no;
+  support::use_plain_guards();
   return thrum::run([] {
     static thrum::mutex mutex;
     static std::atomic<bool> there{false};

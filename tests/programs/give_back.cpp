@@ -5,6 +5,7 @@
 
 #include "programs/programs.hpp"
 #include "support/eventually.hpp"
+#include "support/process.hpp"
 
 #include <thrum.hpp>
 
@@ -12,22 +13,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <string>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace {
 
 using namespace std::chrono_literals;
 
-std::size_t resident_kib() {
-  std::size_t all = 0;
-  std::size_t resident = 0;
-  std::ifstream("/proc/self/statm") >> all >> resident;
-  return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) / 1024;
-}
+std::size_t resident_kib() { return support::resident_bytes() / 1024; }
 
 [[gnu::noinline]] void use_stack(int kib) {
   volatile char frame[1024];
@@ -76,19 +71,10 @@ int stacks_after_a_burst() {
 }
 
 /// How often any thread of the process has gone to sleep.
-std::uint64_t count_sleeps() {
-  std::uint64_t sum = 0;
-  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
-    std::ifstream status(thread.path() / "status");
-    for (std::string word; status >> word;) {
-      if (word == "voluntary_ctxt_switches:") {
-        std::uint64_t each = 0;
-        status >> each;
-        sum += each;
-      }
-    }
-  }
-  return sum;
+long count_sleeps() {
+  ::rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nvcsw;
 }
 
 /// Waits for a time in which no thread wakes; on a loaded machine it takes a while until all are
@@ -110,7 +96,7 @@ int rest_after_a_burst() {
     return 1;
   }
   const bool rested = support::eventually([] {
-    const std::uint64_t before = count_sleeps();
+    const long before = count_sleeps();
     ::usleep(200'000);
     return count_sleeps() <= before + 1;  // our own
   });

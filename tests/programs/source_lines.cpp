@@ -4,6 +4,9 @@
 // Programs whose reports name files and lines.
 
 #include "programs/programs.hpp"
+#include "support/process.hpp"
+
+#include <thrum/os/os.hpp>
 
 #include <thrum.hpp>
 
@@ -13,8 +16,6 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
-#include <iterator>
 #include <stdexcept>
 
 #include <sys/wait.h>
@@ -87,19 +88,21 @@ int lines_of_deadlock() {
 
 std::atomic<int> children_heard_of{0};
 
-std::ptrdiff_t open_descriptors() {
-  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
-}
+#if defined(__WALL)
+constexpr int also_clones = __WALL;
+#else
+constexpr int also_clones = 0;
+#endif
 
 int lines_unseen() {
   be_patient();
   std::signal(SIGCHLD, [](int) { ++children_heard_of; });
   return beside_a_parked_one([] {
-    const std::ptrdiff_t before = open_descriptors();
+    const std::size_t before = support::open_descriptors();
     thrum::dump_goroutines(stdout);
-    std::printf("descriptors left: %d\n", static_cast<int>(open_descriptors() - before));
+    std::printf("descriptors left: %d\n", static_cast<int>(support::open_descriptors() - before));
     std::printf("heard of children: %d\n", children_heard_of.load());
-    const bool has_none = ::waitpid(-1, nullptr, WNOHANG | __WALL) == -1;
+    const bool has_none = ::waitpid(-1, nullptr, WNOHANG | also_clones) == -1;
     std::printf("children left: %s\n", has_none && errno == ECHILD ? "none" : "some");
   });
 }

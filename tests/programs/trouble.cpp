@@ -4,6 +4,7 @@
 // Programs whose runtime says something about them: overflow, faults, exit, fork, dumps, detectors.
 
 #include "programs/programs.hpp"
+#include "support/process.hpp"
 
 #include <thrum.hpp>
 
@@ -13,7 +14,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -44,18 +44,19 @@ using namespace std::chrono_literals;
   }
 }
 
-/// Standard error goes to a file in memory until the end, so that a program can wait for what is
+/// Standard error goes to a file without a name until the end, so that a program can wait for what is
 /// written there instead of for some time.
 class watched_errors {
  public:
-  watched_errors() noexcept : before_(::dup(STDERR_FILENO)), file_(::memfd_create("errors", 0)) {
+  watched_errors() noexcept
+      : before_(::dup(STDERR_FILENO)), stream_(std::tmpfile()), file_(::fileno(stream_)) {
     ::dup2(file_, STDERR_FILENO);
   }
   ~watched_errors() {
     ::dup2(before_, STDERR_FILENO);
     const std::string all = text();
     std::fwrite(all.data(), 1, all.size(), stderr);
-    ::close(file_);
+    std::fclose(stream_);
     ::close(before_);
   }
   watched_errors(const watched_errors&) = delete;
@@ -75,6 +76,7 @@ class watched_errors {
   }
 
   const int before_;
+  std::FILE* const stream_;
   const int file_;
 };
 
@@ -385,12 +387,6 @@ int out_of_stacks() {
   });
 }
 
-std::size_t address_space_in_use() {
-  std::size_t pages = 0;
-  std::ifstream("/proc/self/statm") >> pages;
-  return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-}
-
 /// No thread can be made any more: there is no address space for its stack. Returns the old limit.
 /// What others map at this moment may come between the look and the limit; then it is done again,
 /// for the limit would be less than what is in use and refuse the smallest piece of memory.
@@ -400,10 +396,10 @@ std::size_t address_space_in_use() {
   ::getrlimit(RLIMIT_AS, &before);
   std::size_t seen = 0;
   do {
-    seen = address_space_in_use();
-    const ::rlimit tight{seen + less_than_a_stack, before.rlim_max};
+    seen = support::address_space_bytes();
+    const ::rlimit tight{static_cast<::rlim_t>(seen + less_than_a_stack), before.rlim_max};
     ::setrlimit(RLIMIT_AS, &tight);
-  } while (address_space_in_use() > seen);
+  } while (support::address_space_bytes() > seen);
   return before;
 }
 

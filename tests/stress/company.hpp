@@ -10,6 +10,8 @@
 
 #include <thrum.hpp>
 
+#include "support/process.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -21,10 +23,7 @@
 #include <string>
 #include <thread>
 
-#include <dirent.h>
 #include <signal.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 namespace stress {
 
@@ -128,17 +127,12 @@ class company {
     action.sa_flags = SA_RESTART;
     ::sigaction(SIGPROF, &action, nullptr);
     while (!over_) {
-      ::DIR* const threads = ::opendir("/proc/self/task");
-      if (threads == nullptr) {
-        fail("/proc/self/task does not open");
-      }
-      while (const ::dirent* const entry = ::readdir(threads)) {
-        if (const int id = std::atoi(entry->d_name); id != 0 && !over_) {
-          ::syscall(SYS_tgkill, ::getpid(), id, SIGPROF);  // or it has ended
+      for (const long thread : support::threads_to_signal()) {
+        if (!over_) {
+          support::signal_thread(thread, SIGPROF);  // or it has ended
           std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
       }
-      ::closedir(threads);
     }
   }
 

@@ -36,8 +36,6 @@
 #include <thread>
 #include <vector>
 
-#include <malloc.h>
-
 namespace {
 
 using std::chrono::steady_clock;
@@ -430,7 +428,7 @@ void run_and_look(const settings& s, unsigned procs) {
   run_once(warm_up, procs, true);
   const std::size_t threads = support::thread_count();
   const std::size_t mappings = support::mapping_count();
-  const std::size_t size = support::status_bytes("VmSize");
+  const std::size_t size = support::address_space_bytes();
   run_once(s, procs, false);
   // The C library keeps up to 40 MB of stacks of threads that have ended; a slab of ours is 64 MiB.
   constexpr std::size_t kept_mappings = 32;
@@ -439,7 +437,7 @@ void run_and_look(const settings& s, unsigned procs) {
          "no thread is left over");
   if (support::memory_is_exact()) {
     expect(support::mapping_count() <= mappings + kept_mappings, "no mapping is left over");
-    expect(support::status_bytes("VmSize") <= size + kept_bytes, "no address space is left over");
+    expect(support::address_space_bytes() <= size + kept_bytes, "no address space is left over");
   }
 }
 
@@ -465,7 +463,7 @@ int main(int count, char** values) {
     const auto now = steady_clock::now().time_since_epoch().count();
     s.seed = static_cast<std::uint64_t>(now) % 1'000'000'007;
   }
-  ::mallopt(M_ARENA_MAX, 1);  // else each thread may leave an arena behind
+  support::use_one_heap();  // else each thread may leave an arena behind
   std::vector<unsigned> runs = {4, 64};
   if (s.procs != 0) {
     runs = {static_cast<unsigned>(s.procs)};

@@ -15,6 +15,7 @@
 
 #include "stress/arguments.hpp"
 #include "stress/company.hpp"
+#include "support/process.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -22,7 +23,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <random>
@@ -31,7 +31,6 @@
 #include <system_error>
 #include <vector>
 
-#include <dirent.h>
 #include <unistd.h>
 
 namespace {
@@ -47,23 +46,6 @@ struct totals {
   std::atomic<std::uint64_t> killed{0};
   std::atomic<std::uint64_t> wrong{0};
 };
-
-std::size_t open_descriptors() {
-  std::size_t n = 0;
-  ::DIR* const dir = ::opendir("/proc/self/fd");
-  while (dir != nullptr && ::readdir(dir) != nullptr) {
-    ++n;
-  }
-  ::closedir(dir);
-  return n;
-}
-
-std::size_t resident_bytes() {
-  std::size_t size = 0;
-  std::size_t resident = 0;
-  std::ifstream("/proc/self/statm") >> size >> resident;
-  return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-}
 
 /// Sends back what comes. Some connections it drops by itself.
 void serve(conn c, std::uint64_t seed) {
@@ -176,7 +158,7 @@ int run_once(unsigned procs, std::chrono::seconds time, unsigned clients, bool w
     listener.set_deadline(clock_type::now() + 1ms);
     listener.accept(nobody_came);  // by now the poller has its own descriptors
     listener.set_deadline(thrum::time_point::max());
-    before = open_descriptors();
+    before = support::open_descriptors();
     std::optional<stress::company> company;
     if (with_company) {
       company.emplace();
@@ -202,16 +184,16 @@ int run_once(unsigned procs, std::chrono::seconds time, unsigned clients, bool w
       });
     }
     thrum::sleep_for(time / 10);
-    memory_early = resident_bytes();
+    memory_early = support::resident_bytes();
     thrum::sleep_for(time - time / 10);
-    memory_late = resident_bytes();
+    memory_late = support::resident_bytes();
     company.reset();
     stop = true;
     for (int i = 0; i != 500 && thrum::stats().goroutines > 2; ++i) {
       thrum::sleep_for(10ms);  // until all but we and the acceptor are gone
     }
     left_goroutines = thrum::stats().goroutines - 2;
-    left_descriptors = open_descriptors() - before;
+    left_descriptors = support::open_descriptors() - before;
     listener.close();
     group.wait();
   });

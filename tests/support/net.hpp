@@ -7,6 +7,7 @@
 #define THRUM_TESTS_SUPPORT_NET_HPP
 
 #include "support/error_of.hpp"
+#include "support/process.hpp"
 
 #include <thrum.hpp>
 
@@ -95,17 +96,6 @@ class black_hole {
 /// A port of the loopback on which nobody listens.
 inline thrum::net::endpoint closed_port() {
   return thrum::net::listener::listen(loopback()).local();
-}
-
-/// Open descriptors of this process.
-inline std::size_t open_descriptors() {
-  std::size_t n = 0;
-  std::error_code gone;
-  for (std::filesystem::directory_iterator at("/proc/self/fd", gone), end; at != end;
-       at.increment(gone)) {
-    ++n;
-  }
-  return n;
 }
 
 }  // namespace support

@@ -1,81 +1,34 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// What the system says about this process: its threads, its mappings, its memory.
+// What the system says about this process and its children, by whatever it says that with: a header a
+// system.
+//
+//   long os_thread()                   the calling OS thread. Asks the system each time: a compiler may
+//                                      keep what pthread_self() returned across a migration
+//   size_t thread_count()              OS threads of this process
+//   multiset<string> thread_names()    their names
+//   vector<long> threads_to_signal()   those that there are, for the next one; not on Windows
+//   void signal_thread(thread, signal) signals it, if it is there still
+//   void this_stack(low, bytes)        the stack of the calling thread; not on Windows
+//   size_t mapping_count()             pieces of its address space
+//   size_t address_space_bytes()       what it has reserved
+//   size_t resident_bytes()            what it has in memory
+//   size_t resident_bytes_of(pid)      the same of another one; 0: unknown
+//   size_t heap_bytes()                what malloc has given out; 0: unknown
+//   void use_one_heap()                malloc keeps no memory for each thread, if it would
+//   size_t open_descriptors()          files, sockets and what else has a number
+//   string own_program()               the file that runs
+//   void end_with_parent()             in a child: kill it when the thread has ended that made it
 #ifndef THRUM_TESTS_SUPPORT_PROCESS_HPP
 #define THRUM_TESTS_SUPPORT_PROCESS_HPP
 
-#include <cstddef>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <set>
-#include <string>
-#include <system_error>
-
 #if defined(_WIN32)
 #include "support/windows_process.hpp"
+#elif defined(__linux__)
+#include "support/linux_process.hpp"
 #else
-#include <sys/syscall.h>
-#include <unistd.h>
-
-namespace support {
-
-/// The calling OS thread. Asks the system each time: a compiler may keep what pthread_self()
-/// returned across a migration.
-[[gnu::noinline]] inline long os_thread() { return ::syscall(SYS_gettid); }
-
-/// OS threads of this process.
-inline std::size_t thread_count() {
-  std::error_code gone;
-  std::size_t n = 0;
-  for (std::filesystem::directory_iterator at("/proc/self/task", gone), end; at != end;
-       at.increment(gone)) {
-    ++n;
-  }
-  return n;
-}
-
-/// Their names.
-inline std::multiset<std::string> thread_names() {
-  std::multiset<std::string> names;
-  std::error_code gone;
-  for (std::filesystem::directory_iterator at("/proc/self/task", gone), end; at != end;
-       at.increment(gone)) {
-    std::ifstream file(at->path() / "comm");
-    std::string name;
-    if (std::getline(file, name)) {
-      names.insert(name);
-    }
-  }
-  return names;
-}
-
-/// Lines of /proc/self/maps.
-inline std::size_t mapping_count() {
-  std::ifstream file("/proc/self/maps");
-  std::size_t n = 0;
-  for (std::string line; std::getline(file, line);) {
-    ++n;
-  }
-  return n;
-}
-
-/// A line of /proc/self/status that is given in kB, in bytes: VmRSS, VmSize, VmPTE. 0: no such
-/// line.
-inline std::size_t status_bytes(const std::string& key) {
-  std::ifstream file("/proc/self/status");
-  for (std::string word; file >> word;) {
-    if (word == key + ":") {
-      std::size_t kilobytes = 0;
-      file >> kilobytes;
-      return kilobytes * 1024;
-    }
-  }
-  return 0;
-}
-
-}  // namespace support
-#endif  // _WIN32
+#include "support/bsd_process.hpp"
+#endif
 
 #endif

@@ -8,6 +8,9 @@
 #ifndef THRUM_TESTS_SUPPORT_SERVER_PROCESS_HPP
 #define THRUM_TESTS_SUPPORT_SERVER_PROCESS_HPP
 
+#include "support/descriptors.hpp"
+#include "support/process.hpp"
+
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
@@ -17,8 +20,6 @@
 #include <utility>
 #include <vector>
 
-#include <fcntl.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,7 +32,7 @@ class server_process {
   explicit server_process(const std::vector<std::string>& words,
                           std::string_view ready = "listening on ") {
     int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) {
+    if (!open_pipe(ends, waits::yes)) {
       return;
     }
     std::vector<char*> arguments;
@@ -42,7 +43,7 @@ class server_process {
     const pid_t parent = ::getpid();
     id_ = ::fork();
     if (id_ == 0) {
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      end_with_parent();
       ::dup2(ends[1], STDOUT_FILENO);
       ::dup2(ends[1], STDERR_FILENO);
       if (::getppid() == parent) {

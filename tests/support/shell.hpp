@@ -8,9 +8,8 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/process.hpp"
 
-#include <cstdint>
-#include <fstream>
 #include <string>
 #include <utility>
 
@@ -36,13 +35,6 @@ inline std::string output_of(const std::string& line, thrum::io::process_options
 inline bool has_children() {
   ::siginfo_t info;
   return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
-}
-
-/// Whether a process has ended and was not reaped.
-inline bool is_zombie(std::int64_t pid) {
-  std::string stat;
-  std::getline(std::ifstream("/proc/" + std::to_string(pid) + "/stat"), stat);
-  return stat.find(") Z ") != std::string::npos;
 }
 
 }  // namespace support

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <set>
 #include <string>
 
@@ -75,12 +76,29 @@ inline std::size_t mapping_count() {
   return n;
 }
 
-/// VmRSS: the working set, else what is committed; in bytes.
-inline std::size_t status_bytes(const std::string& key) {
+inline ::PROCESS_MEMORY_COUNTERS memory_of_this_process() {
   ::PROCESS_MEMORY_COUNTERS counters{};
   ::K32GetProcessMemoryInfo(::GetCurrentProcess(), &counters, sizeof counters);
-  return key == "VmRSS" ? counters.WorkingSetSize : counters.PagefileUsage;
+  return counters;
 }
+
+/// What is committed: what is only reserved costs nothing.
+inline std::size_t address_space_bytes() { return memory_of_this_process().PagefileUsage; }
+
+inline std::size_t resident_bytes() { return memory_of_this_process().WorkingSetSize; }
+
+inline std::size_t heap_bytes() { return 0; }
+
+inline void use_one_heap() {}
+
+/// Handles of any kind.
+inline std::size_t open_descriptors() {
+  ::DWORD n = 0;
+  ::GetProcessHandleCount(::GetCurrentProcess(), &n);
+  return n;
+}
+
+inline std::string own_program() { return _pgmptr; }
 
 }  // namespace support
 

@@ -11,6 +11,7 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/migrate.hpp"
+#include "support/process.hpp"
 #include "support/scale.hpp"
 #include "support/with_runtime.hpp"
 

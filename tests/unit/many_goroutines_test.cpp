@@ -46,12 +46,12 @@ void park_at_once(int n, Look look) {
 TEST_CASE("100,000 goroutines are parked at once and all come back", "[many]") {
   with_runtime([] {
     const int n = live_goroutines(100'000);
-    const std::size_t resident = support::status_bytes("VmRSS");
+    const std::size_t resident = support::resident_bytes();
     park_at_once(n, [&] {
       CHECK(thrum::stats().goroutines == static_cast<std::uint64_t>(n) + 1);
       if (support::memory_is_exact()) {
         const std::size_t each =
-            (support::status_bytes("VmRSS") - resident) / static_cast<std::size_t>(n);
+            (support::resident_bytes() - resident) / static_cast<std::size_t>(n);
         INFO("bytes for each " << each);
         CHECK(each < 6'000);
       }

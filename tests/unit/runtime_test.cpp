@@ -165,8 +165,8 @@ TEST_CASE("a runtime may be started and stopped a thousand times without leaving
   }
   const std::size_t threads = support::thread_count();
   const std::size_t mappings = support::mapping_count();
-  const std::size_t size = support::status_bytes("VmSize");
-  const std::size_t resident = support::status_bytes("VmRSS");
+  const std::size_t size = support::address_space_bytes();
+  const std::size_t resident = support::resident_bytes();
   for (int i = scaled(1'000, 50); i > 0; --i) {
     cycle();
   }
@@ -174,8 +174,8 @@ TEST_CASE("a runtime may be started and stopped a thousand times without leaving
   if (support::memory_is_exact()) {
     CHECK(support::mapping_count() <= mappings + 20);
     // A thousand slabs of stacks would be 64 GiB, a thousand stacks of threads 8.
-    CHECK(support::status_bytes("VmSize") <= size + (std::size_t{300} << 20));
-    CHECK(support::status_bytes("VmRSS") <= resident + (std::size_t{8} << 20));
+    CHECK(support::address_space_bytes() <= size + (std::size_t{300} << 20));
+    CHECK(support::resident_bytes() <= resident + (std::size_t{8} << 20));
   }
 }
 

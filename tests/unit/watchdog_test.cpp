@@ -6,11 +6,11 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/process.hpp"
 #include "support/program.hpp"
 #include "support/with_runtime.hpp"
 
 #include <chrono>
-#include <filesystem>
 
 TEST_CASE("one that hangs, for the next one", "[.hangs]") {
   support::with_runtime([] {
@@ -24,7 +24,7 @@ TEST_CASE("a test that takes too long is ended, with its name and its goroutines
   if (THRUM_TSAN) {
     return;  // it reports what the handlers of this end call, and Catch2's among them
   }
-  const std::string own = std::filesystem::read_symlink("/proc/self/exe").string();
+  const std::string own = support::own_program();
   const support::program_result r = support::run_file(own, "'[.hangs]'", "THRUM_TEST_LIMIT_S=1");
   INFO(r.text);
   CHECK(r.says("this test takes longer than 1 s"));

@@ -23,6 +23,8 @@
 
 #include "stress/arguments.hpp"
 #include "stress/company.hpp"
+#include "support/descriptors.hpp"
+#include "support/process.hpp"
 
 #include <cerrno>
 #include <chrono>
@@ -38,7 +40,6 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <malloc.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -100,14 +101,15 @@ void prepare(yard& y) {
   }
   for (conduit& c : y.conduits) {
     int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) {
+    if (!support::open_pipe(ends, support::waits::yes)) {
       std::fprintf(stderr, "thrum_stress_preemption: no pipe: %s\n", std::strerror(errno));
       std::exit(1);
     }
     c = {ends[0], ends[1]};
   }
   // A library that is not loaded already is better: dlopen has more to do.
-  for (const char* const name : {"libz.so.1", "libm.so.6", "libc.so.6"}) {
+  for (const char* const name :
+       {"libz.so.1", "libz.so.6", "libm.so.6", "libc.so.6", "libz.dylib"}) {
     if (void* const handle = ::dlopen(name, RTLD_LAZY)) {
       ::dlclose(handle);
       y.library = name;
@@ -208,7 +210,7 @@ int main(int count, char** values) {
                  "[--company 1]\n");
     return 2;
   }
-  ::mallopt(M_ARENA_MAX, 1);   // all want the same lock
+  support::use_one_heap();     // all want the same lock
   ::signal(SIGPIPE, SIG_IGN);  // a write to a pipe that nobody reads says so itself
   std::vector<unsigned> procs = {1, 2, 4};
   if (one_procs != 0) {

@@ -9,6 +9,7 @@
 
 #include <thrum.hpp>
 
+#include "support/process.hpp"
 #include "support/with_runtime.hpp"
 
 #include "clients.hpp"
@@ -240,24 +241,12 @@ TEST_CASE("clients that vanish do not end the HTTP server") {
   CHECK(site.server().is_alive());
 }
 
-/// Resident memory of a process in bytes.
-std::size_t resident_bytes(pid_t id) {
-  std::ifstream file("/proc/" + std::to_string(id) + "/smaps_rollup");
-  for (std::string word; file >> word;) {
-    if (word == "Rss:") {
-      std::size_t kilobytes = 0;
-      file >> kilobytes;
-      return kilobytes * 1024;
-    }
-  }
-  return 0;
-}
-
 TEST_CASE("an idle connection costs the HTTP server less than 6 KiB") {
   constexpr std::size_t connections = 2000;
   ::rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
-  if (!support::memory_is_exact() || !support::optimised || limit.rlim_max < connections + 200) {
+  if (!support::memory_is_exact() || !support::optimised ||
+      static_cast<std::size_t>(limit.rlim_max) < connections + 200) {
     WARN("memory means nothing here, or too few descriptors are allowed: left out");
     return;
   }
@@ -275,7 +264,7 @@ TEST_CASE("an idle connection costs the HTTP server less than 6 KiB") {
     };
     thrum::net::conn first = dial(site.address());
     CHECK(use(first));
-    const std::size_t alone = resident_bytes(site.server().id());
+    const std::size_t alone = support::resident_bytes_of(site.server().id());
     std::vector<thrum::net::conn> idle;
     std::size_t answered = 0;
     for (std::size_t i = 0; i != connections; ++i) {
@@ -283,7 +272,7 @@ TEST_CASE("an idle connection costs the HTTP server less than 6 KiB") {
       answered += use(idle.back()) ? 1 : 0;
     }
     CHECK(answered == connections);
-    const std::size_t together = resident_bytes(site.server().id());
+    const std::size_t together = support::resident_bytes_of(site.server().id());
     CHECK(alone != 0);
     CHECK((together - alone) / connections < 6 * 1024);
   });

@@ -9,6 +9,7 @@
 #include "support/error_of.hpp"
 #include "support/eventually.hpp"
 #include "support/folder.hpp"
+#include "support/process.hpp"
 #include "support/program.hpp"
 #include "support/scale.hpp"
 #include "support/waits.hpp"
@@ -162,7 +163,7 @@ TEST_CASE("a file is closed by exec") {
 
 TEST_CASE("operations on a closed file are cancelled, those on an empty one are refused") {
   with_runtime([&] {
-    file f = file::open("/proc/self/exe");
+    file f = file::open(support::own_program());
     f.close();
     f.close();
     char one;
@@ -226,7 +227,7 @@ TEST_CASE("goroutines that read a file leave the processor to others") {
         thrum::this_goroutine::yield();
       }
     });
-    file f = file::open("/proc/self/exe");
+    file f = file::open(support::own_program());
     char block[4096];
     CHECK(support::eventually_yielding([&] {
       f.read_at(block, 0);
@@ -314,7 +315,7 @@ TEST_CASE("a device that cannot be waited for works all the same") {
 
 TEST_CASE("a regular file has no deadlines, and says so") {
   with_runtime([&] {
-    file f = file::open("/proc/self/exe");
+    file f = file::open(support::own_program());
     CHECK(error_of([&] { f.set_deadline(std::chrono::steady_clock::now()); }) ==
           std::errc::operation_not_supported);
     std::error_code error;

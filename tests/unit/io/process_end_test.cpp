@@ -10,7 +10,7 @@
 
 #include "support/catch.hpp"
 #include "support/child.hpp"
-#include "support/debugger.hpp"
+#include "support/descriptors.hpp"
 #include "support/error_of.hpp"
 #include "support/eventually.hpp"
 #include "support/shell.hpp"
@@ -32,7 +32,6 @@
 #include <unistd.h>
 
 using namespace std::chrono_literals;
-using support::debugger_of;
 using support::error_of;
 using support::has_children;
 using support::shell;
@@ -41,29 +40,6 @@ using support::with_runtime;
 using thrum::io::exit_status;
 using thrum::io::process;
 using thrum::io::redirect;
-
-TEST_CASE("a dead process that a debugger holds is waited for no longer than asked") {
-  for (const bool pidfds : {true, false}) {
-    support::allow_process_handles(pidfds);
-    process p = shell("exec sleep 60");
-    support::allow_process_handles(true);
-    debugger_of debugger(p.pid());
-    if (!debugger.holds()) {
-      return;
-    }
-    with_runtime([&] {
-      p.kill();
-      REQUIRE(support::eventually([&] { return support::is_zombie(p.pid()); }));
-      CHECK_FALSE(p.try_wait());
-      CHECK_FALSE(p.wait_for(20ms));
-      auto waiter = thrum::spawn([&] { return p.wait(); });
-      thrum::sleep_for(20ms);
-      debugger.let_go();
-      CHECK(waiter.join().signal == SIGKILL);
-    });
-  }
-  CHECK(!has_children());
-}
 
 TEST_CASE("a process can be told to end, and made to") {
   with_runtime([] {
@@ -120,7 +96,7 @@ TEST_CASE("a process that we may not kill lives on when it is destroyed, and is 
   const auto result = support::run_in_child([] {
     int input[2];
     ::_exit([&] {
-      if (::pipe2(input, O_CLOEXEC) != 0) {
+      if (!support::open_pipe(input, support::waits::yes)) {
         return 1;
       }
       std::int64_t pid = 0;
@@ -211,23 +187,6 @@ TEST_CASE("starting a process asks none of the detached ones whether it has ende
       CHECK(detached_children::looks() == before + n);
     }
   });
-  CHECK(!has_children());
-}
-
-TEST_CASE("a detached process that a debugger holds is reaped when that lets it go") {
-  process p = shell("exec sleep 60");
-  debugger_of debugger(p.pid());
-  if (!debugger.holds()) {
-    return;
-  }
-  const std::int64_t pid = p.pid();
-  p.kill();
-  p.detach();
-  CHECK(support::eventually([&] { return support::is_zombie(pid); }));
-  thrum::sleep_for(5ms);
-  CHECK(thrum::io_detail::detached_children::size() == 1);
-  debugger.let_go();
-  CHECK(support::eventually([] { return thrum::io_detail::detached_children::size() == 0; }));
   CHECK(!has_children());
 }
 

@@ -263,53 +263,6 @@ TEST_CASE("without memory no process is started, whichever allocation fails") {
 }
 #endif
 
-TEST_CASE("a process inherits none of our descriptors") {
-  with_runtime([] {
-    thrum::io::pipe some;
-    thrum::io::file file = thrum::io::file::open("/dev/null");
-    some.write("x");
-    char one;
-    some.read(std::span(&one, 1));  // from here on there is a poller
-    process other = shell("read x", {.in = redirect::pipe(), .out = redirect::pipe()});
-    // Its streams and the folder that is listed; more if the test was started with more.
-    const std::string own = output_of("ls -l /proc/self/fd");
-    CHECK(own.find("eventpoll") == std::string::npos);
-    CHECK(own.find("eventfd") == std::string::npos);
-    CHECK(own.find("pidfd") == std::string::npos);
-    // Only those are pipes that the test was started with, and the one to us.
-    std::size_t ours = 0;
-    for (const int fd : {0, 2}) {
-      char target[64] = {};
-      const std::string path = "/proc/self/fd/" + std::to_string(fd);
-      ours += ::readlink(path.c_str(), target, sizeof target - 1) > 0 &&
-              std::string(target).find("pipe:") == 0;
-    }
-    std::size_t pipes = 0;
-    for (std::size_t at = 0; (at = own.find("pipe:", at)) != std::string::npos; ++at) {
-      ++pipes;
-    }
-    CHECK(pipes <= ours + 2);
-    other.in().close();
-    other.wait();
-  });
-}
-
-TEST_CASE("a process blocks no signal and takes SIGURG as usual, whatever our threads do") {
-  ::sigset_t all;
-  ::sigset_t before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_BLOCK, &all, &before);
-  process p = process::spawn({"grep", "^Sig[BI]", "/proc/self/status"}, {.out = redirect::pipe()});
-  const std::string text = p.out().read_all();
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  CHECK(p.wait().success());
-  CHECK(text.find("SigBlk:\t0000000000000000") != std::string::npos);
-  const std::size_t ignored = text.find("SigIgn:\t");
-  REQUIRE(ignored != std::string::npos);
-  const auto mask = std::stoull(text.substr(ignored + 8, 16), nullptr, 16);
-  CHECK((mask >> (SIGURG - 1) & 1) == 0);
-}
-
 TEST_CASE("many processes at once are all started, heard and reaped") {
   with_runtime([] {
     const int n = support::scaled(100, 20);

@@ -6,8 +6,10 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/descriptors.hpp"
 #include "support/eventually.hpp"
 #include "support/net.hpp"
+#include "support/process.hpp"
 #include "support/put_back_action.hpp"
 #include "support/scale.hpp"
 #include "support/waits.hpp"
@@ -41,7 +43,7 @@ namespace {
 
 /// Two connected sockets as of a foreign library: in blocking mode, known by their numbers only.
 struct foreign_pair {
-  foreign_pair() { REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0); }
+  foreign_pair() { REQUIRE(support::open_socket_pair(ends, support::waits::yes)); }
   ~foreign_pair() {
     ::close(ends[0]);
     ::close(ends[1]);
@@ -303,7 +305,7 @@ TEST_CASE("what the wait before has found does not keep a later one waiting") {
       CHECK(pair.take(0) == 1);
     }
     // A file is always ready, and has no place in the poller.
-    const int file = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    const int file = ::open(support::own_program().c_str(), O_RDONLY | O_CLOEXEC);
     CHECK(is_timeout(error_of([&] { wait_readable(number, steady::now() + 100us); })));
     REQUIRE(::dup2(file, number) == number);
     wait_readable(number, soon());

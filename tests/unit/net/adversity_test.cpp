@@ -14,7 +14,9 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/descriptors.hpp"
 #include "support/eventually.hpp"
+#include "support/local_name.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
@@ -45,20 +47,15 @@ using thrum::net::listener;
 namespace {
 
 struct stream_pair {
-  stream_pair() { ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends); }
+  stream_pair() { support::open_socket_pair(ends, support::waits::no); }
   int ends[2] = {-1, -1};
 };
-
-// A Unix address that no file stands for.
-std::string abstract_address(const char* name) {
-  return "unix:@thrum-" + std::string(name) + "-" + std::to_string(::getpid());
-}
 
 }  // namespace
 
 TEST_CASE("dialling a Unix listener whose queue is full fails at once") {
   with_runtime([] {
-    const std::string where = abstract_address("full");
+    const thrum::net::endpoint where = support::unused_local_name();
     const listener full = listener::listen(where, {.backlog = 0});
     std::vector<conn> waiting;
     std::error_code error;

@@ -1,14 +1,13 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Sockets on any address of the machine, with IPv6 and without.
+// Sockets on any address of the machine.
 
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/net.hpp"
-#include "support/program.hpp"
 #include "support/with_runtime.hpp"
 
 #include <system_error>
@@ -44,16 +43,4 @@ TEST_CASE("datagram sockets may broadcast") {
   CHECK(may_broadcast(udp_socket::bind("0.0.0.0:0")));
   CHECK(may_broadcast(udp_socket::bind(":0")));
   CHECK(may_broadcast(udp_socket::connect("255.255.255.255:9")));
-}
-
-TEST_CASE("where there is no IPv6, any address is any IPv4 address") {
-  const support::program_result r = support::run_program("without_ipv6");
-  INFO(r.text);
-  CHECK(r.exit_code == 0);
-}
-
-TEST_CASE("options that nobody asked for and the system refuses keep nobody from listening") {
-  const support::program_result r = support::run_program("without_options");
-  INFO(r.text);
-  CHECK(r.exit_code == 0);
 }

@@ -6,6 +6,7 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/descriptors.hpp"
 #include "support/folder.hpp"
 #include "support/scale.hpp"
 
@@ -26,7 +27,7 @@ using thrum::net::listener;
 namespace {
 
 int plain_connect(const endpoint& where) {
-  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  const int fd = support::open_socket(AF_UNIX, SOCK_STREAM, support::waits::no);
   const int error = ::connect(fd, where.data(), where.size()) == 0 ? 0 : errno;
   ::close(fd);
   return error;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// conn::send_file from what is no file on a disk: devices, pipes, files that the kernel makes up.
+// conn::send_file from what is no file on a disk: devices and pipes. Of files that the kernel makes up: linux/send_file_test.cpp.
 
 #include <thrum.hpp>
 
@@ -9,10 +9,10 @@
 #include "support/net.hpp"
 #include "support/with_runtime.hpp"
 
+#include "sent_to_peer.hpp"
+
 #include <chrono>
 #include <cstdint>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <system_error>
 
@@ -22,26 +22,10 @@
 using namespace std::chrono_literals;
 using support::is_cancelled;
 using support::is_timeout;
+using support::sent_to_peer;
 using support::steady;
 using support::tcp_pair;
 using support::with_runtime;
-
-namespace {
-
-/// Sends from a file, and closes; what the peer has got.
-std::string sent_to_peer(int file, std::uint64_t offset, std::uint64_t n, std::uint64_t& sent,
-                         std::error_code& error) {
-  auto pair = tcp_pair();
-  auto sender = thrum::spawn([&] {
-    sent = pair.client.send_file(file, offset, n, error);
-    pair.client.close();
-  });
-  std::string got = pair.server.read_all();
-  sender.join();
-  return got;
-}
-
-}  // namespace
 
 TEST_CASE("send_file from a device without an end sends as many bytes as were asked for") {
   with_runtime([] {
@@ -86,28 +70,6 @@ TEST_CASE("send_file copies a pipe up to its end, or as much as was asked for") 
       CHECK(sent == 0);
       writer.join();
       ::close(end);
-    }
-  });
-}
-
-TEST_CASE("send_file from a file that the kernel makes up sends what is in it") {
-  with_runtime([] {
-    for (const char* const path :
-         {"/proc/self/cmdline", "/proc/sys/kernel/ostype", "/proc/cpuinfo"}) {
-      std::ifstream whole(path);
-      const std::string expected{std::istreambuf_iterator<char>(whole), {}};
-      const int file = ::open(path, O_RDONLY | O_CLOEXEC);
-      REQUIRE(file >= 0);
-      std::uint64_t sent = 0;
-      std::error_code error;
-      const std::string got = sent_to_peer(file, 0, UINT64_MAX, sent, error);
-      INFO(path);
-      CHECK_FALSE(error);
-      CHECK(got.size() == sent);
-      CHECK(got.substr(0, 5) == expected.substr(0, 5));
-      CHECK(sent_to_peer(file, 1, 4, sent, error) == expected.substr(1, 4));
-      CHECK(sent == 4);
-      ::close(file);
     }
   });
 }

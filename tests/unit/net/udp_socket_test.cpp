@@ -9,6 +9,7 @@
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/local_name.hpp"
 #include "support/net.hpp"
 #include "support/waits.hpp"
 #include "support/with_runtime.hpp"
@@ -34,11 +35,7 @@ namespace {
 
 constexpr std::byte datagram[] = {std::byte{'x'}};
 
-endpoint unused_name() {
-  static std::atomic<int> count{0};
-  return endpoint::abstract("thrum-dgram-" + std::to_string(::getpid()) + "-" +
-                            std::to_string(count++));
-}
+endpoint unused_name() { return support::unused_local_name(); }
 
 /// A receiver that nothing more can be sent to until it receives.
 struct full_receiver {

@@ -10,20 +10,17 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <thread>
 #include <type_traits>
 #include <vector>
 
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "support/catch.hpp"
-#include "support/child.hpp"
+#include "support/descriptors.hpp"
+#include "support/process.hpp"
 
 namespace {
 
@@ -53,9 +50,7 @@ struct recorder : thrum::netpoll::sink {
 };
 
 struct connected_pair {
-  connected_pair() {
-    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) == 0);
-  }
+  connected_pair() { REQUIRE(support::open_socket_pair(fds, support::waits::no)); }
   ~connected_pair() {
     ::close(fds[0]);
     ::close(fds[1]);
@@ -64,14 +59,18 @@ struct connected_pair {
   int fds[2];
 };
 
-#if THRUM_POLLER_KQUEUE
+#if THRUM_OS_LINUX && THRUM_POLLER_KQUEUE
 // This is kqueue over libkqueue: its queues are not descriptors that another queue could watch, so
 // what is armed is never reported. Nor does it take a second one-shot filter of a descriptor.
 using thrum::netpoll::kqueue;
 using pollers_with_descriptors = std::tuple<thrum::netpoll::epoll, kqueue>;
 using pollers_that_arm = std::tuple<thrum::netpoll::epoll>;
 #else
+#if THRUM_OS_LINUX
 using pollers_with_descriptors = std::tuple<thrum::netpoll::epoll>;
+#else
+using pollers_with_descriptors = std::tuple<thrum::netpoll::poller>;
+#endif
 using pollers_that_arm = pollers_with_descriptors;
 #endif
 
@@ -101,7 +100,7 @@ struct without_descriptor {
 
 }  // namespace
 
-#if THRUM_POLLER_KQUEUE
+#if THRUM_OS_LINUX && THRUM_POLLER_KQUEUE
 #define ALL_POLLERS                                                        \
   without_descriptor<sleeper>, without_descriptor<thrum::netpoll::poller>, \
       with_descriptor<thrum::netpoll::poller>, without_descriptor<kqueue>, with_descriptor<kqueue>
@@ -229,7 +228,7 @@ TEMPLATE_LIST_TEST_CASE("a removed descriptor is silent and not counted", "[poll
 
 TEMPLATE_LIST_TEST_CASE("a regular file cannot be added", "[poller]", pollers_with_descriptors) {
   without_descriptor<TestType> kept;
-  const int fd = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+  const int fd = ::open(support::own_program().c_str(), O_RDONLY | O_CLOEXEC);
   REQUIRE(fd >= 0);
   CHECK(kept.poller.add(fd, (std::uint64_t{1} << 32) | 1) == thrum::os::always_ready);
   CHECK(kept.poller.descriptors() == 0);
@@ -307,35 +306,6 @@ TEMPLATE_LIST_TEST_CASE("arming for writing says nothing of a peer that has ende
   kept.poller.poll(0, events);
   kept.poller.poll(0, events);
   CHECK(events.events_of(tag_of(9)) == 0);
-}
-
-// A filter may refuse what it does not know with EPERM, as older versions of Docker do.
-TEST_CASE("a poll for a time waits where the system's newer call is forbidden") {
-  const support::child_result child = support::run_in_child([] {
-    ::sock_filter refuse[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(::seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 441, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    const ::sock_fprog program{std::size(refuse), refuse};
-    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-        ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
-      return;  // nothing can be forbidden here
-    }
-    thrum::netpoll::epoll poller;
-    int ends[2];
-    if (::pipe(ends) != 0 || poller.add(ends[0], tag_of(1)) != 0) {
-      ::_exit(1);
-    }
-    thrum::netpoll::sink nobody{
-        [](thrum::netpoll::sink&, std::uint64_t, std::uint32_t) noexcept {}};
-    const auto start = clock_type::now();
-    poller.poll(std::chrono::nanoseconds(20ms).count(), nobody);
-    ::_exit(clock_type::now() - start < 20ms ? 2 : 0);
-  });
-  CHECK(child.signal == 0);
-  CHECK(child.exit_code == 0);
 }
 
 TEMPLATE_LIST_TEST_CASE("arming counts as one descriptor, however many are armed", "[poller]",

@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
+#include <thrum/os/linux/source_lines.hpp>
+
+#include <thrum.hpp>
+
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/program.hpp"
-
-#include <thrum.hpp>
 
 #include <csignal>
 #include <cstdlib>

@@ -12,10 +12,17 @@
 #include <unistd.h>
 
 #include "../../../support/catch.hpp"
+#include "support/process.hpp"
 
 namespace os = thrum::os;
 
 namespace {
+
+#if defined(TCP_KEEPALIVE)
+constexpr int keep_alive_idle = TCP_KEEPALIVE;  // as macOS calls it
+#else
+constexpr int keep_alive_idle = TCP_KEEPIDLE;
+#endif
 
 /// An address of this machine, at a port that the system chooses for a socket that may listen.
 struct bound_socket {
@@ -79,7 +86,8 @@ TEST_CASE("a file that cannot be sent from inside the system is told from a brok
   REQUIRE(os::open_socket_pair(SOCK_STREAM, pair) == 0);
   CHECK(os::cannot_send_file(os::send_file(pair[0], ends[0], 0, 1)));
   os::close(pair[1]);
-  const int file = static_cast<int>(os::open_file("/proc/self/exe", os::open_mode::read, 0));
+  const int file =
+      static_cast<int>(os::open_file(support::own_program().c_str(), os::open_mode::read, 0));
   const os::io_result broken = os::send_file(pair[0], file, 0, 1);
   CHECK((broken == -EPIPE || broken == os::not_supported));  // where there is no such call
   CHECK(os::cannot_send_file(broken) == (broken == os::not_supported));
@@ -163,7 +171,7 @@ TEST_CASE("options of a socket are those that the system then has") {
   CHECK(option(SOL_SOCKET, SO_REUSEPORT) != 0);
   CHECK(os::set_keep_alive(one.fd, true, {11, 12, 13}) == 0);
   CHECK(option(SOL_SOCKET, SO_KEEPALIVE) != 0);
-  CHECK(option(IPPROTO_TCP, TCP_KEEPIDLE) == 11);
+  CHECK(option(IPPROTO_TCP, keep_alive_idle) == 11);
   CHECK(option(IPPROTO_TCP, TCP_KEEPINTVL) == 12);
   CHECK(option(IPPROTO_TCP, TCP_KEEPCNT) == 13);
   CHECK(os::set_keep_alive(one.fd, true, {11, 12, -1}) == os::invalid);

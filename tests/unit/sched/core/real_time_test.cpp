@@ -1,81 +1,14 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Where this process may not enter a real-time class, the programs say so and nothing is asked.
+// Programs in a real-time class: linux/real_time_test.cpp.
 #include <thrum/sched/core/real_time.hpp>
 
 #include <thrum/os/os.hpp>
 
-#include <cstddef>
 #include <cstdlib>
-#include <string>
 
 #include "support/catch.hpp"
-#include "support/program.hpp"
-
-namespace {
-
-/// Emulators and sanitizers have threads of their own, and take their time.
-bool real_time_is_ours() {
-  return std::getenv("THRUM_TEST_EMULATOR") == nullptr && !THRUM_ASAN && !THRUM_TSAN;
-}
-
-std::size_t count_in(const std::string& text, const std::string& words) {
-  std::size_t n = 0;
-  for (std::size_t at = text.find(words); at != text.npos; at = text.find(words, at + 1)) {
-    ++n;
-  }
-  return n;
-}
-
-}  // namespace
-
-TEST_CASE("in a real-time class on one CPU loops are interrupted") {
-  if (!real_time_is_ours()) {
-    return;
-  }
-  const support::program_result r = support::run_program("real_time_loop");
-  INFO(r.text);
-  CHECK((r.text == "the loops were interrupted\n" || r.text == "not allowed\n"));
-}
-
-TEST_CASE("in a real-time class on one CPU a search for work lets the thread with the work run") {
-  if (!real_time_is_ours()) {
-    return;
-  }
-  const support::program_result r = support::run_program("real_time_search");
-  INFO(r.text);
-  CHECK((r.text == "all found\n" || r.text == "not allowed\n"));
-}
-
-TEST_CASE("in a real-time class monitor and creator run one priority above the other threads") {
-  if (!real_time_is_ours()) {
-    return;
-  }
-  const support::program_result r = support::run_program("real_time_priorities");
-  INFO(r.text);
-  if (r.text == "not allowed\n") {
-    return;
-  }
-  CHECK(r.says("thrum/sysmon: 11\n"));
-  CHECK(r.says("thrum/creator: 11\n"));
-  CHECK(r.says("thread of a goroutine: 10\n"));
-  CHECK(r.says("thrum_programs: 10\n"));
-}
-
-TEST_CASE("a monitor that may not have a higher priority says so once") {
-  if (!real_time_is_ours()) {
-    return;
-  }
-  const support::program_result r = support::run_program("real_time_without_permission");
-  INFO(r.text);
-  if (r.says("not allowed")) {
-    return;
-  }
-  CHECK(r.exit_code == 0);
-  CHECK(count_in(r.text, "the runtime's monitor may not have a higher one") == 1);
-  CHECK(r.says("RLIMIT_RTPRIO"));
-}
 
 TEST_CASE("outside of the real-time classes there is no priority to speak of") {
   if (std::getenv("THRUM_TEST_EMULATOR") == nullptr) {

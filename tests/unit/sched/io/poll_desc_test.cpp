@@ -8,6 +8,7 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/descriptors.hpp"
 #include "support/eventually.hpp"
 #include "support/with_runtime.hpp"
 
@@ -36,7 +37,7 @@ void deliver_event(std::uint64_t tag, std::uint32_t events) {
 class read_end {
  public:
   read_end() {
-    REQUIRE(::pipe2(fds_, O_NONBLOCK | O_CLOEXEC) == 0);
+    REQUIRE(support::open_pipe(fds_, support::waits::no));
     desc_ = poll_wait::open(fds_[0]);
     REQUIRE(desc_ != nullptr);
   }

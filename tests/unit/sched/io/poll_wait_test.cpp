@@ -6,6 +6,7 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/descriptors.hpp"
 #include "support/eventually.hpp"
 #include "support/with_runtime.hpp"
 
@@ -33,7 +34,7 @@ std::int64_t an_hour_from_now() {
 class silent_pipe {
  public:
   silent_pipe() {
-    REQUIRE(::pipe2(fds_, O_NONBLOCK | O_CLOEXEC) == 0);
+    REQUIRE(support::open_pipe(fds_, support::waits::no));
     desc_ = poll_wait::open(fds_[0]);
     REQUIRE(desc_ != nullptr);
   }

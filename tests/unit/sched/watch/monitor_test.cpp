@@ -7,6 +7,7 @@
 #include <thrum/sched/watch/monitor.hpp>
 
 #include "support/catch.hpp"
+#include "support/descriptors.hpp"
 #include "support/eventually.hpp"
 #include "support/lone_scheduler.hpp"
 
@@ -52,7 +53,7 @@ std::atomic<int> lines_of_trace{0};
 class kept_errors {
  public:
   kept_errors() : before_(::dup(STDERR_FILENO)) {
-    REQUIRE(::pipe2(ends_, O_NONBLOCK | O_CLOEXEC) == 0);
+    REQUIRE(support::open_pipe(ends_, support::waits::no));
     ::dup2(ends_[1], STDERR_FILENO);
   }
   ~kept_errors() {
