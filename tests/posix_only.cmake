@@ -24,5 +24,9 @@ set(posix_only
   go/crash_test go/net_limits_test unit/options_test unit/debug/trouble_test
   unit/debug/overflow_report_test unit/sched/watch/deadlock_test unit/sched/life/registry_test
   unit/watchdog_test unit/panic_test unit/debug/dump_test
-  # net and io
-  unit/base/errc_test   unit/net/ unit/io/ unit/examples/ go/net_ go/io_)
+  # Unix sockets: wine 8 has none
+  go/net_unix_test
+  # signals, fork, pieces of the kernel, shells; and what programs say that are started by those
+  unit/net/posix/ unit/io/posix/ unit/io/file_test unit/io/fork_test
+  unit/io/process_test unit/io/process_end_test unit/io/signal_set_test unit/io/wait_test
+  unit/io/wait_error_test unit/examples/)

@@ -48,6 +48,7 @@
 #include <thrum/netpoll/epoll_system_definition.hpp>
 #include <thrum/netpoll/io_uring_definition.hpp>
 #include <thrum/netpoll/io_uring_system_definition.hpp>
+#include <thrum/netpoll/object_waits_definition.hpp>
 #include <thrum/options_definition.hpp>
 #include <thrum/os/bsd/child_watch_definition.hpp>
 #include <thrum/os/bsd/process_definition.hpp>
@@ -108,6 +109,7 @@
 #include <thrum/os/wait_table_definition.hpp>
 #include <thrum/os/windows/backtrace_definition.hpp>
 #include <thrum/os/windows/caught_signals_definition.hpp>
+#include <thrum/os/windows/child_watch_definition.hpp>
 #include <thrum/os/windows/clock_definition.hpp>
 #include <thrum/os/windows/code_image_definition.hpp>
 #include <thrum/os/windows/descriptor_definition.hpp>
@@ -116,6 +118,7 @@
 #include <thrum/os/windows/fence_definition.hpp>
 #include <thrum/os/windows/file_definition.hpp>
 #include <thrum/os/windows/memory_definition.hpp>
+#include <thrum/os/windows/pipe_definition.hpp>
 #include <thrum/os/windows/preempt_signal_definition.hpp>
 #include <thrum/os/windows/process_definition.hpp>
 #include <thrum/os/windows/process_wide_definition.hpp>

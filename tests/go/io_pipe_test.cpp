@@ -7,25 +7,20 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
-#include "support/descriptors.hpp"
 #include "support/eventually.hpp"
+#include "support/folder.hpp"
 #include "support/net.hpp"
 #include "support/scale.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
-#include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstddef>
-#include <cstdio>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
-
-#include <fcntl.h>
-#include <unistd.h>
 
 using namespace std::chrono_literals;
 using support::scaled;
@@ -46,26 +41,20 @@ struct pipe_ends {
 };
 
 pipe_ends make_pipe() {
-  int fds[2] = {-1, -1};
-  REQUIRE(support::open_pipe(fds, support::waits::no));
+  thrum::os::handle fds[2];
+  REQUIRE(thrum::os::open_pipe(fds) == 0);
   return {descriptor(fds[0], "test"), descriptor(fds[1], "test")};
 }
 
 io_result read(descriptor& from, std::span<char> to) {
-  return from.run(reading, [&](int fd) { return thrum::os::read(fd, to.data(), to.size()); });
+  return from.run(reading,
+                  [&](thrum::os::handle fd) { return thrum::os::read(fd, to.data(), to.size()); });
 }
 io_result write(descriptor& to, std::string_view text) {
-  return to.run(writing, [&](int fd) { return thrum::os::write(fd, text.data(), text.size()); });
+  return to.run(writing, [&](thrum::os::handle fd) {
+    return thrum::os::write_without_signal(fd, text.data(), text.size());
+  });
 }
-
-/// A broken pipe is an error while this lives.
-struct no_sigpipe {
-  no_sigpipe() : before(std::signal(SIGPIPE, SIG_IGN)) {}
-  ~no_sigpipe() { std::signal(SIGPIPE, before); }
-  no_sigpipe(const no_sigpipe&) = delete;
-  no_sigpipe& operator=(const no_sigpipe&) = delete;
-  void (*before)(int);
-};
 
 }  // namespace
 
@@ -153,7 +142,6 @@ TEST_CASE("PipeEOF: what was written comes, and then the end") {
 }
 
 TEST_CASE("EPIPE: a writer that waits is told when the last reader closes") {
-  const no_sigpipe quiet;
   with_runtime([] {
     auto [out, in] = make_pipe();
     io_result last = 1;
@@ -167,7 +155,7 @@ TEST_CASE("EPIPE: a writer that waits is told when the last reader closes") {
     thrum::sleep_for(2ms);
     out.close();
     group.wait();
-    CHECK(last == -EPIPE);
+    CHECK(thrum::os::error_code_of(last) == std::errc::broken_pipe);
   });
 }
 
@@ -181,7 +169,7 @@ TEST_CASE("ClosedPipeRaceRead: a close ends reads that begin or wait, a hundred 
       for (int k = 0; k != 4; ++k) {
         group.go([&p = out, &cancelled] {
           char buffer[1];
-          cancelled += read(p, buffer) == -ECANCELED;
+          cancelled += read(p, buffer) == thrum::os::cancelled;
         });
       }
       if (i % 2 == 0) {
@@ -209,7 +197,7 @@ TEST_CASE("ClosedPipeRaceWrite: a close ends writes that begin or wait, a hundre
           while (result > 0) {
             result = write(p, block);
           }
-          cancelled += result == -ECANCELED;
+          cancelled += result == thrum::os::cancelled;
         });
       }
       thrum::sleep_for(20us);
@@ -256,12 +244,16 @@ TEST_CASE("RacyRead: ten goroutines that read a pipe with deadlines of 1 us get 
 
 TEST_CASE("NonPollable: a regular file is read and written without waiting for anything") {
   with_runtime([] {
-    std::FILE* const file = std::tmpfile();
-    REQUIRE(file != nullptr);
-    descriptor whole(::dup(::fileno(file)), "test");
-    std::fclose(file);
+    const support::folder folder;
+    const thrum::os::io_result opened =
+        thrum::os::open_file((folder / "a").string().c_str(),
+                             thrum::io::open_mode::read_write | thrum::io::open_mode::create, 0600);
+    REQUIRE(opened >= 0);
+    descriptor whole(thrum::os::handle_of(opened), "test");
     CHECK(write(whole, "abc") == 3);
-    CHECK(whole.use([](int fd) { return io_result{::lseek(fd, 0, SEEK_SET)}; }) == 0);
+    CHECK(whole.use([](thrum::os::handle fd) {
+      return thrum::os::seek(fd, 0, thrum::io::seek_from::begin);
+    }) == 0);
     char buffer[8];
     CHECK(read(whole, buffer) == 3);
     CHECK(read(whole, buffer) == 0);
@@ -277,14 +269,14 @@ TEST_CASE("RawConnReadWrite: the call is made again after each wait, until it ha
     std::string got;
     thrum::wait_group group;
     group.go([&p = out, &calls, &got] {
-      p.run(reading, [&](int fd) -> io_result {
+      p.run(reading, [&](thrum::os::handle fd) -> io_result {
         ++calls;
         char buffer[8];
         const io_result n = thrum::os::read(fd, buffer, sizeof buffer);
         if (n > 0) {
           got.append(buffer, static_cast<std::size_t>(n));
         }
-        return n > 0 && got.size() < 3 ? -EAGAIN : n;
+        return n > 0 && got.size() < 3 ? thrum::os::would_block : n;
       });
     });
     for (const char* const letter : {"a", "b", "c"}) {
@@ -308,17 +300,17 @@ TEST_CASE("a thousand goroutines pass a byte on through as many pipes") {
     thrum::wait_group group;
     for (std::size_t i = 0; i != static_cast<std::size_t>(n); ++i) {
       group.go([&pipes, i] {
-        char byte[1];
-        if (read(pipes[i].out, byte) == 1) {
-          ++byte[0];
-          write(pipes[i + 1].in, std::string_view(byte, 1));
+        char one[1];
+        if (read(pipes[i].out, one) == 1) {
+          ++one[0];
+          write(pipes[i + 1].in, std::string_view(one, 1));
         }
       });
     }
     write(pipes.front().in, std::string_view("\0", 1));
-    char byte[1];
-    CHECK(read(pipes.back().out, byte) == 1);
-    CHECK(byte[0] == static_cast<char>(n));
+    char one[1];
+    CHECK(read(pipes.back().out, one) == 1);
+    CHECK(one[0] == static_cast<char>(n));
     group.wait();
   });
 }

@@ -14,7 +14,6 @@
 #include "support/with_runtime.hpp"
 
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <string>
@@ -23,18 +22,15 @@
 #include <utility>
 #include <vector>
 
-#include <fcntl.h>
-#include <unistd.h>
-
 using namespace std::chrono_literals;
 using support::error_of;
 using support::eventually;
 using support::is_cancelled;
 using support::is_timeout;
+using support::local_pair;
 using support::scaled;
 using support::steady;
 using support::tcp_pair;
-using support::unix_pair;
 using support::with_runtime;
 using thrum::time_point;
 using thrum::net::conn;
@@ -42,8 +38,8 @@ using thrum::net::conn;
 TEST_CASE("close returns when the number is free: the next descriptor may have it") {
   with_runtime([] {
     for (int i = 0; i != scaled(200, 20); ++i) {
-      auto [client, server] = unix_pair();
-      const int number = client.native_handle();
+      auto [client, server] = local_pair();
+      const auto number = client.native_handle();
       thrum::wait_group group;
       group.go([&c = client] {
         char buffer[1];
@@ -54,7 +50,7 @@ TEST_CASE("close returns when the number is free: the next descriptor may have i
         thrum::sleep_for(50us);
       }
       client.close();
-      CHECK((::fcntl(number, F_GETFD) == -1 && errno == EBADF));
+      CHECK_FALSE(support::is_open(number));
       group.wait();
     }
   });
@@ -65,8 +61,8 @@ TEST_CASE("a number that is used again: nothing of the old connection reaches th
     std::atomic<int> wrong{0};
     int reused = 0;
     for (int i = 0; i != scaled(2'000, 100); ++i) {
-      auto [old_client, old_server] = unix_pair();
-      const int number = old_client.native_handle();
+      auto [old_client, old_server] = local_pair();
+      const auto number = old_client.native_handle();
       thrum::wait_group group;
       group.go([&c = old_client, &wrong] {
         char buffer[8];
@@ -80,7 +76,7 @@ TEST_CASE("a number that is used again: nothing of the old connection reaches th
       old_client.set_read_deadline(steady::now() + 1h);
       old_server.close();  // an event for the old number is on its way
       old_client.close();
-      auto [client, server] = unix_pair();
+      auto [client, server] = local_pair();
       reused += client.native_handle() == number || server.native_handle() == number;
       char buffer[8];
       std::error_code error;
@@ -115,13 +111,13 @@ TEST_CASE("FileCloseRace: half closing beside close never touches the number's n
       }
     });
     for (int i = 0; i != rounds; ++i) {
-      auto [doomed, peer] = unix_pair();
+      auto [doomed, peer] = local_pair();
       current = &doomed;
       while (started == i) {
         std::this_thread::yield();
       }
       doomed.close();
-      auto [next, next_peer] = unix_pair();
+      auto [next, next_peer] = local_pair();
       while (finished == i) {
         std::this_thread::yield();
       }
@@ -140,24 +136,23 @@ TEST_CASE("FileCloseRace: half closing beside close never touches the number's n
 
 TEST_CASE("close waits for a call that only looks at the number, and later calls are refused") {
   with_runtime([] {
-    int fds[2];
-    REQUIRE(thrum::os::open_socket_pair(SOCK_STREAM, fds) == 0);
-    thrum::io::descriptor used(fds[0], "test");
-    const thrum::io::descriptor other(fds[1], "test");
+    const support::stream_pair pair;
+    thrum::io::descriptor used(pair.ends[0], "test");
+    const thrum::io::descriptor other(pair.ends[1], "test");
     std::atomic<bool> inside{false};
     std::atomic<bool> closed{false};
     bool closed_meanwhile = false;
     bool open_meanwhile = false;
     thrum::os::io_result later = 0;
     std::thread user([&] {
-      used.use([&](int fd) {
+      used.use([&](thrum::os::handle fd) {
         inside = true;
-        while (used.use([](int) { return thrum::os::io_result{0}; }) == 0) {
+        while (used.use([](thrum::os::handle) { return thrum::os::io_result{0}; }) == 0) {
         }
-        later = used.use([](int) { return thrum::os::io_result{0}; });
+        later = used.use([](thrum::os::handle) { return thrum::os::io_result{0}; });
         std::this_thread::sleep_for(5ms);
         closed_meanwhile = closed;
-        open_meanwhile = ::fcntl(fd, F_GETFD) >= 0;
+        open_meanwhile = support::is_open(fd);
         return thrum::os::io_result{0};
       });
     });
@@ -165,7 +160,7 @@ TEST_CASE("close waits for a call that only looks at the number, and later calls
     CHECK(used.close());
     closed = true;
     thrum::blocking([&] { user.join(); });
-    CHECK(later == -ECANCELED);
+    CHECK(later == thrum::os::cancelled);
     CHECK_FALSE(closed_meanwhile);
     CHECK(open_meanwhile);
     CHECK_FALSE(used.close());

@@ -21,11 +21,11 @@
 using namespace std::chrono_literals;
 using support::error_of;
 using support::is_cancelled;
+using support::local_pair;
 using support::loopback;
 using support::scaled;
 using support::steady;
 using support::tcp_pair;
-using support::unix_pair;
 using support::with_runtime;
 using thrum::time_point;
 using thrum::net::conn;
@@ -57,7 +57,7 @@ int cancelled_by(int n, Wait wait, Close close) {
 
 TEST_CASE("CloseUnblocksRead: every read that waits fails with operation_canceled") {
   with_runtime([] {
-    for (auto& pair : {tcp_pair(), unix_pair()}) {
+    for (auto& pair : {tcp_pair(), local_pair()}) {
       auto& c = const_cast<conn&>(pair.client);
       const auto read = [&](std::error_code& error) {
         char buffer[1];
@@ -113,11 +113,11 @@ TEST_CASE("ConnClose: after close everything fails with operation_canceled, and 
     CHECK(is_cancelled(error_of([&] { c.read_full(buffer); })));
     CHECK(is_cancelled(error_of([&] { c.write("x"); })));
     CHECK(is_cancelled(error_of([&] { c.write_v({}); })));
-    CHECK(is_cancelled(error_of([&] { c.send_file(0, 0, 1); })));
+    CHECK(is_cancelled(error_of([&] { c.send_file(thrum::os::handle{}, 0, 1); })));
     CHECK(is_cancelled(error_of([&] { c.wait_readable(); })));
     CHECK(c.read(buffer, error) == 0);
     CHECK(is_cancelled(error));
-    CHECK(c.native_handle() == -1);
+    CHECK(c.native_handle() == thrum::os::no_handle);
     CHECK(c.local().family() == thrum::net::address_family::none);
     CHECK(c.remote().family() == thrum::net::address_family::none);
     c.set_deadline(steady::now());
@@ -186,7 +186,7 @@ TEST_CASE("PacketConnClose: after close datagrams fail, and the port can be boun
 
 TEST_CASE("CloseWrite: the peer reads the end, and still can be read from") {
   with_runtime([] {
-    for (auto& pair : {tcp_pair(), unix_pair()}) {
+    for (auto& pair : {tcp_pair(), local_pair()}) {
       auto& client = const_cast<conn&>(pair.client);
       auto& server = const_cast<conn&>(pair.server);
       char buffer[8];

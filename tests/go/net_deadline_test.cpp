@@ -22,10 +22,10 @@
 using namespace std::chrono_literals;
 using support::is_cancelled;
 using support::is_timeout;
+using support::local_pair;
 using support::scaled;
 using support::steady;
 using support::tcp_pair;
-using support::unix_pair;
 using support::with_runtime;
 using thrum::time_point;
 using thrum::net::conn;
@@ -173,7 +173,7 @@ TEST_CASE("ReadWriteProlongedTimeout: I/O goes on while both deadlines are moved
 
 TEST_CASE("ReadWriteDeadlineRace: deadlines of 2 us beside reads and writes break nothing") {
   with_runtime([] {
-    for (auto& [client, server] : {tcp_pair(), unix_pair()}) {
+    for (auto& [client, server] : {tcp_pair(), local_pair()}) {
       auto& c = const_cast<conn&>(client);
       const int n = scaled(1'000, 100);
       std::atomic<int> wrong{0};
@@ -253,7 +253,7 @@ TEST_CASE(
 
 TEST_CASE("RacyRead: a buffer is the caller's again as soon as the read has timed out") {
   with_runtime([] {
-    auto client_ends = unix_pair();
+    auto client_ends = local_pair();
     [[maybe_unused]] auto& client = client_ends.client;
     [[maybe_unused]] auto& server = client_ends.server;
     std::atomic<int> wrong{0};

@@ -173,7 +173,7 @@ TEST_CASE("a Unix datagram waits until its receiver has room") {
 
 TEST_CASE("a Unix stream loses nothing, in whatever pieces it is written and read") {
   with_runtime([] {
-    auto [client, server] = support::unix_pair();
+    auto [client, server] = support::local_pair();
     std::string text(scaled(std::size_t{2'000'000}), '\0');
     for (std::size_t i = 0; i != text.size(); ++i) {
       text[i] = static_cast<char>(i * 7 >> 4);

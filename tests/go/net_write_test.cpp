@@ -7,6 +7,7 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/folder.hpp"
 #include "support/net.hpp"
 #include "support/with_runtime.hpp"
 
@@ -14,7 +15,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <limits>
 #include <span>
 #include <string>
@@ -37,17 +37,16 @@ std::string pattern(std::size_t n) {
   return text;
 }
 
-/// A file without a name that holds the text.
+/// A file that holds the text, and is removed with the object.
 struct temporary_file {
-  explicit temporary_file(const std::string& text) : file(std::tmpfile()) {
-    std::fwrite(text.data(), 1, text.size(), file);
-    std::fflush(file);
+  explicit temporary_file(const std::string& text) {
+    place.write("a", text);
+    file = thrum::io::file::open((place / "a").string());
   }
-  ~temporary_file() { std::fclose(file); }
-  temporary_file(const temporary_file&) = delete;
-  temporary_file& operator=(const temporary_file&) = delete;
-  int number() const { return ::fileno(file); }
-  std::FILE* file;
+  thrum::os::handle number() const { return file.native_handle(); }
+
+  support::folder place;
+  thrum::io::file file;
 };
 
 }  // namespace
@@ -123,7 +122,7 @@ TEST_CASE("Sendfile: a part of a file, all of it, and what is beyond its end") {
            text.substr(5)));
     CHECK(server.send_file(file.number(), 4'000'000, 10) == 0);
     std::error_code error;
-    CHECK(server.send_file(-1, 0, 10, error) == 0);
+    CHECK(server.send_file(thrum::os::no_handle, 0, 10, error) == 0);
     CHECK(error == std::errc::bad_file_descriptor);
     server.set_write_deadline(steady::now() + 30ms);
     std::uint64_t all = 0;

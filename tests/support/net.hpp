@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: MIT
 //
 // What tests of the network need again and again: two connected ends, a listener that answers no
-// client, the error of a call, and how many descriptors are open.
+// client, and the error of a call.
 #ifndef THRUM_TESTS_SUPPORT_NET_HPP
 #define THRUM_TESTS_SUPPORT_NET_HPP
 
+#include "support/descriptors.hpp"
 #include "support/error_of.hpp"
 #include "support/process.hpp"
 
@@ -13,13 +14,10 @@
 
 #include <chrono>
 #include <cstddef>
-#include <filesystem>
 #include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
-
-#include <sys/socket.h>
 
 namespace support {
 
@@ -47,14 +45,11 @@ inline conn_pair tcp_pair(const thrum::net::endpoint& where = loopback()) {
   return {std::move(client), listener.accept()};
 }
 
-/// Two ends of a pair of Unix sockets.
-inline conn_pair unix_pair() {
-  int fds[2] = {-1, -1};
-  if (thrum::os::open_socket_pair(SOCK_STREAM, fds) != 0) {
-    throw std::runtime_error("no pair of sockets");
-  }
-  return {thrum::net::conn(thrum::io::descriptor(fds[0], "unix_pair")),
-          thrum::net::conn(thrum::io::descriptor(fds[1], "unix_pair"))};
+/// Two ends of a pair of sockets: Unix sockets, where there are pairs of those.
+inline conn_pair local_pair() {
+  const stream_pair pair;
+  return {thrum::net::conn(thrum::io::descriptor(pair.ends[0], "local_pair")),
+          thrum::net::conn(thrum::io::descriptor(pair.ends[1], "local_pair"))};
 }
 
 inline bool is_timeout(const std::error_code& error) { return error == std::errc::timed_out; }

@@ -18,6 +18,7 @@
 //   size_t heap_bytes()                what malloc has given out; 0: unknown
 //   void use_one_heap()                malloc keeps no memory for each thread, if it would
 //   size_t open_descriptors()          files, sockets and what else has a number
+//   nanoseconds cpu_time()             what this process has computed
 //   string own_program()               the file that runs
 //   void end_with_parent()             in a child: kill it when the thread has ended that made it
 #ifndef THRUM_TESTS_SUPPORT_PROCESS_HPP
@@ -29,6 +30,21 @@
 #include "support/linux_process.hpp"
 #else
 #include "support/bsd_process.hpp"
+#endif
+
+#if !defined(_WIN32)
+#include <chrono>
+#include <cstdint>
+#include <ctime>
+
+namespace support {
+
+inline std::chrono::nanoseconds cpu_time() {
+  return std::chrono::microseconds(static_cast<std::int64_t>(std::clock()) * 1'000'000 /
+                                   CLOCKS_PER_SEC);
+}
+
+}  // namespace support
 #endif
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <thrum/os/windows/api.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -24,6 +25,17 @@
 namespace support {
 
 [[gnu::noinline]] inline long os_thread() { return static_cast<long>(::GetCurrentThreadId()); }
+
+inline std::chrono::nanoseconds cpu_time() {
+  ::FILETIME ignored{};
+  ::FILETIME in_system{};
+  ::FILETIME in_program{};
+  ::GetProcessTimes(::GetCurrentProcess(), &ignored, &ignored, &in_system, &in_program);
+  const auto number = [](const ::FILETIME& time) {
+    return static_cast<std::int64_t>(time.dwHighDateTime) << 32 | time.dwLowDateTime;
+  };
+  return std::chrono::nanoseconds(100 * (number(in_system) + number(in_program)));
+}
 
 /// Calls f(number) for each thread of this process.
 template <class F>
@@ -91,10 +103,21 @@ inline std::size_t heap_bytes() { return 0; }
 
 inline void use_one_heap() {}
 
-/// Handles of any kind.
+/// Of files, pipes and sockets; not of threads and other objects.
 inline std::size_t open_descriptors() {
-  ::DWORD n = 0;
-  ::GetProcessHandleCount(::GetCurrentProcess(), &n);
+  ::DWORD left = 0;
+  ::GetProcessHandleCount(::GetCurrentProcess(), &left);
+  constexpr std::uintptr_t step = 4;
+  constexpr std::uintptr_t last = step << 18;
+  std::size_t n = 0;
+  for (std::uintptr_t h = step; left != 0 && h != last; h += step) {
+    ::DWORD flags = 0;
+    if (::GetHandleInformation(reinterpret_cast<::HANDLE>(h), &flags) != 0) {
+      --left;
+      const ::DWORD type = ::GetFileType(reinterpret_cast<::HANDLE>(h));
+      n += type == FILE_TYPE_DISK || type == FILE_TYPE_PIPE ? 1 : 0;
+    }
+  }
   return n;
 }
 

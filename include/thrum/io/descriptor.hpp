@@ -176,6 +176,13 @@ class descriptor {
     return true;
   }
 
+  /// Who waits on that side makes its call again.
+  void make_ready(side which) noexcept {
+    if (desc_ != nullptr) {
+      sched::poll_wait::make_ready(*desc_, which);
+    }
+  }
+
   /// From `when` on every call fails with io_deadline_exceeded, also one that waits;
   /// time_point::max(): never.
   void set_deadline(side which, time_point when) noexcept;

@@ -61,16 +61,15 @@ class child_streams {
       }
       case redirect::kind::pipe: {
         os::handle ends[2];
-        result = os::open_pipe(ends);
+        const bool child_reads = number == 0;
+        result = os::open_pipe_to_child(ends, child_reads);
         if (result >= 0) {
-          const bool child_reads = number == 0;
-          result = ends[child_reads ? 0 : 1];
+          result = static_cast<os::io_result>(ends[child_reads ? 0 : 1]);
           ours = descriptor(ends[child_reads ? 1 : 0], error);
           if (error) {
             os::close(os::handle_of(result));
             return;
           }
-          os::set_nonblocking(os::handle_of(result), false);
         }
         break;
       }

@@ -74,7 +74,8 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
   void close_write();
   void close_write(std::error_code& error) { shut_down(os::writing, error); }
   /// A read that waits gets the end of the stream, as do later reads while there is nothing.
-  /// The peer is not told, and with TCP what it sends later can still be read: see shutdown(2).
+  /// The peer is not told, and with TCP what it sends later can still be read: see shutdown(2). On
+  /// Windows it cannot, and ends the connection.
   void close_read();
   void close_read(std::error_code& error) { shut_down(os::reading, error); }
 

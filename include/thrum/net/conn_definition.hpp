@@ -149,6 +149,9 @@ THRUM_COLD THRUM_OUT_OF_LINE void conn::fail(const std::error_code& error,
 
 THRUM_OUT_OF_LINE std::size_t conn::shut_down(int what, std::error_code& error) {
   const os::io_result result = socket_.use([&](os::handle fd) { return os::shut_down(fd, what); });
+  if (what == os::reading) {
+    socket_.make_ready(io::side::read);  // not every system's poller tells of it
+  }
   return io_detail::count_or(result == os::not_connected ? 0 : result,
                              error);  // the peer was faster
 }

@@ -24,6 +24,8 @@
 //
 // Delays are in milliseconds here, rounded up.
 //
+// Pipes and children: object_waits.hpp.
+//
 // Tried: a WSARecv of no bytes in place of a request (reading only; nothing for writing, connecting,
 // accepting), and receiving by completion (buffers belong to the system meanwhile; no faster within the
 // noise). Not yet used: ProcessSocketNotifications (Windows 11), which reports edges.
@@ -38,6 +40,7 @@
 #if THRUM_OS_WINDOWS
 
 #include <thrum/base/order.hpp>
+#include <thrum/netpoll/object_waits.hpp>
 #include <thrum/os/handle.hpp>
 
 #include <atomic>
@@ -47,18 +50,6 @@
 namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
 
 using namespace base::orders;
-
-/// Held for a few lines, by threads that nobody stops meanwhile: all of them are in a section.
-class afd_lock {
- public:
-  void lock() noexcept;
-  void unlock() noexcept {
-    held_.store(false, release);  // [af.lock >] release: the lists
-  }
-
- private:
-  std::atomic<bool> held_{false};
-};
 
 class afd {
  public:
@@ -72,10 +63,11 @@ class afd {
 
   static constexpr bool asks_each_time() noexcept { return true; }
 
-  /// Only counts, and looks whether it is a socket: os::always_ready if not.
+  /// Only counts, and looks whether it is a socket or a pipe of ours: os::always_ready if not.
   int add(os::handle fd, std::uint64_t tag) noexcept;
-  /// What was asked for ends when the socket is closed.
-  void remove(os::handle fd) noexcept;
+  /// What was asked for of a socket ends when that is closed.
+  void remove(os::handle fd, std::uint64_t tag, std::uint32_t asked) noexcept;
+  void remove(os::handle fd) noexcept { remove(fd, 0, 0); }
   void ask(os::handle fd, std::uint64_t tag, events side, bool now) noexcept;
 
   int arm(os::handle fd, std::uint64_t tag, std::uint32_t what) noexcept;
@@ -97,6 +89,7 @@ class afd {
   static constexpr std::uintptr_t of_request = 1;
   static constexpr std::uintptr_t of_wake = 2;
   static constexpr std::uintptr_t of_refusal = 3;  // of a request; in place of it, its tag
+  static constexpr std::uintptr_t of_object = 4;   // of `objects_`
 
   static constexpr unsigned at_once = 128;  // events of one look; from Go
   /// A way to the driver slows down with the number of requests on it.
@@ -111,6 +104,7 @@ class afd {
   void tell(std::uintptr_t key, std::uintptr_t about, bool waits, sink& to) noexcept;
 
   os::handle port_ = os::no_handle;
+  object_waits objects_;
   os::handle ways_[ways] = {};
   afd_lock requests_;
   request* free_ = nullptr;  // under it

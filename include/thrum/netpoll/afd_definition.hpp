@@ -12,8 +12,10 @@
 #include <thrum/base/order.hpp>
 #include <thrum/netpoll/afd.hpp>
 #include <thrum/netpoll/contract.hpp>
+#include <thrum/netpoll/object_waits.hpp>
 #include <thrum/os/memory_parts.hpp>
 #include <thrum/os/windows/api.hpp>
+#include <thrum/os/windows/pipe.hpp>
 
 #include <climits>
 #include <cstddef>
@@ -108,12 +110,6 @@ struct afd::slab {
   request all[requests];
 };
 
-THRUM_OUT_OF_LINE void afd_lock::lock() noexcept {
-  while (held_.exchange(true, acquire)) {  // [af.lock <] acquire: the lists
-    ::SwitchToThread();
-  }
-}
-
 inline ::HANDLE native(os::handle h) noexcept { return reinterpret_cast<::HANDLE>(h); }
 inline os::handle thrums(::HANDLE h) noexcept { return reinterpret_cast<os::handle>(h); }
 
@@ -166,7 +162,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void afd::close() noexcept {
   struct nobody : sink {
     nobody() : sink{[](sink&, std::uint64_t, std::uint32_t) noexcept {}} {}
   } to;
-  while (under_way_.load(relaxed) != 0) {  // relaxed: nobody else is here
+  objects_.cancel_all();
+  while (under_way_.load(relaxed) != 0 || !objects_.empty()) {  // relaxed: nobody else is here
     poll(-1, to);
   }
   for (os::handle& way : ways_) {
@@ -193,13 +190,22 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE int afd::add(os::handle fd, std::uint64_t /*tag
   int size = sizeof type;
   if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, reinterpret_cast<char*>(&type), &size) != 0) {
     const int error = ::WSAGetLastError();
-    return error == WSAENOTSOCK ? os::always_ready : -error;
+    if (error != WSAENOTSOCK) {
+      return -error;
+    }
+    if (!os::is_own_pipe(fd)) {
+      return os::always_ready;
+    }
   }
   descriptors_.fetch_add(1, relaxed);  // relaxed: before its first event can be waited for
   return 0;
 }
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE void afd::remove(os::handle /*fd*/) noexcept {
+THRUM_NOINLINE THRUM_OUT_OF_LINE void afd::remove(os::handle /*fd*/, std::uint64_t tag,
+                                                  std::uint32_t asked) noexcept {
+  if (asked != 0) {
+    objects_.cancel(tag);
+  }
   descriptors_.fetch_sub(1, relaxed);  // relaxed: nobody waits for this one
 }
 
@@ -214,7 +220,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void afd::ask(os::handle fd, std::uint64_t tag,
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE int afd::arm(os::handle fd, std::uint64_t tag,
                                               std::uint32_t what) noexcept {
-  return submit(fd, tag, what, 0);
+  return arm_first(fd, tag, what);
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE int afd::arm_first(os::handle fd, std::uint64_t tag,
@@ -235,6 +241,11 @@ THRUM_OUT_OF_LINE int afd::submit(os::handle fd, std::uint64_t tag, std::uint32_
   own->info.sockets[0].events = afd_words::events_of(what);
   ::NTSTATUS status = submit_once(fd, *own);
   if (afd_words::is_error(status)) {
+    const int instead = objects_.submit(port_, of_object, fd, tag, what, answer);
+    if (instead != os::always_ready) {
+      give_back(*own);
+      return instead;
+    }
     // A provider that stands before the system's own has sockets that the driver does not know.
     ::SOCKET base = INVALID_SOCKET;
     ::DWORD size = 0;
@@ -331,7 +342,9 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void afd::poll(std::int64_t delay_ns, sink& to)
     return;
   }
   for (::ULONG i = 0; i != n && to.announce != nullptr; ++i) {
-    if (found[i].lpCompletionKey == of_request) {
+    if (found[i].lpCompletionKey == of_object) {
+      to.announce(object_waits::tag_of(reinterpret_cast<std::uintptr_t>(found[i].lpOverlapped)));
+    } else if (found[i].lpCompletionKey == of_request) {
       to.announce(reinterpret_cast<const request*>(found[i].lpOverlapped)->tag);
     }
   }
@@ -356,6 +369,11 @@ THRUM_OUT_OF_LINE void afd::tell(std::uintptr_t key, std::uintptr_t about, bool 
     const std::uint32_t answer =
         (about & writes) != 0 ? asked_writable | writable : asked_readable | readable;
     to.deliver(to, about & ~writes, answer);
+    return;
+  }
+  if (key == of_object) {
+    const object_waits::told about_it = objects_.take(about);
+    to.deliver(to, about_it.tag, about_it.events | about_it.answer);
     return;
   }
   auto& done = *reinterpret_cast<request*>(about);

@@ -106,6 +106,7 @@ struct chosen_io {
 
   THRUM_OFFERS_VALUE(pipe, cannot_tell)
   THRUM_OFFERS(pipe, open_pipe)
+  THRUM_OFFERS(pipe, open_pipe_to_child)
   THRUM_OFFERS(pipe, write_without_signal)
   THRUM_OFFERS(pipe, read_at_once)
   THRUM_OFFERS(pipe, write_at_once)

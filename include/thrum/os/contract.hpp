@@ -407,9 +407,12 @@ concept has_file = requires(typename System::handle fd, open_mode mode, seek_fro
 /// whatever the mode of the open file, may say cannot_tell.
 template <class System>
 concept has_pipe = requires(typename System::handle fd, typename System::handle (&ends)[2],
+                            bool child_reads,
                             void* to, const void* from, std::size_t n) {
   requires std::same_as<decltype(System::cannot_tell), const typename System::io_result>;
   { System::open_pipe(ends) } noexcept -> std::same_as<typename System::io_result>;
+  { System::open_pipe_to_child(ends, child_reads) } noexcept
+      -> std::same_as<typename System::io_result>;
   { System::write_without_signal(fd, from, n) } noexcept
       -> std::same_as<typename System::io_result>;
   { System::read_at_once(fd, to, n) } noexcept -> std::same_as<typename System::io_result>;

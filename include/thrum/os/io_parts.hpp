@@ -9,6 +9,7 @@
 #include <thrum/base/config.hpp>
 
 #if THRUM_OS_POSIX
+#include <thrum/os/posix/child_pipe.hpp>  // IWYU pragma: export
 #include <thrum/os/posix/descriptor.hpp>  // IWYU pragma: export
 #include <thrum/os/posix/file.hpp>        // IWYU pragma: export
 #include <thrum/os/posix/handle.hpp>      // IWYU pragma: export

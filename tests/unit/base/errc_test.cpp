@@ -6,10 +6,10 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/commands.hpp"
 #include "support/net.hpp"
 #include "support/with_runtime.hpp"
 
-#include <cerrno>
 #include <chrono>
 #include <span>
 #include <string>
@@ -24,7 +24,7 @@ using thrum::errc;
 
 namespace {
 
-const std::error_code of_the_system(ETIMEDOUT, std::system_category());
+const std::error_code of_the_system = thrum::os::error_code_of(-support::timed_out_number);
 
 }  // namespace
 
@@ -50,8 +50,8 @@ TEST_CASE("a number that is no error of the library's has a message and equals i
 
 TEST_CASE("reading, writing, accepting and receiving fail with deadline_exceeded") {
   const auto check = [] {
-    char byte = 'x';
-    const std::span<char> buffer(&byte, 1);
+    char one = 'x';
+    const std::span<char> buffer(&one, 1);
     auto pair = support::tcp_pair();
     pair.client.set_deadline(steady::now());
     CHECK(error_of([&] { pair.client.read(buffer); }) == errc::deadline_exceeded);
@@ -75,7 +75,7 @@ TEST_CASE("reading, writing, accepting and receiving fail with deadline_exceeded
     pipe.reader().set_deadline(steady::now() + 1ms);
     CHECK(error_of([&] { pipe.reader().read(buffer); }) == errc::deadline_exceeded);
 
-    const int fd = pair.server.native_handle();
+    const auto fd = pair.server.native_handle();
     CHECK(error_of([&] { thrum::io::wait_readable(fd, steady::now()); }) ==
           errc::deadline_exceeded);
     thrum::io::wait_readable(fd, steady::now() + 1ms, error);
@@ -97,7 +97,8 @@ TEST_CASE("a dial that takes too long fails with deadline_exceeded, not with the
 
 TEST_CASE("waiting for a process that runs on fails with deadline_exceeded") {
   with_runtime([] {
-    auto child = thrum::io::process::spawn({"sleep", "60"});
+    auto child =
+        thrum::io::process::spawn(support::words_that_wait(), {.in = thrum::io::redirect::pipe()});
     std::error_code error;
     child.wait_for(1ms, error);
     CHECK(error == errc::deadline_exceeded);

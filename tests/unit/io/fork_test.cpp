@@ -64,7 +64,7 @@ TEST_CASE("a runtime in a child process is woken by descriptors for which its pa
   support::conn_pair pair;
   thrum::runtime runtime(with_procs(1));
   runtime.block_on([&] {
-    pair = support::unix_pair();
+    pair = support::local_pair();
     CHECK(reads_what_comes_later(pair.client, pair.server));
   });
   const int status = status_of_child([&] {
@@ -79,7 +79,7 @@ TEST_CASE("a thread in a child process waits for a descriptor for which its pare
   support::conn_pair pair;
   thrum::runtime runtime(with_procs(1));
   runtime.block_on([&] {
-    pair = support::unix_pair();
+    pair = support::local_pair();
     CHECK(reads_what_comes_later(pair.client, pair.server));
   });
   const int status = status_of_child([&] {
@@ -98,7 +98,7 @@ TEST_CASE("a child process writes to a connection from which its parent reads, a
   if (!child_may_have_threads()) {
     return;
   }
-  support::conn_pair pair = support::unix_pair();
+  support::conn_pair pair = support::local_pair();
   thrum::runtime runtime(with_procs(1));
   auto reader = runtime.spawn([&] {
     char byte;

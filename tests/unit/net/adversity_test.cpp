@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Connections in adversity: a full queue, the clock of a bubble, a close that lingers, a child
-// process with the same descriptors, a thread in place of a goroutine.
+// Connections in adversity: the clock of a bubble, a close that lingers, a thread in place of a
+// goroutine, options of what is closed, data out of line.
 
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/wait.hpp>
@@ -16,55 +16,23 @@
 #include "support/catch.hpp"
 #include "support/descriptors.hpp"
 #include "support/eventually.hpp"
-#include "support/local_name.hpp"
+#include "support/process.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
-#include <cerrno>
 #include <chrono>
-#include <cstdint>
-#include <ctime>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
-#include <vector>
-
-#include <fcntl.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 using namespace std::chrono_literals;
+using support::stream_pair;
 using support::with_procs;
 using support::with_runtime;
 using thrum::net::conn;
 using thrum::net::dial;
 using thrum::net::listener;
-
-namespace {
-
-struct stream_pair {
-  stream_pair() { support::open_socket_pair(ends, support::waits::no); }
-  int ends[2] = {-1, -1};
-};
-
-}  // namespace
-
-TEST_CASE("dialling a Unix listener whose queue is full fails at once") {
-  with_runtime([] {
-    const thrum::net::endpoint where = support::unused_local_name();
-    const listener full = listener::listen(where, {.backlog = 0});
-    std::vector<conn> waiting;
-    std::error_code error;
-    while (!error && waiting.size() < 10) {
-      waiting.push_back(dial(where, support::long_time, error));
-    }
-    CHECK(error == std::errc::resource_unavailable_try_again);  // and not timed_out
-  });
-}
 
 TEST_CASE("a time-out of dial counts in the time of its bubble") {
   thrum::testing::bubble([] {
@@ -110,60 +78,6 @@ TEST_CASE("a close that lingers stops nobody else") {
   });
 }
 
-TEST_CASE("a descriptor that a child process closes stays registered with its parent") {
-  stream_pair pair;
-  thrum::runtime runtime(with_procs(1));
-  conn made(thrum::io::descriptor(pair.ends[0], "test"), false);
-  const auto read_one = [&] {
-    thrum::go([&] {
-      thrum::sleep_for(10ms);
-      ::write(pair.ends[1], "x", 1);
-    });
-    char byte;
-    std::error_code error;
-    made.set_read_deadline(std::chrono::steady_clock::now() + 10s);
-    return made.read({&byte, 1}, error);
-  };
-  CHECK(runtime.block_on(read_one) == 1);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    made.close();
-    ::_exit(0);
-  }
-  int status = -1;
-  ::waitpid(child, &status, 0);
-  CHECK(status == 0);
-  CHECK(runtime.block_on(read_one) == 1);
-  ::close(pair.ends[1]);
-}
-
-TEST_CASE("a child process closes a descriptor for which its parent waits, and opens others") {
-  stream_pair pair;
-  thrum::runtime runtime(with_procs(1));
-  conn made(thrum::io::descriptor(pair.ends[0], "test"), false);
-  auto reader = runtime.spawn([&] {
-    char byte;
-    return made.read({&byte, 1});
-  });
-  support::eventually([&] { return runtime.stats().waiting == 1; });
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(10);
-    made.close();
-    const stream_pair own;
-    made = conn();  // so that the next one comes in its place
-    made = conn(thrum::io::descriptor(own.ends[0], "test"), false);
-    char byte = 0;
-    ::_exit(::write(own.ends[1], "x", 1) == 1 && made.read({&byte, 1}) == 1 ? 0 : 1);
-  }
-  int status = -1;
-  ::waitpid(child, &status, 0);
-  CHECK(status == 0);
-  CHECK(::write(pair.ends[1], "x", 1) == 1);
-  CHECK(reader.join() == 1);
-  ::close(pair.ends[1]);
-}
-
 TEST_CASE("a goroutine inside blocking() is served by the poller that it is the first to need") {
   for (const bool foreign : {false, true}) {
     for (const unsigned procs : {1U, 2U}) {
@@ -171,7 +85,7 @@ TEST_CASE("a goroutine inside blocking() is served by the poller that it is the 
       conn made(thrum::io::descriptor(pair.ends[0], "test"), false);
       std::thread writer([&] {
         std::this_thread::sleep_for(200ms);
-        ::write(pair.ends[1], "x", 1);
+        support::put(pair.ends[1], "x");
       });
       thrum::runtime runtime(with_procs(procs));
       const bool in_time = runtime.block_on([&] {
@@ -182,9 +96,9 @@ TEST_CASE("a goroutine inside blocking() is served by the poller that it is the 
             if (foreign) {
               thrum::io::wait_readable(pair.ends[0], deadline);
             } else {
-              char byte;
+              char one;
               made.set_read_deadline(deadline);
-              made.read({&byte, 1});
+              made.read({&one, 1});
             }
             return true;
           } catch (const std::system_error&) {
@@ -193,7 +107,7 @@ TEST_CASE("a goroutine inside blocking() is served by the poller that it is the 
         });
       });
       writer.join();
-      ::close(pair.ends[1]);
+      thrum::os::close(pair.ends[1]);
       CHECK(in_time);
     }
   }
@@ -205,10 +119,10 @@ TEST_CASE("a descriptor is not closed while a call uses it without a turn") {
   std::atomic<bool> inside{false};
   std::atomic<bool> open_until_the_end{false};
   std::thread user([&] {
-    const auto result = used.use([&](int fd) -> thrum::os::io_result {
+    const auto result = used.use([&](thrum::os::handle fd) -> thrum::os::io_result {
       inside = true;
       std::this_thread::sleep_for(50ms);
-      open_until_the_end = ::fcntl(fd, F_GETFD) >= 0;
+      open_until_the_end = support::is_open(fd);
       return 7;
     });
     if (result != 7) {
@@ -221,8 +135,9 @@ TEST_CASE("a descriptor is not closed while a call uses it without a turn") {
   CHECK(used.close());
   CHECK(open_until_the_end);
   user.join();
-  CHECK(used.use([](int) -> thrum::os::io_result { return 7; }) == -ECANCELED);
-  ::close(pair.ends[1]);
+  CHECK(used.use([](thrum::os::handle) -> thrum::os::io_result { return 7; }) ==
+        thrum::os::cancelled);
+  thrum::os::close(pair.ends[1]);
 }
 
 TEST_CASE("options and addresses of a closed connection are refused, not another's") {
@@ -244,8 +159,8 @@ TEST_CASE("options and addresses of a closed connection are refused, not another
       CHECK(error == std::errc::operation_canceled);
     }
     CHECK(made.local() == thrum::net::endpoint());
-    ::close(other.ends[0]);
-    ::close(other.ends[1]);
+    thrum::os::close(other.ends[0]);
+    thrum::os::close(other.ends[1]);
   });
 }
 
@@ -270,15 +185,15 @@ TEST_CASE("out-of-band data makes no descriptor ready, and keeps no thread busy"
         waited = caught.code();
       }
       std::error_code read;
-      char byte;
+      char one;
       receiver.set_read_deadline(std::chrono::steady_clock::now() + 200ms);
-      receiver.read({&byte, 1}, read);
+      receiver.read({&one, 1}, read);
       return std::pair(waited, read);
     };
-    const std::clock_t before = std::clock();
+    const auto before = support::cpu_time();
     const auto [waited, read] = by_thread ? wait_and_read() : runtime.block_on(wait_and_read);
     CHECK(waited == std::errc::timed_out);
     CHECK(read == std::errc::timed_out);
-    CHECK(std::clock() - before < CLOCKS_PER_SEC / 10);
+    CHECK(support::cpu_time() - before < 100ms);
   }
 }

@@ -5,14 +5,14 @@
 
 #include <thrum.hpp>
 
+#include <thrum/os/socket_types.hpp>
+
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/net.hpp"
 #include "support/with_runtime.hpp"
 
 #include <system_error>
-
-#include <sys/socket.h>
 
 using support::with_runtime;
 using thrum::net::endpoint;

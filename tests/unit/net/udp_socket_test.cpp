@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Datagrams to a Unix socket whose queue is full, and texts as datagrams.
+// Texts as datagrams, and many at once.
 
 #include <thrum/testing/bubble.hpp>
 
@@ -9,160 +9,20 @@
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
-#include "support/local_name.hpp"
 #include "support/net.hpp"
-#include "support/waits.hpp"
 #include "support/with_runtime.hpp"
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string>
 #include <system_error>
-#include <thread>
 #include <vector>
-
-#include <unistd.h>
 
 using namespace std::chrono_literals;
 using support::with_runtime;
 using thrum::net::endpoint;
 using thrum::net::udp_socket;
-
-namespace {
-
-constexpr std::byte datagram[] = {std::byte{'x'}};
-
-endpoint unused_name() { return support::unused_local_name(); }
-
-/// A receiver that nothing more can be sent to until it receives.
-struct full_receiver {
-  full_receiver() {
-    auto sender = udp_socket::bind(unused_name());
-    std::error_code error;
-    for (;; ++queued) {
-      sender.set_write_deadline(thrum::testing::now() + 30ms);
-      sender.send_to(datagram, where, error);
-      if (error) {
-        break;
-      }
-    }
-    REQUIRE(error == std::errc::timed_out);
-  }
-  void drain() {
-    std::byte buffer[4];
-    for (; queued != 0; --queued) {
-      receiver.recv(buffer);
-    }
-  }
-
-  endpoint where = unused_name();
-  udp_socket receiver = udp_socket::bind(where);
-  int queued = 0;
-};
-
-}  // namespace
-
-TEST_CASE("a send to a full Unix receiver waits, and keeps no processor busy") {
-  with_runtime([] {
-    full_receiver full;
-    auto sender = udp_socket::bind(unused_name());
-    std::error_code error;
-    std::atomic<bool> done{false};
-    auto waiting = thrum::spawn([&] {
-      sender.send_to(datagram, full.where, error);
-      done = true;
-    });
-    const std::uint64_t before = thrum::stats().switches;
-    thrum::sleep_for(300ms);
-    CHECK(thrum::stats().switches - before < 1'000);
-    CHECK_FALSE(done);
-    full.drain();
-    waiting.join();
-    CHECK_FALSE(error);
-    std::byte buffer[4];
-    CHECK(full.receiver.recv(buffer) == 1);
-  });
-}
-
-TEST_CASE("a send to a full Unix receiver ends at its deadline, also at one that is moved") {
-  with_runtime([] {
-    full_receiver full;
-    auto sender = udp_socket::bind(unused_name());
-    std::error_code error;
-    const auto deadline = support::steady::now() + 20ms;
-    sender.set_write_deadline(deadline);
-    sender.send_to(datagram, full.where, error);
-    CHECK(error == std::errc::timed_out);
-    CHECK(support::steady::now() >= deadline);
-
-    sender.set_write_deadline(thrum::time_point::max());
-    auto waiting = thrum::spawn([&] { sender.send_to(datagram, full.where, error); });
-    thrum::sleep_for(20ms);
-    sender.set_write_deadline(thrum::time_point::min());
-    waiting.join();
-    CHECK(error == std::errc::timed_out);
-
-    sender.set_write_deadline(thrum::time_point::max());
-    full.drain();
-    CHECK(sender.send_to(datagram, full.where, error) == 1);
-    CHECK_FALSE(error);
-  });
-}
-
-TEST_CASE("close ends a send to a full Unix receiver, and the sends queued behind it") {
-  with_runtime([] {
-    full_receiver full;
-    auto sender = udp_socket::bind(unused_name());
-    std::error_code errors[3];
-    thrum::wait_group group;
-    for (std::error_code& error : errors) {
-      group.go([&] { sender.send_to(datagram, full.where, error); });
-    }
-    thrum::sleep_for(20ms);
-    sender.close();
-    group.wait();
-    for (const std::error_code& error : errors) {
-      CHECK(error == std::errc::operation_canceled);
-    }
-  });
-}
-
-TEST_CASE("threads send to a full Unix receiver, too") {
-  full_receiver full;
-  auto sender = udp_socket::bind(unused_name());
-  std::error_code errors[2];
-  std::thread first([&] { sender.send_to(datagram, full.where, errors[0]); });
-  std::thread second([&] { sender.send_to(datagram, full.where, errors[1]); });
-  std::this_thread::sleep_for(20ms);
-  full.drain();
-  first.join();
-  second.join();
-  CHECK_FALSE(errors[0]);
-  CHECK_FALSE(errors[1]);
-}
-
-TEST_CASE("a stop ends a send to a full Unix receiver") {
-  full_receiver full;
-  auto sender = udp_socket::bind(unused_name());
-  CHECK(support::is_unwound_at_stop([&] { sender.send_to(datagram, full.where); }));
-}
-
-TEST_CASE("in a bubble time passes while a send waits for a full Unix receiver") {
-  thrum::testing::bubble([] {
-    full_receiver full;
-    auto sender = udp_socket::bind(unused_name());
-    thrum::go([&] {
-      thrum::sleep_for(1min);
-      full.drain();
-    });
-    std::error_code error;
-    sender.send_to(datagram, full.where, error);
-    CHECK_FALSE(error);
-  });
-}
 
 TEST_CASE("texts can be sent, received and bound to without exceptions") {
   with_runtime([] {
@@ -253,15 +113,16 @@ TEST_CASE("many datagrams are sent and received at once, in their order, each wi
       auto connected = udp_socket::connect(b.local());
       exchange(connected, b, {});
     }
-    auto a = udp_socket::bind(unused_name());
-    auto b = udp_socket::bind(unused_name());
+    auto a = udp_socket::bind(support::datagram_place());
+    auto b = udp_socket::bind(support::datagram_place());
     exchange(a, b, b.local());
   });
 }
 
 TEST_CASE("receiving many takes what is there, and waits only if there is nothing") {
   with_runtime([] {
-    auto to = udp_socket::bind(unused_name());  // over which what is sent is there at once
+    auto to =
+        udp_socket::bind(support::datagram_place());  // over which what is sent is there at once
     auto from = udp_socket::connect(to.local());
     mailbox box(3);
     from.send("1");
@@ -314,24 +175,5 @@ TEST_CASE("sending many tells how many were sent before one that cannot be") {
     const udp_socket::outgoing to_nobody[] = {{bytes_of(small)}};
     CHECK(from.send_many(to_nobody, error) == 0);
     CHECK(error == std::errc::destination_address_required);
-  });
-}
-
-TEST_CASE("sending many to a Unix receiver that is full waits until it has room") {
-  with_runtime([] {
-    full_receiver full;
-    auto sender = udp_socket::bind(unused_name());
-    std::vector<udp_socket::outgoing> all(5, {datagram, full.where});
-    std::atomic<bool> done{false};
-    auto sending = thrum::spawn([&] {
-      sender.send_many(all);
-      done = true;
-    });
-    thrum::sleep_for(2ms);
-    CHECK_FALSE(done);
-    full.drain();
-    sending.join();
-    mailbox box(5);
-    CHECK(full.receiver.recv_many(box.slots) == 5);
   });
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// child_watch: there is none, and whoever would use it looks at children in intervals.
+// child_watch: one thread sleeps at a port until any of many children has ended.
 #ifndef THRUM_OS_WINDOWS_CHILD_WATCH_HPP
 #define THRUM_OS_WINDOWS_CHILD_WATCH_HPP
 
@@ -16,21 +16,42 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-/// Is never open.
+/// The port, and for each child a wait of the system's own threads, which post to it. A child is
+/// removed before its handle is closed. All members but sleep() and wake() by one thread at a time.
 class child_watch {
  public:
   constexpr child_watch() noexcept = default;
 
-  bool is_open() const noexcept { return false; }
-  io_result open() noexcept { return not_supported; }
-  void close() noexcept {}
-  io_result add(handle, void*) noexcept { return not_supported; }
-  void remove(handle) noexcept {}
-  void wake() noexcept {}
-  std::size_t sleep(void**, std::size_t, int) noexcept { return 0; }
+  bool is_open() const noexcept { return port_ != no_handle; }
+
+  /// 0, or an error below zero.
+  io_result open() noexcept;
+
+  void close() noexcept;
+
+  /// From the child's end on, sleep() finds `who`, once. 0, or an error below zero.
+  io_result add(handle child, void* who) noexcept;
+  void remove(handle child) noexcept;
+
+  /// Ends the sleep that is under way, or the next one.
+  void wake() noexcept;
+
+  /// Sleeps until the first `who` is found, for at most timeout_ms if that is not below 0. Returns
+  /// how many were found; perhaps none.
+  std::size_t sleep(void** found, std::size_t most, int timeout_ms) noexcept;
+
+ private:
+  struct watched;
+
+  handle port_ = no_handle;
+  watched* first_ = nullptr;
 };
 
 }}}  // namespace thrum::THRUM_ABI::os
+
+#if !THRUM_SEPARATE
+#include <thrum/os/windows/child_watch_definition.hpp>
+#endif
 
 #endif  // THRUM_OS_WINDOWS
 #endif  // THRUM_OS_WINDOWS_CHILD_WATCH_HPP

@@ -34,11 +34,12 @@ io_result write(handle fd, const void* from, std::size_t n) noexcept;
 /// The handle is gone afterwards, whatever the result.
 io_result close(handle fd) noexcept;
 
-/// A socket alone can be set not to wait: `not_supported` of others.
+/// A socket alone can be set not to wait, and a pipe of ours never does: `not_supported` of others.
 io_result set_nonblocking(handle fd, bool on) noexcept;
 
-/// Waits with the thread until a socket is readable (or writable), for at most timeout_ms. 1, 0 after
-/// the time, or an error below zero: bad_handle if it is none. Others are taken for ready.
+/// Waits with the thread until a socket or a pipe of ours is readable (or writable), or a child has
+/// ended, for at most timeout_ms. 1, 0 after the time, or an error below zero: bad_handle if it is no
+/// handle. Others are taken for ready.
 io_result wait_for(handle fd, bool to_write, int timeout_ms) noexcept;
 
 /// Whether it is a socket.

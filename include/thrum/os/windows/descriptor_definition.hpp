@@ -14,6 +14,7 @@
 #include <thrum/os/windows/api.hpp>
 #include <thrum/os/windows/descriptor.hpp>
 #include <thrum/os/windows/handle.hpp>
+#include <thrum/os/windows/pipe.hpp>
 #include <thrum/os/windows/process_wide.hpp>
 #include <thrum/os/windows/result.hpp>
 
@@ -23,8 +24,6 @@
 #include <string_view>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-inline ::HANDLE native(handle fd) noexcept { return reinterpret_cast<::HANDLE>(fd); }
 
 /// What one call takes at most.
 inline ::DWORD call_size(std::size_t n) noexcept {
@@ -71,6 +70,9 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read(handle fd, void* to, std::size_t
     const int got = ::recv(fd, static_cast<char*>(to), static_cast<int>(call_size(n)), 0);
     return result_of(got >= 0, got);
   }
+  if (const io_result got = read_pipe(fd, to, n); got != not_supported) {
+    return got;
+  }
   ::DWORD got = 0;
   if (::GetFileType(native(fd)) == FILE_TYPE_DISK) {
     const held_position turn(fd);
@@ -87,6 +89,9 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write(handle fd, const void* from,
     const int put = ::send(fd, static_cast<const char*>(from), static_cast<int>(call_size(n)), 0);
     return result_of(put >= 0, put);
   }
+  if (const io_result put = write_pipe(fd, from, n); put != not_supported) {
+    return put;
+  }
   ::DWORD put = 0;
   if (::GetFileType(native(fd)) == FILE_TYPE_DISK) {
     const held_position turn(fd);
@@ -97,16 +102,33 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write(handle fd, const void* from,
   return result_of(worked, put);
 }
 
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_without_signal(handle fd, const void* from,
+                                                                std::size_t n) noexcept {
+  return write(fd, from, n);
+}
+
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result close(handle fd) noexcept {
   if (is_socket(fd)) {
+    if (::closesocket(fd) == 0) {
+      return 0;
+    }
+    if (const io_result error = -static_cast<io_result>(::WSAGetLastError());
+        error != would_block) {
+      return error;
+    }
+    unsigned long off = 0;  // it lingers, and one that does not block cannot
+    ::ioctlsocket(fd, static_cast<long>(FIONBIO), &off);
     return result_of(::closesocket(fd) == 0, 0);
   }
-  return result_of(::CloseHandle(native(fd)) != 0, 0);
+  const io_result closed = close_pipe(fd);
+  return closed != not_supported ? closed : result_of(::CloseHandle(native(fd)) != 0, 0);
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_nonblocking(handle fd, bool on) noexcept {
   if (!is_socket(fd)) {
-    return ::GetFileType(native(fd)) == FILE_TYPE_UNKNOWN ? bad_handle : not_supported;
+    return ::GetFileType(native(fd)) == FILE_TYPE_UNKNOWN ? io_result{bad_handle}
+           : on && is_own_pipe(fd)                        ? io_result{0}
+                                                          : io_result{not_supported};
   }
   unsigned long value = on ? 1 : 0;
   return result_of(::ioctlsocket(fd, static_cast<long>(FIONBIO), &value) == 0, 0);
@@ -115,6 +137,13 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_nonblocking(handle fd, bool on) n
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result wait_for(handle fd, bool to_write,
                                                     int timeout_ms) noexcept {
   if (!is_socket(fd)) {
+    if (const io_result waited = wait_for_pipe(fd, to_write, timeout_ms); waited != not_supported) {
+      return waited;
+    }
+    if (::GetProcessId(native(fd)) != 0) {
+      const ::DWORD wait = timeout_ms < 0 ? INFINITE : static_cast<::DWORD>(timeout_ms);
+      return ::WaitForSingleObject(native(fd), wait) == WAIT_OBJECT_0 ? 1 : 0;
+    }
     return ::GetFileType(native(fd)) == FILE_TYPE_UNKNOWN ? bad_handle : io_result{1};
   }
   ::WSAPOLLFD one{fd, static_cast<short>(to_write ? POLLWRNORM : POLLRDNORM), 0};

@@ -50,7 +50,7 @@ io_result file_size(handle fd) noexcept;
 
 /// What kind of file a descriptor is.
 struct file_kind {
-  bool may_wait = false;   ///< a socket: what the poller can watch
+  bool may_wait = false;   ///< a socket or a pipe of ours: what the poller can watch
   bool may_break = false;  ///< a pipe or a socket: writing may fail because nobody reads
   bool is_nonblocking = false;
   bool appends = false;

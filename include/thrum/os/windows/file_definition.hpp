@@ -167,8 +167,9 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result kind_of(handle fd, file_kind& kind) n
     return bad_handle;
   }
   kind.may_break = type == FILE_TYPE_PIPE;
-  kind.may_wait = is_socket(fd);
-  kind.is_nonblocking = false;  // of a socket nobody says
+  const bool is_pipe = is_own_pipe(fd);
+  kind.may_wait = is_pipe || is_socket(fd);
+  kind.is_nonblocking = is_pipe;  // of a socket nobody says
   kind.appends = type == FILE_TYPE_DISK && is_appending(fd);
   return 0;
 }

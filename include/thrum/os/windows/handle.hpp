@@ -23,6 +23,9 @@ inline constexpr handle no_handle = UINTPTR_MAX;
 /// not.
 constexpr bool is_handle(handle h) noexcept { return h != no_handle && h != 0; }
 
+/// As the system's calls take it.
+inline void* native(handle h) noexcept { return reinterpret_cast<void*>(h); }
+
 /// The one that a call has returned.
 constexpr handle handle_of(io_result result) noexcept { return static_cast<handle>(result); }
 

@@ -47,7 +47,7 @@ struct process_end {
   bool dumped_core = false;
 };
 
-/// `not_supported`: none that a poller could watch.
+/// A handle of its own for a child, which is taken for readable when that has ended.
 io_result open_process(std::int64_t pid) noexcept;
 
 /// Waits for the end of a child: 0, or would_block if it may not block and the child runs; or

@@ -269,7 +269,15 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result spawn(const spawn_request& request) n
   return started.dwProcessId;
 }
 
-THRUM_OUT_OF_LINE io_result open_process(std::int64_t) noexcept { return not_supported; }
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_process(std::int64_t pid) noexcept {
+  return with_child(pid, [&](child_table::child& child) noexcept {
+    const ::HANDLE own = ::GetCurrentProcess();
+    ::HANDLE copy = nullptr;
+    const bool worked =
+        ::DuplicateHandle(own, child.process, own, &copy, 0, FALSE, DUPLICATE_SAME_ACCESS) != 0;
+    return result_of(worked, static_cast<io_result>(reinterpret_cast<std::uintptr_t>(copy)));
+  });
+}
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result wait_process(std::int64_t pid, handle, bool may_block,
                                                         bool reap, process_end& end) noexcept {

@@ -57,16 +57,32 @@ inline io_result prepared(::SOCKET s) noexcept {
   return static_cast<io_result>(s);
 }
 
+/// Whether a datagram socket tells who receives that nobody was there for what it sent. As elsewhere,
+/// only one with a peer does.
+inline void set_tells_of_nobody(handle fd, bool on) noexcept {
+  constexpr ::DWORD connection_reset = 0x9800000c;  // SIO_UDP_CONNRESET
+  ::BOOL value = on ? TRUE : FALSE;
+  ::DWORD size = 0;
+  ::WSAIoctl(fd, connection_reset, &value, sizeof value, nullptr, 0, &size, nullptr, nullptr);
+}
+
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_socket(int domain, int type,
                                                        int protocol) noexcept {
   start_sockets();
-  return prepared(::WSASocketW(domain, type, protocol, nullptr, 0,
-                               WSA_FLAG_OVERLAPPED | WSA_FLAG_NO_HANDLE_INHERIT));
+  const io_result opened = prepared(::WSASocketW(domain, type, protocol, nullptr, 0,
+                                                 WSA_FLAG_OVERLAPPED | WSA_FLAG_NO_HANDLE_INHERIT));
+  if (opened >= 0 && type == SOCK_DGRAM) {
+    set_tells_of_nobody(handle_of(opened), false);
+  }
+  return opened;
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result connect(handle fd, const ::sockaddr* to,
                                                    ::socklen_t size) noexcept {
   const io_result result = socket_result(::connect(fd, to, size));
+  if (result == 0) {  // at once: it has datagrams
+    set_tells_of_nobody(fd, true);
+  }
   return result == would_block ? in_progress : result;
 }
 
@@ -108,12 +124,18 @@ THRUM_OUT_OF_LINE bool gone_while_queued(io_result accepted) noexcept {
   return false;
 }
 
+/// A direction that was shut down here has ended.
+inline io_result receive_with(handle fd, void* to, std::size_t n, int flags) noexcept {
+  const io_result result = socket_result(::recv(fd, static_cast<char*>(to), at_most_int(n), flags));
+  return result == -WSAESHUTDOWN ? 0 : result;
+}
+
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result receive(handle fd, void* to, std::size_t n) noexcept {
-  return socket_result(::recv(fd, static_cast<char*>(to), at_most_int(n), 0));
+  return receive_with(fd, to, n, 0);
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result peek(handle fd, void* to, std::size_t n) noexcept {
-  return socket_result(::recv(fd, static_cast<char*>(to), at_most_int(n), MSG_PEEK));
+  return receive_with(fd, to, n, MSG_PEEK);
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result send(handle fd, const void* from,
@@ -128,6 +150,13 @@ struct message_calls {
     const int returned = ::WSASendTo(fd, one.pieces_, one.count_, &sent, 0, one.name_,
                                      one.name_size_, nullptr, nullptr);
     return returned == 0 ? io_result{sent} : socket_result(returned);
+  }
+
+  /// A datagram, for which the socket may have a peer.
+  static io_result send_datagram(handle fd, const message& one) noexcept {
+    const io_result result = send(fd, one);
+    const bool has_none = result == not_connected || result == -WSAEINVAL;
+    return has_none && one.name_ == nullptr ? io_result{no_address} : result;
   }
 
   static io_result receive(handle fd, message& one) noexcept {
@@ -146,7 +175,8 @@ struct message_calls {
       return static_cast<io_result>(one.size_) + 1;
     }
     one.size_ = result > 0 ? static_cast<std::size_t>(result) : 0;
-    return result;
+    // Nobody was there for a datagram that was sent.
+    return result == -WSAECONNRESET ? io_result{-WSAECONNREFUSED} : result;
   }
 };
 
@@ -177,7 +207,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result send_to(handle fd, const void* from, 
   message one;
   one.set_pieces(&whole, 1);
   one.set_name(to, to_size);
-  return message_calls::send(fd, one);
+  return message_calls::send_datagram(fd, one);
 }
 
 /// Calls one(message) for each until that fails. How many it did, or why it did not do the first.
@@ -193,7 +223,8 @@ io_result for_messages(message* first, unsigned n, One one) noexcept {
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result send_messages(handle fd, message* first,
                                                          unsigned n) noexcept {
-  return for_messages(first, n, [&](message& one) { return message_calls::send(fd, one); });
+  return for_messages(first, n,
+                      [&](message& one) { return message_calls::send_datagram(fd, one); });
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result receive_messages(handle fd, message* first,
@@ -239,6 +270,10 @@ THRUM_OUT_OF_LINE io_result set_keep_alive(handle fd, bool on,
   io_result result = set_option(fd, SOL_SOCKET, SO_KEEPALIVE, on ? 1 : 0);
   if (!on || result < 0) {
     return result;
+  }
+  constexpr int longest_s = 0x7fff;  // in milliseconds it has 32 bits
+  if (numbers.idle_s > longest_s || numbers.interval_s > longest_s) {
+    return invalid;
   }
   // Options of TCP, since Windows 10 1709; not every toolchain's headers know their names.
   constexpr int idle = 3;

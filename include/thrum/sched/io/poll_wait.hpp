@@ -84,6 +84,9 @@ class poll_wait {
   static int enter(poll_desc& d) noexcept;
   static void leave(poll_desc& d) noexcept;
 
+  /// As an event that says so: who waits on that side, or is the next to wait, makes its call again.
+  static void make_ready(poll_desc& d, io_side which) noexcept;
+
   /// Moves a deadline; no_deadline: there is none.
   static void set_deadline(poll_desc& d, io_side which, std::int64_t when) noexcept;
 

@@ -168,6 +168,18 @@ THRUM_OUT_OF_LINE void poll_wait::leave(poll_desc& d) noexcept {
   unlock_and_wake(d, nullptr);
 }
 
+THRUM_OUT_OF_LINE void poll_wait::make_ready(poll_desc& d, io_side which) noexcept {
+  const section here;
+  wake_list taken;
+  {
+    scoped guard(d.lock);
+    poll_side& side = d.side(which);
+    taken.push_back(take_waiter_locked(side, wake_cause::notified));
+    side.ready = taken.first == nullptr;
+  }
+  taken.wake_all();
+}
+
 THRUM_OUT_OF_LINE void poll_wait::set_deadline(poll_desc& d, io_side which,
                                                std::int64_t when) noexcept {
   const section here;

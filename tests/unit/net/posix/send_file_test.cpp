@@ -9,7 +9,7 @@
 #include "support/net.hpp"
 #include "support/with_runtime.hpp"
 
-#include "sent_to_peer.hpp"
+#include "unit/net/sent_to_peer.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -1,0 +1,211 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What netpoll/object_waits.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_NETPOLL_OBJECT_WAITS_DEFINITION_HPP
+#define THRUM_NETPOLL_OBJECT_WAITS_DEFINITION_HPP
+
+#include <thrum/base/config.hpp>
+
+#if THRUM_OS_WINDOWS
+
+#include <thrum/base/order.hpp>
+#include <thrum/netpoll/contract.hpp>
+#include <thrum/netpoll/object_waits.hpp>
+#include <thrum/os/handle.hpp>
+#include <thrum/os/windows/api.hpp>
+#include <thrum/os/windows/pipe.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <new>
+
+namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
+
+struct object_waits::request {
+  request* next = nullptr;
+  request* before = nullptr;
+  ::HANDLE port = nullptr;
+  std::uintptr_t key = 0;
+  os::handle fd = os::no_handle;
+  std::uint64_t tag = 0;
+  std::uint32_t events = 0;
+  std::uint32_t answer = 0;
+  bool is_reading = false;    // the operation below is under way
+  ::OVERLAPPED reading = {};  // of no bytes
+  ::HANDLE object = nullptr;  // that is waited for; it is ours
+  ::HANDLE wait = nullptr;    // under the lock
+  std::atomic<bool> is_posted{false};
+};
+
+THRUM_OUT_OF_LINE void afd_lock::lock() noexcept {
+  while (held_.exchange(true, acquire)) {  // [af.lock <] acquire: the lists
+    ::SwitchToThread();
+  }
+}
+
+/// Finds what to wait for. False: the object is of another kind.
+THRUM_OUT_OF_LINE bool object_waits::begin(request& one, os::handle fd,
+                                           std::uint32_t what) noexcept {
+  if (os::is_own_pipe(fd)) {
+    if ((what & writable) != 0) {
+      one.events = writable;
+      const os::handle event = os::writable_event(fd);
+      one.object = event != os::no_handle ? os::native(event) : nullptr;
+      return true;
+    }
+    one.events = readable;
+    one.object = ::CreateEventW(nullptr, TRUE, FALSE, nullptr);
+    one.reading.hEvent = one.object;
+    if (one.object != nullptr) {
+      ::DWORD none = 0;
+      char nothing;
+      const bool is_done = ::ReadFile(os::native(fd), &nothing, 0, &none, &one.reading) != 0;
+      one.is_reading = !is_done && ::GetLastError() == ERROR_IO_PENDING;
+      if (!one.is_reading) {
+        ::SetEvent(one.object);  // whoever waits calls, and learns more
+      }
+    }
+    return true;
+  }
+  if (::GetProcessId(os::native(fd)) == 0) {
+    return false;
+  }
+  one.events = what & (readable | writable);
+  const ::HANDLE own = ::GetCurrentProcess();
+  ::DuplicateHandle(own, os::native(fd), own, &one.object, SYNCHRONIZE, FALSE, 0);
+  return true;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE int object_waits::submit(os::handle port, std::uintptr_t key,
+                                                          os::handle fd, std::uint64_t tag,
+                                                          std::uint32_t what,
+                                                          std::uint32_t answer) noexcept {
+  void* const memory = ::HeapAlloc(::GetProcessHeap(), 0, sizeof(request));
+  if (memory == nullptr) {
+    return os::no_memory;
+  }
+  auto& one = *::new (memory) request;
+  one.port = os::native(port);
+  one.key = key;
+  one.fd = fd;
+  one.tag = tag;
+  one.answer = answer;
+  if (!begin(one, fd, what)) {
+    free(one);
+    return os::always_ready;
+  }
+  if (one.object == nullptr) {
+    free(one);
+    return os::no_memory;
+  }
+  const auto post = [](void* of, ::BOOLEAN) {
+    auto& done = *static_cast<request*>(of);
+    done.is_posted.store(true, release);  // [ow.posted >] release: nothing; seen after the wait
+    while (::PostQueuedCompletionStatus(done.port, 0, done.key, static_cast<::OVERLAPPED*>(of)) ==
+           0) {
+      ::Sleep(1);  // the system is out of memory for the moment
+    }
+  };
+  lock_.lock();
+  if (::RegisterWaitForSingleObject(&one.wait, one.object, post, &one, INFINITE,
+                                    WT_EXECUTEONLYONCE) == 0) {
+    lock_.unlock();
+    if (one.is_reading) {
+      ::CancelIoEx(os::native(fd), &one.reading);
+      ::WaitForSingleObject(one.object, INFINITE);
+    }
+    free(one);
+    return os::no_memory;
+  }
+  one.next = first_;
+  if (first_ != nullptr) {
+    first_->before = &one;
+  }
+  first_ = &one;
+  lock_.unlock();
+  return 0;
+}
+
+THRUM_OUT_OF_LINE void object_waits::unlink_locked(request& one) noexcept {
+  (one.before != nullptr ? one.before->next : first_) = one.next;
+  if (one.next != nullptr) {
+    one.next->before = one.before;
+  }
+}
+
+THRUM_OUT_OF_LINE void object_waits::free(request& one) noexcept {
+  if (one.object != nullptr) {
+    ::CloseHandle(one.object);
+  }
+  ::HeapFree(::GetProcessHeap(), 0, &one);
+}
+
+THRUM_OUT_OF_LINE void object_waits::cancel_locked(request& one) noexcept {
+  if (one.is_reading) {
+    ::CancelIoEx(os::native(one.fd), &one.reading);  // which sets its event
+    return;
+  }
+  if (one.wait == nullptr) {
+    return;  // cancelled before, and posted
+  }
+  ::UnregisterWaitEx(one.wait, INVALID_HANDLE_VALUE);
+  one.wait = nullptr;
+  if (!one.is_posted.load(acquire)) {  // [ow.posted <] acquire: pairs with the wait's end
+    unlink_locked(one);
+    free(one);
+  }
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void object_waits::cancel(std::uint64_t tag) noexcept {
+  lock_.lock();
+  for (request* one = first_; one != nullptr;) {
+    request* const next = one->next;
+    if (one->tag == tag) {
+      cancel_locked(*one);
+    }
+    one = next;
+  }
+  lock_.unlock();
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void object_waits::cancel_all() noexcept {
+  lock_.lock();
+  for (request* one = first_; one != nullptr;) {
+    request* const next = one->next;
+    cancel_locked(*one);
+    one = next;
+  }
+  lock_.unlock();
+}
+
+THRUM_OUT_OF_LINE bool object_waits::empty() noexcept {
+  lock_.lock();
+  const bool is_empty = first_ == nullptr;
+  lock_.unlock();
+  return is_empty;
+}
+
+THRUM_OUT_OF_LINE std::uint64_t object_waits::tag_of(std::uintptr_t packet) noexcept {
+  return reinterpret_cast<const request*>(packet)->tag;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE object_waits::told object_waits::take(
+    std::uintptr_t packet) noexcept {
+  auto& done = *reinterpret_cast<request*>(packet);
+  lock_.lock();  // whoever registered it has left, and so has who cancels it
+  unlink_locked(done);
+  const ::HANDLE wait = done.wait;
+  lock_.unlock();
+  if (wait != nullptr) {
+    ::UnregisterWait(wait);
+  }
+  const told result{done.tag, done.events, done.answer};
+  free(done);
+  return result;
+}
+
+}}}  // namespace thrum::THRUM_ABI::netpoll
+
+#endif  // THRUM_OS_WINDOWS
+#endif  // THRUM_NETPOLL_OBJECT_WAITS_DEFINITION_HPP

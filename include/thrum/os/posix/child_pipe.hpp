@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// A pipe of which a child gets one end.
+#ifndef THRUM_OS_POSIX_CHILD_PIPE_HPP
+#define THRUM_OS_POSIX_CHILD_PIPE_HPP
+
+#include <thrum/base/config.hpp>
+
+#if THRUM_OS_POSIX
+
+#include <thrum/os/posix/descriptor.hpp>
+#include <thrum/os/posix/handle.hpp>
+#include <thrum/os/posix/result.hpp>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+io_result open_pipe(handle (&fds)[2]) noexcept;
+
+/// As open_pipe(), with one end that blocks: the child's input, or what it writes to.
+inline io_result open_pipe_to_child(handle (&fds)[2], bool child_reads) noexcept {
+  const io_result result = open_pipe(fds);
+  if (result >= 0) {
+    set_nonblocking(fds[child_reads ? 0 : 1], false);
+  }
+  return result;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_POSIX
+#endif  // THRUM_OS_POSIX_CHILD_PIPE_HPP
