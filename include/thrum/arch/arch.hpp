@@ -12,8 +12,10 @@
 #include <thrum/arch/x86_64_sysv.hpp>  // IWYU pragma: export
 #elif THRUM_ARCH_X86_64_WIN64
 #include <thrum/arch/x86_64_win64.hpp>  // IWYU pragma: export
-#elif THRUM_ARCH_AARCH64
-#include <thrum/arch/aarch64.hpp>  // IWYU pragma: export
+#elif THRUM_ARCH_AARCH64_AAPCS64
+#include <thrum/arch/aarch64_aapcs64.hpp>  // IWYU pragma: export
+#elif THRUM_ARCH_AARCH64_WIN64
+#include <thrum/arch/aarch64_win64.hpp>  // IWYU pragma: export
 #elif THRUM_ARCH_RISCV64
 #include <thrum/arch/riscv64.hpp>  // IWYU pragma: export
 #elif THRUM_ARCH_I686
@@ -41,7 +43,7 @@ THRUM_INLINE void* switch_stack_paired(void** save_sp, void* load_sp, void* pass
   return thrum_switch_stack_paired(save_sp, load_sp, pass);
 }
 
-#if !THRUM_ARCH_X86_64_WIN64
+#if !THRUM_HAS_SEH_UNWINDER
 /// A frame does not say.
 THRUM_INLINE const void* parked_limit(const void*) noexcept { return nullptr; }
 #endif

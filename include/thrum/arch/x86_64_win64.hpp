@@ -28,6 +28,7 @@
 
 #include <thrum/arch/contract.hpp>
 #include <thrum/arch/exception_watch.hpp>  // IWYU pragma: keep: the assembly names its function
+#include <thrum/arch/win64.hpp>
 #include <thrum/arch/x86_64.hpp>
 #include <thrum/base/config.hpp>
 
@@ -174,14 +175,6 @@ frame_registers interrupted_registers(const Machine& machine) noexcept {
   }
   at.pc = at.value[16];
   return at;
-}
-
-/// What the system keeps of a stack for those who look at its overflow: some pages, but no more than
-/// a quarter.
-constexpr std::size_t bytes_for_overflow(std::size_t stack_bytes) noexcept {
-  constexpr std::size_t wanted = 16'384;
-  constexpr std::size_t page = 4'096;
-  return stack_bytes / 4 < wanted ? stack_bytes / 4 / page * page : wanted;
 }
 
 /// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned

@@ -88,9 +88,14 @@
 #define THRUM_ARCH_I686 0
 #endif
 #if defined(__aarch64__) && defined(__LP64__) && defined(__ARM_NEON)
-#define THRUM_ARCH_AARCH64 1
+#define THRUM_ARCH_AARCH64_AAPCS64 1
 #else
-#define THRUM_ARCH_AARCH64 0
+#define THRUM_ARCH_AARCH64_AAPCS64 0
+#endif
+#if defined(__aarch64__) && defined(_WIN64)
+#define THRUM_ARCH_AARCH64_WIN64 1
+#else
+#define THRUM_ARCH_AARCH64_WIN64 0
 #endif
 #if defined(__arm__) && defined(__ARM_EABI__) && defined(__ARM_PCS_VFP) && __ARM_ARCH >= 7
 #define THRUM_ARCH_ARMHF 1
@@ -118,8 +123,8 @@
 #else
 #define THRUM_ARCH_LOONGARCH64 0
 #endif
-#if THRUM_ARCH_X86_64_SYSV + THRUM_ARCH_X86_64_WIN64 + THRUM_ARCH_I686 + THRUM_ARCH_AARCH64 + \
-        THRUM_ARCH_ARMHF + THRUM_ARCH_RISCV64 + THRUM_ARCH_PPC64LE + THRUM_ARCH_S390X +       \
+#if THRUM_ARCH_X86_64_SYSV + THRUM_ARCH_X86_64_WIN64 + THRUM_ARCH_I686 + THRUM_ARCH_AARCH64_AAPCS64 + \
+        THRUM_ARCH_AARCH64_WIN64 + THRUM_ARCH_ARMHF + THRUM_ARCH_RISCV64 + THRUM_ARCH_PPC64LE + THRUM_ARCH_S390X +       \
         THRUM_ARCH_LOONGARCH64 !=                                                             \
     1
 #error \
@@ -135,7 +140,7 @@ loongarch64 (lp64d)"
 // for it, clang has none.
 #define THRUM_HAS_ARM_UNWINDER THRUM_ARCH_ARMHF
 // And whether by Windows' tables, which assembly writes with lines of its own.
-#define THRUM_HAS_SEH_UNWINDER THRUM_ARCH_X86_64_WIN64
+#define THRUM_HAS_SEH_UNWINDER (THRUM_ARCH_X86_64_WIN64 || THRUM_ARCH_AARCH64_WIN64)
 // Whether a called function preserves floating-point registers: with lp64 it does not, even where
 // there are any.
 #if defined(__riscv_float_abi_soft)
@@ -270,7 +275,7 @@ loongarch64 (lp64d)"
 // register). Elsewhere assembly at file scope does the same: gcc has no such functions on some
 // processors, on i686 it writes to registers in them, and around them clang writes call-frame
 // information only where it does so for all functions.
-#if defined(__clang__) && (THRUM_ARCH_X86_64_SYSV || THRUM_ARCH_AARCH64)
+#if defined(__clang__) && (THRUM_ARCH_X86_64_SYSV || THRUM_ARCH_AARCH64_AAPCS64)
 #define THRUM_HAS_NAKED 1
 #define THRUM_NAKED                                                         \
   __attribute__((naked, noinline, visibility("hidden"), no_stack_protector, \

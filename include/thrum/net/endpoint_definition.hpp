@@ -60,7 +60,7 @@ THRUM_OUT_OF_LINE std::string_view endpoint::native_path() const noexcept {
   if (family() != address_family::local) {
     return {};
   }
-  std::string_view path(native_.local.sun_path, size_ - path_offset);
+  std::string_view path(native_.local.sun_path, static_cast<std::size_t>(size_) - path_offset);
   if (!path.empty() && path.front() != '\0' && path.back() == '\0') {
     path.remove_suffix(1);
   }

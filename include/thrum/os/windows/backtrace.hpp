@@ -9,8 +9,9 @@
 
 #if THRUM_OS_WINDOWS
 
+#include <thrum/os/windows/machine.hpp>  // IWYU pragma: export
+
 #include <cstddef>
-#include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -23,15 +24,6 @@ struct call_stack {
   const void* frames[capacity] = {};
   std::size_t size = 0;
 };
-
-/// The registers of interrupted code, by the names that they have in the system's own record.
-struct interrupted_machine {
-  std::uint64_t Rax, Rcx, Rdx, Rbx, Rsp, Rbp, Rsi, Rdi;
-  std::uint64_t R8, R9, R10, R11, R12, R13, R14, R15, Rip;
-};
-
-/// What the injected call has kept (preempt_signal.hpp): `context` is preempt_target::context.
-interrupted_machine machine_state(const void* context) noexcept;
 
 /// The callers of the calling function, `skip` of them left out, and without the injected call where
 /// code was interrupted. Does not allocate.

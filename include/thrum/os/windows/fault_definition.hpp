@@ -12,6 +12,7 @@
 #include <thrum/base/order.hpp>
 #include <thrum/os/windows/api.hpp>
 #include <thrum/os/windows/fault.hpp>
+#include <thrum/os/windows/machine_definition.hpp>
 #include <thrum/os/windows/process_wide.hpp>
 
 #include <atomic>
@@ -29,17 +30,15 @@ struct fault_handling {
 
 /// The lowest address that the stack of the calling thread may ever have.
 inline std::uintptr_t end_of_own_stack() noexcept {
-  constexpr std::uintptr_t low_in_block = 0x1478;
-  std::uintptr_t low;
-  asm volatile("movq %%gs:(%1), %0" : "=r"(low) : "r"(low_in_block));
-  return low;
+  constexpr std::uint32_t low_in_block = 0x1478;
+  return reinterpret_cast<std::uintptr_t>(load_thread_word(low_in_block));
 }
 
 THRUM_NOINLINE inline ::LONG __stdcall handle_fault(::EXCEPTION_POINTERS* about) {
   const ::EXCEPTION_RECORD& record = *about->ExceptionRecord;
   // relaxed: set before the handler is installed
   const fault_observer observe = process_wide<fault_handling>::get().observe.load(relaxed);
-  const auto* const sp = reinterpret_cast<const void*>(about->ContextRecord->Rsp);
+  const auto* const sp = reinterpret_cast<const void*>(stack_pointer_of(*about->ContextRecord));
   if (record.ExceptionCode == EXCEPTION_STACK_OVERFLOW) {
     observe(reinterpret_cast<const void*>(end_of_own_stack() - 1), sp);
   } else if (record.ExceptionCode == EXCEPTION_ACCESS_VIOLATION && record.NumberParameters >= 2) {

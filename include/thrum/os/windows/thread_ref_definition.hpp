@@ -11,6 +11,7 @@
 
 #include <thrum/base/order.hpp>
 #include <thrum/os/windows/api.hpp>
+#include <thrum/os/windows/machine_definition.hpp>
 #include <thrum/os/windows/preempt_signal.hpp>
 #include <thrum/os/windows/preempt_signal_definition.hpp>
 #include <thrum/os/windows/thread_ref.hpp>
@@ -78,15 +79,10 @@ class thread_ref::stopped {
 
   /// Whether it stands behind the instruction by which the system is called; wine has another one.
   [[nodiscard]] bool is_in_system() const noexcept {
-    constexpr unsigned char by_instruction[] = {0x0f, 0x05};
-    constexpr unsigned char by_pointer[] = {0xff, 0x14, 0x25};
-    constexpr std::size_t call_bytes = 7;
+    const std::uintptr_t place = place_of(machine_);
     for (const code_range& each : calling_code) {
-      if (each.holds(machine_.Rip) && each.holds(machine_.Rip - call_bytes)) {
-        const auto* const at = reinterpret_cast<const unsigned char*>(machine_.Rip);
-        return std::memcmp(at - sizeof by_instruction, by_instruction, sizeof by_instruction) ==
-                   0 ||
-               std::memcmp(at - call_bytes, by_pointer, sizeof by_pointer) == 0;
+      if (each.holds(place) && each.holds(place - system_call_bytes)) {
+        return is_behind_system_call(place);
       }
     }
     return false;
@@ -95,7 +91,7 @@ class thread_ref::stopped {
   /// Whether it may hold a lock for which all others would wait (TS4).
   [[nodiscard]] bool is_in_system_code() const noexcept {
     for (const code_range& each : system_code) {
-      if (each.holds(machine_.Rip)) {
+      if (each.holds(place_of(machine_))) {
         return true;
       }
     }
@@ -106,7 +102,7 @@ class thread_ref::stopped {
   /// and a thread that is made to call the system there spoils the call that it comes from.
   [[nodiscard]] bool is_in_visible_code() const noexcept {
     ::MEMORY_BASIC_INFORMATION about;
-    return ::VirtualQuery(reinterpret_cast<const void*>(machine_.Rip), &about, sizeof about) != 0 &&
+    return ::VirtualQuery(reinterpret_cast<const void*>(place_of(machine_)), &about, sizeof about) != 0 &&
            about.State == MEM_COMMIT;
   }
 
@@ -130,7 +126,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_ref::open() noexcept {
   {
     const held guard(*this);
     handle_ = own;
-    asm volatile("movq %%gs:0x30, %0" : "=r"(block_));  // a pointer to itself
+    block_ = own_thread_block();
     number_.store(::GetCurrentThreadId(), relaxed);  // relaxed: under the lock, or its own thread
   }
   own_uninterrupted().set(&uninterrupted_);
@@ -184,7 +180,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::interrupt(preempt_target& targ
   constexpr std::ptrdiff_t base_in_block = 0x08;
   constexpr std::ptrdiff_t low_in_block = 0x1478;
   // [pt.call <] acquire: the last call has taken its words from the target
-  if (kept_vectors.bytes == 0 || is_calling_thread() || target.is_under_way.load(acquire)) {
+  if (kept_bytes() == 0 || is_calling_thread() || target.is_under_way.load(acquire)) {
     return false;
   }
   const held guard(*this);
@@ -199,18 +195,13 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::interrupt(preempt_target& targ
   std::memcpy(&base, block_ + base_in_block, sizeof base);
   std::memcpy(&low, block_ + low_in_block, sizeof low);
   ::CONTEXT& machine = its.machine();
-  if (machine.Rsp > base || machine.Rsp < low ||
-      machine.Rsp - low < kept_vectors.bytes + handler_bytes) {
+  const std::uintptr_t sp = stack_pointer_of(machine);
+  if (sp > base || sp < low || sp - low < kept_bytes() + handler_bytes) {
     return false;
   }
   // TS3: what the call needs goes by the target and a register.
-  target.place = machine.Rip;
-  target.first_register = machine.Rax;
-  target.vector_bytes = kept_vectors.bytes;
-  target.vector_mask = kept_vectors.mask;
+  send_to_injected_call(machine, target);
   target.is_under_way.store(true, relaxed);  // relaxed: its thread goes on by a call of the system
-  machine.Rip = reinterpret_cast<std::uintptr_t>(&thrum_injected_call);
-  machine.Rax = reinterpret_cast<std::uintptr_t>(&target);
   if (!its.change()) {
     target.is_under_way.store(false, relaxed);  // relaxed: nobody has seen it
     return false;

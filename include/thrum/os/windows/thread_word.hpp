@@ -14,6 +14,7 @@
 #if THRUM_OS_WINDOWS
 
 #include <thrum/base/order.hpp>
+#include <thrum/os/windows/machine.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -33,14 +34,11 @@ class thread_word_place {
     if (at == 0) {
       return nullptr;  // nobody has set it
     }
-    void* value;
-    asm volatile("movq %%gs:(%1), %0" : "=r"(value) : "r"(std::uintptr_t{at}));
-    return value;
+    return load_thread_word(at);
   }
 
   void set(void* value) noexcept {
-    const std::uint32_t at = place();
-    asm volatile("movq %0, %%gs:(%1)" : : "r"(value), "r"(std::uintptr_t{at}) : "memory");
+    store_thread_word(place(), value);
   }
 
  private:

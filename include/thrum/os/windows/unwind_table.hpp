@@ -12,8 +12,6 @@
 //
 // The unwinder of the system may not be called where somebody stands still: it may take locks, and
 // believes what it reads from the stack. This takes no lock and reads the image alone.
-//
-// Source: Microsoft, "x64 exception handling": RUNTIME_FUNCTION, UNWIND_INFO, UNWIND_CODE.
 #ifndef THRUM_OS_WINDOWS_UNWIND_TABLE_HPP
 #define THRUM_OS_WINDOWS_UNWIND_TABLE_HPP
 

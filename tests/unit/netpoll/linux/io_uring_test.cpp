@@ -174,8 +174,8 @@ TEST_CASE(
 
 TEST_CASE("a descriptor can be closed, too, behind a request that the kernel refuses") {
   ring_and_pair one;
-  if (!one.is_there) {
-    return;
+  if (!one.is_there || sizeof(void*) < 8) {
+    return;  // no address of 32 bits is refused before there is something to read
   }
   one.ring.ask(one.fds[0], one.tag, thrum::netpoll::readable, true);
   noted_operation refused;

@@ -32,7 +32,7 @@ thrum_test_call_from_expression_frame:
   .cfi_endproc
   .size thrum_test_call_from_expression_frame, . - thrum_test_call_from_expression_frame
 )");
-#elif THRUM_ARCH_AARCH64
+#elif THRUM_ARCH_AARCH64_AAPCS64
 asm(R"(
   .text
   .type thrum_test_call_from_expression_frame, @function
