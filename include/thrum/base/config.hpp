@@ -123,9 +123,9 @@
 #else
 #define THRUM_ARCH_LOONGARCH64 0
 #endif
-#if THRUM_ARCH_X86_64_SYSV + THRUM_ARCH_X86_64_WIN64 + THRUM_ARCH_I686 + THRUM_ARCH_AARCH64_AAPCS64 + \
-        THRUM_ARCH_AARCH64_WIN64 + THRUM_ARCH_ARMHF + THRUM_ARCH_RISCV64 + THRUM_ARCH_PPC64LE + THRUM_ARCH_S390X +       \
-        THRUM_ARCH_LOONGARCH64 !=                                                             \
+#if THRUM_ARCH_X86_64_SYSV + THRUM_ARCH_X86_64_WIN64 + THRUM_ARCH_I686 +                       \
+        THRUM_ARCH_AARCH64_AAPCS64 + THRUM_ARCH_AARCH64_WIN64 + THRUM_ARCH_ARMHF +             \
+        THRUM_ARCH_RISCV64 + THRUM_ARCH_PPC64LE + THRUM_ARCH_S390X + THRUM_ARCH_LOONGARCH64 != \
     1
 #error \
     "thrum: this processor is not supported, or not with this calling convention; supported are \

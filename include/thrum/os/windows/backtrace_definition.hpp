@@ -42,7 +42,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void collect_callers(call_stack& out, std::size
     } else {
       void* of_handler = nullptr;
       ::DWORD64 frame = 0;
-      ::RtlVirtualUnwind(0, image, place_of(machine), entry, &machine, &of_handler, &frame, nullptr);
+      ::RtlVirtualUnwind(0, image, place_of(machine), entry, &machine, &of_handler, &frame,
+                         nullptr);
     }
     if (!has_left_frame(machine, before)) {
       return;

@@ -151,7 +151,6 @@ machine_state(const void* context) noexcept {
   return at;
 }
 
-
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_ARCH_AARCH64_WIN64

@@ -188,7 +188,6 @@ machine_state(const void* context) noexcept {
   return at;
 }
 
-
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_ARCH_X86_64_WIN64

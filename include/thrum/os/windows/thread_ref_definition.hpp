@@ -102,7 +102,8 @@ class thread_ref::stopped {
   /// and a thread that is made to call the system there spoils the call that it comes from.
   [[nodiscard]] bool is_in_visible_code() const noexcept {
     ::MEMORY_BASIC_INFORMATION about;
-    return ::VirtualQuery(reinterpret_cast<const void*>(place_of(machine_)), &about, sizeof about) != 0 &&
+    return ::VirtualQuery(reinterpret_cast<const void*>(place_of(machine_)), &about,
+                          sizeof about) != 0 &&
            about.State == MEM_COMMIT;
   }
 

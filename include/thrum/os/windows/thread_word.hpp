@@ -37,9 +37,7 @@ class thread_word_place {
     return load_thread_word(at);
   }
 
-  void set(void* value) noexcept {
-    store_thread_word(place(), value);
-  }
+  void set(void* value) noexcept { store_thread_word(place(), value); }
 
  private:
   /// Where in the block. Ends the program if all words are taken.
