@@ -33,6 +33,19 @@ target_compile_options(thrum_developer INTERFACE
 target_compile_definitions(thrum_developer INTERFACE
   $<$<BOOL:${THRUM_CHECKS}>:THRUM_CHECKS=1>)
 
+# libc++ before 20 hides std::stop_token. All of that is in headers: the linker needs no option.
+include(CheckCXXSourceCompiles)
+set(CMAKE_REQUIRED_FLAGS -std=c++20)
+check_cxx_source_compiles("#include <version>
+  #if defined(_LIBCPP_VERSION) && !defined(__cpp_lib_jthread)
+  #error
+  #endif
+  int main() {}" THRUM_SHOWS_STOP_TOKEN)
+unset(CMAKE_REQUIRED_FLAGS)
+if(NOT THRUM_SHOWS_STOP_TOKEN)
+  target_compile_options(thrum_developer INTERFACE -fexperimental-library)
+endif()
+
 if(THRUM_SANITIZER STREQUAL "address")
   # gcc's analysis of uninitialised variables gives false alarms in instrumented library code.
   target_compile_options(thrum_developer INTERFACE

@@ -34,7 +34,7 @@
 // What it does not tell: that data is out of band. No filter for that is common to the two systems.
 //
 // What has been run
-//   Compiled and linked for both systems (tests/backends/kqueue_cross.sh). Run on Linux over
+//   Compiled and linked for both systems with the whole suite. Run on Linux over
 //   libkqueue with the tests of tests/unit/netpoll/poller_test.cpp, except those in which something
 //   that was armed is reported: its queues are no descriptors and cannot be nested. Nor are the end
 //   of a pipe and the end of a stream behind unread data tested there, of which it gives no event.
