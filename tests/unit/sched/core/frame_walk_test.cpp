@@ -18,7 +18,6 @@ namespace {
 
 using support::agree;
 using support::two_views;
-using support::walk_from_here;
 using support::walk_names;
 using support::walk_with_much_on_the_stack;
 using thrum::os::call_stack;
@@ -137,22 +136,6 @@ TEST_CASE("registers without meaning end a walk, whatever they hold") {
       CHECK(views.walked.size <= call_stack::capacity);
     }
   }
-}
-
-TEST_CASE("the files that a process begins with are found by their addresses") {
-  static thrum::os::first_code_files files;
-  files.remember();
-  files.remember();
-  thrum::os::code_file first;
-  thrum::os::code_file asked;
-  for (const auto address : {reinterpret_cast<std::uintptr_t>(&walk_from_here),
-                             reinterpret_cast<std::uintptr_t>(&std::abort)}) {
-    REQUIRE(files.find(address, first));
-    CHECK((first.low <= address && address < first.high));
-    REQUIRE(thrum::os::find_code_file(address, asked));
-    CHECK(first.index == asked.index);
-  }
-  CHECK_FALSE(files.find(8, first));
 }
 
 #if THRUM_ARCH_X86_64_SYSV && THRUM_EXCEPTIONS
