@@ -117,6 +117,8 @@
 #include <thrum/os/windows/fault_definition.hpp>
 #include <thrum/os/windows/fence_definition.hpp>
 #include <thrum/os/windows/file_definition.hpp>
+#include <thrum/os/windows/machine_aarch64_definition.hpp>  // IWYU pragma: keep
+#include <thrum/os/windows/machine_x86_64_definition.hpp>   // IWYU pragma: keep
 #include <thrum/os/windows/memory_definition.hpp>
 #include <thrum/os/windows/pipe_definition.hpp>
 #include <thrum/os/windows/preempt_signal_definition.hpp>
@@ -131,7 +133,9 @@
 #include <thrum/os/windows/thread_definition.hpp>
 #include <thrum/os/windows/thread_ref_definition.hpp>
 #include <thrum/os/windows/thread_word_definition.hpp>
+#include <thrum/os/windows/unwind_table_aarch64_definition.hpp>
 #include <thrum/os/windows/unwind_table_definition.hpp>
+#include <thrum/os/windows/unwind_table_x86_64_definition.hpp>
 #include <thrum/os/windows/wide_text_definition.hpp>
 #include <thrum/request_stop_definition.hpp>
 #include <thrum/sched/core/p_definition.hpp>

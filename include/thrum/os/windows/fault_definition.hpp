@@ -12,7 +12,8 @@
 #include <thrum/base/order.hpp>
 #include <thrum/os/windows/api.hpp>
 #include <thrum/os/windows/fault.hpp>
-#include <thrum/os/windows/machine_definition.hpp>
+#include <thrum/os/windows/machine_aarch64_definition.hpp>
+#include <thrum/os/windows/machine_x86_64_definition.hpp>
 #include <thrum/os/windows/process_wide.hpp>
 
 #include <atomic>

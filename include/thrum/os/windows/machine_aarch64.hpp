@@ -41,5 +41,9 @@ interrupted_machine machine_state(const void* context) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
 
+#if !THRUM_SEPARATE
+#include <thrum/os/windows/machine_aarch64_definition.hpp>
+#endif
+
 #endif  // THRUM_ARCH_AARCH64_WIN64
 #endif  // THRUM_OS_WINDOWS_MACHINE_AARCH64_HPP

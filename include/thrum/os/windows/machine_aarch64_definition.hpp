@@ -21,7 +21,7 @@
 
 #include <thrum/os/windows/api.hpp>
 #include <thrum/os/windows/machine_aarch64.hpp>
-#include <thrum/os/windows/preempt_signal.hpp>
+#include <thrum/os/windows/preempt_target.hpp>
 
 #include <cstddef>
 #include <cstdint>

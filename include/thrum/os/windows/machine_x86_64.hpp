@@ -42,5 +42,9 @@ interrupted_machine machine_state(const void* context) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
 
+#if !THRUM_SEPARATE
+#include <thrum/os/windows/machine_x86_64_definition.hpp>
+#endif
+
 #endif  // THRUM_ARCH_X86_64_WIN64
 #endif  // THRUM_OS_WINDOWS_MACHINE_X86_64_HPP

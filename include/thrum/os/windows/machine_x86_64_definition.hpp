@@ -17,7 +17,7 @@
 
 #include <thrum/os/windows/api.hpp>
 #include <thrum/os/windows/machine_x86_64.hpp>
-#include <thrum/os/windows/preempt_signal.hpp>
+#include <thrum/os/windows/preempt_target.hpp>
 
 #include <cstdint>
 #include <cstring>

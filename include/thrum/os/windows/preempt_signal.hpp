@@ -17,9 +17,7 @@
 
 #if THRUM_OS_WINDOWS
 
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
+#include <thrum/os/windows/preempt_target.hpp>  // IWYU pragma: export
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -28,27 +26,6 @@ inline constexpr bool has_preempt_signal = true;
 
 /// There is no signal.
 inline constexpr int preempt_signal = 0;
-
-/// The thread of ours that an interruption is for; outlives it. The assembly below knows the order of
-/// the first four words.
-struct preempt_target {
-  /// Where the thread goes on, and what its first register had. The interrupting thread writes them.
-  std::uintptr_t place = 0;
-  std::uintptr_t first_register = 0;
-  /// How much room the registers of floating point and vectors take, and which of them are kept.
-  std::uintptr_t vector_bytes = 0;
-  std::uintptr_t vector_mask = 0;
-
-  void (*interrupt)(void* argument) noexcept = nullptr;
-  void* argument = nullptr;
-  /// The words that the call which runs now has pushed; null outside of it. Its own thread writes it.
-  const void* context = nullptr;
-  /// From the moment that the thread is sent there until the call is over.
-  std::atomic<bool> is_under_way{false};
-};
-static_assert(offsetof(preempt_target, first_register) == 8);
-static_assert(offsetof(preempt_target, vector_bytes) == 16);
-static_assert(offsetof(preempt_target, vector_mask) == 24);
 
 /// Finds out what interrupted code must have kept, and where the system's libraries lie. One thread at a
 /// time, before anybody is interrupted.

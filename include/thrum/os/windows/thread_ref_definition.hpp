@@ -11,7 +11,8 @@
 
 #include <thrum/base/order.hpp>
 #include <thrum/os/windows/api.hpp>
-#include <thrum/os/windows/machine_definition.hpp>
+#include <thrum/os/windows/machine_aarch64_definition.hpp>
+#include <thrum/os/windows/machine_x86_64_definition.hpp>
 #include <thrum/os/windows/preempt_signal.hpp>
 #include <thrum/os/windows/preempt_signal_definition.hpp>
 #include <thrum/os/windows/thread_ref.hpp>

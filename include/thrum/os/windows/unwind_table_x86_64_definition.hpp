@@ -13,7 +13,8 @@
 
 #include <thrum/os/windows/api.hpp>
 #include <thrum/os/windows/code_image.hpp>
-#include <thrum/os/windows/machine_definition.hpp>
+#include <thrum/os/windows/machine_aarch64_definition.hpp>
+#include <thrum/os/windows/machine_x86_64_definition.hpp>
 #include <thrum/os/windows/unwind_table.hpp>
 
 #include <cstddef>
