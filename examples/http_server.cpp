@@ -19,13 +19,12 @@
 
 #include <thrum.hpp>
 
-#include "http/open_beneath.hpp"
 #include "http/request_parser.hpp"
+#include "http/served_file.hpp"
 #include "server_arguments.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cstddef>
@@ -41,9 +40,6 @@
 #include <system_error>
 #include <utility>
 #include <vector>
-
-#include <fcntl.h>
-#include <sys/stat.h>
 
 namespace {
 
@@ -126,7 +122,7 @@ std::optional<std::string> path_of(std::string_view target) {
 }
 
 struct site {
-  int root = -1;
+  http::served_directory root;
   std::chrono::seconds idle{60};
 };
 
@@ -223,22 +219,16 @@ class exchange {
   /// False: the connection is of no more use.
   bool answer_file(thrum::net::conn& c, const site& files, const std::string& path, bool is_head,
                    bool keep) {
-    struct ::stat facts {};
-    int error = 0;
-    const http::file_handle file = thrum::blocking([&] {
-      http::file_handle opened = http::open_beneath(files.root, path);
-      error = opened.get() < 0 || ::fstat(opened.get(), &facts) != 0 ? errno : 0;
-      return opened;
-    });
-    if (error == EMFILE || error == ENFILE || error == ENOMEM) {
+    const http::served_file file = thrum::blocking([&] { return files.root.find(path); });
+    if (file.is_busy()) {
       refuse(status::unavailable, is_head, keep);
       return true;
     }
-    if (error != 0 || !S_ISREG(facts.st_mode)) {
+    if (!file.is_there()) {
       refuse(status::not_found, is_head, keep);
       return true;
     }
-    const auto size = static_cast<std::uint64_t>(facts.st_size);
+    const std::uint64_t size = file.size();
     begin_answer(status::ok, type_of(path), size, keep);
     if (is_head || size == 0) {
       return true;
@@ -362,10 +352,9 @@ int main(int count, char** values) {
   }
   site files;
   files.idle = given.idle;
-  files.root = ::open(given.words[0].c_str(), http::directory_flags);
-  if (files.root < 0) {
+  if (const std::error_code error = files.root.open(given.words[0])) {
     std::fprintf(stderr, "http_server: cannot open %s: %s; name a directory with the files\n",
-                 given.words[0].c_str(), std::strerror(errno));
+                 given.words[0].c_str(), error.message().c_str());
     return 1;
   }
   exchange_pool pool;

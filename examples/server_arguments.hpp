@@ -8,6 +8,8 @@
 
 #include <thrum.hpp>
 
+#include "process_limits.hpp"
+
 #include <charconv>
 #include <chrono>
 #include <cstddef>
@@ -17,17 +19,6 @@
 #include <system_error>
 #include <utility>
 #include <vector>
-
-#include <sys/resource.h>
-
-/// Every connection needs a descriptor, and the usual limit, which a process may raise, is 1,024.
-inline void allow_all_descriptors() {
-  ::rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-    limit.rlim_cur = limit.rlim_max;
-    ::setrlimit(RLIMIT_NOFILE, &limit);
-  }
-}
 
 struct server_arguments {
   std::string program;

@@ -21,6 +21,7 @@
 
 #include <thrum.hpp>
 
+#include "process_limits.hpp"
 #include "word_tally.hpp"
 
 #include <algorithm>
@@ -41,9 +42,6 @@
 #include <unordered_map>
 #include <utility>
 #include <vector>
-
-#include <sys/resource.h>
-#include <unistd.h>
 
 namespace {
 
@@ -121,18 +119,14 @@ class word_counter {
   };
   static constexpr std::size_t large_words = 1U << 16;
 
-  static std::size_t most_open_files() {
-    rlimit limit{};
-    const bool is_known = ::getrlimit(RLIMIT_NOFILE, &limit) == 0;
-    return is_known ? std::clamp(static_cast<std::size_t>(limit.rlim_cur) / 4, std::size_t{1},
-                                 std::size_t{64})
-                    : 1;
+  static std::size_t some_open_files() {
+    return std::clamp(most_open_files() / 4, std::size_t{1}, std::size_t{64});
   }
 
   void report(const fs::path& path, std::error_code error) {
     ++unreadable;
     thrum::blocking([&] {
-      std::fprintf(stderr, "wordcount: cannot read %s: %s\n", path.c_str(),
+      std::fprintf(stderr, "wordcount: cannot read %s: %s\n", path.string().c_str(),
                    error.message().c_str());
     });
   }
@@ -182,7 +176,7 @@ class word_counter {
       // The usual file is opened, read and closed in one blocking call.
       thrum::blocking([&] {
         if (file == nullptr) {
-          file.reset(std::fopen(path.c_str(), "rbe"));
+          file.reset(std::fopen(path.string().c_str(), binary));
         }
         if (file != nullptr) {
           std::setvbuf(file.get(), nullptr, _IONBF, 0);
@@ -225,7 +219,7 @@ class word_counter {
   }
 
   thrum::wait_group pending_;
-  thrum::chan<void> open_files_{most_open_files()};
+  thrum::chan<void> open_files_{some_open_files()};
   thrum::chan<std::unique_ptr<tally>> large_{16};
   pool<tally> tallies_;
   pool<buffer> buffers_;
@@ -329,7 +323,7 @@ int count_words(const arguments& given) {
   tally total;
   thrum::chan<void> finished(0);
   thrum::wait_group progress;
-  if (::isatty(STDOUT_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1) {
+  if (is_terminal(stdout) && is_terminal(stderr)) {
     progress.go([&] { show_progress(counter, finished); });
   }
   const auto begin = steady_clock::now();

@@ -10,7 +10,7 @@
 
 #include <thrum.hpp>
 
-#include "support/process.hpp"
+#include "support/profiler.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -23,8 +23,6 @@
 #include <string>
 #include <thread>
 
-#include <signal.h>
-
 namespace stress {
 
 /// Disturbs the runtime whose goroutine constructs it, until it is destroyed. Ends the process with
@@ -34,9 +32,9 @@ class company {
   company()
       : runtime_(*thrum::runtime::current()),
         procs_(runtime_.procs()),
-        nowhere_(std::fopen("/dev/null", "w"), &std::fclose) {
+        nowhere_(std::fopen(thrum::os::null_device, "w"), &std::fclose) {
     if (nowhere_ == nullptr) {
-      fail("/dev/null does not open");
+      fail("the null device does not open");
     }
     group_.go([this] { dump(); });
     group_.go([this] { change_procs(); });
@@ -120,20 +118,8 @@ class company {
     }
   }
 
-  /// Without SA_ONSTACK, as some profilers do: the frame comes onto a goroutine's stack.
   void profile() {
-    struct ::sigaction action {};
-    action.sa_handler = [](int) { samples().fetch_add(1, std::memory_order_relaxed); };
-    action.sa_flags = SA_RESTART;
-    ::sigaction(SIGPROF, &action, nullptr);
-    while (!over_) {
-      for (const long thread : support::threads_to_signal()) {
-        if (!over_) {
-          support::signal_thread(thread, SIGPROF);  // or it has ended
-          std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        }
-      }
-    }
+    support::profile(over_, [] { samples().fetch_add(1, std::memory_order_relaxed); });
   }
 
   thrum::runtime& runtime_;

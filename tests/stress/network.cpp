@@ -31,8 +31,6 @@
 #include <system_error>
 #include <vector>
 
-#include <unistd.h>
-
 namespace {
 
 using namespace std::chrono_literals;
@@ -189,7 +187,7 @@ int run_once(unsigned procs, std::chrono::seconds time, unsigned clients, bool w
     memory_late = support::resident_bytes();
     company.reset();
     stop = true;
-    for (int i = 0; i != 500 && thrum::stats().goroutines > 2; ++i) {
+    for (int i = 0; i != 6'000 && thrum::stats().goroutines > 2; ++i) {
       thrum::sleep_for(10ms);  // until all but we and the acceptor are gone
     }
     left_goroutines = thrum::stats().goroutines - 2;

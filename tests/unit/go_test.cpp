@@ -59,7 +59,7 @@ TEST_CASE("go moves what is moved in and refers only through std::ref") {
 
 namespace {
 
-struct counter {
+struct tally_of_calls {
   std::atomic<int> n{0};
   void add(int k) { n += k; }
 };
@@ -94,8 +94,8 @@ struct fails_to_copy {
 
 TEST_CASE("go calls a member function on an object") {
   with_runtime([] {
-    counter object;
-    thrum::go(&counter::add, &object, 5);
+    tally_of_calls object;
+    thrum::go(&tally_of_calls::add, &object, 5);
     CHECK(support::eventually([&] { return object.n == 5; }));
   });
 }
