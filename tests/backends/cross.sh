@@ -2,10 +2,10 @@
 # SPDX-FileCopyrightText: The thrum authors
 # SPDX-License-Identifier: MIT
 #
-# Compiles and links, for macOS and FreeBSD, the README's program, optimised as a user would, and for macOS the
-# parts of its layers alone: the kqueue poller, threads, and files, sockets and processes. With zig's
-# compilers, which carry the headers and libraries of all of them. Nothing is run: that takes a Mac or a
-# FreeBSD. The suite, which is not optimised: ./dev test --target x86_64-freebsd --build-only.
+# Compiles and links, for macOS, FreeBSD and Windows, the README's program, optimised as a user would: it is all
+# of the library but for what only templates use. With zig's compilers, which carry the headers and
+# libraries of all of them; warnings are errors. Nothing is run: that takes a Mac, a FreeBSD, a Windows.
+# The suite, which is not optimised: ./dev test --target NAME --build-only.
 #
 #   ZIG="python3 -m ziglang" tests/backends/cross.sh     (python3 -m pip install ziglang)
 set -euo pipefail
@@ -17,18 +17,17 @@ trap 'rm -rf "$out"' EXIT
 # The first program that it shows.
 sed -n '/^```cpp$/,/^```$/p' README.md | sed '1d; /^```$/,$d' >"$out/readme.cpp"
 
-for target in aarch64-macos x86_64-macos x86_64-freebsd; do
-  parts=(tests/backends/{kqueue,threads,io}_alone.cpp)
-  [ $target != x86_64-freebsd ] || parts=()
-  for source in "$out/readme.cpp" ${parts[@]+"${parts[@]}"}; do
-    program=$(basename "$source" .cpp)
-    "${zig[@]}" c++ -target $target -std=c++20 -O2 -Wall -Wextra -Wpedantic -Wshadow -Wconversion \
-      -Werror -fno-sanitize=all -Iinclude "$source" -pthread -o "$out/$target"
-    printf '%s, %s: ' $target $program
-    case $(head -c 4 "$out/$target" | od -An -tx1 | tr -d ' \n') in
-      cffaedfe) echo "a Mach-O program" ;;
-      7f454c46) echo "an ELF program" ;;
-      *) echo "not a program"; exit 1 ;;
-    esac
-  done
+for target in aarch64-macos x86_64-macos x86_64-freebsd x86_64-windows-gnu aarch64-windows-gnu; do
+  "${zig[@]}" c++ -target $target -std=c++20 -O2 -Wall -Wextra -Wpedantic -Wshadow -Wconversion \
+    -Werror -fno-sanitize=all -Iinclude -c "$out/readme.cpp" -o "$out/readme.o"
+  libraries=(-pthread)
+  [[ $target != *windows* ]] || libraries=(-lws2_32 -liphlpapi -lntdll)
+  "${zig[@]}" c++ -target $target "$out/readme.o" "${libraries[@]}" -o "$out/readme"
+  printf '%s: ' $target
+  case $(head -c 4 "$out/readme" | od -An -tx1 | tr -d ' \n') in
+    cffaedfe) echo "a Mach-O program" ;;
+    7f454c46) echo "an ELF program" ;;
+    4d5a*) echo "a PE program" ;;
+    *) echo "not a program"; exit 1 ;;
+  esac
 done
