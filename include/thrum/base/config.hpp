@@ -249,6 +249,15 @@ loongarch64 (lp64d)"
 #define THRUM_THREAD_LOCAL thread_local
 #endif
 
+// For a thread_local that the handler of a signal may be the first to touch. In an object that is loaded later
+// glibc makes such a variable at its first use, by malloc, unless it has a fixed place; other libraries make
+// it when the object is loaded, and musl does not load one that asks for a fixed place.
+#if __has_include(<gnu/libc-version.h>)
+#define THRUM_FIXED_THREAD_LOCAL [[gnu::tls_model("initial-exec")]]
+#else
+#define THRUM_FIXED_THREAD_LOCAL
+#endif
+
 #define THRUM_NOINLINE [[gnu::noinline]]
 #define THRUM_COLD [[gnu::noinline, gnu::cold]]
 #define THRUM_INLINE [[gnu::always_inline]] inline

@@ -226,7 +226,7 @@ class held_locks {
 /// The locks of the calling thread. Its address is good for no longer than one of these calls,
 /// which are not inlined: a goroutine moves. It is laid out before the thread runs, so that a
 /// handler may be the first to use it.
-inline constinit thread_local held_locks locks_of_thread [[gnu::tls_model("initial-exec")]];
+inline constinit thread_local held_locks locks_of_thread THRUM_FIXED_THREAD_LOCAL;
 
 THRUM_NOINLINE inline void note_lock(const void* lock, lock_rank rank) noexcept {
   asm volatile("");
