@@ -17,7 +17,7 @@ FORBIDDEN = {"util", "utils", "common", "misc", "helpers", "impl", "internal", "
 TWINS = {"contract.hpp"}
 # Macros of others that a header replaces on purpose.
 REPLACED = {("thrum/errno.hpp", "errno"),
-            ("thrum/os/windows/api.hpp", "WIN32_LEAN_AND_MEAN"), ("thrum/os/windows/api.hpp", "NOMINMAX")}
+            *(("thrum/os/windows/api.hpp", name) for name in ("WIN32_LEAN_AND_MEAN", "NOMINMAX", "FAR", "NEAR"))}
 ROOMS = {"base", "arch", "os", "netpoll", "sched", "debug", "net", "io"}
 # The private parts of the rooms above sched, and the files or folders of each room.
 PRIVATE = {

@@ -30,8 +30,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE local_value*& callers_locals() {
   if (m != nullptr && m->g != nullptr) {
     return m->g->locals;
   }
-  static thread_local thread_locals of_thread;
-  return of_thread.first;
+  return os::of_this_thread<thread_locals>().first;
 }
 
 /// A goroutine may come by several shared objects, which have one row of keys.

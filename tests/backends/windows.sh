@@ -32,6 +32,34 @@ run_alone() {  # run_alone MODE LAST: the program, which says LAST where it come
   fi
 }
 
+# The names that <windows.h> takes are a program's own, unless it includes that itself, before or after.
+cat >"$out/names.cpp" <<'TEXT'
+#include <thrum.hpp>
+enum class level { INFO, WARNING, ERROR };
+inline int near = 1, far = 2;
+inline int least(int a, int b) { using std::min; return min(a, b) + std::max(a, b); }
+#include <windows.h>
+#include <commdlg.h>
+#include <shellapi.h>
+#include <ole2.h>
+inline bool is_valid(HANDLE h) { return h != INVALID_HANDLE_VALUE && near + far == 3; }
+TEXT
+cat >"$out/before.cpp" <<'TEXT'
+#include <windows.h>
+#include <thrum.hpp>
+#include <windows.h>
+#include <mmsystem.h>
+inline bool is_valid(HANDLE h) { return h != INVALID_HANDLE_VALUE && ERROR == 0; }
+TEXT
+for name in names before; do
+  for mode in -DTHRUM_SEPARATE=0 -DTHRUM_SEPARATE=1; do
+    # Of the order of its own headers mingw warns.
+    $cxx $mode -std=c++20 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -Wno-error=cpp \
+      -fsyntax-only -Iinclude "$out/$name.cpp"
+  done
+done
+echo "<windows.h> before and after: ok"
+
 for mode in "-O2" "-O2 -DTHRUM_SEPARATE=1" "-O0 -DTHRUM_CHECKS=1" "-O3 -march=x86-64-v3" \
   "-O2 -fno-exceptions -fsyntax-only"; do
   # shellcheck disable=SC2086

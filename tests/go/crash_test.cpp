@@ -23,7 +23,7 @@ using support::run_program;
 
 namespace {
 
-bool emulated() { return std::getenv("THRUM_TEST_EMULATOR") != nullptr; }
+[[maybe_unused]] bool emulated() { return std::getenv("THRUM_TEST_EMULATOR") != nullptr; }
 
 std::size_t count(const std::string& text, const std::string& words) {
   std::size_t n = 0;
@@ -33,7 +33,7 @@ std::size_t count(const std::string& text, const std::string& words) {
   return n;
 }
 
-void check_deadlock(const std::string& program) {
+[[maybe_unused]] void check_deadlock(const std::string& program) {
   const program_result r = run_program(program);
   INFO(r.text);
   CHECK(r.exit_code == 2);
@@ -52,6 +52,8 @@ void check_panic(const std::string& program, const std::string& what) {
 
 }  // namespace
 
+#if !defined(_WIN32)  // a deadlock is not reported where the system starts threads of its own
+
 TEST_CASE("LockedDeadlock: main that blocks for ever, locked to its thread, is a deadlock") {
   if (!emulated()) {  // the emulator's threads count as the program's
     check_deadlock("locked_deadlock");
@@ -63,6 +65,8 @@ TEST_CASE("LockedDeadlock2: another goroutine that is locked to its thread hides
     check_deadlock("locked_deadlock_of_two");
   }
 }
+
+#endif
 
 TEST_CASE("GoexitDeadlock: exit of main unwinds it and all others, and run says that it did") {
   const program_result r = run_program("exit_of_main");

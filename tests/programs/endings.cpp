@@ -16,9 +16,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string_view>
-
-#include <sys/resource.h>
-#include <unistd.h>
+#include <thread>
 
 namespace {
 
@@ -125,7 +123,7 @@ int exit_status() {
 int thread_limit() {
   return thrum::run(thrum::options{.procs = 1, .max_threads = 5}, [] {
     for (int i = 0; i != 20; ++i) {
-      thrum::go([] { thrum::blocking([] { ::sleep(60); }); });
+      thrum::go([] { thrum::blocking([] { std::this_thread::sleep_for(60s); }); });
     }
     return wait_for_the_end();
   });

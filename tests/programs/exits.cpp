@@ -5,6 +5,7 @@
 
 #include "programs/programs.hpp"
 
+#include "support/end_after.hpp"
 #include "support/eventually.hpp"
 #include "support/lone_scheduler.hpp"
 
@@ -23,35 +24,48 @@
 #include <span>
 #include <thread>
 
-#include <sys/wait.h>
+#if defined(_WIN32)
+#include <fcntl.h>
+#include <io.h>
+#endif
 #include <unistd.h>
 
 namespace {
 
 using namespace std::chrono_literals;
 
-/// A test that would hang ends by a signal instead.
-void expect_the_end_within(unsigned seconds) { ::alarm(seconds); }
+using support::end_after;
 
 /// Standard input is a pipe on which nothing ever comes, and which never ends.
 void keep_standard_input_waiting() {
   int ends[2];
-  if (::pipe(ends) != 0 || ::dup2(ends[0], STDIN_FILENO) != STDIN_FILENO) {
+#if defined(_WIN32)
+  const bool is_there = ::_pipe(ends, 4096, _O_BINARY) == 0;
+  const bool is_input = ::dup2(ends[0], STDIN_FILENO) == 0;
+#else
+  const bool is_there = ::pipe(ends) == 0;
+  const bool is_input = ::dup2(ends[0], STDIN_FILENO) == STDIN_FILENO;
+#endif
+  if (!is_there || !is_input) {
     std::abort();
   }
 }
 
 /// Whether the process is inside a read of standard input, with the lock of `stdin`.
 void wait_for_a_reader() {
+#if defined(_WIN32)
+  thrum::sleep_for(50ms);  // nobody says it
+#else
   while (::ftrylockfile(stdin) == 0) {
     ::funlockfile(stdin);
     thrum::sleep_for(1ms);
   }
   thrum::sleep_for(5ms);
+#endif
 }
 
 int exit_beside_reader() {
-  expect_the_end_within(30);
+  end_after(30);
   keep_standard_input_waiting();
   return thrum::run([] {
     thrum::go([] { std::getchar(); });
@@ -61,7 +75,7 @@ int exit_beside_reader() {
 }
 
 int exit_beside_blocking_reader() {
-  expect_the_end_within(30);
+  end_after(30);
   keep_standard_input_waiting();
   return thrum::run([] {
     thrum::go([] { thrum::blocking([] { std::getchar(); }); });
@@ -149,7 +163,7 @@ std::mutex wanted_at_exit;
 
 /// The goroutine holds what a handler needs, and lets go of it only when it goes on.
 int exit_needs_a_lock() {
-  expect_the_end_within(30);
+  end_after(30);
   static std::atomic<bool> held{false};
   static std::atomic<bool> is_wanted{false};
   std::atexit([] {
@@ -174,7 +188,7 @@ int exit_needs_a_lock() {
 
 /// The same with a handler that waits for a goroutine by the library's means.
 int exit_waits_for_a_goroutine() {
-  expect_the_end_within(30);
+  end_after(30);
   static thrum::chan<void> wish(1);
   static thrum::chan<void> answer(1);
   std::atexit([] {
@@ -193,7 +207,7 @@ int exit_waits_for_a_goroutine() {
 
 /// The same with a handler that polls for it.
 int exit_polls_for_a_goroutine() {
-  expect_the_end_within(30);
+  end_after(30);
   static std::atomic<bool> is_wanted{false};
   static std::atomic<bool> is_done{false};
   std::atexit([] {
@@ -215,7 +229,7 @@ int exit_polls_for_a_goroutine() {
 }
 
 int exit_twice() {
-  expect_the_end_within(30);
+  end_after(30);
   static std::atomic<bool> first_is_under_way{false};
   std::atexit([] {
     first_is_under_way = true;
@@ -236,7 +250,7 @@ int exit_twice() {
 }
 
 int exit_of_static_runtime() {
-  expect_the_end_within(30);
+  end_after(30);
   static const auto runtime = std::make_unique<thrum::runtime>();
   runtime->block_on([] {
     thrum::go([] { thrum::sleep_for(1h); });
@@ -246,7 +260,7 @@ int exit_of_static_runtime() {
 }
 
 int exit_and_dump() {
-  expect_the_end_within(30);
+  end_after(30);
   std::atexit([] {
     thrum::dump_goroutines(stdout);
     std::puts("dumped");
@@ -258,27 +272,11 @@ int exit_and_dump() {
   });
 }
 
-int exit_in_child() {
-  expect_the_end_within(30);
-  static const struct at_end {
-    ~at_end() { std::puts("destroyed"); }
-  } object;
-  return thrum::run([] {
-    const ::pid_t child = ::fork();
-    if (child == 0) {
-      std::printf("written by the child, ");
-      std::exit(5);
-    }
-    int status = 0;
-    thrum::blocking([&] { return ::waitpid(child, &status, 0); });
-    std::printf("status %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
-    return 0;
-  });
-}
+#if !defined(_WIN32)
 
 /// main returns while a goroutine waits for standard input.
 int main_returns_beside_reader() {
-  expect_the_end_within(30);
+  end_after(30);
   keep_standard_input_waiting();
   static thrum::io::file in(STDIN_FILENO, "standard input");
   return thrum::run([] {
@@ -293,9 +291,11 @@ int main_returns_beside_reader() {
   });
 }
 
+#endif
+
 /// A runtime ends while the thread that exits holds the goroutines of another, and looks for more.
 int exit_beside_removal() {
-  expect_the_end_within(30);
+  end_after(30);
   using thrum::sched::registry;
   thrum::sched::scheduler_config config = support::lone_scheduler::quiet();
   config.is_whole_program = true;
@@ -332,7 +332,9 @@ int exit_beside_removal() {
 }
 
 const programs::entry exits_entries[] = {
+#if !defined(_WIN32)
     {"main_returns_beside_reader", main_returns_beside_reader},
+#endif
     {"exit_beside_reader", exit_beside_reader},
     {"exit_beside_blocking_reader", exit_beside_blocking_reader},
     {"exit_with_output_in_streams", exit_with_output_in_streams},
@@ -344,7 +346,6 @@ const programs::entry exits_entries[] = {
     {"exit_twice", exit_twice},
     {"exit_of_static_runtime", exit_of_static_runtime},
     {"exit_and_dump", exit_and_dump},
-    {"exit_in_child", exit_in_child},
     {"exit_beside_removal", exit_beside_removal},
 };
 const programs::group exits_registered(exits_entries);

@@ -15,7 +15,9 @@
 #include <cstdio>
 #include <string>
 
+#if !defined(_WIN32)
 #include <sys/resource.h>
+#endif
 #include <unistd.h>
 
 namespace {
@@ -70,6 +72,8 @@ int stacks_after_a_burst() {
   });
 }
 
+#if !defined(_WIN32)
+
 /// How often any thread of the process has gone to sleep.
 long count_sleeps() {
   ::rusage usage{};
@@ -104,9 +108,13 @@ int rest_after_a_burst() {
   return rested ? 0 : 1;
 }
 
+#endif
+
 const programs::entry give_back_entries[] = {
     {"stacks_after_a_burst", stacks_after_a_burst},
+#if !defined(_WIN32)
     {"rest_after_a_burst", rest_after_a_burst},
+#endif
 };
 const programs::group give_back_registered(give_back_entries);
 

@@ -7,10 +7,19 @@
 
 #include "programs/programs.hpp"
 
-#include <cstdio>
+#include "support/end_after.hpp"
+#include "support/exit_codes.hpp"
 
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#if defined(_WIN32)
+#include <fcntl.h>
+#include <io.h>
+#else
 #include <sys/resource.h>
-#include <unistd.h>
+#endif
 
 #if THRUM_TSAN
 
@@ -22,11 +31,29 @@ extern "C" const char* __tsan_default_options() {  // NOLINT(bugprone-reserved-i
 
 #endif
 
-int main(int count, char** values) {
+namespace {
+
+/// Nothing but the end is to be seen of one that crashes.
+void crash_quietly() {
+#if defined(_WIN32)
+  support::crash_without_debugger();
+  // Else abort() ends with 3, as programs here do by exit().
+  std::signal(SIGABRT, [](int) { std::_Exit(support::exit_code_of_abort); });
+  for (const int stream : {0, 1, 2}) {
+    ::_setmode(stream, _O_BINARY);
+  }
+#else
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
-  constexpr unsigned longest = 120;  // seconds; then SIGALRM ends it, and its test fails
-  ::alarm(longest);
+#endif
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+  crash_quietly();
+  constexpr unsigned longest = 120;  // seconds
+  support::end_after(longest);
   for (const programs::group* g = programs::group::first; g != nullptr; g = g->next) {
     for (const programs::entry& e : g->entries) {
       if (count == 2 && e.name == values[1]) {

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Programs whose runtime says something about them: overflow, faults, exit, fork, dumps, detectors.
+// Programs whose runtime says something about them: faults, exit, dumps, detectors.
 
 #include "programs/programs.hpp"
-#include "support/process.hpp"
+#include "support/watched_errors.hpp"
 
 #include <thrum.hpp>
 
@@ -17,14 +17,13 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <string_view>
-#include <thread>
 #include <vector>
 
+#if defined(_WIN32)
+#include <thrum/os/windows/api.hpp>
+#else
 #include <dlfcn.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
+#endif
 #include <unistd.h>
 
 namespace {
@@ -43,42 +42,6 @@ using namespace std::chrono_literals;
     }
   }
 }
-
-/// Standard error goes to a file without a name until the end, so that a program can wait for what is
-/// written there instead of for some time.
-class watched_errors {
- public:
-  watched_errors() noexcept
-      : before_(::dup(STDERR_FILENO)), stream_(std::tmpfile()), file_(::fileno(stream_)) {
-    ::dup2(file_, STDERR_FILENO);
-  }
-  ~watched_errors() {
-    ::dup2(before_, STDERR_FILENO);
-    const std::string all = text();
-    std::fwrite(all.data(), 1, all.size(), stderr);
-    std::fclose(stream_);
-    ::close(before_);
-  }
-  watched_errors(const watched_errors&) = delete;
-  watched_errors& operator=(const watched_errors&) = delete;
-
-  bool say(std::string_view words) const { return text().find(words) != std::string::npos; }
-
- private:
-  std::string text() const {
-    std::string all;
-    char part[4096];
-    for (::ssize_t n = 0;
-         (n = ::pread(file_, part, sizeof part, static_cast<::off_t>(all.size()))) > 0;) {
-      all.append(part, static_cast<std::size_t>(n));
-    }
-    return all;
-  }
-
-  const int before_;
-  std::FILE* const stream_;
-  const int file_;
-};
 
 /// Blocks the goroutine until that many are parked.
 void wait_until_parked(std::uint64_t n) {
@@ -115,14 +78,20 @@ int caught_outside_of_run() {
   return 0;
 }
 
+[[noreturn]] void end_by_own_handler() {
+  constexpr char text[] = "the program's own handler\n";
+  if (::write(STDOUT_FILENO, text, sizeof text - 1) < 0) {
+    std::abort();
+  }
+  std::_Exit(6);
+}
+
 int fault_elsewhere() {
-  std::signal(SIGSEGV, [](int) {
-    constexpr char text[] = "the program's own handler\n";
-    if (::write(STDOUT_FILENO, text, sizeof text - 1) < 0) {
-      std::abort();
-    }
-    std::_Exit(5);
-  });
+#if defined(_WIN32)
+  ::SetUnhandledExceptionFilter([](::EXCEPTION_POINTERS*) -> ::LONG { end_by_own_handler(); });
+#else
+  std::signal(SIGSEGV, [](int) { end_by_own_handler(); });
+#endif
   return thrum::run([] {
     // Faults in a page that is never mapped; not at null, which a sanitizer sees for itself.
     thrum::go([] { *reinterpret_cast<volatile int*>(4096 | (::getpid() & 8)) = 1; });
@@ -163,47 +132,6 @@ int exit_under_goroutines() {
   });
 }
 
-int fork_and_use() {
-  return thrum::run([] {
-    const ::pid_t child = ::fork();
-    if (child == 0) {
-      thrum::go([] {});
-      std::_Exit(0);
-    }
-    int status = 0;
-    thrum::blocking([&] { return ::waitpid(child, &status, 0); });
-    std::printf("child: signal %d\n", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
-    return 0;
-  });
-}
-
-int fork_and_exec() {
-  thrum::options options = thrum::options::from_environment();
-  options.time_slice = 200us;
-  return thrum::run(options, [] {
-    std::atomic<bool> stop{false};
-    thrum::wait_group group;
-    for (int i = 0; i != 4; ++i) {
-      group.go([&] { compute_for_ever(stop); });
-    }
-    int good = 0;
-    for (int i = 0; i != 20; ++i) {
-      const ::pid_t child = ::fork();
-      if (child == 0) {
-        ::execl("/bin/true", "true", static_cast<char*>(nullptr));
-        std::_Exit(1);
-      }
-      int status = 1;
-      thrum::blocking([&] { return ::waitpid(child, &status, 0); });
-      good += status == 0;
-    }
-    stop = true;
-    group.wait();
-    std::printf("good %d\n", good);
-    return 0;
-  });
-}
-
 int dump() {
   return thrum::run([] {
     std::atomic<bool> stop{false};
@@ -234,13 +162,15 @@ int dump() {
   });
 }
 
+#if !defined(_WIN32)
+
 int dump_on_quit() {
   return thrum::run([] {
     const thrum::chan<int> cheese(0);
     thrum::go({.name = "mouse"}, [cheese] { wait_for_cheese(cheese); });
     wait_until_parked(1);
     {
-      const watched_errors errors;
+      const support::watched_errors errors;
       std::raise(SIGQUIT);
       while (!errors.say("\"mouse\":\n")) {
         thrum::sleep_for(5ms);
@@ -249,6 +179,21 @@ int dump_on_quit() {
     std::printf("still here\n");
     return 0;
   });
+}
+
+#endif
+
+/// And lets it go.
+void load_a_library() {
+#if defined(_WIN32)
+  if (const ::HMODULE library = ::LoadLibraryW(L"version.dll"); library != nullptr) {
+    ::FreeLibrary(library);
+  }
+#else
+  if (void* const library = ::dlopen("libm.so.6", RTLD_NOW)) {
+    ::dlclose(library);
+  }
+#endif
 }
 
 /// Dumps beside goroutines that are interrupted in the middle of an exception, and in the loader.
@@ -275,12 +220,10 @@ int dump_beside_exceptions() {
     }
     group.go([&] {
       while (!stop) {
-        if (void* const library = ::dlopen("libm.so.6", RTLD_NOW)) {
-          ::dlclose(library);
-        }
+        load_a_library();
       }
     });
-    std::FILE* const nowhere = std::fopen("/dev/null", "w");
+    std::FILE* const nowhere = std::tmpfile();
     for (int i = 0; i < 50 || caught < 100; ++i) {
       thrum::dump_goroutines(nowhere);
     }
@@ -338,7 +281,7 @@ int detail() {
 int blocked_for_long() {
   return thrum::run([] {
     const thrum::chan<int> cheese(0);
-    const watched_errors errors;
+    const support::watched_errors errors;
     thrum::go({.name = "mouse"}, [cheese] { wait_for_cheese(cheese); });
     while (!errors.say("has been blocked")) {
       thrum::sleep_for(5ms);
@@ -355,147 +298,9 @@ int kept_for_long() {
   return thrum::run(options, [] {
     thrum::this_goroutine::name("hog");
     thrum::go([] {});
-    const watched_errors errors;
+    const support::watched_errors errors;
     while (!errors.say("has kept")) {
     }
-    return 0;
-  });
-}
-
-int out_of_stacks() {
-  return thrum::run([] {
-    ::rlimit limit{};
-    ::getrlimit(RLIMIT_AS, &limit);
-    const ::rlimit tight{std::size_t{2} << 30, limit.rlim_max};
-    ::setrlimit(RLIMIT_AS, &tight);
-    bool refused = false;
-    thrum::chan<void> end(0);
-    thrum::wait_group group;
-    for (int i = 0; i != 20'000 && !refused; ++i) {
-      try {
-        group.go([&] { end.recv(); });
-      } catch (const std::system_error& error) {
-        std::printf("refused: %s\n", error.what());
-        refused = true;
-      }
-    }
-    end.close();
-    group.wait();
-    auto other = thrum::spawn([] { return 7; });
-    std::printf("others run: %d\n", other.join());
-    return 0;
-  });
-}
-
-/// No thread can be made any more: there is no address space for its stack. Returns the old limit.
-/// What others map at this moment may come between the look and the limit; then it is done again,
-/// for the limit would be less than what is in use and refuse the smallest piece of memory.
-::rlimit refuse_threads() {
-  constexpr std::size_t less_than_a_stack = std::size_t{4} << 20;
-  ::rlimit before{};
-  ::getrlimit(RLIMIT_AS, &before);
-  std::size_t seen = 0;
-  do {
-    seen = support::address_space_bytes();
-    const ::rlimit tight{static_cast<::rlim_t>(seen + less_than_a_stack), before.rlim_max};
-    ::setrlimit(RLIMIT_AS, &tight);
-  } while (support::address_space_bytes() > seen);
-  return before;
-}
-
-/// More loops than the system gives threads, and one that sleeps.
-int loops_beside_refused_threads() {
-  thrum::options options;
-  options.procs = 2;
-  options.time_slice = 1ms;
-  return thrum::run(options, [] {
-    {
-      thrum::wait_group group;
-      for (int i = 0; i != 5; ++i) {  // threads, and stacks, that are there when memory is not
-        group.go([] { thrum::blocking([] { ::usleep(20'000); }); });
-      }
-      for (int i = 0; i != 64; ++i) {
-        group.go([] { thrum::sleep_for(1ms); });
-      }
-      group.wait();
-    }
-    refuse_threads();
-    {
-      thrum::wait_group group;
-      for (int i = 0; i != 12; ++i) {  // more than there are threads: the runtime learns of it
-        group.go([] { thrum::blocking([] { ::usleep(20'000); }); });
-      }
-      group.wait();
-    }
-    ::alarm(100);
-    static std::atomic<bool> stop{false};
-    for (int i = 0; i != 12; ++i) {
-      thrum::go([] {
-        while (!stop.load(std::memory_order_relaxed)) {
-        }
-      });
-    }
-    for (int i = 0; i != 20; ++i) {
-      thrum::sleep_for(5ms);
-    }
-    std::printf("slept\n");
-    stop = true;
-    return 0;
-  });
-}
-
-int refused_threads() {
-  return thrum::run([] {
-    thrum::chan<int> results(64);
-    {
-      thrum::wait_group group;
-      for (int i = 0; i != 64; ++i) {  // their stacks are there when memory is not
-        group.go([] { thrum::sleep_for(1ms); });
-      }
-      group.wait();
-    }
-    thrum::runtime::current()->procs(8);
-    const ::rlimit before = refuse_threads();
-    thrum::wait_group group;
-    for (int i = 0; i != 32; ++i) {
-      group.go([&] {
-        for (int turn = 0; turn != 100; ++turn) {
-          thrum::this_goroutine::yield();
-        }
-        thrum::sleep_for(1ms);
-        thrum::blocking([] { ::usleep(2'000); });
-        results.send(1);
-      });
-    }
-    group.wait();
-    int sum = 0;
-    for (int i = 0; i != 32; ++i) {
-      sum += *results.recv();
-    }
-    std::printf("ended: %d\n", sum);
-    const unsigned few = thrum::stats().threads;
-    ::setrlimit(RLIMIT_AS, &before);
-    for (int i = 0; i != 8; ++i) {
-      group.go([] { thrum::blocking([] { ::usleep(300'000); }); });
-    }
-    group.wait();
-    std::printf("more threads later: %s\n", thrum::stats().threads > few ? "yes" : "no");
-    return 0;
-  });
-}
-
-/// The same, and the only thread sleeps for a goroutine that is locked to it.
-int refused_threads_of_locked() {
-  thrum::options one = thrum::options::from_environment();
-  one.procs = 1;
-  return thrum::run(one, [] {
-    const ::rlimit before = refuse_threads();
-    const thrum::thread_lock lock;
-    for (int i = 0; i != 5; ++i) {
-      thrum::sleep_for(10ms);
-    }
-    std::puts("slept");
-    ::setrlimit(RLIMIT_AS, &before);
     return 0;
   });
 }
@@ -506,19 +311,15 @@ const programs::entry trouble_entries[] = {
     {"caught_outside_of_run", caught_outside_of_run},
     {"fault_elsewhere", fault_elsewhere},
     {"exit_under_goroutines", exit_under_goroutines},
-    {"fork_and_use", fork_and_use},
-    {"fork_and_exec", fork_and_exec},
     {"dump", dump},
+#if !defined(_WIN32)
     {"dump_on_quit", dump_on_quit},
+#endif
     {"dump_beside_exceptions", dump_beside_exceptions},
     {"many_switches", many_switches},
     {"detail", detail},
     {"blocked_for_long", blocked_for_long},
     {"kept_for_long", kept_for_long},
-    {"out_of_stacks", out_of_stacks},
-    {"loops_beside_refused_threads", &loops_beside_refused_threads},
-    {"refused_threads", refused_threads},
-    {"refused_threads_of_locked", refused_threads_of_locked},
 };
 const programs::group trouble_registered(trouble_entries);
 

@@ -18,6 +18,7 @@
 
 #include "stress/arguments.hpp"
 #include "stress/company.hpp"
+#include "stress/host.hpp"
 #include "support/eventually.hpp"
 #include "support/process.hpp"
 #include "support/scale.hpp"
@@ -35,6 +36,8 @@
 #include <optional>
 #include <thread>
 #include <vector>
+
+#include <unistd.h>
 
 namespace {
 
@@ -292,7 +295,8 @@ class worker {
   std::uint64_t block_shortly() {
     const std::uint32_t n = 1 + below(50);
     for (std::uint32_t i = 0; i != n; ++i) {
-      expect(thrum::blocking([] { return ::getppid(); }) >= 0, "blocking returns the result");
+      expect(thrum::blocking([] { return stress::host::ask_the_system(); }) >= 0,
+             "blocking returns the result");
     }
     return n;
   }

@@ -13,6 +13,7 @@
 
 #if defined(_WIN32)
 #include "support/catch.hpp"
+#include "support/exit_codes.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -33,21 +34,28 @@ struct child_result {
 
 #if defined(_WIN32)
 
+/// How many calls the running test has made of the next function, with this one.
+inline int count_child_call(const std::string& test) {
+  static std::string of_test;
+  static int calls = 0;
+  calls = test == of_test ? calls + 1 : 1;
+  of_test = test;
+  return calls;
+}
+
 /// There is no fork: the program is started anew, for the test that runs, with the number of this call
 /// in the environment. There the call of that number does the work; those before it do nothing.
 template <class Work>
 child_result run_in_child(Work work) {
-  static std::string of_test;
-  static int calls = 0;
   const std::string test = Catch::getResultCapture().getCurrentTestName();
-  calls = test == of_test ? calls + 1 : 1;
-  of_test = test;
+  const int calls = count_child_call(test);
   child_result result;
   if (const char* const number = std::getenv("THRUM_TEST_CHILD"); number != nullptr) {
     if (std::atoi(number) == calls) {
       for (const int deadly : {SIGABRT, SIGSEGV, SIGILL}) {
         std::signal(deadly, SIG_DFL);  // the test framework's handlers would print a report
       }
+      crash_without_debugger();
       work();
       std::_Exit(0);
     }

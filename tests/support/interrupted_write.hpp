@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Something happens between two steps of a function: where it writes to an object, by the handler
-// of the signal that this write raises. So an exchange that follows meets a word that has changed
+// of the signal, or of the exception of the system, that this write raises. So an exchange that follows meets a word that has changed
 // since it was read, each time.
 #ifndef THRUM_TESTS_SUPPORT_INTERRUPTED_WRITE_HPP
 #define THRUM_TESTS_SUPPORT_INTERRUPTED_WRITE_HPP
@@ -15,8 +15,12 @@
 #include <new>
 #include <utility>
 
+#if defined(_WIN32)
+#include <thrum/os/windows/api.hpp>
+#else
 #include <signal.h>
 #include <sys/mman.h>
+#endif
 
 namespace support {
 
@@ -54,14 +58,29 @@ class interrupted_write {
   interrupted_write(const on_own_pages<T>& to, std::function<void()> work)
       : address_(&*to), bytes_(sizeof(T)), work_(std::move(work)) {
     current = this;
+#if defined(_WIN32)
+    constexpr ::ULONG before_others = 1;
+    handler_ = ::AddVectoredExceptionHandler(before_others, [](::EXCEPTION_POINTERS* of) -> ::LONG {
+      if (of->ExceptionRecord->ExceptionCode != EXCEPTION_ACCESS_VIOLATION) {
+        return EXCEPTION_CONTINUE_SEARCH;
+      }
+      current->interrupt();
+      return EXCEPTION_CONTINUE_EXECUTION;
+    });
+#else
     struct ::sigaction ours {};
     ours.sa_handler = [](int) { current->interrupt(); };
     ::sigaction(SIGSEGV, &ours, &before_);
-    ::mprotect(address_, bytes_, PROT_READ);
+#endif
+    set_writable(false);
   }
   ~interrupted_write() {
-    allow_writes();
+    set_writable(true);
+#if defined(_WIN32)
+    ::RemoveVectoredExceptionHandler(handler_);
+#else
     ::sigaction(SIGSEGV, &before_, nullptr);
+#endif
   }
   interrupted_write(const interrupted_write&) = delete;
   interrupted_write& operator=(const interrupted_write&) = delete;
@@ -69,12 +88,19 @@ class interrupted_write {
  private:
   static inline interrupted_write* current = nullptr;
 
-  void allow_writes() const noexcept { ::mprotect(address_, bytes_, PROT_READ | PROT_WRITE); }
+  void set_writable(bool may) const noexcept {
+#if defined(_WIN32)
+    ::DWORD before = 0;
+    ::VirtualProtect(address_, bytes_, may ? PAGE_READWRITE : PAGE_READONLY, &before);
+#else
+    ::mprotect(address_, bytes_, may ? PROT_READ | PROT_WRITE : PROT_READ);
+#endif
+  }
   void interrupt() {
     if (std::exchange(is_done_, true)) {
       std::abort();  // another fault than that write
     }
-    allow_writes();
+    set_writable(true);
     work_();
   }
 
@@ -82,7 +108,11 @@ class interrupted_write {
   std::size_t bytes_;
   std::function<void()> work_;
   bool is_done_ = false;
+#if defined(_WIN32)
+  void* handler_ = nullptr;
+#else
   struct ::sigaction before_ {};
+#endif
 };
 
 }  // namespace support

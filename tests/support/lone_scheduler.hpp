@@ -11,6 +11,7 @@
 #include <thrum/sched/run/poll_sink.hpp>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -73,10 +74,16 @@ class lone_scheduler {
     return fresh;
   }
 
-  /// A goroutine of this scheduler that stands nowhere.
+  /// A goroutine of this scheduler that stands nowhere. Its stack is as if it had left it at once.
   thrum::sched::goroutine& g() {
     thrum::sched::goroutine& fresh = *own_->pool->take(own_->config().stack_class);
     fresh.scheduler = own_.get();
+    constexpr std::size_t frames = 1024;
+    fresh.extent.reach(fresh.stack_low, reinterpret_cast<char*>(&fresh) - frames);
+    const auto top = reinterpret_cast<std::uintptr_t>(&fresh) & ~std::uintptr_t{15};
+    fresh.sp = thrum::arch::prepare_stack(
+        reinterpret_cast<void*>(top), {fresh.stack_low, fresh.extent.limit(fresh.stack_low)},
+        [](void*, void*) {}, nullptr);
     return fresh;
   }
 

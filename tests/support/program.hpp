@@ -8,6 +8,9 @@
 #ifndef THRUM_TESTS_SUPPORT_PROGRAM_HPP
 #define THRUM_TESTS_SUPPORT_PROGRAM_HPP
 
+#include "support/exit_codes.hpp"
+
+#include <csignal>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -29,6 +32,15 @@ struct program_result {
   bool says(const std::string& words) const { return text.find(words) != std::string::npos; }
 };
 
+/// Whether this signal is what a program gets that uses memory which is not there.
+inline bool is_fault(int signal) {
+#if defined(SIGBUS)
+  return signal == SIGSEGV || signal == SIGBUS;
+#else
+  return signal == SIGSEGV;
+#endif
+}
+
 /// Runs a line of a shell, whose standard error goes where its standard output goes.
 inline program_result run_line(const std::string& words) {
   const std::string line = words + " 2>&1";
@@ -47,6 +59,8 @@ inline program_result run_line(const std::string& words) {
   }
 #if defined(_WIN32)
   result.exit_code = ::_pclose(pipe);
+  result.signal = signal_behind(result.exit_code);
+  result.exit_code = result.signal != 0 ? -1 : result.exit_code;
   std::string::size_type at = 0;  // the C library writes a line's end as two characters
   while ((at = result.text.find("\r\n", at)) != std::string::npos) {
     result.text.erase(at, 1);
@@ -59,7 +73,7 @@ inline program_result run_line(const std::string& words) {
   return result;
 }
 
-/// `environment` is in the form of a shell: "NAME=value NAME=value".
+/// `environment` is in the form of a shell: "NAME=value NAME=value", and no value holds a space.
 inline program_result run_file(const std::string& path, const std::string& name,
                                const std::string& environment = "") {
 #if defined(_WIN32)

@@ -41,21 +41,21 @@ unsigned seconds_for_a_test() {
 
 #if defined(_WIN32)
 
-/// There is no alarm, and nobody counts threads.
+/// There is no alarm, and nobody counts threads. Nor does Catch2 say in which test abort() was called.
 class watchdog : public listener_base {
  public:
   using listener_base::listener_base;
 
-  void testCaseStarting(const Catch::TestCaseInfo&) override {
+  void testCaseStarting(const Catch::TestCaseInfo& test) override {
     has_ended_ = false;
-    guard_ = std::thread([this] {
+    guard_ = std::thread([this, name = test.name] {
       std::unique_lock lock(mutex_);
       if (!ended_.wait_for(lock, std::chrono::seconds(seconds_for_a_test()),
                            [this] { return has_ended_; })) {
-        std::fprintf(stderr, "\nthis test takes longer than %u s; its goroutines:\n",
-                     seconds_for_a_test());
+        std::fprintf(stderr, "\n%s: this test takes longer than %u s; its goroutines:\n",
+                     name.c_str(), seconds_for_a_test());
         thrum::dump_goroutines(stderr);
-        std::abort();  // Catch2 says in which test
+        std::abort();
       }
     });
   }

@@ -30,11 +30,15 @@ class environment {
 
  private:
   void set(const char* value) {
+#if defined(_WIN32)
+    ::_putenv_s(name_, value != nullptr ? value : "");
+#else
     if (value != nullptr) {
       ::setenv(name_, value, 1);
     } else {
       ::unsetenv(name_);
     }
+#endif
   }
   const char* name_;
   std::optional<std::string> old_;

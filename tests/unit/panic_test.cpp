@@ -119,7 +119,7 @@ TEST_CASE("a stack that overflows ends the program instead of another goroutine'
   const program_result r = run_program("stack_overflow");
   INFO(r.text);
   CHECK(r.exit_code != 0);
-  CHECK((r.signal == SIGSEGV || r.signal == SIGBUS || r.signal == SIGABRT || r.exit_code == 1 ||
+  CHECK((support::is_fault(r.signal) || r.signal == SIGABRT || r.exit_code == 1 ||
          r.exit_code == 66));  // the last two are what sanitizers exit with
 }
 

@@ -17,7 +17,11 @@
 #include <atomic>
 #include <cstdint>
 
-#if !THRUM_HAS_SEH_UNWINDER  // there it includes all of the system's headers
+#if THRUM_HAS_SEH_UNWINDER  // there <unwind.h> includes all of the system's headers
+#include <exception>
+
+#include <cxxabi.h>
+#else
 #include <unwind.h>
 #endif
 
@@ -29,6 +33,46 @@ using namespace base::orders;
 using exception_observer = void (*)(const void* thrown) noexcept;
 
 inline constinit std::atomic<exception_observer> observe_exception{nullptr};
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#if THRUM_HAS_SEH_UNWINDER
+// As <windows.h> declares it.
+struct _EXCEPTION_POINTERS;
+extern "C" __declspec(dllimport) long __stdcall UnhandledExceptionFilter(
+    struct _EXCEPTION_POINTERS*);
+#endif
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+#if THRUM_HAS_SEH_UNWINDER
+
+/// What Windows knows of a raised exception.
+struct raised_exception {
+  std::uint32_t code;
+  std::uint32_t flags;
+  void* nested;
+  void* address;
+  std::uint32_t count;
+  std::uintptr_t information[15];
+};
+
+/// What a handler returns: the thread goes on where it was; nobody is found here.
+inline constexpr int go_on_there = 0;
+inline constexpr int go_on_searching = 1;
+
+/// In the flags: no handler is searched for, or no more; also to a target, at the end of a thread, in a
+/// collision.
+inline constexpr std::uint32_t unwinding = 0x66;
+
+/// Whether a handler is searched for something that was thrown. The library of C++ raises its
+/// exceptions with a code of its own, and the unwinder's part as the first word.
+inline bool is_thrown(const raised_exception& raised) noexcept {
+  constexpr std::uint32_t thrown_in_cxx = 0x2047'4343;
+  return raised.code == thrown_in_cxx && (raised.flags & unwinding) == 0 && raised.count != 0;
+}
+
+#endif
 
 extern "C" {
 
@@ -51,33 +95,40 @@ extern "C" {
 
 #elif THRUM_HAS_SEH_UNWINDER
 
-/// What Windows knows of a raised exception.
-struct raised_exception {
-  std::uint32_t code;
-  std::uint32_t flags;
-  void* nested;
-  void* address;
-  std::uint32_t count;
-  std::uintptr_t information[15];
-};
-
-/// What the entry of call_watched names. It is called for whatever passes, a fault as well. The
-/// library of C++ raises its exceptions with a code of its own, and the unwinder's part as the first
-/// word.
+/// What the entry of call_watched names. It is called for whatever passes, a fault as well.
 [[gnu::used]] inline int thrum_watch_exception(const raised_exception* raised, void*, void*,
                                                void*) {
-  constexpr std::uint32_t thrown_in_cxx = 0x2047'4343;
-  constexpr std::uint32_t unwinding =
-      0x66;  // also to a target, at the end of a thread, in a collision
-  constexpr int go_on_searching = 1;
   // relaxed: a constant once set
   const exception_observer observe = observe_exception.load(relaxed);
-  if (raised->code == thrown_in_cxx && (raised->flags & unwinding) == 0 && raised->count != 0 &&
-      observe != nullptr) {
+  if (is_thrown(*raised) && observe != nullptr) {
     constexpr std::uintptr_t unwinder_bytes = 64;  // and behind them the object
     observe(reinterpret_cast<const void*>(raised->information[0] + unwinder_bytes));
   }
   return go_on_searching;
+}
+
+/// What the first function of a stack names: nobody has caught it. An exception of C++ ends the program
+/// here as it does elsewhere, where the unwinder comes to the end of the stack and returns to `throw`.
+/// For all others the program's own filter is asked, as the first function of a thread does it: the
+/// system asks nobody, and ends the process.
+[[gnu::used]] inline int thrum_end_by_exception(const raised_exception* raised, void*,
+                                                void* machine, void*) {
+  constexpr long continue_execution = -1;
+  if ((raised->flags & unwinding) != 0) {
+    return go_on_searching;
+  }
+  if (is_thrown(*raised)) {
+    ::__cxxabiv1::__cxa_begin_catch(reinterpret_cast<void*>(raised->information[0]));
+    std::terminate();
+  }
+  struct {
+    const raised_exception* raised;
+    void* machine;
+  } about{raised, machine};
+  return ::UnhandledExceptionFilter(reinterpret_cast<::_EXCEPTION_POINTERS*>(&about)) ==
+                 continue_execution
+             ? go_on_there
+             : go_on_searching;
 }
 
 #else

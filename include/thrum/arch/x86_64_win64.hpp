@@ -88,9 +88,16 @@
 #define THRUM_ARCH_LEAVE "popq %rcx\n\t" "jmp *%rcx"
 #define THRUM_ARCH_LEAVE_PAIRED "ret"
 
+#if THRUM_EXCEPTIONS
+#define THRUM_ARCH_ENTRY_HANDLER ".seh_handler thrum_end_by_exception, @except\n\t"
+#else
+#define THRUM_ARCH_ENTRY_HANDLER
+#endif
+
 // rax = pass, r12 = entry, r13 = argument. A walk takes what lies above these 32 bytes, which the
 // called function may use, for the return address: it is 0.
 #define THRUM_ARCH_ENTRY_BODY                                     \
+  THRUM_ARCH_ENTRY_HANDLER                                        \
   "subq $32, %rsp\n\t" ".seh_stackalloc 32\n\t"                   \
   ".seh_endprologue\n\t"                                          \
   "xorl %ebp, %ebp\n\t"                                           \
@@ -134,6 +141,7 @@
 #undef THRUM_ARCH_SAVE_BOUNDS
 #undef THRUM_ARCH_LOAD_BOUNDS
 #undef THRUM_ARCH_POP_INTEGERS
+#undef THRUM_ARCH_ENTRY_HANDLER
 
 namespace thrum { inline namespace THRUM_ABI { namespace arch {
 

@@ -84,6 +84,12 @@ struct chosen_threads {
   template <class Pointer>
   using thread_word = os::thread_word<Pointer>;
 
+  struct of_thread {};
+  template <class T>
+  static T& of_this_thread() noexcept {
+    return os::of_this_thread<T>();
+  }
+
   THRUM_OFFERS_TYPE(preemption, preempt_target)
   THRUM_OFFERS_TYPE(preemption, signal_stack)
   THRUM_OFFERS_VALUE(preemption, has_preempt_signal)

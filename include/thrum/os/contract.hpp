@@ -129,6 +129,14 @@ concept thread_word_like = std::convertible_to<Word, void*> && requires(Word& wo
   word = value;
 };
 
+/// of_this_thread(): an object of each thread, made when it is asked for first and destroyed at the
+/// thread's end; it may end the program where there is no memory.
+template <class System>
+concept has_objects_of_threads = requires {
+  { System::template of_this_thread<typename System::of_thread>() } noexcept
+      -> std::same_as<typename System::of_thread&>;
+};
+
 /// A word of each thread, the same for all shared objects that know the key; null at first.
 template <class Key>
 concept thread_key_like = requires(const Key& key, const void* word) {
@@ -143,6 +151,7 @@ template <class System>
 concept has_thread = thread_like<typename System::thread> &&
     thread_key_like<typename System::thread_key> &&
     thread_word_like<typename System::template thread_word<int*>> &&
+    has_objects_of_threads<System> &&
     std::is_nothrow_default_constructible_v<typename System::bystander_scope> &&
     requires(void* (*entry)(void*), void* argument, const char* name, int priority,
              std::int64_t ns) {

@@ -16,9 +16,10 @@
 #include <sys/socket.h>  // IWYU pragma: export
 #include <sys/un.h>      // IWYU pragma: export
 #elif THRUM_OS_WINDOWS
-#include <ws2tcpip.h>                // IWYU pragma: export
 #include <thrum/os/windows/api.hpp>  // IWYU pragma: export
 // The order matters.
+#include <ws2tcpip.h>                // IWYU pragma: export
+// And here.
 #include <afunix.h>                  // IWYU pragma: export
 #else
 #error "thrum: this operating system is not supported; supported are Linux, macOS and FreeBSD"

@@ -23,11 +23,12 @@
 
 #include "stress/arguments.hpp"
 #include "stress/company.hpp"
-#include "support/descriptors.hpp"
+#include "stress/host.hpp"
 #include "support/process.hpp"
 
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -38,9 +39,6 @@
 #include <thread>
 #include <vector>
 
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <unistd.h>
 
 namespace stress { namespace {
@@ -108,17 +106,16 @@ void prepare(yard& y) {
     c = {ends[0], ends[1]};
   }
   // A library that is not loaded already is better: dlopen has more to do.
-  for (const char* const name :
-       {"libz.so.1", "libz.so.6", "libm.so.6", "libc.so.6", "libz.dylib"}) {
-    if (void* const handle = ::dlopen(name, RTLD_LAZY)) {
-      ::dlclose(handle);
+  for (const char* const name : host::libraries) {
+    if (void* const handle = host::open_library(name)) {
+      host::close_library(handle);
       y.library = name;
       break;
     }
   }
-  ::tm parts{};
+  std::tm parts{};
   char text[64] = "";
-  ::localtime_r(&moment, &parts);
+  host::local_time(moment, parts);
   std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %Z", &parts);
   y.date = text;
 }
@@ -210,8 +207,10 @@ int main(int count, char** values) {
                  "[--company 1]\n");
     return 2;
   }
-  support::use_one_heap();     // all want the same lock
-  ::signal(SIGPIPE, SIG_IGN);  // a write to a pipe that nobody reads says so itself
+  support::use_one_heap();  // all want the same lock
+#if defined(SIGPIPE)
+  std::signal(SIGPIPE, SIG_IGN);  // a write to a pipe that nobody reads says so itself
+#endif
   std::vector<unsigned> procs = {1, 2, 4};
   if (one_procs != 0) {
     procs = {static_cast<unsigned>(one_procs)};

@@ -5,6 +5,8 @@
 
 #include "yard.hpp"
 
+#include "stress/host.hpp"
+
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -16,10 +18,6 @@
 #include <regex>
 #include <sstream>
 #include <string>
-
-#include <fcntl.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 namespace stress {
 
@@ -41,20 +39,16 @@ namespace {
 /// A file that is there as long as the object.
 class temporary_file {
  public:
-  temporary_file() {
-    const int fd = ::mkostemp(name_, O_CLOEXEC);
-    expect(fd >= 0, "there is a place for a temporary file");
-    if (fd >= 0) {
-      ::close(fd);
-    }
+  temporary_file() : name_(host::new_file()) {
+    expect(!name_.empty(), "there is a place for a temporary file");
   }
-  ~temporary_file() { ::unlink(name_); }
+  ~temporary_file() { std::remove(name_.c_str()); }
   temporary_file(const temporary_file&) = delete;
   temporary_file& operator=(const temporary_file&) = delete;
-  const char* name() const { return name_; }
+  const char* name() const { return name_.c_str(); }
 
  private:
-  char name_[64] = "/tmp/thrum_stress_preemption_XXXXXX";
+  const std::string name_;
 };
 
 std::string read_by_stdio(const char* name) {
@@ -136,9 +130,9 @@ void match(yard& y, worker& w) {
 
 void write_dates(yard& y, worker& w) {
   while (go_on(y, w)) {
-    ::tm parts{};
+    std::tm parts{};
     char text[64];
-    ::localtime_r(&moment, &parts);
+    host::local_time(moment, parts);
     expect(std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %Z", &parts) != 0 && text == y.date,
            "a date is the same each time");
   }

@@ -9,6 +9,7 @@
 
 #include <thrum.hpp>
 
+#include "stress/host.hpp"
 #include "support/scale.hpp"
 
 #include <algorithm>
@@ -61,10 +62,7 @@ class watchdog {
 
   /// How many threads of all programs want each CPU: everything takes so many times as long.
   static double threads_per_cpu() {
-    double load = 0;
-    return ::getloadavg(&load, 1) == 1
-               ? std::max(load / static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN)), 1.0)
-               : 1.0;
+    return std::max(host::runnable_threads() / thrum::default_procs(), 1.0);
   }
 
   /// A while in which this thread could not run either counts as one look, and no more.
@@ -96,7 +94,8 @@ class watchdog {
   static void say(const char* form, Args... args) {
     char text[512];
     const int n = std::snprintf(text, sizeof text, form, args...);
-    if (::write(STDERR_FILENO, text, std::min(static_cast<std::size_t>(n), sizeof text - 1)) < 0) {
+    if (host::write(STDERR_FILENO, text, std::min(static_cast<std::size_t>(n), sizeof text - 1)) <
+        0) {
       return;  // nobody listens
     }
   }
@@ -112,7 +111,7 @@ class watchdog {
           w.ended ? ", ended" : "");
     }
     if (runtime_ != nullptr) {
-      ::alarm(10);  // the figures need malloc
+      host::end_in(10);  // the figures need malloc
       const thrum::stats_snapshot s = runtime_->stats();
       say("  %ju goroutines, %ju runnable, %ju running, %ju waiting, %ju in calls; %u of %u procs "
           "idle; %u threads, %u idle, %u spinning; global queue %zu; %ju timers\n",

@@ -23,13 +23,16 @@ using support::eventually;
 /// What a dump writes.
 template <class Dump>
 std::string dumped(Dump dump) {
-  char* bytes = nullptr;
-  std::size_t size = 0;
-  std::FILE* const to = ::open_memstream(&bytes, &size);
+  std::FILE* const to = std::tmpfile();
+  REQUIRE(to != nullptr);
   dump(to);
+  std::rewind(to);
+  std::string text;
+  char buffer[4096];
+  for (std::size_t n = 0; (n = std::fread(buffer, 1, sizeof buffer, to)) != 0;) {
+    text.append(buffer, n);
+  }
   std::fclose(to);
-  std::string text(bytes, size);
-  std::free(bytes);
   return text;
 }
 

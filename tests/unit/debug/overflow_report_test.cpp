@@ -26,7 +26,7 @@ void check_overflow_report(const std::string& program, const std::string& who,
   }
   const support::program_result r = support::run_program(program);
   INFO(program << ": " << r.text);
-  CHECK((r.signal == SIGSEGV || r.signal == SIGBUS || r.signal == SIGABRT));
+  CHECK((support::is_fault(r.signal) || r.signal == SIGABRT));
   CHECK(std::regex_search(
       r.text, std::regex("fatal error: thrum: stack overflow in goroutine [0-9]+ " + who + why +
                          "[^;]*; raise options::stack_size, or attributes::stack_size")));
@@ -35,6 +35,12 @@ void check_overflow_report(const std::string& program, const std::string& who,
 }
 
 const std::string used_up_262144 = ": its stack of 262144 bytes is used up";
+#if defined(_WIN32)  // there each compiler touches a large frame page by page
+const std::string used_up_by_one_frame = used_up_262144;
+#else
+const std::string used_up_by_one_frame =
+    used_up_262144 + " by a frame that is larger than the guard";
+#endif
 
 }  // namespace
 
@@ -59,14 +65,12 @@ TEST_CASE("the guard of the smallest stack is as large as that of others") {
 }
 
 TEST_CASE("a frame beyond the guard is noticed when its goroutine leaves the processor") {
-  const std::string why = used_up_262144 + " by a frame that is larger than the guard";
-  check_overflow_report("overflow_that_parks", "\\[huge\\]", why);
-  check_overflow_report("overflow_that_yields", "\\[huge\\]", why);
+  check_overflow_report("overflow_that_parks", "\\[huge\\]", used_up_by_one_frame);
+  check_overflow_report("overflow_that_yields", "\\[huge\\]", used_up_by_one_frame);
 }
 
 TEST_CASE("a frame beyond the guard is noticed when its goroutine faults") {
-  check_overflow_report("overflow_that_faults", "\\[huge\\]",
-                        used_up_262144 + " by a frame that is larger than the guard");
+  check_overflow_report("overflow_that_faults", "\\[huge\\]", used_up_by_one_frame);
 }
 
 TEST_CASE("a goroutine on a stack that it brought along parks and goes on") {

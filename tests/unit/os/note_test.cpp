@@ -7,17 +7,21 @@
 #include "support/catch.hpp"
 #include "support/child.hpp"
 #include "support/eventually.hpp"
-#include "support/put_back_action.hpp"
 
 #include <atomic>
-#include <csignal>
 #include <cstdint>
 #include <memory>
 #include <thread>
 #include <vector>
 
+#if !defined(_WIN32)
+#include "support/put_back_action.hpp"
+
+#include <csignal>
+
 #include <pthread.h>
 #include <unistd.h>
+#endif
 
 using namespace thrum;
 
@@ -106,8 +110,8 @@ TEST_CASE("sleepers on many words are each woken by their own") {
 }
 
 // ThreadSanitizer holds signals back from a thread that sleeps in a call that it does not know, and its
-// own locks are not for a child of many threads.
-#if !THRUM_TSAN
+// own locks are not for a child of many threads. Windows has neither.
+#if !THRUM_TSAN && !defined(_WIN32)
 TEST_CASE("a handler that interrupts a sleep, or the way to it, wakes the sleeper") {
   static os::note* woken_by_handler = nullptr;
   struct sigaction action {};
@@ -256,6 +260,7 @@ TEST_CASE("a sleeper may destroy the note as soon as it wakes") {
   CHECK(unset == 0);
 }
 
+#if !defined(_WIN32)
 TEST_CASE("signals neither end a sleep nor shorten one with a limit") {
   struct sigaction action {};
   action.sa_handler = [](int) {};
@@ -274,3 +279,4 @@ TEST_CASE("signals neither end a sleep nor shorten one with a limit") {
   CHECK(os::now() - start >= 50 * ms);
   support::put_back_action(SIGUSR1, before);
 }
+#endif

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// A word of each thread that is read often: the compiler's thread_local is as fast as can be.
+// A word of each thread that is read often, and an object of each: the compiler's thread_local.
 #ifndef THRUM_OS_POSIX_THREAD_WORD_HPP
 #define THRUM_OS_POSIX_THREAD_WORD_HPP
 
@@ -14,6 +14,14 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 /// The type of a variable that is declared with THRUM_THREAD_LOCAL.
 template <class Pointer>
 using thread_word = Pointer;
+
+/// The calling thread's own, made when it is asked for first and destroyed at the thread's end.
+template <class T>
+THRUM_NOINLINE T& of_this_thread() noexcept {
+  asm volatile("");
+  static thread_local T own;
+  return own;
+}
 
 }}}  // namespace thrum::THRUM_ABI::os
 

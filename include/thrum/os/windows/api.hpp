@@ -1,9 +1,12 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// The system's headers, for bodies only: with THRUM_SEPARATE a user's source does not read them. The
-// newer half of the sockets comes first, as the older one is left out then; min and max stay functions.
-// What a program needs beyond WIN32_LEAN_AND_MEAN it includes itself.
+// The system's headers. The newer half of the sockets comes first, as the older one is left out then.
+//
+// What they leave in a program that did not include them itself is no more than names in capitals: not
+// min and max, nor near, far and ERROR, which are names of others. Such a program includes itself what
+// it needs beyond WIN32_LEAN_AND_MEAN; one that includes <windows.h> before has it as it wants it, and
+// must for the few headers of the system that write `far` (mmsystem.h).
 #ifndef THRUM_OS_WINDOWS_API_HPP
 #define THRUM_OS_WINDOWS_API_HPP
 
@@ -11,15 +14,29 @@
 
 #if THRUM_OS_WINDOWS
 
-#if !defined(WIN32_LEAN_AND_MEAN)
+#if defined(_WINDOWS_)
+#include <winsock2.h>  // IWYU pragma: export
+#else
+#pragma push_macro("WIN32_LEAN_AND_MEAN")
+#pragma push_macro("NOMINMAX")
+#undef WIN32_LEAN_AND_MEAN
+#undef NOMINMAX
 #define WIN32_LEAN_AND_MEAN
-#endif
-#if !defined(NOMINMAX)
 #define NOMINMAX
-#endif
 #include <winsock2.h>  // IWYU pragma: export
 // The order matters.
-#include <windows.h>  // IWYU pragma: export
+#include <windows.h>   // IWYU pragma: export
+#pragma pop_macro("NOMINMAX")
+#pragma pop_macro("WIN32_LEAN_AND_MEAN")
+// Other headers of the system write FAR, which stands for far.
+#undef ERROR
+#undef far
+#undef near
+#undef FAR
+#undef NEAR
+#define FAR
+#define NEAR
+#endif
 
 #endif  // THRUM_OS_WINDOWS
 #endif  // THRUM_OS_WINDOWS_API_HPP

@@ -4,8 +4,10 @@
 // The end of the process.
 //
 // What exit() does in a program with goroutines is told in os/posix/exit.hpp, for all systems. Here, as
-// with C libraries that tell nobody the status, the hook comes by atexit; destructors of a thread's own
-// objects bring it to the front.
+// with musl there, the hook comes by atexit and is told no status, and nothing brings it to the front:
+// what was registered, or made, after the first runtime comes before goroutines stand still. A thread's
+// own objects could not do that: exit() does not begin with them, and mingw's gcc gives their memory back
+// before it destroys them, at the end of each thread.
 #ifndef THRUM_OS_WINDOWS_EXIT_HPP
 #define THRUM_OS_WINDOWS_EXIT_HPP
 
@@ -33,22 +35,13 @@ void register_exit_hook(exit_hook hook) noexcept;
 /// Nothing to do: exit() does not wait for a thread that reads.
 inline void let_exit_pass_standard_input() noexcept {}
 
-/// Brings the hook to the front when the calling thread calls exit().
-class exit_watch {
- public:
-  ~exit_watch();
-  void watch(exit_hook hook) noexcept { hook_ = hook; }
-  void forget() noexcept { hook_ = nullptr; }
-
- private:
-  exit_hook hook_ = nullptr;
+/// Nothing brings the hook to the front.
+struct exit_watch {
+  static constexpr void watch(exit_hook) noexcept {}
+  static constexpr void forget() noexcept {}
 };
 
-THRUM_NOINLINE inline exit_watch& this_threads_exit_watch() noexcept {
-  asm volatile("");
-  static thread_local exit_watch watch;
-  return watch;
-}
+constexpr exit_watch this_threads_exit_watch() noexcept { return {}; }
 
 /// Nothing to do: the system has no fork.
 inline void call_after_fork(void (*)()) noexcept {}

@@ -42,12 +42,6 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void register_exit_hook(exit_hook hook) noexcep
   std::atexit([] { only(unknown_exit_status); });
 }
 
-THRUM_OUT_OF_LINE exit_watch::~exit_watch() {
-  if (hook_ != nullptr) {
-    register_exit_hook(hook_);
-  }
-}
-
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS

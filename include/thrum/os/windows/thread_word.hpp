@@ -62,6 +62,34 @@ class thread_word {
   thread_word_place place_;
 };
 
+/// A word of each thread, null at first; one that is not null is given to `at_end` when its thread ends.
+class thread_slot {
+ public:
+  explicit constexpr thread_slot(void (*at_end)(void* word)) noexcept : at_end_(at_end) {}
+
+  void* get() noexcept;
+  void set(void* word) noexcept;
+
+ private:
+  std::uint32_t index() noexcept;
+
+  void (*at_end_)(void*);
+  std::atomic<std::uint32_t> made_{0};  // one more than the system's number
+};
+
+/// The calling thread's own, made when it is asked for first and destroyed at the thread's end. Not by
+/// thread_local: mingw's gcc gives the memory back before it destroys what is there.
+template <class T>
+THRUM_NOINLINE T& of_this_thread() noexcept {
+  static constinit thread_slot slot([](void* own) { delete static_cast<T*>(own); });
+  if (void* const own = slot.get(); own != nullptr) {
+    return *static_cast<T*>(own);
+  }
+  auto* const fresh = new T;
+  slot.set(fresh);
+  return *fresh;
+}
+
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if !THRUM_SEPARATE

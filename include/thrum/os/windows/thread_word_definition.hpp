@@ -37,6 +37,32 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint32_t thread_word_place::place() noexce
   return known;
 }
 
+/// The system's words of fibres: a fibre that the program makes has words of its own.
+THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint32_t thread_slot::index() noexcept {
+  std::uint32_t known = made_.load(relaxed);  // relaxed: a constant once set, of no data
+  if (known != 0) {
+    return known - 1;
+  }
+  const ::DWORD index = ::FlsAlloc(at_end_);
+  if (index == FLS_OUT_OF_INDEXES) {
+    base::fatal("thread: the program has used up the system's words of threads (FlsAlloc)");
+  }
+  // relaxed: a constant once set, of no data
+  if (made_.compare_exchange_strong(known, index + 1, relaxed, relaxed)) {
+    return index;
+  }
+  ::FlsFree(index);
+  return known - 1;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void* thread_slot::get() noexcept {
+  return ::FlsGetValue(index());
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_slot::set(void* word) noexcept {
+  ::FlsSetValue(index(), word);
+}
+
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS

@@ -77,6 +77,9 @@ class retaker {
   /// Shorter than this, the CPU clock says nothing.
   static constexpr std::int64_t longest_window_ns = 200'000;
 
+  /// A system may refuse it at many moments: code that allocates all the time, at seven of eight.
+  static constexpr int most_refusals = 16;
+
   /// A P that has another goroutine at each look gets on by itself, and is looked at less and less:
   /// each look costs it some microseconds of its CPU.
   static constexpr std::uint32_t patience = 4;
@@ -203,7 +206,10 @@ inline bool retaker::is_deaf(processor& p, const machine& m, std::int64_t cpu) n
 inline void retaker::interrupt(machine& m) noexcept {
   scheduler_.taken.signals.fetch_add(1, relaxed);  // relaxed: a figure for reports
   os::install_preempt_handler();
-  m.self.interrupt(m.interruption);
+  for (int refusals = 0; !m.self.interrupt(m.interruption) && refusals != most_refusals;
+       ++refusals) {
+    os::yield_thread();
+  }
 }
 
 inline void retaker::retake(processor& p, machine& m) noexcept {

@@ -46,6 +46,8 @@ TEST_CASE("a thread's M stands under the key that all shared objects know, until
   CHECK(key.get() == nullptr);
 }
 
+#if !THRUM_SHARED_OBJECT
+
 TEST_CASE("the executable asks to be told of a thread's M, and takes it over") {
   auto& known = thrum::os::process_wide<thrum::sched::current_key>::get();
   auto* const tell = known.tell_executable.load();
@@ -58,6 +60,8 @@ TEST_CASE("the executable asks to be told of a thread's M, and takes it over") {
   CHECK(was_told);
   CHECK(current_m() == nullptr);
 }
+
+#endif
 
 TEST_CASE("a thread that sets its M knows it by itself, and tells the executable") {
   auto& known = thrum::os::process_wide<thrum::sched::current_key>::get();

@@ -8,8 +8,10 @@
 #include <cstdlib>
 #include <thread>
 
+#if !defined(_WIN32)
 #include <sys/resource.h>
 #include <unistd.h>
+#endif
 
 #include "support/bare_scheduler.hpp"
 #include "support/catch.hpp"
@@ -26,6 +28,8 @@ TEST_CASE("a scheduler that opens has its Ps, all idle, and no thread that runs 
   CHECK(scheduler->started_at != 0);
   CHECK_FALSE(scheduler->closing);
 }
+
+#if !defined(_WIN32)  // there is no limit to set
 
 TEST_CASE("a scheduler for which there is no memory says so when it opens, and can be destroyed") {
   if (THRUM_ASAN || THRUM_TSAN || std::getenv("THRUM_TEST_EMULATOR") != nullptr) {
@@ -45,6 +49,8 @@ TEST_CASE("a scheduler for which there is no memory says so when it opens, and c
   CHECK(end.signal == 0);
   CHECK(end.exit_code == as_it_should_be);
 }
+
+#endif
 
 TEST_CASE("a scheduler that closes wakes each idle M, without a P, and its monitor") {
   support::bare_scheduler scheduler(1);

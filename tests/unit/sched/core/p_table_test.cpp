@@ -8,8 +8,10 @@
 #include <cstdlib>
 #include <new>
 
+#if !defined(_WIN32)
 #include <sys/resource.h>
 #include <unistd.h>
+#endif
 
 #include "support/catch.hpp"
 #include "support/child.hpp"
@@ -50,6 +52,8 @@ TEST_CASE("Ps are made dead, with their numbers, and those that there are stay w
   CHECK(ps.wanted() == 0);
 }
 
+#if !defined(_WIN32)  // there is no limit to set
+
 TEST_CASE("a P for which there is no memory is an error, and is not among those that there are") {
   if (THRUM_ASAN || THRUM_TSAN || std::getenv("THRUM_TEST_EMULATOR") != nullptr) {
     return;  // these do without the limit
@@ -70,6 +74,8 @@ TEST_CASE("a P for which there is no memory is an error, and is not among those 
   });
   CHECK(end.exit_code == as_it_should_be);
 }
+
+#endif
 
 TEST_CASE("a search looks at once at Ps that are wanted in addition, and at fewer only by and by") {
   table_of_ps ps;

@@ -5,10 +5,9 @@
 
 #include "support/catch.hpp"
 #include "support/lone_scheduler.hpp"
+#include "support/writable_socket.hpp"
 
 #include <cstdint>
-
-#include <unistd.h>
 
 namespace {
 
@@ -98,16 +97,14 @@ TEST_CASE("a goroutine does not give way for a slice that an earlier one had") {
 TEST_CASE("a processor that is asked to poll runs what the poller has made ready") {
   support::lone_scheduler scheduler(1);
   REQUIRE(scheduler.is_open());
-  int ends[2];
-  REQUIRE(::pipe(ends) == 0);
-  REQUIRE(scheduler->poller.add(ends[1], (std::uint64_t{7} << 32) + 1) == 0);  // there is room
+  const support::writable_socket socket;
+  REQUIRE(socket.is_open());
+  REQUIRE(socket.add_to(scheduler->poller, (std::uint64_t{7} << 32) + 1));
   goroutine& g = scheduler.g();
   scheduler.ready_by_event = {&g};
   machine& m = scheduler.holder_of(0);
   m.p->attention |= thrum::sched::attention_poll;
   CHECK(attend(m));
   CHECK(m.p->queue.pop() == &g);
-  scheduler->poller.remove(ends[1]);
-  ::close(ends[0]);
-  ::close(ends[1]);
+  socket.remove_from(scheduler->poller);
 }

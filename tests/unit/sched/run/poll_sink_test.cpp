@@ -5,31 +5,27 @@
 
 #include "support/catch.hpp"
 #include "support/lone_scheduler.hpp"
+#include "support/writable_socket.hpp"
 
 #include <cstdint>
 #include <utility>
-
-#include <unistd.h>
 
 namespace {
 
 using thrum::sched::goroutine;
 using thrum::sched::poll_sink;
 
-/// A scheduler whose poller has one event to tell: there is room in a pipe.
+/// A scheduler whose poller has one event to tell.
 struct scheduler_with_event : support::lone_scheduler {
   explicit scheduler_with_event(unsigned procs) : support::lone_scheduler(procs) {
     REQUIRE(is_open());
-    REQUIRE(::pipe(ends) == 0);
+    REQUIRE(socket.is_open());
     constexpr std::uint64_t some_tag = (std::uint64_t{7} << 32) + 1;
-    REQUIRE((*this)->poller.add(ends[1], some_tag) == 0);
+    REQUIRE(socket.add_to((*this)->poller, some_tag));
   }
-  ~scheduler_with_event() {
-    (*this)->poller.remove(ends[1]);
-    ::close(ends[0]);
-    ::close(ends[1]);
-  }
-  int ends[2] = {-1, -1};
+  ~scheduler_with_event() { socket.remove_from((*this)->poller); }
+
+  support::writable_socket socket;
 };
 
 /// A goroutine that had moved much before it waited.

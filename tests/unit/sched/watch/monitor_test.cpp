@@ -10,15 +10,13 @@
 #include "support/descriptors.hpp"
 #include "support/eventually.hpp"
 #include "support/lone_scheduler.hpp"
+#include "support/watched_errors.hpp"
+#include "support/writable_socket.hpp"
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <thread>
-
-#include <fcntl.h>
-#include <unistd.h>
 
 namespace {
 
@@ -48,37 +46,6 @@ class monitored {
 };
 
 std::atomic<int> lines_of_trace{0};
-
-/// Standard error is kept for as long as this lives.
-class kept_errors {
- public:
-  kept_errors() : before_(::dup(STDERR_FILENO)) {
-    REQUIRE(support::open_pipe(ends_, support::waits::no));
-    ::dup2(ends_[1], STDERR_FILENO);
-  }
-  ~kept_errors() {
-    ::dup2(before_, STDERR_FILENO);
-    for (const int each : {before_, ends_[0], ends_[1]}) {
-      ::close(each);
-    }
-  }
-  kept_errors(const kept_errors&) = delete;
-  kept_errors& operator=(const kept_errors&) = delete;
-
-  /// What was written since the last time.
-  std::string take() const {
-    std::string text;
-    char buffer[1024];
-    for (ssize_t n = 0; (n = ::read(ends_[0], buffer, sizeof buffer)) > 0;) {
-      text.append(buffer, static_cast<std::size_t>(n));
-    }
-    return text;
-  }
-
- private:
-  int before_;
-  int ends_[2];
-};
 
 }  // namespace
 
@@ -127,19 +94,18 @@ TEST_CASE("an idle processor is woken for a runnext that waits, though no credit
 TEST_CASE("descriptors are polled while every processor is busy") {
   support::lone_scheduler scheduler(1);
   REQUIRE(scheduler.is_open());
-  int ends[2];
-  REQUIRE(::pipe(ends) == 0);
+  const support::writable_socket socket;
+  REQUIRE(socket.is_open());
   scheduler.holder_of(0);
   goroutine& g = scheduler.g();
   scheduler.ready_by_event = {&g};
-  REQUIRE(scheduler->poller.add(ends[1], (std::uint64_t{7} << 32) + 1) == 0);
+  REQUIRE(socket.add_to(scheduler->poller, (std::uint64_t{7} << 32) + 1));
   {
     const monitored here(scheduler);
     CHECK(eventually([&] { return !scheduler->global.empty(); }));
   }
   CHECK(scheduler->global.pop() == &g);
-  ::close(ends[0]);
-  ::close(ends[1]);
+  socket.remove_from(scheduler->poller);
 }
 
 TEST_CASE("the monitor sleeps while all processors idle, until one of them does not") {
@@ -177,7 +143,7 @@ TEST_CASE("that goroutines are held back for want of threads is reported, and on
   support::lone_scheduler scheduler(1);
   scheduler.holder_of(0);
   thrum::sched::thread_reserve& reserve = scheduler->reserve;
-  const kept_errors errors;
+  support::watched_errors errors;
   const monitored here(scheduler);
   const auto threads_are_short = [&](bool holds_back) {
     goroutine& loop = scheduler.g();

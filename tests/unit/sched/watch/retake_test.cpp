@@ -9,7 +9,9 @@
 #include <csignal>
 #include <thread>
 
+#if !defined(_WIN32)
 #include <pthread.h>
+#endif
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
@@ -17,6 +19,8 @@
 namespace {
 
 using namespace std::chrono_literals;
+
+#if !defined(_WIN32)
 
 void block_all_signals_here() {
   sigset_t all;
@@ -29,6 +33,8 @@ bool is_blocked_here(int number) {
   ::pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
   return sigismember(&blocked, number) == 1;
 }
+
+#endif
 
 /// Computes until it is told to end; false if it never was.
 bool compute_until_told(const std::atomic<bool>& told) {
@@ -47,6 +53,8 @@ const thrum::options one_short_slice{.procs = 1, .time_slice = 1ms};
 constexpr bool loops_are_interrupted = thrum::os::has_preempt_signal;
 
 }  // namespace
+
+#if !defined(_WIN32)  // there are no signals to block
 
 TEST_CASE(
     "a loop on a thread that a goroutine left with its signals blocked keeps nobody waiting") {
@@ -129,6 +137,8 @@ TEST_CASE("a thread that hears signals again gives its processor up by them") {
   CHECK(s.signals >= 1);
   CHECK(s.preemptions >= 1);
 }
+
+#endif
 
 TEST_CASE("a thread that computes after its processor was taken from it is stopped") {
   if (!loops_are_interrupted) {

@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Programs to which the system refuses memory for stacks and threads.
+
+#include "programs/programs.hpp"
+#include "support/process.hpp"
+
+#include <thrum.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <system_error>
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+int out_of_stacks() {
+  return thrum::run([] {
+    ::rlimit limit{};
+    ::getrlimit(RLIMIT_AS, &limit);
+    const ::rlimit tight{std::size_t{2} << 30, limit.rlim_max};
+    ::setrlimit(RLIMIT_AS, &tight);
+    bool refused = false;
+    thrum::chan<void> end(0);
+    thrum::wait_group group;
+    for (int i = 0; i != 20'000 && !refused; ++i) {
+      try {
+        group.go([&] { end.recv(); });
+      } catch (const std::system_error& error) {
+        std::printf("refused: %s\n", error.what());
+        refused = true;
+      }
+    }
+    end.close();
+    group.wait();
+    auto other = thrum::spawn([] { return 7; });
+    std::printf("others run: %d\n", other.join());
+    return 0;
+  });
+}
+
+/// No thread can be made any more: there is no address space for its stack. Returns the old limit.
+/// What others map at this moment may come between the look and the limit; then it is done again,
+/// for the limit would be less than what is in use and refuse the smallest piece of memory.
+::rlimit refuse_threads() {
+  constexpr std::size_t less_than_a_stack = std::size_t{4} << 20;
+  ::rlimit before{};
+  ::getrlimit(RLIMIT_AS, &before);
+  std::size_t seen = 0;
+  do {
+    seen = support::address_space_bytes();
+    const ::rlimit tight{static_cast<::rlim_t>(seen + less_than_a_stack), before.rlim_max};
+    ::setrlimit(RLIMIT_AS, &tight);
+  } while (support::address_space_bytes() > seen);
+  return before;
+}
+
+/// More loops than the system gives threads, and one that sleeps.
+int loops_beside_refused_threads() {
+  thrum::options options;
+  options.procs = 2;
+  options.time_slice = 1ms;
+  return thrum::run(options, [] {
+    {
+      thrum::wait_group group;
+      for (int i = 0; i != 5; ++i) {  // threads, and stacks, that are there when memory is not
+        group.go([] { thrum::blocking([] { ::usleep(20'000); }); });
+      }
+      for (int i = 0; i != 64; ++i) {
+        group.go([] { thrum::sleep_for(1ms); });
+      }
+      group.wait();
+    }
+    refuse_threads();
+    {
+      thrum::wait_group group;
+      for (int i = 0; i != 12; ++i) {  // more than there are threads: the runtime learns of it
+        group.go([] { thrum::blocking([] { ::usleep(20'000); }); });
+      }
+      group.wait();
+    }
+    ::alarm(100);
+    static std::atomic<bool> stop{false};
+    for (int i = 0; i != 12; ++i) {
+      thrum::go([] {
+        while (!stop.load(std::memory_order_relaxed)) {
+        }
+      });
+    }
+    for (int i = 0; i != 20; ++i) {
+      thrum::sleep_for(5ms);
+    }
+    std::printf("slept\n");
+    stop = true;
+    return 0;
+  });
+}
+
+int refused_threads() {
+  return thrum::run([] {
+    thrum::chan<int> results(64);
+    {
+      thrum::wait_group group;
+      for (int i = 0; i != 64; ++i) {  // their stacks are there when memory is not
+        group.go([] { thrum::sleep_for(1ms); });
+      }
+      group.wait();
+    }
+    thrum::runtime::current()->procs(8);
+    const ::rlimit before = refuse_threads();
+    thrum::wait_group group;
+    for (int i = 0; i != 32; ++i) {
+      group.go([&] {
+        for (int turn = 0; turn != 100; ++turn) {
+          thrum::this_goroutine::yield();
+        }
+        thrum::sleep_for(1ms);
+        thrum::blocking([] { ::usleep(2'000); });
+        results.send(1);
+      });
+    }
+    group.wait();
+    int sum = 0;
+    for (int i = 0; i != 32; ++i) {
+      sum += *results.recv();
+    }
+    std::printf("ended: %d\n", sum);
+    const unsigned few = thrum::stats().threads;
+    ::setrlimit(RLIMIT_AS, &before);
+    for (int i = 0; i != 8; ++i) {
+      group.go([] { thrum::blocking([] { ::usleep(300'000); }); });
+    }
+    group.wait();
+    std::printf("more threads later: %s\n", thrum::stats().threads > few ? "yes" : "no");
+    return 0;
+  });
+}
+
+/// The same, and the only thread sleeps for a goroutine that is locked to it.
+int refused_threads_of_locked() {
+  thrum::options one = thrum::options::from_environment();
+  one.procs = 1;
+  return thrum::run(one, [] {
+    const ::rlimit before = refuse_threads();
+    const thrum::thread_lock lock;
+    for (int i = 0; i != 5; ++i) {
+      thrum::sleep_for(10ms);
+    }
+    std::puts("slept");
+    ::setrlimit(RLIMIT_AS, &before);
+    return 0;
+  });
+}
+
+const programs::entry refusals_entries[] = {
+    {"out_of_stacks", out_of_stacks},
+    {"loops_beside_refused_threads", loops_beside_refused_threads},
+    {"refused_threads", refused_threads},
+    {"refused_threads_of_locked", refused_threads_of_locked},
+};
+const programs::group refusals_registered(refusals_entries);
+
+}  // namespace
