@@ -97,6 +97,7 @@ bool interrupt_at_last(referred_thread& other) {
 
 /// Whether the reference says so sooner or later, or the system does not say.
 bool is_seen(const os::thread_ref& of, os::thread_look what) {
+  os::install_preempt_handler();  // a layer may learn by it where the system is called from
   return support::eventually([&] {
     const os::thread_look seen = of.look();
     return seen == what || seen == os::thread_look::unknown;
@@ -174,6 +175,29 @@ TEST_CASE("a thread is interrupted where it computes, and where it sleeps if the
     CHECK(support::eventually([&] { return other.heard == 2; }));
   }
 #endif
+  CHECK(other.heard_elsewhere == 0);
+}
+
+TEST_CASE("a thread that several others interrupt at once goes on where it was, each time") {
+  if (!os::has_preempt_signal) {
+    return;
+  }
+  os::install_preempt_handler();
+  referred_thread other;
+  other.compute();
+  std::atomic<bool> over{false};
+  const auto interrupt = [&] {
+    while (!over) {
+      other.self.interrupt(other.target);
+      os::yield_thread();
+    }
+  };
+  std::thread first(interrupt);
+  std::thread second(interrupt);
+  CHECK(support::eventually([&] { return other.heard >= 200; }));
+  over = true;
+  first.join();
+  second.join();
   CHECK(other.heard_elsewhere == 0);
 }
 

@@ -177,15 +177,20 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE thread_look thread_ref::look() const noexcept {
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::interrupt(preempt_target& target) const noexcept {
-  // What the call and the function that it calls have at least.
+  // What the call and the function that it calls have at least, above what is kept for an overflow.
   constexpr std::uintptr_t handler_bytes = 16'384;
   constexpr std::ptrdiff_t base_in_block = 0x08;
   constexpr std::ptrdiff_t low_in_block = 0x1478;
-  // [pt.call <] acquire: the last call has taken its words from the target
-  if (kept_bytes() == 0 || is_calling_thread() || target.is_under_way.load(acquire)) {
+  constexpr std::ptrdiff_t guaranteed_in_block = 0x1748;
+  if (kept_bytes() == 0 || is_calling_thread()) {
     return false;
   }
   const held guard(*this);
+  // Under the lock, as another thread may have sent it there meanwhile.
+  // [pt.call <] acquire: the last call has taken its words from the target
+  if (target.is_under_way.load(acquire)) {
+    return false;
+  }
   stopped its(*this, CONTEXT_CONTROL | CONTEXT_INTEGER);
   if (!its.is_known() || its.is_in_system() || its.is_in_system_code() ||
       !its.is_in_visible_code() ||
@@ -196,9 +201,11 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::interrupt(preempt_target& targ
   std::uintptr_t low = 0;
   std::memcpy(&base, block_ + base_in_block, sizeof base);
   std::memcpy(&low, block_ + low_in_block, sizeof low);
+  std::uint32_t guaranteed = 0;
+  std::memcpy(&guaranteed, block_ + guaranteed_in_block, sizeof guaranteed);
   ::CONTEXT& machine = its.machine();
   const std::uintptr_t sp = stack_pointer_of(machine);
-  if (sp > base || sp < low || sp - low < kept_bytes() + handler_bytes) {
+  if (sp > base || sp < low || sp - low < kept_bytes() + handler_bytes + guaranteed) {
     return false;
   }
   // TS3: what the call needs goes by the target and a register.
