@@ -85,8 +85,15 @@
   "mov x0, x2\n\t"                                                  \
   ".seh_startepilogue\n\t" THRUM_ARCH_LOAD_ALL ".seh_endepilogue\n\t"
 
+#if THRUM_EXCEPTIONS
+#define THRUM_ARCH_ENTRY_HANDLER ".seh_handler thrum_end_by_exception, @except\n\t"
+#else
+#define THRUM_ARCH_ENTRY_HANDLER
+#endif
+
 // x0 = pass, x19 = entry, x20 = argument; x29 and x30 are 0, and their frame ends a walk
 #define THRUM_ARCH_ENTRY_BODY                                       \
+  THRUM_ARCH_ENTRY_HANDLER                                          \
   "stp x29, x30, [sp, #-16]!\n\t"  ".seh_save_fplr_x 16\n\t"        \
   ".seh_endprologue\n\t"                                            \
   "mov x1, x20\n\t"                                                 \
@@ -124,6 +131,7 @@
 #undef THRUM_ARCH_LOAD_ALL
 #undef THRUM_ARCH_SAVE_BOUNDS
 #undef THRUM_ARCH_LOAD_BOUNDS
+#undef THRUM_ARCH_ENTRY_HANDLER
 
 namespace thrum { inline namespace THRUM_ABI { namespace arch {
 
