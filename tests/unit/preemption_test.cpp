@@ -442,9 +442,13 @@ TEST_CASE("cooperative preemption sends no signals and waits for a call of the l
     std::atomic<bool> done{false};
     thrum::wait_group group;
     group.go([&] { done = true; });
-    // Long enough for many slices; no other goroutine can have run before the first call.
+    // Long enough for many slices; no other goroutine can have run before the first call. A clock may
+    // be a call of the system, in which a thread looks blocked: so it is asked rarely.
     const auto end = std::chrono::steady_clock::now() + 20ms;
     while (std::chrono::steady_clock::now() < end) {
+      for (int i = 0; i != 100'000; ++i) {
+        asm volatile("");
+      }
     }
     CHECK_FALSE(done);
     while (!done) {

@@ -13,14 +13,21 @@
 #include <thrum/sched/run/park.hpp>
 #include <thrum/select/engine.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <new>
 
 namespace thrum { inline namespace THRUM_ABI { namespace select_detail {
 
+/// Some clocks stand for as long as several selects take.
+inline constinit std::atomic<std::uint64_t> drawn_by_clock{0};
+
 THRUM_COLD THRUM_OUT_OF_LINE std::uint32_t random_below_by_clock(std::uint32_t n) noexcept {
-  return base::random(static_cast<std::uint64_t>(os::now())).below(n);
+  constexpr std::uint64_t far_apart = 0x9e37'79b9'7f4a'7c15;
+  // relaxed: only that each is another one
+  const std::uint64_t drawn = drawn_by_clock.fetch_add(far_apart, std::memory_order_relaxed);
+  return base::random(static_cast<std::uint64_t>(os::now()) + drawn).below(n);
 }
 
 /// L2. The index of one that is ready, frame.n if none is. Caller holds all locks.

@@ -99,7 +99,7 @@ void prepare(yard& y) {
   }
   for (conduit& c : y.conduits) {
     int ends[2];
-    if (!support::open_pipe(ends, support::waits::yes)) {
+    if (!host::open_pipe(ends)) {
       std::fprintf(stderr, "thrum_stress_preemption: no pipe: %s\n", std::strerror(errno));
       std::exit(1);
     }
