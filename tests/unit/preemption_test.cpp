@@ -127,10 +127,12 @@ TEST_CASE("a goroutine that sleeps wakes beside a loop that never gives up the p
 namespace {
 
 /// Two loops and a goroutine that sleeps 1 ms at a time, on one processor, until `enough`. Returns
-/// how often the processor went from one loop to the other, and how often the sleeper woke.
+/// how often the processor went from one loop to the other, and how often the sleeper woke; and how
+/// often a loop lost the processor because its thread seemed to block: both loops run then for a while.
 struct turns {
   int changes = 0;
   int wakes = 0;
+  std::uint64_t retakes = 0;
 };
 template <class Enough>
 turns take_turns(std::chrono::milliseconds slice, Enough enough) {
@@ -159,6 +161,7 @@ turns take_turns(std::chrono::milliseconds slice, Enough enough) {
     }
     stop = true;
     group.wait();
+    result.retakes = thrum::stats().retakes;
   });
   return result;
 }
@@ -169,7 +172,14 @@ TEST_CASE("a loop that was stopped for a timer goes on before other loops") {
   if (!can_interrupt || !support::system_sees_threads()) {
     return;
   }
-  const turns result = take_turns(10s, [](const turns& so_far) { return so_far.wakes == 60; });
+  turns result;
+  for (int i = 0; i != 10; ++i) {  // on a busy machine a thread may wait in the kernel for a page
+    result = take_turns(10s, [](const turns& so_far) { return so_far.wakes == 60; });
+    if (result.retakes == 0) {
+      break;
+    }
+  }
+  CHECK(result.retakes == 0);
   CHECK(result.changes < 20);  // else each wake is a change
 }
 
