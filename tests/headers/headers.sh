@@ -86,7 +86,7 @@ one_error "g++: a library without std::stop_token is refused in one sentence" \
 libcxx=(clang++-19 -std=c++20 -stdlib=libc++ -I"$include" -fsyntax-only)
 if printf '#include <version>\n' | "${libcxx[@]}" -x c++ - 2>/dev/null; then
   one_error "libc++ 19: the flag for std::stop_token is named" \
-    "-fexperimental-library" "${libcxx[@]}" "$work/empty.cpp"
+    "wants -fexperimental-library" "${libcxx[@]}" "$work/empty.cpp"
   silent "libc++ 19: with that flag it compiles" "${libcxx[@]}" -fexperimental-library uses.cpp
 else
   echo "skip  libc++ is not installed"

@@ -21,13 +21,13 @@
 #ifndef THRUM_ARCH_AARCH64_WIN64_HPP
 #define THRUM_ARCH_AARCH64_WIN64_HPP
 
-#include <cstddef>
-#include <cstdint>
+#include <cstddef>  // IWYU pragma: keep
+#include <cstdint>  // IWYU pragma: keep
 
-#include <thrum/arch/aarch64.hpp>
-#include <thrum/arch/contract.hpp>
+#include <thrum/arch/aarch64.hpp>          // IWYU pragma: keep
+#include <thrum/arch/contract.hpp>         // IWYU pragma: keep
 #include <thrum/arch/exception_watch.hpp>  // IWYU pragma: keep: the assembly names its function
-#include <thrum/arch/win64.hpp>
+#include <thrum/arch/win64.hpp>            // IWYU pragma: keep
 #include <thrum/base/config.hpp>
 
 #if THRUM_ARCH_AARCH64_WIN64

@@ -19,6 +19,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -142,8 +143,11 @@ TEST_CASE("detached children are reaped when they end, by a thread that sleeps u
 
 TEST_CASE("a child that cannot be started is an error with a reason") {
   with_runtime([] {
-    CHECK(support::error_of([] { process::spawn({"thrum-no-such-program"}); }) ==
-          std::errc::no_such_file_or_directory);
+    if (std::getenv("THRUM_TEST_EMULATOR") ==
+        nullptr) {  // qemu-user makes a fork of the vfork by which the reason would come back
+      CHECK(support::error_of([] { process::spawn({"thrum-no-such-program"}); }) ==
+            std::errc::no_such_file_or_directory);
+    }
     std::error_code error;
     CHECK(!process::spawn({}, error));
     CHECK(error == std::errc::invalid_argument);

@@ -9,6 +9,7 @@
 #define THRUM_OS_LINUX_PIPE_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/os/posix/child_pipe.hpp>  // IWYU pragma: export: open_pipe
 #include <thrum/os/posix/descriptor.hpp>
 
 #if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
@@ -18,9 +19,6 @@
 #include <cstddef>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// The end to read from, then the one to write to: non-blocking, closed by exec.
-io_result open_pipe(handle (&fds)[2]) noexcept;
 
 /// What a call that does not wait returns where the system has none, or not for this kind of file.
 inline constexpr io_result cannot_tell = -EOPNOTSUPP;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// A pipe of which a child gets one end.
+// Pipes, and those of which a child gets one end. Each system has its way to make one.
 #ifndef THRUM_OS_POSIX_CHILD_PIPE_HPP
 #define THRUM_OS_POSIX_CHILD_PIPE_HPP
 
@@ -15,6 +15,7 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
+/// The end to read from, then the one to write to: non-blocking, closed by exec.
 io_result open_pipe(handle (&fds)[2]) noexcept;
 
 /// As open_pipe(), with one end that blocks: the child's input, or what it writes to.

@@ -13,6 +13,7 @@
 
 #if THRUM_OS_MACOS || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
 
+#include <thrum/os/posix/child_pipe.hpp>  // IWYU pragma: export: open_pipe
 #include <thrum/os/posix/handle.hpp>
 #include <thrum/os/posix/result.hpp>
 
@@ -27,9 +28,6 @@ io_result open_socket(int domain, int type, int protocol) noexcept;
 io_result open_socket_pair(int type, handle (&fds)[2]) noexcept;
 
 io_result accept(handle fd) noexcept;
-
-/// The end to read from, then the one to write to.
-io_result open_pipe(handle (&fds)[2]) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
 
