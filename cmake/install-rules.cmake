@@ -24,6 +24,7 @@ install(FILES
   ${CMAKE_CURRENT_BINARY_DIR}/thrum-config-version.cmake
   cmake/libraries.cmake
   cmake/separate.cmake
+  cmake/tls.cmake
   cmake/implementation.cpp
   DESTINATION ${package_dir})
 

@@ -16,54 +16,20 @@
 #include "server_arguments.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <tuple>
 #include <utility>
 
 namespace {
 
-/// Lines of text from a connection, without their ends.
-class line_reader {
- public:
-  static constexpr std::size_t longest = 1000;
-
-  explicit line_reader(thrum::net::conn& from) : from_(from) {}
-
-  /// The next line. None: the stream has ended, or a line is too long.
-  std::optional<std::string> next() {
-    for (;;) {
-      if (const std::size_t end = text_.find('\n'); end != std::string::npos) {
-        std::string line = text_.substr(0, end);
-        text_.erase(0, end + 1);
-        if (line.ends_with('\r')) {
-          line.pop_back();
-        }
-        return line.size() <= longest ? std::optional(std::move(line)) : std::nullopt;
-      }
-      std::array<char, 1024> buffer;
-      std::error_code error;
-      const std::size_t n =
-          text_.size() <= longest + 1 ? from_.read(std::span<char>(buffer), error) : 0;
-      if (n == 0) {
-        return std::nullopt;
-      }
-      text_.append(buffer.data(), n);
-    }
-  }
-
- private:
-  thrum::net::conn& from_;
-  std::string text_;  // read, not given out yet
-};
+constexpr std::size_t longest_line =
+    1000;  // with its end; a client with a longer one is disconnected
 
 /// Everything but the connection is under the mutex of the room.
 struct client {
@@ -164,8 +130,8 @@ void serve(room& here, thrum::net::conn c) {
   const auto self = std::make_shared<client>(std::move(c));
   std::error_code error;
   self->connection.write("* what is your name?\n", error);
-  line_reader lines(self->connection);
-  const std::optional<std::string> name = lines.next();
+  thrum::io::buffered_reader lines(self->connection, longest_line);
+  const std::optional<std::string> name = lines.read_line(error);
   if (!name || !is_name(*name)) {
     self->connection.write("* a name has 1 to 20 letters and no blanks; connect again\n", error);
     return;
@@ -175,7 +141,7 @@ void serve(room& here, thrum::net::conn c) {
     return;
   }
   const auto writer = thrum::spawn([&] { write_news(here, *self); });
-  while (const std::optional<std::string> line = lines.next()) {
+  while (const std::optional<std::string> line = lines.read_line(error)) {
     here.say(*name, *self, *line);
   }
   here.leave(*name, *self);

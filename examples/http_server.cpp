@@ -10,6 +10,10 @@
 // file that does not exist. A client that for so many seconds (60) sends nothing, or not all of a
 // request, or does not take its answer, is disconnected.
 //
+// SIGTERM and SIGINT end it in order: it accepts no more, answers what clients have asked, says
+// "Connection: close" in the last answer to each, and disconnects those that ask nothing. After ten
+// seconds it ends all the same.
+//
 // A goroutine for each connection. While nothing comes it holds no buffer and stands in one page of
 // its stack, so that idle connections cost little; what answers a request keeps its data in an
 // exchange, which comes from a pool, and little on the stack. The answers to all requests that came
@@ -131,7 +135,8 @@ class exchange {
  public:
   /// Answers what is there to be read, and goes on until no part of a request is left over. Returns
   /// whether the connection is to be kept.
-  bool serve(thrum::net::conn& c, const site& files) {
+  bool serve(thrum::net::conn& c, const site& files, const thrum::net::server::session& of) {
+    session_ = &of;
     begin_ = end_ = 0;
     parser_ = {};
     out_.clear();
@@ -192,7 +197,8 @@ class exchange {
   bool answer(thrum::net::conn& c, const site& files) {
     const std::string_view method = parser_.method(text());
     const bool is_head = method == "HEAD";
-    const bool keep = parser_.keep_alive() && !parser_.has_body();  // bodies are not read
+    const bool keep = parser_.keep_alive() && !parser_.has_body() &&  // bodies are not read
+                      !(begin_ + parser_.size() == end_ && session_->stopping());
     if (!is_head && method != "GET") {
       refuse(status::method_not_allowed, is_head, keep);
       return keep;
@@ -299,15 +305,12 @@ class exchange {
     if (flush(c, files)) {
       c.close_write(error);
       c.set_read_deadline(steady_clock::now() + std::chrono::seconds(1));
-      for (int i = 0; !error && i != 128; ++i) {
-        if (c.read(std::span<char>(buffer_), error) == 0) {
-          break;
-        }
-      }
+      thrum::io::buffered_reader(c).discard(1024 * 1024, error);
     }
     return false;
   }
 
+  const thrum::net::server::session* session_ = nullptr;
   std::array<char, http::request_parser::max_head> buffer_;
   std::size_t begin_ = 0;  // of the request at hand
   std::size_t end_ = 0;    // of what has arrived
@@ -359,18 +362,15 @@ int main(int count, char** values) {
   }
   exchange_pool pool;
   return thrum::run(given.options(), [&] {
-    return given.run_server([&](thrum::net::conn c) {
-      for (bool keep = true; keep;) {
-        std::error_code error;
-        c.set_read_deadline(steady_clock::now() + files.idle);
-        c.wait_readable(error);
-        if (error) {
-          return;
-        }
-        std::unique_ptr<exchange> at_work = pool.take();
-        keep = at_work->serve(c, files);
-        pool.give(std::move(at_work));
-      }
-    });
+    constexpr std::chrono::seconds patience{10};
+    return given.run_until_told(
+        [&](thrum::net::conn& c, thrum::net::server::session& at) {
+          for (bool keep = true; keep && at.wait_request_for(files.idle);) {
+            std::unique_ptr<exchange> at_work = pool.take();
+            keep = at_work->serve(c, files, at);
+            pool.give(std::move(at_work));
+          }
+        },
+        patience);
   });
 }

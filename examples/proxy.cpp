@@ -14,11 +14,8 @@
 
 #include "server_arguments.hpp"
 
-#include <array>
 #include <chrono>
-#include <cstddef>
 #include <cstdio>
-#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -30,15 +27,8 @@ namespace {
 
 /// Passes everything that `from` sends to `to`.
 void pump(thrum::net::conn& from, thrum::net::conn& to) {
-  std::array<char, 16 * 1024> buffer;
   std::error_code error;
-  while (!error) {
-    const std::size_t n = from.read(std::span<char>(buffer), error);
-    if (n == 0) {
-      break;
-    }
-    to.write(std::string_view(buffer.data(), n), error);
-  }
+  thrum::io::copy(from, to, error);
   if (!error) {
     to.close_write(error);
   }

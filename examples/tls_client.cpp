@@ -6,20 +6,17 @@
 //   tls_client ADDRESS [--ca FILE] [--name HOST] LINE...
 //
 // The server's certificate must be for HOST (the host of ADDRESS) and signed by one of FILE (by one
-// that the system trusts). See tls_stream.hpp for how OpenSSL and goroutines go together.
+// that the system trusts).
 //
 // Try it with: openssl s_server -rev -accept 4433 -cert CERT -key KEY
 
 #include <thrum.hpp>
+#include <thrum/net/tls.hpp>
 
-#include "tls_stream.hpp"
-
-#include <array>
 #include <chrono>
-#include <csignal>
 #include <cstddef>
 #include <cstdio>
-#include <span>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -29,6 +26,8 @@
 using namespace std::chrono_literals;
 
 namespace {
+
+constexpr std::size_t longest_line = std::size_t{1} << 20;
 
 struct arguments {
   std::string address;
@@ -58,59 +57,41 @@ struct arguments {
   }
 };
 
-int fail(const char* what, const std::string& object, const std::string& why) {
-  std::fprintf(stderr, "tls_client: cannot %s %s: %s\n", what, object.c_str(), why.c_str());
+int fail(const char* what, const std::string& object, const std::error_code& why,
+         const char* advice) {
+  std::fprintf(stderr, "tls_client: cannot %s %s: %s; %s\n", what, object.c_str(),
+               why.message().c_str(), advice);
   return 1;
 }
 
-/// Reads one line, without its end. False: the stream has ended, or failed.
-bool read_line(tls_stream& from, std::string& rest, std::string& line) {
-  std::size_t end = 0;
-  while ((end = rest.find('\n')) == std::string::npos) {
-    std::array<char, 1024> buffer;
-    const std::size_t n = from.read(std::span<char>(buffer));
-    if (n == 0) {
-      return false;
-    }
-    rest.append(buffer.data(), n);
-  }
-  line = rest.substr(0, end);
-  rest.erase(0, end + 1);
-  return true;
-}
-
 int talk(const arguments& given) {
-  const tls_context context(SSL_CTX_new(TLS_client_method()));
-  if (context == nullptr) {
-    return fail("start", "OpenSSL", tls_problem("no memory"));
-  }
-  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
-  const int trusted = given.ca.empty()
-                          ? SSL_CTX_set_default_verify_paths(context.get())
-                          : SSL_CTX_load_verify_locations(context.get(), given.ca.c_str(), nullptr);
-  if (trusted != 1) {
-    return fail("read", given.ca, tls_problem("no certificates") + "; name a PEM file with --ca");
-  }
   std::error_code error;
-  thrum::net::conn c = thrum::net::dial(std::string_view(given.address), 10s, error);
+  const auto context = thrum::net::tls_context::client({.trust = given.ca}, error);
   if (error) {
-    return fail("connect to", given.address, error.message() + "; is a server listening there?");
+    return fail("read", given.ca, error, "name a PEM file with --ca");
   }
-  tls_stream stream(*context, std::move(c), 10s);
-  if (!stream.connect(given.name)) {
-    return fail("agree with", given.address,
-                stream.problem() + "; see --ca and --name for what is trusted");
+  thrum::net::conn below = thrum::net::dial(given.address, 10s, error);
+  if (error) {
+    return fail("connect to", given.address, error, "is a server listening there?");
   }
-  std::string rest;
+  auto stream = thrum::net::tls_conn::client(context, std::move(below), given.name, error);
+  if (!error) {
+    stream.set_deadline(std::chrono::steady_clock::now() + 60s);
+    stream.handshake(error);
+  }
+  if (error) {
+    return fail("agree with", given.address, error, "see --ca and --name for what is trusted");
+  }
+  thrum::io::buffered_reader answers(stream, longest_line);
   for (const std::string& line : given.lines) {
-    std::string answer;
-    if (!stream.write(line + "\n") || !read_line(stream, rest, answer)) {
-      return fail("talk to", given.address,
-                  stream.problem().empty() ? "it has closed the connection" : stream.problem());
+    stream.write(line + "\n", error);
+    const auto answer = error ? std::nullopt : answers.read_line(error);
+    if (!answer) {
+      return fail("talk to", given.address, error, "it may have closed the connection");
     }
-    std::puts(answer.c_str());
+    std::puts(answer->c_str());
   }
-  stream.close_write();
+  stream.close_write(error);
   return 0;
 }
 
@@ -121,6 +102,5 @@ int main(int count, char** values) {
   if (!given.parse(count, values)) {
     return 2;
   }
-  std::signal(SIGPIPE, SIG_IGN);
   return thrum::run([&] { return talk(given); });
 }

@@ -10,35 +10,40 @@
 // Try it with: openssl s_client -quiet -connect 127.0.0.1:7009 -CAfile CERT
 
 #include <thrum.hpp>
+#include <thrum/net/tls.hpp>
 
 #include "server_arguments.hpp"
-#include "tls_stream.hpp"
 
 #include <array>
-#include <csignal>
+#include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <span>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace {
 
-void echo(tls_stream stream) {
-  if (!stream.accept()) {
+void echo(thrum::net::tls_conn stream, std::chrono::seconds patience) {
+  const auto wait_no_longer = [&] {
+    stream.set_deadline(std::chrono::steady_clock::now() + patience);
+  };
+  std::error_code error;
+  wait_no_longer();
+  stream.handshake(error);
+  if (error) {
     std::fprintf(stderr, "tls_echo_server: cannot agree with a client: %s; does it trust us?\n",
-                 stream.problem().c_str());
+                 error.message().c_str());
     return;
   }
   std::array<char, 2048> buffer;
-  std::size_t n = 0;
-  while ((n = stream.read(std::span<char>(buffer))) != 0) {
-    if (!stream.write(std::string_view(buffer.data(), n))) {
+  while (const std::size_t n = stream.read(std::span<char>(buffer), error)) {
+    wait_no_longer();
+    stream.write(std::string_view(buffer.data(), n), error);
+    if (error) {
       return;
     }
-  }
-  if (stream.problem().empty()) {
-    stream.close_write();
   }
 }
 
@@ -51,17 +56,18 @@ int main(int count, char** values) {
                    "tls_echo_server CERT KEY [--listen ADDR] [--procs N] [--idle SECONDS]")) {
     return 2;
   }
-  std::signal(SIGPIPE, SIG_IGN);
-  const tls_context context(SSL_CTX_new(TLS_server_method()));
-  if (context == nullptr ||
-      SSL_CTX_use_certificate_chain_file(context.get(), given.words[0].c_str()) != 1 ||
-      SSL_CTX_use_PrivateKey_file(context.get(), given.words[1].c_str(), SSL_FILETYPE_PEM) != 1) {
+  std::error_code error;
+  const auto context = thrum::net::tls_context::server(
+      {.certificate = given.words[0], .key = given.words[1]}, error);
+  if (error) {
     std::fprintf(stderr, "tls_echo_server: cannot use %s with %s: %s; name two PEM files\n",
-                 given.words[0].c_str(), given.words[1].c_str(), tls_problem("no memory").c_str());
+                 given.words[0].c_str(), given.words[1].c_str(), error.message().c_str());
     return 1;
   }
   return thrum::run(given.options(), [&] {
-    return given.run_server(
-        [&](thrum::net::conn c) { echo(tls_stream(*context, std::move(c), given.idle)); });
+    return given.run_server([&](thrum::net::conn c) {
+      std::error_code no_memory;
+      echo(thrum::net::tls_conn::server(context, std::move(c), no_memory), given.idle);
+    });
   });
 }

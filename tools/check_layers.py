@@ -8,6 +8,8 @@ import pathlib
 import re
 import sys
 
+import platform_conditions
+
 root = pathlib.Path(__file__).resolve().parent.parent
 include = root / "include"
 
@@ -19,76 +21,26 @@ FLOORS = {
     "sched/queue": 3.1, "sched/core": 3.2, "sched/run": 3.3, "sched/io": 3.4, "sched/life": 3.5,
     "sched/watch": 3.6,
     "debug": 4,
-    "attributes.hpp": 5, "options.hpp": 5, "deadline.hpp": 5, "panic.hpp": 5, "join_handle.hpp": 5,
-    "task.hpp": 5, "runtime.hpp": 5, "implementation": 5, "implementation.hpp": 9, "go.hpp": 5, "this_goroutine.hpp": 5, "blocking.hpp": 5,
+    "attributes.hpp": 5, "options.hpp": 5, "deadline.hpp": 5, "stop_condition.hpp": 5, "stoppable.hpp": 5, "panic.hpp": 5, "join_handle.hpp": 5,
+    "task.hpp": 5, "on_host.hpp": 5, "runtime.hpp": 5, "implementation": 5, "implementation.hpp": 9, "go.hpp": 5, "this_goroutine.hpp": 5, "blocking.hpp": 5,
     "errno.hpp": 5, "goroutine_local.hpp": 5, "thread_lock.hpp": 5, "request_stop.hpp": 5,
-    "sync": 6.1,
+    "sync": 6.1, "fork_join.hpp": 6.1, "generator.hpp": 6.2, "parallel.hpp": 6.2,
     "chan": 6.2, "chan.hpp": 6.2,
     "select": 6.3, "select.hpp": 6.3,
     "time": 6.4, "time.hpp": 6.4,
-    "context": 6.5, "context.hpp": 6.5, "group.hpp": 6.6, "testing": 6.7,
-    "net": 7, "io": 7,
+    "context": 6.5, "context.hpp": 6.5, "group": 6.6, "group.hpp": 6.6, 
+    "net": 7, "io": 7, "testing": 7.1,
 }
 # Rooms of one floor: the first must not include the second.
 STRANGERS = {("arch", "os"), ("os", "arch"), ("io", "net")}
 # Headers of the standard library that a low floor must not pull in.
 HEAVY = {"functional", "stop_token", "thread", "mutex", "iostream", "regex", "ranges"}
-PLATFORM = re.compile(
-    r"\b(?:(?:__)?linux(?:__)?|__gnu_linux__|_WIN(?:32|64)|__MINGW\w*|__CYGWIN__|__APPLE__|__MACH__"
-    r"|__\w+BSD__|__unix__|__ELF__|__GLIBC\w*__|__ANDROID__|__x86_64__|__amd64__|_M_\w+|__i386__"
-    r"|__aarch64__|__arm__|__riscv\w*|__powerpc\w*|__s390x__|__loongarch\w*"
-    r"|THRUM_(?:OS|ARCH|POLLER)_(?!\w+_HPP\b)\w+)\b")
-CHOOSERS = {"thrum/base/config.hpp", "thrum/arch/arch.hpp", "thrum/os/os.hpp", "thrum/os/parts.hpp",
-            "thrum/os/handle.hpp", "thrum/os/socket_types.hpp", "thrum/os/memory_parts.hpp",
-            "thrum/os/sight_parts.hpp", "thrum/os/code_parts.hpp", "thrum/os/clock.hpp", "thrum/os/memory.hpp", "thrum/os/exit.hpp",
-            "thrum/base/stderr.hpp",
-            "thrum/os/thread_parts.hpp", "thrum/os/thread_event.hpp", "thrum/os/io_parts.hpp",
-            "thrum/netpoll/netpoll.hpp"}
-
 errors = [f"tools/check_layers.py: there is no {name}" for name in FLOORS
           if not (include / "thrum" / name).exists()]
+errors += [f"{path.relative_to(root)}: is no .hpp, and would not be looked at"
+           for path in include.rglob("*") if path.is_file() and path.suffix != ".hpp"]
+own_names = platform_conditions.own_names((include / "thrum/base/config.hpp").read_text())
 graph = {}
-
-
-def conditions(text):
-    """Each #if with all its branches: (line, depth, directives, line of its #endif). Depth 1 is
-    directly inside the include guard."""
-    lines = re.sub(r"\\\n", " \n", text).split("\n")
-    open_, found = [], []
-    for number, line in enumerate(lines, 1):
-        match = re.match(r"\s*#\s*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b(.*)", line)
-        if not match:
-            continue
-        word = match.group(1)
-        if word.startswith("if"):
-            open_.append([number, len(open_), [match.group(2)], 0])
-        elif word == "endif":
-            done = open_.pop()
-            done[3] = number
-            found.append(done)
-        else:
-            open_[-1][2].append(match.group(2))
-    return sorted(found)
-
-
-def is_outer(text, first, last):
-    """Whether all code of the file stands between these lines, apart from includes."""
-    outside = text.split("\n")[:first - 1] + text.split("\n")[last:]
-    return all(re.match(r"\s*(//|#|$)", line) for line in outside)
-
-
-def check_platform(name, text):
-    if name in CHOOSERS:
-        return
-    platform = [c for c in conditions(text) if any(PLATFORM.search(d) for d in c[2])]
-    # arch/x.hpp, os/<system>/x.hpp, netpoll/x.hpp may be one condition's body from top to bottom.
-    if floor(name) in (1, 2) and platform:
-        first, depth, branches, last = platform[0]
-        if depth == 1 and len(branches) == 1 and is_outer(text, first, last):
-            platform = platform[1:]
-    for first, _, _, _ in platform:
-        errors.append(f"{name}:{first}: a condition on the platform; only base/config.hpp and the "
-                      "choosers have these, and a platform file as its one outer condition")
 
 
 def room(name):
@@ -128,7 +80,7 @@ for path in sorted(include.rglob("*.hpp")):
     for header in re.findall(r"^\s*#\s*include <(\w+)>", text, re.M):
         if header in HEAVY and floor(name) < 5 or header in {"iostream", "regex", "ranges"}:
             errors.append(f"{name}: <{header}> is too heavy for floor {floor(name)}")
-    check_platform(name, text)
+    errors += platform_conditions.platform_errors(name, floor(name), text, own_names)
     if re.search(r'^\s*#\s*include "', text, re.M):
         errors.append(f"{name}: headers are included as <thrum/...>")
 

@@ -21,14 +21,18 @@ REPLACED = {("thrum/errno.hpp", "errno"),
 ROOMS = {"base", "arch", "os", "netpoll", "sched", "debug", "net", "io"}
 # The private parts of the rooms above sched, and the files or folders of each room.
 PRIVATE = {
-    "go_detail": {"blocking", "go", "goroutine_local", "join_handle", "options", "request_stop",
+    "go_detail": {"blocking", "go", "goroutine_local", "join_handle", "on_host", "options", "request_stop",
                   "runtime", "task"},
     "time_detail": {"deadline", "time"},
     "sync_detail": {"sync"},
     "chan_detail": {"chan"},
     "select_detail": {"select"},
     "context_detail": {"context"},
+    "group_detail": {"group"},
     "testing_detail": {"testing"},
+    "fork_detail": {"fork_join", "parallel"},
+    "generator_detail": {"generator"},
+    "stop_detail": {"stop_condition", "stoppable"},
     "net_detail": {"net"},
     "io_detail": {"io"},
 }

@@ -14,6 +14,7 @@ The forms are told at the head of base/order.hpp. What is held here, on the synt
   - the functions that hold fences are listed once, `Fences of [a.tag]: f, g.`, and hold as many;
   - a relaxed that relies on a fence names it, `the fence of [a.tag]`, and it stands in that function, or
     `in f`;
+  - no store is seq_cst: an exchange is, for the reason that base/order.hpp gives;
   - behind a bracket it is told what is published or seen; "as above" is not told;
   - each relaxed has `relaxed:` and at least three words, or `as in` and a name of the same file.
 
@@ -184,6 +185,8 @@ class File:
         self.held = list(pairs.items())
         used = set(pairs.values())
         for a in strong:
+            if a.name == "store" and a.order() == "seq_cst":
+                self.error(a.first, "a seq_cst store: make it an exchange, which emulators keep before later loads")
             if a in pairs:
                 continue
             other = [b for b in near[a] if b not in used]

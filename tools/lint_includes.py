@@ -11,21 +11,17 @@ $INCLUDE_CLEANER, else clang-include-cleaner-19."""
 import concurrent.futures
 import os
 import pathlib
-import platform
 import re
 import subprocess
 import sys
 
 root = pathlib.Path(__file__).resolve().parent.parent
 cleaner = os.environ.get("INCLUDE_CLEANER", "clang-include-cleaner-19")
-# Their code is for other platforms; or they are no code by themselves, but all of the others.
-ELSEWHERE = {"thrum/netpoll/kqueue.hpp", "thrum/base/put_macros_aside.hpp", "thrum/base/put_macros_back.hpp",
-             "thrum.hpp", "thrum/implementation.hpp",
-             *(f"thrum/arch/{name}.hpp" for machine, name in
-               {"x86_64": "x86_64_sysv", "aarch64": "aarch64", "riscv64": "riscv64", "i686": "i686",
-                "armv7l": "armhf", "s390x": "s390x", "ppc64le": "ppc64le",
-                "loongarch64": "loongarch64"}.items()
-               if machine != platform.machine())}
+# No code by themselves, but all of the others.
+UMBRELLAS = {"thrum/base/put_macros_aside.hpp", "thrum/base/put_macros_back.hpp",
+             "thrum.hpp", "thrum/implementation.hpp"}
+# Where platforms have files of their own.
+OF_PLATFORMS = ("thrum/arch/", "thrum/os/", "thrum/netpoll/")
 # No name of these is written where they are used.
 NAMELESS = {"<new>": re.compile(r"\bnew \(")}
 
@@ -52,9 +48,23 @@ def unused(path):
     return found
 
 
+def used_here():
+    """The headers that the whole library includes on this platform."""
+    said = subprocess.run([os.environ.get("CXX", "c++"), "-x", "c++", "-std=c++20", f"-I{root / 'include'}", "-MM",
+                           str(root / "include/thrum/implementation.hpp")],
+                          capture_output=True, text=True, check=True).stdout
+    include = str(root / "include") + "/"
+    return {word.removeprefix(include) for word in said.split() if word.startswith(include)}
+
+
+def is_looked_at(name, here):
+    return name not in UMBRELLAS and (name in here or not name.startswith(OF_PLATFORMS))
+
+
 files = [pathlib.Path(name).resolve() for name in sys.argv[1:]] or sorted((root / "include").rglob("*.hpp"))
+here = used_here()
 files = [path for path in files if path.suffix == ".hpp" and path.is_relative_to(root / "include")
-         and path.relative_to(root / "include").as_posix() not in ELSEWHERE]
+         and is_looked_at(path.relative_to(root / "include").as_posix(), here)]
 errors = 0
 with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as several:
     for path, found in zip(files, several.map(unused, files)):

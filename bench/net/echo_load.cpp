@@ -9,7 +9,8 @@
 //
 //   requests 1404391 seconds 5.000 rate 280878 p50_us 224.3 p99_us 301.1
 //
-// Ends with status 1 if a connection is lost or a byte is wrong. Does not use thrum.
+// Ends with status 1 if a connection is lost or a byte is wrong. Does not use thrum. tls_load is the
+// same over TLS.
 
 #include <algorithm>
 #include <array>
@@ -31,6 +32,12 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#if BENCH_OVER_TLS
+#include "tls_wire.hpp"
+#else
+#include "plain_wire.hpp"
+#endif
 
 namespace {
 
@@ -102,7 +109,7 @@ class histogram {
 };
 
 struct connection {
-  int fd = -1;
+  wire way;
   std::uint64_t number = 0;
   std::uint64_t sent = 0;
   std::size_t received = 0;
@@ -130,12 +137,13 @@ class load {
     epoll_ = checked(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1");
     std::uint64_t number = 0;
     for (connection& c : connections_) {
-      c.fd = connect_to(arguments_.port);
+      const int fd = connect_to(arguments_.port);
+      c.way.begin(fd);
       c.number = number++;
       epoll_event interest{};
       interest.events = EPOLLIN | EPOLLET;
       interest.data.ptr = &c;
-      checked(::epoll_ctl(epoll_, EPOLL_CTL_ADD, c.fd, &interest), "epoll_ctl");
+      checked(::epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &interest), "epoll_ctl");
     }
     for (connection& c : connections_) {
       send_next(c, clock_type::now());
@@ -171,7 +179,7 @@ class load {
     c.received = 0;
     c.since = now;
     compose(c);
-    const ssize_t n = ::send(c.fd, message_.data(), message_.size(), MSG_NOSIGNAL);
+    const ssize_t n = c.way.send(message_.data(), message_.size());
     if (n != static_cast<ssize_t>(message_.size())) {
       fail("a message could not be sent at once");
     }
@@ -179,7 +187,7 @@ class load {
 
   void receive(connection& c) {
     const std::size_t wanted = answer_.size() - c.received;
-    const ssize_t n = ::recv(c.fd, answer_.data() + c.received, wanted, MSG_DONTWAIT);
+    const ssize_t n = c.way.receive(answer_.data() + c.received, wanted);
     if (n <= 0) {
       if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
         return;

@@ -7,9 +7,13 @@
       --server epoll=build/bench/bench/net/epoll_echo --server go=build/go_echo --against go
   run.py http --server epoll=... --server go=... --server net/http=... --against go
 
+  run.py tls --load build/bench/bench/net/tls_load \\
+      --server thrum=build/bench/bench/net/thrum_tls_echo --server go=build/go_tls_echo --against go
+
 Builds nothing. Servers are programs of this folder and of bench/go/net, or any that take --port and
 --procs and print "listening on PORT" or "listening on HOST:PORT"; a server's path may be followed
-by arguments of its own. The load is echo_load for echo; for http it is wrk (from the PATH), which
+by arguments of its own. For tls they take --cert and --key, too, and TLS 1.3 with AES-128-GCM is spoken
+after a handshake before the warm-up. The load is echo_load for echo, tls_load for tls; for http it is wrk (from the PATH), which
 asks for /hello.
 
 With --procs 1 the server has CPU 0 and the client CPU 1; with more nobody is pinned. Each run
@@ -36,6 +40,7 @@ import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 SERVER_CPU, CLIENT_CPU = 0, 1
@@ -126,6 +131,15 @@ def server(command, procs, cpu):
                 child.kill()
         child.wait()
         child.stdout.close()
+
+
+def certificate(folder):
+    """Arguments of a server: a certificate and its key, made anew."""
+    files = [os.path.join(folder, name) for name in ("cert.pem", "key.pem")]
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                    "-nodes", "-subj", "/CN=localhost", "-days", "2", "-out", files[0], "-keyout", files[1]],
+                   check=True, capture_output=True)
+    return ["--cert", files[0], "--key", files[1]]
 
 
 def echo_run(options, label, command, procs, connections):
@@ -240,13 +254,13 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     numbers = lambda text: [int(n) for n in text.split(",")]
-    parser.add_argument("kind", choices=["echo", "http"])
+    parser.add_argument("kind", choices=["echo", "tls", "http"])
     parser.add_argument("--server", action="append", required=True, metavar="NAME=COMMAND")
     parser.add_argument("--against", metavar="NAME",
                         help="the peer of the ratios; default: the first")
     parser.add_argument("--load", help="path of echo_load, or of wrk")
     parser.add_argument("--connections", type=numbers, metavar="N,N",
-                        help="default: 1,64,1000 for echo, 64,1000 for http")
+                        help="default: 1,64,1000 for echo, 64 for tls, 64,1000 for http")
     parser.add_argument("--procs", type=numbers, default=[1], metavar="N,N", help="default: 1")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=5)
@@ -263,12 +277,16 @@ def main():
     against = options.against or next(iter(peers))
     if against not in peers:
         parser.error(f"--against: no server is named {against}")
-    if options.kind == "echo" and not options.load:
-        parser.error("echo wants --load, the path of echo_load")
+    if options.kind != "http" and not options.load:
+        parser.error(f"{options.kind} wants --load, the path of {options.kind}_load")
     options.load = options.load or "wrk"
     if not options.connections:
-        options.connections = [1, 64, 1000] if options.kind == "echo" else [64, 1000]
-    run = echo_run if options.kind == "echo" else http_run
+        options.connections = {"echo": [1, 64, 1000], "tls": [64], "http": [64, 1000]}[options.kind]
+    run = http_run if options.kind == "http" else echo_run
+    if options.kind == "tls":
+        folder = tempfile.TemporaryDirectory()
+        paper = certificate(folder.name)
+        peers = {name: command + paper for name, command in peers.items()}
 
     results = {(procs, connections, peer): [] for procs in options.procs
                for connections in options.connections for peer in peers}

@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: MIT
 //
 // What every server of this folder takes and says: --port N (0, as without it: the system chooses),
-// --procs N; and "listening on PORT" once clients may connect.
+// --procs N; of a server over TLS, --cert FILE and --key FILE; and "listening on PORT" once clients may connect.
 #ifndef THRUM_BENCH_NET_SERVER_ARGUMENTS_HPP
 #define THRUM_BENCH_NET_SERVER_ARGUMENTS_HPP
 
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
 namespace bench {
@@ -16,10 +17,16 @@ namespace bench {
 struct server_arguments {
   std::uint16_t port = 0;
   unsigned procs = 1;
+  std::string certificate;
+  std::string key;
 
   server_arguments(int argc, char** argv) {
     for (int i = 1; i + 1 < argc; i += 2) {
       const std::string_view name = argv[i];
+      if (name == "--cert" || name == "--key") {
+        (name == "--cert" ? certificate : key) = argv[i + 1];
+        continue;
+      }
       const unsigned long value = std::strtoul(argv[i + 1], nullptr, 10);
       if (name == "--port") {
         port = static_cast<std::uint16_t>(value);

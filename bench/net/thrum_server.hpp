@@ -15,8 +15,8 @@
 namespace bench {
 
 /// Accepts until the program is killed, and runs serve(conn) for each.
-inline int serve_connections(int argc, char** argv, void (*serve)(thrum::net::conn)) {
-  const server_arguments arguments(argc, argv);
+template <class Serve>
+int serve_connections(const server_arguments& arguments, Serve serve) {
   thrum::options options;
   options.procs = arguments.procs;
   return thrum::run(options, [&] {
@@ -27,6 +27,10 @@ inline int serve_connections(int argc, char** argv, void (*serve)(thrum::net::co
       thrum::go(serve, listener.accept());
     }
   });
+}
+
+inline int serve_connections(int argc, char** argv, void (*serve)(thrum::net::conn)) {
+  return serve_connections(server_arguments(argc, argv), serve);
 }
 
 }  // namespace bench

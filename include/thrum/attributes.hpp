@@ -14,7 +14,8 @@ namespace thrum { inline namespace THRUM_ABI {
 
 /// For `go(attributes{.stack_size = 65536, .name = "loader"}, f)`.
 struct attributes {
-  /// Bytes of stack, rounded up to a power of two between 16 KiB and 1 GiB; 0: the runtime's.
+  /// Bytes of stack, rounded up to a power of two between 16 KiB and 1 GiB; 0: the runtime's. A smaller one
+  /// saves address space and page tables: what is parked keeps a page, however small its stack.
   std::size_t stack_size = 0;
   /// Shown in reports and dumps; the first 23 characters are kept.
   std::string_view name = {};

@@ -25,6 +25,7 @@ class syscall_scope {
 
  private:
   bool entered_ = false;
+  bool left_host_ = false;
 };
 
 }  // namespace go_detail
@@ -35,7 +36,8 @@ class syscall_scope {
 /// throws what f throws; f runs on the calling thread, the code behind it perhaps on another one.
 /// errno is then what f has left there: see errno.hpp.
 /// Inside f the goroutine counts as its thread: what blocks in the library blocks the thread.
-/// On a foreign thread, and inside another blocking(), f is just called.
+/// On the thread of a host (runtime::poll) the goroutine goes to a thread of its runtime first, unless it is
+/// bound to that host. On a foreign thread, and inside another blocking(), f is just called.
 template <class F>
 auto blocking(F&& f) -> std::invoke_result_t<F> {
   const go_detail::syscall_scope scope;

@@ -7,6 +7,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/blocking.hpp>
+#include <thrum/sched/run/off_host.hpp>
 #include <thrum/sched/run/syscall.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace go_detail {
@@ -15,9 +16,13 @@ using namespace sched;
 
 THRUM_OUT_OF_LINE syscall_scope::syscall_scope() noexcept {
   section here;
-  if (here.m() != nullptr) {
+  if (here.m() == nullptr) {
+    return;
+  }
+  left_host_ = leave_host(here);
+  if (machine* const m = here.m()) {  // another one, if it has left a host
     entered_ = true;
-    enter_syscall(*here.m());
+    enter_syscall(*m);
   }
 }
 
@@ -29,6 +34,9 @@ THRUM_OUT_OF_LINE syscall_scope::~syscall_scope() {
     machine& m = exit_syscall(*current_m());
     *m.error_number = error_number;
     here.moved_to(m);
+    if (left_host_) {
+      may_be_on_host(*m.g);
+    }
   }
 }
 

@@ -12,13 +12,15 @@
 #include <thrum/chan/sending.hpp>
 
 #include <cstddef>
+#include <functional>
 
 namespace thrum { inline namespace THRUM_ABI {
 
 template <class T>
 class chan;
 
-/// The sending end of a channel: a shared handle, cheap to copy, compares by identity.
+/// The sending end of a channel: a shared handle, cheap to copy, compares by identity, and has a
+/// std::hash.
 template <class T>
 class send_chan : public chan_detail::chan_handle<chan_detail::element_or_other<T>>,
                   public chan_detail::sending<send_chan<T>, chan_detail::element_or_other<T>> {
@@ -34,7 +36,8 @@ class send_chan : public chan_detail::chan_handle<chan_detail::element_or_other<
   send_chan(const handle& of, int) noexcept : handle(of) {}
 };
 
-/// The receiving end of a channel: a shared handle, cheap to copy, compares by identity.
+/// The receiving end of a channel: a shared handle, cheap to copy, compares by identity, and has a
+/// std::hash.
 template <class T>
 class recv_chan : public chan_detail::chan_handle<chan_detail::element_or_other<T>>,
                   public chan_detail::receiving<recv_chan<T>, chan_detail::element_or_other<T>> {
@@ -54,9 +57,9 @@ class recv_chan : public chan_detail::chan_handle<chan_detail::element_or_other<
   recv_chan(const handle& of, int) noexcept : handle(of) {}
 };
 
-/// A channel of elements of type T: a shared handle, cheap to copy, compares by identity. T must be
-/// movable, and may be move-only. chan<void> carries signals. All members may be called from any
-/// goroutine and from any thread at the same time.
+/// A channel of elements of type T: a shared handle, cheap to copy, compares by identity, and has a
+/// std::hash, which its views share. T must be movable, and may be move-only. chan<void> carries
+/// signals. All members may be called from any goroutine and from any thread at the same time.
 ///
 /// A send happens before the receive that gets its element completes; the k-th receive of a channel
 /// of capacity C happens before the (k + C)-th send completes; close happens before a receive that
@@ -92,5 +95,15 @@ template <class T>
 }
 
 }}  // namespace thrum::THRUM_ABI
+
+/// Equal channels have the same, whether they are seen whole or one way.
+template <class T>
+struct std::hash<thrum::chan<T>> : thrum::chan_detail::handle_hash<thrum::chan<T>> {};
+/// As of the channel.
+template <class T>
+struct std::hash<thrum::send_chan<T>> : thrum::chan_detail::handle_hash<thrum::send_chan<T>> {};
+/// As of the channel.
+template <class T>
+struct std::hash<thrum::recv_chan<T>> : thrum::chan_detail::handle_hash<thrum::recv_chan<T>> {};
 
 #endif

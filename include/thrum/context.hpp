@@ -8,12 +8,17 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/errc.hpp>  // IWYU pragma: export
 #include <thrum/chan.hpp>
+#include <thrum/context/function.hpp>
 #include <thrum/context/node.hpp>
 #include <thrum/deadline.hpp>
+#include <thrum/runtime.hpp>
 #include <thrum/select.hpp>
+#include <thrum/stoppable.hpp>  // IWYU pragma: export
+#include <thrum/time/timer.hpp>
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <system_error>
@@ -21,6 +26,28 @@
 #include <utility>
 
 namespace thrum { inline namespace THRUM_ABI {
+
+/// A function that context::after_func has called once a context is done: a shared handle, cheap to
+/// copy, which keeps the context. The function is called whether or not a handle is kept. All
+/// members may be called from any goroutine and any thread.
+class context_call {
+ public:
+  /// No call: stop() is false.
+  context_call() noexcept = default;
+
+  /// True: the function has not been called, and will not be. False: the context is done and the
+  /// function has been started, which does not say that it has ended; or it was stopped before.
+  bool stop() const noexcept;
+
+ private:
+  friend class context;
+  context_call(chan_detail::chan_handle<void> of,
+               std::shared_ptr<context_detail::context_function> function) noexcept
+      : context_(std::move(of)), function_(std::move(function)) {}
+
+  chan_detail::chan_handle<void> context_;
+  std::shared_ptr<context_detail::context_function> function_;
+};
 
 /// Deadline, cancellation and values of a call and of what it calls: a shared handle, cheap to
 /// copy, that is handed down by value. Derive a child where a part of the work has a limit of its
@@ -30,27 +57,41 @@ namespace thrum { inline namespace THRUM_ABI {
 /// id).
 class context {
  public:
-  /// The root: never cancelled, no deadline, no values.
+  /// The background.
+  context() noexcept = default;
+
+  /// The root: never cancelled, no deadline, no values. As context().
   [[nodiscard]] static context background() noexcept { return context(); }
 
-  /// A child that is cancelled with its parent, or alone by cancel().
-  [[nodiscard]] context with_cancel() const { return child(sched::no_deadline); }
+  /// Whether both are the same one; a child is another one than its parent.
+  friend bool operator==(const context& a, const context& b) noexcept { return a.node_ == b.node_; }
 
-  /// A child that is also cancelled at a time, unless its parent's deadline is earlier.
+  /// A child that is cancelled with its parent, or alone by cancel().
+  [[nodiscard]] context with_cancel() const { return child({}); }
+
+  /// A child that is also cancelled at a time, unless its parent's deadline is earlier. `cause` is
+  /// what cause() says then, there and below; without one it is errc::deadline_exceeded.
   template <class Rep, class Period>
-  [[nodiscard]] context with_timeout(std::chrono::duration<Rep, Period> time) const {
-    return child(time_detail::deadline_after(time));
+  [[nodiscard]] context with_timeout(std::chrono::duration<Rep, Period> time,
+                                     std::error_code cause = {}) const {
+    return child({time_detail::deadline_after(time), cause, nullptr});
   }
   template <class Clock, class Duration>
-  [[nodiscard]] context with_deadline(std::chrono::time_point<Clock, Duration> when) const {
+  [[nodiscard]] context with_deadline(std::chrono::time_point<Clock, Duration> when,
+                                      std::error_code cause = {}) const {
     if constexpr (std::is_same_v<Clock, std::chrono::steady_clock>) {
-      return child(time_detail::deadline_at(when));
+      return child({time_detail::deadline_at(when), cause, nullptr});
     } else {
       using node_type =
           context_detail::context_clock_node<std::chrono::time_point<Clock, Duration>>;
-      return entered(new node_type(node(), when));
+      return entered(new node_type(node(), when, cause));
     }
   }
+
+  /// A child that has the values, but neither the deadline nor the cancellation: it outlasts this
+  /// one, for what must still be done when a request is over. cancel() and what is derived work as
+  /// in any child.
+  [[nodiscard]] context without_cancel() const;
 
   /// A child in which value<T>() is `value`.
   template <class T>
@@ -77,16 +118,25 @@ class context {
 
   /// Cancels it and all that was derived from it: when it returns, each of them is done, also if
   /// others cancel them at the same time. Stops are requested after that, by the call that was
-  /// first. Idempotent. usage_error for the background.
-  void cancel() const;
+  /// first. Idempotent: the first cause stays. usage_error for the background.
+  ///
+  /// `cause` is what cause() says then, of each of them that was not done before; without one it is
+  /// std::errc::operation_canceled. It is a std::error_code, and not an exception, so that it costs
+  /// nothing to keep and to compare, and means the same in programs without exceptions or RTTI,
+  /// which could not open a std::exception_ptr. An enumeration with std::is_error_code_enum
+  /// converts by itself.
+  void cancel(std::error_code cause = {}) const;
 
   /// Whether it is done, by cancel() or by its deadline.
-  bool cancelled() const noexcept { return cause() != context_detail::context_cause::none; }
+  bool cancelled() const noexcept { return how() != context_detail::context_cause::none; }
 
-  /// Why it is done: std::errc::operation_canceled or errc::deadline_exceeded; none while it is
-  /// not.
-  /// If there is an error, done() is closed.
+  /// Whether it was cancelled or its deadline has passed: std::errc::operation_canceled or
+  /// errc::deadline_exceeded; none while it is not done. If there is an error, done() is closed.
   std::error_code error() const noexcept;
+
+  /// Why: the cause that was given to cancel(), or with the deadline that came first; error() if
+  /// none was.
+  std::error_code cause() const noexcept;
 
   /// A channel that is closed when the context is done. The nil channel for the background.
   recv_chan<void> done() const noexcept {
@@ -105,8 +155,9 @@ class context {
 
   /// A token on which a stop is requested once the context is done: a moment later than done() is
   /// closed, as all contexts below are closed before. Its deadline is watched by the runtime that
-  /// asks for the token first, which keeps the context until it is done; outside of a runtime the
-  /// request comes when somebody next asks the context itself. The background's token is never
+  /// asks for the token first, which keeps the context until it is done. For a thread that belongs
+  /// to none, any runtime of the process watches; if there is none, the request comes when somebody
+  /// next asks the context itself, or a runtime asks for the token. The background's token is never
   /// requested.
   ///
   /// Callbacks run in the goroutine or thread that cancels, one after the other. One may wait: its
@@ -115,9 +166,33 @@ class context {
   /// that is called blocks its thread until the call has ended.
   std::stop_token stop_token() const;
 
- private:
-  context() noexcept = default;
+  /// Calls f() once the context is done, in a goroutine of its own on that runtime; at once if it
+  /// is done already. Calls of one context run side by side. What leaves f is a panic. A runtime
+  /// that has stopped by then does not call it.
+  ///
+  /// The deadline is watched as for stop_token(). If all handles of the context go before it is
+  /// done, f is called when its parent is done, and destroyed if it has none. If f holds the
+  /// context, they keep each other until it is done, or until the call is stopped.
+  template <class F>
+  context_call after_func(runtime& where, F&& f) const {
+    using function_type = std::decay_t<F>;
+    constexpr bool callable = std::is_invocable_v<function_type&>;
+    static_assert(callable, "context::after_func: the function must be callable without arguments");
+    if constexpr (callable) {
+      return called_when_done(
+          where, time_detail::func_timer_handle(new time_detail::func_timer_of<function_type>(
+                     where.scheduler(), std::forward<F>(f))));
+    } else {
+      return {};
+    }
+  }
+  /// The same on the current runtime. usage_error outside of one.
+  template <class F>
+  context_call after_func(F&& f) const {
+    return after_func(current_runtime(), std::forward<F>(f));
+  }
 
+ private:
   context_detail::context_node* node() const noexcept {
     return static_cast<context_detail::context_node*>(node_.core());
   }
@@ -127,11 +202,13 @@ class context {
     }
     return node();
   }
-  context_detail::context_cause cause() const noexcept {
+  context_detail::context_cause how() const noexcept {
     return node() != nullptr ? node()->cause() : context_detail::context_cause::none;
   }
+  static runtime& current_runtime();
+  context_call called_when_done(runtime& where, time_detail::func_timer_handle function) const;
   static context entered(context_detail::context_node* fresh) noexcept;
-  context child(std::int64_t deadline) const;
+  context child(const context_detail::context_node::own_deadline& deadline) const;
 
   chan_detail::chan_handle<void> node_;
 };

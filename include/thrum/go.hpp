@@ -8,6 +8,7 @@
 #include <thrum/attributes.hpp>
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
+#include <thrum/on_host.hpp>
 #include <thrum/runtime.hpp>
 #include <thrum/task.hpp>
 
@@ -33,7 +34,8 @@ template <class F>
 concept not_runtime = !std::is_same_v<std::remove_cvref_t<F>, runtime>;
 
 template <class F>
-concept not_attributes = not_runtime<F> && !std::is_same_v<std::remove_cvref_t<F>, attributes>;
+concept not_attributes = not_runtime<F> && !std::is_same_v<std::remove_cvref_t<F>, attributes> &&
+                         !std::is_same_v<std::remove_cvref_t<F>, on_host_t>;
 
 }  // namespace go_detail
 
@@ -57,6 +59,22 @@ THRUM_INLINE void go(const attributes& how, F&& f, Args&&... args) {
       how, std::forward<F>(f), std::forward<Args>(args)...);
 }
 
+/// The same on the host's thread only: see on_host.
+template <go_detail::not_attributes F, class... Args>
+THRUM_INLINE void go(on_host_t, F&& f, Args&&... args) {
+  auto& scheduler = go_detail::own_scheduler(
+      "go: called outside of a runtime; use thrum::run, or runtime::go from a foreign thread");
+  go_detail::start_task_on(go_detail::host_for_start(scheduler), scheduler, {}, std::forward<F>(f),
+                           std::forward<Args>(args)...);
+}
+template <class F, class... Args>
+THRUM_INLINE void go(on_host_t, const attributes& how, F&& f, Args&&... args) {
+  auto& scheduler = go_detail::own_scheduler(
+      "go: called outside of a runtime; use thrum::run, or runtime::go from a foreign thread");
+  go_detail::start_task_on(go_detail::host_for_start(scheduler), scheduler, how, std::forward<F>(f),
+                           std::forward<Args>(args)...);
+}
+
 /// The same on a runtime that is named, from any thread: runtime::go.
 template <class F, class... Args>
 THRUM_INLINE void go(runtime& where, F&& f, Args&&... args) {
@@ -64,9 +82,11 @@ THRUM_INLINE void go(runtime& where, F&& f, Args&&... args) {
 }
 
 /// Starts a goroutine and returns the handle on its result. Errors as go; the exception that leaves
-/// it is thrown by join().
+/// it is thrown by join(). As std::jthread, an f that must be given a std::stop_token before the
+/// arguments gets one, of which the handle requests the stop: by request_stop(), and before its
+/// destructor joins.
 template <go_detail::not_attributes F, class... Args>
-THRUM_INLINE auto spawn(F&& f, Args&&... args) -> join_handle<go_detail::task_result<F, Args...>> {
+THRUM_INLINE auto spawn(F&& f, Args&&... args) -> join_handle<go_detail::spawn_result<F, Args...>> {
   return go_detail::spawn_task(
       go_detail::own_scheduler(
           "spawn: called outside of a runtime; use thrum::run, or runtime::spawn "
@@ -77,7 +97,7 @@ THRUM_INLINE auto spawn(F&& f, Args&&... args) -> join_handle<go_detail::task_re
 /// The same with a name or a stack size of its own.
 template <class F, class... Args>
 THRUM_INLINE auto spawn(const attributes& how, F&& f, Args&&... args)
-    -> join_handle<go_detail::task_result<F, Args...>> {
+    -> join_handle<go_detail::spawn_result<F, Args...>> {
   return go_detail::spawn_task(
       go_detail::own_scheduler(
           "spawn: called outside of a runtime; use thrum::run, or runtime::spawn "
@@ -85,10 +105,21 @@ THRUM_INLINE auto spawn(const attributes& how, F&& f, Args&&... args)
       how, std::forward<F>(f), std::forward<Args>(args)...);
 }
 
+/// The same on the host's thread only: see on_host. Its join() is a call of a function there.
+template <class F, class... Args>
+THRUM_INLINE auto spawn(on_host_t, F&& f, Args&&... args)
+    -> join_handle<go_detail::spawn_result<F, Args...>> {
+  auto& scheduler = go_detail::own_scheduler(
+      "spawn: called outside of a runtime; use thrum::run, or runtime::spawn from a foreign "
+      "thread");
+  return go_detail::spawn_task_on(go_detail::host_for_start(scheduler), scheduler, {},
+                                  std::forward<F>(f), std::forward<Args>(args)...);
+}
+
 /// The same on a runtime that is named, from any thread: runtime::spawn.
 template <class F, class... Args>
 THRUM_INLINE auto spawn(runtime& where, F&& f, Args&&... args)
-    -> join_handle<go_detail::task_result<F, Args...>> {
+    -> join_handle<go_detail::spawn_result<F, Args...>> {
   return where.spawn(std::forward<F>(f), std::forward<Args>(args)...);
 }
 

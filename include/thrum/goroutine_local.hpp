@@ -56,7 +56,19 @@ class goroutine_local {
 
   /// The caller's value. The reference holds while the goroutine lives. Throws what making one
   /// throws.
-  T& get() {
+  T& get() { return of_caller(); }
+
+  /// The same for reading.
+  const T& get() const { return of_caller(); }
+
+  /// As get(): makes the caller's value at the first use.
+  T& operator*() { return get(); }
+  T* operator->() { return &get(); }
+  const T& operator*() const { return get(); }
+  const T* operator->() const { return &get(); }
+
+ private:
+  T& of_caller() const {
     for (sched::local_value* v = go_detail::callers_locals(); v != nullptr; v = v->next) {
       if (v->key == key_) {
         return static_cast<value*>(v)->held;
@@ -69,11 +81,6 @@ class goroutine_local {
     return made->held;
   }
 
-  /// As get(): makes the caller's value at the first use.
-  T& operator*() { return get(); }
-  T* operator->() { return &get(); }
-
- private:
   struct value final : sched::local_value {
     value(std::uint64_t number, const std::function<T()>& make) : held(make()) {
       this->key = number;

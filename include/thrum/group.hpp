@@ -6,14 +6,18 @@
 #define THRUM_GROUP_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/context.hpp>
 #include <thrum/go.hpp>
+#include <thrum/group/each.hpp>
+#include <thrum/stop_condition.hpp>
 #include <thrum/sync/mutex.hpp>
-#include <thrum/sync/semaphore.hpp>
 #include <thrum/sync/wait_group.hpp>
+#include <thrum/sync/weighted_semaphore.hpp>
 
 #include <cstddef>
 #include <exception>
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <utility>
 
@@ -21,15 +25,18 @@ namespace thrum { inline namespace THRUM_ABI {
 
 /// Goroutines that end together: wait() returns when all have ended, and throws the exception that
 /// left the first one that failed. From that moment on stop_token() is requested, for the others to
-/// look at. go() and stop_token() may be called from any goroutine, also one of the group; wait()
-/// by one at a time. The destructor asks those that still run to stop, as std::jthread's does,
+/// look at. All but wait() may be called from any goroutine, also one of the group; wait() by one
+/// at a time. The destructor asks those that still run to stop, as std::jthread's does,
 /// waits for them, and drops an exception that nobody has asked for: if their work is to be done,
 /// call wait(). From Go's errgroup.
 class task_group {
  public:
   /// At most `limit` of them run at the same time; 0: any number.
-  explicit task_group(std::size_t limit = 0)
-      : limited_(limit != 0), slots_(limit != 0 ? to_permits(limit) : 0) {}
+  explicit task_group(std::size_t limit = 0) : slots_(to_permits(limit)) {}
+
+  /// The same below a context: when that is done, a stop is requested of the group.
+  explicit task_group(thrum::context above, std::size_t limit = 0)
+      : slots_(to_permits(limit)), above_(std::move(above)) {}
   task_group(const task_group&) = delete;
   task_group& operator=(const task_group&) = delete;
   ~task_group();
@@ -49,24 +56,116 @@ class task_group {
           std::forward<F>(f), std::forward<Args>(args)...);
   }
 
+  /// As go, if fewer of them run than the limit says; else false, and nothing is done. Does not
+  /// block.
+  template <go_detail::not_runtime F, class... Args>
+  [[nodiscard]] bool try_go(F&& f, Args&&... args) {
+    const bool is_free = slots_.try_acquire();
+    if (is_free) {
+      start_with_slot([](auto&&... task) { thrum::go(std::forward<decltype(task)>(task)...); },
+                      std::forward<F>(f), std::forward<Args>(args)...);
+    }
+    return is_free;
+  }
+
+  /// The same on a runtime that is named, from any thread.
+  template <class F, class... Args>
+  [[nodiscard]] bool try_go(runtime& where, F&& f, Args&&... args) {
+    const bool is_free = slots_.try_acquire();
+    if (is_free) {
+      start_with_slot([&where](auto&&... task) { where.go(std::forward<decltype(task)>(task)...); },
+                      std::forward<F>(f), std::forward<Args>(args)...);
+    }
+    return is_free;
+  }
+
+  /// Changes how many of them run at the same time; 0: any number. Those that run, run on; calls of
+  /// go that wait are let in as far as the new limit allows. Does not block.
+  void limit(std::size_t limit) { slots_.max(to_permits(limit)); }
+
+  /// How many may run at the same time; 0: any number.
+  std::size_t limit() const noexcept;
+
   /// Blocks until all have ended; throws what left the first that failed. The group may then be
   /// used again. A cancellation point.
   void wait();
 
-  /// Requested when the first of them fails, or by request_stop(). A new one after wait() has
-  /// thrown.
+  /// The same until a stop is requested; whether all have ended. They are not asked to end by it.
+  template <stop_condition Stop>
+  [[nodiscard]] bool wait(const Stop& stop) {
+    const bool have_ended = running_.wait(stop);
+    if (have_ended) {
+      throw_first();
+    }
+    return have_ended;
+  }
+
+  /// Requested when the first of them fails, by request_stop(), or when the context above is done. A
+  /// new one after wait() has thrown.
   std::stop_token stop_token();
+
+  /// A context below the one above, if there is one, that is done when a stop is requested of the
+  /// group. A new one after wait() has thrown. Unlike Go's, wait() without an error leaves it as it
+  /// is.
+  thrum::context context();
 
   /// Asks them to end.
   void request_stop();
 
+  /// What f(element) returns for each element of a range, in the range's order: a goroutine each on
+  /// the current runtime, of which at most `limit` run at the same time; 0: any number. When one
+  /// throws, no more are started, and that is thrown once all have ended. f is called by several at
+  /// a time; it may take a std::stop_token as a second argument, which is requested then. The
+  /// elements are references into a range that is not a stream, else moved into the goroutine. Where
+  /// one has no result because it was ended by this_goroutine::exit or by its runtime's stop:
+  /// throws goroutine_exit inside a goroutine, usage_error elsewhere. A cancellation point.
+  template <class Range, class F>
+  static auto map(Range&& range, std::size_t limit, F&& f) {
+    const auto go = [](task_group& group, auto&&... task) {
+      group.go(std::forward<decltype(task)>(task)...);
+    };
+    return group_detail::map<task_group>(range, limit, f, go);
+  }
+
+  /// The same on a runtime that is named, from any thread.
+  template <class Range, class F>
+  static auto map(runtime& where, Range&& range, std::size_t limit, F&& f) {
+    const auto go = [&where](task_group& group, auto&&... task) {
+      group.go(where, std::forward<decltype(task)>(task)...);
+    };
+    return group_detail::map<task_group>(range, limit, f, go);
+  }
+
+  /// The first result of f(element) for the elements of a range; goroutines, limit and f as for map.
+  /// With it a stop is requested of the others, which are waited for. If all throw: what left the
+  /// first that did. usage_error if the range is empty. A cancellation point.
+  template <class Range, class F>
+  static auto first_success(Range&& range, std::size_t limit, F&& f) {
+    const auto go = [](task_group& group, auto&&... task) {
+      group.go(std::forward<decltype(task)>(task)...);
+    };
+    return group_detail::first_success<task_group>(range, limit, f, go);
+  }
+
+  /// The same on a runtime that is named, from any thread.
+  template <class Range, class F>
+  static auto first_success(runtime& where, Range&& range, std::size_t limit, F&& f) {
+    const auto go = [&where](task_group& group, auto&&... task) {
+      group.go(where, std::forward<decltype(task)>(task)...);
+    };
+    return group_detail::first_success<task_group>(range, limit, f, go);
+  }
+
  private:
   template <class Start, class F, class... Args>
   void start(Start go, F&& f, Args&&... args) {
+    slots_.acquire();
+    start_with_slot(std::move(go), std::forward<F>(f), std::forward<Args>(args)...);
+  }
+
+  template <class Start, class F, class... Args>
+  void start_with_slot(Start go, F&& f, Args&&... args) {
     if constexpr (go_detail::is_task<F, Args...>()) {
-      if (limited_) {
-        slots_.acquire();
-      }
       running_.add();
       THRUM_TRY {
         go(
@@ -103,17 +202,21 @@ class task_group {
 
   void leave();
 
+  /// When all have ended: throws what left the first that failed.
+  void throw_first();
+
   std::stop_source source();
 
   /// Inside a handler: keeps the exception, unless it is the end of the goroutine.
   void fail_unless_exiting();
 
-  const bool limited_;
-  counting_semaphore<> slots_;
+  weighted_semaphore slots_;
   wait_group running_;
+  const std::optional<thrum::context> above_;
   mutex mutex_;
-  std::exception_ptr error_;      // under mutex_
-  std::stop_source stop_source_;  // under mutex_
+  std::exception_ptr error_;               // under mutex_
+  std::stop_source stop_source_;           // under mutex_
+  std::optional<thrum::context> context_;  // under mutex_; made when it is first asked for
 };
 
 }}  // namespace thrum::THRUM_ABI

@@ -6,10 +6,13 @@
 #define THRUM_GROUP_DEFINITION_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/context.hpp>
 #include <thrum/group.hpp>
+#include <thrum/group/each.hpp>
 #include <thrum/request_stop.hpp>
+#include <thrum/sched/run/exit.hpp>
 #include <thrum/sched/run/uncancellable.hpp>
-#include <thrum/sync/semaphore.hpp>
 #include <thrum/sync/wait_group.hpp>
 
 #include <chrono>
@@ -17,10 +20,18 @@
 #include <exception>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <utility>
 
 namespace thrum { inline namespace THRUM_ABI {
+
+THRUM_COLD THRUM_OUT_OF_LINE void group_detail::throw_no_result(const char* message) {
+  if (sched::is_goroutine()) {
+    sched::exit_goroutine();
+  }
+  base::throw_usage(message);
+}
 
 THRUM_OUT_OF_LINE task_group::~task_group() {
   // The members are cancelled themselves.
@@ -33,13 +44,19 @@ THRUM_OUT_OF_LINE task_group::~task_group() {
 
 THRUM_OUT_OF_LINE void task_group::wait() {
   running_.wait();
+  throw_first();
+}
+
+THRUM_OUT_OF_LINE void task_group::throw_first() {
 #if THRUM_EXCEPTIONS
   std::exception_ptr error;
+  std::optional<thrum::context> old;  // goes without the mutex: its end may call others
   {
     const std::lock_guard guard(mutex_);
     error = std::exchange(error_, nullptr);
     if (error != nullptr) {
       stop_source_ = std::stop_source();
+      old.swap(context_);
     }
   }
   if (error != nullptr) {
@@ -49,24 +66,36 @@ THRUM_OUT_OF_LINE void task_group::wait() {
 }
 
 THRUM_OUT_OF_LINE std::stop_token task_group::stop_token() {
+  return above_.has_value() ? context().stop_token() : source().get_token();
+}
+
+THRUM_OUT_OF_LINE thrum::context task_group::context() {
   const std::lock_guard guard(mutex_);
-  return stop_source_.get_token();
+  if (!context_.has_value()) {
+    const thrum::context from = above_.has_value() ? *above_ : thrum::context::background();
+    context_ = from.with_stop_token(stop_source_.get_token());
+  }
+  return *context_;
 }
 
 THRUM_OUT_OF_LINE void task_group::request_stop() {
   std::stop_source own = source();
-  go_detail::request_stop_here(own);
+  static_cast<void>(go_detail::request_stop_here(own));
 }
 
 THRUM_OUT_OF_LINE std::ptrdiff_t task_group::to_permits(std::size_t limit) noexcept {
   constexpr auto most = std::numeric_limits<std::ptrdiff_t>::max();
-  return limit < static_cast<std::size_t>(most) ? static_cast<std::ptrdiff_t>(limit) : most;
+  const bool is_limit = limit != 0 && limit < static_cast<std::size_t>(most);
+  return is_limit ? static_cast<std::ptrdiff_t>(limit) : most;
+}
+
+THRUM_OUT_OF_LINE std::size_t task_group::limit() const noexcept {
+  const std::ptrdiff_t most = slots_.max();
+  return most != std::numeric_limits<std::ptrdiff_t>::max() ? static_cast<std::size_t>(most) : 0;
 }
 
 THRUM_OUT_OF_LINE void task_group::leave() {
-  if (limited_) {
-    slots_.release();
-  }
+  slots_.release();
   running_.done();
 }
 

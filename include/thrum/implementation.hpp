@@ -16,22 +16,33 @@
 #include <thrum/base/fatal_definition.hpp>
 #include <thrum/blocking_definition.hpp>
 #include <thrum/context/node_definition.hpp>
+#include <thrum/context/node_watch_definition.hpp>
 #include <thrum/context_definition.hpp>
 #include <thrum/deadline_definition.hpp>
 #include <thrum/debug/stats_definition.hpp>
+#include <thrum/generator_definition.hpp>
 #include <thrum/go_definition.hpp>
 #include <thrum/goroutine_local_definition.hpp>
 #include <thrum/group_definition.hpp>
 #include <thrum/implementation/runtime_definition.hpp>
 #include <thrum/io/child_process_definition.hpp>
+#include <thrum/io/copy_definition.hpp>
 #include <thrum/io/descriptor_definition.hpp>
 #include <thrum/io/detached_children_definition.hpp>
+#include <thrum/io/directory_definition.hpp>
+#include <thrum/io/exec_definition.hpp>
 #include <thrum/io/file_definition.hpp>
+#include <thrum/io/file_watch_definition.hpp>
+#include <thrum/io/memory_pipe_definition.hpp>
+#include <thrum/io/on_ready_definition.hpp>
 #include <thrum/io/pipe_definition.hpp>
 #include <thrum/io/process_definition.hpp>
+#include <thrum/io/pseudo_terminal_definition.hpp>
 #include <thrum/io/redirect_definition.hpp>
 #include <thrum/io/signal_set_definition.hpp>
+#include <thrum/io/temporary_definition.hpp>
 #include <thrum/io/wait_definition.hpp>
+#include <thrum/io/whole_file_definition.hpp>
 #include <thrum/net/address_text_definition.hpp>
 #include <thrum/net/conn_definition.hpp>
 #include <thrum/net/dial_definition.hpp>
@@ -39,8 +50,10 @@
 #include <thrum/net/endpoint_error_definition.hpp>
 #include <thrum/net/host_port_definition.hpp>
 #include <thrum/net/listener_definition.hpp>
+#include <thrum/net/network_definition.hpp>
 #include <thrum/net/resolve_definition.hpp>
 #include <thrum/net/resolve_error_definition.hpp>
+#include <thrum/net/server_definition.hpp>
 #include <thrum/net/socket_definition.hpp>
 #include <thrum/net/udp_socket_definition.hpp>
 #include <thrum/netpoll/afd_definition.hpp>
@@ -49,6 +62,7 @@
 #include <thrum/netpoll/io_uring_definition.hpp>
 #include <thrum/netpoll/io_uring_system_definition.hpp>
 #include <thrum/netpoll/object_waits_definition.hpp>
+#include <thrum/on_host_definition.hpp>
 #include <thrum/options_definition.hpp>
 #include <thrum/os/bsd/child_watch_definition.hpp>
 #include <thrum/os/bsd/process_definition.hpp>
@@ -70,6 +84,7 @@
 #include <thrum/os/freebsd/umtx_definition.hpp>
 #include <thrum/os/linux/child_watch_definition.hpp>
 #include <thrum/os/linux/fence_definition.hpp>
+#include <thrum/os/linux/file_watch_definition.hpp>
 #include <thrum/os/linux/futex_definition.hpp>
 #include <thrum/os/linux/memory_definition.hpp>
 #include <thrum/os/linux/pipe_definition.hpp>
@@ -78,6 +93,7 @@
 #include <thrum/os/linux/signal_value_definition.hpp>
 #include <thrum/os/linux/socket_definition.hpp>
 #include <thrum/os/linux/source_lines_definition.hpp>
+#include <thrum/os/linux/splice_definition.hpp>
 #include <thrum/os/linux/this_thread_definition.hpp>
 #include <thrum/os/linux/thread_definition.hpp>
 #include <thrum/os/linux/thread_ref_definition.hpp>
@@ -85,6 +101,7 @@
 #include <thrum/os/posix/backtrace_definition.hpp>
 #include <thrum/os/posix/caught_signals_definition.hpp>
 #include <thrum/os/posix/descriptor_definition.hpp>
+#include <thrum/os/posix/directory_definition.hpp>
 #include <thrum/os/posix/ended_thread_definition.hpp>
 #include <thrum/os/posix/exit_definition.hpp>
 #include <thrum/os/posix/fault_definition.hpp>
@@ -113,10 +130,12 @@
 #include <thrum/os/windows/clock_definition.hpp>
 #include <thrum/os/windows/code_image_definition.hpp>
 #include <thrum/os/windows/descriptor_definition.hpp>
+#include <thrum/os/windows/directory_definition.hpp>
 #include <thrum/os/windows/exit_definition.hpp>
 #include <thrum/os/windows/fault_definition.hpp>
 #include <thrum/os/windows/fence_definition.hpp>
 #include <thrum/os/windows/file_definition.hpp>
+#include <thrum/os/windows/file_watch_definition.hpp>
 #include <thrum/os/windows/machine_aarch64_definition.hpp>  // IWYU pragma: keep
 #include <thrum/os/windows/machine_x86_64_definition.hpp>   // IWYU pragma: keep
 #include <thrum/os/windows/memory_definition.hpp>
@@ -140,22 +159,33 @@
 #include <thrum/request_stop_definition.hpp>
 #include <thrum/sched/core/p_definition.hpp>
 #include <thrum/sched/io/io_operation_definition.hpp>
+#include <thrum/sched/io/poll_foreign_definition.hpp>
 #include <thrum/sched/io/poll_wait_definition.hpp>
+#include <thrum/sched/io/poll_watch_definition.hpp>
 #include <thrum/sched/queue/timer_heap_definition.hpp>
+#include <thrum/sched/run/fork_definition.hpp>
+#include <thrum/sched/run/stop_watch_definition.hpp>
 #include <thrum/select/engine_definition.hpp>
 #include <thrum/select_definition.hpp>
+#include <thrum/sync/atomic_wait_definition.hpp>
 #include <thrum/sync/condition_variable_any_definition.hpp>
 #include <thrum/sync/condition_variable_definition.hpp>
 #include <thrum/sync/latch_definition.hpp>
 #include <thrum/sync/mutex_definition.hpp>
 #include <thrum/sync/once_definition.hpp>
+#include <thrum/sync/pool_definition.hpp>
 #include <thrum/sync/recursive_mutex_definition.hpp>
 #include <thrum/sync/shared_mutex_definition.hpp>
 #include <thrum/sync/wait_group_definition.hpp>
 #include <thrum/sync/wait_list_definition.hpp>
+#include <thrum/sync/weighted_semaphore_definition.hpp>
 #include <thrum/testing/bubble_definition.hpp>
+#if THRUM_SEPARATE || defined(THRUM_FAKE_NET)
+#include <thrum/testing/fake_net_definition.hpp>
+#endif
 #include <thrum/this_goroutine_definition.hpp>
 #include <thrum/thread_lock_definition.hpp>
+#include <thrum/time/rate_limiter_definition.hpp>
 #include <thrum/time/ticker_definition.hpp>
 #include <thrum/time/timer_definition.hpp>
 //

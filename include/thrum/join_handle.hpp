@@ -14,15 +14,18 @@
 #include <thrum/base/error.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/deadline.hpp>
+#include <thrum/request_stop.hpp>
 #include <thrum/sched/run/end.hpp>
 #include <thrum/sched/run/exit.hpp>
 #include <thrum/sched/run/park.hpp>
+#include <thrum/stop_condition.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -111,8 +114,8 @@ class join_protocol {
 
 }  // namespace go_detail
 
-/// A goroutine that was started by spawn, and its result. Move-only; the destructor joins, as
-/// std::jthread's does. For one thread at a time.
+/// A goroutine that was started by spawn, and its result. Move-only; the destructor requests a stop, if
+/// the goroutine was given a token, and joins, as std::jthread's does. For one thread at a time.
 template <class T>
 class [[nodiscard]] join_handle {
  public:
@@ -120,18 +123,21 @@ class [[nodiscard]] join_handle {
   join_handle(join_handle&& other) noexcept
       : g_(std::exchange(other.g_, nullptr)),
         result_(std::exchange(other.result_, nullptr)),
-        id_(other.id_) {}
+        id_(other.id_),
+        stop_(std::move(other.stop_)) {}
   join_handle& operator=(join_handle&& other) noexcept {
     if (this != &other) {
       join_handle old(std::move(*this));
       g_ = std::exchange(other.g_, nullptr);
       result_ = std::exchange(other.result_, nullptr);
       id_ = other.id_;
+      stop_ = std::move(other.stop_);
     }
     return *this;
   }
   ~join_handle() {
     if (joinable()) {
+      request_stop();
       // Not a cancellation point: a destructor cannot throw.
       go_detail::join_protocol::wait(*g_, false, sched::no_deadline);
       give_back();
@@ -169,9 +175,35 @@ class [[nodiscard]] join_handle {
         when, [this](std::int64_t deadline) { return wait_until_ns(deadline); });
   }
 
+  /// Waits until the goroutine has ended or a stop is requested; true if it has ended. usage_error on
+  /// an empty handle. A cancellation point.
+  template <stop_condition Stop>
+  [[nodiscard]] bool wait(const Stop& stop) {
+    return stop_detail::until_stopped(
+        stop, [this](std::int64_t deadline) { return wait_until_ns(deadline); });
+  }
+
+  /// Requests the stop of the token that spawn has given to the function; false if it was requested
+  /// before, or there is none. Callbacks run in the calling goroutine or thread, which keeps its thread
+  /// meanwhile. Does not block otherwise.
+  bool request_stop() noexcept {
+    return stop_.stop_possible() && go_detail::request_stop_here(stop_);
+  }
+  /// The source of that token; one without a state if spawn has given none. Also after join and
+  /// detach.
+  std::stop_source get_stop_source() const noexcept { return stop_; }
+  /// A token of it.
+  std::stop_token get_stop_token() const noexcept { return stop_.get_token(); }
+
+  /// For spawn.
+  void stop_by(std::stop_source source) noexcept { stop_ = std::move(source); }
+
   /// For spawn.
   join_handle(sched::goroutine& g, go_detail::result_slot<T>& result) noexcept
       : g_(&g), result_(&result), id_(g.id) {}
+
+  /// For select: null for an empty handle.
+  sched::goroutine* target() const noexcept { return g_; }
 
  private:
   void must_be_joinable(const char* message) const {
@@ -197,6 +229,7 @@ class [[nodiscard]] join_handle {
   sched::goroutine* g_ = nullptr;
   go_detail::result_slot<T>* result_ = nullptr;
   goroutine_id id_ = 0;
+  std::stop_source stop_{std::nostopstate};
 };
 
 template <class T>

@@ -20,9 +20,11 @@ namespace thrum { inline namespace THRUM_ABI {
 
 /// How a goroutine is made to give up its processor when its time slice is over.
 enum class preemption {
-  none,         ///< not at all: it runs until it blocks or yields, or has done much input or output
-  cooperative,  ///< at its next call into the library, or at this_goroutine::preemption_point()
-  async,        ///< wherever it is, where the platform can; elsewhere as cooperative
+  none,  ///< not at all: it runs until it blocks or yields, or has done much input or output
+  /// At its next call into the library, or at this_goroutine::preemption_point(). Such a runtime installs
+  /// no signal handler, for programs that forbid them: a stack overflow is a fault without a report.
+  cooperative,
+  async,  ///< wherever it is, where the platform can; elsewhere as cooperative
 };
 
 /// How many processors to use: the CPUs that this process may run on, but no more than the cgroup's
@@ -62,6 +64,9 @@ struct options {
   /// Reports each goroutine that has kept its processor for so many time slices while others
   /// waited; 0: none.
   unsigned report_hogs = 0;
+  /// run(): the main goroutine, and what is started on_host, run on the thread that calls run(), as
+  /// windows and graphics want it; that thread runs no others.
+  bool main_thread = false;
   /// Ends the program with a report when no goroutine of run() can ever run again.
   bool detect_deadlock = true;
   /// OS threads are called name/0, name/1, ..., name/sysmon. At most 11 characters are used.
@@ -69,15 +74,27 @@ struct options {
   /// Called on each thread of the runtime, first and last; the argument is the thread's number.
   std::function<void(unsigned m)> on_thread_start = {};
   std::function<void(unsigned m)> on_thread_stop = {};
+  /// For a main loop that waits for other things and calls runtime::poll when it is told to: called when
+  /// a goroutine that is started on_host becomes runnable, unless its thread waits for one in
+  /// run_for; at most once until the next call of poll, run_for or run_until_idle begins, and also
+  /// before the first. A goroutine that is left by such a call is a reason to be called again. Timers
+  /// are seen to by the runtime's threads, so the loop needs none for them.
+  ///
+  /// It is called on a thread that is there for it only, so it may take locks and allocate. It is to wake
+  /// the loop (g_main_context_wakeup, QMetaObject::invokeMethod with Qt::QueuedConnection,
+  /// SDL_PushEvent, PostMessage) and must not wait for the host's thread. What it throws ends the
+  /// program. The runtime's destructor waits until it has returned. A child process after fork() has
+  /// no such thread. Empty: nobody is told.
+  std::function<void()> on_host_work = {};
   /// Called on the goroutine that an exception has left. Empty: report it and abort.
   std::function<void(std::exception_ptr, goroutine_id)> on_panic = {};
 
-  /// The defaults, changed by THRUM_MAXPROCS=n, THRUM_POLLER=io_uring or usual, and THRUM_DEBUG=key=value,... with the keys
-  /// schedtrace (milliseconds), scheddetail (0 or 1), asyncpreemptoff (0 or 1), dump (0 or 1),
-  /// blocked (seconds), hogs (time slices) and lines (0 or 1: whether reports name files and lines,
-  /// which holds for the process and has no option). Every runtime reads THRUM_DEBUG, however it
-  /// was made: what is set there overrules its options. What is not understood is ignored, and said
-  /// on standard error once.
+  /// The defaults, changed by THRUM_MAXPROCS=n, THRUM_POLLER=io_uring or usual, and
+  /// THRUM_DEBUG=key=value,... with the keys schedtrace (milliseconds), scheddetail (0 or 1),
+  /// asyncpreemptoff (0 or 1), dump (0 or 1), blocked (seconds), hogs (time slices) and lines (0 or 1:
+  /// whether reports name files and lines, which holds for the process and has no option). Every
+  /// runtime reads THRUM_DEBUG, however it was made: what is set there overrules its options. What is
+  /// not understood is ignored, and said on standard error once.
   static options from_environment();
 };
 

@@ -13,8 +13,9 @@ namespace thrum { inline namespace THRUM_ABI { namespace go_detail {
 
 /// std::stop_callback tells by the thread whether it is destroyed inside its own call. So a
 /// goroutine must not change threads while it requests a stop, nor another one run on its thread
-/// meanwhile: callbacks may wait. But they may not throw, so nothing cancels them.
-THRUM_OUT_OF_LINE void request_stop_here(std::stop_source& of) noexcept;
+/// meanwhile: callbacks may wait. But they may not throw, so nothing cancels them. Whether this call
+/// was the first.
+THRUM_OUT_OF_LINE bool request_stop_here(std::stop_source& of) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::go_detail
 

@@ -14,10 +14,10 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace go_detail {
 
-THRUM_OUT_OF_LINE void request_stop_here(std::stop_source& of) noexcept {
+THRUM_OUT_OF_LINE bool request_stop_here(std::stop_source& of) noexcept {
   const sched::uncancellable until_all_are_told;
   const thread_lock same_thread;
-  of.request_stop();
+  return of.request_stop();
 }
 
 }}}  // namespace thrum::THRUM_ABI::go_detail

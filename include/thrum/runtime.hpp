@@ -9,12 +9,17 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
 #include <thrum/base/owner.hpp>
+#include <thrum/deadline.hpp>
 #include <thrum/debug/dump_form.hpp>
 #include <thrum/debug/stats.hpp>
 #include <thrum/join_handle.hpp>
+#include <thrum/on_host.hpp>
 #include <thrum/options.hpp>
 #include <thrum/task.hpp>
 
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <mutex>
@@ -30,6 +35,7 @@ class trouble_detector;
 }
 
 namespace sched {
+class host_bell;
 class monitor;
 }  // namespace sched
 
@@ -82,10 +88,59 @@ class runtime {
   /// As go, and keeps the result for join().
   template <class F, class... Args>
   THRUM_INLINE auto spawn(F&& f, Args&&... args)
-      -> join_handle<go_detail::task_result<F, Args...>> {
+      -> join_handle<go_detail::spawn_result<F, Args...>> {
     must_accept("runtime::spawn: the runtime is stopped");
     return go_detail::spawn_task(*scheduler_, {}, std::forward<F>(f), std::forward<Args>(args)...);
   }
+
+  /// As go and spawn, on the host's thread only: see on_host.
+  template <class F, class... Args>
+  THRUM_INLINE void go(on_host_t, F&& f, Args&&... args) {
+    must_accept("runtime::go: the runtime is stopped");
+    go_detail::start_task_on(go_detail::host_for_start(*scheduler_), *scheduler_, {},
+                             std::forward<F>(f), std::forward<Args>(args)...);
+  }
+  template <class F, class... Args>
+  THRUM_INLINE void go(on_host_t, const attributes& how, F&& f, Args&&... args) {
+    must_accept("runtime::go: the runtime is stopped");
+    go_detail::start_task_on(go_detail::host_for_start(*scheduler_), *scheduler_, how,
+                             std::forward<F>(f), std::forward<Args>(args)...);
+  }
+  template <class F, class... Args>
+  THRUM_INLINE auto spawn(on_host_t, F&& f, Args&&... args)
+      -> join_handle<go_detail::spawn_result<F, Args...>> {
+    must_accept("runtime::spawn: the runtime is stopped");
+    return go_detail::spawn_task_on(go_detail::host_for_start(*scheduler_), *scheduler_, {},
+                                    std::forward<F>(f), std::forward<Args>(args)...);
+  }
+
+  // ---- in the main loop of a host ----
+  //
+  // A thread that is none of the library's becomes a host of the runtime by its first call of one of
+  // these, and is one until it ends. During such a call it runs goroutines, on a processor of its own
+  // beside procs(). While it waits for goroutines (join, block_on, wait_group::wait, channels, select
+  // and the like, not mutexes), it runs them meanwhile. Each returns how many slices were run, and
+  // returns at once, with 0, when the runtime is stopped.
+  //
+  // A goroutine that computes without calling the library cannot be taken off the thread: the call
+  // lasts until it does. One that calls blocking(), or makes a thread_lock, goes to another thread
+  // first, unless it is bound to the host. usage_error when called by a goroutine, in a
+  // testing::bubble, by more than 64 threads, or by the destructor of a thread_local as the thread
+  // ends; std::system_error if there is no memory.
+
+  /// Runs what is ready now, a slice of each at most, and does not wait: for the begin or the end of a
+  /// frame, or as often as options::on_host_work says.
+  std::size_t poll();
+
+  /// Runs goroutines, and waits for some to run, until the time is over; at the least as long as a
+  /// goroutine does not come to a call of the library. Ends early when the runtime is stopped.
+  template <class Rep, class Period>
+  std::size_t run_for(std::chrono::duration<Rep, Period> time) {
+    return run_until_ns(time_detail::deadline_after(time));
+  }
+
+  /// Runs goroutines until none is ready.
+  std::size_t run_until_idle();
 
   /// Runs f as a goroutine and waits for it: returns what it returns, throws what it throws.
   template <class F>
@@ -128,6 +183,12 @@ class runtime {
   /// For those who work on the library: the scheduler itself.
   sched::runtime_scheduler& scheduler() noexcept { return *scheduler_; }
 
+  /// block_on for run(). For the library.
+  template <class F>
+  THRUM_INLINE auto run_main(F&& f) -> go_detail::task_result<F> {
+    return go_detail::spawn_task_on(host_of_main(), *scheduler_, {}, std::forward<F>(f)).join();
+  }
+
   /// What to do about an exception that left a goroutine. For the library.
   void panic(std::exception_ptr error, goroutine_id id) noexcept;
 
@@ -138,6 +199,11 @@ class runtime {
   static options complete(options settings);
   sched::scheduler_config configuration(const go_detail::runtime_role& role) noexcept;
   [[noreturn]] static void report_deadlock(void* user);
+
+  class host_use;
+  std::size_t run_until_ns(std::int64_t deadline);
+  /// The calling thread, if the main goroutine is to run there; else null.
+  sched::host_thread* host_of_main();
 
   void must_accept(const char* message) const {
     if (scheduler_->ending.has_begun() && current() != this) [[unlikely]] {
@@ -150,6 +216,7 @@ class runtime {
   std::mutex stop_mutex_;
   bool stopped_ = false;
   base::owner<debug::trouble_detector> detector_;
+  base::owner<sched::host_bell> bell_;  // null: nobody asked for it
   base::owner<sched::runtime_scheduler> scheduler_;
   base::owner<sched::monitor> monitor_;
 };
@@ -158,16 +225,17 @@ class runtime {
 /// When it returns, the runtime is stopped: see runtime::stop. An exception that leaves `main`
 /// leaves run; if this_goroutine::exit ends `main`, a usage_error does. When no goroutine can ever
 /// run again, and the process has no other threads, the program ends with status 2 and a list of
-/// all goroutines on standard error (options::detect_deadlock). std::system_error as the runtime's
-/// constructor.
+/// all goroutines on standard error (options::detect_deadlock). With options::main_thread, `main` and
+/// what it starts on_host run on the calling thread; usage_error then if that is a goroutine's.
+/// std::system_error as the runtime's constructor.
 template <class F>
 THRUM_INLINE int run(options settings, F&& main) {
   runtime all(std::move(settings), {.is_whole_program = true});
   if constexpr (std::is_void_v<go_detail::task_result<F>>) {
-    all.block_on(std::forward<F>(main));
+    all.run_main(std::forward<F>(main));
     return 0;
   } else {
-    return static_cast<int>(all.block_on(std::forward<F>(main)));
+    return static_cast<int>(all.run_main(std::forward<F>(main)));
   }
 }
 

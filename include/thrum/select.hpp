@@ -12,9 +12,11 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/owner.hpp>
 #include <thrum/chan.hpp>
+#include <thrum/join_handle.hpp>
 #include <thrum/sched/run/exit.hpp>
 #include <thrum/select/cases.hpp>
 #include <thrum/select/engine.hpp>
+#include <thrum/select/signal_cases.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -132,7 +134,16 @@ template <class Clock, class Duration, class F = select_detail::no_handler>
 template <class F = select_detail::no_handler>
 [[nodiscard("a case does nothing until it is given to select")]] auto on_done(std::stop_token token,
                                                                               F f = {}) {
-  return select_detail::done_case<F>(std::move(token), std::move(f));
+  return select_detail::done_case<F>({std::move(token)}, std::move(f));
+}
+
+/// Chosen once the goroutine has ended: join() does not block then, and is left to the caller. The
+/// handle must stay where it is, and be joined by nobody else, until the select has returned. Never
+/// ready if the handle is empty when the case is made.
+template <class T, class F = select_detail::no_handler>
+[[nodiscard("a case does nothing until it is given to select")]] auto on_join(
+    const join_handle<T>& handle, F f = {}) {
+  return select_detail::join_case<F>({handle.target()}, std::move(f));
 }
 
 /// Chosen if no other case is ready: the select does not wait.
@@ -148,7 +159,7 @@ template <class F = select_detail::no_handler>
 /// sent is left moved-from.
 class select_case {
  public:
-  /// Takes over what on_recv, on_send, on_timeout, on_deadline, on_done or otherwise returned.
+  /// Takes over what on_recv and its siblings returned.
   template <class Case>
   // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): a select_case is no case
   requires select_detail::is_select_case<std::remove_cvref_t<Case>> select_case(

@@ -16,6 +16,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -54,6 +55,17 @@ using task_result =
     typename std::conditional_t<is_called<F, Args...>,
                                 std::invoke_result<std::decay_t<F>, std::decay_t<Args>...>,
                                 std::type_identity<void>>::type;
+
+/// Whether spawn gives f a std::stop_token before the arguments: it must, to call it.
+template <class F, class... Args>
+inline constexpr bool wants_stop = !is_called<F, Args...> && is_called<F, std::stop_token, Args...>;
+
+/// What a goroutine that spawn starts yields.
+template <class F, class... Args>
+using spawn_result = typename std::conditional_t<
+    wants_stop<F, Args...>,
+    std::invoke_result<std::decay_t<F>, std::stop_token, std::decay_t<Args>...>,
+    std::type_identity<task_result<F, Args...>>>::type;
 
 /// The exception that has left a goroutine, to the handler of its runtime.
 void panic(goroutine& g, std::exception_ptr error) noexcept;
@@ -162,8 +174,9 @@ struct spawn_task_of {
   }
 };
 
-/// Where the caller stands, for reports: an address inside the function that starts a goroutine. What lies
-/// between that and start_task is always inlined, so that a program that is not optimised is told its own function.
+/// Where the caller stands, for reports: an address inside the function that starts a goroutine. What
+/// lies between that and start_task is always inlined, so that a program that is not optimised is
+/// told its own function.
 THRUM_INLINE const void* caller_address() noexcept { return __builtin_return_address(0); }
 
 /// Makes a goroutine whose task is a Task built from `from`, and calls launch(m, g) inside. What is
@@ -221,43 +234,79 @@ void start_goroutine(runtime_scheduler& scheduler, const attributes& how, Launch
   launch_it(m, *g);
 }
 
-template <class F, class... Args>
-THRUM_NOINLINE void start_task(runtime_scheduler& scheduler, const attributes& how, F&& f,
-                               Args&&... args) {
+/// go, with launch_it(m, g) in place of launch.
+template <class Launch, class F, class... Args>
+THRUM_INLINE void start_launched(runtime_scheduler& scheduler, const attributes& how,
+                                 const void* caller, Launch launch_it, F&& f, Args&&... args) {
   if constexpr (is_task<F, Args...>()) {
     using call = bound_call<std::decay_t<F>, std::decay_t<Args>...>;
     using task = go_task<std::decay_t<F>, std::decay_t<Args>...>;
-    const void* const caller = caller_address();
     start_goroutine<task>(
         scheduler, how,
         [&](machine* m, goroutine& g) noexcept {
           g.join.store(join_state::none, relaxed);  // relaxed: not yet published
           g.started_at = caller;
-          launch(scheduler, m, g);
+          launch_it(m, g);
         },
         call{std::forward<F>(f), {std::forward<Args>(args)...}});
   }
 }
 
 template <class F, class... Args>
-THRUM_NOINLINE auto spawn_task(runtime_scheduler& scheduler, const attributes& how, F&& f,
-                               Args&&... args) -> join_handle<task_result<F, Args...>> {
+THRUM_NOINLINE void start_task(runtime_scheduler& scheduler, const attributes& how, F&& f,
+                               Args&&... args) {
+  start_launched(
+      scheduler, how, caller_address(),
+      [&](machine* m, goroutine& g) noexcept { launch(scheduler, m, g); }, std::forward<F>(f),
+      std::forward<Args>(args)...);
+}
+
+/// spawn of what gets no other arguments than these.
+template <class Launch, class F, class... Args>
+THRUM_INLINE auto spawn_bound(runtime_scheduler& scheduler, const attributes& how,
+                              const void* caller, Launch launch_it, F&& f, Args&&... args)
+    -> join_handle<task_result<F, Args...>> {
   using result = task_result<F, Args...>;
   join_handle<result> handle;
   if constexpr (is_task<F, Args...>()) {
     using task = spawn_task_of<result, std::decay_t<F>, std::decay_t<Args>...>;
-    const void* const caller = caller_address();
     start_goroutine<task>(
         scheduler, how,
         [&](machine* m, goroutine& g) noexcept {
           g.join.store(join_state::running, relaxed);  // relaxed: not yet published
           g.started_at = caller;
           handle = join_handle<result>(g, static_cast<task*>(g.task)->slot);
-          launch(scheduler, m, g);
+          launch_it(m, g);
         },
         std::forward<F>(f), std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...));
   }
   return handle;
+}
+
+/// spawn, with launch_it(m, g) in place of launch.
+template <class Launch, class F, class... Args>
+THRUM_INLINE auto spawn_launched(runtime_scheduler& scheduler, const attributes& how,
+                                 const void* caller, Launch launch_it, F&& f, Args&&... args)
+    -> join_handle<spawn_result<F, Args...>> {
+  if constexpr (wants_stop<F, Args...>) {
+    std::stop_source source;
+    auto handle = spawn_bound(scheduler, how, caller, launch_it, std::forward<F>(f),
+                              source.get_token(), std::forward<Args>(args)...);
+    handle.stop_by(std::move(source));
+    return handle;
+  } else {
+    return spawn_bound(scheduler, how, caller, launch_it, std::forward<F>(f),
+                       std::forward<Args>(args)...);
+  }
+}
+
+template <class F, class... Args>
+THRUM_NOINLINE auto spawn_task(runtime_scheduler& scheduler, const attributes& how, F&& f,
+                               Args&&... args) -> join_handle<spawn_result<F, Args...>> {
+  return spawn_launched(
+      scheduler, how, caller_address(),
+      [&](machine* m, goroutine& g) noexcept { launch(scheduler, m, g); }, std::forward<F>(f),
+      std::forward<Args>(args)...);
 }
 
 }  // namespace go_detail

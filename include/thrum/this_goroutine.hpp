@@ -9,6 +9,7 @@
 #include <thrum/deadline.hpp>
 #include <thrum/sched/run/exit.hpp>
 #include <thrum/sched/run/park.hpp>
+#include <thrum/stoppable.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -58,6 +59,20 @@ void sleep_until(std::chrono::time_point<Clock, Duration> when) {
     sched::exit_if_cancelled(sched::sleep_until(deadline));
     return false;
   });
+}
+
+/// As sleep_for, until a stop is requested; whether the time has passed. A cancellation point.
+template <class Rep, class Period, stop_condition Stop>
+[[nodiscard]] bool sleep_for(std::chrono::duration<Rep, Period> time, const Stop& stop) {
+  return stop_detail::sleep_until(time_detail::deadline_after(time), stop);
+}
+
+/// As sleep_until, until a stop is requested; whether the moment has come. A cancellation point.
+template <class Clock, class Duration, stop_condition Stop>
+[[nodiscard]] bool sleep_until(std::chrono::time_point<Clock, Duration> when, const Stop& stop) {
+  return time_detail::retry_until(when, [&](std::int64_t deadline) {
+           return !stop_detail::sleep_until(deadline, stop);
+         }) == false;
 }
 
 /// Names the goroutine for reports and dumps; the first 23 characters are kept. Without effect

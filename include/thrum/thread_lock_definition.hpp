@@ -7,20 +7,25 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/sched/run/end.hpp>
+#include <thrum/sched/run/off_host.hpp>
 #include <thrum/thread_lock.hpp>
 
 namespace thrum { inline namespace THRUM_ABI {
 
 THRUM_OUT_OF_LINE thread_lock::thread_lock() noexcept {
-  const sched::section here;
-  auto* const m = here.m();
-  if (m == nullptr) {
+  sched::section here;
+  if (here.m() == nullptr) {
     return;
   }
-  g_ = m->g;
-  if (g_->thread_locks++ == 0) {
-    sched::bind(*m, *g_);
-    m->locked_g = g_;
+  const bool left_host = sched::leave_host(here);
+  sched::machine& m = here.this_m();
+  g_ = m.g;
+  if (g_->thread_locks++ == 0 && (g_->flags & sched::g_on_host) == 0) {
+    sched::bind(m, *g_);
+    m.locked_g = g_;
+  }
+  if (left_host) {
+    sched::may_be_on_host(*g_);
   }
 }
 
@@ -29,7 +34,7 @@ THRUM_OUT_OF_LINE thread_lock::~thread_lock() {
     return;
   }
   const sched::section here;
-  if (--g_->thread_locks == 0) {
+  if (--g_->thread_locks == 0 && sched::is_bound_to_thread(*g_)) {
     sched::unbind(*g_->bound, *g_);
   }
 }

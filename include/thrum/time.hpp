@@ -5,9 +5,10 @@
 #ifndef THRUM_TIME_HPP
 #define THRUM_TIME_HPP
 
-#include <thrum/time/after.hpp>   // IWYU pragma: export
-#include <thrum/time/sleep.hpp>   // IWYU pragma: export
-#include <thrum/time/ticker.hpp>  // IWYU pragma: export
-#include <thrum/time/timer.hpp>   // IWYU pragma: export
+#include <thrum/time/after.hpp>         // IWYU pragma: export
+#include <thrum/time/rate_limiter.hpp>  // IWYU pragma: export
+#include <thrum/time/sleep.hpp>         // IWYU pragma: export
+#include <thrum/time/ticker.hpp>        // IWYU pragma: export
+#include <thrum/time/timer.hpp>         // IWYU pragma: export
 
 #endif

@@ -5,6 +5,7 @@
 // with connections over loopback. Exits with 0 if all of it was so.
 #include <thrum/netpoll/afd.hpp>
 #include <thrum/os/memory_parts.hpp>
+#include <thrum/os/windows/pipe.hpp>
 #include <thrum/os/windows/socket.hpp>
 
 #include <chrono>
@@ -228,6 +229,97 @@ void many_requests() {
   ::closesocket(client);
 }
 
+struct connection {
+  connection() {
+    const listening server;
+    client = new_socket();
+    connect_to(client, loopback(server.port));
+    os::io_result accepted;
+    while ((accepted = os::accept(server.fd)) == os::would_block) {
+      std::this_thread::sleep_for(1ms);
+    }
+    served = os::handle_of(accepted);
+  }
+  ~connection() {
+    ::closesocket(served);
+    ::closesocket(client);
+  }
+  os::handle client = os::no_handle;
+  os::handle served = os::no_handle;
+};
+
+/// Arms it a thousand times, as waits do that time out; how many requests are left.
+std::uint32_t arm_often(netpoll::afd& poller, recorder& seen, os::handle fd, std::uint32_t events) {
+  constexpr std::uint32_t often = 1000;
+  for (std::uint32_t i = 1; i <= often; ++i) {
+    check(
+        (i == 1 ? poller.arm_first(fd, tag_of(i), events) : poller.arm(fd, tag_of(i), events)) == 0,
+        "it is armed");
+    if (i % 100 == 0) {
+      poller.poll(0, seen);
+    }
+  }
+  for (const auto end = std::chrono::steady_clock::now() + 10s;
+       poller.requests() > 1 && std::chrono::steady_clock::now() < end;) {
+    poller.poll(20'000'000, seen);
+  }
+  check(seen.all.empty(), "nothing was there to be told");
+  return poller.requests();
+}
+
+void armed_again_and_again() {
+  netpoll::afd poller;
+  check(poller.open() == 0, "a poller is opened");
+  connection c;
+  check(poller.arm(c.served, tag_of(1), netpoll::readable) == 0,
+        "it can be armed for the first time");
+  check(poller.descriptors() == 1, "what was armed counts as one");
+  recorder seen;
+  check(arm_often(poller, seen, c.served, netpoll::readable) == 1, "one request is left");
+  check(os::send(c.client, "x", 1) == 1, "a byte is sent");
+  check(seen.comes(poller, 1000, netpoll::readable), "the last one is told");
+  poller.poll(10'000'000, seen);
+  check(seen.all.size() == 1, "and no other");
+  check(poller.requests() == 0, "and none is left");
+
+  os::handle ends[2];
+  check(os::open_pipe(ends) == 0, "a pipe is opened");
+  seen.all.clear();
+  check(arm_often(poller, seen, ends[0], netpoll::readable) == 1, "one request of a pipe is left");
+  check(os::write_pipe(ends[1], "x", 1) == 1, "a byte is written");
+  check(seen.comes(poller, 1000, netpoll::readable), "the last one of a pipe is told");
+  check(poller.requests() == 0, "and none is left");
+  os::close_pipe(ends[0]);
+  os::close_pipe(ends[1]);
+}
+
+void armed_and_closed() {
+  netpoll::afd poller;
+  check(poller.open() == 0, "a poller is opened");
+  recorder seen;
+  os::handle number;
+  {
+    const connection c;
+    number = c.served;
+    check(poller.arm_first(number, tag_of(1), netpoll::writable | netpoll::readable) == 0,
+          "it is armed");
+    check(seen.comes(poller, 1, netpoll::writable), "it can be written to");
+    check(poller.arm(number, tag_of(2), netpoll::readable) == 0, "it is armed again");
+  }
+  check(seen.comes(poller, 2, netpoll::gone), "that it was closed is told");
+  check(seen.of(2) == netpoll::gone, "and nothing else");
+  // The same, with the next owner of the number before anybody polls.
+  const connection first;
+  number = first.served;
+  check(poller.arm_first(number, tag_of(3), netpoll::readable) == 0, "it is armed");
+  ::closesocket(number);
+  // os::not_armed, or that it is no socket, where the system tells of the close with the packet alone.
+  check(poller.arm(number, tag_of(4), netpoll::readable) < 0, "what is closed cannot be armed");
+  seen.all.clear();
+  poller.poll(10'000'000, seen);
+  check((seen.of(3) & ~netpoll::gone) == 0, "the earlier owner is not told of the next one");
+}
+
 void what_is_no_socket() {
   netpoll::afd poller;
   check(poller.open() == 0, "a poller is opened");
@@ -312,6 +404,8 @@ int main() {
   connections();
   refused_connection();
   many_requests();
+  armed_again_and_again();
+  armed_and_closed();
   what_is_no_socket();
   datagrams();
   options();

@@ -45,6 +45,12 @@ struct chosen_rest {
   static constexpr int no_offsets = os::no_offsets;
   static constexpr int no_address = os::no_address;
   static constexpr int in_progress = os::in_progress;
+  static constexpr int peer_reset = os::peer_reset;
+  static constexpr int peer_refused = os::peer_refused;
+  static constexpr int peer_silent = os::peer_silent;
+  static constexpr int peer_closed = os::peer_closed;
+  static constexpr int address_taken = os::address_taken;
+  static constexpr int too_long = os::too_long;
   static constexpr int not_connected = os::not_connected;
   static constexpr int always_ready = os::always_ready;
   static constexpr int already_added = os::already_added;

@@ -11,10 +11,10 @@
 
 #include "support/catch.hpp"
 #include "support/program.hpp"
+#include "support/scale.hpp"
 
 #include <csignal>
 #include <cstddef>
-#include <cstdlib>
 #include <regex>
 #include <string>
 
@@ -22,8 +22,6 @@ using support::program_result;
 using support::run_program;
 
 namespace {
-
-[[maybe_unused]] bool emulated() { return std::getenv("THRUM_TEST_EMULATOR") != nullptr; }
 
 std::size_t count(const std::string& text, const std::string& words) {
   std::size_t n = 0;
@@ -55,13 +53,13 @@ void check_panic(const std::string& program, const std::string& what) {
 #if !defined(_WIN32)  // a deadlock is not reported where the system starts threads of its own
 
 TEST_CASE("LockedDeadlock: main that blocks for ever, locked to its thread, is a deadlock") {
-  if (!emulated()) {  // the emulator's threads count as the program's
+  if (!support::emulated()) {  // the emulator's threads count as the program's
     check_deadlock("locked_deadlock");
   }
 }
 
 TEST_CASE("LockedDeadlock2: another goroutine that is locked to its thread hides no deadlock") {
-  if (!emulated()) {
+  if (!support::emulated()) {
     check_deadlock("locked_deadlock_of_two");
   }
 }

@@ -50,7 +50,7 @@ TEST_CASE("close returns when the number is free: the next descriptor may have i
         thrum::sleep_for(50us);
       }
       client.close();
-      CHECK_FALSE(support::is_open(number));
+      CHECK_FALSE(support::is_open_socket(number));
       group.wait();
     }
   });

@@ -10,7 +10,6 @@
 #include "support/eventually.hpp"
 #include "support/net.hpp"
 #include "support/scale.hpp"
-#include "support/wine.hpp"
 #include "support/with_runtime.hpp"
 
 #include <algorithm>
@@ -268,9 +267,6 @@ TEST_CASE("one byte out of line: what comes before and after it is read without 
 }
 
 TEST_CASE("linger(0): close resets the connection, so that its peer can neither read nor write") {
-  if (support::wine_cannot("who reads a reset connection gets the end of the stream, or nothing")) {
-    return;
-  }
   with_runtime([] {
     for (int i = 0; i != scaled(50, 5); ++i) {
       auto client_ends = tcp_pair();

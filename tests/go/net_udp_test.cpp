@@ -9,7 +9,6 @@
 #include "support/eventually.hpp"
 #include "support/net.hpp"
 #include "support/scale.hpp"
-#include "support/wine.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
@@ -117,9 +116,6 @@ TEST_CASE("a datagram that no packet can carry is an error, and the socket goes 
 }
 
 TEST_CASE("a connected socket is told when nobody receives, and receives afterwards") {
-  if (support::wine_cannot("its poll of a datagram socket does not tell of an answer by ICMP")) {
-    return;
-  }
   with_runtime([] {
     endpoint where;
     {

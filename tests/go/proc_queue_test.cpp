@@ -7,6 +7,7 @@
 #include <thrum/sched/queue/steal_order.hpp>
 
 #include "support/catch.hpp"
+#include "support/scale.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -100,7 +101,7 @@ TEST_CASE("SchedLocalQueueEmpty: a queue that always holds a G never says that i
   const bool second_next = GENERATE(false, true);
   CAPTURE(first_next, second_next);
 
-  constexpr int rounds = 5'000;
+  const int rounds = support::scaled(5'000, 500);
   queue q;
   goroutine first;
   goroutine second;

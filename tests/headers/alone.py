@@ -20,6 +20,11 @@ import tempfile
 HERE = pathlib.Path(__file__).parent
 INCLUDE = HERE.parent.parent / "include"
 
+READS = ("struct ends { std::size_t read(std::span<std::byte>) { return 0; } "
+         "std::size_t read(std::span<std::byte>, std::error_code&) { return 0; } } from;")
+WRITES = ("struct takes { std::size_t write(std::span<const std::byte> b) { return b.size(); } "
+          "std::size_t write(std::span<const std::byte> b, std::error_code&) { return b.size(); } } to;")
+
 # What is done with each. `ms` is a std::chrono::milliseconds of 1, where the header has <chrono>.
 USES = {
     "attributes.hpp": 'thrum::attributes a; a.name = "x";',
@@ -30,14 +35,30 @@ USES = {
     "deadline.hpp": "thrum::time_detail::deadline_after(ms);",
     "debug/stats.hpp": "thrum::stats_snapshot s; static_cast<void>(s);",
     "errno.hpp": "errno = 0;",
+    "fork_join.hpp": "thrum::fork_join([] { return 1; }, [] {});",
+    "generator.hpp": "thrum::runtime r; thrum::generator<int> g(r, [](auto& yield) { yield(1); }); g.next();",
     "go.hpp": "thrum::runtime r; r.spawn([] { thrum::go([] {}); }).join();",
     "goroutine_local.hpp": "thrum::goroutine_local<int> v(1); *v = 2;",
     "group.hpp": "thrum::runtime r; r.block_on([] { thrum::task_group g(2); g.go([] {}); g.wait(); });",
+    "io/buffered_reader.hpp": READS + " thrum::io::buffered_reader(from).read_line();",
+    "io/buffered_writer.hpp": WRITES + " thrum::io::buffered_writer(to).put('x');",
+    "io/copy.hpp": READS + " thrum::io::read_all(from, 10);",
     "io/descriptor.hpp": "thrum::io::descriptor d; static_cast<void>(d);",
     "io/file.hpp": 'std::error_code e; thrum::io::file::open("/dev/null", thrum::io::open_mode::read, e);',
+    "io/limited.hpp": READS + " thrum::io::limited(from, 3).left();",
+    "io/directory.hpp": 'std::error_code e; thrum::io::read_directory(".", e);',
+    "io/file_watch.hpp": "std::error_code e; thrum::io::file_watch w(e);",
+    "io/temporary.hpp": "std::error_code e; thrum::io::temporary_file::make({}, {}, e);",
+    "io/whole_file.hpp": 'std::error_code e; thrum::io::read_file("none", e);',
+    "io/exec.hpp": "std::error_code e; thrum::io::exec({}, {}, e);",
+    "io/pseudo_terminal.hpp": "std::error_code e; thrum::io::pseudo_terminal t(e);",
+    "io/memory_pipe.hpp": "thrum::io::memory_pipe p; p.first.close();",
+    "io/on_ready.hpp": "thrum::select(thrum::io::on_writable(2), thrum::on_timeout(ms));",
     "io/pipe.hpp": "std::error_code e; thrum::io::pipe p(e); p.write(std::string_view(\"x\"), e);",
     "io/process.hpp": 'thrum::io::process::spawn({"true"}).wait();',
     "io/signal_set.hpp": "thrum::io::signal_set s({SIGUSR2});",
+    "io/stream.hpp": "static_assert(!thrum::io::readable_stream<int>);",
+    "io/tee.hpp": READS + WRITES + " char c; thrum::io::tee(from, to).read(std::span<char>(&c, 1));",
     "io/wait.hpp": "std::error_code e; "
     "thrum::io::wait_writable(1, std::chrono::steady_clock::now() + std::chrono::seconds(1), e);",
     "join_handle.hpp": "thrum::join_handle<int> h; static_cast<void>(h.joinable());",
@@ -47,12 +68,18 @@ USES = {
     "net/host_port.hpp": 'std::error_code e; thrum::net::split_host_port("a:1", e); thrum::net::port_number("1");',
     "net/listener.hpp": 'thrum::net::listener::listen(thrum::net::endpoint("127.0.0.1:0")).close();',
     "net/resolve.hpp": 'std::error_code e; thrum::net::resolve("localhost:1", e);',
+    "net/server.hpp": 'thrum::net::server s(thrum::net::listener::listen(thrum::net::endpoint("127.0.0.1:0"))); '
+    "s.request_stop();",
     "net/udp_socket.hpp": 'thrum::net::udp_socket::bind(thrum::net::endpoint("127.0.0.1:0")).close();',
     "options.hpp": "thrum::options::from_environment();",
     "panic.hpp": "thrum::goroutine_exit* e = nullptr; static_cast<void>(e);",
+    "parallel.hpp": "thrum::parallel_for(0, 10, [](int) {});",
     "runtime.hpp": "thrum::run([] { return 0; });",
     "select.hpp": "thrum::chan<int> c(1); c.send(1); "
     "thrum::select(thrum::on_recv(c, [](int&&, bool) {}), thrum::on_timeout(ms));",
+    "stop_condition.hpp": "static_assert(!thrum::stop_condition<int>);",
+    "stoppable.hpp": "static_assert(thrum::stop_condition<std::stop_token>);",
+    "sync/atomic_wait.hpp": "std::atomic<int> a{1}; thrum::atomic_wait(&a, 2); thrum::atomic_notify_one(&a);",
     "sync/barrier.hpp": "thrum::barrier<> b(1); b.arrive_and_wait();",
     "sync/condition_variable.hpp": "thrum::mutex m; thrum::condition_variable c; "
     "std::unique_lock<thrum::mutex> l(m); c.wait_for(l, ms, [] { return false; }); c.notify_all();",
@@ -61,13 +88,19 @@ USES = {
     "sync/latch.hpp": "thrum::latch l(1); l.arrive_and_wait();",
     "sync/mutex.hpp": "thrum::mutex m; m.lock(); m.unlock(); if (m.try_lock_for(ms)) m.unlock();",
     "sync/once.hpp": "static thrum::once_flag f; thrum::call_once(f, [] {});",
+    "sync/once_value.hpp": "thrum::once_value v([] { return 1; }); v.get();",
     "sync/recursive_mutex.hpp": "thrum::recursive_mutex m; m.lock(); m.lock(); m.unlock(); m.unlock();",
     "sync/semaphore.hpp": "thrum::counting_semaphore<> s(1); s.acquire(); "
     "static_cast<void>(s.try_acquire_for(ms)); s.release();",
     "sync/shared_mutex.hpp": "thrum::shared_mutex m; m.lock_shared(); m.unlock_shared(); m.lock(); m.unlock();",
+    "sync/singleflight.hpp": "thrum::singleflight<int, int> f; f.do_(1, [] { return 2; });",
     "sync/wait_group.hpp": "thrum::wait_group g; g.add(1); g.done(); g.wait();",
+    "sync/pool.hpp": "thrum::pool<int> p; *p.get() = 1;",
+    "sync/weighted_semaphore.hpp": "thrum::weighted_semaphore s(3); s.acquire(2); s.release(2);",
     "testing/bubble.hpp": "thrum::testing::bubble([] {});",
+    "testing/fake_net.hpp": "thrum::testing::fake_net_options how; how.link.loss = 0.5;",
     "this_goroutine.hpp": "thrum::this_goroutine::yield(); thrum::this_goroutine::sleep_for(ms);",
+    "on_host.hpp": "thrum::on_host_t tag = thrum::on_host; static_cast<void>(tag);",
     "thread_lock.hpp": "thrum::thread_lock l;",
     "time.hpp": "thrum::sleep_for(ms); thrum::after(ms).recv();",
     "version.hpp": "static_assert(THRUM_VERSION_MAJOR >= 0);",

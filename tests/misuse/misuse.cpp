@@ -9,8 +9,11 @@
 
 #include <chrono>
 #include <functional>
+#include <iterator>
+#include <list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 
 namespace {
@@ -44,9 +47,44 @@ void takes_reference(int& /*a*/) {}
   wait_group group;
   group.go(takes_two);  // error: go, spawn: what is started cannot be called
   task_group tasks;
-  tasks.go(takes_owner, number);      // error: go, spawn: what is started cannot be called
-  tasks.go(other, takes_owner, 1.0);  // error: go, spawn: what is started cannot be called
-  after_func(1s, takes_two);          // error: after_func: the function must be callable
+  tasks.go(takes_owner, number);        // error: go, spawn: what is started cannot be called
+  tasks.go(other, takes_owner, 1.0);    // error: go, spawn: what is started cannot be called
+  static_cast<void>(tasks.try_go(8U));  // error: go, spawn: what is started cannot be called
+  after_func(1s, takes_two);            // error: after_func: the function must be callable
+  context().after_func(takes_two);      // error: context::after_func: the function must be callable
+}
+
+[[maybe_unused]] void cannot_handle_connections(net::server& server, runtime& other) {
+  const auto takes_it_away = [](net::conn) {};
+  const auto takes_more = [](net::conn&, int) {};
+  server.serve(takes_it_away);      // error: server::serve: the handler must be callable
+  server.serve([] {});              // error: server::serve: the handler must be callable
+  server.serve(other, takes_more);  // error: server::serve: the handler must be callable
+}
+
+[[maybe_unused]] void cannot_be_computed() {
+  const once_value five(5);  // error: once_value: what computes the value must be
+  const once_value two([](int a) { return a; });  // error: once_value: what computes the value must
+}
+
+[[maybe_unused]] void cannot_be_generated() {
+  const generator<int> g([](int a) { return a; });  // error: generator<T>: the function must be
+}
+
+[[maybe_unused]] void cannot_be_shared(singleflight<int, int>& flights) {
+  const singleflight<int, std::unique_ptr<int>> f;  // error: singleflight<Key, Value>: each caller
+  flights.do_(1, [](int a) { return a; });  // error: singleflight::do_: the function takes no
+}
+
+[[maybe_unused]] void cannot_be_mapped(const std::list<int>& all) {
+  task_group::map(all, 1,
+                  [](const char*) { return 1; });  // error: task_group::map: the function takes
+  task_group::map(all, 1,
+                  [](int) {});  // error: task_group::map: the function must return something
+  task_group::first_success(all, 1,
+                            takes_two);  // error: task_group::first_success: the function takes
+  task_group::first_success(all, 1,
+                            [](int) {});  // error: task_group::first_success: the function must
 }
 
 [[maybe_unused]] void cannot_be_elements() {
@@ -56,6 +94,13 @@ void takes_reference(int& /*a*/) {}
   const auto c = make_chan<immovable>(1);  // error: chan<T>: elements move from one goroutine
   const auto d = make_chan<int[3]>();      // error: chan<T>: elements move from one goroutine
   const auto e = make_chan<void(int)>();   // error: chan<T>: elements move from one goroutine
+}
+
+[[maybe_unused]] bool cannot_be_the_same(const chan<int>& c, const chan<long>& d,
+                                         const recv_chan<void>& signals) {
+  const bool differ = c != d;      // error: chan: channels of two types of elements are never
+  const bool both = signals == c;  // error: chan: channels of two types of elements are never
+  return differ && both;
 }
 
 struct no_default {
@@ -83,6 +128,9 @@ struct no_default {
   on_deadline(time_point());                          // unused
   on_done(token);                                     // unused
   on_done(context::background());                     // unused
+  on_join(join_handle<int>());                        // unused
+  io::on_readable(net::conn());                       // unused
+  io::on_writable(2);                                 // unused
   otherwise();                                        // unused
   make_chan<int>();                                   // unused
   after(1s);                                          // unused
@@ -92,6 +140,7 @@ struct no_default {
   context::background().with_deadline(time_point());  // unused
   context::background().with_value(1);                // unused
   context::background().with_stop_token(token);       // unused
+  context::background().without_cancel();             // unused
   int out = 0;
   const int constant = 0;
   c.try_send(1);         // unused
@@ -103,7 +152,8 @@ struct no_default {
 }
 
 [[maybe_unused]] void locks_that_may_not_be_held(mutex& m, recursive_mutex& r, shared_mutex& s,
-                                                 counting_semaphore<>& permits, latch& l) {
+                                                 counting_semaphore<>& permits,
+                                                 weighted_semaphore& w, latch& l) {
   m.try_lock();                             // unused
   m.try_lock_for(1s);                       // unused
   m.try_lock_until(time_point());           // unused
@@ -119,16 +169,39 @@ struct no_default {
   permits.try_acquire();                    // unused
   permits.try_acquire_for(1s);              // unused
   permits.try_acquire_until(time_point());  // unused
+  w.try_acquire(2);                         // unused
+  w.try_acquire_for(2, 1s);                 // unused
+  w.try_acquire_until(2, time_point());     // unused
   l.try_wait();                             // unused
 }
 
 [[maybe_unused]] void waits_that_may_end_early(wait_group& group, join_handle<int>& handle,
                                                io::process& child) {
   group.wait_for(1s);               // unused
+  group.wait_until(time_point());   // unused
   handle.wait_for(1s);              // unused
   handle.wait_until(time_point());  // unused
   child.wait_for(1s);               // unused
   child.try_wait();                 // unused
+}
+
+struct without_end {
+  const int* begin() const;
+  std::unreachable_sentinel_t end() const;
+};
+
+[[maybe_unused]] void cannot_be_shared_out(std::list<int>& links, const without_end& endless) {
+  parallel_for(links, [](int) {});    // error: parallel_for, parallel_reduce: the elements must be
+  parallel_for(endless, [](int) {});  // error: parallel_for, parallel_reduce: it must be known how
+}
+
+[[maybe_unused]] void cannot_be_streams(int number, std::list<int>& links, io::pipe_reader& in) {
+  const io::buffered_reader<int&> reader(number);  // error: buffered_reader: the stream must be
+  const io::buffered_writer<std::list<int>&> writer(
+      links);                                // error: buffered_writer: the stream must be
+  const io::limited<int&> part(number, 1);   // error: limited: the stream must be
+  const io::multi_writer<int&> all(number);  // error: multi_writer: each stream must be
+  io::buffered_reader(in).read_exactly(std::span<char>());  // unused
 }
 
 }  // namespace

@@ -22,6 +22,7 @@
 
 namespace {
 
+using model::every_machine;
 using model::found_out;
 using model::holds;
 using model::machine;
@@ -349,7 +350,7 @@ struct without_release : scene<Made> {
 }  // namespace
 
 TEST_CASE("model: a wait ends once, and its object is left alone when it may be gone") {
-  for (const machine on : {machine::sequential, machine::tso, machine::weak}) {
+  for (const machine on : every_machine) {
     holds<timed<mistake::nothing>>({on, 6, 3});
     holds<two_timed<mistake::nothing>>({on, 2, 2});
     holds<stopped<mistake::nothing>>({on, 4, 2});

@@ -20,6 +20,7 @@
 
 namespace {
 
+using model::every_machine;
 using model::found_out;
 using model::holds;
 using model::machine;
@@ -372,7 +373,7 @@ using timed = users<Made, 3, 1, 2>;
 }  // namespace
 
 TEST_CASE("model: a mutex excludes, wakes its waiters, and is not touched when it may be gone") {
-  for (const machine on : {machine::sequential, machine::tso, machine::weak}) {
+  for (const machine on : every_machine) {
     holds<two<mistake::nothing>>({on, 5, 2});
     holds<three<mistake::nothing>>({on, 4, 2});
     holds<timed<mistake::nothing>>({on, 3, 2});

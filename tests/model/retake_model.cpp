@@ -23,6 +23,7 @@
 
 namespace {
 
+using model::every_machine;
 using model::found_out;
 using model::holds;
 using model::machine;
@@ -233,7 +234,7 @@ using mutant = small_world<Made, Membarrier>;
 }  // namespace
 
 TEST_CASE("model: a P is taken from an M that blocks, or the M keeps it, never both") {
-  for (const machine on : {machine::sequential, machine::tso, machine::weak}) {
+  for (const machine on : every_machine) {
     holds<caller<original<>>>({on, 3, 2});
     holds<caller<original<>, 2>>({on, 2, 2});
     holds<caller<original<false>>>({on, 3, 2});
@@ -241,7 +242,7 @@ TEST_CASE("model: a P is taken from an M that blocks, or the M keeps it, never b
 }
 
 TEST_CASE("model: a request for a P that the M has left takes nothing from anybody") {
-  for (const machine on : {machine::sequential, machine::tso, machine::weak}) {
+  for (const machine on : every_machine) {
     holds<changer<original<>>>({on, 3, 2});
     holds<changer<original<>, 2>>({on, 2, 2});
     holds<blocker<original<>>>({on, 3, 2});
@@ -250,7 +251,7 @@ TEST_CASE("model: a request for a P that the M has left takes nothing from anybo
 
 TEST_CASE(
     "model: an M that is interrupted gives up the P that it has, and waits for the one it lost") {
-  for (const machine on : {machine::sequential, machine::tso, machine::weak}) {
+  for (const machine on : every_machine) {
     holds<interrupted<original<>>>({on, 2, 1});
     holds<interrupted<original<false>>>({on, 2, 1});
   }

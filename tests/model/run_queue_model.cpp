@@ -323,7 +323,7 @@ TEST_CASE("model: a thief may be robbed while it steals") {
 }
 
 TEST_CASE("model: a queue that always holds a G never says that it is empty") {
-  for (const machine on : {machine::sequential, machine::tso, machine::weak}) {
+  for (const machine on : model::every_machine) {
     holds<never_empty<false, false>>({on, 5, 3});
     holds<never_empty<false, true>>({on, 5, 3});
     holds<never_empty<true, false>>({on, 5, 3});

@@ -152,6 +152,14 @@ int panic_after_blocking() {
   return panic_after_a_pause([] { thrum::blocking([] { ::usleep(1'000); }); });
 }
 
+int panic_in_a_bubble() {
+  thrum::testing::bubble({.seed = 77}, [] {
+    thrum::go([] { throw std::runtime_error("out of time"); });
+    thrum::sleep_for(std::chrono::hours(1));
+  });
+  return 0;
+}
+
 /// Its text is asked for while the panic is reported.
 template <class F>
 class says : public std::exception {
@@ -236,6 +244,7 @@ const programs::entry crash_entries[] = {
     {"handled_panic_after_exit", handled_panic_after_exit},
     {"panic_after_yield", panic_after_yield},
     {"panic_after_blocking", panic_after_blocking},
+    {"panic_in_a_bubble", panic_in_a_bubble},
     {"panic_in_a_panic", panic_in_a_panic},
     {"panic_that_waits", panic_that_waits},
     {"panic_beside_the_end", panic_beside_the_end},

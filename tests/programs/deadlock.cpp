@@ -43,6 +43,10 @@ int deadlock_of_three() {
   });
 }
 
+int deadlock_without_host() {
+  return thrum::run([] { thrum::spawn(thrum::on_host, [] {}).join(); });
+}
+
 int deadlock_after_output() {
   return thrum::run([] {
     std::fputs("the last words", stdout);
@@ -138,6 +142,7 @@ const programs::entry deadlock_entries[] = {
     {"deadlock_beside_child", &deadlock_beside_child},
     {"deadlock", deadlock},
     {"deadlock_of_three", deadlock_of_three},
+    {"deadlock_without_host", deadlock_without_host},
     {"deadlock_after_output", deadlock_after_output},
     {"deadlock_after_timers", deadlock_after_timers},
     {"deadlock_after_thread", deadlock_after_thread},

@@ -60,8 +60,10 @@ int debugger() {
     thrum::go({.name = "locker"}, [] { locks_a_mutex(mutex); });
     thrum::go({.name = "sleeper"}, [] { sleeps_for_an_hour(); });
     thrum::go({.name = "caller"}, [] { waits_in_the_kernel(there); });
-    while (thrum::stats().waiting != 3 || !there) {
-      thrum::this_goroutine::yield();
+    // The figures are not of one instant: what they say must last.
+    for (int looks = 0; looks != 3;) {
+      thrum::sleep_for(1ms);
+      looks = thrum::stats().waiting == 3 && there ? looks + 1 : 0;
     }
     for (;;) {
       stops_for_the_debugger();

@@ -68,7 +68,7 @@ int exit_beside_reader() {
   end_after(30);
   keep_standard_input_waiting();
   return thrum::run([] {
-    thrum::go([] { std::getchar(); });
+    thrum::go([] { static_cast<void>(std::getchar()); });
     wait_for_a_reader();
     std::exit(3);
   });
@@ -78,7 +78,7 @@ int exit_beside_blocking_reader() {
   end_after(30);
   keep_standard_input_waiting();
   return thrum::run([] {
-    thrum::go([] { thrum::blocking([] { std::getchar(); }); });
+    thrum::go([] { thrum::blocking([] { static_cast<void>(std::getchar()); }); });
     wait_for_a_reader();
     std::exit(3);
   });
@@ -154,6 +154,28 @@ int exit_beside_all_kinds() {
     }
     while (steps < 1000) {
       thrum::sleep_for(1ms);
+    }
+    std::exit(3);
+  });
+}
+
+/// A goroutine that has lost its processor in a call that blocks, and computes again.
+int exit_beside_a_loop_without_a_processor() {
+  static const witness looks_at_the_end;
+  static std::atomic<bool> is_back{false};
+  return thrum::run(thrum::options{.procs = 2}, [] {
+    thrum::go([] {
+      ::usleep(50'000);
+      is_back = true;
+      for (;;) {
+        ++steps;
+        if (THRUM_TSAN) {
+          thrum::this_goroutine::preemption_point();
+        }
+      }
+    });
+    while (!is_back) {
+      thrum::this_goroutine::yield();
     }
     std::exit(3);
   });
@@ -340,6 +362,7 @@ const programs::entry exits_entries[] = {
     {"exit_with_output_in_streams", exit_with_output_in_streams},
     {"exit_with_handlers", exit_with_handlers},
     {"exit_beside_all_kinds", exit_beside_all_kinds},
+    {"exit_beside_a_loop_without_a_processor", exit_beside_a_loop_without_a_processor},
     {"exit_needs_a_lock", exit_needs_a_lock},
     {"exit_waits_for_a_goroutine", exit_waits_for_a_goroutine},
     {"exit_polls_for_a_goroutine", exit_polls_for_a_goroutine},

@@ -56,7 +56,7 @@ int main(int count, char** values) {
   support::end_after(longest);
   for (const programs::group* g = programs::group::first; g != nullptr; g = g->next) {
     for (const programs::entry& e : g->entries) {
-      if (count == 2 && e.name == values[1]) {
+      if (count >= 2 && e.name == values[1]) {
         return e.run();
       }
     }

@@ -178,7 +178,7 @@ int silent_names() {
     }
     group.wait();
     check(late == dials, "dials of many names time out");
-    check(thrum::net_detail::look_ups::of_process().threads() ==
+    check(thrum::net_detail::look_ups::of_process().threads() <=
               thrum::net_detail::look_ups::most_threads,
           "they take a limited number of threads");
     thrum::go([] { dial("a.silent:80"); });

@@ -17,6 +17,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #if defined(_WIN32)
@@ -297,10 +298,19 @@ int kept_for_long() {
   options.preempt = thrum::preemption::cooperative;
   return thrum::run(options, [] {
     thrum::this_goroutine::name("hog");
-    thrum::go([] {});
     const support::watched_errors errors;
-    while (!errors.say("has kept")) {
+    std::atomic<bool> said{false};
+    // On a thread of its own: a loop that reads files waits for them, and may lose its processor.
+    std::thread reader([&] {
+      while (!errors.say("has kept")) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      said = true;
+    });
+    thrum::go([] {});
+    while (!said) {
     }
+    reader.join();
     return 0;
   });
 }

@@ -78,6 +78,17 @@ bool catches_usage_error(void (*f)()) {
   return false;
 }
 
+bool catches_plain(void (*f)()) {
+  try {
+    f();
+  } catch (const plain_problem&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+  return false;
+}
+
 bool reads_from_pipe() {
   thrum::io::pipe both;
   auto reader = thrum::spawn([&] {
@@ -119,6 +130,8 @@ extern "C" const plugin thrum_test_plugin = {
     .catches_exit = catches_exit,
     .catches_usage_error = catches_usage_error,
     .commit_usage_error = [] { thrum::mutex().unlock(); },
+    .catches_plain = catches_plain,
+    .throw_plain = [] { throw plain_problem(); },
     .reads_from_pipe = reads_from_pipe,
     .knows_errors = knows_errors,
     .give_errors = give_errors,

@@ -7,6 +7,11 @@
 
 #include <system_error>
 
+/// An exception that has nothing of the library.
+struct [[gnu::visibility("default")]] plain_problem {
+  int number = 0;
+};
+
 struct plugin {
   /// Calls f(argument) as the main goroutine of a runtime with that many processors.
   void (*run)(unsigned procs, void (*f)(void* argument), void* argument);
@@ -29,6 +34,9 @@ struct plugin {
   /// Whether f() throws a usage_error.
   bool (*catches_usage_error)(void (*f)());
   void (*commit_usage_error)();
+  /// Whether f() throws a plain_problem, as far as this object's C++ library knows.
+  bool (*catches_plain)(void (*f)());
+  void (*throw_plain)();
   /// A read from a pipe that waits in the poller, started by this object: true once it has come.
   bool (*reads_from_pipe)();
   /// Whether what f() gives are the library's own errors.

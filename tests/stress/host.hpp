@@ -24,6 +24,8 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #endif
+#include "support/scale.hpp"
+
 #include <unistd.h>
 
 namespace stress::host {
@@ -44,6 +46,15 @@ inline double runnable_threads() {
   }
 #endif
   return load;
+}
+
+/// Whether what a process is told of its memory is its own, and not an emulator's, too.
+inline bool sees_own_memory() {
+#if defined(_WIN32)
+  return true;
+#else
+  return support::memory_is_exact();
+#endif
 }
 
 /// Two ends that block: 0 to read, 1 to write.

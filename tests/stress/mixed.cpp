@@ -8,17 +8,19 @@
 // of goroutines, yields, sleeps and time-outs, blocking calls. Each piece checks its own result,
 // and what all of them have sent, received and counted must agree at the end. Then the runtime is
 // stopped over goroutines that are still parked, and nothing may be left: no goroutine, no thread,
-// no mapping.
+// no descriptor or handle, no address space.
 //
 // One run is N operations, or what S seconds hold; 100,000,000 if neither is given. Without --procs
 // there are two runs, with 4 and with 64 processors. The seed is printed and can be given again; it
-// decides the work, not the schedule. With --company there is what company.hpp says. When nothing moves for 30 s, the program says so and aborts.
+// decides the work, not the schedule. With --company there is what company.hpp says. When nothing
+// moves for 30 s, the program says so and aborts.
 
 #include <thrum.hpp>
 
 #include "stress/arguments.hpp"
 #include "stress/company.hpp"
 #include "stress/host.hpp"
+#include "stress/leftovers.hpp"
 #include "support/eventually.hpp"
 #include "support/process.hpp"
 #include "support/scale.hpp"
@@ -430,19 +432,9 @@ void run_and_look(const settings& s, unsigned procs) {
   settings warm_up = s;
   warm_up.operations = std::min<std::uint64_t>(s.operations, 200'000);
   run_once(warm_up, procs, true);
-  const std::size_t threads = support::thread_count();
-  const std::size_t mappings = support::mapping_count();
-  const std::size_t size = support::address_space_bytes();
+  const stress::leftovers left;
   run_once(s, procs, false);
-  // The C library keeps up to 40 MB of stacks of threads that have ended; a slab of ours is 64 MiB.
-  constexpr std::size_t kept_mappings = 32;
-  constexpr std::size_t kept_bytes = std::size_t{56} << 20;
-  expect(support::eventually([&] { return support::thread_count() <= threads; }),
-         "no thread is left over");
-  if (support::memory_is_exact()) {
-    expect(support::mapping_count() <= mappings + kept_mappings, "no mapping is left over");
-    expect(support::address_space_bytes() <= size + kept_bytes, "no address space is left over");
-  }
+  expect(left.none("thrum_stress"), "nothing is left over");
 }
 
 }  // namespace

@@ -11,37 +11,56 @@
 
 namespace support {
 
-using words = std::vector<std::string>;
+using command_words = std::vector<std::string>;
 
 #if defined(_WIN32)
-inline words of_shell(const std::string& line) { return {"cmd", "/v:on", "/c", line}; }
+inline command_words of_shell(const std::string& line) { return {"cmd", "/v:on", "/c", line}; }
 
 /// Waits for a line of its input, or for the end of that.
-inline words words_that_wait() { return of_shell("set /p x="); }
-inline words words_that_exit(int code) { return of_shell("exit " + std::to_string(code)); }
+inline command_words words_that_wait() { return of_shell("set /p x="); }
+/// The same, and then ends with that code.
+inline command_words words_that_wait_and_exit(int code) {
+  return of_shell("set /p x=& exit " + std::to_string(code));
+}
+inline command_words words_that_exit(int code) { return of_shell("exit " + std::to_string(code)); }
 /// Writes a line.
-inline words words_that_say(const std::string& text) { return of_shell("echo " + text); }
+inline command_words words_that_say(const std::string& text) { return of_shell("echo " + text); }
 /// Writes a line to standard error.
-inline words words_that_complain(const std::string& text) {
+inline command_words words_that_complain(const std::string& text) {
   return of_shell("echo " + text + ">&2");
 }
+/// Writes a line to standard output, and then one to standard error.
+inline command_words words_that_do_both(const std::string& said, const std::string& complained) {
+  return of_shell("echo " + said + "&echo " + complained + ">&2");
+}
 /// Writes the line that it reads.
-inline words words_that_answer() { return of_shell("set /p x=& echo !x!"); }
+inline command_words words_that_answer() { return of_shell("set /p x=& echo !x!"); }
 /// Writes the value of a variable of its environment.
-inline words words_that_tell(const std::string& variable) {
+inline command_words words_that_tell(const std::string& variable) {
   return of_shell("echo !" + variable + "!");
 }
+/// Writes the folder in which it was started.
+inline command_words words_that_tell_folder() { return of_shell("cd"); }
 #else
-inline words of_shell(const std::string& line) { return {"sh", "-c", line}; }
+inline command_words of_shell(const std::string& line) { return {"sh", "-c", line}; }
 
-inline words words_that_wait() { return of_shell("read x"); }
-inline words words_that_exit(int code) { return of_shell("exit " + std::to_string(code)); }
-inline words words_that_say(const std::string& text) { return of_shell("echo " + text); }
-inline words words_that_complain(const std::string& text) {
+inline command_words words_that_wait() { return of_shell("read x"); }
+inline command_words words_that_wait_and_exit(int code) {
+  return of_shell("read x; exit " + std::to_string(code));
+}
+inline command_words words_that_exit(int code) { return of_shell("exit " + std::to_string(code)); }
+inline command_words words_that_say(const std::string& text) { return of_shell("echo " + text); }
+inline command_words words_that_complain(const std::string& text) {
   return of_shell("echo " + text + " >&2");
 }
-inline words words_that_answer() { return of_shell("read x; echo $x"); }
-inline words words_that_tell(const std::string& variable) { return of_shell("echo $" + variable); }
+inline command_words words_that_do_both(const std::string& said, const std::string& complained) {
+  return of_shell("echo " + said + "; echo " + complained + " >&2");
+}
+inline command_words words_that_answer() { return of_shell("read x; echo $x"); }
+inline command_words words_that_tell(const std::string& variable) {
+  return of_shell("echo $" + variable);
+}
+inline command_words words_that_tell_folder() { return of_shell("pwd -P"); }
 #endif
 
 /// A line without what its end and the shell add.

@@ -24,11 +24,25 @@
 #include <netdb.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 namespace support {
 
 /// Whether the number stands for anything.
 inline bool is_open(thrum::os::handle fd) { return ::fcntl(fd, F_GETFD) >= 0; }
+
+/// Whether it stands for a socket, where other threads take numbers for other things.
+inline bool is_open_socket(thrum::os::handle fd) { return is_open(fd); }
+
+/// A number that no descriptor has; so high that none gets it.
+inline int number_of_nothing() {
+  const int number = ::fcntl(0, F_DUPFD, 700);
+  ::close(number);
+  return number;
+}
+
+/// Whether a program that is started has it, too.
+inline bool is_inherited(thrum::os::handle fd) { return (::fcntl(fd, F_GETFD) & FD_CLOEXEC) == 0; }
 
 /// As many as the system allows at all, from now on; how many that is.
 inline std::size_t allow_descriptors() {

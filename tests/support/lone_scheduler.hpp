@@ -32,7 +32,7 @@ class lone_scheduler {
     own_->pool = new thrum::sched::stack_pool;
     // As a scheduler does itself, which gives them back.
     own_->ps.keep_in(static_cast<thrum::sched::processor**>(
-        thrum::os::map(thrum::sched::traits::max_procs * sizeof(thrum::sched::processor*))));
+        thrum::os::map(thrum::sched::p_table::most * sizeof(thrum::sched::processor*))));
     opened_ = own_->ps.make(procs) == 0 && opened_;
     const thrum::sched::scoped guard(own_->idle.lock());
     own_->ps.want_locked(procs);

@@ -52,6 +52,9 @@ inline constexpr bool optimised = true;
 inline constexpr bool optimised = false;
 #endif
 
+/// Whether an emulator of another processor runs the tests.
+inline bool emulated() { return std::getenv("THRUM_TEST_EMULATOR") != nullptr; }
+
 }  // namespace support
 
 #endif

@@ -1,19 +1,17 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Lines of a shell as processes, and what the system says about our children.
+// Lines of a POSIX shell as processes.
 #ifndef THRUM_TESTS_SUPPORT_SHELL_HPP
 #define THRUM_TESTS_SUPPORT_SHELL_HPP
 
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
-#include "support/process.hpp"
+#include "support/children.hpp"  // IWYU pragma: export
 
 #include <string>
 #include <utility>
-
-#include <sys/wait.h>
 
 namespace support {
 
@@ -29,12 +27,6 @@ inline std::string output_of(const std::string& line, thrum::io::process_options
   std::string text = p.out().read_all();
   CHECK(p.wait().success());
   return text;
-}
-
-/// Whether this process has children that were not reaped.
-inline bool has_children() {
-  ::siginfo_t info;
-  return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
 }  // namespace support

@@ -12,7 +12,8 @@
 namespace support {
 
 /// Whether a handle can stand for a child.
-inline constexpr bool has_process_handles = THRUM_OS_LINUX && !THRUM_OS_PORTABLE;
+inline constexpr bool has_process_handles =
+    THRUM_OS_WINDOWS || (THRUM_OS_LINUX && !THRUM_OS_PORTABLE);
 
 /// Handles that stand for a child, from now on.
 inline void allow_process_handles([[maybe_unused]] bool allowed) {

@@ -20,6 +20,7 @@ using listener_base = Catch::TestEventListenerBase;
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 
 #if defined(_WIN32)
 #include <chrono>
@@ -77,19 +78,21 @@ class watchdog : public listener_base {
 
 #else
 
+std::string current_test;
+
 void* show_goroutines(void*) {
   thrum::dump_goroutines(stderr);
-  std::abort();  // Catch2 says in which test
+  std::abort();
 }
 
 /// Whatever the interrupted thread holds, a new thread can most often do this. If it hangs as well,
 /// the second alarm ends the process.
 void give_up(int) {
   constexpr unsigned seconds_for_the_report = 60;
-  std::fprintf(stderr, "\nthis test takes longer than %u s; its goroutines:\n",
-               seconds_for_a_test());
   std::signal(SIGALRM, SIG_DFL);
   ::alarm(seconds_for_the_report);
+  std::fprintf(stderr, "\n%s: this test takes longer than %u s; its goroutines:\n",
+               current_test.c_str(), seconds_for_a_test());
   ::pthread_t reporter;
   if (::pthread_create(&reporter, nullptr, &show_goroutines, nullptr) != 0) {
     std::abort();
@@ -100,7 +103,8 @@ class watchdog : public listener_base {
  public:
   using listener_base::listener_base;
 
-  void testCaseStarting(const Catch::TestCaseInfo&) override {
+  void testCaseStarting(const Catch::TestCaseInfo& test) override {
+    current_test = test.name;
     struct ::sigaction action {};
     action.sa_handler = &give_up;
     action.sa_flags = SA_RESTART | SA_ONSTACK;

@@ -20,9 +20,21 @@
 
 namespace support {
 
+/// As a file, pipe or socket: threads and events, which others make at any time, have the same numbers.
 inline bool is_open(thrum::os::handle fd) {
+  return ::GetFileType(reinterpret_cast<::HANDLE>(fd)) != FILE_TYPE_UNKNOWN;
+}
+
+/// Threads that start have numbers of the same kind.
+inline bool is_open_socket(thrum::os::handle fd) { return thrum::os::is_socket(fd); }
+
+/// The system counts in steps of four, from the lowest that is free.
+inline thrum::os::handle number_of_nothing() { return 0x7ff0; }
+
+inline bool is_inherited(thrum::os::handle fd) {
   ::DWORD flags = 0;
-  return ::GetHandleInformation(reinterpret_cast<::HANDLE>(fd), &flags) != 0;
+  return ::GetHandleInformation(reinterpret_cast<::HANDLE>(fd), &flags) != 0 &&
+         (flags & HANDLE_FLAG_INHERIT) != 0;
 }
 
 /// There is no limit but memory.

@@ -13,9 +13,11 @@
 #include <cstdlib>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include <psapi.h>
 #include <tlhelp32.h>
+#include <winternl.h>
 
 // Names that tests have for other things.
 #undef far
@@ -97,27 +99,76 @@ inline ::PROCESS_MEMORY_COUNTERS memory_of_this_process() {
 /// What is committed: what is only reserved costs nothing.
 inline std::size_t address_space_bytes() { return memory_of_this_process().PagefileUsage; }
 
+inline std::size_t reserved_bytes() {
+  std::size_t n = 0;
+  ::MEMORY_BASIC_INFORMATION about;
+  for (const char* at = nullptr; ::VirtualQuery(at, &about, sizeof about) != 0;) {
+    n += about.State == MEM_FREE ? 0 : about.RegionSize;
+    at = static_cast<const char*>(about.BaseAddress) + about.RegionSize;
+  }
+  return n;
+}
+
 inline std::size_t resident_bytes() { return memory_of_this_process().WorkingSetSize; }
 
 inline std::size_t heap_bytes() { return 0; }
 
 inline void use_one_heap() {}
 
-/// Of files, pipes and sockets; not of threads and other objects.
-inline std::size_t open_descriptors() {
+/// Calls f(handle) for each handle of this process. Wine does not say how many there are, but gives out the
+/// lowest number that is free: behind many that are, there is no other.
+template <class F>
+void for_each_handle(F f) {
   ::DWORD left = 0;
-  ::GetProcessHandleCount(::GetCurrentProcess(), &left);
+  const bool is_known = ::GetProcessHandleCount(::GetCurrentProcess(), &left) != 0 && left != 0;
   constexpr std::uintptr_t step = 4;
   constexpr std::uintptr_t last = step << 18;
-  std::size_t n = 0;
-  for (std::uintptr_t h = step; left != 0 && h != last; h += step) {
+  constexpr int most_free = 2'000;
+  int free = 0;
+  for (std::uintptr_t h = step; (is_known ? left != 0 : free != most_free) && h != last;
+       h += step) {
     ::DWORD flags = 0;
+    ++free;
     if (::GetHandleInformation(reinterpret_cast<::HANDLE>(h), &flags) != 0) {
+      free = 0;
       --left;
-      const ::DWORD type = ::GetFileType(reinterpret_cast<::HANDLE>(h));
-      n += type == FILE_TYPE_DISK || type == FILE_TYPE_PIPE ? 1 : 0;
+      f(reinterpret_cast<::HANDLE>(h));
     }
   }
+}
+
+/// All objects of the system: also threads, events, ports.
+inline std::size_t open_handles() {
+  std::size_t n = 0;
+  for_each_handle([&](::HANDLE) { ++n; });
+  return n;
+}
+
+inline bool is_event(::HANDLE handle) {
+  struct {
+    ::UNICODE_STRING name;
+    char rest[512];
+  } about{};
+  ::ULONG bytes = 0;
+  constexpr auto type =
+      static_cast<::OBJECT_INFORMATION_CLASS>(2);  // documented, and not named here
+  return ::NtQueryObject(handle, type, &about, sizeof about, &bytes) >= 0 &&
+         std::wstring_view(about.name.Buffer, about.name.Length / sizeof(wchar_t)) == L"Event";
+}
+
+inline std::size_t open_events() {
+  std::size_t n = 0;
+  for_each_handle([&](::HANDLE h) { n += is_event(h) ? 1 : 0; });
+  return n;
+}
+
+/// Of files, pipes and sockets; not of threads and other objects.
+inline std::size_t open_descriptors() {
+  std::size_t n = 0;
+  for_each_handle([&](::HANDLE h) {
+    const ::DWORD type = ::GetFileType(h);
+    n += type == FILE_TYPE_DISK || type == FILE_TYPE_PIPE ? 1 : 0;
+  });
   return n;
 }
 

@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -22,6 +23,8 @@
 #include <string>
 #include <thread>
 #include <type_traits>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -98,6 +101,25 @@ TEST_CASE("a channel is a shared handle that compares by identity") {
     CHECK(thrum::make_chan<int>(5).capacity() == 5);
     CHECK(thrum::make_chan<int>().capacity() == 0);
   });
+}
+
+TEST_CASE("a channel and its views are found in a hash table by what they are equal to") {
+  const thrum::chan<int> a(1);
+  const thrum::chan<int> b(1);
+  const thrum::chan<int> copy = a;
+  CHECK(std::hash<thrum::chan<int>>()(a) == std::hash<thrum::chan<int>>()(copy));
+  CHECK(a == a.receiver());
+  CHECK(std::hash<thrum::chan<int>>()(a) == std::hash<thrum::recv_chan<int>>()(a));
+  CHECK(std::hash<thrum::chan<int>>()(a) == std::hash<thrum::send_chan<int>>()(a));
+  const std::unordered_map<thrum::chan<int>, int> numbers{{a, 1}, {b, 2}, {{}, 3}};
+  CHECK(numbers.at(copy) == 1);
+  CHECK(numbers.at(b) == 2);
+  CHECK(numbers.at(thrum::chan<int>()) == 3);
+  std::unordered_set<thrum::recv_chan<int>> views{a, b, copy};
+  CHECK(views.size() == 2);
+  const thrum::chan<void> signals(1);
+  const std::unordered_set<thrum::send_chan<void>> senders{signals, signals.sender()};
+  CHECK(senders.size() == 1);
 }
 
 TEST_CASE("views share the channel, one way") {

@@ -7,6 +7,7 @@
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/program.hpp"
 #include "support/scale.hpp"
 #include "support/with_runtime.hpp"
 
@@ -295,3 +296,11 @@ TEST_CASE("foreign threads start goroutines of a runtime, and none is lost") {
   }
   CHECK(support::eventually([&] { return ran == 4 * n; }));
 }
+
+#ifdef THRUM_MEMORY_PATH  // sanitizers have an operator new of their own
+TEST_CASE("go allocates nothing once as many goroutines have run before", "[once]") {
+  const auto result = support::run_file(THRUM_MEMORY_PATH, "start_goroutines_again");
+  INFO(result.text);
+  CHECK(result.exit_code == 0);
+}
+#endif

@@ -181,3 +181,15 @@ TEST_CASE("a value that the destructor of a result has made goes with its gorout
     }
   });
 }
+
+TEST_CASE("a const goroutine_local is read as the one that is not") {
+  with_runtime([] {
+    thrum::goroutine_local<std::string> local("first");
+    const auto& read_only = local;
+    CHECK(*read_only == "first");
+    local.get() = "second";
+    CHECK(read_only.get() == "second");
+    CHECK(read_only->size() == 6);
+    CHECK(&*read_only == &*local);
+  });
+}

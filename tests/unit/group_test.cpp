@@ -7,6 +7,7 @@
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/stop_source.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
@@ -15,6 +16,7 @@
 #include <stdexcept>
 #include <stop_token>
 #include <string>
+#include <system_error>
 #include <utility>
 
 using namespace std::chrono_literals;
@@ -107,6 +109,116 @@ TEST_CASE("no more goroutines of a task_group run at a time than its limit") {
     group.wait();
     CHECK(most <= 3);
     CHECK(most > 0);
+  });
+}
+
+TEST_CASE("try_go starts a goroutine only below the task_group's limit") {
+  with_runtime([] {
+    thrum::chan<void> go_on(0);
+    thrum::task_group group(1);
+    std::atomic<int> ran{0};
+    const auto work = [&] {
+      go_on.recv();
+      ++ran;
+    };
+    CHECK(group.try_go(work));
+    CHECK_FALSE(group.try_go(work));
+    group.limit(2);
+    CHECK(group.try_go(work));
+    CHECK_FALSE(group.try_go(work));
+    go_on.send();
+    go_on.send();
+    group.wait();
+    CHECK(ran == 2);
+    thrum::task_group unlimited;
+    CHECK(unlimited.try_go([&] { ++ran; }));
+    unlimited.wait();
+    CHECK(ran == 3);
+  });
+}
+
+TEST_CASE("a task_group's limit may change while its goroutines run") {
+  thrum::testing::bubble([] {
+    thrum::task_group group;
+    CHECK(group.limit() == 0);
+    thrum::chan<void> go_on(0);
+    std::atomic<int> running{0};
+    const auto work = [&] {
+      ++running;
+      go_on.recv();
+      --running;
+    };
+    for (int i = 0; i != 3; ++i) {
+      group.go(work);
+    }
+    thrum::testing::wait();
+    CHECK(running == 3);
+    group.limit(2);
+    CHECK(group.limit() == 2);
+    CHECK_FALSE(group.try_go(work));
+    auto starter = thrum::spawn([&] {
+      for (int i = 0; i != 3; ++i) {
+        group.go(work);
+      }
+    });
+    go_on.send();
+    thrum::testing::wait();
+    CHECK(running == 2);
+    CHECK_FALSE(starter.done());
+    group.limit(4);
+    thrum::testing::wait();
+    CHECK(running == 4);
+    group.limit(0);
+    starter.join();
+    thrum::testing::wait();
+    CHECK(running == 5);
+    for (int i = 0; i != 5; ++i) {
+      go_on.send();
+    }
+    group.wait();
+  });
+}
+
+TEST_CASE("a task_group's context is done when one of its goroutines fails") {
+  with_runtime([] {
+    thrum::task_group group;
+    const thrum::context first = group.context();
+    std::atomic<int> told{0};
+    group.go([&, first] {
+      first.done().recv();
+      ++told;
+    });
+    CHECK_FALSE(first.cancelled());
+    group.go([] { throw std::runtime_error("fails"); });
+    CHECK_THROWS_AS(group.wait(), std::runtime_error);
+    CHECK(told == 1);
+    CHECK(first.cancelled());
+    CHECK_FALSE(group.context().cancelled());
+    group.request_stop();
+    CHECK(group.context().cancelled());
+  });
+}
+
+TEST_CASE("a context that is done asks the task_group below it to stop") {
+  thrum::testing::bubble([] {
+    const auto above = thrum::context::background().with_value(7).with_timeout(1min);
+    thrum::task_group group(above, 2);
+    CHECK(group.limit() == 2);
+    CHECK(*group.context().value<int>() == 7);
+    std::atomic<int> told{0};
+    std::error_code why;
+    group.go(
+        [&, token = group.stop_token()] { thrum::select(thrum::on_done(token, [&] { ++told; })); });
+    group.go([&, own = group.context()] {
+      own.done().recv();
+      why = own.error();
+      ++told;
+    });
+    const auto begin = thrum::testing::now();
+    group.wait();
+    CHECK(told == 2);
+    CHECK(why == thrum::errc::deadline_exceeded);
+    CHECK(thrum::testing::now() - begin == 1min);
   });
 }
 
@@ -252,4 +364,24 @@ TEST_CASE("a stop of the runtime unwinds a task_group and those in it") {
     REQUIRE(eventually([] { return thrum::stats().waiting == 2; }));
   });
   CHECK(unwound == 2);
+}
+
+TEST_CASE(
+    "a wait for a task_group is stopped, and its goroutines run on until it is waited for again") {
+  with_runtime([] {
+    const thrum::chan<void> go_on(0);
+    thrum::task_group group;
+    group.go([&] {
+      go_on.recv();
+      throw std::runtime_error("late");
+    });
+    CHECK_FALSE(group.wait(thrum::context().with_timeout(1ms)));
+    std::stop_source source = support::new_source();
+    thrum::go([&] { source.request_stop(); });
+    CHECK_FALSE(group.wait(source.get_token()));
+    CHECK_FALSE(group.stop_token().stop_requested());
+    go_on.close();
+    CHECK_THROWS_WITH(static_cast<void>(group.wait(thrum::context().with_timeout(1h))), "late");
+    CHECK(group.wait(source.get_token()));
+  });
 }

@@ -9,6 +9,7 @@
 #include "support/eventually.hpp"
 #include "support/scale.hpp"
 #include "support/set_back_clock.hpp"
+#include "support/stop_source.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
@@ -17,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -320,5 +322,71 @@ TEST_CASE("a wait for a goroutine until a moment of a clock that is set back las
     CHECK(support::set_back_clock::now() >= when);
     end.count_down();
     CHECK(handle.wait_until(support::set_back_clock::now() + 1h));
+  });
+}
+
+// ---- a stop of its own -------------------------------------------------------------------------
+
+TEST_CASE("a function that takes a stop token gets one, of which the handle requests the stop") {
+  with_runtime([] {
+    auto handle = thrum::spawn(
+        [](const std::stop_token& stop, int a) {
+          while (thrum::sleep_for(1h, stop)) {
+          }
+          return a;
+        },
+        7);
+    CHECK(handle.get_stop_token().stop_possible());
+    CHECK_FALSE(handle.get_stop_token().stop_requested());
+    CHECK(handle.request_stop());
+    CHECK_FALSE(handle.request_stop());
+    CHECK(handle.get_stop_source().stop_requested());
+    CHECK(handle.join() == 7);
+    CHECK(handle.get_stop_token().stop_requested());
+  });
+}
+
+TEST_CASE("the destructor of a handle requests the stop before it joins, and so does assignment") {
+  with_runtime([] {
+    std::atomic<int> ended{0};
+    const auto until_stopped = [&](const std::stop_token& stop) {
+      CHECK_FALSE(thrum::sleep_for(1h, stop));
+      ++ended;
+    };
+    {
+      auto handle = thrum::spawn(until_stopped);
+      handle = thrum::spawn(until_stopped);
+      CHECK(ended == 1);
+      auto moved = std::move(handle);
+      CHECK_FALSE(handle.request_stop());  // NOLINT(bugprone-use-after-move)
+    }
+    CHECK(ended == 2);
+  });
+}
+
+TEST_CASE("a function that can be called without a token gets none") {
+  with_runtime([] {
+    auto plain = thrum::spawn([](auto... arguments) { return sizeof...(arguments); }, 1, 2);
+    CHECK_FALSE(plain.get_stop_token().stop_possible());
+    CHECK_FALSE(plain.request_stop());
+    CHECK(plain.join() == 2);
+    std::stop_source source = support::new_source();
+    auto given = thrum::spawn([](const std::stop_token& stop) { return stop.stop_requested(); },
+                              source.get_token());
+    source.request_stop();
+    CHECK_FALSE(given.get_stop_token().stop_possible());
+    given.join();
+    thrum::runtime& own = *thrum::runtime::current();
+    auto named =
+        thrum::spawn(own, [](const std::stop_token& stop) { return thrum::sleep_for(1h, stop); });
+    named.request_stop();
+    CHECK_FALSE(named.join());
+    auto detached = thrum::spawn({.name = "stoppable"}, [](const std::stop_token& stop) {
+      static_cast<void>(thrum::sleep_for(1h, stop));
+    });
+    const std::stop_source left = detached.get_stop_source();
+    detached.detach();
+    CHECK_FALSE(left.stop_requested());
+    CHECK(detached.request_stop());
   });
 }

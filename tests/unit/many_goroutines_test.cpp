@@ -53,7 +53,8 @@ TEST_CASE("100,000 goroutines are parked at once and all come back", "[many]") {
         const std::size_t each =
             (support::resident_bytes() - resident) / static_cast<std::size_t>(n);
         INFO("bytes for each " << each);
-        CHECK(each < 6'000);
+        // Without optimisation the frames of two pages.
+        CHECK(each < (support::optimised ? 6'000 : 10'000));
       }
     });
   });

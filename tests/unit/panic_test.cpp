@@ -40,6 +40,15 @@ TEST_CASE("the report of a panic names the goroutine") {
       r.text, std::regex("thrum: panic in goroutine [0-9]+ \\[loader\\]: no such sheep\n")));
 }
 
+TEST_CASE("the report of a panic in a bubble says how to repeat it") {
+  const program_result r = run_program("panic_in_a_bubble");
+  INFO(r.text);
+  CHECK(r.signal == SIGABRT);
+  CHECK(
+      std::regex_search(r.text, std::regex("thrum: panic in goroutine [0-9]+ of a bubble \\(repeat "
+                                           "with THRUM_BUBBLE_SEED=77\\): out of time\n")));
+}
+
 TEST_CASE("a panic with something that is no std::exception is reported all the same") {
   const program_result r = run_program("panic_of_no_exception");
   INFO(r.text);

@@ -46,6 +46,7 @@ REASONS = {
     "cond_wait": "condition wait", "shared_mutex_lock": "shared_mutex lock",
     "shared_mutex_lock_shared": "shared_mutex lock shared", "once_wait": "call_once",
     "task_group_wait": "task_group wait",
+    "fork_join": "fork_join",
 }
 
 lent = None  # the parked goroutine whose frames a thread shows

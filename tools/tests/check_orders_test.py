@@ -86,11 +86,11 @@ inline bool answer(box& b) {
 """
 TOTAL = PLAIN + """
 inline bool one(box& b) {
-  b.word.store(1, seq_cst);             // [t.all =] before the look at other
+  b.word.exchange(1, seq_cst);          // [t.all =] before the look at other
   return b.other.load(seq_cst) != 0;    // [t.all =] after the word
 }
 inline bool two(box& b) {
-  b.other.store(1, seq_cst);            // [t.all =] before the look at word
+  b.other.exchange(1, seq_cst);         // [t.all =] before the look at word
   return b.word.load(seq_cst) != 0;     // [t.all =] after the other
 }
 """
@@ -154,6 +154,8 @@ CASES = {
                                       "load is acquire, but [t.all =] says seq_cst"),
     "the order of a failure weakened": (changed(SWAP, ("acq_rel, acquire)", "acq_rel, relaxed)")),
                                         "relaxed without `relaxed:`"),
+    "a seq_cst store": (changed(TOTAL, ("b.word.exchange(1, seq_cst)", "b.word.store(1, seq_cst)")),
+                        "make it an exchange"),
     "a fence weakened": (changed(DEKKER, ("light_fence();    ", "fence(release);")),
                          "fence is release, but [t.way =] says seq_cst"),
     "weakened in a template": (changed(body(""), ("head.store(1, release)", "head.store(1, relaxed)")),

@@ -20,7 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <thrum/arch/aarch64.hpp>
+#include <thrum/arch/aarch64.hpp>  // IWYU pragma: export
 #include <thrum/arch/contract.hpp>
 #include <thrum/arch/exception_watch.hpp>
 #include <thrum/base/config.hpp>

@@ -24,7 +24,7 @@
 #include <cstddef>  // IWYU pragma: keep
 #include <cstdint>  // IWYU pragma: keep
 
-#include <thrum/arch/aarch64.hpp>          // IWYU pragma: keep
+#include <thrum/arch/aarch64.hpp>          // IWYU pragma: export
 #include <thrum/arch/contract.hpp>         // IWYU pragma: keep
 #include <thrum/arch/exception_watch.hpp>  // IWYU pragma: keep: the assembly names its function
 #include <thrum/arch/win64.hpp>            // IWYU pragma: keep

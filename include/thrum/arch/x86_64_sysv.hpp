@@ -15,7 +15,7 @@
 #include <cstdint>
 
 #include <thrum/arch/contract.hpp>
-#include <thrum/arch/x86_64.hpp>
+#include <thrum/arch/x86_64.hpp>  // IWYU pragma: export
 #include <thrum/base/config.hpp>
 
 #if THRUM_ARCH_X86_64_SYSV

@@ -29,7 +29,7 @@
 #include <thrum/arch/contract.hpp>
 #include <thrum/arch/exception_watch.hpp>  // IWYU pragma: keep: the assembly names its function
 #include <thrum/arch/win64.hpp>
-#include <thrum/arch/x86_64.hpp>
+#include <thrum/arch/x86_64.hpp>  // IWYU pragma: export
 #include <thrum/base/config.hpp>
 
 #if THRUM_ARCH_X86_64_WIN64

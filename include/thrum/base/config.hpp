@@ -23,8 +23,7 @@
 #include <thrum/base/requirements.hpp>  // IWYU pragma: keep: what is missing is said first
 #include <thrum/version.hpp>
 
-// The operating system. os/os.hpp says which ones are supported; of Windows some part of the library
-// compiles alone.
+// The operating system: one of these is 1.
 #if defined(__linux__)
 #define THRUM_OS_LINUX 1
 #else
@@ -46,17 +45,31 @@
 #define THRUM_OS_WINDOWS 0
 #endif
 
+#if THRUM_OS_LINUX + THRUM_OS_MACOS + THRUM_OS_FREEBSD + THRUM_OS_WINDOWS != 1
+#error \
+    "thrum: this operating system is not supported; supported are Linux, macOS, FreeBSD and Windows"
+#endif
+
 // What macOS and FreeBSD share stands in os/bsd/, what Linux and FreeBSD share, as their programs are
 // ELF files, in os/elf/, and what all three share in os/posix/.
 #define THRUM_OS_BSD (THRUM_OS_MACOS || THRUM_OS_FREEBSD)
 #define THRUM_OS_ELF (THRUM_OS_LINUX || THRUM_OS_FREEBSD)
 #define THRUM_OS_POSIX (THRUM_OS_LINUX || THRUM_OS_MACOS || THRUM_OS_FREEBSD)
 
+// Linux with Android's C library, which has less than others.
+#if defined(__ANDROID__)
+#define THRUM_OS_ANDROID 1
+#else
+#define THRUM_OS_ANDROID 0
+#endif
+// Whether a system call may be tried of which the kernel may know nothing. A program of Android's is
+// ended by a call that its version of the system does not list.
+#define THRUM_TRIES_SYSTEM_CALLS (THRUM_OS_LINUX && !THRUM_OS_ANDROID)
+
 // Whether threads are joined and interrupted, order their memory, make handles and wait for children
-// by what POSIX has, and no more.
-// Tests say so on Linux, which has better.
+// by what POSIX has, and no more. Tests say so on Linux, which has better.
 #if !defined(THRUM_OS_PORTABLE)
-#define THRUM_OS_PORTABLE THRUM_OS_BSD
+#define THRUM_OS_PORTABLE (THRUM_OS_BSD || THRUM_OS_ANDROID)
 #endif
 // Whether the system lets a thread sleep on a word. Without it there is a table of those that sleep.
 #define THRUM_HAS_FUTEX (THRUM_OS_BSD || (THRUM_OS_LINUX && !THRUM_OS_PORTABLE))
@@ -241,8 +254,8 @@ loongarch64 (lp64d)"
 #define THRUM_OUT_OF_LINE inline
 #endif
 
-// Before a variable of type os::thread_word: where the compiler emulates thread_local, the type has
-// one word for each thread itself.
+// Before a variable of type os::thread_word or os::thread_object: where the compiler emulates thread_local,
+// the type has one for each thread itself.
 #if THRUM_OS_WINDOWS
 #define THRUM_THREAD_LOCAL
 #else

@@ -22,6 +22,8 @@ enum class errc {
   /// The deadline or the time-out that the caller has set passed first. As a std::error_code it
   /// equals std::errc::timed_out; so does the system's own ETIMEDOUT, which does not equal this.
   deadline_exceeded = 1,
+  /// A stream has ended in the middle of what was to be read from it.
+  unexpected_end = 2,
 };
 
 namespace base {

@@ -19,8 +19,11 @@ THRUM_OUT_OF_LINE const std::error_category& error_category() noexcept {
    public:
     const char* name() const noexcept override { return "thrum"; }
     std::string message(int value) const override {
-      return static_cast<errc>(value) == errc::deadline_exceeded ? "the deadline has passed"
-                                                                 : "unknown error";
+      switch (static_cast<errc>(value)) {
+        case errc::deadline_exceeded: return "the deadline has passed";
+        case errc::unexpected_end: return "the stream has ended too early";
+      }
+      return "unknown error";
     }
     std::error_condition default_error_condition(int value) const noexcept override {
       return static_cast<errc>(value) == errc::deadline_exceeded

@@ -27,6 +27,8 @@ template <class T>
 class intrusive_list {
  public:
   constexpr intrusive_list() noexcept = default;
+  /// Of elements that are linked with each other already; both may be null.
+  intrusive_list(T* first, T* last) noexcept : head_(first), tail_(last) {}
   intrusive_list(intrusive_list&& other) noexcept : head_(other.head_), tail_(other.tail_) {
     other.head_ = other.tail_ = nullptr;
   }
@@ -70,6 +72,32 @@ class intrusive_list {
     (node.prev != nullptr ? links(*node.prev).next : head_) = node.next;
     (node.next != nullptr ? links(*node.next).prev : tail_) = node.prev;
     node = list_node<T>{};
+  }
+
+  /// Takes all elements out, from both ends in turns: first_half(e) for each of the one, from the
+  /// front, second_half(e) for each of the other, from the back. A walk through elements that are in
+  /// no cache waits for each; so it waits for two at a time.
+  template <class FirstHalf, class SecondHalf>
+  void take_from_both_ends(FirstHalf first_half, SecondHalf second_half) noexcept {
+    T* front = head_;
+    T* back = tail_;
+    head_ = tail_ = nullptr;
+    while (front != nullptr) {
+      T* const after = links(*front).next;
+      links(*front) = list_node<T>{};
+      first_half(*front);
+      if (front == back) {
+        return;
+      }
+      T* const before = links(*back).prev;
+      links(*back) = list_node<T>{};
+      second_half(*back);
+      if (after == back) {
+        return;
+      }
+      front = after;
+      back = before;
+    }
   }
 
   /// Empties this list into the returned one.

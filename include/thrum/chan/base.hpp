@@ -103,11 +103,11 @@ class chan_base {
       return false;
     }
     closed_.store(true, relaxed);  // relaxed: decisive readers hold the lock
-    wait_point* const receivers = take_all(receivers_, wake_cause::closed);
-    wait_point* const senders = take_all(senders_, wake_cause::closed);
+    wake_list released;
+    take_all(receivers_, wake_cause::closed, released);
+    take_all(senders_, wake_cause::closed, released);
     lock_.unlock();
-    wake_chain(receivers);
-    wake_chain(senders);
+    released.wake_all();
     return true;
   }
 
@@ -118,9 +118,10 @@ class chan_base {
     const section here;
     lock_.lock();
     change();
-    wait_point* const receivers = take_all(receivers_, wake_cause::retry);
+    wake_list released;
+    take_all(receivers_, wake_cause::retry, released);
     lock_.unlock();
-    wake_chain(receivers);
+    released.wake_all();
   }
 
   std::size_t size() const noexcept {
@@ -170,9 +171,9 @@ class chan_base {
         [](wait_point& point) noexcept { return settle_if_won(point, wake_cause::notified); });
   }
 
-  static wait_point* take_all(wait_list& list, wake_cause cause) noexcept {
-    return list.take_all_if(
-        [cause](wait_point& point) noexcept { return settle_if_won(point, cause); });
+  static void take_all(wait_list& list, wake_cause cause, wake_list& released) noexcept {
+    list.take_all_if([cause](wait_point& point) noexcept { return settle_if_won(point, cause); },
+                     released);
   }
 
   /// CB1. Settles a point that was taken out, unless it is stale.

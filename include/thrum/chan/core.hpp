@@ -34,6 +34,7 @@
 #include <thrum/base/order.hpp>
 #include <thrum/chan/base.hpp>
 #include <thrum/sched/run/park.hpp>
+#include <thrum/sched/run/stop_watch.hpp>
 #include <thrum/sync/wait_list.hpp>
 
 #include <cstddef>
@@ -54,6 +55,7 @@ enum class recv_status : std::uint8_t {
   closed,   ///< the channel is closed and drained
   empty,    ///< nothing is there now
   timeout,  ///< nothing came in time
+  stopped,  ///< nothing came before the stop
 };
 
 namespace chan_detail {
@@ -261,11 +263,28 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
   THRUM_COLD chan_result wait_by_clock(section& here, std::optional<E>& out,
                                        std::int64_t deadline) noexcept {
     const std::int64_t due = clock_->when;
+    if (deadline == until_stopped) {
+      return wait_by_clock_until_stopped(here, out, due);
+    }
     const std::int64_t until = due < deadline ? due : deadline;
     const chan_result result =
         block(here, receivers_, &out, {wait_reason::chan_receive, true, until});
     // However late we run: a clock that was due in time is looked at before the deadline.
     return result == chan_result::timed_out && due <= deadline ? chan_result::retry : result;
+  }
+
+  /// The same for one that waits until_stopped: its watch has the clock's time too.
+  THRUM_COLD chan_result wait_by_clock_until_stopped(section& here, std::optional<E>& out,
+                                                     std::int64_t due) noexcept {
+    stop_watch& watch = *current_stop_watch(here);
+    const std::int64_t own = watch.deadline;
+    watch.deadline = due < own ? due : own;
+    const chan_result result =
+        block(here, receivers_, &out, {wait_reason::chan_receive, true, until_stopped});
+    watch.deadline = own;
+    return result == chan_result::timed_out && due <= own && due <= traits::now()
+               ? chan_result::retry
+               : result;
   }
 
   THRUM_NOINLINE static chan_result block(section& here, wait_list& list, void* slot,

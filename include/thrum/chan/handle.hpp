@@ -11,6 +11,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <type_traits>
 #include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace chan_detail {
@@ -65,6 +67,24 @@ class chan_handle {
  private:
   core_type* core_ = nullptr;
 };
+
+/// Hashes a handle by what it is equal to.
+template <class Handle>
+struct handle_hash {
+  std::size_t operator()(const Handle& of) const noexcept {
+    return std::hash<typename Handle::core_type*>()(of.core());
+  }
+};
+
+/// Says what is wrong with comparing channels of two types of elements.
+template <class A, class B>
+requires(!std::is_same_v<A, B>) constexpr bool operator==(const chan_handle<A>&,
+                                                          const chan_handle<B>&) noexcept {
+  static_assert(std::is_same_v<A, B>,
+                "chan: channels of two types of elements are never the same channel; compare those "
+                "of one type");
+  return false;
+}
 
 /// An operation on the nil channel.
 THRUM_COLD inline chan_result block_on_nil(wait_reason reason, std::int64_t deadline) {

@@ -10,6 +10,7 @@
 #include <thrum/chan/handle.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/sched/run/exit.hpp>
+#include <thrum/stop_condition.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -67,6 +68,18 @@ class receiving {
   template <class Clock, class Duration>
   std::optional<T> recv_until(std::chrono::time_point<Clock, Duration> when) const {
     return received(attempt_until(when));
+  }
+
+  /// Receives until a stop is requested: `stopped`, or empty, if nothing came before. A cancellation
+  /// point.
+  template <stop_condition Stop>
+  recv_status recv(T& out, const Stop& stop) const {
+    const recv_status status = recv_into(out, attempt_until_stopped(stop));
+    return status == recv_status::timeout ? recv_status::stopped : status;
+  }
+  template <stop_condition Stop>
+  std::optional<T> recv(const Stop& stop) const requires(!std::is_same_v<Stop, T>) {
+    return received(attempt_until_stopped(stop));
   }
 
   /// Receives until the channel is closed and drained: for (auto& value : ch). One at a time: each
@@ -141,6 +154,19 @@ class receiving {
     };
   }
 
+  template <class Stop>
+  auto attempt_until_stopped(const Stop& stop) const noexcept {
+    return [this, &stop](slot& into) {
+      const recv_status now = start(into, false, no_deadline);
+      if (now != recv_status::empty) {
+        return now;
+      }
+      return stop_detail::until_stopped(
+          stop, [&](std::int64_t deadline) { return start(into, true, deadline); },
+          [](recv_status status) { return status == recv_status::timeout; });
+    };
+  }
+
   template <class Attempt>
   std::optional<T> received(Attempt attempt) const {
     slot into;
@@ -189,6 +215,47 @@ class receiving<Self, void> {
     std::monostate signal;
     return as_values().recv_until(signal, when);
   }
+
+  /// Waits for a signal until a stop is requested. A cancellation point.
+  template <stop_condition Stop>
+  recv_status recv(const Stop& stop) const {
+    std::monostate signal;
+    return as_values().recv(signal, stop);
+  }
+
+  /// Waits for signals until the channel is closed and drained: for (auto signal : ch). What it
+  /// gives says nothing but that there was one.
+  class iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = std::monostate;
+    using difference_type = std::ptrdiff_t;
+    using pointer = void;
+    using reference = const std::monostate&;
+
+    iterator() noexcept = default;
+    /// Waits for the first signal. A cancellation point.
+    explicit iterator(Self of) : of_(std::move(of)), has_signal_(of_.recv()) {}
+
+    /// The same for each signal.
+    const std::monostate& operator*() const noexcept { return signal; }
+    /// Waits for the next signal. A cancellation point.
+    iterator& operator++() {
+      has_signal_ = of_.recv();
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    bool operator==(std::default_sentinel_t) const noexcept { return !has_signal_; }
+
+   private:
+    static constexpr std::monostate signal{};
+    Self of_;
+    bool has_signal_ = false;
+  };
+
+  /// Waits for the first signal.
+  iterator begin() const { return iterator(*static_cast<const Self*>(this)); }
+  std::default_sentinel_t end() const noexcept { return {}; }
 
  private:
   /// The same operations over std::monostate.

@@ -15,6 +15,7 @@
 #include <thrum/chan/handle.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/sched/run/exit.hpp>
+#include <thrum/stop_condition.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -87,6 +88,20 @@ class sending {
     return send_or_keep(value, attempt_until(when));
   }
 
+  /// The same until a stop is requested.
+  template <stop_condition Stop>
+  bool send(const T& value, const Stop& stop) const requires std::is_copy_constructible_v<T> {
+    return send_copy(value, attempt_until_stopped(stop));
+  }
+  template <stop_condition Stop>
+  bool send(T& value, const Stop& stop) const requires(!std::is_copy_constructible_v<T>) {
+    return send_or_keep(value, attempt_until_stopped(stop));
+  }
+  template <stop_condition Stop>
+  bool send(T&& value, const Stop& stop) const {
+    return send_or_keep(value, attempt_until_stopped(stop));
+  }
+
   /// No more will be sent: receivers drain the buffer and then see the end. usage_error if it is
   /// nil or closed already.
   void close() const {
@@ -134,6 +149,15 @@ class sending {
     return [this, when](auto& wrapped) {
       return time_detail::retry_until(
           when, [&](std::int64_t deadline) { return start(wrapped, true, deadline); });
+    };
+  }
+
+  template <class Stop>
+  auto attempt_until_stopped(const Stop& stop) const noexcept {
+    return [this, &stop](auto& wrapped) {
+      return start(wrapped, false, no_deadline) ||
+             stop_detail::until_stopped(
+                 stop, [&](std::int64_t deadline) { return start(wrapped, true, deadline); });
     };
   }
 
@@ -188,6 +212,12 @@ class sending<Self, void> {
   template <class Clock, class Duration>
   bool send_until(std::chrono::time_point<Clock, Duration> when) const {
     return as_values().send_until(std::monostate(), when);
+  }
+
+  /// Sends a signal unless a stop is requested before; whether it did.
+  template <stop_condition Stop>
+  bool send(const Stop& stop) const {
+    return as_values().send(std::monostate(), stop);
   }
 
   /// No more will be sent; as close of a channel of values.

@@ -15,6 +15,16 @@
 //   ancestors, since the node's moment may be theirs; if none of them says that it is over, the
 //   node has a new moment (is_due).
 //
+// Deadlines that are watched
+//   A stop is requested and a function is called also if nobody looks: so a node that has a token or
+//   a function, and a deadline, is watched by a runtime, with a timer that keeps the node until then
+//   (watch_deadline). A thread that belongs to no runtime leaves it to the oldest one that works.
+//
+// Causes
+//   A node is told a cause with what ends it: by cancel(), or, if a deadline does, by the node whose
+//   deadline came first, and of several at the same time by the outermost. So it does not matter
+//   which node of a tree is looked at first when a deadline has passed.
+//
 // Cancelling
 //   A walk from the node that is cancelled, level by level, along a queue threaded through the
 //   nodes: it needs neither memory nor stack, however deep the tree is. First it closes them all;
@@ -26,8 +36,8 @@
 //   CX1  a child holds a reference to its parent; a parent lists its children without one. A child
 //        leaves the list before its memory goes: a walk along a list takes a reference to each, and
 //        leaves those alone that have none left.
-//   CX2  cause_ is set once, under node_lock_, before the channel is closed. error() says so only
-//        when the channel is closed, so neither is seen without the other.
+//   CX2  cause_ is set once, under node_lock_, before the channel is closed, and told_ with it.
+//        error() says so only when the channel is closed, so neither is seen without the other.
 //   CX3  no more than one node's lock is held at a time, and none while a channel is closed, a stop
 //        is requested or a handler runs.
 //   CX4  walk_ is the root of the walk that has set the cause, until that walk has closed all that
@@ -40,13 +50,16 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/intrusive_list.hpp>
 #include <thrum/base/order.hpp>
+#include <thrum/context/function.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/time/timer.hpp>
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <stop_token>
+#include <system_error>
 #include <utility>
 #include <variant>
 
@@ -71,9 +84,18 @@ class context_node : public chan_core<std::monostate>,
   /// When a deadline by another clock is due as that stands now; -no_deadline if it has come.
   using ask_function = std::int64_t (*)(const context_node&) noexcept;
 
+  /// A deadline of a node's own, or none.
+  struct own_deadline {
+    std::int64_t when = no_deadline;
+    std::error_code cause;       // what to tell when it has passed
+    ask_function ask = nullptr;  // of another clock
+  };
+  /// What a node takes from its parent, beside the values.
+  enum class follows : bool { nothing, parent };
+
   /// `parent` may be null. Refers to it from enter() on: what derives from this may throw before.
-  context_node(context_node* parent, std::int64_t deadline, destroy_node when_unused = &delete_node,
-               ask_function ask = nullptr) noexcept;
+  context_node(context_node* parent, const own_deadline& deadline, follows what = follows::parent,
+               destroy_node when_unused = &delete_node) noexcept;
 
   /// Enters the tree: from here on the parent cancels it. Once, by its maker.
   void enter() noexcept;
@@ -90,14 +112,15 @@ class context_node : public chan_core<std::monostate>,
 
   /// Cancels it and all below it, unless that has been done; the first cause stays. A deadline
   /// before `now` came first, even if nobody has looked at it yet.
-  void cancel(context_cause cause, std::int64_t now = traits::now()) noexcept;
+  void cancel(context_cause cause, std::error_code told = {},
+              std::int64_t now = traits::now()) noexcept;
 
   /// Looks at the clock too.
   context_cause cause() noexcept {
     // [cx.cause <] acquire: what its canceller did before.
     context_cause known = cause_.load(acquire);
     if (known == context_cause::none && is_due(traits::now())) {
-      cancel(context_cause::timed_out);
+      time_out();
       known = cause_.load(acquire);  // [cx.cause <] what its canceller did
     }
     // CX2: the walk that has set the cause is about to close the channel.
@@ -107,7 +130,16 @@ class context_node : public chan_core<std::monostate>,
     return known;
   }
 
+  /// The cause that it was told, if any. Once cause() is not `none`.
+  std::error_code told() const noexcept { return told_; }
+
   std::stop_token stop_token();
+
+  /// Has the function called once the node is done; at once if it is. `where` is its runtime.
+  void call_when_done(const std::shared_ptr<context_function>& function, runtime_scheduler& where);
+
+  /// CF1. False: it has been called, or taken back.
+  bool take_back(context_function& function) noexcept;
 
   context_node* parent() const noexcept { return parent_; }
 
@@ -127,35 +159,64 @@ class context_node : public chan_core<std::monostate>,
 
   void leave_parent() noexcept;
 
+  /// The parent, if that cancels it.
+  context_node* above() const noexcept { return follows_parent_ ? parent_ : nullptr; }
+
+  /// Cancels it because its deadline has passed.
+  void time_out() noexcept { cancel(context_cause::timed_out, cause_of_deadline()); }
+
+  /// What it is told if its deadline has passed.
+  std::error_code cause_of_deadline() const noexcept;
+  /// When its own deadline is due, as its clock stands.
+  std::int64_t own_due() const noexcept {
+    return own_.ask != nullptr ? own_.ask(*this) : own_.when;
+  }
+
   /// Other clocks. Whether one says that it is over; if not, there is a new moment.
   [[gnu::cold]] bool ask_clocks(std::int64_t now) noexcept;
 
   // The steps of cancel().
 
   /// Sets the cause and closes the channel. False: that has been done.
-  bool close_as(context_cause cause, std::int64_t now, context_node& root) noexcept;
+  bool close_as(context_cause cause, std::error_code told, std::int64_t now,
+                context_node& root) noexcept;
   context_node** take_children(context_node** last) noexcept;
   void wait_for_walk_of_other(const context_node* own) const noexcept;
   void end_walk(const context_node& root) noexcept;
+  void call_functions() noexcept;
   /// Requests the stop, if there is a token.
   void tell() noexcept;
-  timer take_deadline_timer() noexcept;
+
+  /// Of a node that goes: see context_function.
+  void hand_over_functions() noexcept;
+
+  // Deadlines that are watched.
 
   struct deadline_watch;
+  /// By the caller's runtime, else by any.
+  void watch_deadline();
+  /// False: that one has stopped.
+  bool watch_deadline(runtime_scheduler& by);
+  func_timer_handle end_watch() noexcept;
 
   context_node* const parent_;
   const destroy_node destroy_node_;
-  const std::int64_t own_deadline_;  // without those of its ancestors
-  const ask_function ask_;           // for an own deadline by another clock
-  const bool asks_clocks_;           // it, or an ancestor
+  const own_deadline own_;  // without those of its ancestors
+  const bool follows_parent_;
+  const bool asks_clocks_;               // it, or an ancestor that it follows
+  const context_node* const first_due_;  // it or an ancestor: whose deadline is its own; steady
   std::atomic<std::int64_t> deadline_{no_deadline};
   spin_lock node_lock_{lock_rank::context};
   std::atomic<context_cause> cause_{context_cause::none};
+  std::error_code told_;
   std::atomic<const context_node*> walk_{nullptr};
-  base::intrusive_list<context_node> children_;  // under node_lock_
-  context_node* cancel_next_ = nullptr;          // of the walk that took it from its parent, once
+  base::intrusive_list<context_node> children_;       // under node_lock_
+  base::intrusive_list<context_function> functions_;  // under node_lock_
+  context_node* cancel_next_ = nullptr;  // of the walk that took it from its parent, once
+  bool has_functions_ = false;           // of the walk that closed it
+  bool is_watched_ = false;              // under node_lock_
   std::stop_source stop_source_{std::nostopstate};  // under node_lock_; set once
-  timer deadline_timer_;                            // under node_lock_; for the stop_source
+  func_timer_handle deadline_timer_;                // under node_lock_; while it is watched
 };
 
 /// A node that carries a value.
@@ -164,7 +225,7 @@ class context_value_node final : public context_node {
  public:
   template <class From>
   context_value_node(context_node* parent, From&& from)
-      : context_node(parent, no_deadline, &destroy), held_(std::forward<From>(from)) {
+      : context_node(parent, {}, follows::parent, &destroy), held_(std::forward<From>(from)) {
     value_key = &type_key<T>;
     value = &held_;
   }
@@ -180,8 +241,9 @@ class context_value_node final : public context_node {
 template <class TimePoint>
 class context_clock_node final : public context_node {
  public:
-  context_clock_node(context_node* parent, TimePoint deadline)
-      : context_node(parent, deadline_at(deadline), &destroy, &ask), moment_(deadline) {}
+  context_clock_node(context_node* parent, TimePoint deadline, std::error_code cause)
+      : context_node(parent, {deadline_at(deadline), cause, &ask}, follows::parent, &destroy),
+        moment_(deadline) {}
 
  private:
   static std::int64_t ask(const context_node& node) noexcept {
@@ -198,6 +260,7 @@ class context_clock_node final : public context_node {
 
 #if !THRUM_SEPARATE
 #include <thrum/context/node_definition.hpp>
+#include <thrum/context/node_watch_definition.hpp>
 #endif
 
 #endif

@@ -45,11 +45,29 @@ inline void count_lock(int result, std::int64_t change) noexcept {
   }
 }
 
-/// The C library's function of that name.
+/// The C library's function of that name. No static local: its guard may be such a mutex itself.
 template <class Function>
-Function* find_next(const char* name) noexcept {
-  return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
-}
+class next_function {
+ public:
+  constexpr explicit next_function(const char* name) noexcept : name_(name) {}
+  Function* get() noexcept {
+    // relaxed: each thread that looks it up finds the same
+    auto* found = found_.load(std::memory_order_relaxed);
+    if (found == nullptr) {
+      found = reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name_));
+      found_.store(found, std::memory_order_relaxed);  // relaxed: as in get
+    }
+    return found;
+  }
+
+ private:
+  const char* name_;
+  std::atomic<Function*> found_{nullptr};
+};
+using mutex_call = int(pthread_mutex_t*);
+inline constinit next_function<mutex_call> next_lock("pthread_mutex_lock");
+inline constinit next_function<mutex_call> next_trylock("pthread_mutex_trylock");
+inline constinit next_function<mutex_call> next_unlock("pthread_mutex_unlock");
 
 /// Before a goroutine parks, on its stack.
 inline void report_held_locks(goroutine_id id, std::string_view name) {
@@ -100,23 +118,20 @@ inline const bool watches_mutexes = [] {
 extern "C" {
 
 int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept(noexcept(::pthread_mutex_lock(mutex))) {
-  static const auto next = thrum::debug::find_next<int(pthread_mutex_t*)>("pthread_mutex_lock");
-  const int result = next(mutex);
+  const int result = thrum::debug::next_lock.get()(mutex);
   thrum::debug::count_lock(result, 1);
   return result;
 }
 
 int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept(
     noexcept(::pthread_mutex_trylock(mutex))) {
-  static const auto next = thrum::debug::find_next<int(pthread_mutex_t*)>("pthread_mutex_trylock");
-  const int result = next(mutex);
+  const int result = thrum::debug::next_trylock.get()(mutex);
   thrum::debug::count_lock(result, 1);
   return result;
 }
 
 int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept(noexcept(::pthread_mutex_unlock(mutex))) {
-  static const auto next = thrum::debug::find_next<int(pthread_mutex_t*)>("pthread_mutex_unlock");
-  const int result = next(mutex);
+  const int result = thrum::debug::next_unlock.get()(mutex);
   thrum::debug::count_lock(result, -1);
   return result;
 }

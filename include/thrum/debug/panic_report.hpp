@@ -66,11 +66,15 @@ struct panic_source {
   goroutine_id id = 0;
   char name[24] = {};
   const void* started_at = nullptr;
+  bool is_in_bubble = false;
+  std::uint64_t seed = 0;  // of the bubble
 
   panic_source() = default;
-  explicit panic_source(const sched::goroutine& g) noexcept : id(g.id), started_at(g.started_at) {
+  explicit panic_source(const sched::goroutine& g) noexcept
+      : id(g.id), started_at(g.started_at), is_in_bubble(g.scheduler->clock.is_virtual()) {
     static_assert(sizeof name == sizeof g.name);
     std::memcpy(name, g.name, sizeof name);
+    seed = is_in_bubble ? g.scheduler->clock.own().seed : 0;
   }
 };
 
@@ -121,6 +125,11 @@ struct terminate_handling {
   std::string text = "thrum: panic in goroutine " + std::to_string(source.id);
   if (source.name[0] != '\0') {
     text.append(" [").append(source.name).append("]");
+  }
+  if (source.is_in_bubble) {
+    text.append(" of a bubble (repeat with THRUM_BUBBLE_SEED=")
+        .append(std::to_string(source.seed))
+        .append(")");
   }
   const exception_text exception = describe_current_exception();
   text.append(": ").append(exception.what).append("\n\ttype ").append(exception.type).append("\n");

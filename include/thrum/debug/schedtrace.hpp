@@ -68,7 +68,7 @@ THRUM_NO_TSAN inline void append_p(trace_line& line, const sched::processor& p) 
   // relaxed: a figure for reports
   append_id(line, " m=", p.m.load(relaxed), &sched::machine::id);
   line.append(" runqsize=").append(queued(p));
-  line.append(" gfreecnt=").append(p.free_count);
+  line.append(" gfreecnt=").append(p.free_gs.size());
   line.append(" timerslen=").append(p.timers.size()).append("\n");
 }
 
@@ -126,6 +126,11 @@ THRUM_NO_TSAN inline const sched::machine* find_m_of(sched::runtime_scheduler& s
       return &scheduler.ms[i];
     }
   }
+  for (unsigned i = 0; i < scheduler.hosts.made(); ++i) {
+    if (scheduler.hosts[i].m.g == &g) {
+      return &scheduler.hosts[i].m;
+    }
+  }
   return nullptr;
 }
 
@@ -152,6 +157,10 @@ THRUM_NO_TSAN inline void scheddetail(sched::runtime_scheduler& scheduler,
   const unsigned threads = scheduler.ms.made();
   for (unsigned i = 0; i < threads; ++i) {
     append_m(line, scheduler, scheduler.ms[i]);
+    flush(line);
+  }
+  for (unsigned i = 0; i < scheduler.hosts.made(); ++i) {
+    append_m(line, scheduler, scheduler.hosts[i].m);
     flush(line);
   }
   scheduler.pool->for_each([&](sched::goroutine& g) {

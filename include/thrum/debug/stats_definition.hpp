@@ -34,10 +34,8 @@ THRUM_OUT_OF_LINE stats_snapshot collect(sched::runtime_scheduler& scheduler) {
     const sched::section here;
     s.stack_bytes = scheduler.pool->reserved_bytes();
   }
-  const unsigned n = scheduler.ps.made();
-  for (unsigned i = 0; i < n; ++i) {
-    auto& p = scheduler.ps[i];
-    if (i < s.procs) {
+  scheduler.for_each_p([&](sched::processor& p) {
+    if (p.id < s.procs) {
       s.local_queues.push_back(p.queue.size() + (p.queue.peek_runnext() != nullptr ? 1 : 0));
     }
     s.finished += p.counts.finished.get();
@@ -49,10 +47,8 @@ THRUM_OUT_OF_LINE stats_snapshot collect(sched::runtime_scheduler& scheduler) {
       s.timers += p.timers.armed();
     }
     s.timers_fired += p.counts.timers.get();
-  }
-  for (unsigned i = 0; i < n; ++i) {
-    s.created += scheduler.ps[i].counts.created.get();
-  }
+  });
+  scheduler.for_each_p([&](const sched::processor& p) { s.created += p.counts.created.get(); });
   s.created += scheduler.created_elsewhere();
   s.goroutines = s.created - s.finished;
   scheduler.pool->for_each([&](sched::goroutine& g) {

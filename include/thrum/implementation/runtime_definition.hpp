@@ -17,6 +17,7 @@
 #include <thrum/debug/trouble.hpp>
 #include <thrum/request_stop.hpp>
 #include <thrum/runtime.hpp>
+#include <thrum/sched/core/host_bell.hpp>
 #include <thrum/sched/core/open_close.hpp>
 #include <thrum/sched/core/real_time.hpp>
 #include <thrum/sched/core/traits.hpp>
@@ -25,6 +26,8 @@
 #include <thrum/sched/life/process_exit.hpp>
 #include <thrum/sched/life/registry.hpp>
 #include <thrum/sched/life/shutdown.hpp>
+#include <thrum/sched/run/attach.hpp>
+#include <thrum/sched/run/host_loop.hpp>
 #include <thrum/sched/run/m_main.hpp>
 #include <thrum/sched/watch/monitor.hpp>
 #include <thrum/sched/watch/preempt.hpp>
@@ -121,6 +124,7 @@ THRUM_OUT_OF_LINE sched::scheduler_config runtime::configuration(
     config.deadlock = &report_deadlock;
     config.bystanders = 1;
   }
+  config.bell = bell_.get();
   const std::size_t n = settings_.name.copy(config.name, sizeof config.name - 1);
   config.name[n] = '\0';
   return config;
@@ -145,6 +149,12 @@ THRUM_OUT_OF_LINE runtime::runtime(options settings, go_detail::runtime_role rol
       detector_(
           new debug::trouble_detector(std::chrono::nanoseconds(settings_.report_blocked).count(),
                                       settings_.time_slice.count() * settings_.report_hogs)),
+      bell_(settings_.on_host_work ? new sched::host_bell(
+                                         [](void* own) noexcept {
+                                           static_cast<runtime*>(own)->settings_.on_host_work();
+                                         },
+                                         this)
+                                   : nullptr),
       scheduler_(new sched::runtime_scheduler(
           configuration(role),
           sched::upcall_table{&sched::m_main, &sched::start_spinner, &sched::make_spare,
@@ -153,9 +163,16 @@ THRUM_OUT_OF_LINE runtime::runtime(options settings, go_detail::runtime_role rol
       monitor_(new sched::monitor(*scheduler_)) {
   scheduler_->clock = sched::runtime_clock(role.clock);
   debug::install_panic_report();
-  os::install_fault_observer(&debug::report_overflow);
+  if (settings_.preempt != preemption::cooperative) {
+    os::install_fault_observer(&debug::report_overflow);
+  }
   os::prepare_walks();
   const int error = blocking([&] {
+    if (bell_) {
+      if (const int failed = bell_->start(); failed != 0) {
+        return failed;
+      }
+    }
     sched::registry::add(*scheduler_);
     const sched::raised_priority before_ms;
     scheduler_->creator.priority_of_ms(before_ms.own());
@@ -185,10 +202,17 @@ THRUM_OUT_OF_LINE runtime::~runtime() {
     // process. The end is near.
     static_cast<void>(monitor_.release());
     static_cast<void>(scheduler_.release());
+    static_cast<void>(bell_.release());
     return;
   }
   stop();
+  if (settings_.main_thread && scheduler_->hosts.made() != 0 &&
+      scheduler_->hosts[0].has_signal_stack) {
+    scheduler_->hosts[0].m.for_signals.close();  // run() is on its thread
+  }
   blocking([&] {
+    bell_.reset();  // no goroutine is left that it could ring for
+    sched::detach_all_hosts(*scheduler_);
     os::quit_listener::close(scheduler_.get());
     scheduler_->close();
     monitor_->thread.join();
@@ -209,7 +233,7 @@ THRUM_OUT_OF_LINE void runtime::stop() {
   }
   const std::lock_guard guard(stop_mutex_);
   if (!stopped_) {
-    go_detail::request_stop_here(stop_source_);
+    static_cast<void>(go_detail::request_stop_here(stop_source_));
     blocking([&] {
       sched::registry::retire(*scheduler_);
       sched::stop(*scheduler_);
@@ -239,6 +263,90 @@ THRUM_OUT_OF_LINE void runtime::panic([[maybe_unused]] std::exception_ptr error,
     // The goroutine ends here anyway.
   }
 #endif
+}
+
+/// The calling thread as a host, for one call.
+class runtime::host_use {
+ public:
+  host_use(sched::runtime_scheduler& scheduler, const char* operation) {
+    if (scheduler.is_copy.load(
+            std::memory_order_relaxed)) {  // relaxed: set when there was one thread
+      sched::refuse_after_fork();
+    }
+    if (sched::current_m() != nullptr) {
+      refuse(operation,
+             ": called on a thread that runs goroutines already; call it on a thread of your own, "
+             "outside of goroutines");
+    }
+    if (scheduler.clock.is_virtual()) {
+      refuse(operation, ": the runtime of a testing::bubble has no hosts");
+    }
+    if (scheduler.hosts.has_stopped()) {
+      return;
+    }
+    if (sched::is_ending_thread()) {
+      refuse(operation,
+             ": called by a destructor at the end of the thread; call it before the thread ends");
+    }
+    h_ = sched::attach(scheduler, &sched::help_while_waiting);
+    if (h_ != nullptr) {
+      return;
+    }
+    if (scheduler.hosts.made() == sched::traits::max_hosts) {
+      refuse(operation, ": 64 threads are hosts of this runtime; let some of them end first");
+    }
+    base::throw_system(os::error_code_of(os::no_memory), "runtime: no memory for a host");
+  }
+  ~host_use() {
+    if (h_ != nullptr) {
+      sched::unpin(*h_);
+    }
+  }
+  host_use(const host_use&) = delete;
+  host_use& operator=(const host_use&) = delete;
+
+  /// Null: the runtime is stopped.
+  sched::host_thread* host() const noexcept { return h_; }
+
+ private:
+  [[noreturn]] static void refuse(const char* operation, const char* why) {
+    std::string text(operation);
+    text.append(why);
+    base::throw_usage(text.c_str());
+  }
+
+  sched::host_thread* h_ = nullptr;
+};
+
+THRUM_OUT_OF_LINE std::size_t runtime::poll() {
+  const host_use use(*scheduler_, "runtime::poll");
+  return use.host() != nullptr ? sched::poll_host(*use.host()) : 0;
+}
+
+THRUM_OUT_OF_LINE std::size_t runtime::run_until_ns(std::int64_t deadline) {
+  const host_use use(*scheduler_, "runtime::run_for");
+  return use.host() != nullptr ? sched::run_host_until(*use.host(), deadline) : 0;
+}
+
+THRUM_OUT_OF_LINE std::size_t runtime::run_until_idle() {
+  const host_use use(*scheduler_, "runtime::run_until_idle");
+  return use.host() != nullptr ? sched::run_host_until_idle(*use.host()) : 0;
+}
+
+THRUM_OUT_OF_LINE sched::host_thread* runtime::host_of_main() {
+  if (!settings_.main_thread) {
+    return nullptr;
+  }
+  const host_use use(*scheduler_, "run: options::main_thread");
+  sched::host_thread& host = *use.host();
+  host.only_bound = true;
+  // A stack overflow is reported on another stack than that which has overflowed.
+  if (settings_.preempt != preemption::cooperative && host.m.for_signals.reserve()) {
+    host.m.interruption.interrupt = [](void*) noexcept {};
+    host.m.for_signals.open(host.m.interruption);
+    host.has_signal_stack = true;
+  }
+  return &host;
 }
 
 THRUM_OUT_OF_LINE stats_snapshot runtime::stats() const { return debug::collect(*scheduler_); }

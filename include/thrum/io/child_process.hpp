@@ -51,15 +51,16 @@ class child_process : public base::list_node<child_process> {
   child_process& operator=(const child_process&) = delete;
   ~child_process();
 
-  /// First of all, once.
-  void started(std::int64_t pid) noexcept;
+  /// First of all, once. `leads_group`: it is the first of a process group, which ends with it.
+  void started(std::int64_t pid, bool leads_group) noexcept;
 
   /// The number that it had, also after its end: the system may have given it to another by then.
   std::int64_t pid() const noexcept { return pid_; }
   /// Whether its end can be waited for in a poller; else one must ask again and again.
   bool has_pidfd() const noexcept { return pidfd_ != os::no_handle; }
 
-  /// Its end if it has come, else errc::resource_unavailable_try_again; reaps it. After an error `status` is as it was.
+  /// Its end if it has come, else errc::resource_unavailable_try_again; reaps it. After an error
+  /// `status` is as it was.
   std::error_code reap(exit_status& status) noexcept;
 
   /// Returns when reap() may have something to say. `pause`: 0 for the first wait of a caller, and
@@ -72,6 +73,13 @@ class child_process : public base::list_node<child_process> {
 
   /// no_such_process if it has been reaped.
   std::error_code signal(int number) noexcept;
+  /// The same to all of its group.
+  std::error_code signal_group(int number) noexcept;
+  void kill_group() noexcept;
+  void terminate_group() noexcept;
+  /// Whether it is the first of one.
+  bool leads_group() const noexcept { return leads_group_; }
+
   /// Ends it, or asks it to end. Nothing if it has been reaped.
   void kill() noexcept;
   void terminate() noexcept;
@@ -85,6 +93,7 @@ class child_process : public base::list_node<child_process> {
 
   const std::int64_t parent_ = os::own_process();
   std::int64_t pid_ = 0;
+  bool leads_group_ = false;
   os::handle pidfd_ = os::no_handle;
   mutex lock_;
   bool reaped_ = false;       // from here on under the lock

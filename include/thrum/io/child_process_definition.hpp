@@ -41,8 +41,9 @@ THRUM_OUT_OF_LINE child_process::~child_process() {
   }
 }
 
-THRUM_OUT_OF_LINE void child_process::started(std::int64_t pid) noexcept {
+THRUM_OUT_OF_LINE void child_process::started(std::int64_t pid, bool leads_group) noexcept {
   pid_ = pid;
+  leads_group_ = leads_group;
   const os::io_result fd = os::open_process(pid);
   pidfd_ = fd < 0 ? os::no_handle : os::handle_of(fd);
 }
@@ -102,6 +103,9 @@ THRUM_OUT_OF_LINE bool child_process::end() noexcept {
     if (reaped_) {
       return true;
     }
+    if (leads_group_) {
+      os::kill_group(pid_);
+    }
     if (const os::io_result sent = os::kill_process(pid_, pidfd_); sent < 0) {
       return sent == os::no_such_process;
     }
@@ -114,6 +118,24 @@ THRUM_OUT_OF_LINE bool child_process::end() noexcept {
 
 THRUM_OUT_OF_LINE std::error_code child_process::signal(int number) noexcept {
   return unless_reaped([&] { return os::signal_process(pid_, pidfd_, number); });
+}
+
+THRUM_OUT_OF_LINE std::error_code child_process::signal_group(int number) noexcept {
+  if (!leads_group_) {
+    return error_of(os::no_such_process);
+  }
+  return unless_reaped([&] { return os::signal_group(pid_, number); });
+}
+
+THRUM_OUT_OF_LINE void child_process::kill_group() noexcept {
+  unless_reaped(
+      [&] { return leads_group_ ? os::kill_group(pid_) : os::kill_process(pid_, pidfd_); });
+}
+
+THRUM_OUT_OF_LINE void child_process::terminate_group() noexcept {
+  unless_reaped([&] {
+    return leads_group_ ? os::ask_group_to_end(pid_) : os::ask_process_to_end(pid_, pidfd_);
+  });
 }
 
 THRUM_OUT_OF_LINE void child_process::kill() noexcept {

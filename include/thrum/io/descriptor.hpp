@@ -47,7 +47,7 @@ class descriptor {
   descriptor(native_handle_type fd, std::error_code& error) noexcept;
   descriptor(descriptor&& other) noexcept : desc_(std::exchange(other.desc_, nullptr)) {}
   descriptor& operator=(descriptor&& other) noexcept;
-  ~descriptor() { release(); }
+  ~descriptor() { drop(); }
 
   /// Calls call(fd) until it does not say that it would block, waiting in between. A cancellation
   /// point: throws goroutine_exit when the runtime stops.
@@ -109,6 +109,24 @@ class descriptor {
       pause = std::min(2 * pause, longest_pause_ns);
       return sched::poll_wait::pause(*desc_, which, until);
     });
+  }
+
+  /// Calls call(fd) at once, in a turn of its own. os::would_block: it would, or another call has the
+  /// turn. Not a cancellation point. `enough` and `call` as of run.
+  template <class Call>
+  os::io_result try_run(side which, Call call, std::size_t enough = 0) {
+    if (desc_ == nullptr) {
+      return os::bad_handle;
+    }
+    os::io_result result = sched::poll_wait::begin_at_once(*desc_, which);
+    if (result == 0) {
+      const native_handle_type fd = desc_->handle();
+      while ((result = call(fd)) == os::interrupted) {
+      }
+      const std::size_t moved = bytes_of(result);
+      sched::poll_wait::end(*desc_, which, result > 0 && moved < enough, moved);
+    }
+    return result;
   }
 
   /// Waits until look(fd) does not say that it would block. It is not asked if that is known: right
@@ -176,6 +194,10 @@ class descriptor {
     return true;
   }
 
+  /// Gives up the number without closing it, in its mode: as close() for all who use it, and
+  /// os::no_handle if it was closed already.
+  native_handle_type release() noexcept;
+
   /// Who waits on that side makes its call again.
   void make_ready(side which) noexcept {
     if (desc_ != nullptr) {
@@ -191,6 +213,9 @@ class descriptor {
   native_handle_type native_handle() const noexcept {
     return desc_ != nullptr ? desc_->handle() : os::no_handle;
   }
+
+  /// For select: null if it holds none.
+  sched::poll_desc* waited_on() const noexcept { return desc_; }
 
   /// Whether it holds one, open or closed.
   explicit operator bool() const noexcept { return desc_ != nullptr; }
@@ -232,7 +257,7 @@ class descriptor {
     return result;
   }
 
-  void release() noexcept;
+  void drop() noexcept;
 
   sched::poll_desc* desc_ = nullptr;
 };
@@ -243,6 +268,14 @@ namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
 
 /// The error of a call's result below 0.
 THRUM_OUT_OF_LINE std::error_code error_of(os::io_result result) noexcept;
+
+/// Moves at most n bytes into an empty pipe that is nobody else's, by os::splice_to_pipe: waits until there
+/// are some.
+THRUM_OUT_OF_LINE os::io_result move_to_pipe(io::descriptor& from, io::native_handle_type pipe,
+                                             std::size_t n);
+/// Moves n bytes that are in such a pipe, all of them, or as many as `done` says and an error.
+THRUM_OUT_OF_LINE os::io_result move_from_pipe(io::descriptor& to, io::native_handle_type pipe,
+                                               std::size_t n, std::size_t& done);
 
 }}}  // namespace thrum::THRUM_ABI::io_detail
 

@@ -66,14 +66,27 @@ class file : public stream_reading<file>, public stream_writing<file> {
   /// stays as it is: see above.
   explicit file(native_handle_type fd, std::string name = "a file") : path_(std::move(name)) {
     std::error_code error;
-    adopt(fd, false, error);
+    take_over(fd, false, error);
     if (error) {
       fail(error, "adopt");
     }
   }
   file(native_handle_type fd, std::string name, std::error_code& error) : path_(std::move(name)) {
-    adopt(fd, false, error);
+    take_over(fd, false, error);
   }
+
+  /// The constructors that take over a descriptor, by the name that the other kinds have for it.
+  static file adopt(native_handle_type fd, std::string name = "a file") {
+    return file(fd, std::move(name));
+  }
+  static file adopt(native_handle_type fd, std::string name, std::error_code& error) {
+    return file(fd, std::move(name), error);
+  }
+
+  /// Gives the descriptor up without closing it, in the mode in which it is: one that was opened here
+  /// and waits in the poller is in non-blocking mode. To whoever uses the file it is closed. No handle
+  /// (-1) if it was closed already.
+  [[nodiscard]] native_handle_type release() noexcept { return descriptor_.release(); }
 
   /// Opens a file; one that is created gets these permissions, less the process's umask. Opening a
   /// fifo waits, with a thread, until its other side is opened, too.
@@ -147,6 +160,8 @@ class file : public stream_reading<file>, public stream_writing<file> {
   /// counts, or errors below zero. Programs have no need of them.
   os::io_result read_some(std::span<std::byte> buffer);
   os::io_result write_all(std::span<const std::byte> bytes, std::size_t& done);
+  os::io_result read_some_v(std::span<const std::span<std::byte>> pieces);
+  os::io_result write_all_v(std::span<const std::span<const std::byte>> pieces, std::size_t& done);
   [[noreturn]] [[gnu::cold]] void fail(const std::error_code& error, const char* operation) const;
 
  private:
@@ -159,7 +174,7 @@ class file : public stream_reading<file>, public stream_writing<file> {
   static os::io_result open_native_by(Open call, const std::string& path);
 
   /// Takes it over, `own`: and may change its mode. On failure it is closed.
-  void adopt(os::handle fd, bool own, std::error_code& error);
+  void take_over(os::handle fd, bool own, std::error_code& error);
 
   os::io_result write_some(os::handle fd, std::span<const std::byte> bytes);
 

@@ -11,6 +11,7 @@
 #include <thrum/deadline.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/file.hpp>
+#include <thrum/io/pieces.hpp>
 #include <thrum/io/stream.hpp>
 #include <thrum/os/os.hpp>
 
@@ -91,7 +92,7 @@ file file::open_by(Open call, const std::string& path, std::error_code& error) {
     error = io_detail::error_of(fd);
     return result;
   }
-  result.adopt(os::handle_of(fd), true, error);
+  result.take_over(os::handle_of(fd), true, error);
   return result;
 }
 
@@ -277,13 +278,43 @@ THRUM_OUT_OF_LINE os::io_result file::write_all(std::span<const std::byte> bytes
       }));
 }
 
+THRUM_OUT_OF_LINE os::io_result file::read_some_v(std::span<const std::span<std::byte>> pieces) {
+  const io_detail::piece_list all(pieces);
+  if (shared_ && waits()) {  // one at a time does not wait for the next
+    const auto first =
+        std::find_if(pieces.begin(), pieces.end(), [](const auto& each) { return !each.empty(); });
+    return read_some(first != pieces.end() ? *first : std::span<std::byte>());
+  }
+  const auto read = [&](os::handle fd) { return os::read_pieces(fd, all.parts, all.count); };
+  return run(side::read, read,
+             [&](os::handle fd) { return uninterrupted([&] { return read(fd); }); });
+}
+
+THRUM_OUT_OF_LINE os::io_result file::write_all_v(
+    std::span<const std::span<const std::byte>> pieces, std::size_t& done) {
+  const auto write = [&](os::handle fd) -> os::io_result {
+    const io_detail::piece_list left(pieces, done);
+    if (left.count == 0) {
+      return 0;
+    }
+    // Of a file in a mode that is not ours, as much as write_some knows not to wait for.
+    const bool is_careful = shared_ && waits();
+    const os::io_result n =
+        is_careful ? write_some(fd, left.first()) : os::write_pieces(fd, left.parts, left.count);
+    done += n > 0 ? static_cast<std::size_t>(n) : 0;
+    return n;
+  };
+  return run<true>(side::write, write,
+                   [&](os::handle fd) { return uninterrupted([&] { return write(fd); }); });
+}
+
 THRUM_COLD THRUM_OUT_OF_LINE void file::fail(const std::error_code& error,
                                              const char* operation) const {
   base::message<512> text("file::");
   base::throw_system(error, text.append(operation).append(" ").append(path_).view());
 }
 
-THRUM_OUT_OF_LINE void file::adopt(os::handle fd, bool own, std::error_code& error) {
+THRUM_OUT_OF_LINE void file::take_over(os::handle fd, bool own, std::error_code& error) {
   os::io_result result = os::kind_of(fd, kind_);
   if (result >= 0 && own && kind_.may_wait) {
     result = os::set_nonblocking(fd, true);

@@ -30,6 +30,10 @@ class pipe_end {
   /// later. Returns when the descriptor is closed. Closing again does nothing.
   void close() noexcept { descriptor_.close(); }
 
+  /// Gives the descriptor up without closing it, in non-blocking mode. To whoever uses the end it is
+  /// closed. No handle (-1) if it was closed already.
+  [[nodiscard]] native_handle_type release() noexcept { return descriptor_.release(); }
+
   /// From `when` on every operation fails with errc::deadline_exceeded, also one that waits, until
   /// it is moved. time_point::max(): never.
   void set_deadline(time_point when) noexcept { descriptor_.set_deadline(side_, when); }
@@ -37,12 +41,18 @@ class pipe_end {
   /// The system's number, -1 after close(). It stays the end's: it must not be closed.
   native_handle_type native_handle() const noexcept { return descriptor_.native_handle(); }
 
+  /// For on_readable and on_writable.
+  const descriptor& waits_on() const noexcept { return descriptor_; }
+
   /// Whether it holds an end, open or closed.
   explicit operator bool() const noexcept { return static_cast<bool>(descriptor_); }
 
  protected:
   constexpr explicit pipe_end(side which) noexcept : side_(which) {}
   pipe_end(side which, descriptor end) noexcept : descriptor_(std::move(end)), side_(which) {}
+
+  /// A number that was opened elsewhere, made non-blocking; on failure it is closed.
+  static descriptor adopted(native_handle_type fd, std::error_code& error);
 
   [[noreturn]] [[gnu::cold]] void fail_as(const char* what, const std::error_code& error,
                                           const char* operation) const;
@@ -61,6 +71,10 @@ class pipe_reader : public pipe_end, public stream_reading<pipe_reader> {
   /// Takes over a descriptor in non-blocking mode.
   explicit pipe_reader(descriptor end) noexcept : pipe_end(side::read, std::move(end)) {}
 
+  /// Takes over an end that was opened elsewhere, and makes it non-blocking; on failure it is closed.
+  static pipe_reader adopt(native_handle_type end);
+  static pipe_reader adopt(native_handle_type end, std::error_code& error);
+
   /// The name that streams with two directions have for it.
   void set_read_deadline(time_point when) noexcept { set_deadline(when); }
 
@@ -70,7 +84,16 @@ class pipe_reader : public pipe_end, public stream_reading<pipe_reader> {
     return descriptor_.run(
         side::read, [&](os::handle fd) { return os::read(fd, buffer.data(), buffer.size()); });
   }
+  os::io_result read_some_v(std::span<const std::span<std::byte>> pieces);
+  os::io_result try_read_some(std::span<std::byte> buffer) {
+    return descriptor_.try_run(
+        side::read, [&](os::handle fd) { return os::read(fd, buffer.data(), buffer.size()); });
+  }
   [[noreturn]] [[gnu::cold]] void fail(const std::error_code& error, const char* operation) const;
+  /// As of net::conn.
+  os::io_result move_to_pipe(native_handle_type pipe, std::size_t n) {
+    return io_detail::move_to_pipe(descriptor_, pipe, n);
+  }
 };
 
 /// The end to write to. errc::broken_pipe: all readers are closed.
@@ -80,6 +103,10 @@ class pipe_writer : public pipe_end, public stream_writing<pipe_writer> {
   pipe_writer() noexcept : pipe_end(side::write) {}
   /// Takes over a descriptor in non-blocking mode.
   explicit pipe_writer(descriptor end) noexcept : pipe_end(side::write, std::move(end)) {}
+
+  /// Takes over an end that was opened elsewhere, and makes it non-blocking; on failure it is closed.
+  static pipe_writer adopt(native_handle_type end);
+  static pipe_writer adopt(native_handle_type end, std::error_code& error);
 
   /// The name that streams with two directions have for it.
   void set_write_deadline(time_point when) noexcept { set_deadline(when); }
@@ -97,7 +124,17 @@ class pipe_writer : public pipe_end, public stream_writing<pipe_writer> {
       return n;
     });
   }
+  os::io_result write_all_v(std::span<const std::span<const std::byte>> pieces, std::size_t& done);
+  os::io_result try_write_some(std::span<const std::byte> bytes) {
+    return descriptor_.try_run(side::write, [&](os::handle fd) {
+      return os::write_without_signal(fd, bytes.data(), bytes.size());
+    });
+  }
   [[noreturn]] [[gnu::cold]] void fail(const std::error_code& error, const char* operation) const;
+  /// As of net::conn.
+  os::io_result move_from_pipe(native_handle_type pipe, std::size_t n, std::size_t& done) {
+    return io_detail::move_from_pipe(descriptor_, pipe, n, done);
+  }
 };
 
 /// Both ends of a new pipe, closed by exec. Move-only; the ends may be moved out and go their own

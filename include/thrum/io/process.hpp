@@ -50,6 +50,8 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace io {
 
+class pseudo_terminal;
+
 /// What a child is started with.
 struct process_options {
   redirect in = {};            ///< its standard input
@@ -58,6 +60,17 @@ struct process_options {
   std::string directory = {};  ///< to start in; empty: ours
   /// "NAME=value" each; none: ours.
   std::optional<std::vector<std::string>> environment = {};
+  /// It leads a process group of its own, of which those are that it starts: a key that ends what
+  /// runs in a terminal does not reach it, and signal_group() and the end of the object reach all of
+  /// them. POSIX systems; elsewhere errc::operation_not_supported, as of the next two.
+  bool new_group = false;
+  /// What becomes its descriptors 3, 4 and so on; they stay the caller's and must stay open until
+  /// spawn() has returned. As of redirect::to(), they should be in blocking mode, which connections
+  /// and the ends of a pipe of ours are not.
+  std::vector<native_handle_type> extra = {};
+  /// Its terminal, which is also what redirect::inherit() means for its streams: see
+  /// pseudo_terminal. It leads a session, and so a process group, of its own.
+  const pseudo_terminal* terminal = nullptr;
 };
 
 /// Move-only. Any number of goroutines and threads may wait for it and send signals at the same
@@ -106,6 +119,23 @@ class process {
   void terminate() noexcept;
   /// Ends it, by SIGKILL there. Does nothing if it has ended.
   void kill() noexcept;
+
+  /// Sends a signal to it and to all that are in its group, of those with
+  /// process_options::new_group. errc::no_such_process if it has no group, or was waited for.
+  void signal_group(int number);
+  void signal_group(int number, std::error_code& error) noexcept;
+
+  /// As terminate() and kill(), for its group if it has one.
+  void terminate_group() noexcept;
+  void kill_group() noexcept;
+
+  /// Waits for its end until a deadline; then asks it to end, with its group if it has one, and after
+  /// `grace` more ends it. A cancellation point. Whether it was told to end is seen by its status, and
+  /// by the error: errc::deadline_exceeded, with which there is a status, too.
+  exit_status wait_or_stop(time_point deadline, std::chrono::nanoseconds grace,
+                           std::error_code& error);
+  /// The same from now on: asks it to end, and after `grace` ends it.
+  exit_status stop(std::chrono::nanoseconds grace = std::chrono::seconds(5));
 
   /// Lets it live on when this object goes, which is empty afterwards. A thread of ours reaps it
   /// when it has ended.

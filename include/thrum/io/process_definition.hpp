@@ -15,6 +15,7 @@
 #include <thrum/io/detached_children.hpp>
 #include <thrum/io/pipe.hpp>
 #include <thrum/io/process.hpp>
+#include <thrum/io/pseudo_terminal.hpp>
 #include <thrum/io/redirect.hpp>
 #include <thrum/io/redirect_definition.hpp>
 #include <thrum/os/os.hpp>
@@ -117,6 +118,57 @@ THRUM_OUT_OF_LINE void process::signal(int number, std::error_code& error) noexc
   error = child_ ? child_->signal(number) : std::make_error_code(std::errc::no_such_process);
 }
 
+THRUM_OUT_OF_LINE void process::signal_group(int number) {
+  std::error_code error;
+  signal_group(number, error);
+  if (error) {
+    fail(error, "signal_group");
+  }
+}
+
+THRUM_OUT_OF_LINE void process::signal_group(int number, std::error_code& error) noexcept {
+  error = child_ ? child_->signal_group(number) : std::make_error_code(std::errc::no_such_process);
+}
+
+THRUM_OUT_OF_LINE void process::terminate_group() noexcept {
+  if (child_) {
+    child_->terminate_group();
+  }
+}
+
+THRUM_OUT_OF_LINE void process::kill_group() noexcept {
+  if (child_) {
+    child_->kill_group();
+  }
+}
+
+THRUM_OUT_OF_LINE exit_status process::wait_or_stop(time_point deadline,
+                                                    std::chrono::nanoseconds grace,
+                                                    std::error_code& error) {
+  exit_status status = wait_until(deadline, error);
+  if (error != errc::deadline_exceeded) {
+    return status;
+  }
+  const std::error_code late = error;
+  child_->terminate_group();
+  status = wait_for(grace, error);
+  if (error == errc::deadline_exceeded) {
+    child_->kill_group();
+    status = wait_until(time_point::max(), error);
+  }
+  error = error ? error : late;
+  return status;
+}
+
+THRUM_OUT_OF_LINE exit_status process::stop(std::chrono::nanoseconds grace) {
+  std::error_code error;
+  const exit_status status = wait_or_stop(time_point::min(), grace, error);
+  if (error && error != errc::deadline_exceeded) {
+    fail(error, "stop");
+  }
+  return status;
+}
+
 THRUM_OUT_OF_LINE void process::terminate() noexcept {
   if (child_) {
     child_->terminate();
@@ -192,6 +244,10 @@ THRUM_OUT_OF_LINE void process::start(const std::vector<std::string>& arguments,
     request.streams[i] = streams[i];
   }
   request.errors_to_output = options.err.is_output();
+  request.new_group = options.new_group;
+  request.extra = options.extra.data();
+  request.extras = options.extra.size();
+  request.terminal = options.terminal != nullptr ? options.terminal->path().c_str() : nullptr;
   // Before there is one that it could not own.
   auto child = base::owner<io_detail::child_process>(new io_detail::child_process);
   const os::io_result pid = blocking([&] { return os::spawn(request); });
@@ -201,7 +257,7 @@ THRUM_OUT_OF_LINE void process::start(const std::vector<std::string>& arguments,
     error = io_detail::error_of(pid);
     return;
   }
-  child->started(pid);
+  child->started(pid, options.new_group || options.terminal != nullptr);
   child_ = std::move(child);
   in_ = pipe_writer(std::move(ends[0]));
   out_ = pipe_reader(std::move(ends[1]));

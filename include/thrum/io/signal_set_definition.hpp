@@ -246,7 +246,7 @@ THRUM_OUT_OF_LINE int signal_set::listen(std::span<const int> signals, std::erro
   error.clear();
   std::uint64_t wanted = 0;
   for (const int number : signals) {
-    if (number == os::preempt_signal) {
+    if (os::preempt_signal != 0 && number == os::preempt_signal) {
       base::throw_usage("signal_set: SIGURG is the runtime's own");
     }
     if (os::caught_signals::is_raised_by_code(number)) {

@@ -1,26 +1,51 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// The members that everything has which carries a stream of bytes: connections, files and the ends
-// of pipes.
+// The members that everything has which carries a stream of bytes: connections, files, the ends of
+// pipes, and what is put before them (buffers, limits); and the two concepts for all that has them.
 //
 // Each operation comes twice: one throws std::system_error with the operation and the object in its
-// text, the other sets an error_code. The class has what they are made of:
+// text, the other sets an error_code. The class has what they are made of. Here, in the system's
+// terms:
 //   os::io_result read_some(std::span<std::byte>)                           one read
 //   os::io_result write_all(std::span<const std::byte>, std::size_t& done)  writes until all is
-//   done
+//                                                                           done
+// A class of a program, or one that stands before another stream, has them with error codes:
+//   std::size_t read_some(std::span<std::byte>, std::error_code&)           0 on error
+//   void write_all(std::span<const std::byte>, std::size_t& done, std::error_code&)
+// Both clear or set the error. What is thrown comes from
 //   [[noreturn]] void fail(const std::error_code&, const char* operation) const
+// and without that function is a std::system_error that names the operation alone.
+// A class that can do it without waiting has
+//   os::io_result try_read_some(std::span<std::byte>)
+//   os::io_result try_write_some(std::span<const std::byte>)
+// which are os::would_block instead; and one that reads into several pieces of memory by one call, or
+// writes them,
+//   os::io_result read_some_v(std::span<const std::span<std::byte>>)
+//   os::io_result write_all_v(std::span<const std::span<const std::byte>>, std::size_t& done)
+// With error codes these are
+//   std::optional<std::size_t> try_read_some(std::span<std::byte>, std::error_code&)  none on error
+//   std::optional<std::size_t> try_write_some(std::span<const std::byte>, std::error_code&)
+//   std::size_t read_some_v(std::span<const std::span<std::byte>>, std::error_code&)
+//   void write_all_v(std::span<const std::span<const std::byte>>, std::size_t& done,
+//                    std::error_code&)
 #ifndef THRUM_IO_STREAM_HPP
 #define THRUM_IO_STREAM_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/base/message.hpp>
 #include <thrum/io/descriptor.hpp>
+#include <thrum/stop_condition.hpp>
 
+#include <concepts>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
@@ -35,12 +60,77 @@ inline std::size_t count_or(os::io_result result, std::error_code& error) noexce
   return 0;
 }
 
+/// The same of a call that does not wait: none if it would have to.
+inline std::optional<std::size_t> count_at_once(os::io_result result,
+                                                std::error_code& error) noexcept {
+  if (result == os::would_block) {
+    error.clear();
+    return std::nullopt;
+  }
+  const std::size_t n = count_or(result, error);
+  return error ? std::nullopt : std::optional(n);
+}
+
 // The constructors of std::span, and the overloads between which they make the compiler choose, are
 // dear: together a twentieth of what the whole library costs to include. So texts become bytes in a
 // template, which only its users pay for, and what is passed on is an address and a size.
 template <class Byte, class Char>
 std::span<Byte> bytes_at(Char* first, std::size_t size) noexcept {
   return std::span<Byte>(reinterpret_cast<Byte*>(first), size);
+}
+
+// What only some classes have, of those that the head of this file lists. The members ask for them as
+// templates: clang 14 asks for the constraint of a plain member where the class is still incomplete.
+template <class S>
+concept reads_pieces_by_codes = requires(S& stream, std::span<const std::span<std::byte>> pieces,
+                                         std::error_code& error) {
+  stream.read_some_v(pieces, error);
+};
+template <class S>
+concept reads_pieces = reads_pieces_by_codes<S> ||
+    requires(S& stream, std::span<const std::span<std::byte>> pieces) {
+  stream.read_some_v(pieces);
+};
+template <class S>
+concept writes_pieces_by_codes = requires(S& stream,
+                                          std::span<const std::span<const std::byte>> pieces,
+                                          std::size_t& done, std::error_code& error) {
+  stream.write_all_v(pieces, done, error);
+};
+template <class S>
+concept writes_pieces = writes_pieces_by_codes<S> ||
+    requires(S& stream, std::span<const std::span<const std::byte>> pieces, std::size_t& done) {
+  stream.write_all_v(pieces, done);
+};
+template <class S>
+concept tries_to_read_by_codes = requires(S& stream, std::span<std::byte> buffer,
+                                          std::error_code& error) {
+  stream.try_read_some(buffer, error);
+};
+template <class S>
+concept tries_to_read = tries_to_read_by_codes<S> ||
+    requires(S& stream, std::span<std::byte> buffer) {
+  stream.try_read_some(buffer);
+};
+template <class S>
+concept tries_to_write_by_codes = requires(S& stream, std::span<const std::byte> bytes,
+                                           std::error_code& error) {
+  stream.try_write_some(bytes, error);
+};
+template <class S>
+concept tries_to_write = tries_to_write_by_codes<S> ||
+    requires(S& stream, std::span<const std::byte> bytes) {
+  stream.try_write_some(bytes);
+};
+
+/// Throws what the stream has for it.
+template <class Stream>
+[[noreturn]] [[gnu::cold]] void fail_by(const Stream& stream, const std::error_code& error,
+                                        const char* operation) {
+  if constexpr (requires { stream.fail(error, operation); }) {
+    stream.fail(error, operation);
+  }
+  base::throw_system(error, base::message<64>("stream::").append(operation).view());
 }
 
 /// f(error), and self.fail() if that sets it.
@@ -50,9 +140,29 @@ auto or_fail(Self& self, const char* operation, F f)
   std::error_code error;
   auto result = f(error);
   if (error) [[unlikely]] {
-    self.fail(error, operation);
+    fail_by(self, error, operation);
   }
   return result;
+}
+
+/// call(error), whose waits a stop ends.
+template <class Self, class Stop, class Call>
+auto until_stopped(Self&, const char*, const Stop& stop, Call call, std::error_code& error) {
+  return stop_detail::run_until_stopped(stop, error, [&] { return call(error); });
+}
+/// The same, and self.fail() if that sets it.
+template <class Self, class Stop, class Call>
+auto until_stopped(Self& self, const char* operation, const Stop& stop, Call call) {
+  return or_fail(self, operation, [&](std::error_code& error) {
+    return until_stopped(self, operation, stop, call, error);
+  });
+}
+
+inline std::span<const std::byte> bytes_in(std::span<const std::byte> bytes) noexcept {
+  return bytes;
+}
+inline std::span<const std::byte> bytes_in(std::string_view text) noexcept {
+  return bytes_at<const std::byte>(text.data(), text.size());
 }
 
 }}}  // namespace thrum::THRUM_ABI::io_detail
@@ -91,19 +201,87 @@ class stream_reading {
   }
   /// What came before an error is returned.
   std::string read_all(std::error_code& error) {
-    constexpr std::size_t least = 4096;
     std::string text;
-    for (std::size_t used = 0;;) {
-      if (text.size() - used < least) {
-        text.resize(text.size() < least ? least : 2 * text.size());
-      }
-      const std::size_t n = some(text.data() + used, text.size() - used, error);
-      used += n;
-      if (n == 0) {
-        text.resize(used);
-        return text;
-      }
+    to_end(text, error, [] { return false; });
+    return text;
+  }
+
+  // The same calls with a stop: std::errc::operation_canceled once it is requested, or the context is
+  // done. Bytes that a call has not returned are still to be read. To be included for these, if not by
+  // <thrum.hpp>: <thrum/stoppable.hpp>.
+
+  /// read until a stop; `buffer` and `error` as there.
+  template <class Buffer, stop_condition Stop, std::same_as<std::error_code>... Error>
+  std::size_t read(Buffer&& buffer, const Stop& stop, Error&... error) {
+    const auto call = [&](std::error_code& code) { return read(buffer, code); };
+    return io_detail::until_stopped(self(), "read", stop, call, error...);
+  }
+  /// read_full until a stop, which keeps what came before: with `error`, so many bytes are there.
+  template <class Buffer, stop_condition Stop, std::same_as<std::error_code>... Error>
+  std::size_t read_full(Buffer&& buffer, const Stop& stop, Error&... error) {
+    std::size_t got = 0;
+    const auto call = [&](std::error_code& code) {
+      return got += read_full(std::span(buffer).subspan(got), code);
+    };
+    io_detail::until_stopped(self(), "read_full", stop, call, error...);
+    return got;
+  }
+  /// read_all until a stop; with `error`, what came before is returned.
+  template <stop_condition Stop, std::same_as<std::error_code>... Error>
+  std::string read_all(const Stop& stop, Error&... error) {
+    std::string text;
+    const auto call = [&](std::error_code& code) {
+      return to_end(text, code, [&] { return stop_detail::is_over(stop); });
+    };
+    io_detail::until_stopped(self(), "read_all", stop, call, error...);
+    return text;
+  }
+
+  /// As read, into several pieces of memory, one after the other: returns the sum.
+  template <io_detail::reads_pieces S = Self>
+  std::size_t read_v(std::span<const std::span<std::byte>> pieces) {
+    return io_detail::or_fail(self(), "read_v",
+                              [&](std::error_code& error) { return read_v(pieces, error); });
+  }
+  template <io_detail::reads_pieces S = Self>
+  std::size_t read_v(std::span<const std::span<std::byte>> pieces, std::error_code& error) {
+    if constexpr (io_detail::reads_pieces_by_codes<S>) {
+      return self().read_some_v(pieces, error);
+    } else {
+      return io_detail::count_or(self().read_some_v(pieces), error);
     }
+  }
+  /// The same until a stop.
+  template <stop_condition Stop, std::same_as<std::error_code>... Error>
+  std::size_t read_v(std::span<const std::span<std::byte>> pieces, const Stop& stop,
+                     Error&... error) {
+    const auto call = [&](std::error_code& code) { return read_v(pieces, code); };
+    return io_detail::until_stopped(self(), "read_v", stop, call, error...);
+  }
+
+  /// A read that does not wait: none if there is nothing at the moment, or another reads. 0 is the end,
+  /// or an empty buffer. Not a cancellation point.
+  template <io_detail::tries_to_read S = Self>
+  std::optional<std::size_t> try_read(std::span<std::byte> buffer) {
+    return io_detail::or_fail(self(), "try_read",
+                              [&](std::error_code& error) { return try_read(buffer, error); });
+  }
+  template <io_detail::tries_to_read S = Self>
+  std::optional<std::size_t> try_read(std::span<char> buffer) {
+    return try_read(std::as_writable_bytes(buffer));
+  }
+  /// None also on error.
+  template <io_detail::tries_to_read S = Self>
+  std::optional<std::size_t> try_read(std::span<std::byte> buffer, std::error_code& error) {
+    if constexpr (io_detail::tries_to_read_by_codes<S>) {
+      return self().try_read_some(buffer, error);
+    } else {
+      return io_detail::count_at_once(self().try_read_some(buffer), error);
+    }
+  }
+  template <io_detail::tries_to_read S = Self>
+  std::optional<std::size_t> try_read(std::span<char> buffer, std::error_code& error) {
+    return try_read(std::as_writable_bytes(buffer), error);
   }
 
  private:
@@ -111,12 +289,38 @@ class stream_reading {
 
   template <class Byte>
   std::size_t some(Byte* to, std::size_t size, std::error_code& error) {
-    return io_detail::count_or(self().read_some(io_detail::bytes_at<std::byte>(to, size)), error);
+    const std::span<std::byte> buffer = io_detail::bytes_at<std::byte>(to, size);
+    if constexpr (requires { self().read_some(buffer, error); }) {
+      return self().read_some(buffer, error);
+    } else {
+      return io_detail::count_or(self().read_some(buffer), error);
+    }
   }
   template <class Byte>
   std::size_t some(Byte* to, std::size_t size) {
     return io_detail::or_fail(self(), "read",
                               [&](std::error_code& error) { return some(to, size, error); });
+  }
+  /// Appends all that comes; returns how much `text` is then. is_over(): as if it had been stopped.
+  template <class IsOver>
+  std::size_t to_end(std::string& text, std::error_code& error, IsOver is_over) {
+    constexpr std::size_t least = 4096;
+    for (std::size_t used = text.size();;) {
+      if (text.size() - used < least) {
+        text.resize(text.size() < least ? least : 2 * text.size());
+      }
+      std::size_t n = 0;
+      if (is_over()) {
+        error = std::make_error_code(std::errc::operation_canceled);
+      } else {
+        n = some(text.data() + used, text.size() - used, error);
+      }
+      used += n;
+      if (n == 0) {
+        text.resize(used);
+        return used;
+      }
+    }
   }
   template <class Byte>
   std::size_t full(Byte* to, std::size_t size, std::error_code& error) {
@@ -153,14 +357,84 @@ class stream_writing {
     return all(text.data(), text.size(), error);
   }
 
+  /// write until a stop: then std::errc::operation_canceled; with `error` the returned number says how
+  /// much was written before. To be included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+  template <class Bytes, stop_condition Stop, std::same_as<std::error_code>... Error>
+  std::size_t write(const Bytes& bytes, const Stop& stop, Error&... error) {
+    std::size_t done = 0;
+    const auto call = [&](std::error_code& code) {
+      return done += write(io_detail::bytes_in(bytes).subspan(done), code);
+    };
+    io_detail::until_stopped(self(), "write", stop, call, error...);
+    return done;
+  }
+
+  /// Writes several pieces as one, by one system call if they fit. Returns the sum of their sizes.
+  template <io_detail::writes_pieces S = Self>
+  std::size_t write_v(std::span<const std::span<const std::byte>> pieces) {
+    return io_detail::or_fail(self(), "write_v",
+                              [&](std::error_code& error) { return write_v(pieces, error); });
+  }
+  /// The same, or as much as the returned number says and an error.
+  template <io_detail::writes_pieces S = Self>
+  std::size_t write_v(std::span<const std::span<const std::byte>> pieces, std::error_code& error) {
+    std::size_t done = 0;
+    if constexpr (io_detail::writes_pieces_by_codes<S>) {
+      self().write_all_v(pieces, done, error);
+    } else {
+      io_detail::count_or(self().write_all_v(pieces, done), error);
+    }
+    return done;
+  }
+  /// The same until a stop.
+  template <stop_condition Stop, std::same_as<std::error_code>... Error>
+  std::size_t write_v(std::span<const std::span<const std::byte>> pieces, const Stop& stop,
+                      Error&... error) {
+    std::size_t done = 0;
+    const auto call = [&](std::error_code& code) {
+      return io_detail::count_or(self().write_all_v(pieces, done), code);
+    };
+    io_detail::until_stopped(self(), "write_v", stop, call, error...);
+    return done;
+  }
+
+  /// Writes what there is room for at the moment, and returns how much that was; none: there is no
+  /// room, or another writes. Does not wait, and is no cancellation point.
+  template <io_detail::tries_to_write S = Self>
+  std::optional<std::size_t> try_write(std::span<const std::byte> bytes) {
+    return io_detail::or_fail(self(), "try_write",
+                              [&](std::error_code& error) { return try_write(bytes, error); });
+  }
+  template <io_detail::tries_to_write S = Self>
+  std::optional<std::size_t> try_write(std::string_view text) {
+    return try_write(io_detail::bytes_at<const std::byte>(text.data(), text.size()));
+  }
+  /// None also on error.
+  template <io_detail::tries_to_write S = Self>
+  std::optional<std::size_t> try_write(std::span<const std::byte> bytes, std::error_code& error) {
+    if constexpr (io_detail::tries_to_write_by_codes<S>) {
+      return self().try_write_some(bytes, error);
+    } else {
+      return io_detail::count_at_once(self().try_write_some(bytes), error);
+    }
+  }
+  template <io_detail::tries_to_write S = Self>
+  std::optional<std::size_t> try_write(std::string_view text, std::error_code& error) {
+    return try_write(io_detail::bytes_at<const std::byte>(text.data(), text.size()), error);
+  }
+
  private:
   Self& self() noexcept { return static_cast<Self&>(*this); }
 
   template <class Byte>
   std::size_t all(const Byte* from, std::size_t size, std::error_code& error) {
     std::size_t done = 0;
-    io_detail::count_or(self().write_all(io_detail::bytes_at<const std::byte>(from, size), done),
-                        error);
+    const std::span<const std::byte> bytes = io_detail::bytes_at<const std::byte>(from, size);
+    if constexpr (requires { self().write_all(bytes, done, error); }) {
+      self().write_all(bytes, done, error);
+    } else {
+      io_detail::count_or(self().write_all(bytes, done), error);
+    }
     return done;
   }
   template <class Byte>
@@ -168,6 +442,26 @@ class stream_writing {
     return io_detail::or_fail(self(), "write",
                               [&](std::error_code& error) { return all(from, size, error); });
   }
+};
+
+/// Whatever bytes can be read from: conn, file, pipe_reader, a buffered_reader, and each class that
+/// has read(span<byte>), which returns how many bytes there were, 0 at the end, in both forms; a
+/// reference to one, too. A class gets them by deriving from stream_reading.
+template <class S>
+concept readable_stream = requires(std::remove_reference_t<S>& stream, std::span<std::byte> buffer,
+                                   std::error_code& error) {
+  { stream.read(buffer) } -> std::convertible_to<std::size_t>;
+  { stream.read(buffer, error) } -> std::convertible_to<std::size_t>;
+};
+
+/// Whatever bytes can be written to: conn, file, pipe_writer, a buffered_writer, and each class that
+/// has write(span<const byte>), which writes all of it or fails, in both forms. A class gets them
+/// by deriving from stream_writing.
+template <class S>
+concept writable_stream = requires(std::remove_reference_t<S>& stream,
+                                   std::span<const std::byte> bytes, std::error_code& error) {
+  { stream.write(bytes) } -> std::convertible_to<std::size_t>;
+  { stream.write(bytes, error) } -> std::convertible_to<std::size_t>;
 };
 
 }}}  // namespace thrum::THRUM_ABI::io

@@ -9,9 +9,12 @@
 #define THRUM_IO_WAIT_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/io/descriptor.hpp>
+#include <thrum/stop_condition.hpp>
 
+#include <concepts>
 #include <system_error>
 
 namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
@@ -29,6 +32,26 @@ THRUM_OUT_OF_LINE void wait_for(native_handle_type fd, side which, time_point de
 THRUM_OUT_OF_LINE void wait_for(native_handle_type fd, side which, time_point deadline,
                                 std::error_code& error);
 
+/// The same until a stop.
+template <class Stop>
+void wait_until_stopped(native_handle_type fd, side which, const Stop& stop, const char*,
+                        std::error_code& error) {
+  const int result = stop_detail::run_until_stopped(stop, error, [&] {
+    wait_for(fd, which, time_point::max(), error);
+    return 0;
+  });
+  static_cast<void>(result);
+}
+template <class Stop>
+void wait_until_stopped(native_handle_type fd, side which, const Stop& stop,
+                        const char* operation) {
+  std::error_code error;
+  wait_until_stopped(fd, which, stop, operation, error);
+  if (error) {
+    base::throw_system(error, operation);
+  }
+}
+
 }}}  // namespace thrum::THRUM_ABI::io_detail
 
 namespace thrum { inline namespace THRUM_ABI { namespace io {
@@ -38,13 +61,25 @@ namespace thrum { inline namespace THRUM_ABI { namespace io {
 /// errc::deadline_exceeded. Any number may wait for the same descriptor, also for one that a
 /// connection of ours owns. If it is closed while others wait, they wait on until their deadlines,
 /// or until somebody waits for the file that has the number then: they fail with
-/// std::errc::operation_canceled. As with poll(), there may be nothing any more when it returns:
-/// use descriptors that do not block. A cancellation point. Throws std::system_error.
+/// std::errc::operation_canceled. (On Windows, whose poller hears of it, they do at once.) As with
+/// poll(), there may be nothing any more when it returns: use descriptors that do not block. A
+/// cancellation point. Throws std::system_error.
 THRUM_OUT_OF_LINE void wait_readable(native_handle_type fd,
                                      time_point deadline = time_point::max());
 /// The same; sets `error` instead of throwing.
 THRUM_OUT_OF_LINE void wait_readable(native_handle_type fd, time_point deadline,
                                      std::error_code& error);
+
+/// The same until a stop: then std::errc::operation_canceled; with `error` set instead of thrown. To be
+/// included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+template <stop_condition Stop, std::same_as<std::error_code>... Error>
+void wait_readable(native_handle_type fd, const Stop& stop, Error&... error) {
+  io_detail::wait_until_stopped(fd, side::read, stop, "io::wait_readable", error...);
+}
+template <stop_condition Stop, std::same_as<std::error_code>... Error>
+void wait_writable(native_handle_type fd, const Stop& stop, Error&... error) {
+  io_detail::wait_until_stopped(fd, side::write, stop, "io::wait_writable", error...);
+}
 
 /// The same for writing.
 THRUM_OUT_OF_LINE void wait_writable(native_handle_type fd,

@@ -6,6 +6,7 @@
 #define THRUM_IO_WAIT_DEFINITION_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/doubling.hpp>
 #include <thrum/base/error.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/io/descriptor.hpp>
@@ -26,26 +27,28 @@ class watch_table {
   /// Null: no memory, or no number of a descriptor.
   static sched::poll_desc* find(native_handle_type fd) noexcept {
     const unsigned number = os::number_of(fd);
-    if (!os::is_handle(fd) || number >= page_size * pages) {
+    if (!os::is_handle(fd) || number >= most) {
       return nullptr;
     }
-    auto& table = os::process_wide<state>::get().pages_of_slots;
+    const auto where = places::of(number);
+    auto& first = os::process_wide<state>::get().chunks[where.chunk];
     // [io.watch <] acquire: its zeroes.
-    slot* page = table[number / page_size].load(std::memory_order_acquire);
-    if (page == nullptr) {
-      auto* const fresh = static_cast<slot*>(os::map(page_size * sizeof(slot)));
+    slot* chunk = first.load(std::memory_order_acquire);
+    if (chunk == nullptr) {
+      const std::size_t size = places::size_of(where.chunk) * sizeof(slot);
+      auto* const fresh = static_cast<slot*>(os::map(size));
       if (fresh == nullptr) {
         return nullptr;
       }
-      // [io.watch <>] acq_rel: the page, to each thread that finds it.
-      if (table[number / page_size].compare_exchange_strong(page, fresh, std::memory_order_acq_rel,
-                                                            std::memory_order_acquire)) {
-        page = fresh;
+      // [io.watch <>] acq_rel: the chunk, to each thread that finds it.
+      if (first.compare_exchange_strong(chunk, fresh, std::memory_order_acq_rel,
+                                        std::memory_order_acquire)) {
+        chunk = fresh;
       } else {
-        os::unmap(fresh, page_size * sizeof(slot));
+        os::unmap(fresh, size);
       }
     }
-    slot& place = page[number % page_size];
+    slot& place = chunk[where.at];
     // [io.watch <] acquire: what it points to.
     sched::poll_desc* desc = place.load(std::memory_order_acquire);
     if (desc == nullptr) {
@@ -67,11 +70,12 @@ class watch_table {
 
  private:
   using slot = std::atomic<sched::poll_desc*>;
-  static constexpr unsigned page_size = 4096;
-  static constexpr unsigned pages = 4096;
+  using places = base::doubling_place<12>;
+  static constexpr unsigned most_bits = 24;
+  static constexpr unsigned most = 1U << most_bits;
   struct state {
     static constexpr std::string_view process_name = "io_detail::watch_table";
-    std::atomic<slot*> pages_of_slots[pages] = {};
+    std::atomic<slot*> chunks[places::chunks_for(most_bits)] = {};
   };
 };
 

@@ -15,12 +15,17 @@
 #define THRUM_NET_CONN_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/owner.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/stream.hpp>
 #include <thrum/net/endpoint.hpp>
+#include <thrum/net/network.hpp>
 #include <thrum/net/socket.hpp>
+#include <thrum/stop_condition.hpp>
 
+#include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -28,6 +33,21 @@
 #include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {
+
+/// What a system knows of a TCP connection; 0 where it says nothing.
+struct tcp_info {
+  std::chrono::microseconds rtt{0};           ///< round trip, smoothed
+  std::chrono::microseconds rtt_variance{0};  ///< mean deviation of it
+  std::chrono::microseconds least_rtt{0};     ///< the shortest one
+  std::chrono::microseconds timeout{0};       ///< without an answer, before a segment is sent again
+  std::uint32_t window = 0;                   ///< of congestion: segments that may be on their way
+  std::uint32_t threshold = 0;                ///< of slow start, in segments
+  std::uint32_t segment_size = 0;             ///< bytes of a segment
+  std::uint32_t unacknowledged = 0;           ///< segments that are on their way
+  std::uint32_t lost = 0;                     ///< of them, that are taken for lost
+  std::uint32_t retransmits = 0;              ///< segments that were sent again, of all time
+  std::uint32_t retries = 0;                  ///< how often in a row the oldest was sent again
+};
 
 /// Move-only. Reading, writing, closing and moving deadlines may be done from several goroutines
 /// and threads at the same time; two that read (or write) take turns, each with a whole operation.
@@ -42,16 +62,30 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
   conn(io::descriptor socket, bool is_tcp) noexcept
       : socket_(std::move(socket)), short_read_is_all_(is_tcp) {}
 
-  // read, read_full, read_all and write, write of stream.hpp.
+  /// One of a network other than the system's: see net/network.hpp.
+  explicit conn(base::owner<net_detail::other_stream> other) noexcept : other_(std::move(other)) {}
+
+  /// Takes over the connected stream socket of another library or process, and makes it
+  /// non-blocking; its options stay. errc::operation_not_supported if it is of another kind; on failure
+  /// it is closed.
+  static conn adopt(native_handle_type socket);
+  static conn adopt(native_handle_type socket, std::error_code& error);
+
+  // read, read_full, read_all, read_v, try_read and write, write_v, try_write of stream.hpp, also with
+  // a stop.
 
   /// Waits until there is something to read, or the end, without a buffer to read it to: idle
   /// connections need none.
   void wait_readable();
   void wait_readable(std::error_code& error);
-
-  /// Writes several pieces as one, by one system call if they fit. Returns the sum of their sizes.
-  std::size_t write_v(std::span<const std::span<const std::byte>> pieces);
-  std::size_t write_v(std::span<const std::span<const std::byte>> pieces, std::error_code& error);
+  /// The same until a stop: then std::errc::operation_canceled.
+  template <stop_condition Stop, std::same_as<std::error_code>... Error>
+  void wait_readable(const Stop& stop, Error&... error) {
+    const auto call = [&](std::error_code& code) { return wait_readable(code), 0; };
+    io_detail::until_stopped(*this, "wait_readable", stop, call, error...);
+  }
+  /// Whether a read would not wait: there is something, or the end, or it would fail.
+  bool is_readable() const noexcept;
 
   /// Sends `n` bytes of an open file from `offset` on. Returns how many there were: less than n at
   /// the file's end. Any n beyond that will do for all of it. Inside the kernel where that can be
@@ -61,14 +95,26 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
   std::uint64_t send_file(native_handle_type file, std::uint64_t offset, std::uint64_t n);
   std::uint64_t send_file(native_handle_type file, std::uint64_t offset, std::uint64_t n,
                           std::error_code& error);
+  /// The same until a stop: then std::errc::operation_canceled; with `error` the returned number says
+  /// how much was sent before.
+  template <stop_condition Stop, std::same_as<std::error_code>... Error>
+  std::uint64_t send_file(native_handle_type file, std::uint64_t offset, std::uint64_t n,
+                          const Stop& stop, Error&... error) {
+    std::uint64_t done = 0;
+    const auto call = [&](std::error_code& code) {
+      return done += send_file(file, offset + done, n - done, code);
+    };
+    io_detail::until_stopped(*this, "send_file", stop, call, error...);
+    return done;
+  }
 
   // ---- the rest ----
 
   /// From `when` on, reading and writing fail with thrum::errc::deadline_exceeded, also those that
   /// wait, also if there is data, until it is moved. time_point::max(): never. Does not throw.
   void set_deadline(time_point when) noexcept;
-  void set_read_deadline(time_point when) noexcept { socket_.set_deadline(io::side::read, when); }
-  void set_write_deadline(time_point when) noexcept { socket_.set_deadline(io::side::write, when); }
+  void set_read_deadline(time_point when) noexcept { set_deadline(io::side::read, when); }
+  void set_write_deadline(time_point when) noexcept { set_deadline(io::side::write, when); }
 
   /// Tells the peer that no more comes: it reads the end of the stream. Reading goes on.
   void close_write();
@@ -82,11 +128,15 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
   /// Ends whatever others do with it: that fails with errc::operation_canceled, as does what comes
   /// later. Returns when the descriptor is closed. What was written is still sent. Closing again
   /// does nothing.
-  void close() noexcept { socket_.close(); }
+  void close() noexcept;
+
+  /// Gives the socket up without closing it, for others to use; it is in non-blocking mode. To whoever
+  /// uses the connection it is closed: see close(). No handle (-1) if it was closed already.
+  [[nodiscard]] native_handle_type release() noexcept { return socket_.release(); }
 
   /// The addresses of this end and of the other; none after close().
-  endpoint local() const noexcept { return net_detail::address_of(socket_, false); }
-  endpoint remote() const noexcept { return net_detail::address_of(socket_, true); }
+  endpoint local() const noexcept { return address(false); }
+  endpoint remote() const noexcept { return address(true); }
 
   /// Whether small writes are sent at once (the default) or gathered. Only TCP.
   void no_delay(bool on);
@@ -99,15 +149,28 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
   void linger(int seconds);
   void linger(int seconds, std::error_code& error);
 
+  /// What the system knows of the way to the peer. errc::operation_not_supported where it does not
+  /// say: other systems than Linux, Unix sockets.
+  net::tcp_info tcp_info() const;
+  net::tcp_info tcp_info(std::error_code& error) const;
+
   /// The system's number, -1 after close(). It stays the connection's: it must not be closed.
   native_handle_type native_handle() const noexcept { return socket_.native_handle(); }
 
   /// Whether it holds a connection, open or closed.
-  explicit operator bool() const noexcept { return static_cast<bool>(socket_); }
+  explicit operator bool() const noexcept {
+    return static_cast<bool>(socket_) || static_cast<bool>(other_);
+  }
+
+  /// For on_readable and on_writable.
+  const io::descriptor& waits_on() const noexcept { return socket_; }
 
   /// The operations that stream.hpp makes the members with texts and error codes of: results are
   /// counts, or errors below zero. Programs have no need of them.
   os::io_result read_some(std::span<std::byte> buffer) {
+    if (!socket_) [[unlikely]] {
+      return read_other(buffer);
+    }
     if (buffer.empty()) [[unlikely]] {  // the system would wait
       return socket_.use([](os::handle) { return os::io_result{0}; });
     }
@@ -116,6 +179,9 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
         short_read_is_all_ ? buffer.size() : 0);
   }
   os::io_result write_all(std::span<const std::byte> bytes, std::size_t& done) {
+    if (!socket_) [[unlikely]] {
+      return write_other(bytes, done);
+    }
     return socket_.run_all(io::side::write, [&](os::handle fd) -> os::io_result {
       if (done == bytes.size()) {
         return 0;
@@ -125,12 +191,52 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
       return n;
     });
   }
+  os::io_result read_some_v(std::span<const std::span<std::byte>> pieces);
+  os::io_result write_all_v(std::span<const std::span<const std::byte>> pieces, std::size_t& done);
+  os::io_result try_read_some(std::span<std::byte> buffer) {
+    if (!socket_) [[unlikely]] {
+      return try_read_other(buffer);
+    }
+    return socket_.try_run(
+        io::side::read,
+        [&](os::handle fd) -> os::io_result {
+          return buffer.empty() ? 0 : os::receive(fd, buffer.data(), buffer.size());
+        },
+        short_read_is_all_ ? buffer.size() : 0);
+  }
+  os::io_result try_write_some(std::span<const std::byte> bytes) {
+    if (!socket_) [[unlikely]] {
+      return try_write_other(bytes);
+    }
+    return socket_.try_run(io::side::write, [&](os::handle fd) -> os::io_result {
+      return bytes.empty() ? 0 : os::send(fd, bytes.data(), bytes.size());
+    });
+  }
   [[noreturn]] [[gnu::cold]] void fail(const std::error_code& error, const char* operation) const;
+
+  /// What io::copy uses where bytes need not go through memory: some of them into a pipe that has
+  /// room, and n of them out of one, of which `done` says how many; see os::splice_to_pipe.
+  os::io_result move_to_pipe(native_handle_type pipe, std::size_t n);
+  os::io_result move_from_pipe(native_handle_type pipe, std::size_t n, std::size_t& done);
 
  private:
   static constexpr std::uint64_t longest_file = INT64_MAX;
 
+  void set_deadline(io::side which, time_point when) noexcept;
+  endpoint address(bool peer) const noexcept;
   std::size_t shut_down(int what, std::error_code& error);
+
+  // As read_some and write_all, where there is no socket of the system.
+  [[gnu::cold]] os::io_result read_other(std::span<std::byte> buffer);
+  [[gnu::cold]] os::io_result write_other(std::span<const std::byte> bytes, std::size_t& done);
+  [[gnu::cold]] os::io_result try_read_other(std::span<std::byte> buffer);
+  [[gnu::cold]] os::io_result try_write_other(std::span<const std::byte> bytes);
+
+  /// Calls use(socket), unless there is another network's, which knows nothing of it: 0.
+  template <class Use>
+  os::io_result set_option(Use use) {
+    return other_ ? os::io_result{0} : socket_.use(use);
+  }
 
   /// send_file by reading and writing; moves `done`.
   void copy_file(native_handle_type file, std::uint64_t offset, std::uint64_t wanted,
@@ -140,12 +246,8 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
   /// and its end must end the wait, too.
   os::io_result read_stream(native_handle_type file, std::span<std::byte> piece);
 
-  /// Sends of the pieces what is left and fits into one call; moves `sent`.
-  static os::io_result send_pieces(os::handle fd,
-                                   std::span<const std::span<const std::byte>> pieces,
-                                   std::size_t& sent) noexcept;
-
   io::descriptor socket_;
+  base::owner<net_detail::other_stream> other_;  // in place of a socket of the system
   bool short_read_is_all_ = false;
 };
 

@@ -10,6 +10,7 @@
 #include <thrum/blocking.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/io/descriptor.hpp>
+#include <thrum/io/pieces.hpp>
 #include <thrum/io/stream.hpp>
 #include <thrum/net/conn.hpp>
 #include <thrum/net/socket.hpp>
@@ -32,31 +33,106 @@ THRUM_OUT_OF_LINE conn::conn(io::descriptor socket) noexcept : socket_(std::move
   short_read_is_all_ = family == AF_INET || family == AF_INET6;
 }
 
+THRUM_OUT_OF_LINE conn conn::adopt(native_handle_type socket) {
+  std::error_code error;
+  conn result = adopt(socket, error);
+  if (error) {
+    base::throw_system(error, "conn::adopt");
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE conn conn::adopt(native_handle_type socket, std::error_code& error) {
+  io::descriptor own = net_detail::adopt_socket(socket, SOCK_STREAM, error);
+  return error ? conn() : conn(std::move(own));
+}
+
+THRUM_OUT_OF_LINE net::tcp_info conn::tcp_info() const {
+  return io_detail::or_fail(*this, "tcp_info",
+                            [&](std::error_code& error) { return tcp_info(error); });
+}
+
+THRUM_OUT_OF_LINE net::tcp_info conn::tcp_info(std::error_code& error) const {
+  os::tcp_numbers seen;
+  const os::io_result result =
+      other_ ? os::not_supported
+             : socket_.use([&](os::handle fd) { return os::get_tcp_numbers(fd, seen); });
+  io_detail::count_or(result, error);
+  using us = std::chrono::microseconds;
+  return {us(seen.rtt_us), us(seen.rtt_variance_us), us(seen.least_rtt_us), us(seen.timeout_us),
+          seen.window,     seen.threshold,           seen.segment_size,     seen.unacknowledged,
+          seen.lost,       seen.retransmits,         seen.retries};
+}
+
 THRUM_OUT_OF_LINE void conn::wait_readable() {
   io_detail::or_fail(*this, "wait_readable",
                      [&](std::error_code& error) { return wait_readable(error), std::size_t{0}; });
 }
 
 THRUM_OUT_OF_LINE void conn::wait_readable(std::error_code& error) {
+  if (other_) {
+    io_detail::count_or(other_->wait_readable(), error);
+    return;
+  }
   std::byte first;
   const os::io_result n = socket_.wait(
       io::side::read, [&](os::handle fd) { return os::peek(fd, &first, sizeof first); });
   io_detail::count_or(n, error);
 }
 
-THRUM_OUT_OF_LINE std::size_t conn::write_v(std::span<const std::span<const std::byte>> pieces) {
-  return io_detail::or_fail(*this, "write_v",
-                            [&](std::error_code& error) { return write_v(pieces, error); });
+THRUM_OUT_OF_LINE bool conn::is_readable() const noexcept {
+  if (other_) {
+    return other_->is_readable();
+  }
+  std::byte first;
+  return socket_.use([&](os::handle fd) { return os::peek(fd, &first, sizeof first); }) !=
+         os::would_block;
 }
 
-THRUM_OUT_OF_LINE std::size_t conn::write_v(std::span<const std::span<const std::byte>> pieces,
-                                            std::error_code& error) {
-  std::size_t sent = 0;
-  const os::io_result result = socket_.run_all(
-      io::side::write,
-      [&](os::handle fd) -> os::io_result { return send_pieces(fd, pieces, sent); });
-  io_detail::count_or(result, error);
-  return sent;
+THRUM_OUT_OF_LINE os::io_result conn::read_some_v(std::span<const std::span<std::byte>> pieces) {
+  if (other_) {
+    for (const std::span<std::byte> each : pieces) {
+      if (!each.empty()) {
+        return other_->read(each);
+      }
+    }
+    return other_->read({});
+  }
+  io_detail::piece_list all(pieces);
+  if (all.count == 0) {  // the system would wait
+    return socket_.use([](os::handle) { return os::io_result{0}; });
+  }
+  return socket_.run(
+      io::side::read,
+      [&](os::handle fd) -> os::io_result {
+        os::message message;
+        message.set_pieces(all.parts, all.count);
+        const os::io_result received = os::receive_messages(fd, &message, 1);
+        return received < 0 ? received : static_cast<os::io_result>(message.size());
+      },
+      short_read_is_all_ ? all.bytes : 0);
+}
+
+THRUM_OUT_OF_LINE os::io_result conn::write_all_v(
+    std::span<const std::span<const std::byte>> pieces, std::size_t& done) {
+  if (other_) {  // as one: whoever writes has the turn until all is written
+    std::vector<std::byte> all;
+    for (const std::span<const std::byte> each : pieces) {
+      all.insert(all.end(), each.begin(), each.end());
+    }
+    return other_->write(all, done);
+  }
+  return socket_.run_all(io::side::write, [&](os::handle fd) -> os::io_result {
+    io_detail::piece_list left(pieces, done);
+    if (left.count == 0) {
+      return 0;
+    }
+    os::message message;
+    message.set_pieces(left.parts, left.count);
+    const os::io_result n = os::send_message(fd, message);
+    done += n > 0 ? static_cast<std::size_t>(n) : 0;
+    return n;
+  });
 }
 
 THRUM_OUT_OF_LINE std::uint64_t conn::send_file(native_handle_type file, std::uint64_t offset,
@@ -71,6 +147,11 @@ THRUM_OUT_OF_LINE std::uint64_t conn::send_file(native_handle_type file, std::ui
   const std::uint64_t most_left = offset < longest_file ? longest_file - offset : 0;
   const std::uint64_t wanted = n < most_left ? n : most_left;
   std::uint64_t done = 0;
+  if (other_) {
+    error.clear();
+    copy_file(file, offset, wanted, done, error);
+    return done;
+  }
   bool refused = false;
   const os::io_result result =
       socket_.run_all(io::side::write, [&](os::handle fd) -> os::io_result {
@@ -119,7 +200,7 @@ THRUM_OUT_OF_LINE void conn::no_delay(bool on) {
 }
 
 THRUM_OUT_OF_LINE void conn::no_delay(bool on, std::error_code& error) {
-  io_detail::count_or(socket_.use([&](os::handle fd) { return os::set_no_delay(fd, on); }), error);
+  io_detail::count_or(set_option([&](os::handle fd) { return os::set_no_delay(fd, on); }), error);
 }
 
 THRUM_OUT_OF_LINE void conn::keep_alive(const keep_alive_options& how) {
@@ -129,7 +210,7 @@ THRUM_OUT_OF_LINE void conn::keep_alive(const keep_alive_options& how) {
 
 THRUM_OUT_OF_LINE void conn::keep_alive(const keep_alive_options& how, std::error_code& error) {
   io_detail::count_or(
-      socket_.use([&](os::handle fd) { return net_detail::set_keep_alive(fd, how); }), error);
+      set_option([&](os::handle fd) { return net_detail::set_keep_alive(fd, how); }), error);
 }
 
 THRUM_OUT_OF_LINE void conn::linger(int seconds) {
@@ -138,16 +219,73 @@ THRUM_OUT_OF_LINE void conn::linger(int seconds) {
 }
 
 THRUM_OUT_OF_LINE void conn::linger(int seconds, std::error_code& error) {
-  io_detail::count_or(socket_.use([&](os::handle fd) { return os::set_linger(fd, seconds); }),
+  if (other_) {
+    other_->reset_at_close(seconds == 0);
+  }
+  io_detail::count_or(set_option([&](os::handle fd) { return os::set_linger(fd, seconds); }),
                       error);
 }
 
 THRUM_COLD THRUM_OUT_OF_LINE void conn::fail(const std::error_code& error,
                                              const char* operation) const {
-  net_detail::throw_socket(error, base::message<64>("conn::").append(operation).view(), socket_);
+  net_detail::throw_between(error, base::message<64>("conn::").append(operation).view(), local(),
+                            remote());
+}
+
+THRUM_OUT_OF_LINE void conn::set_deadline(io::side which, time_point when) noexcept {
+  if (other_) {
+    other_->set_deadline(which, when);
+  } else {
+    socket_.set_deadline(which, when);
+  }
+}
+
+THRUM_OUT_OF_LINE endpoint conn::address(bool peer) const noexcept {
+  return other_ ? other_->address(peer) : net_detail::address_of(socket_, peer);
+}
+
+THRUM_OUT_OF_LINE void conn::close() noexcept {
+  if (other_) {
+    other_->close();
+  } else {
+    socket_.close();
+  }
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE os::io_result conn::read_other(std::span<std::byte> buffer) {
+  return other_ ? other_->read(buffer) : os::bad_handle;
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE os::io_result conn::write_other(std::span<const std::byte> bytes,
+                                                             std::size_t& done) {
+  return other_ ? other_->write(bytes, done) : os::bad_handle;
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE os::io_result conn::try_read_other(std::span<std::byte> buffer) {
+  if (!other_) {
+    return os::bad_handle;
+  }
+  return other_->is_readable() ? other_->read(buffer) : os::would_block;
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE os::io_result conn::try_write_other(std::span<const std::byte> bytes) {
+  return other_ ? other_->try_write(bytes) : os::bad_handle;
+}
+
+THRUM_OUT_OF_LINE os::io_result conn::move_to_pipe(native_handle_type pipe, std::size_t n) {
+  return other_ ? os::not_supported : io_detail::move_to_pipe(socket_, pipe, n);
+}
+
+THRUM_OUT_OF_LINE os::io_result conn::move_from_pipe(native_handle_type pipe, std::size_t n,
+                                                     std::size_t& done) {
+  return other_ ? os::not_supported : io_detail::move_from_pipe(socket_, pipe, n, done);
 }
 
 THRUM_OUT_OF_LINE std::size_t conn::shut_down(int what, std::error_code& error) {
+  if (other_) {
+    const io::side which = what == os::reading ? io::side::read : io::side::write;
+    return io_detail::count_or(other_->shut_down(which), error);
+  }
   const os::io_result result = socket_.use([&](os::handle fd) { return os::shut_down(fd, what); });
   if (what == os::reading) {
     socket_.make_ready(io::side::read);  // not every system's poller tells of it
@@ -203,33 +341,6 @@ THRUM_OUT_OF_LINE os::io_result conn::read_stream(native_handle_type file,
       return got;
     }
   }
-}
-
-THRUM_OUT_OF_LINE os::io_result conn::send_pieces(
-    os::handle fd, std::span<const std::span<const std::byte>> pieces, std::size_t& sent) noexcept {
-  constexpr std::size_t at_once = 64;
-  os::piece parts[at_once];
-  std::size_t count = 0;
-  std::size_t skip = sent;
-  for (const auto& piece : pieces) {
-    if (skip >= piece.size()) {
-      skip -= piece.size();
-      continue;
-    }
-    parts[count++] = os::piece_of(piece.data() + skip, piece.size() - skip);
-    skip = 0;
-    if (count == at_once) {
-      break;
-    }
-  }
-  if (count == 0) {
-    return 0;
-  }
-  os::message message;
-  message.set_pieces(parts, count);
-  const os::io_result n = os::send_message(fd, message);
-  sent += n > 0 ? static_cast<std::size_t>(n) : 0;
-  return n;
 }
 
 }}}  // namespace thrum::THRUM_ABI::net

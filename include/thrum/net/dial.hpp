@@ -3,10 +3,12 @@
 //
 // dial: making connections.
 //
-// A name may have several addresses. They are tried one after the other, each with its share of the
-// time that is left; and if there are addresses of both IP families, the second family starts
-// 300 ms after the first, or when that has failed (RFC 8305; Go's order and delay). Whichever is
-// connected first wins.
+// A name may have several addresses. They are tried in turn, families alternating, the one in front
+// first. Each has a head start of 250 ms before the next one; if it fails, that one begins at once.
+// None is given up when the next one begins: whichever is connected first wins, and the others are
+// ended then. They share one deadline (RFC 8305, sections 4, 5 and 8).
+// Each is tried by a goroutine. Where there are none, on a thread of others, or if all are to have
+// one local port, they are tried one after the other, each with its share of the time that is left.
 //
 // When a socket is connected: it became writable, has no error, and knows its peer. Only the three
 // together say so; a socket that was registered with a poller too early is writable once for
@@ -18,27 +20,51 @@
 #include <thrum/deadline.hpp>
 #include <thrum/net/conn.hpp>
 #include <thrum/net/endpoint.hpp>
+#include <thrum/stop_condition.hpp>
 
 #include <chrono>
+#include <concepts>
 #include <span>
 #include <string_view>
 #include <system_error>
 #include <type_traits>
 #include <vector>
 
+namespace thrum { inline namespace THRUM_ABI { namespace net {
+
+/// How to dial.
+struct dial_options {
+  /// The address of this end: an address of this machine, with port 0 unless it must be that
+  /// one. Of several endpoints to dial only those of its family are tried. None: the system chooses.
+  endpoint local{};
+  /// Of several endpoints each has so long before the next one is tried as well.
+  std::chrono::nanoseconds head_start = std::chrono::milliseconds(250);
+};
+
+}}}  // namespace thrum::THRUM_ABI::net
+
 namespace thrum { inline namespace THRUM_ABI { namespace net_detail {
 
 using namespace net;
 
-class dial_end;
+/// In the order to try them: those of the first one's family and the others in turns.
+THRUM_OUT_OF_LINE std::vector<endpoint> alternating(std::span<const endpoint> all);
 
-/// Several endpoints, one after the other.
-THRUM_OUT_OF_LINE conn dial_each(std::span<const endpoint> all, time_point deadline,
-                                 std::error_code& error, dial_end* ended = nullptr);
+/// Throws what dial throws.
+[[noreturn]] THRUM_OUT_OF_LINE void throw_dial(const std::error_code& error, const endpoint& where);
+[[noreturn]] THRUM_OUT_OF_LINE void throw_dial(const std::error_code& error,
+                                               std::span<const endpoint> all);
+[[noreturn]] THRUM_OUT_OF_LINE void throw_dial(const std::error_code& error, std::string_view text);
 
-/// Two lists of endpoints; the second has to wait.
-THRUM_OUT_OF_LINE conn dial_race(std::vector<endpoint> first, std::vector<endpoint> second,
-                                 time_point deadline, std::error_code& error);
+/// The moment that a time-out of dial() means: see there. time_point::max() is never.
+THRUM_OUT_OF_LINE time_point dial_deadline(std::chrono::nanoseconds timeout) noexcept;
+
+/// A time-out of any unit as dial() takes it: what is below 0 must not become 0.
+template <class Rep, class Period>
+std::chrono::nanoseconds dial_timeout(std::chrono::duration<Rep, Period> timeout) noexcept {
+  const bool is_past = timeout < timeout.zero();
+  return std::chrono::nanoseconds(is_past ? -1 : time_detail::nanoseconds_of(timeout));
+}
 
 }}}  // namespace thrum::THRUM_ABI::net_detail
 
@@ -58,14 +84,67 @@ THRUM_OUT_OF_LINE conn dial(std::string_view text, std::chrono::nanoseconds time
 THRUM_OUT_OF_LINE conn dial(std::string_view text, std::chrono::nanoseconds timeout = {});
 THRUM_OUT_OF_LINE conn dial(const char* text, std::chrono::nanoseconds timeout = {});
 
+/// The same for several endpoints, of which the one that is connected first is taken: see the head
+/// of the file. If all fail, the error is that of the one that failed first. The timeout is for all
+/// of it.
+THRUM_OUT_OF_LINE conn dial(std::span<const endpoint> all, std::chrono::nanoseconds timeout,
+                            std::error_code& error);
+THRUM_OUT_OF_LINE conn dial(std::span<const endpoint> all, std::chrono::nanoseconds timeout = {});
+
 /// A timeout in other units than nanoseconds, rounded up; one too long to count: for ever.
-template <class Where, class Rep, class Period, class... Error>
+template <class Where, class Rep, class Period, std::same_as<std::error_code>... Error>
 requires(!std::is_same_v<std::chrono::duration<Rep, Period>, std::chrono::nanoseconds>) conn
     dial(const Where& where, std::chrono::duration<Rep, Period> timeout, Error&... error) {
-  // What is below 0 must not become 0.
-  const bool is_past = timeout < timeout.zero();
-  return dial(where, std::chrono::nanoseconds(is_past ? -1 : time_detail::nanoseconds_of(timeout)),
-              error...);
+  return dial(where, net_detail::dial_timeout(timeout), error...);
+}
+
+/// As dial, until a deadline, for an endpoint, a text, or several endpoints; time_point::max(): as
+/// long as the system tries.
+THRUM_OUT_OF_LINE conn dial_until(const endpoint& where, time_point deadline,
+                                  const dial_options& how, std::error_code& error);
+THRUM_OUT_OF_LINE conn dial_until(const endpoint& where, time_point deadline,
+                                  const dial_options& how = {});
+THRUM_OUT_OF_LINE conn dial_until(std::string_view text, time_point deadline,
+                                  const dial_options& how, std::error_code& error);
+THRUM_OUT_OF_LINE conn dial_until(std::string_view text, time_point deadline,
+                                  const dial_options& how = {});
+THRUM_OUT_OF_LINE conn dial_until(std::span<const endpoint> all, time_point deadline,
+                                  const dial_options& how, std::error_code& error);
+THRUM_OUT_OF_LINE conn dial_until(std::span<const endpoint> all, time_point deadline,
+                                  const dial_options& how = {});
+template <class Where>
+conn dial_until(const Where& where, time_point deadline, std::error_code& error) {
+  return dial_until(where, deadline, dial_options(), error);
+}
+
+/// dial until a stop: then std::errc::operation_canceled, and whatever was begun is ended. For an
+/// endpoint, a text, or several endpoints; `error` as above. To be included, if not by <thrum.hpp>:
+/// <thrum/stoppable.hpp>.
+template <class Where, stop_condition Stop>
+conn dial(const Where& where, const Stop& stop, const dial_options& how, std::error_code& error) {
+  return stop_detail::run_until_stopped(
+      stop, error, [&] { return dial_until(where, time_point::max(), how, error); });
+}
+template <class Where, stop_condition Stop>
+conn dial(const Where& where, const Stop& stop, std::error_code& error) {
+  return dial(where, stop, dial_options(), error);
+}
+template <class Where, stop_condition Stop>
+conn dial(const Where& where, const Stop& stop, const dial_options& how = {}) {
+  std::error_code error;
+  conn made = dial(where, stop, how, error);
+  if (error) {
+    net_detail::throw_dial(error, where);
+  }
+  return made;
+}
+
+/// dial with options; `error` as above.
+template <class Where, class Rep, class Period, std::same_as<std::error_code>... Error>
+conn dial(const Where& where, std::chrono::duration<Rep, Period> timeout, const dial_options& how,
+          Error&... error) {
+  return dial_until(where, net_detail::dial_deadline(net_detail::dial_timeout(timeout)), how,
+                    error...);
 }
 
 }}}  // namespace thrum::THRUM_ABI::net

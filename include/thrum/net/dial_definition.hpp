@@ -13,17 +13,20 @@
 #include <thrum/net/conn.hpp>
 #include <thrum/net/dial.hpp>
 #include <thrum/net/endpoint.hpp>
+#include <thrum/net/network.hpp>
 #include <thrum/net/resolve.hpp>
 #include <thrum/net/socket.hpp>
 #include <thrum/runtime.hpp>
 #include <thrum/sched/core/traits.hpp>
+#include <thrum/sched/queue/no_deadline.hpp>
+#include <thrum/sched/run/io_deadline.hpp>
+#include <thrum/stoppable.hpp>
 #include <thrum/sync/mutex.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -44,12 +47,18 @@ class dial_end {
     /// `of` may be null. While this exists, end() ends the connecting of `socket`.
     scope(dial_end* of, io::descriptor& socket) : of_(of) {
       if (of_ != nullptr) {
-        of_->connecting(&socket);
+        of_->connecting(&socket, nullptr);
+      }
+    }
+    /// The same for one of another network.
+    scope(dial_end* of, other_dial& other) : of_(of) {
+      if (of_ != nullptr) {
+        of_->connecting(nullptr, &other);
       }
     }
     ~scope() {
       if (of_ != nullptr) {
-        of_->connecting(nullptr);
+        of_->connecting(nullptr, nullptr);
       }
     }
     scope(const scope&) = delete;
@@ -67,35 +76,55 @@ class dial_end {
   }
 
  private:
-  void connecting(io::descriptor* socket) {
+  void connecting(io::descriptor* socket, other_dial* other) {
     const std::lock_guard guard(mutex_);
     socket_ = socket;
+    other_ = other;
     apply();
   }
   void apply() noexcept {
     if (ended_ && socket_ != nullptr) {
       socket_->set_deadline(io::side::write, time_point::min());
     }
+    if (ended_ && other_ != nullptr) {
+      other_->end();
+    }
   }
 
   mutex mutex_;
   io::descriptor* socket_ = nullptr;
+  other_dial* other_ = nullptr;
   bool ended_ = false;
 };
 
-/// One try.
-inline conn dial_once(const endpoint& where, time_point deadline, std::error_code& error,
-                      dial_end* ended) {
+/// One try. `local`: none, or the address of this end.
+inline conn dial_once(const endpoint& where, const endpoint& local, time_point deadline,
+                      std::error_code& error, dial_end* ended) {
+  if (network* const other = network_of_caller()) {
+    const base::owner<other_dial> making = other->dial(where, local);
+    const dial_end::scope scope(ended, *making);
+    os::io_result result = 0;
+    base::owner<other_stream> made = making->finish(deadline, result);
+    error = io_detail::error_of(result);
+    return made ? conn(std::move(made)) : conn();
+  }
   io::descriptor socket = open_socket(where, SOCK_STREAM, error);
   if (error) {
     const auto instead = without_ipv6(where, error);
-    return instead ? dial_once(*instead, deadline, error, ended) : conn();
+    return instead ? dial_once(*instead, local, deadline, error, ended) : conn();
   }
   const os::handle fd = socket.native_handle();
   const bool is_tcp = is_internet(where);
   if (is_tcp) {
     os::set_no_delay(fd, true);
     set_keep_alive(fd, {});
+  }
+  if (local.family() != address_family::none) {
+    const os::io_result bound = os::bind(fd, local.data(), local.size());
+    if (bound < 0) {
+      error = io_detail::error_of(bound);
+      return conn();
+    }
   }
   socket.set_deadline(io::side::write, deadline);
   bool begun = false;
@@ -138,20 +167,21 @@ inline time_point now_of_deadlines() noexcept {
 }
 
 /// One endpoint; `error` is errc::deadline_exceeded at the deadline.
-inline conn dial_until(const endpoint& where, time_point deadline, std::error_code& error,
-                       dial_end* ended = nullptr) {
-  conn made = dial_once(where, deadline, error, ended);
+inline conn dial_one(const endpoint& where, const endpoint& local, time_point deadline,
+                     std::error_code& error, dial_end* ended = nullptr) {
+  conn made = dial_once(where, local, deadline, error, ended);
   // If nobody listens, and the system chooses the very port for our end, TCP connects the socket
   // with itself. While that lives, the next try gets another port, and its answer.
   if (!error && is_internet(where) && made.local() == made.remote()) {
-    made = dial_once(where, deadline, error, ended);
+    made = dial_once(where, local, deadline, error, ended);
   }
   return made;
 }
 
-THRUM_OUT_OF_LINE conn dial_each(std::span<const endpoint> all, time_point deadline,
-                                 std::error_code& error, dial_end* ended) {
-  error = os::error_code_of(os::no_address);
+/// Several endpoints, one after the other.
+inline conn dial_each(std::span<const endpoint> all, const endpoint& local, time_point deadline,
+                      std::error_code& error) {
+  std::error_code first_error;
   for (std::size_t i = 0; i != all.size(); ++i) {
     time_point until = deadline;
     if (deadline != time_point::max()) {
@@ -160,71 +190,131 @@ THRUM_OUT_OF_LINE conn dial_each(std::span<const endpoint> all, time_point deadl
       const auto least = std::min<std::chrono::nanoseconds>(left, std::chrono::seconds(2));
       until = deadline - left + std::max<std::chrono::nanoseconds>(share, least);
     }
-    if (conn made = dial_until(all[i], until, error, ended); !error) {
+    if (conn made = dial_one(all[i], local, until, error); !error) {
       return made;
     }
+    if (sched::is_io_stopped()) {
+      return conn();
+    }
+    if (!first_error) {
+      first_error = error;
+    }
   }
+  error = first_error;
   return conn();
 }
 
-THRUM_OUT_OF_LINE conn dial_race(std::vector<endpoint> first, std::vector<endpoint> second,
-                                 time_point deadline, std::error_code& error) {
-  constexpr auto delay = std::chrono::milliseconds(300);
+/// The tries of one dial that are under way. They end when this does, and do not wait for the
+/// system to give up.
+class dial_race {
+ public:
+  /// How one ended.
   struct outcome {
     conn made;
     std::error_code error;
   };
-  // Room for both: the try that ends too late leaves its connection in a channel that nobody reads
-  // any more, and is closed with it.
-  chan<outcome> outcomes(2);
-  // The other try gives up when this returns, and does not wait for the system to do so.
-  struct end_of_race {
-    std::shared_ptr<dial_end> first = std::make_shared<dial_end>();
-    std::shared_ptr<dial_end> second = std::make_shared<dial_end>();
-    ~end_of_race() {
-      first->end();
-      second->end();
+
+  /// There is room for all outcomes: a try that is too late leaves its connection in a channel
+  /// that nobody reads any more, and is closed with it.
+  explicit dial_race(std::size_t tries) : outcomes_(tries) { ends_.reserve(tries); }
+  dial_race(const dial_race&) = delete;
+  dial_race& operator=(const dial_race&) = delete;
+  ~dial_race() {
+    for (const std::shared_ptr<dial_end>& each : ends_) {
+      each->end();
     }
-  } const race;
-  const auto start = [&](std::vector<endpoint> list, const std::shared_ptr<dial_end>& ended) {
-    go([outcomes, candidates = std::move(list), deadline, ended] {
+  }
+
+  void start(const endpoint& where, const endpoint& local, time_point deadline) {
+    const auto& ended = ends_.emplace_back(std::make_shared<dial_end>());
+    network* const other = network_of_caller();
+    const std::uint32_t place = other != nullptr ? other->place() : 0;
+    go([outcomes = outcomes_, where, local, deadline, ended, other, place] {
+      if (other != nullptr) {
+        other->place(place);
+      }
       outcome result;
-      result.made = dial_each(candidates, deadline, result.error, ended.get());
+      result.made = dial_one(where, local, deadline, result.error, ended.get());
       outcomes.send(std::move(result));
     });
-  };
-  start(std::move(first), race.first);
-  int running = 1;
-  bool second_started = false;
+  }
+
+  /// The next outcome, if there is one in time.
+  bool wait(outcome& result, const sched::io_deadline& deadline) {
+    return outcomes_.recv(result, deadline) == recv_status::ok;
+  }
+
+ private:
+  chan<outcome> outcomes_;
+  std::vector<std::shared_ptr<dial_end>> ends_;
+};
+
+/// Several endpoints, each with a head start before the next.
+inline conn dial_staggered(std::span<const endpoint> all, const dial_options& how,
+                           time_point deadline, std::error_code& error) {
+  dial_race race(all.size());
   std::error_code first_error;
-  for (;;) {
-    outcome result;
-    const bool came = second_started ? outcomes.recv(result) == recv_status::ok
-                                     : outcomes.recv_for(result, delay) == recv_status::ok;
-    if (came && !result.error) {
+  std::size_t started = 0;
+  for (std::size_t failed = 0; failed != all.size();) {
+    if (started != all.size()) {
+      race.start(all[started], how.local, deadline);
+      ++started;
+    }
+    const bool is_last = started == all.size();
+    const sched::io_deadline until(is_last ? sched::no_deadline
+                                           : time_detail::deadline_after(how.head_start));
+    dial_race::outcome result;
+    if (!race.wait(result, until)) {
+      if (until.is_stopped()) {
+        error = io_detail::error_of(os::cancelled);
+        return conn();
+      }
+      continue;
+    }
+    if (!result.error) {
       error.clear();
       return std::move(result.made);
-    }
-    if (!second_started) {
-      start(std::move(second), race.second);  // NOLINT(bugprone-use-after-move): once
-      second_started = true;
-      ++running;
-    }
-    if (!came) {
-      continue;
     }
     if (!first_error) {
       first_error = result.error;
     }
-    if (--running == 0) {
-      error = first_error;
-      return conn();
-    }
+    ++failed;
   }
+  error = first_error;
+  return conn();
 }
 
-/// The moment that a time-out of dial() means: see there. time_point::max() is never.
-inline time_point dial_deadline(std::chrono::nanoseconds timeout) noexcept {
+THRUM_OUT_OF_LINE std::vector<endpoint> alternating(std::span<const endpoint> all) {
+  std::vector<endpoint> first;
+  std::vector<endpoint> second;
+  for (const endpoint& each : all) {
+    (each.family() == all.front().family() ? first : second).push_back(each);
+  }
+  std::vector<endpoint> result;
+  result.reserve(all.size());
+  for (std::size_t i = 0; i < std::max(first.size(), second.size()); ++i) {
+    for (const std::vector<endpoint>* list : {&first, &second}) {
+      if (i < list->size()) {
+        result.push_back((*list)[i]);
+      }
+    }
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE void throw_dial(const std::error_code& error, const endpoint& where) {
+  throw_endpoint(error, "dial", where);
+}
+
+THRUM_OUT_OF_LINE void throw_dial(const std::error_code& error, std::span<const endpoint> all) {
+  throw_endpoint(error, "dial", all.empty() ? endpoint() : all.front());
+}
+
+THRUM_OUT_OF_LINE void throw_dial(const std::error_code& error, std::string_view text) {
+  base::throw_system(error, base::message<>("dial ").append_quoted(text).view());
+}
+
+THRUM_OUT_OF_LINE time_point dial_deadline(std::chrono::nanoseconds timeout) noexcept {
   const time_point now = now_of_deadlines();
   return timeout.count() == 0 || timeout >= time_point::max() - now ? time_point::max()
                                                                     : now + timeout;
@@ -234,45 +324,96 @@ inline time_point dial_deadline(std::chrono::nanoseconds timeout) noexcept {
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {
 
+THRUM_OUT_OF_LINE conn dial_until(const endpoint& where, time_point deadline,
+                                  const dial_options& how, std::error_code& error) {
+  if (how.local.family() != address_family::none && how.local.family() != where.family()) {
+    error = std::make_error_code(std::errc::address_family_not_supported);
+    return conn();
+  }
+  return net_detail::dial_one(where, how.local, deadline, error);
+}
+
+THRUM_OUT_OF_LINE conn dial_until(std::span<const endpoint> all, time_point deadline,
+                                  const dial_options& how, std::error_code& error) {
+  if (all.empty()) {
+    error = os::error_code_of(os::no_address);
+    return conn();
+  }
+  const address_family own = how.local.family();
+  std::vector<endpoint> fit = net_detail::alternating(all);
+  if (own != address_family::none) {
+    std::erase_if(fit, [&](const endpoint& each) { return each.family() != own; });
+  }
+  if (fit.size() < 2) {
+    return dial_until(fit.empty() ? all.front() : fit.front(), deadline, how, error);
+  }
+  // Sockets that are there at the same time cannot have one port.
+  return runtime::current() == nullptr || how.local.port() != 0
+             ? net_detail::dial_each(fit, how.local, deadline, error)
+             : net_detail::dial_staggered(fit, how, deadline, error);
+}
+
+THRUM_OUT_OF_LINE conn dial_until(std::string_view text, time_point deadline,
+                                  const dial_options& how, std::error_code& error) {
+  const std::vector<endpoint> all = resolve_until(text, deadline, error);
+  return error ? conn() : dial_until(std::span(all), deadline, how, error);
+}
+
+THRUM_OUT_OF_LINE conn dial_until(const endpoint& where, time_point deadline,
+                                  const dial_options& how) {
+  std::error_code error;
+  conn made = dial_until(where, deadline, how, error);
+  if (error) {
+    net_detail::throw_dial(error, where);
+  }
+  return made;
+}
+
+THRUM_OUT_OF_LINE conn dial_until(std::span<const endpoint> all, time_point deadline,
+                                  const dial_options& how) {
+  std::error_code error;
+  conn made = dial_until(all, deadline, how, error);
+  if (error) {
+    net_detail::throw_dial(error, all);
+  }
+  return made;
+}
+
+THRUM_OUT_OF_LINE conn dial_until(std::string_view text, time_point deadline,
+                                  const dial_options& how) {
+  std::error_code error;
+  conn made = dial_until(text, deadline, how, error);
+  if (error) {
+    net_detail::throw_dial(error, text);
+  }
+  return made;
+}
+
 THRUM_OUT_OF_LINE conn dial(const endpoint& where, std::chrono::nanoseconds timeout,
                             std::error_code& error) {
-  return net_detail::dial_until(where, net_detail::dial_deadline(timeout), error);
+  return dial_until(where, net_detail::dial_deadline(timeout), error);
 }
 
 THRUM_OUT_OF_LINE conn dial(const endpoint& where, std::chrono::nanoseconds timeout) {
-  std::error_code error;
-  conn made = dial(where, timeout, error);
-  if (error) {
-    net_detail::throw_endpoint(error, "dial", where);
-  }
-  return made;
+  return dial_until(where, net_detail::dial_deadline(timeout));
+}
+
+THRUM_OUT_OF_LINE conn dial(std::span<const endpoint> all, std::chrono::nanoseconds timeout,
+                            std::error_code& error) {
+  return dial_until(all, net_detail::dial_deadline(timeout), error);
+}
+
+THRUM_OUT_OF_LINE conn dial(std::span<const endpoint> all, std::chrono::nanoseconds timeout) {
+  return dial_until(all, net_detail::dial_deadline(timeout));
 }
 
 THRUM_OUT_OF_LINE conn dial(std::string_view text, std::chrono::nanoseconds timeout,
                             std::error_code& error) {
-  const time_point deadline = net_detail::dial_deadline(timeout);
-  const std::vector<endpoint> all = resolve_until(text, deadline, error);
-  if (error) {
-    return conn();
-  }
-  const auto other = [&](const endpoint& e) { return e.family() != all.front().family(); };
-  std::vector<endpoint> second;
-  std::copy_if(all.begin(), all.end(), std::back_inserter(second), other);
-  if (second.empty() || runtime::current() == nullptr) {
-    return net_detail::dial_each(all, deadline, error);
-  }
-  std::vector<endpoint> first;
-  std::remove_copy_if(all.begin(), all.end(), std::back_inserter(first), other);
-  return net_detail::dial_race(std::move(first), std::move(second), deadline, error);
+  return dial_until(text, net_detail::dial_deadline(timeout), error);
 }
 
 THRUM_OUT_OF_LINE conn dial(std::string_view text, std::chrono::nanoseconds timeout) {
-  std::error_code error;
-  conn made = dial(text, timeout, error);
-  if (error) {
-    base::throw_system(error, base::message<>("dial ").append_quoted(text).view());
-  }
-  return made;
+  return dial_until(text, net_detail::dial_deadline(timeout));
 }
 
 THRUM_OUT_OF_LINE conn dial(const char* text, std::chrono::nanoseconds timeout) {

@@ -10,11 +10,16 @@
 #define THRUM_NET_LISTENER_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/owner.hpp>
 #include <thrum/io/descriptor.hpp>
+#include <thrum/io/stream.hpp>
 #include <thrum/net/conn.hpp>
 #include <thrum/net/endpoint.hpp>
+#include <thrum/net/network.hpp>
 #include <thrum/net/socket.hpp>
+#include <thrum/stop_condition.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -31,6 +36,9 @@ struct listen_options {
   bool dual_stack = true;     ///< an IPv6 listener on any address takes IPv4 connections, too
   bool no_delay = true;       ///< of the connections: as conn::no_delay
   keep_alive_options keep_alive{};  ///< of the connections
+  /// Connections, at most so many at a time, whose first data comes with the request for the
+  /// connection (RFC 7413). 0: none.
+  int fast_open = 0;
   /// close() removes the file of a Unix socket that listen() made, but not in a child process.
   bool remove_path = true;
 };
@@ -53,15 +61,32 @@ class listener {
   static listener listen(std::string_view text, const listen_options& how = {});
   static listener listen(std::string_view text, const listen_options& how, std::error_code& error);
 
+  /// Takes over a socket that listens already, as a service manager hands it to a program; makes it
+  /// non-blocking. Its options stay, and what it is bound to is not removed by close().
+  /// errc::operation_not_supported if it is of another kind; on failure it is closed.
+  static listener adopt(native_handle_type socket);
+  static listener adopt(native_handle_type socket, std::error_code& error);
+
+  /// Gives the socket up without closing it: it listens on. To whoever uses the listener it is closed.
+  /// The file of a Unix socket stays. No handle (-1) if it was closed already.
+  [[nodiscard]] native_handle_type release() noexcept { return socket_.release(); }
+
   /// The next connection; waits for it.
   conn accept();
   conn accept(std::error_code& error);
+  /// The same until a stop: then std::errc::operation_canceled. The listener goes on, and what comes
+  /// is left to the next call. To be included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+  template <stop_condition Stop, std::same_as<std::error_code>... Error>
+  conn accept(const Stop& stop, Error&... error) {
+    const auto call = [&](std::error_code& code) { return accept(code); };
+    return io_detail::until_stopped(*this, "accept", stop, call, error...);
+  }
 
   /// From `when` on accept fails with errc::deadline_exceeded; time_point::max(): never.
-  void set_deadline(time_point when) noexcept { socket_.set_deadline(io::side::read, when); }
+  void set_deadline(time_point when) noexcept;
 
   /// The address, with the port that the system chose.
-  endpoint local() const noexcept { return net_detail::address_of(socket_, false); }
+  endpoint local() const noexcept;
 
   /// A call of accept that waits fails with errc::operation_canceled, as does every later one.
   /// Connections that were not accepted are reset. Closing again does nothing.
@@ -70,8 +95,16 @@ class listener {
   /// The system's number, -1 after close(). It stays the listener's: it must not be closed.
   native_handle_type native_handle() const noexcept { return socket_.native_handle(); }
 
+  /// For on_readable and on_writable.
+  const io::descriptor& waits_on() const noexcept { return socket_; }
+
   /// Whether it holds a socket, open or closed.
-  explicit operator bool() const noexcept { return static_cast<bool>(socket_); }
+  explicit operator bool() const noexcept {
+    return static_cast<bool>(socket_) || static_cast<bool>(other_);
+  }
+
+  /// Throws what accept throws. Programs have no need of it.
+  [[noreturn]] [[gnu::cold]] void fail(const std::error_code& error, const char* operation) const;
 
  private:
   static constexpr std::int64_t first_pause_ns = 5'000'000;
@@ -80,6 +113,7 @@ class listener {
   os::io_result begin(const endpoint& where, const listen_options& how);
 
   io::descriptor socket_;
+  base::owner<net_detail::other_listener> other_;  // in place of a socket of the system
   std::string path_;  // to be removed, if not by a child process: its parent still listens
   std::int64_t path_maker_ = 0;
   bool is_tcp_ = false;

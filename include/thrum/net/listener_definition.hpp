@@ -17,6 +17,7 @@
 #include <thrum/os/socket_types.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/run/exit.hpp>
+#include <thrum/sched/run/io_deadline.hpp>
 #include <thrum/sched/run/park.hpp>
 
 #include <algorithm>
@@ -30,6 +31,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace net {
 
 THRUM_OUT_OF_LINE listener::listener(listener&& other) noexcept
     : socket_(std::move(other.socket_)),
+      other_(std::move(other.other_)),
       path_(std::exchange(other.path_, {})),
       path_maker_(other.path_maker_),
       is_tcp_(other.is_tcp_) {}
@@ -38,6 +40,7 @@ THRUM_OUT_OF_LINE listener& listener::operator=(listener&& other) noexcept {
   if (this != &other) {
     close();
     socket_ = std::move(other.socket_);
+    other_ = std::move(other.other_);
     path_ = std::exchange(other.path_, {});
     path_maker_ = other.path_maker_;
     is_tcp_ = other.is_tcp_;
@@ -57,6 +60,12 @@ THRUM_OUT_OF_LINE listener listener::listen(const endpoint& where, const listen_
 THRUM_OUT_OF_LINE listener listener::listen(const endpoint& where, const listen_options& how,
                                             std::error_code& error) {
   listener result;
+  if (net_detail::network* const other = net_detail::network_of_caller()) {
+    os::io_result made = 0;
+    result.other_ = other->listen(where, how.backlog, made);
+    io_detail::count_or(made, error);
+    return result;
+  }
   result.socket_ = net_detail::open_socket(where, SOCK_STREAM, error);
   if (error) {
     const auto instead = net_detail::without_ipv6(where, error);
@@ -90,16 +99,51 @@ THRUM_OUT_OF_LINE listener listener::listen(std::string_view text, const listen_
   return listener();
 }
 
-THRUM_OUT_OF_LINE conn listener::accept() {
+THRUM_OUT_OF_LINE listener listener::adopt(native_handle_type socket) {
   std::error_code error;
-  conn result = accept(error);
+  listener result = adopt(socket, error);
   if (error) {
-    net_detail::throw_socket(error, "listener::accept", socket_);
+    base::throw_system(error, "listener::adopt");
   }
   return result;
 }
 
+THRUM_OUT_OF_LINE listener listener::adopt(native_handle_type socket, std::error_code& error) {
+  listener result;
+  result.socket_ = net_detail::adopt_socket(socket, SOCK_STREAM, error);
+  if (error) {
+    return listener();
+  }
+  if (os::get_option(socket, SOL_SOCKET, SO_ACCEPTCONN) == 0) {
+    error = os::error_code_of(os::not_supported);
+    return listener();
+  }
+  result.is_tcp_ = net_detail::is_internet(result.local());
+  return result;
+}
+
+THRUM_OUT_OF_LINE conn listener::accept() {
+  std::error_code error;
+  conn result = accept(error);
+  if (error) {
+    fail(error, "accept");
+  }
+  return result;
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void listener::fail(const std::error_code& error,
+                                                 const char* operation) const {
+  net_detail::throw_between(error, base::message<64>("listener::").append(operation).view(),
+                            local(), {});
+}
+
 THRUM_OUT_OF_LINE conn listener::accept(std::error_code& error) {
+  if (other_) {
+    os::io_result result = 0;
+    base::owner<net_detail::other_stream> accepted = other_->accept(result);
+    io_detail::count_or(result, error);
+    return error ? conn() : conn(std::move(accepted));
+  }
   for (std::int64_t pause = first_pause_ns;;) {
     const os::io_result fd =
         socket_.run(io::side::read, [](os::handle own) { return os::accept(own); });
@@ -108,7 +152,12 @@ THRUM_OUT_OF_LINE conn listener::accept(std::error_code& error) {
       return error ? conn() : conn(std::move(accepted), is_tcp_);
     }
     if (os::out_of_handles(fd)) {
-      sched::exit_if_cancelled(sched::sleep_until(sched::traits::now() + pause));
+      const sched::io_deadline until(sched::traits::now() + pause);
+      sched::exit_if_cancelled(sched::sleep_until(until.until()));
+      if (until.is_stopped()) {
+        error = io_detail::error_of(os::cancelled);
+        return conn();
+      }
       pause = std::min(2 * pause, longest_pause_ns);
     } else if (!os::gone_while_queued(fd)) {
       error = io_detail::error_of(fd);
@@ -117,7 +166,22 @@ THRUM_OUT_OF_LINE conn listener::accept(std::error_code& error) {
   }
 }
 
+THRUM_OUT_OF_LINE void listener::set_deadline(time_point when) noexcept {
+  if (other_) {
+    other_->set_deadline(io::side::read, when);
+  } else {
+    socket_.set_deadline(io::side::read, when);
+  }
+}
+
+THRUM_OUT_OF_LINE endpoint listener::local() const noexcept {
+  return other_ ? other_->address(false) : net_detail::address_of(socket_, false);
+}
+
 THRUM_OUT_OF_LINE void listener::close() noexcept {
+  if (other_) {
+    other_->close();
+  }
   // Before the socket: where nobody answers any more, a successor makes a file of its own.
   socket_.close([this] {
     if (!path_.empty() && path_maker_ == os::own_process()) {
@@ -157,7 +221,13 @@ THRUM_OUT_OF_LINE os::io_result listener::begin(const endpoint& where, const lis
     path_ = where.path();
     path_maker_ = os::own_process();
   }
-  return done < 0 ? done : os::listen(fd, how.backlog);
+  if (done >= 0) {
+    done = os::listen(fd, how.backlog);
+  }
+  if (done >= 0 && how.fast_open != 0) {
+    done = is_tcp_ ? os::set_fast_open(fd, how.fast_open) : os::not_supported;
+  }
+  return done;
 }
 
 }}}  // namespace thrum::THRUM_ABI::net

@@ -43,6 +43,7 @@
 #include <thrum/os/socket_types.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/run/exit.hpp>
+#include <thrum/sched/run/io_deadline.hpp>
 #include <thrum/sync/condition_variable.hpp>
 #include <thrum/sync/mutex.hpp>
 #include <thrum/sync/wait_list.hpp>
@@ -121,12 +122,14 @@ class basic_look_up : public base::list_node<basic_look_up<System>> {
     const sched::section here;
     lock_.lock();
     is_answered_ = true;
-    sched::wait_point* const chain = waiters_.take_all(sched::wake_cause::notified);
+    sched::wake_list released;
+    waiters_.take_all(sched::wake_cause::notified, released);
     lock_.unlock();
-    sched::wake_chain(chain);
+    released.wake_all();
   }
 
-  sched::wake_cause wait(std::int64_t deadline) noexcept {
+  /// `is_stopped`: why it timed out.
+  sched::wake_cause wait(std::int64_t deadline, bool& is_stopped) noexcept {
     sched::section here;
     sync_detail::waiting self(here, waiters_);
     lock_.lock();
@@ -134,7 +137,11 @@ class basic_look_up : public base::list_node<basic_look_up<System>> {
       lock_.unlock();
       return sched::wake_cause::notified;
     }
-    return self.wait({sched::wait_reason::name_look_up, true, deadline});
+    const sched::io_deadline until(here, deadline);
+    const sched::wake_cause cause =
+        self.wait({sched::wait_reason::name_look_up, true, until.until()});
+    is_stopped = until.is_stopped();
+    return cause;
   }
 
   std::string question_;    // host, a zero byte, service
@@ -180,7 +187,8 @@ class basic_look_ups {
     return *all;
   }
 
-  /// The answer, or null and errc::deadline_exceeded in `error`, which is not touched else. A
+  /// The answer, or null and in `error`, which is not touched else, errc::deadline_exceeded, or
+  /// operation_canceled if the stop of the caller's call has come. A
   /// cancellation point. Neither text contains a zero byte.
   std::shared_ptr<const look_up> find(std::string_view host, std::string_view service,
                                       std::int64_t deadline, std::error_code& error) {
@@ -189,14 +197,16 @@ class basic_look_ups {
       return nullptr;
     }
     std::shared_ptr<look_up> asked = ask(host, service);
-    const sched::wake_cause cause = asked->wait(deadline);
+    bool is_stopped = false;
+    const sched::wake_cause cause = asked->wait(deadline, is_stopped);
     give_up(*asked);
     if (cause == sched::wake_cause::notified) {
       return asked;
     }
     asked.reset();  // without exceptions the goroutine ends where it stands
     sched::exit_if_cancelled(cause);
-    error = errc::deadline_exceeded;
+    error = is_stopped ? std::make_error_code(std::errc::operation_canceled)
+                       : std::error_code(errc::deadline_exceeded);
     return nullptr;
   }
 

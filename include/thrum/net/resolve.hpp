@@ -23,6 +23,7 @@
 #include <thrum/net/endpoint.hpp>
 #include <thrum/net/resolve_error.hpp>  // IWYU pragma: export
 #include <thrum/os/socket_types.hpp>
+#include <thrum/stop_condition.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -42,6 +43,12 @@ THRUM_OUT_OF_LINE std::vector<endpoint> endpoints_of(const ::addrinfo* list,
 /// Whether RFC 6761 reserves the name for things that do not exist: "invalid" and what ends in
 /// ".invalid", in letters of any case, also with a dot behind.
 THRUM_OUT_OF_LINE bool is_reserved_invalid(std::string_view host) noexcept;
+
+/// Throws what resolve throws.
+[[noreturn]] THRUM_OUT_OF_LINE void throw_resolve(const std::error_code& error,
+                                                  std::string_view host, std::string_view service);
+[[noreturn]] THRUM_OUT_OF_LINE void throw_resolve(const std::error_code& error,
+                                                  std::string_view text);
 
 }}}  // namespace thrum::THRUM_ABI::net_detail
 
@@ -69,7 +76,41 @@ THRUM_OUT_OF_LINE std::vector<endpoint> resolve_until(std::string_view text, tim
                                                       std::error_code& error);
 THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view text, std::error_code& error);
 
+/// resolve until a stop, which is std::errc::operation_canceled then. To be included, if not by
+/// <thrum.hpp>: <thrum/stoppable.hpp>.
+template <stop_condition Stop>
+std::vector<endpoint> resolve(std::string_view host, std::string_view service, const Stop& stop,
+                              std::error_code& error) {
+  return stop_detail::run_until_stopped(stop, error, [&] { return resolve(host, service, error); });
+}
+template <stop_condition Stop>
+std::vector<endpoint> resolve(std::string_view text, const Stop& stop, std::error_code& error) {
+  return stop_detail::run_until_stopped(stop, error, [&] { return resolve(text, error); });
+}
+
 #if THRUM_EXCEPTIONS
+/// The same; throws std::system_error, which names host and service.
+template <stop_condition Stop>
+std::vector<endpoint> resolve(std::string_view host, std::string_view service, const Stop& stop) {
+  std::error_code error;
+  std::vector<endpoint> found = resolve(host, service, stop, error);
+  if (error) {
+    net_detail::throw_resolve(error, host, service);
+  }
+  return found;
+}
+
+/// The same; throws std::system_error, which names the text.
+template <stop_condition Stop>
+std::vector<endpoint> resolve(std::string_view text, const Stop& stop) {
+  std::error_code error;
+  std::vector<endpoint> found = resolve(text, stop, error);
+  if (error) {
+    net_detail::throw_resolve(error, text);
+  }
+  return found;
+}
+
 /// The same; throws std::system_error, which names host and service.
 THRUM_OUT_OF_LINE std::vector<endpoint> resolve_until(std::string_view host,
                                                       std::string_view service,

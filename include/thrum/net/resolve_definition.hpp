@@ -13,6 +13,7 @@
 #include <thrum/net/endpoint_error.hpp>
 #include <thrum/net/host_port.hpp>
 #include <thrum/net/look_up.hpp>
+#include <thrum/net/network.hpp>
 #include <thrum/net/resolve.hpp>
 #include <thrum/net/resolve_error.hpp>
 #include <thrum/os/socket_types.hpp>
@@ -60,6 +61,17 @@ THRUM_OUT_OF_LINE bool is_reserved_invalid(std::string_view host) noexcept {
                                 [](char a, char b) { return (a | 0x20) == b; });
 }
 
+THRUM_OUT_OF_LINE void throw_resolve(const std::error_code& error, std::string_view host,
+                                     std::string_view service) {
+  base::message<512> text("resolve host ");
+  text.append_quoted(host).append(", service ").append_quoted(service);
+  base::throw_system(error, text.view());
+}
+
+THRUM_OUT_OF_LINE void throw_resolve(const std::error_code& error, std::string_view text) {
+  base::throw_system(error, base::message<>("resolve ").append_quoted(text).view());
+}
+
 /// Whether the resolver should see it as the name of a service: RFC 6335 (5.1) wants a letter, and
 /// without one glibc would try to read a number.
 inline bool is_service_name(std::string_view service) noexcept {
@@ -95,6 +107,9 @@ THRUM_OUT_OF_LINE std::vector<endpoint> resolve_until(std::string_view host,
     return {};
   }
 
+  if (net_detail::network* const other = net_detail::network_of_caller()) {
+    return other->look_up(name, port, service, error);
+  }
   const auto answer =
       net_detail::look_ups::of_process().find(std::string(name), std::string(port ? "" : service),
                                               time_detail::deadline_at(deadline), error);
@@ -142,9 +157,7 @@ THRUM_OUT_OF_LINE std::vector<endpoint> resolve_until(std::string_view host,
   std::error_code error;
   std::vector<endpoint> found = resolve_until(host, service, deadline, error);
   if (error) {
-    base::message<512> text("resolve host ");
-    text.append_quoted(host).append(", service ").append_quoted(service);
-    base::throw_system(error, text.view());
+    net_detail::throw_resolve(error, host, service);
   }
   return found;
 }
@@ -157,7 +170,7 @@ THRUM_OUT_OF_LINE std::vector<endpoint> resolve_until(std::string_view text, tim
   std::error_code error;
   std::vector<endpoint> found = resolve_until(text, deadline, error);
   if (error) {
-    base::throw_system(error, base::message<>("resolve ").append_quoted(text).view());
+    net_detail::throw_resolve(error, text);
   }
   return found;
 }

@@ -44,6 +44,11 @@ THRUM_OUT_OF_LINE endpoint address_of(const io::descriptor& socket, bool peer) n
 THRUM_OUT_OF_LINE io::descriptor open_socket(const endpoint& where, int type,
                                              std::error_code& error);
 
+/// A descriptor of its own for a socket that was made elsewhere, of that type, in non-blocking mode; on
+/// failure none, `error`, and the socket is closed.
+THRUM_OUT_OF_LINE io::descriptor adopt_socket(io::native_handle_type fd, int type,
+                                              std::error_code& error);
+
 /// The endpoint to bind instead where the system has no IPv6: any IPv4 address for any address.
 THRUM_OUT_OF_LINE std::optional<endpoint> without_ipv6(const endpoint& where,
                                                        const std::error_code& error);
@@ -52,6 +57,11 @@ THRUM_OUT_OF_LINE std::optional<endpoint> without_ipv6(const endpoint& where,
 [[noreturn]] [[gnu::cold]] void throw_socket(const std::error_code& error,
                                              std::string_view operation,
                                              const io::descriptor& socket);
+
+/// The same for one whose ends are known; each may be none.
+[[noreturn]] [[gnu::cold]] void throw_between(const std::error_code& error,
+                                              std::string_view operation, const endpoint& local,
+                                              const endpoint& remote);
 
 /// The same for one that was meant for an endpoint.
 [[noreturn]] [[gnu::cold]] void throw_endpoint(const std::error_code& error,

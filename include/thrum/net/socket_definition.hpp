@@ -48,6 +48,23 @@ THRUM_OUT_OF_LINE io::descriptor open_socket(const endpoint& where, int type,
   return io::descriptor(os::handle_of(fd), error);
 }
 
+THRUM_OUT_OF_LINE io::descriptor adopt_socket(io::native_handle_type fd, int type,
+                                              std::error_code& error) {
+  os::io_result result =
+      os::is_handle(fd) ? os::get_option(fd, SOL_SOCKET, SO_TYPE) : os::bad_handle;
+  if (result >= 0) {
+    result = result == type ? os::set_nonblocking(fd, true) : os::not_supported;
+  }
+  if (result < 0) {
+    error = io_detail::error_of(result);
+    if (os::is_handle(fd)) {
+      os::close(fd);
+    }
+    return {};
+  }
+  return io::descriptor(fd, error);
+}
+
 THRUM_OUT_OF_LINE std::optional<endpoint> without_ipv6(const endpoint& where,
                                                        const std::error_code& error) {
   if (error != std::errc::address_family_not_supported || !where.is_any() ||
@@ -60,9 +77,13 @@ THRUM_OUT_OF_LINE std::optional<endpoint> without_ipv6(const endpoint& where,
 THRUM_COLD THRUM_OUT_OF_LINE void throw_socket(const std::error_code& error,
                                                std::string_view operation,
                                                const io::descriptor& socket) {
+  throw_between(error, operation, address_of(socket, false), address_of(socket, true));
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void throw_between(const std::error_code& error,
+                                                std::string_view operation, const endpoint& local,
+                                                const endpoint& remote) {
   base::message<512> text(operation);
-  const endpoint local = address_of(socket, false);
-  const endpoint remote = address_of(socket, true);
   if (local.family() != address_family::none) {
     text.append(" ").append(local.to_string());
   }

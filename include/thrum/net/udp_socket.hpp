@@ -9,16 +9,31 @@
 #define THRUM_NET_UDP_SOCKET_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/owner.hpp>
 #include <thrum/io/descriptor.hpp>
+#include <thrum/io/stream.hpp>
 #include <thrum/net/endpoint.hpp>
+#include <thrum/net/network.hpp>
 #include <thrum/net/socket.hpp>
+#include <thrum/stop_condition.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <span>
+#include <string>
 #include <string_view>
 #include <system_error>
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {
+
+/// How a datagram socket is bound. What the system refuses fails bind().
+struct udp_options {
+  bool reuse_address = false;  ///< others may bind to it too: each member of a group wants it
+  bool reuse_port = false;     ///< the system divides what comes between several sockets
+};
+
+/// The number of a network interface of this machine by its name; 0: there is none.
+THRUM_OUT_OF_LINE unsigned interface_number(const std::string& name) noexcept;
 
 /// Move-only. Sending, receiving, closing and moving deadlines may be done from several goroutines
 /// and threads at the same time. Sending and receiving are cancellation points.
@@ -56,6 +71,32 @@ class udp_socket {
   /// Sends to `where`, and receives from there only.
   static udp_socket connect(const endpoint& where);
   static udp_socket connect(const endpoint& where, std::error_code& error);
+
+  /// bind with options.
+  static udp_socket bind(const endpoint& where, const udp_options& how);
+  static udp_socket bind(const endpoint& where, const udp_options& how, std::error_code& error);
+
+  /// Takes over a datagram socket, as conn::adopt and conn::release.
+  static udp_socket adopt(native_handle_type socket);
+  static udp_socket adopt(native_handle_type socket, std::error_code& error);
+  [[nodiscard]] native_handle_type release() noexcept { return socket_.release(); }
+
+  /// Receives from now on what is sent to a group, an IPv4 or IPv6 multicast address of this socket's
+  /// family with any port, on the network interface with that number (0: the system chooses); or no
+  /// more.
+  void join(const endpoint& group, unsigned link = 0);
+  void join(const endpoint& group, unsigned link, std::error_code& error);
+  void leave(const endpoint& group, unsigned link = 0);
+  void leave(const endpoint& group, unsigned link, std::error_code& error);
+
+  /// How it sends to groups: on which interface; how many routers far (1 by default: none); and whether
+  /// members on this machine get it, too (they do by default; on Windows, the receiver decides).
+  void multicast_interface(unsigned link);
+  void multicast_interface(unsigned link, std::error_code& error);
+  void multicast_hops(int hops);
+  void multicast_hops(int hops, std::error_code& error);
+  void multicast_loop(bool on);
+  void multicast_loop(bool on, std::error_code& error);
 
 #if THRUM_EXCEPTIONS
   /// The same for the text of an endpoint.
@@ -100,32 +141,92 @@ class udp_socket {
   std::size_t recv_many(std::span<incoming> into);
   std::size_t recv_many(std::span<incoming> into, std::error_code& error);
 
+  // The same calls with a stop: std::errc::operation_canceled once it is requested, or the context is
+  // done; `bytes`, `buffer` and `error` as there. To be included for these, if not by <thrum.hpp>:
+  // <thrum/stoppable.hpp>.
+
+  /// send and send_to until a stop.
+  template <class Bytes, stop_condition Stop, std::same_as<std::error_code>... Error>
+  std::size_t send(const Bytes& bytes, const Stop& stop, Error&... error) {
+    const auto call = [&](std::error_code& code) { return send(bytes, code); };
+    return io_detail::until_stopped(*this, "send", stop, call, error...);
+  }
+  template <class Bytes, stop_condition Stop, std::same_as<std::error_code>... Error>
+  std::size_t send_to(const Bytes& bytes, const endpoint& to, const Stop& stop, Error&... error) {
+    const auto call = [&](std::error_code& code) { return send_to(bytes, to, code); };
+    return io_detail::until_stopped(*this, "send_to", stop, call, error...);
+  }
+  /// recv_from and recv until a stop. What comes later is left to the next call.
+  template <class Buffer, stop_condition Stop, std::same_as<std::error_code>... Error>
+  datagram recv_from(Buffer&& buffer, const Stop& stop, Error&... error) {
+    const auto call = [&](std::error_code& code) { return recv_from(buffer, code); };
+    return io_detail::until_stopped(*this, "recv_from", stop, call, error...);
+  }
+  template <class Buffer, stop_condition Stop, std::same_as<std::error_code>... Error>
+  std::size_t recv(Buffer&& buffer, const Stop& stop, Error&... error) {
+    const auto call = [&](std::error_code& code) { return recv(buffer, code); };
+    return io_detail::until_stopped(*this, "recv", stop, call, error...);
+  }
+  /// send_many until a stop; with `error`, the result says how many were sent before.
+  template <stop_condition Stop, std::same_as<std::error_code>... Error>
+  std::size_t send_many(std::span<const outgoing> all, const Stop& stop, Error&... error) {
+    std::size_t done = 0;
+    const auto call = [&](std::error_code& code) {
+      return io_detail::count_or(send_all(all, done), code);
+    };
+    io_detail::until_stopped(*this, "send_many", stop, call, error...);
+    return done;
+  }
+  /// recv_many until a stop.
+  template <stop_condition Stop, std::same_as<std::error_code>... Error>
+  std::size_t recv_many(std::span<incoming> into, const Stop& stop, Error&... error) {
+    const auto call = [&](std::error_code& code) { return recv_many(into, code); };
+    return io_detail::until_stopped(*this, "recv_many", stop, call, error...);
+  }
+
   /// From `when` on every operation of that direction fails with errc::deadline_exceeded, also one
   /// that waits, until it is moved. time_point::max(): never.
   void set_deadline(time_point when) noexcept;
-  void set_read_deadline(time_point when) noexcept { socket_.set_deadline(io::side::read, when); }
-  void set_write_deadline(time_point when) noexcept { socket_.set_deadline(io::side::write, when); }
+  void set_read_deadline(time_point when) noexcept { set_deadline(io::side::read, when); }
+  void set_write_deadline(time_point when) noexcept { set_deadline(io::side::write, when); }
   /// Ends whatever others do with it: that fails with errc::operation_canceled, as does what comes
   /// later. Returns when the socket is closed. Closing again does nothing.
-  void close() noexcept { socket_.close(); }
+  void close() noexcept;
 
   /// Its own endpoint, with the port that the system chose, and the one that it is connected to;
   /// none if it has none.
-  endpoint local() const noexcept { return net_detail::address_of(socket_, false); }
-  endpoint remote() const noexcept { return net_detail::address_of(socket_, true); }
+  endpoint local() const noexcept { return address(false); }
+  endpoint remote() const noexcept { return address(true); }
 
   /// The system's number, -1 after close(). It stays the socket's: it must not be closed.
   native_handle_type native_handle() const noexcept { return socket_.native_handle(); }
 
+  /// For on_readable and on_writable.
+  const io::descriptor& waits_on() const noexcept { return socket_; }
+
   /// Whether it holds a socket, open or closed.
-  explicit operator bool() const noexcept { return static_cast<bool>(socket_); }
+  explicit operator bool() const noexcept {
+    return static_cast<bool>(socket_) || static_cast<bool>(other_);
+  }
+
+  /// Throws what the calls above throw. Programs have no need of it.
+  [[noreturn]] [[gnu::cold]] void fail(const std::error_code& error, const char* operation) const;
 
  private:
   static constexpr std::size_t at_once = 32;  // of many, in one system call; 7 KiB of stack
 
+  void set_deadline(io::side which, time_point when) noexcept;
+  endpoint address(bool peer) const noexcept;
+
   using attach_function = os::io_result (*)(os::handle, const ::sockaddr*, ::socklen_t) noexcept;
 
-  static udp_socket make(const endpoint& where, attach_function attach, std::error_code& error);
+  static udp_socket make(const endpoint& where, attach_function attach, std::error_code& error,
+                         const udp_options& how = {});
+
+  /// Calls set(handle, whether the socket is an IPv6 one).
+  template <class Set>
+  void set_multicast(Set set, std::error_code& error);
+  void set_membership(bool joins, const endpoint& group, unsigned link, std::error_code& error);
 
   static udp_socket or_throw(const endpoint& where, const char* operation, attach_function attach);
 
@@ -145,6 +246,7 @@ class udp_socket {
 
   std::size_t finish(os::io_result result, const char* operation) const;
   io::descriptor socket_;
+  base::owner<net_detail::other_datagrams> other_;  // in place of a socket of the system
 };
 
 }}}  // namespace thrum::THRUM_ABI::net

@@ -6,6 +6,7 @@
 #define THRUM_NET_UDP_SOCKET_DEFINITION_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
 #include <thrum/base/message.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/stream.hpp>
@@ -16,6 +17,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <string>
 #include <string_view>
 #include <system_error>
 
@@ -30,6 +32,9 @@ os::io_result udp_socket::run_sending(bool to_unix, Send send) {
 
 THRUM_OUT_OF_LINE os::io_result udp_socket::send_from(std::span<const std::byte> bytes,
                                                       const endpoint* to) {
+  if (other_) {
+    return other_->send(bytes, to);
+  }
   const ::sockaddr* const address = to != nullptr ? to->data() : nullptr;
   const ::socklen_t size = to != nullptr ? to->size() : 0;
   const auto send = [&](os::handle fd) {
@@ -39,6 +44,15 @@ THRUM_OUT_OF_LINE os::io_result udp_socket::send_from(std::span<const std::byte>
 }
 
 THRUM_OUT_OF_LINE os::io_result udp_socket::receive(std::span<std::byte> buffer, datagram* result) {
+  if (other_) {
+    datagram found{0, {}, false};
+    const os::io_result size = other_->receive(buffer, found.from);
+    found.cut_off = size > static_cast<os::io_result>(buffer.size());
+    if (result != nullptr) {
+      *result = found;
+    }
+    return std::min(size, static_cast<os::io_result>(buffer.size()));
+  }
   ::sockaddr_storage from;
   ::socklen_t from_size = 0;
   auto* const address = result != nullptr ? reinterpret_cast<::sockaddr*>(&from) : nullptr;
@@ -171,13 +185,39 @@ THRUM_OUT_OF_LINE void udp_socket::set_deadline(time_point when) noexcept {
   set_write_deadline(when);
 }
 
+THRUM_OUT_OF_LINE void udp_socket::set_deadline(io::side which, time_point when) noexcept {
+  if (other_) {
+    other_->set_deadline(which, when);
+  } else {
+    socket_.set_deadline(which, when);
+  }
+}
+
+THRUM_OUT_OF_LINE endpoint udp_socket::address(bool peer) const noexcept {
+  return other_ ? other_->address(peer) : net_detail::address_of(socket_, peer);
+}
+
+THRUM_OUT_OF_LINE void udp_socket::close() noexcept {
+  if (other_) {
+    other_->close();
+  } else {
+    socket_.close();
+  }
+}
+
 THRUM_OUT_OF_LINE udp_socket udp_socket::make(const endpoint& where, attach_function attach,
-                                              std::error_code& error) {
+                                              std::error_code& error, const udp_options& how) {
   udp_socket result;
+  if (net_detail::network* const other = net_detail::network_of_caller()) {
+    os::io_result made = 0;
+    result.other_ = other->datagrams(where, attach == &os::connect, made);
+    io_detail::count_or(made, error);
+    return result;
+  }
   result.socket_ = net_detail::open_socket(where, SOCK_DGRAM, error);
   if (error) {
     const auto instead = net_detail::without_ipv6(where, error);
-    return instead ? make(*instead, attach, error) : udp_socket();
+    return instead ? make(*instead, attach, error, how) : udp_socket();
   }
   const os::handle fd = result.native_handle();
   // Nobody has asked for these: without them it is a socket that can do less.
@@ -187,11 +227,139 @@ THRUM_OUT_OF_LINE udp_socket udp_socket::make(const endpoint& where, attach_func
   if (where.family() == address_family::v6) {
     os::set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
   }
-  if (const os::io_result done = attach(fd, where.data(), where.size()); done < 0) {
+  os::io_result done = 0;
+  if (how.reuse_address) {
+    done = os::set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+  }
+  if (done >= 0 && how.reuse_port) {
+    done = os::reuse_port(fd);
+  }
+  if (done >= 0) {
+    done = attach(fd, where.data(), where.size());
+  }
+  if (done < 0) {
     error = io_detail::error_of(done);
     return udp_socket();
   }
   return result;
+}
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::bind(const endpoint& where, const udp_options& how) {
+  std::error_code error;
+  udp_socket result = bind(where, how, error);
+  if (error) {
+    net_detail::throw_endpoint(error, "udp_socket::bind", where);
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::bind(const endpoint& where, const udp_options& how,
+                                              std::error_code& error) {
+  return make(where, &os::bind, error, how);
+}
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::adopt(native_handle_type socket) {
+  std::error_code error;
+  udp_socket result = adopt(socket, error);
+  if (error) {
+    base::throw_system(error, "udp_socket::adopt");
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::adopt(native_handle_type socket, std::error_code& error) {
+  udp_socket result;
+  result.socket_ = net_detail::adopt_socket(socket, SOCK_DGRAM, error);
+  return error ? udp_socket() : std::move(result);
+}
+
+template <class Set>
+void udp_socket::set_multicast(Set set, std::error_code& error) {
+  const os::io_result result = other_ ? os::not_supported : socket_.use([&](os::handle fd) {
+    const os::io_result family = os::socket_family(fd);
+    return family < 0 ? family : set(fd, family == AF_INET6);
+  });
+  io_detail::count_or(result, error);
+}
+
+THRUM_OUT_OF_LINE void udp_socket::set_membership(bool joins, const endpoint& group, unsigned link,
+                                                  std::error_code& error) {
+  if (!net_detail::is_internet(group)) {
+    error = os::error_code_of(os::invalid);
+    return;
+  }
+  set_multicast([&](os::handle fd,
+                    bool) { return os::set_member(fd, joins, group.data(), group.size(), link); },
+                error);
+}
+
+THRUM_OUT_OF_LINE void udp_socket::join(const endpoint& group, unsigned link,
+                                        std::error_code& error) {
+  set_membership(true, group, link, error);
+}
+
+THRUM_OUT_OF_LINE void udp_socket::leave(const endpoint& group, unsigned link,
+                                         std::error_code& error) {
+  set_membership(false, group, link, error);
+}
+
+THRUM_OUT_OF_LINE void udp_socket::multicast_interface(unsigned link, std::error_code& error) {
+  set_multicast([&](os::handle fd, bool is_v6) { return os::set_multicast_link(fd, is_v6, link); },
+                error);
+}
+
+THRUM_OUT_OF_LINE void udp_socket::multicast_hops(int hops, std::error_code& error) {
+  set_multicast([&](os::handle fd, bool is_v6) { return os::set_multicast_hops(fd, is_v6, hops); },
+                error);
+}
+
+THRUM_OUT_OF_LINE void udp_socket::multicast_loop(bool on, std::error_code& error) {
+  set_multicast([&](os::handle fd, bool is_v6) { return os::set_multicast_loop(fd, is_v6, on); },
+                error);
+}
+
+THRUM_OUT_OF_LINE void udp_socket::join(const endpoint& group, unsigned link) {
+  std::error_code error;
+  join(group, link, error);
+  if (error) {
+    net_detail::throw_between(error, "udp_socket::join", local(), remote());
+  }
+}
+
+THRUM_OUT_OF_LINE void udp_socket::leave(const endpoint& group, unsigned link) {
+  std::error_code error;
+  leave(group, link, error);
+  if (error) {
+    net_detail::throw_between(error, "udp_socket::leave", local(), remote());
+  }
+}
+
+THRUM_OUT_OF_LINE void udp_socket::multicast_interface(unsigned link) {
+  std::error_code error;
+  multicast_interface(link, error);
+  if (error) {
+    net_detail::throw_between(error, "udp_socket::multicast_interface", local(), remote());
+  }
+}
+
+THRUM_OUT_OF_LINE void udp_socket::multicast_hops(int hops) {
+  std::error_code error;
+  multicast_hops(hops, error);
+  if (error) {
+    net_detail::throw_between(error, "udp_socket::multicast_hops", local(), remote());
+  }
+}
+
+THRUM_OUT_OF_LINE void udp_socket::multicast_loop(bool on) {
+  std::error_code error;
+  multicast_loop(on, error);
+  if (error) {
+    net_detail::throw_between(error, "udp_socket::multicast_loop", local(), remote());
+  }
+}
+
+THRUM_OUT_OF_LINE unsigned interface_number(const std::string& name) noexcept {
+  return os::interface_number(name.c_str());
 }
 
 THRUM_OUT_OF_LINE udp_socket udp_socket::or_throw(const endpoint& where, const char* operation,
@@ -207,6 +375,14 @@ THRUM_OUT_OF_LINE udp_socket udp_socket::or_throw(const endpoint& where, const c
 
 THRUM_OUT_OF_LINE os::io_result udp_socket::send_all(std::span<const outgoing> all,
                                                      std::size_t& done) {
+  if (other_) {
+    os::io_result result = 0;
+    for (; result >= 0 && done != all.size(); done += result >= 0 ? 1 : 0) {
+      const endpoint& to = all[done].to;
+      result = other_->send(all[done].bytes, to.family() == address_family::none ? nullptr : &to);
+    }
+    return result < 0 ? result : 0;
+  }
   const bool to_unix = std::any_of(all.begin(), all.end(), [](const outgoing& each) {
     return each.to.family() != address_family::none && !net_detail::is_internet(each.to);
   });
@@ -269,15 +445,33 @@ THRUM_OUT_OF_LINE os::io_result udp_socket::receive_all(std::span<incoming> into
   if (into.empty()) {
     return 0;
   }
+  if (other_) {
+    std::size_t done = 0;
+    do {
+      datagram& result = into[done].result;
+      const os::io_result n = receive(into[done].buffer, &result);
+      if (n < 0) {
+        return done != 0 ? static_cast<os::io_result>(done) : n;
+      }
+      result.size = static_cast<std::size_t>(n);
+    } while (++done != into.size() && other_->is_readable());
+    return static_cast<os::io_result>(done);
+  }
   return socket_.run(io::side::read, [&](os::handle fd) { return take_some(fd, into); });
 }
 
 THRUM_OUT_OF_LINE std::size_t udp_socket::finish(os::io_result result,
                                                  const char* operation) const {
   if (result < 0) {
-    net_detail::throw_socket(io_detail::error_of(result), operation, socket_);
+    net_detail::throw_between(io_detail::error_of(result), operation, local(), remote());
   }
   return static_cast<std::size_t>(result);
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void udp_socket::fail(const std::error_code& error,
+                                                   const char* operation) const {
+  net_detail::throw_between(error, base::message<64>("udp_socket::").append(operation).view(),
+                            local(), remote());
 }
 
 THRUM_OUT_OF_LINE udp_socket::datagram udp_socket::recv_from(std::span<char> buffer) {

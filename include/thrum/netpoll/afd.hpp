@@ -15,6 +15,12 @@
 //   with a tag that nobody has any more. They lie in slabs, which are given back at the end, and those
 //   that are free in a list.
 //
+// Arming
+//   What was armed is one request of each descriptor: it stands in a table by the descriptor's number
+//   until its packet has come, and who arms that number again ends it first. Else every wait that times
+//   out would leave a request of its own with the system, for as long as the socket lives.
+//   The system ends a request when its socket is closed, and says so: the waiters hear it at once.
+//
 // Waking
 //   A packet that is posted to the port. `woken_` says that one is on its way: wakes coalesce. A poll
 //   that does not wait posts the packet again, for the one that waits.
@@ -26,16 +32,14 @@
 //
 // Pipes and children: object_waits.hpp.
 //
-// Tried: a WSARecv of no bytes in place of a request (reading only; nothing for writing, connecting,
-// accepting), and receiving by completion (buffers belong to the system meanwhile; no faster within the
-// noise). Not yet used: ProcessSocketNotifications (Windows 11), which reports edges.
+// Why requests and not operations that complete, nor ProcessSocketNotifications: decision 23.
 //
 // Source: the requests of AFD are not documented; their layout is known from wepoll, libuv and mio.
 #ifndef THRUM_NETPOLL_AFD_HPP
 #define THRUM_NETPOLL_AFD_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/netpoll/contract.hpp>
+#include <thrum/netpoll/contract.hpp>  // IWYU pragma: keep
 
 #if THRUM_OS_WINDOWS
 
@@ -70,6 +74,7 @@ class afd {
   void remove(os::handle fd) noexcept { remove(fd, 0, 0); }
   void ask(os::handle fd, std::uint64_t tag, events side, bool now) noexcept;
 
+  /// os::not_armed: what it was armed for is closed, and the number belongs to another socket.
   int arm(os::handle fd, std::uint64_t tag, std::uint32_t what) noexcept;
   int arm_first(os::handle fd, std::uint64_t tag, std::uint32_t what) noexcept;
 
@@ -79,6 +84,11 @@ class afd {
   std::uint32_t descriptors() const noexcept {
     // relaxed: a goroutine that waits has added before it looks
     return descriptors_.load(relaxed) + (has_armed_.load(relaxed) ? 1 : 0);
+  }
+
+  /// What the system has been asked and has not answered, or whose answer was not fetched yet.
+  std::uint32_t requests() noexcept {
+    return under_way_.load(relaxed) + objects_.size();  // relaxed: a figure for tests
   }
 
  private:
@@ -94,11 +104,13 @@ class afd {
   static constexpr unsigned at_once = 128;  // events of one look; from Go
   /// A way to the driver slows down with the number of requests on it.
   static constexpr unsigned ways = 16;
+  static constexpr unsigned rows = 64;  // of the table of what is armed
 
   int submit(os::handle fd, std::uint64_t tag, std::uint32_t what, std::uint32_t answer) noexcept;
   std::int32_t submit_once(os::handle fd, request& what) noexcept;
-  request* take_free() noexcept;
-  void give_back(request& done) noexcept;
+  bool end_armed(os::handle fd) noexcept;
+  request* take_free(os::handle fd, std::uint64_t tag, std::uint32_t answer) noexcept;
+  std::uint64_t give_back(request& done) noexcept;
   bool make_free_locked() noexcept;
   void post(std::uintptr_t key, std::uint64_t about) noexcept;
   void tell(std::uintptr_t key, std::uintptr_t about, bool waits, sink& to) noexcept;
@@ -107,8 +119,9 @@ class afd {
   object_waits objects_;
   os::handle ways_[ways] = {};
   afd_lock requests_;
-  request* free_ = nullptr;  // under it
-  slab* slabs_ = nullptr;    // under it
+  request* free_ = nullptr;    // under it
+  slab* slabs_ = nullptr;      // under it
+  request* armed_[rows] = {};  // under it
   std::atomic<bool> woken_{false};
   std::atomic<bool> has_armed_{false};
   std::atomic<std::uint32_t> descriptors_{0};

@@ -17,6 +17,7 @@
 #include <thrum/os/windows/api.hpp>
 #include <thrum/os/windows/pipe.hpp>
 
+#include <atomic>
 #include <climits>
 #include <cstddef>
 #include <cstdint>
@@ -98,8 +99,16 @@ struct afd::request {
     ::IO_STATUS_BLOCK status;
   };
   afd_words::poll_info info;
-  std::uint64_t tag;
-  std::uint32_t answer;  // asked_readable, asked_writable; 0: it was armed
+  std::atomic<std::uint64_t> tag;  // 0: nobody's any more
+  std::uint32_t answer;            // asked_readable, asked_writable; 0: it was armed
+  os::handle fd;
+  request* next_armed;  // in its row of the table
+
+  /// Of one that has ended: because its socket was closed. The system may say so only with the packet.
+  [[nodiscard]] bool is_of_closed() const noexcept {
+    return status.Status == 0 && info.count != 0 &&
+           (info.sockets[0].events & afd_words::local_close) != 0;
+  }
 };
 
 struct afd::slab {
@@ -163,7 +172,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void afd::close() noexcept {
     nobody() : sink{[](sink&, std::uint64_t, std::uint32_t) noexcept {}} {}
   } to;
   objects_.cancel_all();
-  while (under_way_.load(relaxed) != 0 || !objects_.empty()) {  // relaxed: nobody else is here
+  while (under_way_.load(relaxed) != 0 || objects_.size() != 0) {  // relaxed: nobody else is here
     poll(-1, to);
   }
   for (os::handle& way : ways_) {
@@ -220,24 +229,48 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void afd::ask(os::handle fd, std::uint64_t tag,
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE int afd::arm(os::handle fd, std::uint64_t tag,
                                               std::uint32_t what) noexcept {
-  return arm_first(fd, tag, what);
+  has_armed_.store(true, relaxed);  // relaxed: before its first event can be waited for
+  return end_armed(fd) ? submit(fd, tag, what, 0) : os::not_armed;
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE int afd::arm_first(os::handle fd, std::uint64_t tag,
                                                     std::uint32_t what) noexcept {
   has_armed_.store(true, relaxed);  // relaxed: before its first event can be waited for
+  end_armed(fd);                    // of an earlier owner of the number
   return submit(fd, tag, what, 0);
+}
+
+/// What is armed of that number is not any more. False: it has ended before, as its socket was closed.
+THRUM_OUT_OF_LINE bool afd::end_armed(os::handle fd) noexcept {
+  objects_.cancel_armed(fd);
+  bool is_open = true;
+  requests_.lock();
+  request** link = &armed_[os::number_of(fd) % rows];
+  while (*link != nullptr && (*link)->fd != fd) {
+    link = &(*link)->next_armed;
+  }
+  if (request* const found = *link) {
+    *link = found->next_armed;
+    // Under the lock its packet cannot be taken, and its memory be another request's. It may have ended,
+    // and its packet be on its way.
+    const bool is_ended = ::CancelIoEx(native(ways_[os::number_of(fd) % ways]),
+                                       reinterpret_cast<::OVERLAPPED*>(&found->status)) == 0;
+    is_open = !is_ended || !found->is_of_closed();
+    if (!is_ended || !is_open) {
+      found->tag.store(0, relaxed);  // relaxed: under the lock, or a hint
+    }
+  }
+  requests_.unlock();
+  return is_open;
 }
 
 /// 0, or why the system does not do it.
 THRUM_OUT_OF_LINE int afd::submit(os::handle fd, std::uint64_t tag, std::uint32_t what,
                                   std::uint32_t answer) noexcept {
-  request* const own = take_free();
+  request* const own = take_free(fd, tag, answer);
   if (own == nullptr) {
     return os::no_memory;
   }
-  own->tag = tag;
-  own->answer = answer;
   own->info.sockets[0].events = afd_words::events_of(what);
   ::NTSTATUS status = submit_once(fd, *own);
   if (afd_words::is_error(status)) {
@@ -281,12 +314,21 @@ THRUM_OUT_OF_LINE std::int32_t afd::submit_once(os::handle fd, request& what) no
 }
 
 /// Null: there is no memory.
-THRUM_OUT_OF_LINE afd::request* afd::take_free() noexcept {
+THRUM_OUT_OF_LINE afd::request* afd::take_free(os::handle fd, std::uint64_t tag,
+                                               std::uint32_t answer) noexcept {
   requests_.lock();
   request* found = nullptr;
   if (free_ != nullptr || make_free_locked()) {
     found = free_;
     free_ = found->next;
+    found->fd = fd;
+    found->tag.store(tag, relaxed);  // relaxed: the system has it, or the lock, before others look
+    found->answer = answer;
+    if (answer == 0) {
+      request*& row = armed_[os::number_of(fd) % rows];
+      found->next_armed = row;
+      row = found;
+    }
   }
   requests_.unlock();
   return found;
@@ -308,11 +350,23 @@ THRUM_COLD THRUM_OUT_OF_LINE bool afd::make_free_locked() noexcept {
   return true;
 }
 
-THRUM_OUT_OF_LINE void afd::give_back(request& done) noexcept {
+/// What its tag was at last.
+THRUM_OUT_OF_LINE std::uint64_t afd::give_back(request& done) noexcept {
   requests_.lock();
+  if (done.answer == 0) {
+    request** link = &armed_[os::number_of(done.fd) % rows];
+    while (*link != nullptr && *link != &done) {
+      link = &(*link)->next_armed;
+    }
+    if (*link != nullptr) {
+      *link = done.next_armed;
+    }
+  }
+  const std::uint64_t tag = done.tag.load(relaxed);  // relaxed: under the lock
   done.next = free_;
   free_ = &done;
   requests_.unlock();
+  return tag;
 }
 
 THRUM_OUT_OF_LINE void afd::post(std::uintptr_t key, std::uint64_t about) noexcept {
@@ -345,7 +399,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void afd::poll(std::int64_t delay_ns, sink& to)
     if (found[i].lpCompletionKey == of_object) {
       to.announce(object_waits::tag_of(reinterpret_cast<std::uintptr_t>(found[i].lpOverlapped)));
     } else if (found[i].lpCompletionKey == of_request) {
-      to.announce(reinterpret_cast<const request*>(found[i].lpOverlapped)->tag);
+      // relaxed: a hint, and no more
+      to.announce(reinterpret_cast<const request*>(found[i].lpOverlapped)->tag.load(relaxed));
     }
   }
   for (::ULONG i = 0; i != n; ++i) {
@@ -373,20 +428,25 @@ THRUM_OUT_OF_LINE void afd::tell(std::uintptr_t key, std::uintptr_t about, bool 
   }
   if (key == of_object) {
     const object_waits::told about_it = objects_.take(about);
-    to.deliver(to, about_it.tag, about_it.events | about_it.answer);
+    if (about_it.tag != 0) {
+      to.deliver(to, about_it.tag, about_it.events | about_it.answer);
+    }
     return;
   }
   auto& done = *reinterpret_cast<request*>(about);
-  const std::uint64_t tag = done.tag;
   const std::uint32_t answer = done.answer;
+  const bool is_gone = answer == 0 && done.is_of_closed();
   const bool has_failed = afd_words::is_error(done.status.Status);
   const std::uint32_t events =
       has_failed ? std::uint32_t{readable} | writable
                  : afd_words::translate(done.info.count != 0 ? done.info.sockets[0].events : 0);
   under_way_.fetch_sub(1, relaxed);  // relaxed: close() is called when all is over
-  give_back(done);
-  // What was asked for is told to be there in any case: whoever waits calls, and learns more.
-  to.deliver(to, tag, events | answer | answer / asked_readable * readable);
+  if (const std::uint64_t tag = give_back(done); tag != 0) {
+    // What was asked for is told to be there in any case: whoever waits calls, and learns more.
+    to.deliver(
+        to, tag,
+        is_gone ? std::uint32_t{gone} : events | answer | answer / asked_readable * readable);
+  }
 }
 
 }}}  // namespace thrum::THRUM_ABI::netpoll

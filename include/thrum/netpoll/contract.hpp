@@ -16,7 +16,8 @@
 //                     below zero; os::always_ready: of such a kind it is, os::already_added: by now.
 //   remove(fd)        Ends that. Events that another thread has fetched may still be delivered.
 //   arm_first(fd, tag, events)  Reports once when one of `events` is true, in a name space of its
-//                     own: the descriptor may be added as well. 0 or an error below zero.
+//                     own: the descriptor may be added as well. 0 or an error below zero. A poller that
+//                     hears of it also reports when the descriptor is closed instead: `gone`.
 //   arm(fd, tag, events)  The same for a number that was armed before, in its place. os::not_armed:
 //                     it was not, or it belongs to another open file by now, of which a poller that
 //                     cannot tell says nothing.
@@ -97,6 +98,8 @@ enum events : std::uint32_t {
   /// The answer of ask(): comes with others.
   asked_readable = 8 * readable,
   asked_writable = 8 * writable,
+  /// What was armed is closed. Comes alone.
+  gone = 32,
 };
 
 /// Which of several pollers that a system has.

@@ -192,8 +192,8 @@ int basic_epoll<System>::activate_slow() noexcept {
   if (!active_.load(relaxed)) {  // relaxed: under the lock
     error = make();
     if (error == 0) {
-      active_.store(true, seq_cst);  // [ep.wake =] seq_cst: A1
-      note_.wake();                  // A2
+      active_.exchange(true, seq_cst);  // [ep.wake =] seq_cst: A1
+      note_.wake();                     // A2
     }
   }
   opening_.store(false, release);  // [ep.open >] release: as a lock

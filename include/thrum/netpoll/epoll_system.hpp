@@ -42,7 +42,7 @@ struct epoll_system {
 
  private:
   static constexpr long number_of_pwait2 = 441;  // the same on every processor
-  static inline constinit std::atomic<bool> has_pwait2{true};
+  static inline constinit std::atomic<bool> has_pwait2{THRUM_TRIES_SYSTEM_CALLS != 0};
 };
 
 }}}  // namespace thrum::THRUM_ABI::netpoll

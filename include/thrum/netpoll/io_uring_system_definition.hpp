@@ -65,6 +65,9 @@ inline constexpr std::int64_t offset_of_submissions = 0x10000000;
 
 THRUM_OUT_OF_LINE int queues::open(std::uint32_t submissions_at_once,
                                    std::uint32_t completions_at_once) noexcept {
+  if constexpr (THRUM_TRIES_SYSTEM_CALLS == 0) {
+    return os::not_supported;
+  }
   setup_parameters about{};
   about.flags = setup_completion_entries;
   about.completion_entries = completions_at_once;

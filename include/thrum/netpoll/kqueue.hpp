@@ -34,21 +34,21 @@
 // What it does not tell: that data is out of band. No filter for that is common to the two systems.
 //
 // What has been run
-//   Compiled and linked for both systems with the whole suite. Run on Linux over
-//   libkqueue with the tests of tests/unit/netpoll/poller_test.cpp, except those in which something
-//   that was armed is reported: its queues are no descriptors and cannot be nested. Nor are the end
-//   of a pipe and the end of a stream behind unread data tested there, of which it gives no event.
+//   Compiled and linked for both systems with the whole suite. Run on Linux over libkqueue, under
+//   the whole runtime (./dev test --target linux-kqueue). There nothing that was armed is reported,
+//   as a queue of libkqueue's is no descriptor that another could watch; and a dial that is refused
+//   waits for ever, as libkqueue takes the error out of the socket (SO_ERROR); a kernel leaves it.
 //
 // Source: Go, src/runtime/netpoll_kqueue*.go, and issues 22114, 59679 (ETIMEDOUT of Darwin), 66760.
 #ifndef THRUM_NETPOLL_KQUEUE_HPP
 #define THRUM_NETPOLL_KQUEUE_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/netpoll/contract.hpp>
 
 #if THRUM_POLLER_KQUEUE
 
 #include <thrum/base/order.hpp>
+#include <thrum/netpoll/contract.hpp>
 #include <thrum/os/handle.hpp>
 #include <thrum/os/posix/result.hpp>
 

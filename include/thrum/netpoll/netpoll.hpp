@@ -14,10 +14,10 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
 
-#if THRUM_OS_LINUX
-using poller = linux_poller;
-#elif THRUM_POLLER_KQUEUE
+#if THRUM_POLLER_KQUEUE
 using poller = kqueue;
+#elif THRUM_OS_LINUX
+using poller = linux_poller;
 #elif THRUM_OS_WINDOWS
 using poller = afd;
 #else

@@ -17,7 +17,7 @@
 #define THRUM_NETPOLL_OBJECT_WAITS_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/netpoll/contract.hpp>
+#include <thrum/netpoll/contract.hpp>  // IWYU pragma: keep
 
 #if THRUM_OS_WINDOWS
 
@@ -64,9 +64,11 @@ class object_waits {
   /// Nobody waits for these any more; the packet comes soon, or not at all.
   void cancel(std::uint64_t tag) noexcept;
   void cancel_all() noexcept;
+  /// The same for what that object was armed for; if a packet is on its way, its tag is 0.
+  void cancel_armed(os::handle fd) noexcept;
 
-  /// Whether all packets have come.
-  bool empty() noexcept;
+  /// How many packets have not been taken yet.
+  std::uint32_t size() noexcept;
 
   /// The tag of a packet that has come, and all of it; then that is gone.
   static std::uint64_t tag_of(std::uintptr_t packet) noexcept;
@@ -76,12 +78,18 @@ class object_waits {
   struct request;
 
   void cancel_locked(request& one) noexcept;
+  void link_locked(request& one) noexcept;
   void unlink_locked(request& one) noexcept;
+  template <class Which>
+  void cancel_each(Which which) noexcept;
   static void free(request& one) noexcept;
   static bool begin(request& one, os::handle fd, std::uint32_t what) noexcept;
 
   afd_lock lock_;
-  request* first_ = nullptr;  // under it
+  // -- under it --
+  request* first_ = nullptr;
+  std::uint32_t size_ = 0;
+  std::uint32_t armed_ = 0;  // of them
 };
 
 }}}  // namespace thrum::THRUM_ABI::netpoll

@@ -28,9 +28,9 @@ struct object_waits::request {
   ::HANDLE port = nullptr;
   std::uintptr_t key = 0;
   os::handle fd = os::no_handle;
-  std::uint64_t tag = 0;
+  std::atomic<std::uint64_t> tag{0};  // 0: nobody's any more
   std::uint32_t events = 0;
-  std::uint32_t answer = 0;
+  std::uint32_t answer = 0;   // 0: it was armed
   bool is_reading = false;    // the operation below is under way
   ::OVERLAPPED reading = {};  // of no bytes
   ::HANDLE object = nullptr;  // that is waited for; it is ours
@@ -89,7 +89,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE int object_waits::submit(os::handle port, std::
   one.port = os::native(port);
   one.key = key;
   one.fd = fd;
-  one.tag = tag;
+  one.tag.store(tag, relaxed);  // relaxed: before the lock
   one.answer = answer;
   if (!begin(one, fd, what)) {
     free(one);
@@ -118,16 +118,24 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE int object_waits::submit(os::handle port, std::
     free(one);
     return os::no_memory;
   }
+  link_locked(one);
+  lock_.unlock();
+  return 0;
+}
+
+THRUM_OUT_OF_LINE void object_waits::link_locked(request& one) noexcept {
+  ++size_;
+  armed_ += one.answer == 0 ? 1U : 0U;
   one.next = first_;
   if (first_ != nullptr) {
     first_->before = &one;
   }
   first_ = &one;
-  lock_.unlock();
-  return 0;
 }
 
 THRUM_OUT_OF_LINE void object_waits::unlink_locked(request& one) noexcept {
+  --size_;
+  armed_ -= one.answer == 0 ? 1U : 0U;
   (one.before != nullptr ? one.before->next : first_) = one.next;
   if (one.next != nullptr) {
     one.next->before = one.before;
@@ -157,11 +165,12 @@ THRUM_OUT_OF_LINE void object_waits::cancel_locked(request& one) noexcept {
   }
 }
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE void object_waits::cancel(std::uint64_t tag) noexcept {
+template <class Which>
+void object_waits::cancel_each(Which which) noexcept {
   lock_.lock();
   for (request* one = first_; one != nullptr;) {
     request* const next = one->next;
-    if (one->tag == tag) {
+    if (which(*one)) {
       cancel_locked(*one);
     }
     one = next;
@@ -169,25 +178,42 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void object_waits::cancel(std::uint64_t tag) no
   lock_.unlock();
 }
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE void object_waits::cancel_all() noexcept {
-  lock_.lock();
-  for (request* one = first_; one != nullptr;) {
-    request* const next = one->next;
-    cancel_locked(*one);
-    one = next;
-  }
-  lock_.unlock();
+THRUM_NOINLINE THRUM_OUT_OF_LINE void object_waits::cancel(std::uint64_t tag) noexcept {
+  cancel_each([&](const request& one) {
+    return one.tag.load(relaxed) == tag;  // relaxed: under the lock
+  });
 }
 
-THRUM_OUT_OF_LINE bool object_waits::empty() noexcept {
+THRUM_NOINLINE THRUM_OUT_OF_LINE void object_waits::cancel_armed(os::handle fd) noexcept {
   lock_.lock();
-  const bool is_empty = first_ == nullptr;
+  const bool has_any = armed_ != 0;
   lock_.unlock();
-  return is_empty;
+  if (!has_any) {
+    return;
+  }
+  cancel_each([&](request& one) {
+    const bool is_it = one.answer == 0 && one.fd == fd;
+    if (is_it) {
+      one.tag.store(0, relaxed);  // relaxed: under the lock, or a hint
+    }
+    return is_it;
+  });
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void object_waits::cancel_all() noexcept {
+  cancel_each([](const request&) { return true; });
+}
+
+THRUM_OUT_OF_LINE std::uint32_t object_waits::size() noexcept {
+  lock_.lock();
+  const std::uint32_t size = size_;
+  lock_.unlock();
+  return size;
 }
 
 THRUM_OUT_OF_LINE std::uint64_t object_waits::tag_of(std::uintptr_t packet) noexcept {
-  return reinterpret_cast<const request*>(packet)->tag;
+  return reinterpret_cast<const request*>(packet)->tag.load(
+      relaxed);  // relaxed: a hint, and no more
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE object_waits::told object_waits::take(
@@ -196,11 +222,11 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE object_waits::told object_waits::take(
   lock_.lock();  // whoever registered it has left, and so has who cancels it
   unlink_locked(done);
   const ::HANDLE wait = done.wait;
+  const told result{done.tag.load(relaxed), done.events, done.answer};  // relaxed: under the lock
   lock_.unlock();
   if (wait != nullptr) {
     ::UnregisterWait(wait);
   }
-  const told result{done.tag, done.events, done.answer};
   free(done);
   return result;
 }

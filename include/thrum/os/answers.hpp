@@ -16,6 +16,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 enum class thread_look : std::uint8_t {
   computes,   ///< runs, or waits for a CPU
   in_system,  ///< sleeps in a call of the system; or there is no such thread any more
+  in_fault,   ///< waits for memory that it touched: in no call; few systems tell it from in_system
   unknown     ///< the system does not say
 };
 

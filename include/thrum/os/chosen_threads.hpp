@@ -40,7 +40,6 @@ struct chosen_threads {
   THRUM_OFFERS(memory, map_stacks)
   THRUM_OFFERS(memory, install_guard)
   THRUM_OFFERS(memory, return_guard_budget)
-  THRUM_OFFERS(memory, discard)
   THRUM_OFFERS(memory, discard_now)
 
   THRUM_OFFERS_TYPE(thread, thread)
@@ -88,6 +87,11 @@ struct chosen_threads {
   template <class T>
   static T& of_this_thread() noexcept {
     return os::of_this_thread<T>();
+  }
+  template <class T>
+  using thread_object = os::thread_object<T>;
+  static of_thread& of_this_thread(thread_object<of_thread>& object) noexcept {
+    return os::of_this_thread(object);
   }
 
   THRUM_OFFERS_TYPE(preemption, preempt_target)

@@ -23,6 +23,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/os/answers.hpp>
+#include <thrum/os/children_contract.hpp>  // IWYU pragma: export
 #include <thrum/os/file_modes.hpp>
 #include <thrum/os/socket_types.hpp>
 
@@ -55,7 +56,8 @@ concept has_clock = requires(std::int64_t ns) {
 
 /// An event that happens once, and for which one thread sleeps: a wake before the sleep is not
 /// lost, and the note may be destroyed as soon as the sleeper has seen the event. clear() makes it
-/// ready for the next one while nobody wakes, clear_while_woken() also then.
+/// ready for the next one while nobody wakes, clear_while_woken() also then. nudge() ends a
+/// sleep_or_nudge() without the event.
 template <class Note>
 concept note_like =
     std::is_nothrow_default_constructible_v<Note> && !std::copy_constructible<Note> &&
@@ -63,6 +65,8 @@ concept note_like =
   { note.sleep() } noexcept -> std::same_as<void>;
   { note.sleep_for(ns) } noexcept -> std::same_as<bool>;
   { note.wake() } noexcept -> std::same_as<void>;
+  { note.sleep_or_nudge(ns) } noexcept -> std::same_as<typename Note::wakening>;
+  { note.nudge() } noexcept -> std::same_as<void>;
   { note.clear() } noexcept -> std::same_as<void>;
   { note.clear_while_woken() } noexcept -> std::same_as<void>;
   { seen.is_set() } noexcept -> std::same_as<bool>;
@@ -107,7 +111,6 @@ concept has_memory = stack_extent_like<typename System::stack_extent> &&
   { System::install_guard(memory, bytes) } noexcept -> std::same_as<typename System::guard_kind>;
   { System::guard_kind::mprotect } -> std::convertible_to<typename System::guard_kind>;
   { System::return_guard_budget(bytes) } noexcept -> std::same_as<void>;
-  { System::discard(memory, bytes) } noexcept -> std::same_as<void>;
   { System::discard_now(memory, bytes) } noexcept -> std::same_as<void>;
 };
 
@@ -130,11 +133,15 @@ concept thread_word_like = std::convertible_to<Word, void*> && requires(Word& wo
 };
 
 /// of_this_thread(): an object of each thread, made when it is asked for first and destroyed at the
-/// thread's end; it may end the program where there is no memory.
+/// thread's end; it may end the program where there is no memory. of_this_thread(object): that of a
+/// variable that is declared with THRUM_THREAD_LOCAL; also for a handler, and with THRUM_FIXED_THREAD_LOCAL
+/// also if that is the first to use it.
 template <class System>
-concept has_objects_of_threads = requires {
+concept has_objects_of_threads =
+    requires(typename System::template thread_object<typename System::of_thread>& object) {
   { System::template of_this_thread<typename System::of_thread>() } noexcept
       -> std::same_as<typename System::of_thread&>;
+  { System::of_this_thread(object) } noexcept -> std::same_as<typename System::of_thread&>;
 };
 
 /// A word of each thread, the same for all shared objects that know the key; null at first.
@@ -231,14 +238,17 @@ concept has_thread_records = requires(typename System::exception_state* live,
 /// thread_ref: what others need of a thread; opened and closed by itself. They see its CPU time,
 /// what it does at this moment, and whether it only sleeps for a time, and interrupt it: they have
 /// target.interrupt(target.argument) called there (see has_preemption). No malloc. A system that
-/// does not say: 0, unknown, false. Not open, or the thread has ended: in_system, and no interruption;
-/// nor where a system cannot interrupt a thread at this moment, and wants to be asked again.
+/// does not say: 0, unknown, false. has_fine_clock: the CPU time grows by steps of less than a
+/// millisecond; where it does not, look() never says unknown. Not open, or the thread has ended:
+/// in_system, and no interruption; nor where a system cannot interrupt a thread at this moment, and
+/// wants to be asked again.
 template <class System>
 concept has_thread_ref =
     std::is_nothrow_default_constructible_v<typename System::thread_ref> &&
     !std::copy_constructible<typename System::thread_ref> &&
     requires(typename System::thread_ref& own, const typename System::thread_ref& seen,
              typename System::preempt_target& target) {
+  requires std::same_as<decltype(System::thread_ref::has_fine_clock), const bool>;
   { own.open() } noexcept -> std::same_as<void>;
   { own.close() } noexcept -> std::same_as<void>;
   { seen.is_calling_thread() } noexcept -> std::same_as<bool>;
@@ -294,6 +304,12 @@ concept has_results = std::signed_integral<typename System::io_result> &&
   requires std::same_as<decltype(System::no_offsets), const int>;
   requires std::same_as<decltype(System::no_address), const int>;
   requires std::same_as<decltype(System::in_progress), const int>;
+  requires std::same_as<decltype(System::peer_reset), const int>;
+  requires std::same_as<decltype(System::peer_refused), const int>;
+  requires std::same_as<decltype(System::peer_silent), const int>;
+  requires std::same_as<decltype(System::peer_closed), const int>;
+  requires std::same_as<decltype(System::address_taken), const int>;
+  requires std::same_as<decltype(System::too_long), const int>;
   requires std::same_as<decltype(System::not_connected), const int>;
   requires std::same_as<decltype(System::always_ready), const int>;
   requires std::same_as<decltype(System::already_added), const int>;
@@ -340,7 +356,8 @@ concept has_socket = requires(typename System::handle fd, int i, void* to, const
                               typename System::piece* pieces, typename System::message& message,
                               const typename System::message& sent,
                               typename System::message* messages, unsigned count, bool peer,
-                              const char* link, const typename System::keep_alive_numbers& often) {
+                              const char* link, const typename System::keep_alive_numbers& often,
+                              typename System::tcp_numbers& tcp) {
   { System::start_sockets() } noexcept -> std::same_as<void>;
   { System::open_socket(i, i, i) } noexcept -> std::same_as<typename System::io_result>;
   { System::connect(fd, name, size) } noexcept -> std::same_as<typename System::io_result>;
@@ -379,6 +396,16 @@ concept has_socket = requires(typename System::handle fd, int i, void* to, const
   { System::set_option(fd, i, i, i) } noexcept -> std::same_as<typename System::io_result>;
   { System::socket_family(fd) } noexcept -> std::same_as<typename System::io_result>;
   { System::interface_number(link) } noexcept -> std::same_as<unsigned>;
+  { System::set_fast_open(fd, i) } noexcept -> std::same_as<typename System::io_result>;
+  { System::set_member(fd, peer, name, size, count) } noexcept
+      -> std::same_as<typename System::io_result>;
+  { System::set_multicast_link(fd, peer, count) } noexcept
+      -> std::same_as<typename System::io_result>;
+  { System::set_multicast_hops(fd, peer, i) } noexcept -> std::same_as<typename System::io_result>;
+  { System::set_multicast_loop(fd, peer, peer) } noexcept
+      -> std::same_as<typename System::io_result>;
+  { System::get_tcp_numbers(fd, tcp) } noexcept -> std::same_as<typename System::io_result>;
+  { System::get_option(fd, i, i) } noexcept -> std::same_as<typename System::io_result>;
   { System::set_linger(fd, i) } noexcept -> std::same_as<typename System::io_result>;
   { System::socket_name(fd, peer, found, size) } noexcept
       -> std::same_as<typename System::io_result>;
@@ -398,6 +425,8 @@ concept has_file = requires(typename System::handle fd, open_mode mode, seek_fro
   { System::open_file_with_flags(path, flags, permissions) } noexcept
       -> std::same_as<typename System::io_result>;
   { System::remove_file(path) } noexcept -> std::same_as<typename System::io_result>;
+  { System::make_directory(path, permissions) } noexcept
+      -> std::same_as<typename System::io_result>;
   { System::read_at(fd, to, n, offset) } noexcept -> std::same_as<typename System::io_result>;
   { System::write_at(fd, from, n, offset) } noexcept -> std::same_as<typename System::io_result>;
   { System::seek(fd, offset, place) } noexcept -> std::same_as<typename System::io_result>;
@@ -412,12 +441,44 @@ concept has_file = requires(typename System::handle fd, open_mode mode, seek_fro
   requires std::same_as<decltype(kind.appends), bool>;
 };
 
+/// directory: names, without "." and "..", one after the other until next() says 0, and the calls that
+/// take paths. Any of them may block. remove_tree follows no links. What gives a path writes it, with a
+/// null at its end, if it fits into `room`, and says its length in any case.
+template <class System>
+concept has_directory =
+    std::is_nothrow_default_constructible_v<typename System::directory_reader> &&
+    !std::copy_constructible<typename System::directory_reader> &&
+    requires(typename System::directory_reader& reader, const char* path, const char*& name,
+             entry_kind& kind, char c, char* to, std::size_t room, unsigned permissions) {
+  { reader.open(path) } noexcept -> std::same_as<typename System::io_result>;
+  { reader.next(name, kind) } noexcept -> std::same_as<typename System::io_result>;
+  requires std::same_as<decltype(System::path_separator), const char>;
+  { System::ends_directory(c) } noexcept -> std::same_as<bool>;
+  { System::remove_tree(path) } noexcept -> std::same_as<typename System::io_result>;
+  { System::rename_file(path, path) } noexcept -> std::same_as<typename System::io_result>;
+  { System::real_path(path, to, room) } noexcept -> std::same_as<typename System::io_result>;
+  { System::temporary_path(to, room) } noexcept -> std::same_as<typename System::io_result>;
+  { System::permissions_of(path) } noexcept -> std::same_as<typename System::io_result>;
+  { System::set_permissions(path, permissions) } noexcept
+      -> std::same_as<typename System::io_result>;
+};
+
 /// pipe: writing to one that nobody reads is an error, never a signal. The calls that do not wait,
-/// whatever the mode of the open file, may say cannot_tell.
+/// whatever the mode of the open file, may say cannot_tell. splice_... move bytes between a pipe and
+/// another descriptor, neither of which waits; a system without it has has_splice false, and one with
+/// it may refuse descriptors of a kind.
 template <class System>
 concept has_pipe = requires(typename System::handle fd, typename System::handle (&ends)[2],
-                            bool child_reads,
+                            bool child_reads, typename System::io_result moved,
+                            const typename System::piece* parts,
                             void* to, const void* from, std::size_t n) {
+  { System::read_pieces(fd, parts, n) } noexcept -> std::same_as<typename System::io_result>;
+  { System::write_pieces(fd, parts, n) } noexcept -> std::same_as<typename System::io_result>;
+  requires std::same_as<decltype(System::has_splice), const bool>;
+  { System::splice_to_pipe(fd, fd, n) } noexcept -> std::same_as<typename System::io_result>;
+  { System::splice_from_pipe(fd, fd, n) } noexcept -> std::same_as<typename System::io_result>;
+  { System::cannot_splice(moved) } noexcept -> std::same_as<bool>;
+  { System::widen_pipe(fd, n) } noexcept -> std::same_as<void>;
   requires std::same_as<decltype(System::cannot_tell), const typename System::io_result>;
   { System::open_pipe(ends) } noexcept -> std::same_as<typename System::io_result>;
   { System::open_pipe_to_child(ends, child_reads) } noexcept
@@ -426,44 +487,6 @@ concept has_pipe = requires(typename System::handle fd, typename System::handle 
       -> std::same_as<typename System::io_result>;
   { System::read_at_once(fd, to, n) } noexcept -> std::same_as<typename System::io_result>;
   { System::write_at_once(fd, from, n) } noexcept -> std::same_as<typename System::io_result>;
-};
-
-/// process: starting a program, waiting for its end, sending it a signal. open_process gives a
-/// descriptor that stands for a child and becomes readable at its end, or an error where there is
-/// none.
-template <class System>
-concept has_process = requires(const typename System::spawn_request& request,
-                               typename System::process_end& end, std::int64_t pid,
-                               typename System::handle fd,
-                               bool may_block, bool reap, int signal) {
-  { System::own_process() } noexcept -> std::same_as<std::int64_t>;
-  { System::spawn(request) } noexcept -> std::same_as<typename System::io_result>;
-  { System::open_process(pid) } noexcept -> std::same_as<typename System::io_result>;
-  { System::wait_process(pid, fd, may_block, reap, end) } noexcept
-      -> std::same_as<typename System::io_result>;
-  { System::signal_process(pid, fd, signal) } noexcept -> std::same_as<typename System::io_result>;
-  { System::kill_process(pid, fd) } noexcept -> std::same_as<typename System::io_result>;
-  { System::ask_process_to_end(pid, fd) } noexcept -> std::same_as<typename System::io_result>;
-  { request.streams[2] } -> std::convertible_to<typename System::handle>;
-  { System::is_replaced_before(fd, signal) } noexcept -> std::same_as<bool>;
-  requires std::same_as<decltype(end.code), int>;
-  requires std::same_as<decltype(end.signal), int>;
-  requires std::same_as<decltype(end.dumped_core), bool>;
-};
-
-/// child_watch: one thread sleeps until any of many children has ended, or somebody wakes it.
-template <class System>
-concept has_child_watch = requires(typename System::child_watch& watch,
-                                   const typename System::child_watch& seen,
-                                   typename System::handle fd, void* child,
-                                   void** found, std::size_t most, int ms) {
-  { seen.is_open() } noexcept -> std::same_as<bool>;
-  { watch.open() } noexcept -> std::same_as<typename System::io_result>;
-  { watch.add(fd, child) } noexcept -> std::same_as<typename System::io_result>;
-  { watch.remove(fd) } noexcept -> std::same_as<void>;
-  { watch.sleep(found, most, ms) } noexcept -> std::same_as<std::size_t>;
-  { watch.wake() } noexcept -> std::same_as<void>;
-  { watch.close() } noexcept -> std::same_as<void>;
 };
 
 /// caught_signals: signals that a handler only notes, for one thread that sleeps until some have

@@ -1,11 +1,14 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// How a file is opened and where positions count from: words that are the same for all systems.
+// How a file is opened, where positions count from, and what kind of thing stands under a name: words
+// that are the same for all systems.
 #ifndef THRUM_OS_FILE_MODES_HPP
 #define THRUM_OS_FILE_MODES_HPP
 
 #include <thrum/base/config.hpp>
+
+#include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -33,6 +36,17 @@ constexpr bool has_all(open_mode mode, open_mode what) noexcept {
 
 /// Where a position counts from.
 enum class seek_from { begin, current, end };
+
+/// What kind of thing stands under a name.
+enum class entry_kind : std::uint8_t {
+  file,       ///< a regular file
+  directory,  ///< a directory
+  link,       ///< a symbolic link, whatever it leads to
+  pipe,       ///< a fifo
+  socket,     ///< a Unix socket
+  device,     ///< of blocks or characters
+  other,      ///< anything else, or it was gone before it could be looked at
+};
 
 }}}  // namespace thrum::THRUM_ABI::os
 

@@ -12,8 +12,6 @@
 #include <thrum/os/posix/handle.hpp>  // IWYU pragma: export
 #elif THRUM_OS_WINDOWS
 #include <thrum/os/windows/handle.hpp>  // IWYU pragma: export
-#else
-#error "thrum: this operating system is not supported; supported are Linux, macOS and FreeBSD"
 #endif
 
 #endif  // THRUM_OS_HANDLE_HPP

@@ -14,8 +14,6 @@
 #include <thrum/os/posix/memory.hpp>  // IWYU pragma: export
 #elif THRUM_OS_WINDOWS
 #include <thrum/os/windows/memory.hpp>  // IWYU pragma: export
-#else
-#error "thrum: this operating system is not supported; supported are Linux, macOS and FreeBSD"
 #endif
 
 #endif  // THRUM_OS_MEMORY_HPP

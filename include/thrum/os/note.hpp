@@ -8,7 +8,9 @@
 //   clear      nothing has happened, nobody sleeps
 //   sleeping   nothing has happened, somebody sleeps or is about to
 //   set        the event has happened
-// sleep moves clear to sleeping; wake moves anything to set; clear() moves anything to clear. Only
+//   nudged     nothing has happened, but the one that sleeps by sleep_or_nudge is to look around
+// sleep moves clear to sleeping; wake moves anything to set; clear() moves anything to clear; nudge
+// moves what is not set to nudged, and the sleeper moves that back to clear. Only
 // a wake that finds `sleeping` pays for the system call. A sleep_for that times out leaves
 // `sleeping` behind, which costs the next wake one needless call and nothing else.
 //
@@ -66,6 +68,28 @@ class note {
     }
   }
 
+  /// How a sleep_or_nudge() has ended.
+  enum class wakening : std::uint8_t { event, nudge, timeout };
+
+  /// As sleep_for, for a note in which only this thread ever sleeps; also ends when somebody calls
+  /// nudge(). Negative: for ever.
+  wakening sleep_or_nudge(std::int64_t ns) noexcept;
+
+  /// Ends the sleep_or_nudge() that sleeps now or comes next. The event has not happened by that, and
+  /// if it has, this does nothing.
+  void nudge() noexcept {
+    std::uint32_t found = word_.load(relaxed);  // relaxed: the exchange decides
+    do {
+      if (found == set || found == nudged) {
+        return;
+      }
+      // [note.2 >] what there is to look at; sees: sleep_or_nudge. relaxed: looks at it again
+    } while (!word_.compare_exchange_weak(found, nudged, release, relaxed));
+    if (found == sleeping) {
+      futex_wake(word_, INT_MAX);
+    }
+  }
+
   /// Makes the note ready for the next event. Nobody sleeps and nobody wakes at this time.
   void clear() noexcept {
     // relaxed: the owner itself hands the note to the next waker
@@ -84,6 +108,7 @@ class note {
   static constexpr std::uint32_t clear_value = 0;
   static constexpr std::uint32_t set = 1;
   static constexpr std::uint32_t sleeping = 2;
+  static constexpr std::uint32_t nudged = 3;
 
   // True when the event has happened; otherwise the word is `sleeping`.
   bool announce_sleep() noexcept {
@@ -92,6 +117,10 @@ class note {
     // since the kernel compares the word again before it sleeps, but must not be weaker than
     // failure.
     word_.compare_exchange_strong(found, sleeping, acquire, acquire);
+    if (found == nudged) {  // which is no business of this sleeper
+      // [note.1 <] a found `set` makes visible what was done before wake; success needs no more
+      word_.compare_exchange_strong(found, sleeping, acquire, acquire);
+    }
     return found == set;
   }
 

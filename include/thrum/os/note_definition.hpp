@@ -38,6 +38,31 @@ THRUM_OUT_OF_LINE bool note::sleep_for(std::int64_t ns) noexcept {
   return is_set();
 }
 
+THRUM_OUT_OF_LINE note::wakening note::sleep_or_nudge(std::int64_t ns) noexcept {
+  const std::int64_t deadline = ns < 0 ? ns : deadline_after(ns);
+  for (;;) {
+    std::uint32_t found = clear_value;
+    // [note.1 <] as in announce_sleep; and a nudge that was found came before this
+    word_.compare_exchange_strong(found, sleeping, acquire, acquire);
+    if (found == set) {
+      return wakening::event;
+    }
+    if (found == nudged) {
+      // [note.1 <, note.2 <] what there is to look at; or, if it fails, what was done before wake
+      return word_.compare_exchange_strong(found, clear_value, acquire, acquire) ? wakening::nudge
+                                                                                 : wakening::event;
+    }
+    std::int64_t left = -1;
+    if (ns >= 0) {
+      left = deadline - now();
+      if (left <= 0) {
+        return wakening::timeout;
+      }
+    }
+    futex_wait(word_, sleeping, left);
+  }
+}
+
 THRUM_OUT_OF_LINE void note::clear_while_woken() noexcept {
   word_.exchange(clear_value, acquire);  // [note.1 <] what was done before wake is visible here
 }

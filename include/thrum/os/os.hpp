@@ -34,9 +34,6 @@
 #include <thrum/os/windows/source_lines.hpp>    // IWYU pragma: export
 #include <thrum/os/windows/symbol.hpp>          // IWYU pragma: export
 #include <thrum/os/windows/unwind_table.hpp>    // IWYU pragma: export
-#else
-#error \
-    "thrum: this operating system is not supported; supported are Linux, macOS, FreeBSD and Windows"
 #endif
 
 #endif  // THRUM_OS_OS_HPP

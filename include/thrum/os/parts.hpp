@@ -26,8 +26,6 @@
 #include <thrum/os/freebsd/machine_state.hpp>  // IWYU pragma: export
 #elif THRUM_OS_WINDOWS
 #include <thrum/os/windows/backtrace.hpp>  // IWYU pragma: export
-#else
-#error "thrum: this operating system is not supported; supported are Linux, macOS and FreeBSD"
 #endif
 
 #endif  // THRUM_OS_PARTS_HPP

@@ -21,8 +21,6 @@
 #include <ws2tcpip.h>                // IWYU pragma: export
 // And here.
 #include <afunix.h>                  // IWYU pragma: export
-#else
-#error "thrum: this operating system is not supported; supported are Linux, macOS and FreeBSD"
 #endif
 
 #endif  // THRUM_OS_SOCKET_TYPES_HPP

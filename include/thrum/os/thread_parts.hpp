@@ -45,8 +45,6 @@
 #elif THRUM_OS_FREEBSD
 #include <thrum/os/freebsd/this_thread.hpp>  // IWYU pragma: export
 #include <thrum/os/freebsd/umtx.hpp>         // IWYU pragma: export
-#elif !THRUM_OS_WINDOWS
-#error "thrum: this operating system is not supported; supported are Linux, macOS and FreeBSD"
 #endif
 
 #if !THRUM_HAS_FUTEX

@@ -29,7 +29,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <type_traits>
 #include <utility>
 
@@ -334,52 +333,6 @@ class deadline_case : public select_case_base {
  private:
   TimePoint when_;
   std::int64_t deadline_ = no_deadline;
-  [[no_unique_address]] F handler_;
-};
-
-/// A receive from a channel of its own, which the token's request closes.
-template <class F>
-class done_case : public select_case_base {
- public:
-  done_case(std::stop_token token, F handler)
-      : token_(std::move(token)), handler_(std::move(handler)) {}
-  done_case(done_case&& other) noexcept
-      : token_(std::move(other.token_)), handler_(std::move(other.handler_)) {}
-
-  static constexpr bool is_channel = true;
-
-  bool try_buffered(machine* /*m*/) const noexcept { return token_.stop_requested(); }
-
-  void prepare() {
-    operation_.core = &requested_.emplace();
-    operation_.closed = false;
-    operation_.try_locked = [](select_operation& self, wait_point*&) noexcept {
-      return self.core->is_closed() ? attempt::closed : attempt::not_ready;
-    };
-    callback_.emplace(token_, request{&*requested_});
-  }
-
-  /// Waits for a request that is being made on another thread, so that nobody uses the channel.
-  void release(bool /*chosen*/) noexcept {
-    callback_.reset();
-    requested_.reset();
-    operation_.core = nullptr;
-  }
-
-  void run() { call_handler(handler_); }
-
- private:
-  struct signal final : chan_base {
-    signal() noexcept : chan_base(0, nullptr, nullptr) {}
-  };
-  struct request {
-    signal* to;
-    void operator()() const noexcept { to->close(); }
-  };
-
-  std::stop_token token_;
-  std::optional<signal> requested_;
-  std::optional<std::stop_callback<request>> callback_;
   [[no_unique_address]] F handler_;
 };
 

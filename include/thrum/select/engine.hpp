@@ -56,6 +56,7 @@ struct select_operation {
 
   chan_base* core = nullptr;  // null: never ready
   bool sends = false;
+  bool polled = false;  // the poller makes it ready
   bool closed = false;  // outcome: carried out because the channel is closed
   attempt_function try_locked = nullptr;
   void* slot = nullptr;         // the element to send, or the optional to receive into

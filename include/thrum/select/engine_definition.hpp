@@ -250,11 +250,12 @@ THRUM_NOINLINE inline wait_point* wait_for_any(section& here, selection_state& w
     link_shuffled(here.m(), frame);
     locks.keep();
   }
+  wait_reason reason = wait_reason::select;
   for (std::size_t i = 0; i < frame.n; ++i) {
     frame.points[i].slot = frame.operations[i]->slot;  // SE3: there the other side finds the value
+    reason = frame.operations[i]->polled ? wait_reason::select_ready : reason;
   }
-  const wake_cause cause =
-      sched::wait(here, waiting.self, locks, {wait_reason::select, true, deadline});
+  const wake_cause cause = sched::wait(here, waiting.self, locks, {reason, true, deadline});
   waiting.self.cause.store(cause, relaxed);  // relaxed: nobody else looks any more
   // relaxed: it has been won, and nothing changes it
   wait_point* const winner = waiting.winner.load(relaxed);

@@ -8,6 +8,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
 #include <thrum/sched/run/exit.hpp>
+#include <thrum/stop_condition.hpp>
 #include <thrum/sync/wait_list.hpp>
 
 #include <cstddef>
@@ -67,10 +68,19 @@ class barrier {
   }
 
   /// Blocks until the phase of the token is over. A cancellation point.
-  void wait(arrival_token&& token) const { wait_for(token.phase_); }
+  void wait(arrival_token&& token) const { wait_for(token.phase_, sched::no_deadline); }
+
+  /// The same until a stop is requested; whether the phase is over. The arrival stays. A cancellation
+  /// point.
+  template <stop_condition Stop>
+  [[nodiscard]] bool wait(arrival_token&& token, const Stop& stop) const {
+    return stop_detail::until_stopped(stop, [this, phase = token.phase_](std::int64_t deadline) {
+      return wait_for(phase, deadline);
+    });
+  }
 
   /// Arrives at the current phase and blocks until it is over. A cancellation point.
-  void arrive_and_wait() { wait_for(arrive_at(1, 0)); }
+  void arrive_and_wait() { wait_for(arrive_at(1, 0), sched::no_deadline); }
 
   /// Arrives, and takes part in no later phase.
   void arrive_and_drop() { arrive_at(1, 1); }
@@ -112,14 +122,19 @@ class barrier {
     lock_.lock();
     ++phase_;
     missing_ = expected_;
-    sched::wait_point* const chain = waiters_.take_all(sched::wake_cause::notified);
+    sched::wake_list released;
+    waiters_.take_all(sched::wake_cause::notified, released);
     lock_.unlock();
-    sched::wake_chain(chain);
+    released.wake_all();
   }
 
-  void wait_for(std::uint64_t phase) const { sched::exit_if_cancelled(wait_locked(phase)); }
+  bool wait_for(std::uint64_t phase, std::int64_t deadline) const {
+    const sched::wake_cause cause = wait_locked(phase, deadline);
+    sched::exit_if_cancelled(cause);
+    return cause == sched::wake_cause::notified;
+  }
 
-  sched::wake_cause wait_locked(std::uint64_t phase) const noexcept {
+  sched::wake_cause wait_locked(std::uint64_t phase, std::int64_t deadline) const noexcept {
     sched::section here;
     sync_detail::waiting self(here, waiters_);
     lock_.lock();
@@ -128,7 +143,7 @@ class barrier {
       sched::preemption_point(here);
       return sched::wake_cause::notified;
     }
-    return self.wait({sched::wait_reason::barrier_wait});
+    return self.wait({sched::wait_reason::barrier_wait, true, deadline});
   }
 
   // -- under lock_ --

@@ -13,6 +13,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/deadline.hpp>
+#include <thrum/stop_condition.hpp>
 #include <thrum/sync/mutex.hpp>
 #include <thrum/sync/wait_list.hpp>
 
@@ -59,10 +60,11 @@ class condition_variable {
     }
     const sched::section here;
     list_lock_.lock();
-    sched::wait_point* const chain = waiters_.take_all(sched::wake_cause::notified);
+    sched::wake_list released;
+    waiters_.take_all(sched::wake_cause::notified, released);
     may_be_waited_for_.store(false, std::memory_order_relaxed);  // relaxed: under the lock
     list_lock_.unlock();
-    sched::wake_chain(chain);
+    released.wake_all();
   }
 
   /// Unlocks, waits for a notification, locks again. usage_error if the lock does not hold its
@@ -107,6 +109,21 @@ class condition_variable {
                   Predicate done) {
     while (!done()) {
       if (wait_until(lock, when) == std::cv_status::timeout) {
+        return done();
+      }
+    }
+    return true;
+  }
+
+  /// The forms that a stop ends too, as of condition_variable_any: what `done()` says at the end, false
+  /// if it has not come true before the stop. A cancellation point.
+  template <stop_condition Stop, class Predicate>
+  bool wait(std::unique_lock<mutex>& lock, const Stop& stop, Predicate done) {
+    while (!done()) {
+      const std::cv_status status = stop_detail::until_stopped(
+          stop, [&](std::int64_t deadline) { return wait_until_ns(lock, deadline); },
+          [](std::cv_status how) { return how == std::cv_status::timeout; });
+      if (status == std::cv_status::timeout) {
         return done();
       }
     }

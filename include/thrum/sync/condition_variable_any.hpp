@@ -13,6 +13,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/sched/run/exit.hpp>
+#include <thrum/stoppable.hpp>
 #include <thrum/sync/wait_list.hpp>
 
 #include <chrono>
@@ -82,6 +83,14 @@ class condition_variable_any {
   bool wait(Lock& lock, std::stop_token token, Predicate done) {
     return wait_stoppable(std::move(token), done, [&](const std::stop_token& stop) {
       return wait_until_ns(lock, sched::no_deadline, stop);
+    });
+  }
+  /// The same of a context, whose deadline ends it too.
+  template <class Lock, stop_condition Stop, class Predicate>
+  bool wait(Lock& lock, const Stop& stop, Predicate done) {
+    const std::int64_t deadline = stop_detail::deadline_of(stop);
+    return wait_stoppable(stop_detail::token_of(stop), done, [&](const std::stop_token& token) {
+      return wait_until_ns(lock, deadline, token);
     });
   }
   template <class Lock, class Rep, class Period, class Predicate>

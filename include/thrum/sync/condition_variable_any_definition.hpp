@@ -21,8 +21,7 @@ THRUM_OUT_OF_LINE condition_variable_any::condition_variable_any()
 
 THRUM_OUT_OF_LINE void condition_variable_any::inside::notify(std::size_t n) noexcept {
   const sched::section here;
-  sched::wait_point* chain = nullptr;
-  sched::wait_point** last = &chain;
+  sched::wake_list released;
   lock.lock();
   for (; n != 0; --n) {
     auto* const first = static_cast<waiter*>(waiters.pop(sched::wake_cause::notified));
@@ -30,13 +29,11 @@ THRUM_OUT_OF_LINE void condition_variable_any::inside::notify(std::size_t n) noe
       break;
     }
     if (first->is_parked) {
-      first->next = nullptr;
-      *last = first;
-      last = &first->next;
+      released.push_back(first);
     }
   }
   lock.unlock();
-  sched::wake_chain(chain);
+  released.wake_all();
 }
 
 THRUM_OUT_OF_LINE sched::wake_cause condition_variable_any::wait_linked(

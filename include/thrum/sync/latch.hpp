@@ -11,11 +11,14 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
+#include <thrum/base/intrusive_ring.hpp>
 #include <thrum/base/order.hpp>
+#include <thrum/stop_condition.hpp>
 #include <thrum/sync/wait_list.hpp>
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 
 namespace thrum { inline namespace THRUM_ABI {
@@ -72,10 +75,18 @@ class latch {
   /// Blocks until the count is zero. A cancellation point.
   void wait() const {
     if (!try_wait()) {
-      wait_for_zero();
+      wait_for_zero(sched::no_deadline);
     } else {
       sync_detail::after_operation();
     }
+  }
+
+  /// The same until a stop is requested; whether the count is zero. A cancellation point.
+  template <stop_condition Stop>
+  [[nodiscard]] bool wait(const Stop& stop) const {
+    return try_wait() || stop_detail::until_stopped(stop, [this](std::int64_t deadline) {
+             return wait_for_zero(deadline);
+           });
   }
 
   /// count_down(n) and wait().
@@ -90,13 +101,16 @@ class latch {
   /// Takes the last n off the count. False: somebody else has taken of them meanwhile.
   [[gnu::cold]] bool open(std::ptrdiff_t n) noexcept;
 
-  [[gnu::cold]] void wait_for_zero() const;
+  /// Whether it is zero.
+  [[gnu::cold]] bool wait_for_zero(std::int64_t deadline) const;
 
-  sched::wake_cause wait_locked() const noexcept;
+  sched::wake_cause wait_locked(std::int64_t deadline) const noexcept;
+
+  static sched::withdrawal withdraw(sched::wait_point& point, bool locked) noexcept;
 
   std::atomic<std::ptrdiff_t> count_;
+  mutable base::intrusive_ring<sched::wait_point> waiters_;  // under lock_
   mutable sched::spin_lock lock_{sched::lock_rank::waiters};
-  mutable sync_detail::wait_list waiters_{lock_};
 };
 
 }}  // namespace thrum::THRUM_ABI

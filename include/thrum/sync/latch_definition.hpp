@@ -14,6 +14,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI {
 
@@ -24,33 +25,53 @@ THRUM_COLD THRUM_OUT_OF_LINE void latch::throw_too_much() {
 THRUM_COLD THRUM_OUT_OF_LINE bool latch::open(std::ptrdiff_t n) noexcept {
   using namespace base::orders;
   const sched::section here;
-  sched::wait_point* chain = nullptr;
+  sched::wake_list released;
   lock_.lock();
   std::ptrdiff_t count = count_.load(relaxed);  // relaxed: the exchange decides
   // [la.count <>] acq_rel: what all have done before; relaxed: looks at it again
   while (count == n && !count_.compare_exchange_weak(count, 0, acq_rel, relaxed)) {
   }
   if (count == n) {
-    chain = waiters_.take_all(sched::wake_cause::notified);
+    sync_detail::wait_list all(lock_);
+    all.points = waiters_.take_all();
+    all.take_all(sched::wake_cause::notified, released);
   }
   lock_.unlock();
-  sched::wake_chain(chain);
+  released.wake_all();
   return count == n;
 }
 
-THRUM_COLD THRUM_OUT_OF_LINE void latch::wait_for_zero() const {
-  sched::exit_if_cancelled(wait_locked());
+THRUM_COLD THRUM_OUT_OF_LINE bool latch::wait_for_zero(std::int64_t deadline) const {
+  const sched::wake_cause cause = wait_locked(deadline);
+  sched::exit_if_cancelled(cause);
+  return cause == sched::wake_cause::notified;
 }
 
-THRUM_OUT_OF_LINE sched::wake_cause latch::wait_locked() const noexcept {
+THRUM_OUT_OF_LINE sched::wake_cause latch::wait_locked(std::int64_t deadline) const noexcept {
   sched::section here;
-  sync_detail::waiting self(here, waiters_);
+  sched::wait_point point;
+  point.g = here.g();
+  point.object = const_cast<latch*>(this);
+  point.withdraw = &withdraw;
   lock_.lock();
   if (count_.load(std::memory_order_relaxed) == 0) {  // relaxed: the zero is set under the lock
     lock_.unlock();
     return sched::wake_cause::notified;
   }
-  return self.wait({sched::wait_reason::latch_wait});
+  waiters_.push_back(point);
+  return sched::wait(here, point, lock_, {sched::wait_reason::latch_wait, true, deadline});
+}
+
+THRUM_OUT_OF_LINE sched::withdrawal latch::withdraw(sched::wait_point& point,
+                                                    bool locked) noexcept {
+  auto& self = *static_cast<latch*>(point.object);
+  return sched::unlink_under(self.lock_, locked, [&]() noexcept {
+    const bool was_linked = point.linked;
+    if (was_linked) {
+      self.waiters_.remove(point);
+    }
+    return was_linked;
+  });
 }
 
 }}  // namespace thrum::THRUM_ABI

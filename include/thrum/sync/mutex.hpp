@@ -40,6 +40,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/deadline.hpp>
+#include <thrum/stop_condition.hpp>
 #include <thrum/sync/mutex_queue.hpp>
 
 #include <atomic>
@@ -81,6 +82,13 @@ class mutex {
   [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> when) {
     return try_lock() || time_detail::retry_until(
                              when, [this](std::int64_t deadline) { return lock_slow(deadline); });
+  }
+
+  /// Blocks until the mutex is the caller's, or a stop is requested; whether it is the caller's.
+  template <stop_condition Stop>
+  [[nodiscard]] bool lock(const Stop& stop) {
+    return try_lock() || stop_detail::until_stopped(
+                             stop, [this](std::int64_t deadline) { return lock_slow(deadline); });
   }
 
   /// Releases it; the next owner may destroy it at once. usage_error if nobody holds it.

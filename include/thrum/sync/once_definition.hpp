@@ -35,9 +35,10 @@ THRUM_OUT_OF_LINE void once_flag::end(state then) noexcept {
   lock_.lock();
   // [once.state >] release: what was done, to calls that find it done.
   state_.store(then, std::memory_order_release);
-  sched::wait_point* const chain = waiters_.take_all(sched::wake_cause::notified);
+  sched::wake_list released;
+  waiters_.take_all(sched::wake_cause::notified, released);
   lock_.unlock();
-  sched::wake_chain(chain);
+  released.wake_all();
 }
 
 }}  // namespace thrum::THRUM_ABI

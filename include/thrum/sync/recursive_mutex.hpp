@@ -7,6 +7,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
+#include <thrum/stop_condition.hpp>
 #include <thrum/sync/mutex.hpp>
 
 #include <atomic>
@@ -52,6 +53,12 @@ class recursive_mutex {
   template <class Clock, class Duration>
   [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> when) {
     return lock_again() || owned_if(mutex_.try_lock_until(when));
+  }
+
+  /// Blocks until the mutex is the caller's, or a stop is requested; whether it is the caller's.
+  template <stop_condition Stop>
+  [[nodiscard]] bool lock(const Stop& stop) {
+    return lock_again() || owned_if(mutex_.lock(stop));
   }
 
   /// Takes one lock() back. usage_error if the caller does not own it.

@@ -19,14 +19,17 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
+#include <thrum/base/intrusive_ring.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/sched/run/exit.hpp>
+#include <thrum/stop_condition.hpp>
 #include <thrum/sync/wait_list.hpp>
 
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 
 namespace thrum { inline namespace THRUM_ABI {
@@ -78,6 +81,15 @@ class counting_semaphore {
            });
   }
 
+  /// Takes a permit; blocks until there is one, or a stop is requested; whether it took one. A
+  /// cancellation point.
+  template <stop_condition Stop>
+  [[nodiscard]] bool acquire(const Stop& stop) {
+    return try_acquire() || stop_detail::until_stopped(stop, [this](std::int64_t deadline) {
+             return acquire_until(deadline);
+           });
+  }
+
   /// Adds permits, and hands them to those that wait. usage_error if n is negative or there would
   /// be more than max(). Does not block.
   void release(std::ptrdiff_t n = 1) {
@@ -120,28 +132,26 @@ class counting_semaphore {
       lock_.unlock();
       return sched::wake_cause::notified;
     }
-    waiters_.points.push_back(point);
+    waiters_.push_back(point);
     return sched::wait(here, point, lock_, {sched::wait_reason::semaphore_acquire, true, deadline});
   }
 
   /// SM1. Permits for n callers that wait, or will in a moment.
   THRUM_COLD void serve(std::ptrdiff_t n) noexcept {
     const sched::section here;
-    sched::wait_point* chain = nullptr;
-    sched::wait_point** last = &chain;
+    sched::wake_list released;
     lock_.lock();
     for (; n > 0; --n) {
-      sched::wait_point* const point = waiters_.pop(sched::wake_cause::notified);
+      sched::wait_point* const point = waiters_.pop_front();
       if (point == nullptr) {
-        owed_ += n;
+        owed_ += static_cast<std::int32_t>(n);
         break;
       }
-      point->next = nullptr;
-      *last = point;
-      last = &point->next;
+      settle(*point, sched::wake_cause::notified);
+      released.push_back(point);
     }
     lock_.unlock();
-    sched::wake_chain(chain);
+    released.wake_all();
   }
 
   /// SM2.
@@ -160,16 +170,16 @@ class counting_semaphore {
         // relaxed: gives back what nobody has released
       } while (ours && !count_.compare_exchange_weak(count, count + 1, relaxed, relaxed));
       if (ours) {
-        waiters_.points.remove(point);
+        waiters_.remove(point);
       }
     }
     return ours;
   }
 
   std::atomic<std::ptrdiff_t> count_;
-  std::ptrdiff_t owed_ = 0;  // under lock_
+  base::intrusive_ring<sched::wait_point> waiters_;  // under lock_
   sched::spin_lock lock_{sched::lock_rank::waiters};
-  sync_detail::wait_list waiters_{lock_};
+  std::int32_t owed_ = 0;  // under lock_; there are not so many goroutines and threads
 };
 
 /// One permit, which any goroutine or thread may give back.

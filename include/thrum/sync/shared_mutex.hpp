@@ -33,6 +33,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
 #include <thrum/deadline.hpp>
+#include <thrum/stop_condition.hpp>
 #include <thrum/sync/wait_list.hpp>
 
 #include <atomic>
@@ -75,6 +76,14 @@ class shared_mutex {
   template <class Clock, class Duration>
   [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> when) {
     return try_lock() || time_detail::retry_until(when, [this](std::int64_t deadline) {
+             return wait_to_write(deadline);
+           });
+  }
+
+  /// Blocks until the mutex is the caller's, or a stop is requested; whether it is the caller's.
+  template <stop_condition Stop>
+  [[nodiscard]] bool lock(const Stop& stop) {
+    return try_lock() || stop_detail::until_stopped(stop, [this](std::int64_t deadline) {
              return wait_to_write(deadline);
            });
   }
@@ -123,6 +132,14 @@ class shared_mutex {
            });
   }
 
+  /// Blocks until the caller has a share, or a stop is requested; whether it has one.
+  template <stop_condition Stop>
+  [[nodiscard]] bool lock_shared(const Stop& stop) {
+    return try_lock_shared() || stop_detail::until_stopped(stop, [this](std::int64_t deadline) {
+             return wait_to_read(deadline);
+           });
+  }
+
   /// Releases a share; the next owner may destroy the mutex at once. usage_error if no reader has
   /// one.
   void unlock_shared() {
@@ -163,8 +180,8 @@ class shared_mutex {
             std::uint64_t taken);
 
   /// SX3 and SX4: takes from the lists those that may hold the mutex now. Caller holds lock_, and
-  /// wakes the chain without it.
-  sched::wait_point* settle_locked(bool readers_first) noexcept;
+  /// wakes them without it.
+  void settle_locked(bool readers_first, sched::wake_list& released) noexcept;
 
   [[gnu::cold]] void unlock_slow(std::uint64_t word);
 

@@ -61,7 +61,8 @@ THRUM_OUT_OF_LINE bool shared_mutex::wait(sync_detail::wait_list& list,
   return sched::wait(here, point, lock_, options) == sched::wake_cause::notified;
 }
 
-THRUM_OUT_OF_LINE sched::wait_point* shared_mutex::settle_locked(bool readers_first) noexcept {
+THRUM_OUT_OF_LINE void shared_mutex::settle_locked(bool readers_first,
+                                                   sched::wake_list& released) noexcept {
   using namespace base::orders;
   std::uint64_t word = word_.load(relaxed);  // relaxed: each exchange decides
   std::uint64_t n = 0;                       // readers that wait, once they are counted
@@ -69,12 +70,12 @@ THRUM_OUT_OF_LINE sched::wait_point* shared_mutex::settle_locked(bool readers_fi
     if (nobody_waits()) {
       // relaxed: nobody is left to be told
       if (word_.compare_exchange_weak(word, word & ~queued, relaxed, relaxed)) {
-        return nullptr;
+        return;
       }
       continue;
     }
     if ((word & written) != 0) {
-      return nullptr;
+      return;
     }
     if (!readers_.empty() && (readers_first || writers_.empty())) {
       for (auto* p = n == 0 ? readers_.points.front() : nullptr; p != nullptr;
@@ -85,19 +86,20 @@ THRUM_OUT_OF_LINE sched::wait_point* shared_mutex::settle_locked(bool readers_fi
           (word & (writers_.empty() ? ~queued : ~std::uint64_t{0})) + n * reader;
       // [sx.word <>] acq_rel: the writer's section, to the readers; relaxed: looks at it again
       if (word_.compare_exchange_weak(word, next, acq_rel, relaxed)) {
-        return readers_.take_all(sched::wake_cause::notified);
+        readers_.take_all(sched::wake_cause::notified, released);
+        return;
       }
       continue;
     }
     if (word >= reader) {
-      return nullptr;  // the last of them comes here
+      return;  // the last of them comes here
     }
     sched::wait_point* const first = writers_.points.front();
     const bool last = readers_.empty() && writers_.points.next(*first) == nullptr;
     // [sx.word <>] acq_rel: the sections before, to the writer; relaxed: looks at it again
     if (word_.compare_exchange_weak(word, last ? written : written | queued, acq_rel, relaxed)) {
-      writers_.pop(sched::wake_cause::notified)->next = nullptr;
-      return first;
+      released.push_back(writers_.pop(sched::wake_cause::notified));
+      return;
     }
   }
 }
@@ -128,22 +130,25 @@ THRUM_COLD THRUM_OUT_OF_LINE bool shared_mutex::leave(std::uint64_t share,
   // [sx.word >] release: our section, to those that are let in.
   [[maybe_unused]] const std::uint64_t word = word_.fetch_sub(share, std::memory_order_release);
   THRUM_ASSERT(SX1, (word & queued) != 0);
-  sched::wait_point* const chain = settle_locked(readers_first);
+  sched::wake_list released;
+  settle_locked(readers_first, released);
   lock_.unlock();
-  sched::wake_chain(chain);
+  released.wake_all();
   return true;
 }
 
 THRUM_OUT_OF_LINE sched::withdrawal shared_mutex::withdraw(sched::wait_point& point,
                                                            bool locked) noexcept {
   auto& self = *static_cast<shared_mutex*>(point.object);
-  sched::wait_point* chain = nullptr;
+  sched::wake_list released;
   const auto outcome = sched::unlink_under(self.lock_, locked, [&]() noexcept {
     const bool linked = static_cast<sync_detail::wait_list*>(point.slot)->unlink(point);
-    chain = linked ? self.settle_locked(false) : nullptr;
+    if (linked) {
+      self.settle_locked(false, released);
+    }
     return linked;
   });
-  sched::wake_chain(chain);
+  released.wake_all();
   return outcome;
 }
 

@@ -16,15 +16,16 @@
 #define THRUM_SYNC_WAIT_GROUP_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/go.hpp>
+#include <thrum/stop_condition.hpp>
 #include <thrum/sync/wait_list.hpp>
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <utility>
 
@@ -36,6 +37,13 @@ namespace thrum { inline namespace THRUM_ABI {
 class wait_group {
  public:
   constexpr wait_group() noexcept = default;
+
+  /// The count begins with n. usage_error if that is negative.
+  explicit constexpr wait_group(int n) : word_(static_cast<std::uint64_t>(n) << 32) {
+    if (n < 0) {
+      base::throw_usage("wait_group: negative counter");
+    }
+  }
   wait_group(const wait_group&) = delete;
   wait_group& operator=(const wait_group&) = delete;
 
@@ -69,6 +77,20 @@ class wait_group {
     return wait_until_ns(time_detail::deadline_after(time));
   }
 
+  /// The same until a moment of any clock.
+  template <class Clock, class Duration>
+  [[nodiscard]] bool wait_until(std::chrono::time_point<Clock, Duration> when) {
+    return time_detail::retry_until(
+        when, [this](std::int64_t deadline) { return wait_until_ns(deadline); });
+  }
+
+  /// The same until a stop is requested; whether the count was zero. A cancellation point.
+  template <stop_condition Stop>
+  [[nodiscard]] bool wait(const Stop& stop) {
+    return stop_detail::until_stopped(
+        stop, [this](std::int64_t deadline) { return wait_until_ns(deadline); });
+  }
+
   /// add(1), starts f(args...) as a goroutine of the current runtime, and done() when it ends, also
   /// by goroutine_exit; not when an exception leaves it, which is a panic.
   template <go_detail::not_runtime F, class... Args>
@@ -92,9 +114,10 @@ class wait_group {
       THRUM_TRY {
         go(
             [this](auto&& function, auto&&... arguments) {
-              const done_at_end guard(*this);
+              done_at_end guard(*this);
               std::invoke(std::forward<decltype(function)>(function),
                           std::forward<decltype(arguments)>(arguments)...);
+              guard.has_returned();
             },
             std::forward<F>(f), std::forward<Args>(args)...);
       }
@@ -111,16 +134,18 @@ class wait_group {
    public:
     explicit done_at_end(wait_group& group) noexcept : group_(group) {}
     ~done_at_end() {
-      if (std::uncaught_exceptions() == 0 || exiting()) {
+      if (has_returned_ || exiting()) {
         group_.done();
       }
     }
+    void has_returned() noexcept { has_returned_ = true; }
     done_at_end(const done_at_end&) = delete;
     done_at_end& operator=(const done_at_end&) = delete;
 
    private:
     static bool exiting() noexcept;
     wait_group& group_;
+    bool has_returned_ = false;
   };
 
   [[gnu::cold]] void add_slow(std::int32_t counter, std::uint64_t delta);

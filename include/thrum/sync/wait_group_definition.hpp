@@ -37,19 +37,29 @@ THRUM_COLD THRUM_OUT_OF_LINE void wait_group::add_slow(std::int32_t counter, std
 THRUM_OUT_OF_LINE void wait_group::wake_if_zero(std::uint64_t too_much) noexcept {
   using namespace base::orders;
   const sched::section here;
-  sched::wait_point* chain = nullptr;
+  sched::wait_point* only = nullptr;
+  sched::wake_list all;
   lock_.lock();
   std::uint64_t word = word_.load(relaxed);  // relaxed: the caller has seen the zero
   if (too_much != 0) {
     word = word_.fetch_sub(too_much, acq_rel) - too_much;  // [wg.word <>] acq_rel: as in add
   }
   if ((word >> 32) == 0) {
-    chain = waiters_.take_all(sched::wake_cause::notified);
+    const auto waiters = static_cast<std::uint32_t>(word);
+    if (waiters == 1) [[likely]] {
+      only = waiters_.pop(sched::wake_cause::notified);
+    } else {
+      waiters_.take_all(sched::wake_cause::notified, all);
+    }
     // relaxed: under the lock; what is in the upper half may have been added meanwhile (WG2)
-    word_.fetch_sub(static_cast<std::uint32_t>(word), relaxed);
+    word_.fetch_sub(waiters, relaxed);
   }
   lock_.unlock();
-  sched::wake_chain(chain);
+  if (only != nullptr) [[likely]] {
+    sched::wake(here.m(), *only);
+  } else {
+    all.wake_all();
+  }
 }
 
 THRUM_OUT_OF_LINE sched::withdrawal wait_group::withdraw(sched::wait_point& point,

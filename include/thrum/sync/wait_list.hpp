@@ -9,6 +9,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/intrusive_list.hpp>
 #include <thrum/sched/run/park.hpp>
+#include <thrum/sched/run/wake_list.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sync_detail {
 
@@ -37,6 +38,7 @@ struct wait_list {
   template <class Settle>
   wait_point* pop_if(Settle settle_if) noexcept {
     while (wait_point* const point = points.pop_front()) {
+      prefetch_waiter(*point);
       if (settle_if(*point)) [[likely]] {
         return point;
       }
@@ -44,22 +46,31 @@ struct wait_list {
     return nullptr;
   }
 
-  /// Takes all of them out, as a chain through `next` in their order, for wake_chain. Caller holds
-  /// the lock: from here on no point is linked, so none can be withdrawn any more.
-  wait_point* take_all(wake_cause cause) noexcept;
+  /// Takes all of them out, in their order, into `released`. Caller holds the lock: from here on no
+  /// point is linked, so none can be withdrawn any more.
+  void take_all(wake_cause cause, wake_list& released) noexcept;
 
   /// The same without those for which settle_if(point) is false.
   template <class Settle>
-  wait_point* take_all_if(Settle settle_if) noexcept {
-    wait_point* chain = nullptr;
-    while (wait_point* const last = points.back()) {
-      points.remove(*last);
-      if (settle_if(*last)) {
-        last->next = chain;
-        chain = last;
+  void take_all_if(Settle settle_if, wake_list& released) noexcept {
+    const auto first_half = [&](wait_point& point) noexcept {
+      if (settle_if(point)) [[likely]] {
+        released.push_back(&point);
       }
+    };
+    if (points.front() == points.back()) [[likely]] {
+      if (wait_point* const only = points.pop_front()) {
+        first_half(*only);
+      }
+      return;
     }
-    return chain;
+    wake_list second_half;
+    points.take_from_both_ends(first_half, [&](wait_point& point) noexcept {
+      if (settle_if(point)) [[likely]] {
+        second_half.push_front(point);
+      }
+    });
+    released.append(static_cast<wake_list&&>(second_half));
   }
 
   /// Takes a point out if it is linked. Caller holds the lock.

@@ -12,11 +12,13 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace sync_detail {
 
-THRUM_OUT_OF_LINE wait_point* wait_list::take_all(wake_cause cause) noexcept {
-  return take_all_if([cause](wait_point& point) noexcept {
-    settle(point, cause);
-    return true;
-  });
+THRUM_OUT_OF_LINE void wait_list::take_all(wake_cause cause, wake_list& released) noexcept {
+  take_all_if(
+      [cause](wait_point& point) noexcept {
+        settle(point, cause);
+        return true;
+      },
+      released);
 }
 
 THRUM_OUT_OF_LINE bool wait_list::unlink(wait_point& point) noexcept {

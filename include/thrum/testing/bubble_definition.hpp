@@ -7,13 +7,20 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
+#include <thrum/base/random.hpp>
+#include <thrum/base/stderr.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/testing/bubble.hpp>
 
+#include <atomic>
+#include <charconv>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
+#include <string_view>
+#include <system_error>
 
 namespace thrum { inline namespace THRUM_ABI {
 
@@ -34,8 +41,30 @@ THRUM_OUT_OF_LINE bool commit_until_quiet(machine& m, goroutine& g, void*) noexc
   return true;
 }
 
-THRUM_COLD THRUM_OUT_OF_LINE void throw_bubble_deadlock(const std::string& goroutines) {
-  const std::string text = "bubble: all goroutines are blocked - deadlock\n\n" + goroutines;
+THRUM_OUT_OF_LINE std::uint64_t choose_seed() {
+  if (const char* const text = std::getenv("THRUM_BUBBLE_SEED"); text != nullptr && *text != '\0') {
+    const std::string_view digits = text;
+    std::uint64_t seed = 0;
+    const auto [end, error] = std::from_chars(text, text + digits.size(), seed);
+    if (error != std::errc() || end != text + digits.size()) {
+      base::throw_usage(
+          "bubble: THRUM_BUBBLE_SEED in the environment wants a number, from 0 to 2^64-1");
+    }
+    return seed;
+  }
+  static constinit std::atomic<std::uint64_t> made{0};
+  // relaxed: only that each is another one
+  base::random fresh(static_cast<std::uint64_t>(os::now()) +
+                     made.fetch_add(1, std::memory_order_relaxed));
+  return fresh.next();  // 32 bits: a person may have to copy it
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void throw_bubble_deadlock(const std::string& goroutines,
+                                                        bool returned, std::uint64_t seed) {
+  std::string text = returned
+                         ? "bubble: its function has returned, and goroutines are still blocked"
+                         : "bubble: all goroutines are blocked";
+  text.append(" - deadlock (seed ").append(std::to_string(seed)).append(")\n\n").append(goroutines);
 #if THRUM_EXCEPTIONS
   throw testing::deadlock(text);
 #else
@@ -43,16 +72,37 @@ THRUM_COLD THRUM_OUT_OF_LINE void throw_bubble_deadlock(const std::string& gorou
 #endif
 }
 
+THRUM_OUT_OF_LINE void tell_seed(std::uint64_t seed) {
+  const std::string number = std::to_string(seed);
+  base::write_error("thrum: an exception has left a bubble with seed " + number +
+                    "; repeat its order with THRUM_BUBBLE_SEED=" + number + "\n");
+}
+
+/// The virtual clock that the caller lives by; null outside of a bubble.
+inline virtual_clock* clock_of_caller() noexcept {
+  return is_goroutine() && current_m()->scheduler->clock.is_virtual()
+             ? &current_m()->scheduler->clock.own()
+             : nullptr;
+}
+
 }  // namespace testing_detail
 
 namespace testing {
 
 THRUM_OUT_OF_LINE void wait() {
-  if (!sched::is_goroutine() || !sched::current_m()->scheduler->clock.is_virtual()) {
+  if (testing_detail::clock_of_caller() == nullptr) {
     base::throw_usage("testing::wait: called outside of a bubble");
   }
   sched::section here;
   sched::park(here, sched::wait_reason::bubble_wait, &testing_detail::commit_until_quiet, nullptr);
+}
+
+THRUM_OUT_OF_LINE std::uint64_t seed() {
+  const sched::virtual_clock* const clock = testing_detail::clock_of_caller();
+  if (clock == nullptr) {
+    base::throw_usage("testing::seed: called outside of a bubble");
+  }
+  return clock->seed;
 }
 
 THRUM_OUT_OF_LINE time_point now() noexcept {

@@ -89,6 +89,9 @@ class func_timer : public basic_timer<traits> {
   /// Arms it anew; as stop(). usage_error if its runtime has stopped.
   bool reset(std::int64_t due);
 
+  /// The same; false if its runtime has stopped.
+  bool try_reset(std::int64_t due, bool& was_armed) noexcept;
+
  protected:
   using action = void (*)(func_timer*) noexcept;
 

@@ -66,18 +66,21 @@ THRUM_OUT_OF_LINE bool func_timer::stop() noexcept {
 
 THRUM_OUT_OF_LINE bool func_timer::reset(std::int64_t due) {
   bool was_armed = false;
-  {
-    const section here;
-    if (is_own(here)) {
-      return rearm(due);
-    }
-    if (registry::use(&scheduler_, number_, [&] { was_armed = rearm(due); })) {
-      return was_armed;
-    }
+  if (try_reset(due, was_armed)) {
+    return was_armed;
   }
   base::throw_usage(
       "timer::reset: the runtime in which after_func was called has stopped; call after_func in "
       "one that runs");
+}
+
+THRUM_OUT_OF_LINE bool func_timer::try_reset(std::int64_t due, bool& was_armed) noexcept {
+  const section here;
+  if (is_own(here)) {
+    was_armed = rearm(due);
+    return true;
+  }
+  return registry::use(&scheduler_, number_, [&] { was_armed = rearm(due); });
 }
 
 THRUM_OUT_OF_LINE bool func_timer::is_own(const section& here) const noexcept {

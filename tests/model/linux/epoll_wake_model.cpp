@@ -33,6 +33,7 @@
 
 namespace {
 
+using model::every_machine;
 using model::found_out;
 using model::holds;
 using model::machine;
@@ -218,16 +219,7 @@ class protocol_atomic : public model::basic_atomic<T> {
     return base::load(how);
   }
 
-  void store(T value, order how, text caller = __builtin_FUNCTION()) noexcept {
-    if (which_ == word::active && caller == "activate_slow") {
-      if (Made == mistake::no_a1) {
-        return;
-      }
-      if (Made == mistake::a2_first) {
-        note->wake("before");
-      }
-      how = changed(how, mistake::weak_a1, mistake::light_a1);
-    }
+  void store(T value, order how) noexcept {
     if (which_ == word::opening) {
       how = changed(how, mistake::weak_unlock);
     }
@@ -241,6 +233,14 @@ class protocol_atomic : public model::basic_atomic<T> {
         return false;
       }
       how = changed(how, mistake::weak_lock);
+    } else if (which_ == word::active && caller == "activate_slow") {
+      if (Made == mistake::no_a1) {
+        return false;
+      }
+      if (Made == mistake::a2_first) {
+        note->wake("before");
+      }
+      how = changed(how, mistake::weak_a1, mistake::light_a1);
     } else if (which_ != word::woken) {
     } else if (caller == "wake") {
       if (Made == mistake::no_w1) {
@@ -523,7 +523,7 @@ struct two_wakers : small_world<Made> {
 
 TEST_CASE("model: a poll that waits comes back after a wake and sees what the waker did") {
   constexpr auto nothing = mistake::nothing;
-  for (const machine on : {machine::sequential, machine::tso, machine::weak}) {
+  for (const machine on : every_machine) {
     holds<without_descriptors<nothing>>({on, 3, 2});
     holds<without_descriptors<nothing, true>>({on, 3, 2});
     holds<with_descriptor<nothing>>({on, 3, 2});
@@ -533,7 +533,7 @@ TEST_CASE("model: a poll that waits comes back after a wake and sees what the wa
 
 TEST_CASE("model: no wake and no event is lost when the first descriptor comes") {
   constexpr auto nothing = mistake::nothing;
-  for (const machine on : {machine::sequential, machine::tso, machine::weak}) {
+  for (const machine on : every_machine) {
     holds<first_descriptor<nothing>>({on, 3, 2});
     holds<first_descriptor<nothing, silent, true>>({on, 3, 2});
     holds<first_descriptor<nothing, ready>>({on, 3, 2});
@@ -545,7 +545,7 @@ TEST_CASE("model: no wake and no event is lost when the first descriptor comes")
 
 TEST_CASE("model: a poll that does not wait takes no wake away from one that does") {
   constexpr auto nothing = mistake::nothing;
-  for (const machine on : {machine::sequential, machine::tso, machine::weak}) {
+  for (const machine on : every_machine) {
     holds<beside_a_glance<nothing, true>>({on, 3, 2});
     holds<beside_a_glance<nothing, false>>({on, 3, 2});
   }

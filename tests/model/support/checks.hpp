@@ -18,6 +18,8 @@
 
 namespace model {
 
+inline constexpr machine every_machine[] = {machine::sequential, machine::tso, machine::weak};
+
 template <class Model>
 result search_and_log(const options& bounds) {
   result found = explore<Model>(bounds);

@@ -22,6 +22,7 @@
 #define THRUM_SCHED_CORE_CREATOR_HPP
 #define THRUM_SCHED_CORE_CURRENT_HPP
 #define THRUM_SCHED_CORE_G_HPP
+#define THRUM_SCHED_CORE_HOST_HPP
 #define THRUM_SCHED_CORE_M_HPP
 #define THRUM_SCHED_CORE_OPEN_CLOSE_HPP
 #define THRUM_SCHED_CORE_P_HPP
@@ -29,6 +30,7 @@
 #define THRUM_SCHED_CORE_THREAD_RESERVE_HPP
 #define THRUM_SCHED_RUN_ATTEND_HPP
 #define THRUM_SCHED_RUN_EXECUTE_HPP
+#define THRUM_SCHED_RUN_TAKE_FORKED_HPP
 
 #include "assertions.hpp"
 
@@ -102,13 +104,15 @@ template <class T>
 using figure = model::finding::figure<T>;
 
 class runtime_scheduler;
+struct host_thread;
 struct machine;
 struct poll_sink;
 
-enum g_flag : std::uint8_t { g_started = 1, g_bound = 2 };
+enum g_flag : std::uint8_t { g_started = 1, g_bound = 2, g_on_host = 4 };
 
 struct goroutine : netpoll::ready_node {
   goroutine* queue_next = nullptr;
+  goroutine* queue_ahead = nullptr;
   model::finding::figure<g_status> status;
   model::finding::figure<void*> sp;
   runtime_scheduler* scheduler = nullptr;
@@ -200,8 +204,9 @@ struct processor {
 
   const std::uint32_t id;
   std::uint32_t inheritances_left = traits::most_inheritances;
-  std::uint32_t free_count = 0;
-  base::intrusive_queue<goroutine> free_list;
+  struct {
+    base::intrusive_queue<goroutine> take_all() noexcept { return {}; }
+  } free_gs;  // nobody dies
   model::finding::figure<std::uint32_t> schedule_tick, wake_credit{traits::wake_credit};
   attention_word attention;
   model::finding::figure<machine*> m;
@@ -212,6 +217,9 @@ struct processor {
   processor* idle_next = nullptr;
   one_place_queue queue;
   timer_heap<traits> timers;
+  struct {
+    bool has_work() noexcept { return false; }
+  } forks;  // nobody forks
 };
 
 struct upcall_table {
@@ -225,7 +233,7 @@ struct upcall_table {
 struct machine {
   machine(runtime_scheduler& owner, const upcall_table&, std::uint32_t number,
           std::uint64_t seed) noexcept
-      : scheduler(&owner), id(number), random(seed) {}
+      : scheduler(&owner), id(number), random(seed), search(seed) {}
 
   runtime_scheduler* const scheduler;
   const std::uint32_t id;
@@ -234,6 +242,7 @@ struct machine {
   goroutine* pending = nullptr;
   goroutine* locked_g = nullptr;
   base::random random;
+  base::random search;
   steal_order order;
   std::uint32_t cpu = 0;
   model::cell<bool> spinning{false};
@@ -241,6 +250,22 @@ struct machine {
   model::cell<processor*> next_p{nullptr};
   model::cell<machine*> idle_next{nullptr};
   model::note park;
+  host_thread* as_host = nullptr;
+};
+
+/// There are no hosts: what they add to the steps of others is tested elsewhere.
+struct host_thread {
+  struct {
+    bool push(goroutine&) noexcept { return false; }
+  } inbox;
+  machine m;
+};
+struct host_table {
+  static constexpr unsigned made() noexcept { return 0; }
+  host_thread& operator[](unsigned) noexcept { return *none; }
+  static constexpr bool are_quiet_locked() noexcept { return true; }
+  static constexpr bool wake_one_locked() noexcept { return false; }
+  host_thread* none = nullptr;
 };
 
 machine* current_m() noexcept;
@@ -333,6 +358,7 @@ inline bool attend(machine& m) noexcept {
   return m.p != nullptr;
 }
 void execute(machine& m, goroutine& g) noexcept;
+inline goroutine* take_forked(machine&) noexcept { return nullptr; }
 
 }}}  // namespace thrum::THRUM_ABI::sched
 

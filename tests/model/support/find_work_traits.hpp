@@ -351,6 +351,7 @@ struct search_traits : model::traits {
   static constexpr std::uint32_t run_queue_capacity = 4;
   static constexpr std::uint32_t global_check_interval = 61;
   static constexpr unsigned max_procs = most_procs;
+  static constexpr unsigned max_hosts = 0;
   static constexpr std::uint32_t wake_credit = 16;
   static constexpr std::uint32_t most_inheritances = 64;
   static constexpr std::int64_t poll_interval_ns = 1'000'000;

@@ -16,9 +16,12 @@
 
 namespace model {
 
-/// A ring of 4 on checked slots: pointers are slots as long as they are only loaded and stored.
+/// Rings of 4 on checked slots: pointers are slots as long as they are only loaded and stored.
 struct traits {
   static constexpr std::uint32_t run_queue_capacity = 4;
+  static constexpr std::uint32_t fork_capacity = 4;
+  static constexpr std::uint32_t fork_credit = 1;
+  static constexpr std::uint32_t fork_walk = 1'000;
 
   template <class T>
   using atomic = basic_atomic<T, std::is_pointer_v<T>>;

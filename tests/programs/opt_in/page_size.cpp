@@ -38,7 +38,9 @@ constexpr std::size_t largest = std::size_t{512} << 10;
 /// Writes to each byte of the running goroutine's stack that is not in use, and reads it. In terms of
 /// numbers: to a compiler an address beside a variable's is none.
 [[gnu::noinline]] bool use_the_whole_stack() {
-  constexpr std::uintptr_t own_frames = 1'024;
+  constexpr std::uintptr_t own_frames = 2'048;
+  // Not optimised, and where a frame is large (s390x), a switch that serves a request takes 5 KiB.
+  constexpr std::uintptr_t frames_of_a_switch = 6'144;
   const auto byte_at = [](std::uintptr_t at) -> volatile unsigned char& {
     return *reinterpret_cast<volatile unsigned char*>(at);
   };
@@ -50,7 +52,7 @@ constexpr std::size_t largest = std::size_t{512} << 10;
   }
   thrum::this_goroutine::yield();
   bool same = low < high;
-  for (std::uintptr_t at = low; at < high - own_frames; ++at) {  // a switch uses what lies above
+  for (std::uintptr_t at = low; at < high - frames_of_a_switch; ++at) {
     same = same && byte_at(at) == pattern(at);
   }
   return same;

@@ -14,7 +14,8 @@
 // there are runs with 1, 2 and 4 processors, without --slice-us with slices of 10,000, 300 and
 // 200 us. When one of the workers makes no progress for 2 s, many times as long as all others need
 // for a turn each, the program says which kind and aborts; it is more patient where the CPUs have
-// others to serve, and n times as patient with THRUM_TEST_SCALE=n.
+// others to serve, and n times as patient with THRUM_TEST_SCALE=n. At the end no thread, no descriptor
+// or handle and no address space may be left over since a first run of a second.
 
 #include "watchdog.hpp"
 #include "yard.hpp"
@@ -24,6 +25,7 @@
 #include "stress/arguments.hpp"
 #include "stress/company.hpp"
 #include "stress/host.hpp"
+#include "stress/leftovers.hpp"
 #include "support/process.hpp"
 
 #include <cerrno>
@@ -157,7 +159,8 @@ void print(const yard& y, const thrum::stats_snapshot& s, std::uint64_t slice_us
   std::fflush(stdout);
 }
 
-void run_once(unsigned procs, std::uint64_t slice_us, std::uint64_t seconds, bool with_company) {
+void run_once(unsigned procs, std::uint64_t slice_us, std::uint64_t seconds, bool with_company,
+              bool quiet = false) {
   const auto begin = steady_clock::now();
   yard y;
   prepare(y);
@@ -183,6 +186,9 @@ void run_once(unsigned procs, std::uint64_t slice_us, std::uint64_t seconds, boo
   y.workers.front().ended = true;
   feeder.join();
   clear_up(y);
+  if (quiet) {
+    return;
+  }
   for (const worker& w : y.workers) {
     expect(w.rounds > 1, "each worker comes round");
   }
@@ -219,11 +225,14 @@ int main(int count, char** values) {
   if (one_slice_us != 0) {
     slices = {one_slice_us};
   }
+  stress::run_once(procs.back(), slices.front(), 1, false, true);
+  const stress::leftovers left;
   for (const unsigned p : procs) {
     for (const std::uint64_t slice : slices) {
       stress::run_once(p, slice, seconds, company != 0);
     }
   }
+  stress::expect(left.none("thrum_stress_preemption"), "nothing is left over");
   if (stress::failures != 0) {
     std::printf("%ju checks FAILED\n", std::uintmax_t{stress::failures});
     return 1;

@@ -41,6 +41,14 @@ TEST_CASE("a deadline that has passed is a time-out of the standard, and not the
   CHECK(ours != std::errc::operation_canceled);
 }
 
+TEST_CASE("a stream that ends too early has a code that equals no other") {
+  const std::error_code early = errc::unexpected_end;
+  CHECK(early.message() == "the stream has ended too early");
+  CHECK(early == errc::unexpected_end);
+  CHECK(early != errc::deadline_exceeded);
+  CHECK(early != std::errc::timed_out);
+}
+
 TEST_CASE("a number that is no error of the library's has a message and equals itself only") {
   const std::error_code other(77, thrum::error_category());
   CHECK(other.message() == "unknown error");

@@ -96,6 +96,36 @@ TEST_CASE("taking all elements leaves the list empty and usable") {
   CHECK(forwards(taken) == std::vector{2});
 }
 
+TEST_CASE("a walk from both ends takes out each element once, and leaves an empty list") {
+  const int n = GENERATE(0, 1, 2, 3, 6, 7);
+  std::deque<list_item> items;
+  list l;
+  std::vector<int> expected;
+  for (int i = 0; i != n; ++i) {
+    l.push_back(items.emplace_back(i));
+    expected.push_back(i);
+  }
+  std::vector<int> first;
+  std::vector<int> second;
+  l.take_from_both_ends(
+      [&](list_item& i) {
+        CHECK_FALSE(i.linked);
+        first.push_back(i.number);
+      },
+      [&](list_item& i) {
+        CHECK_FALSE(i.linked);
+        second.insert(second.begin(), i.number);
+      });
+  CHECK(l.empty());
+  CHECK(first.size() - second.size() <= 1);
+  first.insert(first.end(), second.begin(), second.end());
+  CHECK(first == expected);
+  for (list_item& each : items) {
+    l.push_back(each);
+  }
+  CHECK(forwards(l) == expected);
+}
+
 TEST_CASE("a list agrees with a deque over ten thousand random operations") {
   thrum::base::random random(1);
   std::deque<list_item> items;

@@ -20,7 +20,7 @@ using support::fibre;
 
 namespace {
 
-constexpr std::size_t stack_bytes = std::size_t{256} * 1024;
+constexpr std::size_t told_stack_bytes = std::size_t{256} * 1024;
 
 // Touches a local array, so that ASan puts poison around it.
 [[gnu::noinline]] int with_a_poisoned_frame(int depth, fibre* self) {
@@ -42,15 +42,16 @@ TEST_CASE("a context takes no room when no sanitizer is on") {
 }
 
 TEST_CASE("a stack abandoned in the middle of its frames can be used again") {
-  const auto stack = std::make_unique<std::byte[]>(stack_bytes);
+  const auto stack = std::make_unique<std::byte[]>(told_stack_bytes);
   for (int round = 0; round < 50; ++round) {
-    fibre abandoned(stack.get(), stack_bytes,
+    fibre abandoned(stack.get(), told_stack_bytes,
                     [](fibre& self) { with_a_poisoned_frame(20, &self); });
     abandoned.resume();
     CHECK_FALSE(abandoned.done());
 
     int sum = 0;
-    fibre next(stack.get(), stack_bytes, [&](fibre&) { sum = with_a_poisoned_frame(30, nullptr); });
+    fibre next(stack.get(), told_stack_bytes,
+               [&](fibre&) { sum = with_a_poisoned_frame(30, nullptr); });
     next.resume();
     CHECK(next.done());
     CHECK(sum == 1);
@@ -71,10 +72,10 @@ TEST_CASE("hundreds of thousands of switches overflow no shadow stack") {
 }
 
 TEST_CASE("thousands of incarnations on one stack leave nothing behind") {
-  const auto stack = std::make_unique<std::byte[]>(stack_bytes);
+  const auto stack = std::make_unique<std::byte[]>(told_stack_bytes);
   int ended = 0;
   for (int i = 0; i < 20'000; ++i) {
-    fibre f(stack.get(), stack_bytes, [&](fibre&) { ++ended; });
+    fibre f(stack.get(), told_stack_bytes, [&](fibre&) { ++ended; });
     f.resume();
   }
   CHECK(ended == 20'000);

@@ -14,8 +14,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <iterator>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <utility>
 
 using namespace std::chrono_literals;
@@ -128,4 +130,69 @@ TEST_CASE("the elements of a range-for end with the loop, however it is left") {
     }
     CHECK(kept.use_count() == 1);
   });
+}
+
+static_assert(std::ranges::input_range<thrum::chan<int>>);
+static_assert(std::ranges::input_range<thrum::chan<void>> &&
+              std::ranges::input_range<const thrum::recv_chan<void>>);
+
+TEST_CASE("a range-for over a channel of signals runs once for each, until it is closed") {
+  with_runtime([] {
+    const thrum::chan<void> c(3);
+    c.send();
+    c.send();
+    int first = 0;
+    for ([[maybe_unused]] const auto signal : c) {
+      ++first;
+      break;
+    }
+    CHECK(first == 1);
+    CHECK(c.size() == 1);  // what was not waited for is still there
+    auto reader = thrum::spawn([view = c.receiver()] {
+      int n = 0;
+      for ([[maybe_unused]] const auto& signal : view) {
+        ++n;
+      }
+      return n;
+    });
+    for (int i = 0; i != 5; ++i) {
+      c.send();
+    }
+    c.close();
+    CHECK(reader.join() == 6);
+    for ([[maybe_unused]] const auto signal : c) {
+      FAIL("a closed channel has no more");
+    }
+  });
+}
+
+TEST_CASE("a loop over a channel of signals keeps the channel, and foreign threads run it too") {
+  int n = 0;
+  const auto two = [] {
+    const thrum::chan<void> c(2);
+    c.send();
+    c.send();
+    c.close();
+    return c;
+  };
+  auto next = two().begin();  // nobody else has the channel
+  for (; next != std::default_sentinel; ++next) {
+    ++n;
+  }
+  CHECK(n == 2);
+}
+
+TEST_CASE("a goroutine that ranges over signals is unwound when its runtime stops") {
+  auto held = std::make_shared<int>(1);
+  const std::weak_ptr<int> watch = held;
+  thrum::runtime runtime(support::environment_options());
+  const thrum::chan<void> c(0);
+  runtime.go([c, own = std::move(held)] {
+    for ([[maybe_unused]] const auto signal : c) {
+    }
+  });
+  c.send();
+  CHECK_FALSE(watch.expired());
+  runtime.stop();
+  CHECK(watch.expired());
 }

@@ -48,7 +48,7 @@ inline bool has(const std::string& program) {
 
 /// The same for an example that needs a foreign library.
 inline bool is_built(const std::string& example) {
-  const bool found = fs::exists(fs::path(THRUM_EXAMPLES_DIR) / example);
+  const bool found = fs::exists(support::example_path(example));
   if (!found) {
     WARN(example << " was not built, its library is missing: what it would show is left out");
   }
@@ -57,9 +57,14 @@ inline bool is_built(const std::string& example) {
 
 /// A line for the shell that runs an example.
 inline std::string example_line(const std::string& name, const std::string& arguments) {
+#if defined(_WIN32)
+  constexpr char quote = '"';
+#else
+  constexpr char quote = '\'';
+#endif
   std::string line;
   for (const std::string& word : example_words(name)) {
-    line += "'" + word + "' ";
+    line += quote + word + quote + " ";
   }
   return line + arguments;
 }

@@ -87,9 +87,9 @@ constexpr std::string_view words[] = {
     "HTTP/2.0",
 };
 
-class generator {
+class request_generator {
  public:
-  explicit generator(std::uint32_t seed) : random_(seed) {}
+  explicit request_generator(std::uint32_t seed) : random_(seed) {}
 
   std::size_t below(std::size_t n) { return random_() % n; }
 
@@ -190,7 +190,7 @@ TEST_CASE("a head of 8 KiB is the longest") {
 TEST_CASE("in what pieces requests arrive makes no difference") {
   const auto seed = std::random_device()();
   INFO("seed " << seed);
-  generator make(seed);
+  request_generator make(seed);
   std::array<int, 2> outcomes{};  // to see that the streams are neither all good nor all bad
   for (int round = 0; round != 3000; ++round) {
     const std::string text = make.stream();

@@ -11,6 +11,7 @@
 #ifdef THRUM_EXAMPLES_DIR
 
 #include "support/program.hpp"
+#include "support/server_process.hpp"
 
 #include <string>
 
@@ -20,8 +21,8 @@ namespace examples { namespace {
 void check_example(const std::string& name, const std::string& expected) {
   for (const char* const procs : {"1", "4", "64"}) {
     INFO(name << " on " << procs << " processors");
-    const auto result = support::run_file(THRUM_EXAMPLES_DIR "/" + name, "",
-                                          std::string("THRUM_MAXPROCS=") + procs);
+    const auto result =
+        support::run_file(support::example_path(name), "", std::string("THRUM_MAXPROCS=") + procs);
     CHECK(result.text == expected);
     CHECK(result.exit_code == 0);
   }
@@ -44,6 +45,10 @@ TEST_CASE("the worker pool does every job once") {
                 "job 3: 178 steps\n"
                 "job 4: 261 steps\n"
                 "job 5: 350 steps\n");
+}
+
+TEST_CASE("the merge sort sorts all numbers") {
+  check_example("merge_sort", "sorted, smallest 0, sum 2147478263136480\n");
 }
 
 TEST_CASE("the fan-in hears both sources to their end") {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// examples/tls_client and tls_echo_server: OpenSSL over descriptors that goroutines wait for.
+// examples/tls_client and tls_echo_server: TLS by OpenSSL as a stream.
 
 #include "support/catch.hpp"
 

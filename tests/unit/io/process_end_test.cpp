@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// How a process ends: told to, killed, detached, reaped by us or by others.
+// How a process ends: told to, killed, detached, destroyed.
 
 #include <thrum/io/detached_children.hpp>
 #include <thrum/io/process.hpp>
@@ -9,120 +9,91 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
-#include "support/child.hpp"
-#include "support/descriptors.hpp"
+#include "support/children.hpp"
+#include "support/commands.hpp"
 #include "support/error_of.hpp"
 #include "support/eventually.hpp"
-#include "support/shell.hpp"
 #include "support/system_ways.hpp"
 #include "support/waits.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
+#include <cstdint>
 #include <system_error>
 #include <utility>
 #include <vector>
 
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 using namespace std::chrono_literals;
 using support::error_of;
 using support::has_children;
-using support::shell;
+using support::trimmed;
 using support::with_procs;
 using support::with_runtime;
 using thrum::io::exit_status;
 using thrum::io::process;
 using thrum::io::redirect;
 
+namespace {
+
+constexpr int sigkill = 9;  // not every system has the name
+
+/// One that runs until its input, or it, is ended.
+process running_process(int code = 0) {
+  return process::spawn(support::words_that_wait_and_exit(code), {.in = redirect::pipe()});
+}
+
+process short_process() { return process::spawn(support::words_that_exit(0)); }
+
+}  // namespace
+
 TEST_CASE("a process can be told to end, and made to") {
   with_runtime([] {
-    process p = shell("exec sleep 60");
+    process p = running_process();
     p.terminate();
     CHECK(p.wait().signal == SIGTERM);
     p.terminate();
     p.kill();
     CHECK(error_of([&] { p.signal(SIGTERM); }) == std::errc::no_such_process);
-    process q = shell("exec sleep 60");
+    process q = running_process();
     q.kill();
-    CHECK(q.wait().signal == SIGKILL);
-    process r = shell("exec sleep 60");
-    r.signal(SIGINT);
-    CHECK(r.wait().signal == SIGINT);
+    CHECK(q.wait().signal == sigkill);
+    process r = running_process();
+    r.signal(SIGTERM);
+    CHECK(r.wait().signal == SIGTERM);
     CHECK(error_of([&] { process().wait(); }) == std::errc::no_child_process);
     process().kill();
   });
 }
 
-TEST_CASE("a process that is destroyed is killed and leaves no zombie") {
+TEST_CASE("a process that ends by itself before it is told to tells its own code") {
+  with_runtime([] {
+    process p = process::spawn(support::words_that_exit(5));
+    while (support::is_running(p.pid()) && !p.try_wait()) {
+      thrum::sleep_for(1ms);
+    }
+    p.terminate();
+    CHECK(p.wait() == exit_status{5, 0, false});
+  });
+}
+
+TEST_CASE("a process that is destroyed is killed, and nothing of it is left") {
   with_runtime([] {
     std::int64_t pid = 0;
     {
-      process p = shell("exec sleep 60", {.in = redirect::pipe()});
+      const process p = running_process();
       pid = p.pid();
-      CHECK(::kill(static_cast<::pid_t>(pid), 0) == 0);
+      CHECK(support::is_running(pid));
     }
-    CHECK(::kill(static_cast<::pid_t>(pid), 0) == -1);
-    process p = shell("exec sleep 60");
-    p = shell("exit 1");
+    CHECK_FALSE(support::is_running(pid));
+    process p = running_process();
+    p = process::spawn(support::words_that_exit(1));
     CHECK(p.wait().code == 1);
-    { const process ended = shell("exit 0"); }
+    { const process ended = short_process(); }
   });
   CHECK(!has_children());
-}
-
-TEST_CASE("after a fork a process is ended by the object of its parent, not by the copy") {
-  process p = shell("exec sleep 60");
-  const auto result = support::run_in_child([&] {
-    { const process copy = std::move(p); }
-    ::_exit(7);
-  });
-  CHECK(result.exit_code == 7);
-  CHECK_FALSE(p.try_wait());
-  p.terminate();
-  CHECK(p.wait().signal == SIGTERM);
-}
-
-TEST_CASE("a process that we may not kill lives on when it is destroyed, and is reaped later") {
-  if (::geteuid() != 0) {
-    return;  // only root has a child that is no longer its own after a change of users
-  }
-  const auto result = support::run_in_child([] {
-    int input[2];
-    ::_exit([&] {
-      if (!support::open_pipe(input, support::waits::yes)) {
-        return 1;
-      }
-      std::int64_t pid = 0;
-      {
-        const process p = process::spawn(
-            {"cat"},
-            {.in = redirect::to(input[0]), .out = redirect::null(), .err = redirect::null()});
-        pid = p.pid();
-        constexpr ::uid_t nobody = 65534;
-        if (::setuid(nobody) != 0) {
-          return 2;
-        }
-      }
-      if (::kill(static_cast<::pid_t>(pid), 0) == 0 || errno != EPERM) {
-        return 3;
-      }
-      ::close(input[1]);
-      return support::eventually([&] {
-        process::spawn({"true"}).wait();
-        return !has_children();
-      })
-                 ? 7
-                 : 4;
-    }());
-  });
-  CHECK(result.exit_code == 7);
 }
 
 TEST_CASE("a stop ends the wait for a process, and the process") {
@@ -130,7 +101,7 @@ TEST_CASE("a stop ends the wait for a process, and the process") {
     return;  // there it blocks one, and nothing ends it: io/process.hpp says so
   }
   CHECK(support::is_unwound_at_stop([] {
-    process p = shell("exec sleep 60");
+    process p = running_process();
     p.wait();
   }));
   CHECK(!has_children());
@@ -138,27 +109,34 @@ TEST_CASE("a stop ends the wait for a process, and the process") {
 
 TEST_CASE("a detached process lives on, and is reaped when it ends") {
   with_runtime([] {
-    thrum::io::pipe line;
-    process p = shell("read x; echo $x",
-                      {.in = redirect::pipe(), .out = redirect::to(line.writer().native_handle())});
-    line.close_write();
+    // Its output is an end of a pipe that is meant for a child.
+    thrum::os::handle ends[2];
+    REQUIRE(thrum::os::open_pipe_to_child(ends, false) == 0);
+    thrum::io::pipe_reader line(thrum::io::descriptor(ends[0], "test"));
+    process p = process::spawn(support::words_that_answer(),
+                               {.in = redirect::pipe(), .out = redirect::to(ends[1])});
+    thrum::os::close(ends[1]);
     const std::int64_t pid = p.pid();
     thrum::io::pipe_writer to_child = std::move(p.in());
     p.detach();
     CHECK(!p);
     to_child.write("alive\n");
-    CHECK(line.reader().read_all() == "alive\n");
-    CHECK(support::eventually([&] { return ::kill(static_cast<::pid_t>(pid), 0) == -1; }));
+    CHECK(trimmed(line.read_all()) == "alive");
+    CHECK(support::eventually([&] { return !support::is_running(pid); }));
   });
   CHECK(!has_children());
 }
 
-TEST_CASE("detached processes are reaped without a runtime, with pidfds and without") {
-  for (const bool pidfds : {true, false}) {
-    support::allow_process_handles(pidfds);
-    with_runtime([] { shell("exec sleep 0.02").detach(); });
-    shell("exit 0").detach();
-    shell("exec sleep 0.01").detach();
+TEST_CASE("detached processes are reaped without a runtime, with handles for them and without") {
+  for (const bool handles : {true, false}) {
+    support::allow_process_handles(handles);
+    with_runtime([] { short_process().detach(); });
+    short_process().detach();
+    {
+      process p = running_process();
+      thrum::io::pipe_writer input = std::move(p.in());
+      p.detach();
+    }
     CHECK(support::eventually([] { return !has_children(); }));
     CHECK(support::eventually([] { return thrum::io_detail::detached_children::size() == 0; }));
   }
@@ -171,13 +149,13 @@ TEST_CASE("starting a process asks none of the detached ones whether it has ende
     std::vector<thrum::io::pipe_writer> inputs;
     constexpr std::size_t n = 20;
     for (std::size_t i = 0; i != n; ++i) {
-      process p = shell("read line", {.in = redirect::pipe()});
+      process p = running_process();
       inputs.push_back(std::move(p.in()));
       p.detach();
     }
     CHECK(detached_children::size() == n);
     const std::uint64_t before = detached_children::looks();
-    shell("exit 0").wait();
+    short_process().wait();
     if (support::has_process_handles) {  // else all are asked in intervals
       CHECK(detached_children::looks() == before);
     }
@@ -190,23 +168,10 @@ TEST_CASE("starting a process asks none of the detached ones whether it has ende
   CHECK(!has_children());
 }
 
-TEST_CASE("a wait for a process that others have reaped is an error, not a hang") {
-  with_runtime([] {
-    process p = shell("exit 1");
-    ::siginfo_t info;
-    thrum::blocking([&] { ::waitid(P_PID, static_cast<::id_t>(p.pid()), &info, WEXITED); });
-    CHECK(error_of([&] { p.wait(); }) == std::errc::no_child_process);
-    std::error_code error;
-    CHECK_FALSE(p.wait(error).success());
-    CHECK(error == std::errc::no_child_process);
-    p.kill();
-  });
-}
-
-TEST_CASE("without pidfds a process is waited for, killed and reaped all the same") {
+TEST_CASE("without handles for children a process is waited for, killed and reaped all the same") {
   support::allow_process_handles(false);
   with_runtime(with_procs(1), [] {
-    process p = shell("read line; exit 5", {.in = redirect::pipe()});
+    process p = running_process(5);
     CHECK_FALSE(p.try_wait());
     CHECK_FALSE(p.wait_for(3ms));
     std::atomic<int> sum{0};
@@ -218,11 +183,11 @@ TEST_CASE("without pidfds a process is waited for, killed and reaped all the sam
     CHECK(p.wait_for(support::long_time) == exit_status{5, 0, false});
     group.wait();
     CHECK(sum == 20);
-    process q = shell("exec sleep 60");
+    process q = running_process();
     q.terminate();
     CHECK(q.wait().signal == SIGTERM);
-    { const process killed = shell("exec sleep 60"); }
-    shell("exit 0").detach();
+    { const process killed = running_process(); }
+    short_process().detach();
     CHECK(support::eventually([] { return !has_children(); }));
   });
   support::allow_process_handles(true);

@@ -1,64 +1,80 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
+//
+// Waiting for a process, what it is given, and why it may not start. What goes through its streams is in
+// child_test.cpp.
 
 #include <thrum/io/process.hpp>
 
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/children.hpp"
+#include "support/commands.hpp"
+#include "support/environment.hpp"
 #include "support/error_of.hpp"
 #include "support/eventually.hpp"
+#include "support/folder.hpp"
 #include "support/process.hpp"
 #include "support/program.hpp"
 #include "support/scale.hpp"
-#include "support/shell.hpp"
 #include "support/system_ways.hpp"
 #include "support/waits.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
 #include <chrono>
-#include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <system_error>
 #include <vector>
 
-#include <fcntl.h>
-#include <signal.h>
-#include <unistd.h>
-
 using namespace std::chrono_literals;
 using support::error_of;
 using support::has_children;
-using support::output_of;
-using support::shell;
+using support::trimmed;
 using support::with_procs;
 using support::with_runtime;
 using thrum::io::exit_status;
 using thrum::io::process;
 using thrum::io::redirect;
 
-TEST_CASE("a process tells how it ended: by a number or by a signal") {
+namespace {
+
+/// One that ends when its input does.
+process process_that_waits(int code = 0) {
+  return process::spawn(support::words_that_wait_and_exit(code), {.in = redirect::pipe()});
+}
+
+/// What a process writes that ends well.
+std::string output_of(const support::command_words& words,
+                      thrum::io::process_options options = {}) {
+  options.out = redirect::pipe();
+  process p = process::spawn(words, std::move(options));
+  std::string text = p.out().read_all();
+  CHECK(p.wait().success());
+  return trimmed(text);
+}
+
+}  // namespace
+
+TEST_CASE("a process tells by a number how it ended") {
   with_runtime([] {
-    CHECK(shell("exit 0").wait().success());
-    const exit_status three = shell("exit 3").wait();
+    CHECK(process::spawn(support::words_that_exit(0)).wait().success());
+    const exit_status three = process::spawn(support::words_that_exit(3)).wait();
     CHECK(three == exit_status{3, 0, false});
     CHECK(three.exited());
+    CHECK_FALSE(three.success());
     CHECK(three.to_string() == "exit status 3");
-    const exit_status killed = shell("kill -9 $$").wait();
-    CHECK(killed.signal == SIGKILL);
-    CHECK(!killed.success());
-    CHECK(!killed.exited());
-    CHECK(killed.to_string() == "signal 9");
   });
   CHECK(!has_children());
 }
 
 TEST_CASE("a process can be waited for on a thread without a runtime") {
-  CHECK(shell("exit 4").wait().code == 4);
-  CHECK_FALSE(shell("sleep 60").wait_for(1ms));
+  CHECK(process::spawn(support::words_that_exit(4)).wait().code == 4);
+  CHECK_FALSE(process_that_waits().wait_for(1ms));
 }
 
 TEST_CASE("waiting for a process blocks no thread") {
@@ -67,9 +83,10 @@ TEST_CASE("waiting for a process blocks no thread") {
   }
   with_runtime(with_procs(1), [] {
     constexpr int children = 20;
+    const std::size_t before = support::thread_count();
     std::vector<process> all;
     for (int i = 0; i != children; ++i) {
-      all.push_back(shell("read line", {.in = redirect::pipe()}));
+      all.push_back(process_that_waits(1));
     }
     std::atomic<int> ended{0};
     thrum::wait_group group;
@@ -77,18 +94,18 @@ TEST_CASE("waiting for a process blocks no thread") {
       group.go([&] { ended += p.wait().code; });
     }
     REQUIRE(support::eventually([&] { return thrum::stats().waiting >= children; }));
-    CHECK(support::thread_count() < children);
+    CHECK(support::thread_count() < before + children);
     for (process& p : all) {
       p.in().close();
     }
     group.wait();
-    CHECK(ended == children);  // read fails at the end of its input
+    CHECK(ended == children);
   });
 }
 
 TEST_CASE("several goroutines may wait for the same process, and again afterwards") {
   with_runtime([] {
-    process p = shell("read line; exit 5", {.in = redirect::pipe()});
+    process p = process_that_waits(5);
     std::atomic<int> sum{0};
     thrum::wait_group group;
     for (int i = 0; i != 4; ++i) {
@@ -104,7 +121,7 @@ TEST_CASE("several goroutines may wait for the same process, and again afterward
 
 TEST_CASE("a wait with a deadline gives up when that has passed") {
   with_runtime([] {
-    process p = shell("read line", {.in = redirect::pipe()});
+    process p = process_that_waits();
     CHECK_FALSE(p.try_wait());
     const auto start = std::chrono::steady_clock::now();
     CHECK_FALSE(p.wait_for(5ms));
@@ -120,7 +137,7 @@ TEST_CASE("a wait with a deadline gives up when that has passed") {
 TEST_CASE("a wait for a process takes every duration, and one that is too long has no end") {
   with_runtime([] {
     const auto waits_for_it = [](auto time) {
-      process p = shell("read line", {.in = redirect::pipe()});
+      process p = process_that_waits();
       auto writer = thrum::spawn([&] {
         thrum::sleep_for(2ms);
         p.in().write("x\n");
@@ -132,7 +149,7 @@ TEST_CASE("a wait for a process takes every duration, and one that is too long h
     CHECK(waits_for_it(std::chrono::nanoseconds::max()));
     CHECK(waits_for_it(std::chrono::hours::max()));
     CHECK(waits_for_it(std::chrono::duration<double>(support::long_time)));
-    process p = shell("read line", {.in = redirect::pipe()});
+    process p = process_that_waits();
     CHECK_FALSE(p.wait_for(0.0015s));
     CHECK_FALSE(p.wait_for(std::chrono::hours::min()));
     CHECK_FALSE(p.wait_for(-1ns));
@@ -141,7 +158,7 @@ TEST_CASE("a wait for a process takes every duration, and one that is too long h
 
 TEST_CASE("waiting for a process without exceptions tells time-out and failure by a code") {
   with_runtime([] {
-    process p = shell("read line; exit 3", {.in = redirect::pipe()});
+    process p = process_that_waits(3);
     std::error_code error = std::make_error_code(std::errc::interrupted);
     CHECK_FALSE(p.try_wait(error));
     CHECK(!error);
@@ -163,66 +180,64 @@ TEST_CASE("waiting for a process without exceptions tells time-out and failure b
 }
 
 TEST_CASE("the streams of a process are pipes, files, nothing or each other") {
-  const std::string path =
-      (std::filesystem::temp_directory_path() / ("thrum-" + std::to_string(::getpid()))).string();
+  const support::folder folder;
+  const std::string path = (folder / "a").string();
   with_runtime([&] {
-    process p = process::spawn({"cat"}, {.in = redirect::pipe(), .out = redirect::pipe()});
-    p.in().write("through a pipe");
-    p.in().close();
-    CHECK(p.out().read_all() == "through a pipe");
+    process p = process::spawn(support::words_that_answer(),
+                               {.in = redirect::pipe(), .out = redirect::pipe()});
+    p.in().write("through a pipe\n");
+    CHECK(trimmed(p.out().read_all()) == "through a pipe");
     CHECK(p.wait().success());
     CHECK(!p.err());
 
-    CHECK(shell("echo to a file", {.out = redirect::to_file(path)}).wait().success());
-    CHECK(output_of("cat", {.in = redirect::from_file(path)}) == "to a file\n");
-    CHECK(output_of("cat", {.in = redirect::null()}).empty());
-    CHECK(output_of("echo a; echo b >&2", {.err = redirect::to_output()}) == "a\nb\n");
-    CHECK(output_of("echo a; echo b >&2", {.err = redirect::null()}) == "a\n");
+    CHECK(process::spawn(support::words_that_say("to a file"), {.out = redirect::to_file(path)})
+              .wait()
+              .success());
+    CHECK(output_of(support::words_that_answer(), {.in = redirect::from_file(path)}) ==
+          "to a file");
+    process silent = process::spawn(support::words_that_wait(), {.in = redirect::null()});
+    CHECK(silent.wait().exited());
+    const support::command_words both = support::words_that_do_both("a", "b");
+    const std::string together = output_of(both, {.err = redirect::to_output()});
+    CHECK(trimmed(together.substr(0, together.find('\n'))) == "a");
+    CHECK(together.substr(together.find('\n') + 1) == "b");
+    CHECK(output_of(both, {.err = redirect::null()}) == "a");
 
-    process both = shell("echo a; echo b >&2", {.out = redirect::pipe(), .err = redirect::pipe()});
-    CHECK(both.out().read_all() == "a\n");
-    CHECK(both.err().read_all() == "b\n");
-    CHECK(both.wait().success());
+    process apart = process::spawn(both, {.out = redirect::pipe(), .err = redirect::pipe()});
+    CHECK(trimmed(apart.out().read_all()) == "a");
+    CHECK(trimmed(apart.err().read_all()) == "b");
+    CHECK(apart.wait().success());
 
     thrum::io::file file = thrum::io::file::open(
         path, thrum::io::open_mode::read_write | thrum::io::open_mode::truncate);
-    CHECK(shell("echo x", {.out = redirect::to(file.native_handle())}).wait().success());
-    CHECK(file.size() == 2);
-  });
-  std::filesystem::remove(path);
-}
-
-TEST_CASE("standard streams of ours can be given to a process in any order") {
-  with_runtime([] {
-    // Its output is our error, its error our output: each must be read before it is replaced.
-    thrum::io::pipe out;
-    thrum::io::pipe err;
-    const int saved[2] = {::fcntl(1, F_DUPFD_CLOEXEC, 3), ::fcntl(2, F_DUPFD_CLOEXEC, 3)};
-    ::dup2(out.writer().native_handle(), 1);
-    ::dup2(err.writer().native_handle(), 2);
-    std::error_code error;
-    process p = process::spawn({"sh", "-c", "echo o; echo e >&2"},
-                               {.out = redirect::to(2), .err = redirect::to(1)}, error);
-    ::dup2(saved[0], 1);
-    ::dup2(saved[1], 2);
-    ::close(saved[0]);
-    ::close(saved[1]);
-    CHECK(!error);
-    CHECK(p.wait().success());
-    out.close_write();
-    err.close_write();
-    CHECK(out.reader().read_all() == "e\n");
-    CHECK(err.reader().read_all() == "o\n");
+    CHECK(process::spawn(support::words_that_say("x"), {.out = redirect::to(file.native_handle())})
+              .wait()
+              .success());
+    file.seek(0);
+    CHECK(trimmed(file.read_all()) == "x");
   });
 }
 
 TEST_CASE("a process has the environment and the directory that it is given") {
-  with_runtime([] {
-    CHECK(output_of("echo $A-$HOME", {.environment = {{"A=1", "PATH=/usr/bin:/bin"}}}) == "1-\n");
-    ::setenv("THRUM_TEST_INHERITED", "yes", 1);
-    CHECK(output_of("echo $THRUM_TEST_INHERITED") == "yes\n");
-    ::unsetenv("THRUM_TEST_INHERITED");
-    CHECK(output_of("pwd", {.directory = "/usr"}) == "/usr\n");
+  const support::folder folder;
+  with_runtime([&] {
+    // A program may need some of what is always there to start at all.
+    std::vector<std::string> given{"THRUM_TEST_GIVEN=1"};
+    for (const char* const name : {"PATH", "SystemRoot"}) {
+      if (const char* const value = std::getenv(name)) {
+        given.push_back(std::string(name) + "=" + value);
+      }
+    }
+    CHECK(output_of(support::words_that_tell("THRUM_TEST_GIVEN"), {.environment = given}) == "1");
+    support::set_environment("THRUM_TEST_INHERITED", "yes");
+    CHECK(output_of(support::words_that_tell("THRUM_TEST_INHERITED")) == "yes");
+    CHECK(output_of(support::words_that_tell("THRUM_TEST_INHERITED"), {.environment = given}) !=
+          "yes");
+    support::remove_environment("THRUM_TEST_INHERITED");
+    const std::filesystem::path path = (folder / "a").parent_path();
+    const std::string told =
+        output_of(support::words_that_tell_folder(), {.directory = path.string()});
+    CHECK(std::filesystem::path(told).filename() == path.filename());
   });
 }
 
@@ -238,18 +253,20 @@ TEST_CASE("a process that cannot be started is an error with a reason, and leave
       CHECK(error.code() == std::errc::no_such_file_or_directory);
       CHECK(std::string(error.what()).find("process::spawn thrum-no-such-program: ") == 0);
     }
+    const support::command_words words = support::words_that_exit(0);
     std::error_code error;
-    CHECK(!process::spawn({"/"}, error));
-    CHECK(error == std::errc::permission_denied);
     CHECK(!process::spawn({}, error));
     CHECK(error == std::errc::invalid_argument);
-    CHECK(!process::spawn({"sh"}, {.directory = "/nowhere"}, error));
-    CHECK(error == std::errc::no_such_file_or_directory);
-    CHECK(error_of([] { shell("", {.in = redirect::from_file("/nowhere")}); }) ==
+    CHECK(!process::spawn(words, {.directory = "/nowhere"}, error));
+    CHECK(error ==
+          (THRUM_OS_WINDOWS ? std::errc::not_a_directory : std::errc::no_such_file_or_directory));
+    CHECK(error_of([&] { process::spawn(words, {.in = redirect::from_file("/nowhere")}); }) ==
           std::errc::no_such_file_or_directory);
-    CHECK(!process::spawn({"sh"}, {.out = redirect::to(-1)}, error));
+    CHECK(!process::spawn(words, {.out = redirect::to(thrum::os::no_handle)}, error));
     CHECK(error == std::errc::bad_file_descriptor);
-    CHECK(!process::spawn({"sh"}, {.out = redirect::to_output()}, error));
+    CHECK(!process::spawn(words, {.out = redirect::to_output()}, error));
+    CHECK(error == std::errc::invalid_argument);
+    CHECK(!process::spawn({words[0], std::string("a\0b", 3)}, error));
     CHECK(error == std::errc::invalid_argument);
   });
   CHECK(!has_children());
@@ -263,20 +280,23 @@ TEST_CASE("without memory no process is started, whichever allocation fails") {
 }
 #endif
 
-TEST_CASE("many processes at once are all started, heard and reaped") {
+TEST_CASE("many processes at once are all started, heard and reaped, and leave no handle behind") {
   with_runtime([] {
+    const std::size_t before = support::open_descriptors();
     const int n = support::scaled(100, 20);
     std::atomic<int> right{0};
     thrum::wait_group group;
     for (int i = 0; i != n; ++i) {
       group.go([&, i] {
-        process p = shell("echo " + std::to_string(i), {.out = redirect::pipe()});
-        const bool heard = p.out().read_all() == std::to_string(i) + "\n";
+        const std::string text = std::to_string(i);
+        process p = process::spawn(support::words_that_say(text), {.out = redirect::pipe()});
+        const bool heard = trimmed(p.out().read_all()) == text;
         right += p.wait().success() && heard;
       });
     }
     group.wait();
     CHECK(right == n);
+    CHECK(support::open_descriptors() <= before + 6);  // the poller's own
   });
   CHECK(!has_children());
 }

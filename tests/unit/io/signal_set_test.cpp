@@ -6,10 +6,10 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
-#include "support/child.hpp"
 #include "support/eventually.hpp"
 #include "support/process.hpp"
 #include "support/scale.hpp"
+#include "support/signals.hpp"
 #include "support/waits.hpp"
 #include "support/with_runtime.hpp"
 
@@ -26,33 +26,15 @@
 #include <utility>
 #include <vector>
 
-#include <signal.h>
-#include <sys/time.h>
-#include <unistd.h>
-
 using namespace std::chrono_literals;
+using support::first_signal;
+using support::second_signal;
+using support::send_to_us;
 using support::with_procs;
 using support::with_runtime;
 using thrum::io::signal_set;
 
 namespace {
-
-/// Sends a signal to the process; the system chooses a thread. ThreadSanitizer holds a signal back
-/// until its thread makes a call that it knows, which a thread that sleeps does not: so there the
-/// signal goes to the calling thread.
-void send_to_us(int number) {
-  if (THRUM_TSAN) {
-    ::raise(number);
-  } else {
-    ::kill(::getpid(), number);
-  }
-}
-
-struct ::sigaction action_of(int number) {
-  struct ::sigaction found {};
-  ::sigaction(number, nullptr, &found);
-  return found;
-}
 
 std::atomic<int> heard_by_others{0};
 void other_handler(int) { ++heard_by_others; }
@@ -61,40 +43,40 @@ void other_handler(int) { ++heard_by_others; }
 
 TEST_CASE("a signal comes as an element of the channel") {
   with_runtime([] {
-    signal_set set{SIGUSR1, SIGUSR2};
-    send_to_us(SIGUSR1);
-    CHECK(set.chan().recv() == SIGUSR1);
-    send_to_us(SIGUSR2);
-    CHECK(set.chan().recv() == SIGUSR2);
+    signal_set set{first_signal, second_signal};
+    send_to_us(first_signal);
+    CHECK(set.chan().recv() == first_signal);
+    send_to_us(second_signal);
+    CHECK(set.chan().recv() == second_signal);
   });
 }
 
 TEST_CASE("signals are one case of a select") {
   with_runtime([] {
-    signal_set set{SIGUSR1};
+    signal_set set{first_signal};
     int got = 0;
     thrum::go([] {
       thrum::sleep_for(1ms);
-      send_to_us(SIGUSR1);
+      send_to_us(first_signal);
     });
     const std::size_t chosen = thrum::select(
         thrum::on_recv(set.chan(), [&](std::optional<int> number) { got = number.value_or(-1); }),
         thrum::on_timeout(support::long_time));
     CHECK(chosen == 0);
-    CHECK(got == SIGUSR1);
+    CHECK(got == first_signal);
   });
 }
 
 TEST_CASE("a signal reaches its channel on a thread without a runtime") {
-  signal_set set{SIGUSR1};
-  send_to_us(SIGUSR1);
-  CHECK(set.chan().recv() == SIGUSR1);
+  signal_set set{first_signal};
+  send_to_us(first_signal);
+  CHECK(set.chan().recv() == first_signal);
 }
 
 TEST_CASE("a signal is heard while the only processor computes") {
   with_runtime(with_procs(1), [] {
-    signal_set set{SIGUSR1};
-    send_to_us(SIGUSR1);
+    signal_set set{first_signal};
+    send_to_us(first_signal);
     const auto end = std::chrono::steady_clock::now() + support::long_time;
     while (set.chan().size() == 0 && std::chrono::steady_clock::now() < end) {
     }
@@ -104,86 +86,82 @@ TEST_CASE("a signal is heard while the only processor computes") {
 
 TEST_CASE("several sets hear the same signal, and one that ends does not end the others") {
   with_runtime([] {
-    signal_set first{SIGUSR1};
+    signal_set first{first_signal};
     {
-      signal_set second{SIGUSR2, SIGUSR1};
-      send_to_us(SIGUSR1);
-      CHECK(first.chan().recv() == SIGUSR1);
-      CHECK(second.chan().recv() == SIGUSR1);
+      signal_set second{second_signal, first_signal};
+      send_to_us(first_signal);
+      CHECK(first.chan().recv() == first_signal);
+      CHECK(second.chan().recv() == first_signal);
     }
-    send_to_us(SIGUSR1);
-    CHECK(first.chan().recv() == SIGUSR1);
-    CHECK(action_of(SIGUSR2).sa_handler == SIG_DFL);
+    send_to_us(first_signal);
+    CHECK(first.chan().recv() == first_signal);
+    CHECK(support::handler_of(second_signal) == SIG_DFL);
   });
-  CHECK(action_of(SIGUSR1).sa_handler == SIG_DFL);
+  CHECK(support::handler_of(first_signal) == SIG_DFL);
 }
 
 TEST_CASE("a handler of others is called again when the set is gone") {
-  struct ::sigaction theirs {};
-  theirs.sa_handler = &other_handler;
-  theirs.sa_flags = SA_NODEFER;
-  ::sigaction(SIGUSR1, &theirs, nullptr);
+  std::signal(first_signal, &other_handler);
   heard_by_others = 0;
   {
-    signal_set set{SIGUSR1};
-    send_to_us(SIGUSR1);
-    CHECK(set.chan().recv() == SIGUSR1);
+    signal_set set{first_signal};
+    send_to_us(first_signal);
+    CHECK(set.chan().recv() == first_signal);
     CHECK(heard_by_others == 0);
   }
-  CHECK((action_of(SIGUSR1).sa_flags & SA_NODEFER) != 0);
-  ::raise(SIGUSR1);
+  std::raise(first_signal);
   CHECK(heard_by_others == 1);
-  ::signal(SIGUSR1, SIG_DFL);
+  std::signal(first_signal, SIG_DFL);
 }
 
 TEST_CASE("a handler that others install while a set exists stays") {
   {
-    signal_set set{SIGUSR1};
-    ::signal(SIGUSR1, &other_handler);
+    signal_set set{first_signal};
+    std::signal(first_signal, &other_handler);
   }
-  CHECK(action_of(SIGUSR1).sa_handler == &other_handler);
+  CHECK(support::handler_of(first_signal) == &other_handler);
   heard_by_others = 0;
-  ::raise(SIGUSR1);
+  std::raise(first_signal);
   CHECK(heard_by_others == 1);
-  ::signal(SIGUSR1, SIG_DFL);
+  std::signal(first_signal, SIG_DFL);
 }
 
 TEST_CASE("a signal that comes often counts at least once, and none is lost for good") {
   with_runtime([] {
-    signal_set set{SIGUSR1, SIGUSR2};
+    signal_set set{first_signal, second_signal};
     const int n = support::scaled(1000, 100);
     for (int i = 0; i != n; ++i) {
-      ::raise(SIGUSR1);  // more than the channel has room for
+      std::raise(first_signal);  // more than the channel has room for
     }
-    ::raise(SIGUSR2);
+    std::raise(second_signal);
     std::vector<int> got;
-    while (got.empty() || got.back() != SIGUSR2) {
-      got.push_back(set.chan().recv().value_or(SIGUSR2));
+    while (got.empty() || got.back() != second_signal) {
+      got.push_back(set.chan().recv().value_or(second_signal));
     }
     CHECK(got.size() >= 2);
     CHECK(got.size() <= static_cast<std::size_t>(n) + 1);
-    CHECK(got.front() == SIGUSR1);
+    CHECK(got.front() == first_signal);
   });
 }
 
 TEST_CASE("when a set is stopped its channel ends after what had come") {
   with_runtime([] {
-    signal_set set{SIGUSR1};
+    signal_set set{first_signal};
     const auto channel = set.chan();
-    send_to_us(SIGUSR1);
+    send_to_us(first_signal);
     REQUIRE(support::eventually([&] { return channel.size() == 1; }));
     set.stop();
     set.stop();
-    CHECK(channel.recv() == SIGUSR1);
+    CHECK(channel.recv() == first_signal);
     CHECK(!channel.recv());
     CHECK(!set.chan());
 
     auto waiting = thrum::spawn([] {
-      signal_set other{SIGUSR1};
+      signal_set other{first_signal};
       auto receiver = thrum::spawn([c = other.chan()] { return c.recv().has_value(); });
       thrum::this_goroutine::yield();
       signal_set moved = std::move(other);
-      other = signal_set{SIGUSR2};
+      other = signal_set{second_signal};
       moved = std::move(other);
       return receiver.join();
     });
@@ -194,15 +172,15 @@ TEST_CASE("when a set is stopped its channel ends after what had come") {
 TEST_CASE("a signal that came before a set is stopped is heard") {
   with_runtime([] {
     for (int n = support::scaled(300, 30); n != 0; --n) {
-      signal_set set{SIGUSR1, SIGUSR2};
+      signal_set set{first_signal, second_signal};
       const auto channel = set.chan();
-      ::raise(SIGUSR2);
-      ::raise(SIGUSR1);
+      std::raise(second_signal);
+      std::raise(first_signal);
       set.stop();
       const int first = channel.recv().value_or(0);
       const int second = channel.recv().value_or(0);
       REQUIRE(first != second);
-      REQUIRE(first + second == SIGUSR1 + SIGUSR2);
+      REQUIRE(first + second == first_signal + second_signal);
       REQUIRE(!channel.recv());
     }
   });
@@ -210,29 +188,29 @@ TEST_CASE("a signal that came before a set is stopped is heard") {
 
 TEST_CASE("a set that is stopped hears of a signal for which others had left no room") {
   with_runtime([] {
-    signal_set set{SIGUSR1, SIGUSR2};
+    signal_set set{first_signal, second_signal};
     const auto channel = set.chan();
     for (const std::size_t n : {1U, 2U}) {
-      ::raise(SIGUSR1);
+      std::raise(first_signal);
       REQUIRE(support::eventually([&] { return channel.size() == n; }));
     }
-    ::raise(SIGUSR2);
+    std::raise(second_signal);
     set.stop();
-    CHECK(channel.recv() == SIGUSR1);
-    CHECK(channel.recv() == SIGUSR2);
+    CHECK(channel.recv() == first_signal);
+    CHECK(channel.recv() == second_signal);
     CHECK(!channel.recv());
   });
 }
 
 TEST_CASE("a signal that came while one set stops is heard by the others") {
   with_runtime([] {
-    signal_set stays{SIGUSR1};
+    signal_set stays{first_signal};
     for (int n = support::scaled(300, 30); n != 0; --n) {
       {
-        const signal_set goes{SIGUSR1};
-        ::raise(SIGUSR1);
+        const signal_set goes{first_signal};
+        std::raise(first_signal);
       }
-      REQUIRE(stays.chan().recv() == SIGUSR1);
+      REQUIRE(stays.chan().recv() == first_signal);
     }
   });
 }
@@ -240,15 +218,15 @@ TEST_CASE("a signal that came while one set stops is heard by the others") {
 TEST_CASE("a set hears nothing that came before it existed") {
   with_runtime([] {
     for (int n = support::scaled(300, 30); n != 0; --n) {
-      std::optional<signal_set> earlier(std::in_place, std::initializer_list<int>{SIGUSR1});
-      ::raise(SIGUSR1);
+      std::optional<signal_set> earlier(std::in_place, std::initializer_list<int>{first_signal});
+      std::raise(first_signal);
       if (n % 2 == 0) {
         earlier.reset();
       }
-      signal_set later{SIGUSR1, SIGUSR2};
+      signal_set later{first_signal, second_signal};
       const auto channel = later.chan();
-      ::raise(SIGUSR2);
-      REQUIRE(channel.recv() == SIGUSR2);
+      std::raise(second_signal);
+      REQUIRE(channel.recv() == second_signal);
       later.stop();
       REQUIRE(!channel.recv());
     }
@@ -257,31 +235,28 @@ TEST_CASE("a set hears nothing that came before it existed") {
 
 TEST_CASE("a stop ends the wait for a signal") {
   CHECK(support::is_unwound_at_stop([] {
-    signal_set set{SIGUSR1};
+    signal_set set{first_signal};
     set.chan().recv();
   }));
-  CHECK(action_of(SIGUSR1).sa_handler == SIG_DFL);
+  CHECK(support::handler_of(first_signal) == SIG_DFL);
 }
 
 TEST_CASE("signals that must not be heard are refused, with a reason") {
-  CHECK(support::is_usage_error("signal_set: SIGURG is the runtime's own", [] {
-    signal_set{SIGUSR1, SIGURG};
-  }));
   CHECK(support::is_usage_error("signal_set: ", [] { signal_set{SIGSEGV}; }));
-  for (const int number : {SIGKILL, 0, -1, 65}) {
+  for (const int number : {9, 0, -1, 65}) {
     std::error_code error;
-    const signal_set refused({SIGUSR1, number}, error);
+    const signal_set refused({first_signal, number}, error);
     CHECK(error == std::errc::invalid_argument);
     CHECK(!refused.chan());
     try {
-      signal_set{SIGUSR1, number};
+      signal_set{first_signal, number};
       FAIL("it was accepted");
     } catch (const std::system_error& thrown) {
       CHECK(std::string(thrown.what())
                 .find("signal_set::signal_set: signal " + std::to_string(number)) == 0);
     }
   }
-  CHECK(action_of(SIGUSR1).sa_handler == SIG_DFL);
+  CHECK(support::handler_of(first_signal) == SIG_DFL);
 }
 
 TEST_CASE("all sets together cost one thread as long as there is one, and no longer") {
@@ -289,41 +264,24 @@ TEST_CASE("all sets together cost one thread as long as there is one, and no lon
   const auto threads = [] { return support::thread_names().count("thrum/signals"); };
   CHECK(support::eventually([&] { return threads() == 0; }));
   {
-    const signal_set first{SIGUSR1};
-    const signal_set second{SIGUSR2};
-    for (const int number : {SIGUSR1, SIGUSR2}) {
-      ::kill(::getpid(), number);
+    const signal_set first{first_signal};
+    const signal_set second{second_signal};
+    for (const int number : {first_signal, second_signal}) {
+      send_to_us(number);
     }
-    CHECK(first.chan().recv() == SIGUSR1);
-    CHECK(second.chan().recv() == SIGUSR2);  // the thread that delivers has its name by now
+    CHECK(first.chan().recv() == first_signal);
+    CHECK(second.chan().recv() == second_signal);  // the thread that delivers has its name by now
     CHECK(threads() == 1);
   }
   CHECK(support::eventually([&] { return threads() == 0; }));
 }
 
-TEST_CASE("waiting for a signal alone is no deadlock") {
-  if (THRUM_TSAN) {
-    return;  // the timer's signal goes to a thread that sleeps
-  }
-  const auto result = support::run_in_child([] {
-    ::_exit(thrum::run([] {
-      signal_set set{SIGALRM};
-      ::itimerval once{};
-      once.it_value.tv_usec = 300'000;
-      ::setitimer(ITIMER_REAL, &once, nullptr);
-      return set.chan().recv() == SIGALRM ? 7 : 1;
-    }));
-  });
-  CHECK(result.errors.empty());
-  CHECK(result.exit_code == 7);
-}
-
 TEST_CASE("sets come and go while signals rain") {
   std::atomic<bool> done{false};
-  signal_set keeps_it_harmless{SIGUSR1};
+  signal_set keeps_it_harmless{first_signal};
   std::thread rain([&] {
     while (!done) {
-      send_to_us(SIGUSR1);
+      send_to_us(first_signal);
       std::this_thread::sleep_for(50us);
     }
   });
@@ -333,8 +291,8 @@ TEST_CASE("sets come and go while signals rain") {
     for (int i = 0; i != 4; ++i) {
       group.go([&] {
         for (int n = support::scaled(100, 10); n != 0; --n) {
-          signal_set set{SIGUSR1};
-          others += set.chan().recv() == SIGUSR1 ? 0 : 1;
+          signal_set set{first_signal};
+          others += set.chan().recv() == first_signal ? 0 : 1;
         }
       });
     }

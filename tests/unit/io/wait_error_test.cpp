@@ -11,11 +11,9 @@
 #include <chrono>
 #include <system_error>
 
-#include <unistd.h>
-
 TEST_CASE("wait_readable and wait_writable can say what is wrong without throwing") {
-  int ends[2];
-  REQUIRE(::pipe(ends) == 0);
+  thrum::os::handle ends[2];
+  REQUIRE(thrum::os::open_pipe(ends) == 0);
   const auto check = [&] {
     const auto soon = std::chrono::steady_clock::now() + std::chrono::milliseconds(5);
     std::error_code error;
@@ -23,12 +21,12 @@ TEST_CASE("wait_readable and wait_writable can say what is wrong without throwin
     CHECK(error == std::errc::timed_out);
     thrum::io::wait_writable(ends[1], thrum::time_point::max(), error);
     CHECK_FALSE(error);
-    thrum::io::wait_readable(-1, thrum::time_point::max(), error);
+    thrum::io::wait_readable(thrum::os::no_handle, thrum::time_point::max(), error);
     CHECK(error == std::errc::bad_file_descriptor);
     CHECK_THROWS_AS(thrum::io::wait_readable(ends[0], soon), std::system_error);
   };
   check();
   support::with_runtime(check);
-  ::close(ends[0]);
-  ::close(ends[1]);
+  thrum::os::close(ends[0]);
+  thrum::os::close(ends[1]);
 }

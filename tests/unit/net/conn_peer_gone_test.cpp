@@ -8,6 +8,7 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/net.hpp"
+#include "support/scale.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
@@ -78,5 +79,37 @@ TEST_CASE("after close_read a read gives the end of the stream, also one that wa
     pair.server.close_read();
     CHECK(waiting.join() == 0);
     CHECK(pair.server.read(std::span(buffer)) == 0);
+  });
+}
+
+// A system may say of such a socket that it is ready and has no peer: as if it still connected.
+TEST_CASE("dials to somebody who resets each connection at once end, with or without an error") {
+  support::with_runtime([] {
+    auto listener = thrum::net::listener::listen(support::loopback());
+    auto resets = thrum::spawn([&] {
+      std::error_code error;
+      while (!error) {
+        thrum::net::conn c = listener.accept(error);
+        std::error_code ignored;
+        if (!error) {
+          c.linger(0, ignored);
+        }
+      }
+    });
+    std::atomic<int> late{0};
+    thrum::wait_group all;
+    for (int i = 0; i != 8; ++i) {
+      all.go([&] {
+        for (int k = support::scaled(200, 50); k != 0; --k) {
+          std::error_code error;
+          thrum::net::dial(listener.local(), support::long_time, error);
+          late += support::is_timeout(error) ? 1 : 0;
+        }
+      });
+    }
+    all.wait();
+    CHECK(late == 0);
+    listener.close();
+    resets.join();
   });
 }

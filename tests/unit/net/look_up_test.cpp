@@ -9,6 +9,7 @@
 #include "support/catch.hpp"
 #include "support/descriptors.hpp"
 #include "support/eventually.hpp"
+#include "support/stop_source.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
@@ -18,6 +19,7 @@
 #include <cstddef>
 #include <map>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -278,4 +280,32 @@ TEST_CASE("the clock of a bubble stands while a look-up is under way") {
     CHECK(thrum::testing::now() == start);
   });
   opener.join();
+}
+
+TEST_CASE("a stop ends the wait for a look-up, which goes on for others") {
+  silent_look_ups& all = fresh_look_ups();
+  const opened_at_the_end end;
+  const auto ask = [&](const auto& stop) {
+    std::error_code error;
+    thrum::stop_detail::run_until_stopped(
+        stop, error, [&] { return all.find("s", "", thrum::sched::no_deadline, error); });
+    return error;
+  };
+  const auto asks = [&] {
+    CHECK(ask(thrum::context().with_timeout(2ms)) == std::errc::operation_canceled);
+    std::stop_source source = support::new_source();
+    std::thread requester([&] { source.request_stop(); });
+    CHECK(ask(source.get_token()) == std::errc::operation_canceled);
+    thrum::blocking([&] { requester.join(); });
+  };
+  with_runtime([&] {
+    auto other = thrum::spawn([&] { return look_up(all, "s"); });
+    REQUIRE(eventually([] { return silent_resolver::times("s:") == 1; }));
+    asks();
+    CHECK(silent_resolver::times("s:") == 1);
+    silent_resolver::open();
+    CHECK(other.join() == std::error_code());
+  });
+  silent_resolver::open(false);
+  asks();
 }

@@ -35,8 +35,11 @@ struct waits_without_timeout : os::chosen_system {
   static bool futex_wait(std::atomic<std::uint32_t>&, std::uint32_t) noexcept;
 };
 struct note_without_sleep_for {
+  enum class wakening { event };
   void sleep() noexcept;
   void wake() noexcept;
+  wakening sleep_or_nudge(std::int64_t) noexcept;
+  void nudge() noexcept;
   void clear() noexcept;
   void clear_while_woken() noexcept;
   bool is_set() const noexcept;
@@ -82,6 +85,7 @@ struct errno_by_value : os::chosen_system {
 };
 struct thread_seen_by_number : os::chosen_system {
   struct thread_ref {
+    static constexpr bool has_fine_clock = true;
     void open() noexcept;
     void close() noexcept;
     bool is_calling_thread() const noexcept;
@@ -114,6 +118,12 @@ struct reads_chars : os::chosen_system {
 };
 struct sends_without_count : os::chosen_system {
   static bool send(int, const void*, std::size_t) noexcept;
+};
+struct directories_of_copies : os::chosen_system {
+  struct directory_reader {
+    os::io_result open(const char*) noexcept;
+    os::io_result next(const char*&, os::entry_kind&) noexcept;
+  };
 };
 struct files_of_int_size : os::chosen_system {
   static int file_size(int) noexcept;
@@ -179,6 +189,7 @@ TEST_CASE("a system whose layer does less than a capability promises is refused"
   STATIC_REQUIRE_FALSE(os::has_descriptor<reads_chars>);
   STATIC_REQUIRE_FALSE(os::has_socket<sends_without_count>);
   STATIC_REQUIRE_FALSE(os::has_file<files_of_int_size>);
+  STATIC_REQUIRE_FALSE(os::has_directory<directories_of_copies>);
   STATIC_REQUIRE_FALSE(os::has_pipe<pipe_of_pointer>);
   STATIC_REQUIRE_FALSE(os::has_process<process_without_core>);
   STATIC_REQUIRE_FALSE(os::has_child_watch<watch_without_wake>);

@@ -246,6 +246,63 @@ TEST_CASE("what was written before the wake is seen after the sleep, ten thousan
   CHECK(wrong == 0);
 }
 
+TEST_CASE("a nudge ends one sleep, before it or during it, and is no event") {
+  using wakening = os::note::wakening;
+  os::note n;
+  n.nudge();
+  n.nudge();
+  CHECK(n.sleep_or_nudge(-1) == wakening::nudge);
+  CHECK_FALSE(n.is_set());
+  CHECK(n.sleep_or_nudge(1'000) == wakening::timeout);
+  std::thread nudges([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    n.nudge();
+  });
+  CHECK(n.sleep_or_nudge(-1) == wakening::nudge);
+  nudges.join();
+}
+
+#if defined(CLOCK_THREAD_CPUTIME_ID)
+TEST_CASE("a nudge that nobody has seen does not keep a later sleep busy") {
+  const auto cpu_now = [] {
+    timespec used{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return std::int64_t{used.tv_sec} * 1'000 * ms + used.tv_nsec;
+  };
+  os::note n;
+  n.nudge();
+  const std::int64_t before = cpu_now();
+  CHECK_FALSE(n.sleep_for(1'000 * ms));
+  CHECK(cpu_now() - before < 50 * ms);
+  std::thread wakes([&] { n.wake(); });
+  n.sleep();
+  CHECK(n.is_set());
+  wakes.join();
+}
+#endif
+
+TEST_CASE("an event is not lost among nudges, nor taken for one") {
+  using wakening = os::note::wakening;
+  for (int round = 0; round != 500; ++round) {
+    os::note n;
+    std::atomic<bool> has_ended{false};
+    std::thread nudges([&] {
+      while (!has_ended) {
+        n.nudge();
+      }
+    });
+    std::thread wakes([&] { n.wake(); });
+    while (n.sleep_or_nudge(-1) != wakening::event) {
+    }
+    CHECK(n.is_set());
+    n.nudge();
+    CHECK(n.sleep_or_nudge(-1) == wakening::event);
+    has_ended = true;
+    nudges.join();
+    wakes.join();
+  }
+}
+
 TEST_CASE("a sleeper may destroy the note as soon as it wakes") {
   int unset = 0;
   for (int i = 0; i < 2000; ++i) {

@@ -97,7 +97,6 @@ bool interrupt_at_last(referred_thread& other) {
 
 /// Whether the reference says so sooner or later, or the system does not say.
 bool is_seen(const os::thread_ref& of, os::thread_look what) {
-  os::install_preempt_handler();  // a layer may learn by it where the system is called from
   return support::eventually([&] {
     const os::thread_look seen = of.look();
     return seen == what || seen == os::thread_look::unknown;

@@ -127,12 +127,14 @@ TEST_CASE("CondBroadcast: notify_all wakes each of 200 once a round") {
     const int n = scaled(200, 20);
     const int rounds = 5;
     std::vector<int> woken(static_cast<std::size_t>(n));
+    int inside = 0;
     int left = 0;
     thrum::wait_group group;
     for (int i = 0; i != n; ++i) {
       group.go([&, i] {
         std::unique_lock lock(mutex);
         for (int round = 0; round != rounds; ++round) {
+          ++inside;
           changed.wait(lock);
           ++woken[static_cast<std::size_t>(i)];
           --left;
@@ -140,7 +142,7 @@ TEST_CASE("CondBroadcast: notify_all wakes each of 200 once a round") {
       });
     }
     for (int round = 0; round != rounds; ++round) {
-      REQUIRE(waiting(static_cast<std::size_t>(n)));
+      REQUIRE(reaches(n * (round + 1), inside, mutex));
       {
         const std::lock_guard lock(mutex);
         left = n;

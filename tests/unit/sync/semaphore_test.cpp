@@ -27,6 +27,8 @@ using support::with_runtime;
 
 static_assert(thrum::binary_semaphore::max() == 1);
 static_assert(thrum::counting_semaphore<7>::max() == 7);
+// A lock that is checked is larger.
+static_assert(sizeof(thrum::sched::spin_lock) != 4 || sizeof(thrum::counting_semaphore<>) <= 24);
 
 constinit thrum::counting_semaphore<> a_global_semaphore(3);  // needs no initialisation at run time
 constinit thrum::binary_semaphore a_global_binary_semaphore(1);

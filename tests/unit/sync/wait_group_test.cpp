@@ -8,6 +8,7 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/scale.hpp"
+#include "support/set_back_clock.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
@@ -220,4 +221,26 @@ TEST_CASE("a wait_group may be a constinit global") {
   a_global_wait_group.add();
   a_global_wait_group.done();
   CHECK(a_global_wait_group.wait_for(0s));
+}
+
+TEST_CASE("a wait_group may begin with a count") {
+  thrum::wait_group group(2);
+  CHECK_FALSE(group.wait_for(0ns));
+  group.done();
+  CHECK_FALSE(group.wait_for(0ns));
+  group.done();
+  group.wait();
+  CHECK(is_usage_error("wait_group:", [] { const thrum::wait_group negative(-1); }));
+}
+
+TEST_CASE("wait_until ends with the count, or at its moment by whatever clock") {
+  with_runtime([] {
+    thrum::wait_group group(1);
+    CHECK_FALSE(group.wait_until(std::chrono::steady_clock::now() + 1ms));
+    const auto when = support::set_back_clock::soon();
+    CHECK_FALSE(group.wait_until(when));
+    CHECK(support::set_back_clock::now() >= when);
+    thrum::go([&] { group.done(); });
+    CHECK(group.wait_until(std::chrono::system_clock::now() + 1h));
+  });
 }

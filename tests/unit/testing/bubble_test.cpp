@@ -6,12 +6,19 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/environment.hpp"
 #include "support/scale.hpp"
+#include "support/watched_errors.hpp"
 #include "support/with_runtime.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <set>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -144,8 +151,10 @@ TEST_CASE("a bubble returns what its first goroutine returns, once all have ende
   std::atomic<int> ended{0};
   const int result = bubble([&] {
     for (int i = 0; i != 10; ++i) {
-      thrum::go([&, i] {
-        thrum::sleep_for(std::chrono::hours(i));
+      thrum::go([&] {
+        for (int k = 0; k != 100; ++k) {
+          thrum::this_goroutine::yield();
+        }
         ++ended;
       });
     }
@@ -198,6 +207,148 @@ TEST_CASE("a bubble whose first goroutine has ended while others are blocked is 
                     thrum::go([nobody] { nobody.recv(); });
                   }),
                   thrum::testing::deadlock);
+}
+
+TEST_CASE("time in a bubble stands when its function has returned: who sleeps then is reported") {
+  const unsigned procs = GENERATE(1U, 4U);
+  std::string text;
+  bool woke = false;
+  try {
+    bubble(bubble_options(procs), [&] {
+      thrum::go({.name = "late"}, [&] {
+        thrum::sleep_for(1ns);
+        woke = true;
+      });
+    });
+  } catch (const thrum::testing::deadlock& dead) {
+    text = dead.what();
+  }
+  INFO(text);
+  CHECK_FALSE(woke);
+  CHECK(text.find("has returned") != std::string::npos);
+  CHECK(text.find("[sleep") != std::string::npos);
+  CHECK(text.find("\"late\"") != std::string::npos);
+  CHECK(text.find("(seed ") != std::string::npos);
+}
+
+TEST_CASE("a ticker and a timer that nobody waits for do not hold a bubble that has returned") {
+  bool fired = false;
+  CHECK(bubble([&] {
+          static_cast<void>(thrum::after_func(1h, [&] { fired = true; }));
+          const thrum::ticker every(1s);
+          return 7;
+        }) == 7);
+  CHECK_FALSE(fired);
+}
+
+TEST_CASE("what left a bubble's function goes before what is still blocked") {
+  CHECK_THROWS_AS(bubble([] {
+                    thrum::go([] { thrum::sleep_for(1h); });
+                    throw std::out_of_range("first");
+                  }),
+                  std::out_of_range);
+}
+
+namespace {
+
+/// The order in which n goroutines wake that have slept until the same moment.
+std::vector<int> wake_order(std::uint64_t seed, int n) {
+  // A goroutine that is interrupted by real time goes to the end.
+  thrum::options options = bubble_options(1);
+  options.preempt = thrum::preemption::none;
+  return bubble({.runtime = options, .seed = seed}, [n] {
+    std::vector<int> order;
+    thrum::wait_group group;
+    for (int i = 0; i != n; ++i) {
+      group.go([&order, i] {
+        thrum::sleep_for(1h);
+        order.push_back(i);
+      });
+    }
+    group.wait();
+    return order;
+  });
+}
+
+}  // namespace
+
+TEST_CASE("goroutines of a bubble that wake together run in an order that the seed decides") {
+  for (const int n : {5, 1000}) {  // more than a processor's ring holds
+    const std::vector<int> order = wake_order(1, n);
+    CHECK(order == wake_order(1, n));
+    std::vector<int> sorted = order;
+    std::sort(sorted.begin(), sorted.end());
+    for (int i = 0; i != n; ++i) {
+      CHECK(sorted[static_cast<std::size_t>(i)] == i);
+    }
+  }
+  CHECK(wake_order(1, 1000) != wake_order(2, 1000));
+}
+
+TEST_CASE("goroutines of a bubble that no ring has room for wake in a random order, too") {
+  const std::vector<int> order = wake_order(1, 1000);
+  int neighbours = 0;
+  for (std::size_t i = 1; i != order.size(); ++i) {
+    neighbours += std::abs(order[i] - order[i - 1]) == 1 ? 1 : 0;
+  }
+  CHECK(neighbours < 20);  // of 999 pairs, 2 on average
+}
+
+TEST_CASE("each order of goroutines of a bubble that wake together comes as often as any other") {
+  std::map<std::vector<int>, int> seen;
+  const int each = support::scaled(100);
+  for (int i = 0; i != 6 * each; ++i) {
+    ++seen[wake_order(static_cast<std::uint64_t>(i), 3)];
+  }
+  CHECK(seen.size() == 6);
+  for (const auto& [order, n] : seen) {
+    CHECK(n > each / 4);
+  }
+}
+
+TEST_CASE("what a select chooses in a bubble is what its seed says, and not the same each time") {
+  const auto choices = [](std::uint64_t seed) {
+    return bubble({.runtime = bubble_options(1), .seed = seed}, [] {
+      std::string chosen;
+      const thrum::chan<int> a(64);
+      const thrum::chan<int> b(64);
+      for (int i = 0; i != 64; ++i) {
+        a.send(i);
+        b.send(i);
+      }
+      for (int i = 0; i != 64; ++i) {
+        chosen += thrum::select(thrum::on_recv(a), thrum::on_recv(b)) == 0 ? 'a' : 'b';
+      }
+      return chosen;
+    });
+  };
+  CHECK(choices(1) == choices(1));
+  CHECK(choices(1) != choices(2));
+}
+
+TEST_CASE("a bubble knows its seed: the given one, the environment's, or another one each time") {
+  CHECK(bubble({.seed = 42}, [] { return thrum::testing::seed(); }) == 42);
+  support::set_environment("THRUM_BUBBLE_SEED", "18446744073709551615");
+  CHECK(bubble([] { return thrum::testing::seed(); }) == 18'446'744'073'709'551'615U);
+  CHECK(bubble({.seed = 42}, [] { return thrum::testing::seed(); }) == 42);
+  support::set_environment("THRUM_BUBBLE_SEED", "12x");
+  CHECK(support::is_usage_error("bubble", [] { bubble([] {}); }));
+  support::remove_environment("THRUM_BUBBLE_SEED");
+  std::set<std::uint64_t> seeds;
+  for (int i = 0; i != 10; ++i) {
+    seeds.insert(bubble([] { return thrum::testing::seed(); }));
+  }
+  CHECK(seeds.size() > 5);
+  CHECK(support::is_usage_error("testing::seed", [] { thrum::testing::seed(); }));
+}
+
+TEST_CASE("an exception that leaves a bubble is preceded by its seed on standard error") {
+  support::watched_errors errors;
+  CHECK_THROWS(bubble({.seed = 77}, [] { throw std::out_of_range("x"); }));
+  CHECK(errors.say("THRUM_BUBBLE_SEED=77\n"));
+  errors.take();
+  bubble([] {});
+  CHECK(errors.take().empty());
 }
 
 TEST_CASE("time in a bubble waits for a goroutine that waits for a mutex or blocks its thread") {

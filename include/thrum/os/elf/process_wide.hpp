@@ -79,7 +79,8 @@ using process_anchor = std::atomic<process_directory*>;
 /// The directory, once it was found.
 inline constinit std::atomic<process_directory*> own_directory{nullptr};
 
-/// The object of that name, for this version of the library, and size in the process; made, by `make(memory)`, if there is none.
+/// The object of that name, for this version of the library, and size in the process; made, by
+/// `make(memory)`, if there is none.
 [[gnu::cold]] void* find_process_wide(std::string_view name, std::size_t size,
                                       void (*make)(void*) noexcept) noexcept;
 
@@ -96,6 +97,8 @@ class process_wide {
   }
 
  private:
+  static_assert(alignof(T) <= 64);
+
   THRUM_COLD static T& look_up() noexcept {
     auto* const found = static_cast<T*>(find_process_wide(
         T::process_name, sizeof(T), [](void* memory) noexcept { ::new (memory) T(); }));

@@ -23,6 +23,7 @@
 #include <string_view>
 #include <system_error>
 #include <type_traits>
+#include <utility>
 
 #include <link.h>
 #if THRUM_SHARED_OBJECT
@@ -131,6 +132,35 @@ THRUM_COLD inline void stay_loaded() noexcept {
 #endif
 }
 
+/// What is left of the page that small objects are put into: most of them are a few words long.
+struct page_of_objects {
+  static constexpr std::size_t size = 4096;
+  static constexpr std::size_t alignment = 64;
+
+  char* at = nullptr;
+  std::size_t left = 0;
+
+  /// Null: no memory. Under the loader's lock.
+  void* take(std::size_t bytes) noexcept {
+    const std::size_t used = (bytes + alignment - 1) / alignment * alignment;
+    if (used > size / 2) {
+      return map(bytes);
+    }
+    if (used > left) {
+      void* const page = map(size);
+      if (page == nullptr) {
+        return nullptr;
+      }
+      at = static_cast<char*>(page);
+      left = size;
+    }
+    left -= used;
+    return std::exchange(at, at + used);
+  }
+};
+
+inline constinit page_of_objects small_objects;
+
 #define THRUM_TEXT_OF(x) #x
 #define THRUM_TEXT_OF_VALUE(x) THRUM_TEXT_OF(x)
 
@@ -162,7 +192,7 @@ THRUM_COLD THRUM_OUT_OF_LINE void* find_process_wide(std::string_view name, std:
               return 1;
             }
           }
-          void* const memory = count != all.most ? map(wanted.size) : nullptr;
+          void* const memory = count != all.most ? small_objects.take(wanted.size) : nullptr;
           if (memory != nullptr) {
             wanted.make(memory);
             wanted.object = memory;

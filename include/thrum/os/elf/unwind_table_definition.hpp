@@ -60,7 +60,7 @@ THRUM_OUT_OF_LINE void first_code_files::add(const ::dl_phdr_info& info) noexcep
     if (part.p_type == PT_LOAD) {
       file.low = at < file.low ? at : file.low;
       file.high = at + part.p_memsz > file.high ? at + part.p_memsz : file.high;
-    } else if (part.p_type == PT_GNU_EH_FRAME) {
+    } else if (part.p_type == PT_GNU_EH_FRAME && !THRUM_HAS_ARM_UNWINDER) {  // lld makes one there
       file.index = at;
     }
   }

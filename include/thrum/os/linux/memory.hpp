@@ -53,13 +53,8 @@ void unmap(void* memory, std::size_t bytes) noexcept;
 /// address space.
 void* map_stacks(std::size_t bytes, std::size_t alignment) noexcept;
 
-/// Tells the kernel that the contents of whole pages are not needed any more. It takes them when it
-/// needs memory (they count as resident until then); a read gives the old contents or zeros, a
-/// write keeps the page. Guards stay.
-void discard(void* memory, std::size_t bytes) noexcept;
-
-/// As discard(), at once: the pages leave the resident set before the call returns, and read as
-/// zeros.
+/// Gives the contents of whole pages back: they leave the resident set before the call returns, and
+/// read as zeros. Guards stay.
 void discard_now(void* memory, std::size_t bytes) noexcept;
 
 /// How a guard was made.

@@ -61,12 +61,6 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void* map_stacks(std::size_t bytes,
   return slab;
 }
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE void discard(void* memory, std::size_t bytes) noexcept {
-  if (::madvise(memory, bytes, MADV_FREE) != 0) {
-    ::madvise(memory, bytes, MADV_DONTNEED);
-  }
-}
-
 THRUM_NOINLINE THRUM_OUT_OF_LINE void discard_now(void* memory, std::size_t bytes) noexcept {
   ::madvise(memory, bytes, MADV_DONTNEED);
 }

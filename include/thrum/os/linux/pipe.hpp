@@ -14,6 +14,8 @@
 
 #if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 
+#include <thrum/os/posix/message.hpp>
+
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
@@ -27,7 +29,7 @@ inline constexpr int rwf_nowait = 0x8;      // RWF_NOWAIT, newer than some syste
 inline constexpr int rwf_nosignal = 0x100;  // RWF_NOSIGNAL, likewise
 
 /// preadv2 or pwritev2 at the current position. ENOSYS is a way to say that they cannot tell.
-io_result transfer_with_flags(long number, handle fd, void* bytes, std::size_t n,
+io_result transfer_with_flags(long number, handle fd, const piece* parts, std::size_t count,
                               int flags) noexcept;
 
 /// Whether the system knows RWF_NOSIGNAL, as far as was seen.
@@ -35,6 +37,10 @@ inline constinit std::atomic<bool> has_signal_free_write{true};
 
 /// As write() to a pipe or a socket; a missing reader is an error, never a signal.
 io_result write_without_signal(handle fd, const void* from, std::size_t n) noexcept;
+
+/// The same for several pieces by one call; as readv() and writev().
+io_result read_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
+io_result write_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
 
 /// As read(), but -EAGAIN instead of waiting, whatever the mode of the open file; or cannot_tell.
 io_result read_at_once(handle fd, void* to, std::size_t n) noexcept;

@@ -29,7 +29,7 @@
 
 #include <thrum/base/config.hpp>
 
-#if THRUM_OS_LINUX
+#if THRUM_OS_LINUX && !THRUM_OS_ANDROID
 
 #include <atomic>
 #include <cstddef>
@@ -82,5 +82,5 @@ THRUM_OUT_OF_LINE std::vector<std::string> read_line_answers(std::string_view te
 #include <thrum/os/linux/source_lines_definition.hpp>
 #endif
 
-#endif  // THRUM_OS_LINUX
+#endif  // THRUM_OS_LINUX && !THRUM_OS_ANDROID
 #endif  // THRUM_OS_LINUX_SOURCE_LINES_HPP

@@ -7,7 +7,7 @@
 
 #include <thrum/base/config.hpp>
 
-#if THRUM_OS_LINUX
+#if THRUM_OS_LINUX && !THRUM_OS_ANDROID
 
 #include <thrum/os/linux/memory.hpp>
 #include <thrum/os/linux/source_lines.hpp>
@@ -259,5 +259,5 @@ THRUM_COLD THRUM_OUT_OF_LINE std::vector<std::string> ask_for_lines(
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_LINUX
+#endif  // THRUM_OS_LINUX && !THRUM_OS_ANDROID
 #endif

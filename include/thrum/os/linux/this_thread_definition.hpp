@@ -36,6 +36,9 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void set_thread_name(const char* name) noexcept
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE void ask_for_short_waits() noexcept {
+  if constexpr (THRUM_TRIES_SYSTEM_CALLS == 0) {
+    return;
+  }
   struct {  // sched_attr, which the C library does not declare
     std::uint32_t size, policy;
     std::uint64_t flags;

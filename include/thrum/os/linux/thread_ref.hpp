@@ -33,6 +33,9 @@ using namespace base::orders;
 /// thread, without malloc and without a lock.
 class thread_ref {
  public:
+  /// Whether cpu_now() has steps of less than a millisecond.
+  static constexpr bool has_fine_clock = true;
+
   constexpr thread_ref() noexcept = default;
   thread_ref(const thread_ref&) = delete;
   thread_ref& operator=(const thread_ref&) = delete;

@@ -71,7 +71,14 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE thread_look thread_ref::look() const noexcept {
   if (at == stat.npos || at + 2 >= stat.size()) {
     return thread_look::unknown;
   }
-  return stat[at + 2] == 'R' ? thread_look::computes : thread_look::in_system;
+  if (stat[at + 2] == 'R') {
+    return thread_look::computes;
+  }
+  // "-1" in place of the number of a call, "running" if it is back.
+  const std::string_view call = about_thread(thread, "/syscall", buffer);
+  return call.starts_with("-1 ")       ? thread_look::in_fault
+         : call.starts_with("running") ? thread_look::computes
+                                       : thread_look::in_system;
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::naps() const noexcept {

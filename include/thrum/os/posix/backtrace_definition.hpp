@@ -27,7 +27,11 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void collect_callers(call_stack& out, std::size
       [](_Unwind_Context* frame, void* argument) noexcept {
         auto& w = *static_cast<walk*>(argument);
         int was_interrupted = 0;
-        const auto address = _Unwind_GetIPInfo(frame, &was_interrupted);  // on armhf a macro
+#if THRUM_HAS_ARM_UNWINDER  // no such function: gcc has a macro in its place, clang has none
+        const auto address = _Unwind_GetIP(frame);
+#else
+        const auto address = _Unwind_GetIPInfo(frame, &was_interrupted);
+#endif
         if (was_interrupted != 0 && w.to.size != 0) {
           --w.to.size;  // the frame before this one is the signal's
         }

@@ -29,7 +29,8 @@ THRUM_NOINLINE inline io_result write(handle fd, const void* from, std::size_t n
   return result_of(::write(fd, from, n));
 }
 
-/// The number is free afterwards, whatever the result.
+/// The number is free afterwards, whatever the result. A signal, which would cut short what a socket
+/// with set_linger waits for, waits for the end.
 io_result close(handle fd) noexcept;
 
 io_result set_nonblocking(handle fd, bool on) noexcept;

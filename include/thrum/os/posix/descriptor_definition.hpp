@@ -10,6 +10,7 @@
 #if THRUM_OS_POSIX
 
 #include <thrum/os/posix/descriptor.hpp>
+#include <thrum/os/posix/uninterrupted.hpp>
 
 #include <cerrno>
 
@@ -20,6 +21,7 @@
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result close(handle fd) noexcept {
+  const uninterrupted still;
   return result_of(::close(fd));
 }
 

@@ -33,7 +33,8 @@
 // started a runtime and belongs to none has no such object: if it calls exit(), what was registered
 // after the first runtime is called before goroutines stand still.
 //
-// With glibc all of this. With musl, which destroys no thread-local objects for exit() and tells nobody the status:
+// With glibc all of this. With musl, which destroys no thread-local objects for exit() and tells
+// nobody the status:
 //   what was registered, or made, after the first runtime comes before goroutines stand still (EX2);
 //   so a goroutine may not call exit() where its runtime is a static object (EX5);
 //   a thread that is inside a read of standard input by the C library's streams is waited for (EX3);

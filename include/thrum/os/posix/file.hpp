@@ -33,6 +33,9 @@ io_result open_file_with_flags(const char* path, system_open_flags flags,
 /// Takes it out of its directory. May block.
 io_result remove_file(const char* path) noexcept;
 
+/// A new directory, with these permissions less the umask. May block.
+io_result make_directory(const char* path, unsigned permissions) noexcept;
+
 io_result read_at(handle fd, void* to, std::size_t n, std::int64_t offset) noexcept;
 
 io_result write_at(handle fd, const void* from, std::size_t n, std::int64_t offset) noexcept;

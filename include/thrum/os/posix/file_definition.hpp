@@ -6,6 +6,7 @@
 #define THRUM_OS_POSIX_FILE_DEFINITION_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/convert.hpp>
 
 #if THRUM_OS_POSIX
 
@@ -49,6 +50,11 @@ THRUM_OUT_OF_LINE io_result open_file(const char* path, open_mode mode,
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result remove_file(const char* path) noexcept {
   return result_of(::unlink(path));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result make_directory(const char* path,
+                                                          unsigned permissions) noexcept {
+  return result_of(::mkdir(path, base::convert<::mode_t>(permissions)));
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_at(handle fd, void* to, std::size_t n,

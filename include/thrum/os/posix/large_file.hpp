@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,6 +28,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace os { namespace large_fi
 #if defined(__USE_LARGEFILE64)
 using offset = ::off64_t;
 using status = struct ::stat64;
+using entry = struct ::dirent64;
 inline constexpr int open_flag = O_LARGEFILE;
 inline ::ssize_t pread(int fd, void* to, std::size_t n, offset at) noexcept {
   return ::pread64(fd, to, n, at);
@@ -38,9 +40,14 @@ inline offset lseek(int fd, offset to, int from) noexcept { return ::lseek64(fd,
 inline int ftruncate(int fd, offset size) noexcept { return ::ftruncate64(fd, size); }
 inline int fstat(int fd, status& about) noexcept { return ::fstat64(fd, &about); }
 inline int stat(const char* path, status& about) noexcept { return ::stat64(path, &about); }
+inline int fstatat(int fd, const char* name, status& about, int flags) noexcept {
+  return ::fstatat64(fd, name, &about, flags);
+}
+inline entry* readdir(::DIR* names) noexcept { return ::readdir64(names); }
 #else
 using offset = ::off_t;
 using status = struct ::stat;
+using entry = struct ::dirent;
 inline constexpr int open_flag = 0;
 inline ::ssize_t pread(int fd, void* to, std::size_t n, offset at) noexcept {
   return ::pread(fd, to, n, at);
@@ -52,6 +59,10 @@ inline offset lseek(int fd, offset to, int from) noexcept { return ::lseek(fd, t
 inline int ftruncate(int fd, offset size) noexcept { return ::ftruncate(fd, size); }
 inline int fstat(int fd, status& about) noexcept { return ::fstat(fd, &about); }
 inline int stat(const char* path, status& about) noexcept { return ::stat(path, &about); }
+inline int fstatat(int fd, const char* name, status& about, int flags) noexcept {
+  return ::fstatat(fd, name, &about, flags);
+}
+inline entry* readdir(::DIR* names) noexcept { return ::readdir(names); }
 #endif
 
 static_assert(sizeof(offset) == sizeof(std::int64_t));

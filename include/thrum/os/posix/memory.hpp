@@ -36,10 +36,7 @@ void unmap(void* memory, std::size_t bytes) noexcept;
 /// is no address space.
 void* map_stacks(std::size_t bytes, std::size_t alignment) noexcept;
 
-/// The contents of whole pages are not needed any more: they may read as they were, or as zeros.
-void discard(void* memory, std::size_t bytes) noexcept;
-
-/// As discard(), at once: the pages leave the resident set, and read as zeros.
+/// Gives the contents of whole pages back: they leave the resident set, and read as zeros.
 void discard_now(void* memory, std::size_t bytes) noexcept;
 
 /// How a guard was made.

@@ -49,10 +49,6 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void* map_stacks(std::size_t bytes,
   return slab;
 }
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE void discard(void* memory, std::size_t bytes) noexcept {
-  ::madvise(memory, bytes, MADV_FREE);
-}
-
 /// New pages in the place of the old ones: advice is no order on these systems.
 THRUM_NOINLINE THRUM_OUT_OF_LINE void discard_now(void* memory, std::size_t bytes) noexcept {
   ::mmap(memory, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON | MAP_FIXED, -1, 0);

@@ -11,6 +11,7 @@
 #if THRUM_OS_FREEBSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
 
 #include <thrum/os/posix/handle.hpp>
+#include <thrum/os/posix/message.hpp>
 #include <thrum/os/posix/result.hpp>
 
 #include <cstddef>
@@ -22,6 +23,10 @@ inline constexpr io_result cannot_tell = not_supported;
 
 /// As write() to a pipe or a socket; a missing reader is an error, never a signal.
 io_result write_without_signal(handle fd, const void* from, std::size_t n) noexcept;
+
+/// The same for several pieces by one call; as readv() and writev().
+io_result read_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
+io_result write_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
 
 inline io_result read_at_once(handle, void*, std::size_t) noexcept { return cannot_tell; }
 inline io_result write_at_once(handle, const void*, std::size_t) noexcept { return cannot_tell; }

@@ -12,18 +12,33 @@
 #include <thrum/os/posix/broken_pipe.hpp>
 #include <thrum/os/posix/descriptor.hpp>
 #include <thrum/os/posix/handle.hpp>
+#include <thrum/os/posix/message.hpp>
 #include <thrum/os/posix/plain_write.hpp>
 #include <thrum/os/posix/result.hpp>
 
 #include <cerrno>
 #include <cstddef>
 
+#include <sys/uio.h>
+
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_without_signal(handle fd, const void* from,
-                                                                std::size_t n) noexcept {
-  return without_broken_pipe([&] { return write(fd, from, n); },
-                             [](io_result result) { return result == -EPIPE; });
+THRUM_OUT_OF_LINE io_result write_without_signal(handle fd, const void* from,
+                                                 std::size_t n) noexcept {
+  const piece part = piece_of(from, n);
+  return write_pieces(fd, &part, 1);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_pieces(handle fd, const piece* parts,
+                                                       std::size_t count) noexcept {
+  return result_of(::readv(fd, parts, static_cast<int>(count)));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_pieces(handle fd, const piece* parts,
+                                                        std::size_t count) noexcept {
+  return without_broken_pipe(
+      [&] { return result_of(::writev(fd, parts, static_cast<int>(count))); },
+      [](io_result result) { return result == -EPIPE; });
 }
 
 }}}  // namespace thrum::THRUM_ABI::os

@@ -12,6 +12,7 @@
 #include <thrum/os/posix/handle.hpp>
 #include <thrum/os/posix/result.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
@@ -25,6 +26,12 @@ struct spawn_request {
   /// stream other than the one it replaces.
   handle streams[3] = {no_handle, no_handle, no_handle};
   bool errors_to_output = false;  ///< standard error goes where standard output goes
+  bool new_group = false;         ///< it leads a process group of its own
+  const handle* extra = nullptr;  ///< what becomes its descriptors from 3 on
+  std::size_t extras = 0;
+  /// The path of a terminal, or null: what is ours of its streams is that, it leads a session of its
+  /// own, and the terminal is the session's, where opening it makes it so.
+  const char* terminal = nullptr;
 };
 
 /// Whether spawn() would replace what `h` stands for before the child's stream of that number, of
@@ -51,6 +58,24 @@ struct process_end {
 
 /// Sends a signal to a child: the system's own file says how.
 io_result signal_process(std::int64_t pid, handle child, int signal) noexcept;
+
+/// Whether a child can lead a process group.
+inline constexpr bool has_process_groups = true;
+
+/// Sends a signal to a process group.
+io_result signal_group(std::int64_t group, int signal) noexcept;
+/// Ends all that are in it.
+io_result kill_group(std::int64_t group) noexcept;
+/// Asks them to end.
+io_result ask_group_to_end(std::int64_t group) noexcept;
+
+/// A new terminal of the program's own: this end, which does not block, and the path of the other; or an
+/// error.
+io_result open_terminal(char* path, std::size_t room) noexcept;
+/// How many rows and columns of characters programs think that it shows.
+io_result resize_terminal(handle fd, unsigned rows, unsigned columns) noexcept;
+/// Whether a read says so that nobody has the other end open any more.
+bool is_terminal_end(io_result result) noexcept;
 
 /// Ends it, whatever it does.
 io_result kill_process(std::int64_t pid, handle child) noexcept;

@@ -13,13 +13,20 @@
 #include <thrum/os/posix/process.hpp>
 #include <thrum/os/posix/result.hpp>
 
+#include <cerrno>
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 
+#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
-#if __has_include(<crt_externs.h>)
+#if __has_include(<crt_externs.h>)  // macOS
 #include <crt_externs.h>
 #else
 extern "C" char** environ;
@@ -30,19 +37,68 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 THRUM_NOINLINE THRUM_OUT_OF_LINE std::int64_t own_process() noexcept { return ::getpid(); }
 
 // Where a handle cannot be made so that exec closes it, in one call, a child gets its streams only.
-#if defined(POSIX_SPAWN_CLOEXEC_DEFAULT)
+#if __has_include(<crt_externs.h>)
 inline constexpr int spawn_closes_others = POSIX_SPAWN_CLOEXEC_DEFAULT;
-#else
-inline constexpr int spawn_closes_others = 0;
-#endif
-
-#if __has_include(<crt_externs.h>)  // of macOS, where a shared library has no environ
+// A shared library has no environ.
 inline char** own_environment() noexcept { return *::_NSGetEnviron(); }
 #else
+inline constexpr int spawn_closes_others = 0;
 inline char** own_environment() noexcept { return ::environ; }
 #endif
 
+/// 0 or an errno value. A template, in which a function may be missing that newer systems have.
+template <class Actions>
+int begin_in(Actions& actions, const char* directory) noexcept {
+  if constexpr (requires { posix_spawn_file_actions_addchdir_np(&actions, directory); }) {
+    return posix_spawn_file_actions_addchdir_np(&actions, directory);
+  } else {
+    return ENOSYS;
+  }
+}
+
+/// Copies of what a child gets from 3 on, with numbers that are not overwritten while others of them
+/// are put in their places. As many as there are, or an error.
+class extra_handles {
+ public:
+  extra_handles() noexcept = default;
+  extra_handles(const extra_handles&) = delete;
+  extra_handles& operator=(const extra_handles&) = delete;
+  ~extra_handles() {
+    for (std::size_t i = 0; i != used_; ++i) {
+      ::close(copies_[i]);
+    }
+  }
+
+  /// 0 or an errno value.
+  int add_to(::posix_spawn_file_actions_t& actions, const handle* extra, std::size_t n) noexcept {
+    if (n > most) {
+      return EMFILE;
+    }
+    for (; used_ != n; ++used_) {
+      constexpr std::size_t first = 3;
+      const int copy = ::fcntl(extra[used_], F_DUPFD_CLOEXEC, static_cast<int>(first + n));
+      if (copy < 0) {
+        return errno;
+      }
+      copies_[used_] = copy;
+      const int error =
+          ::posix_spawn_file_actions_adddup2(&actions, copy, static_cast<int>(first + used_));
+      if (error != 0) {
+        ++used_;
+        return error;
+      }
+    }
+    return 0;
+  }
+
+ private:
+  static constexpr std::size_t most = 256;
+  int copies_[most];
+  std::size_t used_ = 0;
+};
+
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result spawn(const spawn_request& request) noexcept {
+  extra_handles extra;
   ::posix_spawn_file_actions_t actions;
   ::posix_spawnattr_t attributes;
   if (const int error = ::posix_spawn_file_actions_init(&actions); error != 0) {
@@ -59,10 +115,22 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result spawn(const spawn_request& request) n
   sigaddset(&urgent, SIGURG);
   ::posix_spawnattr_setsigmask(&attributes, &none);
   ::posix_spawnattr_setsigdefault(&attributes, &urgent);
-  int error = ::posix_spawnattr_setflags(
-      &attributes,
-      static_cast<short>(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | spawn_closes_others));
-#if defined(POSIX_SPAWN_CLOEXEC_DEFAULT)
+  int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | spawn_closes_others;
+  int error = 0;
+  if (request.terminal != nullptr) {
+#if defined(POSIX_SPAWN_SETSID)
+    flags |= POSIX_SPAWN_SETSID;
+#else
+    error = EOPNOTSUPP;
+#endif
+  } else if (request.new_group) {
+    flags |= POSIX_SPAWN_SETPGROUP;
+    error = ::posix_spawnattr_setpgroup(&attributes, 0);
+  }
+  if (error == 0) {
+    error = ::posix_spawnattr_setflags(&attributes, static_cast<short>(flags));
+  }
+#if __has_include(<crt_externs.h>)
   for (int i = 0; i < 3 && error == 0; ++i) {
     error = ::posix_spawn_file_actions_addinherit_np(&actions, i);
   }
@@ -70,13 +138,18 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result spawn(const spawn_request& request) n
   for (int i = 0; i < 3 && error == 0; ++i) {
     if (request.streams[i] != no_handle) {
       error = ::posix_spawn_file_actions_adddup2(&actions, request.streams[i], i);
+    } else if (request.terminal != nullptr) {
+      error = ::posix_spawn_file_actions_addopen(&actions, i, request.terminal, O_RDWR, 0);
     }
   }
   if (error == 0 && request.errors_to_output) {
     error = ::posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
   }
+  if (error == 0) {
+    error = extra.add_to(actions, request.extra, request.extras);
+  }
   if (error == 0 && request.directory != nullptr) {
-    error = ::posix_spawn_file_actions_addchdir_np(&actions, request.directory);
+    error = begin_in(actions, request.directory);
   }
   ::pid_t child = 0;
   if (error == 0) {
@@ -88,6 +161,47 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result spawn(const spawn_request& request) n
   ::posix_spawn_file_actions_destroy(&actions);
   return error != 0 ? -error : child;
 }
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result signal_group(std::int64_t group, int signal) noexcept {
+  return result_of(::kill(-static_cast<::pid_t>(group), signal));
+}
+
+THRUM_OUT_OF_LINE io_result kill_group(std::int64_t group) noexcept {
+  return signal_group(group, SIGKILL);
+}
+
+THRUM_OUT_OF_LINE io_result ask_group_to_end(std::int64_t group) noexcept {
+  return signal_group(group, SIGTERM);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_terminal(char* path, std::size_t room) noexcept {
+  const int fd = ::posix_openpt(O_RDWR | O_NOCTTY);
+  if (fd < 0) {
+    return -errno;
+  }
+  int error = 0;
+  if (::fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || ::fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0 ||
+      ::grantpt(fd) != 0 || ::unlockpt(fd) != 0) {
+    error = errno;
+  } else {
+    error = ::ptsname_r(fd, path, room);
+  }
+  if (error != 0) {
+    ::close(fd);
+    return -error;
+  }
+  return fd;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result resize_terminal(handle fd, unsigned rows,
+                                                           unsigned columns) noexcept {
+  ::winsize size{};
+  size.ws_row = static_cast<unsigned short>(rows);
+  size.ws_col = static_cast<unsigned short>(columns);
+  return result_of(::ioctl(fd, TIOCSWINSZ, &size));
+}
+
+THRUM_OUT_OF_LINE bool is_terminal_end(io_result result) noexcept { return result == -EIO; }
 
 THRUM_OUT_OF_LINE io_result kill_process(std::int64_t pid, handle child) noexcept {
   return signal_process(pid, child, SIGKILL);

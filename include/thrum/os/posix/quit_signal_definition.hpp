@@ -53,7 +53,7 @@ THRUM_OUT_OF_LINE void quit_listener::close(void* argument) noexcept {
   if (::sigaction(SIGQUIT, nullptr, &found) == 0 && is_ours(found)) {
     ::sigaction(SIGQUIT, &known().earlier, nullptr);
   }
-  known().call.store(nullptr, seq_cst);  // [quit.2 =] seq_cst: before the handlers are counted
+  known().call.exchange(nullptr, seq_cst);  // [quit.2 =] seq_cst: before the handlers are counted
   while (known().inside.load(seq_cst) != 0) {  // [quit.2 =] seq_cst: a handler counts, then looks
     ::sched_yield();
   }

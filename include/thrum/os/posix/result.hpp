@@ -40,6 +40,13 @@ inline constexpr int no_offsets = -ESPIPE;         ///< a stream: it has no plac
 inline constexpr int no_address = -EDESTADDRREQ;   ///< an endpoint that is none
 inline constexpr int not_connected = -ENOTCONN;    ///< a socket without a peer
 inline constexpr int in_progress = -EINPROGRESS;   ///< begun, and the poller tells of its end
+// What a network says that stands in for the system's.
+inline constexpr int peer_reset = -ECONNRESET;      ///< the peer is gone, with what was sent
+inline constexpr int peer_refused = -ECONNREFUSED;  ///< nobody listens there
+inline constexpr int peer_silent = -ETIMEDOUT;      ///< no answer for too long
+inline constexpr int peer_closed = -EPIPE;          ///< nobody will ever read that
+inline constexpr int address_taken = -EADDRINUSE;   ///< somebody else has it
+inline constexpr int too_long = -EMSGSIZE;          ///< no datagram is as long
 // What a poller says.
 inline constexpr int always_ready = -EPERM;    ///< a kind of file for which nobody waits
 inline constexpr int already_added = -EEXIST;  ///< the same number twice

@@ -15,7 +15,9 @@
 #include <thrum/os/socket_types.hpp>
 
 #include <cerrno>
+#include <climits>
 #include <cstddef>
+#include <cstring>
 
 #include <net/if.h>
 #include <netinet/tcp.h>
@@ -109,6 +111,99 @@ THRUM_OUT_OF_LINE io_result set_keep_alive(handle fd, bool on,
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_linger(handle fd, int seconds) noexcept {
   const ::linger how{seconds >= 0 ? 1 : 0, seconds >= 0 ? seconds : 0};
   return result_of(::setsockopt(fd, SOL_SOCKET, SO_LINGER, &how, sizeof how));
+}
+
+THRUM_OUT_OF_LINE io_result set_fast_open([[maybe_unused]] handle fd,
+                                          [[maybe_unused]] int most) noexcept {
+#if defined(TCP_FASTOPEN)
+  return set_option(fd, IPPROTO_TCP, TCP_FASTOPEN, most);
+#else
+  return not_supported;
+#endif
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_member(handle fd, bool joins,
+                                                      const ::sockaddr* group, ::socklen_t size,
+                                                      unsigned link) noexcept {
+  ::group_req request{};
+  if (size > sizeof request.gr_group) {
+    return invalid;
+  }
+  request.gr_interface = link;
+  std::memcpy(&request.gr_group, group, size);
+  const int level = group->sa_family == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP;
+  const int name = joins ? MCAST_JOIN_GROUP : MCAST_LEAVE_GROUP;
+  return result_of(::setsockopt(fd, level, name, &request, sizeof request));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_multicast_link(handle fd, bool is_v6,
+                                                              unsigned link) noexcept {
+  if (is_v6) {
+    return set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, static_cast<int>(link));
+  }
+  ::ip_mreqn request{};
+  request.imr_ifindex = static_cast<int>(link);
+  return result_of(::setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &request, sizeof request));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_multicast_hops(handle fd, bool is_v6,
+                                                              int hops) noexcept {
+  if (is_v6) {
+    return set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, hops);
+  }
+  if (hops < 0 || hops > UCHAR_MAX) {
+    return invalid;
+  }
+  const auto byte = static_cast<unsigned char>(hops);  // which all systems take
+  return result_of(::setsockopt(fd, IPPROTO_IP, IP_MULTICAST_TTL, &byte, sizeof byte));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_multicast_loop(handle fd, bool is_v6,
+                                                              bool on) noexcept {
+  if (is_v6) {
+    return set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, on ? 1 : 0);
+  }
+  const unsigned char byte = on ? 1 : 0;  // which all systems take
+  return result_of(::setsockopt(fd, IPPROTO_IP, IP_MULTICAST_LOOP, &byte, sizeof byte));
+}
+
+#if defined(TCP_INFO)
+/// A template, in which the members may be missing that only Linux has.
+template <class Info>
+io_result read_tcp_numbers(handle fd, tcp_numbers& numbers) noexcept {
+  if constexpr (requires(Info info) { info.tcpi_total_retrans; }) {
+    Info info{};
+    ::socklen_t size = sizeof info;
+    if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) {
+      return -errno;
+    }
+    numbers.rtt_us = info.tcpi_rtt;
+    numbers.rtt_variance_us = info.tcpi_rttvar;
+    if constexpr (requires { info.tcpi_min_rtt; }) {
+      numbers.least_rtt_us = info.tcpi_min_rtt;
+    }
+    numbers.timeout_us = info.tcpi_rto;
+    numbers.window = info.tcpi_snd_cwnd;
+    numbers.threshold = info.tcpi_snd_ssthresh;
+    numbers.segment_size = info.tcpi_snd_mss;
+    numbers.unacknowledged = info.tcpi_unacked;
+    numbers.lost = info.tcpi_lost;
+    numbers.retransmits = info.tcpi_total_retrans;
+    numbers.retries = info.tcpi_retransmits;
+    return 0;
+  } else {
+    return not_supported;
+  }
+}
+#endif
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result
+get_tcp_numbers([[maybe_unused]] handle fd, [[maybe_unused]] tcp_numbers& numbers) noexcept {
+#if defined(TCP_INFO)
+  return read_tcp_numbers<::tcp_info>(fd, numbers);
+#else
+  return not_supported;
+#endif
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result get_option(handle fd, int level, int name) noexcept {

@@ -11,10 +11,10 @@
 
 #include <thrum/base/fatal.hpp>
 #include <thrum/os/posix/thread.hpp>
+#include <thrum/os/posix/uninterrupted.hpp>
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -50,13 +50,12 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE int start_detached_thread(void* (*entry)(void*)
     return error;
   }
   ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  ::sigset_t all;
-  ::sigset_t before;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t fresh{};
-  const int error = ::pthread_create(&fresh, &attributes, entry, argument);
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  int error = 0;
+  {
+    const uninterrupted inherited;
+    pthread_t fresh{};
+    error = ::pthread_create(&fresh, &attributes, entry, argument);
+  }
   ::pthread_attr_destroy(&attributes);
   return error;
 }

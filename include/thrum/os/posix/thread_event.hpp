@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// What the wait table needs of the system (os/wait_table.hpp), on POSIX: an event by a semaphore, and
-// code that no signal interrupts.
+// What the wait table needs of the system (os/wait_table.hpp), on POSIX: an event by a semaphore. Code
+// that no signal interrupts is in uninterrupted.hpp.
 #ifndef THRUM_OS_POSIX_THREAD_EVENT_HPP
 #define THRUM_OS_POSIX_THREAD_EVENT_HPP
 
@@ -12,6 +12,7 @@
 
 #include <thrum/base/fatal.hpp>
 #include <thrum/os/posix/clock.hpp>
+#include <thrum/os/posix/uninterrupted.hpp>  // IWYU pragma: export
 
 #include <cerrno>
 #include <cstdint>
@@ -20,7 +21,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <signal.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -34,22 +34,6 @@ class kept_error {
 
  private:
   const int before_ = errno;
-};
-
-/// Blocks all signals to the end of a block.
-class uninterrupted {
- public:
-  uninterrupted() noexcept {
-    ::sigset_t all;
-    sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~uninterrupted() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  uninterrupted(const uninterrupted&) = delete;
-  uninterrupted& operator=(const uninterrupted&) = delete;
-
- private:
-  ::sigset_t before_;
 };
 
 /// An event that happens once at most, for which one thread waits. A signal handler may post it.

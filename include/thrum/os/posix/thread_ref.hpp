@@ -28,6 +28,9 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 /// thread, without malloc.
 class thread_ref {
  public:
+  /// Whether cpu_now() has steps of less than a millisecond.
+  static constexpr bool has_fine_clock = true;
+
   constexpr thread_ref() noexcept = default;
   thread_ref(const thread_ref&) = delete;
   thread_ref& operator=(const thread_ref&) = delete;

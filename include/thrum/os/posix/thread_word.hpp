@@ -15,6 +15,18 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 template <class Pointer>
 using thread_word = Pointer;
 
+/// The type of an object that is declared with THRUM_THREAD_LOCAL, and with THRUM_FIXED_THREAD_LOCAL if a
+/// handler uses it.
+template <class T>
+using thread_object = T;
+
+/// The calling thread's own of such an object.
+// UBSan of gcc 12 takes a thread_local for null.
+template <class T>
+THRUM_INLINE __attribute__((no_sanitize("null"))) T& of_this_thread(T& object) noexcept {
+  return object;
+}
+
 /// The calling thread's own, made when it is asked for first and destroyed at the thread's end.
 template <class T>
 THRUM_NOINLINE T& of_this_thread() noexcept {

@@ -66,7 +66,7 @@ class caught_signals {
   using c_handler = void (*)(int);
 
   /// Whether somebody wants it.
-  static bool note_signal(int number) noexcept;
+  static bool note_signal(int number, bool is_raised) noexcept;
   static void handle_raised(int number) noexcept;
   static int __stdcall handle_event(unsigned long event) noexcept;
 
@@ -75,6 +75,7 @@ class caught_signals {
     std::atomic<std::uint64_t> wanted{0};
     std::atomic<std::uint64_t> bits{0};
     std::atomic<std::uint32_t> inside{0};
+    std::atomic<bool> is_ending{false};  // a handler of the console will not return
     os::note note;
     c_handler earlier[last + 1] = {};
     int(__stdcall* console_handler)(unsigned long) noexcept = nullptr;  // installed

@@ -27,7 +27,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result caught_signals::install(int number) n
     return invalid;
   }
   state& all = known();
-  if (all.wanted.load(relaxed) == 0) {  // relaxed: one thread at a time writes it
+  // relaxed: one thread at a time writes it; set before wait_for_handlers has returned
+  if (all.wanted.load(relaxed) == 0 && !all.is_ending.load(relaxed)) {
     all.console_handler = &handle_event;
     if (::SetConsoleCtrlHandler(all.console_handler, TRUE) == 0) {
       return result_of(false, 0);
@@ -46,11 +47,14 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void caught_signals::remove(int number) noexcep
   state& all = known();
   // [cs.want =] seq_cst: before wait_for_handlers looks who runs
   all.wanted.fetch_and(~bit(number), seq_cst);
+  wait_for_handlers();  // ours installs itself anew
   const c_handler found = ::signal(number, all.earlier[number]);
-  if (found != &handle_raised) {  // another one was installed meanwhile, and stays
+  if (found != &handle_raised &&
+      found != SIG_DFL) {  // another one was installed meanwhile, and stays
     ::signal(number, found);
   }
-  if (all.wanted.load(relaxed) == 0) {  // relaxed: one thread at a time writes it
+  // relaxed: one thread at a time writes it; set before wait_for_handlers has returned
+  if (all.wanted.load(relaxed) == 0 && !all.is_ending.load(relaxed)) {
     ::SetConsoleCtrlHandler(all.console_handler, FALSE);
   }
 }
@@ -74,12 +78,18 @@ THRUM_OUT_OF_LINE std::uint64_t caught_signals::take() noexcept {
   return known().bits.exchange(0, acquire);  // [cs.bits <] acquire: pairs with the handler
 }
 
-THRUM_OUT_OF_LINE bool caught_signals::note_signal(int number) noexcept {
+THRUM_OUT_OF_LINE bool caught_signals::note_signal(int number, bool is_raised) noexcept {
   state& all = known();
   all.inside.fetch_add(1, seq_cst);  // [cs.want =] seq_cst: before the look
   // [cs.want =] seq_cst: counted before it is read
   const bool is_wanted = (all.wanted.load(seq_cst) & bit(number)) != 0;
   if (is_wanted) {
+    if (is_raised) {  // the C library takes a handler away when it calls it
+      ::signal(number, &handle_raised);
+    }
+    if (!is_raised && number == SIGTERM) {
+      all.is_ending.store(true, relaxed);  // relaxed: counted as inside meanwhile
+    }
     all.bits.fetch_or(bit(number), release);  // [cs.bits >] release: before the note is woken
     all.note.wake();
   }
@@ -87,19 +97,19 @@ THRUM_OUT_OF_LINE bool caught_signals::note_signal(int number) noexcept {
   return is_wanted;
 }
 
-/// The C library takes a handler away when it calls it.
 THRUM_OUT_OF_LINE void caught_signals::handle_raised(int number) noexcept {
-  ::signal(number, &handle_raised);
-  note_signal(number);
+  note_signal(number, true);
 }
 
 THRUM_OUT_OF_LINE int __stdcall caught_signals::handle_event(unsigned long event) noexcept {
   const int number = event == CTRL_C_EVENT       ? SIGINT
                      : event == CTRL_BREAK_EVENT ? SIGBREAK
                                                  : SIGTERM;
-  const bool is_ours = note_signal(number);
+  const bool is_ours = note_signal(number, false);
   if (is_ours && number == SIGTERM) {
-    ::Sleep(INFINITE);  // the system ends the process in a while, or when this returns
+    // The system ends the process in a while, or when this returns; and until then nobody may install or
+    // remove a handler, or would wait for this one.
+    ::Sleep(INFINITE);
   }
   return is_ours ? TRUE : FALSE;
 }

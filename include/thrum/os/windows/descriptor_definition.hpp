@@ -14,6 +14,7 @@
 #include <thrum/os/windows/api.hpp>
 #include <thrum/os/windows/descriptor.hpp>
 #include <thrum/os/windows/handle.hpp>
+#include <thrum/os/windows/message.hpp>
 #include <thrum/os/windows/pipe.hpp>
 #include <thrum/os/windows/process_wide.hpp>
 #include <thrum/os/windows/result.hpp>
@@ -150,6 +151,35 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result wait_for(handle fd, bool to_write,
   const int returned = ::WSAPoll(&one, 1, timeout_ms);
   return returned > 0 && (one.revents & POLLNVAL) != 0 ? io_result{bad_handle}
                                                        : result_of(returned >= 0, returned);
+}
+
+/// transfer(piece) for each, until one is not moved whole.
+template <class Transfer>
+io_result transfer_pieces(const piece* parts, std::size_t count, Transfer transfer) noexcept {
+  io_result moved = 0;
+  for (std::size_t i = 0; i != count; ++i) {
+    const io_result n = transfer(parts[i]);
+    if (n < 0) {
+      return moved != 0 ? moved : n;
+    }
+    moved += n;
+    if (n != static_cast<io_result>(parts[i].len)) {
+      break;
+    }
+  }
+  return moved;
+}
+
+THRUM_OUT_OF_LINE io_result read_pieces(handle fd, const piece* parts, std::size_t count) noexcept {
+  return transfer_pieces(parts, count,
+                         [&](const piece& each) { return read(fd, each.buf, each.len); });
+}
+
+THRUM_OUT_OF_LINE io_result write_pieces(handle fd, const piece* parts,
+                                         std::size_t count) noexcept {
+  return transfer_pieces(parts, count, [&](const piece& each) {
+    return write_without_signal(fd, each.buf, each.len);
+  });
 }
 
 }}}  // namespace thrum::THRUM_ABI::os

@@ -71,6 +71,13 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result remove_file(const char* path) noexcep
   return name.error() != 0 ? name.error() : result_of(::DeleteFileW(name.c_str()) != 0, 0);
 }
 
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result make_directory(const char* path,
+                                                          unsigned /*permissions*/) noexcept {
+  const wide_text name(path);
+  return name.error() != 0 ? name.error()
+                           : result_of(::CreateDirectoryW(name.c_str(), nullptr) != 0, 0);
+}
+
 /// Calls call(place) and puts the file's position back (PO1).
 template <class Call>
 io_result at_offset(handle fd, std::int64_t offset, Call call) noexcept {

@@ -69,11 +69,8 @@ class stack_extent {
   const void* limit_ = nullptr;
 };
 
-/// The contents of whole pages that are committed are not needed any more: they may read as they were,
-/// or as zeros.
-void discard(void* memory, std::size_t bytes) noexcept;
-
-/// As discard(), at once: the pages leave the resident set, and read as zeros.
+/// Gives the contents of whole pages that are committed back: they leave the resident set, and read as
+/// zeros.
 void discard_now(void* memory, std::size_t bytes) noexcept;
 
 /// How a guard was made.

@@ -27,7 +27,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void* map(std::size_t bytes) noexcept {
   return ::VirtualAlloc(nullptr, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
 }
 
-/// Whether this is all that was reserved by one call.
+/// Whether this is all that was reserved by one call, which takes whole pages.
 THRUM_OUT_OF_LINE bool is_whole_mapping(const void* memory, std::size_t bytes) noexcept {
   const auto* const begin = static_cast<const char*>(memory);
   const char* at = begin;
@@ -35,7 +35,9 @@ THRUM_OUT_OF_LINE bool is_whole_mapping(const void* memory, std::size_t bytes) n
   while (::VirtualQuery(at, &found, sizeof found) != 0 && found.AllocationBase == memory) {
     at = static_cast<const char*>(found.BaseAddress) + found.RegionSize;
   }
-  return at != begin && static_cast<std::size_t>(at - begin) <= bytes;
+  const std::size_t page = page_size();
+  const std::size_t of_pages = (bytes + page - 1) / page * page;
+  return at != begin && static_cast<std::size_t>(at - begin) <= of_pages;
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE void unmap(void* memory, std::size_t bytes) noexcept {
@@ -127,10 +129,6 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void stack_extent::shrink(char* low, char* end)
   }
   ::VirtualFree(low, static_cast<std::size_t>(end - page - low), MEM_DECOMMIT);
   limit_ = end;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void discard(void* memory, std::size_t bytes) noexcept {
-  ::VirtualAlloc(memory, bytes, MEM_RESET, PAGE_READWRITE);
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE void discard_now(void* memory, std::size_t bytes) noexcept {

@@ -19,6 +19,8 @@
 //   has no room for them; until it has ended the end would block. Who closes the end meanwhile leaves
 //   the handle to that writing, which closes it when the reader has taken all, or has gone. What the
 //   reader never takes is lost with the process, as is all of it with POSIX when the reader ends.
+//   The end of a writing is heard by the system's own threads (CreateThreadpoolIo): an operation that no
+//   port hears of would be cancelled when the thread ends that has begun it, and its bytes be lost.
 //
 // A handle that was opened elsewhere is none of these: it blocks its thread.
 #ifndef THRUM_OS_WINDOWS_PIPE_HPP
@@ -29,6 +31,7 @@
 #if THRUM_OS_WINDOWS
 
 #include <thrum/os/windows/handle.hpp>
+#include <thrum/os/windows/message.hpp>
 #include <thrum/os/windows/result.hpp>
 
 #include <cstddef>
@@ -61,6 +64,18 @@ inline constexpr io_result cannot_tell = not_supported;
 
 /// There is no signal.
 io_result write_without_signal(handle fd, const void* from, std::size_t n) noexcept;
+
+/// The same for several pieces, one after the other, as far as none would wait. What comes before an
+/// error counts: the next call says it again.
+io_result read_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
+io_result write_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
+
+/// Whether the system moves bytes between descriptors without copying them.
+inline constexpr bool has_splice = false;
+inline io_result splice_to_pipe(handle, handle, std::size_t) noexcept { return not_supported; }
+inline io_result splice_from_pipe(handle, handle, std::size_t) noexcept { return not_supported; }
+constexpr bool cannot_splice(io_result moved) noexcept { return moved == not_supported; }
+inline void widen_pipe(handle, std::size_t) noexcept {}
 
 inline io_result read_at_once(handle, void*, std::size_t) noexcept { return cannot_tell; }
 inline io_result write_at_once(handle, const void*, std::size_t) noexcept { return cannot_tell; }

@@ -37,11 +37,13 @@ struct pipe_table {
     end* next = nullptr;
     ::SRWLOCK lock = {};         // over all below
     ::HANDLE written = nullptr;  // set while nothing is being written; null: nothing ever was
+    ::PTP_IO ends = nullptr;     // hears of the ends of writings
     ::OVERLAPPED writing = {};
     bool is_writing = false;
+    bool is_closed = false;  // and who hears of its end frees it
+    io_result ended = 0;     // how the last writing did, until somebody asks
     char* bytes = nullptr;
     std::size_t room = 0;
-    ::HANDLE wait = nullptr;  // of one that was closed while it writes
   };
 
   ::SRWLOCK locks[rows] = {};
@@ -122,6 +124,9 @@ inline pipe_table::end* take_pipe_end(handle fd) noexcept {
 
 inline void free_pipe_end(pipe_table::end* one) noexcept {
   ::CloseHandle(native(one->fd));
+  if (one->ends != nullptr) {
+    ::CloseThreadpoolIo(one->ends);
+  }
   if (one->written != nullptr) {
     ::CloseHandle(one->written);
   }
@@ -245,22 +250,37 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_pipe(handle fd, void* to, std::s
 inline bool has_written(pipe_table::end& one, io_result& result) noexcept {
   result = 0;
   if (!one.is_writing) {
-    return true;
+    result = one.ended;
+    one.ended = 0;
   }
-  ::DWORD put = 0;
-  const bool worked = ::GetOverlappedResult(native(one.fd), &one.writing, &put, FALSE) != 0;
-  if (!worked && ::GetLastError() == ERROR_IO_INCOMPLETE) {
-    return false;
-  }
-  one.is_writing = false;
-  result = result_of(worked, 0);
-  return true;
+  return !one.is_writing;
 }
 
-/// Room for so many bytes, and an event. Locked.
+/// Called by the system's own threads. Not by an event of the operation: those that end with one are
+/// cancelled when the thread ends that has begun them.
+inline void __stdcall end_writing(::PTP_CALLBACK_INSTANCE, void* of, void* /*writing*/,
+                                  ::ULONG error, ::ULONG_PTR /*bytes*/, ::PTP_IO) noexcept {
+  auto* const one = static_cast<pipe_table::end*>(of);
+  ::AcquireSRWLockExclusive(&one->lock);
+  one->is_writing = false;
+  one->ended = -static_cast<io_result>(error);
+  ::SetEvent(one->written);
+  const bool is_closed = one->is_closed;
+  ::ReleaseSRWLockExclusive(&one->lock);
+  if (is_closed) {
+    free_pipe_end(one);
+  }
+}
+
+/// Room for so many bytes, an event, and who hears of the end. Locked.
 inline bool prepare_writing(pipe_table::end& one, std::size_t n) noexcept {
   if (one.written == nullptr) {
     one.written = ::CreateEventW(nullptr, TRUE, TRUE, nullptr);
+  }
+  if (one.ends == nullptr) {
+    // What ends at once is told by the call alone.
+    ::SetFileCompletionNotificationModes(native(one.fd), FILE_SKIP_COMPLETION_PORT_ON_SUCCESS);
+    one.ends = ::CreateThreadpoolIo(native(one.fd), &end_writing, &one, nullptr);
   }
   if (one.room < n) {
     constexpr std::size_t least = 1024;
@@ -269,7 +289,7 @@ inline bool prepare_writing(pipe_table::end& one, std::size_t n) noexcept {
     one.bytes = new (std::nothrow) char[room];
     one.room = one.bytes != nullptr ? room : 0;
   }
-  return one.written != nullptr && (n == 0 || one.bytes != nullptr);
+  return one.written != nullptr && one.ends != nullptr && (n == 0 || one.bytes != nullptr);
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_pipe(handle fd, const void* from,
@@ -291,17 +311,16 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_pipe(handle fd, const void* fro
   }
   std::memcpy(one->bytes, from, now);
   one->writing = {};
-  one->writing.hEvent = one->written;
   ::DWORD put = 0;
-  if (::WriteFile(native(fd), one->bytes, static_cast<::DWORD>(now), &put, &one->writing) != 0) {
-    return put;
-  }
-  const io_result error = result_of(false, 0);
-  if (error != in_progress) {
-    ::SetEvent(one->written);
-    return error;
+  ::StartThreadpoolIo(one->ends);
+  const bool is_done =
+      ::WriteFile(native(fd), one->bytes, static_cast<::DWORD>(now), &put, &one->writing) != 0;
+  if (const io_result error = result_of(is_done, 0); error != in_progress) {
+    ::CancelThreadpoolIo(one->ends);
+    return is_done ? io_result{put} : error;
   }
   one->is_writing = true;
+  ::ResetEvent(one->written);
   return static_cast<io_result>(now);
 }
 
@@ -310,32 +329,13 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result close_pipe(handle fd) noexcept {
   if (one == nullptr) {
     return not_supported;
   }
-  io_result ignored = 0;
-  if (has_written(*one, ignored)) {
-    free_pipe_end(one);
-    return 0;
-  }
-  const auto end = [](void* closed, ::BOOLEAN) {
-    auto* const of = static_cast<pipe_table::end*>(closed);
-    ::HANDLE wait = nullptr;
-    // Held by close_pipe until the handle of the wait stands there.
-    ::AcquireSRWLockExclusive(&of->lock);
-    wait = of->wait;
-    ::ReleaseSRWLockExclusive(&of->lock);
-    free_pipe_end(of);
-    ::UnregisterWait(wait);
-  };
   ::AcquireSRWLockExclusive(&one->lock);
-  if (::RegisterWaitForSingleObject(&one->wait, one->written, end, one, INFINITE,
-                                    WT_EXECUTEONLYONCE) == 0) {
-    ::ReleaseSRWLockExclusive(&one->lock);
-    ::CancelIoEx(native(fd), &one->writing);
-    ::DWORD put = 0;
-    ::GetOverlappedResult(native(fd), &one->writing, &put, TRUE);
-    free_pipe_end(one);
-    return 0;
-  }
+  one->is_closed = one->is_writing;
+  const bool goes_on = one->is_writing;
   ::ReleaseSRWLockExclusive(&one->lock);
+  if (!goes_on) {
+    free_pipe_end(one);
+  }
   return 0;
 }
 

@@ -15,8 +15,8 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-/// The thread of ours that an interruption is for; outlives it. The assembly in machine_*.hpp knows the order of
-/// the first four words.
+/// The thread of ours that an interruption is for; outlives it. The assembly in machine_*.hpp knows
+/// the order of the first four words.
 struct preempt_target {
   /// Where the thread goes on, and what its first register had. The interrupting thread writes them.
   std::uintptr_t place = 0;

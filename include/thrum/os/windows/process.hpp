@@ -16,6 +16,7 @@
 #include <thrum/os/windows/handle.hpp>
 #include <thrum/os/windows/result.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
@@ -28,10 +29,34 @@ struct spawn_request {
   /// What becomes its standard input, output and error; no_handle: ours.
   handle streams[3] = {no_handle, no_handle, no_handle};
   bool errors_to_output = false;  ///< standard error goes where standard output goes
+  bool new_group = false;         ///< it leads a process group of its own
+  const handle* extra = nullptr;  ///< what becomes its descriptors from 3 on
+  std::size_t extras = 0;
+  /// The path of a terminal, or null: what is ours of its streams is that, it leads a session of its
+  /// own, and the terminal is the session's, where opening it makes it so.
+  const char* terminal = nullptr;
 };
 
 /// False: the streams of a child are its own handles.
 constexpr bool is_replaced_before(handle, int) noexcept { return false; }
+
+/// Whether a child can lead a process group.
+inline constexpr bool has_process_groups = false;
+
+/// Sends a signal to a process group.
+io_result signal_group(std::int64_t group, int signal) noexcept;
+/// Ends all that are in it.
+io_result kill_group(std::int64_t group) noexcept;
+/// Asks them to end.
+io_result ask_group_to_end(std::int64_t group) noexcept;
+
+/// A new terminal of the program's own: this end, which does not block, and the path of the other; or an
+/// error.
+io_result open_terminal(char* path, std::size_t room) noexcept;
+/// How many rows and columns of characters programs think that it shows.
+io_result resize_terminal(handle fd, unsigned rows, unsigned columns) noexcept;
+/// Whether a read says so that nobody has the other end open any more.
+bool is_terminal_end(io_result result) noexcept;
 
 /// The number of this process.
 std::int64_t own_process() noexcept;

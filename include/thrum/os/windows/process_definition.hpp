@@ -203,7 +203,31 @@ inline io_result start_program(const spawn_request& request, const inherited_str
   return result_of(worked, 0);
 }
 
+THRUM_OUT_OF_LINE io_result signal_group(std::int64_t /*group*/, int /*signal*/) noexcept {
+  return not_supported;
+}
+
+THRUM_OUT_OF_LINE io_result kill_group(std::int64_t /*group*/) noexcept { return not_supported; }
+
+THRUM_OUT_OF_LINE io_result ask_group_to_end(std::int64_t /*group*/) noexcept {
+  return not_supported;
+}
+
+THRUM_OUT_OF_LINE io_result open_terminal(char* /*path*/, std::size_t /*room*/) noexcept {
+  return not_supported;
+}
+
+THRUM_OUT_OF_LINE io_result resize_terminal(handle /*fd*/, unsigned /*rows*/,
+                                            unsigned /*columns*/) noexcept {
+  return not_supported;
+}
+
+THRUM_OUT_OF_LINE bool is_terminal_end(io_result /*result*/) noexcept { return false; }
+
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result spawn(const spawn_request& request) noexcept {
+  if (request.new_group || request.extras != 0 || request.terminal != nullptr) {
+    return not_supported;
+  }
   growing_text line;
   for (char* const* each = request.arguments; *each != nullptr; ++each) {
     const wide_text argument(*each);

@@ -39,7 +39,7 @@ THRUM_OUT_OF_LINE void quit_listener::close(void* argument) noexcept {
     return;
   }
   ::SetConsoleCtrlHandler(known().console_handler, FALSE);
-  known().call.store(nullptr, seq_cst);  // [quit.2 =] seq_cst: before the handlers are counted
+  known().call.exchange(nullptr, seq_cst);  // [quit.2 =] seq_cst: before the handlers are counted
   while (known().inside.load(seq_cst) != 0) {  // [quit.2 =] seq_cst: a handler counts, then looks
     ::SwitchToThread();
   }

@@ -38,6 +38,13 @@ inline constexpr int no_address = -10039;     ///< WSAEDESTADDRREQ: an endpoint 
 inline constexpr int not_connected = -10057;  ///< WSAENOTCONN: a socket without a peer
 inline constexpr int in_progress =
     -997;  ///< ERROR_IO_PENDING: begun, and the poller tells of its end
+// What a network says that stands in for the system's.
+inline constexpr int peer_reset = -10054;     ///< WSAECONNRESET: the peer is gone
+inline constexpr int peer_refused = -10061;   ///< WSAECONNREFUSED: nobody listens there
+inline constexpr int peer_silent = -10060;    ///< WSAETIMEDOUT: no answer for too long
+inline constexpr int peer_closed = -109;      ///< ERROR_BROKEN_PIPE: nobody will read that
+inline constexpr int address_taken = -10048;  ///< WSAEADDRINUSE: somebody else has it
+inline constexpr int too_long = -10040;       ///< WSAEMSGSIZE: no datagram is as long
 // What a poller says.
 inline constexpr int always_ready =
     -1;  ///< ERROR_INVALID_FUNCTION: a kind of file for which nobody waits

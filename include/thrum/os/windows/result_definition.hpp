@@ -84,6 +84,10 @@ class windows_category final : public std::error_category {
       case WSAENAMETOOLONG: return std::make_error_condition(std::errc::filename_too_long);
       case WSAEHOSTUNREACH: return std::make_error_condition(std::errc::host_unreachable);
       case ERROR_OPERATION_ABORTED: return std::make_error_condition(std::errc::operation_canceled);
+      case ERROR_NOT_SUPPORTED:
+        return std::make_error_condition(std::errc::operation_not_supported);
+      case ERROR_WAIT_NO_CHILDREN: return std::make_error_condition(std::errc::no_such_process);
+      case ERROR_DIRECTORY: return std::make_error_condition(std::errc::not_a_directory);
       case ERROR_IO_PENDING: return std::make_error_condition(std::errc::operation_in_progress);
       default: return std::system_category().default_error_condition(number);
     }

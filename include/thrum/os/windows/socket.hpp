@@ -11,6 +11,7 @@
 #if THRUM_OS_WINDOWS
 
 #include <thrum/os/socket_types.hpp>
+#include <thrum/os/tcp_numbers.hpp>  // IWYU pragma: export
 #include <thrum/os/windows/handle.hpp>
 #include <thrum/os/windows/message.hpp>  // IWYU pragma: export
 #include <thrum/os/windows/result.hpp>
@@ -99,6 +100,24 @@ io_result set_keep_alive(handle fd, bool on, const keep_alive_numbers& numbers) 
 
 /// Negative: off.
 io_result set_linger(handle fd, int seconds) noexcept;
+
+/// A listener takes data that comes with the connection itself, for at most so many of them. After
+/// listen().
+io_result set_fast_open(handle fd, int most) noexcept;
+
+/// Joins a group of receivers, or leaves it, on the network interface with that number; 0: the system
+/// chooses.
+io_result set_member(handle fd, bool joins, const ::sockaddr* group, ::socklen_t size,
+                     unsigned link) noexcept;
+
+/// How a socket of that family sends to groups: on which interface, how far, and whether this machine
+/// gets it, too.
+io_result set_multicast_link(handle fd, bool is_v6, unsigned link) noexcept;
+io_result set_multicast_hops(handle fd, bool is_v6, int hops) noexcept;
+io_result set_multicast_loop(handle fd, bool is_v6, bool on) noexcept;
+
+/// not_supported where the system does not say.
+io_result get_tcp_numbers(handle fd, tcp_numbers& numbers) noexcept;
 
 /// The value, which is not negative, or an error below zero.
 io_result get_option(handle fd, int level, int name) noexcept;

@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include <mstcpip.h>
 #include <netioapi.h>
@@ -94,7 +95,13 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result connection_state(handle fd) noexcept 
   ::sockaddr_storage peer{};
   ::socklen_t size = sizeof peer;
   const io_result named = socket_name(fd, true, reinterpret_cast<::sockaddr*>(&peer), size);
-  return named == not_connected ? in_progress : 0;
+  if (named != not_connected) {
+    return 0;
+  }
+  // Not yet, or no more: a peer may have taken it and reset it at once, which no error tells.
+  ::WSAPOLLFD one{fd, POLLWRNORM, 0};
+  return ::WSAPoll(&one, 1, 0) > 0 && one.revents != 0 ? io_result{-WSAECONNRESET}
+                                                       : io_result{in_progress};
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result bind(handle fd, const ::sockaddr* to,
@@ -303,6 +310,44 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_linger(handle fd, int seconds) no
   const ::linger how{static_cast<::u_short>(seconds >= 0 ? 1 : 0),
                      static_cast<::u_short>(seconds >= 0 ? part : 0)};
   return set_any_option(fd, SOL_SOCKET, SO_LINGER, how);
+}
+
+THRUM_OUT_OF_LINE io_result set_fast_open(handle fd, int most) noexcept {
+  constexpr int fast_open = 15;  // TCP_FASTOPEN, which not every toolchain's headers know
+  return set_option(fd, IPPROTO_TCP, fast_open, most != 0 ? 1 : 0);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_member(handle fd, bool joins,
+                                                      const ::sockaddr* group, ::socklen_t size,
+                                                      unsigned link) noexcept {
+  ::GROUP_REQ request{};
+  if (size < 0 || static_cast<std::size_t>(size) > sizeof request.gr_group) {
+    return invalid;
+  }
+  request.gr_interface = link;
+  std::memcpy(&request.gr_group, group, static_cast<std::size_t>(size));
+  const int level =
+      group->sa_family == AF_INET6 ? static_cast<int>(IPPROTO_IPV6) : static_cast<int>(IPPROTO_IP);
+  return set_any_option(fd, level, joins ? MCAST_JOIN_GROUP : MCAST_LEAVE_GROUP, request);
+}
+
+THRUM_OUT_OF_LINE io_result set_multicast_link(handle fd, bool is_v6, unsigned link) noexcept {
+  return is_v6 ? set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, static_cast<int>(link))
+               : set_option(fd, IPPROTO_IP, IP_MULTICAST_IF, static_cast<int>(::htonl(link)));
+}
+
+THRUM_OUT_OF_LINE io_result set_multicast_hops(handle fd, bool is_v6, int hops) noexcept {
+  return is_v6 ? set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, hops)
+               : set_option(fd, IPPROTO_IP, IP_MULTICAST_TTL, hops);
+}
+
+THRUM_OUT_OF_LINE io_result set_multicast_loop(handle fd, bool is_v6, bool on) noexcept {
+  return is_v6 ? set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, on ? 1 : 0)
+               : set_option(fd, IPPROTO_IP, IP_MULTICAST_LOOP, on ? 1 : 0);
+}
+
+THRUM_OUT_OF_LINE io_result get_tcp_numbers(handle /*fd*/, tcp_numbers& /*numbers*/) noexcept {
+  return not_supported;
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result get_option(handle fd, int level, int name) noexcept {

@@ -17,7 +17,9 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 /// Names the calling thread for debuggers; does nothing before Windows 10 1607.
 void set_thread_name(const char* name) noexcept;
 
-/// Has the system look at its timers each millisecond, for the rest of the process, and not each 15.6.
+/// Has the system look at its timers each millisecond, for the rest of the process, and not each 15.6;
+/// and the calling thread run when it wakes: of equals, the one that computes goes on to the end of its
+/// turn, which on a server is 180 ms. No privilege is needed.
 void ask_for_short_waits() noexcept;
 
 /// The CPU that the calling thread runs on; it may have left it by now.

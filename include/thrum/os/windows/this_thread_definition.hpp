@@ -51,6 +51,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void ask_for_short_waits() noexcept {
     return begin != nullptr && begin(1) == 0;
   }();
   static_cast<void>(asked);
+  ::SetThreadPriority(::GetCurrentThread(), THREAD_PRIORITY_HIGHEST);
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint32_t current_cpu() noexcept {

@@ -119,6 +119,8 @@ class thread_ref::stopped {
 };
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_ref::open() noexcept {
+  // What a look at it goes by.
+  [[maybe_unused]] static const bool is_known = (install_preempt_handler(), true);
   ::HANDLE own = nullptr;
   const ::HANDLE process = ::GetCurrentProcess();
   if (::DuplicateHandle(process, ::GetCurrentThread(), process, &own, 0, FALSE,

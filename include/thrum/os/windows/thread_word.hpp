@@ -90,6 +90,36 @@ THRUM_NOINLINE T& of_this_thread() noexcept {
   return *fresh;
 }
 
+/// Stands for a thread_local T where that is declared with THRUM_THREAD_LOCAL; made at the thread's first
+/// use. Also for a call that has interrupted the thread anywhere, as the compiler's own is not: mingw's
+/// takes a lock of the thread, which the interrupted code may hold.
+template <class T>
+class thread_object {
+ public:
+  constexpr thread_object() noexcept = default;
+  thread_object(const thread_object&) = delete;
+  thread_object& operator=(const thread_object&) = delete;
+
+  /// The calling thread's own.
+  T& own() noexcept {
+    if (void* const known = slot_.get(); known != nullptr) {
+      return *static_cast<T*>(known);
+    }
+    auto* const fresh = new T;
+    slot_.set(fresh);
+    return *fresh;
+  }
+
+ private:
+  thread_slot slot_{[](void* known) { delete static_cast<T*>(known); }};
+};
+
+/// The calling thread's own of such an object.
+template <class T>
+T& of_this_thread(thread_object<T>& object) noexcept {
+  return object.own();
+}
+
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if !THRUM_SEPARATE

@@ -58,13 +58,17 @@ class endings {
 
   /// The last goroutine has ended.
   void tell_drained() noexcept { drained_.wake(); }
-  /// Until `is_over()`. By the one thread that stops the runtime.
-  template <class IsOver>
-  void wait_until(IsOver is_over) noexcept {
+  /// Until `is_over()`, by the one thread that stops the runtime; `sleep(note)` until the note's event.
+  template <class IsOver, class Sleep>
+  void wait_until(IsOver is_over, Sleep sleep) noexcept {
     while (!is_over()) {
-      drained_.sleep();
+      sleep(drained_);
       drained_.clear_while_woken();
     }
+  }
+  template <class IsOver>
+  void wait_until(IsOver is_over) noexcept {
+    wait_until(is_over, [](os::note& drained) { drained.sleep(); });
   }
 
  private:

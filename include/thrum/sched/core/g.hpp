@@ -13,6 +13,7 @@
 
 #include <thrum/base/cache_line.hpp>
 #include <thrum/base/config.hpp>
+#include <thrum/base/intrusive_queue.hpp>
 #include <thrum/base/sanitizer.hpp>
 #include <thrum/netpoll/contract.hpp>
 #include <thrum/os/parts.hpp>
@@ -37,6 +38,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 class runtime_scheduler;
 class stack_pool;
+class stop_watch;
+struct forker;
 struct goroutine;
 struct machine;
 struct wait_point;
@@ -67,8 +70,10 @@ THRUM_COLD inline void destroy_locals(local_value*& first) noexcept {
 }
 
 enum g_flag : std::uint8_t {
-  g_started = 1,  // it has been on the processor before
-  g_bound = 2,    // it must run on the thread `bound`
+  g_started = 1,   // it has been on the processor before
+  g_bound = 2,     // it must run on the thread `bound`
+  g_on_host = 4,   // likewise, and that thread is a host's: see host.hpp
+  g_off_host = 8,  // it must not run on a host's thread
 };
 
 /// What every switch touches, in one cache line.
@@ -80,12 +85,12 @@ struct alignas(base::cache_line_size) goroutine_head {
 
   // -- owner: the queue that it stands in --
   goroutine* queue_next = nullptr;
+  /// Another one that stands some places behind it in a long queue: see queue/look_ahead.hpp.
+  goroutine* queue_ahead = nullptr;
 
   // -- written by the M that runs it or readies it; read by anyone for display --
   atomic<g_status> status{g_status::idle};
   atomic<wait_reason> reason{wait_reason::none};
-  /// When it was parked last, by runtime_scheduler::coarse_ms.
-  atomic<std::uint32_t> parked_ms{0};
 
   // -- owner: the goroutine itself --
   /// It has been told to end: each further wait that could be cancelled ends it again.
@@ -98,9 +103,10 @@ struct alignas(base::cache_line_size) goroutine_head {
   atomic<join_state> join{join_state::none};
   std::uint32_t uncancellable = 0;  // owner, too: how many of that name live on its stack
 
+  /// As status. When it was parked last, by runtime_scheduler::coarse_ms.
+  atomic<std::uint32_t> parked_ms{0};
+
   runtime_scheduler* scheduler = nullptr;
-  /// What it waits on if that wait may be cancelled from outside: see wait_point.hpp.
-  atomic<wait_point*> withdrawable{nullptr};
 
   /// Where the switch saves the stack pointer.
   void** sp_slot() noexcept { return reinterpret_cast<void**>(&sp); }
@@ -109,6 +115,9 @@ struct alignas(base::cache_line_size) goroutine_head {
 /// Derives from its own timer, for sleeps and timed waits, and from the link that a poller uses.
 struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
   [[no_unique_address]] base::stack_context context;
+
+  /// What it waits on if that wait may be cancelled from outside: see wait_point.hpp.
+  atomic<wait_point*> withdrawable{nullptr};
 
   // -- owner: the goroutine itself --
   goroutine_id id = 0;
@@ -119,8 +128,16 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
   void (*discard_result)(goroutine&) noexcept = nullptr;
   void* task = nullptr;
   local_value* locals = nullptr;
+  /// What it has forked, while it does: see run/fork.hpp.
+  forker* forks = nullptr;
+  /// What may end its waits besides: see run/stop_watch.hpp.
+  stop_watch* stop = nullptr;
   /// An address inside the function that started it.
   const void* started_at = nullptr;
+
+  // -- the owner of a dead G: see free_list.hpp --
+  base::intrusive_queue<goroutine> chunk_rest;
+  goroutine* chunk_next = nullptr;
 
   stack_pool* pool = nullptr;  // constant once carved
   char* stack_low = nullptr;   // constant once carved: lowest usable byte

@@ -49,6 +49,7 @@ enum class wait_reason : std::uint8_t {
   wait_group_wait,
   select,
   select_no_cases,
+  select_ready,
   cond_wait,
   shared_mutex_lock,
   shared_mutex_lock_shared,
@@ -56,12 +57,16 @@ enum class wait_reason : std::uint8_t {
   latch_wait,
   barrier_wait,
   once_wait,
+  generator_turn,
   task_group_wait,
+  fork_join,
   bubble_wait,
   io_read,
   io_write,
   io_close,
   name_look_up,
+  memory_pipe_read,
+  memory_pipe_write,
 };
 
 constexpr std::string_view describe(wait_reason reason) noexcept {
@@ -76,6 +81,7 @@ constexpr std::string_view describe(wait_reason reason) noexcept {
     case wait_reason::mutex_lock: return "mutex lock";
     case wait_reason::wait_group_wait: return "wait_group wait";
     case wait_reason::select: return "select";
+    case wait_reason::select_ready: return "select (IO wait)";
     case wait_reason::select_no_cases: return "select (no cases)";
     case wait_reason::cond_wait: return "condition wait";
     case wait_reason::shared_mutex_lock: return "shared_mutex lock";
@@ -84,19 +90,24 @@ constexpr std::string_view describe(wait_reason reason) noexcept {
     case wait_reason::latch_wait: return "latch wait";
     case wait_reason::barrier_wait: return "barrier wait";
     case wait_reason::once_wait: return "call_once";
+    case wait_reason::generator_turn: return "generator turn";
     case wait_reason::task_group_wait: return "task_group wait";
+    case wait_reason::fork_join: return "fork_join";
     case wait_reason::bubble_wait: return "bubble wait";
     case wait_reason::io_read: return "IO wait (read)";
     case wait_reason::io_write: return "IO wait (write)";
     case wait_reason::io_close: return "IO close";
     case wait_reason::name_look_up: return "name look-up";
+    case wait_reason::memory_pipe_read: return "memory_pipe read";
+    case wait_reason::memory_pipe_write: return "memory_pipe write";
   }
   return "";
 }
 
 /// Does a goroutine that waits so wait for the poller?
 constexpr bool is_polled(wait_reason reason) noexcept {
-  return reason == wait_reason::io_read || reason == wait_reason::io_write;
+  return reason == wait_reason::io_read || reason == wait_reason::io_write ||
+         reason == wait_reason::select_ready;
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched

@@ -28,6 +28,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 /// processor arrives at, before anything else. False: make the goroutine runnable again.
 using commit_function = bool (*)(machine&, goroutine&, void* argument) noexcept;
 
+struct host_thread;
 struct poll_sink;
 
 /// What the rooms below call of those above them: a program that uses a mutex and no runtime has
@@ -57,7 +58,11 @@ struct upcall_table {
 struct alignas(base::cache_line_size) machine {
   machine(runtime_scheduler& owner, const upcall_table& upcalls, std::uint32_t number,
           std::uint64_t seed) noexcept
-      : scheduler(&owner), id(number), random(seed), answer_monitor(upcalls.answer_monitor) {}
+      : scheduler(&owner),
+        id(number),
+        random(seed),
+        search(seed + 1),
+        answer_monitor(upcalls.answer_monitor) {}
 
   // -- [m.inside] this thread and its signal handler; the monitor behind a heavy fence --
   /// 1 while the thread runs code of the scheduler: its P may not be taken then. See section.hpp.
@@ -81,7 +86,8 @@ struct alignas(base::cache_line_size) machine {
   goroutine* locked_g = nullptr;  // the one that has locked itself to this thread
   bool spinning = false;          // counted in idle_set::spinning
   const std::uint32_t id;
-  base::random random;
+  base::random random;  // of what users see: what a select chooses
+  base::random search;  // of where work is looked for
   steal_order order;
   [[no_unique_address]] base::stack_context context;
   machine& (*const answer_monitor)(machine&) noexcept;  // of upcall_table
@@ -107,6 +113,8 @@ struct alignas(base::cache_line_size) machine {
 
   // -- this thread; read by the thread that freezes, while this one waits --
   os::call_stack callers;
+
+  host_thread* as_host = nullptr;  // constant: whose thread is a host's
 
   // -- the monitor only --
   machine* watched_next = nullptr;  // of those that run without a P

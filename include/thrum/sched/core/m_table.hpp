@@ -109,7 +109,7 @@ class m_table {
     THRUM_ASSERT(MT4, p.queue.empty());
     p.idle_next = held_.load(relaxed);  // relaxed: under the lock
     // [s.held =] seq_cst: before the caller looks whether somebody sleeps in the poller
-    held_.store(&p, seq_cst);
+    held_.exchange(&p, seq_cst);
   }
   /// Also without the lock, by a thread that has said that it is going to sleep in the poller.
   bool holds_back() const noexcept {

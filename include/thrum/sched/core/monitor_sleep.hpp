@@ -63,7 +63,7 @@ class monitor_sleep {
   /// It will sleep until then at the most; it looks at the timers after this.
   void plan(std::int64_t until) noexcept {
     // [mon.until =] seq_cst: before the look at the timers; a thread that arms one later wakes us.
-    until_.store(until, seq_cst);
+    until_.exchange(until, seq_cst);
   }
   /// The same once it has looked: `until` is no later than planned.
   void shorten_plan(std::int64_t until) noexcept {
@@ -82,11 +82,11 @@ class monitor_sleep {
   /// It is about to sleep while all Ps idle; it looks at the list after this.
   void announce_idle_sleep() noexcept {
     // [mon.sleep =] seq_cst: before the look at the list; a P that leaves it then sees the flag.
-    asleep_.store(true, seq_cst);
+    asleep_.exchange(true, seq_cst);
     traits::fence(seq_cst);  // [mon.sleep =] the flag before the look
   }
   void end_idle_sleep() noexcept {
-    asleep_.store(false, seq_cst);  // [mon.sleep =] seq_cst: awake again
+    asleep_.exchange(false, seq_cst);  // [mon.sleep =] seq_cst: awake again
   }
 
  private:

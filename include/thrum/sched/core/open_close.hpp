@@ -27,7 +27,7 @@ THRUM_OUT_OF_LINE int runtime_scheduler::open() noexcept {
     return error;
   }
   pool = new (std::nothrow) stack_pool;
-  ps.keep_in(static_cast<processor**>(os::map(traits::max_procs * sizeof(processor*))));
+  ps.keep_in(static_cast<processor**>(os::map(p_table::most * sizeof(processor*))));
   ms.keep_in(static_cast<machine*>(os::map(config_.max_threads * sizeof(machine))));
   if (pool == nullptr || ps.places() == nullptr || ms.places() == nullptr) {
     return os::no_memory;
@@ -48,7 +48,7 @@ THRUM_OUT_OF_LINE runtime_scheduler::~runtime_scheduler() {
   creator.close();
   ms.clear();
   if (ps.places() != nullptr) {
-    os::unmap(ps.places(), traits::max_procs * sizeof(processor*));
+    os::unmap(ps.places(), p_table::most * sizeof(processor*));
   }
   if (ms.places() != nullptr) {
     os::unmap(ms.places(), config_.max_threads * sizeof(machine));
@@ -63,7 +63,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::close() noexcept {
   {
     scoped guard(idle.lock());
     // [s.close =] seq_cst: set under the lock under which an M decides to sleep.
-    closing.store(true, seq_cst);
+    closing.exchange(true, seq_cst);
     while (machine* m = idle.take_m_locked()) {
       m->park.wake();
     }

@@ -10,11 +10,12 @@
 
 #include <thrum/base/cache_line.hpp>
 #include <thrum/base/config.hpp>
-#include <thrum/base/intrusive_queue.hpp>
 #include <thrum/sched/core/counters.hpp>
+#include <thrum/sched/core/free_list.hpp>
 #include <thrum/sched/core/g.hpp>
 #include <thrum/sched/core/p_state.hpp>
 #include <thrum/sched/core/traits.hpp>
+#include <thrum/sched/queue/fork_deque.hpp>
 #include <thrum/sched/queue/run_queue.hpp>
 #include <thrum/sched/queue/timer_heap.hpp>
 
@@ -22,6 +23,7 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
+struct forked;
 struct machine;
 
 #if THRUM_SEPARATE
@@ -34,7 +36,6 @@ struct alignas(base::cache_line_size) processor {
   // -- the holder only --
   const std::uint32_t id;
   std::uint32_t timer_ticks = 0;  // switches since the clock was last read for timers
-  std::uint32_t free_count = 0;   // of free_list
   /// Goroutines that may come through runnext before others go first, whether or not the monitor
   /// says that the slice is over.
   std::uint32_t inheritances_left = traits::most_inheritances;
@@ -46,7 +47,8 @@ struct alignas(base::cache_line_size) processor {
   std::uint32_t io_slice = 0;
   goroutine_id next_id = 0;  // ids [next_id, last_id) are this P's to give
   goroutine_id last_id = 0;
-  base::intrusive_queue<goroutine> free_list;  // dead Gs of the default stack class
+  /// Dead Gs of the default stack class.
+  free_list<goroutine, traits::free_goroutines_per_p> free_gs;
   counters counts;
 
   // -- the holder writes, the monitor reads --
@@ -90,6 +92,8 @@ struct alignas(base::cache_line_size) processor {
 
   run_queue<goroutine, traits> queue;
   timer_heap<traits> timers;
+  /// Of goroutines that began to fork here.
+  fork_list<forked, traits> forks;
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched

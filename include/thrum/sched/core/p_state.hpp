@@ -31,6 +31,7 @@ enum attention : std::uint32_t {
   attention_retire = 4,   // the number of processors was lowered below this P
   attention_freeze = 8,   // wait until the freeze has ended
   attention_poll = 16,    // nobody has polled for long: see io_share.hpp
+  attention_host = 32,    // its holder is a host, which wants to be asked after each slice; stays
 };
 
 /// The monitor's way to a P whose M sits in a call that it did not announce: see retake.hpp.
@@ -49,6 +50,7 @@ struct what_was_seen {
   std::int64_t schedule_when = 0;
   std::int64_t syscall_when = 0;
   const void* runnext = nullptr;
+  std::int64_t forks_since = 0;  // that something forked on it waits; 0: nothing does
   // the CPU clock of the M, to tell whether it computes: see retake.hpp
   const void* cpu_of = nullptr;
   std::int64_t cpu_since = 0;
@@ -57,8 +59,9 @@ struct what_was_seen {
   bool asked = false;       // a signal was sent in this slice, when it had `heard` so many
   std::uint32_t heard = 0;  // and used `asked_cpu`
   std::int64_t asked_cpu = 0;
-  bool spared = false;        // no signal was sent, as it seemed to sleep
-  std::uint32_t changes = 0;  // looks in a row that found another goroutine
+  std::uint32_t refusals = 0;  // of the system to interrupt it, in a row
+  bool spared = false;         // no signal was sent, as it seemed to sleep
+  std::uint32_t changes = 0;   // looks in a row that found another goroutine
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched

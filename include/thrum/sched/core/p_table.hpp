@@ -9,6 +9,8 @@
 //   made    grows only; each P below it is good
 //   live    from here on all are dead, and hold neither goroutines nor timers: a search ends here
 //   wanted  GOMAXPROCS. A P at or above it goes out of service when its holder next schedules
+// Behind all of them, from traits::max_procs on, stand the Ps of hosts (host.hpp), which are none of
+// these: they are searched like others, and held by nobody but their threads.
 //
 // Invariants
 //   PS1  wanted <= made and live <= made. They differ from one another only while Ps retire.
@@ -40,7 +42,9 @@ class p_table {
   p_table(const p_table&) = delete;
   p_table& operator=(const p_table&) = delete;
 
-  /// Where their addresses are to stand: room for `traits::max_procs`, the caller's.
+  static constexpr unsigned most = traits::max_procs + traits::max_hosts;
+
+  /// Where their addresses are to stand: room for `most`, the caller's.
   void keep_in(processor** places) noexcept { places_ = places; }
   processor** places() const noexcept { return places_; }
 
@@ -77,16 +81,41 @@ class p_table {
   unsigned wanted() const noexcept {
     return wanted_.load(relaxed);  // relaxed: a stale number costs a look at an empty queue
   }
+  /// Ps of hosts: they stand from traits::max_procs on.
+  unsigned hosts() const noexcept {
+    if constexpr (traits::max_hosts == 0) {
+      return 0;
+    }
+    return hosts_.load(seq_cst);  // [s.live =] as live()
+  }
+  /// The i-th of `n` others and those of hosts behind them.
+  processor& among(unsigned i, unsigned n) noexcept {
+    return *places_[i < n ? i : traits::max_procs + (i - n)];
+  }
+  /// Whether there is another P than the caller's.
+  bool has_several() const noexcept {
+    return several_.load(relaxed) != 1;  // relaxed: as wanted()
+  }
   /// How often live() has changed: compared with an earlier one.
   std::uint64_t live_changes() const noexcept { return live_changes_.get(); }
 
   /// PS2: under the lock.
   void want_locked(unsigned n) noexcept {
     THRUM_ASSERT(PS1, n <= made());
-    wanted_.store(n, relaxed);  // relaxed: decisive readers hold the lock
+    wanted_.store(n, relaxed);             // relaxed: decisive readers hold the lock
+    several_.store(n + hosts(), relaxed);  // relaxed: decisive readers hold the lock
     if (n > live()) {
       set_live_locked(n);
     }
+  }
+
+  /// One more, a host's. PS2
+  void add_host_locked(processor& p) noexcept {
+    const unsigned n = hosts();
+    places_[traits::max_procs + n] = &p;
+    // [s.live =] seq_cst: the P, to each walk over all of them
+    hosts_.exchange(n + 1, seq_cst);
+    several_.store(wanted() + n + 1, relaxed);  // relaxed: decisive readers hold the lock
   }
 
   /// Forgets the last ones that are dead and empty. A P dies under the lock only.
@@ -112,13 +141,15 @@ class p_table {
     live_changes_.add();
     // [s.live =] seq_cst: before one of them can be taken from the idle list, in a search's order,
     // too.
-    live_.store(n, seq_cst);
+    live_.exchange(n, seq_cst);
   }
 
   processor** places_ = nullptr;
   atomic<unsigned> made_{0};
   atomic<unsigned> wanted_{0};
   atomic<unsigned> live_{0};
+  atomic<unsigned> hosts_{0};
+  atomic<unsigned> several_{0};  // wanted, and those of hosts
   figure<std::uint64_t> live_changes_;
 };
 

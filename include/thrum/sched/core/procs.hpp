@@ -12,7 +12,7 @@
 // Where there is one P, nobody is woken for what is made runnable (has_other_ps): the work is queued
 // before the number is read, and set_procs writes the number before it starts a search.
 //
-// Fences of [s.procs]: has_other_ps, set_procs.
+// Fences of [s.procs]: has_other_ps, make_host, set_procs.
 //
 // Checked by tests/model/procs_model.cpp, which runs it.
 #ifndef THRUM_SCHED_CORE_PROCS_HPP
@@ -73,6 +73,17 @@ THRUM_OUT_OF_LINE int runtime_scheduler::set_procs(unsigned n) noexcept {
   return 0;
 }
 
+THRUM_OUT_OF_LINE std::int64_t runtime_scheduler::give_timers_away(processor& p) noexcept {
+  const std::int64_t first = p.timers.earliest();
+  // A P that hands its timers on does so under the lock: see stop() in life/shutdown.hpp.
+  scoped guard(idle.lock());
+  if (p.timers.size() == 0 || discards_timers) {
+    return timer_heap<traits>::never;
+  }
+  ps[0].timers.take_all(p.timers);
+  return first;
+}
+
 THRUM_OUT_OF_LINE void runtime_scheduler::bury_locked(processor& p) noexcept {
   // [p.attention <>] acq_rel: nothing is asked of a dead P.
   p.attention.exchange(0, acq_rel);
@@ -95,8 +106,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::retire_p(machine& m) noexcept {
       return;  // the number has risen again
     }
     global.prepend(p.queue.drain());
-    pool->put(config_.stack_class, static_cast<base::intrusive_queue<goroutine>&&>(p.free_list));
-    p.free_count = 0;
+    pool->put(config_.stack_class, p.free_gs.take_all());
     release_p(m);
     bury_locked(p);
   }

@@ -42,7 +42,8 @@ THRUM_OUT_OF_LINE bool runtime_scheduler::resume_quiet_locked() noexcept {
       const std::int64_t due = p.timers.earliest_armed();
       next = due < next ? due : next;
     });
-    if (next == timer_heap<traits>::never) {
+    // relaxed: the goroutine that set it has released its P since
+    if (next == timer_heap<traits>::never || virtual_time.has_returned.load(relaxed)) {
       if (virtual_time.outcome.load(relaxed) ==
           virtual_clock::state::runs) {  // relaxed: under the lock
         const bool ended = goroutine_count() == 0;
@@ -53,8 +54,9 @@ THRUM_OUT_OF_LINE bool runtime_scheduler::resume_quiet_locked() noexcept {
       }
       return false;
     }
-    if (next > virtual_time.now.load(relaxed)) {  // relaxed: written here only
-      virtual_time.now.store(next, relaxed);      // relaxed: published by the lock
+    if (next > virtual_time.now.load(relaxed)) {   // relaxed: written here only
+      virtual_time.now.store(next, relaxed);       // relaxed: published by the lock
+      virtual_time.moments.fetch_add(1, relaxed);  // relaxed: as now
     }
   }
   return true;

@@ -67,8 +67,7 @@ THRUM_OUT_OF_LINE void reclaimer::collect_from_idle_ps() noexcept {
       if (p.idle_since_tick != tick) {
         p.idle_since_tick = tick;
       } else {
-        all.append(static_cast<decltype(all)&&>(p.free_list));
-        p.free_count = 0;
+        all.append(p.free_gs.take_all());
       }
     });
   }

@@ -22,6 +22,7 @@
 #include <thrum/sched/core/exit_state.hpp>
 #include <thrum/sched/core/freeze_state.hpp>
 #include <thrum/sched/core/g.hpp>
+#include <thrum/sched/core/host.hpp>
 #include <thrum/sched/core/m.hpp>
 #include <thrum/sched/core/m_table.hpp>
 #include <thrum/sched/core/monitor_sleep.hpp>
@@ -81,16 +82,18 @@ class runtime_scheduler {
 
   template <class F>
   void for_each_p(F f) noexcept {
-    const unsigned n = ps.made();
-    for (unsigned i = 0; i < n; ++i) {
-      f(ps[i]);
-    }
+    for_each_p_below(ps.made(), f);
   }
   template <class F>
   void for_each_live_p(F f) noexcept {
-    const unsigned n = ps.live();
-    for (unsigned i = 0; i < n; ++i) {
-      f(ps[i]);
+    for_each_p_below(ps.live(), f);
+  }
+  /// Those below n, and those of hosts.
+  template <class F>
+  void for_each_p_below(unsigned n, F& f) noexcept {
+    const unsigned all = n + ps.hosts();
+    for (unsigned i = 0; i < all; ++i) {
+      f(ps.among(i, n));
     }
   }
 
@@ -111,10 +114,24 @@ class runtime_scheduler {
   bool has_queued_work() noexcept {
     bool work = !global.empty();
     const unsigned n = ps.live();
-    for (unsigned i = 0; i < n && !work; ++i) {
-      work = !ps[i].queue.empty();
+    const unsigned all = n + ps.hosts();
+    for (unsigned i = 0; i < all && !work; ++i) {
+      work = !ps.among(i, n).queue.empty();
     }
-    return work;
+    return work || has_forks();
+  }
+
+  /// Whether a half of a fork waits for somebody to run it. All Ps: what began on one that is out of
+  /// service may last.
+  bool has_forks() noexcept {
+    const unsigned n = ps.made();
+    const unsigned all = n + ps.hosts();
+    for (unsigned i = 0; i < all; ++i) {
+      if (ps.among(i, n).forks.has_work()) {
+        return true;
+      }
+    }
+    return false;
   }
 
   void acquire_p(machine& m, processor& p) noexcept {
@@ -122,8 +139,20 @@ class runtime_scheduler {
     m.p = &p;
     p.m.store(&m, relaxed);  // relaxed: for the monitor's display
     p.schedule_tick.add();   // what runs now does not inherit a slice from before
+    if (clock.is_virtual()) [[unlikely]] {
+      begin_moment(m, p);
+    }
     // [p.status >] release: only the holder leaves `running`, so nobody races with this.
     p.status.store(p_status::running, release);
+  }
+
+  /// Under a virtual clock: whichever M and P it is, the same draws and the same turns.
+  THRUM_COLD void begin_moment(machine& m, processor& p) noexcept {
+    constexpr auto interval = traits::global_check_interval;
+    m.random = clock.own().random_of_moment();
+    p.inheritances_left = traits::most_inheritances;
+    // Onwards, never back: two slices are told apart by their ticks.
+    p.schedule_tick.add(interval + 1 - p.schedule_tick.get() % interval);
   }
 
   processor& release_p(machine& m) noexcept {
@@ -181,6 +210,7 @@ class runtime_scheduler {
   bool is_quiet_locked() noexcept {
     const unsigned in_poller = poll.somebody_sleeps() ? 1 : 0;
     return idle.idle_ps() >= procs() && idle.spinning() == 0 && global.empty() &&
+           hosts.are_quiet_locked() &&
            idle.idle_ms() + in_poller + locked_asleep.load(relaxed) >=  // relaxed: a moment ago
                ms.with_thread();
   }
@@ -211,6 +241,22 @@ class runtime_scheduler {
   /// quiet.hpp.
   bool resume_quiet_locked() noexcept;
 
+  // ---- hosts ----
+
+  /// There is work that finds no idle P: a host that waits for some comes back, or the next M that
+  /// runs out of work looks once more. Caller holds the lock.
+  void ask_for_spinner_locked() noexcept {
+    if (hosts.wake_one_locked()) [[unlikely]] {
+      idle.add_unit();
+      return;
+    }
+    idle.ask_for_spinner_locked();
+  }
+
+  /// What a P has left goes where others find it: its timers to P 0. Returns when the first of them
+  /// is due.
+  std::int64_t give_timers_away(processor& p) noexcept;
+
   // ---- waking ----
 
   /// After work was published by plain or release stores: wakes an idle P unless some M searches.
@@ -226,12 +272,12 @@ class runtime_scheduler {
     }
   }
 
-  /// Whether there is another P that might idle. Asked after work was published, as their number may
+  /// Whether there is another P that might idle, or a host that might wait. Asked after work was published, as their number may
   /// rise at any time.
   bool has_other_ps() const noexcept {
-    // [s.procs =] the work before the number is read; pairs with the heavy fence of set_procs
+    // [s.procs =] the work before the number is read; pairs with the heavy fences of set_procs and make_host
     traits::light_fence();
-    return procs() != 1;
+    return ps.has_several();
   }
 
   /// Starts a spinning M on an idle P for a unit that claim_wake gave. False: no P idles.
@@ -270,6 +316,7 @@ class runtime_scheduler {
 
   p_table ps;
   m_table ms;
+  host_table hosts;
   idle_set<traits, processor, machine> idle;
   global_queue<goroutine, traits> global;
   stack_pool* pool = nullptr;
@@ -345,12 +392,15 @@ inline std::uint64_t runtime_scheduler::goroutine_count() noexcept {
   std::uint64_t finished = 0;
   std::uint64_t created = 0;
   const unsigned n = ps.made();
-  for (unsigned i = 0; i < n; ++i) {
-    finished += ps[i].counts.finished.get();
+  const unsigned all = n + ps.hosts();
+  for (unsigned i = 0; i < all; ++i) {
+    finished += ps.among(i, n).counts.finished.get();
   }
   traits::fence(seq_cst);  // [s.count =] acquires each start; pairs with add_release
-  for (unsigned i = 0; i < n; ++i) {
-    created += ps[i].counts.created.get();
+  // A host that came meanwhile has not started one that has ended before.
+  const unsigned since = n + ps.hosts();
+  for (unsigned i = 0; i < since; ++i) {
+    created += ps.among(i, n).counts.created.get();
   }
   // [s.count =] seq_cst: after the fence.
   created += created_elsewhere_.load(seq_cst);

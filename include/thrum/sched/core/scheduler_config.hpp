@@ -22,6 +22,8 @@ using namespace base::orders;
 inline constinit std::atomic<std::int64_t> default_stack_idle_ns{1'000'000'000};
 inline constinit std::atomic<std::int64_t> default_thread_idle_ns{10'000'000'000};
 
+class host_bell;
+
 struct scheduler_config {
   unsigned procs = 1;
   unsigned max_threads = 10'000;
@@ -57,6 +59,8 @@ struct scheduler_config {
   /// An exception that leaves a goroutine is caught, for `panic`; else it ends the program where it
   /// was thrown.
   bool catches_panics = false;
+  /// What the first host is told by of goroutines that are bound to it. Null: not asked for.
+  host_bell* bell = nullptr;
   /// Threads of the process that are neither Ms nor the monitor and cannot wake a goroutine.
   unsigned bystanders = 0;
   void* user = nullptr;

@@ -27,10 +27,10 @@
 //   SP3  the pool outlives its runtime while a join handle holds one of its Gs: the last handle
 //        that lets go destroys it.
 //
-// Age: a dead G goes to the front of the fresh ones, and is the next to be taken. Those of one
-// period become the old ones of the next, and after that the oldest, which give_back.hpp discards a
-// few at a time: one that is taken again in between was not idle. So what was used last is used
-// first, and no list is ever walked.
+// Age: dead Gs come and go in chunks (free_list.hpp). A chunk goes on top of the fresh ones, and is the
+// next to be taken. Those of one period become the old ones of the next, and after that the oldest,
+// which give_back.hpp discards a few at a time: one that is taken again in between was not idle. So
+// what was used last is used first, and no list is ever walked.
 //
 // Guards: MADV_GUARD_INSTALL costs no mapping, so a million of them are possible; on kernels
 // without it mprotect splits a mapping in two, so the OS layer stops at a budget and further
@@ -53,6 +53,7 @@
 #include <thrum/base/intrusive_queue.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/os/parts.hpp>
+#include <thrum/sched/core/free_list.hpp>
 #include <thrum/sched/core/g.hpp>
 #include <thrum/sched/core/section.hpp>
 #include <thrum/sched/core/traits.hpp>
@@ -126,10 +127,10 @@ class stack_pool {
   /// Null when the system has no memory for another slab, or for the first pages of a stack.
   goroutine* take(std::uint8_t size_class) noexcept;
 
-  /// Up to n dead Gs of that class that have been used before; perhaps none.
-  base::intrusive_queue<goroutine> take_used(std::uint8_t size_class, std::size_t n) noexcept;
+  /// A chunk of dead Gs of that class that have been used before; perhaps empty.
+  base::intrusive_queue<goroutine> take_chunk(std::uint8_t size_class) noexcept;
 
-  /// Takes dead Gs of one class back.
+  /// Takes dead Gs of one class back, as a chunk; perhaps none.
   void put(std::uint8_t size_class, base::intrusive_queue<goroutine>&& dead) noexcept;
 
   // ---- give_back.hpp ----
@@ -140,7 +141,7 @@ class stack_pool {
   /// A period has passed.
   void grow_older() noexcept;
 
-  /// Up to n dead Gs that nobody has taken for a period, of one size class.
+  /// Some n dead Gs that nobody has taken for a period, of one size class: whole chunks.
   base::intrusive_queue<goroutine> take_oldest(std::size_t n, std::uint8_t& size_class) noexcept;
 
   /// Takes them back without the pages of their stacks.
@@ -183,10 +184,10 @@ class stack_pool {
 
   /// Dead Gs of one class, in the order in which they are taken.
   struct dead_list {
-    base::intrusive_queue<goroutine> fresh;
-    base::intrusive_queue<goroutine> old;
-    base::intrusive_queue<goroutine> oldest;
-    base::intrusive_queue<goroutine> discarded;
+    chunk_stack<goroutine> fresh;
+    chunk_stack<goroutine> old;
+    chunk_stack<goroutine> oldest;
+    chunk_stack<goroutine> discarded;
   };
 
   static constexpr std::size_t classes = max_stack_class - min_stack_class + 1;
@@ -236,7 +237,7 @@ inline goroutine* stack_pool::take(std::uint8_t size_class) noexcept {
   dead_list& dead = dead_[at(size_class)];
   // SP1: of this class only
   for (auto* list : {&dead.fresh, &dead.old, &dead.oldest, &dead.discarded}) {
-    if (goroutine* used = list->pop_front()) {
+    if (goroutine* used = list->pop_one()) {
       return used;
     }
   }
@@ -250,22 +251,24 @@ inline goroutine* stack_pool::take(std::uint8_t size_class) noexcept {
   return carve(*s);
 }
 
-inline base::intrusive_queue<goroutine> stack_pool::take_used(std::uint8_t size_class,
-                                                              std::size_t n) noexcept {
+inline base::intrusive_queue<goroutine> stack_pool::take_chunk(std::uint8_t size_class) noexcept {
   scoped guard(lock_);
   dead_list& dead = dead_[at(size_class)];
   for (auto* list : {&dead.fresh, &dead.old, &dead.oldest}) {
     if (!list->empty()) {
-      return list->pop_front_n(n);
+      return list->pop();
     }
   }
-  return dead.discarded.pop_front_n(n);
+  return dead.discarded.pop();
 }
 
 inline void stack_pool::put(std::uint8_t size_class,
                             base::intrusive_queue<goroutine>&& dead) noexcept {
+  if (dead.empty()) {
+    return;
+  }
   scoped guard(lock_);
-  dead_[at(size_class)].fresh.prepend(static_cast<base::intrusive_queue<goroutine>&&>(dead));
+  dead_[at(size_class)].fresh.push(static_cast<base::intrusive_queue<goroutine>&&>(dead));
   tell_locked();
 }
 
@@ -281,8 +284,8 @@ inline bool stack_pool::has_idle() noexcept {
 inline void stack_pool::grow_older() noexcept {
   scoped guard(lock_);
   for (dead_list& each : dead_) {
-    each.oldest.append(static_cast<base::intrusive_queue<goroutine>&&>(each.old));
-    each.old.append(static_cast<base::intrusive_queue<goroutine>&&>(each.fresh));
+    each.oldest.append(static_cast<chunk_stack<goroutine>&&>(each.old));
+    each.old.append(static_cast<chunk_stack<goroutine>&&>(each.fresh));
   }
 }
 
@@ -293,13 +296,18 @@ inline base::intrusive_queue<goroutine> stack_pool::take_oldest(std::size_t n,
   while (size_class != max_stack_class && dead_[at(size_class)].oldest.empty()) {
     ++size_class;
   }
-  return dead_[at(size_class)].oldest.pop_front_n(n);
+  base::intrusive_queue<goroutine> taken;
+  chunk_stack<goroutine>& oldest = dead_[at(size_class)].oldest;
+  while (taken.size() < n && !oldest.empty()) {
+    taken.append(oldest.pop());
+  }
+  return taken;
 }
 
 inline void stack_pool::put_discarded(std::uint8_t size_class,
                                       base::intrusive_queue<goroutine>&& dead) noexcept {
   scoped guard(lock_);
-  dead_[at(size_class)].discarded.append(static_cast<base::intrusive_queue<goroutine>&&>(dead));
+  dead_[at(size_class)].discarded.push(static_cast<base::intrusive_queue<goroutine>&&>(dead));
 }
 
 inline void stack_pool::put_from_handle(goroutine& g) noexcept {
@@ -311,7 +319,9 @@ inline void stack_pool::put_from_handle(goroutine& g) noexcept {
     if (abandoned_) {
       last = --held_ == 0;  // SP3: the last handle
     } else {
-      dead_[at(g.size_class)].fresh.push_front(&g);
+      base::intrusive_queue<goroutine> one;
+      one.push_back(&g);
+      dead_[at(g.size_class)].fresh.push(static_cast<base::intrusive_queue<goroutine>&&>(one));
       tell_locked();
     }
   }

@@ -162,8 +162,9 @@ THRUM_OUT_OF_LINE void runtime_scheduler::release_held(bool again) noexcept {
       p->timers.run_due(traits::now());  // perhaps nobody else comes by
     }
     // The thread of a goroutine that is bound to it sleeps without being idle.
-    if (goroutine* const g =
-            global.take([](const goroutine& each) { return (each.flags & g_bound) != 0; })) {
+    if (goroutine* const g = global.take([](const goroutine& each) {
+          return (each.flags & (g_bound | g_on_host)) == g_bound;
+        })) {
       pass_p(*p, *g->bound, false);
     } else {
       hand_off(*p);
@@ -189,6 +190,10 @@ THRUM_OUT_OF_LINE void runtime_scheduler::look_for_refused() noexcept {
 
 THRUM_COLD inline bool start_spinner(runtime_scheduler& scheduler) noexcept {
   scheduler.idle.lock().lock();
+  if (scheduler.idle.idle_ps() == 0 && scheduler.hosts.wake_one_locked()) [[unlikely]] {
+    scheduler.idle.lock().unlock();
+    return true;
+  }
   processor* const p = scheduler.idle.take_p_to_spin_locked();
   if (p == nullptr) {
     scheduler.idle.lock().unlock();
@@ -200,7 +205,7 @@ THRUM_COLD inline bool start_spinner(runtime_scheduler& scheduler) noexcept {
 }
 
 THRUM_OUT_OF_LINE void runtime_scheduler::hand_off(processor& p) noexcept {
-  const auto has_work = [&] { return !p.queue.empty() || !global.empty(); };
+  const auto has_work = [&] { return !p.queue.empty() || !global.empty() || has_forks(); };
   if (has_work()) {
     idle.lock().lock();
     start_m(p, false);

@@ -36,6 +36,18 @@ struct default_traits {
   /// is rare, small enough that a thief copies half of it in well under a microsecond.
   static constexpr std::uint32_t run_queue_capacity = 256;
 
+  /// Halves of forks that a goroutine offers at a time, and one; it runs further ones itself without
+  /// offering them. A power of two. They nest, so that 63 of the largest are enough for all.
+  static constexpr std::uint32_t fork_capacity = 64;
+
+  /// Idle Ps that may be woken for what is forked on one P before one has come in time: as
+  /// wake_credit.
+  static constexpr std::uint32_t fork_credit = 16;
+
+  /// Goroutines without a half to give that a search passes before it puts those of them aside: what
+  /// looking at so many costs, some ns each, is about what the fence for that costs.
+  static constexpr std::uint32_t fork_walk = 256;
+
   /// Every n-th scheduling tick looks at the global queue first, so that goroutines there cannot
   /// starve behind two that keep readying each other. A prime, from Go, so that it does not beat
   /// with periodic programs.
@@ -46,6 +58,9 @@ struct default_traits {
 
   /// Most processors a runtime may have. Bounds the table of Ps and the masks over it.
   static constexpr unsigned max_procs = 4096;
+
+  /// Most threads that may be hosts of one runtime.
+  static constexpr unsigned max_hosts = 64;
 
   /// Dead goroutines with their warm stacks that one P keeps before it gives half of them away.
   static constexpr std::uint32_t free_goroutines_per_p = 64;
@@ -104,18 +119,23 @@ struct default_traits {
   /// or a clock interrupts it: within 10 ms on the slowest kernel, and mostly within one.
   static constexpr std::int64_t deaf_ns = 10'000'000;
 
+  /// Whether the CPU clock of a thread tells within less than a millisecond that it computes.
+  static constexpr bool has_fine_cpu_clock = os::thread_ref::has_fine_clock;
+
   template <class T>
   using atomic = std::atomic<T>;
-  /// Guards a timer heap.
+  /// Guards a timer heap, and a list of forks.
   using heap_lock = spin_lock;
 
   using poller = netpoll::poller;
 
-  static void fence(std::memory_order order) noexcept { std::atomic_thread_fence(order); }
+  THRUM_INLINE static void fence(std::memory_order order) noexcept {
+    std::atomic_thread_fence(order);
+  }
 
   /// The two halves of an asymmetric fence: free for the side that runs often, a system call for
   /// the side that runs once in a while.
-  static void light_fence() noexcept { os::light_fence(); }
+  THRUM_INLINE static void light_fence() noexcept { os::light_fence(); }
   static void heavy_fence() noexcept { os::heavy_fence(); }
   /// The rare side where the other one is this thread's alone, of which some systems make less.
   static void heavy_fence_for(const os::thread_ref& thread) noexcept {

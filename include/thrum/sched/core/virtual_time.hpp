@@ -9,8 +9,15 @@
 //   V2  a goroutine waits for something that somebody outside may bring (a mutex, a descriptor), or
 //       is runnable and in no queue, as the monitor or a thread that is not ours is about to put it
 //       there: nothing; the clock stands
-//   V3  a timer is armed: the clock jumps to the earliest, and an M looks for work, which fires it
+//   V3  a timer is armed, and the first goroutine has not returned: the clock jumps to the earliest,
+//       and an M looks for work, which fires it
 //   V4  no goroutine is left, or none can ever run again: the owner of the clock is told, once
+//
+// And then, where the M runs the timers of that moment (run_timers):
+//   V5  the goroutines that they have made runnable are put into a random order: a program that
+//       relies on another one fails its tests
+// All draws of such a scheduler, a select's among them, come of the clock's seed, so that with one
+// processor the same seed makes the same order.
 //
 // Since nothing runs, nobody arms a timer or readies a goroutine meanwhile, but for threads that
 // are not ours; these find an idle P as ever.
@@ -21,11 +28,13 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/intrusive_queue.hpp>
+#include <thrum/base/random.hpp>
 #include <thrum/os/parts.hpp>
 #include <thrum/sched/core/g.hpp>
 #include <thrum/sched/core/g_state.hpp>
 #include <thrum/sched/core/traits.hpp>
 
+#include <atomic>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
@@ -37,6 +46,27 @@ struct virtual_clock {
   atomic<std::int64_t> now{0};
   /// Set by the first goroutine: what is quiet before has not begun.
   atomic<bool> has_begun{false};
+  /// Set by the first goroutine at its end: time stands from then on.
+  atomic<bool> has_returned{false};
+  /// All draws come of it; set before the scheduler opens.
+  std::uint64_t seed = 0;
+  atomic<std::uint64_t> moments{0};   // jumps that the clock has made
+  atomic<std::uint64_t> shuffles{0};  // that were done
+
+  /// The network of the program's own that sockets are made in, if there is one: net_detail::network,
+  /// of which this floor knows nothing.
+  atomic<void*> network{nullptr};
+
+  /// What the draws of an M come of, from the moment on at which it gets a P.
+  base::random random_of_moment() const noexcept {
+    // relaxed: the jump was made by an M that has released the lock since
+    return base::random(seed + 2 * moments.load(std::memory_order_relaxed));
+  }
+  /// What a shuffle draws from.
+  base::random random_of_shuffle() noexcept {
+    // relaxed: each gets another number
+    return base::random(seed + 2 * shuffles.fetch_add(1, std::memory_order_relaxed) + 1);
+  }
 
   // -- under the scheduler's idle lock --
   base::intrusive_queue<goroutine> quiet_waiters;  // V1

@@ -6,7 +6,6 @@
 #define THRUM_SCHED_IO_IO_OPERATION_DEFINITION_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/order.hpp>
 #include <thrum/netpoll/contract.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/scheduler.hpp>
@@ -17,9 +16,11 @@
 #include <thrum/sched/io/poll_wait.hpp>
 #include <thrum/sched/io/poll_wait_definition.hpp>
 #include <thrum/sched/queue/lock.hpp>
+#include <thrum/sched/run/io_deadline.hpp>
 #include <thrum/sched/run/park.hpp>
 #include <thrum/sched/run/poll_sink.hpp>
 #include <thrum/sched/run/wait_point.hpp>
+#include <thrum/sched/run/wake_list.hpp>
 
 #include <cstdint>
 
@@ -29,8 +30,12 @@ THRUM_OUT_OF_LINE void io_operation::end(netpoll::operation& self, netpoll::sink
                                          std::int64_t result) noexcept {
   auto& of = static_cast<io_operation&>(self);
   wait_point* point;
+  wake_list watchers;
   {
     scoped guard(*of.lock);
+    if (of.side != nullptr && result != os::interrupted) {  // IO2
+      take_watchers_locked(*of.side, wake_cause::notified, watchers);
+    }
     of.result = result;
     of.done = true;
     point = *of.waiter;
@@ -39,9 +44,12 @@ THRUM_OUT_OF_LINE void io_operation::end(netpoll::operation& self, netpoll::sink
       settle(*point, wake_cause::notified);
     }
   }
-  if (point != nullptr) {
-    wake_through(static_cast<poll_sink&>(to), *point);
+  if (point != nullptr && point->g != nullptr) {
+    wake_through(static_cast<poll_sink&>(to), *point->g);
+  } else if (point != nullptr) {
+    wake(*point);
   }
+  watchers.wake_all();
 }
 
 THRUM_OUT_OF_LINE runtime_scheduler* completing_wait::scheduler_of(const section& here) noexcept {
@@ -90,6 +98,7 @@ THRUM_OUT_OF_LINE std::int64_t completing_wait::complete_locked(section& here, p
   poll_side& side = d.side(which);
   what.lock = &d.lock;
   what.waiter = &side.waiter;
+  what.side = &side;
   what.finish = &io_operation::end;
   what.done = false;
   netpoll::start(scheduler->poller, what);
@@ -98,15 +107,22 @@ THRUM_OUT_OF_LINE std::int64_t completing_wait::complete_locked(section& here, p
     wait_point point;
     poll_wait::prepare(here, point, d, which);
     side.waiter = &point;
-    const bool cancels = ended_by != 0;
+    if (ended_by != 0) {  // IO1
+      sched::wait(here, point, d.lock, {poll_wait::reason_of(which), false});
+      d.lock.lock();
+      continue;
+    }
+    const io_deadline deadline(here, side.deadline);
     const wake_cause cause =
-        sched::wait(here, point, d.lock,
-                    {poll_wait::reason_of(which), !cancels, cancels ? no_deadline : side.deadline});
+        sched::wait(here, point, d.lock, {poll_wait::reason_of(which), true, deadline.until()});
     d.lock.lock();
-    if (cancels || what.done) {
-      continue;  // IO1
+    if (what.done) {
+      continue;
     }
     ended_by = cause == wake_cause::cancelled ? io_exit : poll_wait::refusal_locked(d, side);
+    if (ended_by == 0 && cause == wake_cause::timed_out && deadline.is_stopped()) {
+      ended_by = os::cancelled;
+    }
     if (ended_by != 0) {  // else the deadline was moved
       netpoll::cancel(scheduler->poller, what);
     }

@@ -7,12 +7,14 @@
 
 #include <thrum/base/cache_line.hpp>
 #include <thrum/base/config.hpp>
+#include <thrum/base/intrusive_list.hpp>
 #include <thrum/netpoll/contract.hpp>
 #include <thrum/sched/io/poll_desc.hpp>
 #include <thrum/sched/io/poll_table.hpp>
 #include <thrum/sched/queue/lock.hpp>
 #include <thrum/sched/run/poll_sink.hpp>
 #include <thrum/sched/run/wait_point.hpp>
+#include <thrum/sched/run/wake_list.hpp>
 
 #include <cstdint>
 
@@ -28,34 +30,31 @@ inline wait_point* take_waiter_locked(poll_side& side, wake_cause cause) noexcep
   return point;
 }
 
-/// A chain of wait points through `next`, in the order in which they are to run.
-struct wake_list {
-  wait_point* first = nullptr;
-  wait_point** last = &first;
-
-  void push_back(wait_point* point) noexcept {
-    if (point != nullptr) {
-      point->next = nullptr;
-      *last = point;
-      last = &point->next;
-    }
+/// Takes all of a list of a side.
+inline void take_points_locked(base::intrusive_list<wait_point>& points, wake_cause cause,
+                               wake_list& taken) noexcept {
+  while (wait_point* const point = points.pop_front()) {
+    settle(*point, cause);
+    taken.push_back(point);
   }
-  void take_turns_locked(poll_side& side, wake_cause cause) noexcept {
-    while (wait_point* const point = side.turns.pop_front()) {
-      settle(*point, cause);
-      push_back(point);
-    }
-  }
-  /// Without any lock, and last.
-  void wake_all() noexcept { wake_chain(first); }
-};
+}
 
-/// Wakes it; if it is a goroutine of the poller's own scheduler, with all others of this poll.
-inline void wake_through(poll_sink& sink, wait_point& point) noexcept {
-  if (point.g != nullptr && point.g->scheduler == &sink.scheduler) {
-    sink.ready.push_back(*point.g);
+/// Takes all that wait for their turn at a side.
+inline void take_turns_locked(poll_side& side, wake_cause cause, wake_list& taken) noexcept {
+  take_points_locked(side.turns, cause, taken);
+}
+
+/// Takes all that are told of a side's events.
+inline void take_watchers_locked(poll_side& side, wake_cause cause, wake_list& taken) noexcept {
+  take_points_locked(side.watchers, cause, taken);
+}
+
+/// Wakes a goroutine; if it is one of the poller's own scheduler, with all others of this poll.
+inline void wake_through(poll_sink& sink, goroutine& g) noexcept {
+  if (g.scheduler == &sink.scheduler) {
+    sink.ready.push_back(g);
   } else {
-    wake(point);
+    ready(g);
   }
 }
 
@@ -78,18 +77,17 @@ struct poll_events {
         take_foreign_locked(*desc, events, taken);
       } else {
         if ((events & netpoll::readable) != 0) {
-          taken.push_back(make_ready_locked(desc->side(io_side::read)));
+          make_ready_locked(desc->side(io_side::read), taken);
         }
         if ((events & netpoll::writable) != 0) {
-          taken.push_back(make_ready_locked(desc->side(io_side::write)));
+          make_ready_locked(desc->side(io_side::write), taken);
         }
       }
     }
-    for (wait_point* point = taken.first; point != nullptr;) {
-      wait_point* const next = point->next;
-      wake_through(self, *point);
-      point = next;
+    while (goroutine* const g = taken.pop_goroutine()) {
+      wake_through(self, *g);
     }
+    taken.wake_all();
   }
 
   /// A thousand connections do not fit in a cache.
@@ -102,24 +100,32 @@ struct poll_events {
   }
 
  private:
-  static wait_point* make_ready_locked(poll_side& side) noexcept {
+  static void make_ready_locked(poll_side& side, wake_list& taken) noexcept {
     wait_point* const point = take_waiter_locked(side, wake_cause::notified);
     side.ready = point == nullptr;
-    return point;
+    taken.push_back(point);
+    take_watchers_locked(side, wake_cause::notified, taken);
   }
 
   /// One-shot: a waiter of the other side arms it again.
   static void take_foreign_locked(poll_desc& desc, std::uint32_t events,
                                   wake_list& taken) noexcept {
+    if ((events & netpoll::gone) != 0) [[unlikely]] {
+      desc.next_generation();
+      for (poll_side& side : desc.sides) {
+        take_turns_locked(side, wake_cause::closed, taken);
+      }
+      return;
+    }
     if ((events & netpoll::readable) != 0) {
-      taken.take_turns_locked(desc.side(io_side::read), wake_cause::notified);
+      take_turns_locked(desc.side(io_side::read), wake_cause::notified, taken);
     }
     if ((events & netpoll::writable) != 0) {
-      taken.take_turns_locked(desc.side(io_side::write), wake_cause::notified);
+      take_turns_locked(desc.side(io_side::write), wake_cause::notified, taken);
     }
     for (const io_side other : {io_side::read, io_side::write}) {
       if (!desc.side(other).turns.empty()) {
-        taken.take_turns_locked(desc.side(other), wake_cause::retry);
+        take_turns_locked(desc.side(other), wake_cause::retry, taken);
       }
     }
   }

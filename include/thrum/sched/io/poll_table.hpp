@@ -6,12 +6,14 @@
 #define THRUM_SCHED_IO_POLL_TABLE_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/doubling.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/io/poll_desc.hpp>
 #include <thrum/sched/queue/lock.hpp>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <new>
 #include <string_view>
@@ -30,18 +32,19 @@ class poll_table {
       return d;
     }
     const std::uint32_t index = all.count.load(relaxed);  // relaxed: under the lock
-    poll_desc* chunk = nullptr;
-    if (index < chunk_size * max_chunks) {
-      chunk = all.chunks[index / chunk_size].load(relaxed);  // relaxed: under the lock
+    if (index >= most) {
+      return nullptr;
     }
+    const auto place = places::of(index);
+    poll_desc* chunk = all.chunks[place.chunk].load(relaxed);  // relaxed: under the lock
     if (chunk == nullptr) {
-      if (index >= chunk_size * max_chunks ||
-          (chunk = static_cast<poll_desc*>(os::map(chunk_size * sizeof(poll_desc)))) == nullptr) {
+      const std::size_t size = places::size_of(place.chunk) * sizeof(poll_desc);
+      if ((chunk = static_cast<poll_desc*>(os::map(size))) == nullptr) {
         return nullptr;
       }
-      all.chunks[index / chunk_size].store(chunk, relaxed);  // relaxed: published with the count
+      all.chunks[place.chunk].store(chunk, relaxed);  // relaxed: published with the count
     }
-    poll_desc* const d = ::new (&chunk[index % chunk_size]) poll_desc(index);
+    poll_desc* const d = ::new (&chunk[place.at]) poll_desc(index);
     // [pd.count >] release: the chunk and the descriptor.
     all.count.store(index + 1, release);
     return d;
@@ -62,8 +65,9 @@ class poll_table {
     if (index >= all.count.load(acquire)) {
       return nullptr;
     }
+    const auto place = places::of(index);
     // relaxed: published with the count
-    return &all.chunks[index / chunk_size].load(relaxed)[index % chunk_size];
+    return &all.chunks[place.chunk].load(relaxed)[place.at];
   }
 
   template <class F>
@@ -76,15 +80,16 @@ class poll_table {
   }
 
  private:
-  static constexpr std::uint32_t chunk_size = 1024;
-  static constexpr std::uint32_t max_chunks = 16'384;
+  using places = base::doubling_place<10>;
+  static constexpr unsigned most_bits = 24;
+  static constexpr std::uint32_t most = std::uint32_t{1} << most_bits;
 
   struct state {
     static constexpr std::string_view process_name = "sched::poll_table";
     spin_lock lock{lock_rank::descriptors};
     poll_desc* free_list = nullptr;
     std::atomic<std::uint32_t> count{0};
-    std::atomic<poll_desc*> chunks[max_chunks] = {};
+    std::atomic<poll_desc*> chunks[places::chunks_for(most_bits)] = {};
   };
   static state& known() noexcept { return os::process_wide<state>::get(); }
 };

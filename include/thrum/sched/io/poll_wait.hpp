@@ -16,6 +16,9 @@
 //   ones.) A deadline that has passed fails every operation until it is moved, even if there is
 //   data.
 //
+// Stops
+//   Of the call that waits; they end its wait as a deadline of its own would, and touch nothing else.
+//
 // Closing
 //   Every operation that waits is woken and fails, every later one fails; the closer waits until
 //   the last user has left, and only then gives the number back to the system.
@@ -53,17 +56,29 @@ inline constexpr int io_exit = std::numeric_limits<int>::min();
 inline constexpr int io_deadline_exceeded = io_exit + 1;
 
 struct completing_wait;  // io_operation.hpp
-struct wake_list;        // poll_events.hpp
+struct poll_watch;       // poll_watch.hpp
+class wake_list;         // run/wake_list.hpp
+
+/// A waiter for a descriptor that is not ours, and the runtime whose poller it uses. In `turns`.
+struct foreign_point : told_point {
+  explicit foreign_point(tell_function function = nullptr) noexcept : told_point(function) {}
+  runtime_scheduler* scheduler = nullptr;
+  bool is_linked = false;  // or was, of one that is told; its owner's
+};
 
 class poll_wait {
  public:
   /// A descriptor for a number, which it owns from now on, in non-blocking mode. Null: no memory.
   static poll_desc* open(os::handle fd) noexcept;
 
-  /// The caller's turn on one side. 0, or: os::cancelled (closed), io_deadline_exceeded, io_exit, or
+  /// The caller's turn on one side. 0, or: os::cancelled (closed, or the stop of the caller's call:
+  /// run/io_deadline.hpp), io_deadline_exceeded, io_exit, or
   /// what the poller says. After anything but 0 there is no end(). `waited`: it was not ready, and
   /// became so.
   static int begin(poll_desc& d, io_side which, bool& waited) noexcept;
+
+  /// The same without waiting: os::would_block where another has the turn.
+  static int begin_at_once(poll_desc& d, io_side which) noexcept;
 
   /// The call would block: waits until it may not. Results as of begin; end() is due in any case.
   static int wait(poll_desc& d, io_side which) noexcept;
@@ -110,12 +125,11 @@ class poll_wait {
 
  private:
   friend struct completing_wait;
+  friend struct poll_watch;
 
   static constexpr wait_reason reason_of(io_side which) noexcept {
     return which == io_side::read ? wait_reason::io_read : wait_reason::io_write;
   }
-
-  struct foreign_point;
 
   /// Some libraries wait only after a call that would have blocked: then there is nothing, and a
   /// look at the system only confirms it. Others wait before each of their calls, and mostly it is
@@ -124,6 +138,12 @@ class poll_wait {
 
   /// 0: ready. os::would_block: not. Else what is wrong with the number.
   static int look_foreign(poll_side& side, os::handle fd, io_side which) noexcept;
+
+  /// Has the poller tell the next event of that side of a descriptor that is not ours. 0: it will,
+  /// and the lock is held. Without the lock: os::would_block, begin again; else `result` is what
+  /// the wait comes to. `armed`: it was before, in this wait; and is from now on.
+  static int arm_foreign(poll_desc& d, os::handle fd, io_side which, runtime_scheduler& scheduler,
+                         bool& armed, int& result) noexcept;
 
   /// That poller does not know the number. False: no waiter of it did, either. Else what its
   /// waiters waited for is closed; those of other pollers have to look whether they meant the same.
@@ -177,6 +197,7 @@ class poll_wait {
 }}}  // namespace thrum::THRUM_ABI::sched
 
 #if !THRUM_SEPARATE
+#include <thrum/sched/io/poll_foreign_definition.hpp>
 #include <thrum/sched/io/poll_wait_definition.hpp>
 #endif
 

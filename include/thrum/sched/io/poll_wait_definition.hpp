@@ -20,6 +20,7 @@
 #include <thrum/sched/io/poll_table.hpp>
 #include <thrum/sched/io/poll_wait.hpp>
 #include <thrum/sched/queue/lock.hpp>
+#include <thrum/sched/run/io_deadline.hpp>
 #include <thrum/sched/run/park.hpp>
 #include <thrum/sched/run/wait_point.hpp>
 
@@ -27,11 +28,6 @@
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-/// A waiter for a descriptor that is not ours, and the runtime whose poller it uses. In `turns`.
-struct poll_wait::foreign_point : wait_point {
-  runtime_scheduler* scheduler = nullptr;
-};
 
 THRUM_OUT_OF_LINE poll_desc* poll_wait::open(os::handle fd) noexcept {
   const section here;
@@ -64,12 +60,13 @@ THRUM_INLINE int poll_wait::begin_turn(section& here, poll_desc& d, io_side whic
     wait_point point;
     prepare(here, point, d, which);
     side.turns.push_back(point);
+    const io_deadline deadline(here, side.deadline);
     const wake_cause cause =
-        sched::wait(here, point, d.lock, {reason_of(which), true, side.deadline});
+        sched::wait(here, point, d.lock, {reason_of(which), true, deadline.until()});
     if (cause == wake_cause::cancelled) {
       return io_exit;
     }
-    if (cause == wake_cause::closed) {
+    if (cause == wake_cause::closed || (cause == wake_cause::timed_out && deadline.is_stopped())) {
       return os::cancelled;  // and not counted: by now it may be another one's
     }
     d.lock.lock();
@@ -108,6 +105,19 @@ THRUM_OUT_OF_LINE int poll_wait::begin(poll_desc& d, io_side which, bool& waited
   return wait_for_more(here, d, which);
 }
 
+THRUM_OUT_OF_LINE int poll_wait::begin_at_once(poll_desc& d, io_side which) noexcept {
+  const section here;
+  const scoped guard(d.lock);
+  poll_side& side = d.side(which);
+  if (const int error = refusal_locked(d, side); error != 0 || side.busy) {
+    return error != 0 ? error : os::would_block;
+  }
+  side.busy = true;
+  ++d.users;
+  side.ready = side.drained = false;
+  return 0;
+}
+
 THRUM_OUT_OF_LINE int poll_wait::wait(poll_desc& d, io_side which) noexcept {
   section here;
   d.lock.lock();
@@ -127,11 +137,15 @@ THRUM_OUT_OF_LINE int poll_wait::pause(poll_desc& d, io_side which, std::int64_t
     wait_point point;
     prepare(here, point, d, which);
     side.turns.push_back(point);
-    const std::int64_t until = side.deadline < when ? side.deadline : when;
+    const io_deadline until(here, side.deadline < when ? side.deadline : when);
     // As a sleep: nobody outside has to bring anything, so the clock of a bubble may go on.
-    if (sched::wait(here, point, d.lock, {wait_reason::sleep, true, until}) ==
-        wake_cause::cancelled) {
+    const wake_cause cause =
+        sched::wait(here, point, d.lock, {wait_reason::sleep, true, until.until()});
+    if (cause == wake_cause::cancelled) {
       return io_exit;
+    }
+    if (cause == wake_cause::timed_out && until.is_stopped()) {
+      return os::cancelled;
     }
   }
 }
@@ -175,7 +189,7 @@ THRUM_OUT_OF_LINE void poll_wait::make_ready(poll_desc& d, io_side which) noexce
     scoped guard(d.lock);
     poll_side& side = d.side(which);
     taken.push_back(take_waiter_locked(side, wake_cause::notified));
-    side.ready = taken.first == nullptr;
+    side.ready = taken.empty();
   }
   taken.wake_all();
 }
@@ -189,7 +203,7 @@ THRUM_OUT_OF_LINE void poll_wait::set_deadline(poll_desc& d, io_side which,
     poll_side& side = d.side(which);
     side.deadline = when;
     taken.push_back(take_waiter_locked(side, wake_cause::retry));
-    taken.take_turns_locked(side, wake_cause::retry);
+    take_turns_locked(side, wake_cause::retry, taken);
   }
   taken.wake_all();
 }
@@ -214,12 +228,13 @@ THRUM_OUT_OF_LINE os::handle poll_wait::end_use(poll_desc& d) noexcept {
     for (poll_side& side : d.sides) {
       if (is_copy) {  // of goroutines that will never run: no more than out of the lists
         side.waiter = nullptr;
-        while (side.turns.pop_front() != nullptr) {
+        while (side.turns.pop_front() != nullptr || side.watchers.pop_front() != nullptr) {
         }
         continue;
       }
       taken.push_back(take_waiter_locked(side, wake_cause::closed));
-      taken.take_turns_locked(side, wake_cause::closed);
+      take_turns_locked(side, wake_cause::closed, taken);
+      take_watchers_locked(side, wake_cause::closed, taken);
     }
   }
   taken.wake_all();
@@ -262,136 +277,13 @@ THRUM_OUT_OF_LINE void poll_wait::detach_all(runtime_scheduler& scheduler) noexc
       for (poll_side& side : d.sides) {
         taken.push_back(take_waiter_locked(side, wake_cause::retry));
         if (d.foreign) {
-          taken.take_turns_locked(side, wake_cause::retry);
+          take_turns_locked(side, wake_cause::retry, taken);
         }
+        take_watchers_locked(side, wake_cause::retry, taken);
       }
     }
     taken.wake_all();
   });
-}
-
-THRUM_OUT_OF_LINE int poll_wait::wait_foreign(poll_desc& d, os::handle fd, io_side which,
-                                              std::int64_t deadline) noexcept {
-  poll_side& side = d.side(which);
-  for (bool armed = false;;) {
-    const bool is_late = deadline != no_deadline && deadline <= traits::now();
-    if (!armed && (is_late || is_worth_a_look(side))) {
-      if (const int seen = look_foreign(side, fd, which); seen != os::would_block) {
-        go_on(0);
-        return seen;
-      }
-    }
-    if (is_late) {
-      return io_deadline_exceeded;
-    }
-    section here;
-    runtime_scheduler* const scheduler = own_scheduler();
-    if (scheduler == nullptr) {
-      const int error = wait_with_thread(fd, which, deadline);
-      if (error != os::would_block) {
-        return error;
-      }
-      continue;
-    }
-    d.lock.lock();
-    if (d.sides[0].turns.empty() && d.sides[1].turns.empty()) {
-      d.foreign = true;
-      d.next_generation();  // an event that is on its way wakes nobody any more
-    }
-    d.scheduler = scheduler;
-    const bool other =
-        !d.side(which == io_side::read ? io_side::write : io_side::read).turns.empty();
-    const std::uint32_t both = netpoll::readable | netpoll::writable;
-    const std::uint32_t own = which == io_side::read ? netpoll::readable : netpoll::writable;
-    int error = scheduler->poller.arm(fd, d.tag(), other ? both : own);
-    if (error == os::not_armed) {
-      if (armed) {
-        d.lock.unlock();
-        return os::cancelled;
-      }
-      wake_list taken;
-      if (take_of_closed_locked(d, *scheduler, taken)) {
-        d.lock.unlock();
-        taken.wake_all();
-        continue;
-      }
-      error = scheduler->poller.arm_first(fd, d.tag(), other ? both : own);
-    }
-    if (error != 0) {
-      d.lock.unlock();
-      const int seen = look_foreign(side, fd, which);  // of some kinds it is always ready
-      return seen != os::would_block ? seen : error;
-    }
-    armed = true;
-    foreign_point point;
-    point.scheduler = scheduler;
-    prepare(here, point, d, which);
-    side.turns.push_back(point);
-    if (here.m() == nullptr) {
-      d.lock.unlock();
-      call_to_poller(*scheduler);
-      d.lock.lock();
-    }
-    switch (sched::wait(here, static_cast<wait_point&>(point), d.lock,
-                        {reason_of(which), true, deadline})) {
-      case wake_cause::notified: return 0;
-      case wake_cause::timed_out: return io_deadline_exceeded;
-      case wake_cause::closed: return os::cancelled;
-      case wake_cause::cancelled: return io_exit;
-      case wake_cause::retry:
-      case wake_cause::none: break;  // an event for the other side has disarmed it
-    }
-  }
-}
-
-THRUM_OUT_OF_LINE bool poll_wait::is_worth_a_look(poll_side& side) noexcept {
-  const std::uint8_t left = side.waits_without_look.load(relaxed);  // relaxed: a guess is enough
-  if (left != 0) {
-    // relaxed: a guess is enough
-    side.waits_without_look.store(static_cast<std::uint8_t>(left - 1), relaxed);
-  }
-  return left == 0;
-}
-
-THRUM_OUT_OF_LINE int poll_wait::look_foreign(poll_side& side, os::handle fd,
-                                              io_side which) noexcept {
-  constexpr std::uint8_t some = 7;
-  os::io_result seen;
-  do {
-    seen = os::wait_for(fd, which == io_side::write, 0);
-  } while (seen == os::interrupted);  // which says nothing of the descriptor
-  // relaxed: a guess is enough
-  side.waits_without_look.store(seen == 0 ? some : std::uint8_t{0}, relaxed);
-  return seen > 0 ? 0 : seen == 0 ? os::would_block : static_cast<int>(seen);
-}
-
-THRUM_COLD THRUM_OUT_OF_LINE bool poll_wait::take_of_closed_locked(poll_desc& d,
-                                                                   runtime_scheduler& scheduler,
-                                                                   wake_list& taken) noexcept {
-  const auto is_own = [&](const wait_point& point) {
-    return static_cast<const foreign_point&>(point).scheduler == &scheduler;
-  };
-  bool known = false;
-  for (poll_side& side : d.sides) {
-    for (wait_point* point = side.turns.front(); point != nullptr;
-         point = side.turns.next(*point)) {
-      known = known || is_own(*point);
-    }
-  }
-  if (known) {
-    d.next_generation();
-    for (poll_side& side : d.sides) {
-      while (wait_point* const point = side.turns.pop_front()) {
-        const auto& waits_with = *static_cast<foreign_point*>(point)->scheduler;
-        // relaxed: as in wait_locked; such a goroutine will never run
-        if (!waits_with.is_copy.load(relaxed)) {
-          settle(*point, is_own(*point) ? wake_cause::closed : wake_cause::retry);
-          taken.push_back(point);
-        }
-      }
-    }
-  }
-  return known;
 }
 
 THRUM_OUT_OF_LINE runtime_scheduler* poll_wait::own_scheduler() noexcept {
@@ -470,6 +362,8 @@ THRUM_COLD THRUM_OUT_OF_LINE void poll_wait::forget_parent(poll_desc& d) noexcep
   d.scheduler = nullptr;
   d.asked = 0;
   for (poll_side& side : d.sides) {
+    while (side.watchers.pop_front() != nullptr) {
+    }
     if (side.waiter == nullptr) {
       continue;
     }
@@ -477,7 +371,7 @@ THRUM_COLD THRUM_OUT_OF_LINE void poll_wait::forget_parent(poll_desc& d) noexcep
     side.busy = false;
     --d.users;
     while (wait_point* const point = side.turns.pop_front()) {
-      // relaxed: as in wait_locked
+      // relaxed: set when there was one thread
       if (point->g == nullptr || !point->g->scheduler->is_copy.load(relaxed)) {
         settle(*point, wake_cause::retry);
         taken.push_back(point);
@@ -530,9 +424,10 @@ THRUM_OUT_OF_LINE int poll_wait::wait_locked(section& here, poll_desc& d, io_sid
     if (error == 0 && !was_known) {
       if (d.scheduler == nullptr) {
         const os::handle fd = d.handle();
-        const std::int64_t deadline = side.deadline;
+        const io_deadline deadline(here, side.deadline);
         d.lock.unlock();
-        error = wait_with_thread(fd, which, deadline);
+        error =
+            deadline.is_stopped() ? os::cancelled : wait_with_thread(fd, which, deadline.moment());
         if (error == 0) {
           return 0;
         }
@@ -555,13 +450,17 @@ THRUM_OUT_OF_LINE int poll_wait::wait_locked(section& here, poll_desc& d, io_sid
     wait_point point;
     prepare(here, point, d, which);
     side.waiter = &point;
+    const io_deadline deadline(here, side.deadline);
     const wake_cause cause =
-        sched::wait(here, point, d.lock, {reason_of(which), true, side.deadline});
+        sched::wait(here, point, d.lock, {reason_of(which), true, deadline.until()});
     if (cause == wake_cause::notified) {
       return 0;
     }
     if (cause == wake_cause::cancelled) {
       return io_exit;
+    }
+    if (cause == wake_cause::timed_out && deadline.is_stopped()) {
+      return os::cancelled;
     }
     // Closed, timed out, or moved: look again.
   }

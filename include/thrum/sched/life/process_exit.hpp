@@ -86,6 +86,7 @@ class process_exit {
       bool complete = true;
       scheduler.for_each_p(
           [&](processor& p) { complete = has_stopped(scheduler, p, phase, passed) && complete; });
+      complete = nobody_computes_without_p(scheduler) && complete;
       if (complete) {
         break;
       }
@@ -113,7 +114,7 @@ class process_exit {
     }
     // A thread that only waits for a CPU is given time.
     if (now - seen.when >= patience_ns) {
-      if (self.look() != os::thread_look::computes && !self.naps()) {
+      if (!computes(self) && !self.naps()) {
         scheduler.freeze.release_from_exit();
       }
       seen.when = now;
@@ -123,7 +124,7 @@ class process_exit {
       if (cpu - seen.cpu_since >= (now - seen.since) / few) {
         seen.cpu_since = cpu;
         seen.since = now;
-      } else if (self.look() != os::thread_look::computes) {
+      } else if (!computes(self)) {
         scheduler.freeze.release_from_exit();
       }
     }
@@ -135,6 +136,12 @@ class process_exit {
   static constexpr std::int64_t stop_patience_ns = 1'000'000'000;
   static constexpr std::int64_t long_patience_ns = 2'000'000'000;
   static constexpr std::int64_t courtesy_ns = 5'000'000;
+
+  /// It runs, or will without anybody's doing.
+  static bool computes(const os::thread_ref& thread) noexcept {
+    const os::thread_look seen = thread.look();
+    return seen == os::thread_look::computes || seen == os::thread_look::in_fault;
+  }
 
   static bool has_stopped(runtime_scheduler& scheduler, processor& p, std::uint32_t phase,
                           std::int64_t passed) noexcept {
@@ -148,7 +155,7 @@ class process_exit {
     if (m == nullptr || passed < courtesy_ns) {
       return false;
     }
-    const bool interrupts = scheduler.config().interrupts;
+    const bool interrupts = scheduler.config().interrupts && m->as_host == nullptr;
     // relaxed: a guess is enough. It blocks in a call that it has not announced, and stops when it
     // is back. Where the system does not say so, a signal makes it stop, whatever it does.
     if (m->inside.load(relaxed) == 0) {
@@ -161,6 +168,23 @@ class process_exit {
       m->self.interrupt(m->interruption);
     }
     return false;
+  }
+
+  /// Threads that lost their P in a call, and compute again. The monitor interrupts those that it sees
+  /// compute for a while; here there is no while.
+  static bool nobody_computes_without_p(runtime_scheduler& scheduler) noexcept {
+    bool nobody = true;
+    for (unsigned i = 0; i != scheduler.ms.made(); ++i) {
+      machine& m = scheduler.ms[i];
+      // [m.retake <] acquire: pairs with forget_p.
+      if (m.retake.load(acquire) == retake_state::taken && computes(m.self)) {
+        nobody = false;
+        if (scheduler.config().interrupts) {
+          m.self.interrupt(m.interruption);
+        }
+      }
+    }
+    return nobody;
   }
 
   /// Tells it that memory is not lost to which only a goroutine refers.

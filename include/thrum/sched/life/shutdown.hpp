@@ -6,7 +6,8 @@
 // Steps
 //   announce   `stopping`: from now on every cancellable wait ends at once
 //   withdraw   each goroutine that waits already is taken out of its wait and told to exit
-//   drain      wait until every goroutine has ended
+//   drain      wait until every goroutine has ended; a thread that is a host runs them meanwhile,
+//              and what is bound to a host that has no thread ends on any
 //   close      end the threads (runtime_scheduler::close)
 //
 // Why nobody is missed: a goroutine publishes its wait point and then reads `stopping`; the stopper
@@ -28,6 +29,8 @@
 #include <thrum/base/order.hpp>
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/core/traits.hpp>
+#include <thrum/sched/run/attach.hpp>
+#include <thrum/sched/run/host_loop.hpp>
 #include <thrum/sched/run/wait_point.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
@@ -69,9 +72,11 @@ inline void withdraw_all(runtime_scheduler& scheduler) noexcept {
 inline void stop(runtime_scheduler& scheduler) noexcept {
   scheduler.ending.begin();
   withdraw_all(scheduler);
+  orphan_if_nobody_comes(scheduler);
   // A timer that fires may start a goroutine, and that may arm a timer.
   do {
-    scheduler.ending.wait_until([&] { return scheduler.goroutine_count() == 0; });
+    scheduler.ending.wait_until([&] { return scheduler.goroutine_count() == 0; },
+                                [](os::note& drained) { sleep_or_help(drained); });
     {
       // A P that retires hands its timers on, under this lock: from here on it keeps them.
       scoped guard(scheduler.idle.lock());
@@ -79,6 +84,8 @@ inline void stop(runtime_scheduler& scheduler) noexcept {
     }
     scheduler.for_each_p([](processor& p) { p.timers.discard_all(); });
   } while (scheduler.goroutine_count() != 0);
+  scoped guard(scheduler.idle.lock());
+  scheduler.hosts.stop_locked();
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched

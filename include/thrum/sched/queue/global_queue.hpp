@@ -26,6 +26,7 @@
 #include <thrum/base/intrusive_queue.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/sched/queue/lock.hpp>
+#include <thrum/sched/queue/look_ahead.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -140,6 +141,11 @@ class alignas(base::cache_line_size) global_queue {
 
   void append(queue&& items) noexcept {
     scoped guard(lock_);
+    if (items_.size() >= look_ahead<T>::long_queue && items.size() <= longest_linked) [[unlikely]] {
+      for (T* item = items.front(); item != nullptr; item = item->queue_next) {
+        ahead_.link(*item);
+      }
+    }
     items_.append(static_cast<queue&&>(items));
     update_size();
   }
@@ -164,6 +170,9 @@ class alignas(base::cache_line_size) global_queue {
   }
 
   void push_back_locked(T& item) noexcept {
+    if (items_.size() >= look_ahead<T>::long_queue) [[unlikely]] {
+      ahead_.link(item);
+    }
     items_.push_back(&item);
     update_size();
   }
@@ -182,8 +191,12 @@ class alignas(base::cache_line_size) global_queue {
     }
     // The next caller runs the one that is first now: its stack, and the head of its successor.
     if (T* const first = items_.front()) {
-      __builtin_prefetch(first->sp.load(relaxed));  // relaxed: only a hint
-      __builtin_prefetch(first->queue_next);
+      if (item->queue_ahead != nullptr) [[unlikely]] {
+        look_ahead<T>::fetch(*item);
+      } else {
+        __builtin_prefetch(first->sp.load(relaxed));  // relaxed: only a hint
+        __builtin_prefetch(first->queue_next);
+      }
     }
     return item;
   }
@@ -200,7 +213,7 @@ class alignas(base::cache_line_size) global_queue {
       }
       return one;
     }
-    queue share = items_.pop_front_n(n);
+    queue share = items_.size() >= look_ahead<T>::long_queue ? pop_far(n) : items_.pop_front_n(n);
     update_size();
     return share;
   }
@@ -219,9 +232,23 @@ class alignas(base::cache_line_size) global_queue {
     if (item != nullptr) {
       preempted_ -= item->preempted ? 1 : 0;
       item->preempted = false;
+      item->queue_ahead = nullptr;
       update_size();
     }
     return item;
+  }
+
+  /// The first n of a long queue: looking for the last of them is a walk through what no cache holds.
+  THRUM_COLD queue pop_far(std::size_t n) noexcept {
+    queue taken;
+    for (; n != 0 && !items_.empty(); --n) {
+      T* const item = items_.pop_front();
+      if (item->queue_ahead != nullptr) {
+        look_ahead<T>::fetch(*item);
+      }
+      taken.push_back(item);
+    }
+    return taken;
   }
 
   /// The first of them, if it is their turn or nobody else is here. There is one.
@@ -257,8 +284,12 @@ class alignas(base::cache_line_size) global_queue {
                        release);  // [gq.size >] release: as in update_size
   }
 
+  /// Longer batches are not walked under the lock.
+  static constexpr std::size_t longest_linked = 2 * Traits::run_queue_capacity;
+
   spin_lock lock_{lock_rank::global};
   queue items_;
+  look_ahead<T> ahead_;        // of them
   std::size_t preempted_ = 0;  // of them
   queue behind_;
   queue returned_;

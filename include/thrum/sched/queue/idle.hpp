@@ -14,8 +14,8 @@
 //     pairs, and destroys the locality of runnext;
 //   - waking a thread for each new goroutine: most would find nothing left and sleep again.
 //   Chosen, as in Go: an M without work *spins* for a bounded while, and a submitter wakes another
-//   only if nobody spins. A spinner that finds work wakes its successor, so the number of busy Ps
-//   grows as long as there is work, and only then.
+//   only if nobody spins. A spinner that finds work, and sees more, wakes the next one, so the number
+//   of busy Ps grows as long as there is work, and only then.
 //
 // State
 //   spinning_       Ms that search and hold a P (or are being started to do so). Each such M's
@@ -108,7 +108,7 @@ class idle_set {
   /// A thread has work and found no idle P: the next M that runs out of work looks once more.
   void ask_for_spinner_locked() noexcept {
     // [id.need =] seq_cst: read by S3 without the lock.
-    need_spinning_.store(1, seq_cst);
+    need_spinning_.exchange(1, seq_cst);
   }
 
   // ---- the idler's side ----
@@ -262,13 +262,13 @@ class idle_set {
     // relaxed: under the lock
     const std::uint32_t n = idle_p_count_.load(relaxed) + static_cast<std::uint32_t>(more);
     // [id.idle =] seq_cst: read without the lock where a hint is enough.
-    idle_p_count_.store(n, seq_cst);
+    idle_p_count_.exchange(n, seq_cst);
   }
 
   void clear_need() noexcept {
     // [id.need =] seq_cst, and the fence: whatever a submitter published before it read the flag
     // set is seen by the search that follows.
-    need_spinning_.store(0, seq_cst);
+    need_spinning_.exchange(0, seq_cst);
     Traits::fence(seq_cst);  // [id.need =] pairs with S2
   }
 

@@ -20,9 +20,11 @@
 //   timer        of after_func, while it is armed: heap, idle, global
 //   idle         Ps and Ms without work: global, stacks, heap
 //   reserve      goroutines that are held back: global
+//   inbox        the goroutines of a host
 //   global       the global queue
 //   descriptors  the free descriptors of the poller's table
 //   stacks       the stacks of a runtime
+//   forks        what goroutines have forked that began to on one P
 //   heap         timers of a P: another heap, by address, when a P is given up
 // A goroutine that parks looks for its successor, and arms its timer, while it holds its object:
 // hence global and heap behind every object. Idle is behind them because an object may make its
@@ -55,6 +57,7 @@
 #if THRUM_CHECKS
 #include <thrum/base/fatal.hpp>
 #include <thrum/base/message.hpp>
+#include <thrum/os/parts.hpp>
 
 #include <cstddef>
 #include <string_view>
@@ -75,9 +78,11 @@ enum class lock_rank : std::uint8_t {
   timer,
   idle,
   reserve,
+  inbox,
   global,
   descriptors,
   stacks,
+  forks,
   heap,
 };
 
@@ -102,9 +107,11 @@ inline constexpr lock_rank_row lock_ranks[] = {
     {lock_rank::timer, "the lock of a timer"},
     {lock_rank::idle, "the lock of the idle lists"},
     {lock_rank::reserve, "the lock of the reserve of threads"},
+    {lock_rank::inbox, "the lock of the goroutines of a host"},
     {lock_rank::global, "the lock of the global queue"},
     {lock_rank::descriptors, "the lock of the table of descriptors"},
     {lock_rank::stacks, "the lock of the stacks"},
+    {lock_rank::forks, "the lock of a list of forks"},
     {lock_rank::heap, "the lock of a timer heap", true},
 };
 
@@ -226,26 +233,27 @@ class held_locks {
 /// The locks of the calling thread. Its address is good for no longer than one of these calls,
 /// which are not inlined: a goroutine moves. It is laid out before the thread runs, so that a
 /// handler may be the first to use it.
-inline constinit thread_local held_locks locks_of_thread THRUM_FIXED_THREAD_LOCAL;
+inline constinit THRUM_THREAD_LOCAL os::thread_object<held_locks> locks_of_thread
+    THRUM_FIXED_THREAD_LOCAL;
 
 THRUM_NOINLINE inline void note_lock(const void* lock, lock_rank rank) noexcept {
   asm volatile("");
-  locks_of_thread.take(lock, rank);
+  os::of_this_thread(locks_of_thread).take(lock, rank);
 }
 THRUM_NOINLINE inline void note_try_lock(const void* lock, lock_rank rank) noexcept {
   asm volatile("");
-  locks_of_thread.add(lock, rank);
+  os::of_this_thread(locks_of_thread).add(lock, rank);
 }
 // UBSan of gcc 12 takes the thread_local for null in here.
 THRUM_NOINLINE __attribute__((no_sanitize("null"))) inline void note_unlock(
     const void* lock, lock_rank rank) noexcept {
   asm volatile("");
-  locks_of_thread.drop(lock, rank);
+  os::of_this_thread(locks_of_thread).drop(lock, rank);
 }
 /// For assertions: LR3.
 THRUM_NOINLINE inline std::size_t count_held_locks() noexcept {
   asm volatile("");
-  return locks_of_thread.count();
+  return os::of_this_thread(locks_of_thread).count();
 }
 
 /// The rank as a lock stores it; nothing without THRUM_CHECKS.

@@ -63,13 +63,13 @@ class poll_turn {
     if (last_.exchange(0, seq_cst) == 0) {
       return false;
     }
-    until_.store(until, seq_cst);  // [s.poll =] seq_cst: seen by oversleeps
+    until_.exchange(until, seq_cst);  // [s.poll =] seq_cst: seen by oversleeps
     return true;
   }
 
   void end_sleep(std::int64_t now) noexcept {
-    until_.store(for_ever, seq_cst);  // [s.poll =] seq_cst: as in begin_sleep
-    last_.store(now, seq_cst);        // [s.poll =] seq_cst: PT3
+    until_.exchange(for_ever, seq_cst);  // [s.poll =] seq_cst: as in begin_sleep
+    last_.exchange(now, seq_cst);        // [s.poll =] seq_cst: PT3
   }
 
   /// Whether nobody sleeps there, and the last poll is that old.

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -43,7 +44,7 @@ typename timer_heap<Traits>::added timer_heap<Traits>::add(timer& t, std::int64_
       t.word.store(when, release);
       insert(t, when);
       publish_earliest();
-      return t.index == 0 ? added::earliest : added::later;
+      return entries_[0].slot == t.slot ? added::earliest : added::later;
     }
     // TH2: an entry may be early, not late. relaxed: it changes only while the timer is busy
     if (t.entry_when.load(relaxed) > when) {
@@ -78,11 +79,12 @@ auto timer_heap<Traits>::revive_earlier(timer& t, std::int64_t when) const noexc
       !t.word.compare_exchange_strong(state, when, release, relaxed)) {
     return std::nullopt;
   }
-  heap->entries_[t.index].when = when;
+  const std::uint32_t at = heap->slots_[t.slot].at;
+  heap->entries_[at].when = when;
   t.entry_when.store(when, relaxed);  // relaxed: under the lock
-  heap->sift_up(t.index);
+  heap->sift_up(at);
   heap->publish_earliest();
-  if (t.index != 0) {
+  if (heap->entries_[0].slot != t.slot) {
     return added::later;
   }
   return heap == this ? added::earliest : added::elsewhere;
@@ -113,7 +115,7 @@ bool timer_heap<Traits>::detach(timer& t) noexcept {
     }
     scoped guard(heap->lock_);
     if (t.heap.load(relaxed) == heap) {  // relaxed: stable while we hold the heap's lock
-      heap->erase(t.index);
+      heap->erase(heap->slots_[t.slot].at);
       heap->publish_earliest();
       t.heap.store(nullptr, relaxed);      // relaxed: published by the state
       t.word.store(timer::idle, release);  // [th.word >] release: the entry is gone
@@ -127,7 +129,7 @@ bool timer_heap<Traits>::detach(timer& t) noexcept {
 template <class Traits>
 typename timer_heap<Traits>::timer* timer_heap<Traits>::take_due(std::int64_t now) noexcept {
   while (size_.load(relaxed) > 0 && entries_[0].when <= now) {  // relaxed: under the lock
-    timer& t = *entries_[0].owner;
+    timer& t = *slots_[entries_[0].slot].owner;
     std::int64_t state = t.word.load(relaxed);  // relaxed: the exchange decides
     // [th.word <] acquire: what the owner wrote for the function, or that it is done with the
     // entry.
@@ -187,9 +189,11 @@ void timer_heap<Traits>::take_all(timer_heap& other) noexcept {
   scoped second(is_first ? other.lock_ : lock_);
   const std::size_t n = other.size_.load(relaxed);  // relaxed: under the lock
   for (std::size_t i = 0; i < n; ++i) {
-    insert(*other.entries_[i].owner, other.entries_[i].when);
+    insert(*other.slots_[other.entries_[i].slot].owner, other.entries_[i].when);
   }
-  other.size_.store(0, relaxed);  // relaxed: under the lock
+  while (const std::size_t left = other.size_.load(relaxed)) {  // relaxed: under the lock
+    other.erase(left - 1);
+  }
   other.publish_earliest();
   publish_earliest();
 }
@@ -205,7 +209,7 @@ void timer_heap<Traits>::discard_all() noexcept {
         publish_earliest();
         break;
       }
-      t = entries_[n - 1].owner;
+      t = slots_[entries_[n - 1].slot].owner;
       erase(n - 1);
       t->heap.store(nullptr, relaxed);  // relaxed: published by the state
     }
@@ -228,7 +232,9 @@ void timer_heap<Traits>::insert(timer& t, std::int64_t when) noexcept {
     grow();
   }
   size_.store(n + 1, relaxed);  // relaxed: under the lock
-  place(n, entry{when, &t});
+  t.slot = free_slot_;
+  free_slot_ = std::exchange(slots_[t.slot], slot{&t, 0}).at;
+  place(n, entry{when, t.slot});
   t.entry_when.store(when, relaxed);  // relaxed: as in take_due
   // [th.heap >] release: revive_earlier() by another thread may go by it.
   t.heap.store(this, release);
@@ -240,6 +246,8 @@ void timer_heap<Traits>::erase(std::size_t i) noexcept {
   const std::size_t last = size_.load(relaxed) - 1;  // relaxed: under the lock
   THRUM_ASSERT(TH1, i <= last);
   size_.store(last, relaxed);  // relaxed: under the lock
+  slots_[entries_[i].slot] = slot{nullptr, free_slot_};
+  free_slot_ = entries_[i].slot;
   if (i == last) {
     return;
   }
@@ -289,24 +297,33 @@ void timer_heap<Traits>::sift_down(std::size_t i) noexcept {
 
 template <class Traits>
 void timer_heap<Traits>::grow() noexcept {
-  const std::size_t bytes = capacity_ == 0 ? os::page_size() : capacity_ * sizeof(entry) * 2;
+  const std::size_t bytes = capacity_ == 0 ? os::page_size() : capacity_ * bytes_each * 2;
   void* pages = os::map(bytes);
   if (pages == nullptr) {
     base::fatal("sleep: no memory for another timer; raise the memory limit of the process");
   }
-  const std::size_t n = size_.load(relaxed);  // relaxed: under the lock
-  if (n != 0) {
-    std::memcpy(pages, entries_, n * sizeof(entry));
+  const std::size_t before = capacity_;
+  const std::size_t capacity = bytes / bytes_each;
+  auto* const entries = static_cast<entry*>(pages);
+  auto* const slots = reinterpret_cast<slot*>(entries + capacity);
+  if (before != 0) {  // it is full
+    std::memcpy(entries, entries_, before * sizeof(entry));
+    std::memcpy(slots, slots_, before * sizeof(slot));
   }
   release_pages();
-  entries_ = static_cast<entry*>(pages);
-  capacity_ = bytes / sizeof(entry);
+  entries_ = entries;
+  slots_ = slots;
+  capacity_ = capacity;
+  free_slot_ = base::convert<std::uint32_t>(before);
+  for (auto i = free_slot_; i != capacity; ++i) {
+    slots_[i] = slot{nullptr, i + 1};
+  }
 }
 
 template <class Traits>
 void timer_heap<Traits>::release_pages() noexcept {
   if (entries_ != nullptr) {
-    os::unmap(entries_, capacity_ * sizeof(entry));
+    os::unmap(entries_, capacity_ * bytes_each);
   }
 }
 
@@ -314,8 +331,9 @@ template <class Traits>
 std::int64_t timer_heap<Traits>::earliest_armed() noexcept {
   scoped guard(lock_);
   std::int64_t least = never;
-  for (std::size_t i = 0; i < size_.load(relaxed); ++i) {              // relaxed: under the lock
-    const std::int64_t state = entries_[i].owner->word.load(relaxed);  // relaxed: only a snapshot
+  for (std::size_t i = 0; i < size_.load(relaxed); ++i) {  // relaxed: under the lock
+    // relaxed: only a snapshot
+    const std::int64_t state = slots_[entries_[i].slot].owner->word.load(relaxed);
     if (state > timer::busy && state < least) {
       least = state;
     }
@@ -327,8 +345,9 @@ template <class Traits>
 std::size_t timer_heap<Traits>::armed() noexcept {
   scoped guard(lock_);
   std::size_t n = 0;
-  for (std::size_t i = 0; i < size_.load(relaxed); ++i) {      // relaxed: under the lock
-    n += entries_[i].owner->word.load(relaxed) > timer::busy;  // relaxed: only a snapshot
+  for (std::size_t i = 0; i < size_.load(relaxed); ++i) {  // relaxed: under the lock
+    // relaxed: only a snapshot
+    n += slots_[entries_[i].slot].owner->word.load(relaxed) > timer::busy;
   }
   return n;
 }
@@ -336,7 +355,11 @@ std::size_t timer_heap<Traits>::armed() noexcept {
 template <class Traits>
 void timer_heap<Traits>::place(std::size_t i, entry e) noexcept {
   entries_[i] = e;
-  e.owner->index = base::convert<std::uint32_t>(i);
+  slot& of = slots_[e.slot];
+  of.at = static_cast<std::uint32_t>(i);
+  if (i <= arity) {
+    __builtin_prefetch(&of.owner->word, 1);  // its turn comes after a few others
+  }
 }
 
 template <class Traits>
@@ -344,7 +367,7 @@ void timer_heap<Traits>::publish_earliest() noexcept {
   const std::size_t n = size_.load(relaxed);  // relaxed: we hold the lock
   // [th.earliest =] seq_cst: an M that gives up its P first counts itself out and then reads
   // this; a thread that adds a timer first writes this and then looks for such an M.
-  earliest_.store(n == 0 ? never : entries_[0].when, seq_cst);  // TH3
+  earliest_.exchange(n == 0 ? never : entries_[0].when, seq_cst);  // TH3
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched

@@ -23,7 +23,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 /// Does what was asked of the P, on g0. False: the P is gone.
 THRUM_COLD inline bool attend(machine& m) noexcept {
   // [p.attention <] acquire: what the asking thread had done before.
-  const std::uint32_t asked = m.p->attention.exchange(0, acquire);
+  const std::uint32_t asked = m.p->attention.fetch_and(attention_host, acquire);
   wait_while_frozen(m);
   if ((asked & attention_retire) != 0) {
     m.scheduler->retire_p(m);
@@ -49,14 +49,14 @@ THRUM_COLD inline machine& serve_running(machine& m) noexcept {
     wait_while_frozen(m);
   }
   // [p.attention <] acquire: as in attend; only the holder clears bits
-  std::uint32_t asked = p.attention.load(acquire);
+  std::uint32_t asked = p.attention.load(acquire) & ~std::uint32_t{attention_host};
   if ((asked & attention_preempt) != 0 &&
       // relaxed: published by the request; own count
       p.asked_tick.load(relaxed) != p.schedule_tick.get()) {
     // It was meant for an earlier goroutine, which had a whole slice; this one does not give way.
     // [p.attention <] acquire: as in attend
     asked = p.attention.fetch_and(~std::uint32_t{attention_preempt}, acquire) &
-            ~std::uint32_t{attention_preempt};
+            ~std::uint32_t{attention_preempt | attention_host};
   }
   if (asked == 0) {
     return m;

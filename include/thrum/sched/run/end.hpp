@@ -16,6 +16,7 @@
 #define THRUM_SCHED_RUN_END_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/fatal.hpp>
 #include <thrum/base/intrusive_queue.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/base/sanitizer.hpp>
@@ -31,18 +32,14 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// Takes a dead G back into the P's free list.
 inline void recycle(machine& m, goroutine& g) noexcept {
-  processor& p = *m.p;
   if (g.size_class != m.scheduler->config().stack_class) {
     base::intrusive_queue<goroutine> one;
     one.push_back(&g);
     g.pool->put(g.size_class, static_cast<decltype(one)&&>(one));
     return;
   }
-  p.free_list.push_front(&g);
-  if (++p.free_count > traits::free_goroutines_per_p) [[unlikely]] {
-    auto half = p.free_list.pop_front_n(traits::free_goroutines_per_p / 2);
-    p.free_count -= traits::free_goroutines_per_p / 2;
-    m.scheduler->pool->put(m.scheduler->config().stack_class, static_cast<decltype(half)&&>(half));
+  if (m.p->free_gs.put(g)) [[unlikely]] {
+    m.scheduler->pool->put(m.scheduler->config().stack_class, m.p->free_gs.take_spare());
   }
 }
 
@@ -114,6 +111,11 @@ inline void bind(machine& m, goroutine& g) noexcept {
   g.flags |= g_bound;
 }
 
+/// Whether bind() holds: not for one that is, or was, bound to a host.
+inline bool is_bound_to_thread(const goroutine& g) noexcept {
+  return (g.flags & (g_bound | g_on_host)) == g_bound;
+}
+
 /// The goroutine may run on any thread again.
 inline void unbind(machine& m, goroutine& g) noexcept {
   m.locked_g = nullptr;
@@ -123,6 +125,11 @@ inline void unbind(machine& m, goroutine& g) noexcept {
 
 /// E1 and E2. Does not return.
 [[noreturn]] inline void end_goroutine(goroutine& g) noexcept {
+  if (g.forks != nullptr) [[unlikely]] {  // only where nothing has unwound it
+    base::fatal(
+        "a goroutine ended inside fork_join, parallel_for or parallel_reduce; without exceptions "
+        "it must return from there: let the function return instead of this_goroutine::exit");
+  }
   for (;;) {
     // Each time: the destructor of a result may have made some.
     if (g.locals != nullptr) [[unlikely]] {
@@ -131,7 +138,9 @@ inline void unbind(machine& m, goroutine& g) noexcept {
     machine* const m = &enter_scheduler(*current_m());
     if (g.thread_locks != 0) [[unlikely]] {
       g.thread_locks = 0;  // without exceptions nobody has unwound it
-      unbind(*m, g);
+      if (is_bound_to_thread(g)) {
+        unbind(*m, g);
+      }
     }
     // relaxed: only a handle changes it now, and if there is none it stays `none`
     if (g.join.load(relaxed) == join_state::none) {

@@ -13,6 +13,9 @@
 //   global           a fair share of it
 //   poller           without waiting, if goroutines wait there and nobody else polls
 //   others           four stealing rounds, if not too many Ms search already
+//   forks            the oldest half of a fork that anybody offers (fork.hpp), also if too many
+//                    search: so no P is given up while the goroutine that forked waits for the
+//                    other half without knowing
 //   give up the P    idle.hpp, I1 to I6
 //   sleep            in the poller until the next timer, if nobody does; else on the M's own note
 //
@@ -30,6 +33,7 @@
 #include <thrum/sched/run/poll_sink.hpp>
 #include <thrum/sched/run/steal.hpp>
 #include <thrum/sched/run/take.hpp>
+#include <thrum/sched/run/take_forked.hpp>
 
 #include <cstdint>
 
@@ -42,7 +46,9 @@ inline goroutine* poll_now(machine& m) noexcept {
     return nullptr;
   }
   inject(sink);
-  return take_global(m);
+  goroutine* const g = take_global(m);
+  // A select that was told of an event is runnable here: see told_point.
+  return g != nullptr ? g : take_local(m);
 }
 
 /// May this M search other Ps? At most half as many spinners as busy Ps, so that a search costs
@@ -64,7 +70,7 @@ inline void look_again(machine& m, std::int64_t& next_timer) noexcept {
       scheduler.monitor.wake_if_all_idle();  // it may have seen all of them idle for a moment
       return;
     }
-    scheduler.idle.ask_for_spinner_locked();
+    scheduler.ask_for_spinner_locked();
   }
   next_timer = scheduler.first_timer(next_timer);
 }
@@ -141,7 +147,7 @@ inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
     p = scheduler.idle.take_p_locked();
     if (p == nullptr) {
       // Every P is busy; their holders see their own timers, and the next idler the others'.
-      scheduler.idle.ask_for_spinner_locked();
+      scheduler.ask_for_spinner_locked();
     } else {
       note_threads_locked(scheduler);
     }
@@ -228,6 +234,9 @@ inline goroutine* find_work(machine& m) noexcept {
       if (found.next_timer < next_timer) {
         next_timer = found.next_timer;
       }
+    }
+    if (goroutine* g = take_forked(m)) {
+      return g;
     }
     if (goroutine* g = give_up_p(m, next_timer)) {
       return g;

@@ -11,14 +11,22 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/core/traits.hpp>
+#include <thrum/sched/queue/timer_heap.hpp>
 #include <thrum/sched/run/execute.hpp>
 #include <thrum/sched/run/find_work.hpp>
 #include <thrum/sched/run/ready.hpp>
+
+#include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// g0 has a goroutine that must run on another thread: gives that thread its P.
 inline void pass_to_owner(machine& m, goroutine& g) noexcept {
+  if ((g.flags & g_on_host) != 0) {
+    ready_on_host(g);  // HO3
+    return;
+  }
   machine& owner = *g.bound;
   m.scheduler->pass_p(m.scheduler->release_p(m), owner, false);
 }
@@ -62,12 +70,27 @@ inline goroutine* first_goroutine(machine& m) noexcept {
   return find_work(m);
 }
 
-/// An M that has found a goroutine no longer searches. The last one that did leaves a successor, so
-/// that more of what there is gets found.
+/// Whether another search would find something, or has to wait where nobody does: in the poller, for
+/// descriptors and for the timers of Ps that idle.
+inline bool has_work_for_another(runtime_scheduler& scheduler) noexcept {
+  if (scheduler.has_queued_work()) {
+    return true;
+  }
+  constexpr std::int64_t never = timer_heap<traits>::never;
+  return !scheduler.poll.somebody_sleeps() &&
+         (scheduler.poller.descriptors() != 0 || scheduler.first_timer(never) != never);
+}
+
+/// An M that has found a goroutine no longer searches. The last one that did has another search on if
+/// there is more to be found. What is published from here on wakes one by itself, and what was left to
+/// this M is seen here: by the same fences as at I5 and I6 (idle.hpp). Go wakes one in any case; most
+/// of those find nothing, and each costs two switches between threads.
 inline void end_search(machine& m) noexcept {
   if (m.spinning) {
     m.scheduler->idle.end_spinning(m);
-    m.scheduler->wake_processor_after_rmw();
+    if (has_work_for_another(*m.scheduler)) {
+      m.scheduler->wake_processor_after_rmw();
+    }
   }
 }
 

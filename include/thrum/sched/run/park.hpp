@@ -12,9 +12,11 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/os/parts.hpp>
+#include <thrum/sched/core/host_threads.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/queue/no_deadline.hpp>
 #include <thrum/sched/run/arm.hpp>
+#include <thrum/sched/run/stop_watch.hpp>
 #include <thrum/sched/run/switch.hpp>
 #include <thrum/sched/run/wait_point.hpp>
 
@@ -122,8 +124,24 @@ constexpr std::int64_t time_left(std::int64_t deadline, std::int64_t now) noexce
   return deadline <= now ? 0 : deadline - now;
 }
 
-/// An OS thread waits.
-THRUM_COLD inline void wait_as_thread(wait_point& point, std::int64_t deadline) noexcept {
+/// Whether a host runs goroutines while it waits so: not for locks, which their holders want back.
+constexpr bool may_help(wait_reason reason) noexcept {
+  return reason != wait_reason::mutex_lock && reason != wait_reason::shared_mutex_lock &&
+         reason != wait_reason::shared_mutex_lock_shared && reason != wait_reason::once_wait;
+}
+
+/// An OS thread waits; one that is a host runs goroutines meanwhile.
+THRUM_COLD inline void wait_as_thread(wait_point& point, std::int64_t deadline,
+                                      wait_reason reason) noexcept {
+  auto ended = help_end::none;
+  // [ho.help <] acquire: nothing is published by it
+  if (auto* const help = os::process_wide<host_threads>::get().help.load(acquire);
+      help != nullptr && may_help(reason)) [[unlikely]] {
+    ended = help(point.note, deadline);
+  }
+  if (ended == help_end::event) {
+    return;
+  }
   if (deadline == no_deadline) {
     point.note.sleep();
     return;
@@ -134,6 +152,36 @@ THRUM_COLD inline void wait_as_thread(wait_point& point, std::int64_t deadline) 
   if (!withdraw_in_time(point)) {
     point.note.sleep();
   }
+}
+
+/// A wait until_stopped: shows its point to the watch, waits by blocked(deadline), hides it. The lock
+/// is held. If the stop was requested before, the point is taken out here.
+template <class Lock, class Blocked>
+THRUM_COLD wake_cause wait_watched(section& here, wait_point& point, Lock& held,
+                                   Blocked blocked) noexcept {
+  stop_watch& stop = *current_stop_watch(here);
+  const bool shown = stop.show(point);
+  if (!shown && point.withdraw(point, true) == withdrawal::done) {
+    settle(point, wake_cause::timed_out);
+    held.unlock();
+    return wake_cause::timed_out;
+  }
+  blocked(stop.deadline);
+  if (shown) {
+    stop.hide(point);
+  }
+  return point.cause.load(relaxed);  // relaxed: written before we were woken
+}
+
+/// The running goroutine parks until it is woken, or its timer ends the wait.
+template <class Lock>
+void park_until(section& here, wait_reason reason, wait_point& point, Lock& held,
+                std::int64_t deadline) noexcept {
+  timed_commit<Lock> timed{&held, deadline};
+  goroutine& g = *here.this_m().g;
+  g.timed_point = &point;
+  park(here, reason, &commit_arm_and_unlock<Lock>, &timed);
+  timer_heap<traits>::remove(g);
 }
 
 /// W2 and W4 of wait_point.hpp. The caller holds `held`, has linked `point` and set its `g` from
@@ -149,8 +197,14 @@ wake_cause wait(section& here, wait_point& point, Lock& held,
     point.gate.open();
   }
   if (m == nullptr) [[unlikely]] {
+    if (options.deadline == until_stopped) {
+      return wait_watched(here, point, held, [&](std::int64_t deadline) noexcept {
+        held.unlock();
+        wait_as_thread(point, deadline, options.reason);
+      });
+    }
     held.unlock();
-    wait_as_thread(point, options.deadline);
+    wait_as_thread(point, options.deadline, options.reason);
     return point.cause.load(relaxed);  // relaxed: written before we were woken
   }
   goroutine& g = *m->g;
@@ -172,11 +226,16 @@ wake_cause wait(section& here, wait_point& point, Lock& held,
   }
   if (options.deadline == no_deadline) [[likely]] {
     park(here, options.reason, &commit_unlock<Lock>, &held);
+  } else if (options.deadline != until_stopped) {
+    park_until(here, options.reason, point, held, options.deadline);
   } else {
-    timed_commit<Lock> timed{&held, options.deadline};
-    g.timed_point = &point;
-    park(here, options.reason, &commit_arm_and_unlock<Lock>, &timed);
-    timer_heap<traits>::remove(g);
+    wait_watched(here, point, held, [&](std::int64_t deadline) noexcept {
+      if (deadline == no_deadline) {
+        park(here, options.reason, &commit_unlock<Lock>, &held);
+      } else {
+        park_until(here, options.reason, point, held, deadline);
+      }
+    });
   }
   const wake_cause cause = point.cause.load(relaxed);  // relaxed: written before we were woken
   if (cancellable) {
@@ -198,10 +257,13 @@ inline withdrawal withdraw_sleeper(wait_point& point, bool locked) noexcept {
 
 /// Parks the running goroutine, or blocks the calling thread, until `deadline`. Returns `notified`,
 /// or `cancelled` as wait() does. However far that is, the sleeper will wake: it is no deadlock.
+/// A sleep until_stopped ends with the watch of the caller.
 inline wake_cause sleep_until(std::int64_t deadline) noexcept {
-  deadline = deadline < no_deadline ? deadline : no_deadline - 1;
+  if (deadline > until_stopped) {
+    deadline = until_stopped - 1;
+  }
   section here;
-  if (here.m() == nullptr) {
+  if (here.m() == nullptr && deadline != until_stopped) {
     // Looked at once: inside blocking() a virtual clock stands.
     os::sleep_ns(time_left(deadline, traits::now()));
     return wake_cause::notified;
@@ -220,6 +282,10 @@ inline wake_cause sleep_until(std::int64_t deadline) noexcept {
 // ---- yield and preemption ----------------------------------------------------------------------
 
 inline bool commit_to_global(machine& m, goroutine& g, void*) noexcept {
+  if ((g.flags & g_on_host) != 0) [[unlikely]] {
+    ready_on_host(g);
+    return true;
+  }
   // [g.status >] release: where its stack was left. If this M has no P, no freeze has stopped it.
   g.status.store(g_status::runnable, release);
   m.scheduler->global.push_back(g);
@@ -229,6 +295,10 @@ inline bool commit_to_global(machine& m, goroutine& g, void*) noexcept {
 
 /// As commit_to_global, for a goroutine that gives way.
 inline bool commit_behind(machine& m, goroutine& g, void*) noexcept {
+  if ((g.flags & g_on_host) != 0) [[unlikely]] {
+    ready_on_host(g);
+    return true;
+  }
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
   m.scheduler->global.push_behind(g);
   m.scheduler->wake_processor();

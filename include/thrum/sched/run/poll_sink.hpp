@@ -12,6 +12,7 @@
 #include <thrum/sched/core/g.hpp>
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/core/traits.hpp>
+#include <thrum/sched/run/ready.hpp>
 
 #include <cstdint>
 #include <utility>
@@ -21,6 +22,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 /// Takes the events of one poll and collects the goroutines of one scheduler that they make
 /// runnable; others are made so at once. What a tag stands for is known in io/poll_events.hpp.
 struct poll_sink : netpoll::sink {
+  // NOLINTNEXTLINE(clang-analyzer-optin.cplusplus.UninitializedObject): looks into the scheduler
   explicit poll_sink(runtime_scheduler& of) noexcept
       : netpoll::sink{&deliver_event, of.upcalls().announce_event}, scheduler(of) {}
 
@@ -42,6 +44,11 @@ struct polled_goroutines {
   explicit polled_goroutines(netpoll::ready_list& list) noexcept {
     while (netpoll::ready_node* const node = list.pop_front()) {
       auto& g = *static_cast<goroutine*>(node);
+      if ((g.flags & g_on_host) != 0) [[unlikely]] {
+        g.moved_much = false;
+        ready_on_host(g);
+        continue;
+      }
       g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
       (std::exchange(g.moved_much, false) ? returned : others).push_back(&g);
     }

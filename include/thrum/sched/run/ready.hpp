@@ -15,6 +15,7 @@
 #define THRUM_SCHED_RUN_READY_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/intrusive_queue.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/sched/core/current.hpp>
 #include <thrum/sched/core/scheduler.hpp>
@@ -41,8 +42,27 @@ inline void wake_for_runnext(machine& m) noexcept {
   }
 }
 
+/// Makes a goroutine runnable that may run on one host only. From any thread.
+THRUM_COLD inline void ready_on_host(goroutine& g) noexcept {
+  runtime_scheduler& scheduler = *g.scheduler;
+  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
+  // From here on the goroutine may run, end, and its runtime be destroyed, which waits for us.
+  scheduler.visitors_from_outside.enter();
+  if (!g.bound->as_host->inbox.push(g)) {
+    g.bound = nullptr;
+    g.flags &= static_cast<std::uint8_t>(~(g_bound | g_on_host));
+    scheduler.global.push_back(g);
+    scheduler.wake_processor();
+  }
+  scheduler.visitors_from_outside.leave();
+}
+
 /// Makes g runnable on the P that m holds. `next`: it runs as soon as the running one parks.
 inline void ready_on(machine& m, goroutine& g, bool next) noexcept {
+  if ((g.flags & g_on_host) != 0) [[unlikely]] {
+    ready_on_host(g);
+    return;
+  }
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
   if (next) {
     goroutine* const kicked = m.p->queue.exchange_runnext(&g);
@@ -63,6 +83,10 @@ inline void ready_on(machine& m, goroutine& g, bool next) noexcept {
 
 /// Makes g runnable from a thread that holds no P of g's runtime.
 inline void ready_elsewhere(goroutine& g) noexcept {
+  if ((g.flags & g_on_host) != 0) [[unlikely]] {
+    ready_on_host(g);
+    return;
+  }
   runtime_scheduler& scheduler = *g.scheduler;
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
   // From here on the goroutine may run, end, and its runtime be destroyed, which waits for us.
@@ -70,6 +94,30 @@ inline void ready_elsewhere(goroutine& g) noexcept {
   scheduler.global.push_back(g);
   scheduler.wake_processor();
   scheduler.visitors_from_outside.leave();
+}
+
+/// Makes goroutines of one runtime runnable, in their order: the first one next. From any thread;
+/// their status says so already. From here on they may run, end, and be gone.
+inline void ready_all(runtime_scheduler& scheduler,
+                      base::intrusive_queue<goroutine>&& gs) noexcept {
+  machine* const m = current_m();
+  if (m == nullptr || m->p == nullptr || m->scheduler != &scheduler) {
+    scheduler.visitors_from_outside.enter();  // as in ready_elsewhere
+    scheduler.global.append(static_cast<decltype(gs)&&>(gs));
+    scheduler.wake_processor();
+    scheduler.visitors_from_outside.leave();
+    return;
+  }
+  if (goroutine* const kicked = m->p->queue.exchange_runnext(gs.pop_front())) {
+    push_to_ring(*m, *kicked);
+  }
+  m->p->queue.push_batch(gs);
+  if (!gs.empty()) {
+    scheduler.global.append(static_cast<decltype(gs)&&>(gs));
+  }
+  if (scheduler.has_other_ps()) {
+    scheduler.wake_processor();
+  }
 }
 
 /// Makes a goroutine runnable that the caller has removed from whatever it waited on. Any thread.

@@ -10,7 +10,6 @@
 
 #include <thrum/arch/arch.hpp>
 #include <thrum/base/config.hpp>
-#include <thrum/base/convert.hpp>
 #include <thrum/base/sanitizer.hpp>
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/core/traits.hpp>
@@ -29,16 +28,12 @@ inline machine* m_of(const runtime_scheduler& scheduler) noexcept {
 }
 
 THRUM_COLD inline goroutine* refill_free_list(machine& m) noexcept {
-  processor& p = *m.p;
-  auto batch = m.scheduler->pool->take_used(m.scheduler->config().stack_class,
-                                            traits::free_goroutines_per_p / 2);
-  if (batch.empty()) {
-    return m.scheduler->pool->take(m.scheduler->config().stack_class);
+  auto& free = m.p->free_gs;
+  if (!free.reload()) {
+    free.load(m.scheduler->pool->take_chunk(m.scheduler->config().stack_class));
   }
-  p.free_count += base::convert<std::uint32_t>(batch.size());
-  p.free_list.append(static_cast<decltype(batch)&&>(batch));
-  --p.free_count;
-  return p.free_list.pop_front();
+  goroutine* const g = free.take();
+  return g != nullptr ? g : m.scheduler->pool->take(m.scheduler->config().stack_class);
 }
 
 /// Starts loading what a G that will be started soon writes first: its head and its first frames.
@@ -56,9 +51,8 @@ inline goroutine* take_g(runtime_scheduler& scheduler, machine* m,
   if (m == nullptr || size_class != scheduler.config().stack_class) [[unlikely]] {
     return scheduler.pool->take(size_class);
   }
-  if (goroutine* g = m->p->free_list.pop_front()) [[likely]] {
-    --m->p->free_count;
-    if (goroutine* const after = m->p->free_list.front()) {
+  if (goroutine* g = m->p->free_gs.take()) [[likely]] {
+    if (goroutine* const after = m->p->free_gs.front()) {
       prefetch_fresh(*after);
     }
     return g;
@@ -103,8 +97,8 @@ inline goroutine_id next_id(runtime_scheduler& scheduler, machine* m) noexcept {
   return p.next_id++;
 }
 
-/// Lets a G with a task run. `id`, `entry`, `discard_result` and `join` are set.
-inline void launch(runtime_scheduler& scheduler, machine* m, goroutine& g) noexcept {
+/// Readies the first frame of a G with a task. `id`, `entry`, `discard_result` and `join` are set.
+inline void prepare_launch(runtime_scheduler& scheduler, goroutine& g) noexcept {
   g.scheduler = &scheduler;
   g.exceptions = {};
   g.exiting = false;
@@ -115,6 +109,11 @@ inline void launch(runtime_scheduler& scheduler, machine* m, goroutine& g) noexc
   g.sp.store(
       arch::prepare_stack(g.task, {g.stack_low, g.extent.limit(g.stack_low)}, &goroutine_main, &g),
       relaxed);
+}
+
+/// Lets a G with a task run, which is set as for prepare_launch.
+inline void launch(runtime_scheduler& scheduler, machine* m, goroutine& g) noexcept {
+  prepare_launch(scheduler, g);
   if (m != nullptr) [[likely]] {
     m->p->counts.created.add();
     ready_on(*m, g, true);

@@ -36,17 +36,18 @@ inline stolen steal_work(machine& m) noexcept {
   processor& own = *m.p;
   stolen result;
   // Not procs(): one that is to retire may still have goroutines while its holder computes.
-  const unsigned count = scheduler.ps.live();
+  const unsigned live = scheduler.ps.live();
+  const unsigned count = live + scheduler.ps.hosts();
   if (m.order.count() != count) {
     m.order.reset(count);
   }
   for (int round = 0; round < rounds; ++round) {
     const bool last = round == rounds - 1;
-    for (auto walk = m.order.start(m.random.next()); !walk.done(); walk.next()) {
+    for (auto walk = m.order.start(m.search.next()); !walk.done(); walk.next()) {
       if (scheduler.closing.load(relaxed)) {  // relaxed: a hint to hurry
         return result;
       }
-      processor& victim = scheduler.ps[walk.position()];
+      processor& victim = scheduler.ps.among(walk.position(), live);
       if (&victim == &own) {
         continue;
       }

@@ -11,10 +11,12 @@
 #define THRUM_SCHED_RUN_TAKE_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/random.hpp>
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/run/ready.hpp>
 
+#include <bit>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
@@ -116,6 +118,31 @@ inline bool is_poll_due(runtime_scheduler& scheduler) noexcept {
   return scheduler.poll.is_due(traits::now(), traits::poll_interval_ns);
 }
 
+/// V5: what stands on this P, and in the global queue as the ring has no room for all, is put into a
+/// random order. A bit of its own is drawn for each goroutine, pass by pass, and those with a 0 go
+/// before those with a 1: with as many passes as make equal strings of bits unlikely, each order is
+/// as likely as any other. So it needs no memory.
+THRUM_COLD inline void shuffle_woken(machine& m) noexcept {
+  auto all = m.p->queue.drain();
+  while (goroutine* const g = m.scheduler->global.pop()) {
+    all.push_back(g);
+  }
+  base::random random = m.scheduler->clock.own().random_of_shuffle();
+  const unsigned passes = 2 * static_cast<unsigned>(std::bit_width(all.size())) + 8;
+  for (unsigned i = 0; i != passes; ++i) {
+    decltype(all) ones;
+    decltype(all) zeroes;
+    while (goroutine* const g = all.pop_front()) {
+      (random.below(2) != 0 ? ones : zeroes).push_back(g);
+    }
+    all.append(static_cast<decltype(all)&&>(zeroes));
+    all.append(static_cast<decltype(all)&&>(ones));
+  }
+  while (goroutine* const g = all.pop_front()) {
+    push_to_ring(m, *g);
+  }
+}
+
 /// Runs the due timers of a P. Returns when its next one is due.
 inline std::int64_t run_timers(machine& m, processor& p, bool& ran) noexcept {
   const std::int64_t earliest = p.timers.earliest();
@@ -129,6 +156,9 @@ inline std::int64_t run_timers(machine& m, processor& p, bool& ran) noexcept {
   const std::size_t n = p.timers.run_due(now);
   m.p->counts.timers.add(n);
   ran = ran || n != 0;
+  if (n > 1 && m.scheduler->clock.is_virtual()) [[unlikely]] {
+    shuffle_woken(m);
+  }
   return p.timers.earliest();
 }
 

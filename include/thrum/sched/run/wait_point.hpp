@@ -73,14 +73,31 @@ struct wait_point : base::list_node<wait_point> {
   /// tries to take unless `locked`. Called inside the gate, or by the waiter itself.
   using withdraw_function = withdrawal (*)(wait_point&, bool locked) noexcept;
 
-  goroutine* g = nullptr;  // null: an OS thread
+  goroutine* g = nullptr;  // null: an OS thread, or what is told
   atomic<wake_cause> cause{wake_cause::none};
   basic_gate<traits> gate;
   withdraw_function withdraw = nullptr;
-  void* object = nullptr;                // for withdraw
+  void* object = nullptr;                // for withdraw; of a told_point, itself
   void* slot = nullptr;                  // where a value comes from or goes to
   selection_state* selection = nullptr;  // of which it is one of several
   os::note note;                         // for an OS thread
+};
+
+/// Behind which nobody waits: to wake it is to call its function, without a lock. So one who waits on
+/// a channel can be told what happens to an object that is none. As of any point, its owner takes it
+/// out under the object's lock; and if it is not in any more, waits until the function was called.
+struct told_point : wait_point {
+  using tell_function = void (*)(told_point&) noexcept;
+  /// Null: an ordinary point after all.
+  explicit told_point(tell_function function) noexcept : tell(function) {
+    object = function != nullptr ? static_cast<wait_point*>(this) : nullptr;
+  }
+
+  /// It waits on no object: it leads to itself.
+  static bool is_one(const wait_point& point) noexcept { return point.object == &point; }
+
+  /// The point may be gone when this returns (WP2).
+  const tell_function tell;
 };
 
 /// One wait on several objects (select): a point is linked on each of them, and a thread that
@@ -132,6 +149,15 @@ withdrawal unlink_under(Lock& lock, bool locked, Unlink unlink) noexcept {
   return was_linked ? withdrawal::done : withdrawal::refused;
 }
 
+/// Starts loading the frames of a waiter that will be woken: they lie below its point.
+THRUM_INLINE void prefetch_waiter(const wait_point& point) noexcept {
+  const char* const at = reinterpret_cast<const char*>(&point);
+  __builtin_prefetch(at - 64, 1);
+  __builtin_prefetch(at - 128, 1);
+  __builtin_prefetch(at - 192, 1);
+  __builtin_prefetch(at - 256, 1);
+}
+
 /// W3 and WP1, under the object's lock: the waiter is released, and nobody enters the object on its
 /// behalf any more.
 THRUM_INLINE void settle(wait_point& point, wake_cause cause) noexcept {
@@ -168,21 +194,27 @@ inline bool withdraw_in_time(wait_point& point) noexcept {
   return ours;
 }
 
-/// W3's last step. The point may be gone when this returns (WP2).
+/// Where an OS thread sleeps.
+inline os::note& note_of(wait_point& point) noexcept {
+  return (point.selection != nullptr ? point.selection->self : point).note;
+}
+
+/// The last step for a point without a goroutine.
+THRUM_COLD inline void wake_other(wait_point& point) noexcept {
+  if (told_point::is_one(point)) {
+    auto& told = static_cast<told_point&>(point);
+    told.tell(told);
+  } else {
+    note_of(point).wake();
+  }
+}
+
+/// W3's last step. The point may be gone when this returns (WP2). For several: wake_list.hpp.
 inline void wake(wait_point& point) noexcept {
   if (point.g != nullptr) {
     ready(*point.g);
   } else {
-    (point.selection != nullptr ? point.selection->self : point).note.wake();
-  }
-}
-
-/// The same for a chain of points through `next`, without any lock. Each is gone once it is woken.
-inline void wake_chain(wait_point* chain) noexcept {
-  while (chain != nullptr) {
-    wait_point* const point = chain;
-    chain = point->next;
-    wake(*point);
+    wake_other(point);
   }
 }
 

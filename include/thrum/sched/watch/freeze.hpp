@@ -91,7 +91,7 @@ class [[nodiscard]] freezer {
     // [p.attention >] release: pairs with the exchange in attend.
     p.attention.fetch_or(attention_freeze, release);
     machine* const m = p.m.load(relaxed);  // relaxed: a guess is enough; a stray signal is harmless
-    if (m != nullptr && scheduler_.config().interrupts && turn % 16 == 0) {
+    if (m != nullptr && m->as_host == nullptr && scheduler_.config().interrupts && turn % 16 == 0) {
       m->self.interrupt(m->interruption);
     }
     return false;

@@ -11,6 +11,8 @@
 //   timers     a busy P is told when one of its timers is due; an idle one is woken for it, too,
 //              unless somebody sleeps in the poller until then
 //   rescue     an idle P is woken for a runnext that has waited for a whole round (ready.hpp)
+//              likewise for a half of a fork (fork.hpp), which is queued like a goroutine when no P
+//              has been idle for a time slice
 //   trace      a line of figures when asked for
 //   exit       while the process exits, all are taken and none is given (process_exit.hpp)
 //   deadlock   when all is idle, a look whether it can ever be otherwise (deadlock.hpp)
@@ -30,6 +32,7 @@
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/life/process_exit.hpp>
 #include <thrum/sched/run/poll_sink.hpp>
+#include <thrum/sched/run/take_forked.hpp>
 #include <thrum/sched/watch/deadlock.hpp>
 #include <thrum/sched/watch/retake.hpp>
 
@@ -83,15 +86,23 @@ class monitor {
   bool must_share_cpus() const noexcept {
     return real_time_cpus_ != 0 && scheduler_.procs() > scheduler_.idle.idle_ps() + real_time_cpus_;
   }
-  bool all_idle() const noexcept { return scheduler_.idle.idle_ps() >= scheduler_.procs(); }
+  bool all_idle() const noexcept {
+    return scheduler_.idle.idle_ps() >= scheduler_.procs() && scheduler_.hosts.executing() == 0;
+  }
   bool closing() const noexcept {
     return scheduler_.closing.load(acquire);  // [s.close <] the end of everything else
   }
 
   /// Looks at one P; true if something had to be done.
   bool look_at(processor& p, std::int64_t now) noexcept;
+  /// The P of a host, which nobody takes: see run/host_loop.hpp.
+  void look_at_host(host_thread& h, std::int64_t now) noexcept;
+  /// What others can have of it.
+  void relieve(processor& p, bool due) noexcept;
   bool look_at_syscall(processor& p, std::int64_t now, bool slice_is_over) noexcept;
   bool look_at_runnext(processor& p) noexcept;
+  /// Of any P, also of one that is out of service: what began to fork on it may run on another one.
+  bool look_at_forks(processor& p, std::int64_t now) noexcept;
   void ask(processor& p, attention what) noexcept {
     // [p.attention >] release: pairs with the exchange in attend.
     p.attention.fetch_or(what, release);
@@ -104,6 +115,7 @@ class monitor {
   std::uint64_t ran_ = 0;
   std::uint32_t quiet_rounds_ = 0;
   std::int64_t next_trace_ = 0;
+  run_queue<goroutine, traits> taken_from_host_;  // empty, but inside relieve()
   unsigned real_time_cpus_ = 0;  // CPUs of this process; 0: not in a real-time class
   bool exits_ = false;           // the exit of the process holds all goroutines
 };
@@ -133,6 +145,14 @@ inline void monitor::run() noexcept {
     for (unsigned i = 0; i < n && !closing(); ++i) {
       acted = look_at(scheduler_.ps[i], now) || acted;
     }
+    for (unsigned i = 0; i < scheduler_.hosts.made() && !closing(); ++i) {
+      look_at_host(scheduler_.hosts[i], now);
+    }
+    scheduler_.for_each_p([&](processor& p) {
+      if (!closing()) {
+        acted = look_at_forks(p, now) || acted;
+      }
+    });
     retaker_.watch(now, next_look_);
     if (scheduler_.reserve.is_active()) [[unlikely]] {
       look_at_reserve();
@@ -210,19 +230,18 @@ inline void monitor::wait_for_round() noexcept {
   std::int64_t delay = delay_;
   const std::int64_t now = traits::now();
   scheduler_.monitor.plan(now + delay);
-  const unsigned n = scheduler_.ps.live();
-  for (unsigned i = 0; i < n; ++i) {
+  scheduler_.for_each_live_p([&](processor& p) {
     // A busy P's timers need us, and all if nobody sleeps in the poller.
-    processor& p = scheduler_.ps[i];
     // relaxed: a guess is enough
     if (p.status.load(relaxed) == p_status::running || others_can_run_timers()) {
       const std::int64_t left = scheduler_.next_timer(p) - now;
       // relaxed: of one that is due it knows, and the retaker has said when to look again
-      if (left < delay && (left > 0 || p.attention.load(relaxed) == 0)) {
+      if (left < delay &&
+          (left > 0 || (p.attention.load(relaxed) & ~std::uint32_t{attention_host}) == 0)) {
         delay = left > traits::monitor_min_sleep_ns ? left : traits::monitor_min_sleep_ns;
       }
     }
-  }
+  });
   if (next_look_ - now < delay) {
     delay = next_look_ - now > traits::monitor_min_sleep_ns ? next_look_ - now
                                                             : traits::monitor_min_sleep_ns;
@@ -300,6 +319,72 @@ inline bool monitor::look_at(processor& p, std::int64_t now) noexcept {
   return look_at_runnext(p);
 }
 
+inline void monitor::look_at_host(host_thread& h, std::int64_t now) noexcept {
+  processor& p = h.p;
+  const p_status status = p.status.load(acquire);  // [p.status <] its tick is at least this new
+  if (status != p_status::running && status != p_status::syscall) {
+    return;
+  }
+  const auto sooner = [this](std::int64_t when) {
+    next_look_ = when < next_look_ ? when : next_look_;
+  };
+  const std::uint32_t tick = p.schedule_tick.get();
+  const bool due = scheduler_.next_timer(p) <= now;
+  if (tick != p.seen.schedule_tick) {
+    p.seen.schedule_tick = tick;
+    p.seen.schedule_when = now;
+  }
+  const std::int64_t since = p.seen.schedule_when;
+  const std::int64_t slice = scheduler_.config().time_slice_ns;
+  const std::int64_t patience = slice < traits::least_run_ns ? slice : traits::least_run_ns;
+  if (now - since < patience) {
+    sooner(since + patience);
+  } else {
+    relieve(p, due);
+    sooner(now + patience);
+  }
+  if (status != p_status::running) {
+    return;
+  }
+  if (due) {
+    ask(p, attention_timers);
+  }
+  if (!scheduler_.config().preempts) {
+    return;
+  }
+  const std::int64_t until = h.until.load(relaxed);  // relaxed: a round later is early enough
+  const std::int64_t allowed = until < since + slice ? until : since + slice;
+  if (now < allowed) {
+    sooner(allowed);
+    return;
+  }
+  p.asked_tick.store(tick, relaxed);  // relaxed: published by the request
+  ask(p, attention_preempt);
+}
+
+inline void monitor::relieve(processor& p, bool due) noexcept {
+  if (due) {
+    const std::int64_t when = scheduler_.give_timers_away(p);
+    if (when != timer_heap<traits>::never) {
+      ask(scheduler_.ps[0], attention_timers);
+      scheduler_.wake_for_timer(when);
+    }
+  }
+  if (p.queue.empty()) {
+    return;
+  }
+  if (scheduler_.idle.idle_ps() == 0) {
+    // Thieves come when they have nothing else; these would wait for that behind what computes.
+    base::intrusive_queue<goroutine> others;
+    while (goroutine* const g = p.queue.steal_half_into(taken_from_host_, true, true)) {
+      others.append(taken_from_host_.drain());
+      others.push_back(g);
+    }
+    scheduler_.global.append(std::move(others));
+  }
+  scheduler_.wake_processor();
+}
+
 inline bool monitor::look_at_syscall(processor& p, std::int64_t now, bool slice_is_over) noexcept {
   const std::uint32_t tick = p.syscall_tick.get();  // compared with the last one
   if (tick != p.seen.syscall_tick && !slice_is_over) {
@@ -335,6 +420,27 @@ inline bool monitor::look_at_runnext(processor& p) noexcept {
   p.wake_credit.store(traits::wake_credit, relaxed);  // relaxed: only a heuristic
   scheduler_.wake_processor();
   return true;
+}
+
+inline bool monitor::look_at_forks(processor& p, std::int64_t now) noexcept {
+  if (!p.forks.has_work()) {
+    p.seen.forks_since = 0;
+    return false;
+  }
+  if (p.seen.forks_since == 0) {
+    p.seen.forks_since = now;
+    return false;
+  }
+  if (scheduler_.idle.idle_ps() != 0) {
+    p.forks.refill_credit();
+    scheduler_.wake_processor();
+    return true;
+  }
+  if (now - p.seen.forks_since >= scheduler_.config().time_slice_ns && !exits_) {
+    p.seen.forks_since = now;
+    return queue_forked(scheduler_, p.id);
+  }
+  return false;
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched

@@ -29,8 +29,10 @@
 //            that does not say whether it sleeps, has had no CPU for `silent_ns`
 //   deaf     it was asked by a signal and has computed on without taking it: some goroutine has
 //            blocked signals on that thread, this one or an earlier one, or it is in a long call of
-//            the system. Its P is taken as from one that blocks
+//            the system; or the system refuses to interrupt it. Its P is taken as from one that blocks
 //   If nothing else could run, nothing is done.
+//   Where the CPU clock has steps of some 15 ms, a look at the thread stands in for it: that system
+//   says for sure whether a thread computes (press_by_looks).
 //
 // The mask of signals belongs to the thread: a goroutine that blocks all signals and parks leaves
 // that mask behind for the next one. A deaf thread unblocks the scheduler's own signal when it
@@ -78,7 +80,11 @@ class retaker {
   static constexpr std::int64_t longest_window_ns = 200'000;
 
   /// A system may refuse it at many moments: code that allocates all the time, at seven of eight.
-  static constexpr int most_refusals = 16;
+  static constexpr int most_tries = 16;
+
+  /// A thread that computes and was not interrupted so often, each time by so many tries, is in the
+  /// system's own code all the time: its P is taken as from one that is deaf.
+  static constexpr std::uint32_t most_refusals = 3;
 
   /// A P that has another goroutine at each look gets on by itself, and is looked at less and less:
   /// each look costs it some microseconds of its CPU.
@@ -92,7 +98,17 @@ class retaker {
   /// slice. By its own clock, as it may wait for a CPU.
   static bool is_deaf(processor& p, const machine& m, std::int64_t cpu) noexcept;
 
-  void interrupt(machine& m) noexcept;
+  /// press() where the CPU clock tells nothing of so short a time, but a look tells for sure whether
+  /// a thread computes.
+  void press_by_looks(processor& p, machine& m, std::int64_t now, std::int64_t since,
+                      std::int64_t allowed, std::int64_t& next_look) noexcept;
+
+  /// The goroutine of this P is to give it up.
+  static void ask(processor& p, std::int64_t now, std::int64_t since) noexcept;
+  void take_from_deaf(processor& p, machine& m) noexcept;
+
+  /// False: the system has refused each time.
+  [[nodiscard]] bool interrupt(machine& m, int tries) noexcept;
   static void sooner(std::int64_t& next_look, std::int64_t when) noexcept {
     next_look = when < next_look ? when : next_look;
   }
@@ -113,6 +129,10 @@ inline void retaker::press(processor& p, std::int64_t now, std::int64_t since, s
   auto& seen = p.seen;
   const std::int64_t allowed = due_at == never ? since + scheduler_.config().time_slice_ns
                                                : (since < due_at ? since : due_at) + least_run_ns_;
+  if constexpr (!traits::has_fine_cpu_clock) {
+    press_by_looks(p, *m, now, since, allowed, next_look);
+    return;
+  }
   if (seen.cpu_of != m || seen.cpu_since != since) {
     seen.cpu_of = m;
     seen.cpu_since = since;
@@ -175,20 +195,71 @@ inline void retaker::press(processor& p, std::int64_t now, std::int64_t since, s
   seen.cpu = cpu;
   seen.cpu_when = now;
   sooner(next_look, now + traits::blocked_ns);
-  p.slice_ran_ns.store(now - since, relaxed);       // relaxed: published by the request
-  p.asked_tick.store(seen.schedule_tick, relaxed);  // relaxed: published by the request
-  // [p.attention >] release: pairs with the exchange in attend.
-  p.attention.fetch_or(attention_preempt, release);
+  ask(p, now, since);
   if (!scheduler_.config().interrupts) {
     return;
   }
   if (is_deaf(p, *m, cpu)) {
-    seen.cpu_of = nullptr;
-    m->deaf.store(true, relaxed);  // relaxed: published by R5
-    retake(p, *m);
+    take_from_deaf(p, *m);
     return;
   }
-  interrupt(*m);
+  static_cast<void>(interrupt(*m, most_tries));
+}
+
+inline void retaker::press_by_looks(processor& p, machine& m, std::int64_t now, std::int64_t since,
+                                    std::int64_t allowed, std::int64_t& next_look) noexcept {
+  auto& seen = p.seen;
+  if (seen.cpu_of != &m || seen.cpu_since != since) {
+    seen.cpu_of = &m;
+    seen.cpu_since = since;
+    seen.cpu_when = now;
+    seen.refusals = 0;
+    seen.changes = seen.changes < most_changes ? seen.changes + 1 : most_changes;
+    if (now < allowed) {
+      const std::int64_t useful =
+          allowed - now < traits::blocked_ns ? allowed - now : traits::blocked_ns;
+      const std::int64_t window = window_of(seen.changes);
+      sooner(next_look, now + (useful < window ? window : useful));
+      return;
+    }
+  }
+  seen.changes = 0;
+  sooner(next_look, now < allowed ? allowed : now + traits::blocked_ns);
+  // To interrupt a thread is to look at it: that comes first, and tells as much if it is not refused.
+  if (now >= allowed) {
+    ask(p, now, since);
+    if (scheduler_.config().interrupts && interrupt(m, most_tries)) {
+      seen.cpu_when = now;
+      seen.refusals = 0;
+      return;
+    }
+  }
+  if (m.self.look() != os::thread_look::computes) {
+    if (now - seen.cpu_when >= traits::blocked_ns) {
+      seen.cpu_of = nullptr;
+      retake(p, m);
+    } else {
+      sooner(next_look, seen.cpu_when + traits::blocked_ns);
+    }
+    return;
+  }
+  seen.cpu_when = now;
+  if (now >= allowed && scheduler_.config().interrupts && ++seen.refusals == most_refusals) {
+    take_from_deaf(p, m);
+  }
+}
+
+inline void retaker::ask(processor& p, std::int64_t now, std::int64_t since) noexcept {
+  p.slice_ran_ns.store(now - since, relaxed);         // relaxed: published by the request
+  p.asked_tick.store(p.seen.schedule_tick, relaxed);  // relaxed: published by the request
+  // [p.attention >] release: pairs with the exchange in attend.
+  p.attention.fetch_or(attention_preempt, release);
+}
+
+inline void retaker::take_from_deaf(processor& p, machine& m) noexcept {
+  p.seen.cpu_of = nullptr;
+  m.deaf.store(true, relaxed);  // relaxed: published by R5
+  retake(p, m);
 }
 
 inline bool retaker::is_deaf(processor& p, const machine& m, std::int64_t cpu) noexcept {
@@ -203,13 +274,21 @@ inline bool retaker::is_deaf(processor& p, const machine& m, std::int64_t cpu) n
   return cpu - seen.asked_cpu >= traits::deaf_ns;
 }
 
-inline void retaker::interrupt(machine& m) noexcept {
+inline bool retaker::interrupt(machine& m, int tries) noexcept {
   scheduler_.taken.signals.fetch_add(1, relaxed);  // relaxed: a figure for reports
   os::install_preempt_handler();
-  for (int refusals = 0; !m.self.interrupt(m.interruption) && refusals != most_refusals;
-       ++refusals) {
-    os::yield_thread();
+  if (m.self.interrupt(m.interruption)) {
+    return true;
   }
+  // The others are looked at meanwhile: it comes again.
+  const std::int64_t end = traits::now() + traits::blocked_ns;
+  while (--tries > 0 && traits::now() < end) {
+    os::yield_thread();
+    if (m.self.interrupt(m.interruption)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 inline void retaker::retake(processor& p, machine& m) noexcept {
@@ -265,8 +344,10 @@ inline void retaker::watch(std::int64_t now, std::int64_t& next_look) noexcept {
       continue;
     }
     const std::int64_t cpu = m.self.cpu_now();
-    if (scheduler_.config().interrupts && cpu - m.watched_cpu > elapsed / 2) {
-      interrupt(m);
+    const bool has_computed =
+        traits::has_fine_cpu_clock ? cpu - m.watched_cpu > elapsed / 2 : cpu != m.watched_cpu;
+    if (scheduler_.config().interrupts && has_computed) {
+      static_cast<void>(interrupt(m, 1));
     }
     m.watched_cpu = cpu;
     link = &m.watched_next;

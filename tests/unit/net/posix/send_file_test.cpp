@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// conn::send_file from what is no file on a disk: devices and pipes. Of files that the kernel makes up: linux/send_file_test.cpp.
+// conn::send_file from what is no file on a disk: devices and pipes. Of files that the kernel makes
+// up: linux/send_file_test.cpp.
 
 #include <thrum.hpp>
 

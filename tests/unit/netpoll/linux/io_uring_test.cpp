@@ -361,7 +361,7 @@ TEST_CASE("where the system gives no ring a runtime's poller is epoll") {
     }
     io_uring ring;
     const bool is_refused = ring.open() == thrum::os::not_supported;
-    thrum::netpoll::poller poller;
+    thrum::netpoll::linux_poller poller;
     const bool is_open = poller.open(thrum::netpoll::choice::io_uring) == 0;
     ::_exit(is_refused && is_open && poller.chosen() == thrum::netpoll::choice::usual ? 0 : 1);
   });

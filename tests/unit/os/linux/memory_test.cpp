@@ -16,14 +16,20 @@
 
 #include "../../../support/catch.hpp"
 #include "../../../support/child.hpp"
+#include "../../../support/scale.hpp"
 
 using namespace thrum;
 
 namespace {
 
+constexpr std::size_t smallest_page = 4096;
+
+// Whether resident_pages() means pages of ours: qemu has the system answer, with pages of its own.
+bool counts_our_pages() { return support::slowness() == 1 || os::page_size() == smallest_page; }
+
 // Resident pages of a range.
 std::size_t resident_pages(void* memory, std::size_t bytes) {
-  std::vector<unsigned char> pages(bytes / os::page_size());
+  std::vector<unsigned char> pages(bytes / smallest_page);
   REQUIRE(::mincore(memory, bytes, pages.data()) == 0);
   std::size_t n = 0;
   for (const unsigned char page : pages) {
@@ -97,24 +103,26 @@ TEST_CASE("a slab of stacks is aligned as asked and leaves nothing beside it") {
     }
     slab[0] = 1;
     slab[64 * mib - 1] = 1;
-    CHECK(resident_pages(slab, 64 * mib) == 2);  // and no huge page
+    if (counts_our_pages()) {
+      CHECK(resident_pages(slab, 64 * mib) == 2);  // and no huge page
+    }
     os::unmap(slab, 64 * mib);
   }
 }
 
-TEST_CASE("discarded memory can be used again, and reads as zeros when discarded at once") {
+TEST_CASE("memory that is discarded reads as zeros, and can be used again") {
   const std::size_t bytes = 8 * os::page_size();
   auto* const memory = static_cast<char*>(os::map(bytes));
   REQUIRE(memory != nullptr);
   std::memset(memory, 7, bytes);
-  os::discard(memory, bytes);
-  CHECK((memory[0] == 7 || memory[0] == 0));
-  std::memset(memory, 7, bytes);
-  CHECK(memory[bytes - 1] == 7);
-  CHECK(resident_pages(memory, bytes) == 8);
+  if (counts_our_pages()) {
+    CHECK(resident_pages(memory, bytes) == 8);
+  }
   os::discard_now(memory, bytes);
   CHECK(memory[0] == 0);
   CHECK(resident_pages(memory, bytes) <= 1);
+  std::memset(memory, 7, bytes);
+  CHECK(memory[bytes - 1] == 7);
   os::unmap(memory, bytes);
 }
 
@@ -153,7 +161,6 @@ TEST_CASE("a cheap guard stays when the memory around it is discarded") {
   REQUIRE(memory != nullptr);
   REQUIRE(os::install_guard(memory, page) == os::guard_kind::madvise);
   memory[3 * page] = 1;
-  os::discard(memory, 4 * page);
   os::discard_now(memory, 4 * page);
   CHECK(is_guarded(memory));
   os::unmap(memory, 4 * page);

@@ -56,6 +56,15 @@ TEST_CASE("while exit destroys static objects no goroutine runs") {
   }
 }
 
+// EX2
+TEST_CASE("nor does one that has lost its processor in a call, and computes again") {
+  const program_result r = run_program("exit_beside_a_loop_without_a_processor");
+  CHECK(r.exit_code == 3);
+  if (!THRUM_TSAN && std::getenv("THRUM_TEST_EMULATOR") == nullptr) {  // as above
+    CHECK(r.text == "all stood still\n");
+  }
+}
+
 // EX4
 TEST_CASE("a handler of exit gets a lock that a goroutine holds") {
   const program_result r = run_program("exit_needs_a_lock");

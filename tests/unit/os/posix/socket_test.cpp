@@ -2,12 +2,18 @@
 // SPDX-License-Identifier: MIT
 #include <thrum/os/os.hpp>
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <string>
 #include <string_view>
+#include <thread>
 
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -15,8 +21,11 @@
 #include "support/process.hpp"
 
 namespace os = thrum::os;
+using namespace std::chrono_literals;
 
 namespace {
+
+std::atomic<int> signals_taken{0};
 
 #if defined(TCP_KEEPALIVE)
 constexpr int keep_alive_idle = TCP_KEEPALIVE;  // as macOS calls it
@@ -195,4 +204,39 @@ TEST_CASE("one end of a connection can be shut, and the other is told") {
 TEST_CASE("a network interface has a number if there is one of that name") {
   CHECK(os::interface_number("lo") != 0);
   CHECK(os::interface_number("no such interface") == 0);
+}
+
+TEST_CASE("a signal does not cut short the close of a socket that lingers") {
+  const bound_socket there;
+  REQUIRE(os::listen(there.fd, 1) == 0);
+  const int silent_peer_of = static_cast<int>(os::open_socket(AF_INET, SOCK_STREAM, 0));
+  os::connect(silent_peer_of, there.address(), sizeof there.at);
+  REQUIRE(os::wait_for(silent_peer_of, true, 10'000) == 1);
+  const std::string much(1 << 20, 'x');
+  while (os::write(silent_peer_of, much.data(), much.size()) > 0) {  // until nothing more fits
+  }
+  REQUIRE(os::set_linger(silent_peer_of, 1) == 0);
+  REQUIRE(os::set_nonblocking(silent_peer_of, false) == 0);
+  struct ::sigaction before {};
+  struct ::sigaction counting {};
+  counting.sa_handler = [](int) { signals_taken.fetch_add(1); };
+  counting.sa_flags = SA_RESTART;
+  REQUIRE(::sigaction(SIGUSR2, &counting, &before) == 0);
+  signals_taken = 0;
+
+  std::atomic<bool> closed{false};
+  std::thread sender([&closed, to = ::pthread_self()] {
+    while (!closed) {
+      std::this_thread::sleep_for(5ms);
+      ::pthread_kill(to, SIGUSR2);
+    }
+  });
+  const auto start = std::chrono::steady_clock::now();
+  os::close(silent_peer_of);
+  const auto took = std::chrono::steady_clock::now() - start;
+  closed = true;
+  sender.join();
+  ::sigaction(SIGUSR2, &before, nullptr);
+  CHECK(took > 500ms);
+  CHECK(signals_taken > 0);
 }

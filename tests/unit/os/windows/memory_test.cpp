@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Stacks that the system grows: from where the next goroutine on one begins.
+// Mappings that leave nothing behind, and stacks that the system grows: from where the next goroutine on
+// one begins.
 #if defined(_WIN32)
 
 #include <thrum.hpp>
@@ -39,6 +40,33 @@ struct slab {
 }
 
 }  // namespace
+
+TEST_CASE("a mapping that does not end at the end of a page leaves no address behind",
+          "[windows]") {
+  const std::size_t page = os::page_size();
+  for (const std::size_t bytes : {std::size_t{1}, page - 1, page, page + 1, 3 * page + 8}) {
+    void* const memory = os::map(bytes);
+    REQUIRE(memory != nullptr);
+    os::unmap(memory, bytes);
+    ::MEMORY_BASIC_INFORMATION about{};
+    REQUIRE(::VirtualQuery(memory, &about, sizeof about) != 0);
+    CHECK(about.State == MEM_FREE);
+  }
+}
+
+TEST_CASE("a part of a mapping is given back without the rest", "[windows]") {
+  const std::size_t page = os::page_size();
+  auto* const memory = static_cast<char*>(os::map(3 * page));
+  REQUIRE(memory != nullptr);
+  memory[page] = 1;
+  os::unmap(memory + 2 * page, page);
+  CHECK(protection_of(memory + 2 * page) == 0);
+  os::unmap(memory, page);
+  CHECK(protection_of(memory) == 0);
+  CHECK(protection_of(memory + page) == PAGE_READWRITE);
+  CHECK(memory[page] == 1);
+  os::unmap(memory, 3 * page);
+}
 
 TEST_CASE("a stack that is opened has one page, and a guard below it", "[windows]") {
   slab s;

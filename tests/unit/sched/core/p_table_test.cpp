@@ -27,7 +27,7 @@ struct table_of_ps : thrum::sched::p_table {
   ~table_of_ps() { clear(); }
   void set(unsigned i, p_status status) { (*this)[i].status.store(status); }
 
-  std::array<processor*, thrum::sched::traits::max_procs> places{};
+  std::array<processor*, thrum::sched::p_table::most> places{};
 };
 
 }  // namespace

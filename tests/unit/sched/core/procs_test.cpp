@@ -148,8 +148,7 @@ TEST_CASE("a processor that is laid down leaves all that it has to the others") 
   thrum::sched::goroutine& queued = scheduler.g();
   scheduler.push(1, queued);
   thrum::sched::goroutine& dead = scheduler.g();
-  scheduler.p(1).free_list.push_back(&dead);
-  scheduler.p(1).free_count = 1;
+  REQUIRE_FALSE(scheduler.p(1).free_gs.put(dead));
   timer_of_procs timer;
   scheduler.p(1).timers.add(timer, far_off);
   REQUIRE(scheduler->set_procs(1) == 0);
@@ -162,7 +161,7 @@ TEST_CASE("a processor that is laid down leaves all that it has to the others") 
   CHECK(scheduler->ps.live() == 1);
   CHECK(scheduler->global.pop() == &queued);
   CHECK(scheduler->global.pop() == &elsewhere);
-  CHECK(scheduler.p(1).free_count == 0);
+  CHECK(scheduler.p(1).free_gs.size() == 0);
   CHECK(&scheduler.g() == &dead);
   CHECK(scheduler.p(0).timers.size() == 1);
 }

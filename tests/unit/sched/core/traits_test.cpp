@@ -132,8 +132,18 @@ TEST_CASE("a blocking call on the last busy processor leaves a thread that waits
   std::atomic<bool> inside{false};
   std::atomic<bool> may_go_on{false};
   std::atomic<bool> may_return{false};
+  std::atomic<int> met{0};
   thrum::runtime runtime(two_procs());
   auto& scheduler = runtime.scheduler();
+  const auto meet = [&] {
+    ++met;
+    while (met != 2) {
+      std::this_thread::yield();
+    }
+  };
+  thrum::join_handle<void> other = runtime.spawn(meet);
+  runtime.spawn(meet).join();
+  other.join();  // both processors have had a thread
   thrum::join_handle<void> caller = runtime.spawn([&] {
     thrum::blocking([&] {
       inside = true;

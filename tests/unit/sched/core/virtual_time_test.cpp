@@ -29,8 +29,9 @@ TEST_CASE("only its own goroutines and time end a durable wait of a goroutine") 
         wait_reason::chan_receive_nil, wait_reason::chan_send_nil, wait_reason::join,
         wait_reason::wait_group_wait, wait_reason::select, wait_reason::select_no_cases,
         wait_reason::cond_wait, wait_reason::semaphore_acquire, wait_reason::latch_wait,
-        wait_reason::barrier_wait, wait_reason::once_wait, wait_reason::task_group_wait,
-        wait_reason::bubble_wait}) {
+        wait_reason::barrier_wait, wait_reason::once_wait, wait_reason::generator_turn,
+        wait_reason::task_group_wait, wait_reason::bubble_wait, wait_reason::memory_pipe_read,
+        wait_reason::memory_pipe_write}) {
     INFO(thrum::sched::describe(reason));
     CHECK(thrum::sched::is_durable(reason));
   }

@@ -6,6 +6,12 @@
 #include <thrum/sched/io/io_operation.hpp>
 
 #include <thrum.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/core/section.hpp>
+#include <thrum/sched/io/poll_desc.hpp>
+#include <thrum/sched/io/poll_watch.hpp>
+#include <thrum/sched/run/poll_sink.hpp>
+#include <thrum/sched/run/wait_point.hpp>
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
@@ -14,6 +20,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <span>
 #include <string>
@@ -69,17 +76,22 @@ TEST_CASE("a runtime says which poller it has") {
 TEST_CASE("a connection is read by the kernel, piece by piece, to its end") {
   support::with_runtime(with_ring(), [] {
     both_ends ends;
+    std::atomic<int> pieces{0};
     auto reader = thrum::spawn([&] {
       std::string all;
       std::error_code error;
       for (std::string some; !(some = read_some(ends.far, error)).empty();) {
         all += some + "|";
+        ++pieces;
       }
       return all + (error ? error.message() : "end");
     });
+    int written = 0;
     for (const char* const text : {"one", "two", "three"}) {
       let_it_wait();
       ends.near.write(std::string_view(text));
+      ++written;
+      REQUIRE(support::eventually([&] { return pieces == written; }));
     }
     let_it_wait();
     ends.near.close();
@@ -226,4 +238,51 @@ TEST_CASE("many goroutines read one file side by side, each at its place") {
     all.wait();
     CHECK(right == readers);
   });
+}
+
+namespace {
+
+struct told_once : thrum::sched::foreign_point {
+  told_once() noexcept
+      : foreign_point(
+            [](thrum::sched::told_point& self) noexcept { ++static_cast<told_once&>(self).n; }) {}
+  std::atomic<int> n{0};
+};
+
+/// An operation on a side that somebody watches, ended by `result`: how often that one was told.
+int told_at_end(std::int64_t result) {
+  int n = 0;
+  support::with_runtime(support::with_procs(1), [&] {
+    using thrum::sched::io_side;
+    using thrum::sched::poll_watch;
+    both_ends ends;
+    auto& desc = *ends.far.waits_on().waited_on();
+    told_once watcher;
+    REQUIRE(poll_watch::begin(desc, io_side::read, watcher) == poll_watch::outcome::told);
+    thrum::sched::wait_point* nobody = nullptr;
+    thrum::sched::io_operation what;
+    what.lock = &desc.lock;
+    what.waiter = &nobody;
+    what.side = &desc.side(io_side::read);
+    {
+      const thrum::sched::section here;
+      thrum::sched::poll_sink sink(*desc.scheduler);
+      thrum::sched::io_operation::end(what, sink, result);
+    }
+    CHECK(what.done);
+    n = watcher.n;
+    CHECK(poll_watch::end(desc, io_side::read, watcher) == (n == 0));
+  });
+  return n;
+}
+
+}  // namespace
+
+TEST_CASE("whoever watches a descriptor is told of what the kernel has read for somebody else") {
+  CHECK(told_at_end(1) == 1);
+  CHECK(told_at_end(0) == 1);
+}
+
+TEST_CASE("whoever watches a descriptor is not told of a read that was given up") {
+  CHECK(told_at_end(thrum::os::interrupted) == 0);
 }

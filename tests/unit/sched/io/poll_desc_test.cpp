@@ -8,15 +8,12 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
-#include "support/descriptors.hpp"
 #include "support/eventually.hpp"
+#include "support/silent_socket.hpp"
 #include "support/with_runtime.hpp"
 
 #include <cstdint>
 #include <limits>
-
-#include <fcntl.h>
-#include <unistd.h>
 
 using thrum::sched::io_side;
 using thrum::sched::poll_desc;
@@ -33,33 +30,32 @@ void deliver_event(std::uint64_t tag, std::uint32_t events) {
   thrum::sched::inject(sink);
 }
 
-/// The reading end of a pipe, known to the scheduler, and the writing end.
-class read_end {
+/// A socket of which the poller has nothing to tell, known to the scheduler.
+class known_socket {
  public:
-  read_end() {
-    REQUIRE(support::open_pipe(fds_, support::waits::no));
-    desc_ = poll_wait::open(fds_[0]);
+  known_socket() {
+    const thrum::os::handle fd = support::open_silent_socket();
+    REQUIRE(fd != thrum::os::no_handle);
+    desc_ = poll_wait::open(fd);
     REQUIRE(desc_ != nullptr);
   }
-  ~read_end() {
-    ::close(poll_wait::end_use(*desc_));
+  ~known_socket() {
+    thrum::os::close(poll_wait::end_use(*desc_));
     poll_wait::give_back(*desc_);
-    ::close(fds_[1]);
   }
-  read_end(const read_end&) = delete;
-  read_end& operator=(const read_end&) = delete;
+  known_socket(const known_socket&) = delete;
+  known_socket& operator=(const known_socket&) = delete;
 
   poll_desc& desc() const { return *desc_; }
   bool is_ready(io_side which = io_side::read) const { return desc_->side(which).ready; }
 
  private:
-  int fds_[2];
   poll_desc* desc_ = nullptr;
 };
 
 /// The tag of a descriptor that has been closed; the next one takes its place, which is `place`.
 std::uint64_t tag_of_closed(const poll_desc*& place) {
-  const read_end closed;
+  const known_socket closed;
   place = &closed.desc();
   return closed.desc().tag();
 }
@@ -68,15 +64,15 @@ std::uint64_t tag_of_closed(const poll_desc*& place) {
 
 TEST_CASE("an event makes the sides ready that it names, and no other") {
   support::with_runtime([] {
-    const read_end written;
+    const known_socket written;
     deliver_event(written.desc().tag(), thrum::netpoll::writable);
     CHECK(written.is_ready(io_side::write));
     CHECK_FALSE(written.is_ready(io_side::read));
-    const read_end read;
+    const known_socket read;
     deliver_event(read.desc().tag(), thrum::netpoll::readable);
     CHECK(read.is_ready(io_side::read));
     CHECK_FALSE(read.is_ready(io_side::write));
-    const read_end both;
+    const known_socket both;
     deliver_event(both.desc().tag(), thrum::netpoll::readable | thrum::netpoll::writable);
     CHECK(both.is_ready(io_side::read));
     CHECK(both.is_ready(io_side::write));
@@ -87,7 +83,7 @@ TEST_CASE("an event of a closed descriptor does not make the next one in its pla
   support::with_runtime([] {
     const poll_desc* place = nullptr;
     const std::uint64_t stale = tag_of_closed(place);
-    const read_end next;
+    const known_socket next;
     REQUIRE(&next.desc() == place);
     deliver_event(stale, thrum::netpoll::readable | thrum::netpoll::unusual);
     CHECK_FALSE(next.is_ready());
@@ -102,7 +98,7 @@ TEST_CASE("an event of a closed descriptor wakes no waiter for the next one in i
   support::with_runtime([] {
     const poll_desc* place = nullptr;
     const std::uint64_t stale = tag_of_closed(place);
-    const read_end next;
+    const known_socket next;
     REQUIRE(&next.desc() == place);
     auto reader = thrum::spawn([&] {
       bool waited = false;
@@ -128,7 +124,7 @@ TEST_CASE("an event of a closed descriptor wakes no waiter for the next one in i
 
 TEST_CASE("an event with a tag that was never given makes nothing ready") {
   support::with_runtime([] {
-    const read_end some;
+    const known_socket some;
     constexpr auto no_index = std::numeric_limits<std::uint32_t>::max();
     deliver_event((std::uint64_t{no_index} << 32) | some.desc().generation,
                   thrum::netpoll::readable);

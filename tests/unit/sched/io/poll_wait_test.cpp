@@ -6,15 +6,12 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
-#include "support/descriptors.hpp"
 #include "support/eventually.hpp"
+#include "support/silent_socket.hpp"
 #include "support/with_runtime.hpp"
 
 #include <chrono>
 #include <cstdint>
-
-#include <fcntl.h>
-#include <unistd.h>
 
 using namespace std::chrono_literals;
 using thrum::sched::io_deadline_exceeded;
@@ -30,21 +27,21 @@ std::int64_t an_hour_from_now() {
   return thrum::sched::traits::now() + std::chrono::nanoseconds(1h).count();
 }
 
-/// The reading end of a pipe that stays empty.
-class silent_pipe {
+/// A socket of which the poller has nothing to tell, known to the scheduler.
+class silent_socket {
  public:
-  silent_pipe() {
-    REQUIRE(support::open_pipe(fds_, support::waits::no));
-    desc_ = poll_wait::open(fds_[0]);
+  silent_socket() {
+    const thrum::os::handle fd = support::open_silent_socket();
+    REQUIRE(fd != thrum::os::no_handle);
+    desc_ = poll_wait::open(fd);
     REQUIRE(desc_ != nullptr);
   }
-  ~silent_pipe() {
-    ::close(poll_wait::end_use(*desc_));
+  ~silent_socket() {
+    thrum::os::close(poll_wait::end_use(*desc_));
     poll_wait::give_back(*desc_);
-    ::close(fds_[1]);
   }
-  silent_pipe(const silent_pipe&) = delete;
-  silent_pipe& operator=(const silent_pipe&) = delete;
+  silent_socket(const silent_socket&) = delete;
+  silent_socket& operator=(const silent_socket&) = delete;
 
   poll_desc& desc() const { return *desc_; }
 
@@ -73,7 +70,6 @@ class silent_pipe {
   }
 
  private:
-  int fds_[2];
   poll_desc* desc_ = nullptr;
 };
 
@@ -83,15 +79,15 @@ TEST_CASE("a deadline that is moved to the past ends the wait that is under way"
   const std::int64_t before =
       GENERATE(true, false) ? thrum::sched::no_deadline : an_hour_from_now();
   support::with_runtime([&] {
-    const silent_pipe pipe;
-    pipe.set_deadline(before);
-    REQUIRE(pipe.begin() == 0);
-    auto waiter = thrum::spawn([&] { return pipe.wait(); });
-    REQUIRE(support::eventually([&] { return pipe.has_waiter(); }));
-    pipe.set_deadline(long_past);
+    const silent_socket socket;
+    socket.set_deadline(before);
+    REQUIRE(socket.begin() == 0);
+    auto waiter = thrum::spawn([&] { return socket.wait(); });
+    REQUIRE(support::eventually([&] { return socket.has_waiter(); }));
+    socket.set_deadline(long_past);
     REQUIRE(waiter.wait_for(support::long_time));
     CHECK(waiter.join() == io_deadline_exceeded);
-    pipe.end();
+    socket.end();
   });
 }
 
@@ -99,21 +95,21 @@ TEST_CASE("a deadline that is moved to the past ends the waits for a turn that a
   const std::int64_t before =
       GENERATE(true, false) ? thrum::sched::no_deadline : an_hour_from_now();
   support::with_runtime([&] {
-    const silent_pipe pipe;
-    pipe.set_deadline(before);
-    REQUIRE(pipe.begin() == 0);
-    auto second = thrum::spawn([&] { return pipe.begin(); });
-    auto third = thrum::spawn([&] { return pipe.begin(); });
+    const silent_socket socket;
+    socket.set_deadline(before);
+    REQUIRE(socket.begin() == 0);
+    auto second = thrum::spawn([&] { return socket.begin(); });
+    auto third = thrum::spawn([&] { return socket.begin(); });
     REQUIRE(support::eventually([&] {
-      return pipe.sees([](auto& side) {
+      return socket.sees([](auto& side) {
         return side.turns.front() != nullptr && side.turns.next(*side.turns.front()) != nullptr;
       });
     }));
-    pipe.set_deadline(long_past);
+    socket.set_deadline(long_past);
     const bool ended = second.wait_for(support::long_time) && third.wait_for(support::long_time);
     CHECK(ended);
-    CHECK_FALSE(pipe.has_queue());
-    pipe.end();
+    CHECK_FALSE(socket.has_queue());
+    socket.end();
     CHECK(second.join() == io_deadline_exceeded);
     CHECK(third.join() == io_deadline_exceeded);
   });
@@ -121,52 +117,52 @@ TEST_CASE("a deadline that is moved to the past ends the waits for a turn that a
 
 TEST_CASE("a deadline that is moved while some wait leaves them their places until it has come") {
   support::with_runtime([] {
-    const silent_pipe pipe;
-    pipe.set_deadline(an_hour_from_now());
-    REQUIRE(pipe.begin() == 0);
-    auto first = thrum::spawn([&] { return pipe.wait(); });
-    auto second = thrum::spawn([&] { return pipe.begin(); });
-    const auto both_wait = [&] { return pipe.has_waiter() && pipe.has_queue(); };
+    const silent_socket socket;
+    socket.set_deadline(an_hour_from_now());
+    REQUIRE(socket.begin() == 0);
+    auto first = thrum::spawn([&] { return socket.wait(); });
+    auto second = thrum::spawn([&] { return socket.begin(); });
+    const auto both_wait = [&] { return socket.has_waiter() && socket.has_queue(); };
     REQUIRE(support::eventually(both_wait));
-    pipe.set_deadline(thrum::sched::no_deadline);
+    socket.set_deadline(thrum::sched::no_deadline);
     REQUIRE(support::eventually(both_wait));
-    pipe.set_deadline(an_hour_from_now());
+    socket.set_deadline(an_hour_from_now());
     REQUIRE(support::eventually(both_wait));
-    pipe.set_deadline(long_past);
+    socket.set_deadline(long_past);
     CHECK(first.join() == io_deadline_exceeded);
-    pipe.end();
+    socket.end();
     CHECK(second.join() == io_deadline_exceeded);
   });
 }
 
 TEST_CASE("a deadline that has passed refuses each turn until it is moved") {
   support::with_runtime([] {
-    const silent_pipe pipe;
-    pipe.set_deadline(long_past);
-    CHECK(pipe.begin() == io_deadline_exceeded);
-    CHECK_FALSE(pipe.sees([](auto& side) { return side.busy; }));
-    pipe.set_deadline(thrum::sched::no_deadline);
-    REQUIRE(pipe.begin() == 0);
-    pipe.end();
-    CHECK_FALSE(pipe.sees([](auto& side) { return side.busy; }));
+    const silent_socket socket;
+    socket.set_deadline(long_past);
+    CHECK(socket.begin() == io_deadline_exceeded);
+    CHECK_FALSE(socket.sees([](auto& side) { return side.busy; }));
+    socket.set_deadline(thrum::sched::no_deadline);
+    REQUIRE(socket.begin() == 0);
+    socket.end();
+    CHECK_FALSE(socket.sees([](auto& side) { return side.busy; }));
   });
 }
 
 TEST_CASE("who waits for a turn gets it when the call before it ends") {
   support::with_runtime([] {
-    const silent_pipe pipe;
-    REQUIRE(pipe.begin() == 0);
+    const silent_socket socket;
+    REQUIRE(socket.begin() == 0);
     auto next = thrum::spawn([&] {
-      const int error = pipe.begin();
+      const int error = socket.begin();
       if (error == 0) {
-        pipe.end();
+        socket.end();
       }
       return error;
     });
-    REQUIRE(support::eventually([&] { return pipe.has_queue(); }));
-    pipe.end();
+    REQUIRE(support::eventually([&] { return socket.has_queue(); }));
+    socket.end();
     CHECK(next.join() == 0);
-    CHECK(pipe.begin() == 0);
-    pipe.end();
+    CHECK(socket.begin() == 0);
+    socket.end();
   });
 }

@@ -18,6 +18,7 @@ struct queued {
   std::uint32_t passed_over = 0;
   int cpu = 0;
   queued* queue_next = nullptr;
+  queued* queue_ahead = nullptr;
   std::atomic<void*> sp{nullptr};
 };
 

@@ -6,6 +6,7 @@
 #include "support/catch.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -358,10 +359,14 @@ TEST_CASE("runnext passes from hand to hand complete with what was written to it
     }
   });
   unsigned played = 0;
-  while (played != rounds) {
+  bool was_there = false;
+  // Half of the rounds wait until the thief gets a CPU, of which there may be fewer than who wants one.
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (played != rounds && std::chrono::steady_clock::now() < end) {
     if (back.exchange(false, std::memory_order_acquire)) {
       ++played;
-      if (queue.exchange_runnext(&ball) != nullptr) {
+      was_there = queue.exchange_runnext(&ball) != nullptr;
+      if (was_there) {
         break;
       }
     }
@@ -379,7 +384,8 @@ TEST_CASE("runnext passes from hand to hand complete with what was written to it
   }
   stop.store(true, std::memory_order_relaxed);
   thief.join();
-  CHECK(played == rounds);
-  CHECK(ball.number == rounds);
+  CHECK_FALSE(was_there);
+  CHECK(played != 0);
+  CHECK(ball.number == played);
   CHECK(queue.empty());
 }

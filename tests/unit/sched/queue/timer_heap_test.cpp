@@ -179,13 +179,12 @@ TEST_CASE("a timer that is detached has no entry, armed, stopped or idle", "[tim
 TEST_CASE("the entry that fills the place of a removed one goes up if it is due before its parent",
           "[timer_heap]") {
   heap timers;
-  // In the order of the array: 1 to 4 are below 0, 5 to 8 below 1, and so on.
+  // None is due before its parent, so they stand in the order of the array: 1 to 4 are below 0, 5 to 8 below 1, and so on.
   constexpr std::array<std::int64_t, 17> due{1,   100, 10,  10,  10,  110, 110, 110, 110,
                                              110, 110, 110, 110, 110, 110, 110, 20};
   std::array<timer, due.size()> all;
   for (std::size_t i = 0; i != all.size(); ++i) {
     timers.add(all[i], due[i]);
-    REQUIRE(all[i].index == i);
   }
   REQUIRE(heap::detach(all[5]));
   CHECK(timers.run_due(20) == 5);
@@ -201,12 +200,52 @@ TEST_CASE("the entry that fills the place of a removed one goes down if it is du
   std::array<timer, due.size()> all;
   for (std::size_t i = 0; i != all.size(); ++i) {
     timers.add(all[i], due[i]);
-    REQUIRE(all[i].index == i);
   }
   REQUIRE(heap::detach(all[1]));
   CHECK(timers.run_due(14) == 5);
   CHECK(timers.earliest() == 90);
   CHECK(timers.run_due(100) == 4);
+}
+
+TEST_CASE("a heap agrees with a list of times over random operations, and as it grows",
+          "[timer_heap]") {
+  thrum::base::random random(1);
+  constexpr std::uint32_t most = 600;  // more than a page holds
+  constexpr std::int64_t idle = -1;
+  heap timers;
+  std::array<timer, most> all;
+  std::array<std::int64_t, most> due;
+  due.fill(idle);
+  std::int64_t now = 0;
+  for (int step = 0; step != 20'000; ++step) {
+    const std::uint32_t i = random.below(most);
+    const std::uint32_t what = random.below(step < 8'000 ? 8 : 4);  // it fills at first
+    if (what == 0) {
+      CHECK(heap::detach(all[i]) == (due[i] != idle));
+      due[i] = idle;
+    } else if (what == 1) {
+      CHECK(heap::remove(all[i]) == (due[i] != idle));
+      due[i] = idle;
+    } else if (what == 2 && step % 16 == 0) {
+      now += random.below(40);
+      const auto expected = std::count_if(
+          due.begin(), due.end(), [&](std::int64_t when) { return when != idle && when <= now; });
+      REQUIRE(timers.run_due(now) == static_cast<std::size_t>(expected));
+      for (std::uint32_t k = 0; k != most; ++k) {
+        const bool is_over = due[k] != idle && due[k] <= now;
+        REQUIRE(all[k].fired == (is_over ? 1 : 0));
+        all[k].fired = 0;
+        due[k] = is_over ? idle : due[k];
+      }
+    } else if (due[i] == idle) {
+      due[i] = now + 1 + random.below(1'000);
+      timers.add(all[i], due[i]);
+    }
+    const auto armed =
+        std::count_if(due.begin(), due.end(), [](std::int64_t when) { return when != idle; });
+    REQUIRE(timers.armed() == static_cast<std::size_t>(armed));
+  }
+  timers.discard_all();
 }
 
 TEST_CASE("a time before all times is due at once", "[timer_heap]") {

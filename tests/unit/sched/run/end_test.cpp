@@ -31,18 +31,22 @@ goroutine& ended(support::lone_scheduler& scheduler, join_state join) {
 
 }  // namespace
 
-TEST_CASE("a processor keeps so many dead goroutines, and gives half of them away then") {
+TEST_CASE("a processor keeps two chunks of dead goroutines at most, and gives the older one away") {
   constexpr std::uint32_t most = thrum::sched::traits::free_goroutines_per_p;
   support::lone_scheduler scheduler(1);
   thrum::sched::machine& m = scheduler.holder_of(0);
-  for (std::uint32_t i = 0; i != most; ++i) {
+  goroutine& first = scheduler.g();
+  recycle(m, first);
+  for (std::uint32_t i = 1; i != most - 1; ++i) {
     recycle(m, scheduler.g());
   }
-  CHECK(m.p->free_count == most);
+  CHECK(m.p->free_gs.size() == most - 1);
+  CHECK(scheduler->pool->take_chunk(scheduler->config().stack_class).empty());
   recycle(m, scheduler.g());
-  CHECK(m.p->free_count == most / 2 + 1);
-  CHECK(m.p->free_list.size() == most / 2 + 1);
-  CHECK(scheduler->pool->take_used(scheduler->config().stack_class, most).size() == most / 2);
+  CHECK(m.p->free_gs.size() == most / 2);
+  auto older = scheduler->pool->take_chunk(scheduler->config().stack_class);
+  CHECK(older.size() == most / 2);
+  CHECK(older.take_first([&](const goroutine& g) { return &g == &first; }) != nullptr);
 }
 
 TEST_CASE("a dead goroutine with a stack of another size goes back to the pool at once") {
@@ -51,7 +55,7 @@ TEST_CASE("a dead goroutine with a stack of another size goes back to the pool a
   const auto larger = static_cast<std::uint8_t>(scheduler->config().stack_class + 1);
   goroutine& g = *scheduler->pool->take(larger);
   recycle(m, g);
-  CHECK(m.p->free_count == 0);
+  CHECK(m.p->free_gs.size() == 0);
   CHECK(scheduler->pool->take(larger) == &g);
 }
 
@@ -63,7 +67,7 @@ TEST_CASE("a goroutine without a handle is counted at its end and used again") {
   REQUIRE(commit_end(m, g, nullptr));
   CHECK(scheduler->goroutine_count() == 0);
   CHECK(g.status == thrum::sched::g_status::dead);
-  CHECK(m.p->free_list.front() == &g);
+  CHECK(m.p->free_gs.front() == &g);
 }
 
 TEST_CASE("a goroutine with a handle is done at its end, and its handle's to give back") {
@@ -74,7 +78,7 @@ TEST_CASE("a goroutine with a handle is done at its end, and its handle's to giv
   REQUIRE(commit_end_joined(m, g, nullptr));
   CHECK(g.join == join_state::done);
   CHECK(scheduler->goroutine_count() == 0);
-  CHECK(m.p->free_count == 0);
+  CHECK(m.p->free_gs.size() == 0);
   scheduler->pool->put_from_handle(g);
 }
 

@@ -7,10 +7,12 @@
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/lone_scheduler.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <thread>
 
 using namespace std::chrono_literals;
@@ -42,4 +44,31 @@ TEST_CASE("an M that finds work while it searches leaves a successor that search
       REQUIRE(met_in_time);
     }
   });
+}
+
+TEST_CASE("an M that finds all there was while it searches wakes nobody to search on") {
+  support::lone_scheduler scheduler(2);
+  thrum::sched::machine& m = scheduler.holder_of(0);
+  const auto found_all = [&] {
+    scheduler->idle.begin_spinning(m);
+    thrum::sched::end_search(m);
+    REQUIRE_FALSE(m.spinning);
+    return scheduler.started() == 0;
+  };
+  CHECK(found_all());
+  SECTION("unless another goroutine is queued") {
+    scheduler.push(0, scheduler.g());
+    CHECK_FALSE(found_all());
+  }
+  constexpr std::int64_t some_day = INT64_MAX / 2;
+  thrum::sched::basic_timer<thrum::sched::traits> timer;
+  SECTION("unless a timer is armed and nobody sleeps until it is due") {
+    scheduler.p(1).timers.add(timer, some_day);
+    CHECK_FALSE(found_all());
+  }
+  SECTION("though a timer is armed, if somebody sleeps until it is due") {
+    scheduler.p(1).timers.add(timer, some_day);
+    REQUIRE(scheduler->poll.begin_sleep(some_day));
+    CHECK(found_all());
+  }
 }

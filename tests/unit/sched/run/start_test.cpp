@@ -37,17 +37,17 @@ TEST_CASE("a new goroutine is the one that ended last on the same processor") {
   recycle(m, warm);
   CHECK(take_g(*scheduler, &m, scheduler->config().stack_class) == &warm);
   CHECK(take_g(*scheduler, &m, scheduler->config().stack_class) == &cold);
-  CHECK(m.p->free_count == 0);
+  CHECK(m.p->free_gs.size() == 0);
 }
 
-TEST_CASE("a processor without dead goroutines takes half a list of used ones at a time") {
+TEST_CASE("a processor without dead goroutines takes a chunk of used ones at a time") {
   constexpr std::uint32_t half = thrum::sched::traits::free_goroutines_per_p / 2;
   support::lone_scheduler scheduler(1);
   thrum::sched::machine& m = scheduler.holder_of(0);
-  fill_pool(scheduler, 2 * half);
+  fill_pool(scheduler, half);
+  fill_pool(scheduler, half);
   REQUIRE(take_g(*scheduler, &m, scheduler->config().stack_class) != nullptr);
-  CHECK(m.p->free_count == half - 1);
-  CHECK(m.p->free_list.size() == half - 1);
+  CHECK(m.p->free_gs.size() == half - 1);
 }
 
 TEST_CASE("a goroutine with a stack of another size is not of the processor's list") {
@@ -58,7 +58,7 @@ TEST_CASE("a goroutine with a stack of another size is not of the processor's li
   const goroutine* const g = take_g(*scheduler, &m, larger);
   REQUIRE(g != nullptr);
   CHECK(g->size_class == larger);
-  CHECK(m.p->free_count == 1);
+  CHECK(m.p->free_gs.size() == 1);
 }
 
 TEST_CASE("goroutines of several processors and of none have ids of their own") {

@@ -9,6 +9,7 @@
 
 #include <thrum.hpp>
 #include <thrum/sched/life/shutdown.hpp>
+#include <thrum/sched/run/wake_list.hpp>
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
@@ -363,4 +364,21 @@ TEST_CASE("a waiter withdraws its own selection with the lock that it holds") {
         thrum::sched::withdrawal::done);
   CHECK(held_by_waiter.is_locked());
   held_by_waiter.unlock();
+}
+
+TEST_CASE(
+    "what is told has its function called where a waiter would be woken, alone and in a list") {
+  struct told : thrum::sched::told_point {
+    told() noexcept : told_point([](told_point& self) noexcept { ++static_cast<told&>(self).n; }) {}
+    int n = 0;
+  };
+  told one;
+  told two;
+  wake(static_cast<default_point&>(one));
+  thrum::sched::wake_list list;
+  list.push_back(&one);
+  list.push_front(two);
+  list.wake_all();
+  CHECK(one.n == 2);
+  CHECK(two.n == 1);
 }

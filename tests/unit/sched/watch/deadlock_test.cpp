@@ -66,6 +66,12 @@ TEST_CASE("a deadlock is seen although a detached child process runs") {
   }
 }
 
+TEST_CASE("a deadlock is seen when what is on_host waits for a host and no thread can be one") {
+  if (threads_are_ours()) {
+    check_deadlock(run_program("deadlock_without_host"));
+  }
+}
+
 TEST_CASE("what a program wrote before its deadlock is not lost") {
   if (threads_are_ours()) {
     const program_result r = run_program("deadlock_after_output");

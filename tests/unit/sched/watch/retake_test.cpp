@@ -15,6 +15,7 @@
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/sees_threads.hpp"
 
 namespace {
 
@@ -94,23 +95,28 @@ TEST_CASE("a thread that was found to hear no signal hears the scheduler's again
   if (!loops_are_interrupted) {
     return;
   }
-  thrum::runtime runtime(one_short_slice);
-  runtime.block_on([] {
-    std::atomic<bool> told{false};
-    auto loop = thrum::spawn([&] {
-      const thrum::thread_lock same_thread;
-      block_all_signals_here();
-      CHECK(is_blocked_here(thrum::os::preempt_signal));
-      const bool was_told = compute_until_told(told);
-      thrum::this_goroutine::yield();
-      CHECK_FALSE(is_blocked_here(thrum::os::preempt_signal));
-      CHECK(is_blocked_here(SIGUSR1));
-      return was_told;
+  bool hears = false;
+  // On a busy machine the thread waits for a CPU, and its processor is taken without a signal.
+  for (int i = 0; i != 10 && !hears; ++i) {
+    thrum::runtime runtime(one_short_slice);
+    runtime.block_on([&] {
+      std::atomic<bool> told{false};
+      auto loop = thrum::spawn([&] {
+        const thrum::thread_lock same_thread;
+        block_all_signals_here();
+        CHECK(is_blocked_here(thrum::os::preempt_signal));
+        const bool was_told = compute_until_told(told);
+        thrum::this_goroutine::yield();
+        hears = !is_blocked_here(thrum::os::preempt_signal);
+        CHECK(is_blocked_here(SIGUSR1));
+        return was_told;
+      });
+      thrum::sleep_for(2ms);
+      told = true;
+      CHECK(loop.join());
     });
-    thrum::sleep_for(2ms);
-    told = true;
-    CHECK(loop.join());
-  });
+  }
+  CHECK(hears);
 }
 
 TEST_CASE("a thread that hears signals again gives its processor up by them") {
@@ -147,9 +153,12 @@ TEST_CASE("a thread that computes after its processor was taken from it is stopp
   std::atomic<bool> told{false};
   thrum::runtime runtime(one_short_slice);
   auto other = runtime.spawn([&] { return compute_until_told(told); });
+  // A system that does not say that a thread sleeps is given time.
+  const std::chrono::nanoseconds long_enough(
+      support::system_sees_threads() ? 5'000'000 : 2 * thrum::sched::traits::silent_ns);
   auto blocks = runtime.spawn([&] {
     while (!told) {
-      std::this_thread::sleep_for(5ms);  // the processor goes to the other
+      std::this_thread::sleep_for(long_enough);  // the processor goes to the other
       const auto end = std::chrono::steady_clock::now() + 20ms;
       while (!told && std::chrono::steady_clock::now() < end) {
       }

@@ -1,0 +1,222 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// generator: the values that a function yields, one at a time, for a loop over them.
+//
+//   thrum::generator<int> squares([](auto& yield) {
+//     for (int i = 0;; ++i) { yield(i * i); }
+//   });
+//   for (int square : squares) { if (square > 100) break; }
+//
+// The function runs in a goroutine of its own, on its own stack, and the two take turns: one of them
+// runs while the other is parked. Who passes the turn makes the other the next of its processor and
+// parks, so the switch goes past all queues. A value stays in the frame of the function that yields
+// it, and the loop uses it there.
+//
+// Source: Go's iter.Pull, from its documentation.
+#ifndef THRUM_GENERATOR_HPP
+#define THRUM_GENERATOR_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/go.hpp>
+#include <thrum/join_handle.hpp>
+#include <thrum/runtime.hpp>
+#include <thrum/sched/core/section.hpp>
+#include <thrum/sched/queue/lock.hpp>
+#include <thrum/sched/run/wait_point.hpp>
+#include <thrum/sync/wait_list.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI {
+
+namespace generator_detail {
+
+/// Whose turn it is, and what lies between the two.
+class turns {
+ public:
+  turns() noexcept = default;
+  turns(const turns&) = delete;
+  turns& operator=(const turns&) = delete;
+
+  // The loop's side.
+
+  /// Lets the function go on until it yields or ends; what it has yielded, null at its end. A
+  /// cancellation point.
+  void* resume();
+  /// The function is to end: where it yields, or before it begins.
+  void stop() noexcept;
+
+  // The function's side.
+
+  /// Waits for the first resume(). A cancellation point, as yield().
+  void begin();
+  /// Passes the turn, with a value, and waits for the next resume().
+  void yield(void* value);
+  /// The function has ended.
+  void end() noexcept;
+
+ private:
+  enum class side : std::uint8_t { loop, function };
+
+  /// Gives the turn to the other side and makes it run next.
+  void pass(sched::section& here, side to, void* value) noexcept;
+  /// Waits until it is the turn of `self`, or the function is to end.
+  sched::wake_cause wait_for_turn(sched::section& here, side self) noexcept;
+  void end_if_stopped(sched::wake_cause cause) const;
+
+  sched::spin_lock lock_{sched::lock_rank::waiters};
+  // -- under the lock; value_: of the side whose turn it is --
+  side turn_ = side::loop;
+  std::atomic<bool> stops_{false};
+  void* value_ = nullptr;
+  sync_detail::wait_list loop_{lock_};
+  sync_detail::wait_list function_{lock_};
+};
+
+}  // namespace generator_detail
+
+/// The values of type T that a function yields. Move-only; for one goroutine or thread at a time.
+/// The function runs only while a value is asked for. Destroying the generator ends the function
+/// where it yields, by unwinding it (goroutine_exit), and waits for that.
+///
+/// When not to use: for values that are worth being made side by side with their use; a chan and a
+/// goroutine do that.
+template <class T>
+class [[nodiscard]] generator {
+ public:
+  /// What the function is given to call: yield(value).
+  class yielder {
+   public:
+    /// Gives a value to the loop and waits until it asks for the next one. A cancellation point; and
+    /// the function ends here if the generator is destroyed. Only in the generator's function.
+    void operator()(T value) { turns_->yield(std::addressof(value)); }
+
+   private:
+    friend class generator;
+    explicit yielder(generator_detail::turns& of) noexcept : turns_(&of) {}
+    generator_detail::turns* turns_;
+  };
+
+  /// No values.
+  generator() noexcept = default;
+  /// What f(yield) yields, run on the current runtime. f is moved or copied. Errors as spawn.
+  template <class F>
+  requires(!std::is_same_v<std::remove_cvref_t<F>, generator>)
+      // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): it takes no generator
+      explicit generator(F&& f) {
+    start([](auto body) { return spawn(std::move(body)); }, std::forward<F>(f));
+  }
+  /// The same on a runtime that is named, from any thread.
+  template <class F>
+  generator(runtime& where, F&& f) {
+    start([&](auto body) { return where.spawn(std::move(body)); }, std::forward<F>(f));
+  }
+  generator(generator&&) noexcept = default;
+  generator& operator=(generator&& other) noexcept {
+    if (this != &other) {
+      end_function();
+      turns_ = std::move(other.turns_);
+      handle_ = std::move(other.handle_);
+    }
+    return *this;
+  }
+  ~generator() { end_function(); }
+
+  /// The next value; empty when the function has ended. An exception that leaves the function leaves
+  /// here, once. A cancellation point.
+  std::optional<T> next() {
+    T* const value = advance();
+    return value != nullptr ? std::optional<T>(std::move(*value)) : std::nullopt;
+  }
+
+  /// Goes over the values; one at a time: each is destroyed before the next is waited for.
+  class iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = T;
+    using difference_type = std::ptrdiff_t;
+    using pointer = T*;
+    using reference = T&;
+
+    iterator() noexcept = default;
+
+    /// The value, which is the function's: it may be moved from.
+    T& operator*() const noexcept { return *value_; }
+    /// As operator*.
+    T* operator->() const noexcept { return value_; }
+    /// Waits for the next value, as next().
+    iterator& operator++() {
+      value_ = of_->advance();
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    bool operator==(std::default_sentinel_t) const noexcept { return value_ == nullptr; }
+
+   private:
+    friend class generator;
+    explicit iterator(generator& of) : of_(&of), value_(of.advance()) {}
+    generator* of_ = nullptr;
+    T* value_ = nullptr;
+  };
+
+  /// Waits for the first value, or the next one if there were some.
+  iterator begin() { return iterator(*this); }
+  std::default_sentinel_t end() const noexcept { return {}; }
+
+ private:
+  template <class Start, class F>
+  void start(Start start_it, F&& f) {
+    constexpr bool callable = std::is_invocable_v<std::decay_t<F>&, yielder&>;
+    static_assert(callable, "generator<T>: the function must be callable with a yielder&");
+    if constexpr (callable) {
+      turns_ = std::make_unique<generator_detail::turns>();
+      handle_ = start_it([turns = turns_.get(), function = std::forward<F>(f)]() mutable {
+        struct at_end {
+          generator_detail::turns* turns;
+          ~at_end() { turns->end(); }
+        } const passes_the_turn{turns};
+        turns->begin();
+        yielder yield(*turns);
+        function(yield);
+      });
+    }
+  }
+
+  /// The next value, where the function has it; null at its end.
+  T* advance() {
+    if (!handle_.joinable()) {
+      return nullptr;
+    }
+    void* const value = turns_->resume();
+    if (value == nullptr) {
+      handle_.join();
+    }
+    return static_cast<T*>(value);
+  }
+
+  void end_function() noexcept {
+    if (handle_.joinable()) {
+      turns_->stop();
+      handle_ = {};  // waits
+    }
+  }
+
+  std::unique_ptr<generator_detail::turns> turns_;
+  join_handle<void> handle_;  // destroyed before the turns
+};
+
+}}  // namespace thrum::THRUM_ABI
+
+#if !THRUM_SEPARATE
+#include <thrum/generator_definition.hpp>
+#endif
+
+#endif

@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What io/directory.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_IO_DIRECTORY_DEFINITION_HPP
+#define THRUM_IO_DIRECTORY_DEFINITION_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/base/message.hpp>
+#include <thrum/blocking.hpp>
+#include <thrum/io/descriptor.hpp>
+#include <thrum/io/directory.hpp>
+#include <thrum/io/path_text.hpp>
+#include <thrum/os/parts.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
+
+THRUM_OUT_OF_LINE std::vector<directory_entry> read_directory(const std::string& path) {
+  std::error_code error;
+  std::vector<directory_entry> all = read_directory(path, error);
+  if (error) {
+    base::throw_system(error, base::message<512>("read_directory ").append_quoted(path).view());
+  }
+  return all;
+}
+
+THRUM_OUT_OF_LINE std::vector<directory_entry> read_directory(const std::string& path,
+                                                              std::error_code& error) {
+  std::vector<directory_entry> all;
+  os::io_result result = os::invalid;
+  if (path.find('\0') == std::string::npos) {
+    blocking([&] {
+      os::directory_reader reader;
+      result = reader.open(path.c_str());
+      const char* name = nullptr;
+      for (entry_kind kind{}; result >= 0 && (result = reader.next(name, kind)) > 0;) {
+        all.push_back({name, io_detail::path_in(path, name), kind});
+      }
+    });
+  }
+  error = result < 0 ? io_detail::error_of(result) : std::error_code();
+  if (error) {
+    return {};
+  }
+  std::sort(all.begin(), all.end(),
+            [](const directory_entry& a, const directory_entry& b) { return a.name < b.name; });
+  return all;
+}
+
+THRUM_OUT_OF_LINE directory_walk::directory_walk(std::string path, std::size_t most_depth)
+    : most_depth_(most_depth) {
+  inside_.emplace();
+  inside_->path = std::move(path);
+  inside_->kind = entry_kind::directory;
+}
+
+THRUM_OUT_OF_LINE std::optional<directory_entry> directory_walk::next() {
+  std::error_code error;
+  std::optional<directory_entry> found = next(error);
+  if (error) {
+    base::throw_system(
+        error, base::message<512>("directory_walk::next ").append_quoted(found->path).view());
+  }
+  return found;
+}
+
+THRUM_OUT_OF_LINE std::optional<directory_entry> directory_walk::next(std::error_code& error) {
+  error.clear();
+  if (inside_ && levels_.size() < most_depth_) {
+    level below;
+    below.entries = read_directory(inside_->path, error);
+    if (error) {
+      return std::exchange(inside_, std::nullopt);
+    }
+    levels_.push_back(std::move(below));
+  }
+  inside_.reset();
+  while (!levels_.empty()) {
+    level& last = levels_.back();
+    if (last.at != last.entries.size()) {
+      depth_ = levels_.size();
+      directory_entry& found = last.entries[last.at++];
+      if (found.is_directory()) {
+        inside_ = found;
+      }
+      return std::move(found);
+    }
+    levels_.pop_back();
+  }
+  return std::nullopt;
+}
+
+THRUM_OUT_OF_LINE void directory_walk::skip() noexcept { inside_.reset(); }
+
+}}}  // namespace thrum::THRUM_ABI::io
+
+#endif

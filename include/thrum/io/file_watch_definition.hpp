@@ -1,0 +1,220 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What io/file_watch.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_IO_FILE_WATCH_DEFINITION_HPP
+#define THRUM_IO_FILE_WATCH_DEFINITION_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/base/message.hpp>
+#include <thrum/blocking.hpp>
+#include <thrum/io/descriptor.hpp>
+#include <thrum/io/file_watch.hpp>
+#include <thrum/io/path_text.hpp>
+#include <thrum/os/parts.hpp>
+#include <thrum/sync/mutex.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
+
+struct watched_path {
+  int number;
+  std::string path;
+};
+
+struct file_watch_state {
+  os::file_watch system;  // under the lock, but when the descriptor is closed
+  io::descriptor descriptor;
+  mutex lock;
+  // -- under the lock --
+  std::vector<watched_path> paths;  // by the numbers of watches, which mostly grow
+  std::deque<io::file_change> changes;
+
+  // With the lock held.
+
+  /// Where it is, or would be.
+  std::vector<watched_path>::iterator place_of(int number) {
+    return std::lower_bound(paths.begin(), paths.end(), number,
+                            [](const watched_path& each, int n) { return each.number < n; });
+  }
+  bool has(std::vector<watched_path>::iterator at, int number) const {
+    return at != paths.end() && at->number == number;
+  }
+  void take(const os::file_change_seen& seen) {
+    using kind = io::file_change::kind_type;
+    if (seen.is_lost) {
+      changes.push_back({kind::lost, {}, false});
+      return;
+    }
+    const auto at = place_of(seen.number);
+    if (!has(at, seen.number)) {
+      return;  // of a watch that was removed meanwhile
+    }
+    if (seen.is_last) {
+      paths.erase(at);
+      return;
+    }
+    const kind what = seen.is_created    ? kind::created
+                      : seen.is_removed  ? kind::removed
+                      : seen.is_modified ? kind::modified
+                                         : kind::attributes;
+    std::string path = *seen.name != '\0' ? path_in(at->path, seen.name) : at->path;
+    changes.push_back({what, std::move(path), seen.is_directory});
+  }
+};
+
+}}}  // namespace thrum::THRUM_ABI::io_detail
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
+
+THRUM_OUT_OF_LINE file_watch::file_watch() {
+  std::error_code error;
+  open(error);
+  if (error) {
+    base::throw_system(error, "file_watch::file_watch");
+  }
+}
+
+THRUM_OUT_OF_LINE file_watch::file_watch(std::error_code& error) { open(error); }
+
+THRUM_OUT_OF_LINE file_watch::file_watch(file_watch&& other) noexcept = default;
+
+THRUM_OUT_OF_LINE file_watch& file_watch::operator=(file_watch&& other) noexcept = default;
+
+THRUM_OUT_OF_LINE file_watch::~file_watch() = default;
+
+THRUM_OUT_OF_LINE void file_watch::open(std::error_code& error) {
+  base::owner<io_detail::file_watch_state> made(new io_detail::file_watch_state);
+  const os::io_result fd = made->system.open();
+  if (fd < 0) {
+    error = io_detail::error_of(fd);
+    return;
+  }
+  made->descriptor = descriptor(os::handle_of(fd), error);
+  if (!error) {
+    state_ = std::move(made);
+  }
+}
+
+THRUM_OUT_OF_LINE void file_watch::add(const std::string& path) {
+  std::error_code error;
+  add(path, error);
+  if (error) {
+    base::throw_system(error, base::message<512>("file_watch::add ").append_quoted(path).view());
+  }
+}
+
+THRUM_OUT_OF_LINE void file_watch::add(const std::string& path, std::error_code& error) {
+  os::io_result number = state_ ? os::io_result{os::invalid} : os::bad_handle;
+  if (state_ && path.find('\0') == std::string::npos) {
+    // Before anybody can take a change of it, its path is known.
+    const std::lock_guard guard(state_->lock);
+    number = blocking([&] {
+      return state_->descriptor.use(
+          [&](os::handle fd) { return state_->system.add(fd, path.c_str()); });
+    });
+    if (number >= 0) {
+      const int watch = static_cast<int>(number);
+      const auto at = state_->place_of(watch);
+      if (state_->has(at, watch)) {
+        at->path = path;  // the same file by another name
+      } else {
+        state_->paths.insert(at, {watch, path});
+      }
+    }
+  }
+  error = number < 0 ? io_detail::error_of(number) : std::error_code();
+}
+
+THRUM_OUT_OF_LINE void file_watch::remove(const std::string& path) {
+  std::error_code error;
+  remove(path, error);
+  if (error) {
+    base::throw_system(error, base::message<512>("file_watch::remove ").append_quoted(path).view());
+  }
+}
+
+THRUM_OUT_OF_LINE void file_watch::remove(const std::string& path, std::error_code& error) {
+  os::io_result done = state_ ? os::io_result{os::invalid} : os::bad_handle;
+  if (state_) {
+    const std::lock_guard guard(state_->lock);
+    const auto at = std::find_if(state_->paths.begin(), state_->paths.end(),
+                                 [&](const auto& each) { return each.path == path; });
+    if (at != state_->paths.end()) {
+      const int number = at->number;
+      state_->paths.erase(at);
+      done =
+          state_->descriptor.use([&](os::handle fd) { return state_->system.remove(fd, number); });
+    }
+  }
+  error = done < 0 ? io_detail::error_of(done) : std::error_code();
+}
+
+THRUM_OUT_OF_LINE file_change file_watch::next() {
+  std::error_code error;
+  file_change found = next(error);
+  if (error) {
+    base::throw_system(error, "file_watch::next");
+  }
+  return found;
+}
+
+THRUM_OUT_OF_LINE file_change file_watch::next(std::error_code& error) {
+  error.clear();
+  if (!state_) {
+    error = io_detail::error_of(os::bad_handle);
+    return {};
+  }
+  constexpr std::size_t room = 8192;  // for many changes, and for one with the longest name
+  alignas(8) std::byte buffer[room];
+  for (;;) {
+    {
+      const std::lock_guard guard(state_->lock);
+      if (!state_->changes.empty() && state_->descriptor.native_handle() != os::no_handle) {
+        file_change first = std::move(state_->changes.front());
+        state_->changes.pop_front();
+        return first;
+      }
+    }
+    const os::io_result n = state_->descriptor.run(side::read, [&](os::handle fd) {
+      const std::lock_guard guard(state_->lock);
+      const os::io_result got = state_->system.read(fd, buffer, sizeof buffer);
+      const std::byte* const end = buffer + (got > 0 ? got : 0);
+      for (const std::byte* at = buffer; at < end;) {
+        os::file_change_seen seen;
+        at = os::take_change(at, seen);
+        state_->take(seen);
+      }
+      return got;
+    });
+    if (n < 0) {
+      error = io_detail::error_of(n);
+      return {};
+    }
+  }
+}
+
+THRUM_OUT_OF_LINE void file_watch::set_deadline(time_point when) noexcept {
+  if (state_) {
+    state_->descriptor.set_deadline(side::read, when);
+  }
+}
+
+THRUM_OUT_OF_LINE void file_watch::close() noexcept {
+  if (state_) {
+    state_->descriptor.close([&] { state_->system.close(); });
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::io
+
+#endif

@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// on_readable, on_writable: cases of a select that wait until a descriptor is ready.
+//
+// The case has a channel of its own, as all that wait for what is no channel
+// (select/signal_cases.hpp). The event closes it. Where the case has to look itself, because the
+// poller was disarmed by another's event or there is no poller, the channel's clock is due: then the
+// select calls expire(), which looks and begins again.
+#ifndef THRUM_IO_ON_READY_HPP
+#define THRUM_IO_ON_READY_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/chan/base.hpp>
+#include <thrum/io/descriptor.hpp>
+#include <thrum/sched/io/poll_wait.hpp>
+#include <thrum/select.hpp>  // IWYU pragma: export
+#include <thrum/select/cases.hpp>
+#include <thrum/select/signal_cases.hpp>
+
+#include <atomic>
+#include <concepts>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
+
+using namespace io;
+
+/// A descriptor is ready on one side. Of ours `desc` is known, of others the number.
+struct ready_signal {
+  sched::poll_desc* desc = nullptr;
+  native_handle_type foreign = os::no_handle;
+  side which = side::read;
+
+  static constexpr bool is_polled = true;
+  bool has_happened() const noexcept { return false; }  // prepare() asks the system
+
+  class watch;
+  struct channel;
+};
+
+struct ready_signal::channel final : chan_detail::chan_clock, chan_detail::chan_base {
+  channel() noexcept : chan_base(0, this, nullptr) { chan_clock::expire = &look_again; }
+
+  chan_detail::attempt look_locked() const noexcept;
+  static void look_again(chan_clock& clock) noexcept;
+
+  watch* watched_by = nullptr;
+};
+
+class ready_signal::watch : sched::foreign_point {
+ public:
+  watch(const ready_signal& of, channel& to) noexcept;
+  watch(const watch&) = delete;
+  watch& operator=(const watch&) = delete;
+  ~watch() { end(); }
+
+  /// Looks whether it is ready; if not, is told of the next event.
+  void begin() noexcept;
+
+ private:
+  /// From here on nobody tells.
+  void end() noexcept;
+  bool was_told() const noexcept;
+  static void tell_channel(sched::told_point& self) noexcept;
+
+  ready_signal of_;
+  channel* to_;
+  std::atomic<bool> told_{false};
+};
+
+template <class F>
+using ready_case = select_detail::signal_case<ready_signal, F>;
+
+/// What has a descriptor of ours.
+template <class T>
+concept has_descriptor = requires(const T& of) {
+  { of.waits_on() } -> std::same_as<const io::descriptor&>;
+};
+
+}}}  // namespace thrum::THRUM_ABI::io_detail
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
+
+/// A case of select that is chosen once the descriptor can be read without blocking (also: its end,
+/// or an error), and then calls f(). Errors of the descriptor are left to the read. As with poll(),
+/// there may be nothing any more when f runs: use descriptors that do not block. If it is closed
+/// while the select waits, what was said of wait_readable holds. Where neither the calling thread nor
+/// the descriptor has a runtime, the system is asked every 10 ms.
+template <class F = select_detail::no_handler>
+[[nodiscard("a case does nothing until it is given to select")]] auto on_readable(
+    native_handle_type fd, F f = {}) {
+  return io_detail::ready_case<F>({nullptr, fd, side::read}, std::move(f));
+}
+
+/// The same for writing.
+template <class F = select_detail::no_handler>
+[[nodiscard("a case does nothing until it is given to select")]] auto on_writable(
+    native_handle_type fd, F f = {}) {
+  return io_detail::ready_case<F>({nullptr, fd, side::write}, std::move(f));
+}
+
+/// The same for a connection, a datagram socket or a pipe's end; and for a listener, which can be
+/// read when a connection is there to be accepted. Chosen also when it is closed or its deadline has
+/// passed, which the read tells. It must stay where it is until the select has returned. What a
+/// reader of your own has buffered does not count.
+template <io_detail::has_descriptor T, class F = select_detail::no_handler>
+[[nodiscard("a case does nothing until it is given to select")]] auto on_readable(const T& of,
+                                                                                  F f = {}) {
+  return io_detail::ready_case<F>({of.waits_on().waited_on(), os::no_handle, side::read},
+                                  std::move(f));
+}
+
+/// The same for writing.
+template <io_detail::has_descriptor T, class F = select_detail::no_handler>
+[[nodiscard("a case does nothing until it is given to select")]] auto on_writable(const T& of,
+                                                                                  F f = {}) {
+  return io_detail::ready_case<F>({of.waits_on().waited_on(), os::no_handle, side::write},
+                                  std::move(f));
+}
+
+}}}  // namespace thrum::THRUM_ABI::io
+
+#if !THRUM_SEPARATE
+#include <thrum/io/on_ready_definition.hpp>
+#endif
+
+#endif

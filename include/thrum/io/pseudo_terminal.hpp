@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// pseudo_terminal: what a program takes for a terminal, for a child that wants one.
+//
+//   thrum::io::pseudo_terminal terminal;
+//   auto child = thrum::io::process::spawn({"vi"}, {.terminal = &terminal});
+//   terminal.write(":q\n");
+//
+// What is written here is what somebody types there, and what is read here is what would be shown, with
+// the echo of what was typed. POSIX systems; elsewhere making one fails with
+// errc::operation_not_supported.
+#ifndef THRUM_IO_PSEUDO_TERMINAL_HPP
+#define THRUM_IO_PSEUDO_TERMINAL_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/io/descriptor.hpp>
+#include <thrum/io/stream.hpp>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <system_error>
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
+
+/// Our end of it, a stream in both directions. Move-only; closes when destroyed, upon which its child
+/// gets SIGHUP. Reading, writing, closing and moving deadlines may be done from several goroutines and
+/// threads at the same time. Reading and writing are cancellation points. A read gives the end when no
+/// program has the other end open any more, which some systems say before the first one has.
+class pseudo_terminal : public stream_reading<pseudo_terminal>,
+                        public stream_writing<pseudo_terminal> {
+ public:
+  /// Throws std::system_error if the system gives none.
+  pseudo_terminal();
+  /// The same; sets `error` instead of throwing, and then holds none.
+  explicit pseudo_terminal(std::error_code& error);
+
+  /// How many rows and columns of characters it shows. The child gets SIGWINCH.
+  void resize(unsigned rows, unsigned columns);
+  void resize(unsigned rows, unsigned columns, std::error_code& error);
+
+  /// As of conn.
+  void set_deadline(time_point when) noexcept;
+  void set_read_deadline(time_point when) noexcept;
+  void set_write_deadline(time_point when) noexcept;
+  /// Ends whatever others do with it: that fails with errc::operation_canceled, as does what comes
+  /// later. Closing again does nothing.
+  void close() noexcept { descriptor_.close(); }
+
+  /// What the other end is called in the file system.
+  const std::string& path() const noexcept { return path_; }
+  /// The system's number, -1 after close(). It stays the object's: it must not be closed.
+  native_handle_type native_handle() const noexcept { return descriptor_.native_handle(); }
+  /// Whether it holds one, open or closed.
+  explicit operator bool() const noexcept { return static_cast<bool>(descriptor_); }
+
+  /// The operations that stream.hpp makes the members with texts and error codes of. Programs have no
+  /// need of them.
+  os::io_result read_some(std::span<std::byte> buffer);
+  os::io_result write_all(std::span<const std::byte> bytes, std::size_t& done);
+  [[noreturn]] [[gnu::cold]] void fail(const std::error_code& error, const char* operation) const;
+
+ private:
+  void open(std::error_code& error);
+
+  descriptor descriptor_;
+  std::string path_;
+};
+
+}}}  // namespace thrum::THRUM_ABI::io
+
+#if !THRUM_SEPARATE
+#include <thrum/io/pseudo_terminal_definition.hpp>
+#endif
+
+#endif

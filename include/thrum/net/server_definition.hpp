@@ -1,0 +1,216 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What net/server.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_NET_SERVER_DEFINITION_HPP
+#define THRUM_NET_SERVER_DEFINITION_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/errc.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/base/message.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/net/conn.hpp>
+#include <thrum/net/endpoint.hpp>
+#include <thrum/net/listener.hpp>
+#include <thrum/net/server.hpp>
+#include <thrum/request_stop.hpp>
+#include <thrum/sched/run/uncancellable.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <system_error>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace net {
+
+THRUM_OUT_OF_LINE server::server(listener from, server_options how)
+    : listener_(std::move(from)), how_(std::move(how)) {}
+
+THRUM_OUT_OF_LINE server::~server() {
+  const sched::uncancellable until_all_have_left;
+  request_stop();
+  std::unique_lock lock(mutex_);
+  close_sessions(lock);
+  changed_.wait(lock, [this] { return has_ended() && visits_ == 0; });
+}
+
+THRUM_OUT_OF_LINE server::visit::visit(server& at) : at_(at) {
+  const std::lock_guard guard(at_.mutex_);
+  ++at_.visits_;
+}
+
+THRUM_OUT_OF_LINE server::visit::~visit() {
+  const std::lock_guard guard(at_.mutex_);
+  --at_.visits_;
+  at_.changed_.notify_all();
+}
+
+THRUM_OUT_OF_LINE std::unique_ptr<server::session> server::next(std::error_code& error) {
+  // One that may become a session, and counts as one for the limit.
+  struct expected {
+    server& at;
+    ~expected() {
+      const std::lock_guard guard(at.mutex_);
+      --at.accepting_;
+      at.changed_.notify_all();
+    }
+  };
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] {
+      const std::size_t most = how_.max_connections;
+      return is_stopping_ || most == 0 || connections_ + accepting_ < most;
+    });
+    if (is_stopping_) {
+      return nullptr;
+    }
+    ++accepting_;
+  }
+  const expected one{*this};
+  conn accepted = listener_.accept(error);
+  if (!error) {
+    const std::lock_guard guard(mutex_);
+    std::unique_ptr<session> result(new session(*this, std::move(accepted)));
+    ++connections_;
+    sessions_.push_back(*result);
+    return result;
+  }
+  const std::lock_guard guard(mutex_);
+  if (is_stopping_) {
+    error.clear();
+  }
+  return nullptr;
+}
+
+THRUM_OUT_OF_LINE void server::throw_if(const std::error_code& error) const {
+  if (error) {
+    base::message<512> text("server::serve ");
+    base::throw_system(error, text.append(local().to_string()).view());
+  }
+}
+
+THRUM_OUT_OF_LINE void server::wait_for_end() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return has_ended(); });
+}
+
+THRUM_OUT_OF_LINE void server::request_stop() {
+  const visit here(*this);
+  {
+    const std::lock_guard guard(mutex_);
+    is_stopping_ = true;
+    changed_.notify_all();
+  }
+  listener_.close();
+  {
+    const std::lock_guard guard(mutex_);
+    if (!is_told_) {
+      is_told_ = true;
+      grace_ends_ =
+          time_point(std::chrono::nanoseconds(time_detail::deadline_after(how_.idle_grace)));
+      for (session* each = sessions_.front(); each != nullptr; each = sessions_.next(*each)) {
+        each->tell(grace_ends_);
+      }
+    }
+  }
+  std::stop_source own = stop_source_;
+  static_cast<void>(go_detail::request_stop_here(own));
+}
+
+THRUM_OUT_OF_LINE void server::stop() { stop_until(time_point::max()); }
+
+THRUM_OUT_OF_LINE bool server::stop_until(time_point deadline) {
+  const visit here(*this);
+  request_stop();
+  std::unique_lock lock(mutex_);
+  if (changed_.wait_until(lock, deadline, [this] { return has_ended(); })) {
+    return true;
+  }
+  close_sessions(lock);
+  changed_.wait(lock, [this] { return has_ended(); });
+  return false;
+}
+
+THRUM_OUT_OF_LINE std::size_t server::connections() const {
+  const std::lock_guard guard(mutex_);
+  return connections_;
+}
+
+THRUM_OUT_OF_LINE void server::close_sessions(std::unique_lock<mutex>& lock) {
+  is_closing_ = true;
+  for (session* each = sessions_.front(); each != nullptr; each = sessions_.next(*each)) {
+    if (!each->is_closed_) {
+      each->is_closed_ = true;
+      each->is_pinned_ = true;
+      lock.unlock();
+      each->conn_.close();
+      lock.lock();
+      each->is_pinned_ = false;
+      changed_.notify_all();  // it goes when we wait
+    }
+  }
+}
+
+THRUM_OUT_OF_LINE server::session::session(server& of, conn connection)
+    : server_(of), conn_(std::move(connection)) {
+  if (of.is_told_) {
+    is_told_ = true;
+    grace_ends_ = of.grace_ends_;
+  }
+  if (of.is_closing_) {
+    is_closed_ = true;
+    conn_.close();
+  }
+}
+
+THRUM_OUT_OF_LINE server::session::~session() {
+  const sched::uncancellable until_it_has_left;
+  conn_.close();
+  handler_.reset();
+  std::unique_lock lock(server_.mutex_);
+  server_.changed_.wait(lock, [this] { return !is_pinned_; });
+  server_.sessions_.remove(*this);
+  --server_.connections_;
+  server_.changed_.notify_all();
+}
+
+THRUM_OUT_OF_LINE bool server::session::wait_request_until(time_point deadline) {
+  {
+    const std::lock_guard guard(lock_);
+    is_idle_ = true;
+    idle_until_ = deadline;
+    conn_.set_read_deadline(is_told_ ? std::min(deadline, grace_ends_) : deadline);
+  }
+  std::error_code error;
+  conn_.wait_readable(error);
+  const std::lock_guard guard(lock_);
+  is_idle_ = false;
+  if (!is_told_) {
+    return !error;
+  }
+  conn_.set_read_deadline(deadline);
+  return !error || (error == errc::deadline_exceeded && conn_.is_readable());
+}
+
+THRUM_OUT_OF_LINE bool server::session::stopping() const {
+  const std::lock_guard guard(lock_);
+  return is_told_;
+}
+
+THRUM_OUT_OF_LINE void server::session::tell(time_point grace_ends) {
+  const std::lock_guard guard(lock_);
+  is_told_ = true;
+  grace_ends_ = grace_ends;
+  if (is_idle_) {
+    conn_.set_read_deadline(std::min(idle_until_, grace_ends));
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::net
+
+#endif

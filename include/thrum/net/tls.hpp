@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// TLS by OpenSSL 3. Not in thrum.hpp: who includes this file needs OpenSSL's headers and libraries
+// (CMake: thrum::tls; pkg-config: thrum openssl), nobody else does.
+//
+//   const auto context = net::tls_context::client();
+//   net::tls_conn c = net::tls_dial("example.org:443", context, 10s);
+//   c.write("GET / HTTP/1.0\r\nHost: example.org\r\n\r\n");
+//   std::string answer = c.read_all();
+#ifndef THRUM_NET_TLS_HPP
+#define THRUM_NET_TLS_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/base/message.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/net/conn.hpp>
+#include <thrum/net/dial.hpp>
+#include <thrum/net/host_port.hpp>
+#include <thrum/net/tls_conn.hpp>      // IWYU pragma: export
+#include <thrum/net/tls_context.hpp>   // IWYU pragma: export
+#include <thrum/net/tls_error.hpp>     // IWYU pragma: export
+#include <thrum/net/tls_life.hpp>      // IWYU pragma: export
+#include <thrum/net/tls_transfer.hpp>  // IWYU pragma: export
+#include <thrum/stop_condition.hpp>
+
+#include <chrono>
+#include <concepts>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace net {
+
+/// Connects to "host:service" as dial does, and agrees with the server, whose certificate must be for
+/// that host. The deadline is for all of it; time_point::max(): as long as the system tries to
+/// connect, and then as long as the server takes. An error of the resolver, of the connection or of
+/// tls_category(). A cancellation point.
+inline tls_conn tls_dial_until(std::string_view text, const tls_context& context,
+                               time_point deadline, const dial_options& how,
+                               std::error_code& error) {
+  const host_port parts = split_host_port(text, error);
+  if (error) {
+    return {};
+  }
+  conn transport = dial_until(text, deadline, how, error);
+  if (error) {
+    return {};
+  }
+  tls_conn made = tls_conn::client(context, std::move(transport), parts.host, error);
+  if (error) {
+    return {};
+  }
+  made.set_deadline(deadline);
+  made.handshake(error);
+  if (error) {
+    return {};
+  }
+  made.set_deadline(time_point::max());
+  return made;
+}
+
+/// The same; throws, with the text in the message.
+inline tls_conn tls_dial_until(std::string_view text, const tls_context& context,
+                               time_point deadline, const dial_options& how = {}) {
+  std::error_code error;
+  tls_conn made = tls_dial_until(text, context, deadline, how, error);
+  if (error) {
+    base::throw_system(error, base::message<>("tls_dial ").append_quoted(text).view());
+  }
+  return made;
+}
+
+/// The same without options.
+inline tls_conn tls_dial_until(std::string_view text, const tls_context& context,
+                               time_point deadline, std::error_code& error) {
+  return tls_dial_until(text, context, deadline, dial_options(), error);
+}
+
+/// The same with a timeout of any unit; 0 is none.
+template <class Rep, class Period, std::same_as<std::error_code>... Error>
+tls_conn tls_dial(std::string_view text, const tls_context& context,
+                  std::chrono::duration<Rep, Period> timeout, Error&... error) {
+  return tls_dial_until(text, context, net_detail::dial_deadline(net_detail::dial_timeout(timeout)),
+                        dial_options(), error...);
+}
+/// The same until a stop: then std::errc::operation_canceled.
+template <stop_condition Stop>
+tls_conn tls_dial(std::string_view text, const tls_context& context, const Stop& stop,
+                  std::error_code& error) {
+  return stop_detail::run_until_stopped(stop, error, [&] {
+    return tls_dial_until(text, context, time_point::max(), dial_options(), error);
+  });
+}
+template <stop_condition Stop>
+tls_conn tls_dial(std::string_view text, const tls_context& context, const Stop& stop) {
+  std::error_code error;
+  tls_conn made = tls_dial(text, context, stop, error);
+  if (error) {
+    base::throw_system(error, base::message<>("tls_dial ").append_quoted(text).view());
+  }
+  return made;
+}
+inline tls_conn tls_dial(std::string_view text, const tls_context& context) {
+  return tls_dial_until(text, context, time_point::max());
+}
+
+}}}  // namespace thrum::THRUM_ABI::net
+
+#endif

@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Moving bytes between a pipe and another descriptor without copying them, on Linux.
+#ifndef THRUM_OS_LINUX_SPLICE_HPP
+#define THRUM_OS_LINUX_SPLICE_HPP
+
+#include <thrum/base/config.hpp>
+
+#if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
+
+#include <thrum/os/posix/handle.hpp>
+#include <thrum/os/posix/result.hpp>
+
+#include <cerrno>
+#include <cstddef>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Whether the system has it.
+inline constexpr bool has_splice = true;
+
+/// Moves at most n bytes into a pipe that somebody reads, without waiting. would_block: there are none,
+/// or the pipe has no room. 0: the end.
+io_result splice_to_pipe(handle from, handle pipe, std::size_t n) noexcept;
+
+/// Moves at most n bytes out of a pipe, without waiting. would_block: there are none, or no room for
+/// them. A broken connection is an error, never a signal.
+io_result splice_from_pipe(handle pipe, handle to, std::size_t n) noexcept;
+
+/// Whether that is refused for such descriptors: their bytes must be read and written.
+constexpr bool cannot_splice(io_result moved) noexcept {
+  return moved == -EINVAL || moved == -ENOSYS || moved == -EOPNOTSUPP;
+}
+
+/// How much a pipe may hold, as far as the system allows: it stays as it is where it does not.
+void widen_pipe(handle either_end, std::size_t n) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#if !THRUM_SEPARATE
+#include <thrum/os/linux/splice_definition.hpp>
+#endif
+
+#endif  // THRUM_OS_LINUX && !THRUM_OS_PORTABLE
+#endif  // THRUM_OS_LINUX_SPLICE_HPP

@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Directories, and the calls that take paths, which are UTF-8.
+#ifndef THRUM_OS_WINDOWS_DIRECTORY_HPP
+#define THRUM_OS_WINDOWS_DIRECTORY_HPP
+
+#include <thrum/base/config.hpp>
+
+#if THRUM_OS_WINDOWS
+
+#include <thrum/os/file_modes.hpp>
+#include <thrum/os/windows/result.hpp>
+
+#include <cstddef>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What stands between names.
+inline constexpr char path_separator = '\\';
+
+/// Whether a name may follow behind it at once.
+constexpr bool ends_directory(char last) noexcept {
+  return last == '/' || last == '\\' || last == ':';
+}
+
+/// The names in a directory.
+class directory_reader {
+ public:
+  directory_reader() noexcept = default;
+  directory_reader(const directory_reader&) = delete;
+  directory_reader& operator=(const directory_reader&) = delete;
+  ~directory_reader();
+
+  /// Once. May block.
+  io_result open(const char* path) noexcept;
+  /// The next one that is not "." or "..", good until the next call: 1; or 0, there are no more. May
+  /// block.
+  io_result next(const char*& name, entry_kind& kind) noexcept;
+
+ private:
+  static constexpr std::size_t longest = 260 * 3;
+  void* names_ = nullptr;
+  bool has_next_ = false;  // the system finds the first when it opens
+  entry_kind kind_ = entry_kind::other;
+  char name_[longest];
+};
+
+/// Removes what stands under a name, and everything below it if that is a directory, without following
+/// links. Ends at the first error; none if nothing is there. May block.
+io_result remove_tree(const char* path) noexcept;
+
+/// In place of a file that is there. May block.
+io_result rename_file(const char* from, const char* to) noexcept;
+
+/// The absolute path of what is there, with no links in it; its length. `to` has it, with a null
+/// behind it, if that is less than `room`. May block.
+io_result real_path(const char* path, char* to, std::size_t room) noexcept;
+
+/// Where temporary files go: TMP, TEMP, or the user's directory. As real_path().
+io_result temporary_path(char* to, std::size_t room) noexcept;
+
+/// The permissions of a file, or of what a link leads to: without any to write, it is read-only. May block.
+io_result permissions_of(const char* path) noexcept;
+
+io_result set_permissions(const char* path, unsigned permissions) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#if !THRUM_SEPARATE
+#include <thrum/os/windows/directory_definition.hpp>
+#endif
+
+#endif  // THRUM_OS_WINDOWS
+#endif

@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Forks: work in two halves, of which one is run at once and the other by anybody who has nothing
+// better to do.
+//
+// Purpose
+//   Ten nanoseconds for a fork that nobody takes: no goroutine, no allocation, no lock. A goroutine,
+//   with its stack and its switches, is paid for by a theft.
+//
+// Terms
+//   half     the second half of a fork (`forked`): an object on the stack of the goroutine that
+//            forked, with the function that runs it.
+//   forker   a goroutine inside its outermost fork: its deque (queue/fork_deque.hpp), registered
+//            with the P on which it began, so that others find it. It lies on the goroutine's stack
+//            and goes with it wherever it is resumed.
+//   thief    who takes a half: a P that has nothing to run, which makes a goroutine for it
+//            (take_forked.hpp); that goroutine, once it has run its half; or a goroutine that waits
+//            for a half of its own (below).
+//
+// The life of a half
+//   F1 its owner pushes it and runs the first half
+//   F2 its owner pops it: it was never shared, and is run like any function. Or
+//   F3 a thief takes it, under the lock of the list, and makes its `stolen` part
+//   F4 the owner finds that out at F2, under the same lock. It helps, then waits
+//   F5 the thief runs it, says so under the half's lock, and wakes the owner. The half may be gone
+//      once that lock is dropped
+//
+// Whom a goroutine helps while it waits
+//   The thief of its half, and nobody else (leapfrogging): what that one has forked since is part of
+//   what is waited for. So the stack grows by no more than the computation would without thieves,
+//   and a lock that the waiting goroutine holds is wanted by none of what it runs but by what would
+//   deadlock anyway. The thief's deque is there as long as the half is not done: a thief leaves its
+//   list after that, and under the list's lock, which the helper holds when it looks. It looks again
+//   when it has claimed an entry: the thief may be done by then, and have forked for somebody else.
+//   A goroutine that has been told to end, or is inside blocking(), helps nobody: what it ran would be
+//   cut short, or could not be cancelled.
+//   Then it parks. Its P takes another half, or goes on with other goroutines.
+//
+// Stacks
+//   A half may need as much of a stack as its owner was given for it. So a thief has one of the largest
+//   class among the forkers in the list that it takes from.
+//
+// What is never lost
+//   A half that is offered may be all that can run: its owner may wait for something that the half
+//   does. So a P is not given up before its M has looked at all lists (find_work.hpp), and handing
+//   a P on looks at them as well. An owner that parks, or blocks in a system call, has pushed before
+//   that: the P that it leaves sees the half. While the owner computes, a half that is missed by a P
+//   that falls asleep at that moment is only late: the push has no fence before its look at the idle
+//   Ps. The next fork looks again, and so does the monitor. Where no P is ever without other work,
+//   the monitor makes a goroutine for a half that has waited for a time slice, and queues it.
+//
+// Cancellation and exceptions
+//   Both halves end before either's exception goes on: the half refers to its owner's stack. So the
+//   wait is not cancelled, but what the thief runs is, when the runtime stops: that half then ends
+//   by goroutine_exit, and so does its owner. A half runs uncancellable where its owner was. Whatever
+//   else has failed, a half that ends by goroutine_exit ends its owner, whichever goroutine ran it.
+//   Without exceptions a goroutine cannot be unwound out of a fork: it is not cancelled there.
+//
+// Rejected
+//   Waiting without helping: the P finds the same work, but each theft then costs a goroutine for the
+//   thief and a switch for the owner.
+//   Helping anybody: a goroutine that holds a mutex runs a stranger that wants it.
+//   A goroutine for each second half, made when it is forked: 500 ns (numbers of spawn).
+//
+// Sources: Frigo, Leiserson and Randall 1998 (work first); Wagner and Calder 1993 (leapfrogging).
+// Checked by tests/unit/sched/run/fork_test.cpp and tests/unit/fork_join_test.cpp.
+#ifndef THRUM_SCHED_RUN_FORK_HPP
+#define THRUM_SCHED_RUN_FORK_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/core/section.hpp>
+#include <thrum/sched/core/traits.hpp>
+#include <thrum/sched/queue/fork_deque.hpp>
+#include <thrum/sched/run/wait_point.hpp>
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+using forks_of_p = fork_list<forked, traits>;
+
+/// What there is of a half once it was stolen.
+struct stolen_half {
+  spin_lock lock{lock_rank::waiters};
+  wait_point* joiner = nullptr;       // under it
+  atomic<bool> done{false};           // set under it
+  forker* thief = nullptr;            // good when `list` is set, and as long as it is not done
+  atomic<forks_of_p*> list{nullptr};  // that the thief is in
+};
+
+/// The second half of a fork.
+struct forked {
+  /// Runs it for a thief, and keeps what comes of it.
+  using run_function = void (*)(forked&) noexcept;
+
+  forked(run_function how, bool may_be_cancelled) noexcept
+      : run(how), cancellable(may_be_cancelled) {}
+  forked(const forked&) = delete;
+  forked& operator=(const forked&) = delete;
+  ~forked() {}  // a stolen part has nothing to destroy
+
+  const run_function run;
+  const bool cancellable;
+  union {
+    stolen_half stolen;  // F3
+  };
+};
+
+/// A goroutine inside its outermost fork.
+struct forker {
+  /// Of the calling goroutine, with the list of its P.
+  explicit forker(forks_of_p& list) noexcept;
+  forker(const forker&) = delete;
+  forker& operator=(const forker&) = delete;
+  ~forker();
+
+  fork_deque<forked, traits> deque;
+  goroutine& g;
+  runtime_scheduler& scheduler;
+  std::uint32_t unheard = 0;  // calls for help without a credit
+};
+
+/// Where a goroutine that forks for the first time registers. Null: the caller is no goroutine, or is
+/// inside blocking(): nobody could help it.
+inline forks_of_p* list_for_forks() noexcept {
+  const section here;
+  machine* const m = here.m();
+  return m != nullptr ? &m->p->forks : nullptr;
+}
+
+/// The forker that the running goroutine is; null outside of forks, and on other threads. From user
+/// code: a goroutine that loses its P stays on its thread.
+THRUM_INLINE forker* forker_of(const machine* m) noexcept {
+  return m != nullptr && m->g != nullptr ? m->g->forks : nullptr;
+}
+
+/// Some P idles: wakes it if that has been of use lately.
+[[gnu::cold]] void call_for_help(forker& own) noexcept;
+
+/// No thief looks at its deque, and it has a half there again.
+[[gnu::cold]] void list_again(forker& own) noexcept;
+
+/// F1. False: there is no room, and the half stays the caller's.
+[[nodiscard]] THRUM_INLINE bool offer(forker& own, forked& half) noexcept {
+  if (!own.deque.push(half)) [[unlikely]] {
+    return false;
+  }
+  if (own.deque.is_aside()) [[unlikely]] {
+    list_again(own);
+  }
+  if (own.scheduler.idle.idle_ps() != 0) [[unlikely]] {
+    call_for_help(own);
+  }
+  return true;
+}
+
+/// After deque.pop() has failed. True: F2 after all. False: it was stolen, and is done (F4).
+[[nodiscard, gnu::cold]] bool take_back_or_join(forker& own, forked& half) noexcept;
+
+/// F2, or F4. True: the half is the caller's again. False: a thief has run it.
+[[nodiscard]] THRUM_INLINE bool take_back(forker& own, forked& half) noexcept {
+  return own.deque.pop() || take_back_or_join(own, half);
+}
+
+/// F3, under the lock of the list that it was stolen from. `thief` is null if it has no deque yet.
+void begin_stolen(forked& half, forker* thief) noexcept;
+
+/// Where the owner of a stolen half may look for what its thief has forked.
+void show_thief(forked& half, forker& thief) noexcept;
+
+/// F5, by the thief: a goroutine.
+void run_stolen(forker& thief, forked& half) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#if !THRUM_SEPARATE
+#include <thrum/sched/run/fork_definition.hpp>
+#endif
+
+#endif

@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What ends a wait early: the argument of `lock(stop)`, `acquire(stop)`, `recv(stop)` and so on.
+//
+// Those who only lock need not pay for <stop_token>, so headers of what waits include this one, and a
+// program that passes a stop includes <thrum/stoppable.hpp>, if not <thrum.hpp> or <thrum/context.hpp>.
+#ifndef THRUM_STOP_CONDITION_HPP
+#define THRUM_STOP_CONDITION_HPP
+
+#include <thrum/base/config.hpp>
+
+#include <concepts>
+
+namespace thrum { inline namespace THRUM_ABI {
+
+/// What a wait can be called off by: a std::stop_token, or a context.
+///
+/// A call that takes one returns false, or what else says that it has got nothing, once a stop is
+/// requested or the context is done. What it can have without waiting it takes, also then. Calls of
+/// input and output fail with std::errc::operation_canceled: also, and without doing anything, those
+/// that begin after the stop.
+template <class S>
+concept stop_condition = requires(const S& of) {
+  of.stop_token();
+}
+|| (
+       requires(const S& token) {
+         { token.stop_requested() } -> std::same_as<bool>;
+         { token.stop_possible() } -> std::same_as<bool>;
+       } &&
+       !requires(S & source) { source.request_stop(); });
+
+namespace stop_detail {
+
+/// Calls attempt(sched::until_stopped), again if what ended it was no stop: a deadline by another
+/// clock, which has moved. Returns its last result; timed_out(result) says whether it got nothing.
+/// Defined in stoppable.hpp.
+template <stop_condition S, class Attempt, class TimedOut>
+auto until_stopped(const S& stop, Attempt attempt, TimedOut timed_out);
+
+/// The same for an attempt that returns whether it succeeded.
+template <stop_condition S, class Attempt>
+bool until_stopped(const S& stop, Attempt attempt) {
+  return until_stopped(stop, attempt, [](bool done) { return !done; });
+}
+
+/// Whether it is requested, or the context done.
+template <stop_condition S>
+bool is_over(const S& stop);
+
+/// Calls call(), whose waits for input and output a stop ends; again if what ended one was no stop, so
+/// it must go on where it stood. It may set `error`, a std::error_code. After a stop it is not called:
+/// the error is operation_canceled, the result none.
+template <stop_condition S, class Error, class Call>
+auto run_until_stopped(const S& stop, Error& error, Call call);
+
+}  // namespace stop_detail
+}}  // namespace thrum::THRUM_ABI
+
+#endif

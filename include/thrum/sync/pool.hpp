@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// pool: values that are expensive to make, kept for whoever needs one next.
+//
+// Each processor has a shelf of its own, so that those who use the pool do not meet: a lock that
+// nobody else takes, in a cache line of its own. Who finds its shelf empty looks at the others
+// before a value is made. Threads outside of any runtime share the shelves.
+//
+// What is not used goes. Each shelf has two lists. Once in a while what was put back since the last
+// time becomes old, and what was old already is destroyed: so a value that lies unused is gone after
+// two turns, and what is in use all the time is never made anew. Go turns at each collection of
+// garbage; here the one who puts back a value does, when it is time. Values are made and destroyed
+// without a lock.
+//
+// Source: Go, src/sync/pool.go, from its documentation.
+#ifndef THRUM_SYNC_POOL_HPP
+#define THRUM_SYNC_POOL_HPP
+
+#include <thrum/base/cache_line.hpp>
+#include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/sched/core/section.hpp>
+#include <thrum/sched/core/traits.hpp>
+#include <thrum/sched/queue/lock.hpp>
+#include <thrum/sched/queue/scoped.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI {
+
+namespace sync_detail {
+
+/// The shelves, whatever lies there.
+class pool_shelves {
+ public:
+  struct item {
+    item* next = nullptr;
+  };
+
+  explicit pool_shelves(std::int64_t turn_ns);
+  pool_shelves(const pool_shelves&) = delete;
+  pool_shelves& operator=(const pool_shelves&) = delete;
+  ~pool_shelves();
+
+  /// Null: there is none.
+  item* take() noexcept;
+  void put(item& one) noexcept;
+
+  /// If it is time for a turn, the items that go with it, linked; else null.
+  item* turn() noexcept;
+  /// All of them.
+  item* take_all() noexcept;
+
+ private:
+  struct shelf;
+
+  shelf& own(const sched::section& here) noexcept;
+
+  const std::int64_t turn_ns_;
+  const std::size_t size_;
+  std::atomic<std::int64_t> next_turn_;
+  const std::unique_ptr<shelf[]> shelves_;
+};
+
+template <class T>
+struct default_maker {
+  T operator()() const { return T(); }
+};
+
+}  // namespace sync_detail
+
+/// Values of type T that are used again: buffers, encoders. What get() gives goes back when its
+/// handle is destroyed, in whatever state it was left. A value that nobody has used for a while is
+/// destroyed. All members may be called from any goroutine and any thread at the same time; the pool
+/// must outlive the handles.
+///
+/// When not to use: for what must not be lost, or of which there may be only so many: see
+/// counting_semaphore and chan.
+template <class T, class Make = sync_detail::default_maker<T>>
+class pool {
+  struct item : sync_detail::pool_shelves::item {
+    explicit item(Make& make) : value(make()) {}
+    explicit item(T&& from) : value(std::move(from)) {}
+    T value;
+  };
+
+ public:
+  /// A value in use. Move-only.
+  class [[nodiscard]] handle {
+   public:
+    /// None.
+    handle() noexcept = default;
+    handle(handle&& other) noexcept : of_(other.of_), held_(std::move(other.held_)) {}
+    handle& operator=(handle&& other) noexcept {
+      handle old(std::move(*this));
+      of_ = other.of_;
+      held_ = std::move(other.held_);
+      return *this;
+    }
+    ~handle() { put_back(); }
+
+    /// The value. Only while one is held.
+    T& operator*() const noexcept { return held_->value; }
+    /// As operator*.
+    T* operator->() const noexcept { return &held_->value; }
+    /// Whether a value is held.
+    explicit operator bool() const noexcept { return held_ != nullptr; }
+
+    /// Puts the value back now. No value is held afterwards.
+    void put_back() noexcept {
+      if (held_ != nullptr) {
+        of_->put_item(std::move(held_));
+      }
+    }
+    /// Destroys it instead of putting it back: it is broken, or has grown too large.
+    void discard() noexcept { held_.reset(); }
+
+   private:
+    friend class pool;
+    handle(pool& of, std::unique_ptr<item> held) noexcept : of_(&of), held_(std::move(held)) {}
+
+    pool* of_ = nullptr;
+    std::unique_ptr<item> held_;
+  };
+
+  /// Values are made by T().
+  pool() requires std::is_default_constructible_v<T> : pool(Make()) {}
+  /// Values are made by make(), which may be called by several at the same time. A value that is not
+  /// used is destroyed after `keep` at the earliest, and after twice that if the pool is used then.
+  explicit pool(Make make) : pool(std::move(make), std::chrono::seconds(60)) {}
+  template <class Rep, class Period>
+  pool(Make make, std::chrono::duration<Rep, Period> keep)
+      : make_(std::move(make)), shelves_(time_detail::nanoseconds_of(keep)) {}
+  pool(const pool&) = delete;
+  pool& operator=(const pool&) = delete;
+  ~pool() { destroy(shelves_.take_all()); }
+
+  /// A value that somebody has put back, this processor's last one first; or a new one, and what
+  /// making it throws. Does not block.
+  handle get() {
+    if (auto* const found = static_cast<item*>(shelves_.take())) {
+      return handle(*this, std::unique_ptr<item>(found));
+    }
+    return handle(*this, std::make_unique<item>(make_));
+  }
+
+  /// Adds a value. std::bad_alloc; then it is lost.
+  void put(T value) { put_item(std::make_unique<item>(std::move(value))); }
+
+ private:
+  void put_item(std::unique_ptr<item> held) noexcept {
+    shelves_.put(*held.release());
+    destroy(shelves_.turn());
+  }
+  static void destroy(sync_detail::pool_shelves::item* first) noexcept {
+    while (first != nullptr) {
+      auto* const next = first->next;
+      delete static_cast<item*>(first);
+      first = next;
+    }
+  }
+
+  [[no_unique_address]] Make make_;
+  sync_detail::pool_shelves shelves_;
+};
+
+template <class Make>
+pool(Make) -> pool<std::invoke_result_t<Make&>, Make>;
+template <class Make, class Rep, class Period>
+pool(Make, std::chrono::duration<Rep, Period>) -> pool<std::invoke_result_t<Make&>, Make>;
+
+}}  // namespace thrum::THRUM_ABI
+
+#if !THRUM_SEPARATE
+#include <thrum/sync/pool_definition.hpp>
+#endif
+
+#endif

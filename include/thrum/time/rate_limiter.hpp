@@ -1,0 +1,204 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// rate_limiter: so many events a second, and no more than so many at once.
+//
+// A bucket of tokens, which fills at the rate up to the burst; an event takes one. Nothing runs for
+// it: the bucket is filled by the time that has passed whenever somebody looks. A reservation takes
+// tokens that are not there yet, and the bucket owes them: so who comes later waits for longer, and
+// waiters act in the order in which they came.
+//
+// Source: golang.org/x/time/rate, from its documentation.
+#ifndef THRUM_TIME_RATE_LIMITER_HPP
+#define THRUM_TIME_RATE_LIMITER_HPP
+
+#include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/deadline.hpp>
+#include <thrum/sched/queue/lock.hpp>
+#include <thrum/select.hpp>
+#include <thrum/time/sleep.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI {
+
+class rate_limiter;
+
+/// A place in the future of a rate_limiter, which must outlive it. Move-only. Destroyed without
+/// cancel() it stays taken, as if its events had happened.
+class [[nodiscard]] rate_reservation {
+ public:
+  /// No reservation.
+  rate_reservation() noexcept = default;
+  rate_reservation(rate_reservation&& other) noexcept
+      : of_(std::exchange(other.of_, nullptr)), n_(other.n_), at_(other.at_) {}
+  rate_reservation& operator=(rate_reservation&& other) noexcept {
+    of_ = std::exchange(other.of_, nullptr);
+    n_ = other.n_;
+    at_ = other.at_;
+    return *this;
+  }
+  ~rate_reservation() = default;
+
+  /// Whether there is one. False if more events were asked for than the burst: they never may.
+  explicit operator bool() const noexcept { return of_ != nullptr; }
+
+  /// How long the caller has to wait from now on before it acts; 0 if it need not.
+  std::chrono::nanoseconds delay() const noexcept;
+
+  /// Gives back what was reserved, as far as nobody has reserved behind it, if its time has not come
+  /// yet. There is no reservation afterwards.
+  void cancel() noexcept;
+
+ private:
+  friend class rate_limiter;
+  rate_reservation(rate_limiter& of, std::size_t n, std::int64_t at) noexcept
+      : of_(&of), n_(n), at_(at) {}
+
+  rate_limiter* of_ = nullptr;
+  std::size_t n_ = 0;
+  std::int64_t at_ = 0;
+};
+
+/// Events at a rate: a token bucket, full at the beginning. allow() drops what is too much, wait()
+/// slows it down, reserve() leaves it to the caller. For goroutines and foreign threads alike; in a
+/// bubble its time is the bubble's.
+class rate_limiter {
+ public:
+  /// A rate without a limit: all is allowed, whatever the burst.
+  static constexpr double unlimited = std::numeric_limits<double>::infinity();
+
+  /// `per_second` events a second, up to `burst` at once. At a rate of 0 the bucket is not filled
+  /// again. usage_error if the rate is negative or not a number.
+  rate_limiter(double per_second, std::size_t burst);
+  /// One event every `interval`. usage_error if that is not positive.
+  template <class Rep, class Period>
+  rate_limiter(std::chrono::duration<Rep, Period> interval, std::size_t burst)
+      : rate_limiter(rate_of(interval), burst) {}
+  rate_limiter(const rate_limiter&) = delete;
+  rate_limiter& operator=(const rate_limiter&) = delete;
+
+  /// Whether n events may happen now; if so, they are counted. Does not block.
+  [[nodiscard]] bool allow(std::size_t n = 1) noexcept;
+
+  /// Waits until n events may happen. usage_error if n is above the burst, or the rate is too low
+  /// for them ever to happen. A cancellation point; who is cancelled gives its place back.
+  void wait(std::size_t n = 1);
+
+  /// The same, unless a stop is requested; whether they may happen. `stop` is a std::stop_token or a
+  /// context. Of a context with a deadline before they may, returns false at once.
+  template <class Stop>
+  requires requires(const Stop& stop) { on_done(stop); }
+  [[nodiscard]] bool wait(std::size_t n, const Stop& stop) {
+    std::int64_t until = sched::no_deadline;
+    if constexpr (requires { stop.deadline(); }) {
+      if (const auto when = stop.deadline()) {
+        until = time_detail::deadline_at(*when);
+      }
+    }
+    waiter place(*this, n, until);
+    if (place.is_due()) {
+      // Without a stop that was requested before.
+      return select(on_done(stop), otherwise()) == 1 && place.keep();
+    }
+    return place.may_wait() && select(on_deadline(place.when()), on_done(stop)) == 0 &&
+           place.keep();
+  }
+
+  /// The same, unless they may not happen within a time, or until a moment of any clock: then false,
+  /// at once. A cancellation point.
+  template <class Rep, class Period>
+  [[nodiscard]] bool wait_for(std::size_t n, std::chrono::duration<Rep, Period> time) {
+    return wait_no_longer_than(n, time_detail::deadline_after(time));
+  }
+  template <class Clock, class Duration>
+  [[nodiscard]] bool wait_until(std::size_t n, std::chrono::time_point<Clock, Duration> when) {
+    return wait_no_longer_than(n, time_detail::deadline_at(when));
+  }
+
+  /// Takes a place: the caller waits for its delay(), or cancels it. Does not block.
+  rate_reservation reserve(std::size_t n = 1) noexcept;
+
+  /// Events a second.
+  double rate() const noexcept;
+  /// From now on. Places that are taken stay as they are. usage_error as when it is made.
+  void rate(double per_second);
+  /// As rate(per_second), by the time between two events.
+  template <class Rep, class Period>
+  void rate(std::chrono::duration<Rep, Period> interval) {
+    rate(rate_of(interval));
+  }
+
+  /// How many may happen at once.
+  std::size_t burst() const noexcept;
+  /// From now on.
+  void burst(std::size_t events) noexcept;
+
+  /// How many may happen now; below zero while places are taken.
+  double tokens() const noexcept;
+
+ private:
+  friend class rate_reservation;
+
+  /// What a call of wait has reserved, and gives back unless it keeps it.
+  class waiter {
+   public:
+    waiter(rate_limiter& of, std::size_t n, std::int64_t until);
+    waiter(const waiter&) = delete;
+    waiter& operator=(const waiter&) = delete;
+    ~waiter() { place_.cancel(); }
+
+    bool may_wait() const noexcept { return static_cast<bool>(place_); }
+    bool is_due() const noexcept { return may_wait() && place_.delay().count() == 0; }
+    time_point when() const noexcept { return time_point(std::chrono::nanoseconds(place_.at_)); }
+    bool keep() noexcept {
+      place_ = {};
+      return true;
+    }
+
+   private:
+    rate_reservation place_;
+  };
+
+  template <class Rep, class Period>
+  static double rate_of(std::chrono::duration<Rep, Period> interval) {
+    const double seconds = std::chrono::duration<double>(interval).count();
+    if (!(seconds > 0)) {
+      base::throw_usage("rate_limiter: the interval is not positive");
+    }
+    return 1 / seconds;
+  }
+  static double checked(double per_second, const char* message);
+
+  [[nodiscard]] bool wait_no_longer_than(std::size_t n, std::int64_t until);
+
+  /// Takes n tokens if they will be there by `until`. When; no_deadline if they will not.
+  std::int64_t take(std::size_t n, std::int64_t now, std::int64_t until) noexcept;
+  void give_back(std::size_t n, std::int64_t at) noexcept;
+
+  /// How many tokens there are at that time. Caller holds the lock, as below.
+  double tokens_at(std::int64_t now) const noexcept;
+  /// Writes them down.
+  void fill_locked(std::int64_t now) noexcept;
+
+  mutable sched::spin_lock lock_{sched::lock_rank::waiters};
+  // -- under the lock --
+  double rate_;
+  std::size_t burst_;
+  double tokens_;  // at filled_
+  std::int64_t filled_;
+  std::int64_t last_at_ = 0;  // when the last of all places is
+};
+
+}}  // namespace thrum::THRUM_ABI
+
+#if !THRUM_SEPARATE
+#include <thrum/time/rate_limiter_definition.hpp>
+#endif
+
+#endif

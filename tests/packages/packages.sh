@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: The thrum authors
+# SPDX-License-Identifier: MIT
+#
+# From what ./dev package has made to a running goroutine, in an empty folder, by each package manager whose
+# tool is here; the commands are those that a user types.
+#
+#   packages.sh [pkg-config | fetch-content | conan | meson | debian | cpm | vcpkg | xrepo]...
+#
+# CONAN and MESON say how they are started, XMAKE too; CPM is the file CPM.cmake. What is not here is skipped. vcpkg's tool
+# is not asked for: its port is run by what vcpkg_layout.cmake has of it, and its files are checked by ./dev package.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+packages=$PWD/build/packages tests=$PWD/tests consume=$PWD/tests/consume
+archive=$(echo "$packages"/thrum-*.tar.gz)
+version=${archive##*/thrum-} version=${version%.tar.gz}
+cpm=${CPM:+$(realpath "$CPM")}
+read -ra conan <<<"${CONAN:-conan}"
+read -ra meson <<<"${MESON:-meson}"
+read -ra xmake <<<"${XMAKE:-xmake}"
+
+has() {
+  command -v "$1" >/dev/null || { echo "skip  $name: $1 is not installed"; exit 0; }
+}
+
+# What the program says.
+expect() {
+  local said
+  said=$("$@")
+  [ "$said" = "sum 55" ] || { echo "$name: the program says \"$said\""; exit 1; }
+}
+
+pkg-config_() {
+  has pkg-config
+  tar xf "$archive"
+  cmake -S "thrum-$version" -B build -DCMAKE_INSTALL_PREFIX="$PWD/prefix"
+  cmake --install build
+  export PKG_CONFIG_PATH=$PWD/prefix/share/pkgconfig
+  # shellcheck disable=SC2046
+  c++ -std=c++20 "$consume/find_package/main.cpp" $(pkg-config --cflags --libs thrum) -o app
+  expect ./app
+}
+
+fetch-content_() {
+  has cmake
+  cmake -S "$consume/fetch_content" -B build -DTHRUM_ARCHIVE="$archive"
+  cmake --build build
+  expect build/app
+}
+
+conan_() {
+  has "${conan[0]}"
+  export CONAN_HOME=$PWD/conan
+  "${conan[@]}" profile detect
+  "${conan[@]}" create "$packages/conan/all" --version "$version" -s compiler.cppstd=20
+}
+
+meson_() {
+  has "${meson[0]}"
+  mkdir subprojects
+  cp "$packages/thrum.wrap" subprojects
+  cp "$consume/meson/meson.build" "$consume/find_package/main.cpp" .
+  "${meson[@]}" setup build
+  "${meson[@]}" compile -C build
+  expect build/app
+}
+
+debian_() {
+  has dpkg-buildpackage
+  has lintian
+  cp "$archive" "thrum_$version.orig.tar.gz"
+  tar xf "$archive"
+  cp -r "thrum-$version/packaging/debian" "thrum-$version/debian"
+  (cd "thrum-$version" && dpkg-buildpackage -us -uc)
+  # No bug of Debian's asks for the package yet.
+  lintian --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs ./*.changes
+  dpkg-deb -x ./*.deb root
+  c++ -std=c++20 "$consume/find_package/main.cpp" -Iroot/usr/include -pthread -o app
+  expect ./app
+}
+
+cpm_() {
+  has cmake
+  [ -f "$cpm" ] || { echo "skip  $name: CPM= names no CPM.cmake"; exit 0; }
+  cmake -S "$consume/cpm" -B build -DTHRUM_ARCHIVE="$archive" -DCPM_FILE="$cpm"
+  cmake --build build
+  expect build/app
+}
+
+vcpkg_() {
+  has cmake
+  cmake -DPORT_FOLDER="$packages/vcpkg/ports/thrum" -DWORK="$PWD" -P "$tests/packages/vcpkg_layout.cmake"
+  cmake -S "$consume/find_package" -B build -DCMAKE_PREFIX_PATH="$PWD/packages"
+  cmake --build build
+  expect build/app
+}
+
+xrepo_() {
+  has "${xmake[0]}"
+  export XMAKE_GLOBALDIR=$PWD XMAKE_ROOT=y THRUM_XREPO=$packages/xrepo
+  cp "$consume/xrepo/xmake.lua" "$consume/find_package/main.cpp" .
+  "${xmake[@]}" global --network=private  # of repositories only ours
+  "${xmake[@]}" config --yes --mode=release
+  "${xmake[@]}" build
+  expect "${xmake[@]}" run app
+}
+
+[ $# != 0 ] || set -- pkg-config fetch-content conan meson debian cpm vcpkg xrepo
+status=0
+for name in "$@"; do
+  folder=$(mktemp -d)
+  # Not as a condition, in which bash would go on behind a command that fails.
+  set +e
+  (set -e; cd "$folder"; "${name}_") >"$folder.log" 2>&1
+  result=$?
+  set -e
+  if [ $result = 0 ]; then
+    grep -a '^skip ' "$folder.log" || echo "ok    $name"
+  else
+    echo "FAIL  $name"
+    tail -n 30 "$folder.log"
+    status=1
+  fi
+  rm -rf "$folder" "$folder.log"
+done
+exit $status

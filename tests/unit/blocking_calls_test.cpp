@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Processors taken from calls that block, announced or not, without a signal. Go's
+// PreemptionAfterSyscall is here; loops are in preemption_test.cpp.
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/scale.hpp"
+
+#include <thrum.hpp>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+#if defined(_WIN32)
+#include <fcntl.h>
+#include <io.h>
+#else
+#include <poll.h>
+#endif
+#include <unistd.h>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+thrum::options on_procs(unsigned procs) {
+  thrum::options options;
+  options.procs = procs;
+  return options;
+}
+
+/// A pipe that closes itself.
+struct pipe_ends {
+  pipe_ends() {
+#if defined(_WIN32)
+    opened = ::_pipe(ends, 4096, _O_BINARY) == 0;
+#else
+    opened = ::pipe(ends) == 0;
+#endif
+  }
+  ~pipe_ends() {
+    ::close(ends[0]);
+    ::close(ends[1]);
+  }
+  int ends[2] = {-1, -1};
+  bool opened = false;
+};
+
+}  // namespace
+
+TEST_CASE("PreemptionAfterSyscall: goroutines in short blocking calls do not keep others waiting") {
+  for (const auto length : {10us, 100us, 1000us}) {
+    thrum::run(on_procs(2), [length] {
+      std::atomic<bool> stop{false};
+      std::atomic<int> started{0};
+      thrum::wait_group group;
+      for (int i = 0; i != 8; ++i) {
+        group.go([&] {
+          ++started;
+          while (!stop) {
+            thrum::blocking([&] { std::this_thread::sleep_for(length); });
+          }
+        });
+      }
+      const auto end = std::chrono::steady_clock::now() + support::long_time;
+      while (started != 8 && std::chrono::steady_clock::now() < end) {
+        thrum::this_goroutine::yield();
+      }
+      stop = true;
+      group.wait();
+      CHECK(started == 8);
+    });
+  }
+}
+
+TEST_CASE("processors that go from one blocking call to the next leave time for everybody else") {
+  thrum::run(on_procs(2), [] {
+    std::atomic<bool> stop{false};
+    thrum::wait_group blockers;
+    for (int i = 0; i != 32; ++i) {
+      blockers.go([&] {
+        while (!stop) {
+          thrum::blocking([] { ::usleep(50); });
+        }
+      });
+    }
+    thrum::wait_group others;
+    others.go([] {
+      for (int i = support::scaled(2000); i > 0; --i) {
+        thrum::this_goroutine::yield();
+      }
+    });
+    others.go([] {
+      for (int i = support::scaled(50); i > 0; --i) {
+        thrum::sleep_for(1ms);
+      }
+    });
+    const auto start = std::chrono::steady_clock::now();
+    others.wait();
+    CHECK(std::chrono::steady_clock::now() - start < support::long_time);
+    stop = true;
+    blockers.wait();
+  });
+}
+
+TEST_CASE("a processor is taken from a call that blocks unannounced, without a signal") {
+  const pipe_ends p;
+  REQUIRE(p.opened);
+  thrum::stats_snapshot s;
+  std::atomic<bool> answered{false};
+  std::atomic<int> failures{0};
+  thrum::run(on_procs(1), [&] {
+    auto reader = thrum::spawn([&] {
+      char c = 0;
+      failures += ::read(p.ends[0], &c, 1) != 1 || c != 'x';  // before anybody has written
+      answered = true;
+    });
+    auto writer = thrum::spawn([&] {
+      thrum::sleep_for(5ms);
+      const char c = 'x';
+      failures += ::write(p.ends[1], &c, 1) != 1;
+    });
+    writer.join();
+    reader.join();
+    s = thrum::stats();
+  });
+  CHECK(failures == 0);
+  CHECK(answered);
+  CHECK(s.retakes != 0);
+}
+
+#if !defined(_WIN32)  // nothing interrupts a call there
+
+TEST_CASE("poll is not interrupted while others run on its processor") {
+  int interrupted = 0;
+  int timed_out = 0;
+  thrum::run(on_procs(1), [&] {
+    std::atomic<bool> stop{false};
+    thrum::wait_group group;
+    group.go([&] {
+      for (int i = 0; i != 5; ++i) {
+        const int result = ::poll(nullptr, 0, 40);
+        interrupted += result < 0 && errno == EINTR;
+        timed_out += result == 0;
+      }
+      stop = true;
+    });
+    while (!stop) {
+      thrum::sleep_for(1ms);
+    }
+    group.wait();
+  });
+  CHECK(timed_out + interrupted == 5);
+  CHECK(timed_out >= 4);  // a signal may have been on its way into the first
+}
+
+#endif
+
+TEST_CASE("a wait for a std::mutex whose owner sleeps does not block the processor") {
+  std::mutex held;
+  bool has_slept = false;  // under the lock
+  thrum::run(on_procs(1), [&] {
+    thrum::chan<void> locked(0);
+    auto holder = thrum::spawn([&] {
+      const std::lock_guard guard(held);
+      locked.send();
+      thrum::sleep_for(20ms);  // on the one processor that the other is about to block
+      has_slept = true;
+    });
+    locked.recv();
+    {
+      const std::lock_guard guard(held);
+      CHECK(has_slept);
+    }
+    holder.join();
+  });
+}
+
+#if !defined(_WIN32)  // pipes of the C library are no descriptors of the poller there
+
+TEST_CASE("a goroutine from the poller that computes delays no timer of an idle processor") {
+  std::atomic<bool> stop{false};
+  std::atomic<bool> slept{false};
+  pipe_ends input;
+  REQUIRE(input.opened);
+  thrum::runtime runtime(on_procs(2));
+  auto reader = runtime.spawn([&] {
+    auto sleeper = thrum::spawn([&] {
+      thrum::sleep_for(60ms);
+      slept = true;
+    });
+    thrum::io::wait_readable(input.ends[0]);
+    while (!stop) {
+    }
+    sleeper.join();
+  });
+  std::this_thread::sleep_for(30ms);
+  REQUIRE(::write(input.ends[1], "x", 1) == 1);
+  CHECK(support::eventually([&] { return slept.load(); }));
+  stop = true;
+  reader.join();
+}
+
+#endif

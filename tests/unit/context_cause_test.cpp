@@ -1,0 +1,219 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Why a context is done, and contexts that outlast their parents.
+
+#include <thrum/context.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/races.hpp"
+#include "support/scale.hpp"
+#include "support/set_back_clock.hpp"
+#include "support/with_runtime.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <ios>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <type_traits>
+
+using namespace std::chrono_literals;
+using support::scaled;
+using support::with_runtime;
+using support::wrong_in_races;
+using thrum::context;
+using thrum::testing::bubble;
+
+namespace {
+
+const std::error_code overload_cause = std::make_error_code(std::errc::no_buffer_space);
+const std::error_code peer_left_cause = std::make_error_code(std::errc::broken_pipe);
+const std::error_code slow_cause = std::make_error_code(std::errc::host_unreachable);
+
+}  // namespace
+
+TEST_CASE("a context made by default is the background, and copies are equal to nothing else") {
+  static_assert(std::is_nothrow_default_constructible_v<context>);
+  context slot;
+  CHECK(slot == context::background());
+  CHECK_FALSE(slot.cancelled());
+  CHECK_FALSE(slot.cause());
+  const context a = context::background().with_cancel();
+  CHECK(slot != a);
+  slot = a;
+  CHECK(slot == a);
+  CHECK(a.with_cancel() != a);
+  CHECK(a.with_cancel() != a.with_cancel());
+  CHECK(a.with_value(1) != a);
+}
+
+TEST_CASE(
+    "the cause of a cancellation is what it was given, there and below, and the first stays") {
+  const context root = context::background().with_cancel();
+  const context middle = root.with_cancel();
+  const context leaf = middle.with_value(1).with_timeout(1h, slow_cause);
+  CHECK_FALSE(root.cause());
+  middle.cancel(overload_cause);
+  CHECK(middle.cause() == overload_cause);
+  CHECK(leaf.cause() == overload_cause);
+  CHECK(leaf.error() == std::errc::operation_canceled);
+  CHECK_FALSE(root.cause());
+  root.cancel(peer_left_cause);
+  CHECK(root.cause() == peer_left_cause);
+  CHECK(leaf.cause() == overload_cause);
+  middle.cancel(peer_left_cause);
+  CHECK(middle.cause() == overload_cause);
+  CHECK(middle.with_cancel().cause() == overload_cause);
+  CHECK(middle.with_timeout(-1s, slow_cause).cause() == overload_cause);
+}
+
+TEST_CASE("without a cause the error is the cause, and a code that is no error is none") {
+  const context plain = context::background().with_cancel();
+  plain.cancel();
+  CHECK(plain.cause() == plain.error());
+  const context no_error = context::background().with_cancel();
+  no_error.cancel(std::error_code());
+  CHECK(no_error.cause() == std::errc::operation_canceled);
+  const context late = context::background().with_timeout(-1s);
+  CHECK(late.cause() == thrum::errc::deadline_exceeded);
+  const context by_enumeration = context::background().with_cancel();
+  by_enumeration.cancel(std::io_errc::stream);
+  CHECK(by_enumeration.cause() == std::io_errc::stream);
+  const context token_source = context::background().with_cancel();
+  const context follows = context::background().with_stop_token(token_source.stop_token());
+  token_source.cancel(overload_cause);
+  CHECK(follows.cause() == std::errc::operation_canceled);
+}
+
+TEST_CASE("a deadline's cause is told when it passes, and not when a cancel comes first") {
+  bubble([] {
+    const context limited = context::background().with_timeout(1s, slow_cause);
+    const context called_off = context::background().with_timeout(1s, slow_cause);
+    const context late =
+        context::background().with_deadline(thrum::testing::now() + 1s, slow_cause);
+    called_off.cancel(peer_left_cause);
+    CHECK_FALSE(limited.cause());
+    thrum::sleep_for(2s);
+    CHECK(limited.cause() == slow_cause);
+    CHECK(limited.error() == std::errc::timed_out);
+    CHECK(called_off.cause() == peer_left_cause);
+    late.cancel(peer_left_cause);  // the deadline came first, though nobody has looked
+    CHECK(late.cause() == slow_cause);
+    CHECK(late.error() == std::errc::timed_out);
+  });
+}
+
+TEST_CASE(
+    "of several deadlines the first one's cause is told, whichever context is looked at first") {
+  const auto each_order = [](auto look) {
+    bubble([&] {
+      const context outer = context::background().with_timeout(2s, overload_cause);
+      const context inner = outer.with_cancel().with_timeout(1s, slow_cause);
+      const context leaf = inner.with_timeout(1h, peer_left_cause).with_value(1);
+      const context later = outer.with_timeout(3s, peer_left_cause);
+      const context same = outer.with_timeout(2s, peer_left_cause);
+      thrum::sleep_for(1h);
+      look(outer, leaf);
+      CHECK(leaf.cause() == slow_cause);
+      CHECK(inner.cause() == slow_cause);
+      CHECK(outer.cause() == overload_cause);
+      CHECK(later.cause() == overload_cause);
+      CHECK(same.cause() == overload_cause);
+    });
+  };
+  each_order([](const context& outer, const context&) { CHECK(outer.cancelled()); });
+  each_order([](const context&, const context& leaf) { CHECK(leaf.cancelled()); });
+  each_order([](const context& outer, const context&) { outer.cancel(peer_left_cause); });
+  each_order([](const context&, const context& leaf) { leaf.cancel(peer_left_cause); });
+}
+
+TEST_CASE("a deadline by another clock has its cause too") {
+  with_runtime([] {
+    const context limited =
+        context::background().with_deadline(support::set_back_clock::soon(), slow_cause);
+    const context below = limited.with_timeout(1h, peer_left_cause);
+    CHECK_FALSE(below.done().recv());
+    CHECK(below.cause() == slow_cause);
+    CHECK(limited.cause() == slow_cause);
+  });
+}
+
+TEST_CASE("a deadline that has passed when the context is made has its cause") {
+  CHECK(context::background().with_timeout(-1s, slow_cause).cause() == slow_cause);
+  CHECK(context::background().with_deadline(thrum::time_point::min(), peer_left_cause).cause() ==
+        peer_left_cause);
+}
+
+TEST_CASE("a look that finds a context done finds its cause, the same as each other look") {
+  CHECK(wrong_in_races(scaled(500), [](thrum::wait_group& group, std::atomic<int>& wrong) {
+          const context root = context::background().with_cancel();
+          const context leaf = root.with_cancel();
+          for (const std::error_code& cause : {overload_cause, peer_left_cause}) {
+            group.go([root, cause] { root.cancel(cause); });
+            group.go([&wrong, root, leaf] {
+              leaf.done().recv();
+              const std::error_code seen = leaf.cause();
+              wrong += seen != overload_cause && seen != peer_left_cause ? 1 : 0;
+              wrong += root.cause() != seen ? 1 : 0;
+            });
+          }
+        }) == 0);
+}
+
+TEST_CASE("what without_cancel gives has the values and outlasts cancellation and deadline") {
+  bubble([] {
+    const context request =
+        context::background().with_value(std::string("id")).with_timeout(1s).with_value(7);
+    const context rest = request.without_cancel();
+    const context below = rest.with_value(2L).with_timeout(1h, slow_cause);
+    CHECK_FALSE(rest.deadline());
+    CHECK(below.deadline() == thrum::testing::now() + 1h);
+    thrum::sleep_for(2s);
+    CHECK(request.cancelled());
+    CHECK_FALSE(rest.cancelled());
+    CHECK_FALSE(rest.cause());
+    CHECK_FALSE(rest.done().is_closed());
+    CHECK(*below.value<std::string>() == "id");
+    CHECK(*below.value<int>() == 7);
+    thrum::sleep_for(2h);
+    CHECK(below.cause() == slow_cause);
+    CHECK_FALSE(rest.cancelled());
+    CHECK_FALSE(request.without_cancel().cancelled());
+    rest.cancel(peer_left_cause);
+    CHECK(rest.cause() == peer_left_cause);
+    CHECK(rest.with_cancel().cause() == peer_left_cause);
+  });
+}
+
+TEST_CASE("a context that outlasts its parent keeps what it has of it, however deep it is") {
+  const auto shared = std::make_shared<int>(1);
+  {
+    context last = context::background().with_value(shared);
+    for (int i = 0; i != 50'000; ++i) {
+      last = last.without_cancel();
+    }
+    CHECK(shared.use_count() == 2);
+    CHECK(last.value<std::shared_ptr<int>>()->get() == shared.get());
+    const context none = context::background().without_cancel();
+    none.cancel();
+    CHECK(none.cancelled());
+  }
+  CHECK(shared.use_count() == 1);
+}
+
+TEST_CASE("foreign threads cancel with a cause and see it") {
+  const context c = context::background().with_cancel();
+  std::error_code seen;
+  std::thread waits([&] {
+    c.done().recv();
+    seen = c.cause();
+  });
+  c.cancel(overload_cause);
+  waits.join();
+  CHECK(seen == overload_cause);
+}

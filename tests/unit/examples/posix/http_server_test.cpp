@@ -1,0 +1,174 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// examples/http_server: fifos, memory, and the programs that people use.
+
+#include "support/catch.hpp"
+
+#ifdef THRUM_EXAMPLES_DIR
+
+#include <thrum.hpp>
+
+#include "support/process.hpp"
+#include "support/with_runtime.hpp"
+
+#include "../clients.hpp"
+#include "../web_site.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+namespace examples { namespace {
+
+TEST_CASE("a fifo in the HTTP server's directory is not served, and holds up nobody") {
+  const web_site site;
+  REQUIRE(::mkfifo(site.file("pipe").c_str(), 0600) == 0);
+  support::with_runtime([&] {
+    CHECK(talk(site.address(), get("/pipe", to_close)) == refusal("404 Not Found", to_close));
+  });
+}
+
+TEST_CASE("an idle connection costs the HTTP server less than 6 KiB") {
+  constexpr std::size_t connections = 2000;
+  ::rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  if (!support::memory_is_exact() || !support::optimised ||
+      static_cast<std::size_t>(limit.rlim_max) < connections + 200) {
+    WARN("memory means nothing here, or too few descriptors are allowed: left out");
+    return;
+  }
+  const ::rlimit before = limit;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  const web_site site;
+  support::with_runtime([&] {
+    const auto use = [&](thrum::net::conn& c) {
+      const std::string expected = answer("200 OK", plain, "a note\n");
+      std::string text(expected.size(), '\0');
+      c.write(get("/note.txt"));
+      c.read_full(text);
+      return text == expected;
+    };
+    thrum::net::conn first = dial(site.address());
+    CHECK(use(first));
+    const std::size_t alone = support::resident_bytes_of(site.server().id());
+    std::vector<thrum::net::conn> idle;
+    std::size_t answered = 0;
+    for (std::size_t i = 0; i != connections; ++i) {
+      idle.push_back(dial(site.address()));
+      answered += use(idle.back()) ? 1 : 0;
+    }
+    CHECK(answered == connections);
+    const std::size_t together = support::resident_bytes_of(site.server().id());
+    CHECK(alone != 0);
+    CHECK((together - alone) / connections < 6 * 1024);
+  });
+  ::setrlimit(RLIMIT_NOFILE, &before);
+}
+
+/// Asks for /hello again and again on one connection, until the server says that an answer is the
+/// last one, or closes it.
+struct hello_client {
+  int answered = 0;
+  int lost = 0;  // asked in time, and not answered
+  bool was_told = false;
+
+  void run(const std::string& address, std::atomic<int>& requests) {
+    // The server waits for a second for a request that is on its way.
+    constexpr auto in_time = 400ms;
+    thrum::net::conn c = dial(address);
+    auto since = std::chrono::steady_clock::now();
+    while (!was_told) {
+      std::error_code error;
+      c.write(get("/hello"), error);
+      const bool was_in_time = std::chrono::steady_clock::now() - since < in_time;
+      std::string text;
+      while (!text.ends_with("Hello, World!")) {
+        char piece[256];
+        const std::size_t n = c.read(std::span<char>(piece), error);
+        if (n == 0) {
+          lost += was_in_time ? 1 : 0;
+          return;
+        }
+        text.append(piece, n);
+      }
+      since = std::chrono::steady_clock::now();
+      ++answered;
+      ++requests;
+      was_told = text.find(to_close) != std::string::npos;
+    }
+  }
+};
+
+TEST_CASE("told to end under load, the HTTP server loses no request") {
+  if (THRUM_TSAN) {
+    WARN("skipped: ThreadSanitizer keeps a signal from a process whose threads all sleep");
+    return;
+  }
+  for (const char* const procs : {"1", "4"}) {
+    web_site site(procs);
+    support::with_runtime([&] {
+      std::vector<hello_client> clients(30);
+      std::atomic<int> requests{0};
+      const thrum::net::conn idle = dial(site.address());
+      thrum::wait_group all;
+      for (hello_client& each : clients) {
+        all.go([&] { each.run(site.address(), requests); });
+      }
+      CHECK(support::eventually([&] { return requests > 500; }));
+      site.server().terminate();
+      all.wait();
+      CHECK(thrum::blocking([&] { return site.server().wait(); }) == 0);
+      int answered = 0;
+      int lost = 0;
+      int told = 0;
+      for (const hello_client& each : clients) {
+        answered += each.answered;
+        lost += each.lost;
+        told += each.was_told ? 1 : 0;
+      }
+      CHECK(answered == requests);
+      CHECK(lost == 0);
+      CHECK(told > 0);
+    });
+  }
+}
+
+TEST_CASE("curl and wrk are content with the HTTP server", "[once]") {
+  const web_site site;
+  if (has("curl")) {
+    const auto curl = [](const std::string& words) { return run_line("curl -sS " + words); };
+    CHECK(curl(site.url("/note.txt")).text == "a note\n");
+    CHECK(curl("-I " + site.url("/")).says("Content-Type: text/html"));
+    CHECK(curl("--path-as-is -o /dev/null -w '%{http_code}' " + site.url("/../secret.txt")).text ==
+          "404");
+    CHECK(curl("-d x=y -o /dev/null -w '%{http_code}' " + site.url("/")).text == "405");
+    CHECK(
+        curl(site.url("/big.bin") + " | cmp - '" + site.file("big.bin").string() + "'").exit_code ==
+        0);
+    CHECK(curl("-w '%{num_connects} ' " + site.url("/hello") + " " + site.url("/hello")).text ==
+          "Hello, World!1 Hello, World!0 ");
+  }
+  if (has("wrk")) {
+    for (const char* const target : {"/hello", "/note.txt"}) {
+      const auto result = run_line("wrk -t 1 -c 20 -d 1s " + site.url(target));
+      INFO(result.text);
+      CHECK(result.exit_code == 0);
+      CHECK(result.says("requests in"));
+      CHECK_FALSE(result.says("\n  0 requests in"));
+      CHECK_FALSE(result.says("Non-2xx"));
+    }
+  }
+}
+
+}}  // namespace examples
+
+#endif

@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Programs whose first thread runs goroutines, and how they end: tests/programs/hosts.cpp.
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/program.hpp"
+#include "support/scale.hpp"
+
+#include <csignal>
+#include <cstdlib>
+#include <string>
+
+namespace {
+
+void check_refused_after_fork(const std::string& program) {
+  const auto result = support::run_program(program);
+  INFO(result.text);
+  CHECK(result.exit_code == 0);
+  CHECK(result.says("fatal error: thrum: a runtime was used in a child process after fork"));
+  CHECK(result.says("child: signal " + std::to_string(SIGABRT)));
+}
+
+}  // namespace
+
+TEST_CASE("a deadlock of goroutines on the first thread is reported") {
+  const auto result = support::run_program("deadlock_on_the_first_thread");
+  if (THRUM_TSAN || support::emulated()) {
+    return;  // its threads are not all known
+  }
+  INFO(result.text);
+  CHECK(result.exit_code == 2);
+  CHECK(result.says("fatal error: all goroutines are asleep - deadlock!"));
+  CHECK(result.says("\"other\""));
+}
+
+TEST_CASE("exit in a goroutine on a host's thread ends the program with its status") {
+  if (THRUM_ASAN) {
+    return;  // its search for leaks does not see the stacks of goroutines, which stand still then
+  }
+  CHECK(support::run_program("exit_on_the_first_thread").exit_code == 3);
+  CHECK(support::run_program("exit_inside_of_poll").exit_code == 4);
+  CHECK(support::run_program("exit_inside_of_poll_of_a_static_runtime").exit_code == 5);
+}
+
+TEST_CASE("in the child of a fork a host is told that the runtime is not there") {
+  check_refused_after_fork("fork_of_a_host_that_polls");
+  CHECK(support::run_program("fork_of_a_host_that_polls").says("the parent ran 1"));
+}
+
+TEST_CASE(
+    "in the child of a fork on a host's thread a goroutine is told that the runtime is not there") {
+  check_refused_after_fork("fork_inside_of_poll");
+}
+
+TEST_CASE("a stack overflow of the main goroutine on the first thread is reported") {
+  if (THRUM_ASAN || THRUM_TSAN || std::getenv("THRUM_TEST_EMULATOR") != nullptr) {
+    return;  // sanitizers report it themselves; emulators have no guards
+  }
+  const auto result = support::run_program("overflow_on_the_first_thread");
+  INFO(result.text);
+  CHECK(support::is_fault(result.signal));
+  CHECK(result.says("fatal error: thrum: stack overflow in goroutine 1"));
+}
+
+TEST_CASE("an exception that leaves a goroutine on a host's thread is a panic with its name") {
+  const auto result = support::run_program("panic_inside_of_poll");
+  INFO(result.text);
+  CHECK(result.signal == SIGABRT);
+  CHECK(result.says("panic in goroutine 1 [bad]"));
+}

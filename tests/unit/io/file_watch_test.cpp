@@ -1,0 +1,200 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/io/file_watch.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/error_of.hpp"
+#include "support/folder.hpp"
+#include "support/with_runtime.hpp"
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+using namespace std::chrono_literals;
+using support::error_of;
+using support::folder;
+using support::with_runtime;
+namespace fs = std::filesystem;
+namespace io = thrum::io;
+using change_kind = io::file_change::kind_type;
+
+namespace {
+
+/// What Windows does not tell apart.
+constexpr change_kind attributes_changed =
+    THRUM_OS_WINDOWS ? change_kind::modified : change_kind::attributes;
+
+/// The next change of that kind of that path; a minute later, none.
+bool hears(io::file_watch& watch, change_kind what, const fs::path& path) {
+  watch.set_deadline(std::chrono::steady_clock::now() + 1min);
+  std::error_code error;
+  for (;;) {
+    const io::file_change change = watch.next(error);
+    if (error) {
+      return false;
+    }
+    if (change.kind == what && fs::path(change.path) == path) {
+      return true;
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a watch hears what is created, modified, renamed and removed in a directory") {
+  with_runtime([] {
+    const folder here;
+    here.write("old", "x");
+    std::error_code error;
+    io::file_watch watch(error);
+    if (error == std::errc::operation_not_supported || error == std::errc::function_not_supported) {
+      return;  // an emulator, or a system without one
+    }
+    REQUIRE_FALSE(error);
+    watch.add((here / "").string());
+    here.write("new", "text");
+    CHECK(hears(watch, change_kind::created, here / "new"));
+    CHECK(hears(watch, change_kind::modified, here / "new"));
+    fs::permissions(here / "new", fs::perms::owner_read);
+    CHECK(hears(watch, attributes_changed, here / "new"));
+    fs::rename(here / "old", here / "other");
+    CHECK(hears(watch, change_kind::removed, here / "old"));
+    CHECK(hears(watch, change_kind::created, here / "other"));
+    fs::remove(here / "other");
+    CHECK(hears(watch, change_kind::removed, here / "other"));
+    fs::create_directory(here / "inner");
+    watch.set_deadline(thrum::time_point::max());
+    const io::file_change made = watch.next();
+    CHECK(made.is_directory);
+    CHECK(fs::path(made.path) == here / "inner");
+  });
+}
+
+TEST_CASE("a watch of several directories hears of all of them, many changes, and none twice") {
+  with_runtime([] {
+    const folder here;
+    std::error_code error;
+    io::file_watch watch(error);
+    if (error) {
+      return;
+    }
+    for (const char* const name : {"a", "b", "c"}) {
+      fs::create_directory(here / name);
+      watch.add((here / name).string());
+    }
+    watch.add((here / "a").string());
+    std::map<fs::path, int> expected;
+    for (int i = 0; i != 60; ++i) {
+      const fs::path path = here / (i % 2 == 0 ? "a" : "b") / ("file" + std::to_string(i));
+      std::ofstream(path) << "x";
+      expected[path] = 1;
+    }
+    std::map<fs::path, int> created;
+    watch.set_deadline(std::chrono::steady_clock::now() + 1min);
+    while (created.size() != expected.size()) {
+      const io::file_change change = watch.next(error);
+      REQUIRE_FALSE(error);
+      created[change.path] += change.kind == change_kind::created ? 1 : 0;
+    }
+    CHECK(created == expected);
+  });
+}
+
+TEST_CASE("a watch hears what changes after the thread has ended that has added to it") {
+  const folder here;
+  std::error_code error;
+  io::file_watch watch(error);
+  if (error) {
+    return;
+  }
+  std::thread([&] { watch.add((here / "").string()); }).join();
+  here.write("new", "x");
+  CHECK(hears(watch, change_kind::created, here / "new"));
+}
+
+TEST_CASE("a watch of a file hears of that file alone, and of its end") {
+  with_runtime([] {
+    const folder here;
+    here.write("file", "x");
+    std::error_code error;
+    io::file_watch watch(error);
+    if (error) {
+      return;
+    }
+    const std::string path = (here / "file").string();
+    watch.add(path);
+    here.write("unheard", "x");
+    io::write_file(path, "y", {.append = true});
+    const io::file_change change = watch.next();
+    CHECK(change.kind == change_kind::modified);
+    CHECK(change.path == path);
+    fs::remove(path);
+    CHECK(hears(watch, change_kind::removed, path));
+    watch.set_deadline(std::chrono::steady_clock::now() + 1ms);
+    CHECK(error_of([&] { watch.next(); }) == thrum::errc::deadline_exceeded);
+    CHECK(error_of([&] { watch.remove(path); }) == std::errc::invalid_argument);  // not any more
+  });
+}
+
+TEST_CASE("what is not watched any more is not heard, and what is not there cannot be watched") {
+  with_runtime([] {
+    const folder here;
+    std::error_code error;
+    io::file_watch watch(error);
+    if (error) {
+      return;
+    }
+    const std::string path = (here / "").string();
+    watch.add(path);
+    watch.remove(path);
+    here.write("file", "x");
+    watch.set_deadline(std::chrono::steady_clock::now() + 10ms);
+    CHECK(error_of([&] { watch.next(); }) == thrum::errc::deadline_exceeded);
+    CHECK(error_of([&] { watch.add((here / "none").string()); }) ==
+          std::errc::no_such_file_or_directory);
+    CHECK(error_of([&] { watch.remove(path); }) == std::errc::invalid_argument);
+    io::file_watch moved = std::move(watch);
+    CHECK(error_of([&] { moved.next(); }) == thrum::errc::deadline_exceeded);
+    CHECK(error_of([&] { watch.next(); }) == std::errc::bad_file_descriptor);
+    CHECK(error_of([&] { watch.add(path); }) == std::errc::bad_file_descriptor);
+  });
+}
+
+TEST_CASE("a watch that is closed ends a wait, and so does the end of a runtime") {
+  with_runtime([] {
+    std::error_code error;
+    io::file_watch watch(error);
+    if (error) {
+      return;
+    }
+    auto waiter = thrum::spawn([&] { return error_of([&] { watch.next(); }); });
+    thrum::sleep_for(1ms);
+    watch.close();
+    CHECK(waiter.join() == std::errc::operation_canceled);
+    CHECK(error_of([&] { watch.next(); }) == std::errc::operation_canceled);
+    CHECK(error_of([&] { watch.add("."); }) == std::errc::operation_canceled);
+  });
+  bool unwound = false;
+  {
+    thrum::runtime runtime;
+    runtime.go([&] {
+      struct note {
+        bool& to;
+        ~note() { to = true; }
+      } const at_end{unwound};
+      std::error_code error;
+      io::file_watch watch(error);
+      watch.next(error);
+    });
+  }
+  CHECK(unwound);
+}

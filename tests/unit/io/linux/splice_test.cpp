@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// io::copy between connections and pipes, whose bytes move inside the kernel where that can be done.
+
+#include <thrum/io/copy.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/net.hpp"
+#include "support/process.hpp"
+#include "support/with_runtime.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace io = thrum::io;
+using support::eventually;
+using support::with_runtime;
+
+namespace {
+
+std::string bytes_to_splice(std::size_t n) {
+  std::string bytes(n, '\0');
+  std::uint32_t state = 7;
+  for (char& each : bytes) {
+    state = state * 1664525 + 1013904223;
+    each = static_cast<char>(state >> 24);
+  }
+  return bytes;
+}
+
+/// Sends through a copy from one stream to another, and looks at what arrives. `feed` is what the copy
+/// reads from the other end of, `arrive` what it writes to.
+template <class Feed, class From, class To, class Arrive>
+bool passes_through_copy(Feed& feed, From& from, To& to, Arrive& arrive, const std::string& bytes) {
+  auto copying = thrum::spawn([&] {
+    const std::uint64_t n = io::copy(from, to);
+    to.close();
+    return n;
+  });
+  auto feeding = thrum::spawn([&] {
+    std::string_view left = bytes;
+    for (std::size_t n = 1; !left.empty(); n = n * 2 + 1) {  // little at first, then much
+      feed.write(left.substr(0, n));
+      left.remove_prefix(std::min(n, left.size()));
+    }
+    feed.write(std::string_view("and little again"));
+    feed.close();
+  });
+  const std::string read = arrive.read_all();
+  feeding.join();
+  return copying.join() == read.size() && read == bytes + "and little again";
+}
+
+}  // namespace
+
+TEST_CASE("copy between connections and pipes passes on all of it, however much at a time") {
+  with_runtime([] {
+    const std::string bytes = bytes_to_splice(5'000'000);
+    {
+      support::conn_pair in = support::tcp_pair();
+      support::conn_pair out = support::tcp_pair();
+      CHECK(passes_through_copy(in.client, in.server, out.client, out.server, bytes));
+    }
+    {
+      support::conn_pair in = support::local_pair();
+      support::conn_pair out = support::local_pair();
+      CHECK(passes_through_copy(in.client, in.server, out.client, out.server, bytes));
+    }
+    {
+      io::pipe in;
+      support::conn_pair out = support::tcp_pair();
+      CHECK(passes_through_copy(in.writer(), in.reader(), out.client, out.server, bytes));
+    }
+    {
+      support::conn_pair in = support::tcp_pair();
+      io::pipe out;
+      CHECK(passes_through_copy(in.client, in.server, out.writer(), out.reader(), bytes));
+    }
+    {
+      io::pipe in;
+      io::pipe out;
+      CHECK(passes_through_copy(in.writer(), in.reader(), out.writer(), out.reader(), bytes));
+    }
+  });
+}
+
+TEST_CASE("copy moves bytes inside the kernel, once there are many") {
+  with_runtime([] {
+    support::conn_pair in = support::tcp_pair();
+    support::conn_pair out = support::tcp_pair();
+    auto copying = thrum::spawn([&] { return io::copy(in.server, out.client); });
+    // When it waits in a move, what it has of descriptors is one pipe more.
+    const std::size_t before = support::open_descriptors();
+    std::string read(std::size_t{1} << 20, '\0');
+    auto reading = thrum::spawn([&] { return out.server.read_full(read); });
+    in.client.write(bytes_to_splice(read.size()));
+    CHECK(reading.join() == read.size());
+    CHECK((read == bytes_to_splice(read.size())));
+    CHECK(support::open_descriptors() == before + 2);
+    in.client.close();
+    CHECK(copying.join() == read.size());
+    CHECK(support::open_descriptors() < before);
+  });
+}
+
+TEST_CASE("copy fails as reading or writing would, while it moves bytes") {
+  with_runtime([] {
+    const std::string bytes = bytes_to_splice(std::size_t{1} << 20);
+    const auto moving = [&](auto disturb) {
+      support::conn_pair in = support::tcp_pair();
+      support::conn_pair out = support::tcp_pair();
+      std::error_code error;
+      auto feeding = thrum::spawn([&] {
+        std::error_code over;
+        while (!over) {
+          in.client.write(bytes, over);
+        }
+      });
+      auto copying = thrum::spawn([&] {
+        io::copy(in.server, out.client, error);
+        in.server.close();
+        out.client.close();
+      });
+      std::string read(bytes.size(), '\0');
+      CHECK(out.server.read_full(read) == read.size());
+      disturb(in, out);
+      copying.join();
+      feeding.join();
+      return error;
+    };
+    CHECK(support::is_cancelled(
+        moving([](support::conn_pair&, support::conn_pair& out) { out.client.close(); })));
+    CHECK(support::is_cancelled(moving([](support::conn_pair& in, support::conn_pair& out) {
+      in.server.close();
+      std::error_code error;
+      out.server.read_all(error);  // until the copy has ended: it may wait for room
+    })));
+    CHECK(support::is_timeout(moving([](support::conn_pair&, support::conn_pair& out) {
+      out.client.set_write_deadline(support::steady::now());
+    })));
+    const std::error_code gone =
+        moving([](support::conn_pair&, support::conn_pair& out) { out.server.close(); });
+    CHECK((gone == std::errc::broken_pipe || gone == std::errc::connection_reset));  // no signal
+  });
+}
+
+TEST_CASE("copy to what cannot be moved to writes what it has moved so far, and goes on") {
+  with_runtime([] {
+    const std::string bytes = bytes_to_splice(300'000);
+    char name[] = "/tmp/thrum-splice-XXXXXX";
+    const int fd = ::mkstemp(name);
+    REQUIRE(fd >= 0);
+    ::unlink(name);
+    const int kept = ::dup(fd);
+    // Opened for appending: the system refuses to move bytes to it.
+    ::fcntl(fd, F_SETFL, O_APPEND | O_NONBLOCK);
+    io::pipe_writer appends{io::descriptor(fd, "splice_test")};
+    support::conn_pair in = support::tcp_pair();
+    auto feeding = thrum::spawn([&] {
+      in.client.write(bytes);
+      in.client.close();
+    });
+    CHECK(io::copy(in.server, appends) == bytes.size());
+    feeding.join();
+    std::string read(bytes.size() + 1, '\0');
+    CHECK(::pread(kept, read.data(), read.size(), 0) == static_cast<ssize_t>(bytes.size()));
+    read.pop_back();
+    CHECK((read == bytes));
+    ::close(kept);
+  });
+}

@@ -1,0 +1,257 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Process groups, more descriptors, terminals, and programs that do not want to end.
+#include <thrum/io/exec.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/error_of.hpp"
+#include "support/eventually.hpp"
+#include "support/with_runtime.hpp"
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <tuple>
+#include <vector>
+
+#include <signal.h>
+#include <unistd.h>
+
+using namespace std::chrono_literals;
+using support::error_of;
+using support::with_runtime;
+namespace io = thrum::io;
+
+namespace {
+
+bool is_gone(std::int64_t pid) {
+  return ::kill(static_cast<::pid_t>(pid), 0) != 0 && errno == ESRCH;
+}
+
+std::string line_from(io::pipe_reader& from) {
+  std::string line;
+  char each = 0;
+  while (from.read(std::span(&each, 1)) == 1 && each != '\n') {
+    line += each;
+  }
+  return line;
+}
+
+}  // namespace
+
+TEST_CASE("a process group of its own gets a signal as a whole, and ends with its object") {
+  with_runtime([] {
+    for (const bool by_signal : {true, false}) {
+      std::optional<io::process> p =
+          io::process::spawn({"sh", "-c", "sleep 1000 & echo $!; wait"},
+                             {.out = io::redirect::pipe(), .new_group = true});
+      const std::int64_t grandchild = std::stoll(line_from(p->out()));
+      CHECK_FALSE(is_gone(grandchild));
+      CHECK(::getpgid(static_cast<::pid_t>(grandchild)) == p->pid());
+      if (by_signal) {
+        p->signal_group(SIGTERM);
+        CHECK(p->wait().signal == SIGTERM);
+        CHECK(error_of([&] { p->signal_group(SIGTERM); }) == std::errc::no_such_process);
+      } else {
+        p.reset();
+      }
+      char rest = 0;
+      if (by_signal) {
+        CHECK(p->out().read(std::span(&rest, 1)) == 0);  // nobody has it open any more
+      }
+      CHECK(support::eventually([&] { return is_gone(grandchild); }));
+    }
+    io::process alone = io::process::spawn({"sh", "-c", "read x"}, {.in = io::redirect::pipe()});
+    CHECK(error_of([&] { alone.signal_group(SIGTERM); }) == std::errc::no_such_process);
+    CHECK(error_of([] { io::process().signal_group(SIGTERM); }) == std::errc::no_such_process);
+  });
+}
+
+TEST_CASE("a program that does not want to end is asked, and ended after the grace") {
+  with_runtime([] {
+    io::process deaf =
+        io::process::spawn({"sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.01; done"},
+                           {.out = io::redirect::pipe()});
+    CHECK(line_from(deaf.out()) == "ready");
+    CHECK(deaf.stop(10ms).signal == SIGKILL);
+    io::process polite = io::process::spawn(
+        {"sh", "-c", "trap 'exit 3' TERM; echo ready; while :; do sleep 0.01; done"},
+        {.out = io::redirect::pipe()});
+    CHECK(line_from(polite.out()) == "ready");
+    CHECK(polite.stop(1min).code == 3);
+  });
+}
+
+TEST_CASE("exec at its deadline ends what the program has started, and returns what came") {
+  const auto check = [] {
+    io::exec_options how;
+    how.deadline = std::chrono::steady_clock::now() + 200ms;
+    how.grace = 10s;
+    std::error_code error;
+    const auto begin = std::chrono::steady_clock::now();
+    const io::exec_result r =
+        io::exec({"sh", "-c", "echo begun; sleep 1000 & sleep 1000"}, how, error);
+    CHECK(error == thrum::errc::deadline_exceeded);
+    CHECK(r.status.signal == SIGTERM);
+    CHECK(std::chrono::steady_clock::now() - begin < 100s);
+    CHECK((r.output.empty() || r.output == "begun\n"));  // a slow machine may not have come so far
+    CHECK(error_of([&] { io::exec({"sleep", "1000"}, how); }) == thrum::errc::deadline_exceeded);
+  };
+  check();
+  with_runtime(check);
+}
+
+TEST_CASE("exec does not wait for ever for output that somebody keeps open") {
+  with_runtime([] {
+    io::exec_options how;
+    how.deadline = std::chrono::steady_clock::now() + 500ms;
+    how.grace = 1ms;
+    std::error_code error;
+    // It leaves the group, so that nothing ends it; it is gone by itself then.
+    const io::exec_result r = io::exec(
+        {"sh", "-c", "command -v setsid > /dev/null || exit 9; setsid sleep 3 & echo done"}, how,
+        error);
+    if (r.status.code == 9) {
+      return;  // a system without that command
+    }
+    CHECK(error == thrum::errc::deadline_exceeded);
+    CHECK((r.output == "done\n" || r.output.empty()));
+  });
+}
+
+TEST_CASE("exec of a program that writes without end, and of one that does not read") {
+  with_runtime([] {
+    std::error_code error;
+    const io::exec_result r = io::exec({"sh", "-c", "while :; do echo 0123456789; done"},
+                                       {.most_output = 100'000}, error);
+    CHECK(error == std::errc::message_size);
+    CHECK(r.output.size() == 100'000);
+    const io::exec_result deaf = io::exec({"true"}, {.input = std::string(1'000'000, 'x')});
+    CHECK(deaf.status.success());
+    const io::exec_result cat = io::exec({"cat"}, {.input = std::string(1'000'000, 'x')});
+    CHECK(cat.output.size() == 1'000'000);
+  });
+}
+
+TEST_CASE("a goroutine that is stopped in exec ends the program") {
+  const auto where = io::temporary_directory::make();
+  const std::string path = where / "pid";
+  {
+    thrum::runtime runtime;
+    runtime.go([&] { io::exec({"sh", "-c", "echo $$ > " + path + "; exec sleep 1000"}); });
+    std::error_code error;
+    REQUIRE(support::eventually([&] { return io::read_file(path, error).ends_with('\n'); }));
+  }
+  CHECK(is_gone(std::stoll(io::read_file(path))));
+}
+
+TEST_CASE("a child gets more descriptors from 3 on, in whatever order ours are") {
+  with_runtime([] {
+    io::pipe first;
+    io::pipe second;
+    const int a = first.reader().native_handle();
+    const int b = second.reader().native_handle();
+    first.write("first");
+    second.write("second");
+    first.close_write();
+    second.close_write();
+    for (const auto& [one, other, expected] :
+         {std::tuple(b, a, "second first"), std::tuple(a, b, " ")}) {
+      io::process p =
+          io::process::spawn({"sh", "-c", "printf '%s %s' \"$(cat <&3)\" \"$(cat <&4)\""},
+                             {.out = io::redirect::pipe(), .extra = {one, other}});
+      CHECK(p.out().read_all() == expected);
+      CHECK(p.wait().success());
+    }
+    std::error_code error;
+    io::process::spawn({"true"}, {.extra = {-1}}, error);
+    CHECK(error == std::errc::bad_file_descriptor);
+    io::process::spawn({"true"}, {.extra = std::vector<io::native_handle_type>(300, a)}, error);
+    CHECK(error == std::errc::too_many_files_open);
+  });
+}
+
+TEST_CASE("a child takes a pseudo-terminal for its terminal, of the size that it was given") {
+  with_runtime([] {
+    std::error_code error;
+    io::pseudo_terminal terminal(error);
+    if (error) {
+      return;  // a container may have none
+    }
+    CHECK(terminal.path().starts_with("/dev/"));
+    terminal.resize(30, 100);
+    io::process p = io::process::spawn(
+        {"sh", "-c",
+         "test -t 0 && test -t 1 && test -t 2 && echo tty; stty size; read x; echo got $x; "
+         "test \"$(ps -o tty= -p $$ 2> /dev/null)\" != '?' && echo own"},
+        {.terminal = &terminal});
+    terminal.write("hello\n");
+    const std::string shown = terminal.read_all();
+    CHECK(p.wait().success());
+    INFO(shown);
+    CHECK(shown.find("tty\r\n") != std::string::npos);
+    CHECK(shown.find("30 100") != std::string::npos);
+    CHECK(shown.find("got hello\r\n") != std::string::npos);
+    CHECK(shown.find("own\r\n") != std::string::npos);
+    CHECK(error_of([&] { terminal.resize(100'000, 1); }) == std::errc::invalid_argument);
+    terminal.close();
+    CHECK(error_of([&] { terminal.resize(1, 1); }) == std::errc::operation_canceled);
+  });
+}
+
+TEST_CASE(
+    "a key that ends what runs in a terminal ends the child in its own, and a close hangs up") {
+  with_runtime([] {
+    for (const bool types : {true, false}) {
+      std::error_code error;
+      io::pseudo_terminal terminal(error);
+      if (error) {
+        return;
+      }
+      io::process p =
+          io::process::spawn({"sh", "-c", "echo ready; sleep 1000"}, {.terminal = &terminal});
+      std::string shown;
+      char each = 0;
+      while (shown.find("ready") == std::string::npos && terminal.read(std::span(&each, 1)) == 1) {
+        shown += each;
+      }
+      if (!types) {
+        terminal.close();
+      }
+      std::optional<io::exit_status> status;
+      while (!(status = p.wait_for(20ms))) {
+        if (types) {
+          terminal.write("\x03");  // again: a shell may miss it that is about to start something
+        }
+      }
+      CHECK_FALSE(status->success());
+    }
+  });
+}
+
+TEST_CASE("reading a pseudo-terminal ends at its deadline") {
+  with_runtime([] {
+    std::error_code error;
+    io::pseudo_terminal terminal(error);
+    if (error) {
+      return;
+    }
+    io::process p = io::process::spawn({"sh", "-c", "echo x; read y"}, {.terminal = &terminal});
+    char each = 0;
+    CHECK(terminal.read(std::span(&each, 1)) == 1);
+    terminal.set_read_deadline(std::chrono::steady_clock::now() + 5ms);
+    CHECK(error_of([&] {
+            while (terminal.read(std::span(&each, 1)) != 0) {
+            }
+          }) == thrum::errc::deadline_exceeded);
+  });
+}

@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Files as POSIX has them: permissions and flags, folders that are opened, fifos, devices.
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/error_of.hpp"
+#include "support/eventually.hpp"
+#include "support/folder.hpp"
+#include "support/waits.hpp"
+#include "support/with_runtime.hpp"
+
+#include <chrono>
+#include <span>
+#include <string>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+using namespace std::chrono_literals;
+using support::error_of;
+using support::with_procs;
+using support::with_runtime;
+using thrum::io::file;
+using thrum::io::open_mode;
+
+TEST_CASE("a file that is created has the permissions that were asked for") {
+  const support::folder folder;
+  with_runtime([&] {
+    const std::string path = folder / "a";
+    file::open(path, open_mode::write | open_mode::create, 0600).write("one");
+    struct ::stat about {};
+    REQUIRE(::stat(path.c_str(), &about) == 0);
+    CHECK((about.st_mode & 0777) == 0600);
+    CHECK(file::open(path, O_RDONLY).read_all() == "one");
+  });
+}
+
+TEST_CASE("a folder can be opened, and reading it is an error that names it") {
+  with_runtime([] {
+    std::error_code error;
+    file f = file::open("/", open_mode::read, error);
+    CHECK(!error);
+    char one;
+    try {
+      f.read(std::span(&one, 1));
+      FAIL("a folder was read");
+    } catch (const std::system_error& refused) {
+      CHECK(std::string(refused.what()).find("file::read /: ") == 0);
+    }
+  });
+}
+
+TEST_CASE("a fifo waits in the poller, for data and for its deadline") {
+  const support::folder folder;
+  const std::string path = folder / "fifo";
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  with_runtime(with_procs(1), [&] {
+    auto opened = thrum::spawn([&] { return file::open(path, open_mode::write); });
+    file in = file::open(path);
+    file out = opened.join();
+    in.set_deadline(std::chrono::steady_clock::now() + 2ms);
+    char one;
+    CHECK(error_of([&] { in.read(std::span(&one, 1)); }) == std::errc::timed_out);
+    in.set_read_deadline(thrum::time_point::max());
+    auto writer = thrum::spawn([&] {
+      thrum::sleep_for(2ms);
+      out.write("x");
+    });
+    CHECK(in.read(std::span(&one, 1)) == 1);
+    CHECK(one == 'x');
+    writer.join();
+    out.close();
+    CHECK(in.read(std::span(&one, 1)) == 0);
+  });
+}
+
+TEST_CASE("close ends a read that waits for a fifo") {
+  const support::folder folder;
+  const std::string path = folder / "fifo";
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  with_runtime([&] {
+    file f = file::open(path, open_mode::read_write);
+    auto reader = thrum::spawn([&] {
+      char one;
+      return error_of([&] { f.read(std::span(&one, 1)); });
+    });
+    REQUIRE(support::eventually([] { return thrum::stats().waiting >= 1; }));
+    f.close();
+    CHECK(reader.join() == std::errc::operation_canceled);
+  });
+}
+
+TEST_CASE("a stop ends a read that waits for a fifo") {
+  const support::folder folder;
+  const std::string path = folder / "fifo";
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  CHECK(support::is_unwound_at_stop([&] {
+    file f = file::open(path, open_mode::read_write);
+    char one;
+    f.read(std::span(&one, 1));
+  }));
+}
+
+TEST_CASE("writing to a fifo that nobody reads is an error, not a signal") {
+  const support::folder folder;
+  const std::string path = folder / "fifo";
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  with_runtime([&] {
+    auto opened = thrum::spawn([&] { return file::open(path, open_mode::write); });
+    file::open(path).close();
+    file out = opened.join();
+    CHECK(error_of([&] { out.write("x"); }) == std::errc::broken_pipe);
+  });
+}
+
+TEST_CASE("a device that gives without an end is read as far as there is room") {
+  with_runtime([&] {
+    file zero = file::open("/dev/zero");
+    char bytes[100] = {'x'};
+    CHECK(zero.read_full(bytes) == sizeof bytes);
+    CHECK(bytes[0] == '\0');
+  });
+}

@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/io/stream.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/error_of.hpp"
+#include "support/scripted_stream.hpp"
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace io = thrum::io;
+using support::error_of;
+using support::recording_sink;
+using support::scripted_source;
+
+namespace {
+
+static_assert(io::readable_stream<thrum::net::conn> && io::writable_stream<thrum::net::conn>);
+static_assert(io::readable_stream<thrum::net::conn&> && io::writable_stream<thrum::net::conn&>);
+static_assert(io::readable_stream<io::file> && io::writable_stream<io::file>);
+static_assert(io::readable_stream<io::pipe> && io::writable_stream<io::pipe>);
+static_assert(io::readable_stream<io::pipe_reader> && !io::writable_stream<io::pipe_reader>);
+static_assert(io::writable_stream<io::pipe_writer> && !io::readable_stream<io::pipe_writer>);
+static_assert(io::readable_stream<scripted_source> && io::writable_stream<recording_sink>);
+static_assert(!io::readable_stream<std::string> && !io::writable_stream<std::string>);
+static_assert(!io::readable_stream<thrum::net::udp_socket>);
+
+/// One with the overloads that the concepts ask for, and nothing else.
+struct bare_stream_of_zeroes {
+  std::size_t read(std::span<std::byte> buffer) { return buffer.size(); }
+  std::size_t read(std::span<std::byte> buffer, std::error_code& error) {
+    error.clear();
+    return buffer.size();
+  }
+};
+static_assert(io::readable_stream<bare_stream_of_zeroes>);
+
+/// One whose errors are told in its own words.
+struct named_failing_stream : io::stream_reading<named_failing_stream> {
+  std::size_t read_some(std::span<std::byte> /*buffer*/, std::error_code& error) {
+    error = std::make_error_code(std::errc::io_error);
+    return 0;
+  }
+  [[noreturn]] void fail(const std::error_code& error, const char* operation) const {
+    throw std::system_error(error, std::string("the tape: ") + operation);
+  }
+};
+
+template <class F>
+std::string text_of_system_error(F f) {
+  try {
+    f();
+  } catch (const std::system_error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("a class with one function that reads has all members of a stream") {
+  scripted_source source{"ab", "cdef", "gh"};
+  char three[3];
+  CHECK(source.read(three) == 2);
+  CHECK(source.read_full(three) == 3);
+  CHECK(std::string_view(three, 3) == "cde");
+  CHECK(source.read_all() == "fgh");
+  std::error_code error = std::make_error_code(std::errc::io_error);
+  CHECK(source.read(three, error) == 0);
+  CHECK(!error);
+}
+
+TEST_CASE("a class with one function that writes has all members of a stream") {
+  recording_sink sink;
+  CHECK(sink.write("abc") == 3);
+  sink.room = 2;
+  std::error_code error;
+  CHECK(sink.write("defg", error) == 2);
+  CHECK(error == std::errc::timed_out);
+  CHECK(sink.text == "abcde");
+}
+
+TEST_CASE("the errors of a stream are thrown in its own words, or with the operation's name") {
+  named_failing_stream tape;
+  char one[1];
+  CHECK(text_of_system_error([&] { tape.read(one); }).starts_with("the tape: read"));
+  scripted_source source{std::errc::io_error};
+  CHECK(text_of_system_error([&] { source.read_full(one); }).starts_with("stream::read_full"));
+  scripted_source again{"a", std::errc::io_error};
+  CHECK(error_of([&] { again.read_all(); }) == std::errc::io_error);
+}

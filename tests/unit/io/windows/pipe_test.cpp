@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Pipes of Windows, in which a writing goes on by itself: also when its thread has ended.
+#if defined(_WIN32)
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/descriptors.hpp"
+#include "support/eventually.hpp"
+#include "support/with_runtime.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Writes as much as the pipe takes without a reader.
+std::size_t write_all_it_takes(thrum::io::pipe& p) {
+  std::error_code error;
+  p.set_write_deadline(std::chrono::steady_clock::now() + 50ms);
+  const std::size_t n = p.write(std::string(300'000, 'x'), error);
+  CHECK(error == std::errc::timed_out);
+  return n;
+}
+
+}  // namespace
+
+TEST_CASE("what a thread has written to a pipe is read when that thread has ended", "[windows]") {
+  thrum::io::pipe p;
+  std::size_t written = 0;
+  std::thread([&] { written = write_all_it_takes(p); }).join();
+  CHECK(written > 64 * 1024);
+  p.close_write();
+  CHECK(p.reader().read_all().size() == written);
+}
+
+TEST_CASE("what goroutines have written to a pipe is read when their runtime has ended",
+          "[windows]") {
+  thrum::io::pipe p;
+  std::size_t written = 0;
+  support::with_runtime([&] {
+    written = write_all_it_takes(p);
+    p.close_write();
+  });
+  CHECK(p.reader().read_all().size() == written);
+}
+
+TEST_CASE("a pipe that is closed while it is written to is gone when it was read", "[windows]") {
+  thrum::io::pipe p;
+  const auto number = p.writer().native_handle();
+  const std::size_t written = write_all_it_takes(p);
+  p.close_write();
+  CHECK(p.reader().read_all().size() == written);
+  CHECK(support::eventually([&] { return !support::is_open(number); }));
+
+  thrum::io::pipe q;
+  const auto other = q.writer().native_handle();
+  write_all_it_takes(q);
+  q.close_write();
+  q.close_read();  // nobody will read it
+  CHECK(support::eventually([&] { return !support::is_open(other); }));
+}
+
+#endif  // _WIN32

@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// One object in several shared objects of a process: ../../shared_objects_test.cpp.
+
+#include <thrum/os/parts.hpp>
+
+#if THRUM_OS_ELF
+
+#include <thrum/os/elf/process_wide.hpp>
+
+#include "support/catch.hpp"
+
+#include <cstdint>
+#include <string_view>
+
+namespace {
+
+template <int number, int size>
+struct alignas(64) kept {
+  static constexpr std::string_view process_name = number == 0   ? "elf_test::first"
+                                                   : number == 1 ? "elf_test::second"
+                                                                 : "elf_test::large";
+  unsigned char bytes[size] = {};
+};
+
+template <class T>
+std::uintptr_t address_of() {
+  return reinterpret_cast<std::uintptr_t>(&thrum::os::process_wide<T>::get());
+}
+
+}  // namespace
+
+TEST_CASE("what a process has once is all zeroes at first, aligned, and apart from all else") {
+  using first = kept<0, 100>;
+  using second = kept<1, 100>;
+  using large = kept<2, 10'000>;
+  CHECK(address_of<first>() % 64 == 0);
+  CHECK(address_of<second>() % 64 == 0);
+  CHECK(address_of<large>() % 64 == 0);
+  thrum::os::process_wide<first>::get() = {};
+  for (unsigned char& each : thrum::os::process_wide<first>::get().bytes) {
+    each = 1;
+  }
+  for (unsigned char& each : thrum::os::process_wide<large>::get().bytes) {
+    each = 2;
+  }
+  for (const unsigned char each : thrum::os::process_wide<second>::get().bytes) {
+    REQUIRE(each == 0);
+  }
+  CHECK(thrum::os::process_wide<first>::get().bytes[99] == 1);
+}
+
+#endif

@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+#include <thrum/sched/core/host.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/lone_scheduler.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace {
+
+using thrum::os::note;
+using thrum::sched::goroutine;
+using thrum::sched::host_inbox;
+using thrum::sched::host_thread;
+
+host_thread* fresh_host(support::lone_scheduler& scheduler, unsigned number) {
+  auto* const h = new host_thread(*scheduler, scheduler->upcalls(), 1'000 + number,
+                                  thrum::sched::traits::max_procs + number, 1, nullptr);
+  const thrum::sched::scoped guard(scheduler->idle.lock());
+  scheduler->ps.add_host_locked(h->p);
+  scheduler->hosts.add_locked(*h);
+  return h;
+}
+
+}  // namespace
+
+TEST_CASE("an inbox gives its goroutines in the order in which they came") {
+  support::lone_scheduler scheduler(1);
+  host_inbox inbox;
+  CHECK(inbox.pop() == nullptr);
+  goroutine& first = scheduler.g();
+  goroutine& second = scheduler.g();
+  CHECK(inbox.push(first));
+  CHECK(inbox.push(second));
+  CHECK(inbox.size() == 2);
+  CHECK(inbox.pop() == &first);
+  CHECK(inbox.pop() == &second);
+  CHECK(inbox.size() == 0);
+}
+
+TEST_CASE("an inbox nudges the note in which its host sleeps, and only that") {
+  support::lone_scheduler scheduler(1);
+  host_inbox inbox;
+  note sleeps;
+  CHECK(inbox.begin_sleep(sleeps));
+  CHECK(inbox.push(scheduler.g()));
+  CHECK(sleeps.sleep_or_nudge(0) == note::wakening::nudge);
+  inbox.end_sleep();
+  CHECK(inbox.push(scheduler.g()));
+  CHECK(sleeps.sleep_or_nudge(0) == note::wakening::timeout);
+}
+
+TEST_CASE("a host does not go to sleep while there is something in its inbox") {
+  support::lone_scheduler scheduler(1);
+  host_inbox inbox;
+  note sleeps;
+  CHECK(inbox.push(scheduler.g()));
+  CHECK_FALSE(inbox.begin_sleep(sleeps));
+}
+
+TEST_CASE("an inbox that is closed gives out what it has, and takes nothing any more") {
+  support::lone_scheduler scheduler(1);
+  host_inbox inbox;
+  goroutine& g = scheduler.g();
+  CHECK(inbox.push(g));
+  auto left = inbox.close();
+  CHECK(left.pop_front() == &g);
+  CHECK(left.empty());
+  CHECK(inbox.size() == 0);
+  CHECK_FALSE(inbox.push(g));
+}
+
+TEST_CASE("of the hosts that wait for work one is woken, as one that searches") {
+  support::lone_scheduler scheduler(1);
+  host_thread* const h = fresh_host(scheduler, 0);
+  note sleeps;
+  const thrum::sched::scoped guard(scheduler->idle.lock());
+  CHECK_FALSE(scheduler->hosts.wake_one_locked());
+  scheduler->hosts.begin_wait_locked(*h, sleeps, true);
+  CHECK(scheduler->hosts.wake_one_locked());
+  CHECK(h->m.spinning);
+  CHECK(sleeps.sleep_or_nudge(0) == note::wakening::nudge);
+  CHECK_FALSE(scheduler->hosts.wake_one_locked());
+}
+
+TEST_CASE("a host that waits for what is bound to it is not woken for other work") {
+  support::lone_scheduler scheduler(1);
+  host_thread* const h = fresh_host(scheduler, 0);
+  note sleeps;
+  const thrum::sched::scoped guard(scheduler->idle.lock());
+  scheduler->hosts.begin_wait_locked(*h, sleeps, false);
+  CHECK_FALSE(scheduler->hosts.wake_one_locked());
+  scheduler->hosts.end_wait_locked(*h);
+}
+
+TEST_CASE("hosts are quiet when none is busy and no inbox of one with a thread has anything") {
+  support::lone_scheduler scheduler(1);
+  host_thread* const h = fresh_host(scheduler, 0);
+  goroutine& g = scheduler.g();
+  const thrum::sched::scoped guard(scheduler->idle.lock());
+  CHECK(scheduler->hosts.are_quiet_locked());
+  scheduler->hosts.begin_locked();
+  CHECK_FALSE(scheduler->hosts.are_quiet_locked());
+  scheduler->hosts.end_locked();
+  CHECK(h->inbox.push(g));
+  CHECK(scheduler->hosts.are_quiet_locked());
+  h->thread = reinterpret_cast<thrum::sched::attachments*>(h);  // somebody
+  CHECK_FALSE(scheduler->hosts.are_quiet_locked());
+  h->thread = nullptr;
+}
+
+TEST_CASE("a stop nudges each host that waits, whatever it waits for") {
+  support::lone_scheduler scheduler(1);
+  host_thread* const one = fresh_host(scheduler, 0);
+  host_thread* const other = fresh_host(scheduler, 1);
+  note sleeps[2];
+  const thrum::sched::scoped guard(scheduler->idle.lock());
+  scheduler->hosts.begin_wait_locked(*one, sleeps[0], true);
+  scheduler->hosts.begin_wait_locked(*other, sleeps[1], false);
+  CHECK_FALSE(scheduler->hosts.has_stopped());
+  scheduler->hosts.stop_locked();
+  CHECK(scheduler->hosts.has_stopped());
+  CHECK(sleeps[0].sleep_or_nudge(0) == note::wakening::nudge);
+  CHECK(sleeps[1].sleep_or_nudge(0) == note::wakening::nudge);
+}
+
+TEST_CASE("the processor of a host is searched like others, and counts in no number of them") {
+  support::lone_scheduler scheduler(2);
+  host_thread* const h = fresh_host(scheduler, 0);
+  CHECK(scheduler->procs() == 2);
+  CHECK(scheduler->ps.live() == 2);
+  std::vector<const thrum::sched::processor*> seen;
+  scheduler->for_each_live_p([&](const thrum::sched::processor& p) { seen.push_back(&p); });
+  CHECK(seen ==
+        std::vector<const thrum::sched::processor*>{&scheduler.p(0), &scheduler.p(1), &h->p});
+  CHECK_FALSE(scheduler->has_queued_work());
+  static_cast<void>(h->p.queue.push(&scheduler.g()));
+  CHECK(scheduler->has_queued_work());
+}
+
+TEST_CASE("one processor and a host are two that may run what is made ready") {
+  support::lone_scheduler scheduler(1);
+  CHECK_FALSE(scheduler->has_other_ps());
+  fresh_host(scheduler, 0);
+  CHECK(scheduler->has_other_ps());
+}

@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/sched/run/fork.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/with_runtime.hpp"
+
+#include <atomic>
+
+using support::with_procs;
+using support::with_runtime;
+
+namespace {
+
+struct counting_half : thrum::sched::forked {
+  counting_half() noexcept : forked(&run_it, true) {}
+
+  static void run_it(forked& half) noexcept {
+    auto& own = static_cast<counting_half&>(half);
+    own.ran_by = thrum::this_goroutine::id();
+  }
+  std::atomic<thrum::goroutine_id> ran_by{0};
+};
+
+}  // namespace
+
+TEST_CASE("a goroutine is a forker from the beginning of its outermost fork to the end") {
+  with_runtime([] {
+    CHECK(thrum::sched::forker_of(thrum::sched::current_m()) == nullptr);
+    {
+      const thrum::sched::forker own(*thrum::sched::list_for_forks());
+      CHECK(thrum::sched::forker_of(thrum::sched::current_m()) == &own);
+      thrum::this_goroutine::yield();
+      CHECK(thrum::sched::forker_of(thrum::sched::current_m()) == &own);
+    }
+    CHECK(thrum::sched::forker_of(thrum::sched::current_m()) == nullptr);
+  });
+  CHECK(thrum::sched::list_for_forks() == nullptr);
+}
+
+TEST_CASE("a half that nobody has taken goes back to its owner unrun") {
+  with_runtime(with_procs(1), [] {
+    thrum::sched::forker own(*thrum::sched::list_for_forks());
+    counting_half half;
+    REQUIRE(thrum::sched::offer(own, half));
+    CHECK(thrum::sched::take_back(own, half));
+    CHECK(half.ran_by == 0);
+  });
+}
+
+TEST_CASE("a half that was taken is done when its owner asks for it") {
+  with_runtime([] {
+    thrum::sched::forker own(*thrum::sched::list_for_forks());
+    for (int i = 0; i != 100; ++i) {
+      counting_half half;
+      REQUIRE(thrum::sched::offer(own, half));
+      thrum::this_goroutine::yield();
+      const bool is_ours = thrum::sched::take_back(own, half);
+      CHECK(is_ours == (half.ran_by == 0));
+      CHECK(half.ran_by != thrum::this_goroutine::id());
+    }
+  });
+}

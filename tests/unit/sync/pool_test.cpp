@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/sync/pool.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/scale.hpp"
+#include "support/waits.hpp"
+#include "support/with_runtime.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+using namespace std::chrono_literals;
+using support::scaled;
+using support::with_procs;
+using support::with_runtime;
+
+namespace {
+
+/// Counts how many there are.
+struct counted_value {
+  explicit counted_value(std::atomic<int>& of) : alive(&of) { ++*alive; }
+  counted_value(counted_value&& other) noexcept : alive(other.alive) { ++*alive; }
+  counted_value(const counted_value&) = delete;
+  counted_value& operator=(const counted_value&) = delete;
+  counted_value& operator=(counted_value&&) = delete;
+  ~counted_value() { --*alive; }
+  std::atomic<int>* alive;
+};
+
+}  // namespace
+
+TEST_CASE("what was put back is given to the next that asks, as it was left") {
+  thrum::pool<std::string> strings;
+  {
+    auto first = strings.get();
+    CHECK(first->empty());
+    *first = "left behind";
+    CHECK(strings.get()->empty());  // the first is in use
+  }
+  CHECK(*strings.get() == "left behind");
+  strings.put("one more");
+  auto a = strings.get();
+  auto b = strings.get();
+  CHECK(*a == "one more");
+  CHECK(*b == "left behind");
+}
+
+TEST_CASE("values are made by the function, and what it throws leaves get") {
+  int made = 0;
+  thrum::pool numbers([&] {
+    if (made == 1) {
+      throw std::runtime_error("no more");
+    }
+    return ++made;
+  });
+  static_assert(std::is_same_v<decltype(numbers.get().operator*()), int&>);
+  auto first = numbers.get();
+  CHECK(*first == 1);
+  CHECK_THROWS_AS(numbers.get(), std::runtime_error);
+  first.put_back();
+  CHECK_FALSE(first);
+  CHECK(*numbers.get() == 1);
+}
+
+TEST_CASE("a value may be discarded, and handles may be moved") {
+  std::atomic<int> alive{0};
+  {
+    thrum::pool values([&] { return std::make_unique<counted_value>(alive); });
+    auto first = values.get();
+    auto second = std::move(first);
+    CHECK_FALSE(first);
+    second.discard();
+    CHECK(alive == 0);
+    first = values.get();
+    first = values.get();  // the one before goes back
+    CHECK(alive == 2);
+    first.put_back();
+    CHECK(alive == 2);
+  }
+  CHECK(alive == 0);
+}
+
+TEST_CASE("values that nobody uses go as time passes, those in use stay") {
+  thrum::testing::bubble([] {
+    std::atomic<int> alive{0};
+    thrum::pool values([&] { return std::make_unique<counted_value>(alive); }, 1s);
+    {
+      std::vector<decltype(values)::handle> all;
+      for (int i = 0; i != 10; ++i) {
+        all.push_back(values.get());
+      }
+    }
+    CHECK(alive == 10);
+    for (int turn = 0; turn != 4; ++turn) {
+      thrum::sleep_for(999ms);
+      values.get().put_back();
+      CHECK(alive == (turn < 2 ? 10 : 1));
+      thrum::sleep_for(1ms);
+      values.get().put_back();
+      CHECK(alive == (turn < 1 ? 10 : 1));
+    }
+  });
+}
+
+TEST_CASE("what one processor has put back another one gets") {
+  with_runtime(with_procs(4), [] {
+    thrum::pool<std::string> strings;
+    strings.put("x");
+    std::string found;
+    thrum::blocking([&] { found = *strings.get(); });  // counts as a thread
+    CHECK(found == "x");
+    auto handle = thrum::spawn([&] { return *strings.get(); });
+    CHECK(handle.join() == "x");
+  });
+}
+
+TEST_CASE("goroutines and foreign threads share a pool, and no value is in two hands") {
+  with_runtime([] {
+    std::atomic<int> alive{0};
+    {
+      struct used {
+        explicit used(std::atomic<int>& of) : count(of) {}
+        counted_value count;
+        std::atomic<bool> taken{false};
+      };
+      thrum::pool values([&] { return std::make_unique<used>(alive); }, 0s);
+      std::atomic<int> twice{0};
+      support::on_goroutines_and_threads(4, [&] {
+        for (int i = 0; i != scaled(2'000, 200); ++i) {
+          auto held = values.get();
+          twice += (*held)->taken.exchange(true) ? 1 : 0;
+          if (i % 16 == 0) {
+            thrum::this_goroutine::yield();
+          }
+          (*held)->taken = false;
+        }
+      });
+      CHECK(twice == 0);
+    }
+    CHECK(alive == 0);
+  });
+}

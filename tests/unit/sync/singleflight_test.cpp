@@ -1,0 +1,221 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+
+#include <thrum/sync/singleflight.hpp>
+
+#include <thrum.hpp>
+
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/scale.hpp"
+#include "support/waits.hpp"
+#include "support/with_runtime.hpp"
+
+#include <atomic>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using support::eventually;
+using support::scaled;
+using support::with_procs;
+using support::with_runtime;
+
+namespace {
+
+using flights_by_name = thrum::singleflight<std::string, int>;
+
+bool so_many_wait_for_a_flight(unsigned n) {
+  return eventually([n] { return thrum::stats().waiting == n; });
+}
+
+}  // namespace
+
+TEST_CASE("a call of a singleflight that is alone returns what its function returns, unshared") {
+  flights_by_name flights;
+  const auto result = flights.do_("a", [] { return 5; });
+  CHECK(result.value == 5);
+  CHECK_FALSE(result.shared);
+}
+
+TEST_CASE("calls for one key at the same time run one function and share its value") {
+  with_runtime([] {
+    flights_by_name flights;
+    thrum::chan<void> go_on(0);
+    std::atomic<int> calls{0};
+    std::vector<thrum::join_handle<flights_by_name::result>> all;
+    for (unsigned i = 0; i != 5; ++i) {
+      all.push_back(thrum::spawn([&] {
+        return flights.do_("key", [&] {
+          go_on.recv();
+          return ++calls;
+        });
+      }));
+    }
+    REQUIRE(so_many_wait_for_a_flight(5));
+    go_on.send();
+    for (auto& one : all) {
+      const auto result = one.join();
+      CHECK(result.value == 1);
+      CHECK(result.shared);
+    }
+    CHECK(flights.do_("key", [&] { return ++calls; }).value == 2);
+  });
+}
+
+TEST_CASE("calls for different keys do not wait for each other") {
+  with_runtime([] {
+    flights_by_name flights;
+    thrum::chan<void> go_on(0);
+    auto first = thrum::spawn([&] {
+      return flights.do_("a", [&] {
+        go_on.recv();
+        return 1;
+      });
+    });
+    REQUIRE(so_many_wait_for_a_flight(1));
+    const auto second = flights.do_("b", [] { return 2; });
+    CHECK(second.value == 2);
+    CHECK_FALSE(second.shared);
+    go_on.send();
+    CHECK_FALSE(first.join().shared);
+  });
+}
+
+TEST_CASE("an exception of a shared call is thrown to all that wait for it, and not kept") {
+  with_runtime([] {
+    flights_by_name flights;
+    thrum::chan<void> go_on(0);
+    std::atomic<int> thrown{0};
+    thrum::wait_group group;
+    for (int i = 0; i != 4; ++i) {
+      group.go([&] {
+        try {
+          flights.do_("key", [&]() -> int {
+            go_on.recv();
+            throw std::runtime_error("no answer");
+          });
+        } catch (const std::runtime_error& error) {
+          thrown += std::string("no answer") == error.what() ? 1 : 0;
+        }
+      });
+    }
+    REQUIRE(so_many_wait_for_a_flight(4));
+    go_on.send();
+    group.wait();
+    CHECK(thrown == 4);
+    CHECK(flights.do_("key", [] { return 3; }).value == 3);
+  });
+}
+
+TEST_CASE("after forget the next call runs its own function, and the old one keeps its waiters") {
+  with_runtime([] {
+    flights_by_name flights;
+    thrum::chan<void> go_on(0);
+    const auto slow = [&](int value) {
+      return thrum::spawn([&, value] {
+        return flights.do_("key", [&] {
+          go_on.recv();
+          return value;
+        });
+      });
+    };
+    auto first = slow(1);
+    REQUIRE(so_many_wait_for_a_flight(1));
+    auto joined = slow(2);
+    REQUIRE(so_many_wait_for_a_flight(2));
+    flights.forget("key");
+    flights.forget("no such key");
+    auto second = slow(3);
+    REQUIRE(so_many_wait_for_a_flight(3));
+    go_on.send();
+    CHECK(first.join().value == 1);
+    CHECK(joined.join().value == 1);
+    auto third = slow(4);  // the end of the first has not taken the second out
+    REQUIRE(so_many_wait_for_a_flight(2));
+    go_on.send();
+    CHECK(second.join().value == 3);
+    CHECK(third.join().value == 3);
+  });
+}
+
+TEST_CASE("if the goroutine that runs a shared call ends, one of those that wait runs its own") {
+  thrum::testing::bubble([] {
+    flights_by_name flights;
+    thrum::chan<void> go_on(0);
+    std::atomic<int> calls{0};
+    thrum::go([&] {
+      flights.do_("key", [&]() -> int {
+        go_on.recv();
+        thrum::this_goroutine::exit();
+      });
+    });
+    thrum::testing::wait();
+    std::vector<thrum::join_handle<flights_by_name::result>> others;
+    for (unsigned i = 0; i != 3; ++i) {
+      others.push_back(thrum::spawn([&] {
+        return flights.do_("key", [&] {
+          go_on.recv();
+          return ++calls;
+        });
+      }));
+    }
+    thrum::testing::wait();
+    go_on.send();
+    thrum::testing::wait();
+    go_on.send();
+    for (auto& other : others) {
+      CHECK(other.join().value == 1);
+    }
+    CHECK(calls == 1);
+  });
+}
+
+TEST_CASE("a stop of the runtime ends a wait for a shared call that another runtime makes") {
+  flights_by_name flights;
+  with_runtime([&] {
+    thrum::chan<void> go_on(0);
+    auto flying = thrum::spawn([&] {
+      return flights.do_("key", [&] {
+        go_on.recv();
+        return 1;
+      });
+    });
+    REQUIRE(so_many_wait_for_a_flight(1));
+    std::atomic<bool> own_ran{false};
+    const bool unwound = thrum::blocking([&] {
+      return support::is_unwound_at_stop([&] {
+        flights.do_("key", [&] {
+          own_ran = true;
+          return 2;
+        });
+      });
+    });
+    CHECK(unwound);
+    CHECK_FALSE(own_ran);
+    go_on.send();
+    CHECK(flying.join().value == 1);
+  });
+}
+
+TEST_CASE("goroutines and foreign threads share calls") {
+  with_runtime(with_procs(4), [] {
+    thrum::singleflight<int, std::shared_ptr<const int>> flights;
+    std::atomic<int> inside[3] = {};
+    std::atomic<int> together{0};
+    support::on_goroutines_and_threads(4, [&] {
+      for (int i = 0; i != scaled(200); ++i) {
+        const int key = i % 3;
+        const auto result = flights.do_(key, [&] {
+          together += ++inside[key] > 1 ? 1 : 0;
+          thrum::this_goroutine::yield();
+          --inside[key];
+          return std::make_shared<const int>(key);
+        });
+        together += *result.value != key ? 1 : 0;
+      }
+    });
+    CHECK(together == 0);
+  });
+}

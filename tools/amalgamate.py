@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The thrum authors
+# SPDX-License-Identifier: MIT
+"""Writes single_include/thrum.hpp, the library in one file, from include/.
+
+  amalgamate.py           writes it
+  amalgamate.py --check   says whether it is what include/ gives; exit status 1 if not
+  amalgamate.py --mirror FOLDER
+                          makes an include folder for programs that name other headers than thrum.hpp,
+                          as the tests do: there each header that is in the one file includes that
+
+Each header stands where it is first included. A header that is first included inside an #if, which may be
+false, stands again where it is included under other conditions: its guard sees to it that it counts once. What the
+headers include at their ends unless THRUM_SEPARATE is set, the implementation, stands at the end of the one file;
+with THRUM_SEPARATE it counts only in the source file that defines THRUM_IMPLEMENTATION first.
+"""
+import argparse
+import pathlib
+import re
+import shutil
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+INCLUDE = ROOT / "include"
+SINGLE = ROOT / "single_include" / "thrum.hpp"
+DIRECTIVE = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif|include|define)\b\s*(.*?)\s*(?://.*)?$")
+OWN = re.compile(r"<(thrum(?:/[\w/.]+)?\.hpp)>")
+# Included again and again, without a guard.
+UNGUARDED = re.compile(r"thrum/base/put_macros_\w+\.hpp")
+IMPLEMENTATION = "!THRUM_SEPARATE"
+
+HEAD = """\
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// thrum {version}: Go's scheduler for C++, in one file, which tools/amalgamate.py has made of include/.
+// Change that instead.
+//
+// With THRUM_SEPARATE=1 in all source files of a program, exactly one of them contains the implementation:
+//   #define THRUM_IMPLEMENTATION
+//   #include <thrum.hpp>
+"""
+SEAM = """
+// ==== the implementation ===========================================================================
+#if THRUM_REQUIREMENTS_MET && (!THRUM_SEPARATE || defined(THRUM_IMPLEMENTATION))
+"""
+
+
+def directives(lines):
+    """(number, kind, argument) of each preprocessor line; lines that end in a backslash are joined."""
+    i = 0
+    while i < len(lines):
+        first, text = i, lines[i]
+        while text.endswith("\\") and i + 1 < len(lines):
+            i += 1
+            text = text[:-1] + lines[i]
+        if found := DIRECTIVE.match(text):
+            yield first, i, found[1], found[2]
+        i += 1
+
+
+def find_guard(name, lines):
+    """The numbers of a header's #ifndef and of the #endif that ends it."""
+    found = [(first, kind, text) for first, _, kind, text in directives(lines)]
+    if [kind for _, kind, _ in found[:2] + found[-1:]] != ["ifndef", "define", "endif"] or (
+            found[0][2] != found[1][2].split()[0]):
+        sys.exit(f"amalgamate: {name}: has no include guard")
+    return found[0][0], found[-1][0]
+
+
+class Conditions:
+    """Under which a place is compiled: on which systems, and what else must hold."""
+
+    SYSTEMS = {"LINUX": "ELF POSIX", "MACOS": "BSD POSIX", "FREEBSD": "BSD ELF POSIX", "WINDOWS": ""}
+    NAMES = [*SYSTEMS, "ELF", "BSD", "POSIX"]
+
+    def __init__(self, systems=frozenset(SYSTEMS), others=frozenset()):
+        self.systems, self.others = systems, others
+
+    def and_if(self, test):
+        """These and one more, as it stands behind #if."""
+        if set(re.findall(r"\w+", test)) - {f"THRUM_OS_{name}" for name in self.NAMES} or (
+                re.search(r"[^\w\s!&|()]", test)):
+            return Conditions(self.systems, self.others | {test})
+        words = test.replace("&&", " and ").replace("||", " or ").replace("!", " not ")
+        return Conditions(frozenset(
+            one for one in self.systems if eval(words, {"__builtins__": {}}, {
+                f"THRUM_OS_{name}": name == one or name in self.SYSTEMS[one].split()
+                for name in self.NAMES})), self.others)
+
+
+class Amalgam:
+    def __init__(self, include=INCLUDE):
+        self.include = include
+        self.out = []
+        self.under = {}  # header: under which conditions it stands in the file
+
+    def stands(self, name, here):
+        """Whether it has been compiled before whenever this place is."""
+        return here.systems <= {one for before in self.under.get(name, [])
+                                if before.others <= here.others for one in before.systems}
+
+    def add(self, name, conditions):
+        """A header and, in their places, those that it includes and that do not stand there yet."""
+        lines = (self.include / name).read_text().splitlines()
+        guard = ()
+        if not UNGUARDED.match(name):
+            guard = find_guard(name, lines)
+            self.under.setdefault(name, []).append(conditions)
+        self.out.append(f"// ---- {name} ----")
+        at = dict((first, (last, kind, text)) for first, last, kind, text in directives(lines))
+        stack = []  # of each open #if: (what holds in this branch, what does not)
+        skipping = 0  # inside of #if !THRUM_SEPARATE
+        i = 0
+        while i < len(lines):
+            last, kind, text = at.get(i, (i, "", ""))
+            piece, i = lines[i:last + 1], last + 1
+            if kind in ("if", "ifdef", "ifndef"):
+                test = {"if": text, "ifdef": f"defined({text})", "ifndef": f"!defined({text})"}[kind]
+                if skipping or (kind == "if" and test == IMPLEMENTATION):
+                    skipping += 1
+                    continue
+                if i - len(piece) not in guard:
+                    stack.append(([test], []))
+            elif skipping:
+                if kind == "elif" or kind == "else":
+                    sys.exit(f"amalgamate: {name}: a branch beside {IMPLEMENTATION}")
+                skipping -= kind == "endif"
+                continue
+            elif kind in ("elif", "else"):
+                holds, not_these = stack.pop()
+                not_these = not_these + holds[:1]
+                stack.append(([text] if kind == "elif" else [], not_these))
+            elif kind == "endif" and i - len(piece) not in guard:
+                stack.pop()
+            elif kind == "include" and (own := OWN.match(text)):
+                here = conditions
+                for holds, not_these in stack:
+                    for test in holds + [f"!({c})" for c in not_these]:
+                        here = here.and_if(test)
+                if not self.stands(own[1], here):
+                    self.add(own[1], here)
+                continue
+            self.out += piece
+        self.out.append("")
+
+
+def without_licences(lines):
+    return [line for line in lines if not line.startswith("// SPDX-")]
+
+
+def amalgamate():
+    version = ".".join(re.search(rf"#define THRUM_VERSION_{part}\s+(\d+)",
+                                 (INCLUDE / "thrum/version.hpp").read_text())[1]
+                       for part in ("MAJOR", "MINOR", "PATCH"))
+    amalgam = Amalgam()
+    amalgam.add("thrum.hpp", Conditions())
+    amalgam.out.append(SEAM)
+    amalgam.add("thrum/implementation.hpp", Conditions())
+    amalgam.out.append("#endif")
+    body = "\n".join(without_licences(amalgam.out)) + "\n"
+    return HEAD.format(version=version) + "\n" + re.sub(r"\n{3,}", "\n\n", body), amalgam.under
+
+
+def mirror(folder, text, contained):
+    shutil.rmtree(folder, ignore_errors=True)
+    for path in INCLUDE.rglob("*.hpp"):
+        name = path.relative_to(INCLUDE).as_posix()
+        to = folder / name
+        to.parent.mkdir(parents=True, exist_ok=True)
+        if name == "thrum.hpp":
+            to.write_text(text)
+        elif name == "thrum/implementation.hpp":
+            to.write_text("#define THRUM_IMPLEMENTATION\n#include <thrum.hpp>\n")
+        elif name in contained and not UNGUARDED.match(name):
+            to.write_text("#include <thrum.hpp>\n")
+        else:
+            shutil.copyfile(path, to)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--mirror", type=pathlib.Path)
+    arguments = parser.parse_args()
+    text, contained = amalgamate()
+    if arguments.mirror:
+        mirror(arguments.mirror, text, contained)
+    elif arguments.check:
+        if not SINGLE.exists() or SINGLE.read_text() != text:
+            print("amalgamate: single_include/thrum.hpp is not what include/ gives: run ./dev amalgamate")
+            sys.exit(1)
+        print(f"amalgamate: single_include/thrum.hpp, {text.count(chr(10))} lines")
+    else:
+        SINGLE.parent.mkdir(exist_ok=True)
+        SINGLE.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,232 @@
+# SPDX-FileCopyrightText: The thrum authors
+# SPDX-License-Identifier: MIT
+"""What tools/peers.py measured, as text, as Markdown and as drawings. Where thrum is behind is said first."""
+import html
+import math
+import statistics
+
+# Each row: its title, and the work of one operation.
+ROWS = {
+    "spawn_one": ("spawn one, join it", "an empty goroutine is started and waited for, one at a time"),
+    "spawn_1000": ("spawn 1,000", "1,000 empty goroutines are started, then waited for; a goroutine"),
+    "yield_2": ("yield among 2", "two goroutines yield to each other; a yield"),
+    "yield_1000": ("yield among 1,000", "1,000 goroutines, 200 yields each; a yield"),
+    "yield_1000000": ("yield among 1,000,000",
+                      "a million goroutines, 8 yields each; a yield, with an eighth of a start and an end"),
+    "ping_pong": ("ping-pong", "a round trip over two unbuffered channels"),
+    "item_unbuffered": ("unbuffered channel", "one producer, one consumer; an item"),
+    "item_buffered": ("buffered channel (128)", "the same"),
+    "four_to_four_unbuffered": ("4 to 4, unbuffered", "four producers and four consumers of one channel; an item"),
+    "four_to_four_buffered": ("4 to 4, buffered (128)", "the same"),
+    "select_unbuffered": ("select of 2, unbuffered", "two producers, a channel each, one who selects; an item"),
+    "select_buffered": ("select of 2, buffered (128)", "the same"),
+    "mutex_one": ("mutex, uncontended", "a lock and an unlock"),
+    "mutex_100": ("mutex, 100 contenders", "the same by 100 goroutines around one addition"),
+    "tree": ("tree of spawns", "a binary tree of depth 16, each node a goroutine that waits for two; a node"),
+    "skynet": ("skynet", "a million leaves under nodes of ten children, sums over unbuffered channels; an actor"),
+    "fan_in_64": ("fan-in of 64", "64 producers, one consumer, a buffer of 128; an item"),
+    "sleepers_1000": ("1,000 sleepers", "sleeps of 1 to 100 ms, five each; CPU time a wake"),
+    "sleepers_100000": ("100,000 sleepers", "the same"),
+    "close_1000000": ("close, 1,000,000 receivers",
+                      "a channel is closed on which a million wait, until all have ended; a receiver"),
+    "fib": ("fib by spawns", "fib(22), one of both parts spawned and joined; a spawn"),
+    "fork_join_fib": ("fork_join fib", "the same by the library's fork-join"),
+    "process": ("process", "from the start to the end of a process that runs an empty main; wall time"),
+}
+COLOURS = {"thrum": "#111111", "go": "#0077aa", "boost_fiber": "#cc5500", "tokio": "#8833aa", "tbb": "#228844"}
+NOTES = """\
+- tokio's tasks and oneTBB's have no stack: nothing that they call may wait but by `await`, or at all. tokio is its
+  multi-thread scheduler, on one worker too; its channels hold at least one item, which stands in the rows of
+  unbuffered ones, and have one consumer; its row `close` is the end of a watch channel's sender.
+- Boost.Fiber is round robin on one thread and its work stealing on two; malloc is told to keep the memory of stacks
+  that were freed, without which each start maps one. It has no select; in skynet it has a million fibers alive at once,
+  in 9 GB, and a million of its stacks do not fit otherwise either.
+- oneTBB has neither channels nor a yield.
+- taskflow and marl are in no registry of this system, and have no row.
+- All C++ is compiled by the same compiler with the same options.
+- Each run is a process of its own, warmed up by once the same work, except for `yield among 1,000,000`, the sleepers
+  and `close`, which are run once."""
+
+
+def number(ns):
+    """Three figures that can be compared at a glance."""
+    if ns >= 1e6:
+        return f"{ns / 1e6:#.3g} ms"
+    if ns >= 1e4:
+        return f"{ns / 1e3:,.1f} us"
+    return f"{ns:,.0f}" if ns >= 100 else f"{ns:.1f}"
+
+
+def as_number(result):
+    """What was cut off took longer than any number, and what failed is no better."""
+    return math.inf if isinstance(result, str) else result
+
+
+def median(results):
+    """Of the runs; None where half of them were no numbers."""
+    middle = statistics.median(map(as_number, results))
+    return None if math.isinf(middle) else middle
+
+
+def words_of(results):
+    """What a run said that was no number, or nothing."""
+    return next((result for result in results if isinstance(result, str)), "")
+
+
+def rows_of(measured, procs):
+    """Rows that somebody has on so many processors, in the order of ROWS: results by peer."""
+    rows = {}
+    for row in ROWS:
+        by_peer = {peer: measured["results"][f"{row} {procs} {peer}"] for peer in measured["versions"]
+                   if f"{row} {procs} {peer}" in measured["results"]}
+        if by_peer:
+            rows[row] = by_peer
+    return rows
+
+
+def ratio(by_peer, peer):
+    """How many times as long as thrum it takes: above 1 thrum is ahead. None where one has no number."""
+    ours, theirs = (median(by_peer[name]) if name in by_peer else None for name in ("thrum", peer))
+    return theirs / ours if ours and theirs else None
+
+
+def behind(measured, titles):
+    """A sentence for each row in which a peer's median is below thrum's."""
+    sentences = []
+    for procs in (1, 2):
+        for row, by_peer in rows_of(measured, procs).items():
+            for peer in by_peer:
+                times = ratio(by_peer, peer) if peer != "thrum" else None
+                if times is None or times >= 1:
+                    continue
+                overlap = max(map(as_number, by_peer[peer])) >= min(map(as_number, by_peer["thrum"]))
+                sentences.append(
+                    f"{ROWS[row][0]}, {processors(procs)}: {titles[peer]} {number(median(by_peer[peer]))}, "
+                    f"thrum {number(median(by_peer['thrum']))}: {times:.2f} of it"
+                    f"{', though the ranges overlap' if overlap else ''}")
+            if "thrum" in by_peer and median(by_peer["thrum"]) is None:
+                sentences.append(f"{ROWS[row][0]}, {processors(procs)}: thrum {words_of(by_peer['thrum'])}")
+    return sentences
+
+
+def processors(procs):
+    return "1 processor" if procs == 1 else f"{procs} processors"
+
+
+def cell(by_peer, peer, with_range):
+    if peer not in by_peer:
+        return "-"
+    results = by_peer[peer]
+    if median(results) is None:
+        return words_of(results)
+    words = number(median(results))
+    if peer != "thrum" and (times := ratio(by_peer, peer)):
+        words += f" ({times:.2f}x)"
+    if with_range and len(results) > 1:
+        words += f" [{number(min(map(as_number, results)))} to "
+        words += f"{words_of(results) or number(max(results))}]"
+    return words
+
+
+def text(measured, titles):
+    lines = []
+    for procs in (1, 2):
+        lines.append(f"{processors(procs)}, ns an operation; (2.00x) takes twice as long as thrum")
+        lines.append(f"{'':28}" + "".join(f"{title:>20}" for title in titles.values()))
+        for row, by_peer in rows_of(measured, procs).items():
+            lines.append(f"{ROWS[row][0]:28}" + "".join(f"{cell(by_peer, peer, False):>20}" for peer in titles))
+        lines.append("")
+    lines.append("thrum is behind:")
+    lines += [f"  {sentence}" for sentence in behind(measured, titles)] or ["  nowhere"]
+    lines.append(f"\nOther programs used {measured['others']:.2f} CPUs meanwhile.")
+    return "\n".join(lines)
+
+
+def markdown(measured, titles, missing):
+    machine = measured["machine"]
+    lines = ["# Performance, beside others", "",
+             "Written by `./dev bench --peers --write`; not by hand.", "",
+             f"Measured on {measured['date']}: {machine['cpu']}, {machine['cpus']} CPUs, {machine['kernel']}, "
+             f"{machine['compiler']}.", f"{measured['rounds']} rounds in turns. Other programs used "
+             f"{measured['others']:.2f} of the CPUs meanwhile"
+             + (": the machine was not quiet, so only large differences count, and a quiet one is needed for the "
+                "others." if measured["others"] > 0.1 else "."), "",
+             ", ".join(f"{title} {measured['versions'][peer]}" for peer, title in titles.items()) + ".", ""]
+    lines += [f"{title} was not there: {install} would have been needed.\n" for title, install in missing.items()]
+    lines += ["## Where thrum is behind", ""]
+    lines += [f"- {sentence}" for sentence in behind(measured, titles)] or ["Nowhere in this run."]
+    for procs in (1, 2):
+        lines += ["", f"## {processors(procs)}", "",
+                  "Medians in ns an operation unless a unit is given, how many times as long as thrum's, and the "
+                  "range. `-`: no such row.", "", f"![Times relative to thrum]({drawing(procs)})", "",
+                  "| work | " + " | ".join(titles.values()) + " |", "| --- |" + " ---: |" * len(titles)]
+        for row, by_peer in rows_of(measured, procs).items():
+            lines.append(f"| {ROWS[row][0]} | " + " | ".join(cell(by_peer, peer, True) for peer in titles) + " |")
+    lines += ["", "## The work", ""]
+    lines += [f"- {title}: {work}." for title, work in ROWS.values()]
+    lines += ["", "## What to know of it", "", NOTES, "",
+              "Servers under load are compared by `bench/net/run.py`; instructions and locked instructions are counted "
+              "by `./dev counts`.", ""]
+    return "\n".join(lines)
+
+
+def drawing(procs):
+    return f"performance/{procs}-processor{'s' if procs > 1 else ''}.svg"
+
+
+# ---- drawings --------------------------------------------------------------------------------------
+
+LEFT, WIDTH, LINE, TOP = 210, 900, 24, 64
+
+
+def svg(measured, titles, procs):
+    """A line a row on a logarithmic scale: where thrum is 1, a dot is a peer's median, its bar the range."""
+    rows = {row: by_peer for row, by_peer in rows_of(measured, procs).items()
+            if "thrum" in by_peer and median(by_peer["thrum"]) is not None}
+    values = [value / median(by_peer["thrum"]) for by_peer in rows.values() for results in by_peer.values()
+              if median(results) is not None for value in results if not isinstance(value, str)]
+    low = math.floor(math.log10(min([*values, 0.5])) * 2) / 2
+    high = math.ceil(math.log10(max([*values, 2.0])) * 2) / 2
+    bottom = TOP + LINE * len(rows)
+
+    def x(times):
+        return LEFT + (WIDTH - LEFT - 20) * (math.log10(times) - low) / (high - low)
+
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {bottom + 40}" '
+           'font-family="sans-serif" font-size="12">',
+           f"<title>Times relative to thrum, {processors(procs)}</title>",
+           f'<rect width="{WIDTH}" height="{bottom + 40}" fill="#ffffff"/>',
+           f'<text x="10" y="20" font-size="15">Time of an operation relative to thrum, {processors(procs)}</text>']
+    at = LEFT
+    for peer, title in titles.items():
+        out.append(f'<circle cx="{at}" cy="40" r="5" fill="{COLOURS[peer]}"/>'
+                   f'<text x="{at + 9}" y="44">{html.escape(title)}</text>')
+        at += 110
+    for times in (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000):
+        if low <= math.log10(times) <= high:
+            strong = ' stroke-width="2"' if times == 1 else ""
+            out.append(f'<line x1="{x(times):.1f}" x2="{x(times):.1f}" y1="{TOP - 8}" y2="{bottom}" '
+                       f'stroke="#bbbbbb"{strong}/>'
+                       f'<text x="{x(times):.1f}" y="{bottom + 16}" text-anchor="middle">{times:g}</text>')
+    out.append(f'<text x="{x(1) - 8:.1f}" y="{bottom + 32}" text-anchor="end">faster than thrum</text>'
+               f'<text x="{x(1) + 8:.1f}" y="{bottom + 32}">slower than thrum</text>')
+    for i, (row, by_peer) in enumerate(rows.items()):
+        y = TOP + LINE * i + LINE / 2
+        ours = median(by_peer["thrum"])
+        out.append(f'<text x="{LEFT - 10}" y="{y + 4}" text-anchor="end">{html.escape(ROWS[row][0])}</text>')
+        for peer, results in by_peer.items():
+            if median(results) is None:
+                continue
+            numbers = [result for result in results if not isinstance(result, str)]
+            out.append(f'<line x1="{x(min(numbers) / ours):.1f}" x2="{x(max(numbers) / ours):.1f}" y1="{y}" '
+                       f'y2="{y}" stroke="{COLOURS[peer]}" stroke-width="3" stroke-opacity="0.4"/>'
+                       f'<circle cx="{x(median(results) / ours):.1f}" cy="{y}" r="5" fill="{COLOURS[peer]}"/>')
+    return "\n".join([*out, "</svg>", ""])
+
+
+def files(measured, titles, missing):
+    """What --write writes, by path."""
+    written = {"docs/performance.md": markdown(measured, titles, missing)}
+    for procs in (1, 2):
+        written[f"docs/{drawing(procs)}"] = svg(measured, titles, procs)
+    return written

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The thrum authors
+# SPDX-License-Identifier: MIT
+"""What tools/amalgamate.py makes of headers that include each other under conditions."""
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import amalgamate  # noqa: E402
+
+
+def header(name, body):
+    guard = name.upper()
+    return f"#ifndef {guard}\n#define {guard}\n{body}\n#endif\n"
+
+
+def count(main, **others):
+    """How often each of the headers stands in what is made of main."""
+    with tempfile.TemporaryDirectory() as folder:
+        include = pathlib.Path(folder)
+        (include / "thrum").mkdir()
+        for name, body in {"main": main, **others}.items():
+            (include / f"thrum/{name}.hpp").write_text(header(name, body))
+        made = amalgamate.Amalgam(include)
+        made.add("thrum/main.hpp", amalgamate.Conditions())
+        text = "\n".join(made.out)
+        return {name: text.count(f"// ---- thrum/{name}.hpp ----") for name in others}, text
+
+
+def ask(*names):
+    return "\n".join(f"#include <thrum/{name}.hpp>" for name in names)
+
+
+class Amalgamate(unittest.TestCase):
+    def test_a_header_stands_once_where_it_is_first_included(self):
+        found, text = count(ask("a", "b"), a=ask("b"), b="int b;")
+        self.assertEqual(found, {"a": 1, "b": 1})
+        self.assertNotIn("#include", text)
+
+    def test_a_header_first_included_inside_an_if_stands_again_outside(self):
+        found, _ = count("#if LATE\n" + ask("a") + "\n#endif\n" + ask("a"), a="int a;")
+        self.assertEqual(found["a"], 2)
+
+    def test_a_header_included_outside_is_not_repeated_inside(self):
+        found, _ = count(ask("a") + "\n#if LATE\n" + ask("a") + "\n#endif", a="int a;")
+        self.assertEqual(found["a"], 1)
+
+    def test_the_same_condition_counts_in_another_header(self):
+        inside = "#if LATE\n" + ask("a") + "\n#endif"
+        found, _ = count(inside + "\n" + ask("b"), a="int a;", b=inside)
+        self.assertEqual(found["a"], 1)
+
+    def test_an_else_is_not_its_if(self):
+        found, _ = count("#if LATE\n" + ask("a") + "\n#else\n" + ask("a") + "\n#endif", a="int a;")
+        self.assertEqual(found["a"], 2)
+
+    def test_behind_every_branch_of_the_systems_a_header_stands_on_all(self):
+        main = ("#if THRUM_OS_POSIX\n" + ask("a") + "\n#elif THRUM_OS_WINDOWS\n" + ask("a") + "\n#endif\n"
+                + ask("a"))
+        found, _ = count(main, a="int a;")
+        self.assertEqual(found["a"], 2)
+
+    def test_one_system_is_not_another(self):
+        main = "#if THRUM_OS_LINUX\n" + ask("a") + "\n#endif\n#if THRUM_OS_ELF\n" + ask("a") + "\n#endif"
+        found, _ = count(main, a="int a;")
+        self.assertEqual(found["a"], 2)
+        main = "#if THRUM_OS_ELF\n" + ask("a") + "\n#endif\n#if THRUM_OS_LINUX\n" + ask("a") + "\n#endif"
+        found, _ = count(main, a="int a;")
+        self.assertEqual(found["a"], 1)
+
+    def test_a_macro_that_only_begins_like_a_system_is_a_condition_of_its_own(self):
+        main = "#if THRUM_OS_PORTABLE\n" + ask("a") + "\n#endif\n#if THRUM_OS_LINUX\n" + ask("a") + "\n#endif"
+        found, _ = count(main, a="int a;")
+        self.assertEqual(found["a"], 2)
+
+    def test_what_is_included_at_an_end_unless_separate_is_left_to_the_implementation(self):
+        found, text = count(ask("a"), a="int a;\n#if !THRUM_SEPARATE\n" + ask("b") + "\n#endif", b="int b;")
+        self.assertEqual(found, {"a": 1, "b": 0})
+        self.assertNotIn("THRUM_SEPARATE", text)
+
+    def test_a_header_without_a_guard_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            include = pathlib.Path(folder)
+            (include / "thrum").mkdir()
+            (include / "thrum/a.hpp").write_text("#pragma once\n#define A 1\nint a;\n")
+            with self.assertRaises(SystemExit):
+                amalgamate.Amalgam(include).add("thrum/a.hpp", amalgamate.Conditions())
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "-q"])
