@@ -7338,7 +7338,7 @@ void collect_callers(call_stack& out, std::size_t skip) noexcept;
 
 #if THRUM_OS_LINUX
 
-#include <signal.h>
+#include <signal.h>  // IWYU pragma: keep: ucontext_t
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -31471,9 +31471,10 @@ class memory_pipe {
 // on_readable, on_writable: cases of a select that wait until a descriptor is ready.
 //
 // The case has a channel of its own, as all that wait for what is no channel
-// (select/signal_cases.hpp). The event closes it. Where the case has to look itself, because the
-// poller was disarmed by another's event or there is no poller, the channel's clock is due: then the
-// select calls expire(), which looks and begins again.
+// (select/signal_cases.hpp). An event makes the channel's clock due: then the select calls expire(),
+// which asks the system, and closes the channel or begins again. The event alone does not count. It
+// may be one of an earlier request that nobody waited for in the end (a poller of requests answers
+// when it comes to it), and what it tells of may have been read long since.
 #ifndef THRUM_IO_ON_READY_HPP
 #define THRUM_IO_ON_READY_HPP
 
@@ -37080,21 +37081,6 @@ template <class Rep, class Period>
 #ifndef THRUM_TIME_RATE_LIMITER_HPP
 #define THRUM_TIME_RATE_LIMITER_HPP
 
-// ---- thrum/time/sleep.hpp ----
-//
-// sleep_for and sleep_until.
-#ifndef THRUM_TIME_SLEEP_HPP
-#define THRUM_TIME_SLEEP_HPP
-
-namespace thrum { inline namespace THRUM_ABI {
-
-using this_goroutine::sleep_for;
-using this_goroutine::sleep_until;
-
-}}  // namespace thrum::THRUM_ABI
-
-#endif
-
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -37270,6 +37256,21 @@ class rate_limiter {
   std::int64_t filled_;
   std::int64_t last_at_ = 0;  // when the last of all places is
 };
+
+}}  // namespace thrum::THRUM_ABI
+
+#endif
+
+// ---- thrum/time/sleep.hpp ----
+//
+// sleep_for and sleep_until.
+#ifndef THRUM_TIME_SLEEP_HPP
+#define THRUM_TIME_SLEEP_HPP
+
+namespace thrum { inline namespace THRUM_ABI {
+
+using this_goroutine::sleep_for;
+using this_goroutine::sleep_until;
 
 }}  // namespace thrum::THRUM_ABI
 
@@ -43967,7 +43968,6 @@ struct poll_events {
 
 #include <cstdint>
 #include <new>
-#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -48960,10 +48960,10 @@ THRUM_OUT_OF_LINE void ready_signal::watch::tell_channel(sched::told_point& self
   using namespace base::orders;
   auto& own = static_cast<watch&>(self);
   // relaxed: written before it was told
-  if (own.cause.load(relaxed) == sched::wake_cause::retry) {
-    own.to_->change_clock([&] { own.to_->when = sched::traits::now(); });
-  } else {
+  if (own.cause.load(relaxed) == sched::wake_cause::closed) {
     own.to_->close();
+  } else {
+    own.to_->change_clock([&] { own.to_->when = sched::traits::now(); });
   }
   own.told_.store(true, release);  // [ready.told >] our last look at it
 }
@@ -56559,7 +56559,6 @@ const std::byte* take_change(const std::byte* at, file_change_seen& change) noex
 #endif
 
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 
 #include <sys/inotify.h>
@@ -61507,7 +61506,6 @@ process_end end_of(int code, int status) noexcept;
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
-#include <termios.h>
 #include <unistd.h>
 
 #if __has_include(<crt_externs.h>)  // macOS

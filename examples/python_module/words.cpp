@@ -181,7 +181,8 @@ PyObject* to_dictionary(const tally& words) {
 /// Runs it in goroutines; null, and an error of Python's, if it failed.
 PyObject* run(request& of) {
   try {
-    auto job = of_process().get().spawn([&of](const std::stop_token& stop) { count_all(of, stop); });
+    auto job =
+        of_process().get().spawn([&of](const std::stop_token& stop) { count_all(of, stop); });
     if (!wait_for(job)) {
       PyObject* interrupt[3];
       PyErr_Fetch(&interrupt[0], &interrupt[1], &interrupt[2]);

@@ -7,7 +7,6 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
-#include <thrum/blocking.hpp>
 #include <thrum/on_host.hpp>
 #include <thrum/sched/run/attach.hpp>
 

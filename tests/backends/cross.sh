@@ -4,11 +4,11 @@
 #
 # Compiles and links, for macOS, FreeBSD and Windows, the README's program: it is all of the library but
 # for what only templates use. With zig's compilers, which carry the headers and libraries of all of
-# them; warnings are errors. Nothing is run: that takes a Mac, a FreeBSD, a Windows. Optimised as a user
-# would where no suite is built; that takes six times as long.
-# It includes the one file; the tree is compiled with the suite, which is not optimised: ./dev test --target NAME --build-only.
+# them; warnings are errors. Nothing is run: that takes a Mac, a FreeBSD, a Windows. As a user would
+# optimise it takes six times as long: -O2, an argument.
+# It includes the one file; the tree is compiled with the suite: ./dev test --target NAME --build-only.
 #
-#   ZIG="python3 -m ziglang" tests/backends/cross.sh     (python3 -m pip install ziglang)
+#   ZIG="python3 -m ziglang" tests/backends/cross.sh [-O2]     (python3 -m pip install ziglang)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 read -ra zig <<<"${ZIG:-zig}"
@@ -19,8 +19,7 @@ trap 'rm -rf "$out"' EXIT
 sed -n '/^```cpp$/,/^```$/p' README.md | sed '1d; /^```$/,$d' >"$out/readme.cpp"
 
 for target in aarch64-macos x86_64-macos x86_64-freebsd x86_64-windows-gnu aarch64-windows-gnu; do
-  case $target in aarch64-*) level=-O2 ;; *) level=-O0 ;; esac
-  "${zig[@]}" c++ -target $target -std=c++20 $level -Wall -Wextra -Wpedantic -Wshadow -Wconversion \
+  "${zig[@]}" c++ -target $target -std=c++20 "${1:--O0}" -Wall -Wextra -Wpedantic -Wshadow -Wconversion \
     -Werror -Wno-unused-command-line-argument -fno-sanitize=all -Isingle_include \
     -c "$out/readme.cpp" -o "$out/readme.o"
   libraries=(-pthread)

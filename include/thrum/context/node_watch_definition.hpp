@@ -13,7 +13,6 @@
 #include <thrum/context/node.hpp>
 #include <thrum/runtime.hpp>
 #include <thrum/sched/core/scheduler.hpp>
-#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/life/registry.hpp>
 #include <thrum/thread_lock.hpp>
 #include <thrum/time/timer.hpp>

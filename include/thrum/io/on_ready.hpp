@@ -4,9 +4,10 @@
 // on_readable, on_writable: cases of a select that wait until a descriptor is ready.
 //
 // The case has a channel of its own, as all that wait for what is no channel
-// (select/signal_cases.hpp). The event closes it. Where the case has to look itself, because the
-// poller was disarmed by another's event or there is no poller, the channel's clock is due: then the
-// select calls expire(), which looks and begins again.
+// (select/signal_cases.hpp). An event makes the channel's clock due: then the select calls expire(),
+// which asks the system, and closes the channel or begins again. The event alone does not count. It
+// may be one of an earlier request that nobody waited for in the end (a poller of requests answers
+// when it comes to it), and what it tells of may have been read long since.
 #ifndef THRUM_IO_ON_READY_HPP
 #define THRUM_IO_ON_READY_HPP
 

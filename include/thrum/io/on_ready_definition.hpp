@@ -76,10 +76,10 @@ THRUM_OUT_OF_LINE void ready_signal::watch::tell_channel(sched::told_point& self
   using namespace base::orders;
   auto& own = static_cast<watch&>(self);
   // relaxed: written before it was told
-  if (own.cause.load(relaxed) == sched::wake_cause::retry) {
-    own.to_->change_clock([&] { own.to_->when = sched::traits::now(); });
-  } else {
+  if (own.cause.load(relaxed) == sched::wake_cause::closed) {
     own.to_->close();
+  } else {
+    own.to_->change_clock([&] { own.to_->when = sched::traits::now(); });
   }
   own.told_.store(true, release);  // [ready.told >] our last look at it
 }

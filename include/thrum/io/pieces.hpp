@@ -7,7 +7,6 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/os/os.hpp>
-#include <thrum/os/socket_types.hpp>
 
 #include <cstddef>
 #include <span>

@@ -20,7 +20,7 @@
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/queue/no_deadline.hpp>
 #include <thrum/sched/run/io_deadline.hpp>
-#include <thrum/stoppable.hpp>
+#include <thrum/stoppable.hpp>  // IWYU pragma: keep: the wait with a stop
 #include <thrum/sync/mutex.hpp>
 
 #include <algorithm>

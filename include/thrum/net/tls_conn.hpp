@@ -27,8 +27,6 @@
 #define THRUM_NET_TLS_CONN_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
-#include <thrum/base/message.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/io/stream.hpp>
 #include <thrum/net/conn.hpp>
@@ -39,7 +37,6 @@
 #include <thrum/stop_condition.hpp>
 #include <thrum/sync/mutex.hpp>
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>

@@ -10,7 +10,6 @@
 #define THRUM_NET_TLS_ERROR_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/errc.hpp>
 #include <thrum/os/parts.hpp>
 
 #include <string>

@@ -10,14 +10,12 @@
 #include <thrum/base/error.hpp>
 #include <thrum/base/message.hpp>
 #include <thrum/deadline.hpp>
-#include <thrum/io/stream.hpp>
 #include <thrum/net/conn.hpp>
 #include <thrum/net/endpoint.hpp>
 #include <thrum/net/tls_conn.hpp>
 #include <thrum/net/tls_context.hpp>
 #include <thrum/net/tls_session.hpp>
 #include <thrum/net/tls_transfer.hpp>
-#include <thrum/sync/mutex.hpp>
 
 #include <algorithm>
 #include <cstddef>

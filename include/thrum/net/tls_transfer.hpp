@@ -8,14 +8,13 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/deadline.hpp>
-#include <thrum/io/stream.hpp>
 #include <thrum/net/conn.hpp>
 #include <thrum/net/tls_conn.hpp>
 #include <thrum/net/tls_session.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/queue/no_deadline.hpp>
 #include <thrum/sched/run/io_deadline.hpp>
-#include <thrum/stoppable.hpp>
+#include <thrum/stoppable.hpp>  // IWYU pragma: keep: the wait with a stop
 #include <thrum/sync/mutex.hpp>
 
 #include <algorithm>

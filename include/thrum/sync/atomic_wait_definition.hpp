@@ -14,7 +14,6 @@
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/queue/lock.hpp>
 #include <thrum/sched/run/exit.hpp>
-#include <thrum/sched/run/park.hpp>
 #include <thrum/sched/run/wake_list.hpp>
 #include <thrum/sync/atomic_wait.hpp>
 #include <thrum/sync/wait_list.hpp>

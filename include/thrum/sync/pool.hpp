@@ -17,14 +17,9 @@
 #ifndef THRUM_SYNC_POOL_HPP
 #define THRUM_SYNC_POOL_HPP
 
-#include <thrum/base/cache_line.hpp>
 #include <thrum/base/config.hpp>
-#include <thrum/base/order.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/sched/core/section.hpp>
-#include <thrum/sched/core/traits.hpp>
-#include <thrum/sched/queue/lock.hpp>
-#include <thrum/sched/queue/scoped.hpp>
 
 #include <atomic>
 #include <chrono>

@@ -11,7 +11,6 @@
 #include <thrum/deadline.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/section.hpp>
-#include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/queue/lock.hpp>
 #include <thrum/sched/queue/no_deadline.hpp>
 #include <thrum/sched/queue/scoped.hpp>

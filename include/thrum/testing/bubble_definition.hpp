@@ -8,7 +8,6 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
 #include <thrum/base/random.hpp>
-#include <thrum/base/stderr.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/testing/bubble.hpp>

@@ -13,7 +13,6 @@
 #include <thrum/net/network.hpp>
 #include <thrum/os/parts.hpp>
 #include <thrum/sync/condition_variable.hpp>
-#include <thrum/sync/mutex.hpp>
 #include <thrum/testing/fake_world.hpp>
 
 #include <algorithm>

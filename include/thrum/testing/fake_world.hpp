@@ -12,18 +12,15 @@
 #define THRUM_TESTING_FAKE_WORLD_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
 #include <thrum/base/random.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/goroutine_local.hpp>
 #include <thrum/net/endpoint.hpp>
 #include <thrum/net/network.hpp>
-#include <thrum/net/resolve_error.hpp>
 #include <thrum/os/parts.hpp>
 #include <thrum/sched/core/traits.hpp>
-#include <thrum/sched/io/poll_wait.hpp>
 #include <thrum/sched/run/io_deadline.hpp>
-#include <thrum/stoppable.hpp>
+#include <thrum/stoppable.hpp>  // IWYU pragma: keep: the wait with a stop
 #include <thrum/sync/condition_variable.hpp>
 #include <thrum/sync/mutex.hpp>
 #include <thrum/testing/fake_link.hpp>

@@ -17,7 +17,6 @@
 #include <thrum/deadline.hpp>
 #include <thrum/sched/queue/lock.hpp>
 #include <thrum/select.hpp>
-#include <thrum/time/sleep.hpp>
 
 #include <chrono>
 #include <cstddef>

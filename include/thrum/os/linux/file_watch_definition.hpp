@@ -13,7 +13,6 @@
 #include <thrum/os/posix/descriptor.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 
 #include <sys/inotify.h>

@@ -9,7 +9,7 @@
 
 #if THRUM_OS_LINUX
 
-#include <signal.h>
+#include <signal.h>  // IWYU pragma: keep: ucontext_t
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 

@@ -23,7 +23,6 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
-#include <termios.h>
 #include <unistd.h>
 
 #if __has_include(<crt_externs.h>)  // macOS

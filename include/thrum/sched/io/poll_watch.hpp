@@ -15,7 +15,6 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/os/parts.hpp>
-#include <thrum/sched/core/section.hpp>
 #include <thrum/sched/io/poll_desc.hpp>
 #include <thrum/sched/io/poll_wait.hpp>
 

@@ -26,7 +26,6 @@
 
 #include <cstdint>
 #include <new>
-#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 

@@ -1,0 +1,128 @@
+# SPDX-FileCopyrightText: The thrum authors
+# SPDX-License-Identifier: MIT
+#
+# What .ci/run and .ci/more have together: steps, and chains of them that run beside each other. Sourced
+# by bash, in the root of the tree.
+#
+# A step tells at once how it ended, so that of a run that was interrupted the half is known: one line,
+# with its time and what it used of a processor; if it failed, what its log says of that. Each has a
+# limit, after which all that it started is killed. Logs and results are kept in build/ci/.
+mkdir -p build/ci
+rm -f build/ci/*.result
+chains=()
+
+log_of() {  # log_of NAME: without the ending
+  printf 'build/ci/%s' "$(printf '%s' "$1" | tr -cs 'a-zA-Z0-9' '-')"
+}
+
+: "${limit:=1200}"  # seconds; a step may have its own: limit=60 step ...
+
+step() {  # step NAME COMMAND...: runs it, which may be a function, and reports it
+  local name=$1 log worker guard status=lost seconds=0 user=0 system=0
+  log=$(log_of "$1")
+  shift
+  set -m  # a group of processes of its own
+  (
+    TIMEFORMAT='%0R %0U %0S'
+    { time "$@" >"$log.log" 2>&1 </dev/null; } 2>"$log.times"
+    echo "$? $(<"$log.times")" >"$log.result"
+  ) &
+  worker=$!
+  (
+    sleep "$limit"
+    printf '\nERROR: stopped after the %s seconds that this step has\n' "$limit" >>"$log.log"
+    kill -TERM -- -$worker
+    sleep 5
+    kill -KILL -- -$worker
+  ) >/dev/null 2>&1 &
+  guard=$!
+  set +m
+  wait $worker 2>/dev/null
+  kill -KILL -- -$guard 2>/dev/null
+  wait $guard 2>/dev/null
+  [ -f "$log.result" ] && read -r status seconds user system <"$log.result"
+  [ -f "$log.result" ] || echo "lost 0 0 0" >"$log.result"
+  report "$name" "$log" "$status" "$seconds" $((user + system))
+}
+
+report() {  # report NAME LOG STATUS SECONDS CPU: in one piece, whatever other chains have to say
+  local told
+  if [ "$3" = 0 ]; then
+    told=$(printf 'ok    %-66s %4ss %5s CPU s' "$1" "$4" "$5")
+  else
+    # What failed first, as the end may be a long way from it.
+    told=$(
+      printf 'FAIL  %-66s %4ss  exit %s\n' "$1" "$4" "$3"
+      grep -aE 'FAIL|error:|ERROR:|WARNING: Thread|this test takes longer' -A 6 "$2.log" | head -n 60
+      tail -n 10 "$2.log"
+    )
+  fi
+  flock build/ci printf '%s\n' "$told"
+}
+
+needs() {  # needs NAME: waits until that step of another chain has ended
+  local log
+  log=$(log_of "$1")
+  while [ ! -f "$log.result" ]; do sleep 1; done
+}
+
+beside() {  # beside NICENESS CHAIN: a function that takes steps, beside those that were begun
+  (
+    renice -n "$1" "$BASHPID" >/dev/null
+    "$2"
+  ) &
+  chains+=($!)
+}
+
+all_ended() {  # waits for what was begun
+  wait "${chains[@]}"
+  chains=()
+}
+
+summary() {  # one line for all; fails if any step did
+  local log status seconds user system count passed=0 failed=0 used=0
+  for log in build/ci/*.result; do
+    log=${log%.result}
+    read -r status seconds user system <"$log.result"
+    used=$((used + user + system))
+    # ./dev test counts its own runs; any other step is one.
+    count=$(sed -nE 's/^([0-9]+) passed, [0-9]+ failed$/\1/p' "$log.log" | tail -n 1)
+    if [ "$status" = 0 ]; then
+      passed=$((passed + ${count:-1}))
+    else
+      passed=$((passed + ${count:-0}))
+      count=$(sed -nE 's/^[0-9]+ passed, ([0-9]+) failed$/\1/p' "$log.log" | tail -n 1)
+      failed=$((failed + (${count:-0} > 0 ? ${count:-0} : 1)))
+    fi
+  done
+  printf '%s passed, %s failed; %s s, %s s of a processor\n' $passed $failed $SECONDS $used
+  [ $failed = 0 ]
+}
+
+# ---- what steps do -------------------------------------------------------------------------------
+
+configure_and_build() {  # configure_and_build PRESET [-D...] TARGET...
+  local preset=$1 options=()
+  shift
+  while [[ ${1-} == -D* ]]; do options+=("$1") && shift; done
+  cmake --preset "$preset" ${options[@]+"${options[@]}"} &&
+    nice cmake --build --preset "$preset" -- --quiet "$@"
+}
+
+# ThreadSanitizer of these compilers does not start where the kernel spreads addresses too widely.
+plain_addresses=()
+setarch "$(uname -m)" -R true 2>/dev/null && plain_addresses=(setarch "$(uname -m)" -R)
+
+suite() {  # suite PRESET PROCS [POLLER]: the tests with a number of processors
+  THRUM_MAXPROCS=$2 THRUM_POLLER=${3-} ${plain_addresses[@]+"${plain_addresses[@]}"} \
+    "build/$1/tests/thrum_tests"
+}
+
+stress() {  # stress PRESET OPERATIONS
+  ${plain_addresses[@]+"${plain_addresses[@]}"} "build/$1/tests/thrum_stress" --ops "$2"
+}
+
+# zig's compilers carry the headers and libraries of other systems.
+install_zig() {
+  python3 -m venv build/zig && build/zig/bin/python -m pip install -q ziglang
+}
