@@ -15,7 +15,6 @@
 #include <thrum/net/tls_conn.hpp>
 #include <thrum/net/tls_context.hpp>
 #include <thrum/net/tls_session.hpp>
-#include <thrum/net/tls_transfer.hpp>
 
 #include <algorithm>
 #include <cstddef>
