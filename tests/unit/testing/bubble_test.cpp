@@ -464,10 +464,15 @@ TEST_CASE("time in a bubble goes on for goroutines that are locked to their thre
   }
 }
 
-TEST_CASE("a bubble whose goroutines never rest looks at descriptors") {
+namespace {
+
+/// How often goroutines that never rest had to yield until one of them read what was written; `most`
+/// if none had by then.
+int yields_until_read(int most) {
+  int yields = 0;
   thrum::options one;
   one.procs = 1;
-  bubble(one, [] {
+  bubble(one, [&] {
     thrum::io::pipe pipe;
     bool read = false;
     auto reader = thrum::spawn([&] {
@@ -486,15 +491,25 @@ TEST_CASE("a bubble whose goroutines never rest looks at descriptors") {
       thrum::this_goroutine::yield();
     }
     pipe.write("x");
-    constexpr int most = 1000;  // the poller is looked at once in 61 turns
-    int yields = 0;
     for (; !read && yields != most; ++yields) {
       thrum::this_goroutine::yield();
     }
-    CHECK(yields != most);
     reader.join();
     other.join();
   });
+  return yields;
+}
+
+}  // namespace
+
+TEST_CASE("a bubble whose goroutines never rest looks at descriptors") {
+  constexpr int most = 1000;  // the poller is looked at once in 61 turns
+  // Once in a while a thread that has just taken the event, and has lost its CPU, is waited for.
+  bool was_soon = false;
+  for (int attempt = 0; attempt != 20 && !was_soon; ++attempt) {
+    was_soon = yields_until_read(most) != most;
+  }
+  CHECK(was_soon);
 }
 
 namespace {
