@@ -55577,6 +55577,11 @@ THRUM_OUT_OF_LINE bool find_code_file(std::uintptr_t address, code_file& found) 
   found.index = DLFO_EH_SEGMENT_TYPE == PT_GNU_EH_FRAME
                     ? reinterpret_cast<std::uintptr_t>(object.dlfo_eh_frame)
                     : 0;
+  // Of a file with room between its parts, as lld links for aarch64, the part with the code is told
+  // alone. Linkers put the tables before it, behind their index.
+  if (found.index != 0 && found.index < found.low) {
+    found.low = found.index;
+  }
   return true;
 #else
   return code_files_at_start.find(address, found);
