@@ -25,7 +25,8 @@ step() {  # step NAME COMMAND...: runs it, which may be a function, and reports 
   (
     TIMEFORMAT='%0R %0U %0S'
     { time "$@" >"$log.log" 2>&1 </dev/null; } 2>"$log.times"
-    echo "$? $(<"$log.times")" >"$log.result"
+    # The shell's word of a signal that ended it comes first.
+    echo "$? $(tail -n 1 "$log.times")" >"$log.result"
   ) &
   worker=$!
   (
