@@ -107,7 +107,7 @@ configure_and_build() {  # configure_and_build PRESET [-D...] TARGET...
   shift
   while [[ ${1-} == -D* ]]; do options+=("$1") && shift; done
   cmake --preset "$preset" ${options[@]+"${options[@]}"} &&
-    nice cmake --build --preset "$preset" -- --quiet "$@"
+    cmake --build --preset "$preset" -- --quiet "$@"
 }
 
 # ThreadSanitizer of these compilers does not start where the kernel spreads addresses too widely.
