@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
-#include <unwind.h>
-
 #include <thrum/base/random.hpp>
 
 #include "../../support/catch.hpp"
 #include "../../support/child.hpp"
 #include "../../support/fibre.hpp"
+
+#include <unwind.h>  // mingw's includes <windows.h>, which is to come behind <winsock2.h>
 
 using support::fibre;
 
