@@ -40,6 +40,8 @@ struct chosen_threads {
   THRUM_OFFERS(memory, map_stacks)
   THRUM_OFFERS(memory, install_guard)
   THRUM_OFFERS(memory, return_guard_budget)
+  THRUM_OFFERS(memory, guard_foreign)
+  THRUM_OFFERS(memory, return_foreign)
   THRUM_OFFERS(memory, discard_now)
 
   THRUM_OFFERS_TYPE(thread, thread)

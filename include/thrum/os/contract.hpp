@@ -100,10 +100,12 @@ concept stack_extent_like = std::is_nothrow_default_constructible_v<Extent> &&
 /// memory: zeroed pages, null where there are none, without a lock or malloc. A slab for stacks is
 /// aligned to a power of two, and its first page can be touched. A guard is pages that nobody may
 /// touch; how dear it was is its result, and what it took of a budget is given back with the memory.
-/// What is discarded need not be kept; discard_now has it leave the resident set.
+/// What is discarded need not be kept; discard_now has it leave the resident set. guard_foreign is for
+/// memory that a user has given, which return_foreign makes what it was, but for its contents.
 template <class System>
 concept has_memory = stack_extent_like<typename System::stack_extent> &&
-    requires(void* memory, std::size_t bytes, std::size_t alignment) {
+    requires(void* memory, std::size_t bytes, std::size_t alignment,
+             typename System::guard_kind guard) {
   { System::page_size() } noexcept -> std::same_as<std::size_t>;
   { System::map(bytes) } noexcept -> std::same_as<void*>;
   { System::unmap(memory, bytes) } noexcept -> std::same_as<void>;
@@ -111,6 +113,8 @@ concept has_memory = stack_extent_like<typename System::stack_extent> &&
   { System::install_guard(memory, bytes) } noexcept -> std::same_as<typename System::guard_kind>;
   { System::guard_kind::mprotect } -> std::convertible_to<typename System::guard_kind>;
   { System::return_guard_budget(bytes) } noexcept -> std::same_as<void>;
+  { System::guard_foreign(memory, bytes) } noexcept -> std::same_as<typename System::guard_kind>;
+  { System::return_foreign(memory, bytes, bytes, guard) } noexcept -> std::same_as<void>;
   { System::discard_now(memory, bytes) } noexcept -> std::same_as<void>;
 };
 

@@ -65,6 +65,9 @@ struct thread_with_try_join : thread_without_try_join {
 struct guards_of_int : os::chosen_system {
   static int install_guard(void*, std::size_t) noexcept;
 };
+struct guards_foreign_memory_by_int : os::chosen_system {
+  static int guard_foreign(void*, std::size_t) noexcept;
+};
 struct counts_processors_in_64_bits : os::chosen_system {
   static std::uint64_t available_processors() noexcept;
 };
@@ -171,6 +174,7 @@ TEST_CASE("a system whose layer does less than a capability promises is refused"
   STATIC_REQUIRE_FALSE(os::has_clock<clock_that_throws>);
   STATIC_REQUIRE_FALSE(os::has_note<waits_without_timeout>);
   STATIC_REQUIRE_FALSE(os::has_memory<guards_of_int>);
+  STATIC_REQUIRE_FALSE(os::has_memory<guards_foreign_memory_by_int>);
   STATIC_REQUIRE_FALSE(os::has_fence<fence_without_heavy_side>);
   STATIC_REQUIRE_FALSE(os::has_fence<fence_of_unknown_kind>);
   STATIC_REQUIRE_FALSE(os::has_fence<fence_for_no_thread>);

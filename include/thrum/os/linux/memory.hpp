@@ -68,6 +68,7 @@ using guard_result = guard_kind;
 // Newer than the headers of some systems we build on.
 inline constexpr int advice_populate_read = 22;   // MADV_POPULATE_READ, Linux 5.14
 inline constexpr int advice_guard_install = 102;  // MADV_GUARD_INSTALL, Linux 6.13
+inline constexpr int advice_guard_remove = 103;   // MADV_GUARD_REMOVE
 
 enum class guard_support_state : std::uint8_t { unknown, yes, no };
 inline constinit std::atomic<guard_support_state> guard_support{guard_support_state::unknown};
@@ -110,6 +111,16 @@ inline void return_guard_budget(std::size_t guards) noexcept {
 /// Makes whole pages inaccessible, by the cheapest means that this kernel has. Their contents are
 /// lost. They stay guarded until they are unmapped.
 guard_result install_guard(void* memory, std::size_t bytes) noexcept;
+
+/// The same in memory that somebody else has mapped, until return_foreign().
+inline guard_result guard_foreign(void* memory, std::size_t bytes) noexcept {
+  return install_guard(memory, bytes);
+}
+
+/// Makes such memory readable and writable again, whose first `guarded` bytes are the guard, and gives back
+/// what that took of the budget.
+void return_foreign(void* memory, std::size_t bytes, std::size_t guarded,
+                    guard_kind guard) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
 

@@ -111,6 +111,16 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE guard_result install_guard(void* memory,
   return guard_kind::mprotect;
 }
 
+THRUM_NOINLINE THRUM_OUT_OF_LINE void return_foreign(void* memory, std::size_t, std::size_t guarded,
+                                                     guard_kind guard) noexcept {
+  if (guard == guard_kind::madvise) {
+    ::madvise(memory, guarded, advice_guard_remove);
+  } else if (guard == guard_kind::mprotect) {
+    ::mprotect(memory, guarded, PROT_READ | PROT_WRITE);
+    return_guard_budget(1);
+  }
+}
+
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX

@@ -51,6 +51,15 @@ inline void return_guard_budget(std::size_t) noexcept {}
 /// Makes whole pages inaccessible until they are unmapped.
 guard_kind install_guard(void* memory, std::size_t bytes) noexcept;
 
+/// The same in memory that somebody else has mapped, until return_foreign().
+inline guard_kind guard_foreign(void* memory, std::size_t bytes) noexcept {
+  return install_guard(memory, bytes);
+}
+
+/// Makes such memory readable and writable again, whose first `guarded` bytes are the guard.
+void return_foreign(void* memory, std::size_t bytes, std::size_t guarded,
+                    guard_kind guard) noexcept;
+
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if !THRUM_SEPARATE

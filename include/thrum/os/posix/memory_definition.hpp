@@ -59,6 +59,13 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE guard_kind install_guard(void* memory,
   return ::mprotect(memory, bytes, PROT_NONE) == 0 ? guard_kind::mprotect : guard_kind::none;
 }
 
+THRUM_NOINLINE THRUM_OUT_OF_LINE void return_foreign(void* memory, std::size_t, std::size_t guarded,
+                                                     guard_kind guard) noexcept {
+  if (guard == guard_kind::mprotect) {
+    ::mprotect(memory, guarded, PROT_READ | PROT_WRITE);
+  }
+}
+
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_MACOS || THRUM_OS_FREEBSD

@@ -75,7 +75,7 @@ void discard_now(void* memory, std::size_t bytes) noexcept;
 
 /// How a guard was made.
 enum class guard_kind : std::uint8_t {
-  mprotect,  ///< by pages that are not committed, of which there are as many as there are addresses
+  mprotect,  ///< by pages that are not committed, or refuse access, as many as there are addresses
   none,      ///< there is no guard: an overflow is not caught
 };
 
@@ -84,6 +84,14 @@ inline void return_guard_budget(std::size_t) noexcept {}
 
 /// Makes whole pages inaccessible until they are unmapped.
 guard_kind install_guard(void* memory, std::size_t bytes) noexcept;
+
+/// The same in memory that somebody else has committed, and that stays so, until return_foreign().
+guard_kind guard_foreign(void* memory, std::size_t bytes) noexcept;
+
+/// Makes such memory readable and writable again: the guard, and the pages of a stack_extent that was opened
+/// in it, which marks pages that are committed already.
+void return_foreign(void* memory, std::size_t bytes, std::size_t guarded,
+                    guard_kind guard) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
 

@@ -141,6 +141,19 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE guard_kind install_guard(void* memory,
   return ::VirtualFree(memory, bytes, MEM_DECOMMIT) != 0 ? guard_kind::mprotect : guard_kind::none;
 }
 
+THRUM_NOINLINE THRUM_OUT_OF_LINE guard_kind guard_foreign(void* memory,
+                                                          std::size_t bytes) noexcept {
+  ::DWORD before = 0;
+  return ::VirtualProtect(memory, bytes, PAGE_NOACCESS, &before) != 0 ? guard_kind::mprotect
+                                                                      : guard_kind::none;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void return_foreign(void* memory, std::size_t bytes, std::size_t,
+                                                     guard_kind) noexcept {
+  ::DWORD before = 0;
+  ::VirtualProtect(memory, bytes, PAGE_READWRITE, &before);
+}
+
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS

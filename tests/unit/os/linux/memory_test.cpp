@@ -152,6 +152,32 @@ TEST_CASE("a guarded page refuses every access and its neighbours allow it") {
   CHECK(os::mprotect_guards.load() == budget);
 }
 
+TEST_CASE("a guard in memory of somebody else goes when that is returned, of either kind") {
+  const std::size_t page = os::page_size();
+  const std::size_t budget = os::mprotect_guards.load();
+  auto* const memory = static_cast<char*>(os::map(4 * page));
+  REQUIRE(memory != nullptr);
+  const auto check = [&] {
+    memory[2 * page] = 5;
+    const os::guard_kind kind = os::guard_foreign(memory, 2 * page);
+    CHECK(is_guarded(memory));
+    CHECK(is_guarded(memory + page));
+    CHECK_FALSE(is_guarded(memory + 2 * page));
+    CHECK(os::mprotect_guards.load() == budget + (kind == os::guard_kind::mprotect ? 1 : 0));
+    os::return_foreign(memory, 4 * page, 2 * page, kind);
+    CHECK_FALSE(is_guarded(memory));
+    CHECK_FALSE(is_guarded(memory + page));
+    memory[0] = memory[2 * page - 1] = 1;
+    CHECK(memory[2 * page] == 5);
+    CHECK(os::mprotect_guards.load() == budget);
+    return kind;
+  };
+  CHECK((check() == os::guard_kind::madvise) == os::has_cheap_guards());
+  const without_cheap_guards old_kernel;
+  CHECK(check() == os::guard_kind::mprotect);
+  os::unmap(memory, 4 * page);
+}
+
 TEST_CASE("a cheap guard stays when the memory around it is discarded") {
   if (!os::has_cheap_guards()) {
     return;

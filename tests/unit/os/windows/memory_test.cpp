@@ -129,4 +129,24 @@ TEST_CASE("a task that is larger than a page finds room on a fresh stack", "[win
       [] { CHECK(thrum::spawn([of = many] { return int{of.bytes[19'999]}; }).join() == 7); });
 }
 
+TEST_CASE("a stack grows in memory that is committed already, and that is made what it was",
+          "[windows]") {
+  const std::size_t page = os::page_size();
+  auto* const memory = static_cast<char*>(os::map(slab_bytes));
+  REQUIRE(memory != nullptr);
+  const os::guard_kind guard = os::guard_foreign(memory, 4 * page);
+  CHECK(guard == os::guard_kind::mprotect);
+  CHECK(protection_of(memory) == PAGE_NOACCESS);
+  CHECK(protection_of(memory + 4 * page) == PAGE_READWRITE);
+  os::stack_extent extent;
+  REQUIRE(extent.open(memory + 4 * page, memory + slab_bytes));
+  CHECK(extent.limit(memory + 4 * page) == memory + slab_bytes - page);
+  CHECK(protection_of(memory + slab_bytes - 2 * page) == (PAGE_READWRITE | PAGE_GUARD));
+  os::return_foreign(memory, slab_bytes, 4 * page, guard);
+  for (std::size_t at = 0; at != slab_bytes; at += page) {
+    CHECK(protection_of(memory + at) == PAGE_READWRITE);
+  }
+  os::unmap(memory, slab_bytes);
+}
+
 #endif  // _WIN32
