@@ -30,6 +30,7 @@
 //
 #include <thrum/attributes.hpp>
 #include <thrum/base/errc.hpp>
+#include <thrum/base/memory_hooks.hpp>
 #include <thrum/blocking.hpp>
 #include <thrum/chan.hpp>
 #include <thrum/context.hpp>

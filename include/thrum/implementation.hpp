@@ -158,6 +158,7 @@
 #include <thrum/os/windows/wide_text_definition.hpp>
 #include <thrum/request_stop_definition.hpp>
 #include <thrum/sched/core/p_definition.hpp>
+#include <thrum/sched/core/stack_definition.hpp>
 #include <thrum/sched/io/io_operation_definition.hpp>
 #include <thrum/sched/io/poll_foreign_definition.hpp>
 #include <thrum/sched/io/poll_wait_definition.hpp>

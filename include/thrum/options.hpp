@@ -6,6 +6,7 @@
 #define THRUM_OPTIONS_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/memory_hooks.hpp>  // IWYU pragma: export
 #include <thrum/sched/core/g.hpp>
 
 #include <chrono>
@@ -49,6 +50,8 @@ struct options {
   /// Bytes of stack reserved per goroutine, rounded up to a power of two of at least 16 KiB. Pages
   /// are committed as they are touched.
   std::size_t stack_size = 256 * 1024;
+  /// Where stacks and the runtime's own objects come from. Not set: from the system.
+  memory_hooks memory = {};
   /// How long a goroutine may run while others wait before it is asked to yield.
   std::chrono::nanoseconds time_slice = std::chrono::milliseconds(10);
   preemption preempt = preemption::async;

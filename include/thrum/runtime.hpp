@@ -56,8 +56,8 @@ struct runtime_role {
 /// When not to use: a program that only has a main goroutine to run is shorter with run().
 class runtime {
  public:
-  /// Makes a runtime. Threads start when there is work for them. std::system_error if the system
-  /// has no memory or no thread.
+  /// Makes a runtime. Threads start when there is work for them. std::system_error if the system, or
+  /// options::memory, has no memory, or the system no thread; usage_error for only one of two hooks.
   explicit runtime(options settings = {})
       : runtime(std::move(settings), go_detail::runtime_role()) {}
 

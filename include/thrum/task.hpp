@@ -196,6 +196,10 @@ void start_goroutine(runtime_scheduler& scheduler, const attributes& how, Launch
     size_class = needed > size_class ? needed : size_class;
   }
   goroutine* g = take_g(scheduler, m, size_class);
+  if (g == nullptr) [[unlikely]] {
+    g = make_g(here, scheduler, size_class);
+    m = m_of(scheduler);
+  }
   if (g != nullptr && !open_for_task(*g, sizeof(Task), alignof(Task))) [[unlikely]] {
     untake_g(scheduler, *g);
     g = nullptr;
@@ -204,7 +208,8 @@ void start_goroutine(runtime_scheduler& scheduler, const attributes& how, Launch
     here.outside([] {
       base::throw_system(os::error_code_of(os::no_memory),
                          "go: no memory for the stack of another goroutine; raise the "
-                         "memory limit or vm.max_map_count, or start fewer");
+                         "memory limit, vm.max_map_count or what options::memory gives, or start "
+                         "fewer");
     });
   }
   void* const place = reserve_task(*g, sizeof(Task), alignof(Task));

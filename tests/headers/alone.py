@@ -28,6 +28,7 @@ WRITES = ("struct takes { std::size_t write(std::span<const std::byte> b) { retu
 # What is done with each. `ms` is a std::chrono::milliseconds of 1, where the header has <chrono>.
 USES = {
     "attributes.hpp": 'thrum::attributes a; a.name = "x";',
+    "base/memory_hooks.hpp": "thrum::memory_hooks().stack_guard == 0;",
     "base/errc.hpp": "std::error_code(thrum::errc::deadline_exceeded).message();",
     "blocking.hpp": "thrum::blocking([] { return 1; });",
     "chan.hpp": "thrum::chan<int> c(1); c.send(1); c.recv(); int v; c.recv_for(v, ms); c.close();",

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <iterator>
+#include <new>
 
 #if defined(__GNUC__) && !defined(__clang__)
 #define NO_PROBES __attribute__((noinline, optimize("no-stack-clash-protection")))
@@ -78,6 +79,33 @@ int overflow_small_stack() {
   });
 }
 
+/// On a stack that a hook has given. A guard of a page is enough where each page is touched.
+int overflow_stack_of_hook(std::size_t guard) {
+  thrum::options options;
+  options.memory.allocate = [](std::size_t bytes, std::size_t alignment, thrum::memory_use,
+                               void*) noexcept {
+    return ::operator new(bytes, std::align_val_t(alignment), std::nothrow);
+  };
+  options.memory.deallocate = [](void* memory, std::size_t, std::size_t alignment,
+                                 thrum::memory_use, void*) noexcept {
+    ::operator delete(memory, std::align_val_t(alignment));
+  };
+  options.memory.stack_guard = guard;
+  return thrum::run(options, [] {
+    thrum::go({.name = "deep"}, [] {
+      descend<1'000>(twice_the_stack(1'000));
+      std::puts("came back");
+    });
+    return wait_for_the_end();
+  });
+}
+
+int overflow_on_stack_of_hook() {
+  return overflow_stack_of_hook(thrum::memory_hooks().stack_guard);
+}
+
+int overflow_into_guard_of_a_page() { return overflow_stack_of_hook(1); }
+
 /// One frame that reaches beyond the guard, without touching it.
 template <class F>
 NO_PROBES void beyond_the_guard(F f) {
@@ -142,6 +170,8 @@ const programs::entry overflow_entries[] = {
     {"overflow_between_by_40k", overflow_between<40'000>},
     {"overflow_between_by_60k", overflow_between<60'000>},
     {"overflow_small_stack", overflow_small_stack},
+    {"overflow_on_stack_of_hook", overflow_on_stack_of_hook},
+    {"overflow_into_guard_of_a_page", overflow_into_guard_of_a_page},
     {"overflow_that_parks", overflow_that_parks},
     {"overflow_that_yields", overflow_that_yields},
     {"overflow_that_faults", overflow_that_faults},

@@ -77,6 +77,14 @@ GIVES(int, thrum::run(thrum::options::from_environment(), [m = move_only(1)] { r
 static_assert(same<unsigned, decltype(thrum::options::procs)>);
 static_assert(same<unsigned, decltype(thrum::options::max_threads)>);
 static_assert(same<std::size_t, decltype(thrum::options::stack_size)>);
+static_assert(same<thrum::memory_hooks, decltype(thrum::options::memory)>);
+static_assert(same<void* (*)(std::size_t, std::size_t, thrum::memory_use, void*) noexcept,
+                   decltype(thrum::memory_hooks::allocate)>);
+static_assert(same<void (*)(void*, std::size_t, std::size_t, thrum::memory_use, void*) noexcept,
+                   decltype(thrum::memory_hooks::deallocate)>);
+static_assert(same<void*, decltype(thrum::memory_hooks::context)>);
+static_assert(same<std::size_t, decltype(thrum::memory_hooks::stack_guard)>);
+static_assert(thrum::memory_use::stack != thrum::memory_use::object);
 static_assert(same<std::chrono::nanoseconds, decltype(thrum::options::time_slice)>);
 static_assert(same<thrum::preemption, decltype(thrum::options::preempt)>);
 static_assert(same<thrum::poller_kind, decltype(thrum::options::poller)>);

@@ -205,12 +205,13 @@ def goroutines_in(scheduler, prefix):
     above = -(-kind.target().sizeof // COLOUR_STEP) * COLOUR_STEP
     slab = pool["slabs_"]
     while int(slab) != 0:
-        base = int(slab["base"])
+        base, kept = int(slab["base"]), int(slab["kept"])
         first, stride = int(slab["first"]), int(slab["stride"])
-        if base != int(slab):
+        if (base + int(slab["bytes"]) - kept if kept else base) != int(slab):
             raise gdb.GdbError("The core file lacks the stacks: see the head of thrum-gdb.py.")
         for i in range(int(slab["carved"])):
-            address = base + first + (i + 1) * stride - above - i % COLOURS * COLOUR_STEP
+            colour = (int(slab["colour"]) + i) % COLOURS
+            address = base + first + (i + 1) * stride - kept - above - colour * COLOUR_STEP
             g = gdb.Value(address).cast(kind).dereference()
             if g["pool"] != pool.address:
                 raise gdb.GdbError("thrum-gdb.py is of another version than the program.")

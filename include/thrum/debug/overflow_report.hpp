@@ -22,7 +22,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace debug {
 inline bool is_in_guard(const sched::goroutine& g, const void* address) noexcept {
   const auto end = reinterpret_cast<std::uintptr_t>(g.stack_low);
   const auto at = reinterpret_cast<std::uintptr_t>(address);
-  return at < end && at >= end - sched::stack_guard_bytes;
+  return at < end && at >= end - g.pool->guard_bytes();
 }
 
 /// No malloc: this may be the handler of a fault.

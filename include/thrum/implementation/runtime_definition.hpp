@@ -58,6 +58,10 @@ THRUM_OUT_OF_LINE options runtime::complete(options settings) {
   if (settings.procs > sched::traits::max_procs) {
     settings.procs = sched::traits::max_procs;
   }
+  if ((settings.memory.allocate == nullptr) != (settings.memory.deallocate == nullptr)) {
+    base::throw_usage(
+        "runtime: options::memory has only one of allocate and deallocate; set both, or none");
+  }
   if (settings.max_threads == 0) {
     settings.max_threads = 1;
   }
@@ -77,6 +81,7 @@ THRUM_OUT_OF_LINE sched::scheduler_config runtime::configuration(
   sched::scheduler_config config;
   config.procs = settings_.procs;
   config.max_threads = settings_.max_threads;
+  config.memory = settings_.memory;
   config.stack_class = sched::usable_stack_class(settings_.stack_size);
   config.time_slice_ns = settings_.time_slice.count();
   config.preempts = settings_.preempt != preemption::none;

@@ -26,7 +26,9 @@
 #include <thrum/chan.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/runtime.hpp>
+#include <thrum/sched/core/creator.hpp>
 #include <thrum/sched/core/traits.hpp>
+#include <thrum/sched/run/start.hpp>
 #include <thrum/task.hpp>
 
 #include <atomic>
@@ -102,7 +104,11 @@ class func_timer : public basic_timer<traits> {
         destroy_(destroy) {
     basic_timer::fire = [](basic_timer& timer, bool) noexcept {
       auto& self = static_cast<func_timer&>(timer);
-      self.call_(&self);
+      if (has_stack_at_hand(self.scheduler_)) [[likely]] {
+        self.call_(&self);
+      } else {
+        self.start_late();
+      }
     };
     basic_timer::discard = [](basic_timer& timer) noexcept {
       static_cast<func_timer&>(timer).drop_reference();
@@ -113,8 +119,16 @@ class func_timer : public basic_timer<traits> {
   runtime_scheduler& scheduler_;  // may be gone: FT3
 
  private:
+  struct late : late_start {
+    func_timer* of;
+  };
+
   /// Whether a goroutine of the timer's runtime calls, which is there then.
   bool is_own(const section& here) const noexcept;
+
+  /// There is no stack for its goroutine but from a hook, which may not be called where timers fire: the
+  /// creator calls call_.
+  void start_late() noexcept;
 
   /// Of a timer that is not armed an entry may be left, in a heap that goes with the runtime.
   void leave_heap() noexcept;
@@ -125,6 +139,9 @@ class func_timer : public basic_timer<traits> {
   const action call_;
   const action destroy_;
   std::atomic<std::uint32_t> references_{1};
+  std::atomic<std::uint32_t> late_starts_{
+      0};  // that the creator has been asked for and has not begun
+  late late_{};
   spin_lock lock_{lock_rank::timer};
 };
 

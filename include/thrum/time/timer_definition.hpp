@@ -64,6 +64,26 @@ THRUM_OUT_OF_LINE bool func_timer::stop() noexcept {
   return was_armed;
 }
 
+THRUM_OUT_OF_LINE void func_timer::start_late() noexcept {
+  scheduler_.announce_start();
+  // [ft.late <>] acq_rel, with itself: what stands in late_, to the creator, which has read it.
+  if (late_starts_.fetch_add(1, acq_rel) != 0) {
+    return;
+  }
+  late_.of = this;
+  late_.start = [](late_start& what) noexcept {
+    func_timer& self = *static_cast<late&>(what).of;
+    runtime_scheduler& scheduler = self.scheduler_;
+    // [ft.late <>] acq_rel: late_ may be asked for again. Each of them has a reference: the last call may
+    // destroy the timer.
+    for (std::uint32_t n = self.late_starts_.exchange(0, acq_rel); n != 0; --n) {
+      self.call_(&self);
+      scheduler.take_back_announcement();
+    }
+  };
+  scheduler_.creator.request_start(late_);
+}
+
 THRUM_OUT_OF_LINE bool func_timer::reset(std::int64_t due) {
   bool was_armed = false;
   if (try_reset(due, was_armed)) {

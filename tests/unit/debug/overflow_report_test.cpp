@@ -64,6 +64,11 @@ TEST_CASE("the guard of the smallest stack is as large as that of others") {
   }
 }
 
+TEST_CASE("overflow of a stack from a hook is still reported") {
+  check_overflow_report("overflow_on_stack_of_hook", "\\[deep\\]", used_up_262144);
+  check_overflow_report("overflow_into_guard_of_a_page", "\\[deep\\]", used_up_262144);
+}
+
 TEST_CASE("a frame beyond the guard is noticed when its goroutine leaves the processor") {
   check_overflow_report("overflow_that_parks", "\\[huge\\]", used_up_by_one_frame);
   check_overflow_report("overflow_that_yields", "\\[huge\\]", used_up_by_one_frame);

@@ -32,6 +32,12 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 using namespace base::orders;
 
+/// Something that cannot be started where it became due.
+struct late_start {
+  void (*start)(late_start&) noexcept;
+  late_start* next = nullptr;
+};
+
 class thread_creator {
  public:
   using m_main_function = void* (*)(void*);
@@ -86,6 +92,30 @@ class thread_creator {
   /// become idle. Called under a lock.
   void offer_idle() noexcept { note_.wake(); }
 
+  /// A goroutine is to run what others have forked and there is no stack for it but from a hook, which may
+  /// not be called inside.
+  void request_stack(std::uint8_t size_class) noexcept {
+    // relaxed: published by the note
+    if (stack_wanted_.exchange(size_class, relaxed) != size_class) {
+      note_.wake();
+    }
+  }
+
+  /// Calls start(), later. It is asked for again only after that has begun. From anywhere.
+  void request_start(late_start& what) noexcept {
+    late_starts_.fetch_add(1, relaxed);  // relaxed: published as the M goes to sleep that has asked
+    late_start* first = first_late_.load(relaxed);  // relaxed: the exchange decides
+    do {
+      what.next = first;
+      // [cr.list >] release: the object, to the creator; relaxed: looks at it again
+    } while (!first_late_.compare_exchange_weak(first, &what, release, relaxed));
+    note_.wake();
+  }
+  /// Whether something will be made runnable by that.
+  bool has_late_starts() const noexcept {
+    return late_starts_.load(acquire) != 0;  // [cr.late <] acquire: what has been made runnable
+  }
+
   /// One more thread than needed would be of use.
   void request_spare() noexcept {
     // relaxed: one of several wakes the creator, and the note publishes it
@@ -107,6 +137,10 @@ class thread_creator {
 
   void start(machine& m) noexcept;
 
+  void make_stack(std::uint8_t size_class) noexcept;
+
+  void start_late() noexcept;
+
   int priority_of_ms_ = 0;  // 0: not in a real-time class
   static constexpr std::int64_t retry_ns = 20'000'000;
   static constexpr std::int64_t never = INT64_MAX;
@@ -115,7 +149,10 @@ class thread_creator {
   const m_main_function m_main_;
   const spare_function make_spare_;
   atomic<machine*> first_{nullptr};
+  atomic<late_start*> first_late_{nullptr};
+  atomic<std::uint32_t> late_starts_{0};
   atomic<bool> spare_wanted_{false};
+  atomic<std::uint8_t> stack_wanted_{0};  // of which class; 0: none
   atomic<bool> dump_wanted_{false};
   atomic<bool> closing_{false};
   reclaimer give_back_;

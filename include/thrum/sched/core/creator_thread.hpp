@@ -7,6 +7,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/fatal.hpp>
+#include <thrum/base/intrusive_queue.hpp>
 #include <thrum/base/message.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
@@ -65,12 +66,37 @@ THRUM_OUT_OF_LINE void thread_creator::run() noexcept {
     if (dump_wanted_.exchange(false, relaxed) && scheduler_.config().dump != nullptr) {
       scheduler_.config().dump(scheduler_.config().user);
     }
+    start_late();
+    // relaxed: published by the note
+    if (const std::uint8_t size_class = stack_wanted_.exchange(0, relaxed);
+        size_class != 0 && !last) {
+      make_stack(size_class);
+    }
     // relaxed: published by the note
     if (spare_wanted_.exchange(false, relaxed) && !last && retry_at_ == never) {
       if (machine* const spare = make_spare_(scheduler_)) {
         start(*spare);
       }
     }
+  }
+}
+
+THRUM_OUT_OF_LINE void thread_creator::start_late() noexcept {
+  // [cr.list <] acquire: the objects.
+  for (late_start* each = first_late_.exchange(nullptr, acquire); each != nullptr;) {
+    late_start* const next = each->next;
+    each->start(*each);
+    each = next;
+    late_starts_.fetch_sub(1, release);  // [cr.late >] release: what has been made runnable
+  }
+}
+
+THRUM_OUT_OF_LINE void thread_creator::make_stack(std::uint8_t size_class) noexcept {
+  if (goroutine* const g = scheduler_.pool->make(size_class)) {
+    base::intrusive_queue<goroutine> one;
+    one.push_back(g);
+    scheduler_.pool->put(size_class, static_cast<decltype(one)&&>(one));
+    scheduler_.wake_processor();  // for the fork that found none
   }
 }
 

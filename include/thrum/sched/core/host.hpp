@@ -40,6 +40,7 @@
 #include <thrum/sched/core/g.hpp>
 #include <thrum/sched/core/host_bell.hpp>
 #include <thrum/sched/core/m.hpp>
+#include <thrum/sched/core/memory_source.hpp>
 #include <thrum/sched/core/p.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/queue/lock.hpp>
@@ -194,10 +195,13 @@ class host_table {
   host_table() noexcept = default;
   host_table(const host_table&) = delete;
   host_table& operator=(const host_table&) = delete;
-  ~host_table() {
+
+  /// Frees them all: nobody comes any more.
+  void clear(memory_source memory) noexcept {
     for (unsigned i = 0; i < made(); ++i) {
-      delete hosts_[i];
+      memory.destroy(hosts_[i]);
     }
+    made_.store(0, relaxed);  // relaxed: nobody comes any more
   }
 
   unsigned made() const noexcept {

@@ -26,9 +26,9 @@ THRUM_OUT_OF_LINE int runtime_scheduler::open() noexcept {
   if (const int error = netpoll::open(poller, config_.poller); error != 0) {
     return error;
   }
-  pool = new (std::nothrow) stack_pool;
-  ps.keep_in(static_cast<processor**>(os::map(p_table::most * sizeof(processor*))));
-  ms.keep_in(static_cast<machine*>(os::map(config_.max_threads * sizeof(machine))));
+  pool = new (std::nothrow) stack_pool(config_.memory);
+  ps.keep_in(memory().take_table<processor*>(p_table::most), memory());
+  ms.keep_in(memory().take_table<machine>(config_.max_threads));
   if (pool == nullptr || ps.places() == nullptr || ms.places() == nullptr) {
     return os::no_memory;
   }
@@ -47,16 +47,13 @@ THRUM_OUT_OF_LINE runtime_scheduler::~runtime_scheduler() {
   ps.clear();
   creator.close();
   ms.clear();
-  if (ps.places() != nullptr) {
-    os::unmap(ps.places(), p_table::most * sizeof(processor*));
-  }
-  if (ms.places() != nullptr) {
-    os::unmap(ms.places(), config_.max_threads * sizeof(machine));
-  }
+  memory().give_back_table(ps.places(), p_table::most);
+  memory().give_back_table(ms.places(), config_.max_threads);
   if (pool != nullptr) {
     stack_pool::abandon(pool);
   }
   poller.close();
+  hosts.clear(memory());
 }
 
 THRUM_OUT_OF_LINE void runtime_scheduler::close() noexcept {

@@ -27,11 +27,11 @@
 #include <thrum/base/order.hpp>
 #include <thrum/base/sanitizer.hpp>  // IWYU pragma: keep: with AddressSanitizer
 #include <thrum/sched/core/counters.hpp>
+#include <thrum/sched/core/memory_source.hpp>
 #include <thrum/sched/core/p.hpp>
 #include <thrum/sched/core/traits.hpp>
 
 #include <cstdint>
-#include <new>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -44,21 +44,25 @@ class p_table {
 
   static constexpr unsigned most = traits::max_procs + traits::max_hosts;
 
-  /// Where their addresses are to stand: room for `most`, the caller's.
-  void keep_in(processor** places) noexcept { places_ = places; }
+  /// Where their addresses are to stand: room for `most`, the caller's; and where they are to come
+  /// from.
+  void keep_in(processor** places, memory_source memory = {}) noexcept {
+    places_ = places;
+    memory_ = memory;
+  }
   processor** places() const noexcept { return places_; }
 
   /// Frees them all: nobody comes any more.
   void clear() noexcept {
     for (unsigned i = 0; i < made(); ++i) {
-      delete places_[i];
+      memory_.destroy(places_[i]);
     }
   }
 
   /// Makes those that there are not yet, all dead. 0 or an error below zero.
   [[nodiscard]] int make(unsigned n) noexcept {
     for (unsigned i = made(); i < n; ++i) {
-      auto* const fresh = new (std::nothrow) processor(i);
+      auto* const fresh = memory_.make<processor>(i);
       if (fresh == nullptr) {
         return os::no_memory;
       }
@@ -151,6 +155,7 @@ class p_table {
   atomic<unsigned> hosts_{0};
   atomic<unsigned> several_{0};  // wanted, and those of hosts
   figure<std::uint64_t> live_changes_;
+  memory_source memory_;
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched

@@ -45,8 +45,11 @@ THRUM_OUT_OF_LINE void reclaimer::work_on_stacks(std::int64_t now) noexcept {
   }
 }
 
-/// The pages between the guard and the one that holds the G.
+/// The pages between the guard and the one that holds the G. Those of hooks are no system's.
 THRUM_OUT_OF_LINE void reclaimer::discard(const base::intrusive_queue<goroutine>& stacks) noexcept {
+  if (scheduler_.pool->has_hooks()) {
+    return;
+  }
   const std::size_t page = os::page_size();
   for (goroutine* g = stacks.front(); g != nullptr; g = g->queue_next) {
     auto* const top = reinterpret_cast<char*>(g);

@@ -25,6 +25,7 @@
 #include <thrum/sched/core/host.hpp>
 #include <thrum/sched/core/m.hpp>
 #include <thrum/sched/core/m_table.hpp>
+#include <thrum/sched/core/memory_source.hpp>
 #include <thrum/sched/core/monitor_sleep.hpp>
 #include <thrum/sched/core/p.hpp>
 #include <thrum/sched/core/p_table.hpp>
@@ -71,6 +72,7 @@ class runtime_scheduler {
 
   const scheduler_config& config() const noexcept { return config_; }
   const upcall_table& upcalls() const noexcept { return upcalls_; }
+  memory_source memory() const noexcept { return memory_source(config_.memory); }
 
   // ---- Ps ----
 
@@ -301,6 +303,15 @@ class runtime_scheduler {
     }
     // [s.count =] seq_cst: counted before the goroutine can end.
     created_elsewhere_.fetch_add(1, seq_cst);
+  }
+
+  /// A goroutine that is sure to be started later counts as one that lives, until that is taken back when it
+  /// has been counted itself: on a thread that the destructor joins.
+  void announce_start() noexcept { count_created_elsewhere(); }
+  void take_back_announcement() noexcept {
+    // [s.count =] seq_cst: as the count that it takes back
+    created_elsewhere_.fetch_sub(1, seq_cst);
+    ending.tell_drained();  // the goroutine may have ended before, and not been the last
   }
 
   goroutine_id take_ids(goroutine_id n) noexcept {

@@ -6,6 +6,7 @@
 #define THRUM_SCHED_CORE_SCHEDULER_CONFIG_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/memory_hooks.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/netpoll/contract.hpp>
 #include <thrum/os/parts.hpp>
@@ -27,6 +28,7 @@ class host_bell;
 struct scheduler_config {
   unsigned procs = 1;
   unsigned max_threads = 10'000;
+  memory_hooks memory;
   std::uint8_t stack_class = 18;
   std::int64_t time_slice_ns = 10'000'000;
   // relaxed: a constant once set

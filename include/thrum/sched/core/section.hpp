@@ -99,6 +99,15 @@ class [[nodiscard]] section {
     return own->g;
   }
 
+  /// Whether outside() gets there: not on g0, nor inside of another section.
+  bool can_go_outside() const noexcept {
+    if (outermost_) {
+      return true;
+    }
+    const machine* const m = current_m();
+    return m == nullptr || m->p == nullptr;
+  }
+
   /// Runs f as user code, which may park and lock (SC2).
   template <class F>
   void outside(F f) {

@@ -25,12 +25,18 @@
 //   SP4  the pages of a dead G's stack, except the one that holds the G, may be given back to the
 //        system at any time; it is then filled with zeros where it was.
 //   SP3  the pool outlives its runtime while a join handle holds one of its Gs: the last handle
-//        that lets go destroys it.
+//        that lets go destroys it. Slabs in which no G is held go with the runtime.
+//   SP5  a pool that was given hooks has no other slabs than theirs, each with one stack. A hook is
+//        called outside only, without the lock (SC2 of section.hpp): so take() gives what is there,
+//        and make() asks the hook.
 //
 // Age: dead Gs come and go in chunks (free_list.hpp). A chunk goes on top of the fresh ones, and is the
 // next to be taken. Those of one period become the old ones of the next, and after that the oldest,
 // which give_back.hpp discards a few at a time: one that is taken again in between was not idle. So
 // what was used last is used first, and no list is ever walked.
+//
+// A slab of a hook has no page of its own: the slab stands above the G. Its pages are never given back to
+// the system, to which they do not belong.
 //
 // Guards: MADV_GUARD_INSTALL costs no mapping, so a million of them are possible; on kernels
 // without it mprotect splits a mapping in two, so the OS layer stops at a budget and further
@@ -51,6 +57,7 @@
 #include <thrum/arch/arch.hpp>
 #include <thrum/base/config.hpp>
 #include <thrum/base/intrusive_queue.hpp>
+#include <thrum/base/memory_hooks.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/os/parts.hpp>
 #include <thrum/sched/core/free_list.hpp>
@@ -112,7 +119,8 @@ class stack_pool {
   /// Address space is taken in pieces of this size, or of one stack if that is larger.
   static constexpr std::size_t slab_bytes = std::size_t{64} << 20;
 
-  stack_pool() noexcept = default;
+  /// Its stacks are the system's, unless hooks are given.
+  explicit stack_pool(const memory_hooks& memory = {}) noexcept : memory_(memory) {}
 
   /// Before anything is put: `tell(whom)` is called, under the lock, when there is something that
   /// may become idle and there was nothing before.
@@ -124,8 +132,15 @@ class stack_pool {
   stack_pool& operator=(const stack_pool&) = delete;
 
   /// A dead G with a stack of that class: a used one if there is one, else a fresh one.
-  /// Null when the system has no memory for another slab, or for the first pages of a stack.
+  /// Null when the system has no memory for another slab, or for the first pages of a stack; or when
+  /// a fresh one is had by make() only.
   goroutine* take(std::uint8_t size_class) noexcept;
+
+  /// Whether stacks come from hooks.
+  bool has_hooks() const noexcept { return memory_.allocate != nullptr; }
+
+  /// A fresh G with a stack from the hook, which is called outside (SP5). Null when that has no memory.
+  goroutine* make(std::uint8_t size_class) noexcept;
 
   /// A chunk of dead Gs of that class that have been used before; perhaps empty.
   base::intrusive_queue<goroutine> take_chunk(std::uint8_t size_class) noexcept;
@@ -163,6 +178,12 @@ class stack_pool {
   /// the last of the handles that still hold a G lets go.
   static void abandon(stack_pool* pool) noexcept;
 
+  /// Below each stack.
+  std::size_t guard_bytes() const noexcept {
+    const std::size_t page = os::page_size();
+    return has_hooks() ? (memory_.stack_guard + page - 1) / page * page : guard_bytes(page);
+  }
+
   /// Bytes of address space in slabs.
   std::size_t reserved_bytes() noexcept {
     scoped guard(lock_);
@@ -180,6 +201,11 @@ class stack_pool {
     std::size_t carved;
     std::size_t mprotect_guards;
     std::uint8_t size_class;
+    // What follows is of a hook's.
+    os::guard_kind guard;  // how it was made
+    std::size_t guarded;   // bytes of it
+    std::size_t colour;    // of its only slot
+    std::size_t kept;      // bytes above the G, for the slab
   };
 
   /// Dead Gs of one class, in the order in which they are taken.
@@ -213,11 +239,12 @@ class stack_pool {
     return s.base + s.first + index * s.stride;
   }
   static goroutine* g_in(const slab& s, std::size_t index) noexcept {
-    char* top = slot(s, index) + s.stride;
+    char* top = slot(s, index) + s.stride - s.kept;
     const std::size_t down = (sizeof(goroutine) + colour_step - 1) / colour_step * colour_step +
-                             index % colours * colour_step;
+                             (s.colour + index) % colours * colour_step;
     return reinterpret_cast<goroutine*>(top - down);
   }
+  static void give_back(slab* first, const memory_hooks& memory) noexcept;
   static void destroy(stack_pool* pool) noexcept;
 
   spin_lock lock_{lock_rank::stacks};
@@ -230,6 +257,8 @@ class stack_pool {
   std::size_t reserved_bytes_ = 0;
   bool abandoned_ = false;
   std::size_t held_ = 0;  // Gs that handles hold, counted once the pool is abandoned
+  const memory_hooks memory_;
+  atomic<std::uint32_t> next_colour_{0};
 };
 
 inline goroutine* stack_pool::take(std::uint8_t size_class) noexcept {
@@ -240,6 +269,9 @@ inline goroutine* stack_pool::take(std::uint8_t size_class) noexcept {
     if (goroutine* used = list->pop_one()) {
       return used;
     }
+  }
+  if (has_hooks()) {
+    return nullptr;
   }
   slab* s = current_[at(size_class)];
   if (s == nullptr || s->carved == s->slots) {
@@ -370,38 +402,6 @@ inline bool stack_pool::holds(const void* address) noexcept {
   return found;
 }
 
-inline void stack_pool::abandon(stack_pool* pool) noexcept {
-  bool last;
-  {
-    scoped guard(pool->lock_);
-    std::size_t held = 0;
-    for (slab* s = pool->slabs_; s != nullptr; s = s->next) {
-      for (std::size_t i = 0; i < s->carved; ++i) {
-        // relaxed: cleared under the lock; set before the runtime's threads were joined
-        held += g_in(*s, i)->join.load(relaxed) == join_state::done;
-      }
-    }
-    pool->abandoned_ = true;
-    pool->held_ = held;
-    last = held == 0;
-  }
-  if (last) {
-    destroy(pool);
-  }
-}
-
-inline void stack_pool::destroy(stack_pool* pool) noexcept {
-  slab* s = pool->slabs_;
-  while (s != nullptr) {
-    slab* const next = s->next;
-    os::return_guard_budget(s->mprotect_guards);
-    base::unpoison_memory(s->base, s->bytes);
-    os::unmap(s->base, s->bytes);
-    s = next;
-  }
-  delete pool;
-}
-
 inline stack_pool::slab* stack_pool::add_slab(std::uint8_t size_class) noexcept {
   const std::size_t page = os::page_size();
   const std::size_t at_least = std::size_t{1} << size_class;
@@ -411,9 +411,14 @@ inline stack_pool::slab* stack_pool::add_slab(std::uint8_t size_class) noexcept 
   if (base == nullptr) {
     return nullptr;
   }
-  auto* s = new (base)
-      slab{slabs_,    static_cast<char*>(base), bytes, page, stride, (bytes - page) / stride, 0, 0,
-           size_class};
+  auto* s = new (base) slab{};
+  s->next = slabs_;
+  s->base = static_cast<char*>(base);
+  s->bytes = bytes;
+  s->first = page;
+  s->stride = stride;
+  s->slots = (bytes - page) / stride;
+  s->size_class = size_class;
   slabs_ = s;
   current_[at(size_class)] = s;
   reserved_bytes_ += bytes;
@@ -423,9 +428,14 @@ inline stack_pool::slab* stack_pool::add_slab(std::uint8_t size_class) noexcept 
 inline goroutine* stack_pool::carve(slab& s) noexcept {
   const std::size_t index = s.carved;
   char* const low = slot(s, index);
-  const std::size_t guarded = guard_bytes(os::page_size());
-  const os::guard_kind guard = os::install_guard(low, guarded);
-  s.mprotect_guards += guard == os::guard_kind::mprotect;
+  const std::size_t guarded = guard_bytes();
+  if (has_hooks()) {
+    s.guarded = guarded;
+    s.guard = guarded != 0 ? os::guard_foreign(low, guarded) : os::guard_kind::none;
+  } else {
+    const os::guard_kind guard = os::install_guard(low, guarded);
+    s.mprotect_guards += guard == os::guard_kind::mprotect;
+  }
 
   os::stack_extent extent;
   if (!extent.open(low + guarded, reinterpret_cast<char*>(g_in(s, index)))) [[unlikely]] {
@@ -442,5 +452,9 @@ inline goroutine* stack_pool::carve(slab& s) noexcept {
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched
+
+#if !THRUM_SEPARATE
+#include <thrum/sched/core/stack_definition.hpp>
+#endif
 
 #endif

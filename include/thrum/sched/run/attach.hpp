@@ -25,7 +25,6 @@
 #include <thrum/sched/run/ready.hpp>
 
 #include <cstdint>
-#include <new>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -95,10 +94,10 @@ inline host_thread* make_host(runtime_scheduler& scheduler, bool only_the_first)
     if (made == traits::max_hosts) {
       return nullptr;
     }
-    auto* const fresh = new (std::nothrow)
-        host_thread(scheduler, scheduler.upcalls(), scheduler.config().max_threads + made,
-                    traits::max_procs + made, runtime_scheduler::seed(made),
-                    made == 0 ? scheduler.config().bell : nullptr);
+    auto* const fresh = scheduler.memory().make<host_thread>(
+        scheduler, scheduler.upcalls(), scheduler.config().max_threads + made,
+        traits::max_procs + made, runtime_scheduler::seed(made),
+        made == 0 ? scheduler.config().bell : nullptr);
     if (fresh == nullptr) {
       return nullptr;
     }
@@ -112,7 +111,7 @@ inline host_thread* make_host(runtime_scheduler& scheduler, bool only_the_first)
         return fresh;
       }
     }
-    delete fresh;  // somebody else was faster
+    scheduler.memory().destroy(fresh);  // somebody else was faster
   }
 }
 

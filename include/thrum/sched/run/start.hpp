@@ -10,8 +10,10 @@
 
 #include <thrum/arch/arch.hpp>
 #include <thrum/base/config.hpp>
+#include <thrum/base/fatal.hpp>
 #include <thrum/base/sanitizer.hpp>
 #include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/core/section.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/run/begin.hpp>
 #include <thrum/sched/run/ready.hpp>
@@ -45,7 +47,8 @@ inline void prefetch_fresh(const goroutine& g) noexcept {
   __builtin_prefetch(top - 192, 1);
 }
 
-/// A dead G, or null when the system has no memory for another stack. `m` as from m_of.
+/// A dead G, or null when the system has no memory for another stack, or make_g may have it. `m` as from
+/// m_of.
 inline goroutine* take_g(runtime_scheduler& scheduler, machine* m,
                          std::uint8_t size_class) noexcept {
   if (m == nullptr || size_class != scheduler.config().stack_class) [[unlikely]] {
@@ -58,6 +61,49 @@ inline goroutine* take_g(runtime_scheduler& scheduler, machine* m,
     return g;
   }
   return refill_free_list(*m);
+}
+
+/// A dead G of those that idle Ps keep to themselves, or null; the others of them are the pool's from then on.
+THRUM_COLD inline goroutine* take_from_idle_ps(runtime_scheduler& scheduler) noexcept {
+  base::intrusive_queue<goroutine> all;
+  {
+    scoped guard(scheduler.idle.lock());
+    scheduler.idle.for_each_p_locked([&](processor& p) { all.append(p.free_gs.take_all()); });
+  }
+  goroutine* const g = all.pop_front();
+  scheduler.pool->put(scheduler.config().stack_class, static_cast<decltype(all)&&>(all));
+  return g;
+}
+
+/// A G where take_g gives none because stacks come from hooks: a fresh one, or, if there is no memory for it, one
+/// from further away. Null: there is none, or there are no hooks. Goes outside meanwhile (SC2), so that the caller may be on another M afterwards.
+THRUM_COLD inline goroutine* make_g(section& here, runtime_scheduler& scheduler,
+                                    std::uint8_t size_class) {
+  goroutine* g = nullptr;
+  if (scheduler.pool->has_hooks()) {
+    THRUM_ASSERT(SC2, here.can_go_outside());
+    here.outside([&] { g = scheduler.pool->make(size_class); });
+    if (g == nullptr && size_class == scheduler.config().stack_class) {
+      g = take_from_idle_ps(scheduler);
+    }
+  }
+  return g;
+}
+
+/// Whether a goroutine with the usual stack can be started without a call of a hook. On g0, or no M.
+inline bool has_stack_at_hand(runtime_scheduler& scheduler) noexcept {
+  if (!scheduler.pool->has_hooks()) [[likely]] {
+    return true;
+  }
+  machine* const m = m_of(scheduler);
+  if (m == nullptr) {
+    return false;
+  }
+  auto& free = m->p->free_gs;
+  if (free.size() == 0) {
+    free.load(scheduler.pool->take_chunk(scheduler.config().stack_class));
+  }
+  return free.size() != 0;
 }
 
 /// Gives a G back that take_g gave and that was not launched.

@@ -88,6 +88,9 @@ inline goroutine* open_helper(runtime_scheduler& scheduler, machine* m,
                               std::uint8_t size_class) noexcept {
   goroutine* const g = take_g(scheduler, m, size_class);
   if (g == nullptr) {
+    if (scheduler.pool->has_hooks()) {
+      scheduler.creator.request_stack(size_class);
+    }
     return nullptr;
   }
   if (!open_for_task(*g, sizeof(forked*), alignof(forked*))) {

@@ -70,6 +70,9 @@ inline liveness examine(runtime_scheduler& scheduler, std::uint64_t& ran) noexce
     return liveness::by_itself;
   }
   scoped guard(scheduler.idle.lock());
+  if (scheduler.creator.has_late_starts()) {
+    return liveness::by_others;
+  }
   return scheduler.is_quiet_locked() ? liveness::by_nothing : liveness::by_others;
 }
 
