@@ -260,26 +260,23 @@ TEST_CASE("the pages of idle stacks stay with hooks that gave them", "[memory_ho
   thrum::sched::default_stack_idle_ns = 1'000'000;
   counted_memory memory;
   constexpr unsigned char mark = 0xA7;
+  constexpr std::size_t used = 64 * 1024;
+  std::uintptr_t lowest = 0;
   {
     thrum::runtime runtime(hooked(with_procs(1), memory));
     runtime
-        .spawn([] {
-          volatile unsigned char frame[64 * 1024];
+        .spawn([&] {
+          volatile unsigned char frame[used];
           for (volatile unsigned char& each : frame) {
             each = mark;
           }
+          lowest = reinterpret_cast<std::uintptr_t>(&frame[0]);
         })
         .join();
     thrum::sleep_for(50ms);
-    std::size_t marked = 0;
-    memory.for_each([&](std::uintptr_t at, const counted_memory::block& each) {
-      if (each.use == memory_use::stack) {
-        const auto* const bytes = reinterpret_cast<const unsigned char*>(at);
-        marked += static_cast<std::size_t>(
-            std::count(bytes + thrum::memory_hooks().stack_guard, bytes + each.bytes, mark));
-      }
-    });
-    CHECK(marked > 60 * 1024);
+    const auto* const bytes = reinterpret_cast<const unsigned char*>(lowest);
+    CHECK(memory.find(bytes).use == memory_use::stack);
+    CHECK(std::count(bytes, bytes + used, mark) > 60 * 1024);  // the rest was used again by its end
   }
   thrum::sched::default_stack_idle_ns = usual;
   check_balance(memory);
