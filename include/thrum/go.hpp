@@ -12,7 +12,6 @@
 #include <thrum/runtime.hpp>
 #include <thrum/task.hpp>
 
-#include <type_traits>
 #include <utility>
 
 namespace thrum { inline namespace THRUM_ABI {
@@ -29,13 +28,6 @@ inline runtime_scheduler& own_scheduler(const char* message) {
   }
   return *m->scheduler;
 }
-
-template <class F>
-concept not_runtime = !std::is_same_v<std::remove_cvref_t<F>, runtime>;
-
-template <class F>
-concept not_attributes = not_runtime<F> && !std::is_same_v<std::remove_cvref_t<F>, attributes> &&
-                         !std::is_same_v<std::remove_cvref_t<F>, on_host_t>;
 
 }  // namespace go_detail
 
@@ -76,9 +68,13 @@ THRUM_INLINE void go(on_host_t, const attributes& how, F&& f, Args&&... args) {
 }
 
 /// The same on a runtime that is named, from any thread: runtime::go.
-template <class F, class... Args>
+template <go_detail::not_attributes F, class... Args>
 THRUM_INLINE void go(runtime& where, F&& f, Args&&... args) {
   where.go(std::forward<F>(f), std::forward<Args>(args)...);
+}
+template <class F, class... Args>
+THRUM_INLINE void go(runtime& where, const attributes& how, F&& f, Args&&... args) {
+  where.go(how, std::forward<F>(f), std::forward<Args>(args)...);
 }
 
 /// Starts a goroutine and returns the handle on its result. Errors as go; the exception that leaves
@@ -106,7 +102,7 @@ THRUM_INLINE auto spawn(const attributes& how, F&& f, Args&&... args)
 }
 
 /// The same on the host's thread only: see on_host. Its join() is a call of a function there.
-template <class F, class... Args>
+template <go_detail::not_attributes F, class... Args>
 THRUM_INLINE auto spawn(on_host_t, F&& f, Args&&... args)
     -> join_handle<go_detail::spawn_result<F, Args...>> {
   auto& scheduler = go_detail::own_scheduler(
@@ -115,12 +111,26 @@ THRUM_INLINE auto spawn(on_host_t, F&& f, Args&&... args)
   return go_detail::spawn_task_on(go_detail::host_for_start(scheduler), scheduler, {},
                                   std::forward<F>(f), std::forward<Args>(args)...);
 }
+template <class F, class... Args>
+THRUM_INLINE auto spawn(on_host_t, const attributes& how, F&& f, Args&&... args)
+    -> join_handle<go_detail::spawn_result<F, Args...>> {
+  auto& scheduler = go_detail::own_scheduler(
+      "spawn: called outside of a runtime; use thrum::run, or runtime::spawn from a foreign "
+      "thread");
+  return go_detail::spawn_task_on(go_detail::host_for_start(scheduler), scheduler, how,
+                                  std::forward<F>(f), std::forward<Args>(args)...);
+}
 
 /// The same on a runtime that is named, from any thread: runtime::spawn.
-template <class F, class... Args>
+template <go_detail::not_attributes F, class... Args>
 THRUM_INLINE auto spawn(runtime& where, F&& f, Args&&... args)
     -> join_handle<go_detail::spawn_result<F, Args...>> {
   return where.spawn(std::forward<F>(f), std::forward<Args>(args)...);
+}
+template <class F, class... Args>
+THRUM_INLINE auto spawn(runtime& where, const attributes& how, F&& f, Args&&... args)
+    -> join_handle<go_detail::spawn_result<F, Args...>> {
+  return where.spawn(how, std::forward<F>(f), std::forward<Args>(args)...);
 }
 
 }}  // namespace thrum::THRUM_ABI

@@ -10,6 +10,7 @@
 #include <thrum/sched/core/host.hpp>
 #include <thrum/task.hpp>
 
+#include <type_traits>
 #include <utility>
 
 namespace thrum { inline namespace THRUM_ABI {
@@ -27,6 +28,16 @@ struct on_host_t {
 inline constexpr on_host_t on_host{};
 
 namespace go_detail {
+
+// What is the function to start, and not said of it before: so that a modifiable or a temporary
+// `attributes` is none either, which F&& would fit better than its own parameter.
+
+template <class F>
+concept not_runtime = !std::is_same_v<std::remove_cvref_t<F>, runtime>;
+
+template <class F>
+concept not_attributes = not_runtime<F> && !std::is_same_v<std::remove_cvref_t<F>, attributes> &&
+                         !std::is_same_v<std::remove_cvref_t<F>, on_host_t>;
 
 /// To which a goroutine is bound that is started on_host; null, for any thread, in a bubble.
 /// std::system_error if there is no memory.

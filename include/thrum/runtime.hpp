@@ -74,7 +74,7 @@ class runtime {
   /// Starts a goroutine that runs f(args...); both are moved or copied as std::thread does.
   /// std::system_error if there is no memory for its stack; usage_error once the runtime is
   /// stopped.
-  template <class F, class... Args>
+  template <go_detail::not_attributes F, class... Args>
   THRUM_INLINE void go(F&& f, Args&&... args) {
     must_accept("runtime::go: the runtime is stopped");
     go_detail::start_task(*scheduler_, {}, std::forward<F>(f), std::forward<Args>(args)...);
@@ -86,15 +86,21 @@ class runtime {
   }
 
   /// As go, and keeps the result for join().
-  template <class F, class... Args>
+  template <go_detail::not_attributes F, class... Args>
   THRUM_INLINE auto spawn(F&& f, Args&&... args)
       -> join_handle<go_detail::spawn_result<F, Args...>> {
     must_accept("runtime::spawn: the runtime is stopped");
     return go_detail::spawn_task(*scheduler_, {}, std::forward<F>(f), std::forward<Args>(args)...);
   }
+  template <class F, class... Args>
+  THRUM_INLINE auto spawn(const attributes& how, F&& f, Args&&... args)
+      -> join_handle<go_detail::spawn_result<F, Args...>> {
+    must_accept("runtime::spawn: the runtime is stopped");
+    return go_detail::spawn_task(*scheduler_, how, std::forward<F>(f), std::forward<Args>(args)...);
+  }
 
   /// As go and spawn, on the host's thread only: see on_host.
-  template <class F, class... Args>
+  template <go_detail::not_attributes F, class... Args>
   THRUM_INLINE void go(on_host_t, F&& f, Args&&... args) {
     must_accept("runtime::go: the runtime is stopped");
     go_detail::start_task_on(go_detail::host_for_start(*scheduler_), *scheduler_, {},
@@ -106,11 +112,18 @@ class runtime {
     go_detail::start_task_on(go_detail::host_for_start(*scheduler_), *scheduler_, how,
                              std::forward<F>(f), std::forward<Args>(args)...);
   }
-  template <class F, class... Args>
+  template <go_detail::not_attributes F, class... Args>
   THRUM_INLINE auto spawn(on_host_t, F&& f, Args&&... args)
       -> join_handle<go_detail::spawn_result<F, Args...>> {
     must_accept("runtime::spawn: the runtime is stopped");
     return go_detail::spawn_task_on(go_detail::host_for_start(*scheduler_), *scheduler_, {},
+                                    std::forward<F>(f), std::forward<Args>(args)...);
+  }
+  template <class F, class... Args>
+  THRUM_INLINE auto spawn(on_host_t, const attributes& how, F&& f, Args&&... args)
+      -> join_handle<go_detail::spawn_result<F, Args...>> {
+    must_accept("runtime::spawn: the runtime is stopped");
+    return go_detail::spawn_task_on(go_detail::host_for_start(*scheduler_), *scheduler_, how,
                                     std::forward<F>(f), std::forward<Args>(args)...);
   }
 

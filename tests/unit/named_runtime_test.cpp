@@ -12,6 +12,8 @@
 #include <atomic>
 #include <chrono>
 #include <stdexcept>
+#include <string>
+#include <utility>
 
 using namespace std::chrono_literals;
 
@@ -28,6 +30,40 @@ TEST_CASE("a foreign thread gets the result of what it has spawned on the runtim
   CHECK(thrum::spawn(
             where, [](int n) { return n + 1; }, 6)
             .join() == 7);
+}
+
+TEST_CASE("attributes in any form name a goroutine that a runtime is told to start") {
+  thrum::runtime where;
+  thrum::chan<std::string> seen(1);
+  const auto tell = [seen](const std::string& more) {
+    seen.send(std::string(thrum::this_goroutine::name()) + more);
+  };
+  where.go(thrum::attributes{.name = "temporary"}, tell, "!");
+  CHECK(seen.recv() == "temporary!");
+  thrum::attributes own{.name = "modifiable"};
+  where.go(own, tell, "!");
+  CHECK(seen.recv() == "modifiable!");
+  where.go(std::as_const(own), tell, "?");
+  CHECK(seen.recv() == "modifiable?");
+  where.go({.name = "braces"}, tell, "!");
+  CHECK(seen.recv() == "braces!");
+  thrum::go(where, thrum::attributes{.name = "elsewhere"}, tell, "!");
+  CHECK(seen.recv() == "elsewhere!");
+  thrum::go(where, {.name = "elsewhere"}, tell, "?");
+  CHECK(seen.recv() == "elsewhere?");
+}
+
+TEST_CASE("attributes in any form name a goroutine that a runtime is told to spawn") {
+  thrum::runtime where;
+  const auto name = [](const std::string& more) {
+    return std::string(thrum::this_goroutine::name()) + more;
+  };
+  CHECK(where.spawn(thrum::attributes{.name = "temporary"}, name, "!").join() == "temporary!");
+  thrum::attributes own{.name = "modifiable"};
+  CHECK(where.spawn(own, name, "!").join() == "modifiable!");
+  CHECK(where.spawn({.name = "braces"}, name, "!").join() == "braces!");
+  CHECK(thrum::spawn(where, own, name, "!").join() == "modifiable!");
+  CHECK(thrum::spawn(where, {.name = "elsewhere"}, name, "!").join() == "elsewhere!");
 }
 
 TEST_CASE("a wait_group counts goroutines that a foreign thread starts on a named runtime") {

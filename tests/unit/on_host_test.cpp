@@ -144,9 +144,19 @@ TEST_CASE("go(on_host) takes attributes and arguments as go does") {
     thrum::go(
         thrum::on_host, [&](int a, int b) { sum += a + b; }, 2, 3);
   });
+  auto spawned = runtime.spawn(thrum::on_host, thrum::attributes{.name = "spawned"}, [] {
+    return thrum::spawn(
+               thrum::on_host, {.name = "inner"},
+               [](std::string_view outer) {
+                 return std::string(outer) + std::string(thrum::this_goroutine::name());
+               },
+               thrum::this_goroutine::name())
+        .join();
+  });
   runtime.run_until_idle();
   CHECK(name == "draws");
   CHECK(sum == 6);
+  CHECK(spawned.join() == "spawnedinner");
 }
 
 TEST_CASE("a thread_lock in a goroutine on_host leaves it where it is, and lets others run there") {
