@@ -67,6 +67,7 @@
 #include <thrum/os/bsd/child_watch_definition.hpp>
 #include <thrum/os/bsd/process_definition.hpp>
 #include <thrum/os/bsd/send_file_definition.hpp>
+#include <thrum/os/bsd/vnode_watch_definition.hpp>
 #include <thrum/os/darwin/plain_write_definition.hpp>
 #include <thrum/os/darwin/processors_definition.hpp>
 #include <thrum/os/darwin/send_file_definition.hpp>

@@ -27,6 +27,11 @@
 //   kind. FreeBSD refuses EVFILT_WRITE of a pipe whose other end is closed: nobody waits there,
 //   because the call fails at once.
 //
+// What can only be read
+//   A kqueue has something to be read when it has events (os/bsd/vnode_watch.hpp), and its kind refuses
+//   EVFILT_WRITE. What takes EVFILT_READ alone is waited for on that side; a call that writes to it
+//   and would block would wait for ever, of which we know none.
+//
 // Descriptors of others (arm)
 //   In a second kqueue, one-shot, which is itself a descriptor in the first: identifier and filter
 //   name a registration, and the same descriptor may be added as well.
@@ -115,7 +120,7 @@ class kqueue {
     int error = apply(own_, change(fd, EVFILT_READ, EV_ADD | EV_CLEAR, tag));
     if (error == 0) {
       error = apply(own_, change(fd, EVFILT_WRITE, EV_ADD | EV_CLEAR, tag));
-      if (error == -EPIPE) {
+      if (error == -EPIPE || is_refusal_of_kind(error)) {
         error = 0;
       } else if (error != 0) {
         apply(own_, change(fd, EVFILT_READ, EV_DELETE, 0));

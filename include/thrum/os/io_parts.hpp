@@ -31,20 +31,20 @@
 #include <thrum/os/windows/result.hpp>       // IWYU pragma: export
 #include <thrum/os/windows/socket.hpp>       // IWYU pragma: export
 #elif THRUM_OS_MACOS
-#include <thrum/os/bsd/child_watch.hpp>      // IWYU pragma: export
-#include <thrum/os/bsd/process.hpp>          // IWYU pragma: export
-#include <thrum/os/darwin/plain_write.hpp>   // IWYU pragma: export
-#include <thrum/os/darwin/send_file.hpp>     // IWYU pragma: export
-#include <thrum/os/posix/new_handles.hpp>    // IWYU pragma: export
-#include <thrum/os/posix/no_file_watch.hpp>  // IWYU pragma: export
-#include <thrum/os/posix/no_splice.hpp>      // IWYU pragma: export
-#include <thrum/os/posix/transfer.hpp>       // IWYU pragma: export
+#include <thrum/os/bsd/child_watch.hpp>     // IWYU pragma: export
+#include <thrum/os/bsd/file_watch.hpp>      // IWYU pragma: export
+#include <thrum/os/bsd/process.hpp>         // IWYU pragma: export
+#include <thrum/os/darwin/plain_write.hpp>  // IWYU pragma: export
+#include <thrum/os/darwin/send_file.hpp>    // IWYU pragma: export
+#include <thrum/os/posix/new_handles.hpp>   // IWYU pragma: export
+#include <thrum/os/posix/no_splice.hpp>     // IWYU pragma: export
+#include <thrum/os/posix/transfer.hpp>      // IWYU pragma: export
 #elif THRUM_OS_FREEBSD
 #include <thrum/os/bsd/child_watch.hpp>      // IWYU pragma: export
+#include <thrum/os/bsd/file_watch.hpp>       // IWYU pragma: export
 #include <thrum/os/bsd/process.hpp>          // IWYU pragma: export
 #include <thrum/os/freebsd/new_handles.hpp>  // IWYU pragma: export
 #include <thrum/os/freebsd/send_file.hpp>    // IWYU pragma: export
-#include <thrum/os/posix/no_file_watch.hpp>  // IWYU pragma: export
 #include <thrum/os/posix/no_splice.hpp>      // IWYU pragma: export
 #include <thrum/os/posix/plain_write.hpp>    // IWYU pragma: export
 #include <thrum/os/posix/transfer.hpp>       // IWYU pragma: export

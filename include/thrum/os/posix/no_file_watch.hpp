@@ -7,7 +7,7 @@
 
 #include <thrum/base/config.hpp>
 
-#if THRUM_OS_MACOS || THRUM_OS_FREEBSD || THRUM_OS_PORTABLE
+#if THRUM_OS_PORTABLE && !THRUM_OS_BSD
 
 #include <thrum/os/file_changes.hpp>
 #include <thrum/os/posix/handle.hpp>
@@ -28,5 +28,5 @@ inline const std::byte* take_change(const std::byte* at, file_change_seen&) noex
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_MACOS || THRUM_OS_FREEBSD || THRUM_OS_PORTABLE
+#endif  // THRUM_OS_PORTABLE && !THRUM_OS_BSD
 #endif
