@@ -140,6 +140,16 @@ GIVES(void, thrum::dump_goroutines(stdout));
 GIVES(void, thrum::dump_goroutines(stdout, thrum::dump_form::counts));
 GIVES(void, thrum::runtime::current()->dump_goroutines());
 GIVES(void, thrum::go(*thrum::runtime::current(), [] {}));
+GIVES(void, thrum::go(*thrum::runtime::current(), {.name = "loader"}, [] {}));
+GIVES(void, thrum::runtime::current()->go(
+                thrum::attributes{.name = "loader"}, [](int) {}, 1));
+GIVES(void, thrum::runtime::current()->go(
+                {.name = "loader"}, [](int) {}, 1));
+GIVES(thrum::join_handle<int>,
+      thrum::runtime::current()->spawn(thrum::attributes{.name = "loader"}, [] { return 1; }));
+GIVES(thrum::join_handle<int>,
+      thrum::spawn(*thrum::runtime::current(), {.name = "loader"}, [] { return 1; }));
+GIVES(thrum::join_handle<int>, thrum::spawn(thrum::on_host, {.name = "loader"}, [] { return 1; }));
 GIVES(thrum::join_handle<int>, thrum::spawn(*thrum::runtime::current(), [] { return 1; }));
 GIVES(thrum::timer, thrum::after_func(*thrum::runtime::current(), 1ms, [] {}));
 GIVES(void, thrum::runtime::current()->dump_goroutines(stdout, thrum::dump_form::full));
@@ -506,6 +516,7 @@ GIVES(bool, declval<const thrum::latch&>().try_wait());
 GIVES(void, declval<const thrum::latch&>().wait());
 GIVES(void, declval<thrum::latch&>().arrive_and_wait());
 GIVES(void, declval<thrum::latch&>().arrive_and_wait(2));
+GIVES(bool, declval<thrum::latch&>().arrive_and_wait(2, stop()));
 
 template <class B>
 struct barrier_members {
@@ -514,6 +525,7 @@ struct barrier_members {
   GIVES(typename B::arrival_token, declval<B&>().arrive(2));
   GIVES(void, declval<const B&>().wait(declval<typename B::arrival_token>()));
   GIVES(void, declval<B&>().arrive_and_wait());
+  GIVES(bool, declval<B&>().arrive_and_wait(stop()));
   GIVES(void, declval<B&>().arrive_and_drop());
 };
 struct completion {
@@ -656,8 +668,13 @@ GIVES(void, declval<server&>().serve([](thrum::net::conn&) {}));
 GIVES(void, declval<server&>().serve([](thrum::net::conn&, server::session&) {}));
 GIVES(void, declval<server&>().serve([](thrum::net::conn&) {}, declval<std::error_code&>()));
 GIVES(void, declval<server&>().serve(declval<thrum::runtime&>(), [](thrum::net::conn&) {}));
+GIVES(void, declval<server&>().serve([](thrum::net::conn&) {}, stop()));
+GIVES(void, declval<server&>().serve(
+                declval<thrum::runtime&>(), [](thrum::net::conn&) {}, thrum::context(),
+                declval<std::error_code&>()));
 GIVES(void, declval<server&>().request_stop());
 GIVES(void, declval<server&>().stop());
+GIVES(bool, declval<server&>().stop(stop()));
 GIVES(bool, declval<server&>().stop_for(1s));
 GIVES(bool, declval<server&>().stop_until(declval<time_point>()));
 GIVES(bool, declval<const server&>().stopping());
@@ -665,6 +682,7 @@ GIVES(std::stop_token, declval<const server&>().stop_token());
 GIVES(std::size_t, declval<const server&>().connections());
 GIVES(endpoint, declval<const server&>().local());
 GIVES(bool, declval<server::session&>().wait_request());
+GIVES(bool, declval<server::session&>().wait_request(thrum::context()));
 GIVES(bool, declval<server::session&>().wait_request_for(1s));
 GIVES(bool, declval<server::session&>().wait_request_until(declval<time_point>()));
 GIVES(bool, declval<const server::session&>().stopping());
@@ -703,6 +721,10 @@ GIVES(std::optional<std::string>, declval<reader_of_pipe&>().read_until("\r\n\r\
 GIVES(std::size_t, declval<reader_of_pipe&>().read_exactly(declval<std::span<char>>()));
 GIVES(std::string_view, declval<reader_of_pipe&>().peek(4));
 GIVES(std::uint64_t, declval<reader_of_pipe&>().discard(4));
+GIVES(std::optional<std::string>, declval<reader_of_pipe&>().read_until(';', stop()));
+GIVES(std::size_t, declval<reader_of_pipe&>().read_exactly(declval<std::span<char>>(), stop()));
+GIVES(std::string_view, declval<reader_of_pipe&>().peek(4, stop(), declval<std::error_code&>()));
+GIVES(std::uint64_t, declval<reader_of_pipe&>().discard(4, thrum::context()));
 GIVES(std::size_t, declval<const reader_of_pipe&>().buffered());
 GIVES(io::pipe_reader&, declval<reader_of_pipe&>().stream());
 GIVES(std::size_t, declval<reader_of_pipe&>().read(declval<std::span<std::byte>>()));
@@ -710,11 +732,16 @@ GIVES(std::size_t, declval<writer_of_pipe&>().write("text"));
 GIVES(void, declval<writer_of_pipe&>().put('c'));
 GIVES(void, declval<writer_of_pipe&>().flush());
 GIVES(bool, declval<writer_of_pipe&>().flush(declval<std::error_code&>()));
+GIVES(bool, declval<writer_of_pipe&>().flush(stop(), declval<std::error_code&>()));
 GIVES(std::size_t, declval<const writer_of_pipe&>().buffered());
 GIVES(std::uint64_t, io::copy(declval<io::file&>(), declval<thrum::net::conn&>()));
 GIVES(std::uint64_t, io::copy(declval<reader_of_pipe&>(), declval<writer_of_pipe&>(),
                               declval<std::error_code&>()));
+GIVES(std::uint64_t, io::copy(declval<io::file&>(), declval<thrum::net::conn&>(), stop()));
+GIVES(std::uint64_t, io::copy(declval<reader_of_pipe&>(), declval<writer_of_pipe&>(),
+                              thrum::context(), declval<std::error_code&>()));
 GIVES(std::string, io::read_all(declval<io::pipe_reader&>(), 100));
+GIVES(std::string, io::read_all(declval<io::pipe_reader&>(), 100, stop()));
 GIVES(std::string, io::read_all(declval<io::pipe_reader&>(), 100, declval<std::error_code&>()));
 GIVES(io::limited<io::file&>, io::limited(declval<io::file&>(), 100));
 GIVES(std::uint64_t, declval<const io::limited<io::file&>&>().left());
@@ -859,6 +886,7 @@ GIVES(std::string, declval<io::temporary_directory&>().keep());
 GIVES(void, declval<io::file_watch&>().add("."));
 GIVES(void, declval<io::file_watch&>().remove("."));
 GIVES(io::file_change, declval<io::file_watch&>().next());
+GIVES(io::file_change, declval<io::file_watch&>().next(stop(), declval<std::error_code&>()));
 GIVES(void, declval<io::file_watch&>().set_deadline(time_point()));
 GIVES(void, declval<io::file_watch&>().close());
 static_assert(io::file_change::kind_type::created != io::file_change::kind_type::removed);
@@ -871,6 +899,7 @@ GIVES(io::exec_result, io::exec({"name"}, {.input = "text",
                                            .most_output = 7,
                                            .deadline = time_point(),
                                            .grace = 1s}));
+GIVES(io::exec_result, io::exec({"name"}, {}, thrum::context(), declval<std::error_code&>()));
 GIVES(io::exit_status, io::exec_result().status);
 GIVES(std::string, io::exec_result().output);
 GIVES(std::string, io::exec_result().errors);
@@ -879,6 +908,12 @@ GIVES(io::process,
 GIVES(void, declval<io::process&>().signal_group(1));
 GIVES(void, declval<io::process&>().terminate_group());
 GIVES(void, declval<io::process&>().kill_group());
+GIVES(io::exit_status, declval<io::process&>().wait(stop()));
+GIVES(io::exit_status, declval<io::process&>().wait(thrum::context(), declval<std::error_code&>()));
+GIVES(io::exit_status,
+      declval<io::process&>().wait_until(time_point(), stop(), declval<std::error_code&>()));
+GIVES(io::exit_status,
+      declval<io::process&>().wait_or_stop(thrum::context(), 1s, declval<std::error_code&>()));
 GIVES(io::exit_status, declval<io::process&>().stop(1s));
 GIVES(io::exit_status,
       declval<io::process&>().wait_or_stop(time_point(), 1s, declval<std::error_code&>()));

@@ -110,6 +110,14 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
     return read_until(std::string_view(&delimiter, 1), error);
   }
 
+  /// The same until a stop, as of read_line.
+  template <class Delimiter, stop_condition Stop, std::same_as<std::error_code>... Error>
+  std::optional<std::string> read_until(const Delimiter& delimiter, const Stop& stop,
+                                        Error&... error) {
+    const auto call = [&](std::error_code& code) { return read_until(delimiter, code); };
+    return io_detail::until_stopped(*this, "read_until", stop, call, error...);
+  }
+
   /// Fills the buffer, and returns its size; or 0 if the stream had ended before the first byte.
   /// If it ends later: errc::unexpected_end.
   [[nodiscard]] std::size_t read_exactly(std::span<std::byte> buffer) {
@@ -131,6 +139,21 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
     return read_exactly(std::as_writable_bytes(buffer), error);
   }
 
+  /// The same until a stop: then std::errc::operation_canceled; with `error`, so many bytes are there.
+  template <class Buffer, stop_condition Stop, std::same_as<std::error_code>... Error>
+  std::size_t read_exactly(Buffer&& buffer, const Stop& stop, Error&... error) {
+    std::size_t got = 0;
+    const auto call = [&](std::error_code& code) {
+      got += this->read_full(std::span(buffer).subspan(got), code);
+      if (!code && got != 0 && got != std::span(buffer).size()) {
+        code = errc::unexpected_end;
+      }
+      return got;
+    };
+    io_detail::until_stopped(*this, "read_exactly", stop, call, error...);
+    return got;
+  }
+
   /// The next n bytes, which stay to be read; fewer only at the end of the stream. Valid until the
   /// next call. errc::message_size: n is above the limit.
   std::string_view peek(std::size_t n) {
@@ -143,6 +166,13 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
     while (buffered() < n && fill(error)) {
     }
     return held().substr(0, n);
+  }
+
+  /// The same until a stop: then std::errc::operation_canceled, and what has come is still to be read.
+  template <stop_condition Stop, std::same_as<std::error_code>... Error>
+  std::string_view peek(std::size_t n, const Stop& stop, Error&... error) {
+    const auto call = [&](std::error_code& code) { return peek(n, code); };
+    return io_detail::until_stopped(*this, "peek", stop, call, error...);
   }
 
   /// Reads n bytes and drops them. Returns their number: fewer only at the end of the stream.
@@ -162,6 +192,16 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
         return done;
       }
     }
+  }
+
+  /// The same until a stop: then std::errc::operation_canceled; with `error`, the number of those that
+  /// were dropped before.
+  template <stop_condition Stop, std::same_as<std::error_code>... Error>
+  std::uint64_t discard(std::uint64_t n, const Stop& stop, Error&... error) {
+    std::uint64_t done = 0;
+    const auto call = [&](std::error_code& code) { return done += discard(n - done, code); };
+    io_detail::until_stopped(*this, "discard", stop, call, error...);
+    return done;
   }
 
   /// How many bytes can be had without reading from the stream.

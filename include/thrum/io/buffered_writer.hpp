@@ -12,7 +12,9 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/io/stream.hpp>
+#include <thrum/stop_condition.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -63,6 +65,14 @@ class buffered_writer : public stream_writing<buffered_writer<Stream>> {
       buffer_.erase(0, error ? n : buffer_.size());
     }
     return !error;
+  }
+
+  /// The same until a stop: then std::errc::operation_canceled, and what was not written stays in the
+  /// buffer. To be included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+  template <stop_condition Stop, std::same_as<std::error_code>... Error>
+  bool flush(const Stop& stop, Error&... error) {
+    const auto call = [&](std::error_code& code) { return flush(code); };
+    return io_detail::until_stopped(*this, "flush", stop, call, error...);
   }
 
   /// How many bytes wait for a flush.

@@ -14,7 +14,10 @@
 #include <thrum/io/wait.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/traits.hpp>
-#include <thrum/time/sleep.hpp>
+#include <thrum/sched/queue/no_deadline.hpp>
+#include <thrum/sched/run/exit.hpp>
+#include <thrum/sched/run/io_deadline.hpp>
+#include <thrum/sched/run/park.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -73,7 +76,8 @@ THRUM_OUT_OF_LINE void child_process::wait(time_point deadline, std::chrono::mil
     return;
   }
   error.clear();
-  if (!has_pidfd() && deadline == time_point::max()) {
+  if (!has_pidfd() && deadline == time_point::max() &&
+      !sched::io_deadline(sched::no_deadline).stop_possible()) {
     os::process_end end;
     blocking([&] { os::wait_process(pid_, os::no_handle, true, false, end); });
     return;
@@ -82,8 +86,13 @@ THRUM_OUT_OF_LINE void child_process::wait(time_point deadline, std::chrono::mil
   pause = std::min(2 * pause + std::chrono::milliseconds(1), longest);
   if (has_pidfd() && first) {
     wait_readable(pidfd_, deadline, error);
-  } else {
-    sleep_until(std::min<time_point>(deadline, now + pause));
+    return;
+  }
+  const sched::io_deadline until(
+      time_detail::deadline_at(std::min<time_point>(deadline, now + pause)));
+  sched::exit_if_cancelled(sched::sleep_until(until.until()));
+  if (until.is_stopped()) {
+    error = std::make_error_code(std::errc::operation_canceled);
   }
 }
 

@@ -22,6 +22,7 @@
 #include <thrum/io/limited.hpp>
 #include <thrum/io/stream.hpp>
 #include <thrum/os/parts.hpp>
+#include <thrum/stop_condition.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -43,10 +44,17 @@ concept takes_files = requires(To& to, io::native_handle_type file, std::uint64_
   { to.send_file(file, n, n, error) } -> std::same_as<std::uint64_t>;
 };
 
+/// In place of a stop: there is none.
+struct never {
+  constexpr bool operator()() const noexcept { return false; }
+};
+
 /// Sends what the file has from its position on, at most `limit` bytes, and moves the position
-/// behind it. 0 for what has no size.
-template <class To>
-std::uint64_t send_rest_of(io::file& from, std::uint64_t limit, To& to, std::error_code& error) {
+/// behind it. 0 for what has no size. Asks now and then whether it is over: a peer that takes all at
+/// once never makes it wait.
+template <class To, class IsOver>
+std::uint64_t send_rest_of(io::file& from, std::uint64_t limit, To& to, IsOver is_over,
+                           std::error_code& error) {
   std::error_code has_no_position;
   const std::uint64_t size = from.size(has_no_position);
   if (has_no_position || size == 0) {
@@ -56,22 +64,36 @@ std::uint64_t send_rest_of(io::file& from, std::uint64_t limit, To& to, std::err
   if (has_no_position || begin >= size) {
     return 0;
   }
-  const std::uint64_t sent =
-      to.send_file(from.native_handle(), begin, std::min(limit, size - begin), error);
+  const std::uint64_t wanted = std::min(limit, size - begin);
+  constexpr std::uint64_t most_at_once =
+      std::is_same_v<IsOver, never> ? UINT64_MAX : std::uint64_t{4} * 1024 * 1024;
+  std::uint64_t sent = 0;
+  for (std::uint64_t part = 0; sent != wanted && !error; sent += part) {
+    const std::uint64_t asked = std::min(wanted - sent, most_at_once);
+    part = to.send_file(from.native_handle(), begin + sent, asked, error);
+    if (part < asked) {
+      sent += part;
+      break;
+    }
+    if (is_over()) {
+      error = std::make_error_code(std::errc::operation_canceled);
+    }
+  }
   std::error_code ignored;  // a close meanwhile: of that the next read tells
   from.seek(static_cast<std::int64_t>(begin + sent), io::seek_from::begin, ignored);
   return sent;
 }
 
 /// The part of copy() that need not go through memory.
-template <class From, class To>
-std::uint64_t copy_inside(From& from, To& to, std::error_code& error) {
+template <class From, class To, class IsOver>
+std::uint64_t copy_inside(From& from, To& to, IsOver is_over, std::error_code& error) {
   if constexpr (takes_files<To> && std::is_same_v<From, io::file>) {
-    return send_rest_of(from, std::numeric_limits<std::uint64_t>::max(), to, error);
+    return send_rest_of(from, std::numeric_limits<std::uint64_t>::max(), to, is_over, error);
   } else if constexpr (takes_files<To> && (std::is_same_v<From, io::limited<io::file&>> ||
                                            std::is_same_v<From, io::limited<io::file>>)) {
-    return from.take_inside(
-        [&](io::file& file, std::uint64_t limit) { return send_rest_of(file, limit, to, error); });
+    return from.take_inside([&](io::file& file, std::uint64_t limit) {
+      return send_rest_of(file, limit, to, is_over, error);
+    });
   } else {
     return 0;
   }
@@ -111,79 +133,182 @@ concept moves_from_pipes = requires(To& to, os::handle pipe, std::size_t& done) 
   to.move_from_pipe(pipe, 1, done);
 };
 
-/// Moves through the pipe as long as that is much at a time. False: that was all, or an error.
+/// One call of copy(). After an error it can go on: what was read and not written is kept.
 template <class From, class To>
-bool move_much(From& from, To& to, middle_pipe& middle, std::uint64_t& done, std::error_code& error,
-               bool& is_reading) {
-  constexpr os::io_result few = 4096;
-  while (middle.open()) {
-    is_reading = true;
-    const os::io_result n = from.move_to_pipe(middle.writer(), middle_pipe::most);
-    if (os::cannot_splice(n)) {
-      middle.give_up();
-      return true;
-    }
-    if (count_or(n, error) == 0) {
-      return false;
-    }
-    is_reading = false;
-    std::size_t moved = 0;
-    os::io_result result = to.move_from_pipe(middle.reader(), static_cast<std::size_t>(n), moved);
-    done += moved;
-    std::byte piece[512];
-    for (; os::cannot_splice(result) && moved != static_cast<std::size_t>(n);) {
-      middle.give_up();  // what it holds is written as it would have been
-      const os::io_result got = os::read(middle.reader(), piece, sizeof piece);
-      const std::size_t written =
-          to.write(std::span<const std::byte>(piece, count_or(got, error)), error);
-      done += written;
-      moved += written;
-      if (error) {
-        return false;
-      }
-    }
-    if (result < 0 && !os::cannot_splice(result)) {
-      error = error_of(result);
-      return false;
-    }
-    if (n < few) {
-      return true;
-    }
-  }
-  return true;
-}
-
-/// copy(); `is_reading` says whose the error is.
-template <class From, class To>
-std::uint64_t copy_all(From& from, To& to, std::error_code& error, bool& is_reading) {
+class copying {
   static_assert(io::readable_stream<From> && io::writable_stream<To>,
                 "copy: the first must be an io::readable_stream, the second an "
                 "io::writable_stream");
-  constexpr std::size_t piece = std::size_t{32} * 1024;
-  [[maybe_unused]] constexpr std::size_t much = piece / 4;
-  error.clear();
-  is_reading = false;
-  std::uint64_t done = copy_inside(from, to, error);
-  if (error) {
-    return done;
-  }
-  const std::unique_ptr<std::byte[]> buffer(new std::byte[piece]);
-  [[maybe_unused]] middle_pipe middle;
-  for (;;) {
-    is_reading = true;
-    const std::size_t n = from.read(std::span<std::byte>(buffer.get(), piece), error);
-    if (error || n == 0) {
-      return done;
+
+ public:
+  copying(From& from, To& to) noexcept : from_(from), to_(to) {}
+  copying(const copying&) = delete;
+  copying& operator=(const copying&) = delete;
+
+  /// Up to the end or an error; operation_canceled when is_over(), which is asked between pieces.
+  template <class IsOver>
+  void run(std::error_code& error, IsOver is_over) {
+    error.clear();
+    is_reading_ = false;
+    if (!write_held(error) || !empty_middle(error)) {
+      return;
     }
-    is_reading = false;
-    done += to.write(std::span<const std::byte>(buffer.get(), n), error);
+    done_ += copy_inside(from_, to_, is_over, error);
     if (error) {
-      return done;
+      return;
     }
-    if constexpr (os::has_splice && moves_to_pipes<From> && moves_from_pipes<To>) {
-      if (n >= much && !move_much(from, to, middle, done, error, is_reading)) {
-        return done;
+    if (buffer_ == nullptr) {
+      buffer_.reset(new std::byte[piece]);
+    }
+    while (goes_on(is_over, error)) {
+      is_reading_ = true;
+      const std::size_t n = from_.read(std::span<std::byte>(buffer_.get(), piece), error);
+      if (error || n == 0) {
+        return;
       }
+      held_ = std::span<const std::byte>(buffer_.get(), n);
+      if (!write_held(error)) {
+        return;
+      }
+      if constexpr (moves) {
+        constexpr std::size_t much = piece / 4;
+        if (n >= much && !move_much(error, is_over)) {
+          return;
+        }
+      }
+    }
+  }
+
+  /// How many bytes were written.
+  std::uint64_t done() const noexcept { return done_; }
+
+  /// Throws the error as that stream does of which it is.
+  [[noreturn]] [[gnu::cold]] void fail(const std::error_code& error, const char* operation) const {
+    if (is_reading_) {
+      fail_by(from_, error, operation);
+    }
+    fail_by(to_, error, operation);
+  }
+
+ private:
+  static constexpr std::size_t piece = std::size_t{32} * 1024;
+  static constexpr bool moves = os::has_splice && moves_to_pipes<From> && moves_from_pipes<To>;
+
+  template <class IsOver>
+  static bool goes_on(IsOver is_over, std::error_code& error) {
+    const bool ends = is_over();
+    if (ends) {
+      error = std::make_error_code(std::errc::operation_canceled);
+    }
+    return !ends;
+  }
+
+  /// False: an error, and `held_` has what was not written.
+  bool write_held(std::error_code& error) {
+    if (!held_.empty()) {
+      is_reading_ = false;
+      const std::size_t n = to_.write(held_, error);
+      done_ += n;
+      held_ = held_.subspan(n);
+    }
+    return !error;
+  }
+
+  /// Moves through the pipe as long as that is much at a time. False: that was all, or an error.
+  template <class IsOver>
+  bool move_much(std::error_code& error, IsOver is_over) {
+    constexpr os::io_result few = 4096;
+    while (middle_.open()) {
+      if (!goes_on(is_over, error)) {
+        return false;
+      }
+      is_reading_ = true;
+      const os::io_result n = from_.move_to_pipe(middle_.writer(), middle_pipe::most);
+      if (os::cannot_splice(n)) {
+        middle_.give_up();
+        return true;
+      }
+      in_middle_ = count_or(n, error);
+      if (in_middle_ == 0 || !empty_middle(error)) {
+        return false;
+      }
+      if (n < few) {
+        return true;
+      }
+    }
+    return true;
+  }
+
+  /// False: an error; the pipe and `held_` have what was not written.
+  bool empty_middle(std::error_code& error) {
+    if constexpr (moves) {
+      if (in_middle_ == 0) {
+        return true;
+      }
+      is_reading_ = false;
+      std::size_t moved = 0;
+      const os::io_result result = to_.move_from_pipe(middle_.reader(), in_middle_, moved);
+      done_ += moved;
+      in_middle_ -= moved;
+      if (!os::cannot_splice(result)) {
+        count_or(result, error);
+        return !error;
+      }
+      middle_.give_up();  // what it holds is written as it would have been
+      while (in_middle_ != 0) {
+        const std::size_t n = count_or(os::read(middle_.reader(), buffer_.get(), piece), error);
+        in_middle_ -= n;
+        held_ = std::span<const std::byte>(buffer_.get(), n);
+        if (!write_held(error)) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  From& from_;
+  To& to_;
+  std::uint64_t done_ = 0;
+  bool is_reading_ = false;  // whose an error is
+  std::unique_ptr<std::byte[]> buffer_;
+  std::span<const std::byte> held_;  // in the buffer, not written yet
+  std::size_t in_middle_ = 0;        // behind that, in the pipe
+  [[no_unique_address]] std::conditional_t<moves, middle_pipe, never> middle_;
+};
+
+/// read_all with a limit. What came before an error is in `text`, and it can go on.
+template <class Stream, class IsOver>
+void read_up_to(Stream& from, std::size_t most, std::string& text, std::error_code& error,
+                IsOver is_over) {
+  static_assert(io::readable_stream<Stream>,
+                "read_all: the stream must be an io::readable_stream, with "
+                "read(std::span<std::byte>) and the same with a std::error_code&");
+  constexpr std::size_t least = 4096;
+  error.clear();
+  for (std::size_t used = text.size();;) {
+    char one_more = 0;
+    std::span<char> room(&one_more, 1);
+    if (used != most) {
+      if (used == text.size()) {
+        text.resize(used < most / 2 ? std::min(most, std::max(least, 2 * used)) : most);
+      }
+      room = std::span<char>(text).subspan(used);
+    }
+    std::size_t n = 0;
+    if (is_over()) {
+      error = std::make_error_code(std::errc::operation_canceled);
+    } else {
+      n = from.read(std::as_writable_bytes(room), error);
+    }
+    if (n != 0 && used == most) {
+      error = std::make_error_code(std::errc::message_size);
+    } else {
+      used += n;
+    }
+    if (n == 0 || error) {
+      text.resize(used);
+      return;
     }
   }
 }
@@ -194,37 +319,47 @@ namespace thrum { inline namespace THRUM_ABI { namespace io {
 
 /// Reads from a readable_stream up to its end and writes all of it to a writable_stream. Returns
 /// how many bytes were written. From a file, or a limited one, to a connection inside the kernel, and
-/// much of what goes between connections and pipes on Linux; else in pieces of 32 KiB. What was read and could not be written is lost, except of a file that
-/// is sent inside the kernel: its position is behind what was. A cancellation point where reading
-/// and writing are.
+/// much of what goes between connections and pipes on Linux; else in pieces of 32 KiB. What was read
+/// and could not be written is lost, except of a file that is sent inside the kernel: its position is
+/// behind what was. A cancellation point where reading and writing are.
 template <class From, class To>
 std::uint64_t copy(From&& from, To&& to) {
+  io_detail::copying all(from, to);
   std::error_code error;
-  bool is_reading = false;
-  const std::uint64_t done = io_detail::copy_all(from, to, error, is_reading);
+  all.run(error, io_detail::never());
   if (error) [[unlikely]] {
-    if (is_reading) {
-      io_detail::fail_by(from, error, "copy");
-    }
-    io_detail::fail_by(to, error, "copy");
+    all.fail(error, "copy");
   }
-  return done;
+  return all.done();
 }
 /// The same; what was written before an error counts.
 template <class From, class To>
 std::uint64_t copy(From&& from, To&& to, std::error_code& error) {
-  bool is_reading = false;
-  return io_detail::copy_all(from, to, error, is_reading);
+  io_detail::copying all(from, to);
+  all.run(error, io_detail::never());
+  return all.done();
+}
+/// The same until a stop: then std::errc::operation_canceled; with `error` the returned number says
+/// how much was written before. What was read and is not written by then is lost, as above. To be
+/// included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+template <class From, class To, stop_condition Stop, std::same_as<std::error_code>... Error>
+std::uint64_t copy(From&& from, To&& to, const Stop& stop, Error&... error) {
+  io_detail::copying all(from, to);
+  const auto call = [&](std::error_code& code) {
+    all.run(code, [&] { return stop_detail::is_over(stop); });
+    return 0;
+  };
+  io_detail::until_stopped(all, "copy", stop, call, error...);
+  return all.done();
 }
 
 /// Everything up to the end of a readable_stream, of which there may be `most` bytes.
 /// errc::message_size: there are more. A cancellation point where reading is.
 template <class Stream>
-std::string read_all(Stream&& from, std::size_t most, std::error_code& error);
-template <class Stream>
 std::string read_all(Stream&& from, std::size_t most) {
   std::error_code error;
-  std::string text = read_all(from, most, error);
+  std::string text;
+  io_detail::read_up_to(from, most, text, error, io_detail::never());
   if (error) [[unlikely]] {
     io_detail::fail_by(from, error, "read_all");
   }
@@ -234,32 +369,21 @@ std::string read_all(Stream&& from, std::size_t most) {
 /// more.
 template <class Stream>
 std::string read_all(Stream&& from, std::size_t most, std::error_code& error) {
-  static_assert(readable_stream<Stream>,
-                "read_all: the stream must be an io::readable_stream, with "
-                "read(std::span<std::byte>) and the same with a std::error_code&");
-  constexpr std::size_t least = 4096;
   std::string text;
-  error.clear();
-  for (std::size_t used = 0;;) {
-    char one_more = 0;
-    std::span<char> room(&one_more, 1);
-    if (used != most) {
-      if (used == text.size()) {
-        text.resize(used < most / 2 ? std::min(most, std::max(least, 2 * used)) : most);
-      }
-      room = std::span<char>(text).subspan(used);
-    }
-    const std::size_t n = from.read(std::as_writable_bytes(room), error);
-    if (n != 0 && used == most) {
-      error = std::make_error_code(std::errc::message_size);
-    } else {
-      used += n;
-    }
-    if (n == 0 || error) {
-      text.resize(used);
-      return text;
-    }
-  }
+  io_detail::read_up_to(from, most, text, error, io_detail::never());
+  return text;
+}
+/// The same until a stop: then std::errc::operation_canceled; with `error`, what came before is
+/// returned. To be included as for copy.
+template <class Stream, stop_condition Stop, std::same_as<std::error_code>... Error>
+std::string read_all(Stream&& from, std::size_t most, const Stop& stop, Error&... error) {
+  std::string text;
+  const auto call = [&](std::error_code& code) {
+    io_detail::read_up_to(from, most, text, code, [&] { return stop_detail::is_over(stop); });
+    return 0;
+  };
+  io_detail::until_stopped(from, "read_all", stop, call, error...);
+  return text;
 }
 
 }}}  // namespace thrum::THRUM_ABI::io

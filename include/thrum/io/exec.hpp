@@ -6,16 +6,19 @@
 //   const thrum::io::exec_result r = thrum::io::exec({"git", "rev-parse", "HEAD"});
 //   if (r.status.success()) use(r.output);
 //
-// How it ends in any case: at the deadline the program is asked to end, with all that it has started
-// where the system has process groups; after the grace it is ended. When it has written more than is
-// wanted, it is ended at once. Programs that it has left behind may keep its output open: after a deadline nobody waits for
-// them longer than for the grace once more.
+// How it ends in any case: at the deadline, or at a stop, the program is asked to end, with all that it
+// has started where the system has process groups; after the grace it is ended. When it has written
+// more than is wanted, it is ended at once. Programs that it has left behind may keep its output open:
+// then nobody waits for them longer than for the grace once more.
 #ifndef THRUM_IO_EXEC_HPP
 #define THRUM_IO_EXEC_HPP
 
 #include <thrum/base/config.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/io/child_process.hpp>
+#include <thrum/io/process.hpp>
+#include <thrum/stop_condition.hpp>
+#include <thrum/sync/wait_group.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -57,6 +60,73 @@ THRUM_OUT_OF_LINE exec_result exec(const std::vector<std::string>& arguments,
                                    const exec_options& how = {});
 THRUM_OUT_OF_LINE exec_result exec(const std::vector<std::string>& arguments,
                                    const exec_options& how, std::error_code& error);
+
+}}}  // namespace thrum::THRUM_ABI::io
+
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
+
+/// How exec waits.
+class end_wait {
+ public:
+  /// For the program's end.
+  virtual exit_status for_child(process& child, time_point deadline,
+                                std::error_code& error) const = 0;
+  /// For those that read what it has written. False: a stop has come.
+  virtual bool for_readers(wait_group& readers) const = 0;
+
+ protected:
+  ~end_wait() = default;
+};
+
+/// Until a stop, too.
+template <class Stop>
+class stopped_end_wait final : public end_wait {
+ public:
+  explicit stopped_end_wait(const Stop& stop) noexcept : stop_(stop) {}
+
+  exit_status for_child(process& child, time_point deadline,
+                        std::error_code& error) const override {
+    return child.wait_until(deadline, stop_, error);
+  }
+  bool for_readers(wait_group& readers) const override { return readers.wait(stop_); }
+
+ private:
+  const Stop& stop_;
+};
+
+THRUM_OUT_OF_LINE exec_result exec_waiting(const std::vector<std::string>& arguments,
+                                           const exec_options& how, const end_wait& wait,
+                                           std::error_code& error);
+[[noreturn]] [[gnu::cold]] void fail_exec(const std::vector<std::string>& arguments,
+                                          const std::error_code& error);
+
+}}}  // namespace thrum::THRUM_ABI::io_detail
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
+
+/// The same until a stop, which is as the deadline: std::errc::operation_canceled when the program has
+/// ended; with `error`, what has come until then is returned, and how it ended. After the stop nothing
+/// is started. To be included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+template <stop_condition Stop>
+exec_result exec(const std::vector<std::string>& arguments, const exec_options& how,
+                 const Stop& stop, std::error_code& error) {
+  if (stop_detail::is_over(stop)) {
+    error = std::make_error_code(std::errc::operation_canceled);
+    return {};
+  }
+  const io_detail::stopped_end_wait<Stop> wait(stop);
+  return io_detail::exec_waiting(arguments, how, wait, error);
+}
+template <stop_condition Stop>
+exec_result exec(const std::vector<std::string>& arguments, const exec_options& how,
+                 const Stop& stop) {
+  std::error_code error;
+  exec_result result = exec(arguments, how, stop, error);
+  if (error) {
+    io_detail::fail_exec(arguments, error);
+  }
+  return result;
+}
 
 }}}  // namespace thrum::THRUM_ABI::io
 

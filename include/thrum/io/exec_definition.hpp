@@ -6,6 +6,7 @@
 #define THRUM_IO_EXEC_DEFINITION_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/errc.hpp>
 #include <thrum/base/error.hpp>
 #include <thrum/base/message.hpp>
 #include <thrum/deadline.hpp>
@@ -20,7 +21,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,33 +31,48 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
 
-/// Something that runs beside its maker until the end of a block: a goroutine, or, on a thread of
-/// others, a thread. What it works with must let it end.
-class beside {
+/// What runs beside its maker until the end of a block: goroutines, or, on a thread of others,
+/// threads. What they work with must let them end.
+class helpers {
  public:
+  helpers() noexcept = default;
+  helpers(const helpers&) = delete;
+  helpers& operator=(const helpers&) = delete;
+  ~helpers() { join(); }
+
   template <class F>
-  explicit beside(F f) {
+  void go(F f) {
     if (runtime::current() != nullptr) {
-      goroutine_.go(std::move(f));
-    } else {
-      thread_ = std::thread(std::move(f));
+      running_.go(std::move(f));
+      return;
     }
+    struct counted {
+      wait_group* of;
+      explicit counted(wait_group& group) : of(&group) { group.add(1); }
+      counted(counted&& other) noexcept : of(std::exchange(other.of, nullptr)) {}
+      ~counted() {
+        if (of != nullptr) {
+          of->done();
+        }
+      }
+    };
+    threads_.emplace_back([run = std::move(f), here = counted(running_)] { run(); });
   }
-  beside(const beside&) = delete;
-  beside& operator=(const beside&) = delete;
-  ~beside() { join(); }
+
+  wait_group& running() noexcept { return running_; }
 
   void join() {
-    if (thread_.joinable()) {
-      thread_.join();
-    }
     const uncancellable to_the_end;
-    goroutine_.wait();  // not a join, which would pass on that it was stopped
+    running_.wait();  // not a join, which would pass on that it was stopped
+    for (std::thread& each : threads_) {
+      each.join();
+    }
+    threads_.clear();
   }
 
  private:
-  wait_group goroutine_;
-  std::thread thread_;
+  wait_group running_;
+  std::vector<std::thread> threads_;
 };
 
 /// Closes a child's pipes and kills it before those end that work with the pipes, whatever happens.
@@ -94,26 +109,28 @@ inline std::error_code read_at_most(io::pipe_reader& from, std::string& to, std:
   }
 }
 
-}}}  // namespace thrum::THRUM_ABI::io_detail
-
-namespace thrum { inline namespace THRUM_ABI { namespace io {
-
-THRUM_OUT_OF_LINE exec_result exec(const std::vector<std::string>& arguments,
-                                   const exec_options& how) {
-  std::error_code error;
-  exec_result result = exec(arguments, how, error);
-  if (error) {
-    base::message<512> text("exec");
-    for (const std::string& each : arguments) {
-      text.append(" ").append(each);
-    }
-    base::throw_system(error, text.view());
+/// Until its end or the deadline.
+class plain_end_wait final : public end_wait {
+ public:
+  exit_status for_child(process& child, time_point deadline,
+                        std::error_code& error) const override {
+    return child.wait_until(deadline, error);
   }
-  return result;
+  bool for_readers(wait_group&) const override { return true; }  // they are joined
+};
+
+THRUM_COLD THRUM_OUT_OF_LINE void fail_exec(const std::vector<std::string>& arguments,
+                                            const std::error_code& error) {
+  base::message<512> text("exec");
+  for (const std::string& each : arguments) {
+    text.append(" ").append(each);
+  }
+  base::throw_system(error, text.view());
 }
 
-THRUM_OUT_OF_LINE exec_result exec(const std::vector<std::string>& arguments,
-                                   const exec_options& how, std::error_code& error) {
+THRUM_OUT_OF_LINE exec_result exec_waiting(const std::vector<std::string>& arguments,
+                                           const exec_options& how, const end_wait& wait,
+                                           std::error_code& error) {
   exec_result result;
   process_options options;
   options.in = how.input.empty() ? redirect::null() : redirect::pipe();
@@ -128,11 +145,11 @@ THRUM_OUT_OF_LINE exec_result exec(const std::vector<std::string>& arguments,
   }
   std::error_code reading[2];
   {
-    std::optional<io_detail::beside> helpers[3];
-    const io_detail::ended_before guard(child);
+    helpers all;
+    const ended_before guard(child);
     const auto read = [&](std::size_t i, pipe_reader& from, std::string& to) {
-      helpers[i].emplace([&, i] {
-        reading[i] = io_detail::read_at_most(from, to, how.most_output);
+      all.go([&, i] {
+        reading[i] = read_at_most(from, to, how.most_output);
         if (reading[i] == std::errc::message_size) {
           child.kill_group();
         }
@@ -143,30 +160,59 @@ THRUM_OUT_OF_LINE exec_result exec(const std::vector<std::string>& arguments,
       read(1, child.err(), result.errors);
     }
     if (!how.input.empty()) {
-      helpers[2].emplace([&] {
+      all.go([&] {
         std::error_code not_read;
         child.in().write(std::string_view(how.input), not_read);
         child.in().close();
       });
     }
-    result.status = child.wait_or_stop(how.deadline, how.grace, error);
-    child.in().close();  // nobody reads what is left
-    if (how.deadline != time_point::max() || error) {
+    const auto read_no_longer_than = [&](time_point when) {
       const time_point now{std::chrono::nanoseconds(sched::traits::now())};
-      const time_point until = std::max(now, how.deadline) + how.grace;
+      const time_point until = std::max(now, when) + how.grace;
       child.out().set_deadline(until);
       child.err().set_deadline(until);
+    };
+    result.status = wait.for_child(child, how.deadline, error);
+    if (error == errc::deadline_exceeded || error == std::errc::operation_canceled) {
+      const std::error_code why = error;
+      result.status = child.wait_or_stop(time_point::min(), how.grace, error);
+      error = error && error != errc::deadline_exceeded ? error : why;
     }
-    for (auto& each : helpers) {
-      if (each) {
-        each->join();
-      }
+    child.in().close();  // nobody reads what is left
+    if (!error && how.deadline != time_point::max()) {
+      read_no_longer_than(how.deadline);
     }
+    if (!error && !wait.for_readers(all.running())) {
+      error = std::make_error_code(std::errc::operation_canceled);
+    }
+    if (error) {
+      read_no_longer_than(time_point::min());
+    }
+    all.join();
   }
   for (const std::error_code& each : reading) {
     error = each == std::errc::message_size || !error ? each : error;
   }
   return result;
+}
+
+}}}  // namespace thrum::THRUM_ABI::io_detail
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
+
+THRUM_OUT_OF_LINE exec_result exec(const std::vector<std::string>& arguments,
+                                   const exec_options& how) {
+  std::error_code error;
+  exec_result result = exec(arguments, how, error);
+  if (error) {
+    io_detail::fail_exec(arguments, error);
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE exec_result exec(const std::vector<std::string>& arguments,
+                                   const exec_options& how, std::error_code& error) {
+  return io_detail::exec_waiting(arguments, how, io_detail::plain_end_wait(), error);
 }
 
 }}}  // namespace thrum::THRUM_ABI::io

@@ -2,13 +2,15 @@
 // SPDX-License-Identifier: MIT
 //
 // file_watch: hears of changes of files and directories. On Linux, by inotify; on Windows, by
-// ReadDirectoryChangesW; elsewhere making one fails with errc::operation_not_supported.
+// ReadDirectoryChangesW; on macOS and FreeBSD, by kqueue; elsewhere making one fails with
+// errc::operation_not_supported.
 #ifndef THRUM_IO_FILE_WATCH_HPP
 #define THRUM_IO_FILE_WATCH_HPP
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/owner.hpp>
 #include <thrum/deadline.hpp>
+#include <thrum/stop_condition.hpp>
 
 #include <cstdint>
 #include <string>
@@ -29,7 +31,7 @@ struct file_change {
     created,     ///< or moved there
     removed,     ///< or moved away
     modified,    ///< something was written, or it was cut off
-    attributes,  ///< permissions, owner, times; Windows calls that modified
+    attributes,  ///< permissions, owner, times (of files); Windows calls that modified
     lost,        ///< changes came faster than they were read: look at everything again
   };
 
@@ -53,7 +55,8 @@ class file_watch {
   ~file_watch();
 
   /// From now on hears of changes of a file, or of a directory and what is directly in it. What is
-  /// removed is not watched any more, also if something of that name comes again.
+  /// removed is not watched any more, also if something of that name comes again. On macOS and FreeBSD
+  /// each file in the directory takes a descriptor.
   void add(const std::string& path);
   void add(const std::string& path, std::error_code& error);
   /// No more. errc::invalid_argument if it is not watched.
@@ -64,6 +67,22 @@ class file_watch {
   file_change next();
   file_change next(std::error_code& error);
 
+  /// The same until a stop: then std::errc::operation_canceled; changes that have not been returned are
+  /// still to come. To be included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+  template <stop_condition Stop>
+  file_change next(const Stop& stop) {
+    std::error_code error;
+    file_change found = next(stop, error);
+    if (error) {
+      fail(error);
+    }
+    return found;
+  }
+  template <stop_condition Stop>
+  file_change next(const Stop& stop, std::error_code& error) {
+    return stop_detail::run_until_stopped(stop, error, [&] { return next(error); });
+  }
+
   /// From `when` on next() fails with errc::deadline_exceeded; time_point::max(): never.
   void set_deadline(time_point when) noexcept;
 
@@ -73,6 +92,7 @@ class file_watch {
 
  private:
   void open(std::error_code& error);
+  [[noreturn]] [[gnu::cold]] static void fail(const std::error_code& error);
 
   base::owner<io_detail::file_watch_state> state_;
 };

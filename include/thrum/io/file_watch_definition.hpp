@@ -163,9 +163,13 @@ THRUM_OUT_OF_LINE file_change file_watch::next() {
   std::error_code error;
   file_change found = next(error);
   if (error) {
-    base::throw_system(error, "file_watch::next");
+    fail(error);
   }
   return found;
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void file_watch::fail(const std::error_code& error) {
+  base::throw_system(error, "file_watch::next");
 }
 
 THRUM_OUT_OF_LINE file_change file_watch::next(std::error_code& error) {

@@ -6,7 +6,7 @@
 // Waiting
 //   Where the system has pidfds, a child is a descriptor, and a wait for its end parks in the
 //   poller. Elsewhere a wait without a deadline blocks a thread in waitid, inside
-//   blocking(), and is then no cancellation point; one with a deadline looks at intervals.
+//   blocking(), and is then no cancellation point; one with a deadline or a stop looks at intervals.
 //   SIGCHLD is not used: its handler belongs to the program.
 //   A child that a debugger holds is dead for its pidfd, but cannot be reaped before the debugger
 //   has done that. So after the pidfd has spoken once, a wait that goes on looks at intervals, too.
@@ -39,6 +39,7 @@
 #include <thrum/io/child_process.hpp>
 #include <thrum/io/pipe.hpp>
 #include <thrum/io/redirect.hpp>
+#include <thrum/stop_condition.hpp>
 
 #include <chrono>
 #include <csignal>
@@ -108,6 +109,32 @@ class process {
   [[nodiscard]] std::optional<exit_status> wait_until(time_point deadline);
   exit_status wait_until(time_point deadline, std::error_code& error);
 
+  /// wait until a stop: then std::errc::operation_canceled, and the program runs on; wait_or_stop ends
+  /// it. With `error` as above. To be included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+  template <stop_condition Stop>
+  exit_status wait(const Stop& stop) {
+    std::error_code error;
+    const exit_status status = wait(stop, error);
+    if (error) {
+      fail(error, "wait");
+    }
+    return status;
+  }
+  template <stop_condition Stop>
+  exit_status wait(const Stop& stop, std::error_code& error) {
+    return wait_until(time_point::max(), stop, error);
+  }
+  /// The same until a stop or a deadline, whichever comes first.
+  template <stop_condition Stop>
+  exit_status wait_until(time_point deadline, const Stop& stop, std::error_code& error) {
+    exit_status status{exit_status::none, 0, false};
+    stop_detail::run_until_stopped(stop, error, [&] {
+      status = wait_until(deadline, error);
+      return 0;
+    });
+    return status;
+  }
+
   /// Its end if it has come. Does not wait.
   [[nodiscard]] std::optional<exit_status> try_wait() { return wait_until(time_point::min()); }
   std::optional<exit_status> try_wait(std::error_code& error);
@@ -134,6 +161,13 @@ class process {
   /// by the error: errc::deadline_exceeded, with which there is a status, too.
   exit_status wait_or_stop(time_point deadline, std::chrono::nanoseconds grace,
                            std::error_code& error);
+  /// The same until a stop, with std::errc::operation_canceled.
+  template <stop_condition Stop>
+  exit_status wait_or_stop(const Stop& stop, std::chrono::nanoseconds grace,
+                           std::error_code& error) {
+    const exit_status status = wait(stop, error);
+    return error == std::errc::operation_canceled ? end_within(grace, error) : status;
+  }
   /// The same from now on: asks it to end, and after `grace` ends it.
   exit_status stop(std::chrono::nanoseconds grace = std::chrono::seconds(5));
 
@@ -166,6 +200,10 @@ class process {
   void close_pipes() noexcept;
 
   void end() noexcept;
+
+  /// Asks it to end, and after `grace` ends it. `error`, which says why, becomes another one if its
+  /// end cannot be known.
+  exit_status end_within(std::chrono::nanoseconds grace, std::error_code& error);
 
   [[noreturn]] [[gnu::cold]] void fail(const std::error_code& error, const char* operation) const;
 

@@ -145,18 +145,23 @@ THRUM_OUT_OF_LINE void process::kill_group() noexcept {
 THRUM_OUT_OF_LINE exit_status process::wait_or_stop(time_point deadline,
                                                     std::chrono::nanoseconds grace,
                                                     std::error_code& error) {
-  exit_status status = wait_until(deadline, error);
-  if (error != errc::deadline_exceeded) {
-    return status;
+  const exit_status status = wait_until(deadline, error);
+  return error == errc::deadline_exceeded ? end_within(grace, error) : status;
+}
+
+THRUM_OUT_OF_LINE exit_status process::end_within(std::chrono::nanoseconds grace,
+                                                  std::error_code& error) {
+  const std::error_code why = error;
+  if (!child_) {
+    return {exit_status::none, 0, false};
   }
-  const std::error_code late = error;
   child_->terminate_group();
-  status = wait_for(grace, error);
+  exit_status status = wait_for(grace, error);
   if (error == errc::deadline_exceeded) {
     child_->kill_group();
     status = wait_until(time_point::max(), error);
   }
-  error = error ? error : late;
+  error = error ? error : why;
   return status;
 }
 

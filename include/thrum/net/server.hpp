@@ -47,10 +47,13 @@
 #include <thrum/net/listener.hpp>
 #include <thrum/runtime.hpp>
 #include <thrum/sched/run/exit.hpp>
+#include <thrum/stop_condition.hpp>
 #include <thrum/sync/condition_variable.hpp>
+#include <thrum/sync/latch.hpp>
 #include <thrum/sync/mutex.hpp>
 
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <exception>
 #include <functional>
@@ -124,6 +127,28 @@ class server {
                std::forward<Handler>(handler), error);
   }
 
+  /// The same until a stop, which is as request_stop(): returns when the last handler has ended. To be
+  /// included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+  template <go_detail::not_runtime Handler, stop_condition Stop,
+            std::same_as<std::error_code>... Error>
+  void serve(Handler&& handler, const Stop& stop, Error&... error) {
+    static_cast<void>(go_detail::own_scheduler(
+        "server::serve: called outside of a runtime; name one: serve(runtime, handler)"));
+    const visit here(*this);
+    latch has_served(1);
+    const auto stopping = thrum::spawn([&] { request_stop_at(stop, has_served); });
+    const count_down_at_end at_end{has_served};
+    serve(std::forward<Handler>(handler), error...);
+  }
+  template <class Handler, stop_condition Stop, std::same_as<std::error_code>... Error>
+  void serve(runtime& where, Handler&& handler, const Stop& stop, Error&... error) {
+    const visit here(*this);
+    latch has_served(1);
+    const auto stopping = where.spawn([&] { request_stop_at(stop, has_served); });
+    const count_down_at_end at_end{has_served};
+    serve(where, std::forward<Handler>(handler), error...);
+  }
+
   /// Begins to stop: closes the listener and tells the sessions, for which it does not wait. May be
   /// called by a handler. Doing it again does nothing.
   void request_stop();
@@ -138,6 +163,16 @@ class server {
   template <class Rep, class Period>
   bool stop_for(std::chrono::duration<Rep, Period> time) {
     return stop_until(time_point(std::chrono::nanoseconds(time_detail::deadline_after(time))));
+  }
+
+  /// The same until a stop, in place of a deadline. To be included, if not by <thrum.hpp>:
+  /// <thrum/stoppable.hpp>.
+  template <stop_condition Stop>
+  bool stop(const Stop& stop) {
+    const visit here(*this);
+    request_stop();
+    std::unique_lock lock(mutex_);
+    return changed_.wait(lock, stop, [this] { return has_ended(); }) || end_at_once(lock);
   }
 
   /// Whether it has begun to stop.
@@ -164,6 +199,17 @@ class server {
     server& at_;
   };
 
+  struct count_down_at_end {
+    ~count_down_at_end() { of.count_down(); }
+    latch& of;
+  };
+  template <stop_condition Stop>
+  void request_stop_at(const Stop& stop, const latch& has_served) {
+    if (!has_served.wait(stop)) {
+      request_stop();
+    }
+  }
+
   template <class Handler>
   static consteval bool is_handler() {
     constexpr bool called = std::is_invocable_v<std::decay_t<Handler>&, conn&, session&> ||
@@ -187,6 +233,8 @@ class server {
   // Those that follow: with the mutex locked.
   bool has_ended() const noexcept { return connections_ == 0 && accepting_ == 0; }
   void close_sessions(std::unique_lock<mutex>& lock);
+  /// Closes what is left and waits for the handlers: false.
+  bool end_at_once(std::unique_lock<mutex>& lock);
 
   listener listener_;
   const server_options how_;
@@ -224,6 +272,15 @@ class server::session : public base::list_node<server::session> {
         time_point(std::chrono::nanoseconds(time_detail::deadline_after(time))));
   }
 
+  /// The same until a stop; false then, too.
+  template <stop_condition Stop>
+  bool wait_request(const Stop& stop) {
+    begin_idle(time_point::max());
+    std::error_code error;
+    conn_.wait_readable(stop, error);
+    return end_idle(time_point::max(), error);
+  }
+
   /// Whether the server has begun to stop: the answer at hand should be the last, and say so.
   bool stopping() const;
 
@@ -235,6 +292,10 @@ class server::session : public base::list_node<server::session> {
 
   /// With the server's mutex locked; the caller counts it.
   session(server& of, conn connection);
+
+  /// Around a wait for a request. The second: whether there is one.
+  void begin_idle(time_point deadline);
+  bool end_idle(time_point deadline, const std::error_code& error);
 
   /// The server has begun to stop.
   void tell(time_point grace_ends);

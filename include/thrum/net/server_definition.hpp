@@ -128,9 +128,10 @@ THRUM_OUT_OF_LINE bool server::stop_until(time_point deadline) {
   const visit here(*this);
   request_stop();
   std::unique_lock lock(mutex_);
-  if (changed_.wait_until(lock, deadline, [this] { return has_ended(); })) {
-    return true;
-  }
+  return changed_.wait_until(lock, deadline, [this] { return has_ended(); }) || end_at_once(lock);
+}
+
+THRUM_OUT_OF_LINE bool server::end_at_once(std::unique_lock<mutex>& lock) {
   close_sessions(lock);
   changed_.wait(lock, [this] { return has_ended(); });
   return false;
@@ -180,14 +181,21 @@ THRUM_OUT_OF_LINE server::session::~session() {
 }
 
 THRUM_OUT_OF_LINE bool server::session::wait_request_until(time_point deadline) {
-  {
-    const std::lock_guard guard(lock_);
-    is_idle_ = true;
-    idle_until_ = deadline;
-    conn_.set_read_deadline(is_told_ ? std::min(deadline, grace_ends_) : deadline);
-  }
+  begin_idle(deadline);
   std::error_code error;
   conn_.wait_readable(error);
+  return end_idle(deadline, error);
+}
+
+THRUM_OUT_OF_LINE void server::session::begin_idle(time_point deadline) {
+  const std::lock_guard guard(lock_);
+  is_idle_ = true;
+  idle_until_ = deadline;
+  conn_.set_read_deadline(is_told_ ? std::min(deadline, grace_ends_) : deadline);
+}
+
+THRUM_OUT_OF_LINE bool server::session::end_idle(time_point deadline,
+                                                 const std::error_code& error) {
   const std::lock_guard guard(lock_);
   is_idle_ = false;
   if (!is_told_) {

@@ -82,6 +82,12 @@ class barrier {
   /// Arrives at the current phase and blocks until it is over. A cancellation point.
   void arrive_and_wait() { wait_for(arrive_at(1, 0), sched::no_deadline); }
 
+  /// The same until a stop is requested; whether the phase is over. The arrival stays.
+  template <stop_condition Stop>
+  [[nodiscard]] bool arrive_and_wait(const Stop& stop) {
+    return wait(arrive(), stop);
+  }
+
   /// Arrives, and takes part in no later phase.
   void arrive_and_drop() { arrive_at(1, 1); }
 

@@ -95,6 +95,13 @@ class latch {
     wait();
   }
 
+  /// The same until a stop is requested; whether the count is zero. It is lowered in any case.
+  template <stop_condition Stop>
+  [[nodiscard]] bool arrive_and_wait(std::ptrdiff_t n, const Stop& stop) {
+    count_down(n);
+    return wait(stop);
+  }
+
  private:
   [[noreturn]] [[gnu::cold]] static void throw_too_much();
 

@@ -260,3 +260,39 @@ TEST_CASE("a goroutine that waits for a line is unwound when its runtime stops")
   }
   CHECK(was_unwound);
 }
+
+TEST_CASE("a stop ends what a buffered_reader waits for, and what has come is still to be read") {
+  with_runtime([] {
+    io::pipe p;
+    io::buffered_reader reader(p.reader());
+    const auto check_stopped = [&](auto call) {
+      p.write("abc");
+      std::error_code error;
+      const auto soon = thrum::context().with_timeout(std::chrono::milliseconds(2));
+      call(soon, error);
+      CHECK(error == std::errc::operation_canceled);
+    };
+    check_stopped(
+        [&](const auto& stop, auto& error) { CHECK_FALSE(reader.read_until("\n", stop, error)); });
+    check_stopped(
+        [&](const auto& stop, auto& error) { CHECK(reader.peek(10, stop, error) == "abcabc"); });
+    check_stopped(
+        [&](const auto& stop, auto& error) { CHECK(reader.discard(10, stop, error) == 9); });
+    check_stopped([&](const auto& stop, auto& error) {
+      char text[10];
+      CHECK(reader.read_exactly(text, stop, error) == 3);
+      CHECK(std::string(text, 3) == "abc");
+    });
+    p.write("line;");
+    CHECK(reader.read_until(';', thrum::context()) == "line;");
+    p.write("more");
+    CHECK(reader.peek(2, thrum::context()) == "mo");
+    CHECK(reader.discard(2, thrum::context()) == 2);
+    char two[2];
+    CHECK(reader.read_exactly(two, thrum::context()) == 2);
+    p.write("x");
+    p.close_write();
+    CHECK(error_of([&] { (void)reader.read_exactly(two, thrum::context()); }) ==
+          thrum::errc::unexpected_end);
+  });
+}

@@ -10,6 +10,7 @@
 #include "support/scripted_stream.hpp"
 #include "support/with_runtime.hpp"
 
+#include <chrono>
 #include <string>
 #include <system_error>
 #include <type_traits>
@@ -97,5 +98,25 @@ TEST_CASE("a buffered writer owns a stream that was moved into it") {
       moved.flush();
     }
     CHECK(p.reader().read_all() == std::string(1'000, 'x'));
+  });
+}
+
+TEST_CASE("a stop ends a flush, and what was not written stays in the buffer") {
+  with_runtime([] {
+    auto ends = io::memory_pipe();
+    io::buffered_writer writer(ends.first);
+    writer.write("text");
+    std::error_code error;
+    const auto soon = thrum::context().with_timeout(std::chrono::milliseconds(2));
+    CHECK_FALSE(writer.flush(soon, error));
+    CHECK(error == std::errc::operation_canceled);
+    CHECK(writer.buffered() == 4);
+    auto reading = thrum::spawn([&] {
+      char text[4];
+      ends.second.read_full(text);
+      return std::string(text, 4);
+    });
+    CHECK(writer.flush(thrum::context()));
+    CHECK(reading.join() == "text");
   });
 }

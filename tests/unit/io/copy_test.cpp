@@ -15,9 +15,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <span>
+#include <stop_token>
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 using support::error_of;
 using support::recording_sink;
@@ -44,6 +48,44 @@ std::string arriving_from(F f) {
   pair.client.close_write();
   return reading.join();
 }
+
+/// Never ends, and never waits.
+struct endless_source : io::stream_reading<endless_source> {
+  std::size_t read_some(std::span<std::byte> buffer, std::error_code& error) {
+    error.clear();
+    std::memset(buffer.data(), 'e', buffer.size());
+    return buffer.size();
+  }
+};
+
+/// Requests a stop when it has got so many bytes; takes all of them at once, files too.
+struct stopping_sink : io::stream_writing<stopping_sink> {
+  std::uint64_t most;
+  std::stop_source stop{};
+  std::uint64_t got = 0;
+
+  explicit stopping_sink(std::uint64_t bytes) : most(bytes) {}
+
+  void write_all(std::span<const std::byte> bytes, std::size_t& done, std::error_code& error) {
+    error.clear();
+    done = bytes.size();
+    take(done);
+  }
+  std::uint64_t send_file(io::native_handle_type, std::uint64_t, std::uint64_t n,
+                          std::error_code& error) {
+    error.clear();
+    take(n);
+    return n;
+  }
+
+ private:
+  void take(std::uint64_t n) {
+    got += n;
+    if (got >= most) {
+      stop.request_stop();
+    }
+  }
+};
 
 }  // namespace
 
@@ -177,4 +219,140 @@ TEST_CASE("read_all with a limit takes what fits, and calls more an error") {
   const std::string large = numbered_text(100'000);
   CHECK((io::read_all(scripted_source{large}, 100'000) == large));
   CHECK((io::read_all(scripted_source{large}, std::string::npos) == large));
+}
+
+TEST_CASE("a stop ends a copy that waits for more, and what was copied before is known") {
+  with_runtime([] {
+    io::pipe p;
+    io::pipe arrived;
+    std::stop_source stop;
+    auto copying = thrum::spawn([&] {
+      std::error_code error;
+      const std::uint64_t n = io::copy(p.reader(), arrived.writer(), stop.get_token(), error);
+      return std::pair(n, error);
+    });
+    p.writer().write("12345");
+    char text[5];
+    CHECK(arrived.reader().read_full(std::span<char>(text)) == 5);
+    stop.request_stop();
+    const auto [n, error] = copying.join();
+    CHECK(n == 5);
+    CHECK(error == std::errc::operation_canceled);
+    p.writer().write("6");
+    p.close_write();
+    CHECK(p.reader().read_all() == "6");
+  });
+}
+
+TEST_CASE("a stop ends a copy to a connection that takes no more: its peer gets what was counted") {
+  with_runtime([] {
+    auto pair = support::tcp_pair();
+    endless_source source;
+    auto copying = thrum::spawn([&] {
+      std::error_code error;
+      const auto soon = thrum::context().with_timeout(std::chrono::milliseconds(20));
+      const std::uint64_t n = io::copy(source, pair.client, soon, error);
+      pair.client.close_write();
+      return std::pair(n, error);
+    });
+    const auto [n, error] = copying.join();
+    CHECK(error == std::errc::operation_canceled);
+    CHECK(pair.server.read_all().size() == n);
+  });
+}
+
+TEST_CASE("a stop ends a copy of a file to a connection: its position is behind what was sent") {
+  with_runtime([] {
+    const support::folder folder;
+    folder.write("a", std::string(20'000'000, 'x'));
+    io::file file = io::file::open((folder / "a").string());
+    auto pair = support::tcp_pair();
+    std::stop_source stop;
+    auto stopping = thrum::spawn([&] {
+      thrum::sleep_for(std::chrono::milliseconds(20));
+      stop.request_stop();
+    });
+    std::error_code error;
+    const std::uint64_t sent = io::copy(file, pair.client, stop.get_token(), error);
+    CHECK(error == std::errc::operation_canceled);
+    CHECK(file.seek(0, io::seek_from::current) == sent);
+    pair.client.close_write();
+    CHECK(pair.server.read_all().size() == sent);
+  });
+}
+
+TEST_CASE("a stop ends a copy that never waits") {
+  endless_source source;
+  stopping_sink sink(1'000'000);
+  std::error_code error;
+  const std::uint64_t n = io::copy(source, sink, sink.stop.get_token(), error);
+  CHECK(error == std::errc::operation_canceled);
+  CHECK(n == sink.got);
+  CHECK(n < 2'000'000);
+}
+
+TEST_CASE("a stop ends a copy of a large file to somebody who takes all of it at once") {
+  const support::folder folder;
+  folder.write("a", "");
+  io::file file = io::file::open((folder / "a").string(), io::open_mode::read_write);
+  const std::uint64_t size = std::uint64_t{1} << 30;
+  file.truncate(size);
+  stopping_sink sink(10'000'000);
+  std::error_code error;
+  const std::uint64_t n = io::copy(file, sink, sink.stop.get_token(), error);
+  CHECK(error == std::errc::operation_canceled);
+  CHECK(n == sink.got);
+  CHECK(n < size / 2);
+  CHECK(file.seek(0, io::seek_from::current) == n);
+}
+
+TEST_CASE("a copy that is stopped before it begins touches neither stream") {
+  scripted_source source{"abc"};
+  recording_sink sink;
+  std::stop_source stop;
+  stop.request_stop();
+  std::error_code error;
+  CHECK(io::copy(source, sink, stop.get_token(), error) == 0);
+  CHECK(error == std::errc::operation_canceled);
+  CHECK(source.reads() == 0);
+  CHECK(sink.writes == 0);
+  const auto call = [&] { io::copy(source, sink, stop.get_token()); };
+  CHECK(error_of(call) == std::errc::operation_canceled);
+  CHECK(io::read_all(source, 10, stop.get_token(), error).empty());
+  CHECK(error == std::errc::operation_canceled);
+  CHECK(source.reads() == 0);
+}
+
+TEST_CASE("a copy with a stop that never comes is as one without") {
+  scripted_source source{"abc", "def"};
+  recording_sink sink;
+  CHECK(io::copy(source, sink, thrum::context()) == 6);
+  CHECK(sink.text == "abcdef");
+  scripted_source fails{"abc", std::errc::io_error, "d"};
+  std::error_code error;
+  CHECK(io::copy(fails, sink, std::stop_token(), error) == 3);
+  CHECK(error == std::errc::io_error);
+  CHECK(io::read_all(fails, 10, std::stop_token(), error) == "d");
+  CHECK_FALSE(error);
+}
+
+TEST_CASE("read_all with a limit and a stop returns what came before it") {
+  with_runtime([] {
+    io::pipe p;
+    std::stop_source stop;
+    auto reading = thrum::spawn([&] {
+      std::error_code error;
+      std::string text = io::read_all(p.reader(), 100, stop.get_token(), error);
+      return std::pair(std::move(text), error);
+    });
+    p.writer().write("12345");
+    thrum::sleep_for(std::chrono::milliseconds(5));
+    stop.request_stop();
+    const auto [text, error] = reading.join();
+    CHECK(error == std::errc::operation_canceled);
+    p.close_write();
+    CHECK(text + p.reader().read_all() == "12345");
+    const auto call = [&] { io::read_all(p.reader(), 100, stop.get_token()); };
+    CHECK(error_of(call) == std::errc::operation_canceled);
+  });
 }

@@ -13,6 +13,7 @@
 #include "support/with_runtime.hpp"
 
 #include <chrono>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -90,4 +91,26 @@ TEST_CASE("exec of a program that writes more than is wanted ends it") {
     CHECK(error == std::errc::message_size);
     CHECK(r.output == "0123");
   });
+}
+
+TEST_CASE("exec ends a program at a stop, and starts none after it") {
+  const auto check = [] {
+    std::error_code error;
+    CHECK(io::exec(support::words_that_exit(0), {}, thrum::context(), error).status.success());
+    CHECK_FALSE(error);
+    const io::exec_result said =
+        io::exec(support::words_that_say("text"), {.input = "not read"}, std::stop_token());
+    CHECK(support::trimmed(said.output) == "text");
+    std::stop_source stop;
+    stop.request_stop();
+    const io::exec_result none =
+        io::exec(support::words_that_say("text"), {}, stop.get_token(), error);
+    CHECK(error == std::errc::operation_canceled);
+    CHECK(none.status.code == io::exit_status::none);
+    CHECK(none.output.empty());
+    const auto call = [&] { io::exec(support::words_that_exit(0), {}, stop.get_token()); };
+    CHECK(error_of(call) == std::errc::operation_canceled);
+  };
+  check();
+  with_runtime(check);
 }

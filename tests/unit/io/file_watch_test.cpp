@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <stop_token>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -197,4 +198,28 @@ TEST_CASE("a watch that is closed ends a wait, and so does the end of a runtime"
     });
   }
   CHECK(unwound);
+}
+
+TEST_CASE("a stop ends the wait for a change, and the changes after it are still to come") {
+  with_runtime([] {
+    const folder here;
+    std::error_code error;
+    io::file_watch watch(error);
+    if (error) {
+      return;
+    }
+    watch.add((here / "").string());
+    std::stop_source stop;
+    auto waiter = thrum::spawn([&] {
+      std::error_code cause;
+      watch.next(stop.get_token(), cause);
+      return cause;
+    });
+    thrum::sleep_for(1ms);
+    stop.request_stop();
+    CHECK(waiter.join() == std::errc::operation_canceled);
+    here.write("new", "x");
+    CHECK(error_of([&] { watch.next(stop.get_token()); }) == std::errc::operation_canceled);
+    CHECK(fs::path(watch.next(thrum::context()).path) == here / "new");
+  });
 }

@@ -22,6 +22,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <stop_token>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -191,5 +192,29 @@ TEST_CASE("without handles for children a process is waited for, killed and reap
     CHECK(support::eventually([] { return !has_children(); }));
   });
   support::allow_process_handles(true);
+  CHECK(!has_children());
+}
+
+TEST_CASE("a process is told to end at a stop, and made to") {
+  with_runtime([] {
+    process p = running_process();
+    std::stop_source stop;
+    auto waiting = thrum::spawn([&] {
+      std::error_code error;
+      const exit_status status = p.wait_or_stop(stop.get_token(), 1min, error);
+      return std::pair(status, error);
+    });
+    thrum::sleep_for(2ms);
+    CHECK_FALSE(p.try_wait());
+    stop.request_stop();
+    const auto [status, error] = waiting.join();
+    CHECK(error == std::errc::operation_canceled);
+    CHECK_FALSE(status.success());
+    CHECK(status.code != exit_status::none);
+    process by_itself = short_process();
+    std::error_code none;
+    CHECK(by_itself.wait_or_stop(thrum::context(), 1min, none).success());
+    CHECK_FALSE(none);
+  });
   CHECK(!has_children());
 }

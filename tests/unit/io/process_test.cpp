@@ -27,6 +27,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
+#include <stop_token>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -299,4 +300,50 @@ TEST_CASE("many processes at once are all started, heard and reaped, and leave n
     CHECK(support::open_descriptors() <= before + 6);  // the poller's own
   });
   CHECK(!has_children());
+}
+
+TEST_CASE(
+    "a stop ends a wait for a process, which runs on, with handles for children and without") {
+  for (const bool handles : {true, false}) {
+    support::allow_process_handles(handles);
+    with_runtime([] {
+      process p = process_that_waits(3);
+      std::stop_source stop;
+      auto waiting = thrum::spawn([&] {
+        std::error_code error;
+        const exit_status status = p.wait(stop.get_token(), error);
+        return error == std::errc::operation_canceled && status.code == exit_status::none;
+      });
+      thrum::sleep_for(5ms);
+      stop.request_stop();
+      CHECK(waiting.join());
+      const auto call = [&] { p.wait(stop.get_token()); };
+      CHECK(error_of(call) == std::errc::operation_canceled);
+      CHECK_FALSE(p.try_wait());
+      std::error_code error;
+      const auto soon = thrum::context().with_timeout(1ms);
+      p.wait(soon, error);
+      CHECK(error == std::errc::operation_canceled);
+      const auto now = std::chrono::steady_clock::now();
+      p.wait_until(now + 1ms, std::stop_token(), error);
+      CHECK(error == thrum::errc::deadline_exceeded);
+      p.in().write("x\n");
+      CHECK(p.wait(thrum::context()).code == 3);
+      CHECK(p.wait(std::stop_token(), error).code == 3);
+      CHECK_FALSE(error);
+    });
+    support::allow_process_handles(true);
+  }
+  CHECK(!has_children());
+}
+
+TEST_CASE(
+    "a stop that came before a wait for a process asks nothing, also if the process has ended") {
+  process p = process::spawn(support::words_that_exit(4));
+  std::stop_source stop;
+  stop.request_stop();
+  std::error_code error;
+  CHECK(p.wait(stop.get_token(), error).code == exit_status::none);
+  CHECK(error == std::errc::operation_canceled);
+  CHECK(p.wait().code == 4);
 }

@@ -554,3 +554,56 @@ TEST_CASE("a connection is readable when a read would not wait") {
     CHECK(pair.server.is_readable());
   });
 }
+
+TEST_CASE("a stop closes what is left of a server that stops, and ends a wait for a request") {
+  with_runtime([] {
+    std::atomic<int> cancelled{0};
+    std::atomic<bool> waited{true};
+    thrum::chan<void> begun(2);
+    served here([&](conn& c, server::session& at) {
+      waited = at.wait_request(thrum::context().with_timeout(1ms));
+      begun.send();
+      char one;
+      std::error_code error;
+      c.read({&one, 1}, error);
+      cancelled += support::is_cancelled(error) ? 1 : 0;
+    });
+    conn client = here.dial();
+    begun.recv();
+    CHECK_FALSE(waited);
+    CHECK_FALSE(here->stop(thrum::context().with_timeout(1ms)));
+    CHECK(cancelled == 1);
+    CHECK(has_been_ended(client));
+    CHECK(here->stop(std::stop_token()));
+    CHECK_FALSE(here.result());
+  });
+}
+
+TEST_CASE("a stop of serve stops the server, from a goroutine and from a thread") {
+  const auto answer = [](conn& c) { c.write("x"); };
+  with_runtime([&] {
+    server ended(listener::listen("127.0.0.1:0"));
+    std::stop_source stop;
+    auto serving = thrum::spawn([&] {
+      std::error_code error;
+      ended.serve(answer, stop.get_token(), error);
+      return error;
+    });
+    conn c = thrum::net::dial(ended.local());
+    CHECK(read_from_server(c, 2) == "x");
+    CHECK_FALSE(ended.stopping());
+    stop.request_stop();
+    CHECK_FALSE(serving.join());
+    CHECK(ended.stopping());
+    server at_once(listener::listen("127.0.0.1:0"));
+    at_once.serve(answer, stop.get_token());
+    CHECK(at_once.stopping());
+    server by_itself(listener::listen("127.0.0.1:0"));
+    by_itself.request_stop();
+    by_itself.serve(answer, thrum::context());
+  });
+  thrum::runtime where;
+  server on_thread(listener::listen("127.0.0.1:0"));
+  on_thread.serve(where, answer, thrum::context().with_timeout(1ms));
+  CHECK(on_thread.stopping());
+}

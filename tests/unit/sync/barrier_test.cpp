@@ -12,8 +12,10 @@
 #include "support/with_runtime.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <stdexcept>
+#include <stop_token>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -171,5 +173,17 @@ TEST_CASE("a barrier may be a constinit global") {
     a_global_barrier.arrive_and_wait();
     CHECK(arrived);
     other.join();
+  });
+}
+
+TEST_CASE("a stop ends arrive_and_wait at a barrier, and the arrival stays") {
+  with_runtime([] {
+    thrum::barrier meet(2);
+    std::stop_source stop;
+    auto waiting = thrum::spawn([&] { return meet.arrive_and_wait(stop.get_token()); });
+    thrum::sleep_for(std::chrono::milliseconds(1));
+    stop.request_stop();
+    CHECK_FALSE(waiting.join());
+    CHECK(meet.arrive_and_wait(thrum::context()));
   });
 }

@@ -12,7 +12,9 @@
 #include "support/with_runtime.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <memory>
+#include <stop_token>
 #include <thread>
 
 using support::eventually;
@@ -147,4 +149,16 @@ constinit thrum::latch a_global_latch(1);  // needs no initialisation at run tim
 TEST_CASE("a latch may be a constinit global") {
   a_global_latch.count_down();
   CHECK(a_global_latch.try_wait());
+}
+
+TEST_CASE("a stop ends arrive_and_wait at a latch, whose count is lowered all the same") {
+  with_runtime([] {
+    thrum::latch gate(2);
+    std::stop_source stop;
+    auto waiting = thrum::spawn([&] { return gate.arrive_and_wait(1, stop.get_token()); });
+    thrum::sleep_for(std::chrono::milliseconds(1));
+    stop.request_stop();
+    CHECK_FALSE(waiting.join());
+    CHECK(gate.arrive_and_wait(1, stop.get_token()));
+  });
 }

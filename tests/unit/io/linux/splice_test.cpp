@@ -14,12 +14,16 @@
 #include "support/with_runtime.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -179,5 +183,68 @@ TEST_CASE("copy to what cannot be moved to writes what it has moved so far, and 
     read.pop_back();
     CHECK((read == bytes));
     ::close(kept);
+  });
+}
+
+TEST_CASE("a stop ends a copy inside the kernel, and what was counted arrives") {
+  with_runtime([] {
+    support::conn_pair in = support::tcp_pair();
+    support::conn_pair out = support::tcp_pair();
+    std::stop_source stop;
+    auto feeding = thrum::spawn([&] {
+      const std::string bytes = bytes_to_splice(1'000'000);
+      std::error_code closed;
+      while (!closed) {
+        in.client.write(bytes, closed);
+      }
+    });
+    auto copying = thrum::spawn([&] {
+      std::error_code error;
+      const std::uint64_t n = io::copy(in.server, out.client, stop.get_token(), error);
+      out.client.close_write();
+      in.server.close();
+      return std::pair(n, error);
+    });
+    thrum::sleep_for(std::chrono::milliseconds(20));  // until nothing more goes into `out`
+    stop.request_stop();
+    const auto [n, error] = copying.join();
+    CHECK(error == std::errc::operation_canceled);
+    CHECK(out.server.read_all().size() == n);
+    in.client.close();
+    feeding.join();
+  });
+}
+
+TEST_CASE("a stop ends a copy inside the kernel that never waits long") {
+  with_runtime([] {
+    support::conn_pair in = support::tcp_pair();
+    support::conn_pair out = support::tcp_pair();
+    std::stop_source stop;
+    auto feeding = thrum::spawn([&] {
+      const std::string bytes = bytes_to_splice(1'000'000);
+      std::error_code closed;
+      while (!closed) {
+        in.client.write(bytes, closed);
+      }
+    });
+    auto arriving = thrum::spawn([&] {
+      std::vector<std::byte> room(std::size_t{1} << 20);
+      std::uint64_t sum = 0;
+      while (const std::size_t n = out.server.read(std::span<std::byte>(room))) {
+        sum += n;
+        if (sum > 20'000'000) {
+          stop.request_stop();
+        }
+      }
+      return sum;
+    });
+    std::error_code error;
+    const std::uint64_t n = io::copy(in.server, out.client, stop.get_token(), error);
+    CHECK(error == std::errc::operation_canceled);
+    out.client.close_write();
+    in.server.close();
+    CHECK(arriving.join() == n);
+    in.client.close();
+    feeding.join();
   });
 }

@@ -17,9 +17,11 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -254,4 +256,43 @@ TEST_CASE("reading a pseudo-terminal ends at its deadline") {
             }
           }) == thrum::errc::deadline_exceeded);
   });
+}
+
+TEST_CASE("exec at a stop ends what the program has started, and returns what came") {
+  const auto check = [] {
+    std::stop_source stop;
+    const std::jthread later([&] {
+      std::this_thread::sleep_for(200ms);
+      stop.request_stop();
+    });
+    std::error_code error;
+    const io::exec_result r =
+        io::exec({"sh", "-c", "echo begun; sleep 1000 & sleep 1000"}, {}, stop.get_token(), error);
+    CHECK(error == std::errc::operation_canceled);
+    CHECK(r.status.signal == SIGTERM);
+    CHECK((r.output.empty() || r.output == "begun\n"));
+    const auto call = [] { io::exec({"sleep", "1000"}, {}, thrum::context().with_timeout(10ms)); };
+    CHECK(error_of(call) == std::errc::operation_canceled);
+  };
+  check();
+  with_runtime(check);
+}
+
+TEST_CASE(
+    "a stop ends exec while somebody whom the program has left behind keeps its output open") {
+  const auto check = [] {
+    io::exec_options how;
+    how.grace = 1ms;
+    std::error_code error;
+    const io::exec_result r = io::exec(
+        {"sh", "-c", "command -v setsid > /dev/null || exit 9; setsid sleep 3 & echo done"}, how,
+        thrum::context().with_timeout(500ms), error);
+    if (r.status.code == 9) {
+      return;  // a system without that command
+    }
+    CHECK(error == std::errc::operation_canceled);
+    CHECK((r.output == "done\n" || r.output.empty()));
+  };
+  check();
+  with_runtime(check);
 }
