@@ -551,6 +551,8 @@ using flights_of_names = thrum::singleflight<std::string, int>;
 static_assert(std::is_default_constructible_v<flights_of_names> &&
               !std::is_copy_constructible_v<flights_of_names>);
 GIVES(flights_of_names::result, declval<flights_of_names&>().do_("name", [] { return 1; }));
+GIVES(std::optional<flights_of_names::result>, declval<flights_of_names&>().do_(
+                                                   "name", [] { return 1; }, stop()));
 GIVES(int, declval<flights_of_names::result>().value + 0);
 static_assert(same<bool, decltype(flights_of_names::result::shared)>);
 GIVES(void, declval<flights_of_names&>().forget("name"));

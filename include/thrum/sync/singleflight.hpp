@@ -18,6 +18,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/join_handle.hpp>
+#include <thrum/stop_condition.hpp>
 #include <thrum/sync/kept_result.hpp>
 #include <thrum/sync/latch.hpp>
 #include <thrum/sync/mutex.hpp>
@@ -25,6 +26,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
@@ -64,21 +66,14 @@ class singleflight {
   /// for ever.
   template <class F>
   result do_(const Key& key, F&& f) {
-    constexpr bool fits = std::is_invocable_r_v<Value, F&>;
-    static_assert(fits, "singleflight::do_: the function takes no argument and returns the value");
-    if constexpr (fits) {
-      for (;;) {
-        const seat own = take_seat(key);
-        if (own.flies) {
-          fly(key, own.in, f);
-          return result_of(*own.in);
-        }
-        own.in->ended.wait();
-        if (own.in->outcome.value.has_value() || own.in->outcome.error) {
-          return result_of(*own.in);
-        }
-      }
-    }
+    return *fly_or_wait(key, f, [](const latch& ended) { return ended.wait(), true; });
+  }
+
+  /// The same, unless a stop is requested while it waits for the function of another call: then none.
+  /// Its own function is not ended by it.
+  template <class F, stop_condition Stop>
+  [[nodiscard]] std::optional<result> do_(const Key& key, F&& f, const Stop& stop) {
+    return fly_or_wait(key, f, [&](const latch& ended) { return ended.wait(stop); });
   }
 
   /// The next call with this key runs its function, also if another one is still under way; those
@@ -112,6 +107,28 @@ class singleflight {
     auto fresh = std::make_shared<flight>();
     flights_.emplace(key, fresh);
     return {std::move(fresh), true};
+  }
+
+  /// Waits by wait(ended), which says whether it has.
+  template <class F, class Wait>
+  std::optional<result> fly_or_wait(const Key& key, F& f, Wait wait) {
+    constexpr bool fits = std::is_invocable_r_v<Value, F&>;
+    static_assert(fits, "singleflight::do_: the function takes no argument and returns the value");
+    if constexpr (fits) {
+      for (;;) {
+        const seat own = take_seat(key);
+        if (own.flies) {
+          fly(key, own.in, f);
+          return result_of(*own.in);
+        }
+        if (!wait(own.in->ended)) {
+          return std::nullopt;
+        }
+        if (own.in->outcome.value.has_value() || own.in->outcome.error) {
+          return result_of(*own.in);
+        }
+      }
+    }
   }
 
   template <class F>

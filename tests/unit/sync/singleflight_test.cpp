@@ -14,6 +14,7 @@
 #include <atomic>
 #include <memory>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -217,5 +218,37 @@ TEST_CASE("goroutines and foreign threads share calls") {
       }
     });
     CHECK(together == 0);
+  });
+}
+
+TEST_CASE("a stop ends a wait for a shared call, and the others get its value") {
+  with_runtime([] {
+    flights_by_name flights;
+    thrum::chan<void> go_on(0);
+    auto flier = thrum::spawn([&] {
+      return flights.do_("key", [&] {
+        go_on.recv();
+        return 1;
+      });
+    });
+    REQUIRE(so_many_wait_for_a_flight(1));
+    std::stop_source stop;
+    auto stopped = thrum::spawn([&] {
+      return flights
+          .do_(
+              "key", [] { return 2; }, stop.get_token())
+          .has_value();
+    });
+    auto waits_on = thrum::spawn([&] { return flights.do_("key", [] { return 3; }); });
+    REQUIRE(so_many_wait_for_a_flight(3));
+    stop.request_stop();
+    CHECK_FALSE(stopped.join());
+    go_on.send();
+    CHECK(flier.join().value == 1);
+    CHECK(waits_on.join().value == 1);
+    const auto own = flights.do_(
+        "key", [] { return 4; }, stop.get_token());
+    REQUIRE(own);
+    CHECK(own->value == 4);  // which it need not wait for
   });
 }
