@@ -51,7 +51,11 @@ inline constexpr int open_flags = to_be_told | O_NONBLOCK | O_CLOEXEC | large_fi
 
 inline constexpr unsigned written = NOTE_WRITE | NOTE_EXTEND;
 inline constexpr unsigned around = NOTE_ATTRIB | NOTE_LINK;
+#if defined(NOTE_REVOKE)
 inline constexpr unsigned gone = NOTE_DELETE | NOTE_RENAME | NOTE_REVOKE;
+#else
+inline constexpr unsigned gone = NOTE_DELETE | NOTE_RENAME;
+#endif
 
 inline std::int64_t nanoseconds_of(const ::timespec& time) noexcept {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
@@ -135,9 +139,8 @@ class vnode_watch::names {
   }
 
   void sort() noexcept {
-    std::sort(files_, files_ + count_, [](const entry* a, const entry* b) {
-      return std::strcmp(a->name, b->name) < 0;
-    });
+    std::sort(files_, files_ + count_,
+              [](const entry* a, const entry* b) { return std::strcmp(a->name, b->name) < 0; });
   }
 
   /// Has the entries of `before` in place of its own, where they are of the same files: they may be
@@ -491,8 +494,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void vnode_watch::take_file_event(const observe
     tell(*from.in, listing_change::modified, name, is_directory);
   }
   // What is written, or put into a directory, touches it as well.
-  if (has_other_rights || ((what & vnode::around) != 0 && (what & NOTE_DELETE) == 0 &&
-                           !is_written && !is_directory)) {
+  if (has_other_rights ||
+      ((what & vnode::around) != 0 && (what & NOTE_DELETE) == 0 && !is_written && !is_directory)) {
     tell(*from.in, listing_change::attributes, name, is_directory);
   }
 }

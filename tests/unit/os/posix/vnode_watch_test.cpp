@@ -23,6 +23,9 @@
 #include <thread>
 #include <utility>
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 namespace os = thrum::os;
 namespace fs = std::filesystem;
 using support::folder;
@@ -153,7 +156,8 @@ TEST_CASE("a kqueue tells of a file that is watched, and of its end") {
   CHECK(watch.rest().empty());
 }
 
-TEST_CASE("a kqueue tells of the end of a directory that is watched, and one watch is not another") {
+TEST_CASE(
+    "a kqueue tells of the end of a directory that is watched, and one watch is not another") {
   const folder here;
   fs::create_directory(here / "a");
   fs::create_directory(here / "b");
@@ -162,7 +166,12 @@ TEST_CASE("a kqueue tells of the end of a directory that is watched, and one wat
   CHECK(watch.add(here / "a" / "") == first);
   const os::io_result second = watch.add(here / "b");
   CHECK(second != first);
-  fs::remove(here / "a");
+  if (THRUM_OS_LINUX) {
+    // There inotify tells of a removed directory when nobody has it open any more.
+    fs::rename(here / "a", here / "c");
+  } else {
+    fs::remove(here / "a");
+  }
   CHECK(watch.hears("-/"));
   CHECK(watch.hears("."));
   CHECK(watch.remove(first) == os::invalid);
@@ -190,6 +199,28 @@ TEST_CASE("many names that come at once are told by a kqueue, each once, in any 
     CHECK(all.find(name) != std::string::npos);
     CHECK(all.find(name) == all.rfind(name));
   }
+}
+
+TEST_CASE("names that a kqueue cannot look at for want of descriptors are a loss, and come later") {
+  const folder here;
+  const folder elsewhere;
+  elsewhere.write("file", "x");
+  heard_vnodes watch;
+  REQUIRE(watch.add(here / "") > 0);
+  ::rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const int free = ::dup(0);
+  ::close(free);
+  ::rlimit none = before;
+  none.rlim_cur = static_cast<::rlim_t>(free);
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  fs::rename(elsewhere / "file", here / "file");
+  CHECK(watch.hears("?"));
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  fs::create_directory(here / "inner");
+  CHECK(watch.hears("+file"));
+  add_to_file(here / "file");
+  CHECK(watch.hears("*file"));
 }
 
 #endif  // THRUM_POLLER_KQUEUE
