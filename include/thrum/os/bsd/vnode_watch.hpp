@@ -83,7 +83,8 @@ class vnode_watch {
   void take_file_event(const observed& from, file_facts& facts, const char* name,
                        unsigned what) noexcept;
 
-  void tell(const watched& one, listing_change change, const char* name, bool is_directory) noexcept;
+  void tell(const watched& one, listing_change change, const char* name,
+            bool is_directory) noexcept;
   void tell(const file_change_seen& seen, const char* name) noexcept;
 
   handle queue_ = no_handle;
