@@ -445,6 +445,29 @@ loongarch64 (lp64d)"
 
 #endif  // THRUM_BASE_CONFIG_HPP
 
+// ---- thrum/sched/core/priority.hpp ----
+//
+// The two levels of priority. What they do is in sched/run/background.hpp.
+#ifndef THRUM_SCHED_CORE_PRIORITY_HPP
+#define THRUM_SCHED_CORE_PRIORITY_HPP
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI {
+
+/// How urgent a goroutine is.
+enum class priority : std::uint8_t {
+  /// As goroutines are.
+  normal = 0,
+  /// It runs where a processor has found nothing else to run; and where none ever does, in one turn of 61
+  /// of each processor, and once in 61 time slices. While others wait it is asked to give way after 1 ms.
+  background = 1,
+};
+
+}}  // namespace thrum::THRUM_ABI
+
+#endif
+
 #include <cstddef>
 #include <string_view>
 
@@ -457,6 +480,9 @@ struct attributes {
   std::size_t stack_size = 0;
   /// Shown in reports and dumps; the first 23 characters are kept.
   std::string_view name = {};
+  /// How urgent it is. Not inherited: what a background goroutine starts is normal unless it says so. Without
+  /// effect on one that is bound to a host (on_host).
+  thrum::priority priority = thrum::priority::normal;
 };
 
 }}  // namespace thrum::THRUM_ABI
@@ -510,6 +536,57 @@ template <>
 struct std::is_error_code_enum<thrum::errc> : std::true_type {};
 
 #endif  // THRUM_BASE_ERRC_HPP
+
+// ---- thrum/base/memory_hooks.hpp ----
+//
+// Where a runtime has its memory from, if not from the system: options::memory.
+#ifndef THRUM_BASE_MEMORY_HOOKS_HPP
+#define THRUM_BASE_MEMORY_HOOKS_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI {
+
+/// What memory is for.
+enum class memory_use : std::uint8_t {
+  /// The stack of one goroutine, with its guard, and with the goroutine itself, its function and its result
+  /// at the upper end. Taken when none is left over from a goroutine that has ended.
+  stack,
+  /// What a runtime knows of its processors, threads and hosts. Taken when the runtime is made, by
+  /// runtime::procs, and when a thread becomes a host.
+  object,
+};
+
+/// Functions that a runtime has its memory from, for programs with a budget of memory. Both are set, or
+/// none: then it comes from the system, and objects from operator new.
+///
+/// They are called by the threads of the runtime and by those that start goroutines of it, several at a
+/// time; on the stack of the goroutine that starts another, too. They are called where malloc could be:
+/// they may take a lock, and must not wait for a goroutine, nor throw. All memory has been given back
+/// when the runtime's destructor returns; but a join_handle that outlives its runtime keeps the stack
+/// that its result lies on, and gives that back itself. A process that leaves by exit() inside a goroutine
+/// gives nothing back.
+struct memory_hooks {
+  /// Memory that can be read and written, aligned to `alignment`; null: there is none. It need not be
+  /// zeroed. That of a stack is whole pages, which the library may make inaccessible in part until it
+  /// gives them back, and none of which it gives to the system.
+  void* (*allocate)(std::size_t bytes, std::size_t alignment, memory_use use,
+                    void* context) noexcept = nullptr;
+  /// Takes back what `allocate` has given for the same numbers.
+  void (*deallocate)(void* memory, std::size_t bytes, std::size_t alignment, memory_use use,
+                     void* context) noexcept = nullptr;
+  void* context = nullptr;
+  /// Bytes at the lower end of each stack that are made inaccessible, so that a stack that is used up is
+  /// reported; rounded up to pages. They are asked for beside the stack's own. 0 where the memory cannot be
+  /// protected: then an overflow writes to what lies below the stack, and is reported, if at all, when
+  /// the goroutine leaves the processor.
+  std::size_t stack_guard = 64 * 1024;
+};
+
+}}  // namespace thrum::THRUM_ABI
+
+#endif
 
 // ---- thrum/blocking.hpp ----
 //
@@ -2602,6 +2679,289 @@ class child_watch {
 #endif  // THRUM_OS_BSD
 #endif  // THRUM_OS_BSD_CHILD_WATCH_HPP
 
+// ---- thrum/os/bsd/file_watch.hpp ----
+//
+// Changes of files: as os/bsd/vnode_watch.hpp has them.
+#ifndef THRUM_OS_BSD_FILE_WATCH_HPP
+#define THRUM_OS_BSD_FILE_WATCH_HPP
+
+#if THRUM_OS_BSD
+
+// ---- thrum/os/bsd/vnode_watch.hpp ----
+//
+// Changes of files: EVFILT_VNODE of kqueue.
+//
+// Purpose
+//   The descriptor of a watch is a kqueue of its own. It can be read when the system has something to
+//   tell of a file that is open here for that, and a poller waits for it as for another descriptor
+//   (netpoll/kqueue.hpp).
+//
+//   Of a directory the system tells that something in it has changed, not what: then its names are
+//   listed again and compared with what they were (os/listing.hpp). That somebody writes to a file in
+//   it is told only to those who have the file open. So every file in a directory that is watched
+//   takes a descriptor; what cannot be opened is compared when something else has changed.
+//
+// What cannot be seen
+//   A file that came and was gone before its directory was listed. Several writes are told as one.
+//   When there are no descriptors left for new files, that is told as a loss.
+//
+// One event at a time: what an event leads to may close files, of which a second event would tell.
+#ifndef THRUM_OS_BSD_VNODE_WATCH_HPP
+#define THRUM_OS_BSD_VNODE_WATCH_HPP
+
+#if THRUM_POLLER_KQUEUE
+
+// ---- thrum/os/file_changes.hpp ----
+//
+// What all systems say of changes of files.
+#ifndef THRUM_OS_FILE_CHANGES_HPP
+#define THRUM_OS_FILE_CHANGES_HPP
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What has happened to something that is watched, or in it. One of the first claims is true.
+struct file_change_seen {
+  int number = 0;  // of the watch
+  bool is_created = false;
+  bool is_removed = false;
+  bool is_modified = false;
+  bool has_attributes = false;  // permissions, owner, times have changed
+  bool is_lost = false;         // changes came faster than they were read
+  bool is_last = false;         // the watch has ended
+  bool is_directory = false;    // that it has happened to
+  const char* name = "";        // in the directory that is watched; empty: the watched thing itself
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif
+
+// ---- thrum/os/listing.hpp ----
+//
+// What has changed in a directory, told by two looks at it.
+//
+// A system that says that a directory has changed, and not what in it, makes whoever wants to know look
+// again. Two listings are compared name by name; a name stands for another file when the number of
+// the file has changed. What happened between two looks and is undone by the second is not seen; what
+// was renamed is gone under one name and there under the other.
+//
+// Order: first what is gone, then what has come, then what has changed; so a file that has taken the
+// place of another one is removed, then created.
+#ifndef THRUM_OS_LISTING_HPP
+#define THRUM_OS_LISTING_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What is known of a file without opening it.
+struct file_facts {
+  std::uint64_t number = 0;  // of the file, in its file system
+  std::uint64_t size = 0;
+  std::int64_t written = 0;  // when its content has changed, ns
+  std::int64_t touched = 0;  // when anything has
+  std::uint64_t rights = 0;  // permissions and owners
+  entry_kind kind = entry_kind::other;
+};
+
+/// A name in a directory.
+struct listed_file {
+  const char* name = "";
+  file_facts facts;
+  bool is_told = false;  // the system tells of what happens to the file itself
+};
+
+enum class listing_change : unsigned char { removed, created, modified, attributes };
+
+/// Whether somebody has written to it. What happens in a directory changes that, too, and is no writing.
+inline bool is_modified(const file_facts& before, const file_facts& now) noexcept {
+  return now.kind != entry_kind::directory &&
+         (before.size != now.size || before.written != now.written);
+}
+
+/// Whether only what is around the content has changed.
+inline bool has_other_attributes(const file_facts& before, const file_facts& now) noexcept {
+  return before.rights != now.rights ||
+         (now.kind != entry_kind::directory && before.touched != now.touched &&
+          !is_modified(before, now));
+}
+
+/// Goes over two listings that are sorted by name: each(before, now) for every name, null where it is
+/// not.
+template <class File, class Each>
+void for_each_name(std::span<File* const> before, std::span<File* const> now, Each each) {
+  for (std::size_t i = 0, j = 0; i != before.size() || j != now.size();) {
+    const int order = i == before.size() ? 1
+                      : j == now.size()  ? -1
+                                         : std::strcmp(before[i]->name, now[j]->name);
+    each(order <= 0 ? before[i] : nullptr, order >= 0 ? now[j] : nullptr);
+    i += order <= 0 ? 1 : 0;
+    j += order >= 0 ? 1 : 0;
+  }
+}
+
+/// Whether both are there, and the same file.
+inline bool is_same_file(const listed_file* before, const listed_file* now) noexcept {
+  return before != nullptr && now != nullptr && before->facts.number == now->facts.number &&
+         before->facts.kind == now->facts.kind;
+}
+
+/// tell(change, file) for each change between two listings that are sorted by name. Of a file that is
+/// new, and was not here under another name, it is also told that it was modified, if there is something
+/// in it: that may have been written after it was created.
+template <class File, class Tell>
+void compare_listings(std::span<File* const> before, std::span<File* const> now, Tell tell) {
+  for_each_name(before, now, [&](File* old, File* fresh) {
+    if (old != nullptr && !is_same_file(old, fresh)) {
+      tell(listing_change::removed, *old);
+    }
+  });
+  const auto was_here = [&](const File& file) {
+    for (const File* each : before) {
+      if (each->facts.number == file.facts.number && each->facts.kind == file.facts.kind) {
+        return true;
+      }
+    }
+    return false;
+  };
+  for_each_name(before, now, [&](File* old, File* fresh) {
+    if (fresh != nullptr && !is_same_file(old, fresh)) {
+      tell(listing_change::created, *fresh);
+      if (fresh->facts.kind == entry_kind::file && fresh->facts.size != 0 && !was_here(*fresh)) {
+        tell(listing_change::modified, *fresh);
+      }
+    }
+  });
+  for_each_name(before, now, [&](File* old, File* fresh) {
+    if (!is_same_file(old, fresh) || old->is_told) {
+      return;
+    }
+    if (is_modified(old->facts, fresh->facts)) {
+      tell(listing_change::modified, *fresh);
+    }
+    if (has_other_attributes(old->facts, fresh->facts)) {
+      tell(listing_change::attributes, *fresh);
+    }
+  });
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif
+
+#include <cstddef>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+class vnode_watch {
+ public:
+  vnode_watch() noexcept = default;
+  vnode_watch(const vnode_watch&) = delete;
+  vnode_watch& operator=(const vnode_watch&) = delete;
+  ~vnode_watch() { close(); }
+
+  /// The descriptor, which is the caller's, or an error below zero.
+  io_result open() noexcept;
+  /// Closes all but the descriptor.
+  void close() noexcept;
+
+  /// The watch's number. May block, as may read().
+  io_result add(handle queue, const char* path) noexcept;
+  io_result remove(handle queue, int number) noexcept;
+
+  /// Some changes for take_change; would_block: there are none.
+  io_result read(handle queue, std::byte* to, std::size_t room) noexcept;
+
+  /// The one at `at`; where the next one is.
+  static const std::byte* take_change(const std::byte* at, file_change_seen& change) noexcept;
+
+ private:
+  struct watched;
+  struct entry;
+  struct observed;
+  struct untold;
+  struct packed;
+  class names;
+
+  static entry* make_entry(watched& in, const char* name, const file_facts& facts) noexcept;
+  static void free(entry* file) noexcept;
+  static void free(watched* one) noexcept;
+  static bool observe(observed& file, unsigned what) noexcept;
+  static void end(observed& file) noexcept;
+
+  /// The names that are in a directory now.
+  static io_result list(watched& one, names& found) noexcept;
+  /// Opens those that are not told of yet. An error: there are no descriptors left.
+  io_result observe_names(watched& one) noexcept;
+  io_result observe_file(watched& one, entry& file) noexcept;
+  void look_again(watched& one) noexcept;
+
+  static bool is_still_there(const watched& one) noexcept;
+  void take_event(observed& from, unsigned what) noexcept;
+  /// Of a file that is open: what is known of it, and its name in what is watched.
+  void take_file_event(const observed& from, file_facts& facts, const char* name,
+                       unsigned what) noexcept;
+
+  void tell(const watched& one, listing_change change, const char* name,
+            bool is_directory) noexcept;
+  void tell(const file_change_seen& seen, const char* name) noexcept;
+
+  handle queue_ = no_handle;
+  watched* first_ = nullptr;
+  untold* first_untold_ = nullptr;
+  untold* last_untold_ = nullptr;
+  int last_number_ = 0;
+  bool has_lost_ = false;
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_POLLER_KQUEUE
+#endif  // THRUM_OS_BSD_VNODE_WATCH_HPP
+
+// ---- thrum/os/file_changes.hpp ----
+//
+// What all systems say of changes of files.
+#ifndef THRUM_OS_FILE_CHANGES_HPP
+#define THRUM_OS_FILE_CHANGES_HPP
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What has happened to something that is watched, or in it. One of the first claims is true.
+struct file_change_seen {
+  int number = 0;  // of the watch
+  bool is_created = false;
+  bool is_removed = false;
+  bool is_modified = false;
+  bool has_attributes = false;  // permissions, owner, times have changed
+  bool is_lost = false;         // changes came faster than they were read
+  bool is_last = false;         // the watch has ended
+  bool is_directory = false;    // that it has happened to
+  const char* name = "";        // in the directory that is watched; empty: the watched thing itself
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif
+
+#include <cstddef>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+using file_watch = vnode_watch;
+
+inline const std::byte* take_change(const std::byte* at, file_change_seen& change) noexcept {
+  return vnode_watch::take_change(at, change);
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_BSD
+#endif
+
 // ---- thrum/os/bsd/process.hpp ----
 //
 // Children on macOS and FreeBSD: a kqueue that has only the end of one stands for it. It becomes
@@ -2899,57 +3259,6 @@ io_result accept(handle fd) noexcept;
 #endif  // THRUM_OS_MACOS || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
 #endif  // THRUM_OS_POSIX_NEW_HANDLES_HPP
 
-// ---- thrum/os/posix/no_file_watch.hpp ----
-//
-// Changes of files, where we do not ask the system for them.
-#ifndef THRUM_OS_POSIX_NO_FILE_WATCH_HPP
-#define THRUM_OS_POSIX_NO_FILE_WATCH_HPP
-
-#if THRUM_OS_MACOS || THRUM_OS_FREEBSD || THRUM_OS_PORTABLE
-
-// ---- thrum/os/file_changes.hpp ----
-//
-// What all systems say of changes of files.
-#ifndef THRUM_OS_FILE_CHANGES_HPP
-#define THRUM_OS_FILE_CHANGES_HPP
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// What has happened to something that is watched, or in it. One of the first claims is true.
-struct file_change_seen {
-  int number = 0;  // of the watch
-  bool is_created = false;
-  bool is_removed = false;
-  bool is_modified = false;
-  bool has_attributes = false;  // permissions, owner, times have changed
-  bool is_lost = false;         // changes came faster than they were read
-  bool is_last = false;         // the watch has ended
-  bool is_directory = false;    // that it has happened to
-  const char* name = "";        // in the directory that is watched; empty: the watched thing itself
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif
-
-#include <cstddef>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-struct file_watch {
-  static io_result open() noexcept { return not_supported; }
-  static io_result add(handle, const char*) noexcept { return not_supported; }
-  static io_result remove(handle, int) noexcept { return not_supported; }
-  static io_result read(handle, std::byte*, std::size_t) noexcept { return not_supported; }
-  static void close() noexcept {}
-};
-inline const std::byte* take_change(const std::byte* at, file_change_seen&) noexcept { return at; }
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_MACOS || THRUM_OS_FREEBSD || THRUM_OS_PORTABLE
-#endif
-
 // ---- thrum/os/posix/no_splice.hpp ----
 //
 // Moving bytes between descriptors without copying them, where no call does that.
@@ -3068,6 +3377,289 @@ class child_watch {
 
 #endif  // THRUM_OS_BSD
 #endif  // THRUM_OS_BSD_CHILD_WATCH_HPP
+
+// ---- thrum/os/bsd/file_watch.hpp ----
+//
+// Changes of files: as os/bsd/vnode_watch.hpp has them.
+#ifndef THRUM_OS_BSD_FILE_WATCH_HPP
+#define THRUM_OS_BSD_FILE_WATCH_HPP
+
+#if THRUM_OS_BSD
+
+// ---- thrum/os/bsd/vnode_watch.hpp ----
+//
+// Changes of files: EVFILT_VNODE of kqueue.
+//
+// Purpose
+//   The descriptor of a watch is a kqueue of its own. It can be read when the system has something to
+//   tell of a file that is open here for that, and a poller waits for it as for another descriptor
+//   (netpoll/kqueue.hpp).
+//
+//   Of a directory the system tells that something in it has changed, not what: then its names are
+//   listed again and compared with what they were (os/listing.hpp). That somebody writes to a file in
+//   it is told only to those who have the file open. So every file in a directory that is watched
+//   takes a descriptor; what cannot be opened is compared when something else has changed.
+//
+// What cannot be seen
+//   A file that came and was gone before its directory was listed. Several writes are told as one.
+//   When there are no descriptors left for new files, that is told as a loss.
+//
+// One event at a time: what an event leads to may close files, of which a second event would tell.
+#ifndef THRUM_OS_BSD_VNODE_WATCH_HPP
+#define THRUM_OS_BSD_VNODE_WATCH_HPP
+
+#if THRUM_POLLER_KQUEUE
+
+// ---- thrum/os/file_changes.hpp ----
+//
+// What all systems say of changes of files.
+#ifndef THRUM_OS_FILE_CHANGES_HPP
+#define THRUM_OS_FILE_CHANGES_HPP
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What has happened to something that is watched, or in it. One of the first claims is true.
+struct file_change_seen {
+  int number = 0;  // of the watch
+  bool is_created = false;
+  bool is_removed = false;
+  bool is_modified = false;
+  bool has_attributes = false;  // permissions, owner, times have changed
+  bool is_lost = false;         // changes came faster than they were read
+  bool is_last = false;         // the watch has ended
+  bool is_directory = false;    // that it has happened to
+  const char* name = "";        // in the directory that is watched; empty: the watched thing itself
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif
+
+// ---- thrum/os/listing.hpp ----
+//
+// What has changed in a directory, told by two looks at it.
+//
+// A system that says that a directory has changed, and not what in it, makes whoever wants to know look
+// again. Two listings are compared name by name; a name stands for another file when the number of
+// the file has changed. What happened between two looks and is undone by the second is not seen; what
+// was renamed is gone under one name and there under the other.
+//
+// Order: first what is gone, then what has come, then what has changed; so a file that has taken the
+// place of another one is removed, then created.
+#ifndef THRUM_OS_LISTING_HPP
+#define THRUM_OS_LISTING_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What is known of a file without opening it.
+struct file_facts {
+  std::uint64_t number = 0;  // of the file, in its file system
+  std::uint64_t size = 0;
+  std::int64_t written = 0;  // when its content has changed, ns
+  std::int64_t touched = 0;  // when anything has
+  std::uint64_t rights = 0;  // permissions and owners
+  entry_kind kind = entry_kind::other;
+};
+
+/// A name in a directory.
+struct listed_file {
+  const char* name = "";
+  file_facts facts;
+  bool is_told = false;  // the system tells of what happens to the file itself
+};
+
+enum class listing_change : unsigned char { removed, created, modified, attributes };
+
+/// Whether somebody has written to it. What happens in a directory changes that, too, and is no writing.
+inline bool is_modified(const file_facts& before, const file_facts& now) noexcept {
+  return now.kind != entry_kind::directory &&
+         (before.size != now.size || before.written != now.written);
+}
+
+/// Whether only what is around the content has changed.
+inline bool has_other_attributes(const file_facts& before, const file_facts& now) noexcept {
+  return before.rights != now.rights ||
+         (now.kind != entry_kind::directory && before.touched != now.touched &&
+          !is_modified(before, now));
+}
+
+/// Goes over two listings that are sorted by name: each(before, now) for every name, null where it is
+/// not.
+template <class File, class Each>
+void for_each_name(std::span<File* const> before, std::span<File* const> now, Each each) {
+  for (std::size_t i = 0, j = 0; i != before.size() || j != now.size();) {
+    const int order = i == before.size() ? 1
+                      : j == now.size()  ? -1
+                                         : std::strcmp(before[i]->name, now[j]->name);
+    each(order <= 0 ? before[i] : nullptr, order >= 0 ? now[j] : nullptr);
+    i += order <= 0 ? 1 : 0;
+    j += order >= 0 ? 1 : 0;
+  }
+}
+
+/// Whether both are there, and the same file.
+inline bool is_same_file(const listed_file* before, const listed_file* now) noexcept {
+  return before != nullptr && now != nullptr && before->facts.number == now->facts.number &&
+         before->facts.kind == now->facts.kind;
+}
+
+/// tell(change, file) for each change between two listings that are sorted by name. Of a file that is
+/// new, and was not here under another name, it is also told that it was modified, if there is something
+/// in it: that may have been written after it was created.
+template <class File, class Tell>
+void compare_listings(std::span<File* const> before, std::span<File* const> now, Tell tell) {
+  for_each_name(before, now, [&](File* old, File* fresh) {
+    if (old != nullptr && !is_same_file(old, fresh)) {
+      tell(listing_change::removed, *old);
+    }
+  });
+  const auto was_here = [&](const File& file) {
+    for (const File* each : before) {
+      if (each->facts.number == file.facts.number && each->facts.kind == file.facts.kind) {
+        return true;
+      }
+    }
+    return false;
+  };
+  for_each_name(before, now, [&](File* old, File* fresh) {
+    if (fresh != nullptr && !is_same_file(old, fresh)) {
+      tell(listing_change::created, *fresh);
+      if (fresh->facts.kind == entry_kind::file && fresh->facts.size != 0 && !was_here(*fresh)) {
+        tell(listing_change::modified, *fresh);
+      }
+    }
+  });
+  for_each_name(before, now, [&](File* old, File* fresh) {
+    if (!is_same_file(old, fresh) || old->is_told) {
+      return;
+    }
+    if (is_modified(old->facts, fresh->facts)) {
+      tell(listing_change::modified, *fresh);
+    }
+    if (has_other_attributes(old->facts, fresh->facts)) {
+      tell(listing_change::attributes, *fresh);
+    }
+  });
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif
+
+#include <cstddef>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+class vnode_watch {
+ public:
+  vnode_watch() noexcept = default;
+  vnode_watch(const vnode_watch&) = delete;
+  vnode_watch& operator=(const vnode_watch&) = delete;
+  ~vnode_watch() { close(); }
+
+  /// The descriptor, which is the caller's, or an error below zero.
+  io_result open() noexcept;
+  /// Closes all but the descriptor.
+  void close() noexcept;
+
+  /// The watch's number. May block, as may read().
+  io_result add(handle queue, const char* path) noexcept;
+  io_result remove(handle queue, int number) noexcept;
+
+  /// Some changes for take_change; would_block: there are none.
+  io_result read(handle queue, std::byte* to, std::size_t room) noexcept;
+
+  /// The one at `at`; where the next one is.
+  static const std::byte* take_change(const std::byte* at, file_change_seen& change) noexcept;
+
+ private:
+  struct watched;
+  struct entry;
+  struct observed;
+  struct untold;
+  struct packed;
+  class names;
+
+  static entry* make_entry(watched& in, const char* name, const file_facts& facts) noexcept;
+  static void free(entry* file) noexcept;
+  static void free(watched* one) noexcept;
+  static bool observe(observed& file, unsigned what) noexcept;
+  static void end(observed& file) noexcept;
+
+  /// The names that are in a directory now.
+  static io_result list(watched& one, names& found) noexcept;
+  /// Opens those that are not told of yet. An error: there are no descriptors left.
+  io_result observe_names(watched& one) noexcept;
+  io_result observe_file(watched& one, entry& file) noexcept;
+  void look_again(watched& one) noexcept;
+
+  static bool is_still_there(const watched& one) noexcept;
+  void take_event(observed& from, unsigned what) noexcept;
+  /// Of a file that is open: what is known of it, and its name in what is watched.
+  void take_file_event(const observed& from, file_facts& facts, const char* name,
+                       unsigned what) noexcept;
+
+  void tell(const watched& one, listing_change change, const char* name,
+            bool is_directory) noexcept;
+  void tell(const file_change_seen& seen, const char* name) noexcept;
+
+  handle queue_ = no_handle;
+  watched* first_ = nullptr;
+  untold* first_untold_ = nullptr;
+  untold* last_untold_ = nullptr;
+  int last_number_ = 0;
+  bool has_lost_ = false;
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_POLLER_KQUEUE
+#endif  // THRUM_OS_BSD_VNODE_WATCH_HPP
+
+// ---- thrum/os/file_changes.hpp ----
+//
+// What all systems say of changes of files.
+#ifndef THRUM_OS_FILE_CHANGES_HPP
+#define THRUM_OS_FILE_CHANGES_HPP
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What has happened to something that is watched, or in it. One of the first claims is true.
+struct file_change_seen {
+  int number = 0;  // of the watch
+  bool is_created = false;
+  bool is_removed = false;
+  bool is_modified = false;
+  bool has_attributes = false;  // permissions, owner, times have changed
+  bool is_lost = false;         // changes came faster than they were read
+  bool is_last = false;         // the watch has ended
+  bool is_directory = false;    // that it has happened to
+  const char* name = "";        // in the directory that is watched; empty: the watched thing itself
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif
+
+#include <cstddef>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+using file_watch = vnode_watch;
+
+inline const std::byte* take_change(const std::byte* at, file_change_seen& change) noexcept {
+  return vnode_watch::take_change(at, change);
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_BSD
+#endif
 
 // ---- thrum/os/bsd/process.hpp ----
 //
@@ -3246,57 +3838,6 @@ bool cannot_send_file(io_result sent) noexcept;
 
 #endif  // THRUM_OS_FREEBSD
 #endif  // THRUM_OS_FREEBSD_SEND_FILE_HPP
-
-// ---- thrum/os/posix/no_file_watch.hpp ----
-//
-// Changes of files, where we do not ask the system for them.
-#ifndef THRUM_OS_POSIX_NO_FILE_WATCH_HPP
-#define THRUM_OS_POSIX_NO_FILE_WATCH_HPP
-
-#if THRUM_OS_MACOS || THRUM_OS_FREEBSD || THRUM_OS_PORTABLE
-
-// ---- thrum/os/file_changes.hpp ----
-//
-// What all systems say of changes of files.
-#ifndef THRUM_OS_FILE_CHANGES_HPP
-#define THRUM_OS_FILE_CHANGES_HPP
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// What has happened to something that is watched, or in it. One of the first claims is true.
-struct file_change_seen {
-  int number = 0;  // of the watch
-  bool is_created = false;
-  bool is_removed = false;
-  bool is_modified = false;
-  bool has_attributes = false;  // permissions, owner, times have changed
-  bool is_lost = false;         // changes came faster than they were read
-  bool is_last = false;         // the watch has ended
-  bool is_directory = false;    // that it has happened to
-  const char* name = "";        // in the directory that is watched; empty: the watched thing itself
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif
-
-#include <cstddef>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-struct file_watch {
-  static io_result open() noexcept { return not_supported; }
-  static io_result add(handle, const char*) noexcept { return not_supported; }
-  static io_result remove(handle, int) noexcept { return not_supported; }
-  static io_result read(handle, std::byte*, std::size_t) noexcept { return not_supported; }
-  static void close() noexcept {}
-};
-inline const std::byte* take_change(const std::byte* at, file_change_seen&) noexcept { return at; }
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_MACOS || THRUM_OS_FREEBSD || THRUM_OS_PORTABLE
-#endif
 
 // ---- thrum/os/posix/no_splice.hpp ----
 //
@@ -3627,7 +4168,7 @@ class child_watch {
 #ifndef THRUM_OS_POSIX_NO_FILE_WATCH_HPP
 #define THRUM_OS_POSIX_NO_FILE_WATCH_HPP
 
-#if THRUM_OS_MACOS || THRUM_OS_FREEBSD || THRUM_OS_PORTABLE
+#if THRUM_OS_PORTABLE && !THRUM_OS_BSD
 
 // ---- thrum/os/file_changes.hpp ----
 //
@@ -3669,7 +4210,7 @@ inline const std::byte* take_change(const std::byte* at, file_change_seen&) noex
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_MACOS || THRUM_OS_FREEBSD || THRUM_OS_PORTABLE
+#endif  // THRUM_OS_PORTABLE && !THRUM_OS_BSD
 #endif
 
 // ---- thrum/os/posix/no_send_file.hpp ----
@@ -4631,6 +5172,7 @@ using guard_result = guard_kind;
 // Newer than the headers of some systems we build on.
 inline constexpr int advice_populate_read = 22;   // MADV_POPULATE_READ, Linux 5.14
 inline constexpr int advice_guard_install = 102;  // MADV_GUARD_INSTALL, Linux 6.13
+inline constexpr int advice_guard_remove = 103;   // MADV_GUARD_REMOVE
 
 enum class guard_support_state : std::uint8_t { unknown, yes, no };
 inline constinit std::atomic<guard_support_state> guard_support{guard_support_state::unknown};
@@ -4673,6 +5215,16 @@ inline void return_guard_budget(std::size_t guards) noexcept {
 /// Makes whole pages inaccessible, by the cheapest means that this kernel has. Their contents are
 /// lost. They stay guarded until they are unmapped.
 guard_result install_guard(void* memory, std::size_t bytes) noexcept;
+
+/// The same in memory that somebody else has mapped, until return_foreign().
+inline guard_result guard_foreign(void* memory, std::size_t bytes) noexcept {
+  return install_guard(memory, bytes);
+}
+
+/// Makes such memory readable and writable again, whose first `guarded` bytes are the guard, and gives back
+/// what that took of the budget.
+void return_foreign(void* memory, std::size_t bytes, std::size_t guarded,
+                    guard_kind guard) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
 
@@ -4729,6 +5281,15 @@ inline void return_guard_budget(std::size_t) noexcept {}
 
 /// Makes whole pages inaccessible until they are unmapped.
 guard_kind install_guard(void* memory, std::size_t bytes) noexcept;
+
+/// The same in memory that somebody else has mapped, until return_foreign().
+inline guard_kind guard_foreign(void* memory, std::size_t bytes) noexcept {
+  return install_guard(memory, bytes);
+}
+
+/// Makes such memory readable and writable again, whose first `guarded` bytes are the guard.
+void return_foreign(void* memory, std::size_t bytes, std::size_t guarded,
+                    guard_kind guard) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
 
@@ -4846,7 +5407,7 @@ void discard_now(void* memory, std::size_t bytes) noexcept;
 
 /// How a guard was made.
 enum class guard_kind : std::uint8_t {
-  mprotect,  ///< by pages that are not committed, of which there are as many as there are addresses
+  mprotect,  ///< by pages that are not committed, or refuse access, as many as there are addresses
   none,      ///< there is no guard: an overflow is not caught
 };
 
@@ -4855,6 +5416,14 @@ inline void return_guard_budget(std::size_t) noexcept {}
 
 /// Makes whole pages inaccessible until they are unmapped.
 guard_kind install_guard(void* memory, std::size_t bytes) noexcept;
+
+/// The same in memory that somebody else has committed, and that stays so, until return_foreign().
+guard_kind guard_foreign(void* memory, std::size_t bytes) noexcept;
+
+/// Makes such memory readable and writable again: the guard, and the pages of a stack_extent that was opened
+/// in it, which marks pages that are committed already.
+void return_foreign(void* memory, std::size_t bytes, std::size_t guarded,
+                    guard_kind guard) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
 
@@ -13841,6 +14410,11 @@ using epoll = basic_epoll<epoll_system>;
 //   kind. FreeBSD refuses EVFILT_WRITE of a pipe whose other end is closed: nobody waits there,
 //   because the call fails at once.
 //
+// What can only be read
+//   A kqueue has something to be read when it has events (os/bsd/vnode_watch.hpp), and its kind refuses
+//   EVFILT_WRITE. What takes EVFILT_READ alone is waited for on that side; a call that writes to it
+//   and would block would wait for ever, of which we know none.
+//
 // Descriptors of others (arm)
 //   In a second kqueue, one-shot, which is itself a descriptor in the first: identifier and filter
 //   name a registration, and the same descriptor may be added as well.
@@ -13987,7 +14561,7 @@ class kqueue {
     int error = apply(own_, change(fd, EVFILT_READ, EV_ADD | EV_CLEAR, tag));
     if (error == 0) {
       error = apply(own_, change(fd, EVFILT_WRITE, EV_ADD | EV_CLEAR, tag));
-      if (error == -EPIPE) {
+      if (error == -EPIPE || is_refusal_of_kind(error)) {
         error = 0;
       } else if (error != 0) {
         apply(own_, change(fd, EVFILT_READ, EV_DELETE, 0));
@@ -15563,11 +16137,20 @@ THRUM_COLD inline void destroy_locals(local_value*& first) noexcept {
 }
 
 enum g_flag : std::uint8_t {
-  g_started = 1,   // it has been on the processor before
-  g_bound = 2,     // it must run on the thread `bound`
-  g_on_host = 4,   // likewise, and that thread is a host's: see host.hpp
-  g_off_host = 8,  // it must not run on a host's thread
+  g_background = 1,  // its priority
+  g_bound = 2,       // it must run on the thread `bound`
+  g_on_host = 4,     // likewise, and that thread is a host's: see host.hpp
+  g_off_host = 8,    // it must not run on a host's thread
+  g_started = 16,    // it has been on the processor before
+  /// It stands in no P's queue when it is ready.
+  g_apart = g_on_host | g_background,
 };
+
+/// The flags of a goroutine that is about to start.
+constexpr std::uint8_t initial_flags(thrum::priority urgency) noexcept {
+  static_assert(static_cast<std::uint8_t>(thrum::priority::background) == g_background);
+  return static_cast<std::uint8_t>(urgency);
+}
 
 /// What every switch touches, in one cache line.
 struct alignas(base::cache_line_size) goroutine_head {
@@ -15653,6 +16236,10 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
 
   static constexpr std::size_t name_capacity = 24;
   char name[name_capacity] = {};
+
+  thrum::priority priority() const noexcept {
+    return (flags & g_background) != 0 ? thrum::priority::background : thrum::priority::normal;
+  }
 
   void set_name(std::string_view text) noexcept {
     const std::size_t n = text.size() < name_capacity - 1 ? text.size() : name_capacity - 1;
@@ -15875,6 +16462,10 @@ enum attention : std::uint32_t {
   attention_freeze = 8,   // wait until the freeze has ended
   attention_poll = 16,    // nobody has polled for long: see io_share.hpp
   attention_host = 32,    // its holder is a host, which wants to be asked after each slice; stays
+  attention_low = 64,     // it runs a goroutine of background priority: see run/background.hpp
+  attention_share = 128,  // background goroutines have waited for long: one of them comes next
+  /// What nothing need be done for.
+  attention_standing = attention_host | attention_low,
 };
 
 /// The monitor's way to a P whose M sits in a call that it did not announce: see retake.hpp.
@@ -15894,6 +16485,8 @@ struct what_was_seen {
   std::int64_t syscall_when = 0;
   const void* runnext = nullptr;
   std::int64_t forks_since = 0;  // that something forked on it waits; 0: nothing does
+  /// That background goroutines wait while it runs others; 0: it does not.
+  std::int64_t background_since = 0;
   // the CPU clock of the M, to tell whether it computes: see retake.hpp
   const void* cpu_of = nullptr;
   std::int64_t cpu_since = 0;
@@ -16703,6 +17296,8 @@ struct alignas(base::cache_line_size) processor {
   /// Goroutines that may come through runnext before others go first, whether or not the monitor
   /// says that the slice is over.
   std::uint32_t inheritances_left = traits::most_inheritances;
+  /// The turn in which a background goroutine came last, by schedule_tick: see run/background.hpp.
+  std::uint32_t background_tick = 0;
   /// What the goroutine that runs since switch `io_since` may still do in input and output before
   /// it looks whether somebody waits; and how often it has looked in this slice.
   std::int64_t io_left = 0;
@@ -17234,6 +17829,12 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 using namespace base::orders;
 
+/// Something that cannot be started where it became due.
+struct late_start {
+  void (*start)(late_start&) noexcept;
+  late_start* next = nullptr;
+};
+
 class thread_creator {
  public:
   using m_main_function = void* (*)(void*);
@@ -17288,6 +17889,30 @@ class thread_creator {
   /// become idle. Called under a lock.
   void offer_idle() noexcept { note_.wake(); }
 
+  /// A goroutine is to run what others have forked and there is no stack for it but from a hook, which may
+  /// not be called inside.
+  void request_stack(std::uint8_t size_class) noexcept {
+    // relaxed: published by the note
+    if (stack_wanted_.exchange(size_class, relaxed) != size_class) {
+      note_.wake();
+    }
+  }
+
+  /// Calls start(), later. It is asked for again only after that has begun. From anywhere.
+  void request_start(late_start& what) noexcept {
+    late_starts_.fetch_add(1, relaxed);  // relaxed: published as the M goes to sleep that has asked
+    late_start* first = first_late_.load(relaxed);  // relaxed: the exchange decides
+    do {
+      what.next = first;
+      // [cr.list >] release: the object, to the creator; relaxed: looks at it again
+    } while (!first_late_.compare_exchange_weak(first, &what, release, relaxed));
+    note_.wake();
+  }
+  /// Whether something will be made runnable by that.
+  bool has_late_starts() const noexcept {
+    return late_starts_.load(acquire) != 0;  // [cr.late <] acquire: what has been made runnable
+  }
+
   /// One more thread than needed would be of use.
   void request_spare() noexcept {
     // relaxed: one of several wakes the creator, and the note publishes it
@@ -17309,6 +17934,10 @@ class thread_creator {
 
   void start(machine& m) noexcept;
 
+  void make_stack(std::uint8_t size_class) noexcept;
+
+  void start_late() noexcept;
+
   int priority_of_ms_ = 0;  // 0: not in a real-time class
   static constexpr std::int64_t retry_ns = 20'000'000;
   static constexpr std::int64_t never = INT64_MAX;
@@ -17317,7 +17946,10 @@ class thread_creator {
   const m_main_function m_main_;
   const spare_function make_spare_;
   atomic<machine*> first_{nullptr};
+  atomic<late_start*> first_late_{nullptr};
+  atomic<std::uint32_t> late_starts_{0};
   atomic<bool> spare_wanted_{false};
+  atomic<std::uint8_t> stack_wanted_{0};  // of which class; 0: none
   atomic<bool> dump_wanted_{false};
   atomic<bool> closing_{false};
   reclaimer give_back_;
@@ -17657,6 +18289,80 @@ class host_bell {
 
 #endif
 
+// ---- thrum/sched/core/memory_source.hpp ----
+//
+// Where a scheduler has its Ps, hosts and tables from. Not inside a section (SC2 of section.hpp): both
+// operator new and a hook may wait for a lock that user code holds.
+#ifndef THRUM_SCHED_CORE_MEMORY_SOURCE_HPP
+#define THRUM_SCHED_CORE_MEMORY_SOURCE_HPP
+
+#include <cstddef>
+#include <new>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+class memory_source {
+ public:
+  /// The system, and operator new.
+  constexpr memory_source() noexcept = default;
+  /// The hooks, which live on, if they are set.
+  constexpr explicit memory_source(const memory_hooks& hooks) noexcept
+      : hooks_(hooks.allocate != nullptr ? &hooks : nullptr) {}
+
+  /// A table of so many T, none of which is made. Null: there is no memory.
+  template <class T>
+  T* take_table(std::size_t n) const noexcept {
+    return static_cast<T*>(hooks_ != nullptr ? take<T>(n) : os::map(n * sizeof(T)));
+  }
+  template <class T>
+  void give_back_table(T* table, std::size_t n) const noexcept {
+    if (table == nullptr) {
+      return;
+    }
+    if (hooks_ != nullptr) {
+      give_back(table, n);
+    } else {
+      os::unmap(table, n * sizeof(T));
+    }
+  }
+
+  /// Null: there is no memory.
+  template <class T, class... Args>
+  T* make(Args&&... args) const noexcept {
+    if (hooks_ == nullptr) {
+      return new (std::nothrow) T(std::forward<Args>(args)...);
+    }
+    void* const place = take<T>(1);
+    return place != nullptr ? ::new (place) T(std::forward<Args>(args)...) : nullptr;
+  }
+  template <class T>
+  void destroy(T* object) const noexcept {
+    if (hooks_ == nullptr) {
+      delete object;
+    } else {
+      object->~T();
+      give_back(object, 1);
+    }
+  }
+
+ private:
+  template <class T>
+  void* take(std::size_t n) const noexcept {
+    return hooks_->allocate(n * sizeof(T), alignof(T), memory_use::object, hooks_->context);
+  }
+  template <class T>
+  void give_back(T* memory, std::size_t n) const noexcept {
+    hooks_->deallocate(memory, n * sizeof(T), alignof(T), memory_use::object, hooks_->context);
+  }
+
+  const memory_hooks* hooks_ = nullptr;
+};
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
 #include <cstddef>
 #include <cstdint>
 
@@ -17805,10 +18511,13 @@ class host_table {
   host_table() noexcept = default;
   host_table(const host_table&) = delete;
   host_table& operator=(const host_table&) = delete;
-  ~host_table() {
+
+  /// Frees them all: nobody comes any more.
+  void clear(memory_source memory) noexcept {
     for (unsigned i = 0; i < made(); ++i) {
-      delete hosts_[i];
+      memory.destroy(hosts_[i]);
     }
+    made_.store(0, relaxed);  // relaxed: nobody comes any more
   }
 
   unsigned made() const noexcept {
@@ -18158,7 +18867,6 @@ class monitor_sleep {
 #define THRUM_SCHED_CORE_P_TABLE_HPP
 
 #include <cstdint>
-#include <new>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -18171,21 +18879,25 @@ class p_table {
 
   static constexpr unsigned most = traits::max_procs + traits::max_hosts;
 
-  /// Where their addresses are to stand: room for `most`, the caller's.
-  void keep_in(processor** places) noexcept { places_ = places; }
+  /// Where their addresses are to stand: room for `most`, the caller's; and where they are to come
+  /// from.
+  void keep_in(processor** places, memory_source memory = {}) noexcept {
+    places_ = places;
+    memory_ = memory;
+  }
   processor** places() const noexcept { return places_; }
 
   /// Frees them all: nobody comes any more.
   void clear() noexcept {
     for (unsigned i = 0; i < made(); ++i) {
-      delete places_[i];
+      memory_.destroy(places_[i]);
     }
   }
 
   /// Makes those that there are not yet, all dead. 0 or an error below zero.
   [[nodiscard]] int make(unsigned n) noexcept {
     for (unsigned i = made(); i < n; ++i) {
-      auto* const fresh = new (std::nothrow) processor(i);
+      auto* const fresh = memory_.make<processor>(i);
       if (fresh == nullptr) {
         return os::no_memory;
       }
@@ -18278,6 +18990,7 @@ class p_table {
   atomic<unsigned> hosts_{0};
   atomic<unsigned> several_{0};  // wanted, and those of hosts
   figure<std::uint64_t> live_changes_;
+  memory_source memory_;
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched
@@ -18340,6 +19053,7 @@ class host_bell;
 struct scheduler_config {
   unsigned procs = 1;
   unsigned max_threads = 10'000;
+  memory_hooks memory;
   std::uint8_t stack_class = 18;
   std::int64_t time_slice_ns = 10'000'000;
   // relaxed: a constant once set
@@ -18410,12 +19124,18 @@ struct scheduler_config {
 //   SP4  the pages of a dead G's stack, except the one that holds the G, may be given back to the
 //        system at any time; it is then filled with zeros where it was.
 //   SP3  the pool outlives its runtime while a join handle holds one of its Gs: the last handle
-//        that lets go destroys it.
+//        that lets go destroys it. Slabs in which no G is held go with the runtime.
+//   SP5  a pool that was given hooks has no other slabs than theirs, each with one stack. A hook is
+//        called outside only, without the lock (SC2 of section.hpp): so take() gives what is there,
+//        and make() asks the hook.
 //
 // Age: dead Gs come and go in chunks (free_list.hpp). A chunk goes on top of the fresh ones, and is the
 // next to be taken. Those of one period become the old ones of the next, and after that the oldest,
 // which give_back.hpp discards a few at a time: one that is taken again in between was not idle. So
 // what was used last is used first, and no list is ever walked.
+//
+// A slab of a hook has no page of its own: the slab stands above the G. Its pages are never given back to
+// the system, to which they do not belong.
 //
 // Guards: MADV_GUARD_INSTALL costs no mapping, so a million of them are possible; on kernels
 // without it mprotect splits a mapping in two, so the OS layer stops at a budget and further
@@ -18527,6 +19247,15 @@ class [[nodiscard]] section {
     return own->g;
   }
 
+  /// Whether outside() gets there: not on g0, nor inside of another section.
+  bool can_go_outside() const noexcept {
+    if (outermost_) {
+      return true;
+    }
+    const machine* const m = current_m();
+    return m == nullptr || m->p == nullptr;
+  }
+
   /// Runs f as user code, which may park and lock (SC2).
   template <class F>
   void outside(F f) {
@@ -18616,7 +19345,8 @@ class stack_pool {
   /// Address space is taken in pieces of this size, or of one stack if that is larger.
   static constexpr std::size_t slab_bytes = std::size_t{64} << 20;
 
-  stack_pool() noexcept = default;
+  /// Its stacks are the system's, unless hooks are given.
+  explicit stack_pool(const memory_hooks& memory = {}) noexcept : memory_(memory) {}
 
   /// Before anything is put: `tell(whom)` is called, under the lock, when there is something that
   /// may become idle and there was nothing before.
@@ -18628,8 +19358,15 @@ class stack_pool {
   stack_pool& operator=(const stack_pool&) = delete;
 
   /// A dead G with a stack of that class: a used one if there is one, else a fresh one.
-  /// Null when the system has no memory for another slab, or for the first pages of a stack.
+  /// Null when the system has no memory for another slab, or for the first pages of a stack; or when
+  /// a fresh one is had by make() only.
   goroutine* take(std::uint8_t size_class) noexcept;
+
+  /// Whether stacks come from hooks.
+  bool has_hooks() const noexcept { return memory_.allocate != nullptr; }
+
+  /// A fresh G with a stack from the hook, which is called outside (SP5). Null when that has no memory.
+  goroutine* make(std::uint8_t size_class) noexcept;
 
   /// A chunk of dead Gs of that class that have been used before; perhaps empty.
   base::intrusive_queue<goroutine> take_chunk(std::uint8_t size_class) noexcept;
@@ -18667,6 +19404,12 @@ class stack_pool {
   /// the last of the handles that still hold a G lets go.
   static void abandon(stack_pool* pool) noexcept;
 
+  /// Below each stack.
+  std::size_t guard_bytes() const noexcept {
+    const std::size_t page = os::page_size();
+    return has_hooks() ? (memory_.stack_guard + page - 1) / page * page : guard_bytes(page);
+  }
+
   /// Bytes of address space in slabs.
   std::size_t reserved_bytes() noexcept {
     scoped guard(lock_);
@@ -18684,6 +19427,11 @@ class stack_pool {
     std::size_t carved;
     std::size_t mprotect_guards;
     std::uint8_t size_class;
+    // What follows is of a hook's.
+    os::guard_kind guard;  // how it was made
+    std::size_t guarded;   // bytes of it
+    std::size_t colour;    // of its only slot
+    std::size_t kept;      // bytes above the G, for the slab
   };
 
   /// Dead Gs of one class, in the order in which they are taken.
@@ -18717,11 +19465,12 @@ class stack_pool {
     return s.base + s.first + index * s.stride;
   }
   static goroutine* g_in(const slab& s, std::size_t index) noexcept {
-    char* top = slot(s, index) + s.stride;
+    char* top = slot(s, index) + s.stride - s.kept;
     const std::size_t down = (sizeof(goroutine) + colour_step - 1) / colour_step * colour_step +
-                             index % colours * colour_step;
+                             (s.colour + index) % colours * colour_step;
     return reinterpret_cast<goroutine*>(top - down);
   }
+  static void give_back(slab* first, const memory_hooks& memory) noexcept;
   static void destroy(stack_pool* pool) noexcept;
 
   spin_lock lock_{lock_rank::stacks};
@@ -18734,6 +19483,8 @@ class stack_pool {
   std::size_t reserved_bytes_ = 0;
   bool abandoned_ = false;
   std::size_t held_ = 0;  // Gs that handles hold, counted once the pool is abandoned
+  const memory_hooks memory_;
+  atomic<std::uint32_t> next_colour_{0};
 };
 
 inline goroutine* stack_pool::take(std::uint8_t size_class) noexcept {
@@ -18744,6 +19495,9 @@ inline goroutine* stack_pool::take(std::uint8_t size_class) noexcept {
     if (goroutine* used = list->pop_one()) {
       return used;
     }
+  }
+  if (has_hooks()) {
+    return nullptr;
   }
   slab* s = current_[at(size_class)];
   if (s == nullptr || s->carved == s->slots) {
@@ -18874,38 +19628,6 @@ inline bool stack_pool::holds(const void* address) noexcept {
   return found;
 }
 
-inline void stack_pool::abandon(stack_pool* pool) noexcept {
-  bool last;
-  {
-    scoped guard(pool->lock_);
-    std::size_t held = 0;
-    for (slab* s = pool->slabs_; s != nullptr; s = s->next) {
-      for (std::size_t i = 0; i < s->carved; ++i) {
-        // relaxed: cleared under the lock; set before the runtime's threads were joined
-        held += g_in(*s, i)->join.load(relaxed) == join_state::done;
-      }
-    }
-    pool->abandoned_ = true;
-    pool->held_ = held;
-    last = held == 0;
-  }
-  if (last) {
-    destroy(pool);
-  }
-}
-
-inline void stack_pool::destroy(stack_pool* pool) noexcept {
-  slab* s = pool->slabs_;
-  while (s != nullptr) {
-    slab* const next = s->next;
-    os::return_guard_budget(s->mprotect_guards);
-    base::unpoison_memory(s->base, s->bytes);
-    os::unmap(s->base, s->bytes);
-    s = next;
-  }
-  delete pool;
-}
-
 inline stack_pool::slab* stack_pool::add_slab(std::uint8_t size_class) noexcept {
   const std::size_t page = os::page_size();
   const std::size_t at_least = std::size_t{1} << size_class;
@@ -18915,9 +19637,14 @@ inline stack_pool::slab* stack_pool::add_slab(std::uint8_t size_class) noexcept 
   if (base == nullptr) {
     return nullptr;
   }
-  auto* s = new (base)
-      slab{slabs_,    static_cast<char*>(base), bytes, page, stride, (bytes - page) / stride, 0, 0,
-           size_class};
+  auto* s = new (base) slab{};
+  s->next = slabs_;
+  s->base = static_cast<char*>(base);
+  s->bytes = bytes;
+  s->first = page;
+  s->stride = stride;
+  s->slots = (bytes - page) / stride;
+  s->size_class = size_class;
   slabs_ = s;
   current_[at(size_class)] = s;
   reserved_bytes_ += bytes;
@@ -18927,9 +19654,14 @@ inline stack_pool::slab* stack_pool::add_slab(std::uint8_t size_class) noexcept 
 inline goroutine* stack_pool::carve(slab& s) noexcept {
   const std::size_t index = s.carved;
   char* const low = slot(s, index);
-  const std::size_t guarded = guard_bytes(os::page_size());
-  const os::guard_kind guard = os::install_guard(low, guarded);
-  s.mprotect_guards += guard == os::guard_kind::mprotect;
+  const std::size_t guarded = guard_bytes();
+  if (has_hooks()) {
+    s.guarded = guarded;
+    s.guard = guarded != 0 ? os::guard_foreign(low, guarded) : os::guard_kind::none;
+  } else {
+    const os::guard_kind guard = os::install_guard(low, guarded);
+    s.mprotect_guards += guard == os::guard_kind::mprotect;
+  }
 
   os::stack_extent extent;
   if (!extent.open(low + guarded, reinterpret_cast<char*>(g_in(s, index)))) [[unlikely]] {
@@ -19757,6 +20489,11 @@ class idle_set {
     return need_spinning_.load(relaxed) != 0;  // relaxed: set under the lock that we hold
   }
 
+  /// The same without the lock: a hint.
+  bool spinner_wanted() const noexcept {
+    return need_spinning_.load(relaxed) != 0;  // relaxed: the monitor looks again
+  }
+
   void begin_spinning(M& m) noexcept {
     m.spinning = true;
     // [id.spin =] seq_cst: a submitter that sees it leaves its work to this M.
@@ -20081,6 +20818,7 @@ class runtime_scheduler {
 
   const scheduler_config& config() const noexcept { return config_; }
   const upcall_table& upcalls() const noexcept { return upcalls_; }
+  memory_source memory() const noexcept { return memory_source(config_.memory); }
 
   // ---- Ps ----
 
@@ -20120,9 +20858,17 @@ class runtime_scheduler {
     return when;
   }
 
+  /// The queue that all Ps share for goroutines like this one.
+  global_queue<goroutine, traits>& queue_for(const goroutine& g) noexcept {
+    return (g.flags & g_background) != 0 ? background : global;
+  }
+
+  /// Whether something is queued that all Ps share.
+  bool has_shared_work() const noexcept { return !global.empty() || !background.empty(); }
+
   /// Whether something is queued, anywhere.
   bool has_queued_work() noexcept {
-    bool work = !global.empty();
+    bool work = has_shared_work();
     const unsigned n = ps.live();
     const unsigned all = n + ps.hosts();
     for (unsigned i = 0; i < all && !work; ++i) {
@@ -20219,7 +20965,7 @@ class runtime_scheduler {
   /// the poller. Caller holds the lock.
   bool is_quiet_locked() noexcept {
     const unsigned in_poller = poll.somebody_sleeps() ? 1 : 0;
-    return idle.idle_ps() >= procs() && idle.spinning() == 0 && global.empty() &&
+    return idle.idle_ps() >= procs() && idle.spinning() == 0 && !has_shared_work() &&
            hosts.are_quiet_locked() &&
            idle.idle_ms() + in_poller + locked_asleep.load(relaxed) >=  // relaxed: a moment ago
                ms.with_thread();
@@ -20313,6 +21059,15 @@ class runtime_scheduler {
     created_elsewhere_.fetch_add(1, seq_cst);
   }
 
+  /// A goroutine that is sure to be started later counts as one that lives, until that is taken back when it
+  /// has been counted itself: on a thread that the destructor joins.
+  void announce_start() noexcept { count_created_elsewhere(); }
+  void take_back_announcement() noexcept {
+    // [s.count =] seq_cst: as the count that it takes back
+    created_elsewhere_.fetch_sub(1, seq_cst);
+    ending.tell_drained();  // the goroutine may have ended before, and not been the last
+  }
+
   goroutine_id take_ids(goroutine_id n) noexcept {
     return next_id_.fetch_add(n, relaxed);  // relaxed: uniqueness is all that is asked
   }
@@ -20329,6 +21084,7 @@ class runtime_scheduler {
   host_table hosts;
   idle_set<traits, processor, machine> idle;
   global_queue<goroutine, traits> global;
+  global_queue<goroutine, traits> background;
   stack_pool* pool = nullptr;
   typename traits::poller poller;
 
@@ -20471,6 +21227,486 @@ inline void arm(runtime_scheduler& scheduler, basic_timer<traits>& timer,
       m != nullptr && m->p != nullptr && m->scheduler == &scheduler ? *m->p : scheduler.ps[0];
   if (p.timers.add(timer, when) != timer_heap<traits>::added::later) {
     scheduler.wake_for_timer(when);
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+// ---- thrum/sched/run/background.hpp ----
+//
+// Goroutines of background priority: when they run, and how they make room.
+//
+// Purpose
+//   A host such as a game engine has work that a frame waits for, and work that is to be done some
+//   time. The second must not delay the first, and must not wait for ever.
+//
+// Where they stand
+//   One FIFO of the scheduler (runtime_scheduler::background), of the same kind as the global queue.
+//   What of background priority becomes ready goes to its tail: started, woken, back from a wait in
+//   the poller, yielded, preempted; by whomever. In front of the others goes only one that was
+//   interrupted before it had used up a time slice.
+//
+// When they run
+//   nothing else   a P takes one after it has found nothing in its ring, in the global queue, in the
+//                  poller, at the others and among the forks, and before it would idle. Who puts one
+//                  there wakes an idle P, by the same steps as for any goroutine (idle.hpp), and who is
+//                  about to idle looks there again: no P idles while one waits. Once a P has run one, the
+//                  next may follow without that search, which costs ten switches, as long as nobody has
+//                  looked for an idle P in vain (idle_set::spinner_wanted).
+//   a turn         every 61st slice of a P (background_interval) is a background goroutine's, if
+//                  one waits. The global queue's turn comes at the same tick of the P and must not be
+//                  lost by that: so a background turn moves the tick on by a whole interval, and the
+//                  global queue's follows (BG3).
+//   a time         turns are not enough where they are not taken: a goroutine that computes without end,
+//                  two that hand each other the P. So the monitor asks a P for one (attention_share)
+//                  that has run others for as long as 61 time slices while some waited.
+//
+// How they make room
+//   While a P runs one, attention_low is set in what is asked of it. So whatever that goroutine does next
+//   at the scheduler goes over g0, as on a host's P: the short ways from goroutine to goroutine need no
+//   look at the priority of the one that leaves. The monitor knows by it, too, and asks such a P to give
+//   way after least_run_ns, and not after a whole slice, if something of normal priority waits there, in
+//   the global queue, or at another P for one that idles (idle_set::spinner_wanted). Who makes such a
+//   goroutine ready, and finds no idle P, hurries the monitor. Among themselves background goroutines
+//   have whole slices.
+//
+// Invariants
+//   BG1  a goroutine of background priority that is ready stands in the background queue, or in an
+//        inbox if it is bound to a host: in no ring, no runnext, and not in the global queue. A priority
+//        changes only while its goroutine runs.
+//   BG2  attention_low is set on a P whose goroutine has background priority and is in user code.
+//   BG3  of two turns of background goroutines on one P that finds other work, one of the global
+//        queue's lies between.
+//
+// What pays for it: a goroutine of normal priority nothing, but for a look at the joiner's flags when
+// one with a handle ends. Its flags are looked at where it is made ready anyway, for g_on_host.
+//
+// Hosts: a call that runs until nothing is left takes background goroutines when it finds nothing else. One
+// that is to be short, or that waits for something, leaves them to the processors: host_loop.hpp.
+//
+// Rejected
+//   A second ring for each P: stealing from it, and every place that asks whether a P has work, for work
+//   that is not urgent. A heap of many levels: nothing could be said of what starves.
+//   A share of time alone: it needs a clock at each turn, and tests could not count.
+//
+// Numbers: docs/decisions/0029-two-priorities.md.
+// Checked by tests/unit/sched/run/background_test.cpp, tests/unit/sched/core/priority_test.cpp and
+// tests/model/idle_protocol_model.cpp.
+#ifndef THRUM_SCHED_RUN_BACKGROUND_HPP
+#define THRUM_SCHED_RUN_BACKGROUND_HPP
+
+// ---- thrum/sched/run/take.hpp ----
+//
+// What a P has to run without searching: its runnext and ring, its share of the global queue, its
+// due timers. find_work.hpp asks them first, one by one; a goroutine that leaves the processor asks
+// them on its own stack (switch.hpp).
+//
+// A time slice begins with each of these but runnext: what comes from there shares the slice of its
+// predecessor.
+#ifndef THRUM_SCHED_RUN_TAKE_HPP
+#define THRUM_SCHED_RUN_TAKE_HPP
+
+// ---- thrum/sched/run/ready.hpp ----
+//
+// ready(g): a parked or new goroutine may run.
+//
+// On a P of its own runtime it goes to runnext, so that what was just made runnable runs next, on
+// a warm cache, and inherits the rest of the time slice; the one that stood there goes to the
+// ring's tail. From any other thread it goes to the global queue. One of background priority goes to
+// the queue of those, wherever it is made ready (background.hpp).
+//
+// Is an idle P worth waking for it? For a goroutine in the ring: yes, it waits behind another. For
+// one in runnext it depends: a pair that hands the processor back and forth needs no other P, a
+// producer that goes on computing does. Waking costs 16 us, a hand-off 20 ns, so the P learns:
+// see processor::wake_credit.
+#ifndef THRUM_SCHED_RUN_READY_HPP
+#define THRUM_SCHED_RUN_READY_HPP
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// Puts goroutines into the tail of the P's ring, what does not fit to the global queue.
+inline void push_to_ring(machine& m, goroutine& g) noexcept {
+  auto overflow = m.p->queue.push(&g);
+  if (!overflow.empty()) [[unlikely]] {
+    m.scheduler->global.append(static_cast<decltype(overflow)&&>(overflow));
+  }
+}
+
+/// The P spends a credit on waking an idle P for its runnext, if somebody idles and nobody spins.
+inline void wake_for_runnext(machine& m) noexcept {
+  auto& credit = m.p->wake_credit;
+  // relaxed: only a heuristic; thieves and the monitor may overwrite it
+  const std::uint32_t left = credit.load(relaxed);
+  if (left != 0 && m.scheduler->idle.claim_wake()) [[unlikely]] {
+    if (m.scheduler->wake_claimed()) {
+      credit.store(left - 1, relaxed);  // relaxed: only a heuristic
+    }
+  }
+}
+
+/// Makes a goroutine runnable that may run on one host only. From any thread.
+THRUM_COLD inline void ready_on_host(goroutine& g) noexcept {
+  runtime_scheduler& scheduler = *g.scheduler;
+  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
+  // From here on the goroutine may run, end, and its runtime be destroyed, which waits for us.
+  scheduler.visitors_from_outside.enter();
+  if (!g.bound->as_host->inbox.push(g)) {
+    g.bound = nullptr;
+    g.flags &= static_cast<std::uint8_t>(~(g_bound | g_on_host));
+    scheduler.queue_for(g).push_back(g);
+    scheduler.wake_processor();
+  }
+  scheduler.visitors_from_outside.leave();
+}
+
+/// Makes a goroutine runnable that stands in no P's queue. From any thread.
+THRUM_COLD inline void ready_apart(goroutine& g) noexcept {
+  if ((g.flags & g_on_host) != 0) {
+    ready_on_host(g);
+    return;
+  }
+  runtime_scheduler& scheduler = *g.scheduler;
+  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
+  scheduler.visitors_from_outside.enter();      // as in ready_elsewhere
+  scheduler.background.push_back(g);
+  scheduler.wake_processor();
+  scheduler.visitors_from_outside.leave();
+}
+
+/// Makes g runnable on the P that m holds. `next`: it runs as soon as the running one parks.
+inline void ready_on(machine& m, goroutine& g, bool next) noexcept {
+  if ((g.flags & g_apart) != 0) [[unlikely]] {
+    ready_apart(g);
+    return;
+  }
+  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
+  if (next) {
+    goroutine* const kicked = m.p->queue.exchange_runnext(&g);
+    if (kicked == nullptr) {
+      if (m.scheduler->has_other_ps()) {
+        wake_for_runnext(m);
+      }
+      return;
+    }
+    push_to_ring(m, *kicked);
+  } else {
+    push_to_ring(m, g);
+  }
+  if (m.scheduler->has_other_ps()) {
+    m.scheduler->wake_processor();
+  }
+}
+
+/// Makes g runnable from a thread that holds no P of g's runtime.
+inline void ready_elsewhere(goroutine& g) noexcept {
+  if ((g.flags & g_apart) != 0) [[unlikely]] {
+    ready_apart(g);
+    return;
+  }
+  runtime_scheduler& scheduler = *g.scheduler;
+  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
+  // From here on the goroutine may run, end, and its runtime be destroyed, which waits for us.
+  scheduler.visitors_from_outside.enter();
+  scheduler.global.push_back(g);
+  scheduler.wake_processor();
+  scheduler.visitors_from_outside.leave();
+}
+
+/// Makes goroutines of one runtime runnable, in their order: the first one next. From any thread;
+/// their status says so already. From here on they may run, end, and be gone.
+inline void ready_all(runtime_scheduler& scheduler,
+                      base::intrusive_queue<goroutine>&& gs) noexcept {
+  machine* const m = current_m();
+  if (m == nullptr || m->p == nullptr || m->scheduler != &scheduler) {
+    scheduler.visitors_from_outside.enter();  // as in ready_elsewhere
+    scheduler.global.append(static_cast<decltype(gs)&&>(gs));
+    scheduler.wake_processor();
+    scheduler.visitors_from_outside.leave();
+    return;
+  }
+  if (goroutine* const kicked = m->p->queue.exchange_runnext(gs.pop_front())) {
+    push_to_ring(*m, *kicked);
+  }
+  m->p->queue.push_batch(gs);
+  if (!gs.empty()) {
+    scheduler.global.append(static_cast<decltype(gs)&&>(gs));
+  }
+  if (scheduler.has_other_ps()) {
+    scheduler.wake_processor();
+  }
+}
+
+/// Makes a goroutine runnable that the caller has removed from whatever it waited on. Any thread.
+/// From here on the goroutine may run, end, and be gone.
+inline void ready(goroutine& g, bool next = true) noexcept {
+  machine* const m = current_m();
+  if (m != nullptr && m->p != nullptr && m->scheduler == g.scheduler) [[likely]] {
+    ready_on(*m, g, next);
+  } else {
+    ready_elsewhere(g);
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+#include <bit>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// Counts a goroutine that did not inherit its predecessor's time slice.
+inline void begin_slice(processor& p) noexcept { p.schedule_tick.add(); }
+
+inline bool global_turn(const processor& p) noexcept {
+  return p.schedule_tick.get() % traits::global_check_interval == 0;
+}
+
+/// The slice has been handed on often enough. Where a monitor ends slices by time, that is its
+/// business: after so few hand-overs a loop that waits would get a thousand times their share. Else
+/// what waits on this P or in the global queue goes first, and `heir` behind the others. It goes
+/// on with a slice of its own if nobody waits.
+THRUM_COLD inline goroutine* end_inheritance(machine& m, goroutine& heir) noexcept {
+  processor& p = *m.p;
+  p.inheritances_left = traits::most_inheritances;
+  if (m.scheduler->config().preempts && !m.scheduler->clock.is_virtual()) {
+    return &heir;
+  }
+  begin_slice(p);
+  goroutine* g = p.queue.pop();
+  if (g == nullptr && !m.scheduler->global.empty()) {
+    g = m.scheduler->global.pop();
+  }
+  if (g == nullptr) {
+    return &heir;
+  }
+  push_to_ring(m, heir);
+  if (m.scheduler->has_other_ps()) {
+    m.scheduler->wake_processor();
+  }
+  return g;
+}
+
+/// runnext, else the ring's head. Not under the global queue's lock.
+inline goroutine* take_local(machine& m) noexcept {
+  processor& p = *m.p;
+  if (goroutine* g = p.queue.take_runnext()) {
+    if (--p.inheritances_left != 0) [[likely]] {
+      return g;
+    }
+    return end_inheritance(m, *g);
+  }
+  goroutine* g = p.queue.pop();
+  if (g != nullptr) {
+    begin_slice(p);
+  }
+  return g;
+}
+
+/// One goroutine of the global queue; more of them into the own ring.
+inline goroutine* take_global(machine& m) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
+  if (scheduler.global.empty()) {
+    return nullptr;
+  }
+  auto share = scheduler.global.take_share(scheduler.procs(), traits::run_queue_capacity / 2);
+  goroutine* g = share.pop_front();
+  if (!share.empty()) {
+    m.p->queue.push_batch(share);
+    scheduler.global.prepend(static_cast<decltype(share)&&>(share));
+  }
+  if (g != nullptr) {
+    begin_slice(*m.p);
+  }
+  return g;
+}
+
+/// One goroutine of the global queue, on the turn that is reserved for it.
+inline goroutine* take_global_in_turn(machine& m) noexcept {
+  if (!global_turn(*m.p) || m.scheduler->global.empty()) {
+    return nullptr;
+  }
+  goroutine* g = m.scheduler->global.pop();
+  if (g != nullptr) {
+    begin_slice(*m.p);
+  }
+  return g;
+}
+
+/// The time slice is over: what waits in runnext has shared it and goes behind the others.
+inline void end_slice(machine& m) noexcept {
+  if (goroutine* g = m.p->queue.take_runnext()) {
+    push_to_ring(m, *g);
+  }
+  begin_slice(*m.p);
+}
+
+/// Whether nobody has polled for so long that a P that has other work should.
+inline bool is_poll_due(runtime_scheduler& scheduler) noexcept {
+  if (scheduler.poller.descriptors() == 0) {
+    return false;
+  }
+  if (scheduler.clock.is_virtual()) {  // it stands, and would never say that it is time
+    return !scheduler.poll.somebody_sleeps();
+  }
+  return scheduler.poll.is_due(traits::now(), traits::poll_interval_ns);
+}
+
+/// Puts goroutines into a random order. A bit of its own is drawn for each, pass by pass, and those with
+/// a 0 go before those with a 1: with as many passes as make equal strings of bits unlikely, each order is
+/// as likely as any other. So it needs no memory.
+inline void shuffle(base::intrusive_queue<goroutine>& all, base::random& random) noexcept {
+  const unsigned passes = 2 * static_cast<unsigned>(std::bit_width(all.size())) + 8;
+  for (unsigned i = 0; i != passes; ++i) {
+    base::intrusive_queue<goroutine> ones;
+    base::intrusive_queue<goroutine> zeroes;
+    while (goroutine* const g = all.pop_front()) {
+      (random.below(2) != 0 ? ones : zeroes).push_back(g);
+    }
+    all.append(static_cast<base::intrusive_queue<goroutine>&&>(zeroes));
+    all.append(static_cast<base::intrusive_queue<goroutine>&&>(ones));
+  }
+}
+
+/// V5, for what stands on this P, and in the global queue as the ring has no room for all; and for what
+/// stands in the background queue.
+THRUM_COLD inline void shuffle_woken(machine& m) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
+  base::random random = scheduler.clock.own().random_of_shuffle();
+  auto all = m.p->queue.drain();
+  while (goroutine* const g = scheduler.global.pop()) {
+    all.push_back(g);
+  }
+  shuffle(all, random);
+  while (goroutine* const g = all.pop_front()) {
+    push_to_ring(m, *g);
+  }
+  while (goroutine* const g = scheduler.background.pop()) {
+    all.push_back(g);
+  }
+  shuffle(all, random);
+  if (!all.empty()) {
+    scheduler.background.append(static_cast<decltype(all)&&>(all));
+    scheduler.wake_processor();  // who looked meanwhile has seen none of them
+  }
+}
+
+/// Runs the due timers of a P. Returns when its next one is due.
+inline std::int64_t run_timers(machine& m, processor& p, bool& ran) noexcept {
+  const std::int64_t earliest = p.timers.earliest();
+  if (earliest == timer_heap<traits>::never) {
+    return earliest;
+  }
+  const std::int64_t now = traits::now();
+  if (earliest > now) {
+    return earliest;
+  }
+  const std::size_t n = p.timers.run_due(now);
+  m.p->counts.timers.add(n);
+  ran = ran || n != 0;
+  if (n > 1 && m.scheduler->clock.is_virtual()) [[unlikely]] {
+    shuffle_woken(m);
+  }
+  return p.timers.earliest();
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// Of so many turns, and of so much time in slices, a P gives one to a background goroutine that waits.
+inline constexpr std::uint32_t background_interval = traits::global_check_interval;
+
+inline bool is_in_background(const goroutine& g) noexcept { return (g.flags & g_background) != 0; }
+
+/// BG2, for a goroutine that goes on with that P.
+inline void show_priority(processor& p, const goroutine& g) noexcept {
+  // relaxed: only its holder changes this bit
+  const bool shown = (p.attention.load(relaxed) & attention_low) != 0;
+  if (is_in_background(g) && !shown) {
+    p.attention.fetch_or(attention_low, relaxed);  // relaxed: only for ourselves, and a hint
+  } else if (!is_in_background(g) && shown) {
+    p.attention.fetch_and(~std::uint32_t{attention_low},
+                          relaxed);  // relaxed: only its holder changes this bit
+  }
+}
+
+/// The first of them; null if none is there.
+inline goroutine* take_background(machine& m) noexcept {
+  auto& queue = m.scheduler->background;
+  goroutine* const g = queue.empty() ? nullptr : queue.pop();
+  if (g != nullptr) {
+    begin_slice(*m.p);
+    show_priority(*m.p, *g);
+  }
+  return g;
+}
+
+/// Whether one of them comes before all others, as others have had enough turns. Asked when it is the
+/// global queue's turn as well.
+inline bool is_background_turn(const machine& m) noexcept {
+  return m.p->background_tick != m.p->schedule_tick.get() && !m.scheduler->background.empty();
+}
+
+/// One of them, on the turn that is reserved for it; the global queue's is next. At global_turn().
+inline goroutine* take_background_in_turn(machine& m) noexcept {
+  if (!is_background_turn(m)) {
+    return nullptr;
+  }
+  goroutine* const g = take_background(m);
+  if (g != nullptr) {
+    processor& p = *m.p;
+    p.schedule_tick.add(background_interval - 1);  // BG3: it was one turn already
+    p.background_tick = p.schedule_tick.get();
+  }
+  return g;
+}
+
+/// At global_turn(): whether g0 is to poll, or to give the turn to the background.
+THRUM_COLD inline bool is_turn_of_g0(const machine& m) noexcept {
+  return is_poll_due(*m.scheduler) || is_background_turn(m);
+}
+
+/// For a P that has just run one of them and has nothing else itself: whether the next may follow without a
+/// search for others' work.
+inline bool may_follow(runtime_scheduler& scheduler) noexcept {
+  return !scheduler.idle.spinner_wanted() && !is_poll_due(scheduler);
+}
+
+/// For a goroutine that yields: whether nothing is asked of the P but its priority, and nobody waits.
+THRUM_COLD inline bool is_alone_in_background(const machine& m) noexcept {
+  processor& p = *m.p;
+  runtime_scheduler& scheduler = *m.scheduler;
+  // relaxed: seen next time if missed
+  return p.attention.load(relaxed) == attention_low && !global_turn(p) && p.queue.empty() &&
+         !scheduler.has_shared_work() && !scheduler.idle.spinner_wanted() &&
+         scheduler.next_timer(p) > traits::now();
+}
+
+/// The first that `suits(g)`, for a host.
+template <class Suits>
+goroutine* take_background_for_host(machine& m, Suits suits) noexcept {
+  auto& queue = m.scheduler->background;
+  goroutine* const g = queue.empty() ? nullptr : queue.take(suits);
+  if (g != nullptr) {
+    show_priority(*m.p, *g);
+  }
+  return g;
+}
+
+/// Goroutines whose status says that they are runnable, each to the queue of its kind. The caller wakes a
+/// processor.
+inline void queue_all(runtime_scheduler& scheduler,
+                      base::intrusive_queue<goroutine>&& gs) noexcept {
+  while (goroutine* const g = gs.pop_front()) {
+    scheduler.queue_for(*g).push_back(*g);
   }
 }
 
@@ -20685,136 +21921,6 @@ class basic_gate {
 
   typename Traits::template atomic<state> word_{state::closed};
 };
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
-
-// ---- thrum/sched/run/ready.hpp ----
-//
-// ready(g): a parked or new goroutine may run.
-//
-// On a P of its own runtime it goes to runnext, so that what was just made runnable runs next, on
-// a warm cache, and inherits the rest of the time slice; the one that stood there goes to the
-// ring's tail. From any other thread it goes to the global queue.
-//
-// Is an idle P worth waking for it? For a goroutine in the ring: yes, it waits behind another. For
-// one in runnext it depends: a pair that hands the processor back and forth needs no other P, a
-// producer that goes on computing does. Waking costs 16 us, a hand-off 20 ns, so the P learns:
-// see processor::wake_credit.
-#ifndef THRUM_SCHED_RUN_READY_HPP
-#define THRUM_SCHED_RUN_READY_HPP
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-/// Puts goroutines into the tail of the P's ring, what does not fit to the global queue.
-inline void push_to_ring(machine& m, goroutine& g) noexcept {
-  auto overflow = m.p->queue.push(&g);
-  if (!overflow.empty()) [[unlikely]] {
-    m.scheduler->global.append(static_cast<decltype(overflow)&&>(overflow));
-  }
-}
-
-/// The P spends a credit on waking an idle P for its runnext, if somebody idles and nobody spins.
-inline void wake_for_runnext(machine& m) noexcept {
-  auto& credit = m.p->wake_credit;
-  // relaxed: only a heuristic; thieves and the monitor may overwrite it
-  const std::uint32_t left = credit.load(relaxed);
-  if (left != 0 && m.scheduler->idle.claim_wake()) [[unlikely]] {
-    if (m.scheduler->wake_claimed()) {
-      credit.store(left - 1, relaxed);  // relaxed: only a heuristic
-    }
-  }
-}
-
-/// Makes a goroutine runnable that may run on one host only. From any thread.
-THRUM_COLD inline void ready_on_host(goroutine& g) noexcept {
-  runtime_scheduler& scheduler = *g.scheduler;
-  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
-  // From here on the goroutine may run, end, and its runtime be destroyed, which waits for us.
-  scheduler.visitors_from_outside.enter();
-  if (!g.bound->as_host->inbox.push(g)) {
-    g.bound = nullptr;
-    g.flags &= static_cast<std::uint8_t>(~(g_bound | g_on_host));
-    scheduler.global.push_back(g);
-    scheduler.wake_processor();
-  }
-  scheduler.visitors_from_outside.leave();
-}
-
-/// Makes g runnable on the P that m holds. `next`: it runs as soon as the running one parks.
-inline void ready_on(machine& m, goroutine& g, bool next) noexcept {
-  if ((g.flags & g_on_host) != 0) [[unlikely]] {
-    ready_on_host(g);
-    return;
-  }
-  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
-  if (next) {
-    goroutine* const kicked = m.p->queue.exchange_runnext(&g);
-    if (kicked == nullptr) {
-      if (m.scheduler->has_other_ps()) {
-        wake_for_runnext(m);
-      }
-      return;
-    }
-    push_to_ring(m, *kicked);
-  } else {
-    push_to_ring(m, g);
-  }
-  if (m.scheduler->has_other_ps()) {
-    m.scheduler->wake_processor();
-  }
-}
-
-/// Makes g runnable from a thread that holds no P of g's runtime.
-inline void ready_elsewhere(goroutine& g) noexcept {
-  if ((g.flags & g_on_host) != 0) [[unlikely]] {
-    ready_on_host(g);
-    return;
-  }
-  runtime_scheduler& scheduler = *g.scheduler;
-  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
-  // From here on the goroutine may run, end, and its runtime be destroyed, which waits for us.
-  scheduler.visitors_from_outside.enter();
-  scheduler.global.push_back(g);
-  scheduler.wake_processor();
-  scheduler.visitors_from_outside.leave();
-}
-
-/// Makes goroutines of one runtime runnable, in their order: the first one next. From any thread;
-/// their status says so already. From here on they may run, end, and be gone.
-inline void ready_all(runtime_scheduler& scheduler,
-                      base::intrusive_queue<goroutine>&& gs) noexcept {
-  machine* const m = current_m();
-  if (m == nullptr || m->p == nullptr || m->scheduler != &scheduler) {
-    scheduler.visitors_from_outside.enter();  // as in ready_elsewhere
-    scheduler.global.append(static_cast<decltype(gs)&&>(gs));
-    scheduler.wake_processor();
-    scheduler.visitors_from_outside.leave();
-    return;
-  }
-  if (goroutine* const kicked = m->p->queue.exchange_runnext(gs.pop_front())) {
-    push_to_ring(*m, *kicked);
-  }
-  m->p->queue.push_batch(gs);
-  if (!gs.empty()) {
-    scheduler.global.append(static_cast<decltype(gs)&&>(gs));
-  }
-  if (scheduler.has_other_ps()) {
-    scheduler.wake_processor();
-  }
-}
-
-/// Makes a goroutine runnable that the caller has removed from whatever it waited on. Any thread.
-/// From here on the goroutine may run, end, and be gone.
-inline void ready(goroutine& g, bool next = true) noexcept {
-  machine* const m = current_m();
-  if (m != nullptr && m->p != nullptr && m->scheduler == g.scheduler) [[likely]] {
-    ready_on(*m, g, next);
-  } else {
-    ready_elsewhere(g);
-  }
-}
 
 }}}  // namespace thrum::THRUM_ABI::sched
 
@@ -21122,167 +22228,6 @@ stop_watch* exchange_stop_watch(const section& here, stop_watch* by) noexcept;
 #ifndef THRUM_SCHED_RUN_SWITCH_HPP
 #define THRUM_SCHED_RUN_SWITCH_HPP
 
-// ---- thrum/sched/run/take.hpp ----
-//
-// What a P has to run without searching: its runnext and ring, its share of the global queue, its
-// due timers. find_work.hpp asks them first, one by one; a goroutine that leaves the processor asks
-// them on its own stack (switch.hpp).
-//
-// A time slice begins with each of these but runnext: what comes from there shares the slice of its
-// predecessor.
-#ifndef THRUM_SCHED_RUN_TAKE_HPP
-#define THRUM_SCHED_RUN_TAKE_HPP
-
-#include <bit>
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-/// Counts a goroutine that did not inherit its predecessor's time slice.
-inline void begin_slice(processor& p) noexcept { p.schedule_tick.add(); }
-
-inline bool global_turn(const processor& p) noexcept {
-  return p.schedule_tick.get() % traits::global_check_interval == 0;
-}
-
-/// The slice has been handed on often enough. Where a monitor ends slices by time, that is its
-/// business: after so few hand-overs a loop that waits would get a thousand times their share. Else
-/// what waits on this P or in the global queue goes first, and `heir` behind the others. It goes
-/// on with a slice of its own if nobody waits.
-THRUM_COLD inline goroutine* end_inheritance(machine& m, goroutine& heir) noexcept {
-  processor& p = *m.p;
-  p.inheritances_left = traits::most_inheritances;
-  if (m.scheduler->config().preempts && !m.scheduler->clock.is_virtual()) {
-    return &heir;
-  }
-  begin_slice(p);
-  goroutine* g = p.queue.pop();
-  if (g == nullptr && !m.scheduler->global.empty()) {
-    g = m.scheduler->global.pop();
-  }
-  if (g == nullptr) {
-    return &heir;
-  }
-  push_to_ring(m, heir);
-  if (m.scheduler->has_other_ps()) {
-    m.scheduler->wake_processor();
-  }
-  return g;
-}
-
-/// runnext, else the ring's head. Not under the global queue's lock.
-inline goroutine* take_local(machine& m) noexcept {
-  processor& p = *m.p;
-  if (goroutine* g = p.queue.take_runnext()) {
-    if (--p.inheritances_left != 0) [[likely]] {
-      return g;
-    }
-    return end_inheritance(m, *g);
-  }
-  goroutine* g = p.queue.pop();
-  if (g != nullptr) {
-    begin_slice(p);
-  }
-  return g;
-}
-
-/// One goroutine of the global queue; more of them into the own ring.
-inline goroutine* take_global(machine& m) noexcept {
-  runtime_scheduler& scheduler = *m.scheduler;
-  if (scheduler.global.empty()) {
-    return nullptr;
-  }
-  auto share = scheduler.global.take_share(scheduler.procs(), traits::run_queue_capacity / 2);
-  goroutine* g = share.pop_front();
-  if (!share.empty()) {
-    m.p->queue.push_batch(share);
-    scheduler.global.prepend(static_cast<decltype(share)&&>(share));
-  }
-  if (g != nullptr) {
-    begin_slice(*m.p);
-  }
-  return g;
-}
-
-/// One goroutine of the global queue, on the turn that is reserved for it.
-inline goroutine* take_global_in_turn(machine& m) noexcept {
-  if (!global_turn(*m.p) || m.scheduler->global.empty()) {
-    return nullptr;
-  }
-  goroutine* g = m.scheduler->global.pop();
-  if (g != nullptr) {
-    begin_slice(*m.p);
-  }
-  return g;
-}
-
-/// The time slice is over: what waits in runnext has shared it and goes behind the others.
-inline void end_slice(machine& m) noexcept {
-  if (goroutine* g = m.p->queue.take_runnext()) {
-    push_to_ring(m, *g);
-  }
-  begin_slice(*m.p);
-}
-
-/// Whether nobody has polled for so long that a P that has other work should.
-inline bool is_poll_due(runtime_scheduler& scheduler) noexcept {
-  if (scheduler.poller.descriptors() == 0) {
-    return false;
-  }
-  if (scheduler.clock.is_virtual()) {  // it stands, and would never say that it is time
-    return !scheduler.poll.somebody_sleeps();
-  }
-  return scheduler.poll.is_due(traits::now(), traits::poll_interval_ns);
-}
-
-/// V5: what stands on this P, and in the global queue as the ring has no room for all, is put into a
-/// random order. A bit of its own is drawn for each goroutine, pass by pass, and those with a 0 go
-/// before those with a 1: with as many passes as make equal strings of bits unlikely, each order is
-/// as likely as any other. So it needs no memory.
-THRUM_COLD inline void shuffle_woken(machine& m) noexcept {
-  auto all = m.p->queue.drain();
-  while (goroutine* const g = m.scheduler->global.pop()) {
-    all.push_back(g);
-  }
-  base::random random = m.scheduler->clock.own().random_of_shuffle();
-  const unsigned passes = 2 * static_cast<unsigned>(std::bit_width(all.size())) + 8;
-  for (unsigned i = 0; i != passes; ++i) {
-    decltype(all) ones;
-    decltype(all) zeroes;
-    while (goroutine* const g = all.pop_front()) {
-      (random.below(2) != 0 ? ones : zeroes).push_back(g);
-    }
-    all.append(static_cast<decltype(all)&&>(zeroes));
-    all.append(static_cast<decltype(all)&&>(ones));
-  }
-  while (goroutine* const g = all.pop_front()) {
-    push_to_ring(m, *g);
-  }
-}
-
-/// Runs the due timers of a P. Returns when its next one is due.
-inline std::int64_t run_timers(machine& m, processor& p, bool& ran) noexcept {
-  const std::int64_t earliest = p.timers.earliest();
-  if (earliest == timer_heap<traits>::never) {
-    return earliest;
-  }
-  const std::int64_t now = traits::now();
-  if (earliest > now) {
-    return earliest;
-  }
-  const std::size_t n = p.timers.run_due(now);
-  m.p->counts.timers.add(n);
-  ran = ran || n != 0;
-  if (n > 1 && m.scheduler->clock.is_virtual()) [[unlikely]] {
-    shuffle_woken(m);
-  }
-  return p.timers.earliest();
-}
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
-
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// A goroutine has left the processor with a stack pointer that is not of its stack.
@@ -21326,6 +22271,8 @@ THRUM_INLINE machine& leave(machine& m, goroutine* next, commit_function commit,
                             bool for_good = false) noexcept {
   goroutine& g = *m.g;
   THRUM_ASSERT(LO1, m.left.g == nullptr);
+  THRUM_ASSERT(BG1, next == nullptr || !is_in_background(*next));
+  THRUM_ASSERT(BG2, next == nullptr || !is_in_background(g));
   m.left.g = &g;
   m.left.commit = commit;
   m.left.argument = argument;
@@ -21358,11 +22305,11 @@ THRUM_INLINE machine& leave(machine& m, goroutine* next, commit_function commit,
   base::before_switch(g.context, *context, for_good);
   // Between two goroutines that both left by this call a return is predicted, else a jump is.
   void* now;
-  if (!for_good && next != nullptr && next->flags != 0) [[likely]] {
+  if (!for_good && next != nullptr && (next->flags & g_started) != 0) [[likely]] {
     now = arch::switch_stack_paired(g.sp_slot(), target, &m);
   } else {
     if (next != nullptr) {
-      next->flags = g_started;
+      next->flags |= g_started;
     }
     now = arch::switch_stack(g.sp_slot(), target, &m);
   }
@@ -21386,8 +22333,8 @@ inline goroutine* take_next(machine& m) noexcept {
     return nullptr;  // g0 looks at the clock
   }
   if (global_turn(p)) [[unlikely]] {
-    if (is_poll_due(*m.scheduler)) {
-      return nullptr;  // g0 polls
+    if (is_turn_of_g0(m)) {
+      return nullptr;
     }
     if (goroutine* g = take_global_in_turn(m)) {
       return g;
@@ -21671,7 +22618,7 @@ inline bool commit_to_global(machine& m, goroutine& g, void*) noexcept {
   }
   // [g.status >] release: where its stack was left. If this M has no P, no freeze has stopped it.
   g.status.store(g_status::runnable, release);
-  m.scheduler->global.push_back(g);
+  m.scheduler->queue_for(g).push_back(g);
   m.scheduler->wake_processor();
   return true;
 }
@@ -21683,7 +22630,11 @@ inline bool commit_behind(machine& m, goroutine& g, void*) noexcept {
     return true;
   }
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
-  m.scheduler->global.push_behind(g);
+  if (is_in_background(g)) [[unlikely]] {
+    m.scheduler->background.push_back(g);
+  } else {
+    m.scheduler->global.push_behind(g);
+  }
   m.scheduler->wake_processor();
   return true;
 }
@@ -21696,17 +22647,31 @@ inline bool commit_unlock_global(machine& m, goroutine&, void*) noexcept {
   return true;
 }
 
-/// Puts the running goroutine at the tail of the global queue and lets g0 choose.
+/// Puts the running goroutine at the tail of the global queue, or of the background queue, and lets g0
+/// choose.
 THRUM_COLD inline machine& yield_slow(machine& m) noexcept {
   return leave(m, static_cast<goroutine*>(nullptr), &commit_to_global, nullptr);
 }
+
+/// For a goroutine that yields while something is asked of its P.
+THRUM_COLD inline machine& yield_asked(machine& m) noexcept {
+  if (!is_alone_in_background(m)) {
+    return yield_slow(m);
+  }
+  begin_slice(*m.p);  // every 61st looks further
+  return m;
+}
+
+/// One that yields and finds nobody has had a turn: there may be something in the background.
+THRUM_COLD inline void count_turn(processor& p) noexcept { begin_slice(p); }
 
 /// The running goroutine gives way and lets g0 choose.
 THRUM_COLD inline machine& give_way(machine& m) noexcept {
   return leave(m, static_cast<goroutine*>(nullptr), &commit_behind, nullptr);
 }
 
-/// Gosched: to the tail of the global queue, if anything else can run here.
+/// Gosched: to the tail of the global queue, if anything else can run here. One of background priority
+/// goes to its own queue, by yield_slow (BG2).
 ///
 /// The queue's lock is held from the look at its head until the goroutine has left its stack, so
 /// one acquisition serves both taking the successor and queueing the predecessor.
@@ -21715,7 +22680,7 @@ inline void yield(section& here) noexcept {
   processor& p = *m.p;
   runtime_scheduler& scheduler = *m.scheduler;
   if (p.attention.load(relaxed) != 0) [[unlikely]] {  // relaxed: seen next time if missed
-    here.moved_to(yield_slow(m));
+    here.moved_to(yield_asked(m));
     return;
   }
   if (p.timers.size() != 0 && ++p.timer_ticks >= traits::timer_check_interval) [[unlikely]] {
@@ -21726,7 +22691,7 @@ inline void yield(section& here) noexcept {
   goroutine* next = nullptr;
   if (!global_turn(p)) [[likely]] {
     next = take_local(m);
-  } else if (is_poll_due(scheduler)) {
+  } else if (is_turn_of_g0(m)) {
     here.moved_to(yield_slow(m));
     return;
   }
@@ -21739,6 +22704,7 @@ inline void yield(section& here) noexcept {
     } else {
       scheduler.global.lock().unlock();
       if ((next = take_local(m)) == nullptr) {
+        count_turn(p);
         return;
       }
       scheduler.global.lock().lock();
@@ -21877,7 +22843,7 @@ class wake_list {
   /// Its status is on the line that the queue writes anyway.
   goroutine& prepared(goroutine& g) noexcept {
     g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
-    is_mixed_ = is_mixed_ || (g.flags & g_on_host) != 0 ||
+    is_mixed_ = is_mixed_ || (g.flags & g_apart) != 0 ||
                 (!goroutines_.empty() && g.scheduler != scheduler_);
     scheduler_ = g.scheduler;
     return g;
@@ -21885,7 +22851,7 @@ class wake_list {
 
   base::intrusive_queue<goroutine> goroutines_;
   runtime_scheduler* scheduler_ = nullptr;  // of the goroutine that came last
-  bool is_mixed_ = false;                   // they belong to several, or one to a host
+  bool is_mixed_ = false;                   // they belong to several, or one goes to no P's queue
   wait_point* threads_ = nullptr;
   wait_point* last_thread_ = nullptr;
 };
@@ -22664,7 +23630,7 @@ inline void unbind(machine& m, goroutine& g) noexcept {
     goroutine* next = nullptr;
     // relaxed: only a hint; a P that is asked for something goes through g0
     if (joiner != nullptr && joiner->g != nullptr && joiner->g->scheduler == g.scheduler &&
-        m->p->attention.load(relaxed) == 0) {
+        m->p->attention.load(relaxed) == 0 && !is_in_background(*joiner->g)) {
       next = joiner->g;
       joiner = nullptr;
     } else {
@@ -23717,6 +24683,7 @@ struct stats_snapshot {
   unsigned idle_threads = 0;              ///< of them, asleep
   unsigned spinning = 0;                  ///< of them, searching for work
   std::size_t global_queue = 0;           ///< goroutines in the global queue
+  std::size_t background_queue = 0;       ///< goroutines of background priority that wait to run
   std::vector<std::size_t> local_queues;  ///< of each processor: ring and runnext
   std::uint64_t goroutines = 0;           ///< alive
   std::uint64_t runnable = 0;             ///< of them, on a queue
@@ -23928,7 +24895,7 @@ inline void unbind(machine& m, goroutine& g) noexcept {
     goroutine* next = nullptr;
     // relaxed: only a hint; a P that is asked for something goes through g0
     if (joiner != nullptr && joiner->g != nullptr && joiner->g->scheduler == g.scheduler &&
-        m->p->attention.load(relaxed) == 0) {
+        m->p->attention.load(relaxed) == 0 && !is_in_background(*joiner->g)) {
       next = joiner->g;
       joiner = nullptr;
     } else {
@@ -24289,7 +25256,8 @@ inline void prefetch_fresh(const goroutine& g) noexcept {
   __builtin_prefetch(top - 192, 1);
 }
 
-/// A dead G, or null when the system has no memory for another stack. `m` as from m_of.
+/// A dead G, or null when the system has no memory for another stack, or make_g may have it. `m` as from
+/// m_of.
 inline goroutine* take_g(runtime_scheduler& scheduler, machine* m,
                          std::uint8_t size_class) noexcept {
   if (m == nullptr || size_class != scheduler.config().stack_class) [[unlikely]] {
@@ -24302,6 +25270,49 @@ inline goroutine* take_g(runtime_scheduler& scheduler, machine* m,
     return g;
   }
   return refill_free_list(*m);
+}
+
+/// A dead G of those that idle Ps keep to themselves, or null; the others of them are the pool's from then on.
+THRUM_COLD inline goroutine* take_from_idle_ps(runtime_scheduler& scheduler) noexcept {
+  base::intrusive_queue<goroutine> all;
+  {
+    scoped guard(scheduler.idle.lock());
+    scheduler.idle.for_each_p_locked([&](processor& p) { all.append(p.free_gs.take_all()); });
+  }
+  goroutine* const g = all.pop_front();
+  scheduler.pool->put(scheduler.config().stack_class, static_cast<decltype(all)&&>(all));
+  return g;
+}
+
+/// A G where take_g gives none because stacks come from hooks: a fresh one, or, if there is no memory for it, one
+/// from further away. Null: there is none, or there are no hooks. Goes outside meanwhile (SC2), so that the caller may be on another M afterwards.
+THRUM_COLD inline goroutine* make_g(section& here, runtime_scheduler& scheduler,
+                                    std::uint8_t size_class) {
+  goroutine* g = nullptr;
+  if (scheduler.pool->has_hooks()) {
+    THRUM_ASSERT(SC2, here.can_go_outside());
+    here.outside([&] { g = scheduler.pool->make(size_class); });
+    if (g == nullptr && size_class == scheduler.config().stack_class) {
+      g = take_from_idle_ps(scheduler);
+    }
+  }
+  return g;
+}
+
+/// Whether a goroutine with the usual stack can be started without a call of a hook. On g0, or no M.
+inline bool has_stack_at_hand(runtime_scheduler& scheduler) noexcept {
+  if (!scheduler.pool->has_hooks()) [[likely]] {
+    return true;
+  }
+  machine* const m = m_of(scheduler);
+  if (m == nullptr) {
+    return false;
+  }
+  auto& free = m->p->free_gs;
+  if (free.size() == 0) {
+    free.load(scheduler.pool->take_chunk(scheduler.config().stack_class));
+  }
+  return free.size() != 0;
 }
 
 /// Gives a G back that take_g gave and that was not launched.
@@ -24342,13 +25353,14 @@ inline goroutine_id next_id(runtime_scheduler& scheduler, machine* m) noexcept {
 }
 
 /// Readies the first frame of a G with a task. `id`, `entry`, `discard_result` and `join` are set.
-inline void prepare_launch(runtime_scheduler& scheduler, goroutine& g) noexcept {
+inline void prepare_launch(runtime_scheduler& scheduler, goroutine& g,
+                           std::uint8_t flags = 0) noexcept {
   g.scheduler = &scheduler;
   g.exceptions = {};
   g.exiting = false;
   g.moved_much = false;
   g.uncancellable = 0;
-  g.flags = 0;
+  g.flags = flags;
   // relaxed: published by the queue
   g.sp.store(
       arch::prepare_stack(g.task, {g.stack_low, g.extent.limit(g.stack_low)}, &goroutine_main, &g),
@@ -24356,8 +25368,9 @@ inline void prepare_launch(runtime_scheduler& scheduler, goroutine& g) noexcept 
 }
 
 /// Lets a G with a task run, which is set as for prepare_launch.
-inline void launch(runtime_scheduler& scheduler, machine* m, goroutine& g) noexcept {
-  prepare_launch(scheduler, g);
+inline void launch(runtime_scheduler& scheduler, machine* m, goroutine& g,
+                   std::uint8_t flags = 0) noexcept {
+  prepare_launch(scheduler, g, flags);
   if (m != nullptr) [[likely]] {
     m->p->counts.created.add();
     ready_on(*m, g, true);
@@ -24376,6 +25389,7 @@ inline void launch(runtime_scheduler& scheduler, machine* m, goroutine& g) noexc
 #include <functional>
 #include <memory>
 #include <stop_token>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -24538,10 +25552,17 @@ struct spawn_task_of {
 /// told its own function.
 THRUM_INLINE const void* caller_address() noexcept { return __builtin_return_address(0); }
 
+/// Attributes, where none were given: what is not asked for is not looked at.
+struct no_attributes {
+  static constexpr std::size_t stack_size = 0;
+  static constexpr std::string_view name = {};
+  static constexpr thrum::priority priority = thrum::priority::normal;
+};
+
 /// Makes a goroutine whose task is a Task built from `from`, and calls launch(m, g) inside. What is
 /// built may allocate, so that happens outside, unless it cannot throw.
-template <class Task, class Launch, class... From>
-void start_goroutine(runtime_scheduler& scheduler, const attributes& how, Launch launch_it,
+template <class Task, class How, class Launch, class... From>
+void start_goroutine(runtime_scheduler& scheduler, const How& how, Launch launch_it,
                      From&&... from) {
   section here;
   machine* m = m_of(scheduler);
@@ -24555,6 +25576,10 @@ void start_goroutine(runtime_scheduler& scheduler, const attributes& how, Launch
     size_class = needed > size_class ? needed : size_class;
   }
   goroutine* g = take_g(scheduler, m, size_class);
+  if (g == nullptr) [[unlikely]] {
+    g = make_g(here, scheduler, size_class);
+    m = m_of(scheduler);
+  }
   if (g != nullptr && !open_for_task(*g, sizeof(Task), alignof(Task))) [[unlikely]] {
     untake_g(scheduler, *g);
     g = nullptr;
@@ -24563,7 +25588,8 @@ void start_goroutine(runtime_scheduler& scheduler, const attributes& how, Launch
     here.outside([] {
       base::throw_system(os::error_code_of(os::no_memory),
                          "go: no memory for the stack of another goroutine; raise the "
-                         "memory limit or vm.max_map_count, or start fewer");
+                         "memory limit, vm.max_map_count or what options::memory gives, or start "
+                         "fewer");
     });
   }
   void* const place = reserve_task(*g, sizeof(Task), alignof(Task));
@@ -24594,9 +25620,9 @@ void start_goroutine(runtime_scheduler& scheduler, const attributes& how, Launch
 }
 
 /// go, with launch_it(m, g) in place of launch.
-template <class Launch, class F, class... Args>
-THRUM_INLINE void start_launched(runtime_scheduler& scheduler, const attributes& how,
-                                 const void* caller, Launch launch_it, F&& f, Args&&... args) {
+template <class How, class Launch, class F, class... Args>
+THRUM_INLINE void start_launched(runtime_scheduler& scheduler, const How& how, const void* caller,
+                                 Launch launch_it, F&& f, Args&&... args) {
   if constexpr (is_task<F, Args...>()) {
     using call = bound_call<std::decay_t<F>, std::decay_t<Args>...>;
     using task = go_task<std::decay_t<F>, std::decay_t<Args>...>;
@@ -24611,19 +25637,21 @@ THRUM_INLINE void start_launched(runtime_scheduler& scheduler, const attributes&
   }
 }
 
-template <class F, class... Args>
-THRUM_NOINLINE void start_task(runtime_scheduler& scheduler, const attributes& how, F&& f,
+template <class How = no_attributes, class F, class... Args>
+THRUM_NOINLINE void start_task(runtime_scheduler& scheduler, const How& how, F&& f,
                                Args&&... args) {
   start_launched(
       scheduler, how, caller_address(),
-      [&](machine* m, goroutine& g) noexcept { launch(scheduler, m, g); }, std::forward<F>(f),
-      std::forward<Args>(args)...);
+      [&](machine* m, goroutine& g) noexcept {
+        launch(scheduler, m, g, initial_flags(how.priority));
+      },
+      std::forward<F>(f), std::forward<Args>(args)...);
 }
 
 /// spawn of what gets no other arguments than these.
-template <class Launch, class F, class... Args>
-THRUM_INLINE auto spawn_bound(runtime_scheduler& scheduler, const attributes& how,
-                              const void* caller, Launch launch_it, F&& f, Args&&... args)
+template <class How, class Launch, class F, class... Args>
+THRUM_INLINE auto spawn_bound(runtime_scheduler& scheduler, const How& how, const void* caller,
+                              Launch launch_it, F&& f, Args&&... args)
     -> join_handle<task_result<F, Args...>> {
   using result = task_result<F, Args...>;
   join_handle<result> handle;
@@ -24643,9 +25671,9 @@ THRUM_INLINE auto spawn_bound(runtime_scheduler& scheduler, const attributes& ho
 }
 
 /// spawn, with launch_it(m, g) in place of launch.
-template <class Launch, class F, class... Args>
-THRUM_INLINE auto spawn_launched(runtime_scheduler& scheduler, const attributes& how,
-                                 const void* caller, Launch launch_it, F&& f, Args&&... args)
+template <class How, class Launch, class F, class... Args>
+THRUM_INLINE auto spawn_launched(runtime_scheduler& scheduler, const How& how, const void* caller,
+                                 Launch launch_it, F&& f, Args&&... args)
     -> join_handle<spawn_result<F, Args...>> {
   if constexpr (wants_stop<F, Args...>) {
     std::stop_source source;
@@ -24659,13 +25687,15 @@ THRUM_INLINE auto spawn_launched(runtime_scheduler& scheduler, const attributes&
   }
 }
 
-template <class F, class... Args>
-THRUM_NOINLINE auto spawn_task(runtime_scheduler& scheduler, const attributes& how, F&& f,
-                               Args&&... args) -> join_handle<spawn_result<F, Args...>> {
+template <class How = no_attributes, class F, class... Args>
+THRUM_NOINLINE auto spawn_task(runtime_scheduler& scheduler, const How& how, F&& f, Args&&... args)
+    -> join_handle<spawn_result<F, Args...>> {
   return spawn_launched(
       scheduler, how, caller_address(),
-      [&](machine* m, goroutine& g) noexcept { launch(scheduler, m, g); }, std::forward<F>(f),
-      std::forward<Args>(args)...);
+      [&](machine* m, goroutine& g) noexcept {
+        launch(scheduler, m, g, initial_flags(how.priority));
+      },
+      std::forward<F>(f), std::forward<Args>(args)...);
 }
 
 }  // namespace go_detail
@@ -24673,6 +25703,7 @@ THRUM_NOINLINE auto spawn_task(runtime_scheduler& scheduler, const attributes& h
 
 #endif
 
+#include <type_traits>
 #include <utility>
 
 namespace thrum { inline namespace THRUM_ABI {
@@ -24690,6 +25721,16 @@ struct on_host_t {
 inline constexpr on_host_t on_host{};
 
 namespace go_detail {
+
+// What is the function to start, and not said of it before: so that a modifiable or a temporary
+// `attributes` is none either, which F&& would fit better than its own parameter.
+
+template <class F>
+concept not_runtime = !std::is_same_v<std::remove_cvref_t<F>, runtime>;
+
+template <class F>
+concept not_attributes = not_runtime<F> && !std::is_same_v<std::remove_cvref_t<F>, attributes> &&
+                         !std::is_same_v<std::remove_cvref_t<F>, on_host_t>;
 
 /// To which a goroutine is bound that is started on_host; null, for any thread, in a bubble.
 /// std::system_error if there is no memory.
@@ -24714,9 +25755,9 @@ THRUM_COLD inline void launch_on(host_thread* where, runtime_scheduler& schedule
 }
 
 /// As start_task, on `where` only, if that is not null.
-template <class F, class... Args>
-THRUM_NOINLINE void start_task_on(host_thread* where, runtime_scheduler& scheduler,
-                                  const attributes& how, F&& f, Args&&... args) {
+template <class How = no_attributes, class F, class... Args>
+THRUM_NOINLINE void start_task_on(host_thread* where, runtime_scheduler& scheduler, const How& how,
+                                  F&& f, Args&&... args) {
   start_launched(
       scheduler, how, caller_address(),
       [&](machine* m, goroutine& g) noexcept { launch_on(where, scheduler, m, g); },
@@ -24724,10 +25765,9 @@ THRUM_NOINLINE void start_task_on(host_thread* where, runtime_scheduler& schedul
 }
 
 /// As spawn_task, on `where` only, if that is not null.
-template <class F, class... Args>
-THRUM_NOINLINE auto spawn_task_on(host_thread* where, runtime_scheduler& scheduler,
-                                  const attributes& how, F&& f, Args&&... args)
-    -> join_handle<spawn_result<F, Args...>> {
+template <class How = no_attributes, class F, class... Args>
+THRUM_NOINLINE auto spawn_task_on(host_thread* where, runtime_scheduler& scheduler, const How& how,
+                                  F&& f, Args&&... args) -> join_handle<spawn_result<F, Args...>> {
   return spawn_launched(
       scheduler, how, caller_address(),
       [&](machine* m, goroutine& g) noexcept { launch_on(where, scheduler, m, g); },
@@ -24787,6 +25827,8 @@ struct options {
   /// Bytes of stack reserved per goroutine, rounded up to a power of two of at least 16 KiB. Pages
   /// are committed as they are touched.
   std::size_t stack_size = 256 * 1024;
+  /// Where stacks and the runtime's own objects come from. Not set: from the system.
+  memory_hooks memory = {};
   /// How long a goroutine may run while others wait before it is asked to yield.
   std::chrono::nanoseconds time_slice = std::chrono::milliseconds(10);
   preemption preempt = preemption::async;
@@ -24911,8 +25953,8 @@ struct runtime_role {
 /// When not to use: a program that only has a main goroutine to run is shorter with run().
 class runtime {
  public:
-  /// Makes a runtime. Threads start when there is work for them. std::system_error if the system
-  /// has no memory or no thread.
+  /// Makes a runtime. Threads start when there is work for them. std::system_error if the system, or
+  /// options::memory, has no memory, or the system no thread; usage_error for only one of two hooks.
   explicit runtime(options settings = {})
       : runtime(std::move(settings), go_detail::runtime_role()) {}
 
@@ -24929,7 +25971,7 @@ class runtime {
   /// Starts a goroutine that runs f(args...); both are moved or copied as std::thread does.
   /// std::system_error if there is no memory for its stack; usage_error once the runtime is
   /// stopped.
-  template <class F, class... Args>
+  template <go_detail::not_attributes F, class... Args>
   THRUM_INLINE void go(F&& f, Args&&... args) {
     must_accept("runtime::go: the runtime is stopped");
     go_detail::start_task(*scheduler_, {}, std::forward<F>(f), std::forward<Args>(args)...);
@@ -24941,15 +25983,21 @@ class runtime {
   }
 
   /// As go, and keeps the result for join().
-  template <class F, class... Args>
+  template <go_detail::not_attributes F, class... Args>
   THRUM_INLINE auto spawn(F&& f, Args&&... args)
       -> join_handle<go_detail::spawn_result<F, Args...>> {
     must_accept("runtime::spawn: the runtime is stopped");
     return go_detail::spawn_task(*scheduler_, {}, std::forward<F>(f), std::forward<Args>(args)...);
   }
+  template <class F, class... Args>
+  THRUM_INLINE auto spawn(const attributes& how, F&& f, Args&&... args)
+      -> join_handle<go_detail::spawn_result<F, Args...>> {
+    must_accept("runtime::spawn: the runtime is stopped");
+    return go_detail::spawn_task(*scheduler_, how, std::forward<F>(f), std::forward<Args>(args)...);
+  }
 
   /// As go and spawn, on the host's thread only: see on_host.
-  template <class F, class... Args>
+  template <go_detail::not_attributes F, class... Args>
   THRUM_INLINE void go(on_host_t, F&& f, Args&&... args) {
     must_accept("runtime::go: the runtime is stopped");
     go_detail::start_task_on(go_detail::host_for_start(*scheduler_), *scheduler_, {},
@@ -24961,11 +26009,18 @@ class runtime {
     go_detail::start_task_on(go_detail::host_for_start(*scheduler_), *scheduler_, how,
                              std::forward<F>(f), std::forward<Args>(args)...);
   }
-  template <class F, class... Args>
+  template <go_detail::not_attributes F, class... Args>
   THRUM_INLINE auto spawn(on_host_t, F&& f, Args&&... args)
       -> join_handle<go_detail::spawn_result<F, Args...>> {
     must_accept("runtime::spawn: the runtime is stopped");
     return go_detail::spawn_task_on(go_detail::host_for_start(*scheduler_), *scheduler_, {},
+                                    std::forward<F>(f), std::forward<Args>(args)...);
+  }
+  template <class F, class... Args>
+  THRUM_INLINE auto spawn(on_host_t, const attributes& how, F&& f, Args&&... args)
+      -> join_handle<go_detail::spawn_result<F, Args...>> {
+    must_accept("runtime::spawn: the runtime is stopped");
+    return go_detail::spawn_task_on(go_detail::host_for_start(*scheduler_), *scheduler_, how,
                                     std::forward<F>(f), std::forward<Args>(args)...);
   }
 
@@ -24984,7 +26039,8 @@ class runtime {
   // ends; std::system_error if there is no memory.
 
   /// Runs what is ready now, a slice of each at most, and does not wait: for the begin or the end of a
-  /// frame, or as often as options::on_host_work says.
+  /// frame, or as often as options::on_host_work says. Goroutines of background priority are left to the
+  /// processors, as they are while the thread waits.
   std::size_t poll();
 
   /// Runs goroutines, and waits for some to run, until the time is over; at the least as long as a
@@ -25191,7 +26247,11 @@ class func_timer : public basic_timer<traits> {
         destroy_(destroy) {
     basic_timer::fire = [](basic_timer& timer, bool) noexcept {
       auto& self = static_cast<func_timer&>(timer);
-      self.call_(&self);
+      if (has_stack_at_hand(self.scheduler_)) [[likely]] {
+        self.call_(&self);
+      } else {
+        self.start_late();
+      }
     };
     basic_timer::discard = [](basic_timer& timer) noexcept {
       static_cast<func_timer&>(timer).drop_reference();
@@ -25202,8 +26262,16 @@ class func_timer : public basic_timer<traits> {
   runtime_scheduler& scheduler_;  // may be gone: FT3
 
  private:
+  struct late : late_start {
+    func_timer* of;
+  };
+
   /// Whether a goroutine of the timer's runtime calls, which is there then.
   bool is_own(const section& here) const noexcept;
+
+  /// There is no stack for its goroutine but from a hook, which may not be called where timers fire: the
+  /// creator calls call_.
+  void start_late() noexcept;
 
   /// Of a timer that is not armed an entry may be left, in a heap that goes with the runtime.
   void leave_heap() noexcept;
@@ -25214,6 +26282,9 @@ class func_timer : public basic_timer<traits> {
   const action call_;
   const action destroy_;
   std::atomic<std::uint32_t> references_{1};
+  std::atomic<std::uint32_t> late_starts_{
+      0};  // that the creator has been asked for and has not begun
+  late late_{};
   spin_lock lock_{lock_rank::timer};
 };
 
@@ -27546,7 +28617,6 @@ THRUM_NOINLINE std::pair<result_of<F>, result_of<G>> begin_to_fork(F&& f, G&& g)
 #ifndef THRUM_GO_HPP
 #define THRUM_GO_HPP
 
-#include <type_traits>
 #include <utility>
 
 namespace thrum { inline namespace THRUM_ABI {
@@ -27563,13 +28633,6 @@ inline runtime_scheduler& own_scheduler(const char* message) {
   }
   return *m->scheduler;
 }
-
-template <class F>
-concept not_runtime = !std::is_same_v<std::remove_cvref_t<F>, runtime>;
-
-template <class F>
-concept not_attributes = not_runtime<F> && !std::is_same_v<std::remove_cvref_t<F>, attributes> &&
-                         !std::is_same_v<std::remove_cvref_t<F>, on_host_t>;
 
 }  // namespace go_detail
 
@@ -27610,9 +28673,13 @@ THRUM_INLINE void go(on_host_t, const attributes& how, F&& f, Args&&... args) {
 }
 
 /// The same on a runtime that is named, from any thread: runtime::go.
-template <class F, class... Args>
+template <go_detail::not_attributes F, class... Args>
 THRUM_INLINE void go(runtime& where, F&& f, Args&&... args) {
   where.go(std::forward<F>(f), std::forward<Args>(args)...);
+}
+template <class F, class... Args>
+THRUM_INLINE void go(runtime& where, const attributes& how, F&& f, Args&&... args) {
+  where.go(how, std::forward<F>(f), std::forward<Args>(args)...);
 }
 
 /// Starts a goroutine and returns the handle on its result. Errors as go; the exception that leaves
@@ -27640,7 +28707,7 @@ THRUM_INLINE auto spawn(const attributes& how, F&& f, Args&&... args)
 }
 
 /// The same on the host's thread only: see on_host. Its join() is a call of a function there.
-template <class F, class... Args>
+template <go_detail::not_attributes F, class... Args>
 THRUM_INLINE auto spawn(on_host_t, F&& f, Args&&... args)
     -> join_handle<go_detail::spawn_result<F, Args...>> {
   auto& scheduler = go_detail::own_scheduler(
@@ -27649,12 +28716,26 @@ THRUM_INLINE auto spawn(on_host_t, F&& f, Args&&... args)
   return go_detail::spawn_task_on(go_detail::host_for_start(scheduler), scheduler, {},
                                   std::forward<F>(f), std::forward<Args>(args)...);
 }
+template <class F, class... Args>
+THRUM_INLINE auto spawn(on_host_t, const attributes& how, F&& f, Args&&... args)
+    -> join_handle<go_detail::spawn_result<F, Args...>> {
+  auto& scheduler = go_detail::own_scheduler(
+      "spawn: called outside of a runtime; use thrum::run, or runtime::spawn from a foreign "
+      "thread");
+  return go_detail::spawn_task_on(go_detail::host_for_start(scheduler), scheduler, how,
+                                  std::forward<F>(f), std::forward<Args>(args)...);
+}
 
 /// The same on a runtime that is named, from any thread: runtime::spawn.
-template <class F, class... Args>
+template <go_detail::not_attributes F, class... Args>
 THRUM_INLINE auto spawn(runtime& where, F&& f, Args&&... args)
     -> join_handle<go_detail::spawn_result<F, Args...>> {
   return where.spawn(std::forward<F>(f), std::forward<Args>(args)...);
+}
+template <class F, class... Args>
+THRUM_INLINE auto spawn(runtime& where, const attributes& how, F&& f, Args&&... args)
+    -> join_handle<go_detail::spawn_result<F, Args...>> {
+  return where.spawn(how, std::forward<F>(f), std::forward<Args>(args)...);
 }
 
 }}  // namespace thrum::THRUM_ABI
@@ -30120,6 +31201,14 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
     return read_until(std::string_view(&delimiter, 1), error);
   }
 
+  /// The same until a stop, as of read_line.
+  template <class Delimiter, stop_condition Stop, std::same_as<std::error_code>... Error>
+  std::optional<std::string> read_until(const Delimiter& delimiter, const Stop& stop,
+                                        Error&... error) {
+    const auto call = [&](std::error_code& code) { return read_until(delimiter, code); };
+    return io_detail::until_stopped(*this, "read_until", stop, call, error...);
+  }
+
   /// Fills the buffer, and returns its size; or 0 if the stream had ended before the first byte.
   /// If it ends later: errc::unexpected_end.
   [[nodiscard]] std::size_t read_exactly(std::span<std::byte> buffer) {
@@ -30141,6 +31230,21 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
     return read_exactly(std::as_writable_bytes(buffer), error);
   }
 
+  /// The same until a stop: then std::errc::operation_canceled; with `error`, so many bytes are there.
+  template <class Buffer, stop_condition Stop, std::same_as<std::error_code>... Error>
+  std::size_t read_exactly(Buffer&& buffer, const Stop& stop, Error&... error) {
+    std::size_t got = 0;
+    const auto call = [&](std::error_code& code) {
+      got += this->read_full(std::span(buffer).subspan(got), code);
+      if (!code && got != 0 && got != std::span(buffer).size()) {
+        code = errc::unexpected_end;
+      }
+      return got;
+    };
+    io_detail::until_stopped(*this, "read_exactly", stop, call, error...);
+    return got;
+  }
+
   /// The next n bytes, which stay to be read; fewer only at the end of the stream. Valid until the
   /// next call. errc::message_size: n is above the limit.
   std::string_view peek(std::size_t n) {
@@ -30153,6 +31257,13 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
     while (buffered() < n && fill(error)) {
     }
     return held().substr(0, n);
+  }
+
+  /// The same until a stop: then std::errc::operation_canceled, and what has come is still to be read.
+  template <stop_condition Stop, std::same_as<std::error_code>... Error>
+  std::string_view peek(std::size_t n, const Stop& stop, Error&... error) {
+    const auto call = [&](std::error_code& code) { return peek(n, code); };
+    return io_detail::until_stopped(*this, "peek", stop, call, error...);
   }
 
   /// Reads n bytes and drops them. Returns their number: fewer only at the end of the stream.
@@ -30172,6 +31283,16 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
         return done;
       }
     }
+  }
+
+  /// The same until a stop: then std::errc::operation_canceled; with `error`, the number of those that
+  /// were dropped before.
+  template <stop_condition Stop, std::same_as<std::error_code>... Error>
+  std::uint64_t discard(std::uint64_t n, const Stop& stop, Error&... error) {
+    std::uint64_t done = 0;
+    const auto call = [&](std::error_code& code) { return done += discard(n - done, code); };
+    io_detail::until_stopped(*this, "discard", stop, call, error...);
+    return done;
   }
 
   /// How many bytes can be had without reading from the stream.
@@ -30294,6 +31415,7 @@ buffered_reader(Stream&&, std::size_t = 0) -> buffered_reader<Stream>;
 #ifndef THRUM_IO_BUFFERED_WRITER_HPP
 #define THRUM_IO_BUFFERED_WRITER_HPP
 
+#include <concepts>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -30344,6 +31466,14 @@ class buffered_writer : public stream_writing<buffered_writer<Stream>> {
       buffer_.erase(0, error ? n : buffer_.size());
     }
     return !error;
+  }
+
+  /// The same until a stop: then std::errc::operation_canceled, and what was not written stays in the
+  /// buffer. To be included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+  template <stop_condition Stop, std::same_as<std::error_code>... Error>
+  bool flush(const Stop& stop, Error&... error) {
+    const auto call = [&](std::error_code& code) { return flush(code); };
+    return io_detail::until_stopped(*this, "flush", stop, call, error...);
   }
 
   /// How many bytes wait for a flush.
@@ -30772,10 +31902,17 @@ concept takes_files = requires(To& to, io::native_handle_type file, std::uint64_
   { to.send_file(file, n, n, error) } -> std::same_as<std::uint64_t>;
 };
 
+/// In place of a stop: there is none.
+struct never {
+  constexpr bool operator()() const noexcept { return false; }
+};
+
 /// Sends what the file has from its position on, at most `limit` bytes, and moves the position
-/// behind it. 0 for what has no size.
-template <class To>
-std::uint64_t send_rest_of(io::file& from, std::uint64_t limit, To& to, std::error_code& error) {
+/// behind it. 0 for what has no size. Asks now and then whether it is over: a peer that takes all at
+/// once never makes it wait.
+template <class To, class IsOver>
+std::uint64_t send_rest_of(io::file& from, std::uint64_t limit, To& to, IsOver is_over,
+                           std::error_code& error) {
   std::error_code has_no_position;
   const std::uint64_t size = from.size(has_no_position);
   if (has_no_position || size == 0) {
@@ -30785,22 +31922,36 @@ std::uint64_t send_rest_of(io::file& from, std::uint64_t limit, To& to, std::err
   if (has_no_position || begin >= size) {
     return 0;
   }
-  const std::uint64_t sent =
-      to.send_file(from.native_handle(), begin, std::min(limit, size - begin), error);
+  const std::uint64_t wanted = std::min(limit, size - begin);
+  constexpr std::uint64_t most_at_once =
+      std::is_same_v<IsOver, never> ? UINT64_MAX : std::uint64_t{4} * 1024 * 1024;
+  std::uint64_t sent = 0;
+  for (std::uint64_t part = 0; sent != wanted && !error; sent += part) {
+    const std::uint64_t asked = std::min(wanted - sent, most_at_once);
+    part = to.send_file(from.native_handle(), begin + sent, asked, error);
+    if (part < asked) {
+      sent += part;
+      break;
+    }
+    if (is_over()) {
+      error = std::make_error_code(std::errc::operation_canceled);
+    }
+  }
   std::error_code ignored;  // a close meanwhile: of that the next read tells
   from.seek(static_cast<std::int64_t>(begin + sent), io::seek_from::begin, ignored);
   return sent;
 }
 
 /// The part of copy() that need not go through memory.
-template <class From, class To>
-std::uint64_t copy_inside(From& from, To& to, std::error_code& error) {
+template <class From, class To, class IsOver>
+std::uint64_t copy_inside(From& from, To& to, IsOver is_over, std::error_code& error) {
   if constexpr (takes_files<To> && std::is_same_v<From, io::file>) {
-    return send_rest_of(from, std::numeric_limits<std::uint64_t>::max(), to, error);
+    return send_rest_of(from, std::numeric_limits<std::uint64_t>::max(), to, is_over, error);
   } else if constexpr (takes_files<To> && (std::is_same_v<From, io::limited<io::file&>> ||
                                            std::is_same_v<From, io::limited<io::file>>)) {
-    return from.take_inside(
-        [&](io::file& file, std::uint64_t limit) { return send_rest_of(file, limit, to, error); });
+    return from.take_inside([&](io::file& file, std::uint64_t limit) {
+      return send_rest_of(file, limit, to, is_over, error);
+    });
   } else {
     return 0;
   }
@@ -30840,79 +31991,182 @@ concept moves_from_pipes = requires(To& to, os::handle pipe, std::size_t& done) 
   to.move_from_pipe(pipe, 1, done);
 };
 
-/// Moves through the pipe as long as that is much at a time. False: that was all, or an error.
+/// One call of copy(). After an error it can go on: what was read and not written is kept.
 template <class From, class To>
-bool move_much(From& from, To& to, middle_pipe& middle, std::uint64_t& done, std::error_code& error,
-               bool& is_reading) {
-  constexpr os::io_result few = 4096;
-  while (middle.open()) {
-    is_reading = true;
-    const os::io_result n = from.move_to_pipe(middle.writer(), middle_pipe::most);
-    if (os::cannot_splice(n)) {
-      middle.give_up();
-      return true;
-    }
-    if (count_or(n, error) == 0) {
-      return false;
-    }
-    is_reading = false;
-    std::size_t moved = 0;
-    os::io_result result = to.move_from_pipe(middle.reader(), static_cast<std::size_t>(n), moved);
-    done += moved;
-    std::byte piece[512];
-    for (; os::cannot_splice(result) && moved != static_cast<std::size_t>(n);) {
-      middle.give_up();  // what it holds is written as it would have been
-      const os::io_result got = os::read(middle.reader(), piece, sizeof piece);
-      const std::size_t written =
-          to.write(std::span<const std::byte>(piece, count_or(got, error)), error);
-      done += written;
-      moved += written;
-      if (error) {
-        return false;
-      }
-    }
-    if (result < 0 && !os::cannot_splice(result)) {
-      error = error_of(result);
-      return false;
-    }
-    if (n < few) {
-      return true;
-    }
-  }
-  return true;
-}
-
-/// copy(); `is_reading` says whose the error is.
-template <class From, class To>
-std::uint64_t copy_all(From& from, To& to, std::error_code& error, bool& is_reading) {
+class copying {
   static_assert(io::readable_stream<From> && io::writable_stream<To>,
                 "copy: the first must be an io::readable_stream, the second an "
                 "io::writable_stream");
-  constexpr std::size_t piece = std::size_t{32} * 1024;
-  [[maybe_unused]] constexpr std::size_t much = piece / 4;
-  error.clear();
-  is_reading = false;
-  std::uint64_t done = copy_inside(from, to, error);
-  if (error) {
-    return done;
-  }
-  const std::unique_ptr<std::byte[]> buffer(new std::byte[piece]);
-  [[maybe_unused]] middle_pipe middle;
-  for (;;) {
-    is_reading = true;
-    const std::size_t n = from.read(std::span<std::byte>(buffer.get(), piece), error);
-    if (error || n == 0) {
-      return done;
+
+ public:
+  copying(From& from, To& to) noexcept : from_(from), to_(to) {}
+  copying(const copying&) = delete;
+  copying& operator=(const copying&) = delete;
+
+  /// Up to the end or an error; operation_canceled when is_over(), which is asked between pieces.
+  template <class IsOver>
+  void run(std::error_code& error, IsOver is_over) {
+    error.clear();
+    is_reading_ = false;
+    if (!write_held(error) || !empty_middle(error)) {
+      return;
     }
-    is_reading = false;
-    done += to.write(std::span<const std::byte>(buffer.get(), n), error);
+    done_ += copy_inside(from_, to_, is_over, error);
     if (error) {
-      return done;
+      return;
     }
-    if constexpr (os::has_splice && moves_to_pipes<From> && moves_from_pipes<To>) {
-      if (n >= much && !move_much(from, to, middle, done, error, is_reading)) {
-        return done;
+    if (buffer_ == nullptr) {
+      buffer_.reset(new std::byte[piece]);
+    }
+    while (goes_on(is_over, error)) {
+      is_reading_ = true;
+      const std::size_t n = from_.read(std::span<std::byte>(buffer_.get(), piece), error);
+      if (error || n == 0) {
+        return;
       }
+      held_ = std::span<const std::byte>(buffer_.get(), n);
+      if (!write_held(error)) {
+        return;
+      }
+      if constexpr (moves) {
+        constexpr std::size_t much = piece / 4;
+        if (n >= much && !move_much(error, is_over)) {
+          return;
+        }
+      }
+    }
+  }
+
+  /// How many bytes were written.
+  std::uint64_t done() const noexcept { return done_; }
+
+  /// Throws the error as that stream does of which it is.
+  [[noreturn]] [[gnu::cold]] void fail(const std::error_code& error, const char* operation) const {
+    if (is_reading_) {
+      fail_by(from_, error, operation);
+    }
+    fail_by(to_, error, operation);
+  }
+
+ private:
+  static constexpr std::size_t piece = std::size_t{32} * 1024;
+  static constexpr bool moves = os::has_splice && moves_to_pipes<From> && moves_from_pipes<To>;
+
+  template <class IsOver>
+  static bool goes_on(IsOver is_over, std::error_code& error) {
+    const bool ends = is_over();
+    if (ends) {
+      error = std::make_error_code(std::errc::operation_canceled);
+    }
+    return !ends;
+  }
+
+  /// False: an error, and `held_` has what was not written.
+  bool write_held(std::error_code& error) {
+    if (!held_.empty()) {
+      is_reading_ = false;
+      const std::size_t n = to_.write(held_, error);
+      done_ += n;
+      held_ = held_.subspan(n);
+    }
+    return !error;
+  }
+
+  /// Moves through the pipe as long as that is much at a time. False: that was all, or an error.
+  template <class IsOver>
+  bool move_much(std::error_code& error, IsOver is_over) {
+    constexpr os::io_result few = 4096;
+    while (middle_.open()) {
+      if (!goes_on(is_over, error)) {
+        return false;
+      }
+      is_reading_ = true;
+      const os::io_result n = from_.move_to_pipe(middle_.writer(), middle_pipe::most);
+      if (os::cannot_splice(n)) {
+        middle_.give_up();
+        return true;
+      }
+      in_middle_ = count_or(n, error);
+      if (in_middle_ == 0 || !empty_middle(error)) {
+        return false;
+      }
+      if (n < few) {
+        return true;
+      }
+    }
+    return true;
+  }
+
+  /// False: an error; the pipe and `held_` have what was not written.
+  bool empty_middle(std::error_code& error) {
+    if constexpr (moves) {
+      if (in_middle_ == 0) {
+        return true;
+      }
+      is_reading_ = false;
+      std::size_t moved = 0;
+      const os::io_result result = to_.move_from_pipe(middle_.reader(), in_middle_, moved);
+      done_ += moved;
+      in_middle_ -= moved;
+      if (!os::cannot_splice(result)) {
+        count_or(result, error);
+        return !error;
+      }
+      middle_.give_up();  // what it holds is written as it would have been
+      while (in_middle_ != 0) {
+        const std::size_t n = count_or(os::read(middle_.reader(), buffer_.get(), piece), error);
+        in_middle_ -= n;
+        held_ = std::span<const std::byte>(buffer_.get(), n);
+        if (!write_held(error)) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  From& from_;
+  To& to_;
+  std::uint64_t done_ = 0;
+  bool is_reading_ = false;  // whose an error is
+  std::unique_ptr<std::byte[]> buffer_;
+  std::span<const std::byte> held_;  // in the buffer, not written yet
+  std::size_t in_middle_ = 0;        // behind that, in the pipe
+  [[no_unique_address]] std::conditional_t<moves, middle_pipe, never> middle_;
+};
+
+/// read_all with a limit. What came before an error is in `text`, and it can go on.
+template <class Stream, class IsOver>
+void read_up_to(Stream& from, std::size_t most, std::string& text, std::error_code& error,
+                IsOver is_over) {
+  static_assert(io::readable_stream<Stream>,
+                "read_all: the stream must be an io::readable_stream, with "
+                "read(std::span<std::byte>) and the same with a std::error_code&");
+  constexpr std::size_t least = 4096;
+  error.clear();
+  for (std::size_t used = text.size();;) {
+    char one_more = 0;
+    std::span<char> room(&one_more, 1);
+    if (used != most) {
+      if (used == text.size()) {
+        text.resize(used < most / 2 ? std::min(most, std::max(least, 2 * used)) : most);
+      }
+      room = std::span<char>(text).subspan(used);
+    }
+    std::size_t n = 0;
+    if (is_over()) {
+      error = std::make_error_code(std::errc::operation_canceled);
+    } else {
+      n = from.read(std::as_writable_bytes(room), error);
+    }
+    if (n != 0 && used == most) {
+      error = std::make_error_code(std::errc::message_size);
+    } else {
+      used += n;
+    }
+    if (n == 0 || error) {
+      text.resize(used);
+      return;
     }
   }
 }
@@ -30923,37 +32177,47 @@ namespace thrum { inline namespace THRUM_ABI { namespace io {
 
 /// Reads from a readable_stream up to its end and writes all of it to a writable_stream. Returns
 /// how many bytes were written. From a file, or a limited one, to a connection inside the kernel, and
-/// much of what goes between connections and pipes on Linux; else in pieces of 32 KiB. What was read and could not be written is lost, except of a file that
-/// is sent inside the kernel: its position is behind what was. A cancellation point where reading
-/// and writing are.
+/// much of what goes between connections and pipes on Linux; else in pieces of 32 KiB. What was read
+/// and could not be written is lost, except of a file that is sent inside the kernel: its position is
+/// behind what was. A cancellation point where reading and writing are.
 template <class From, class To>
 std::uint64_t copy(From&& from, To&& to) {
+  io_detail::copying all(from, to);
   std::error_code error;
-  bool is_reading = false;
-  const std::uint64_t done = io_detail::copy_all(from, to, error, is_reading);
+  all.run(error, io_detail::never());
   if (error) [[unlikely]] {
-    if (is_reading) {
-      io_detail::fail_by(from, error, "copy");
-    }
-    io_detail::fail_by(to, error, "copy");
+    all.fail(error, "copy");
   }
-  return done;
+  return all.done();
 }
 /// The same; what was written before an error counts.
 template <class From, class To>
 std::uint64_t copy(From&& from, To&& to, std::error_code& error) {
-  bool is_reading = false;
-  return io_detail::copy_all(from, to, error, is_reading);
+  io_detail::copying all(from, to);
+  all.run(error, io_detail::never());
+  return all.done();
+}
+/// The same until a stop: then std::errc::operation_canceled; with `error` the returned number says
+/// how much was written before. What was read and is not written by then is lost, as above. To be
+/// included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+template <class From, class To, stop_condition Stop, std::same_as<std::error_code>... Error>
+std::uint64_t copy(From&& from, To&& to, const Stop& stop, Error&... error) {
+  io_detail::copying all(from, to);
+  const auto call = [&](std::error_code& code) {
+    all.run(code, [&] { return stop_detail::is_over(stop); });
+    return 0;
+  };
+  io_detail::until_stopped(all, "copy", stop, call, error...);
+  return all.done();
 }
 
 /// Everything up to the end of a readable_stream, of which there may be `most` bytes.
 /// errc::message_size: there are more. A cancellation point where reading is.
 template <class Stream>
-std::string read_all(Stream&& from, std::size_t most, std::error_code& error);
-template <class Stream>
 std::string read_all(Stream&& from, std::size_t most) {
   std::error_code error;
-  std::string text = read_all(from, most, error);
+  std::string text;
+  io_detail::read_up_to(from, most, text, error, io_detail::never());
   if (error) [[unlikely]] {
     io_detail::fail_by(from, error, "read_all");
   }
@@ -30963,32 +32227,21 @@ std::string read_all(Stream&& from, std::size_t most) {
 /// more.
 template <class Stream>
 std::string read_all(Stream&& from, std::size_t most, std::error_code& error) {
-  static_assert(readable_stream<Stream>,
-                "read_all: the stream must be an io::readable_stream, with "
-                "read(std::span<std::byte>) and the same with a std::error_code&");
-  constexpr std::size_t least = 4096;
   std::string text;
-  error.clear();
-  for (std::size_t used = 0;;) {
-    char one_more = 0;
-    std::span<char> room(&one_more, 1);
-    if (used != most) {
-      if (used == text.size()) {
-        text.resize(used < most / 2 ? std::min(most, std::max(least, 2 * used)) : most);
-      }
-      room = std::span<char>(text).subspan(used);
-    }
-    const std::size_t n = from.read(std::as_writable_bytes(room), error);
-    if (n != 0 && used == most) {
-      error = std::make_error_code(std::errc::message_size);
-    } else {
-      used += n;
-    }
-    if (n == 0 || error) {
-      text.resize(used);
-      return text;
-    }
-  }
+  io_detail::read_up_to(from, most, text, error, io_detail::never());
+  return text;
+}
+/// The same until a stop: then std::errc::operation_canceled; with `error`, what came before is
+/// returned. To be included as for copy.
+template <class Stream, stop_condition Stop, std::same_as<std::error_code>... Error>
+std::string read_all(Stream&& from, std::size_t most, const Stop& stop, Error&... error) {
+  std::string text;
+  const auto call = [&](std::error_code& code) {
+    io_detail::read_up_to(from, most, text, code, [&] { return stop_detail::is_over(stop); });
+    return 0;
+  };
+  io_detail::until_stopped(from, "read_all", stop, call, error...);
+  return text;
 }
 
 }}}  // namespace thrum::THRUM_ABI::io
@@ -31081,10 +32334,10 @@ class directory_walk {
 //   const thrum::io::exec_result r = thrum::io::exec({"git", "rev-parse", "HEAD"});
 //   if (r.status.success()) use(r.output);
 //
-// How it ends in any case: at the deadline the program is asked to end, with all that it has started
-// where the system has process groups; after the grace it is ended. When it has written more than is
-// wanted, it is ended at once. Programs that it has left behind may keep its output open: after a deadline nobody waits for
-// them longer than for the grace once more.
+// How it ends in any case: at the deadline, or at a stop, the program is asked to end, with all that it
+// has started where the system has process groups; after the grace it is ended. When it has written
+// more than is wanted, it is ended at once. Programs that it has left behind may keep its output open:
+// then nobody waits for them longer than for the grace once more.
 #ifndef THRUM_IO_EXEC_HPP
 #define THRUM_IO_EXEC_HPP
 
@@ -31189,6 +32442,450 @@ class child_process : public base::list_node<child_process> {
 
 #endif  // THRUM_IO_CHILD_PROCESS_HPP
 
+// ---- thrum/io/process.hpp ----
+//
+// process: a child process that runs another program.
+//
+// Waiting
+//   Where the system has pidfds, a child is a descriptor, and a wait for its end parks in the
+//   poller. Elsewhere a wait without a deadline blocks a thread in waitid, inside
+//   blocking(), and is then no cancellation point; one with a deadline or a stop looks at intervals.
+//   SIGCHLD is not used: its handler belongs to the program.
+//   A child that a debugger holds is dead for its pidfd, but cannot be reaped before the debugger
+//   has done that. So after the pidfd has spoken once, a wait that goes on looks at intervals, too.
+//
+// No zombie, and no signal to a stranger
+//   The number of a child that has ended is its own until somebody reaps it. Only this object does
+//   that, under `lock`, and signals are sent under the same lock and not any more afterwards.
+//   A program that reaps all its children (waitpid(-1), SIGCHLD ignored) takes the status from us:
+//   wait() then fails with errc::no_child_process.
+//
+// The destructor kills
+//   An object that owns something gives it back when it goes. Leaving the child running would leak
+//   it, and a zombie with it; waiting for its end could take for ever, for instance when an
+//   exception unwinds the code that was to feed it. So a child that was not waited for is killed
+//   and reaped. detach() lets it live.
+//   The system may refuse to kill it: a program like sudo runs as another user. Then it is left
+//   running, as if detached. And after fork() the object in the child of that fork only lets go:
+//   the process is its parent's.
+//
+// What a child inherits: descriptors without O_CLOEXEC (none is ours; on macOS, where one cannot be
+// made so by one call, no more than its three streams), ignored signals, limits.
+// What not: the mask of signals, handlers, threads, goroutines.
+#ifndef THRUM_IO_PROCESS_HPP
+#define THRUM_IO_PROCESS_HPP
+
+// ---- thrum/io/pipe.hpp ----
+//
+// pipe: a stream of bytes inside the system, from a writer to a reader.
+//
+// Both ends wait in the poller. Writing when no reader is left is an error (errc::broken_pipe), not
+// the signal SIGPIPE, whatever the program does with that signal: see os/linux/pipe.hpp.
+#ifndef THRUM_IO_PIPE_HPP
+#define THRUM_IO_PIPE_HPP
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
+
+/// What both ends have. Move-only; closes when destroyed. Using, closing and moving deadlines may
+/// be done from several goroutines and threads at the same time; calls take turns.
+class pipe_end {
+ public:
+  /// Ends whatever others do with it: that fails with errc::operation_canceled, as does what comes
+  /// later. Returns when the descriptor is closed. Closing again does nothing.
+  void close() noexcept { descriptor_.close(); }
+
+  /// Gives the descriptor up without closing it, in non-blocking mode. To whoever uses the end it is
+  /// closed. No handle (-1) if it was closed already.
+  [[nodiscard]] native_handle_type release() noexcept { return descriptor_.release(); }
+
+  /// From `when` on every operation fails with errc::deadline_exceeded, also one that waits, until
+  /// it is moved. time_point::max(): never.
+  void set_deadline(time_point when) noexcept { descriptor_.set_deadline(side_, when); }
+
+  /// The system's number, -1 after close(). It stays the end's: it must not be closed.
+  native_handle_type native_handle() const noexcept { return descriptor_.native_handle(); }
+
+  /// For on_readable and on_writable.
+  const descriptor& waits_on() const noexcept { return descriptor_; }
+
+  /// Whether it holds an end, open or closed.
+  explicit operator bool() const noexcept { return static_cast<bool>(descriptor_); }
+
+ protected:
+  constexpr explicit pipe_end(side which) noexcept : side_(which) {}
+  pipe_end(side which, descriptor end) noexcept : descriptor_(std::move(end)), side_(which) {}
+
+  /// A number that was opened elsewhere, made non-blocking; on failure it is closed.
+  static descriptor adopted(native_handle_type fd, std::error_code& error);
+
+  [[noreturn]] [[gnu::cold]] void fail_as(const char* what, const std::error_code& error,
+                                          const char* operation) const;
+
+  descriptor descriptor_;
+
+ private:
+  side side_;
+};
+
+/// The end to read from. 0 bytes: all writers are closed, here and in other processes.
+class pipe_reader : public pipe_end, public stream_reading<pipe_reader> {
+ public:
+  /// Holds no end: reading fails with errc::bad_file_descriptor.
+  pipe_reader() noexcept : pipe_end(side::read) {}
+  /// Takes over a descriptor in non-blocking mode.
+  explicit pipe_reader(descriptor end) noexcept : pipe_end(side::read, std::move(end)) {}
+
+  /// Takes over an end that was opened elsewhere, and makes it non-blocking; on failure it is closed.
+  static pipe_reader adopt(native_handle_type end);
+  static pipe_reader adopt(native_handle_type end, std::error_code& error);
+
+  /// The name that streams with two directions have for it.
+  void set_read_deadline(time_point when) noexcept { set_deadline(when); }
+
+  /// The operations that stream.hpp makes the members with texts and error codes of: results are
+  /// counts, or errors below zero. Programs have no need of them.
+  os::io_result read_some(std::span<std::byte> buffer) {
+    return descriptor_.run(
+        side::read, [&](os::handle fd) { return os::read(fd, buffer.data(), buffer.size()); });
+  }
+  os::io_result read_some_v(std::span<const std::span<std::byte>> pieces);
+  os::io_result try_read_some(std::span<std::byte> buffer) {
+    return descriptor_.try_run(
+        side::read, [&](os::handle fd) { return os::read(fd, buffer.data(), buffer.size()); });
+  }
+  [[noreturn]] [[gnu::cold]] void fail(const std::error_code& error, const char* operation) const;
+  /// As of net::conn.
+  os::io_result move_to_pipe(native_handle_type pipe, std::size_t n) {
+    return io_detail::move_to_pipe(descriptor_, pipe, n);
+  }
+};
+
+/// The end to write to. errc::broken_pipe: all readers are closed.
+class pipe_writer : public pipe_end, public stream_writing<pipe_writer> {
+ public:
+  /// Holds no end: writing fails with errc::bad_file_descriptor.
+  pipe_writer() noexcept : pipe_end(side::write) {}
+  /// Takes over a descriptor in non-blocking mode.
+  explicit pipe_writer(descriptor end) noexcept : pipe_end(side::write, std::move(end)) {}
+
+  /// Takes over an end that was opened elsewhere, and makes it non-blocking; on failure it is closed.
+  static pipe_writer adopt(native_handle_type end);
+  static pipe_writer adopt(native_handle_type end, std::error_code& error);
+
+  /// The name that streams with two directions have for it.
+  void set_write_deadline(time_point when) noexcept { set_deadline(when); }
+
+  /// The operations that stream.hpp makes the members with texts and error codes of: results are
+  /// counts, or errors below zero. Programs have no need of them.
+  os::io_result write_all(std::span<const std::byte> bytes, std::size_t& done) {
+    return descriptor_.run_all(side::write, [&](os::handle fd) -> os::io_result {
+      if (done == bytes.size()) {
+        return 0;
+      }
+      const os::io_result n =
+          os::write_without_signal(fd, bytes.data() + done, bytes.size() - done);
+      done += n > 0 ? static_cast<std::size_t>(n) : 0;
+      return n;
+    });
+  }
+  os::io_result write_all_v(std::span<const std::span<const std::byte>> pieces, std::size_t& done);
+  os::io_result try_write_some(std::span<const std::byte> bytes) {
+    return descriptor_.try_run(side::write, [&](os::handle fd) {
+      return os::write_without_signal(fd, bytes.data(), bytes.size());
+    });
+  }
+  [[noreturn]] [[gnu::cold]] void fail(const std::error_code& error, const char* operation) const;
+  /// As of net::conn.
+  os::io_result move_from_pipe(native_handle_type pipe, std::size_t n, std::size_t& done) {
+    return io_detail::move_from_pipe(descriptor_, pipe, n, done);
+  }
+};
+
+/// Both ends of a new pipe, closed by exec. Move-only; the ends may be moved out and go their own
+/// ways, and are closed one by one.
+class pipe {
+ public:
+  /// Throws std::system_error if the system gives no pipe: it is out of descriptors, for example.
+  pipe();
+  /// The same; sets `error` instead of throwing, and then holds no ends.
+  explicit pipe(std::error_code& error) { open(error); }
+
+  /// The ends, to be used alone or moved out.
+  pipe_reader& reader() noexcept { return reader_; }
+  pipe_writer& writer() noexcept { return writer_; }
+
+  /// The operations of the ends. `args` as there: with or without an error_code.
+  template <class... Args>
+  std::size_t read(std::span<char> buffer, Args&... args) {
+    return reader_.read(buffer, args...);
+  }
+  template <class... Args>
+  std::size_t read(std::span<std::byte> buffer, Args&... args) {
+    return reader_.read(buffer, args...);
+  }
+  template <class... Args>
+  std::size_t write(std::string_view text, Args&... args) {
+    return writer_.write(text, args...);
+  }
+  template <class... Args>
+  std::size_t write(std::span<const std::byte> bytes, Args&... args) {
+    return writer_.write(bytes, args...);
+  }
+  void set_deadline(time_point when) noexcept;
+  void set_read_deadline(time_point when) noexcept { reader_.set_deadline(when); }
+  void set_write_deadline(time_point when) noexcept { writer_.set_deadline(when); }
+
+  /// From now on writing fails with errc::broken_pipe, if nobody else has the reading end.
+  void close_read() noexcept { reader_.close(); }
+  /// The reader gets what was written, then the end.
+  void close_write() noexcept { writer_.close(); }
+  void close() noexcept;
+
+ private:
+  void open(std::error_code& error);
+
+  pipe_reader reader_;
+  pipe_writer writer_;
+};
+
+}}}  // namespace thrum::THRUM_ABI::io
+
+#endif
+
+// ---- thrum/io/redirect.hpp ----
+//
+// redirect: what a child process has for its standard input, output or error.
+#ifndef THRUM_IO_REDIRECT_HPP
+#define THRUM_IO_REDIRECT_HPP
+
+#include <string>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
+
+/// One of these for each stream of a child.
+class redirect {
+ public:
+  /// The same as ours.
+  redirect() noexcept = default;
+  static redirect inherit() { return {}; }
+  /// Nothing to read; what is written disappears.
+  static redirect null() { return {kind::path, os::null_device, open_mode::read_write}; }
+  /// A pipe, whose other end is the process object's in(), out() or err().
+  static redirect pipe() { return {kind::pipe, {}, {}}; }
+  /// A file, opened here; a relative path counts from our directory.
+  static redirect to_file(std::string path, open_mode mode = open_mode::write | open_mode::create |
+                                                             open_mode::truncate);
+  static redirect from_file(std::string path);
+  /// An open descriptor, which stays the caller's and must stay open until spawn() has returned. It
+  /// should be in blocking mode: most programs expect that.
+  static redirect to(native_handle_type fd);
+  /// For standard error: the same as standard output.
+  static redirect to_output() { return {kind::output, {}, {}}; }
+
+  /// Which of the ways above was chosen: pipe(), to_output().
+  bool is_pipe() const noexcept { return kind_ == kind::pipe; }
+  bool is_output() const noexcept { return kind_ == kind::output; }
+
+ private:
+  friend class child_streams;
+  enum class kind { inherit, path, pipe, descriptor, output };
+
+  redirect(kind what, std::string path, open_mode mode)
+      : kind_(what), path_(std::move(path)), mode_(mode) {}
+
+  kind kind_ = kind::inherit;
+  std::string path_;
+  open_mode mode_ = open_mode::read;
+  native_handle_type fd_ = os::no_handle;
+};
+
+}}}  // namespace thrum::THRUM_ABI::io
+
+#endif
+
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
+
+class pseudo_terminal;
+
+/// What a child is started with.
+struct process_options {
+  redirect in = {};            ///< its standard input
+  redirect out = {};           ///< its standard output
+  redirect err = {};           ///< its standard error
+  std::string directory = {};  ///< to start in; empty: ours
+  /// "NAME=value" each; none: ours.
+  std::optional<std::vector<std::string>> environment = {};
+  /// It leads a process group of its own, of which those are that it starts: a key that ends what
+  /// runs in a terminal does not reach it, and signal_group() and the end of the object reach all of
+  /// them. POSIX systems; elsewhere errc::operation_not_supported, as of the next two.
+  bool new_group = false;
+  /// What becomes its descriptors 3, 4 and so on; they stay the caller's and must stay open until
+  /// spawn() has returned. As of redirect::to(), they should be in blocking mode, which connections
+  /// and the ends of a pipe of ours are not.
+  std::vector<native_handle_type> extra = {};
+  /// Its terminal, which is also what redirect::inherit() means for its streams: see
+  /// pseudo_terminal. It leads a session, and so a process group, of its own.
+  const pseudo_terminal* terminal = nullptr;
+};
+
+/// Move-only. Any number of goroutines and threads may wait for it and send signals at the same
+/// time. Its destructor closes the pipes, and kills and reaps a child that was not waited for.
+class process {
+ public:
+  process() noexcept = default;
+  process(process&&) noexcept = default;
+  process& operator=(process&& other) noexcept;
+  ~process() { end(); }
+
+  /// Starts a program: `arguments` are its name and what follows. A name without a slash is looked
+  /// for in our PATH; a relative one counts from the child's directory. Fails if it cannot be
+  /// executed.
+  static process spawn(const std::vector<std::string>& arguments, process_options options = {});
+  static process spawn(const std::vector<std::string>& arguments, process_options options,
+                       std::error_code& error);
+  static process spawn(const std::vector<std::string>& arguments, std::error_code& error);
+
+  /// Waits for its end. Call it as often as you like. Close the pipe to its input first, and read
+  /// what it writes, or it may wait for you.
+  exit_status wait() { return wait_or_throw(time_point::max()); }
+  exit_status wait(std::error_code& error) { return wait_until(time_point::max(), error); }
+
+  /// The same for some time; if it runs on, no status, or errc::deadline_exceeded and a status
+  /// whose code is exit_status::none. That comes with every other error, too.
+  template <class Rep, class Period>
+  [[nodiscard]] std::optional<exit_status> wait_for(std::chrono::duration<Rep, Period> time) {
+    return wait_until(moment_after(time));
+  }
+  template <class Rep, class Period>
+  exit_status wait_for(std::chrono::duration<Rep, Period> time, std::error_code& error) {
+    return wait_until(moment_after(time), error);
+  }
+  [[nodiscard]] std::optional<exit_status> wait_until(time_point deadline);
+  exit_status wait_until(time_point deadline, std::error_code& error);
+
+  /// wait until a stop: then std::errc::operation_canceled, and the program runs on; wait_or_stop ends
+  /// it. With `error` as above. To be included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+  template <stop_condition Stop>
+  exit_status wait(const Stop& stop) {
+    std::error_code error;
+    const exit_status status = wait(stop, error);
+    if (error) {
+      fail(error, "wait");
+    }
+    return status;
+  }
+  template <stop_condition Stop>
+  exit_status wait(const Stop& stop, std::error_code& error) {
+    return wait_until(time_point::max(), stop, error);
+  }
+  /// The same until a stop or a deadline, whichever comes first.
+  template <stop_condition Stop>
+  exit_status wait_until(time_point deadline, const Stop& stop, std::error_code& error) {
+    exit_status status{exit_status::none, 0, false};
+    stop_detail::run_until_stopped(stop, error, [&] {
+      status = wait_until(deadline, error);
+      return 0;
+    });
+    return status;
+  }
+
+  /// Its end if it has come. Does not wait.
+  [[nodiscard]] std::optional<exit_status> try_wait() { return wait_until(time_point::min()); }
+  std::optional<exit_status> try_wait(std::error_code& error);
+
+  /// Sends a signal. errc::no_such_process if it has ended and was waited for.
+  void signal(int number);
+  void signal(int number, std::error_code& error) noexcept;
+  /// Asks it to end, by SIGTERM on POSIX systems. Does nothing if it has.
+  void terminate() noexcept;
+  /// Ends it, by SIGKILL there. Does nothing if it has ended.
+  void kill() noexcept;
+
+  /// Sends a signal to it and to all that are in its group, of those with
+  /// process_options::new_group. errc::no_such_process if it has no group, or was waited for.
+  void signal_group(int number);
+  void signal_group(int number, std::error_code& error) noexcept;
+
+  /// As terminate() and kill(), for its group if it has one.
+  void terminate_group() noexcept;
+  void kill_group() noexcept;
+
+  /// Waits for its end until a deadline; then asks it to end, with its group if it has one, and after
+  /// `grace` more ends it. A cancellation point. Whether it was told to end is seen by its status, and
+  /// by the error: errc::deadline_exceeded, with which there is a status, too.
+  exit_status wait_or_stop(time_point deadline, std::chrono::nanoseconds grace,
+                           std::error_code& error);
+  /// The same until a stop, with std::errc::operation_canceled.
+  template <stop_condition Stop>
+  exit_status wait_or_stop(const Stop& stop, std::chrono::nanoseconds grace,
+                           std::error_code& error) {
+    const exit_status status = wait(stop, error);
+    return error == std::errc::operation_canceled ? end_within(grace, error) : status;
+  }
+  /// The same from now on: asks it to end, and after `grace` ends it.
+  exit_status stop(std::chrono::nanoseconds grace = std::chrono::seconds(5));
+
+  /// Lets it live on when this object goes, which is empty afterwards. A thread of ours reaps it
+  /// when it has ended.
+  void detach();
+
+  /// The ends of its pipes; none where it was not redirected to one.
+  pipe_writer& in() noexcept { return in_; }
+  pipe_reader& out() noexcept { return out_; }
+  pipe_reader& err() noexcept { return err_; }
+
+  /// Its number, also when it has ended; 0: there is none.
+  std::int64_t pid() const noexcept { return child_ ? child_->pid() : 0; }
+
+  /// Whether there is one, running or not.
+  explicit operator bool() const noexcept { return static_cast<bool>(child_); }
+
+ private:
+  template <class Rep, class Period>
+  static time_point moment_after(std::chrono::duration<Rep, Period> time) noexcept {
+    return time_point(std::chrono::nanoseconds(time_detail::deadline_after(time)));
+  }
+
+  void start(const std::vector<std::string>& arguments, const process_options& options,
+             std::string& where, std::error_code& error);
+
+  exit_status wait_or_throw(time_point deadline);
+
+  void close_pipes() noexcept;
+
+  void end() noexcept;
+
+  /// Asks it to end, and after `grace` ends it. `error`, which says why, becomes another one if its
+  /// end cannot be known.
+  exit_status end_within(std::chrono::nanoseconds grace, std::error_code& error);
+
+  [[noreturn]] [[gnu::cold]] void fail(const std::error_code& error, const char* operation) const;
+
+  base::owner<io_detail::child_process> child_;
+  pipe_writer in_;
+  pipe_reader out_;
+  pipe_reader err_;
+};
+
+}}}  // namespace thrum::THRUM_ABI::io
+
+#endif
+
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -31232,12 +32929,80 @@ THRUM_OUT_OF_LINE exec_result exec(const std::vector<std::string>& arguments,
 
 }}}  // namespace thrum::THRUM_ABI::io
 
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
+
+/// How exec waits.
+class end_wait {
+ public:
+  /// For the program's end.
+  virtual exit_status for_child(process& child, time_point deadline,
+                                std::error_code& error) const = 0;
+  /// For those that read what it has written. False: a stop has come.
+  virtual bool for_readers(wait_group& readers) const = 0;
+
+ protected:
+  ~end_wait() = default;
+};
+
+/// Until a stop, too.
+template <class Stop>
+class stopped_end_wait final : public end_wait {
+ public:
+  explicit stopped_end_wait(const Stop& stop) noexcept : stop_(stop) {}
+
+  exit_status for_child(process& child, time_point deadline,
+                        std::error_code& error) const override {
+    return child.wait_until(deadline, stop_, error);
+  }
+  bool for_readers(wait_group& readers) const override { return readers.wait(stop_); }
+
+ private:
+  const Stop& stop_;
+};
+
+THRUM_OUT_OF_LINE exec_result exec_waiting(const std::vector<std::string>& arguments,
+                                           const exec_options& how, const end_wait& wait,
+                                           std::error_code& error);
+[[noreturn]] [[gnu::cold]] void fail_exec(const std::vector<std::string>& arguments,
+                                          const std::error_code& error);
+
+}}}  // namespace thrum::THRUM_ABI::io_detail
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
+
+/// The same until a stop, which is as the deadline: std::errc::operation_canceled when the program has
+/// ended; with `error`, what has come until then is returned, and how it ended. After the stop nothing
+/// is started. To be included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+template <stop_condition Stop>
+exec_result exec(const std::vector<std::string>& arguments, const exec_options& how,
+                 const Stop& stop, std::error_code& error) {
+  if (stop_detail::is_over(stop)) {
+    error = std::make_error_code(std::errc::operation_canceled);
+    return {};
+  }
+  const io_detail::stopped_end_wait<Stop> wait(stop);
+  return io_detail::exec_waiting(arguments, how, wait, error);
+}
+template <stop_condition Stop>
+exec_result exec(const std::vector<std::string>& arguments, const exec_options& how,
+                 const Stop& stop) {
+  std::error_code error;
+  exec_result result = exec(arguments, how, stop, error);
+  if (error) {
+    io_detail::fail_exec(arguments, error);
+  }
+  return result;
+}
+
+}}}  // namespace thrum::THRUM_ABI::io
+
 #endif
 
 // ---- thrum/io/file_watch.hpp ----
 //
 // file_watch: hears of changes of files and directories. On Linux, by inotify; on Windows, by
-// ReadDirectoryChangesW; elsewhere making one fails with errc::operation_not_supported.
+// ReadDirectoryChangesW; on macOS and FreeBSD, by kqueue; elsewhere making one fails with
+// errc::operation_not_supported.
 #ifndef THRUM_IO_FILE_WATCH_HPP
 #define THRUM_IO_FILE_WATCH_HPP
 
@@ -31260,7 +33025,7 @@ struct file_change {
     created,     ///< or moved there
     removed,     ///< or moved away
     modified,    ///< something was written, or it was cut off
-    attributes,  ///< permissions, owner, times; Windows calls that modified
+    attributes,  ///< permissions, owner, times (of files); Windows calls that modified
     lost,        ///< changes came faster than they were read: look at everything again
   };
 
@@ -31284,7 +33049,8 @@ class file_watch {
   ~file_watch();
 
   /// From now on hears of changes of a file, or of a directory and what is directly in it. What is
-  /// removed is not watched any more, also if something of that name comes again.
+  /// removed is not watched any more, also if something of that name comes again. On macOS and FreeBSD
+  /// each file in the directory takes a descriptor.
   void add(const std::string& path);
   void add(const std::string& path, std::error_code& error);
   /// No more. errc::invalid_argument if it is not watched.
@@ -31295,6 +33061,22 @@ class file_watch {
   file_change next();
   file_change next(std::error_code& error);
 
+  /// The same until a stop: then std::errc::operation_canceled; changes that have not been returned are
+  /// still to come. To be included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+  template <stop_condition Stop>
+  file_change next(const Stop& stop) {
+    std::error_code error;
+    file_change found = next(stop, error);
+    if (error) {
+      fail(error);
+    }
+    return found;
+  }
+  template <stop_condition Stop>
+  file_change next(const Stop& stop, std::error_code& error) {
+    return stop_detail::run_until_stopped(stop, error, [&] { return next(error); });
+  }
+
   /// From `when` on next() fails with errc::deadline_exceeded; time_point::max(): never.
   void set_deadline(time_point when) noexcept;
 
@@ -31304,6 +33086,7 @@ class file_watch {
 
  private:
   void open(std::error_code& error);
+  [[noreturn]] [[gnu::cold]] static void fail(const std::error_code& error);
 
   base::owner<io_detail::file_watch_state> state_;
 };
@@ -31578,413 +33361,6 @@ template <io_detail::has_descriptor T, class F = select_detail::no_handler>
   return io_detail::ready_case<F>({of.waits_on().waited_on(), os::no_handle, side::write},
                                   std::move(f));
 }
-
-}}}  // namespace thrum::THRUM_ABI::io
-
-#endif
-
-// ---- thrum/io/pipe.hpp ----
-//
-// pipe: a stream of bytes inside the system, from a writer to a reader.
-//
-// Both ends wait in the poller. Writing when no reader is left is an error (errc::broken_pipe), not
-// the signal SIGPIPE, whatever the program does with that signal: see os/linux/pipe.hpp.
-#ifndef THRUM_IO_PIPE_HPP
-#define THRUM_IO_PIPE_HPP
-
-#include <cstddef>
-#include <span>
-#include <string_view>
-#include <system_error>
-#include <utility>
-
-namespace thrum { inline namespace THRUM_ABI { namespace io {
-
-/// What both ends have. Move-only; closes when destroyed. Using, closing and moving deadlines may
-/// be done from several goroutines and threads at the same time; calls take turns.
-class pipe_end {
- public:
-  /// Ends whatever others do with it: that fails with errc::operation_canceled, as does what comes
-  /// later. Returns when the descriptor is closed. Closing again does nothing.
-  void close() noexcept { descriptor_.close(); }
-
-  /// Gives the descriptor up without closing it, in non-blocking mode. To whoever uses the end it is
-  /// closed. No handle (-1) if it was closed already.
-  [[nodiscard]] native_handle_type release() noexcept { return descriptor_.release(); }
-
-  /// From `when` on every operation fails with errc::deadline_exceeded, also one that waits, until
-  /// it is moved. time_point::max(): never.
-  void set_deadline(time_point when) noexcept { descriptor_.set_deadline(side_, when); }
-
-  /// The system's number, -1 after close(). It stays the end's: it must not be closed.
-  native_handle_type native_handle() const noexcept { return descriptor_.native_handle(); }
-
-  /// For on_readable and on_writable.
-  const descriptor& waits_on() const noexcept { return descriptor_; }
-
-  /// Whether it holds an end, open or closed.
-  explicit operator bool() const noexcept { return static_cast<bool>(descriptor_); }
-
- protected:
-  constexpr explicit pipe_end(side which) noexcept : side_(which) {}
-  pipe_end(side which, descriptor end) noexcept : descriptor_(std::move(end)), side_(which) {}
-
-  /// A number that was opened elsewhere, made non-blocking; on failure it is closed.
-  static descriptor adopted(native_handle_type fd, std::error_code& error);
-
-  [[noreturn]] [[gnu::cold]] void fail_as(const char* what, const std::error_code& error,
-                                          const char* operation) const;
-
-  descriptor descriptor_;
-
- private:
-  side side_;
-};
-
-/// The end to read from. 0 bytes: all writers are closed, here and in other processes.
-class pipe_reader : public pipe_end, public stream_reading<pipe_reader> {
- public:
-  /// Holds no end: reading fails with errc::bad_file_descriptor.
-  pipe_reader() noexcept : pipe_end(side::read) {}
-  /// Takes over a descriptor in non-blocking mode.
-  explicit pipe_reader(descriptor end) noexcept : pipe_end(side::read, std::move(end)) {}
-
-  /// Takes over an end that was opened elsewhere, and makes it non-blocking; on failure it is closed.
-  static pipe_reader adopt(native_handle_type end);
-  static pipe_reader adopt(native_handle_type end, std::error_code& error);
-
-  /// The name that streams with two directions have for it.
-  void set_read_deadline(time_point when) noexcept { set_deadline(when); }
-
-  /// The operations that stream.hpp makes the members with texts and error codes of: results are
-  /// counts, or errors below zero. Programs have no need of them.
-  os::io_result read_some(std::span<std::byte> buffer) {
-    return descriptor_.run(
-        side::read, [&](os::handle fd) { return os::read(fd, buffer.data(), buffer.size()); });
-  }
-  os::io_result read_some_v(std::span<const std::span<std::byte>> pieces);
-  os::io_result try_read_some(std::span<std::byte> buffer) {
-    return descriptor_.try_run(
-        side::read, [&](os::handle fd) { return os::read(fd, buffer.data(), buffer.size()); });
-  }
-  [[noreturn]] [[gnu::cold]] void fail(const std::error_code& error, const char* operation) const;
-  /// As of net::conn.
-  os::io_result move_to_pipe(native_handle_type pipe, std::size_t n) {
-    return io_detail::move_to_pipe(descriptor_, pipe, n);
-  }
-};
-
-/// The end to write to. errc::broken_pipe: all readers are closed.
-class pipe_writer : public pipe_end, public stream_writing<pipe_writer> {
- public:
-  /// Holds no end: writing fails with errc::bad_file_descriptor.
-  pipe_writer() noexcept : pipe_end(side::write) {}
-  /// Takes over a descriptor in non-blocking mode.
-  explicit pipe_writer(descriptor end) noexcept : pipe_end(side::write, std::move(end)) {}
-
-  /// Takes over an end that was opened elsewhere, and makes it non-blocking; on failure it is closed.
-  static pipe_writer adopt(native_handle_type end);
-  static pipe_writer adopt(native_handle_type end, std::error_code& error);
-
-  /// The name that streams with two directions have for it.
-  void set_write_deadline(time_point when) noexcept { set_deadline(when); }
-
-  /// The operations that stream.hpp makes the members with texts and error codes of: results are
-  /// counts, or errors below zero. Programs have no need of them.
-  os::io_result write_all(std::span<const std::byte> bytes, std::size_t& done) {
-    return descriptor_.run_all(side::write, [&](os::handle fd) -> os::io_result {
-      if (done == bytes.size()) {
-        return 0;
-      }
-      const os::io_result n =
-          os::write_without_signal(fd, bytes.data() + done, bytes.size() - done);
-      done += n > 0 ? static_cast<std::size_t>(n) : 0;
-      return n;
-    });
-  }
-  os::io_result write_all_v(std::span<const std::span<const std::byte>> pieces, std::size_t& done);
-  os::io_result try_write_some(std::span<const std::byte> bytes) {
-    return descriptor_.try_run(side::write, [&](os::handle fd) {
-      return os::write_without_signal(fd, bytes.data(), bytes.size());
-    });
-  }
-  [[noreturn]] [[gnu::cold]] void fail(const std::error_code& error, const char* operation) const;
-  /// As of net::conn.
-  os::io_result move_from_pipe(native_handle_type pipe, std::size_t n, std::size_t& done) {
-    return io_detail::move_from_pipe(descriptor_, pipe, n, done);
-  }
-};
-
-/// Both ends of a new pipe, closed by exec. Move-only; the ends may be moved out and go their own
-/// ways, and are closed one by one.
-class pipe {
- public:
-  /// Throws std::system_error if the system gives no pipe: it is out of descriptors, for example.
-  pipe();
-  /// The same; sets `error` instead of throwing, and then holds no ends.
-  explicit pipe(std::error_code& error) { open(error); }
-
-  /// The ends, to be used alone or moved out.
-  pipe_reader& reader() noexcept { return reader_; }
-  pipe_writer& writer() noexcept { return writer_; }
-
-  /// The operations of the ends. `args` as there: with or without an error_code.
-  template <class... Args>
-  std::size_t read(std::span<char> buffer, Args&... args) {
-    return reader_.read(buffer, args...);
-  }
-  template <class... Args>
-  std::size_t read(std::span<std::byte> buffer, Args&... args) {
-    return reader_.read(buffer, args...);
-  }
-  template <class... Args>
-  std::size_t write(std::string_view text, Args&... args) {
-    return writer_.write(text, args...);
-  }
-  template <class... Args>
-  std::size_t write(std::span<const std::byte> bytes, Args&... args) {
-    return writer_.write(bytes, args...);
-  }
-  void set_deadline(time_point when) noexcept;
-  void set_read_deadline(time_point when) noexcept { reader_.set_deadline(when); }
-  void set_write_deadline(time_point when) noexcept { writer_.set_deadline(when); }
-
-  /// From now on writing fails with errc::broken_pipe, if nobody else has the reading end.
-  void close_read() noexcept { reader_.close(); }
-  /// The reader gets what was written, then the end.
-  void close_write() noexcept { writer_.close(); }
-  void close() noexcept;
-
- private:
-  void open(std::error_code& error);
-
-  pipe_reader reader_;
-  pipe_writer writer_;
-};
-
-}}}  // namespace thrum::THRUM_ABI::io
-
-#endif
-
-// ---- thrum/io/process.hpp ----
-//
-// process: a child process that runs another program.
-//
-// Waiting
-//   Where the system has pidfds, a child is a descriptor, and a wait for its end parks in the
-//   poller. Elsewhere a wait without a deadline blocks a thread in waitid, inside
-//   blocking(), and is then no cancellation point; one with a deadline looks at intervals.
-//   SIGCHLD is not used: its handler belongs to the program.
-//   A child that a debugger holds is dead for its pidfd, but cannot be reaped before the debugger
-//   has done that. So after the pidfd has spoken once, a wait that goes on looks at intervals, too.
-//
-// No zombie, and no signal to a stranger
-//   The number of a child that has ended is its own until somebody reaps it. Only this object does
-//   that, under `lock`, and signals are sent under the same lock and not any more afterwards.
-//   A program that reaps all its children (waitpid(-1), SIGCHLD ignored) takes the status from us:
-//   wait() then fails with errc::no_child_process.
-//
-// The destructor kills
-//   An object that owns something gives it back when it goes. Leaving the child running would leak
-//   it, and a zombie with it; waiting for its end could take for ever, for instance when an
-//   exception unwinds the code that was to feed it. So a child that was not waited for is killed
-//   and reaped. detach() lets it live.
-//   The system may refuse to kill it: a program like sudo runs as another user. Then it is left
-//   running, as if detached. And after fork() the object in the child of that fork only lets go:
-//   the process is its parent's.
-//
-// What a child inherits: descriptors without O_CLOEXEC (none is ours; on macOS, where one cannot be
-// made so by one call, no more than its three streams), ignored signals, limits.
-// What not: the mask of signals, handlers, threads, goroutines.
-#ifndef THRUM_IO_PROCESS_HPP
-#define THRUM_IO_PROCESS_HPP
-
-// ---- thrum/io/redirect.hpp ----
-//
-// redirect: what a child process has for its standard input, output or error.
-#ifndef THRUM_IO_REDIRECT_HPP
-#define THRUM_IO_REDIRECT_HPP
-
-#include <string>
-#include <utility>
-
-namespace thrum { inline namespace THRUM_ABI { namespace io {
-
-/// One of these for each stream of a child.
-class redirect {
- public:
-  /// The same as ours.
-  redirect() noexcept = default;
-  static redirect inherit() { return {}; }
-  /// Nothing to read; what is written disappears.
-  static redirect null() { return {kind::path, os::null_device, open_mode::read_write}; }
-  /// A pipe, whose other end is the process object's in(), out() or err().
-  static redirect pipe() { return {kind::pipe, {}, {}}; }
-  /// A file, opened here; a relative path counts from our directory.
-  static redirect to_file(std::string path, open_mode mode = open_mode::write | open_mode::create |
-                                                             open_mode::truncate);
-  static redirect from_file(std::string path);
-  /// An open descriptor, which stays the caller's and must stay open until spawn() has returned. It
-  /// should be in blocking mode: most programs expect that.
-  static redirect to(native_handle_type fd);
-  /// For standard error: the same as standard output.
-  static redirect to_output() { return {kind::output, {}, {}}; }
-
-  /// Which of the ways above was chosen: pipe(), to_output().
-  bool is_pipe() const noexcept { return kind_ == kind::pipe; }
-  bool is_output() const noexcept { return kind_ == kind::output; }
-
- private:
-  friend class child_streams;
-  enum class kind { inherit, path, pipe, descriptor, output };
-
-  redirect(kind what, std::string path, open_mode mode)
-      : kind_(what), path_(std::move(path)), mode_(mode) {}
-
-  kind kind_ = kind::inherit;
-  std::string path_;
-  open_mode mode_ = open_mode::read;
-  native_handle_type fd_ = os::no_handle;
-};
-
-}}}  // namespace thrum::THRUM_ABI::io
-
-#endif
-
-#include <chrono>
-#include <csignal>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <system_error>
-#include <vector>
-
-namespace thrum { inline namespace THRUM_ABI { namespace io {
-
-class pseudo_terminal;
-
-/// What a child is started with.
-struct process_options {
-  redirect in = {};            ///< its standard input
-  redirect out = {};           ///< its standard output
-  redirect err = {};           ///< its standard error
-  std::string directory = {};  ///< to start in; empty: ours
-  /// "NAME=value" each; none: ours.
-  std::optional<std::vector<std::string>> environment = {};
-  /// It leads a process group of its own, of which those are that it starts: a key that ends what
-  /// runs in a terminal does not reach it, and signal_group() and the end of the object reach all of
-  /// them. POSIX systems; elsewhere errc::operation_not_supported, as of the next two.
-  bool new_group = false;
-  /// What becomes its descriptors 3, 4 and so on; they stay the caller's and must stay open until
-  /// spawn() has returned. As of redirect::to(), they should be in blocking mode, which connections
-  /// and the ends of a pipe of ours are not.
-  std::vector<native_handle_type> extra = {};
-  /// Its terminal, which is also what redirect::inherit() means for its streams: see
-  /// pseudo_terminal. It leads a session, and so a process group, of its own.
-  const pseudo_terminal* terminal = nullptr;
-};
-
-/// Move-only. Any number of goroutines and threads may wait for it and send signals at the same
-/// time. Its destructor closes the pipes, and kills and reaps a child that was not waited for.
-class process {
- public:
-  process() noexcept = default;
-  process(process&&) noexcept = default;
-  process& operator=(process&& other) noexcept;
-  ~process() { end(); }
-
-  /// Starts a program: `arguments` are its name and what follows. A name without a slash is looked
-  /// for in our PATH; a relative one counts from the child's directory. Fails if it cannot be
-  /// executed.
-  static process spawn(const std::vector<std::string>& arguments, process_options options = {});
-  static process spawn(const std::vector<std::string>& arguments, process_options options,
-                       std::error_code& error);
-  static process spawn(const std::vector<std::string>& arguments, std::error_code& error);
-
-  /// Waits for its end. Call it as often as you like. Close the pipe to its input first, and read
-  /// what it writes, or it may wait for you.
-  exit_status wait() { return wait_or_throw(time_point::max()); }
-  exit_status wait(std::error_code& error) { return wait_until(time_point::max(), error); }
-
-  /// The same for some time; if it runs on, no status, or errc::deadline_exceeded and a status
-  /// whose code is exit_status::none. That comes with every other error, too.
-  template <class Rep, class Period>
-  [[nodiscard]] std::optional<exit_status> wait_for(std::chrono::duration<Rep, Period> time) {
-    return wait_until(moment_after(time));
-  }
-  template <class Rep, class Period>
-  exit_status wait_for(std::chrono::duration<Rep, Period> time, std::error_code& error) {
-    return wait_until(moment_after(time), error);
-  }
-  [[nodiscard]] std::optional<exit_status> wait_until(time_point deadline);
-  exit_status wait_until(time_point deadline, std::error_code& error);
-
-  /// Its end if it has come. Does not wait.
-  [[nodiscard]] std::optional<exit_status> try_wait() { return wait_until(time_point::min()); }
-  std::optional<exit_status> try_wait(std::error_code& error);
-
-  /// Sends a signal. errc::no_such_process if it has ended and was waited for.
-  void signal(int number);
-  void signal(int number, std::error_code& error) noexcept;
-  /// Asks it to end, by SIGTERM on POSIX systems. Does nothing if it has.
-  void terminate() noexcept;
-  /// Ends it, by SIGKILL there. Does nothing if it has ended.
-  void kill() noexcept;
-
-  /// Sends a signal to it and to all that are in its group, of those with
-  /// process_options::new_group. errc::no_such_process if it has no group, or was waited for.
-  void signal_group(int number);
-  void signal_group(int number, std::error_code& error) noexcept;
-
-  /// As terminate() and kill(), for its group if it has one.
-  void terminate_group() noexcept;
-  void kill_group() noexcept;
-
-  /// Waits for its end until a deadline; then asks it to end, with its group if it has one, and after
-  /// `grace` more ends it. A cancellation point. Whether it was told to end is seen by its status, and
-  /// by the error: errc::deadline_exceeded, with which there is a status, too.
-  exit_status wait_or_stop(time_point deadline, std::chrono::nanoseconds grace,
-                           std::error_code& error);
-  /// The same from now on: asks it to end, and after `grace` ends it.
-  exit_status stop(std::chrono::nanoseconds grace = std::chrono::seconds(5));
-
-  /// Lets it live on when this object goes, which is empty afterwards. A thread of ours reaps it
-  /// when it has ended.
-  void detach();
-
-  /// The ends of its pipes; none where it was not redirected to one.
-  pipe_writer& in() noexcept { return in_; }
-  pipe_reader& out() noexcept { return out_; }
-  pipe_reader& err() noexcept { return err_; }
-
-  /// Its number, also when it has ended; 0: there is none.
-  std::int64_t pid() const noexcept { return child_ ? child_->pid() : 0; }
-
-  /// Whether there is one, running or not.
-  explicit operator bool() const noexcept { return static_cast<bool>(child_); }
-
- private:
-  template <class Rep, class Period>
-  static time_point moment_after(std::chrono::duration<Rep, Period> time) noexcept {
-    return time_point(std::chrono::nanoseconds(time_detail::deadline_after(time)));
-  }
-
-  void start(const std::vector<std::string>& arguments, const process_options& options,
-             std::string& where, std::error_code& error);
-
-  exit_status wait_or_throw(time_point deadline);
-
-  void close_pipes() noexcept;
-
-  void end() noexcept;
-
-  [[noreturn]] [[gnu::cold]] void fail(const std::error_code& error, const char* operation) const;
-
-  base::owner<io_detail::child_process> child_;
-  pipe_writer in_;
-  pipe_reader out_;
-  pipe_reader err_;
-};
 
 }}}  // namespace thrum::THRUM_ABI::io
 
@@ -33925,7 +35301,208 @@ class condition_variable {
 
 #endif
 
+// ---- thrum/sync/latch.hpp ----
+//
+// latch: a count that goes down to zero once.
+//
+// A count_down() that brings the count to zero does so under the lock, and a wait() that sees zero
+// passes through the lock before it returns: so a latch may be destroyed as soon as wait() has
+// returned, although the last count_down() is perhaps still about to return.
+#ifndef THRUM_SYNC_LATCH_HPP
+#define THRUM_SYNC_LATCH_HPP
+
+// ---- thrum/base/intrusive_ring.hpp ----
+//
+// An intrusive_list of one word, for objects that are to be small: the first element's `prev` leads
+// to the last one.
+#ifndef THRUM_BASE_INTRUSIVE_RING_HPP
+#define THRUM_BASE_INTRUSIVE_RING_HPP
+
+namespace thrum { inline namespace THRUM_ABI { namespace base {
+
+/// As intrusive_list.
+template <class T>
+class intrusive_ring {
+ public:
+  constexpr intrusive_ring() noexcept = default;
+
+  /// The first element, or nullptr.
+  [[nodiscard]] T* front() const noexcept { return first_; }
+
+  void push_back(T& element) noexcept {
+    list_node<T>& node = links(element);
+    THRUM_ASSERT(ring_element_is_free, !node.linked);
+    node.linked = true;
+    node.next = nullptr;
+    if (first_ == nullptr) {
+      node.prev = &element;
+      first_ = &element;
+      return;
+    }
+    T* const last = links(*first_).prev;
+    node.prev = last;
+    links(*last).next = &element;
+    links(*first_).prev = &element;
+  }
+
+  /// Takes out the first element; nullptr when there is none.
+  T* pop_front() noexcept {
+    T* const first = first_;
+    if (first != nullptr) {
+      remove(*first);
+    }
+    return first;
+  }
+
+  /// Takes out an element of this ring.
+  void remove(T& element) noexcept {
+    list_node<T>& node = links(element);
+    THRUM_ASSERT(ring_element_is_linked, node.linked);
+    T* const last = links(*first_).prev;
+    if (&element == first_) {
+      first_ = node.next;
+      if (first_ != nullptr) {
+        links(*first_).prev = last;
+      }
+    } else {
+      links(*node.prev).next = node.next;
+      links(node.next != nullptr ? *node.next : *first_).prev = node.prev;
+    }
+    node = list_node<T>{};
+  }
+
+  /// All elements, as a list.
+  [[nodiscard]] intrusive_list<T> take_all() noexcept {
+    if (first_ == nullptr) {
+      return {};
+    }
+    T* const last = links(*first_).prev;
+    links(*first_).prev = nullptr;
+    T* const first = first_;
+    first_ = nullptr;
+    return intrusive_list<T>(first, last);
+  }
+
+ private:
+  static list_node<T>& links(T& element) noexcept { return element; }
+
+  T* first_ = nullptr;
+};
+
+}}}  // namespace thrum::THRUM_ABI::base
+
+#endif
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+namespace thrum { inline namespace THRUM_ABI {
+
+/// As std::latch. wait is a cancellation point.
+class latch {
+ public:
+  /// usage_error if `count` is negative.
+  explicit constexpr latch(std::ptrdiff_t count) : count_(count) {
+    if (count < 0) {
+      base::throw_usage("latch: the count is negative");
+    }
+  }
+  latch(const latch&) = delete;
+  latch& operator=(const latch&) = delete;
+
+  /// The greatest count.
+  static constexpr std::ptrdiff_t max() noexcept {
+    return std::numeric_limits<std::ptrdiff_t>::max();
+  }
+
+  /// Lowers the count by n; at zero, wakes all that wait. usage_error if n is negative or above the
+  /// count. Does not block.
+  void count_down(std::ptrdiff_t n = 1) {
+    using namespace base::orders;
+    std::ptrdiff_t count = count_.load(relaxed);  // relaxed: the exchange decides
+    for (;;) {
+      if (n < 0 || n > count) {
+        throw_too_much();
+      }
+      if (n == count) {
+        break;
+      }
+      // [la.count >] release: what we did before, to those that wait; relaxed: looks at it again
+      if (count_.compare_exchange_weak(count, count - n, release, relaxed)) {
+        return;
+      }
+    }
+    if (n != 0 && !open(n)) {
+      throw_too_much();
+    }
+  }
+
+  /// Whether the count is zero. Does not block.
+  [[nodiscard]] bool try_wait() const noexcept {
+    if (count_.load(std::memory_order_relaxed) != 0) {  // relaxed: the lock orders the zero
+      return false;
+    }
+    const sched::section here;
+    const sched::scoped last_one_has_left(lock_);
+    return true;
+  }
+
+  /// Blocks until the count is zero. A cancellation point.
+  void wait() const {
+    if (!try_wait()) {
+      wait_for_zero(sched::no_deadline);
+    } else {
+      sync_detail::after_operation();
+    }
+  }
+
+  /// The same until a stop is requested; whether the count is zero. A cancellation point.
+  template <stop_condition Stop>
+  [[nodiscard]] bool wait(const Stop& stop) const {
+    return try_wait() || stop_detail::until_stopped(stop, [this](std::int64_t deadline) {
+             return wait_for_zero(deadline);
+           });
+  }
+
+  /// count_down(n) and wait().
+  void arrive_and_wait(std::ptrdiff_t n = 1) {
+    count_down(n);
+    wait();
+  }
+
+  /// The same until a stop is requested; whether the count is zero. It is lowered in any case.
+  template <stop_condition Stop>
+  [[nodiscard]] bool arrive_and_wait(std::ptrdiff_t n, const Stop& stop) {
+    count_down(n);
+    return wait(stop);
+  }
+
+ private:
+  [[noreturn]] [[gnu::cold]] static void throw_too_much();
+
+  /// Takes the last n off the count. False: somebody else has taken of them meanwhile.
+  [[gnu::cold]] bool open(std::ptrdiff_t n) noexcept;
+
+  /// Whether it is zero.
+  [[gnu::cold]] bool wait_for_zero(std::int64_t deadline) const;
+
+  sched::wake_cause wait_locked(std::int64_t deadline) const noexcept;
+
+  static sched::withdrawal withdraw(sched::wait_point& point, bool locked) noexcept;
+
+  std::atomic<std::ptrdiff_t> count_;
+  mutable base::intrusive_ring<sched::wait_point> waiters_;  // under lock_
+  mutable sched::spin_lock lock_{sched::lock_rank::waiters};
+};
+
+}}  // namespace thrum::THRUM_ABI
+
+#endif
+
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <exception>
 #include <functional>
@@ -33999,6 +35576,28 @@ class server {
                std::forward<Handler>(handler), error);
   }
 
+  /// The same until a stop, which is as request_stop(): returns when the last handler has ended. To be
+  /// included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+  template <go_detail::not_runtime Handler, stop_condition Stop,
+            std::same_as<std::error_code>... Error>
+  void serve(Handler&& handler, const Stop& stop, Error&... error) {
+    static_cast<void>(go_detail::own_scheduler(
+        "server::serve: called outside of a runtime; name one: serve(runtime, handler)"));
+    const visit here(*this);
+    latch has_served(1);
+    const auto stopping = thrum::spawn([&] { request_stop_at(stop, has_served); });
+    const count_down_at_end at_end{has_served};
+    serve(std::forward<Handler>(handler), error...);
+  }
+  template <class Handler, stop_condition Stop, std::same_as<std::error_code>... Error>
+  void serve(runtime& where, Handler&& handler, const Stop& stop, Error&... error) {
+    const visit here(*this);
+    latch has_served(1);
+    const auto stopping = where.spawn([&] { request_stop_at(stop, has_served); });
+    const count_down_at_end at_end{has_served};
+    serve(where, std::forward<Handler>(handler), error...);
+  }
+
   /// Begins to stop: closes the listener and tells the sessions, for which it does not wait. May be
   /// called by a handler. Doing it again does nothing.
   void request_stop();
@@ -34013,6 +35612,16 @@ class server {
   template <class Rep, class Period>
   bool stop_for(std::chrono::duration<Rep, Period> time) {
     return stop_until(time_point(std::chrono::nanoseconds(time_detail::deadline_after(time))));
+  }
+
+  /// The same until a stop, in place of a deadline. To be included, if not by <thrum.hpp>:
+  /// <thrum/stoppable.hpp>.
+  template <stop_condition Stop>
+  bool stop(const Stop& stop) {
+    const visit here(*this);
+    request_stop();
+    std::unique_lock lock(mutex_);
+    return changed_.wait(lock, stop, [this] { return has_ended(); }) || end_at_once(lock);
   }
 
   /// Whether it has begun to stop.
@@ -34039,6 +35648,17 @@ class server {
     server& at_;
   };
 
+  struct count_down_at_end {
+    ~count_down_at_end() { of.count_down(); }
+    latch& of;
+  };
+  template <stop_condition Stop>
+  void request_stop_at(const Stop& stop, const latch& has_served) {
+    if (!has_served.wait(stop)) {
+      request_stop();
+    }
+  }
+
   template <class Handler>
   static consteval bool is_handler() {
     constexpr bool called = std::is_invocable_v<std::decay_t<Handler>&, conn&, session&> ||
@@ -34062,6 +35682,8 @@ class server {
   // Those that follow: with the mutex locked.
   bool has_ended() const noexcept { return connections_ == 0 && accepting_ == 0; }
   void close_sessions(std::unique_lock<mutex>& lock);
+  /// Closes what is left and waits for the handlers: false.
+  bool end_at_once(std::unique_lock<mutex>& lock);
 
   listener listener_;
   const server_options how_;
@@ -34099,6 +35721,15 @@ class server::session : public base::list_node<server::session> {
         time_point(std::chrono::nanoseconds(time_detail::deadline_after(time))));
   }
 
+  /// The same until a stop; false then, too.
+  template <stop_condition Stop>
+  bool wait_request(const Stop& stop) {
+    begin_idle(time_point::max());
+    std::error_code error;
+    conn_.wait_readable(stop, error);
+    return end_idle(time_point::max(), error);
+  }
+
   /// Whether the server has begun to stop: the answer at hand should be the last, and say so.
   bool stopping() const;
 
@@ -34110,6 +35741,10 @@ class server::session : public base::list_node<server::session> {
 
   /// With the server's mutex locked; the caller counts it.
   session(server& of, conn connection);
+
+  /// Around a wait for a request. The second: whether there is one.
+  void begin_idle(time_point deadline);
+  bool end_idle(time_point deadline, const std::error_code& error);
 
   /// The server has begun to stop.
   void tell(time_point grace_ends);
@@ -35141,6 +36776,12 @@ class barrier {
   /// Arrives at the current phase and blocks until it is over. A cancellation point.
   void arrive_and_wait() { wait_for(arrive_at(1, 0), sched::no_deadline); }
 
+  /// The same until a stop is requested; whether the phase is over. The arrival stays.
+  template <stop_condition Stop>
+  [[nodiscard]] bool arrive_and_wait(const Stop& stop) {
+    return wait(arrive(), stop);
+  }
+
   /// Arrives, and takes part in no later phase.
   void arrive_and_drop() { arrive_at(1, 1); }
 
@@ -35420,199 +37061,6 @@ class condition_variable_any {
   }
 
   std::shared_ptr<inside> inside_;
-};
-
-}}  // namespace thrum::THRUM_ABI
-
-#endif
-
-// ---- thrum/sync/latch.hpp ----
-//
-// latch: a count that goes down to zero once.
-//
-// A count_down() that brings the count to zero does so under the lock, and a wait() that sees zero
-// passes through the lock before it returns: so a latch may be destroyed as soon as wait() has
-// returned, although the last count_down() is perhaps still about to return.
-#ifndef THRUM_SYNC_LATCH_HPP
-#define THRUM_SYNC_LATCH_HPP
-
-// ---- thrum/base/intrusive_ring.hpp ----
-//
-// An intrusive_list of one word, for objects that are to be small: the first element's `prev` leads
-// to the last one.
-#ifndef THRUM_BASE_INTRUSIVE_RING_HPP
-#define THRUM_BASE_INTRUSIVE_RING_HPP
-
-namespace thrum { inline namespace THRUM_ABI { namespace base {
-
-/// As intrusive_list.
-template <class T>
-class intrusive_ring {
- public:
-  constexpr intrusive_ring() noexcept = default;
-
-  /// The first element, or nullptr.
-  [[nodiscard]] T* front() const noexcept { return first_; }
-
-  void push_back(T& element) noexcept {
-    list_node<T>& node = links(element);
-    THRUM_ASSERT(ring_element_is_free, !node.linked);
-    node.linked = true;
-    node.next = nullptr;
-    if (first_ == nullptr) {
-      node.prev = &element;
-      first_ = &element;
-      return;
-    }
-    T* const last = links(*first_).prev;
-    node.prev = last;
-    links(*last).next = &element;
-    links(*first_).prev = &element;
-  }
-
-  /// Takes out the first element; nullptr when there is none.
-  T* pop_front() noexcept {
-    T* const first = first_;
-    if (first != nullptr) {
-      remove(*first);
-    }
-    return first;
-  }
-
-  /// Takes out an element of this ring.
-  void remove(T& element) noexcept {
-    list_node<T>& node = links(element);
-    THRUM_ASSERT(ring_element_is_linked, node.linked);
-    T* const last = links(*first_).prev;
-    if (&element == first_) {
-      first_ = node.next;
-      if (first_ != nullptr) {
-        links(*first_).prev = last;
-      }
-    } else {
-      links(*node.prev).next = node.next;
-      links(node.next != nullptr ? *node.next : *first_).prev = node.prev;
-    }
-    node = list_node<T>{};
-  }
-
-  /// All elements, as a list.
-  [[nodiscard]] intrusive_list<T> take_all() noexcept {
-    if (first_ == nullptr) {
-      return {};
-    }
-    T* const last = links(*first_).prev;
-    links(*first_).prev = nullptr;
-    T* const first = first_;
-    first_ = nullptr;
-    return intrusive_list<T>(first, last);
-  }
-
- private:
-  static list_node<T>& links(T& element) noexcept { return element; }
-
-  T* first_ = nullptr;
-};
-
-}}}  // namespace thrum::THRUM_ABI::base
-
-#endif
-
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-
-namespace thrum { inline namespace THRUM_ABI {
-
-/// As std::latch. wait is a cancellation point.
-class latch {
- public:
-  /// usage_error if `count` is negative.
-  explicit constexpr latch(std::ptrdiff_t count) : count_(count) {
-    if (count < 0) {
-      base::throw_usage("latch: the count is negative");
-    }
-  }
-  latch(const latch&) = delete;
-  latch& operator=(const latch&) = delete;
-
-  /// The greatest count.
-  static constexpr std::ptrdiff_t max() noexcept {
-    return std::numeric_limits<std::ptrdiff_t>::max();
-  }
-
-  /// Lowers the count by n; at zero, wakes all that wait. usage_error if n is negative or above the
-  /// count. Does not block.
-  void count_down(std::ptrdiff_t n = 1) {
-    using namespace base::orders;
-    std::ptrdiff_t count = count_.load(relaxed);  // relaxed: the exchange decides
-    for (;;) {
-      if (n < 0 || n > count) {
-        throw_too_much();
-      }
-      if (n == count) {
-        break;
-      }
-      // [la.count >] release: what we did before, to those that wait; relaxed: looks at it again
-      if (count_.compare_exchange_weak(count, count - n, release, relaxed)) {
-        return;
-      }
-    }
-    if (n != 0 && !open(n)) {
-      throw_too_much();
-    }
-  }
-
-  /// Whether the count is zero. Does not block.
-  [[nodiscard]] bool try_wait() const noexcept {
-    if (count_.load(std::memory_order_relaxed) != 0) {  // relaxed: the lock orders the zero
-      return false;
-    }
-    const sched::section here;
-    const sched::scoped last_one_has_left(lock_);
-    return true;
-  }
-
-  /// Blocks until the count is zero. A cancellation point.
-  void wait() const {
-    if (!try_wait()) {
-      wait_for_zero(sched::no_deadline);
-    } else {
-      sync_detail::after_operation();
-    }
-  }
-
-  /// The same until a stop is requested; whether the count is zero. A cancellation point.
-  template <stop_condition Stop>
-  [[nodiscard]] bool wait(const Stop& stop) const {
-    return try_wait() || stop_detail::until_stopped(stop, [this](std::int64_t deadline) {
-             return wait_for_zero(deadline);
-           });
-  }
-
-  /// count_down(n) and wait().
-  void arrive_and_wait(std::ptrdiff_t n = 1) {
-    count_down(n);
-    wait();
-  }
-
- private:
-  [[noreturn]] [[gnu::cold]] static void throw_too_much();
-
-  /// Takes the last n off the count. False: somebody else has taken of them meanwhile.
-  [[gnu::cold]] bool open(std::ptrdiff_t n) noexcept;
-
-  /// Whether it is zero.
-  [[gnu::cold]] bool wait_for_zero(std::int64_t deadline) const;
-
-  sched::wake_cause wait_locked(std::int64_t deadline) const noexcept;
-
-  static sched::withdrawal withdraw(sched::wait_point& point, bool locked) noexcept;
-
-  std::atomic<std::ptrdiff_t> count_;
-  mutable base::intrusive_ring<sched::wait_point> waiters_;  // under lock_
-  mutable sched::spin_lock lock_{sched::lock_rank::waiters};
 };
 
 }}  // namespace thrum::THRUM_ABI
@@ -36418,6 +37866,7 @@ class shared_mutex {
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
@@ -36457,21 +37906,14 @@ class singleflight {
   /// for ever.
   template <class F>
   result do_(const Key& key, F&& f) {
-    constexpr bool fits = std::is_invocable_r_v<Value, F&>;
-    static_assert(fits, "singleflight::do_: the function takes no argument and returns the value");
-    if constexpr (fits) {
-      for (;;) {
-        const seat own = take_seat(key);
-        if (own.flies) {
-          fly(key, own.in, f);
-          return result_of(*own.in);
-        }
-        own.in->ended.wait();
-        if (own.in->outcome.value.has_value() || own.in->outcome.error) {
-          return result_of(*own.in);
-        }
-      }
-    }
+    return *fly_or_wait(key, f, [](const latch& ended) { return ended.wait(), true; });
+  }
+
+  /// The same, unless a stop is requested while it waits for the function of another call: then none.
+  /// Its own function is not ended by it.
+  template <class F, stop_condition Stop>
+  [[nodiscard]] std::optional<result> do_(const Key& key, F&& f, const Stop& stop) {
+    return fly_or_wait(key, f, [&](const latch& ended) { return ended.wait(stop); });
   }
 
   /// The next call with this key runs its function, also if another one is still under way; those
@@ -36505,6 +37947,28 @@ class singleflight {
     auto fresh = std::make_shared<flight>();
     flights_.emplace(key, fresh);
     return {std::move(fresh), true};
+  }
+
+  /// Waits by wait(ended), which says whether it has.
+  template <class F, class Wait>
+  std::optional<result> fly_or_wait(const Key& key, F& f, Wait wait) {
+    constexpr bool fits = std::is_invocable_r_v<Value, F&>;
+    static_assert(fits, "singleflight::do_: the function takes no argument and returns the value");
+    if constexpr (fits) {
+      for (;;) {
+        const seat own = take_seat(key);
+        if (own.flies) {
+          fly(key, own.in, f);
+          return result_of(*own.in);
+        }
+        if (!wait(own.in->ended)) {
+          return std::nullopt;
+        }
+        if (own.in->outcome.value.has_value() || own.in->outcome.error) {
+          return result_of(*own.in);
+        }
+      }
+    }
   }
 
   template <class F>
@@ -36998,6 +38462,13 @@ THRUM_OUT_OF_LINE void name(std::string_view text) noexcept;
 
 /// Its name, empty if it has none; good until it is renamed or ends.
 THRUM_OUT_OF_LINE std::string_view name() noexcept;
+
+/// Its priority; normal outside of one.
+THRUM_OUT_OF_LINE thrum::priority priority() noexcept;
+
+/// Changes its priority. It goes on, and what is different is where it queues up next. Without effect
+/// outside of one.
+THRUM_OUT_OF_LINE void priority(thrum::priority level) noexcept;
 
 /// Ends the calling goroutine: unwinds its stack, running destructors. (Go's Goexit.) usage_error
 /// outside of one.
@@ -37639,6 +39110,7 @@ THRUM_COLD inline machine& regain_p(machine& m) noexcept {
   }
   if (p != nullptr) {
     scheduler.acquire_p(m, *p);
+    show_priority(*p, *m.g);
     begin_slice(*p);
     scheduler.monitor.wake_if_all_idle();
     return m;
@@ -37649,6 +39121,7 @@ THRUM_COLD inline machine& regain_p(machine& m) noexcept {
     processor& other = scheduler.ps[i];
     // relaxed: only a hint
     if (other.status.load(relaxed) == p_status::syscall && take_from_syscall(m, other)) {
+      show_priority(other, *m.g);
       bool ran = false;
       run_timers(m, other, ran);
       // A P that only ever went from one call to the next would keep the others waiting.
@@ -37664,6 +39137,9 @@ inline machine& exit_syscall(machine& m) noexcept {
   // Its own may have been taken and be in another M's call by now; then that one loses it.
   machine& here = take_from_syscall(m, *m.old_p) ? m : regain_p(m);
   g.status.store(g_status::running, relaxed);  // relaxed: only for display
+  if (is_in_background(g)) [[unlikely]] {
+    show_priority(*here.p, g);  // others may have had this P
+  }
   // relaxed: seen next time if missed
   return here.p->attention.load(relaxed) != 0 ? attend_running(here) : here;
 }
@@ -40596,6 +42072,7 @@ THRUM_OUT_OF_LINE stats_snapshot collect(sched::runtime_scheduler& scheduler) {
   s.idle_threads = scheduler.idle.idle_ms();
   s.spinning = scheduler.idle.spinning();
   s.global_queue = scheduler.global.size();
+  s.background_queue = scheduler.background.size();
   // relaxed: a figure for reports
   s.hand_offs = scheduler.hand_offs.load(relaxed);
   s.signals = scheduler.taken.signals.load(relaxed);              // relaxed: a figure for reports
@@ -42082,7 +43559,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace debug {
 inline bool is_in_guard(const sched::goroutine& g, const void* address) noexcept {
   const auto end = reinterpret_cast<std::uintptr_t>(g.stack_low);
   const auto at = reinterpret_cast<std::uintptr_t>(address);
-  return at < end && at >= end - sched::stack_guard_bytes;
+  return at < end && at >= end - g.pool->guard_bytes();
 }
 
 /// No malloc: this may be the handler of a fault.
@@ -42506,6 +43983,7 @@ inline void install_panic_report() noexcept {}
 #ifndef THRUM_DEBUG_SCHEDTRACE_HPP
 #define THRUM_DEBUG_SCHEDTRACE_HPP
 
+#include <cstddef>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace debug {
@@ -42541,6 +44019,9 @@ inline void append_summary(trace_line& line, sched::runtime_scheduler& scheduler
   }
   line.append(" idlethreads=").append(scheduler.idle.idle_ms());
   line.append(" runqueue=").append(scheduler.global.size());
+  if (const std::size_t n = scheduler.background.size(); n != 0) {
+    line.append(" background=").append(n);  // not in Go's
+  }
 }
 
 inline std::uint32_t queued(const sched::processor& p) noexcept {
@@ -42854,12 +44335,37 @@ THRUM_OUT_OF_LINE void thread_creator::run() noexcept {
     if (dump_wanted_.exchange(false, relaxed) && scheduler_.config().dump != nullptr) {
       scheduler_.config().dump(scheduler_.config().user);
     }
+    start_late();
+    // relaxed: published by the note
+    if (const std::uint8_t size_class = stack_wanted_.exchange(0, relaxed);
+        size_class != 0 && !last) {
+      make_stack(size_class);
+    }
     // relaxed: published by the note
     if (spare_wanted_.exchange(false, relaxed) && !last && retry_at_ == never) {
       if (machine* const spare = make_spare_(scheduler_)) {
         start(*spare);
       }
     }
+  }
+}
+
+THRUM_OUT_OF_LINE void thread_creator::start_late() noexcept {
+  // [cr.list <] acquire: the objects.
+  for (late_start* each = first_late_.exchange(nullptr, acquire); each != nullptr;) {
+    late_start* const next = each->next;
+    each->start(*each);
+    each = next;
+    late_starts_.fetch_sub(1, release);  // [cr.late >] release: what has been made runnable
+  }
+}
+
+THRUM_OUT_OF_LINE void thread_creator::make_stack(std::uint8_t size_class) noexcept {
+  if (goroutine* const g = scheduler_.pool->make(size_class)) {
+    base::intrusive_queue<goroutine> one;
+    one.push_back(g);
+    scheduler_.pool->put(size_class, static_cast<decltype(one)&&>(one));
+    scheduler_.wake_processor();  // for the fork that found none
   }
 }
 
@@ -43021,7 +44527,7 @@ THRUM_OUT_OF_LINE bool runtime_scheduler::resume_quiet_locked() noexcept {
   }
   if (goroutine* const g = virtual_time.quiet_waiters.pop_front()) {
     g->status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
-    global.push_back(*g);
+    queue_for(*g).push_back(*g);
   } else {
     bool stands = false;
     pool->for_each([&](goroutine& each) {
@@ -43103,8 +44609,11 @@ THRUM_OUT_OF_LINE void reclaimer::work_on_stacks(std::int64_t now) noexcept {
   }
 }
 
-/// The pages between the guard and the one that holds the G.
+/// The pages between the guard and the one that holds the G. Those of hooks are no system's.
 THRUM_OUT_OF_LINE void reclaimer::discard(const base::intrusive_queue<goroutine>& stacks) noexcept {
+  if (scheduler_.pool->has_hooks()) {
+    return;
+  }
   const std::size_t page = os::page_size();
   for (goroutine* g = stacks.front(); g != nullptr; g = g->queue_next) {
     auto* const top = reinterpret_cast<char*>(g);
@@ -43204,7 +44713,7 @@ THRUM_OUT_OF_LINE void reclaimer::join_ended(std::int64_t now) noexcept {
 // Three ways to find an M for a P, in this order
 //   idle       it sleeps in stop_m
 //   preempted  it sleeps in a signal handler, with a goroutine that waits for a P in the global
-//              queue (preempt.hpp). Before a new one: see creator.hpp
+//              queue, or in the background queue (preempt.hpp). Before a new one: see creator.hpp
 //   new        the creator makes its thread; the P waits for it
 //
 // Invariants
@@ -43225,7 +44734,11 @@ THRUM_OUT_OF_LINE void runtime_scheduler::start_m(processor& p, bool spinning) n
   machine* m = idle.take_m_locked();
   if (m == nullptr) {
     // No thread is made while a goroutine that waits for a P has one: see creator.hpp.
-    if (goroutine* const g = global.take_preempted()) {
+    goroutine* g = global.take_preempted();
+    if (g == nullptr) {
+      g = background.take_preempted();
+    }
+    if (g != nullptr) {
       m = g->bound;
     }
   }
@@ -43351,9 +44864,14 @@ THRUM_OUT_OF_LINE void runtime_scheduler::release_held(bool again) noexcept {
       p->timers.run_due(traits::now());  // perhaps nobody else comes by
     }
     // The thread of a goroutine that is bound to it sleeps without being idle.
-    if (goroutine* const g = global.take([](const goroutine& each) {
-          return (each.flags & (g_bound | g_on_host)) == g_bound;
-        })) {
+    const auto is_bound = [](const goroutine& each) {
+      return (each.flags & (g_bound | g_on_host)) == g_bound;
+    };
+    goroutine* g = global.take(is_bound);
+    if (g == nullptr) {
+      g = background.take(is_bound);
+    }
+    if (g != nullptr) {
       pass_p(*p, *g->bound, false);
     } else {
       hand_off(*p);
@@ -43377,6 +44895,17 @@ THRUM_OUT_OF_LINE void runtime_scheduler::look_for_refused() noexcept {
   }
 }
 
+/// There is work and no P idles. One that runs a background goroutine is to be had soon.
+inline void hurry_background(runtime_scheduler& scheduler) noexcept {
+  bool runs = false;
+  scheduler.for_each_live_p([&](processor& p) {
+    runs = runs || (p.attention.load(relaxed) & attention_low) != 0;  // relaxed: a guess is enough
+  });
+  if (runs) {
+    scheduler.monitor.wake_for(traits::now());
+  }
+}
+
 THRUM_COLD inline bool start_spinner(runtime_scheduler& scheduler) noexcept {
   scheduler.idle.lock().lock();
   if (scheduler.idle.idle_ps() == 0 && scheduler.hosts.wake_one_locked()) [[unlikely]] {
@@ -43386,6 +44915,7 @@ THRUM_COLD inline bool start_spinner(runtime_scheduler& scheduler) noexcept {
   processor* const p = scheduler.idle.take_p_to_spin_locked();
   if (p == nullptr) {
     scheduler.idle.lock().unlock();
+    hurry_background(scheduler);
     return false;
   }
   scheduler.start_m(*p, true);
@@ -43394,7 +44924,12 @@ THRUM_COLD inline bool start_spinner(runtime_scheduler& scheduler) noexcept {
 }
 
 THRUM_OUT_OF_LINE void runtime_scheduler::hand_off(processor& p) noexcept {
-  const auto has_work = [&] { return !p.queue.empty() || !global.empty() || has_forks(); };
+  const auto has_work = [&] { return !p.queue.empty() || has_shared_work() || has_forks(); };
+  // relaxed: set by the holder that it comes from
+  if ((p.attention.load(relaxed) & attention_low) != 0) {
+    // relaxed: whoever holds it next shows what it runs
+    p.attention.fetch_and(~std::uint32_t{attention_low}, relaxed);
+  }
   if (has_work()) {
     idle.lock().lock();
     start_m(p, false);
@@ -43409,7 +44944,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::hand_off(processor& p) noexcept {
   idle.lock().lock();
   const bool last_busy = idle.idle_ps() + 1 == procs();
   const bool nobody_polls = !poll.somebody_sleeps() && poller.descriptors() != 0;
-  if (!global.empty() || (last_busy && nobody_polls)) {
+  if (has_shared_work() || (last_busy && nobody_polls)) {
     start_m(p, false);
     return;
   }
@@ -43446,9 +44981,9 @@ THRUM_OUT_OF_LINE int runtime_scheduler::open() noexcept {
   if (const int error = netpoll::open(poller, config_.poller); error != 0) {
     return error;
   }
-  pool = new (std::nothrow) stack_pool;
-  ps.keep_in(static_cast<processor**>(os::map(p_table::most * sizeof(processor*))));
-  ms.keep_in(static_cast<machine*>(os::map(config_.max_threads * sizeof(machine))));
+  pool = new (std::nothrow) stack_pool(config_.memory);
+  ps.keep_in(memory().take_table<processor*>(p_table::most), memory());
+  ms.keep_in(memory().take_table<machine>(config_.max_threads));
   if (pool == nullptr || ps.places() == nullptr || ms.places() == nullptr) {
     return os::no_memory;
   }
@@ -43467,16 +45002,13 @@ THRUM_OUT_OF_LINE runtime_scheduler::~runtime_scheduler() {
   ps.clear();
   creator.close();
   ms.clear();
-  if (ps.places() != nullptr) {
-    os::unmap(ps.places(), p_table::most * sizeof(processor*));
-  }
-  if (ms.places() != nullptr) {
-    os::unmap(ms.places(), config_.max_threads * sizeof(machine));
-  }
+  memory().give_back_table(ps.places(), p_table::most);
+  memory().give_back_table(ms.places(), config_.max_threads);
   if (pool != nullptr) {
     stack_pool::abandon(pool);
   }
   poller.close();
+  hosts.clear(memory());
 }
 
 THRUM_OUT_OF_LINE void runtime_scheduler::close() noexcept {
@@ -43739,9 +45271,9 @@ struct polled_goroutines {
   explicit polled_goroutines(netpoll::ready_list& list) noexcept {
     while (netpoll::ready_node* const node = list.pop_front()) {
       auto& g = *static_cast<goroutine*>(node);
-      if ((g.flags & g_on_host) != 0) [[unlikely]] {
+      if ((g.flags & g_apart) != 0) [[unlikely]] {
         g.moved_much = false;
-        ready_on_host(g);
+        ready_apart(g);
         continue;
       }
       g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
@@ -43967,7 +45499,6 @@ struct poll_events {
 #define THRUM_SCHED_RUN_ATTACH_HPP
 
 #include <cstdint>
-#include <new>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -44037,10 +45568,10 @@ inline host_thread* make_host(runtime_scheduler& scheduler, bool only_the_first)
     if (made == traits::max_hosts) {
       return nullptr;
     }
-    auto* const fresh = new (std::nothrow)
-        host_thread(scheduler, scheduler.upcalls(), scheduler.config().max_threads + made,
-                    traits::max_procs + made, runtime_scheduler::seed(made),
-                    made == 0 ? scheduler.config().bell : nullptr);
+    auto* const fresh = scheduler.memory().make<host_thread>(
+        scheduler, scheduler.upcalls(), scheduler.config().max_threads + made,
+        traits::max_procs + made, runtime_scheduler::seed(made),
+        made == 0 ? scheduler.config().bell : nullptr);
     if (fresh == nullptr) {
       return nullptr;
     }
@@ -44054,7 +45585,7 @@ inline host_thread* make_host(runtime_scheduler& scheduler, bool only_the_first)
         return fresh;
       }
     }
-    delete fresh;  // somebody else was faster
+    scheduler.memory().destroy(fresh);  // somebody else was faster
   }
 }
 
@@ -44199,9 +45730,11 @@ inline void detach_all_hosts(runtime_scheduler& scheduler) noexcept {
 // clock and at what it waits for between any two.
 //
 // The search, in order: what is bound to this host, due timers, its own queue, the global queue, the
-// poller without waiting, what other Ps have queued, forks. A goroutine that may not run here
-// (bound to another thread, or off to a call that blocks) goes to the global queue, where the other
-// Ms find it and no host takes it.
+// poller without waiting, what other Ps have queued, forks, and what is of background priority, if the
+// call is one that lasts (run_for, run_until_idle): a slice of that may be long, so poll(), and a
+// thread that waits for something else, leave it to the other Ms. A goroutine that may not run here
+// (bound to another thread, or off to a call that blocks) goes to the global queue, where they find it
+// and no host takes it.
 //
 // What bounds a call: poll() counts what is ready when it begins, run_for() looks at the clock. A
 // goroutine that calls the library is asked to give way when its slice, or the host's time, is over
@@ -44221,9 +45754,9 @@ inline void detach_all_hosts(runtime_scheduler& scheduler) noexcept {
 // ---- thrum/sched/run/attend.hpp ----
 //
 // Doing what is asked of a P (`processor::attention`): to stand still, to end a slice, to run
-// timers, to poll, to retire. g0 does all of it; a running goroutine what is quickly done, and
-// leaves for g0 for the rest. The third place is the signal handler, watch/preempt.hpp, which
-// cannot leave.
+// timers, to poll, to give a turn to the background, to retire. g0 does all of it; a running
+// goroutine what is quickly done, and leaves for g0 for the rest. The third place is the signal
+// handler, watch/preempt.hpp, which cannot leave.
 #ifndef THRUM_SCHED_RUN_ATTEND_HPP
 #define THRUM_SCHED_RUN_ATTEND_HPP
 
@@ -44231,7 +45764,7 @@ inline void detach_all_hosts(runtime_scheduler& scheduler) noexcept {
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-/// Does what was asked of the P, on g0. False: the P is gone.
+/// Does what was asked of the P, on g0. False: the P is gone. m.pending may be set: it comes next.
 THRUM_COLD inline bool attend(machine& m) noexcept {
   // [p.attention <] acquire: what the asking thread had done before.
   const std::uint32_t asked = m.p->attention.fetch_and(attention_host, acquire);
@@ -44248,6 +45781,9 @@ THRUM_COLD inline bool attend(machine& m) noexcept {
   if ((asked & attention_poll) != 0) {
     poll_in_turn(m);
   }
+  if ((asked & attention_share) != 0) {
+    m.pending = take_background(m);
+  }
   return true;  // timers are looked at next
 }
 
@@ -44255,19 +45791,20 @@ THRUM_COLD inline bool attend(machine& m) noexcept {
 /// Returns the M that it runs on afterwards.
 THRUM_COLD inline machine& serve_running(machine& m) noexcept {
   processor& p = *m.p;
+  show_priority(p, *m.g);  // it was another one's that has blocked with this P
   // [p.attention <] acquire: as in attend.
   if ((p.attention.fetch_and(~std::uint32_t{attention_freeze}, acquire) & attention_freeze) != 0) {
     wait_while_frozen(m);
   }
   // [p.attention <] acquire: as in attend; only the holder clears bits
-  std::uint32_t asked = p.attention.load(acquire) & ~std::uint32_t{attention_host};
+  std::uint32_t asked = p.attention.load(acquire) & ~std::uint32_t{attention_standing};
   if ((asked & attention_preempt) != 0 &&
       // relaxed: published by the request; own count
       p.asked_tick.load(relaxed) != p.schedule_tick.get()) {
     // It was meant for an earlier goroutine, which had a whole slice; this one does not give way.
     // [p.attention <] acquire: as in attend
     asked = p.attention.fetch_and(~std::uint32_t{attention_preempt}, acquire) &
-            ~std::uint32_t{attention_preempt | attention_host};
+            ~std::uint32_t{attention_preempt | attention_standing};
   }
   if (asked == 0) {
     return m;
@@ -44330,17 +45867,20 @@ inline void execute(machine& m, goroutine& g) noexcept {
 //
 // The search, in order (Go's findRunnable; what concerns its collector is missing):
 //
-//   attention        retire the P, run timers that the monitor saw due
+//   attention        retire the P, run timers that the monitor saw due, a background goroutine if some
+//                    have waited for long
 //   own timers       those that are due make goroutines runnable here
-//   in turn, 1 in 61 the poller, if nobody has polled for a while, and the global queue: so that
-//                    nothing there starves behind a busy ring
+//   in turn, 1 in 61 the poller, if nobody has polled for a while, a background goroutine, and the
+//                    global queue: so that nothing there starves behind a busy ring
 //   own queue        runnext, then the ring
 //   global           a fair share of it
+//   background       if it has just run such a goroutine, and nobody wants help (background.hpp)
 //   poller           without waiting, if goroutines wait there and nobody else polls
 //   others           four stealing rounds, if not too many Ms search already
 //   forks            the oldest half of a fork that anybody offers (fork.hpp), also if too many
 //                    search: so no P is given up while the goroutine that forked waits for the
 //                    other half without knowing
+//   background       goroutines of background priority, one at a time
 //   give up the P    idle.hpp, I1 to I6
 //   sleep            in the poller until the next timer, if nobody does; else on the M's own note
 //
@@ -44509,6 +46049,9 @@ inline goroutine* open_helper(runtime_scheduler& scheduler, machine* m,
                               std::uint8_t size_class) noexcept {
   goroutine* const g = take_g(scheduler, m, size_class);
   if (g == nullptr) {
+    if (scheduler.pool->has_hooks()) {
+      scheduler.creator.request_stack(size_class);
+    }
     return nullptr;
   }
   if (!open_for_task(*g, sizeof(forked*), alignof(forked*))) {
@@ -44703,16 +46246,22 @@ inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
   if (p != nullptr) {
     scheduler.acquire_p(m, *p);
     scheduler.monitor.wake_if_all_idle();
-    if (netpoll::ready_node* const first = sink.ready.pop_front()) {
+    auto* const first = static_cast<goroutine*>(sink.ready.pop_front());
+    if (first != nullptr) {
+      first->moved_much = false;
+    }
+    if (first == nullptr || is_in_background(*first)) {
+      scheduler.idle.begin_spinning(m);
+      if (first != nullptr) {
+        ready_apart(*first);
+      }
+    } else {
       // One goroutine is no reason to wake another processor. But it may compute for long, and
       // nobody sleeps now until the first timer of the Ps that idle.
-      m.pending = static_cast<goroutine*>(first);
-      m.pending->moved_much = false;
+      m.pending = first;
       if (!scheduler.clock.is_virtual()) {
         scheduler.monitor.wake_for(scheduler.first_timer(timer_heap<traits>::never));
       }
-    } else {
-      scheduler.idle.begin_spinning(m);
     }
   }
   inject(sink);
@@ -44735,14 +46284,21 @@ inline goroutine* find_work(machine& m) noexcept {
     if (m.p == nullptr && !scheduler.stop_m(m)) {
       return nullptr;
     }
+    bool was_low = false;
     // relaxed: the asking thread sets it again if it is missed by a moment
-    if (m.p->attention.load(relaxed) != 0 && !attend(m)) {
-      // Not before this M has stopped spinning: it would count itself as one that searches.
-      if (m.spinning) {
-        scheduler.idle.end_spinning(m);
+    if (const std::uint32_t asked = m.p->attention.load(relaxed); asked != 0) {
+      was_low = (asked & attention_low) != 0;
+      if (!attend(m)) {
+        // Not before this M has stopped spinning: it would count itself as one that searches.
+        if (m.spinning) {
+          scheduler.idle.end_spinning(m);
+        }
+        scheduler.wake_processor();
+        continue;
       }
-      scheduler.wake_processor();
-      continue;
+      if (m.pending != nullptr) {
+        continue;
+      }
     }
     bool ran = false;
     std::int64_t next_timer = run_timers(m, *m.p, ran);
@@ -44752,17 +46308,27 @@ inline goroutine* find_work(machine& m) noexcept {
         return g;
       }
     }
-    if (global_turn(*m.p) && is_poll_due(scheduler)) {
-      poll_in_turn(m);
-    }
-    if (goroutine* g = take_global_in_turn(m)) {
-      return g;
+    if (global_turn(*m.p)) {
+      if (is_poll_due(scheduler)) {
+        poll_in_turn(m);
+      }
+      if (goroutine* g = take_background_in_turn(m)) {
+        return g;
+      }
+      if (goroutine* g = take_global_in_turn(m)) {
+        return g;
+      }
     }
     if (goroutine* g = take_local(m)) {
       return g;
     }
     if (goroutine* g = take_global(m)) {
       return g;
+    }
+    if (was_low && may_follow(scheduler)) {
+      if (goroutine* g = take_background(m)) {
+        return g;
+      }
     }
     if (goroutine* g = poll_now(m)) {
       return g;
@@ -44784,6 +46350,9 @@ inline goroutine* find_work(machine& m) noexcept {
       }
     }
     if (goroutine* g = take_forked(m)) {
+      return g;
+    }
+    if (goroutine* g = take_background(m)) {
       return g;
     }
     if (goroutine* g = give_up_p(m, next_timer)) {
@@ -44830,6 +46399,7 @@ inline goroutine* wait_for_locked(machine& m) noexcept {
     scheduler.hand_off(scheduler.release_p(m));
   }
   scheduler.wait_for_p(m);
+  show_priority(*m.p, *m.locked_g);
   scheduler.locked_asleep.fetch_sub(1, relaxed);  // relaxed: published by the idle lock
   return m.locked_g;
 }
@@ -44906,6 +46476,7 @@ enum class host_search : std::uint8_t {
   bound,     // what may run here only
   unbound,   // what others could run as well
   anything,  // both, and first what may run here only
+  all,       // and if there is nothing else, what is of background priority
 };
 
 // ---- the P -------------------------------------------------------------------------------------
@@ -44979,7 +46550,7 @@ inline void pass_on(machine& m, goroutine& g) noexcept {
     ready_on_host(g);
     return;
   }
-  m.scheduler->global.push_back(g);
+  m.scheduler->queue_for(g).push_back(g);
   m.scheduler->wake_processor();
 }
 
@@ -45051,6 +46622,9 @@ inline goroutine* find_for_host(host_thread& h, host_search what) noexcept {
       }
       if (g == nullptr) {
         g = take_forked(m);
+      }
+      if (g == nullptr && what == host_search::all) {
+        g = take_background_for_host(m, [&](const goroutine& each) { return may_run_on(m, each); });
       }
     }
     if (g == nullptr) {
@@ -45157,7 +46731,7 @@ inline std::size_t run_host_until_idle(host_thread& h) noexcept {
   const host_call call(h);
   std::size_t n = 0;
   for (;;) {
-    if (goroutine* const g = find_for_host(h, host_search::anything)) {
+    if (goroutine* const g = find_for_host(h, host_search::all)) {
       run_slice(h, *g);
       ++n;
     } else if (h.m.spinning) {
@@ -45233,7 +46807,7 @@ inline std::size_t run_host_until(host_thread& h, std::int64_t deadline) noexcep
     if (traits::now() >= deadline || scheduler.hosts.has_stopped()) {
       break;
     }
-    if (goroutine* const g = find_for_host(h, host_search::anything)) {
+    if (goroutine* const g = find_for_host(h, host_search::all)) {
       run_slice(h, *g);
       ++n;
       has_looked = false;
@@ -45495,6 +47069,8 @@ inline void* m_main(void* argument) noexcept {
 //              round and anything else could use it, or for 10 ms
 //   preempt    a P that has run the same slice for longer than allowed is asked to yield, and taken
 //              away if that does not help (retake.hpp)
+//   share      a P that has run others for long is asked for a turn of a background goroutine, and one
+//              that runs such a goroutine makes room sooner than others (background.hpp)
 //   timers     a busy P is told when one of its timers is due; an idle one is woken for it, too,
 //              unless somebody sleeps in the poller until then
 //   rescue     an idle P is woken for a runnext that has waited for a whole round (ready.hpp)
@@ -45575,6 +47151,9 @@ inline liveness examine(runtime_scheduler& scheduler, std::uint64_t& ran) noexce
     return liveness::by_itself;
   }
   scoped guard(scheduler.idle.lock());
+  if (scheduler.creator.has_late_starts()) {
+    return liveness::by_others;
+  }
   return scheduler.is_quiet_locked() ? liveness::by_nothing : liveness::by_others;
 }
 
@@ -45652,6 +47231,7 @@ inline liveness look_for_deadlock(runtime_scheduler& scheduler) noexcept {
 //            global one
 //   timer    a timer of this P is due, and the goroutine has run, or the timer has been due, for
 //            `least_run_ns`: its goroutine has slept already, and does not wait for a whole slice
+//   low      the goroutine has background priority, others wait, and it has run for `least_run_ns`
 //   blocked  something waits or is due, and the thread has slept for `blocked_ns`, or, on a system
 //            that does not say whether it sleeps, has had no CPU for `silent_ns`
 //   deaf     it was asked by a signal and has computed on without taking it: some goroutine has
@@ -46047,6 +47627,16 @@ class monitor {
   void relieve(processor& p, bool due) noexcept;
   bool look_at_syscall(processor& p, std::int64_t now, bool slice_is_over) noexcept;
   bool look_at_runnext(processor& p) noexcept;
+  /// Whether something waits on a P, and somebody has looked for an idle one in vain.
+  bool is_wanted_elsewhere() noexcept {
+    bool waits = false;
+    if (scheduler_.idle.spinner_wanted()) {
+      scheduler_.for_each_live_p([&](const processor& p) { waits = waits || !p.queue.empty(); });
+    }
+    return waits;
+  }
+  /// Asks a P for a turn of the background that has given none for long: see run/background.hpp.
+  void look_at_share(processor& p, std::int64_t now) noexcept;
   /// Of any P, also of one that is out of service: what began to fork on it may run on another one.
   bool look_at_forks(processor& p, std::int64_t now) noexcept;
   void ask(processor& p, attention what) noexcept {
@@ -46135,7 +47725,7 @@ THRUM_COLD inline void monitor::look_at_reserve() noexcept {
   }
   auto held = scheduler_.reserve.release(most_threads(scheduler_));
   if (!held.empty()) {
-    scheduler_.global.append(static_cast<decltype(held)&&>(held));
+    queue_all(scheduler_, static_cast<decltype(held)&&>(held));
     scheduler_.wake_processor();
   }
 }
@@ -46183,7 +47773,7 @@ inline void monitor::wait_for_round() noexcept {
       const std::int64_t left = scheduler_.next_timer(p) - now;
       // relaxed: of one that is due it knows, and the retaker has said when to look again
       if (left < delay &&
-          (left > 0 || (p.attention.load(relaxed) & ~std::uint32_t{attention_host}) == 0)) {
+          (left > 0 || (p.attention.load(relaxed) & ~std::uint32_t{attention_standing}) == 0)) {
         delay = left > traits::monitor_min_sleep_ns ? left : traits::monitor_min_sleep_ns;
       }
     }
@@ -46254,15 +47844,40 @@ inline bool monitor::look_at(processor& p, std::int64_t now) noexcept {
   if (due) {
     ask(p, attention_timers);
   }
-  // This says itself when to come again: rounds of 20 us would use up the monitor's share of a CPU
-  // that hogs compete for, and let it oversleep by milliseconds.
+  look_at_share(p, now);
+  // What follows says itself when to come again: rounds of 20 us would use up the monitor's share of a
+  // CPU that hogs compete for, and let it oversleep by milliseconds.
   // relaxed: a wish that is seen the next time if it comes now
-  const bool retires = (p.attention.load(relaxed) & attention_retire) != 0;
-  if (scheduler_.config().preempts && (due || retires || exits_ || !p.queue.empty() ||
-                                       !scheduler_.global.empty() || must_share_cpus())) {
-    retaker_.press(p, now, p.seen.schedule_when, due ? due_at : retaker_.never, next_look_);
+  const std::uint32_t asked = p.attention.load(relaxed);
+  const bool low = (asked & attention_low) != 0;
+  const bool others_wait =
+      !p.queue.empty() || !scheduler_.global.empty() || (low && is_wanted_elsewhere());
+  const bool is_wanted = due || others_wait || exits_ || must_share_cpus() ||
+                         (asked & (attention_retire | attention_share)) != 0 ||
+                         (low && !scheduler_.background.empty());
+  if (scheduler_.config().preempts && is_wanted) {
+    // What runs in the background makes room as for a timer that is due.
+    const std::int64_t since = p.seen.schedule_when;
+    const std::int64_t due_since = due ? due_at : low && others_wait ? since : retaker_.never;
+    retaker_.press(p, now, since, due_since, next_look_);
   }
   return look_at_runnext(p);
+}
+
+inline void monitor::look_at_share(processor& p, std::int64_t now) noexcept {
+  // relaxed: a guess is enough
+  const bool low = (p.attention.load(relaxed) & attention_low) != 0;
+  if (low || scheduler_.background.empty()) {
+    p.seen.background_since = 0;
+    return;
+  }
+  constexpr std::int64_t slices = background_interval;
+  if (p.seen.background_since == 0) {
+    p.seen.background_since = now;
+  } else if (now - p.seen.background_since >= slices * scheduler_.config().time_slice_ns) {
+    p.seen.background_since = now;
+    ask(p, attention_share);
+  }
 }
 
 inline void monitor::look_at_host(host_thread& h, std::int64_t now) noexcept {
@@ -46406,8 +48021,8 @@ inline bool monitor::look_at_forks(processor& p, std::int64_t now) noexcept {
 //   H1  not inside the scheduler, and the P is still asked for: else return
 //   H2  another M for the P: one that sleeps in H5 itself if it is its turn, else an idle one, else
 //       one that sleeps in H5 though it is not its turn (exchange)
-//   H3  the goroutine goes to the global queue, bound to this thread; in front of all if it was a
-//       timer that took the P, and its slice is not over
+//   H3  the goroutine goes to the global queue, or to the background queue, bound to this thread; in
+//       front of all there if it was a timer that took the P, and its slice is not over
 //   H4  the other M gets the P and is woken
 //   H5  sleep, in the handler, on the goroutine's stack position
 //   H6  an M that takes the goroutine from the queue gives its P to this M (loop.hpp): return from
@@ -46428,7 +48043,8 @@ inline bool monitor::look_at_forks(processor& p, std::int64_t now) noexcept {
 // Invariants
 //   PR1  the handler calls nothing that locks, but the scheduler's own locks: their holders are
 //        inside, and never stopped.
-//   PR2  a goroutine in H5 stands in the global queue, or an M is about to give it a P.
+//   PR2  a goroutine in H5 stands in the queue that all Ps share for those of its priority, or an M is
+//        about to give it a P.
 //
 // Rejected: switching stacks inside the handler (unsound in C++, see above); one thread that polls
 // all (no signal needed, but every loop must be instrumented: 1.2 to 5 times slower).
@@ -46536,6 +48152,7 @@ inline void stop_in_handler(machine& m, bool (*give_up)(machine&) noexcept) noex
     traits::fence(seq_cst);  // [mon.until =] the P runs, before the monitor's plan is read
     m.scheduler->monitor.wake_for(m.p->timers.earliest());
   }
+  show_priority(*m.p, g);
   m.p->counts.switches.add();
   if (g.thread_locks == 0) {
     unbind(m, g);
@@ -46561,6 +48178,23 @@ inline bool is_alone(const machine& m) noexcept {
   return p.queue.empty() && m.scheduler->next_timer(p) > traits::now();
 }
 
+/// H2, when no M idles: the M of one that sleeps in H5. Null: there is none.
+inline machine* find_stopped(machine& m, bool share) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
+  goroutine* other = share ? scheduler.background.take_preempted() : nullptr;
+  if (other == nullptr) {
+    other = scheduler.global.take_preempted();
+  }
+  if (other == nullptr && is_in_background(*m.g)) {
+    other = scheduler.background.take_preempted();
+  }
+  if (other == nullptr) {
+    return nullptr;
+  }
+  scheduler.taken.exchanges.fetch_add(1, relaxed);  // relaxed: a figure for reports
+  return other->bound;
+}
+
 /// H2. Null: there is no M to take the P.
 inline machine* find_taker(machine& m) noexcept {
   runtime_scheduler& scheduler = *m.scheduler;
@@ -46570,10 +48204,13 @@ inline machine* find_taker(machine& m) noexcept {
     scheduler.creator.request_spare();
   }
   const auto is_here = [&](const machine& each) { return each.cpu == m.cpu; };
-  // A P that is to retire needs an M that looks for work, and not one that computes.
-  // relaxed: if it is missed, the next search retires the P
-  const bool retires = (m.p->attention.load(relaxed) & attention_retire) != 0;
-  if (is_alone(m) && !retires) {
+  // A P that is to retire, or to give a turn to the background, needs an M that looks for work, and not
+  // one that computes.
+  // relaxed: if it is missed, the next search does it
+  const std::uint32_t asked = m.p->attention.load(relaxed);
+  const bool retires = (asked & attention_retire) != 0;
+  const bool share = (asked & attention_share) != 0;
+  if (is_alone(m) && !retires && !share) {
     const std::uint32_t most = 2 * scheduler.procs();  // before all others have had a turn, twice
     if (goroutine* const other = scheduler.global.take_preempted_in_turn(
             [&](const goroutine& each) { return is_here(*each.bound); }, most)) {
@@ -46586,15 +48223,7 @@ inline machine* find_taker(machine& m) noexcept {
     idle = scheduler.idle.take_m_locked(is_here);
     note_threads_locked(scheduler);
   }
-  if (idle != nullptr || retires) {
-    return idle;
-  }
-  goroutine* const other = scheduler.global.take_preempted();
-  if (other == nullptr) {
-    return nullptr;
-  }
-  scheduler.taken.exchanges.fetch_add(1, relaxed);  // relaxed: a figure for reports
-  return other->bound;
+  return idle != nullptr || retires ? idle : find_stopped(m, share);
 }
 
 /// H2 to H4. False: there is no M to take the P. PR1: of the locks here no stopped thread has
@@ -46617,7 +48246,7 @@ inline bool hand_over(machine& m) noexcept {
   g.status.store(g_status::preempted, release);
   const bool next = has_time_left(g, ran_ns, scheduler.config().time_slice_ns);
   scheduler.reserve.note_loop(g);
-  scheduler.global.push_preempted(g, next);  // PR2: from here on
+  scheduler.queue_for(g).push_preempted(g, next);  // PR2: from here on
   scheduler.pass_p(p, *taker, false);
   if (scheduler.idle.idle_ps() != 0) {
     scheduler.wake_processor();
@@ -46641,7 +48270,7 @@ inline bool stop_without_p(machine& m) noexcept {
     bind(m, g);
     // [g.status >] release: its frame. Without a P, no freeze stops this thread before it sleeps.
     g.status.store(g_status::preempted, release);
-    scheduler.global.push_preempted(g, false);
+    scheduler.queue_for(g).push_preempted(g, false);
   }
   scheduler.taken.without_p.fetch_add(1, relaxed);  // relaxed: a figure for reports
   scheduler.wake_processor();
@@ -46713,6 +48342,10 @@ THRUM_OUT_OF_LINE options runtime::complete(options settings) {
   if (settings.procs > sched::traits::max_procs) {
     settings.procs = sched::traits::max_procs;
   }
+  if ((settings.memory.allocate == nullptr) != (settings.memory.deallocate == nullptr)) {
+    base::throw_usage(
+        "runtime: options::memory has only one of allocate and deallocate; set both, or none");
+  }
   if (settings.max_threads == 0) {
     settings.max_threads = 1;
   }
@@ -46732,6 +48365,7 @@ THRUM_OUT_OF_LINE sched::scheduler_config runtime::configuration(
   sched::scheduler_config config;
   config.procs = settings_.procs;
   config.max_threads = settings_.max_threads;
+  config.memory = settings_.memory;
   config.stack_class = sched::usable_stack_class(settings_.stack_size);
   config.time_slice_ns = settings_.time_slice.count();
   config.preempts = settings_.preempt != preemption::none;
@@ -47112,7 +48746,8 @@ THRUM_OUT_OF_LINE void child_process::wait(time_point deadline, std::chrono::mil
     return;
   }
   error.clear();
-  if (!has_pidfd() && deadline == time_point::max()) {
+  if (!has_pidfd() && deadline == time_point::max() &&
+      !sched::io_deadline(sched::no_deadline).stop_possible()) {
     os::process_end end;
     blocking([&] { os::wait_process(pid_, os::no_handle, true, false, end); });
     return;
@@ -47121,8 +48756,13 @@ THRUM_OUT_OF_LINE void child_process::wait(time_point deadline, std::chrono::mil
   pause = std::min(2 * pause + std::chrono::milliseconds(1), longest);
   if (has_pidfd() && first) {
     wait_readable(pidfd_, deadline, error);
-  } else {
-    sleep_until(std::min<time_point>(deadline, now + pause));
+    return;
+  }
+  const sched::io_deadline until(
+      time_detail::deadline_at(std::min<time_point>(deadline, now + pause)));
+  sched::exit_if_cancelled(sched::sleep_until(until.until()));
+  if (until.is_stopped()) {
+    error = std::make_error_code(std::errc::operation_canceled);
   }
 }
 
@@ -47668,7 +49308,6 @@ THRUM_OUT_OF_LINE void directory_walk::skip() noexcept { inside_.reset(); }
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -47679,33 +49318,48 @@ THRUM_OUT_OF_LINE void directory_walk::skip() noexcept { inside_.reset(); }
 
 namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
 
-/// Something that runs beside its maker until the end of a block: a goroutine, or, on a thread of
-/// others, a thread. What it works with must let it end.
-class beside {
+/// What runs beside its maker until the end of a block: goroutines, or, on a thread of others,
+/// threads. What they work with must let them end.
+class helpers {
  public:
+  helpers() noexcept = default;
+  helpers(const helpers&) = delete;
+  helpers& operator=(const helpers&) = delete;
+  ~helpers() { join(); }
+
   template <class F>
-  explicit beside(F f) {
+  void go(F f) {
     if (runtime::current() != nullptr) {
-      goroutine_.go(std::move(f));
-    } else {
-      thread_ = std::thread(std::move(f));
+      running_.go(std::move(f));
+      return;
     }
+    struct counted {
+      wait_group* of;
+      explicit counted(wait_group& group) : of(&group) { group.add(1); }
+      counted(counted&& other) noexcept : of(std::exchange(other.of, nullptr)) {}
+      ~counted() {
+        if (of != nullptr) {
+          of->done();
+        }
+      }
+    };
+    threads_.emplace_back([run = std::move(f), here = counted(running_)] { run(); });
   }
-  beside(const beside&) = delete;
-  beside& operator=(const beside&) = delete;
-  ~beside() { join(); }
+
+  wait_group& running() noexcept { return running_; }
 
   void join() {
-    if (thread_.joinable()) {
-      thread_.join();
-    }
     const uncancellable to_the_end;
-    goroutine_.wait();  // not a join, which would pass on that it was stopped
+    running_.wait();  // not a join, which would pass on that it was stopped
+    for (std::thread& each : threads_) {
+      each.join();
+    }
+    threads_.clear();
   }
 
  private:
-  wait_group goroutine_;
-  std::thread thread_;
+  wait_group running_;
+  std::vector<std::thread> threads_;
 };
 
 /// Closes a child's pipes and kills it before those end that work with the pipes, whatever happens.
@@ -47742,26 +49396,28 @@ inline std::error_code read_at_most(io::pipe_reader& from, std::string& to, std:
   }
 }
 
-}}}  // namespace thrum::THRUM_ABI::io_detail
-
-namespace thrum { inline namespace THRUM_ABI { namespace io {
-
-THRUM_OUT_OF_LINE exec_result exec(const std::vector<std::string>& arguments,
-                                   const exec_options& how) {
-  std::error_code error;
-  exec_result result = exec(arguments, how, error);
-  if (error) {
-    base::message<512> text("exec");
-    for (const std::string& each : arguments) {
-      text.append(" ").append(each);
-    }
-    base::throw_system(error, text.view());
+/// Until its end or the deadline.
+class plain_end_wait final : public end_wait {
+ public:
+  exit_status for_child(process& child, time_point deadline,
+                        std::error_code& error) const override {
+    return child.wait_until(deadline, error);
   }
-  return result;
+  bool for_readers(wait_group&) const override { return true; }  // they are joined
+};
+
+THRUM_COLD THRUM_OUT_OF_LINE void fail_exec(const std::vector<std::string>& arguments,
+                                            const std::error_code& error) {
+  base::message<512> text("exec");
+  for (const std::string& each : arguments) {
+    text.append(" ").append(each);
+  }
+  base::throw_system(error, text.view());
 }
 
-THRUM_OUT_OF_LINE exec_result exec(const std::vector<std::string>& arguments,
-                                   const exec_options& how, std::error_code& error) {
+THRUM_OUT_OF_LINE exec_result exec_waiting(const std::vector<std::string>& arguments,
+                                           const exec_options& how, const end_wait& wait,
+                                           std::error_code& error) {
   exec_result result;
   process_options options;
   options.in = how.input.empty() ? redirect::null() : redirect::pipe();
@@ -47776,11 +49432,11 @@ THRUM_OUT_OF_LINE exec_result exec(const std::vector<std::string>& arguments,
   }
   std::error_code reading[2];
   {
-    std::optional<io_detail::beside> helpers[3];
-    const io_detail::ended_before guard(child);
+    helpers all;
+    const ended_before guard(child);
     const auto read = [&](std::size_t i, pipe_reader& from, std::string& to) {
-      helpers[i].emplace([&, i] {
-        reading[i] = io_detail::read_at_most(from, to, how.most_output);
+      all.go([&, i] {
+        reading[i] = read_at_most(from, to, how.most_output);
         if (reading[i] == std::errc::message_size) {
           child.kill_group();
         }
@@ -47791,30 +49447,59 @@ THRUM_OUT_OF_LINE exec_result exec(const std::vector<std::string>& arguments,
       read(1, child.err(), result.errors);
     }
     if (!how.input.empty()) {
-      helpers[2].emplace([&] {
+      all.go([&] {
         std::error_code not_read;
         child.in().write(std::string_view(how.input), not_read);
         child.in().close();
       });
     }
-    result.status = child.wait_or_stop(how.deadline, how.grace, error);
-    child.in().close();  // nobody reads what is left
-    if (how.deadline != time_point::max() || error) {
+    const auto read_no_longer_than = [&](time_point when) {
       const time_point now{std::chrono::nanoseconds(sched::traits::now())};
-      const time_point until = std::max(now, how.deadline) + how.grace;
+      const time_point until = std::max(now, when) + how.grace;
       child.out().set_deadline(until);
       child.err().set_deadline(until);
+    };
+    result.status = wait.for_child(child, how.deadline, error);
+    if (error == errc::deadline_exceeded || error == std::errc::operation_canceled) {
+      const std::error_code why = error;
+      result.status = child.wait_or_stop(time_point::min(), how.grace, error);
+      error = error && error != errc::deadline_exceeded ? error : why;
     }
-    for (auto& each : helpers) {
-      if (each) {
-        each->join();
-      }
+    child.in().close();  // nobody reads what is left
+    if (!error && how.deadline != time_point::max()) {
+      read_no_longer_than(how.deadline);
     }
+    if (!error && !wait.for_readers(all.running())) {
+      error = std::make_error_code(std::errc::operation_canceled);
+    }
+    if (error) {
+      read_no_longer_than(time_point::min());
+    }
+    all.join();
   }
   for (const std::error_code& each : reading) {
     error = each == std::errc::message_size || !error ? each : error;
   }
   return result;
+}
+
+}}}  // namespace thrum::THRUM_ABI::io_detail
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
+
+THRUM_OUT_OF_LINE exec_result exec(const std::vector<std::string>& arguments,
+                                   const exec_options& how) {
+  std::error_code error;
+  exec_result result = exec(arguments, how, error);
+  if (error) {
+    io_detail::fail_exec(arguments, error);
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE exec_result exec(const std::vector<std::string>& arguments,
+                                   const exec_options& how, std::error_code& error) {
+  return io_detail::exec_waiting(arguments, how, io_detail::plain_end_wait(), error);
 }
 
 }}}  // namespace thrum::THRUM_ABI::io
@@ -48365,9 +50050,13 @@ THRUM_OUT_OF_LINE file_change file_watch::next() {
   std::error_code error;
   file_change found = next(error);
   if (error) {
-    base::throw_system(error, "file_watch::next");
+    fail(error);
   }
   return found;
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void file_watch::fail(const std::error_code& error) {
+  base::throw_system(error, "file_watch::next");
 }
 
 THRUM_OUT_OF_LINE file_change file_watch::next(std::error_code& error) {
@@ -49336,18 +51025,23 @@ THRUM_OUT_OF_LINE void process::kill_group() noexcept {
 THRUM_OUT_OF_LINE exit_status process::wait_or_stop(time_point deadline,
                                                     std::chrono::nanoseconds grace,
                                                     std::error_code& error) {
-  exit_status status = wait_until(deadline, error);
-  if (error != errc::deadline_exceeded) {
-    return status;
+  const exit_status status = wait_until(deadline, error);
+  return error == errc::deadline_exceeded ? end_within(grace, error) : status;
+}
+
+THRUM_OUT_OF_LINE exit_status process::end_within(std::chrono::nanoseconds grace,
+                                                  std::error_code& error) {
+  const std::error_code why = error;
+  if (!child_) {
+    return {exit_status::none, 0, false};
   }
-  const std::error_code late = error;
   child_->terminate_group();
-  status = wait_for(grace, error);
+  exit_status status = wait_for(grace, error);
   if (error == errc::deadline_exceeded) {
     child_->kill_group();
     status = wait_until(time_point::max(), error);
   }
-  error = error ? error : late;
+  error = error ? error : why;
   return status;
 }
 
@@ -52329,9 +54023,10 @@ THRUM_OUT_OF_LINE bool server::stop_until(time_point deadline) {
   const visit here(*this);
   request_stop();
   std::unique_lock lock(mutex_);
-  if (changed_.wait_until(lock, deadline, [this] { return has_ended(); })) {
-    return true;
-  }
+  return changed_.wait_until(lock, deadline, [this] { return has_ended(); }) || end_at_once(lock);
+}
+
+THRUM_OUT_OF_LINE bool server::end_at_once(std::unique_lock<mutex>& lock) {
   close_sessions(lock);
   changed_.wait(lock, [this] { return has_ended(); });
   return false;
@@ -52381,14 +54076,21 @@ THRUM_OUT_OF_LINE server::session::~session() {
 }
 
 THRUM_OUT_OF_LINE bool server::session::wait_request_until(time_point deadline) {
-  {
-    const std::lock_guard guard(lock_);
-    is_idle_ = true;
-    idle_until_ = deadline;
-    conn_.set_read_deadline(is_told_ ? std::min(deadline, grace_ends_) : deadline);
-  }
+  begin_idle(deadline);
   std::error_code error;
   conn_.wait_readable(error);
+  return end_idle(deadline, error);
+}
+
+THRUM_OUT_OF_LINE void server::session::begin_idle(time_point deadline) {
+  const std::lock_guard guard(lock_);
+  is_idle_ = true;
+  idle_until_ = deadline;
+  conn_.set_read_deadline(is_told_ ? std::min(deadline, grace_ends_) : deadline);
+}
+
+THRUM_OUT_OF_LINE bool server::session::end_idle(time_point deadline,
+                                                 const std::error_code& error) {
   const std::lock_guard guard(lock_);
   is_idle_ = false;
   if (!is_told_) {
@@ -54838,6 +56540,1154 @@ THRUM_OUT_OF_LINE bool cannot_send_file(io_result sent) noexcept {
 #endif  // THRUM_OS_BSD
 #endif  // THRUM_OS_BSD_SEND_FILE_DEFINITION_HPP
 
+// ---- thrum/os/bsd/vnode_watch_definition.hpp ----
+//
+// What os/bsd/vnode_watch.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_OS_BSD_VNODE_WATCH_DEFINITION_HPP
+#define THRUM_OS_BSD_VNODE_WATCH_DEFINITION_HPP
+
+#if THRUM_POLLER_KQUEUE
+
+// ---- thrum/os/bsd/vnode_watch.hpp ----
+//
+// Changes of files: EVFILT_VNODE of kqueue.
+//
+// Purpose
+//   The descriptor of a watch is a kqueue of its own. It can be read when the system has something to
+//   tell of a file that is open here for that, and a poller waits for it as for another descriptor
+//   (netpoll/kqueue.hpp).
+//
+//   Of a directory the system tells that something in it has changed, not what: then its names are
+//   listed again and compared with what they were (os/listing.hpp). That somebody writes to a file in
+//   it is told only to those who have the file open. So every file in a directory that is watched
+//   takes a descriptor; what cannot be opened is compared when something else has changed.
+//
+// What cannot be seen
+//   A file that came and was gone before its directory was listed. Several writes are told as one.
+//   When there are no descriptors left for new files, that is told as a loss.
+//
+// One event at a time: what an event leads to may close files, of which a second event would tell.
+#ifndef THRUM_OS_BSD_VNODE_WATCH_HPP
+#define THRUM_OS_BSD_VNODE_WATCH_HPP
+
+#if THRUM_POLLER_KQUEUE
+
+// ---- thrum/os/file_changes.hpp ----
+//
+// What all systems say of changes of files.
+#ifndef THRUM_OS_FILE_CHANGES_HPP
+#define THRUM_OS_FILE_CHANGES_HPP
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What has happened to something that is watched, or in it. One of the first claims is true.
+struct file_change_seen {
+  int number = 0;  // of the watch
+  bool is_created = false;
+  bool is_removed = false;
+  bool is_modified = false;
+  bool has_attributes = false;  // permissions, owner, times have changed
+  bool is_lost = false;         // changes came faster than they were read
+  bool is_last = false;         // the watch has ended
+  bool is_directory = false;    // that it has happened to
+  const char* name = "";        // in the directory that is watched; empty: the watched thing itself
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif
+
+// ---- thrum/os/listing.hpp ----
+//
+// What has changed in a directory, told by two looks at it.
+//
+// A system that says that a directory has changed, and not what in it, makes whoever wants to know look
+// again. Two listings are compared name by name; a name stands for another file when the number of
+// the file has changed. What happened between two looks and is undone by the second is not seen; what
+// was renamed is gone under one name and there under the other.
+//
+// Order: first what is gone, then what has come, then what has changed; so a file that has taken the
+// place of another one is removed, then created.
+#ifndef THRUM_OS_LISTING_HPP
+#define THRUM_OS_LISTING_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What is known of a file without opening it.
+struct file_facts {
+  std::uint64_t number = 0;  // of the file, in its file system
+  std::uint64_t size = 0;
+  std::int64_t written = 0;  // when its content has changed, ns
+  std::int64_t touched = 0;  // when anything has
+  std::uint64_t rights = 0;  // permissions and owners
+  entry_kind kind = entry_kind::other;
+};
+
+/// A name in a directory.
+struct listed_file {
+  const char* name = "";
+  file_facts facts;
+  bool is_told = false;  // the system tells of what happens to the file itself
+};
+
+enum class listing_change : unsigned char { removed, created, modified, attributes };
+
+/// Whether somebody has written to it. What happens in a directory changes that, too, and is no writing.
+inline bool is_modified(const file_facts& before, const file_facts& now) noexcept {
+  return now.kind != entry_kind::directory &&
+         (before.size != now.size || before.written != now.written);
+}
+
+/// Whether only what is around the content has changed.
+inline bool has_other_attributes(const file_facts& before, const file_facts& now) noexcept {
+  return before.rights != now.rights ||
+         (now.kind != entry_kind::directory && before.touched != now.touched &&
+          !is_modified(before, now));
+}
+
+/// Goes over two listings that are sorted by name: each(before, now) for every name, null where it is
+/// not.
+template <class File, class Each>
+void for_each_name(std::span<File* const> before, std::span<File* const> now, Each each) {
+  for (std::size_t i = 0, j = 0; i != before.size() || j != now.size();) {
+    const int order = i == before.size() ? 1
+                      : j == now.size()  ? -1
+                                         : std::strcmp(before[i]->name, now[j]->name);
+    each(order <= 0 ? before[i] : nullptr, order >= 0 ? now[j] : nullptr);
+    i += order <= 0 ? 1 : 0;
+    j += order >= 0 ? 1 : 0;
+  }
+}
+
+/// Whether both are there, and the same file.
+inline bool is_same_file(const listed_file* before, const listed_file* now) noexcept {
+  return before != nullptr && now != nullptr && before->facts.number == now->facts.number &&
+         before->facts.kind == now->facts.kind;
+}
+
+/// tell(change, file) for each change between two listings that are sorted by name. Of a file that is
+/// new, and was not here under another name, it is also told that it was modified, if there is something
+/// in it: that may have been written after it was created.
+template <class File, class Tell>
+void compare_listings(std::span<File* const> before, std::span<File* const> now, Tell tell) {
+  for_each_name(before, now, [&](File* old, File* fresh) {
+    if (old != nullptr && !is_same_file(old, fresh)) {
+      tell(listing_change::removed, *old);
+    }
+  });
+  const auto was_here = [&](const File& file) {
+    for (const File* each : before) {
+      if (each->facts.number == file.facts.number && each->facts.kind == file.facts.kind) {
+        return true;
+      }
+    }
+    return false;
+  };
+  for_each_name(before, now, [&](File* old, File* fresh) {
+    if (fresh != nullptr && !is_same_file(old, fresh)) {
+      tell(listing_change::created, *fresh);
+      if (fresh->facts.kind == entry_kind::file && fresh->facts.size != 0 && !was_here(*fresh)) {
+        tell(listing_change::modified, *fresh);
+      }
+    }
+  });
+  for_each_name(before, now, [&](File* old, File* fresh) {
+    if (!is_same_file(old, fresh) || old->is_told) {
+      return;
+    }
+    if (is_modified(old->facts, fresh->facts)) {
+      tell(listing_change::modified, *fresh);
+    }
+    if (has_other_attributes(old->facts, fresh->facts)) {
+      tell(listing_change::attributes, *fresh);
+    }
+  });
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif
+
+// ---- thrum/os/posix/handle.hpp ----
+//
+// What the system knows an open descriptor by: here the smallest number that was free.
+//
+// Elsewhere it is an address that looks like any other, and none is not -1. So the floors above
+// compare one with no_handle only, take it out of a result by handle_of(), and ask for number_of()
+// where they have a table.
+#ifndef THRUM_OS_POSIX_HANDLE_HPP
+#define THRUM_OS_POSIX_HANDLE_HPP
+
+#if THRUM_OS_POSIX
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+using handle = int;
+
+inline constexpr handle no_handle = -1;
+
+/// Whether it can be one at all: no_handle, and what else cannot stand for a descriptor, is not.
+constexpr bool is_handle(handle h) noexcept { return h >= 0; }
+
+/// The one that a call has returned, from 0 on.
+constexpr handle handle_of(io_result result) noexcept { return static_cast<handle>(result); }
+
+/// Small, and another one for each that is open.
+constexpr unsigned number_of(handle h) noexcept { return static_cast<unsigned>(h); }
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_POSIX
+#endif  // THRUM_OS_POSIX_HANDLE_HPP
+
+#include <cstddef>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+class vnode_watch {
+ public:
+  vnode_watch() noexcept = default;
+  vnode_watch(const vnode_watch&) = delete;
+  vnode_watch& operator=(const vnode_watch&) = delete;
+  ~vnode_watch() { close(); }
+
+  /// The descriptor, which is the caller's, or an error below zero.
+  io_result open() noexcept;
+  /// Closes all but the descriptor.
+  void close() noexcept;
+
+  /// The watch's number. May block, as may read().
+  io_result add(handle queue, const char* path) noexcept;
+  io_result remove(handle queue, int number) noexcept;
+
+  /// Some changes for take_change; would_block: there are none.
+  io_result read(handle queue, std::byte* to, std::size_t room) noexcept;
+
+  /// The one at `at`; where the next one is.
+  static const std::byte* take_change(const std::byte* at, file_change_seen& change) noexcept;
+
+ private:
+  struct watched;
+  struct entry;
+  struct observed;
+  struct untold;
+  struct packed;
+  class names;
+
+  static entry* make_entry(watched& in, const char* name, const file_facts& facts) noexcept;
+  static void free(entry* file) noexcept;
+  static void free(watched* one) noexcept;
+  static bool observe(observed& file, unsigned what) noexcept;
+  static void end(observed& file) noexcept;
+
+  /// The names that are in a directory now.
+  static io_result list(watched& one, names& found) noexcept;
+  /// Opens those that are not told of yet. An error: there are no descriptors left.
+  io_result observe_names(watched& one) noexcept;
+  io_result observe_file(watched& one, entry& file) noexcept;
+  void look_again(watched& one) noexcept;
+
+  static bool is_still_there(const watched& one) noexcept;
+  void take_event(observed& from, unsigned what) noexcept;
+  /// Of a file that is open: what is known of it, and its name in what is watched.
+  void take_file_event(const observed& from, file_facts& facts, const char* name,
+                       unsigned what) noexcept;
+
+  void tell(const watched& one, listing_change change, const char* name,
+            bool is_directory) noexcept;
+  void tell(const file_change_seen& seen, const char* name) noexcept;
+
+  handle queue_ = no_handle;
+  watched* first_ = nullptr;
+  untold* first_untold_ = nullptr;
+  untold* last_untold_ = nullptr;
+  int last_number_ = 0;
+  bool has_lost_ = false;
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_POLLER_KQUEUE
+#endif  // THRUM_OS_BSD_VNODE_WATCH_HPP
+
+// ---- thrum/os/posix/directory_definition.hpp ----
+//
+// What os/posix/directory.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_OS_POSIX_DIRECTORY_DEFINITION_HPP
+#define THRUM_OS_POSIX_DIRECTORY_DEFINITION_HPP
+
+#if THRUM_OS_POSIX
+
+// ---- thrum/os/posix/large_file.hpp ----
+//
+// Files of any size, whatever size the program around us has chosen.
+//
+// glibc has two sets of these calls on a system of 32 bits, with offsets of 32 and of 64 bits, and
+// gives the names without a number to the one that _FILE_OFFSET_BITS names. That is the program's
+// macro, set or not before its first include, and must not decide what a header's inline function
+// does. With offsets of 32 bits a call fails on a file that is larger, or that has a number beyond
+// 32 bits, as large file systems give. Other libraries have one set, which knows 64 bits.
+#ifndef THRUM_OS_POSIX_LARGE_FILE_HPP
+#define THRUM_OS_POSIX_LARGE_FILE_HPP
+
+#if THRUM_OS_POSIX
+
+#include <cstddef>
+#include <cstdint>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os { namespace large_file {
+
+#if defined(__USE_LARGEFILE64)
+using offset = ::off64_t;
+using status = struct ::stat64;
+using entry = struct ::dirent64;
+inline constexpr int open_flag = O_LARGEFILE;
+inline ::ssize_t pread(int fd, void* to, std::size_t n, offset at) noexcept {
+  return ::pread64(fd, to, n, at);
+}
+inline ::ssize_t pwrite(int fd, const void* from, std::size_t n, offset at) noexcept {
+  return ::pwrite64(fd, from, n, at);
+}
+inline offset lseek(int fd, offset to, int from) noexcept { return ::lseek64(fd, to, from); }
+inline int ftruncate(int fd, offset size) noexcept { return ::ftruncate64(fd, size); }
+inline int fstat(int fd, status& about) noexcept { return ::fstat64(fd, &about); }
+inline int stat(const char* path, status& about) noexcept { return ::stat64(path, &about); }
+inline int fstatat(int fd, const char* name, status& about, int flags) noexcept {
+  return ::fstatat64(fd, name, &about, flags);
+}
+inline entry* readdir(::DIR* names) noexcept { return ::readdir64(names); }
+#else
+using offset = ::off_t;
+using status = struct ::stat;
+using entry = struct ::dirent;
+inline constexpr int open_flag = 0;
+inline ::ssize_t pread(int fd, void* to, std::size_t n, offset at) noexcept {
+  return ::pread(fd, to, n, at);
+}
+inline ::ssize_t pwrite(int fd, const void* from, std::size_t n, offset at) noexcept {
+  return ::pwrite(fd, from, n, at);
+}
+inline offset lseek(int fd, offset to, int from) noexcept { return ::lseek(fd, to, from); }
+inline int ftruncate(int fd, offset size) noexcept { return ::ftruncate(fd, size); }
+inline int fstat(int fd, status& about) noexcept { return ::fstat(fd, &about); }
+inline int stat(const char* path, status& about) noexcept { return ::stat(path, &about); }
+inline int fstatat(int fd, const char* name, status& about, int flags) noexcept {
+  return ::fstatat(fd, name, &about, flags);
+}
+inline entry* readdir(::DIR* names) noexcept { return ::readdir(names); }
+#endif
+
+static_assert(sizeof(offset) == sizeof(std::int64_t));
+
+}}}}  // namespace thrum::THRUM_ABI::os::large_file
+
+#endif  // THRUM_OS_POSIX
+#endif
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <initializer_list>
+#include <new>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+constexpr entry_kind kind_of_mode(::mode_t mode) noexcept {
+  return S_ISREG(mode)                    ? entry_kind::file
+         : S_ISDIR(mode)                  ? entry_kind::directory
+         : S_ISLNK(mode)                  ? entry_kind::link
+         : S_ISFIFO(mode)                 ? entry_kind::pipe
+         : S_ISSOCK(mode)                 ? entry_kind::socket
+         : S_ISBLK(mode) || S_ISCHR(mode) ? entry_kind::device
+                                          : entry_kind::other;
+}
+
+/// As the file system tells it beside the name; `other` where it does not.
+inline entry_kind told_kind([[maybe_unused]] const large_file::entry& entry) noexcept {
+#if defined(DT_UNKNOWN)
+  switch (entry.d_type) {
+    case DT_REG: return entry_kind::file;
+    case DT_DIR: return entry_kind::directory;
+    case DT_LNK: return entry_kind::link;
+    case DT_FIFO: return entry_kind::pipe;
+    case DT_SOCK: return entry_kind::socket;
+    case DT_BLK:
+    case DT_CHR: return entry_kind::device;
+    default: break;
+  }
+#endif
+  return entry_kind::other;
+}
+
+/// The next entry but "." and ".."; null at the end, or with errno for an error, else 0.
+inline const large_file::entry* next_entry(::DIR* names) noexcept {
+  const large_file::entry* found = nullptr;
+  do {
+    errno = 0;
+    found = large_file::readdir(names);
+  } while (found != nullptr &&
+           (std::strcmp(found->d_name, ".") == 0 || std::strcmp(found->d_name, "..") == 0));
+  return found;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE directory_reader::~directory_reader() {
+  if (names_ != nullptr) {
+    ::closedir(static_cast<::DIR*>(names_));
+  }
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result directory_reader::open(const char* path) noexcept {
+  names_ = ::opendir(path);
+  return names_ != nullptr ? 0 : io_result{-errno};
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result directory_reader::next(const char*& name,
+                                                                  entry_kind& kind) noexcept {
+  auto* const names = static_cast<::DIR*>(names_);
+  const large_file::entry* const found = next_entry(names);
+  if (found == nullptr) {
+    return -errno;
+  }
+  name = found->d_name;
+  kind = told_kind(*found);
+  large_file::status about{};
+  if (kind == entry_kind::other &&
+      large_file::fstatat(::dirfd(names), name, about, AT_SYMLINK_NOFOLLOW) == 0) {
+    kind = kind_of_mode(about.st_mode);
+  }
+  return 1;
+}
+
+/// One of the directories in each other that remove_tree() is emptying. Its name is behind it.
+struct emptied_directory {
+  emptied_directory* above;
+  ::DIR* names;
+
+  char* name() noexcept { return reinterpret_cast<char*>(this + 1); }
+};
+
+/// In which directory a name is looked up.
+inline int place_of_names(const emptied_directory* in) noexcept {
+  return in != nullptr ? ::dirfd(in->names) : AT_FDCWD;
+}
+
+/// Makes it the innermost one, if it is a directory.
+inline io_result begin_to_empty(emptied_directory*& innermost, const char* name) noexcept {
+  const int fd = ::openat(place_of_names(innermost), name,
+                          O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) {
+    return -errno;
+  }
+  const std::size_t size = std::strlen(name) + 1;
+  void* const room = ::operator new(sizeof(emptied_directory) + size, std::nothrow);
+  ::DIR* const names = room != nullptr ? ::fdopendir(fd) : nullptr;
+  if (names == nullptr) {
+    ::close(fd);
+    ::operator delete(room);
+    return no_memory;
+  }
+  innermost = new (room) emptied_directory{innermost, names};
+  std::memcpy(innermost->name(), name, size);
+  return 0;
+}
+
+/// Removes it, or makes it the innermost directory.
+inline io_result remove_or_begin(emptied_directory*& innermost, const char* name,
+                                 entry_kind kind) noexcept {
+  io_result begun = 0;
+  if (kind == entry_kind::directory || kind == entry_kind::other) {
+    begun = begin_to_empty(innermost, name);
+    if (begun == 0) {
+      return 0;
+    }
+  }
+  const int place = place_of_names(innermost);
+  if (::unlinkat(place, name, 0) == 0 || errno == ENOENT) {
+    return 0;
+  }
+  const io_result kept = -errno;
+  // A directory that must not be read goes if it is empty.
+  if (begun != 0 && ::unlinkat(place, name, AT_REMOVEDIR) == 0) {
+    return 0;
+  }
+  return begun != 0 && errno != ENOTDIR ? begun : kept;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result remove_tree(const char* path) noexcept {
+  // By descriptors: who exchanges a directory for a link meanwhile leads it nowhere else. Without
+  // recursion: the caller may have a small stack.
+  emptied_directory* innermost = nullptr;
+  io_result first = remove_or_begin(innermost, path, entry_kind::other);
+  while (innermost != nullptr) {
+    io_result result = 0;
+    if (const large_file::entry* const found = next_entry(innermost->names); found != nullptr) {
+      result = remove_or_begin(innermost, found->d_name, told_kind(*found));
+    } else {
+      result = -errno;
+      emptied_directory* const done = innermost;
+      innermost = done->above;
+      ::closedir(done->names);
+      const bool gone = ::unlinkat(place_of_names(innermost), done->name(), AT_REMOVEDIR) == 0;
+      result = gone ? 0 : result != 0 ? result : io_result{-errno};
+      ::operator delete(done);
+    }
+    first = first != 0 ? first : result;
+  }
+  return first;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result rename_file(const char* from, const char* to) noexcept {
+  return result_of(::rename(from, to));
+}
+
+/// Writes a text with its null if it fits; its length.
+inline io_result put_text(const char* text, char* to, std::size_t room) noexcept {
+  const std::size_t length = std::strlen(text);
+  if (length < room) {
+    std::memcpy(to, text, length + 1);
+  }
+  return static_cast<io_result>(length);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result real_path(const char* path, char* to,
+                                                     std::size_t room) noexcept {
+  char* const found = ::realpath(path, nullptr);
+  if (found == nullptr) {
+    return -errno;
+  }
+  const io_result length = put_text(found, to, room);
+  std::free(found);
+  return length;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result temporary_path(char* to, std::size_t room) noexcept {
+  // Who runs a program with somebody else's rights does not choose where that writes.
+  if (::getuid() == ::geteuid() && ::getgid() == ::getegid()) {
+    for (const char* const name : {"TMPDIR", "TMP", "TEMP", "TEMPDIR"}) {
+      if (const char* const path = std::getenv(name); path != nullptr && *path != '\0') {
+        return put_text(path, to, room);
+      }
+    }
+  }
+  return put_text("/tmp", to, room);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result permissions_of(const char* path) noexcept {
+  constexpr ::mode_t all = 07777;
+  large_file::status about{};
+  return large_file::stat(path, about) == 0 ? static_cast<io_result>(about.st_mode & all)
+                                            : io_result{-errno};
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_permissions(const char* path,
+                                                           unsigned permissions) noexcept {
+  return result_of(::chmod(path, base::convert<::mode_t>(permissions)));
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_POSIX
+#endif
+
+// ---- thrum/os/posix/large_file.hpp ----
+//
+// Files of any size, whatever size the program around us has chosen.
+//
+// glibc has two sets of these calls on a system of 32 bits, with offsets of 32 and of 64 bits, and
+// gives the names without a number to the one that _FILE_OFFSET_BITS names. That is the program's
+// macro, set or not before its first include, and must not decide what a header's inline function
+// does. With offsets of 32 bits a call fails on a file that is larger, or that has a number beyond
+// 32 bits, as large file systems give. Other libraries have one set, which knows 64 bits.
+#ifndef THRUM_OS_POSIX_LARGE_FILE_HPP
+#define THRUM_OS_POSIX_LARGE_FILE_HPP
+
+#if THRUM_OS_POSIX
+
+#include <cstddef>
+#include <cstdint>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os { namespace large_file {
+
+#if defined(__USE_LARGEFILE64)
+using offset = ::off64_t;
+using status = struct ::stat64;
+using entry = struct ::dirent64;
+inline constexpr int open_flag = O_LARGEFILE;
+inline ::ssize_t pread(int fd, void* to, std::size_t n, offset at) noexcept {
+  return ::pread64(fd, to, n, at);
+}
+inline ::ssize_t pwrite(int fd, const void* from, std::size_t n, offset at) noexcept {
+  return ::pwrite64(fd, from, n, at);
+}
+inline offset lseek(int fd, offset to, int from) noexcept { return ::lseek64(fd, to, from); }
+inline int ftruncate(int fd, offset size) noexcept { return ::ftruncate64(fd, size); }
+inline int fstat(int fd, status& about) noexcept { return ::fstat64(fd, &about); }
+inline int stat(const char* path, status& about) noexcept { return ::stat64(path, &about); }
+inline int fstatat(int fd, const char* name, status& about, int flags) noexcept {
+  return ::fstatat64(fd, name, &about, flags);
+}
+inline entry* readdir(::DIR* names) noexcept { return ::readdir64(names); }
+#else
+using offset = ::off_t;
+using status = struct ::stat;
+using entry = struct ::dirent;
+inline constexpr int open_flag = 0;
+inline ::ssize_t pread(int fd, void* to, std::size_t n, offset at) noexcept {
+  return ::pread(fd, to, n, at);
+}
+inline ::ssize_t pwrite(int fd, const void* from, std::size_t n, offset at) noexcept {
+  return ::pwrite(fd, from, n, at);
+}
+inline offset lseek(int fd, offset to, int from) noexcept { return ::lseek(fd, to, from); }
+inline int ftruncate(int fd, offset size) noexcept { return ::ftruncate(fd, size); }
+inline int fstat(int fd, status& about) noexcept { return ::fstat(fd, &about); }
+inline int stat(const char* path, status& about) noexcept { return ::stat(path, &about); }
+inline int fstatat(int fd, const char* name, status& about, int flags) noexcept {
+  return ::fstatat(fd, name, &about, flags);
+}
+inline entry* readdir(::DIR* names) noexcept { return ::readdir(names); }
+#endif
+
+static_assert(sizeof(offset) == sizeof(std::int64_t));
+
+}}}}  // namespace thrum::THRUM_ABI::os::large_file
+
+#endif  // THRUM_OS_POSIX
+#endif
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <ctime>
+#include <new>
+#include <span>
+#include <utility>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/event.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+namespace vnode {
+
+// A file that is open to be told of it only does not keep its disk from being taken out, where that can
+// be said.
+#if defined(O_EVTONLY)
+inline constexpr int to_be_told = O_EVTONLY;
+#else
+inline constexpr int to_be_told = O_RDONLY;
+#endif
+inline constexpr int open_flags = to_be_told | O_NONBLOCK | O_CLOEXEC | large_file::open_flag;
+
+inline constexpr unsigned written = NOTE_WRITE | NOTE_EXTEND;
+inline constexpr unsigned around = NOTE_ATTRIB | NOTE_LINK;
+#if defined(NOTE_REVOKE)
+inline constexpr unsigned gone = NOTE_DELETE | NOTE_RENAME | NOTE_REVOKE;
+#else
+inline constexpr unsigned gone = NOTE_DELETE | NOTE_RENAME;
+#endif
+
+inline std::int64_t nanoseconds_of(const ::timespec& time) noexcept {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+// The systems have two names for these.
+template <class Status>
+std::int64_t written_at(const Status& about) noexcept {
+  if constexpr (requires { about.st_mtimespec.tv_sec; }) {
+    return nanoseconds_of(about.st_mtimespec);
+  } else {
+    return nanoseconds_of(about.st_mtim);
+  }
+}
+template <class Status>
+std::int64_t touched_at(const Status& about) noexcept {
+  if constexpr (requires { about.st_ctimespec.tv_sec; }) {
+    return nanoseconds_of(about.st_ctimespec);
+  } else {
+    return nanoseconds_of(about.st_ctim);
+  }
+}
+
+inline file_facts facts_of(const large_file::status& about) noexcept {
+  constexpr ::mode_t permissions = 07777;
+  file_facts facts;
+  facts.number = base::convert<std::uint64_t>(about.st_ino);
+  facts.size = static_cast<std::uint64_t>(about.st_size);
+  facts.written = written_at(about);
+  facts.touched = touched_at(about);
+  facts.rights = std::uint64_t{about.st_uid} << 32 ^ std::uint64_t{about.st_gid} << 12 ^
+                 std::uint64_t{static_cast<unsigned>(about.st_mode & permissions)};
+  facts.kind = kind_of_mode(about.st_mode);
+  return facts;
+}
+
+}  // namespace vnode
+
+/// An open file of which the queue tells.
+struct vnode_watch::observed {
+  watched* in;
+  entry* file;  // in a directory that is watched; null: it is what is watched
+  int fd = no_handle;
+};
+
+/// Its name is behind it.
+struct vnode_watch::entry : listed_file {
+  observed open;
+};
+
+/// The files of a directory, in the order of their names.
+class vnode_watch::names {
+ public:
+  names() noexcept = default;
+  names(const names&) = delete;
+  names& operator=(const names&) = delete;
+  ~names() {
+    for (entry* const each : all()) {
+      free(each);
+    }
+    delete[] files_;
+  }
+
+  std::span<entry* const> all() const noexcept { return {files_, count_}; }
+
+  /// Takes it over. False: no memory.
+  bool add(entry* file) noexcept {
+    if (count_ == room_) {
+      constexpr std::size_t least = 16;
+      const std::size_t room = std::max(least, 2 * room_);
+      auto** const larger = new (std::nothrow) entry*[room];
+      if (larger == nullptr) {
+        return false;
+      }
+      std::copy_n(files_, count_, larger);
+      delete[] std::exchange(files_, larger);
+      room_ = room;
+    }
+    files_[count_++] = file;
+    return true;
+  }
+
+  void sort() noexcept {
+    std::sort(files_, files_ + count_,
+              [](const entry* a, const entry* b) { return std::strcmp(a->name, b->name) < 0; });
+  }
+
+  /// Has the entries of `before` in place of its own, where they are of the same files: they may be
+  /// open.
+  void take_over(names& before) noexcept {
+    for (std::size_t i = 0, j = 0; i != before.count_ && j != count_;) {
+      entry*& old = before.files_[i];
+      entry*& own = files_[j];
+      const int order = std::strcmp(old->name, own->name);
+      if (order == 0 && is_same_file(old, own)) {
+        if (!old->is_told) {
+          old->facts = own->facts;
+        }
+        std::swap(old, own);
+      }
+      i += order <= 0 ? 1 : 0;
+      j += order >= 0 ? 1 : 0;
+    }
+  }
+
+  void swap(names& other) noexcept {
+    std::swap(files_, other.files_);
+    std::swap(count_, other.count_);
+    std::swap(room_, other.room_);
+  }
+
+ private:
+  entry** files_ = nullptr;
+  std::size_t count_ = 0;
+  std::size_t room_ = 0;
+};
+
+struct vnode_watch::watched {
+  watched* next = nullptr;
+  int number = 0;
+  handle queue = no_handle;
+  observed self{this, nullptr};
+  ::dev_t device = 0;
+  file_facts facts;
+  names files;  // in it, if it is a directory
+  char* path = nullptr;
+
+  bool is_directory() const noexcept { return facts.kind == entry_kind::directory; }
+};
+
+/// A change that nobody has read yet. Its name is behind it.
+struct vnode_watch::untold {
+  untold* next;
+  file_change_seen seen;
+
+  char* name() noexcept { return reinterpret_cast<char*>(this + 1); }
+};
+
+/// What read() writes. The name, with a null, is behind it.
+struct vnode_watch::packed {
+  file_change_seen seen;
+  std::size_t size;  // with the name
+};
+
+THRUM_OUT_OF_LINE const std::byte* vnode_watch::take_change(const std::byte* at,
+                                                            file_change_seen& change) noexcept {
+  packed head;
+  std::memcpy(&head, at, sizeof head);
+  change = head.seen;
+  change.name = reinterpret_cast<const char*>(at + sizeof head);
+  return at + head.size;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result vnode_watch::open() noexcept {
+  const io_result made = result_of(::kqueue());
+  if (made >= 0) {
+    queue_ = handle_of(made);
+    ::fcntl(queue_, F_SETFD, FD_CLOEXEC);
+  }
+  return made;
+}
+
+THRUM_OUT_OF_LINE void vnode_watch::close() noexcept {
+  while (watched* const one = first_) {
+    first_ = one->next;
+    free(one);
+  }
+  while (untold* const one = first_untold_) {
+    first_untold_ = one->next;
+    ::operator delete(one);
+  }
+  last_untold_ = nullptr;
+}
+
+THRUM_OUT_OF_LINE vnode_watch::entry* vnode_watch::make_entry(watched& in, const char* name,
+                                                              const file_facts& facts) noexcept {
+  const std::size_t size = std::strlen(name) + 1;
+  void* const room = ::operator new(sizeof(entry) + size, std::nothrow);
+  if (room == nullptr) {
+    return nullptr;
+  }
+  auto* const made = new (room) entry{{"", facts, false}, {&in, nullptr}};
+  char* const own = reinterpret_cast<char*>(made + 1);
+  std::memcpy(own, name, size);
+  made->name = own;
+  made->open.file = made;
+  return made;
+}
+
+THRUM_OUT_OF_LINE void vnode_watch::free(entry* file) noexcept {
+  end(file->open);
+  ::operator delete(file);
+}
+
+THRUM_OUT_OF_LINE void vnode_watch::free(watched* one) noexcept {
+  end(one->self);
+  delete[] one->path;
+  delete one;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE bool vnode_watch::observe(observed& file, unsigned what) noexcept {
+  struct ::kevent change {};
+  EV_SET(&change, static_cast<std::uintptr_t>(file.fd), EVFILT_VNODE, EV_ADD | EV_CLEAR, what, 0,
+         &file);
+  return ::kevent(file.in->queue, &change, 1, nullptr, 0, nullptr) == 0;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void vnode_watch::end(observed& file) noexcept {
+  if (file.fd != no_handle) {
+    struct ::kevent change {};
+    EV_SET(&change, static_cast<std::uintptr_t>(file.fd), EVFILT_VNODE, EV_DELETE, 0, 0, nullptr);
+    ::kevent(file.in->queue, &change, 1, nullptr, 0, nullptr);
+    ::close(std::exchange(file.fd, no_handle));
+  }
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result vnode_watch::list(watched& one, names& found) noexcept {
+  const int fd = ::openat(one.self.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) {
+    return -errno;
+  }
+  ::DIR* const directory = ::fdopendir(fd);
+  if (directory == nullptr) {
+    ::close(fd);
+    return no_memory;
+  }
+  io_result result = 0;
+  while (const large_file::entry* const next = next_entry(directory)) {
+    large_file::status about{};
+    if (large_file::fstatat(fd, next->d_name, about, AT_SYMLINK_NOFOLLOW) != 0) {
+      continue;  // it has gone meanwhile
+    }
+    entry* const made = make_entry(one, next->d_name, vnode::facts_of(about));
+    if (made == nullptr || !found.add(made)) {
+      ::operator delete(made);
+      result = no_memory;
+      break;
+    }
+  }
+  result = result == 0 ? -errno : result;  // of next_entry
+  ::closedir(directory);
+  found.sort();
+  return result;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result vnode_watch::observe_file(watched& one,
+                                                                     entry& file) noexcept {
+  const bool is_file = file.facts.kind == entry_kind::file;
+  if (!is_file && file.facts.kind != entry_kind::directory) {
+    return 0;  // to open it might do something
+  }
+  const int fd = ::openat(one.self.fd, file.name, vnode::open_flags | O_NOFOLLOW);
+  if (fd < 0) {
+    const io_result error = -errno;
+    return out_of_handles(error) ? error : 0;
+  }
+  file.open.fd = fd;
+  large_file::status about{};
+  if (!observe(file.open, is_file ? vnode::written | vnode::around | NOTE_DELETE : NOTE_ATTRIB) ||
+      large_file::fstat(fd, about) != 0 ||
+      vnode::facts_of(about).number != file.facts.number) {  // another one by now
+    end(file.open);
+    return 0;
+  }
+  file.is_told = true;
+  const file_facts now = vnode::facts_of(about);
+  if (is_modified(file.facts, now)) {
+    tell(one, listing_change::modified, file.name, false);
+  }
+  file.facts = now;
+  return 0;
+}
+
+THRUM_OUT_OF_LINE io_result vnode_watch::observe_names(watched& one) noexcept {
+  for (entry* const each : one.files.all()) {
+    if (!each->is_told) {
+      if (const io_result result = observe_file(one, *each); result < 0) {
+        return result;
+      }
+    }
+  }
+  return 0;
+}
+
+THRUM_OUT_OF_LINE void vnode_watch::look_again(watched& one) noexcept {
+  names now;
+  if (list(one, now) < 0) {
+    has_lost_ = true;  // or it is gone, which is told next
+    return;
+  }
+  compare_listings(one.files.all(), now.all(), [&](listing_change change, const entry& file) {
+    tell(one, change, file.name, file.facts.kind == entry_kind::directory);
+  });
+  now.take_over(one.files);
+  one.files.swap(now);
+  has_lost_ = observe_names(one) < 0 || has_lost_;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result vnode_watch::add(handle /*queue*/,
+                                                            const char* path) noexcept {
+  const std::size_t size = std::strlen(path) + 1;
+  auto* const fresh = new (std::nothrow) watched;
+  if (fresh == nullptr) {
+    return no_memory;
+  }
+  const auto failed = [&](io_result result) {
+    free(fresh);
+    return result;
+  };
+  fresh->queue = queue_;
+  fresh->path = new (std::nothrow) char[size];
+  if (fresh->path == nullptr) {
+    return failed(no_memory);
+  }
+  std::memcpy(fresh->path, path, size);
+  const int fd = ::openat(AT_FDCWD, path, vnode::open_flags);
+  if (fd < 0) {
+    return failed(-errno);
+  }
+  fresh->self.fd = fd;
+  large_file::status about{};
+  if (large_file::fstat(fd, about) != 0) {
+    return failed(-errno);
+  }
+  fresh->device = about.st_dev;
+  fresh->facts = vnode::facts_of(about);
+  for (const watched* each = first_; each != nullptr; each = each->next) {
+    if (each->device == fresh->device && each->facts.number == fresh->facts.number) {
+      return failed(each->number);
+    }
+  }
+  fresh->number = ++last_number_;
+  // Told of before it is listed: nothing falls in between.
+  if (!observe(fresh->self, vnode::written | vnode::around | vnode::gone)) {
+    return failed(-errno);
+  }
+  if (fresh->is_directory()) {
+    io_result result = list(*fresh, fresh->files);
+    result = result == 0 ? observe_names(*fresh) : result;
+    if (result < 0) {
+      return failed(result);
+    }
+  }
+  fresh->next = first_;
+  first_ = fresh;
+  return fresh->number;
+}
+
+THRUM_OUT_OF_LINE io_result vnode_watch::remove(handle /*queue*/, int number) noexcept {
+  for (watched** link = &first_; *link != nullptr; link = &(*link)->next) {
+    if ((*link)->number == number) {
+      watched* const found = *link;
+      *link = found->next;
+      free(found);
+      return 0;
+    }
+  }
+  return invalid;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result vnode_watch::read(handle /*queue*/, std::byte* to,
+                                                             std::size_t room) noexcept {
+  std::size_t used = 0;
+  for (;;) {
+    while (untold* const next = first_untold_) {
+      const std::size_t name_size = std::strlen(next->name()) + 1;
+      const packed head{next->seen, sizeof(packed) + name_size};
+      if (head.size > room - used) {
+        break;
+      }
+      std::memcpy(to + used, &head, sizeof head);
+      std::memcpy(to + used + sizeof head, next->name(), name_size);
+      used += head.size;
+      first_untold_ = next->next;
+      last_untold_ = first_untold_ != nullptr ? last_untold_ : nullptr;
+      ::operator delete(next);
+    }
+    if (used != 0) {
+      return static_cast<io_result>(used);
+    }
+    if (std::exchange(has_lost_, false)) {
+      const packed head{{.is_lost = true}, sizeof(packed) + 1};
+      std::memcpy(to, &head, sizeof head);
+      to[sizeof head] = std::byte{0};
+      return static_cast<io_result>(head.size);
+    }
+    struct ::kevent event {};
+    const ::timespec at_once{};
+    const int n = ::kevent(queue_, nullptr, 0, &event, 1, &at_once);
+    if (n <= 0) {
+      return n < 0 ? -errno : would_block;
+    }
+    take_event(*static_cast<observed*>(event.udata), base::convert<unsigned>(event.fflags));
+  }
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE bool vnode_watch::is_still_there(const watched& one) noexcept {
+  large_file::status about{};
+  return large_file::stat(one.path, about) == 0 && about.st_dev == one.device &&
+         vnode::facts_of(about).number == one.facts.number;
+}
+
+THRUM_OUT_OF_LINE void vnode_watch::take_event(observed& from, unsigned what) noexcept {
+  watched& one = *from.in;
+  if (from.file != nullptr) {
+    // That it is gone, or has another name, its directory tells.
+    take_file_event(from, from.file->facts, from.file->name, what);
+  } else if ((what & vnode::gone) != 0 && !is_still_there(one)) {
+    tell(one, listing_change::removed, "", one.is_directory());
+    tell({.number = one.number, .is_last = true}, "");
+    remove(queue_, one.number);
+  } else if (one.is_directory()) {
+    if ((what & (vnode::written | NOTE_LINK)) != 0) {
+      look_again(one);
+    }
+    take_file_event(from, one.facts, "", what & NOTE_ATTRIB);
+  } else {
+    take_file_event(from, one.facts, "", what);
+  }
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void vnode_watch::take_file_event(const observed& from,
+                                                                   file_facts& facts,
+                                                                   const char* name,
+                                                                   unsigned what) noexcept {
+  large_file::status about{};
+  if (what == 0 || large_file::fstat(from.fd, about) != 0) {
+    return;
+  }
+  const file_facts now = vnode::facts_of(about);
+  const bool is_directory = now.kind == entry_kind::directory;
+  const bool has_other_rights = now.rights != facts.rights;
+  const bool is_written = (what & vnode::written) != 0;
+  facts = now;
+  if (is_written) {
+    tell(*from.in, listing_change::modified, name, is_directory);
+  }
+  // What is written, or put into a directory, touches it as well.
+  if (has_other_rights ||
+      ((what & vnode::around) != 0 && (what & NOTE_DELETE) == 0 && !is_written && !is_directory)) {
+    tell(*from.in, listing_change::attributes, name, is_directory);
+  }
+}
+
+THRUM_OUT_OF_LINE void vnode_watch::tell(const watched& one, listing_change change,
+                                         const char* name, bool is_directory) noexcept {
+  file_change_seen seen;
+  seen.number = one.number;
+  seen.is_removed = change == listing_change::removed;
+  seen.is_created = change == listing_change::created;
+  seen.is_modified = change == listing_change::modified;
+  seen.has_attributes = change == listing_change::attributes;
+  seen.is_directory = is_directory;
+  tell(seen, name);
+}
+
+THRUM_OUT_OF_LINE void vnode_watch::tell(const file_change_seen& seen, const char* name) noexcept {
+  const std::size_t size = std::strlen(name) + 1;
+  void* const room = ::operator new(sizeof(untold) + size, std::nothrow);
+  if (room == nullptr) {
+    has_lost_ = true;
+    return;
+  }
+  auto* const made = new (room) untold{nullptr, seen};
+  std::memcpy(made->name(), name, size);
+  (last_untold_ != nullptr ? last_untold_->next : first_untold_) = made;
+  last_untold_ = made;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_POLLER_KQUEUE
+#endif  // THRUM_OS_BSD_VNODE_WATCH_DEFINITION_HPP
+
 // ---- thrum/os/darwin/plain_write_definition.hpp ----
 //
 // What os/darwin/plain_write.hpp declares: the bodies that are not inlined.
@@ -56871,6 +59721,16 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE guard_result install_guard(void* memory,
   return guard_kind::mprotect;
 }
 
+THRUM_NOINLINE THRUM_OUT_OF_LINE void return_foreign(void* memory, std::size_t, std::size_t guarded,
+                                                     guard_kind guard) noexcept {
+  if (guard == guard_kind::madvise) {
+    ::madvise(memory, guarded, advice_guard_remove);
+  } else if (guard == guard_kind::mprotect) {
+    ::mprotect(memory, guarded, PROT_READ | PROT_WRITE);
+    return_guard_budget(1);
+  }
+}
+
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
@@ -58174,6 +61034,7 @@ using guard_result = guard_kind;
 // Newer than the headers of some systems we build on.
 inline constexpr int advice_populate_read = 22;   // MADV_POPULATE_READ, Linux 5.14
 inline constexpr int advice_guard_install = 102;  // MADV_GUARD_INSTALL, Linux 6.13
+inline constexpr int advice_guard_remove = 103;   // MADV_GUARD_REMOVE
 
 enum class guard_support_state : std::uint8_t { unknown, yes, no };
 inline constinit std::atomic<guard_support_state> guard_support{guard_support_state::unknown};
@@ -58216,6 +61077,16 @@ inline void return_guard_budget(std::size_t guards) noexcept {
 /// Makes whole pages inaccessible, by the cheapest means that this kernel has. Their contents are
 /// lost. They stay guarded until they are unmapped.
 guard_result install_guard(void* memory, std::size_t bytes) noexcept;
+
+/// The same in memory that somebody else has mapped, until return_foreign().
+inline guard_result guard_foreign(void* memory, std::size_t bytes) noexcept {
+  return install_guard(memory, bytes);
+}
+
+/// Makes such memory readable and writable again, whose first `guarded` bytes are the guard, and gives back
+/// what that took of the budget.
+void return_foreign(void* memory, std::size_t bytes, std::size_t guarded,
+                    guard_kind guard) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
 
@@ -60446,6 +63317,13 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void discard_now(void* memory, std::size_t byte
 THRUM_NOINLINE THRUM_OUT_OF_LINE guard_kind install_guard(void* memory,
                                                           std::size_t bytes) noexcept {
   return ::mprotect(memory, bytes, PROT_NONE) == 0 ? guard_kind::mprotect : guard_kind::none;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void return_foreign(void* memory, std::size_t, std::size_t guarded,
+                                                     guard_kind guard) noexcept {
+  if (guard == guard_kind::mprotect) {
+    ::mprotect(memory, guarded, PROT_READ | PROT_WRITE);
+  }
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -66342,6 +69220,19 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE guard_kind install_guard(void* memory,
   return ::VirtualFree(memory, bytes, MEM_DECOMMIT) != 0 ? guard_kind::mprotect : guard_kind::none;
 }
 
+THRUM_NOINLINE THRUM_OUT_OF_LINE guard_kind guard_foreign(void* memory,
+                                                          std::size_t bytes) noexcept {
+  ::DWORD before = 0;
+  return ::VirtualProtect(memory, bytes, PAGE_NOACCESS, &before) != 0 ? guard_kind::mprotect
+                                                                      : guard_kind::none;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void return_foreign(void* memory, std::size_t bytes, std::size_t,
+                                                     guard_kind) noexcept {
+  ::DWORD before = 0;
+  ::VirtualProtect(memory, bytes, PAGE_READWRITE, &before);
+}
+
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS
@@ -69760,6 +72651,111 @@ template class timer_heap<traits>;
 }}}  // namespace thrum::THRUM_ABI::sched
 
 #endif
+#endif
+
+// ---- thrum/sched/core/stack_definition.hpp ----
+//
+// Stacks from hooks, and how all are given back. The essay is in stack.hpp.
+#ifndef THRUM_SCHED_CORE_STACK_DEFINITION_HPP
+#define THRUM_SCHED_CORE_STACK_DEFINITION_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+THRUM_OUT_OF_LINE goroutine* stack_pool::make(std::uint8_t size_class) noexcept {
+  const std::size_t page = os::page_size();
+  const std::size_t at_least = std::size_t{1} << size_class;
+  const std::size_t bytes = (at_least > page ? at_least : page) + guard_bytes();
+  auto* const low =
+      static_cast<char*>(memory_.allocate(bytes, page, memory_use::stack, memory_.context));
+  if (low == nullptr) {
+    return nullptr;
+  }
+  if (reinterpret_cast<std::uintptr_t>(low) % page != 0) {
+    base::fatal("options::memory: allocate has given a stack that does not begin at a page");
+  }
+  constexpr std::size_t kept = (sizeof(slab) + colour_step - 1) / colour_step * colour_step;
+  auto* const s = new (low + bytes - kept) slab{};
+  s->base = low;
+  s->bytes = bytes;
+  s->stride = bytes;
+  s->slots = 1;
+  s->size_class = size_class;
+  s->guard = os::guard_kind::none;
+  s->colour = next_colour_.fetch_add(1, relaxed) % colours;  // relaxed: any is as good
+  s->kept = kept;
+  goroutine* const g = carve(*s);
+  if (g == nullptr) {
+    give_back(s, memory_);
+    return nullptr;
+  }
+  const section here;
+  scoped guard(lock_);
+  s->next = slabs_;
+  slabs_ = s;
+  reserved_bytes_ += bytes;
+  return g;
+}
+
+THRUM_OUT_OF_LINE void stack_pool::abandon(stack_pool* pool) noexcept {
+  const memory_hooks memory = pool->memory_;  // the last handle may be faster
+  slab* unheld = nullptr;
+  bool last;
+  {
+    scoped guard(pool->lock_);
+    std::size_t held = 0;
+    for (slab** link = &pool->slabs_; *link != nullptr;) {
+      slab* const s = *link;
+      std::size_t held_here = 0;
+      for (std::size_t i = 0; i < s->carved; ++i) {
+        // relaxed: cleared under the lock; set before the runtime's threads were joined
+        held_here += g_in(*s, i)->join.load(relaxed) == join_state::done;
+      }
+      if (held_here != 0) {
+        link = &s->next;
+      } else {
+        *link = s->next;
+        s->next = unheld;
+        unheld = s;
+      }
+      held += held_here;
+    }
+    pool->abandoned_ = true;
+    pool->held_ = held;
+    last = held == 0;
+  }
+  give_back(unheld, memory);
+  if (last) {
+    destroy(pool);
+  }
+}
+
+THRUM_OUT_OF_LINE void stack_pool::destroy(stack_pool* pool) noexcept {
+  give_back(pool->slabs_, pool->memory_);
+  delete pool;
+}
+
+/// Those in a list.
+THRUM_OUT_OF_LINE void stack_pool::give_back(slab* first, const memory_hooks& memory) noexcept {
+  while (first != nullptr) {
+    const slab s = *first;  // which goes with its memory
+    base::unpoison_memory(s.base, s.bytes);
+    if (memory.allocate == nullptr) {
+      os::return_guard_budget(s.mprotect_guards);
+      os::unmap(s.base, s.bytes);
+    } else {
+      os::return_foreign(s.base, s.bytes, s.guarded, s.guard);
+      memory.deallocate(s.base, s.bytes, os::page_size(), memory_use::stack, memory.context);
+    }
+    first = s.next;
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
 #endif
 
 // ---- thrum/sched/io/io_operation_definition.hpp ----
@@ -74466,6 +77462,7 @@ THRUM_OUT_OF_LINE fake_net_stats fake_net::stats() const {
 #ifndef THRUM_THIS_GOROUTINE_DEFINITION_HPP
 #define THRUM_THIS_GOROUTINE_DEFINITION_HPP
 
+#include <cstdint>
 #include <stop_token>
 #include <string_view>
 
@@ -74481,6 +77478,25 @@ THRUM_OUT_OF_LINE void name(std::string_view text) noexcept {
 THRUM_OUT_OF_LINE std::string_view name() noexcept {
   auto* const m = sched::current_m();
   return m != nullptr && m->g != nullptr ? std::string_view(m->g->name) : std::string_view();
+}
+
+THRUM_OUT_OF_LINE thrum::priority priority() noexcept {
+  auto* const m = sched::current_m();
+  return m != nullptr && m->g != nullptr ? m->g->priority() : thrum::priority::normal;
+}
+
+THRUM_OUT_OF_LINE void priority(thrum::priority level) noexcept {
+  const sched::section here;
+  auto* const m = sched::current_m();
+  if (m == nullptr || m->g == nullptr) {
+    return;
+  }
+  sched::goroutine& g = *m->g;
+  g.flags =
+      static_cast<std::uint8_t>((g.flags & ~sched::g_background) | sched::initial_flags(level));
+  if (m->p != nullptr) {  // not inside blocking()
+    sched::show_priority(*m->p, g);
+  }
 }
 
 THRUM_OUT_OF_LINE void exit() {
@@ -74803,6 +77819,26 @@ THRUM_OUT_OF_LINE bool func_timer::stop() noexcept {
     drop_reference();  // the entry's
   }
   return was_armed;
+}
+
+THRUM_OUT_OF_LINE void func_timer::start_late() noexcept {
+  scheduler_.announce_start();
+  // [ft.late <>] acq_rel, with itself: what stands in late_, to the creator, which has read it.
+  if (late_starts_.fetch_add(1, acq_rel) != 0) {
+    return;
+  }
+  late_.of = this;
+  late_.start = [](late_start& what) noexcept {
+    func_timer& self = *static_cast<late&>(what).of;
+    runtime_scheduler& scheduler = self.scheduler_;
+    // [ft.late <>] acq_rel: late_ may be asked for again. Each of them has a reference: the last call may
+    // destroy the timer.
+    for (std::uint32_t n = self.late_starts_.exchange(0, acq_rel); n != 0; --n) {
+      self.call_(&self);
+      scheduler.take_back_announcement();
+    }
+  };
+  scheduler_.creator.request_start(late_);
 }
 
 THRUM_OUT_OF_LINE bool func_timer::reset(std::int64_t due) {

@@ -44,10 +44,11 @@ class on_thrum {
     runtime_.block_on([&] { thrum::parallel_for(range, f); });
   }
 
-  /// Calls `load(file)` again and again until stop(), in the background.
+  /// Calls `load(file)` again and again until stop(), in the background: frames come first.
   template <class Load>
   void load_in_background(std::string path, Load load) {
-    runtime_.go([this, path = std::move(path), load = std::move(load)] {
+    const thrum::attributes loader{.name = "loader", .priority = thrum::priority::background};
+    runtime_.go(loader, [this, path = std::move(path), load = std::move(load)] {
       std::error_code error;
       for (auto file = thrum::io::file::open(path, thrum::io::open_mode::read, error);
            !error && !stop_.stop_requested(); thrum::sleep_for(std::chrono::milliseconds(2))) {

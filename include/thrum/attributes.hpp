@@ -6,6 +6,7 @@
 #define THRUM_ATTRIBUTES_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/sched/core/priority.hpp>
 
 #include <cstddef>
 #include <string_view>
@@ -19,6 +20,9 @@ struct attributes {
   std::size_t stack_size = 0;
   /// Shown in reports and dumps; the first 23 characters are kept.
   std::string_view name = {};
+  /// How urgent it is. Not inherited: what a background goroutine starts is normal unless it says so. Without
+  /// effect on one that is bound to a host (on_host).
+  thrum::priority priority = thrum::priority::normal;
 };
 
 }}  // namespace thrum::THRUM_ABI

@@ -5,7 +5,6 @@
 #ifndef THRUM_ON_HOST_HPP
 #define THRUM_ON_HOST_HPP
 
-#include <thrum/attributes.hpp>
 #include <thrum/base/config.hpp>
 #include <thrum/sched/core/host.hpp>
 #include <thrum/task.hpp>
@@ -62,9 +61,9 @@ THRUM_COLD inline void launch_on(host_thread* where, runtime_scheduler& schedule
 }
 
 /// As start_task, on `where` only, if that is not null.
-template <class F, class... Args>
-THRUM_NOINLINE void start_task_on(host_thread* where, runtime_scheduler& scheduler,
-                                  const attributes& how, F&& f, Args&&... args) {
+template <class How = no_attributes, class F, class... Args>
+THRUM_NOINLINE void start_task_on(host_thread* where, runtime_scheduler& scheduler, const How& how,
+                                  F&& f, Args&&... args) {
   start_launched(
       scheduler, how, caller_address(),
       [&](machine* m, goroutine& g) noexcept { launch_on(where, scheduler, m, g); },
@@ -72,10 +71,9 @@ THRUM_NOINLINE void start_task_on(host_thread* where, runtime_scheduler& schedul
 }
 
 /// As spawn_task, on `where` only, if that is not null.
-template <class F, class... Args>
-THRUM_NOINLINE auto spawn_task_on(host_thread* where, runtime_scheduler& scheduler,
-                                  const attributes& how, F&& f, Args&&... args)
-    -> join_handle<spawn_result<F, Args...>> {
+template <class How = no_attributes, class F, class... Args>
+THRUM_NOINLINE auto spawn_task_on(host_thread* where, runtime_scheduler& scheduler, const How& how,
+                                  F&& f, Args&&... args) -> join_handle<spawn_result<F, Args...>> {
   return spawn_launched(
       scheduler, how, caller_address(),
       [&](machine* m, goroutine& g) noexcept { launch_on(where, scheduler, m, g); },

@@ -142,7 +142,8 @@ class runtime {
   // ends; std::system_error if there is no memory.
 
   /// Runs what is ready now, a slice of each at most, and does not wait: for the begin or the end of a
-  /// frame, or as often as options::on_host_work says.
+  /// frame, or as often as options::on_host_work says. Goroutines of background priority are left to the
+  /// processors, as they are while the thread waits.
   std::size_t poll();
 
   /// Runs goroutines, and waits for some to run, until the time is over; at the least as long as a

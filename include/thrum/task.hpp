@@ -9,6 +9,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
 #include <thrum/join_handle.hpp>
+#include <thrum/sched/core/priority.hpp>
 #include <thrum/sched/run/exit.hpp>
 #include <thrum/sched/run/start.hpp>
 
@@ -17,6 +18,7 @@
 #include <functional>
 #include <memory>
 #include <stop_token>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -179,10 +181,17 @@ struct spawn_task_of {
 /// told its own function.
 THRUM_INLINE const void* caller_address() noexcept { return __builtin_return_address(0); }
 
+/// Attributes, where none were given: what is not asked for is not looked at.
+struct no_attributes {
+  static constexpr std::size_t stack_size = 0;
+  static constexpr std::string_view name = {};
+  static constexpr thrum::priority priority = thrum::priority::normal;
+};
+
 /// Makes a goroutine whose task is a Task built from `from`, and calls launch(m, g) inside. What is
 /// built may allocate, so that happens outside, unless it cannot throw.
-template <class Task, class Launch, class... From>
-void start_goroutine(runtime_scheduler& scheduler, const attributes& how, Launch launch_it,
+template <class Task, class How, class Launch, class... From>
+void start_goroutine(runtime_scheduler& scheduler, const How& how, Launch launch_it,
                      From&&... from) {
   section here;
   machine* m = m_of(scheduler);
@@ -240,9 +249,9 @@ void start_goroutine(runtime_scheduler& scheduler, const attributes& how, Launch
 }
 
 /// go, with launch_it(m, g) in place of launch.
-template <class Launch, class F, class... Args>
-THRUM_INLINE void start_launched(runtime_scheduler& scheduler, const attributes& how,
-                                 const void* caller, Launch launch_it, F&& f, Args&&... args) {
+template <class How, class Launch, class F, class... Args>
+THRUM_INLINE void start_launched(runtime_scheduler& scheduler, const How& how, const void* caller,
+                                 Launch launch_it, F&& f, Args&&... args) {
   if constexpr (is_task<F, Args...>()) {
     using call = bound_call<std::decay_t<F>, std::decay_t<Args>...>;
     using task = go_task<std::decay_t<F>, std::decay_t<Args>...>;
@@ -257,19 +266,21 @@ THRUM_INLINE void start_launched(runtime_scheduler& scheduler, const attributes&
   }
 }
 
-template <class F, class... Args>
-THRUM_NOINLINE void start_task(runtime_scheduler& scheduler, const attributes& how, F&& f,
+template <class How = no_attributes, class F, class... Args>
+THRUM_NOINLINE void start_task(runtime_scheduler& scheduler, const How& how, F&& f,
                                Args&&... args) {
   start_launched(
       scheduler, how, caller_address(),
-      [&](machine* m, goroutine& g) noexcept { launch(scheduler, m, g); }, std::forward<F>(f),
-      std::forward<Args>(args)...);
+      [&](machine* m, goroutine& g) noexcept {
+        launch(scheduler, m, g, initial_flags(how.priority));
+      },
+      std::forward<F>(f), std::forward<Args>(args)...);
 }
 
 /// spawn of what gets no other arguments than these.
-template <class Launch, class F, class... Args>
-THRUM_INLINE auto spawn_bound(runtime_scheduler& scheduler, const attributes& how,
-                              const void* caller, Launch launch_it, F&& f, Args&&... args)
+template <class How, class Launch, class F, class... Args>
+THRUM_INLINE auto spawn_bound(runtime_scheduler& scheduler, const How& how, const void* caller,
+                              Launch launch_it, F&& f, Args&&... args)
     -> join_handle<task_result<F, Args...>> {
   using result = task_result<F, Args...>;
   join_handle<result> handle;
@@ -289,9 +300,9 @@ THRUM_INLINE auto spawn_bound(runtime_scheduler& scheduler, const attributes& ho
 }
 
 /// spawn, with launch_it(m, g) in place of launch.
-template <class Launch, class F, class... Args>
-THRUM_INLINE auto spawn_launched(runtime_scheduler& scheduler, const attributes& how,
-                                 const void* caller, Launch launch_it, F&& f, Args&&... args)
+template <class How, class Launch, class F, class... Args>
+THRUM_INLINE auto spawn_launched(runtime_scheduler& scheduler, const How& how, const void* caller,
+                                 Launch launch_it, F&& f, Args&&... args)
     -> join_handle<spawn_result<F, Args...>> {
   if constexpr (wants_stop<F, Args...>) {
     std::stop_source source;
@@ -305,13 +316,15 @@ THRUM_INLINE auto spawn_launched(runtime_scheduler& scheduler, const attributes&
   }
 }
 
-template <class F, class... Args>
-THRUM_NOINLINE auto spawn_task(runtime_scheduler& scheduler, const attributes& how, F&& f,
-                               Args&&... args) -> join_handle<spawn_result<F, Args...>> {
+template <class How = no_attributes, class F, class... Args>
+THRUM_NOINLINE auto spawn_task(runtime_scheduler& scheduler, const How& how, F&& f, Args&&... args)
+    -> join_handle<spawn_result<F, Args...>> {
   return spawn_launched(
       scheduler, how, caller_address(),
-      [&](machine* m, goroutine& g) noexcept { launch(scheduler, m, g); }, std::forward<F>(f),
-      std::forward<Args>(args)...);
+      [&](machine* m, goroutine& g) noexcept {
+        launch(scheduler, m, g, initial_flags(how.priority));
+      },
+      std::forward<F>(f), std::forward<Args>(args)...);
 }
 
 }  // namespace go_detail

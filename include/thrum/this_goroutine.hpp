@@ -7,6 +7,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/deadline.hpp>
+#include <thrum/sched/core/priority.hpp>
 #include <thrum/sched/run/exit.hpp>
 #include <thrum/sched/run/park.hpp>
 #include <thrum/stoppable.hpp>
@@ -81,6 +82,13 @@ THRUM_OUT_OF_LINE void name(std::string_view text) noexcept;
 
 /// Its name, empty if it has none; good until it is renamed or ends.
 THRUM_OUT_OF_LINE std::string_view name() noexcept;
+
+/// Its priority; normal outside of one.
+THRUM_OUT_OF_LINE thrum::priority priority() noexcept;
+
+/// Changes its priority. It goes on, and what is different is where it queues up next. Without effect
+/// outside of one.
+THRUM_OUT_OF_LINE void priority(thrum::priority level) noexcept;
 
 /// Ends the calling goroutine: unwinds its stack, running destructors. (Go's Goexit.) usage_error
 /// outside of one.

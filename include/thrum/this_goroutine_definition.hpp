@@ -8,9 +8,14 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
 #include <thrum/runtime.hpp>
+#include <thrum/sched/core/g.hpp>
+#include <thrum/sched/core/priority.hpp>
+#include <thrum/sched/core/section.hpp>
+#include <thrum/sched/run/background.hpp>
 #include <thrum/sched/run/exit.hpp>
 #include <thrum/this_goroutine.hpp>
 
+#include <cstdint>
 #include <stop_token>
 #include <string_view>
 
@@ -26,6 +31,25 @@ THRUM_OUT_OF_LINE void name(std::string_view text) noexcept {
 THRUM_OUT_OF_LINE std::string_view name() noexcept {
   auto* const m = sched::current_m();
   return m != nullptr && m->g != nullptr ? std::string_view(m->g->name) : std::string_view();
+}
+
+THRUM_OUT_OF_LINE thrum::priority priority() noexcept {
+  auto* const m = sched::current_m();
+  return m != nullptr && m->g != nullptr ? m->g->priority() : thrum::priority::normal;
+}
+
+THRUM_OUT_OF_LINE void priority(thrum::priority level) noexcept {
+  const sched::section here;
+  auto* const m = sched::current_m();
+  if (m == nullptr || m->g == nullptr) {
+    return;
+  }
+  sched::goroutine& g = *m->g;
+  g.flags =
+      static_cast<std::uint8_t>((g.flags & ~sched::g_background) | sched::initial_flags(level));
+  if (m->p != nullptr) {  // not inside blocking()
+    sched::show_priority(*m->p, g);
+  }
 }
 
 THRUM_OUT_OF_LINE void exit() {

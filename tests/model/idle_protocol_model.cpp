@@ -32,10 +32,11 @@ using model::finding::mistake;
 using model::finding::small_world;
 
 // Two Ps, two Ms, one of which is searching, and a thread that is no M.
-template <mistake Made, int Items, bool Spinning>
+template <mistake Made, int Items, bool Spinning, bool Low = false>
 struct foreign_submitter : small_world<Made, 2, 2, 3> {
   static constexpr unsigned threads = 4;
   foreign_submitter() {
+    model::finding::uses_background = Low;
     this->hold(0, 0, Spinning);
     this->put_idle(1);
     this->put_asleep(1);
@@ -43,7 +44,7 @@ struct foreign_submitter : small_world<Made, 2, 2, 3> {
   void run(unsigned thread) {
     if (thread == 3) {
       for (int i = 1; i <= Items; ++i) {
-        this->submit(i);
+        Low ? this->submit_low(i) : this->submit(i);
       }
     } else {
       this->live(thread);
@@ -52,11 +53,12 @@ struct foreign_submitter : small_world<Made, 2, 2, 3> {
 };
 
 // M 0 runs an item that makes another one ready and then keeps its P; M 1 is about to go idle.
-template <mistake Made, bool Spinning, bool Next = false>
+template <mistake Made, bool Spinning, bool Next = false, bool Low = false>
 struct hog : small_world<Made, 2, 2, 4> {
   static constexpr unsigned threads = 4;
   hog() {
     model::finding::uses_runnext = Next;
+    model::finding::uses_background = Low;
     this->hold(0, 0, false);
     this->put(0, 1);
     this->hold(1, 1, Spinning);
@@ -66,6 +68,8 @@ struct hog : small_world<Made, 2, 2, 4> {
     if (item == 1) {
       if (Next) {
         this->submit_next(2);
+      } else if (Low) {
+        this->submit_low(2);
       } else {
         this->submit(2);
       }
@@ -199,6 +203,15 @@ TEST_CASE("model: a P that is handed on serves a hog") {
   holds<retaken<none>>({machine::weak, 1, 1});
 }
 
+TEST_CASE("model: no P idles while work of background priority waits") {
+  holds<foreign_submitter<none, 1, true, true>>({machine::weak, 2, 1});
+  holds<foreign_submitter<none, 1, false, true>>({machine::weak, 2, 1});
+  for (const machine on : {machine::tso, machine::weak}) {
+    holds<hog<none, true, false, true>>({on, 2, 1});
+    holds<hog<none, false, false, true>>({on, 2, 1});
+  }
+}
+
 // Not run by default: some minutes.
 TEST_CASE("model: the idle protocol holds with one preemption more", "[.long]") {
   holds<foreign_submitter<none, 1, false>>({machine::sequential, 3, 0});
@@ -222,7 +235,9 @@ TEST_CASE("model: each mutant of the idle protocol is found out") {
   CHECK(found_out<hog<mistake::no_fence_at_submit, true>>(on_weak));
   CHECK(found_out<hog<mistake::release_acquire, true, true>>(on_weak));
   CHECK(found_out<hog<mistake::looks_not_again, true>>(on_any));
+  CHECK(found_out<hog<mistake::looks_not_again, true, false, true>>(on_any));
   CHECK(found_out<hog<mistake::wanted_is_ignored, false>>(on_any));
+  CHECK(found_out<hog<mistake::wanted_is_ignored, false, false, true>>(on_any));
   CHECK(found_out<second_hog<mistake::wanted_while_spinning>>(on_any));
   CHECK(found_out<retaken<mistake::wanted_at_hand_off>>(on_any));
   CHECK(found_out<burst<mistake::no_successor>>(on_any));

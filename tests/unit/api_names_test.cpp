@@ -132,6 +132,12 @@ GIVES(void, thrum::go([] {}));
 GIVES(void, thrum::go([](int&&, const move_only&) {}, 1, move_only(2)));
 GIVES(void, thrum::go(
                 thrum::attributes{.stack_size = 65'536, .name = "loader"}, [](int) {}, 1));
+GIVES(void, thrum::go(thrum::attributes{.priority = thrum::priority::background}, [] {}));
+GIVES(void, thrum::runtime::current()->go(
+                thrum::attributes{.name = "loader"}, [](int) {}, 1));
+GIVES(thrum::join_handle<int>,
+      thrum::runtime::current()->spawn(
+          thrum::attributes{.name = "loader"}, [](int i) { return i; }, 1));
 GIVES(thrum::join_handle<void>, thrum::spawn([] {}));
 GIVES(thrum::join_handle<move_only>, thrum::spawn([](int i) { return move_only(i); }, 1));
 
@@ -181,6 +187,10 @@ static_assert(noexcept(thrum::this_goroutine::preemption_point()));
 GIVES(void, thrum::this_goroutine::name("name"));
 GIVES(void, thrum::this_goroutine::name(std::string("name")));
 GIVES(std::string_view, thrum::this_goroutine::name());
+GIVES(thrum::priority, thrum::this_goroutine::priority());
+GIVES(void, thrum::this_goroutine::priority(thrum::priority::normal));
+static_assert(noexcept(thrum::this_goroutine::priority()));
+static_assert(noexcept(thrum::this_goroutine::priority(thrum::priority::normal)));
 GIVES(void, thrum::this_goroutine::exit());
 GIVES(std::stop_token, thrum::this_goroutine::stop_token());
 GIVES(int, thrum::blocking([] { return 1; }));

@@ -191,7 +191,7 @@ class Goroutine:
             gdb.newest_frame().select()
         elif self.status in ("running", "syscall"):
             raise gdb.GdbError("Which thread it runs on cannot be told.")
-        elif int(self.g["flags"]) & 1 == 0:  # g_started
+        elif int(self.g["flags"]) & 16 == 0:  # g_started
             raise gdb.GdbError("It has not run yet.")
         else:
             lend(Lent(self))

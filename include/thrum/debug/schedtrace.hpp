@@ -18,6 +18,7 @@
 #include <thrum/base/order.hpp>
 #include <thrum/sched/core/scheduler.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace debug {
@@ -53,6 +54,9 @@ inline void append_summary(trace_line& line, sched::runtime_scheduler& scheduler
   }
   line.append(" idlethreads=").append(scheduler.idle.idle_ms());
   line.append(" runqueue=").append(scheduler.global.size());
+  if (const std::size_t n = scheduler.background.size(); n != 0) {
+    line.append(" background=").append(n);  // not in Go's
+  }
 }
 
 inline std::uint32_t queued(const sched::processor& p) noexcept {

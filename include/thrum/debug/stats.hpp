@@ -23,6 +23,7 @@ struct stats_snapshot {
   unsigned idle_threads = 0;              ///< of them, asleep
   unsigned spinning = 0;                  ///< of them, searching for work
   std::size_t global_queue = 0;           ///< goroutines in the global queue
+  std::size_t background_queue = 0;       ///< goroutines of background priority that wait to run
   std::vector<std::size_t> local_queues;  ///< of each processor: ring and runnext
   std::uint64_t goroutines = 0;           ///< alive
   std::uint64_t runnable = 0;             ///< of them, on a queue

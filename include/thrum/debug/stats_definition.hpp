@@ -24,6 +24,7 @@ THRUM_OUT_OF_LINE stats_snapshot collect(sched::runtime_scheduler& scheduler) {
   s.idle_threads = scheduler.idle.idle_ms();
   s.spinning = scheduler.idle.spinning();
   s.global_queue = scheduler.global.size();
+  s.background_queue = scheduler.background.size();
   // relaxed: a figure for reports
   s.hand_offs = scheduler.hand_offs.load(relaxed);
   s.signals = scheduler.taken.signals.load(relaxed);              // relaxed: a figure for reports

@@ -108,7 +108,7 @@ struct host_thread;
 struct machine;
 struct poll_sink;
 
-enum g_flag : std::uint8_t { g_started = 1, g_bound = 2, g_on_host = 4 };
+enum g_flag : std::uint8_t { g_background = 1, g_bound = 2, g_on_host = 4, g_apart = 5 };
 
 struct goroutine : netpoll::ready_node {
   goroutine* queue_next = nullptr;
@@ -204,6 +204,7 @@ struct processor {
 
   const std::uint32_t id;
   std::uint32_t inheritances_left = traits::most_inheritances;
+  std::uint32_t background_tick = 0;
   struct {
     base::intrusive_queue<goroutine> take_all() noexcept { return {}; }
   } free_gs;  // nobody dies
@@ -451,6 +452,7 @@ class search_world {
       states = {};
       sizes_made = 0;
       procs_change = false;
+      uses_background = false;
     }
   } const fresh_figures_;  // before the scheduler
   unsigned initial_ = 0;

@@ -62,7 +62,8 @@ enum class mistake {
 inline mistake made = mistake::nothing;
 inline bool has_timers = false;  // else there are none, and none is asked for
 inline bool uses_runnext = false;
-inline bool procs_change = false;  // else their number is a constant
+inline bool procs_change = false;     // else their number is a constant
+inline bool uses_background = false;  // else nobody has that priority
 
 inline constexpr unsigned most_procs = 4;
 
@@ -74,8 +75,9 @@ struct thread_state {
   bool saw_nobody_sleep = false;
 };
 inline std::array<thread_state, max_threads + 1> states;
-/// Atomics of a std::size_t in this execution. The second is the size of the global queue's part
-/// for those that give way, of which there are none here.
+/// Atomics of a std::size_t in this execution. The first two are of the global queue, the others of the
+/// background queue; the second of each is the size of the part for those that give way, of which there
+/// are none here.
 inline unsigned sizes_made = 0;
 inline thread_state& here() { return states[explorer::active().self()]; }
 bool has_p();  // its M
@@ -132,7 +134,9 @@ class step_atomic {
   step_atomic() noexcept : step_atomic(T{}) {}
   step_atomic(T value) noexcept : plain_(value) {  // not explicit: as std::atomic
     if constexpr (std::is_same_v<T, std::size_t>) {
-      is_unused_ = sizes_made++ == 1;
+      const unsigned number = sizes_made++;
+      is_unused_ = number == 1 || number == 3;
+      is_of_background_ = number == 2;
     }
   }
   step_atomic(const step_atomic&) = delete;
@@ -150,7 +154,8 @@ class step_atomic {
   }
   void store(T value, order how, text caller = __builtin_FUNCTION()) noexcept {
     if (is_figure_here(caller)) {
-      require(!is_unused_ || value == T{}, "nobody gives way in this model");
+      require((!is_unused_ && !is_of_background_) || value == T{},
+              "nobody gives way, or has another priority, in this model");
       plain_ = value;
       return;
     }
@@ -216,7 +221,7 @@ class step_atomic {
 
   // An atomic is a figure for all functions or for none.
   bool is_figure_here(text caller) const {
-    const bool is = is_unused_ || is_plain(caller);
+    const bool is = is_unused_ || (is_of_background_ && !uses_background) || is_plain(caller);
     require(!is || !place_, "a figure is accessed where it is a step elsewhere");
     return is;
   }
@@ -302,6 +307,7 @@ class step_atomic {
   mutable std::optional<basic_atomic<T>> place_;
   T plain_;
   bool is_unused_ = false;
+  bool is_of_background_ = false;
 };
 
 /// The idle lock.

@@ -52,6 +52,11 @@ struct small_world : search_world {
     scheduler.global.push_back(submitted(item));
     scheduler.wake_processor();
   }
+  // Makes a goroutine of background priority runnable.
+  void submit_low(int item) {
+    items[item].flags = thrum::sched::g_background;
+    submit(item);
+  }
   // Queues it on a P before the model starts.
   void put(unsigned p, int item) { static_cast<void>(ps[p]->queue.push(&submitted(item))); }
 

@@ -19,6 +19,7 @@
 #define THRUM_SCHED_CORE_M_HPP
 #define THRUM_SCHED_CORE_P_HPP
 #define THRUM_SCHED_CORE_SCHEDULER_HPP
+#define THRUM_SCHED_RUN_BACKGROUND_HPP
 #define THRUM_SCHED_RUN_PARK_HPP
 #define THRUM_SCHED_RUN_END_HPP
 
@@ -291,7 +292,7 @@ class runtime_scheduler {
   struct {
     void request_spare() {}
   } creator;
-  struct {
+  struct shared_queue {
     template <class Suits>
     goroutine* take_preempted_in_turn(Suits, unsigned) {
       return nullptr;
@@ -300,7 +301,8 @@ class runtime_scheduler {
     void push_preempted(goroutine& g, bool) { *waiting = g.bound; }
     bool empty() const { return true; }
     machine** waiting;
-  } global{&waiting};
+  } global{&waiting}, background{&waiting};
+  shared_queue& queue_for(const goroutine&) { return global; }
   struct {
     void begin_stop() const {}
     void end_stop() const {}
@@ -331,6 +333,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 [[noreturn]] inline void refuse_after_fork() noexcept { base::fatal("the model does not fork"); }
 inline void note_threads_locked(runtime_scheduler&) noexcept {}
+inline bool is_in_background(const goroutine&) noexcept { return false; }
+inline void show_priority(processor&, const goroutine&) noexcept {}
 inline void begin_slice(processor&) noexcept {}
 inline void end_slice(machine&) noexcept {}
 inline void run_timers(machine&, processor&, bool&) noexcept {}

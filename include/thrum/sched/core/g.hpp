@@ -18,6 +18,7 @@
 #include <thrum/netpoll/contract.hpp>
 #include <thrum/os/parts.hpp>
 #include <thrum/sched/core/g_state.hpp>
+#include <thrum/sched/core/priority.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/queue/lock.hpp>
 #include <thrum/sched/queue/timer_heap.hpp>
@@ -70,11 +71,20 @@ THRUM_COLD inline void destroy_locals(local_value*& first) noexcept {
 }
 
 enum g_flag : std::uint8_t {
-  g_started = 1,   // it has been on the processor before
-  g_bound = 2,     // it must run on the thread `bound`
-  g_on_host = 4,   // likewise, and that thread is a host's: see host.hpp
-  g_off_host = 8,  // it must not run on a host's thread
+  g_background = 1,  // its priority
+  g_bound = 2,       // it must run on the thread `bound`
+  g_on_host = 4,     // likewise, and that thread is a host's: see host.hpp
+  g_off_host = 8,    // it must not run on a host's thread
+  g_started = 16,    // it has been on the processor before
+  /// It stands in no P's queue when it is ready.
+  g_apart = g_on_host | g_background,
 };
+
+/// The flags of a goroutine that is about to start.
+constexpr std::uint8_t initial_flags(thrum::priority urgency) noexcept {
+  static_assert(static_cast<std::uint8_t>(thrum::priority::background) == g_background);
+  return static_cast<std::uint8_t>(urgency);
+}
 
 /// What every switch touches, in one cache line.
 struct alignas(base::cache_line_size) goroutine_head {
@@ -160,6 +170,10 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
 
   static constexpr std::size_t name_capacity = 24;
   char name[name_capacity] = {};
+
+  thrum::priority priority() const noexcept {
+    return (flags & g_background) != 0 ? thrum::priority::background : thrum::priority::normal;
+  }
 
   void set_name(std::string_view text) noexcept {
     const std::size_t n = text.size() < name_capacity - 1 ? text.size() : name_capacity - 1;

@@ -39,6 +39,8 @@ struct alignas(base::cache_line_size) processor {
   /// Goroutines that may come through runnext before others go first, whether or not the monitor
   /// says that the slice is over.
   std::uint32_t inheritances_left = traits::most_inheritances;
+  /// The turn in which a background goroutine came last, by schedule_tick: see run/background.hpp.
+  std::uint32_t background_tick = 0;
   /// What the goroutine that runs since switch `io_since` may still do in input and output before
   /// it looks whether somebody waits; and how often it has looked in this slice.
   std::int64_t io_left = 0;

@@ -32,6 +32,10 @@ enum attention : std::uint32_t {
   attention_freeze = 8,   // wait until the freeze has ended
   attention_poll = 16,    // nobody has polled for long: see io_share.hpp
   attention_host = 32,    // its holder is a host, which wants to be asked after each slice; stays
+  attention_low = 64,     // it runs a goroutine of background priority: see run/background.hpp
+  attention_share = 128,  // background goroutines have waited for long: one of them comes next
+  /// What nothing need be done for.
+  attention_standing = attention_host | attention_low,
 };
 
 /// The monitor's way to a P whose M sits in a call that it did not announce: see retake.hpp.
@@ -51,6 +55,8 @@ struct what_was_seen {
   std::int64_t syscall_when = 0;
   const void* runnext = nullptr;
   std::int64_t forks_since = 0;  // that something forked on it waits; 0: nothing does
+  /// That background goroutines wait while it runs others; 0: it does not.
+  std::int64_t background_since = 0;
   // the CPU clock of the M, to tell whether it computes: see retake.hpp
   const void* cpu_of = nullptr;
   std::int64_t cpu_since = 0;

@@ -23,7 +23,7 @@ THRUM_OUT_OF_LINE bool runtime_scheduler::resume_quiet_locked() noexcept {
   }
   if (goroutine* const g = virtual_time.quiet_waiters.pop_front()) {
     g->status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
-    global.push_back(*g);
+    queue_for(*g).push_back(*g);
   } else {
     bool stands = false;
     pool->for_each([&](goroutine& each) {

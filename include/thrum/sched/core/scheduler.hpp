@@ -112,9 +112,17 @@ class runtime_scheduler {
     return when;
   }
 
+  /// The queue that all Ps share for goroutines like this one.
+  global_queue<goroutine, traits>& queue_for(const goroutine& g) noexcept {
+    return (g.flags & g_background) != 0 ? background : global;
+  }
+
+  /// Whether something is queued that all Ps share.
+  bool has_shared_work() const noexcept { return !global.empty() || !background.empty(); }
+
   /// Whether something is queued, anywhere.
   bool has_queued_work() noexcept {
-    bool work = !global.empty();
+    bool work = has_shared_work();
     const unsigned n = ps.live();
     const unsigned all = n + ps.hosts();
     for (unsigned i = 0; i < all && !work; ++i) {
@@ -211,7 +219,7 @@ class runtime_scheduler {
   /// the poller. Caller holds the lock.
   bool is_quiet_locked() noexcept {
     const unsigned in_poller = poll.somebody_sleeps() ? 1 : 0;
-    return idle.idle_ps() >= procs() && idle.spinning() == 0 && global.empty() &&
+    return idle.idle_ps() >= procs() && idle.spinning() == 0 && !has_shared_work() &&
            hosts.are_quiet_locked() &&
            idle.idle_ms() + in_poller + locked_asleep.load(relaxed) >=  // relaxed: a moment ago
                ms.with_thread();
@@ -330,6 +338,7 @@ class runtime_scheduler {
   host_table hosts;
   idle_set<traits, processor, machine> idle;
   global_queue<goroutine, traits> global;
+  global_queue<goroutine, traits> background;
   stack_pool* pool = nullptr;
   typename traits::poller poller;
 

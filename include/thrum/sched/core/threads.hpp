@@ -6,7 +6,7 @@
 // Three ways to find an M for a P, in this order
 //   idle       it sleeps in stop_m
 //   preempted  it sleeps in a signal handler, with a goroutine that waits for a P in the global
-//              queue (preempt.hpp). Before a new one: see creator.hpp
+//              queue, or in the background queue (preempt.hpp). Before a new one: see creator.hpp
 //   new        the creator makes its thread; the P waits for it
 //
 // Invariants
@@ -36,7 +36,11 @@ THRUM_OUT_OF_LINE void runtime_scheduler::start_m(processor& p, bool spinning) n
   machine* m = idle.take_m_locked();
   if (m == nullptr) {
     // No thread is made while a goroutine that waits for a P has one: see creator.hpp.
-    if (goroutine* const g = global.take_preempted()) {
+    goroutine* g = global.take_preempted();
+    if (g == nullptr) {
+      g = background.take_preempted();
+    }
+    if (g != nullptr) {
       m = g->bound;
     }
   }
@@ -162,9 +166,14 @@ THRUM_OUT_OF_LINE void runtime_scheduler::release_held(bool again) noexcept {
       p->timers.run_due(traits::now());  // perhaps nobody else comes by
     }
     // The thread of a goroutine that is bound to it sleeps without being idle.
-    if (goroutine* const g = global.take([](const goroutine& each) {
-          return (each.flags & (g_bound | g_on_host)) == g_bound;
-        })) {
+    const auto is_bound = [](const goroutine& each) {
+      return (each.flags & (g_bound | g_on_host)) == g_bound;
+    };
+    goroutine* g = global.take(is_bound);
+    if (g == nullptr) {
+      g = background.take(is_bound);
+    }
+    if (g != nullptr) {
       pass_p(*p, *g->bound, false);
     } else {
       hand_off(*p);
@@ -188,6 +197,17 @@ THRUM_OUT_OF_LINE void runtime_scheduler::look_for_refused() noexcept {
   }
 }
 
+/// There is work and no P idles. One that runs a background goroutine is to be had soon.
+inline void hurry_background(runtime_scheduler& scheduler) noexcept {
+  bool runs = false;
+  scheduler.for_each_live_p([&](processor& p) {
+    runs = runs || (p.attention.load(relaxed) & attention_low) != 0;  // relaxed: a guess is enough
+  });
+  if (runs) {
+    scheduler.monitor.wake_for(traits::now());
+  }
+}
+
 THRUM_COLD inline bool start_spinner(runtime_scheduler& scheduler) noexcept {
   scheduler.idle.lock().lock();
   if (scheduler.idle.idle_ps() == 0 && scheduler.hosts.wake_one_locked()) [[unlikely]] {
@@ -197,6 +217,7 @@ THRUM_COLD inline bool start_spinner(runtime_scheduler& scheduler) noexcept {
   processor* const p = scheduler.idle.take_p_to_spin_locked();
   if (p == nullptr) {
     scheduler.idle.lock().unlock();
+    hurry_background(scheduler);
     return false;
   }
   scheduler.start_m(*p, true);
@@ -205,7 +226,12 @@ THRUM_COLD inline bool start_spinner(runtime_scheduler& scheduler) noexcept {
 }
 
 THRUM_OUT_OF_LINE void runtime_scheduler::hand_off(processor& p) noexcept {
-  const auto has_work = [&] { return !p.queue.empty() || !global.empty() || has_forks(); };
+  const auto has_work = [&] { return !p.queue.empty() || has_shared_work() || has_forks(); };
+  // relaxed: set by the holder that it comes from
+  if ((p.attention.load(relaxed) & attention_low) != 0) {
+    // relaxed: whoever holds it next shows what it runs
+    p.attention.fetch_and(~std::uint32_t{attention_low}, relaxed);
+  }
   if (has_work()) {
     idle.lock().lock();
     start_m(p, false);
@@ -220,7 +246,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::hand_off(processor& p) noexcept {
   idle.lock().lock();
   const bool last_busy = idle.idle_ps() + 1 == procs();
   const bool nobody_polls = !poll.somebody_sleeps() && poller.descriptors() != 0;
-  if (!global.empty() || (last_busy && nobody_polls)) {
+  if (has_shared_work() || (last_busy && nobody_polls)) {
     start_m(p, false);
     return;
   }

@@ -118,6 +118,11 @@ class idle_set {
     return need_spinning_.load(relaxed) != 0;  // relaxed: set under the lock that we hold
   }
 
+  /// The same without the lock: a hint.
+  bool spinner_wanted() const noexcept {
+    return need_spinning_.load(relaxed) != 0;  // relaxed: the monitor looks again
+  }
+
   void begin_spinning(M& m) noexcept {
     m.spinning = true;
     // [id.spin =] seq_cst: a submitter that sees it leaves its work to this M.

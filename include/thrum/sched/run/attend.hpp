@@ -2,15 +2,16 @@
 // SPDX-License-Identifier: MIT
 //
 // Doing what is asked of a P (`processor::attention`): to stand still, to end a slice, to run
-// timers, to poll, to retire. g0 does all of it; a running goroutine what is quickly done, and
-// leaves for g0 for the rest. The third place is the signal handler, watch/preempt.hpp, which
-// cannot leave.
+// timers, to poll, to give a turn to the background, to retire. g0 does all of it; a running
+// goroutine what is quickly done, and leaves for g0 for the rest. The third place is the signal
+// handler, watch/preempt.hpp, which cannot leave.
 #ifndef THRUM_SCHED_RUN_ATTEND_HPP
 #define THRUM_SCHED_RUN_ATTEND_HPP
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/run/background.hpp>
 #include <thrum/sched/run/frozen.hpp>
 #include <thrum/sched/run/park.hpp>
 #include <thrum/sched/run/poll_sink.hpp>
@@ -20,7 +21,7 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-/// Does what was asked of the P, on g0. False: the P is gone.
+/// Does what was asked of the P, on g0. False: the P is gone. m.pending may be set: it comes next.
 THRUM_COLD inline bool attend(machine& m) noexcept {
   // [p.attention <] acquire: what the asking thread had done before.
   const std::uint32_t asked = m.p->attention.fetch_and(attention_host, acquire);
@@ -37,6 +38,9 @@ THRUM_COLD inline bool attend(machine& m) noexcept {
   if ((asked & attention_poll) != 0) {
     poll_in_turn(m);
   }
+  if ((asked & attention_share) != 0) {
+    m.pending = take_background(m);
+  }
   return true;  // timers are looked at next
 }
 
@@ -44,19 +48,20 @@ THRUM_COLD inline bool attend(machine& m) noexcept {
 /// Returns the M that it runs on afterwards.
 THRUM_COLD inline machine& serve_running(machine& m) noexcept {
   processor& p = *m.p;
+  show_priority(p, *m.g);  // it was another one's that has blocked with this P
   // [p.attention <] acquire: as in attend.
   if ((p.attention.fetch_and(~std::uint32_t{attention_freeze}, acquire) & attention_freeze) != 0) {
     wait_while_frozen(m);
   }
   // [p.attention <] acquire: as in attend; only the holder clears bits
-  std::uint32_t asked = p.attention.load(acquire) & ~std::uint32_t{attention_host};
+  std::uint32_t asked = p.attention.load(acquire) & ~std::uint32_t{attention_standing};
   if ((asked & attention_preempt) != 0 &&
       // relaxed: published by the request; own count
       p.asked_tick.load(relaxed) != p.schedule_tick.get()) {
     // It was meant for an earlier goroutine, which had a whole slice; this one does not give way.
     // [p.attention <] acquire: as in attend
     asked = p.attention.fetch_and(~std::uint32_t{attention_preempt}, acquire) &
-            ~std::uint32_t{attention_preempt | attention_host};
+            ~std::uint32_t{attention_preempt | attention_standing};
   }
   if (asked == 0) {
     return m;

@@ -23,6 +23,7 @@
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/core/section.hpp>
 #include <thrum/sched/core/traits.hpp>
+#include <thrum/sched/run/background.hpp>
 #include <thrum/sched/run/switch.hpp>
 #include <thrum/sched/run/wait_point.hpp>
 
@@ -159,7 +160,7 @@ inline void unbind(machine& m, goroutine& g) noexcept {
     goroutine* next = nullptr;
     // relaxed: only a hint; a P that is asked for something goes through g0
     if (joiner != nullptr && joiner->g != nullptr && joiner->g->scheduler == g.scheduler &&
-        m->p->attention.load(relaxed) == 0) {
+        m->p->attention.load(relaxed) == 0 && !is_in_background(*joiner->g)) {
       next = joiner->g;
       joiner = nullptr;
     } else {

@@ -5,17 +5,20 @@
 //
 // The search, in order (Go's findRunnable; what concerns its collector is missing):
 //
-//   attention        retire the P, run timers that the monitor saw due
+//   attention        retire the P, run timers that the monitor saw due, a background goroutine if some
+//                    have waited for long
 //   own timers       those that are due make goroutines runnable here
-//   in turn, 1 in 61 the poller, if nobody has polled for a while, and the global queue: so that
-//                    nothing there starves behind a busy ring
+//   in turn, 1 in 61 the poller, if nobody has polled for a while, a background goroutine, and the
+//                    global queue: so that nothing there starves behind a busy ring
 //   own queue        runnext, then the ring
 //   global           a fair share of it
+//   background       if it has just run such a goroutine, and nobody wants help (background.hpp)
 //   poller           without waiting, if goroutines wait there and nobody else polls
 //   others           four stealing rounds, if not too many Ms search already
 //   forks            the oldest half of a fork that anybody offers (fork.hpp), also if too many
 //                    search: so no P is given up while the goroutine that forked waits for the
 //                    other half without knowing
+//   background       goroutines of background priority, one at a time
 //   give up the P    idle.hpp, I1 to I6
 //   sleep            in the poller until the next timer, if nobody does; else on the M's own note
 //
@@ -30,6 +33,7 @@
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/run/attend.hpp>
+#include <thrum/sched/run/background.hpp>
 #include <thrum/sched/run/poll_sink.hpp>
 #include <thrum/sched/run/steal.hpp>
 #include <thrum/sched/run/take.hpp>
@@ -155,16 +159,22 @@ inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
   if (p != nullptr) {
     scheduler.acquire_p(m, *p);
     scheduler.monitor.wake_if_all_idle();
-    if (netpoll::ready_node* const first = sink.ready.pop_front()) {
+    auto* const first = static_cast<goroutine*>(sink.ready.pop_front());
+    if (first != nullptr) {
+      first->moved_much = false;
+    }
+    if (first == nullptr || is_in_background(*first)) {
+      scheduler.idle.begin_spinning(m);
+      if (first != nullptr) {
+        ready_apart(*first);
+      }
+    } else {
       // One goroutine is no reason to wake another processor. But it may compute for long, and
       // nobody sleeps now until the first timer of the Ps that idle.
-      m.pending = static_cast<goroutine*>(first);
-      m.pending->moved_much = false;
+      m.pending = first;
       if (!scheduler.clock.is_virtual()) {
         scheduler.monitor.wake_for(scheduler.first_timer(timer_heap<traits>::never));
       }
-    } else {
-      scheduler.idle.begin_spinning(m);
     }
   }
   inject(sink);
@@ -187,14 +197,21 @@ inline goroutine* find_work(machine& m) noexcept {
     if (m.p == nullptr && !scheduler.stop_m(m)) {
       return nullptr;
     }
+    bool was_low = false;
     // relaxed: the asking thread sets it again if it is missed by a moment
-    if (m.p->attention.load(relaxed) != 0 && !attend(m)) {
-      // Not before this M has stopped spinning: it would count itself as one that searches.
-      if (m.spinning) {
-        scheduler.idle.end_spinning(m);
+    if (const std::uint32_t asked = m.p->attention.load(relaxed); asked != 0) {
+      was_low = (asked & attention_low) != 0;
+      if (!attend(m)) {
+        // Not before this M has stopped spinning: it would count itself as one that searches.
+        if (m.spinning) {
+          scheduler.idle.end_spinning(m);
+        }
+        scheduler.wake_processor();
+        continue;
       }
-      scheduler.wake_processor();
-      continue;
+      if (m.pending != nullptr) {
+        continue;
+      }
     }
     bool ran = false;
     std::int64_t next_timer = run_timers(m, *m.p, ran);
@@ -204,17 +221,27 @@ inline goroutine* find_work(machine& m) noexcept {
         return g;
       }
     }
-    if (global_turn(*m.p) && is_poll_due(scheduler)) {
-      poll_in_turn(m);
-    }
-    if (goroutine* g = take_global_in_turn(m)) {
-      return g;
+    if (global_turn(*m.p)) {
+      if (is_poll_due(scheduler)) {
+        poll_in_turn(m);
+      }
+      if (goroutine* g = take_background_in_turn(m)) {
+        return g;
+      }
+      if (goroutine* g = take_global_in_turn(m)) {
+        return g;
+      }
     }
     if (goroutine* g = take_local(m)) {
       return g;
     }
     if (goroutine* g = take_global(m)) {
       return g;
+    }
+    if (was_low && may_follow(scheduler)) {
+      if (goroutine* g = take_background(m)) {
+        return g;
+      }
     }
     if (goroutine* g = poll_now(m)) {
       return g;
@@ -236,6 +263,9 @@ inline goroutine* find_work(machine& m) noexcept {
       }
     }
     if (goroutine* g = take_forked(m)) {
+      return g;
+    }
+    if (goroutine* g = take_background(m)) {
       return g;
     }
     if (goroutine* g = give_up_p(m, next_timer)) {

@@ -9,9 +9,11 @@
 // clock and at what it waits for between any two.
 //
 // The search, in order: what is bound to this host, due timers, its own queue, the global queue, the
-// poller without waiting, what other Ps have queued, forks. A goroutine that may not run here
-// (bound to another thread, or off to a call that blocks) goes to the global queue, where the other
-// Ms find it and no host takes it.
+// poller without waiting, what other Ps have queued, forks, and what is of background priority, if the
+// call is one that lasts (run_for, run_until_idle): a slice of that may be long, so poll(), and a
+// thread that waits for something else, leave it to the other Ms. A goroutine that may not run here
+// (bound to another thread, or off to a call that blocks) goes to the global queue, where they find it
+// and no host takes it.
 //
 // What bounds a call: poll() counts what is ready when it begins, run_for() looks at the clock. A
 // goroutine that calls the library is asked to give way when its slice, or the host's time, is over
@@ -38,6 +40,7 @@
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/run/attach.hpp>
 #include <thrum/sched/run/attend.hpp>
+#include <thrum/sched/run/background.hpp>
 #include <thrum/sched/run/execute.hpp>
 #include <thrum/sched/run/loop.hpp>
 #include <thrum/sched/run/poll_sink.hpp>
@@ -54,6 +57,7 @@ enum class host_search : std::uint8_t {
   bound,     // what may run here only
   unbound,   // what others could run as well
   anything,  // both, and first what may run here only
+  all,       // and if there is nothing else, what is of background priority
 };
 
 // ---- the P -------------------------------------------------------------------------------------
@@ -127,7 +131,7 @@ inline void pass_on(machine& m, goroutine& g) noexcept {
     ready_on_host(g);
     return;
   }
-  m.scheduler->global.push_back(g);
+  m.scheduler->queue_for(g).push_back(g);
   m.scheduler->wake_processor();
 }
 
@@ -199,6 +203,9 @@ inline goroutine* find_for_host(host_thread& h, host_search what) noexcept {
       }
       if (g == nullptr) {
         g = take_forked(m);
+      }
+      if (g == nullptr && what == host_search::all) {
+        g = take_background_for_host(m, [&](const goroutine& each) { return may_run_on(m, each); });
       }
     }
     if (g == nullptr) {
@@ -305,7 +312,7 @@ inline std::size_t run_host_until_idle(host_thread& h) noexcept {
   const host_call call(h);
   std::size_t n = 0;
   for (;;) {
-    if (goroutine* const g = find_for_host(h, host_search::anything)) {
+    if (goroutine* const g = find_for_host(h, host_search::all)) {
       run_slice(h, *g);
       ++n;
     } else if (h.m.spinning) {
@@ -381,7 +388,7 @@ inline std::size_t run_host_until(host_thread& h, std::int64_t deadline) noexcep
     if (traits::now() >= deadline || scheduler.hosts.has_stopped()) {
       break;
     }
-    if (goroutine* const g = find_for_host(h, host_search::anything)) {
+    if (goroutine* const g = find_for_host(h, host_search::all)) {
       run_slice(h, *g);
       ++n;
       has_looked = false;

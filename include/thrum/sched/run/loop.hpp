@@ -13,6 +13,7 @@
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/queue/timer_heap.hpp>
+#include <thrum/sched/run/background.hpp>
 #include <thrum/sched/run/execute.hpp>
 #include <thrum/sched/run/find_work.hpp>
 #include <thrum/sched/run/ready.hpp>
@@ -45,6 +46,7 @@ inline goroutine* wait_for_locked(machine& m) noexcept {
     scheduler.hand_off(scheduler.release_p(m));
   }
   scheduler.wait_for_p(m);
+  show_priority(*m.p, *m.locked_g);
   scheduler.locked_asleep.fetch_sub(1, relaxed);  // relaxed: published by the idle lock
   return m.locked_g;
 }

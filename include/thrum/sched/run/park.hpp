@@ -16,6 +16,7 @@
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/queue/no_deadline.hpp>
 #include <thrum/sched/run/arm.hpp>
+#include <thrum/sched/run/background.hpp>
 #include <thrum/sched/run/stop_watch.hpp>
 #include <thrum/sched/run/switch.hpp>
 #include <thrum/sched/run/wait_point.hpp>
@@ -288,7 +289,7 @@ inline bool commit_to_global(machine& m, goroutine& g, void*) noexcept {
   }
   // [g.status >] release: where its stack was left. If this M has no P, no freeze has stopped it.
   g.status.store(g_status::runnable, release);
-  m.scheduler->global.push_back(g);
+  m.scheduler->queue_for(g).push_back(g);
   m.scheduler->wake_processor();
   return true;
 }
@@ -300,7 +301,11 @@ inline bool commit_behind(machine& m, goroutine& g, void*) noexcept {
     return true;
   }
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
-  m.scheduler->global.push_behind(g);
+  if (is_in_background(g)) [[unlikely]] {
+    m.scheduler->background.push_back(g);
+  } else {
+    m.scheduler->global.push_behind(g);
+  }
   m.scheduler->wake_processor();
   return true;
 }
@@ -313,17 +318,31 @@ inline bool commit_unlock_global(machine& m, goroutine&, void*) noexcept {
   return true;
 }
 
-/// Puts the running goroutine at the tail of the global queue and lets g0 choose.
+/// Puts the running goroutine at the tail of the global queue, or of the background queue, and lets g0
+/// choose.
 THRUM_COLD inline machine& yield_slow(machine& m) noexcept {
   return leave(m, static_cast<goroutine*>(nullptr), &commit_to_global, nullptr);
 }
+
+/// For a goroutine that yields while something is asked of its P.
+THRUM_COLD inline machine& yield_asked(machine& m) noexcept {
+  if (!is_alone_in_background(m)) {
+    return yield_slow(m);
+  }
+  begin_slice(*m.p);  // every 61st looks further
+  return m;
+}
+
+/// One that yields and finds nobody has had a turn: there may be something in the background.
+THRUM_COLD inline void count_turn(processor& p) noexcept { begin_slice(p); }
 
 /// The running goroutine gives way and lets g0 choose.
 THRUM_COLD inline machine& give_way(machine& m) noexcept {
   return leave(m, static_cast<goroutine*>(nullptr), &commit_behind, nullptr);
 }
 
-/// Gosched: to the tail of the global queue, if anything else can run here.
+/// Gosched: to the tail of the global queue, if anything else can run here. One of background priority
+/// goes to its own queue, by yield_slow (BG2).
 ///
 /// The queue's lock is held from the look at its head until the goroutine has left its stack, so
 /// one acquisition serves both taking the successor and queueing the predecessor.
@@ -332,7 +351,7 @@ inline void yield(section& here) noexcept {
   processor& p = *m.p;
   runtime_scheduler& scheduler = *m.scheduler;
   if (p.attention.load(relaxed) != 0) [[unlikely]] {  // relaxed: seen next time if missed
-    here.moved_to(yield_slow(m));
+    here.moved_to(yield_asked(m));
     return;
   }
   if (p.timers.size() != 0 && ++p.timer_ticks >= traits::timer_check_interval) [[unlikely]] {
@@ -343,7 +362,7 @@ inline void yield(section& here) noexcept {
   goroutine* next = nullptr;
   if (!global_turn(p)) [[likely]] {
     next = take_local(m);
-  } else if (is_poll_due(scheduler)) {
+  } else if (is_turn_of_g0(m)) {
     here.moved_to(yield_slow(m));
     return;
   }
@@ -356,6 +375,7 @@ inline void yield(section& here) noexcept {
     } else {
       scheduler.global.lock().unlock();
       if ((next = take_local(m)) == nullptr) {
+        count_turn(p);
         return;
       }
       scheduler.global.lock().lock();

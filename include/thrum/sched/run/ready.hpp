@@ -5,7 +5,8 @@
 //
 // On a P of its own runtime it goes to runnext, so that what was just made runnable runs next, on
 // a warm cache, and inherits the rest of the time slice; the one that stood there goes to the
-// ring's tail. From any other thread it goes to the global queue.
+// ring's tail. From any other thread it goes to the global queue. One of background priority goes to
+// the queue of those, wherever it is made ready (background.hpp).
 //
 // Is an idle P worth waking for it? For a goroutine in the ring: yes, it waits behind another. For
 // one in runnext it depends: a pair that hands the processor back and forth needs no other P, a
@@ -51,16 +52,30 @@ THRUM_COLD inline void ready_on_host(goroutine& g) noexcept {
   if (!g.bound->as_host->inbox.push(g)) {
     g.bound = nullptr;
     g.flags &= static_cast<std::uint8_t>(~(g_bound | g_on_host));
-    scheduler.global.push_back(g);
+    scheduler.queue_for(g).push_back(g);
     scheduler.wake_processor();
   }
   scheduler.visitors_from_outside.leave();
 }
 
+/// Makes a goroutine runnable that stands in no P's queue. From any thread.
+THRUM_COLD inline void ready_apart(goroutine& g) noexcept {
+  if ((g.flags & g_on_host) != 0) {
+    ready_on_host(g);
+    return;
+  }
+  runtime_scheduler& scheduler = *g.scheduler;
+  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
+  scheduler.visitors_from_outside.enter();      // as in ready_elsewhere
+  scheduler.background.push_back(g);
+  scheduler.wake_processor();
+  scheduler.visitors_from_outside.leave();
+}
+
 /// Makes g runnable on the P that m holds. `next`: it runs as soon as the running one parks.
 inline void ready_on(machine& m, goroutine& g, bool next) noexcept {
-  if ((g.flags & g_on_host) != 0) [[unlikely]] {
-    ready_on_host(g);
+  if ((g.flags & g_apart) != 0) [[unlikely]] {
+    ready_apart(g);
     return;
   }
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
@@ -83,8 +98,8 @@ inline void ready_on(machine& m, goroutine& g, bool next) noexcept {
 
 /// Makes g runnable from a thread that holds no P of g's runtime.
 inline void ready_elsewhere(goroutine& g) noexcept {
-  if ((g.flags & g_on_host) != 0) [[unlikely]] {
-    ready_on_host(g);
+  if ((g.flags & g_apart) != 0) [[unlikely]] {
+    ready_apart(g);
     return;
   }
   runtime_scheduler& scheduler = *g.scheduler;

@@ -144,13 +144,14 @@ inline goroutine_id next_id(runtime_scheduler& scheduler, machine* m) noexcept {
 }
 
 /// Readies the first frame of a G with a task. `id`, `entry`, `discard_result` and `join` are set.
-inline void prepare_launch(runtime_scheduler& scheduler, goroutine& g) noexcept {
+inline void prepare_launch(runtime_scheduler& scheduler, goroutine& g,
+                           std::uint8_t flags = 0) noexcept {
   g.scheduler = &scheduler;
   g.exceptions = {};
   g.exiting = false;
   g.moved_much = false;
   g.uncancellable = 0;
-  g.flags = 0;
+  g.flags = flags;
   // relaxed: published by the queue
   g.sp.store(
       arch::prepare_stack(g.task, {g.stack_low, g.extent.limit(g.stack_low)}, &goroutine_main, &g),
@@ -158,8 +159,9 @@ inline void prepare_launch(runtime_scheduler& scheduler, goroutine& g) noexcept 
 }
 
 /// Lets a G with a task run, which is set as for prepare_launch.
-inline void launch(runtime_scheduler& scheduler, machine* m, goroutine& g) noexcept {
-  prepare_launch(scheduler, g);
+inline void launch(runtime_scheduler& scheduler, machine* m, goroutine& g,
+                   std::uint8_t flags = 0) noexcept {
+  prepare_launch(scheduler, g, flags);
   if (m != nullptr) [[likely]] {
     m->p->counts.created.add();
     ready_on(*m, g, true);

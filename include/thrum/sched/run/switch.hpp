@@ -36,6 +36,7 @@
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/queue/lock_rank.hpp>
+#include <thrum/sched/run/background.hpp>
 #include <thrum/sched/run/ready.hpp>
 #include <thrum/sched/run/take.hpp>
 
@@ -82,6 +83,8 @@ THRUM_INLINE machine& leave(machine& m, goroutine* next, commit_function commit,
                             bool for_good = false) noexcept {
   goroutine& g = *m.g;
   THRUM_ASSERT(LO1, m.left.g == nullptr);
+  THRUM_ASSERT(BG1, next == nullptr || !is_in_background(*next));
+  THRUM_ASSERT(BG2, next == nullptr || !is_in_background(g));
   m.left.g = &g;
   m.left.commit = commit;
   m.left.argument = argument;
@@ -114,11 +117,11 @@ THRUM_INLINE machine& leave(machine& m, goroutine* next, commit_function commit,
   base::before_switch(g.context, *context, for_good);
   // Between two goroutines that both left by this call a return is predicted, else a jump is.
   void* now;
-  if (!for_good && next != nullptr && next->flags != 0) [[likely]] {
+  if (!for_good && next != nullptr && (next->flags & g_started) != 0) [[likely]] {
     now = arch::switch_stack_paired(g.sp_slot(), target, &m);
   } else {
     if (next != nullptr) {
-      next->flags = g_started;
+      next->flags |= g_started;
     }
     now = arch::switch_stack(g.sp_slot(), target, &m);
   }
@@ -142,8 +145,8 @@ inline goroutine* take_next(machine& m) noexcept {
     return nullptr;  // g0 looks at the clock
   }
   if (global_turn(p)) [[unlikely]] {
-    if (is_poll_due(*m.scheduler)) {
-      return nullptr;  // g0 polls
+    if (is_turn_of_g0(m)) {
+      return nullptr;
     }
     if (goroutine* g = take_global_in_turn(m)) {
       return g;

@@ -20,6 +20,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
+#include <thrum/sched/run/background.hpp>
 #include <thrum/sched/run/park.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
@@ -58,6 +59,7 @@ THRUM_COLD inline machine& regain_p(machine& m) noexcept {
   }
   if (p != nullptr) {
     scheduler.acquire_p(m, *p);
+    show_priority(*p, *m.g);
     begin_slice(*p);
     scheduler.monitor.wake_if_all_idle();
     return m;
@@ -68,6 +70,7 @@ THRUM_COLD inline machine& regain_p(machine& m) noexcept {
     processor& other = scheduler.ps[i];
     // relaxed: only a hint
     if (other.status.load(relaxed) == p_status::syscall && take_from_syscall(m, other)) {
+      show_priority(other, *m.g);
       bool ran = false;
       run_timers(m, other, ran);
       // A P that only ever went from one call to the next would keep the others waiting.
@@ -83,6 +86,9 @@ inline machine& exit_syscall(machine& m) noexcept {
   // Its own may have been taken and be in another M's call by now; then that one loses it.
   machine& here = take_from_syscall(m, *m.old_p) ? m : regain_p(m);
   g.status.store(g_status::running, relaxed);  // relaxed: only for display
+  if (is_in_background(g)) [[unlikely]] {
+    show_priority(*here.p, g);  // others may have had this P
+  }
   // relaxed: seen next time if missed
   return here.p->attention.load(relaxed) != 0 ? attend_running(here) : here;
 }

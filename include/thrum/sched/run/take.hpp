@@ -11,6 +11,7 @@
 #define THRUM_SCHED_RUN_TAKE_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/intrusive_queue.hpp>
 #include <thrum/base/random.hpp>
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/core/traits.hpp>
@@ -118,28 +119,42 @@ inline bool is_poll_due(runtime_scheduler& scheduler) noexcept {
   return scheduler.poll.is_due(traits::now(), traits::poll_interval_ns);
 }
 
-/// V5: what stands on this P, and in the global queue as the ring has no room for all, is put into a
-/// random order. A bit of its own is drawn for each goroutine, pass by pass, and those with a 0 go
-/// before those with a 1: with as many passes as make equal strings of bits unlikely, each order is
+/// Puts goroutines into a random order. A bit of its own is drawn for each, pass by pass, and those with
+/// a 0 go before those with a 1: with as many passes as make equal strings of bits unlikely, each order is
 /// as likely as any other. So it needs no memory.
-THRUM_COLD inline void shuffle_woken(machine& m) noexcept {
-  auto all = m.p->queue.drain();
-  while (goroutine* const g = m.scheduler->global.pop()) {
-    all.push_back(g);
-  }
-  base::random random = m.scheduler->clock.own().random_of_shuffle();
+inline void shuffle(base::intrusive_queue<goroutine>& all, base::random& random) noexcept {
   const unsigned passes = 2 * static_cast<unsigned>(std::bit_width(all.size())) + 8;
   for (unsigned i = 0; i != passes; ++i) {
-    decltype(all) ones;
-    decltype(all) zeroes;
+    base::intrusive_queue<goroutine> ones;
+    base::intrusive_queue<goroutine> zeroes;
     while (goroutine* const g = all.pop_front()) {
       (random.below(2) != 0 ? ones : zeroes).push_back(g);
     }
-    all.append(static_cast<decltype(all)&&>(zeroes));
-    all.append(static_cast<decltype(all)&&>(ones));
+    all.append(static_cast<base::intrusive_queue<goroutine>&&>(zeroes));
+    all.append(static_cast<base::intrusive_queue<goroutine>&&>(ones));
   }
+}
+
+/// V5, for what stands on this P, and in the global queue as the ring has no room for all; and for what
+/// stands in the background queue.
+THRUM_COLD inline void shuffle_woken(machine& m) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
+  base::random random = scheduler.clock.own().random_of_shuffle();
+  auto all = m.p->queue.drain();
+  while (goroutine* const g = scheduler.global.pop()) {
+    all.push_back(g);
+  }
+  shuffle(all, random);
   while (goroutine* const g = all.pop_front()) {
     push_to_ring(m, *g);
+  }
+  while (goroutine* const g = scheduler.background.pop()) {
+    all.push_back(g);
+  }
+  shuffle(all, random);
+  if (!all.empty()) {
+    scheduler.background.append(static_cast<decltype(all)&&>(all));
+    scheduler.wake_processor();  // who looked meanwhile has seen none of them
   }
 }
 

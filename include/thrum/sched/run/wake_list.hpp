@@ -105,7 +105,7 @@ class wake_list {
   /// Its status is on the line that the queue writes anyway.
   goroutine& prepared(goroutine& g) noexcept {
     g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
-    is_mixed_ = is_mixed_ || (g.flags & g_on_host) != 0 ||
+    is_mixed_ = is_mixed_ || (g.flags & g_apart) != 0 ||
                 (!goroutines_.empty() && g.scheduler != scheduler_);
     scheduler_ = g.scheduler;
     return g;
@@ -113,7 +113,7 @@ class wake_list {
 
   base::intrusive_queue<goroutine> goroutines_;
   runtime_scheduler* scheduler_ = nullptr;  // of the goroutine that came last
-  bool is_mixed_ = false;                   // they belong to several, or one to a host
+  bool is_mixed_ = false;                   // they belong to several, or one goes to no P's queue
   wait_point* threads_ = nullptr;
   wait_point* last_thread_ = nullptr;
 };

@@ -8,6 +8,8 @@
 //              round and anything else could use it, or for 10 ms
 //   preempt    a P that has run the same slice for longer than allowed is asked to yield, and taken
 //              away if that does not help (retake.hpp)
+//   share      a P that has run others for long is asked for a turn of a background goroutine, and one
+//              that runs such a goroutine makes room sooner than others (background.hpp)
 //   timers     a busy P is told when one of its timers is due; an idle one is woken for it, too,
 //              unless somebody sleeps in the poller until then
 //   rescue     an idle P is woken for a runnext that has waited for a whole round (ready.hpp)
@@ -31,6 +33,7 @@
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/life/process_exit.hpp>
+#include <thrum/sched/run/background.hpp>
 #include <thrum/sched/run/poll_sink.hpp>
 #include <thrum/sched/run/take_forked.hpp>
 #include <thrum/sched/watch/deadlock.hpp>
@@ -101,6 +104,16 @@ class monitor {
   void relieve(processor& p, bool due) noexcept;
   bool look_at_syscall(processor& p, std::int64_t now, bool slice_is_over) noexcept;
   bool look_at_runnext(processor& p) noexcept;
+  /// Whether something waits on a P, and somebody has looked for an idle one in vain.
+  bool is_wanted_elsewhere() noexcept {
+    bool waits = false;
+    if (scheduler_.idle.spinner_wanted()) {
+      scheduler_.for_each_live_p([&](const processor& p) { waits = waits || !p.queue.empty(); });
+    }
+    return waits;
+  }
+  /// Asks a P for a turn of the background that has given none for long: see run/background.hpp.
+  void look_at_share(processor& p, std::int64_t now) noexcept;
   /// Of any P, also of one that is out of service: what began to fork on it may run on another one.
   bool look_at_forks(processor& p, std::int64_t now) noexcept;
   void ask(processor& p, attention what) noexcept {
@@ -189,7 +202,7 @@ THRUM_COLD inline void monitor::look_at_reserve() noexcept {
   }
   auto held = scheduler_.reserve.release(most_threads(scheduler_));
   if (!held.empty()) {
-    scheduler_.global.append(static_cast<decltype(held)&&>(held));
+    queue_all(scheduler_, static_cast<decltype(held)&&>(held));
     scheduler_.wake_processor();
   }
 }
@@ -237,7 +250,7 @@ inline void monitor::wait_for_round() noexcept {
       const std::int64_t left = scheduler_.next_timer(p) - now;
       // relaxed: of one that is due it knows, and the retaker has said when to look again
       if (left < delay &&
-          (left > 0 || (p.attention.load(relaxed) & ~std::uint32_t{attention_host}) == 0)) {
+          (left > 0 || (p.attention.load(relaxed) & ~std::uint32_t{attention_standing}) == 0)) {
         delay = left > traits::monitor_min_sleep_ns ? left : traits::monitor_min_sleep_ns;
       }
     }
@@ -308,15 +321,40 @@ inline bool monitor::look_at(processor& p, std::int64_t now) noexcept {
   if (due) {
     ask(p, attention_timers);
   }
-  // This says itself when to come again: rounds of 20 us would use up the monitor's share of a CPU
-  // that hogs compete for, and let it oversleep by milliseconds.
+  look_at_share(p, now);
+  // What follows says itself when to come again: rounds of 20 us would use up the monitor's share of a
+  // CPU that hogs compete for, and let it oversleep by milliseconds.
   // relaxed: a wish that is seen the next time if it comes now
-  const bool retires = (p.attention.load(relaxed) & attention_retire) != 0;
-  if (scheduler_.config().preempts && (due || retires || exits_ || !p.queue.empty() ||
-                                       !scheduler_.global.empty() || must_share_cpus())) {
-    retaker_.press(p, now, p.seen.schedule_when, due ? due_at : retaker_.never, next_look_);
+  const std::uint32_t asked = p.attention.load(relaxed);
+  const bool low = (asked & attention_low) != 0;
+  const bool others_wait =
+      !p.queue.empty() || !scheduler_.global.empty() || (low && is_wanted_elsewhere());
+  const bool is_wanted = due || others_wait || exits_ || must_share_cpus() ||
+                         (asked & (attention_retire | attention_share)) != 0 ||
+                         (low && !scheduler_.background.empty());
+  if (scheduler_.config().preempts && is_wanted) {
+    // What runs in the background makes room as for a timer that is due.
+    const std::int64_t since = p.seen.schedule_when;
+    const std::int64_t due_since = due ? due_at : low && others_wait ? since : retaker_.never;
+    retaker_.press(p, now, since, due_since, next_look_);
   }
   return look_at_runnext(p);
+}
+
+inline void monitor::look_at_share(processor& p, std::int64_t now) noexcept {
+  // relaxed: a guess is enough
+  const bool low = (p.attention.load(relaxed) & attention_low) != 0;
+  if (low || scheduler_.background.empty()) {
+    p.seen.background_since = 0;
+    return;
+  }
+  constexpr std::int64_t slices = background_interval;
+  if (p.seen.background_since == 0) {
+    p.seen.background_since = now;
+  } else if (now - p.seen.background_since >= slices * scheduler_.config().time_slice_ns) {
+    p.seen.background_since = now;
+    ask(p, attention_share);
+  }
 }
 
 inline void monitor::look_at_host(host_thread& h, std::int64_t now) noexcept {

@@ -12,8 +12,8 @@
 //   H1  not inside the scheduler, and the P is still asked for: else return
 //   H2  another M for the P: one that sleeps in H5 itself if it is its turn, else an idle one, else
 //       one that sleeps in H5 though it is not its turn (exchange)
-//   H3  the goroutine goes to the global queue, bound to this thread; in front of all if it was a
-//       timer that took the P, and its slice is not over
+//   H3  the goroutine goes to the global queue, or to the background queue, bound to this thread; in
+//       front of all there if it was a timer that took the P, and its slice is not over
 //   H4  the other M gets the P and is woken
 //   H5  sleep, in the handler, on the goroutine's stack position
 //   H6  an M that takes the goroutine from the queue gives its P to this M (loop.hpp): return from
@@ -34,7 +34,8 @@
 // Invariants
 //   PR1  the handler calls nothing that locks, but the scheduler's own locks: their holders are
 //        inside, and never stopped.
-//   PR2  a goroutine in H5 stands in the global queue, or an M is about to give it a P.
+//   PR2  a goroutine in H5 stands in the queue that all Ps share for those of its priority, or an M is
+//        about to give it a P.
 //
 // Rejected: switching stacks inside the handler (unsound in C++, see above); one thread that polls
 // all (no signal needed, but every loop must be instrumented: 1.2 to 5 times slower).
@@ -48,6 +49,7 @@
 #include <thrum/base/order.hpp>
 #include <thrum/sched/core/section.hpp>
 #include <thrum/sched/core/traits.hpp>
+#include <thrum/sched/run/background.hpp>
 #include <thrum/sched/run/end.hpp>
 #include <thrum/sched/run/frozen.hpp>
 #include <thrum/sched/run/syscall.hpp>
@@ -150,6 +152,7 @@ inline void stop_in_handler(machine& m, bool (*give_up)(machine&) noexcept) noex
     traits::fence(seq_cst);  // [mon.until =] the P runs, before the monitor's plan is read
     m.scheduler->monitor.wake_for(m.p->timers.earliest());
   }
+  show_priority(*m.p, g);
   m.p->counts.switches.add();
   if (g.thread_locks == 0) {
     unbind(m, g);
@@ -175,6 +178,23 @@ inline bool is_alone(const machine& m) noexcept {
   return p.queue.empty() && m.scheduler->next_timer(p) > traits::now();
 }
 
+/// H2, when no M idles: the M of one that sleeps in H5. Null: there is none.
+inline machine* find_stopped(machine& m, bool share) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
+  goroutine* other = share ? scheduler.background.take_preempted() : nullptr;
+  if (other == nullptr) {
+    other = scheduler.global.take_preempted();
+  }
+  if (other == nullptr && is_in_background(*m.g)) {
+    other = scheduler.background.take_preempted();
+  }
+  if (other == nullptr) {
+    return nullptr;
+  }
+  scheduler.taken.exchanges.fetch_add(1, relaxed);  // relaxed: a figure for reports
+  return other->bound;
+}
+
 /// H2. Null: there is no M to take the P.
 inline machine* find_taker(machine& m) noexcept {
   runtime_scheduler& scheduler = *m.scheduler;
@@ -184,10 +204,13 @@ inline machine* find_taker(machine& m) noexcept {
     scheduler.creator.request_spare();
   }
   const auto is_here = [&](const machine& each) { return each.cpu == m.cpu; };
-  // A P that is to retire needs an M that looks for work, and not one that computes.
-  // relaxed: if it is missed, the next search retires the P
-  const bool retires = (m.p->attention.load(relaxed) & attention_retire) != 0;
-  if (is_alone(m) && !retires) {
+  // A P that is to retire, or to give a turn to the background, needs an M that looks for work, and not
+  // one that computes.
+  // relaxed: if it is missed, the next search does it
+  const std::uint32_t asked = m.p->attention.load(relaxed);
+  const bool retires = (asked & attention_retire) != 0;
+  const bool share = (asked & attention_share) != 0;
+  if (is_alone(m) && !retires && !share) {
     const std::uint32_t most = 2 * scheduler.procs();  // before all others have had a turn, twice
     if (goroutine* const other = scheduler.global.take_preempted_in_turn(
             [&](const goroutine& each) { return is_here(*each.bound); }, most)) {
@@ -200,15 +223,7 @@ inline machine* find_taker(machine& m) noexcept {
     idle = scheduler.idle.take_m_locked(is_here);
     note_threads_locked(scheduler);
   }
-  if (idle != nullptr || retires) {
-    return idle;
-  }
-  goroutine* const other = scheduler.global.take_preempted();
-  if (other == nullptr) {
-    return nullptr;
-  }
-  scheduler.taken.exchanges.fetch_add(1, relaxed);  // relaxed: a figure for reports
-  return other->bound;
+  return idle != nullptr || retires ? idle : find_stopped(m, share);
 }
 
 /// H2 to H4. False: there is no M to take the P. PR1: of the locks here no stopped thread has
@@ -231,7 +246,7 @@ inline bool hand_over(machine& m) noexcept {
   g.status.store(g_status::preempted, release);
   const bool next = has_time_left(g, ran_ns, scheduler.config().time_slice_ns);
   scheduler.reserve.note_loop(g);
-  scheduler.global.push_preempted(g, next);  // PR2: from here on
+  scheduler.queue_for(g).push_preempted(g, next);  // PR2: from here on
   scheduler.pass_p(p, *taker, false);
   if (scheduler.idle.idle_ps() != 0) {
     scheduler.wake_processor();
@@ -255,7 +270,7 @@ inline bool stop_without_p(machine& m) noexcept {
     bind(m, g);
     // [g.status >] release: its frame. Without a P, no freeze stops this thread before it sleeps.
     g.status.store(g_status::preempted, release);
-    scheduler.global.push_preempted(g, false);
+    scheduler.queue_for(g).push_preempted(g, false);
   }
   scheduler.taken.without_p.fetch_add(1, relaxed);  // relaxed: a figure for reports
   scheduler.wake_processor();

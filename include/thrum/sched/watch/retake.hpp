@@ -25,6 +25,7 @@
 //            global one
 //   timer    a timer of this P is due, and the goroutine has run, or the timer has been due, for
 //            `least_run_ns`: its goroutine has slept already, and does not wait for a whole slice
+//   low      the goroutine has background priority, others wait, and it has run for `least_run_ns`
 //   blocked  something waits or is due, and the thread has slept for `blocked_ns`, or, on a system
 //            that does not say whether it sleeps, has had no CPU for `silent_ns`
 //   deaf     it was asked by a signal and has computed on without taking it: some goroutine has
