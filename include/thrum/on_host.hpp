@@ -5,6 +5,7 @@
 #ifndef THRUM_ON_HOST_HPP
 #define THRUM_ON_HOST_HPP
 
+#include <thrum/attributes.hpp>
 #include <thrum/base/config.hpp>
 #include <thrum/sched/core/host.hpp>
 #include <thrum/task.hpp>

@@ -5,7 +5,6 @@
 #ifndef THRUM_TASK_HPP
 #define THRUM_TASK_HPP
 
-#include <thrum/attributes.hpp>
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
 #include <thrum/join_handle.hpp>

@@ -28,7 +28,7 @@ class host_bell;
 struct scheduler_config {
   unsigned procs = 1;
   unsigned max_threads = 10'000;
-  memory_hooks memory;
+  memory_hooks memory{};
   std::uint8_t stack_class = 18;
   std::int64_t time_slice_ns = 10'000'000;
   // relaxed: a constant once set
