@@ -78,15 +78,13 @@ TEST_CASE("stacks come from the hooks of their runtime", "[memory_hooks]") {
     thrum::runtime runtime(hooked(memory));
     CHECK(memory.blocks(memory_use::stack) == 0);
     runtime.block_on([&] {
-      const int local = 0;
-      const counted_memory::block here = memory.find(&local);
+      const counted_memory::block here = memory.find(__builtin_frame_address(0));
       CHECK(here.use == memory_use::stack);
       CHECK(here.bytes == thrum::options().stack_size + thrum::memory_hooks().stack_guard);
       CHECK(here.alignment == thrum::os::page_size());
       const std::size_t large = std::size_t{1} << 20;
       const auto there = thrum::spawn({.stack_size = large}, [&] {
-                           const int other = 0;
-                           return memory.find(&other);
+                           return memory.find(__builtin_frame_address(0));
                          }).join();
       CHECK(there.use == memory_use::stack);
       CHECK(there.bytes == large + thrum::memory_hooks().stack_guard);
@@ -134,18 +132,9 @@ TEST_CASE("two runtimes with different hooks do not mix their stacks", "[memory_
     };
     const auto start_everywhere = [&] {
       for (int i = 0; i != 100; ++i) {
-        auto in_one = one.spawn([&] {
-          const int mine = 0;
-          mixed += of(&mine) != 1 ? 1 : 0;
-        });
-        auto in_other = other.spawn([&] {
-          const int mine = 0;
-          mixed += of(&mine) != 2 ? 1 : 0;
-        });
-        auto in_none = none.spawn([&] {
-          const int mine = 0;
-          mixed += of(&mine) != 0 ? 1 : 0;
-        });
+        auto in_one = one.spawn([&] { mixed += of(__builtin_frame_address(0)) != 1 ? 1 : 0; });
+        auto in_other = other.spawn([&] { mixed += of(__builtin_frame_address(0)) != 2 ? 1 : 0; });
+        auto in_none = none.spawn([&] { mixed += of(__builtin_frame_address(0)) != 0 ? 1 : 0; });
         in_none.join();
         in_other.join();
         in_one.join();
@@ -171,8 +160,8 @@ TEST_CASE("a stack has the guard that is asked for, in pages, or none", "[memory
       options.memory.stack_guard = guard;
       thrum::runtime runtime(options);
       runtime.block_on([&] {
-        const int local = 0;
-        const std::size_t beside = memory.find(&local).bytes - thrum::options().stack_size;
+        const std::size_t beside =
+            memory.find(__builtin_frame_address(0)).bytes - thrum::options().stack_size;
         CHECK(beside == (guard + page - 1) / page * page);
       });
     }
