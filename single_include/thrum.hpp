@@ -30080,8 +30080,9 @@ class message {
 //
 // IO1  the goroutine does not return before its operation is done: until then the system may write
 //      into the buffer.
-// IO2  whoever watches the side (poll_watch.hpp) is told when it is done: of bytes that the system has
-//      taken before it looked at a request to be told of them, it says nothing to anybody else.
+//
+// Who watches the side (poll_watch.hpp) is told nothing of it: what it has taken is not there for
+// others, and of what it has left the system tells them.
 #ifndef THRUM_SCHED_IO_IO_OPERATION_HPP
 #define THRUM_SCHED_IO_IO_OPERATION_HPP
 
@@ -30187,7 +30188,6 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 struct io_operation : netpoll::operation {
   spin_lock* lock = nullptr;      // over the members below, and `*waiter`
   wait_point** waiter = nullptr;  // where the one stands that waits for it; null there: nobody
-  poll_side* side = nullptr;      // whose watchers are told, if it is one's: IO2
   std::int64_t result = 0;
   bool done = false;
 
@@ -73343,12 +73343,8 @@ THRUM_OUT_OF_LINE void io_operation::end(netpoll::operation& self, netpoll::sink
                                          std::int64_t result) noexcept {
   auto& of = static_cast<io_operation&>(self);
   wait_point* point;
-  wake_list watchers;
   {
     scoped guard(*of.lock);
-    if (of.side != nullptr && result != os::interrupted) {  // IO2
-      take_watchers_locked(*of.side, wake_cause::notified, watchers);
-    }
     of.result = result;
     of.done = true;
     point = *of.waiter;
@@ -73362,7 +73358,6 @@ THRUM_OUT_OF_LINE void io_operation::end(netpoll::operation& self, netpoll::sink
   } else if (point != nullptr) {
     wake(*point);
   }
-  watchers.wake_all();
 }
 
 THRUM_OUT_OF_LINE runtime_scheduler* completing_wait::scheduler_of(const section& here) noexcept {
@@ -73411,7 +73406,6 @@ THRUM_OUT_OF_LINE std::int64_t completing_wait::complete_locked(section& here, p
   poll_side& side = d.side(which);
   what.lock = &d.lock;
   what.waiter = &side.waiter;
-  what.side = &side;
   what.finish = &io_operation::end;
   what.done = false;
   netpoll::start(scheduler->poller, what);

@@ -8,8 +8,9 @@
 //
 // IO1  the goroutine does not return before its operation is done: until then the system may write
 //      into the buffer.
-// IO2  whoever watches the side (poll_watch.hpp) is told when it is done: of bytes that the system has
-//      taken before it looked at a request to be told of them, it says nothing to anybody else.
+//
+// Who watches the side (poll_watch.hpp) is told nothing of it: what it has taken is not there for
+// others, and of what it has left the system tells them.
 #ifndef THRUM_SCHED_IO_IO_OPERATION_HPP
 #define THRUM_SCHED_IO_IO_OPERATION_HPP
 
@@ -29,7 +30,6 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 struct io_operation : netpoll::operation {
   spin_lock* lock = nullptr;      // over the members below, and `*waiter`
   wait_point** waiter = nullptr;  // where the one stands that waits for it; null there: nobody
-  poll_side* side = nullptr;      // whose watchers are told, if it is one's: IO2
   std::int64_t result = 0;
   bool done = false;
 

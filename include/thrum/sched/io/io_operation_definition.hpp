@@ -20,7 +20,6 @@
 #include <thrum/sched/run/park.hpp>
 #include <thrum/sched/run/poll_sink.hpp>
 #include <thrum/sched/run/wait_point.hpp>
-#include <thrum/sched/run/wake_list.hpp>
 
 #include <cstdint>
 
@@ -30,12 +29,8 @@ THRUM_OUT_OF_LINE void io_operation::end(netpoll::operation& self, netpoll::sink
                                          std::int64_t result) noexcept {
   auto& of = static_cast<io_operation&>(self);
   wait_point* point;
-  wake_list watchers;
   {
     scoped guard(*of.lock);
-    if (of.side != nullptr && result != os::interrupted) {  // IO2
-      take_watchers_locked(*of.side, wake_cause::notified, watchers);
-    }
     of.result = result;
     of.done = true;
     point = *of.waiter;
@@ -49,7 +44,6 @@ THRUM_OUT_OF_LINE void io_operation::end(netpoll::operation& self, netpoll::sink
   } else if (point != nullptr) {
     wake(*point);
   }
-  watchers.wake_all();
 }
 
 THRUM_OUT_OF_LINE runtime_scheduler* completing_wait::scheduler_of(const section& here) noexcept {
@@ -98,7 +92,6 @@ THRUM_OUT_OF_LINE std::int64_t completing_wait::complete_locked(section& here, p
   poll_side& side = d.side(which);
   what.lock = &d.lock;
   what.waiter = &side.waiter;
-  what.side = &side;
   what.finish = &io_operation::end;
   what.done = false;
   netpoll::start(scheduler->poller, what);

@@ -7,11 +7,6 @@
 
 #include <thrum.hpp>
 #include <thrum/os/os.hpp>
-#include <thrum/sched/core/section.hpp>
-#include <thrum/sched/io/poll_desc.hpp>
-#include <thrum/sched/io/poll_watch.hpp>
-#include <thrum/sched/run/poll_sink.hpp>
-#include <thrum/sched/run/wait_point.hpp>
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
@@ -238,51 +233,4 @@ TEST_CASE("many goroutines read one file side by side, each at its place") {
     all.wait();
     CHECK(right == readers);
   });
-}
-
-namespace {
-
-struct told_once : thrum::sched::foreign_point {
-  told_once() noexcept
-      : foreign_point(
-            [](thrum::sched::told_point& self) noexcept { ++static_cast<told_once&>(self).n; }) {}
-  std::atomic<int> n{0};
-};
-
-/// An operation on a side that somebody watches, ended by `result`: how often that one was told.
-int told_at_end(std::int64_t result) {
-  int n = 0;
-  support::with_runtime(support::with_procs(1), [&] {
-    using thrum::sched::io_side;
-    using thrum::sched::poll_watch;
-    both_ends ends;
-    auto& desc = *ends.far.waits_on().waited_on();
-    told_once watcher;
-    REQUIRE(poll_watch::begin(desc, io_side::read, watcher) == poll_watch::outcome::told);
-    thrum::sched::wait_point* nobody = nullptr;
-    thrum::sched::io_operation what;
-    what.lock = &desc.lock;
-    what.waiter = &nobody;
-    what.side = &desc.side(io_side::read);
-    {
-      const thrum::sched::section here;
-      thrum::sched::poll_sink sink(*desc.scheduler);
-      thrum::sched::io_operation::end(what, sink, result);
-    }
-    CHECK(what.done);
-    n = watcher.n;
-    CHECK(poll_watch::end(desc, io_side::read, watcher) == (n == 0));
-  });
-  return n;
-}
-
-}  // namespace
-
-TEST_CASE("whoever watches a descriptor is told of what the kernel has read for somebody else") {
-  CHECK(told_at_end(1) == 1);
-  CHECK(told_at_end(0) == 1);
-}
-
-TEST_CASE("whoever watches a descriptor is not told of a read that was given up") {
-  CHECK(told_at_end(thrum::os::interrupted) == 0);
 }
