@@ -229,6 +229,13 @@ class Reference:
         return found
 
 
+def plain(words):
+    """Words of a comment that mean nothing to Markdown; unless they are code, which says so as Markdown does."""
+    if re.fullmatch(r"`[^`]+`", words):
+        return words
+    return re.sub(r"([*_`\[\]\\|])", r"\\\1", words).replace("<", "&lt;").replace(">", "&gt;")
+
+
 def prose(lines):
     """A comment as Markdown: what is indented, or ends with a semicolon, is code; angle brackets and stars are themselves."""
     out, code = [], False
@@ -237,7 +244,7 @@ def prose(lines):
         if indented != code:
             out += ["```text"] if indented else ["```", ""]
             code = indented
-        out.append(line if code else re.sub(r"([*_`\[\]\\|])", r"\\\1", line).replace("<", "&lt;").replace(">", "&gt;"))
+        out.append(line if code else "".join(map(plain, re.split(r"(`[^`]+`)", line))))
     return "\n".join(out + (["```"] if code else []))
 
 

@@ -54,6 +54,10 @@ std::int64_t deadline_after(std::chrono::duration<Rep, Period> time) noexcept {
   return left >= no_deadline - now ? no_deadline : now + left;
 }
 
+/// The end of a sleep of so many nanoseconds that begins now: by up to a 64th of it, and by no more than a
+/// millisecond, later than deadline_after says, so that sleepers wake together.
+THRUM_OUT_OF_LINE std::int64_t end_of_sleep(std::int64_t ns) noexcept;
+
 /// A moment of any clock. Of the steady clock it is taken as it is, of another by its distance from
 /// that clock's now.
 template <class Clock, class Duration>

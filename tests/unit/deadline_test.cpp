@@ -8,9 +8,12 @@
 #include "support/set_back_clock.hpp"
 #include "support/with_runtime.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
+#include <set>
 
 using namespace std::chrono_literals;
 using namespace thrum::time_detail;
@@ -62,6 +65,57 @@ TEST_CASE("a moment of another clock too far back to count is now, one too far a
   REQUIRE(deadline_at(system_clock::time_point::max()) == no_deadline);
   REQUIRE(deadline_at(std::chrono::sys_seconds::max()) == no_deadline);
   REQUIRE(deadline_at(std::chrono::sys_days::max()) == no_deadline);
+}
+
+TEST_CASE("a sleep ends no sooner than it must, and by no more than a 64th and 1.05 ms later",
+          "[deadline]") {
+  for (std::int64_t ns = 1; ns < 100'000'000'000; ns = ns * 5 / 4 + 1) {
+    const auto before = traits::now();
+    const auto end = end_of_sleep(ns);
+    const auto after = traits::now();
+    CAPTURE(ns);
+    REQUIRE(end >= before + ns);
+    REQUIRE(end <= after + ns + std::min(ns / 64, std::int64_t{1} << 20));
+  }
+}
+
+TEST_CASE("sleeps of 67 ms and more that begin within a millisecond end at one of three moments",
+          "[deadline]") {
+  std::set<std::int64_t> ends;
+  const auto before = traits::now();
+  for (int i = 0; i != 100; ++i) {
+    ends.insert(end_of_sleep(67'200'000 + i * 10'000));
+  }
+  const auto took = traits::now() - before;
+  REQUIRE(static_cast<std::int64_t>(ends.size()) <= 3 + took / 1'000'000);
+}
+
+TEST_CASE("of two sleeps the longer one does not end first", "[deadline]") {
+  std::int64_t last = 0;
+  for (std::int64_t ns = 1'000; ns < 1'000'000'000; ns = ns * 65 / 64) {
+    const auto end = end_of_sleep(ns);
+    CAPTURE(ns);
+    REQUIRE(end >= last);
+    last = end;
+  }
+}
+
+TEST_CASE("a sleep of no time ends now, and one too long to count never", "[deadline]") {
+  for (const std::int64_t ns : {std::int64_t{0}, std::int64_t{-1}, -no_deadline}) {
+    const auto end = end_of_sleep(ns);
+    REQUIRE(end <= traits::now());
+  }
+  REQUIRE(end_of_sleep(no_deadline) == no_deadline);
+  const auto nearly_never = no_deadline - traits::now() - 1;
+  REQUIRE(end_of_sleep(nearly_never) > no_deadline - 1'000'000'000);
+}
+
+TEST_CASE("in a bubble a sleep ends to the nanosecond", "[deadline]") {
+  thrum::testing::bubble([] {
+    const auto begin = thrum::testing::now();
+    thrum::sleep_for(100ms + 1ns);
+    REQUIRE(thrum::testing::now() - begin == 100ms + 1ns);
+  });
 }
 
 namespace {

@@ -49,8 +49,8 @@ def main():
     failed += [f"there is no {each}" for each in NAMES if each not in found.entries]
     failed += [f"{each} is private" for each in FOREIGN if each in found.entries]
     failed += [f"{name} has no comment" for name, entries in found.entries.items() if not any(said for _, said, _ in entries)]
-    prose = reference.prose(["chan<T> and *this*", "", "  code<T>", "after"])
-    if prose != "chan&lt;T&gt; and \\*this\\*\n\n```text\n  code<T>\n```\n\nafter":
+    prose = reference.prose(["chan<T> and *this*, `a_b<T>`", "", "  code<T>", "after"])
+    if prose != "chan&lt;T&gt; and \\*this\\*, `a_b<T>`\n\n```text\n  code<T>\n```\n\nafter":
         failed.append(f"prose: {prose!r}")
     for each in failed:
         print(f"reference_test: {each}")
