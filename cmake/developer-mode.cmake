@@ -28,6 +28,10 @@ target_link_libraries(thrum_developer INTERFACE thrum::thrum)
 target_link_libraries(thrum_separate PUBLIC thrum_developer)
 target_compile_options(thrum_developer INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+  # Without a collection before a gigabyte gcc takes a tenth less of time, and a fifth more of memory; its
+  # analysis of uninitialised variables gives false alarms where it optimises little.
+  $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=1000000>
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:RelWithDebInfo>>:-Wno-maybe-uninitialized>
   $<$<BOOL:${THRUM_WERROR}>:-Werror>
   $<$<BOOL:${THRUM_NO_EXCEPTIONS}>:-fno-exceptions -fno-rtti>)
 target_compile_definitions(thrum_developer INTERFACE
@@ -47,10 +51,8 @@ if(NOT THRUM_SHOWS_STOP_TOKEN)
 endif()
 
 if(THRUM_SANITIZER STREQUAL "address")
-  # gcc's analysis of uninitialised variables gives false alarms in instrumented library code.
   target_compile_options(thrum_developer INTERFACE
-    -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+    -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(thrum_developer INTERFACE -fsanitize=address,undefined)
 elseif(THRUM_SANITIZER STREQUAL "undefined")
   target_compile_options(thrum_developer INTERFACE -fsanitize=undefined -fno-sanitize-recover=all)
