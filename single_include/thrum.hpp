@@ -23828,6 +23828,10 @@ std::int64_t deadline_after(std::chrono::duration<Rep, Period> time) noexcept {
   return left >= no_deadline - now ? no_deadline : now + left;
 }
 
+/// The end of a sleep of so many nanoseconds that begins now: by up to a 64th of it, and by no more than a
+/// millisecond, later than deadline_after says, so that sleepers wake together.
+THRUM_OUT_OF_LINE std::int64_t end_of_sleep(std::int64_t ns) noexcept;
+
 /// A moment of any clock. Of the steady clock it is taken as it is, of another by its distance from
 /// that clock's now.
 template <class Clock, class Duration>
@@ -38426,11 +38430,13 @@ inline void preemption_point() noexcept {
   }
 }
 
-/// Blocks the goroutine, or the calling foreign thread, for a time. Not shorter; rounded up to
-/// nanoseconds. A cancellation point.
+/// Blocks the goroutine, or the calling foreign thread, for a time. Not shorter; by up to a 64th of it, and
+/// no more than 1.05 ms, longer, so that goroutines wake together: where that matters, sleep_until. A
+/// cancellation point.
 template <class Rep, class Period>
 void sleep_for(std::chrono::duration<Rep, Period> time) {
-  sched::exit_if_cancelled(sched::sleep_until(time_detail::deadline_after(time)));
+  sched::exit_if_cancelled(
+      sched::sleep_until(time_detail::end_of_sleep(time_detail::nanoseconds_of(time))));
 }
 
 /// Blocks until a moment, which has come by its own clock when this returns. A cancellation point.
@@ -38445,7 +38451,8 @@ void sleep_until(std::chrono::time_point<Clock, Duration> when) {
 /// As sleep_for, until a stop is requested; whether the time has passed. A cancellation point.
 template <class Rep, class Period, stop_condition Stop>
 [[nodiscard]] bool sleep_for(std::chrono::duration<Rep, Period> time, const Stop& stop) {
-  return stop_detail::sleep_until(time_detail::deadline_after(time), stop);
+  return stop_detail::sleep_until(time_detail::end_of_sleep(time_detail::nanoseconds_of(time)),
+                                  stop);
 }
 
 /// As sleep_until, until a stop is requested; whether the moment has come. A cancellation point.
@@ -42033,7 +42040,10 @@ context::child(const context_detail::context_node::own_deadline& deadline) const
 #ifndef THRUM_DEADLINE_DEFINITION_HPP
 #define THRUM_DEADLINE_DEFINITION_HPP
 
+#include <algorithm>
 #include <atomic>
+#include <bit>
+#include <chrono>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace time_detail {
@@ -42047,6 +42057,21 @@ THRUM_OUT_OF_LINE bool is_time_virtual() noexcept {
   }
   const auto* const m = current_m();
   return m != nullptr && m->scheduler->clock.is_virtual();
+}
+
+// A thread that sleeps until the earliest timer costs more to wake than the goroutine itself. Sleeps of which
+// nobody can tell that they took a 64th longer end on a grid: of 2^20 ns (1.05 ms) for those of 67 ms and more,
+// of half of that for those of half as long, and so on; each grid holds all coarser ones, so that a short
+// sleep wakes with a long one, and of two sleeps that begin together the shorter does not end later.
+THRUM_OUT_OF_LINE std::int64_t end_of_sleep(std::int64_t ns) noexcept {
+  constexpr std::int64_t coarsest = std::int64_t{1} << 20;
+  const std::int64_t end = deadline_after(std::chrono::nanoseconds(ns));
+  const std::int64_t share = std::min(ns / 64, coarsest);
+  if (share <= 1 || end > no_deadline - coarsest || is_time_virtual()) {
+    return end;
+  }
+  const auto step = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(share)));
+  return (end + step - 1) & -step;
 }
 
 }}}  // namespace thrum::THRUM_ABI::time_detail

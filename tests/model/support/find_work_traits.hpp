@@ -21,6 +21,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -213,7 +214,7 @@ class step_atomic {
   }
 
  private:
-  static bool is(text caller, std::string_view name) { return name == caller; }
+  static bool is(text caller, text name) { return std::strcmp(name, caller) == 0; }
   static order weaker(order how) {
     const bool wrong = made == mistake::release_acquire || made == mistake::no_order;
     return wrong && how == order::seq_cst ? order::acq_rel : how;
