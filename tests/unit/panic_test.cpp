@@ -137,7 +137,7 @@ TEST_CASE("THRUM_MAXPROCS reaches a program that sets no options") {
   CHECK(run_program("processors", "THRUM_MAXPROCS=1").text == "procs 1\n");
 }
 
-TEST_CASE("schedtrace prints lines in Go's format at its period") {
+TEST_CASE("schedtrace prints lines in Go's format at its period", "[once]") {
   const program_result r = run_program("trace", "THRUM_MAXPROCS=2 THRUM_DEBUG=schedtrace=20");
   INFO(r.text);
   CHECK(r.exit_code == 0);

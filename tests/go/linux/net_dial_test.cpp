@@ -22,7 +22,7 @@ using support::with_runtime;
 using thrum::net::dial;
 using thrum::net::endpoint;
 
-TEST_CASE("a port on which nobody listens never connects to itself") {
+TEST_CASE("a port on which nobody listens never connects to itself", "[once]") {
   // The system gives a dial its own port; if that is the one that is dialled, the two halves of
   // one socket find each other.
   with_runtime([] {

@@ -171,7 +171,7 @@ TEST_CASE("without THRUM_DEBUG=dump=1 SIGQUIT ends the program") {
 
 #endif
 
-TEST_CASE("scheddetail prints Go's lines for each P, M and G") {
+TEST_CASE("scheddetail prints Go's lines for each P, M and G", "[once]") {
   const program_result r =
       run_program("detail", "THRUM_MAXPROCS=2 THRUM_DEBUG=schedtrace=40,scheddetail=1");
   INFO(r.text);

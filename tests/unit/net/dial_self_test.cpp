@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <system_error>
 
-TEST_CASE("a dial to a port on which nobody listens never connects to itself") {
+TEST_CASE("a dial to a port on which nobody listens never connects to itself", "[once]") {
   support::with_runtime([] {
     // The system chooses ports of one parity for connections, and of the other for listeners;
     // within 14,000 tries it comes to each.

@@ -281,7 +281,7 @@ TEST_CASE("a nudge that nobody has seen does not keep a later sleep busy") {
 }
 #endif
 
-TEST_CASE("an event is not lost among nudges, nor taken for one") {
+TEST_CASE("an event is not lost among nudges, nor taken for one", "[once]") {
   using wakening = os::note::wakening;
   for (int round = 0; round != 500; ++round) {
     os::note n;
