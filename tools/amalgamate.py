@@ -7,7 +7,8 @@
   amalgamate.py --check   says whether it is what include/ gives; exit status 1 if not
   amalgamate.py --mirror FOLDER
                           makes an include folder for programs that name other headers than thrum.hpp,
-                          as the tests do: there each header that is in the one file includes that
+                          as the tests do: there each header of the interface includes the one file; others,
+                          which count in it for one source file or one system only, are as they were
 
 Each header stands where it is first included. A header that is first included inside an #if, which may be
 false, stands again where it is included under other conditions: its guard sees to it that it counts once. What the
@@ -155,14 +156,16 @@ def amalgamate():
                        for part in ("MAJOR", "MINOR", "PATCH"))
     amalgam = Amalgam()
     amalgam.add("thrum.hpp", Conditions())
+    met = Conditions(others=frozenset(["THRUM_REQUIREMENTS_MET"]))
+    interface = {name for name in amalgam.under if amalgam.stands(name, met)}
     amalgam.out.append(SEAM)
     amalgam.add("thrum/implementation.hpp", Conditions())
     amalgam.out.append("#endif")
     body = "\n".join(without_licences(amalgam.out)) + "\n"
-    return HEAD.format(version=version) + "\n" + re.sub(r"\n{3,}", "\n\n", body), amalgam.under
+    return HEAD.format(version=version) + "\n" + re.sub(r"\n{3,}", "\n\n", body), interface
 
 
-def mirror(folder, text, contained):
+def mirror(folder, text, interface):
     shutil.rmtree(folder, ignore_errors=True)
     for path in INCLUDE.rglob("*.hpp"):
         name = path.relative_to(INCLUDE).as_posix()
@@ -172,7 +175,7 @@ def mirror(folder, text, contained):
             to.write_text(text)
         elif name == "thrum/implementation.hpp":
             to.write_text("#define THRUM_IMPLEMENTATION\n#include <thrum.hpp>\n")
-        elif name in contained and not UNGUARDED.match(name):
+        elif name in interface and name != "thrum/version.hpp":  # CMakeLists.txt reads it
             to.write_text("#include <thrum.hpp>\n")
         else:
             shutil.copyfile(path, to)
@@ -183,9 +186,9 @@ def main():
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--mirror", type=pathlib.Path)
     arguments = parser.parse_args()
-    text, contained = amalgamate()
+    text, interface = amalgamate()
     if arguments.mirror:
-        mirror(arguments.mirror, text, contained)
+        mirror(arguments.mirror, text, interface)
     elif arguments.check:
         if not SINGLE.exists() or SINGLE.read_text() != text:
             print("amalgamate: single_include/thrum.hpp is not what include/ gives: run ./dev amalgamate")
