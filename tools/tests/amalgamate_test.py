@@ -88,6 +88,15 @@ class Amalgamate(unittest.TestCase):
             with self.assertRaises(SystemExit):
                 amalgamate.Amalgam(include).add("thrum/a.hpp", amalgamate.Conditions())
 
+    def test_beside_the_one_file_headers_of_the_interface_are_it_and_others_are_themselves(self):
+        with tempfile.TemporaryDirectory() as folder:
+            mirror = pathlib.Path(folder)
+            amalgamate.mirror(mirror, *amalgamate.amalgamate())
+            self.assertEqual((mirror / "thrum/chan.hpp").read_text(), "#include <thrum.hpp>\n")
+            for itself in ("version", "net/look_up", "sched/watch/monitor", "os/linux/splice", "net/tls"):
+                self.assertEqual((mirror / f"thrum/{itself}.hpp").read_text(),
+                                 (amalgamate.INCLUDE / f"thrum/{itself}.hpp").read_text(), itself)
+
 
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], "-q"])
