@@ -166,6 +166,7 @@ int dump() {
 #if !defined(_WIN32)
 
 int dump_on_quit() {
+  std::signal(SIGQUIT, SIG_DFL);  // a shell lets what it starts in the background ignore it
   return thrum::run([] {
     const thrum::chan<int> cheese(0);
     thrum::go({.name = "mouse"}, [cheese] { wait_for_cheese(cheese); });
