@@ -174,7 +174,8 @@ def numbers():
     found = dict(re.findall(r"^\| ([^|]+?) \| (.+) \|$", table, flags=re.M))
     out = [f"{machine}; {measured[2].rstrip('.')}."]
     if noise:
-        out.append(f"Other programs used {noise[1]} CPUs meanwhile, so only large differences count.")
+        doubt = ", so only large differences count" if float(noise[1]) > 0.1 else ""
+        out.append(f"Other programs used {noise[1]} CPUs meanwhile{doubt}.")
     out += ["", "| work, 2 processors | thrum | Go | Boost.Fiber | tokio | oneTBB |", "| --- | ---: | ---: | ---: | ---: | ---: |"]
     for row in ROWS:
         cells = [re.sub(r" \[.*?\]", "", cell) for cell in found[row].split(" | ")]
