@@ -48771,10 +48771,11 @@ THRUM_OUT_OF_LINE void child_process::wait(time_point deadline, std::chrono::mil
     return;
   }
   error.clear();
-  if (!has_pidfd() && deadline == time_point::max() &&
+  // Nothing ends a wait of the system early, so only who is never told to end begins one: no goroutine.
+  if (!has_pidfd() && deadline == time_point::max() && this_goroutine::id() == 0 &&
       !sched::io_deadline(sched::no_deadline).stop_possible()) {
     os::process_end end;
-    blocking([&] { os::wait_process(pid_, os::no_handle, true, false, end); });
+    os::wait_process(pid_, os::no_handle, true, false, end);
     return;
   }
   const bool first = pause == std::chrono::milliseconds(0);

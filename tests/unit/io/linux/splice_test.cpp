@@ -100,7 +100,7 @@ TEST_CASE("copy between connections and pipes passes on all of it, however much 
   });
 }
 
-TEST_CASE("copy moves bytes inside the kernel, once there are many") {
+TEST_CASE("copy moves bytes inside the kernel, once there are many, where the kernel can") {
   with_runtime([] {
     support::conn_pair in = support::tcp_pair();
     support::conn_pair out = support::tcp_pair();
@@ -112,7 +112,7 @@ TEST_CASE("copy moves bytes inside the kernel, once there are many") {
     in.client.write(bytes_to_splice(read.size()));
     CHECK(reading.join() == read.size());
     CHECK((read == bytes_to_splice(read.size())));
-    CHECK(support::open_descriptors() == before + 2);
+    CHECK(support::open_descriptors() == before + (thrum::os::has_splice ? 2 : 0));
     in.client.close();
     CHECK(copying.join() == read.size());
     CHECK(support::open_descriptors() < before);

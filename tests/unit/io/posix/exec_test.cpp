@@ -9,6 +9,7 @@
 #include "support/catch.hpp"
 #include "support/error_of.hpp"
 #include "support/eventually.hpp"
+#include "support/system_ways.hpp"
 #include "support/with_runtime.hpp"
 
 #include <cerrno>
@@ -144,16 +145,21 @@ TEST_CASE("exec of a program that writes without end, and of one that does not r
   });
 }
 
-TEST_CASE("a goroutine that is stopped in exec ends the program") {
-  const auto where = io::temporary_directory::make();
-  const std::string path = where / "pid";
-  {
-    thrum::runtime runtime;
-    runtime.go([&] { io::exec({"sh", "-c", "echo $$ > " + path + "; exec sleep 1000"}); });
-    std::error_code error;
-    REQUIRE(support::eventually([&] { return io::read_file(path, error).ends_with('\n'); }));
+TEST_CASE(
+    "a goroutine that is stopped in exec ends the program, with handles for children and without") {
+  for (const bool handles : {true, false}) {
+    support::allow_process_handles(handles);
+    const auto where = io::temporary_directory::make();
+    const std::string path = where / "pid";
+    {
+      thrum::runtime runtime;
+      runtime.go([&] { io::exec({"sh", "-c", "echo $$ > " + path + "; exec sleep 1000"}); });
+      std::error_code error;
+      CHECK(support::eventually([&] { return io::read_file(path, error).ends_with('\n'); }));
+    }
+    support::allow_process_handles(true);
+    CHECK(is_gone(std::stoll(io::read_file(path))));
   }
-  CHECK(is_gone(std::stoll(io::read_file(path))));
 }
 
 TEST_CASE("a child gets more descriptors from 3 on, in whatever order ours are") {
