@@ -19,7 +19,9 @@
 //   Whoever waits for goroutines in a thread of Python's gives the lock back for that time, and comes
 //   back every 50 ms to ask whether Python wants to end it.
 //   The runtime is made by the first call, and anew in a child of fork: what the parent made has no
-//   threads there. It is stopped by Python's atexit, before Python itself comes to its end.
+//   threads there. It is stopped by Python's atexit, before Python itself comes to its end. A thread
+//   that then asks for the interpreter's lock is ended by Python, in the middle of whatever C++ it is
+//   in. So atexit waits until every call has come back to Python, and no further one begins.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -35,6 +37,7 @@
 #include <stop_token>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -120,25 +123,41 @@ void count_all(request& of, const std::stop_token& stop) {
   files.wait();
 }
 
-/// The runtime of this process; made by its first use, and never moved.
+/// The runtime of this process, and who uses it; made by its first use, and never moved. All of it is
+/// looked at with the interpreter's lock.
 struct engine {
   std::unique_ptr<thrum::runtime> runtime;
   ::pid_t of = 0;
+  int calls = 0;
+  bool is_over = false;
 
-  thrum::runtime& get() {
+  /// In a child of fork() the runtime has no threads that could be joined, and the calls of other
+  /// threads are gone: what it was stays as it is.
+  void be_of_this_process() {
     if (of != ::getpid()) {
-      // In a child of fork() it has no threads that could be joined: what it was stays as it is.
       static_cast<void>(runtime.release());
       runtime = std::make_unique<thrum::runtime>();
       of = ::getpid();
+      calls = 0;
     }
-    return *runtime;
   }
 };
 engine& of_process() {
   static engine one;
   return one;
 }
+
+/// While there is one, Python does not come to its end.
+class counted_call {
+ public:
+  counted_call() {
+    of_process().be_of_this_process();
+    ++of_process().calls;
+  }
+  counted_call(const counted_call&) = delete;
+  counted_call& operator=(const counted_call&) = delete;
+  ~counted_call() { --of_process().calls; }
+};
 
 /// Waits without the interpreter's lock, but for a look at signals. False: Python wants to end it,
 /// and its error is set.
@@ -181,8 +200,9 @@ PyObject* to_dictionary(const tally& words) {
 /// Runs it in goroutines; null, and an error of Python's, if it failed.
 PyObject* run(request& of) {
   try {
+    const counted_call here;
     auto job =
-        of_process().get().spawn([&of](const std::stop_token& stop) { count_all(of, stop); });
+        of_process().runtime->spawn([&of](const std::stop_token& stop) { count_all(of, stop); });
     if (!wait_for(job)) {
       PyObject* interrupt[3];
       PyErr_Fetch(&interrupt[0], &interrupt[1], &interrupt[2]);
@@ -239,6 +259,10 @@ PyObject* count(PyObject*, PyObject* arguments, PyObject* keywords) {
                                   &on_file, &limit) == 0) {
     return nullptr;
   }
+  if (of_process().is_over) {
+    PyErr_SetString(PyExc_RuntimeError, "words.count: Python is coming to its end");
+    return nullptr;
+  }
   if (limit < 1) {
     PyErr_SetString(PyExc_ValueError, "words.count: limit is less than 1");
     return nullptr;
@@ -251,10 +275,17 @@ PyObject* count(PyObject*, PyObject* arguments, PyObject* keywords) {
 
 /// For atexit. A goroutine that calls Python needs the lock to come to its end.
 PyObject* stop(PyObject*, PyObject*) {
-  if (of_process().of == ::getpid()) {
-    const without_lock waits;
-    of_process().runtime.reset();
-    of_process().of = 0;
+  engine& all = of_process();
+  all.is_over = true;
+  if (all.of == ::getpid()) {
+    {
+      const without_lock waits;
+      all.runtime.reset();  // nobody else uses it: calls that have begun wait for their goroutines
+    }
+    while (all.calls != 0) {
+      const without_lock waits;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
   }
   Py_RETURN_NONE;
 }

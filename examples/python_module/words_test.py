@@ -94,11 +94,26 @@ class WordsTest(unittest.TestCase):
         program = ("import sys, threading, time, words\n"
                    "slow = lambda _: time.sleep(0.01)\n"
                    "work = lambda: words.count(sys.argv[1:] * 1000, on_file=slow, limit=2)\n"
-                   "threading.Thread(target=work, daemon=True).start()\n"
-                   "time.sleep(0.1)\n")
-        ended = subprocess.run([sys.executable, "-c", program, *map(str, self.paths)], timeout=60,
-                               stderr=subprocess.PIPE, check=False)
-        self.assertEqual(ended.returncode, 0, ended.stderr)
+                   "for _ in range(4):\n"
+                   "    threading.Thread(target=work, daemon=True).start()\n"
+                   "time.sleep(0.03)\n")
+        for _ in range(5):
+            ended = subprocess.run([sys.executable, "-c", program, *map(str, self.paths)],
+                                   timeout=60, stderr=subprocess.PIPE, check=False)
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+
+    def test_refuses_to_begin_when_python_ends(self):
+        program = ("import atexit\n"
+                   "def late():\n"
+                   "    try:\n"
+                   "        words.count([])\n"
+                   "    except RuntimeError as error:\n"
+                   "        print(error)\n"
+                   "atexit.register(late)\n"
+                   "import words\n")
+        ended = subprocess.run([sys.executable, "-c", program], timeout=60, check=True,
+                               stdout=subprocess.PIPE)
+        self.assertIn(b"words.count: Python is coming to its end", ended.stdout)
 
 
 if __name__ == "__main__":
