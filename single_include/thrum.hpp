@@ -23828,7 +23828,7 @@ std::int64_t deadline_after(std::chrono::duration<Rep, Period> time) noexcept {
   return left >= no_deadline - now ? no_deadline : now + left;
 }
 
-/// The end of a sleep of so many nanoseconds that begins now: by up to a 64th of it, and by no more than a
+/// The end of a sleep of so many nanoseconds that begins now: by up to a 16th of it, and by no more than a
 /// millisecond, later than deadline_after says, so that sleepers wake together.
 THRUM_OUT_OF_LINE std::int64_t end_of_sleep(std::int64_t ns) noexcept;
 
@@ -31887,6 +31887,7 @@ limited(Stream&&, std::uint64_t) -> limited<Stream>;
 #endif
 
 #include <algorithm>
+#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -31961,10 +31962,15 @@ std::uint64_t copy_inside(From& from, To& to, IsOver is_over, std::error_code& e
   }
 }
 
-/// A pipe that only a copy knows: between two moves it is empty.
+/// A pipe that only a copy knows: between two moves it is empty. Once it has passed on as much as a wide one
+/// holds it becomes one: there are fewer moves then, and above all fewer waits between them.
 class middle_pipe {
  public:
-  static constexpr std::size_t most = std::size_t{256} * 1024;
+  /// How much is moved at once, which is what Linux lets anybody's pipe hold.
+  static constexpr std::size_t most = std::size_t{1} << 20;
+  /// So many pipes of a process are wide at the same time. Where those of a user together hold 64 MiB
+  /// Linux makes further ones of a page or two.
+  static constexpr int most_wide = 16;
 
   middle_pipe() noexcept = default;
   middle_pipe(const middle_pipe&) = delete;
@@ -31975,15 +31981,31 @@ class middle_pipe {
   bool open() noexcept;
   /// It cannot, from now on.
   void give_up() noexcept { state_ = state::useless; }
+  /// So many bytes have come through it.
+  void has_passed(std::size_t n) noexcept {
+    passed_ += n;
+    if (passed_ >= most && width_ == width::usual) [[unlikely]] {
+      widen();
+    }
+  }
+  /// How many are wide now, of all copies.
+  static int wide() noexcept { return wide_.load(base::orders::relaxed); }  // relaxed: a count
 
   os::handle reader() const noexcept { return ends_[0]; }
   os::handle writer() const noexcept { return ends_[1]; }
 
  private:
   enum class state : unsigned char { none, open, useless };
+  enum class width : unsigned char { usual, wide, stays };
+
+  void widen() noexcept;
+
+  static inline constinit std::atomic<int> wide_{0};
 
   os::handle ends_[2] = {os::no_handle, os::no_handle};
+  std::uint64_t passed_ = 0;
   state state_ = state::none;
+  width width_ = width::usual;
 };
 
 template <class From>
@@ -32094,6 +32116,7 @@ class copying {
       if (in_middle_ == 0 || !empty_middle(error)) {
         return false;
       }
+      middle_.has_passed(static_cast<std::size_t>(n));
       if (n < few) {
         return true;
       }
@@ -38430,7 +38453,7 @@ inline void preemption_point() noexcept {
   }
 }
 
-/// Blocks the goroutine, or the calling foreign thread, for a time. Not shorter; by up to a 64th of it, and
+/// Blocks the goroutine, or the calling foreign thread, for a time. Not shorter; by up to a 16th of it, and
 /// no more than 1.05 ms, longer, so that goroutines wake together: where that matters, sleep_until. A
 /// cancellation point.
 template <class Rep, class Period>
@@ -42059,14 +42082,14 @@ THRUM_OUT_OF_LINE bool is_time_virtual() noexcept {
   return m != nullptr && m->scheduler->clock.is_virtual();
 }
 
-// A thread that sleeps until the earliest timer costs more to wake than the goroutine itself. Sleeps of which
-// nobody can tell that they took a 64th longer end on a grid: of 2^20 ns (1.05 ms) for those of 67 ms and more,
-// of half of that for those of half as long, and so on; each grid holds all coarser ones, so that a short
+// A thread that sleeps until the earliest timer costs more to wake than the goroutine itself. So sleeps end
+// on a grid, up to a 16th later than they must: of 2^20 ns (1.05 ms) for those of 17 ms and more, of half of
+// that for those of half as long, and so on; each grid holds all coarser ones, so that a short
 // sleep wakes with a long one, and of two sleeps that begin together the shorter does not end later.
 THRUM_OUT_OF_LINE std::int64_t end_of_sleep(std::int64_t ns) noexcept {
   constexpr std::int64_t coarsest = std::int64_t{1} << 20;
   const std::int64_t end = deadline_after(std::chrono::nanoseconds(ns));
-  const std::int64_t share = std::min(ns / 64, coarsest);
+  const std::int64_t share = std::min(ns / 16, coarsest);
   if (share <= 1 || end > no_deadline - coarsest || is_time_virtual()) {
     return end;
   }
@@ -48863,10 +48886,15 @@ THRUM_OUT_OF_LINE void child_process::terminate() noexcept {
 
 namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
 
+using namespace base::orders;
+
 THRUM_OUT_OF_LINE middle_pipe::~middle_pipe() {
   if (ends_[0] != os::no_handle) {
     os::close(ends_[0]);
     os::close(ends_[1]);
+  }
+  if (width_ == width::wide) {
+    wide_.fetch_sub(1, relaxed);  // relaxed: a count
   }
 }
 
@@ -48874,11 +48902,23 @@ THRUM_OUT_OF_LINE bool middle_pipe::open() noexcept {
   if (state_ == state::none) {
     state_ = state::useless;
     if (os::open_pipe(ends_) >= 0) {
-      os::widen_pipe(ends_[0], most);
       state_ = state::open;
     }
   }
   return state_ == state::open;
+}
+
+THRUM_OUT_OF_LINE void middle_pipe::widen() noexcept {
+  width_ = width::stays;
+  if (state_ != state::open) {
+    return;
+  }
+  if (wide_.fetch_add(1, relaxed) < most_wide) {  // relaxed: a count
+    width_ = width::wide;
+    os::widen_pipe(ends_[0], most);
+  } else {
+    wide_.fetch_sub(1, relaxed);  // relaxed: a count
+  }
 }
 
 }}}  // namespace thrum::THRUM_ABI::io_detail

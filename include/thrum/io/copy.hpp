@@ -17,6 +17,7 @@
 #define THRUM_IO_COPY_HPP
 
 #include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/file.hpp>
 #include <thrum/io/limited.hpp>
@@ -25,6 +26,7 @@
 #include <thrum/stop_condition.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -99,10 +101,15 @@ std::uint64_t copy_inside(From& from, To& to, IsOver is_over, std::error_code& e
   }
 }
 
-/// A pipe that only a copy knows: between two moves it is empty.
+/// A pipe that only a copy knows: between two moves it is empty. Once it has passed on as much as a wide one
+/// holds it becomes one: there are fewer moves then, and above all fewer waits between them.
 class middle_pipe {
  public:
-  static constexpr std::size_t most = std::size_t{256} * 1024;
+  /// How much is moved at once, which is what Linux lets anybody's pipe hold.
+  static constexpr std::size_t most = std::size_t{1} << 20;
+  /// So many pipes of a process are wide at the same time. Where those of a user together hold 64 MiB
+  /// Linux makes further ones of a page or two.
+  static constexpr int most_wide = 16;
 
   middle_pipe() noexcept = default;
   middle_pipe(const middle_pipe&) = delete;
@@ -113,15 +120,31 @@ class middle_pipe {
   bool open() noexcept;
   /// It cannot, from now on.
   void give_up() noexcept { state_ = state::useless; }
+  /// So many bytes have come through it.
+  void has_passed(std::size_t n) noexcept {
+    passed_ += n;
+    if (passed_ >= most && width_ == width::usual) [[unlikely]] {
+      widen();
+    }
+  }
+  /// How many are wide now, of all copies.
+  static int wide() noexcept { return wide_.load(base::orders::relaxed); }  // relaxed: a count
 
   os::handle reader() const noexcept { return ends_[0]; }
   os::handle writer() const noexcept { return ends_[1]; }
 
  private:
   enum class state : unsigned char { none, open, useless };
+  enum class width : unsigned char { usual, wide, stays };
+
+  void widen() noexcept;
+
+  static inline constinit std::atomic<int> wide_{0};
 
   os::handle ends_[2] = {os::no_handle, os::no_handle};
+  std::uint64_t passed_ = 0;
   state state_ = state::none;
+  width width_ = width::usual;
 };
 
 template <class From>
@@ -232,6 +255,7 @@ class copying {
       if (in_middle_ == 0 || !empty_middle(error)) {
         return false;
       }
+      middle_.has_passed(static_cast<std::size_t>(n));
       if (n < few) {
         return true;
       }

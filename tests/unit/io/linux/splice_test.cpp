@@ -119,6 +119,40 @@ TEST_CASE("copy moves bytes inside the kernel, once there are many, where the ke
   });
 }
 
+TEST_CASE("of many long copies at once some get wide pipes, and all pass on what they read") {
+  using thrum::io_detail::middle_pipe;
+  with_runtime([] {
+    constexpr std::size_t copies = middle_pipe::most_wide + 4;
+    const std::string bytes = bytes_to_splice(3 * middle_pipe::most);
+    std::vector<support::conn_pair> in;
+    std::vector<support::conn_pair> out;
+    for (std::size_t i = 0; i != copies; ++i) {
+      in.push_back(support::tcp_pair());
+      out.push_back(support::tcp_pair());
+    }
+    std::vector<thrum::join_handle<std::uint64_t>> copying;
+    std::vector<thrum::join_handle<bool>> arriving;
+    for (std::size_t i = 0; i != copies; ++i) {
+      copying.push_back(thrum::spawn([&, i] { return io::copy(in[i].server, out[i].client); }));
+      arriving.push_back(thrum::spawn([&, i] {
+        std::string read(bytes.size(), '\0');
+        return out[i].server.read_full(read) == read.size() && read == bytes;
+      }));
+      thrum::go([&, i] { in[i].client.write(bytes); });
+    }
+    for (auto& each : arriving) {
+      CHECK(each.join());
+    }
+    CHECK(middle_pipe::wide() <= middle_pipe::most_wide);
+    CHECK((middle_pipe::wide() > 0) == thrum::os::has_splice);
+    for (std::size_t i = 0; i != copies; ++i) {
+      in[i].client.close();
+      CHECK(copying[i].join() == bytes.size());
+    }
+    CHECK(middle_pipe::wide() == 0);
+  });
+}
+
 TEST_CASE("copy fails as reading or writing would, while it moves bytes") {
   with_runtime([] {
     const std::string bytes = bytes_to_splice(std::size_t{1} << 20);
