@@ -54,7 +54,7 @@ std::int64_t deadline_after(std::chrono::duration<Rep, Period> time) noexcept {
   return left >= no_deadline - now ? no_deadline : now + left;
 }
 
-/// The end of a sleep of so many nanoseconds that begins now: by up to a 64th of it, and by no more than a
+/// The end of a sleep of so many nanoseconds that begins now: by up to a 16th of it, and by no more than a
 /// millisecond, later than deadline_after says, so that sleepers wake together.
 THRUM_OUT_OF_LINE std::int64_t end_of_sleep(std::int64_t ns) noexcept;
 

@@ -30,14 +30,14 @@ THRUM_OUT_OF_LINE bool is_time_virtual() noexcept {
   return m != nullptr && m->scheduler->clock.is_virtual();
 }
 
-// A thread that sleeps until the earliest timer costs more to wake than the goroutine itself. Sleeps of which
-// nobody can tell that they took a 64th longer end on a grid: of 2^20 ns (1.05 ms) for those of 67 ms and more,
-// of half of that for those of half as long, and so on; each grid holds all coarser ones, so that a short
+// A thread that sleeps until the earliest timer costs more to wake than the goroutine itself. So sleeps end
+// on a grid, up to a 16th later than they must: of 2^20 ns (1.05 ms) for those of 17 ms and more, of half of
+// that for those of half as long, and so on; each grid holds all coarser ones, so that a short
 // sleep wakes with a long one, and of two sleeps that begin together the shorter does not end later.
 THRUM_OUT_OF_LINE std::int64_t end_of_sleep(std::int64_t ns) noexcept {
   constexpr std::int64_t coarsest = std::int64_t{1} << 20;
   const std::int64_t end = deadline_after(std::chrono::nanoseconds(ns));
-  const std::int64_t share = std::min(ns / 64, coarsest);
+  const std::int64_t share = std::min(ns / 16, coarsest);
   if (share <= 1 || end > no_deadline - coarsest || is_time_virtual()) {
     return end;
   }

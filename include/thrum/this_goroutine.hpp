@@ -46,7 +46,7 @@ inline void preemption_point() noexcept {
   }
 }
 
-/// Blocks the goroutine, or the calling foreign thread, for a time. Not shorter; by up to a 64th of it, and
+/// Blocks the goroutine, or the calling foreign thread, for a time. Not shorter; by up to a 16th of it, and
 /// no more than 1.05 ms, longer, so that goroutines wake together: where that matters, sleep_until. A
 /// cancellation point.
 template <class Rep, class Period>
