@@ -218,8 +218,10 @@ TEST_CASE("a child takes a pseudo-terminal for its terminal, of the size that it
 
 TEST_CASE(
     "a key that ends what runs in a terminal ends the child in its own, and a close hangs up") {
-  // A child ignores what its parent does, which a shell makes of what it runs in the background.
-  const auto before = ::signal(SIGINT, SIG_DFL);
+  // A child ignores what its parent does: SIGINT below a shell that ran us in the background, SIGHUP
+  // below nohup.
+  const auto interrupt = ::signal(SIGINT, SIG_DFL);
+  const auto hang_up = ::signal(SIGHUP, SIG_DFL);
   with_runtime([] {
     for (const bool types : {true, false}) {
       std::error_code error;
@@ -246,7 +248,8 @@ TEST_CASE(
       CHECK_FALSE(status->success());
     }
   });
-  ::signal(SIGINT, before);
+  ::signal(SIGINT, interrupt);
+  ::signal(SIGHUP, hang_up);
 }
 
 TEST_CASE("reading a pseudo-terminal ends at its deadline") {
