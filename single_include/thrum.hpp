@@ -31989,7 +31989,9 @@ class middle_pipe {
     }
   }
   /// How many are wide now, of all copies.
-  static int wide() noexcept { return wide_.load(base::orders::relaxed); }  // relaxed: a count
+  static int wide() noexcept {
+    return wide_.load(base::orders::relaxed);  // relaxed: a count, orders nothing
+  }
 
   os::handle reader() const noexcept { return ends_[0]; }
   os::handle writer() const noexcept { return ends_[1]; }
@@ -48894,7 +48896,7 @@ THRUM_OUT_OF_LINE middle_pipe::~middle_pipe() {
     os::close(ends_[1]);
   }
   if (width_ == width::wide) {
-    wide_.fetch_sub(1, relaxed);  // relaxed: a count
+    wide_.fetch_sub(1, relaxed);  // relaxed: a count, orders nothing
   }
 }
 
@@ -48913,11 +48915,11 @@ THRUM_OUT_OF_LINE void middle_pipe::widen() noexcept {
   if (state_ != state::open) {
     return;
   }
-  if (wide_.fetch_add(1, relaxed) < most_wide) {  // relaxed: a count
+  if (wide_.fetch_add(1, relaxed) < most_wide) {  // relaxed: a count, orders nothing
     width_ = width::wide;
     os::widen_pipe(ends_[0], most);
   } else {
-    wide_.fetch_sub(1, relaxed);  // relaxed: a count
+    wide_.fetch_sub(1, relaxed);  // relaxed: a count, orders nothing
   }
 }
 

@@ -128,7 +128,9 @@ class middle_pipe {
     }
   }
   /// How many are wide now, of all copies.
-  static int wide() noexcept { return wide_.load(base::orders::relaxed); }  // relaxed: a count
+  static int wide() noexcept {
+    return wide_.load(base::orders::relaxed);  // relaxed: a count, orders nothing
+  }
 
   os::handle reader() const noexcept { return ends_[0]; }
   os::handle writer() const noexcept { return ends_[1]; }

@@ -20,7 +20,7 @@ THRUM_OUT_OF_LINE middle_pipe::~middle_pipe() {
     os::close(ends_[1]);
   }
   if (width_ == width::wide) {
-    wide_.fetch_sub(1, relaxed);  // relaxed: a count
+    wide_.fetch_sub(1, relaxed);  // relaxed: a count, orders nothing
   }
 }
 
@@ -39,11 +39,11 @@ THRUM_OUT_OF_LINE void middle_pipe::widen() noexcept {
   if (state_ != state::open) {
     return;
   }
-  if (wide_.fetch_add(1, relaxed) < most_wide) {  // relaxed: a count
+  if (wide_.fetch_add(1, relaxed) < most_wide) {  // relaxed: a count, orders nothing
     width_ = width::wide;
     os::widen_pipe(ends_[0], most);
   } else {
-    wide_.fetch_sub(1, relaxed);  // relaxed: a count
+    wide_.fetch_sub(1, relaxed);  // relaxed: a count, orders nothing
   }
 }
 
