@@ -107,8 +107,8 @@ class middle_pipe {
  public:
   /// How much is moved at once, which is what Linux lets anybody's pipe hold.
   static constexpr std::size_t most = std::size_t{1} << 20;
-  /// So many pipes of a process are wide at the same time. Where those of a user together hold 64 MiB
-  /// Linux makes further ones of a page or two.
+  /// So many pipes of a process are wide at the same time, and others a quarter as much. Where those of
+  /// a user together hold 64 MiB Linux makes further ones of a page or two.
   static constexpr int most_wide = 16;
 
   middle_pipe() noexcept = default;

@@ -44,6 +44,7 @@ THRUM_OUT_OF_LINE void middle_pipe::widen() noexcept {
     os::widen_pipe(ends_[0], most);
   } else {
     wide_.fetch_sub(1, relaxed);  // relaxed: a count, orders nothing
+    os::widen_pipe(ends_[0], most / 4);
   }
 }
 
