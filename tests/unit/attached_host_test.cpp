@@ -123,10 +123,10 @@ TEST_CASE("run_for of no time runs nothing") {
 TEST_CASE("a host that waits for work runs it when every processor of the runtime computes") {
   std::atomic<int> ran{0};
   std::atomic<bool> there{true};
+  const auto host = std::this_thread::get_id();
   thrum::runtime runtime(with_procs(1));
   const hog_of_a_processor hog(runtime);
   wait_until_it_runs(hog);
-  const auto host = std::this_thread::get_id();
   std::thread other([&] {
     for (int i = 0; i != 20; ++i) {
       std::this_thread::sleep_for(1ms);
@@ -236,9 +236,9 @@ TEST_CASE("a goroutine that computes and asks gives the host its thread back") {
 }
 
 TEST_CASE("goroutines of a host and of other threads share channels") {
-  thrum::runtime runtime(with_procs(2));
   auto there = thrum::make_chan<int>();
   auto back = thrum::make_chan<int>();
+  thrum::runtime runtime(with_procs(2));
   runtime.go([&] {
     for (int i : there) {
       back.send(i + 1);

@@ -377,8 +377,9 @@ TEST_CASE(
     });
     CHECK_FALSE(group.wait(thrum::context().with_timeout(1ms)));
     std::stop_source source = support::new_source();
-    thrum::go([&] { source.request_stop(); });
+    auto requester = thrum::spawn([&] { source.request_stop(); });
     CHECK_FALSE(group.wait(source.get_token()));
+    requester.join();
     CHECK_FALSE(group.stop_token().stop_requested());
     go_on.close();
     CHECK_THROWS_WITH(static_cast<void>(group.wait(thrum::context().with_timeout(1h))), "late");

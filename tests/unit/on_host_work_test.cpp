@@ -157,8 +157,8 @@ TEST_CASE("a main loop is not told of goroutines that need not run on it") {
 
 TEST_CASE("no word to a main loop is lost, whoever starts goroutines while it polls") {
   told_loop loop;
-  thrum::runtime runtime(loop.options(2));
   const int many = support::emulated() ? 200 : 5'000;
+  thrum::runtime runtime(loop.options(2));
   int runs = 0;  // of the main thread
   std::vector<std::thread> threads;
   for (int t = 0; t != 2; ++t) {

@@ -288,8 +288,9 @@ TEST_CASE("a wait for the end of a goroutine is stopped, and it is still to be j
     });
     CHECK_FALSE(handle.wait(thrum::context().with_timeout(1ms)));
     std::stop_source source = support::new_source();
-    thrum::go([&] { source.request_stop(); });
+    auto requester = thrum::spawn([&] { source.request_stop(); });
     CHECK_FALSE(handle.wait(source.get_token()));
+    requester.join();
     go_on.close();
     CHECK(handle.wait(thrum::context().with_cancel()));
     CHECK(handle.wait(source.get_token()));

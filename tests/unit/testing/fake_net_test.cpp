@@ -195,6 +195,7 @@ TEST_CASE("goroutines of a fake net are on the host that they were started on") 
     });
     CHECK(pair.listener.accept().remote().address() == "10.0.0.7");
     CHECK(from.recv().value() == "10.0.0.7");
+    thrum::testing::wait();
   });
 }
 
@@ -283,7 +284,7 @@ TEST_CASE("in a fake net a dial that nobody answers is stopped by a request") {
     pair.network.cut("localhost", "server");
     for (const char* const where : {"10.0.0.1:80", "server:80"}) {
       std::stop_source source = support::new_source();
-      thrum::go([&] {
+      auto requester = thrum::spawn([&] {
         thrum::sleep_for(5s);
         source.request_stop();
       });
@@ -292,6 +293,7 @@ TEST_CASE("in a fake net a dial that nobody answers is stopped by a request") {
       CHECK_FALSE(net::dial(where, source.get_token(), error));
       CHECK(error == std::errc::operation_canceled);
       CHECK(passed_since(begin) == 5s);
+      requester.join();
     }
   });
 }

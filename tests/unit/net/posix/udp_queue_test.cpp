@@ -150,13 +150,14 @@ TEST_CASE("in a bubble time passes while a send waits for a full Unix receiver")
   thrum::testing::bubble([] {
     full_receiver full;
     auto sender = udp_socket::bind(unused_name());
-    thrum::go([&] {
+    auto draining = thrum::spawn([&] {
       thrum::sleep_for(1min);
       full.drain();
     });
     std::error_code error;
     sender.send_to(datagram, full.where, error);
     CHECK_FALSE(error);
+    draining.join();
   });
 }
 
