@@ -159,11 +159,44 @@ int refused_threads_of_locked() {
   });
 }
 
+/// Starts a runtime again and again, each time with room for a little more. Those that are refused one of their
+/// threads leave none behind.
+int refused_start() {
+  constexpr std::size_t step = std::size_t{1} << 20;
+  ::rlimit before{};
+  ::getrlimit(RLIMIT_AS, &before);
+  int refused = 0;
+  for (std::size_t room = step; room != 256 * step; room += step) {
+    const ::rlimit tight{static_cast<::rlim_t>(support::address_space_bytes() + room),
+                         before.rlim_max};
+    ::setrlimit(RLIMIT_AS, &tight);
+    try {
+      thrum::runtime runtime;
+      ::setrlimit(RLIMIT_AS, &before);
+      runtime.block_on(
+          [&] { std::printf("started, refused before: %s\n", refused > 1 ? "yes" : "no"); });
+      return 0;
+    } catch (const std::system_error& error) {
+      ++refused;
+      ::setrlimit(RLIMIT_AS, &before);
+      if (error.code() != std::errc::resource_unavailable_try_again &&
+          error.code() != std::errc::not_enough_memory) {
+        std::printf("refused: %s\n", error.what());
+      }
+    }
+    if (support::thread_count() != 1) {
+      std::printf("threads that stay: %d\n", static_cast<int>(support::thread_count()));
+    }
+  }
+  return 1;
+}
+
 const programs::entry refusals_entries[] = {
     {"out_of_stacks", out_of_stacks},
     {"loops_beside_refused_threads", loops_beside_refused_threads},
     {"refused_threads", refused_threads},
     {"refused_threads_of_locked", refused_threads_of_locked},
+    {"refused_start", refused_start},
 };
 const programs::group refusals_registered(refusals_entries);
 

@@ -181,9 +181,15 @@ THRUM_OUT_OF_LINE runtime::runtime(options settings, go_detail::runtime_role rol
     sched::registry::add(*scheduler_);
     const sched::raised_priority before_ms;
     scheduler_->creator.priority_of_ms(before_ms.own());
-    const int failed = scheduler_->open();
-    return failed != 0 ? failed
-                       : os::thread::start(monitor_->thread, &sched::monitor::main, monitor_.get());
+    if (const int failed = scheduler_->open(); failed != 0) {
+      return failed;
+    }
+    const int failed = -os::thread::start(monitor_->thread, &sched::monitor::main, monitor_.get());
+    if (failed != 0) {
+      scheduler_->close();
+      scheduler_->join_threads();
+    }
+    return failed;
   });
   if (error != 0) {
     blocking([&] { sched::registry::remove(*scheduler_); });

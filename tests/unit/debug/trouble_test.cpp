@@ -272,6 +272,20 @@ TEST_CASE("a goroutine that sleeps goes on beside more loops than the system giv
 
 #endif
 
+TEST_CASE(
+    "a runtime that the system refuses one of its first threads says so and leaves nothing "
+    "behind") {
+  if (THRUM_ASAN || THRUM_TSAN || emulated()) {
+    return;  // as above
+  }
+  const program_result r = run_program("refused_start");
+  INFO(r.text);
+  CHECK(r.exit_code == 0);
+  CHECK(r.text.ends_with("started, refused before: yes\n"));
+  CHECK_FALSE(r.says("refused: "));
+  CHECK_FALSE(r.says("threads that stay"));
+}
+
 TEST_CASE("a goroutine that is locked to its thread wakes though there is no thread for others") {
   if (THRUM_ASAN || THRUM_TSAN || emulated()) {
     return;  // as above
