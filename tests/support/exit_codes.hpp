@@ -7,6 +7,7 @@
 
 #include <csignal>
 #include <cstdint>
+#include <cstdio>
 
 #if defined(_WIN32)
 #include <thrum/os/windows/api.hpp>
@@ -19,11 +20,25 @@ inline constexpr int exit_code_of_abort = 134;
 
 #if defined(_WIN32)
 
-/// From now on the process ends of an exception that nobody handles, without asking a debugger in.
-inline void crash_without_debugger() {
-  ::SetUnhandledExceptionFilter(
-      [](::EXCEPTION_POINTERS*) -> ::LONG { return EXCEPTION_EXECUTE_HANDLER; });
+/// Says on standard error what a crash is, and where: a debugger's first two questions.
+inline ::LONG __stdcall tell_of_crash(::EXCEPTION_POINTERS* about) {
+  const ::EXCEPTION_RECORD& record = *about->ExceptionRecord;
+  const auto* const program = reinterpret_cast<const char*>(::GetModuleHandleW(nullptr));
+  const auto* const place = static_cast<const char*>(record.ExceptionAddress);
+  char text[128];
+  const int length = std::snprintf(
+      text, sizeof text, "exception %08lx at the program's byte %llx, about address %llx\n",
+      record.ExceptionCode, static_cast<unsigned long long>(place - program),
+      static_cast<unsigned long long>(record.NumberParameters >= 2 ? record.ExceptionInformation[1]
+                                                                   : 0));
+  ::DWORD written = 0;
+  ::WriteFile(::GetStdHandle(STD_ERROR_HANDLE), text, static_cast<::DWORD>(length), &written,
+              nullptr);
+  return EXCEPTION_EXECUTE_HANDLER;
 }
+
+/// From now on the process ends of an exception that nobody handles, without asking a debugger in.
+inline void crash_without_debugger() { ::SetUnhandledExceptionFilter(&tell_of_crash); }
 
 /// The signal that a system with signals would have sent; 0: none.
 inline int signal_behind(int exit_code) {

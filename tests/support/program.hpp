@@ -10,10 +10,12 @@
 
 #include "support/exit_codes.hpp"
 
+#include <cerrno>
 #include <csignal>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 
 #if defined(_WIN32)
@@ -51,6 +53,7 @@ inline program_result run_line(const std::string& words) {
   std::FILE* const pipe = ::popen(line.c_str(), "r");
 #endif
   if (pipe == nullptr) {
+    result.text = "it could not be started: " + std::string(std::strerror(errno));
     return result;
   }
   char buffer[4096];
@@ -59,6 +62,9 @@ inline program_result run_line(const std::string& words) {
   }
 #if defined(_WIN32)
   result.exit_code = ::_pclose(pipe);
+  if (result.exit_code == -1) {
+    result.text += "its end could not be waited for: " + std::string(std::strerror(errno));
+  }
   result.signal = signal_behind(result.exit_code);
   result.exit_code = result.signal != 0 ? -1 : result.exit_code;
   std::string::size_type at = 0;  // the C library writes a line's end as two characters
