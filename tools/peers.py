@@ -59,6 +59,11 @@ def macro(header, name):
     return found[1].strip('"')
 
 
+# Go and Rust link the libraries of their languages into each program. A C++ program spends half of a start of its
+# own on the search for them.
+LIBRARIES_INSIDE = ["-static-libstdc++", "-static-libgcc"] if sys.platform == "linux" else []
+
+
 def build_cpp(name, *libraries):
     program = BUILT / name
     subprocess.run([compiler(), "-std=c++20", "-O2", "-DNDEBUG", f"-I{ROOT}/include", SOURCES / name / "rows.cpp",
@@ -67,7 +72,7 @@ def build_cpp(name, *libraries):
 
 
 def thrum():
-    program = build_cpp("thrum")
+    program = build_cpp("thrum", *LIBRARIES_INSIDE)
     revision = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True)
     return program, revision.stdout.strip() or "of this tree"
 
@@ -83,7 +88,11 @@ def go():
 def boost_fiber():
     version = macro("boost/version.hpp", "BOOST_LIB_VERSION").replace("_", ".")
     macro("boost/fiber/all.hpp", "BOOST_FIBERS_FIBER_H")
-    return build_cpp("boost_fiber", "-lboost_fiber", "-lboost_context"), version
+    libraries = ["-lboost_fiber", "-lboost_context"]
+    try:
+        return build_cpp("boost_fiber", *LIBRARIES_INSIDE, "-Wl,-Bstatic", *libraries, "-Wl,-Bdynamic"), version
+    except subprocess.CalledProcessError:  # where it is to be had as a shared object only, or not by this linker
+        return build_cpp("boost_fiber", *libraries), version
 
 
 def tokio():
@@ -222,7 +231,7 @@ def machine():
         if found := re.search(r"^model name\s*: (.+)$", info.read_text(), re.M):
             cpu = found[1]
     return {"cpu": cpu, "cpus": os.cpu_count(), "kernel": f"{platform.system()} {re.match(r'[0-9.]*[0-9]', platform.release())[0]}",
-            "compiler": f"{compiler()} {output(compiler(), '-dumpfullversion').strip()} -O2"}
+            "compiler": " ".join([compiler(), output(compiler(), "-dumpfullversion").strip(), "-O2", *LIBRARIES_INSIDE])}
 
 
 def main():
