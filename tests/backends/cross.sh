@@ -2,14 +2,13 @@
 # SPDX-FileCopyrightText: The thrum authors
 # SPDX-License-Identifier: MIT
 #
-# Compiles and links, for macOS, FreeBSD and Windows on aarch64, the README's program: it is all of the library but
-# for what only templates use. With zig's compilers, which carry the headers and libraries of all of
-# them; warnings are errors. Nothing is run: that takes a Mac, a FreeBSD, a Windows. As a user would
-# optimise it takes six times as long: -O2, an argument; then also for Windows on x86-64, whose suite is
-# built by another compiler.
-# It includes the one file; the tree is compiled with the suite: ./dev test --target NAME --build-only.
+# Compiles and links, for other systems, the README's program, which includes the one file: it is all of the
+# library but for what only templates use. With zig's compilers, which carry the headers and libraries of all of
+# them; warnings are errors. Nothing is run: that takes a Mac, a FreeBSD, a Windows. -O2, as a user would
+# optimise, takes six times as long. Where the suite is built for a system (./dev test --target NAME
+# --build-only), that is the tree, and the same program with it.
 #
-#   ZIG="python3 -m ziglang" tests/backends/cross.sh [-O2]     (python3 -m pip install ziglang)
+#   ZIG="python3 -m ziglang" tests/backends/cross.sh [-O2] [TARGET...]     (python3 -m pip install ziglang)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 read -ra zig <<<"${ZIG:-zig}"
@@ -19,10 +18,12 @@ trap 'rm -rf "$out"' EXIT
 # The first program that it shows.
 sed -n '/^```cpp$/,/^```$/p' README.md | sed '1d; /^```$/,$d' >"$out/readme.cpp"
 
-targets=(aarch64-macos x86_64-macos x86_64-freebsd aarch64-windows-gnu)
-[ $# = 0 ] || targets+=(x86_64-windows-gnu)
+level=-O0
+[[ ${1-} != -O* ]] || { level=$1 && shift; }
+targets=("$@")
+[ $# != 0 ] || targets=(aarch64-macos x86_64-macos x86_64-freebsd aarch64-windows-gnu x86_64-windows-gnu)
 for target in "${targets[@]}"; do
-  "${zig[@]}" c++ -target $target -std=c++20 "${1:--O0}" -Wall -Wextra -Wpedantic -Wshadow -Wconversion \
+  "${zig[@]}" c++ -target $target -std=c++20 $level -Wall -Wextra -Wpedantic -Wshadow -Wconversion \
     -Werror -Wno-unused-command-line-argument -fno-sanitize=all -Isingle_include \
     -c "$out/readme.cpp" -o "$out/readme.o"
   libraries=(-pthread)
