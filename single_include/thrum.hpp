@@ -25462,6 +25462,15 @@ struct bound_call {
   }
 };
 
+/// Most have no arguments, and what unpacks them takes a compiler longer than the rest.
+template <class F>
+struct bound_call<F> {
+  F f;
+  [[no_unique_address]] std::tuple<> args;
+
+  decltype(auto) operator()() { return std::move(f)(); }
+};
+
 /// The task of go.
 template <class F, class... Args>
 struct go_task {
@@ -38075,10 +38084,10 @@ class singleflight {
 #define THRUM_TESTING_BUBBLE_HPP
 
 #include <cstdint>
-#include <exception>
+#include <memory>
 #include <optional>
 #include <stdexcept>
-#include <string>
+#include <type_traits>
 #include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace testing {
@@ -38103,49 +38112,6 @@ THRUM_OUT_OF_LINE std::int64_t now_here() noexcept;
 /// Publishes the goroutine as one that waits until all is quiet.
 THRUM_OUT_OF_LINE bool commit_until_quiet(machine& m, goroutine& g, void*) noexcept;
 
-/// The seed of a bubble for which none was given: the environment's, or another one each time.
-THRUM_OUT_OF_LINE std::uint64_t choose_seed();
-
-/// `returned`: the first goroutine has.
-[[noreturn]] [[gnu::cold]] void throw_bubble_deadlock(const std::string& goroutines, bool returned,
-                                                      std::uint64_t seed);
-
-/// Says on standard error which seed a bubble had that an exception has left.
-THRUM_OUT_OF_LINE void tell_seed(std::uint64_t seed);
-
-/// Tells the seed if an exception leaves its block.
-class seed_teller {
- public:
-  explicit seed_teller(std::uint64_t seed) noexcept : seed_(seed) {}
-  seed_teller(const seed_teller&) = delete;
-  seed_teller& operator=(const seed_teller&) = delete;
-  ~seed_teller() {
-    if (std::uncaught_exceptions() > before_) {
-      tell_seed(seed_);
-    }
-  }
-
- private:
-  const int before_ = std::uncaught_exceptions();
-  const std::uint64_t seed_;
-};
-
-/// The first goroutine's function, from its beginning to its end.
-class first_scope {
- public:
-  explicit first_scope(virtual_clock& clock) noexcept : clock_(clock) {
-    clock_.has_begun.store(true, base::orders::relaxed);  // relaxed: the lock orders it
-  }
-  first_scope(const first_scope&) = delete;
-  first_scope& operator=(const first_scope&) = delete;
-  ~first_scope() {
-    clock_.has_returned.store(true, base::orders::relaxed);  // relaxed: the lock orders it
-  }
-
- private:
-  virtual_clock& clock_;
-};
-
 }}}  // namespace thrum::THRUM_ABI::testing_detail
 
 namespace thrum { inline namespace THRUM_ABI { namespace testing {
@@ -38159,6 +38125,34 @@ struct bubble_options {
   std::optional<std::uint64_t> seed = {};
 };
 
+}}}  // namespace thrum::THRUM_ABI::testing
+
+namespace thrum { inline namespace THRUM_ABI { namespace testing_detail {
+
+/// A bubble around call(f), from its making to its end: the same for every f.
+void run_bubble(testing::bubble_options how, void (*call)(void* f), void* f);
+
+/// What the first goroutine calls, and where its result goes.
+template <class F>
+struct body_with_result {
+  using result = go_detail::task_result<F>;
+  F f;
+  std::optional<typename go_detail::result_slot<result>::stored> value;
+
+  void operator()() {
+    if constexpr (std::is_reference_v<result>) {
+      auto&& referred = std::move(f)();
+      value.emplace(std::addressof(referred));
+    } else {
+      value.emplace(std::move(f)());
+    }
+  }
+};
+
+}}}  // namespace thrum::THRUM_ABI::testing_detail
+
+namespace thrum { inline namespace THRUM_ABI { namespace testing {
+
 /// Runs f as the first goroutine of a bubble, waits until every goroutine in it has ended, and
 /// returns what f returned or throws what left it. Throws testing::deadlock if goroutines are left
 /// that can never run again, or that wait for a time that does not come as f has returned; its text
@@ -38166,37 +38160,23 @@ struct bubble_options {
 /// Bubbles may run side by side, and one inside another.
 template <class F>
 auto bubble(bubble_options how, F&& f) -> go_detail::task_result<F> {
-  using state = sched::virtual_clock::state;
-  using base::orders::relaxed;
-  // relaxed: always the same value
-  sched::traits::virtual_now().store(&testing_detail::now_here, relaxed);
-  sched::virtual_clock clock;
-  clock.now.store(os::now(), relaxed);  // relaxed: nobody knows it yet
-  clock.seed = how.seed ? *how.seed : testing_detail::choose_seed();
-  how.runtime.procs = how.runtime.procs == 0 ? 1 : how.runtime.procs;
-  runtime inside(std::move(how.runtime), {.clock = &clock});
-  auto first = inside.spawn(
-      [&clock](auto&& body) -> decltype(auto) {
-        const testing_detail::first_scope scope(clock);
-        return std::forward<decltype(body)>(body)();
-      },
-      std::forward<F>(f));
-  blocking([&] { clock.settled.sleep(); });
-  if (clock.outcome.load(relaxed) == state::deadlocked) {    // relaxed: the note has been set
-    const bool returned = clock.has_returned.load(relaxed);  // relaxed: the note has been set
-    const std::string left = inside.describe_goroutines();
-    if (!first.done()) {
-      first.detach();
+  using function = std::decay_t<F>;
+  using result = go_detail::task_result<F>;
+  if constexpr (!go_detail::is_task<F>()) {
+  } else if constexpr (std::is_void_v<result>) {
+    function body(std::forward<F>(f));
+    testing_detail::run_bubble(
+        std::move(how), [](void* own) { std::move (*static_cast<function*>(own))(); }, &body);
+  } else {
+    testing_detail::body_with_result<function> body{std::forward<F>(f), {}};
+    testing_detail::run_bubble(
+        std::move(how), [](void* own) { (*static_cast<decltype(body)*>(own))(); }, &body);
+    if constexpr (std::is_reference_v<result>) {
+      return static_cast<result>(**body.value);
+    } else {
+      return std::move(*body.value);
     }
-    inside.stop();
-    if (first.joinable()) {
-      const testing_detail::seed_teller teller(clock.seed);
-      first.join();
-    }
-    testing_detail::throw_bubble_deadlock(left, returned, clock.seed);
   }
-  const testing_detail::seed_teller teller(clock.seed);
-  return first.join();
 }
 
 /// The same with the settings of its runtime alone.
@@ -75905,9 +75885,11 @@ THRUM_OUT_OF_LINE void weighted_semaphore::serve_locked(sched::wake_list& releas
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <exception>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI {
 
@@ -75928,6 +75910,7 @@ THRUM_OUT_OF_LINE bool commit_until_quiet(machine& m, goroutine& g, void*) noexc
   return true;
 }
 
+/// The seed of a bubble for which none was given: the environment's, or another one each time.
 THRUM_OUT_OF_LINE std::uint64_t choose_seed() {
   if (const char* const text = std::getenv("THRUM_BUBBLE_SEED"); text != nullptr && *text != '\0') {
     const std::string_view digits = text;
@@ -75946,8 +75929,10 @@ THRUM_OUT_OF_LINE std::uint64_t choose_seed() {
   return fresh.next();  // 32 bits: a person may have to copy it
 }
 
-THRUM_COLD THRUM_OUT_OF_LINE void throw_bubble_deadlock(const std::string& goroutines,
-                                                        bool returned, std::uint64_t seed) {
+/// `returned`: the first goroutine has.
+[[noreturn]] THRUM_COLD THRUM_OUT_OF_LINE void throw_bubble_deadlock(const std::string& goroutines,
+                                                                     bool returned,
+                                                                     std::uint64_t seed) {
   std::string text = returned
                          ? "bubble: its function has returned, and goroutines are still blocked"
                          : "bubble: all goroutines are blocked";
@@ -75959,10 +75944,74 @@ THRUM_COLD THRUM_OUT_OF_LINE void throw_bubble_deadlock(const std::string& gorou
 #endif
 }
 
+/// Says on standard error which seed a bubble had that an exception has left.
 THRUM_OUT_OF_LINE void tell_seed(std::uint64_t seed) {
   const std::string number = std::to_string(seed);
   base::write_error("thrum: an exception has left a bubble with seed " + number +
                     "; repeat its order with THRUM_BUBBLE_SEED=" + number + "\n");
+}
+
+/// Tells the seed if an exception leaves its block.
+class seed_teller {
+ public:
+  explicit seed_teller(std::uint64_t seed) noexcept : seed_(seed) {}
+  seed_teller(const seed_teller&) = delete;
+  seed_teller& operator=(const seed_teller&) = delete;
+  ~seed_teller() {
+    if (std::uncaught_exceptions() > before_) {
+      tell_seed(seed_);
+    }
+  }
+
+ private:
+  const int before_ = std::uncaught_exceptions();
+  const std::uint64_t seed_;
+};
+
+/// The first goroutine's function, from its beginning to its end.
+class first_scope {
+ public:
+  explicit first_scope(virtual_clock& clock) noexcept : clock_(clock) {
+    clock_.has_begun.store(true, base::orders::relaxed);  // relaxed: the lock orders it
+  }
+  first_scope(const first_scope&) = delete;
+  first_scope& operator=(const first_scope&) = delete;
+  ~first_scope() {
+    clock_.has_returned.store(true, base::orders::relaxed);  // relaxed: the lock orders it
+  }
+
+ private:
+  virtual_clock& clock_;
+};
+
+THRUM_OUT_OF_LINE void run_bubble(testing::bubble_options how, void (*call)(void* f), void* f) {
+  using state = virtual_clock::state;
+  traits::virtual_now().store(&now_here, relaxed);  // relaxed: always the same value
+  virtual_clock clock;
+  clock.now.store(os::now(), relaxed);  // relaxed: nobody knows it yet
+  clock.seed = how.seed ? *how.seed : choose_seed();
+  how.runtime.procs = how.runtime.procs == 0 ? 1 : how.runtime.procs;
+  runtime inside(std::move(how.runtime), {.clock = &clock});
+  auto first = inside.spawn([&clock, call, f] {
+    const first_scope scope(clock);
+    call(f);
+  });
+  blocking([&] { clock.settled.sleep(); });
+  if (clock.outcome.load(relaxed) == state::deadlocked) {    // relaxed: the note has been set
+    const bool returned = clock.has_returned.load(relaxed);  // relaxed: the note has been set
+    const std::string left = inside.describe_goroutines();
+    if (!first.done()) {
+      first.detach();
+    }
+    inside.stop();
+    if (first.joinable()) {
+      const seed_teller teller(clock.seed);
+      first.join();
+    }
+    throw_bubble_deadlock(left, returned, clock.seed);
+  }
+  const seed_teller teller(clock.seed);
+  first.join();
 }
 
 /// The virtual clock that the caller lives by; null outside of a bubble.

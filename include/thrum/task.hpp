@@ -86,6 +86,15 @@ struct bound_call {
   }
 };
 
+/// Most have no arguments, and what unpacks them takes a compiler longer than the rest.
+template <class F>
+struct bound_call<F> {
+  F f;
+  [[no_unique_address]] std::tuple<> args;
+
+  decltype(auto) operator()() { return std::move(f)(); }
+};
+
 /// The task of go.
 template <class F, class... Args>
 struct go_task {
