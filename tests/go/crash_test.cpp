@@ -10,12 +10,12 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/patterns.hpp"
 #include "support/program.hpp"
 #include "support/scale.hpp"
 
 #include <csignal>
 #include <cstddef>
-#include <regex>
 #include <string>
 
 using support::program_result;
@@ -43,8 +43,7 @@ void check_panic(const std::string& program, const std::string& what) {
   const program_result r = run_program(program);
   INFO(r.text);
   CHECK(r.signal == SIGABRT);
-  CHECK(std::regex_search(r.text,
-                          std::regex("thrum: panic in goroutine [0-9]+: " + what + "\n\ttype ")));
+  CHECK(support::has_match(r.text, "thrum: panic in goroutine [0-9]+: " + what + "\n\ttype "));
   CHECK(count(r.text, "thrum: panic in goroutine") == 1);
 }
 

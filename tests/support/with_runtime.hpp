@@ -35,12 +35,10 @@ inline thrum::options with_procs(unsigned n) {
   return options;
 }
 
-/// Runs f as the first goroutine of a runtime, stops that, and checks that every goroutine has
-/// ended.
-template <class F>
-void with_runtime(thrum::options options, F&& f) {
+/// The same for every f: what a runtime makes of a callable is compiled once, and not for each of them.
+inline void with_runtime(thrum::options options, void (*call)(void* f), void* f) {
   thrum::runtime runtime(std::move(options));
-  runtime.block_on(std::forward<F>(f));
+  runtime.block_on([=] { call(f); });
   runtime.stop();
   const thrum::stats_snapshot after = runtime.stats();
   CHECK(after.created == after.finished);
@@ -48,9 +46,17 @@ void with_runtime(thrum::options options, F&& f) {
   CHECK(after.runnable + after.running + after.waiting + after.in_syscall == 0);
 }
 
+/// Runs f as the first goroutine of a runtime, stops that, and checks that every goroutine has
+/// ended.
 template <class F>
-void with_runtime(F&& f) {
-  with_runtime(environment_options(), std::forward<F>(f));
+void with_runtime(thrum::options options, F f) {
+  with_runtime(
+      std::move(options), [](void* own) { (*static_cast<F*>(own))(); }, &f);
+}
+
+template <class F>
+void with_runtime(F f) {
+  with_runtime(environment_options(), std::move(f));
 }
 
 /// The message of the usage_error that f throws; empty if it throws none.

@@ -9,6 +9,7 @@
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/patterns.hpp"
 #include "support/program.hpp"
 
 #include <atomic>
@@ -16,7 +17,6 @@
 #include <cstddef>
 #include <cstdlib>
 #include <exception>
-#include <regex>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -29,24 +29,24 @@ TEST_CASE("an exception that leaves a goroutine is reported, and the program abo
   const program_result r = run_program("panic");
   INFO(r.text);
   CHECK(r.signal == SIGABRT);
-  CHECK(std::regex_search(r.text, std::regex("thrum: panic in goroutine [0-9]+: out of cheese\n")));
+  CHECK(support::has_match(r.text, "thrum: panic in goroutine [0-9]+: out of cheese\n"));
 }
 
 TEST_CASE("the report of a panic names the goroutine") {
   const program_result r = run_program("panic_named");
   INFO(r.text);
   CHECK(r.signal == SIGABRT);
-  CHECK(std::regex_search(
-      r.text, std::regex("thrum: panic in goroutine [0-9]+ \\[loader\\]: no such sheep\n")));
+  CHECK(
+      support::has_match(r.text, "thrum: panic in goroutine [0-9]+ \\[loader\\]: no such sheep\n"));
 }
 
 TEST_CASE("the report of a panic in a bubble says how to repeat it") {
   const program_result r = run_program("panic_in_a_bubble");
   INFO(r.text);
   CHECK(r.signal == SIGABRT);
-  CHECK(
-      std::regex_search(r.text, std::regex("thrum: panic in goroutine [0-9]+ of a bubble \\(repeat "
-                                           "with THRUM_BUBBLE_SEED=77\\): out of time\n")));
+  CHECK(support::has_match(r.text,
+                           "thrum: panic in goroutine [0-9]+ of a bubble \\(repeat "
+                           "with THRUM_BUBBLE_SEED=77\\): out of time\n"));
 }
 
 TEST_CASE("a panic with something that is no std::exception is reported all the same") {
@@ -60,9 +60,9 @@ TEST_CASE("a wait in a destructor that a stop finds ends the program with the re
   const program_result r = run_program("wait_in_a_destructor");
   INFO(r.text);
   CHECK(r.signal == SIGABRT);
-  CHECK(
-      std::regex_search(r.text, std::regex("thrum: panic in goroutine [0-9]+ \\[closer\\]: told to "
-                                           "end.* destructor .*thrum::uncancellable")));
+  CHECK(support::has_match(r.text,
+                           "thrum: panic in goroutine [0-9]+ \\[closer\\]: told to "
+                           "end.* destructor .*thrum::uncancellable"));
 }
 
 TEST_CASE("a panic in a wait_group ends the program before wait returns") {
@@ -81,7 +81,7 @@ TEST_CASE("a hundred panics at once end the program with whole lines") {
   for (std::string line; std::getline(lines, line);) {
     if (line.rfind("thrum: panic", 0) == 0) {
       ++reports;
-      CHECK(std::regex_match(line, std::regex("thrum: panic in goroutine [0-9]+: one of many")));
+      CHECK(support::is_match(line, "thrum: panic in goroutine [0-9]+: one of many"));
     }
   }
   CHECK(reports >= 1);
@@ -98,7 +98,7 @@ TEST_CASE("an error of use that nobody handles is a panic that names the operati
   const program_result r = run_program("usage_error_unhandled");
   INFO(r.text);
   CHECK(r.signal == SIGABRT);
-  CHECK(std::regex_search(r.text, std::regex("thrum: panic in goroutine [0-9]+: mutex::unlock: ")));
+  CHECK(support::has_match(r.text, "thrum: panic in goroutine [0-9]+: mutex::unlock: "));
 }
 
 TEST_CASE("an exception from main can be caught around run") {
@@ -141,16 +141,16 @@ TEST_CASE("schedtrace prints lines in Go's format at its period", "[once]") {
   const program_result r = run_program("trace", "THRUM_MAXPROCS=2 THRUM_DEBUG=schedtrace=20");
   INFO(r.text);
   CHECK(r.exit_code == 0);
-  const std::regex format(
+  const std::string format =
       "SCHED ([0-9]+)ms: gomaxprocs=2 idleprocs=[0-2] threads=[0-9]+ spinningthreads=[0-9]+ "
-      "idlethreads=[0-9]+ runqueue=[0-9]+ \\[[0-9]+ [0-9]+\\]");
+      "idlethreads=[0-9]+ runqueue=[0-9]+ \\[[0-9]+ [0-9]+\\]";
   std::istringstream lines(r.text);
   long last = -1;
   int n = 0;
   for (std::string line; std::getline(lines, line); ++n) {
-    std::smatch match;
-    REQUIRE(std::regex_match(line, match, format));
-    const long now = std::stol(match[1]);
+    const auto times = support::groups_of_match(line, format);
+    REQUIRE(times.size() == 1);
+    const long now = std::stol(times[0]);
     CHECK(now >= last);
     last = now;
   }

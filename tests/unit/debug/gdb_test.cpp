@@ -7,13 +7,13 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/patterns.hpp"
 #include "support/program.hpp"
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <initializer_list>
-#include <regex>
 #include <string>
 
 #include <unistd.h>
@@ -69,9 +69,7 @@ std::string backtrace_of(const std::string& name, const std::string& text) {
 }
 
 void check_listing(const std::string& text) {
-  const auto lists = [&](const std::string& line) {
-    return std::regex_search(text, std::regex(line));
-  };
+  const auto lists = [&](const std::string& line) { return support::has_match(text, line); };
   const std::string starter = " started in .*debugger\\(\\)";
   CHECK(lists("\\* goroutine [0-9]+ \\[running, thread [0-9]+\\]" + starter));
   CHECK(lists("  goroutine [0-9]+ \\[chan receive\\] \"receiver\"" + starter));
@@ -173,7 +171,7 @@ TEST_CASE("gdb's commands are about the goroutine that is selected until the pro
   const std::size_t second = r.text.find("SECOND\n");
   const std::size_t third = r.text.find("THIRD\n");
   REQUIRE(third != std::string::npos);
-  CHECK(std::regex_search(r.text, std::regex("\\* goroutine [0-9]+ \\[sleep\\] \"sleeper\"")));
+  CHECK(support::has_match(r.text, "\\* goroutine [0-9]+ \\[sleep\\] \"sleeper\""));
   const std::string selected = r.text.substr(first, second - first);
   CHECK(selected.find("sleeps_for_an_hour") != std::string::npos);
   CHECK(selected.find("stops_for_the_debugger") == std::string::npos);

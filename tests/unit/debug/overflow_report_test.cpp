@@ -3,13 +3,13 @@
 #include <thrum/debug/overflow_report.hpp>
 
 #include "support/catch.hpp"
+#include "support/patterns.hpp"
 #include "support/program.hpp"
 
 #include <thrum.hpp>
 
 #include <csignal>
 #include <cstdlib>
-#include <regex>
 #include <string>
 
 namespace {
@@ -27,9 +27,9 @@ void check_overflow_report(const std::string& program, const std::string& who,
   const support::program_result r = support::run_program(program);
   INFO(program << ": " << r.text);
   CHECK((support::is_fault(r.signal) || r.signal == SIGABRT));
-  CHECK(std::regex_search(
-      r.text, std::regex("fatal error: thrum: stack overflow in goroutine [0-9]+ " + who + why +
-                         "[^;]*; raise options::stack_size, or attributes::stack_size")));
+  CHECK(support::has_match(r.text,
+                           "fatal error: thrum: stack overflow in goroutine [0-9]+ " + who + why +
+                               "[^;]*; raise options::stack_size, or attributes::stack_size"));
   CHECK(r.says("started in "));
   CHECK_FALSE(r.says("came back"));
 }

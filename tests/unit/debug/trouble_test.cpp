@@ -5,6 +5,7 @@
 // looked at from outside.
 
 #include "support/catch.hpp"
+#include "support/patterns.hpp"
 #include "support/program.hpp"
 #include "support/sees_threads.hpp"
 
@@ -14,7 +15,6 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
-#include <regex>
 #include <sstream>
 #include <string>
 
@@ -26,7 +26,7 @@ using support::run_program;
 bool emulated() { return std::getenv("THRUM_TEST_EMULATOR") != nullptr; }
 
 bool matches(const std::string& text, const char* pattern) {
-  return std::regex_search(text, std::regex(pattern));
+  return support::has_match(text, pattern);
 }
 
 }  // namespace
@@ -176,24 +176,24 @@ TEST_CASE("scheddetail prints Go's lines for each P, M and G", "[once]") {
       run_program("detail", "THRUM_MAXPROCS=2 THRUM_DEBUG=schedtrace=40,scheddetail=1");
   INFO(r.text);
   CHECK(r.exit_code == 0);
-  const std::regex summary(
+  const std::string summary =
       "SCHED [0-9]+ms: gomaxprocs=2 idleprocs=[0-2] threads=[0-9]+ spinningthreads=[0-9]+ "
       "needspinning=[01] idlethreads=[0-9]+ runqueue=[0-9]+ gcwaiting=(true|false) "
       "nmidlelocked=[01] "
-      "stopwait=0 sysmonwait=(true|false)");
-  const std::regex p(
+      "stopwait=0 sysmonwait=(true|false)";
+  const std::string p =
       "  P[01]: status=[0-4] schedtick=[0-9]+ syscalltick=[0-9]+ m=([0-9]+|nil) runqsize=[0-9]+ "
-      "gfreecnt=[0-9]+ timerslen=[0-9]+");
-  const std::regex m(
+      "gfreecnt=[0-9]+ timerslen=[0-9]+";
+  const std::string m =
       "  M[0-9]+: p=([01]|nil) curg=([0-9]+|nil) mallocing=0 throwing=0 preemptoff= locks=[01] "
       "dying=0 "
-      "spinning=(true|false) blocked=(true|false) lockedg=([0-9]+|nil)");
-  const std::regex g("  G[0-9]+: status=[0-9]\\([a-z_ ]*\\) m=([0-9]+|nil) lockedm=([0-9]+|nil)");
+      "spinning=(true|false) blocked=(true|false) lockedg=([0-9]+|nil)";
+  const std::string g = "  G[0-9]+: status=[0-9]\\([a-z_ ]*\\) m=([0-9]+|nil) lockedm=([0-9]+|nil)";
   std::istringstream lines(r.text);
   int n[4] = {};
   for (std::string line; std::getline(lines, line);) {
-    const bool known[] = {std::regex_match(line, summary), std::regex_match(line, p),
-                          std::regex_match(line, m), std::regex_match(line, g)};
+    const bool known[] = {support::is_match(line, summary), support::is_match(line, p),
+                          support::is_match(line, m), support::is_match(line, g)};
     REQUIRE(known[0] + known[1] + known[2] + known[3] == 1);
     for (int i = 0; i != 4; ++i) {
       n[i] += known[i];
