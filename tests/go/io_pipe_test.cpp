@@ -269,21 +269,26 @@ TEST_CASE("RawConnReadWrite: the call is made again after each wait, until it ha
     auto [out, in] = make_pipe();
     int calls = 0;
     std::string got;
+    std::atomic<std::size_t> taken{0};
     thrum::wait_group group;
-    group.go([&p = out, &calls, &got] {
+    group.go([&p = out, &calls, &got, &taken] {
       p.run(reading, [&](thrum::os::handle fd) -> io_result {
         ++calls;
         char buffer[8];
         const io_result n = thrum::os::read(fd, buffer, sizeof buffer);
         if (n > 0) {
           got.append(buffer, static_cast<std::size_t>(n));
+          taken = got.size();
         }
         return n > 0 && got.size() < 3 ? thrum::os::would_block : n;
       });
     });
+    std::size_t written = 0;
     for (const char* const letter : {"a", "b", "c"}) {
       thrum::sleep_for(1ms);
       write(in, letter);
+      ++written;
+      CHECK(support::eventually([&] { return taken == written; }));
     }
     group.wait();
     CHECK(got == "abc");

@@ -71,10 +71,11 @@ TEST_CASE("a close that lingers stops nobody else") {
     const auto took = std::chrono::steady_clock::now() - begin;
     closed = true;
     counter.join();
-    CHECK(turns >= took / 200ms);
     // A request to a ring, though it was cancelled, may hold the file for a moment: then it lingers
-    // when that is over.
-    CHECK((took > 500ms || thrum::runtime::current()->poller() != thrum::poller_kind::usual));
+    // when that is over, on the thread that has submitted it, which may be any of the runtime's.
+    const bool by_ring = thrum::runtime::current()->poller() != thrum::poller_kind::usual;
+    CHECK((turns >= took / 200ms || by_ring));
+    CHECK((took > 500ms || by_ring));
   });
 }
 
