@@ -38132,21 +38132,48 @@ namespace thrum { inline namespace THRUM_ABI { namespace testing_detail {
 /// A bubble around call(f), from its making to its end: the same for every f.
 void run_bubble(testing::bubble_options how, void (*call)(void* f), void* f);
 
-/// What the first goroutine calls, and where its result goes.
+/// What the first goroutine calls, and where its result goes. The function is destroyed there, as that of
+/// any goroutine: what it holds may wait then, for a time that only the bubble has.
 template <class F>
-struct body_with_result {
+class bubble_body {
+ public:
   using result = go_detail::task_result<F>;
-  F f;
-  std::optional<typename go_detail::result_slot<result>::stored> value;
 
-  void operator()() {
-    if constexpr (std::is_reference_v<result>) {
-      auto&& referred = std::move(f)();
-      value.emplace(std::addressof(referred));
+  template <class From>
+  explicit bubble_body(From&& from) : function_(std::forward<From>(from)) {}
+
+  static void call(void* body) {
+    auto& self = *static_cast<bubble_body*>(body);
+    const function_end end{self.function_};
+    if constexpr (std::is_void_v<result>) {
+      std::move (*self.function_)();
+    } else if constexpr (std::is_reference_v<result>) {
+      auto&& referred = std::move(*self.function_)();
+      self.value_.emplace(std::addressof(referred));
     } else {
-      value.emplace(std::move(f)());
+      self.value_.emplace(std::move(*self.function_)());
     }
   }
+
+  result take() {
+    if constexpr (std::is_reference_v<result>) {
+      return static_cast<result>(**value_);
+    } else if constexpr (!std::is_void_v<result>) {
+      return std::move(*value_);
+    }
+  }
+
+ private:
+  struct function_end {
+    std::optional<F>& function;
+    ~function_end() {
+      const sched::uncancellable still;
+      function.reset();
+    }
+  };
+
+  std::optional<F> function_;
+  std::optional<typename go_detail::result_slot<result>::stored> value_;
 };
 
 }}}  // namespace thrum::THRUM_ABI::testing_detail
@@ -38160,22 +38187,10 @@ namespace thrum { inline namespace THRUM_ABI { namespace testing {
 /// Bubbles may run side by side, and one inside another.
 template <class F>
 auto bubble(bubble_options how, F&& f) -> go_detail::task_result<F> {
-  using function = std::decay_t<F>;
-  using result = go_detail::task_result<F>;
-  if constexpr (!go_detail::is_task<F>()) {
-  } else if constexpr (std::is_void_v<result>) {
-    function body(std::forward<F>(f));
-    testing_detail::run_bubble(
-        std::move(how), [](void* own) { std::move (*static_cast<function*>(own))(); }, &body);
-  } else {
-    testing_detail::body_with_result<function> body{std::forward<F>(f), {}};
-    testing_detail::run_bubble(
-        std::move(how), [](void* own) { (*static_cast<decltype(body)*>(own))(); }, &body);
-    if constexpr (std::is_reference_v<result>) {
-      return static_cast<result>(**body.value);
-    } else {
-      return std::move(*body.value);
-    }
+  if constexpr (go_detail::is_task<F>()) {
+    testing_detail::bubble_body<std::decay_t<F>> body(std::forward<F>(f));
+    testing_detail::run_bubble(std::move(how), &body.call, &body);
+    return body.take();
   }
 }
 

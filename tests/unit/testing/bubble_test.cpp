@@ -18,11 +18,13 @@
 #include <cstdint>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <set>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -162,6 +164,32 @@ TEST_CASE("a bubble returns what its first goroutine returns, once all have ende
   });
   CHECK(result == 42);
   CHECK(ended == 10);
+}
+
+TEST_CASE("what the function of a bubble holds is destroyed in the bubble, as it ends") {
+  struct opener {
+    thrum::chan<void> gate;
+    explicit opener(thrum::chan<void> of) : gate(std::move(of)) {}
+    ~opener() {
+      thrum::sleep_for(1h);  // of the bubble's time
+      gate.close();
+    }
+  };
+  int woken = 0;
+  const auto begins = [&](auto held) {
+    return [&woken, gate = held->gate, held = std::move(held)] {
+      thrum::go([&woken, gate] {
+        gate.recv();
+        ++woken;
+      });
+    };
+  };
+  bubble(begins(std::make_shared<opener>(thrum::make_chan<void>())));
+  CHECK(woken == 1);
+  CHECK(bubble([f = begins(std::make_shared<opener>(thrum::make_chan<void>()))] {
+          return f(), 5;
+        }) == 5);
+  CHECK(woken == 2);
 }
 
 TEST_CASE("an exception that leaves the first goroutine leaves the bubble") {
