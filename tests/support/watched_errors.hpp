@@ -53,7 +53,7 @@ class watched_errors {
   /// What was written since the last time; nobody else writes it then.
   std::string take() {
     const std::string all = text();
-    const std::string fresh = all.substr(taken_);
+    std::string fresh = all.substr(taken_);
     taken_ = all.size();
     return fresh;
   }

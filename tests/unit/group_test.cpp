@@ -241,7 +241,7 @@ TEST_CASE(
     "a task_group that goes asks those that still run to stop, after an exception and without") {
   with_runtime([] {
     std::atomic<int> asked{0};
-    const auto until_asked = [&](std::stop_token token) {
+    const auto until_asked = [&](const std::stop_token& token) {
       while (!token.stop_requested()) {
         thrum::this_goroutine::yield();
       }

@@ -188,7 +188,7 @@ TEST_CASE("what the hooks gave is given back when the runtime has ended", "[memo
   std::atomic<int> unwound{0};
   {
     thrum::options options = hooked(memory);
-    options.on_panic = [&](std::exception_ptr, thrum::goroutine_id) { ++panics; };
+    options.on_panic = [&](const std::exception_ptr&, thrum::goroutine_id) { ++panics; };
     thrum::runtime runtime(options);
     runtime.block_on([&] {
       thrum::wait_group group;

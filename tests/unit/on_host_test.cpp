@@ -39,7 +39,7 @@ thrum::options on_main_thread(unsigned procs) {
 TEST_CASE("a goroutine on the host gets a stop of its own, as any other that is spawned") {
   thrum::run(on_main_thread(1), [] {
     const auto main_thread = std::this_thread::get_id();
-    auto handle = thrum::spawn(thrum::on_host, [&](std::stop_token stop) {
+    auto handle = thrum::spawn(thrum::on_host, [&](const std::stop_token& stop) {
       while (!stop.stop_requested()) {
         thrum::this_goroutine::yield();
       }

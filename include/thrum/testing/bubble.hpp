@@ -90,7 +90,7 @@ struct bubble_options {
 namespace thrum { inline namespace THRUM_ABI { namespace testing_detail {
 
 /// A bubble around call(f), from its making to its end: the same for every f.
-void run_bubble(testing::bubble_options how, void (*call)(void* f), void* f);
+void run_bubble(const testing::bubble_options& how, void (*call)(void* f), void* f);
 
 /// What the first goroutine calls, and where its result goes. The function is destroyed there, as that of
 /// any goroutine: what it holds may wait then, for a time that only the bubble has.
@@ -100,7 +100,7 @@ class bubble_body {
   using result = go_detail::task_result<F>;
 
   template <class From>
-  explicit bubble_body(From&& from) : function_(std::forward<From>(from)) {}
+  bubble_body(std::in_place_t, From&& from) : function_(std::forward<From>(from)) {}
 
   static void call(void* body) {
     auto& self = *static_cast<bubble_body*>(body);
@@ -146,10 +146,10 @@ namespace thrum { inline namespace THRUM_ABI { namespace testing {
 /// names them and where they wait, and they are unwound. Blocks the caller, goroutine or thread.
 /// Bubbles may run side by side, and one inside another.
 template <class F>
-auto bubble(bubble_options how, F&& f) -> go_detail::task_result<F> {
+auto bubble(const bubble_options& how, F&& f) -> go_detail::task_result<F> {
   if constexpr (go_detail::is_task<F>()) {
-    testing_detail::bubble_body<std::decay_t<F>> body(std::forward<F>(f));
-    testing_detail::run_bubble(std::move(how), &body.call, &body);
+    testing_detail::bubble_body<std::decay_t<F>> body(std::in_place, std::forward<F>(f));
+    testing_detail::run_bubble(how, &body.call, &body);
     return body.take();
   }
 }

@@ -118,14 +118,16 @@ class first_scope {
   virtual_clock& clock_;
 };
 
-THRUM_OUT_OF_LINE void run_bubble(testing::bubble_options how, void (*call)(void* f), void* f) {
+THRUM_OUT_OF_LINE void run_bubble(const testing::bubble_options& how, void (*call)(void* f),
+                                  void* f) {
   using state = virtual_clock::state;
   traits::virtual_now().store(&now_here, relaxed);  // relaxed: always the same value
   virtual_clock clock;
   clock.now.store(os::now(), relaxed);  // relaxed: nobody knows it yet
   clock.seed = how.seed ? *how.seed : choose_seed();
-  how.runtime.procs = how.runtime.procs == 0 ? 1 : how.runtime.procs;
-  runtime inside(std::move(how.runtime), {.clock = &clock});
+  options settings = how.runtime;
+  settings.procs = settings.procs == 0 ? 1 : settings.procs;
+  runtime inside(std::move(settings), {.clock = &clock});
   auto first = inside.spawn([&clock, call, f] {
     const first_scope scope(clock);
     call(f);

@@ -170,7 +170,7 @@ TEST_CASE("a limited file that is sent keeps count of what is left") {
 TEST_CASE("a file that cannot be sent on has its position behind what was sent") {
   with_runtime([] {
     const support::folder folder;
-    folder.write("a", std::string(20'000'000, 'x'));
+    folder.write("a", numbered_text(20'000'000));
     io::file file = io::file::open((folder / "a").string());
     auto pair = support::tcp_pair();
     pair.client.set_write_deadline(std::chrono::steady_clock::now() +
@@ -264,7 +264,7 @@ TEST_CASE("a stop ends a copy to a connection that takes no more: its peer gets 
 TEST_CASE("a stop ends a copy of a file to a connection: its position is behind what was sent") {
   with_runtime([] {
     const support::folder folder;
-    folder.write("a", std::string(20'000'000, 'x'));
+    folder.write("a", numbered_text(20'000'000));
     io::file file = io::file::open((folder / "a").string());
     auto pair = support::tcp_pair();
     std::stop_source stop;

@@ -177,8 +177,8 @@ TEST_CASE("what the function of a bubble holds is destroyed in the bubble, as it
   };
   int woken = 0;
   const auto begins = [&](auto held) {
-    return [&woken, gate = held->gate, held = std::move(held)] {
-      thrum::go([&woken, gate] {
+    return [&woken, held = std::move(held)] {
+      thrum::go([&woken, gate = held->gate] {
         gate.recv();
         ++woken;
       });

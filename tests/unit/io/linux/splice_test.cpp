@@ -8,7 +8,6 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/net.hpp"
 #include "support/process.hpp"
 #include "support/with_runtime.hpp"
@@ -29,7 +28,6 @@
 #include <unistd.h>
 
 namespace io = thrum::io;
-using support::eventually;
 using support::with_runtime;
 
 namespace {

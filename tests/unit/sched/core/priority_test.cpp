@@ -181,6 +181,7 @@ TEST_CASE("background goroutines that yield for ever leave each other turns") {
   support::with_runtime(by_turns(), [&] {
     std::vector<int> turns(3);
     std::vector<thrum::join_handle<void>> handles;
+    handles.reserve(turns.size());
     for (int& own : turns) {
       handles.push_back(thrum::spawn(low_attributes, [&] {
         for (; turns[0] + turns[1] + turns[2] < 300; ++own) {
