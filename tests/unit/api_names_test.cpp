@@ -415,7 +415,8 @@ template struct semaphore_members<thrum::binary_semaphore>;
 // ---- waits that end with a stop
 
 using stop = std::stop_token;
-GIVES(thrum::join_handle<int>, thrum::spawn([](const stop&, int i) { return i; }, 1));
+// NOLINTNEXTLINE(performance-unnecessary-value-param): as users write it
+GIVES(thrum::join_handle<int>, thrum::spawn([](stop, int i) { return i; }, 1));
 GIVES(bool, declval<thrum::join_handle<int>&>().request_stop());
 GIVES(std::stop_source, declval<const thrum::join_handle<int>&>().get_stop_source());
 GIVES(stop, declval<const thrum::join_handle<int>&>().get_stop_token());
@@ -592,9 +593,9 @@ GIVES(std::size_t, declval<const thrum::task_group&>().limit());
 GIVES(thrum::context, declval<thrum::task_group&>().context());
 GIVES(std::vector<std::string>,
       thrum::task_group::map(declval<std::vector<int>&>(), 2, [](int) { return std::string(); }));
-GIVES(int,
-      thrum::task_group::first_success(declval<std::vector<int>&>(), 2,
-                                       [](int& n, const std::stop_token&) -> int& { return n; }));
+GIVES(int, thrum::task_group::first_success(declval<std::vector<int>&>(), 2,
+                                            // NOLINTNEXTLINE(performance-unnecessary-value-param)
+                                            [](int& n, std::stop_token) -> int& { return n; }));
 static_assert(same<std::stop_token,
                    std::remove_cvref_t<decltype(declval<thrum::task_group&>().stop_token())>>);
 

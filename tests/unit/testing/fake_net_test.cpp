@@ -48,8 +48,10 @@ TEST_CASE("programs dial, accept, read and write in a fake net as in the system'
     const std::array pieces = {std::as_bytes(std::span(parts[0])),
                                std::as_bytes(std::span(parts[1]))};
     CHECK(server.write_v(pieces) == 3);
-    const net::conn same = std::move(server);
-    CHECK_FALSE(same.is_readable());
+    {
+      const net::conn closing = std::move(server);
+      CHECK_FALSE(closing.is_readable());
+    }
     CHECK(client.read_all() == "abc");
   });
 }
