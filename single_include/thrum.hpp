@@ -15174,6 +15174,16 @@ struct default_traits {
   /// Rounds of a thief over all Ps: the last one takes more, see steal.hpp. From Go.
   static constexpr int steal_rounds = 4;
 
+  /// Busy Ps for each M that searches. From Go: half as many searchers as busy Ps.
+  static constexpr std::uint32_t busy_per_spinner = 2;
+
+  /// So many Ms that search, or are woken to, are enough for a submitter to wake no other, when so many
+  /// Ps are busy. Go has one. With 64 processors that makes a server slow to spread: waking a thread takes
+  /// 40 us, and each wakes the next. Chosen by simulation: docs/decisions/0032-two-searchers-at-a-time.md.
+  static constexpr std::uint32_t searchers_at_a_time(std::uint32_t busy) noexcept {
+    return busy < 8 ? 1 : 2;
+  }
+
   /// Most processors a runtime may have. Bounds the table of Ps and the masks over it.
   static constexpr unsigned max_procs = 4096;
 
@@ -20392,7 +20402,9 @@ class alignas(base::cache_line_size) global_queue {
 //   - waking a thread for each new goroutine: most would find nothing left and sleep again.
 //   Chosen, as in Go: an M without work *spins* for a bounded while, and a submitter wakes another
 //   only if nobody spins. A spinner that finds work, and sees more, wakes the next one, so the number
-//   of busy Ps grows as long as there is work, and only then.
+//   of busy Ps grows as long as there is work, and only then. By one in the time that a thread takes to
+//   wake, which is long where there are many: so two may spin once eight are busy, before a submitter
+//   leaves it at that (traits::searchers_at_a_time, docs/decisions/0032-two-searchers-at-a-time.md).
 //
 // State
 //   spinning_       Ms that search and hold a P (or are being started to do so). Each such M's
@@ -20401,6 +20413,7 @@ class alignas(base::cache_line_size) global_queue {
 //   need_spinning_  1: a thread had work for a spinner but found no idle P. An M that is about to
 //                   give up its P without having spun becomes a spinner instead.
 //   idle_p_count_   length of the list of idle Ps.
+//   at_a_time_      so many that spin are enough: at least one, whatever it says.
 //
 // Invariants
 //   ID1  a P on the idle list has an empty run queue (it may have timers).
@@ -20414,15 +20427,15 @@ class alignas(base::cache_line_size) global_queue {
 //   submitter                                    idler (holds a P, found nothing)
 //   S1 publish the goroutine                     I1 lock
 //   S2 fence                                     I2 take from the global queue if it holds anything
-//   S3 spinning_ or need_spinning_ set: done     I3 need_spinning_: clear it, spin, start over
-//   S4 spinning_ 0 -> 1, else done               I4 put the P on the idle list; unlock
+//   S3 enough spin, or need_spinning_: done      I3 need_spinning_: clear it, spin, start over
+//   S4 ++spinning_ unless it changed: done       I4 put the P on the idle list; unlock
 //   S5 lock; take an idle P; none:               I5 if spinning: --spinning_, fence
 //      --spinning_, need_spinning_ = 1; unlock   I6 if it was spinning: look at every queue and
 //   S6 start an M on it, spinning                   timer again; work and an idle P: take it, spin
 //
 // Why nothing is lost
-//   Either S3 reads spinning_ before I5 lowers it, and then the fences make S1 visible to I6; or it
-//   reads it after, and goes on to S5. At S5 the lock orders it with I4: after I4 there is an idle
+//   Either S3 reads spinning_ before I5 lowers it, and then the fences make S1 visible to I6, also if
+//   S4 fails for that; or it reads it after, and goes on to S5. At S5 the lock orders it with I4: after I4 there is an idle
 //   P to start; before I3 that idler will see need_spinning_. A submitter that reads need_spinning_
 //   set may leave for the same reason: the flag is only cleared by an M that then looks at every
 //   queue. An idler that was not spinning need not look again: it read the flag under the lock in
@@ -20454,13 +20467,14 @@ class idle_set {
   /// published it by a sequentially consistent read-modify-write.
   bool claim_wake() noexcept {
     // [id.spin =] seq_cst: after the publication in one total order with I5's decrement.
-    if (spinning_.load(seq_cst) != 0 || need_spinning_.load(seq_cst) != 0) {  // [id.need =] as well
+    std::uint32_t n = spinning_.load(seq_cst);
+    // [id.need =] seq_cst: as well
+    if ((n != 0 && n >= at_a_time()) || need_spinning_.load(seq_cst) != 0) {
       return false;
     }
-    std::uint32_t none = 0;
-    // [id.spin =] seq_cst: at most one submitter goes on; counts as a spinner from here.
-    // relaxed: the loser publishes nothing
-    return spinning_.compare_exchange_strong(none, 1, seq_cst, relaxed);
+    // [id.spin =] seq_cst: counts as a spinner from here. relaxed: the loser publishes nothing; another
+    // counts as one since, or one that did has yet to look (I6)
+    return spinning_.compare_exchange_strong(n, n + 1, seq_cst, relaxed);
   }
 
   /// S5. Null: nobody idles, the unit is returned, and the next idler will spin. The unit first:
@@ -20534,6 +20548,12 @@ class idle_set {
   }
 
   // ---- the lists ----
+
+  /// So many Ps there are: those that do not idle are busy.
+  void expect_locked(std::uint32_t ps) noexcept {
+    expected_ = ps;
+    allow_locked(idle_p_count_.load(relaxed));  // relaxed: under the lock
+  }
 
   void put_p_locked(P& p) noexcept {
     THRUM_ASSERT(ID4, !spinner_wanted_locked());
@@ -20639,6 +20659,16 @@ class idle_set {
     const std::uint32_t n = idle_p_count_.load(relaxed) + static_cast<std::uint32_t>(more);
     // [id.idle =] seq_cst: read without the lock where a hint is enough.
     idle_p_count_.exchange(n, seq_cst);
+    allow_locked(n);
+  }
+
+  void allow_locked(std::uint32_t idle) noexcept {
+    const std::uint32_t busy = expected_ > idle ? expected_ - idle : 0;
+    // relaxed: a heuristic, orders nothing
+    at_a_time_.store(Traits::searchers_at_a_time(busy), relaxed);
+  }
+  std::uint32_t at_a_time() const noexcept {
+    return at_a_time_.load(relaxed);  // relaxed: a heuristic, orders nothing
   }
 
   void clear_need() noexcept {
@@ -20661,11 +20691,13 @@ class idle_set {
   atomic<std::uint32_t> need_spinning_{0};
   atomic<std::uint32_t> idle_p_count_{0};
   atomic<std::uint32_t> idle_m_count_{0};
+  atomic<std::uint32_t> at_a_time_{1};
 
   alignas(base::cache_line_size) Lock lock_{lock_rank::idle};
   P* ps_ = nullptr;
   M* ms_ = nullptr;
   std::uint32_t least_ms_ = 0;
+  std::uint32_t expected_ = 0;
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched
@@ -44479,6 +44511,7 @@ THRUM_OUT_OF_LINE int runtime_scheduler::set_procs(unsigned n) noexcept {
   {
     scoped guard(idle.lock());
     ps.want_locked(n);
+    idle.expect_locked(n);
     if (n > before) {
       idle.take_request();  // the wake-up below serves it
     }
@@ -46191,7 +46224,8 @@ inline goroutine* poll_now(machine& m) noexcept {
 /// the busy ones little.
 inline bool may_spin(const machine& m) noexcept {
   const auto& scheduler = *m.scheduler;
-  return m.spinning || 2 * scheduler.idle.spinning() < scheduler.procs() - scheduler.idle.idle_ps();
+  return m.spinning || traits::busy_per_spinner * scheduler.idle.spinning() <
+                           scheduler.procs() - scheduler.idle.idle_ps();
 }
 
 /// I6: looks at every source once more. If there is work, and a P, the M holds that P and spins

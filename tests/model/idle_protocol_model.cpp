@@ -32,10 +32,13 @@ using model::finding::mistake;
 using model::finding::small_world;
 
 // Two Ps, two Ms, one of which is searching, and a thread that is no M.
-template <mistake Made, int Items, bool Spinning, bool Low = false>
+template <mistake Made, int Items, bool Spinning, bool Low = false, bool TwoSearch = false>
 struct foreign_submitter : small_world<Made, 2, 2, 3> {
   static constexpr unsigned threads = 4;
   foreign_submitter() {
+    if (TwoSearch) {
+      this->let_two_search();
+    }
     model::finding::uses_background = Low;
     this->hold(0, 0, Spinning);
     this->put_idle(1);
@@ -53,10 +56,13 @@ struct foreign_submitter : small_world<Made, 2, 2, 3> {
 };
 
 // M 0 runs an item that makes another one ready and then keeps its P; M 1 is about to go idle.
-template <mistake Made, bool Spinning, bool Next = false, bool Low = false>
+template <mistake Made, bool Spinning, bool Next = false, bool Low = false, bool TwoSearch = false>
 struct hog : small_world<Made, 2, 2, 4> {
   static constexpr unsigned threads = 4;
   hog() {
+    if (TwoSearch) {
+      this->let_two_search();
+    }
     model::finding::uses_runnext = Next;
     model::finding::uses_background = Low;
     this->hold(0, 0, false);
@@ -99,10 +105,13 @@ struct second_hog : small_world<Made, 2, 2, 4> {
 };
 
 // Two hogs want a third M, which is about to go idle, to run what they made ready.
-template <mistake Made>
+template <mistake Made, bool TwoSearch = false>
 struct two_hogs : small_world<Made, 3, 3, 5> {
   static constexpr unsigned threads = 5;
   two_hogs() {
+    if (TwoSearch) {
+      this->let_two_search();
+    }
     this->hold(0, 0, false);
     this->put(0, 1);
     this->hold(1, 1, true);
@@ -121,10 +130,13 @@ struct two_hogs : small_world<Made, 3, 3, 5> {
 };
 
 // The spinner finds two items and only runs one; a third M sleeps.
-template <mistake Made>
+template <mistake Made, bool TwoSearch = false>
 struct burst : small_world<Made, 3, 3, 5> {
   static constexpr unsigned threads = 5;
   burst() {
+    if (TwoSearch) {
+      this->let_two_search();
+    }
     this->hold(0, 0, false);
     this->put(0, 1);
     this->hold(1, 1, true);
@@ -201,6 +213,20 @@ TEST_CASE("model: a spinner that finds work leaves a successor") {
 TEST_CASE("model: a P that is handed on serves a hog") {
   holds<retaken<none>>({machine::sequential, 2, 0});
   holds<retaken<none>>({machine::weak, 1, 1});
+}
+
+TEST_CASE("model: nothing is left behind where a submitter wakes a second searcher") {
+  holds<foreign_submitter<none, 1, true, false, true>>({machine::weak, 2, 1});
+  holds<foreign_submitter<none, 2, true, false, true>>({machine::sequential, 2, 0});
+  for (const machine on : {machine::tso, machine::weak}) {
+    holds<hog<none, true, false, false, true>>({on, 2, 1});
+    holds<hog<none, false, false, false, true>>({on, 2, 1});
+  }
+  holds<two_hogs<none, true>>({machine::sequential, 1, 0});
+  holds<burst<none, true>>({machine::sequential, 1, 0});
+  constexpr model::options on_any{machine::sequential, 2, 0};
+  CHECK(found_out<hog<mistake::looks_not_again, true, false, false, true>>(on_any));
+  CHECK(found_out<burst<mistake::no_successor, true>>(on_any));
 }
 
 TEST_CASE("model: no P idles while work of background priority waits") {

@@ -416,6 +416,12 @@ class search_world {
     scheduler.idle.lock().unlock();
   }
 
+  /// A submitter wakes another searcher while there is only one.
+  void let_two_search() {
+    two_search = true;
+    scheduler.idle.expect_locked(scheduler.procs());
+  }
+
   // ---- the threads ----
 
   /// The life of an M.
@@ -453,6 +459,7 @@ class search_world {
       sizes_made = 0;
       procs_change = false;
       uses_background = false;
+      two_search = false;
     }
   } const fresh_figures_;  // before the scheduler
   unsigned initial_ = 0;

@@ -65,6 +65,7 @@ inline bool has_timers = false;  // else there are none, and none is asked for
 inline bool uses_runnext = false;
 inline bool procs_change = false;     // else their number is a constant
 inline bool uses_background = false;  // else nobody has that priority
+inline bool two_search = false;       // else one searcher is enough for a submitter
 
 inline constexpr unsigned most_procs = 4;
 
@@ -96,6 +97,8 @@ inline constexpr std::string_view figures[] = {
     // the number of Ms, which only grows; under the idle lock
     "take_locked", "start_m", "first_goroutine", "wait_for_locked", "is_quiet_locked",
     "put_m_locked", "take_m_locked", "idle_ms", "forget_least_ms_locked",
+    // how many searchers are enough: one or two, and either is right
+    "allow_locked", "at_a_time",
     // for the owner's goodbye, and the monitor, of which there is none
     "enter", "leave", "wake_for",
     // under the heap's lock
@@ -148,7 +151,7 @@ class step_atomic {
       return seen(plain_, caller);
     }
     // Only the holder of a lock changes it.
-    if (how == order::relaxed && is(caller, "count_ps_locked")) {
+    if (how == order::relaxed && (is(caller, "count_ps_locked") || is(caller, "expect_locked"))) {
       return place(caller).own();
     }
     return seen(place(caller).load(weaker(how)), caller);
@@ -363,9 +366,11 @@ struct search_traits : model::traits {
   static constexpr std::uint32_t most_inheritances = 64;
   static constexpr std::int64_t poll_interval_ns = 1'000'000;
   static constexpr int steal_rounds = 1;  // the last, which sees what the others do
+  static constexpr std::uint32_t busy_per_spinner = 2;
   static constexpr std::int64_t the_time = 1;
 
   static std::int64_t now() noexcept { return the_time; }
+  static std::uint32_t searchers_at_a_time(std::uint32_t) noexcept { return two_search ? 2 : 1; }
   static void pause_search() noexcept { explorer::active().yield(); }
   static void pause_before_runnext() noexcept {}
 

@@ -41,6 +41,7 @@ THRUM_OUT_OF_LINE int runtime_scheduler::set_procs(unsigned n) noexcept {
   {
     scoped guard(idle.lock());
     ps.want_locked(n);
+    idle.expect_locked(n);
     if (n > before) {
       idle.take_request();  // the wake-up below serves it
     }

@@ -56,6 +56,16 @@ struct default_traits {
   /// Rounds of a thief over all Ps: the last one takes more, see steal.hpp. From Go.
   static constexpr int steal_rounds = 4;
 
+  /// Busy Ps for each M that searches. From Go: half as many searchers as busy Ps.
+  static constexpr std::uint32_t busy_per_spinner = 2;
+
+  /// So many Ms that search, or are woken to, are enough for a submitter to wake no other, when so many
+  /// Ps are busy. Go has one. With 64 processors that makes a server slow to spread: waking a thread takes
+  /// 40 us, and each wakes the next. Chosen by simulation: docs/decisions/0032-two-searchers-at-a-time.md.
+  static constexpr std::uint32_t searchers_at_a_time(std::uint32_t busy) noexcept {
+    return busy < 8 ? 1 : 2;
+  }
+
   /// Most processors a runtime may have. Bounds the table of Ps and the masks over it.
   static constexpr unsigned max_procs = 4096;
 

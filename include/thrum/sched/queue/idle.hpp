@@ -15,7 +15,9 @@
 //   - waking a thread for each new goroutine: most would find nothing left and sleep again.
 //   Chosen, as in Go: an M without work *spins* for a bounded while, and a submitter wakes another
 //   only if nobody spins. A spinner that finds work, and sees more, wakes the next one, so the number
-//   of busy Ps grows as long as there is work, and only then.
+//   of busy Ps grows as long as there is work, and only then. By one in the time that a thread takes to
+//   wake, which is long where there are many: so two may spin once eight are busy, before a submitter
+//   leaves it at that (traits::searchers_at_a_time, docs/decisions/0032-two-searchers-at-a-time.md).
 //
 // State
 //   spinning_       Ms that search and hold a P (or are being started to do so). Each such M's
@@ -24,6 +26,7 @@
 //   need_spinning_  1: a thread had work for a spinner but found no idle P. An M that is about to
 //                   give up its P without having spun becomes a spinner instead.
 //   idle_p_count_   length of the list of idle Ps.
+//   at_a_time_      so many that spin are enough: at least one, whatever it says.
 //
 // Invariants
 //   ID1  a P on the idle list has an empty run queue (it may have timers).
@@ -37,15 +40,15 @@
 //   submitter                                    idler (holds a P, found nothing)
 //   S1 publish the goroutine                     I1 lock
 //   S2 fence                                     I2 take from the global queue if it holds anything
-//   S3 spinning_ or need_spinning_ set: done     I3 need_spinning_: clear it, spin, start over
-//   S4 spinning_ 0 -> 1, else done               I4 put the P on the idle list; unlock
+//   S3 enough spin, or need_spinning_: done      I3 need_spinning_: clear it, spin, start over
+//   S4 ++spinning_ unless it changed: done       I4 put the P on the idle list; unlock
 //   S5 lock; take an idle P; none:               I5 if spinning: --spinning_, fence
 //      --spinning_, need_spinning_ = 1; unlock   I6 if it was spinning: look at every queue and
 //   S6 start an M on it, spinning                   timer again; work and an idle P: take it, spin
 //
 // Why nothing is lost
-//   Either S3 reads spinning_ before I5 lowers it, and then the fences make S1 visible to I6; or it
-//   reads it after, and goes on to S5. At S5 the lock orders it with I4: after I4 there is an idle
+//   Either S3 reads spinning_ before I5 lowers it, and then the fences make S1 visible to I6, also if
+//   S4 fails for that; or it reads it after, and goes on to S5. At S5 the lock orders it with I4: after I4 there is an idle
 //   P to start; before I3 that idler will see need_spinning_. A submitter that reads need_spinning_
 //   set may leave for the same reason: the flag is only cleared by an M that then looks at every
 //   queue. An idler that was not spinning need not look again: it read the flag under the lock in
@@ -83,13 +86,14 @@ class idle_set {
   /// published it by a sequentially consistent read-modify-write.
   bool claim_wake() noexcept {
     // [id.spin =] seq_cst: after the publication in one total order with I5's decrement.
-    if (spinning_.load(seq_cst) != 0 || need_spinning_.load(seq_cst) != 0) {  // [id.need =] as well
+    std::uint32_t n = spinning_.load(seq_cst);
+    // [id.need =] seq_cst: as well
+    if ((n != 0 && n >= at_a_time()) || need_spinning_.load(seq_cst) != 0) {
       return false;
     }
-    std::uint32_t none = 0;
-    // [id.spin =] seq_cst: at most one submitter goes on; counts as a spinner from here.
-    // relaxed: the loser publishes nothing
-    return spinning_.compare_exchange_strong(none, 1, seq_cst, relaxed);
+    // [id.spin =] seq_cst: counts as a spinner from here. relaxed: the loser publishes nothing; another
+    // counts as one since, or one that did has yet to look (I6)
+    return spinning_.compare_exchange_strong(n, n + 1, seq_cst, relaxed);
   }
 
   /// S5. Null: nobody idles, the unit is returned, and the next idler will spin. The unit first:
@@ -163,6 +167,12 @@ class idle_set {
   }
 
   // ---- the lists ----
+
+  /// So many Ps there are: those that do not idle are busy.
+  void expect_locked(std::uint32_t ps) noexcept {
+    expected_ = ps;
+    allow_locked(idle_p_count_.load(relaxed));  // relaxed: under the lock
+  }
 
   void put_p_locked(P& p) noexcept {
     THRUM_ASSERT(ID4, !spinner_wanted_locked());
@@ -268,6 +278,16 @@ class idle_set {
     const std::uint32_t n = idle_p_count_.load(relaxed) + static_cast<std::uint32_t>(more);
     // [id.idle =] seq_cst: read without the lock where a hint is enough.
     idle_p_count_.exchange(n, seq_cst);
+    allow_locked(n);
+  }
+
+  void allow_locked(std::uint32_t idle) noexcept {
+    const std::uint32_t busy = expected_ > idle ? expected_ - idle : 0;
+    // relaxed: a heuristic, orders nothing
+    at_a_time_.store(Traits::searchers_at_a_time(busy), relaxed);
+  }
+  std::uint32_t at_a_time() const noexcept {
+    return at_a_time_.load(relaxed);  // relaxed: a heuristic, orders nothing
   }
 
   void clear_need() noexcept {
@@ -290,11 +310,13 @@ class idle_set {
   atomic<std::uint32_t> need_spinning_{0};
   atomic<std::uint32_t> idle_p_count_{0};
   atomic<std::uint32_t> idle_m_count_{0};
+  atomic<std::uint32_t> at_a_time_{1};
 
   alignas(base::cache_line_size) Lock lock_{lock_rank::idle};
   P* ps_ = nullptr;
   M* ms_ = nullptr;
   std::uint32_t least_ms_ = 0;
+  std::uint32_t expected_ = 0;
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched

@@ -59,7 +59,8 @@ inline goroutine* poll_now(machine& m) noexcept {
 /// the busy ones little.
 inline bool may_spin(const machine& m) noexcept {
   const auto& scheduler = *m.scheduler;
-  return m.spinning || 2 * scheduler.idle.spinning() < scheduler.procs() - scheduler.idle.idle_ps();
+  return m.spinning || traits::busy_per_spinner * scheduler.idle.spinning() <
+                           scheduler.procs() - scheduler.idle.idle_ps();
 }
 
 /// I6: looks at every source once more. If there is work, and a P, the M holds that P and spins

@@ -34,6 +34,34 @@ TEST_CASE("only one submitter may start a spinner", "[idle]") {
   REQUIRE_FALSE(idle.claim_wake());
 }
 
+TEST_CASE("two searchers may be on their way once eight Ps are busy, and one when fewer are",
+          "[idle]") {
+  set idle;
+  p ps[3];
+  {
+    thrum::sched::scoped guard(idle.lock());
+    idle.expect_locked(10);
+    for (p& each : ps) {
+      idle.put_p_locked(each);
+    }
+  }
+  REQUIRE(idle.claim_wake());
+  REQUIRE_FALSE(idle.claim_wake());  // seven are busy
+  {
+    thrum::sched::scoped guard(idle.lock());
+    REQUIRE(idle.take_p_to_spin_locked() == &ps[2]);
+  }
+  REQUIRE(idle.claim_wake());
+  REQUIRE_FALSE(idle.claim_wake());  // the first spins still
+  {
+    thrum::sched::scoped guard(idle.lock());
+    idle.expect_locked(4);
+  }
+  m first{nullptr, true};
+  idle.end_spinning(first);
+  REQUIRE_FALSE(idle.claim_wake());  // the second does, and is enough now
+}
+
 TEST_CASE("a submitter that finds no idle P asks the next idler to spin", "[idle]") {
   set idle;
   REQUIRE(idle.claim_wake());
