@@ -16494,7 +16494,10 @@ struct what_was_seen {
   std::int64_t schedule_when = 0;
   std::int64_t syscall_when = 0;
   const void* runnext = nullptr;
-  std::int64_t forks_since = 0;  // that something forked on it waits; 0: nothing does
+  std::uint64_t forks_first = 0;  // what stood first of what was forked on it; 0: nothing
+  std::int64_t forks_since = 0;   // that this stands there
+  std::int64_t forks_from = 0;    // that something waits, or since a goroutine was made for it
+  std::int64_t forks_patience = 0;
   /// That background goroutines wait while it runs others; 0: it does not.
   std::int64_t background_since = 0;
   // the CPU clock of the M, to tell whether it computes: see retake.hpp
@@ -16639,6 +16642,11 @@ class fork_deque : public base::list_node<fork_deque<T, Traits>> {
   /// After pop: whether the entry is the owner's after all. Takes the list's lock.
   [[nodiscard]] bool pop_slow() noexcept;
 
+  /// Says that the owner gets on though it adds and takes back nothing: see fork_list::first.
+  void go_on() noexcept {
+    turns_.store(turns_.load(relaxed) + 1, relaxed);  // relaxed: the only writer; a figure
+  }
+
   /// Whether a thief would find nothing, at about this time.
   bool is_drained() const noexcept {
     // relaxed: only the owner writes tail_; a theft that is missed is seen the next time
@@ -16679,6 +16687,7 @@ class fork_deque : public base::list_node<fork_deque<T, Traits>> {
   // The owner; thieves read.
   alignas(base::cache_line_size) atomic<std::uint32_t> tail_{0};
   atomic<bool> aside_{false};  // written with the lock of the list
+  std::atomic<std::uint32_t> turns_{0};
   atomic<T*> slots_[capacity];
 };
 
@@ -16772,6 +16781,26 @@ class fork_list {
     }
     const scoped guard(lock_);
     return walk_locked([](const deque& one) noexcept { return one.has_entry_locked(); });
+  }
+
+  /// What stands first: equal to another answer, but for chance, if the owner of that deque has not got on
+  /// in between. 0: there is nothing.
+  std::uint64_t first() noexcept {
+    std::uint64_t seen = 0;
+    if (!is_empty()) {
+      const scoped guard(lock_);
+      walk_locked([&](const deque& one) noexcept {
+        if (one.has_entry_locked()) {
+          // relaxed: a guess is enough; head_ changes under the lock
+          const std::uint64_t entries = std::uint64_t{one.tail_.load(relaxed)} << 32 |
+                                        one.head_.load(relaxed);         // relaxed: as tail_
+          const std::uint64_t all = entries + one.turns_.load(relaxed);  // relaxed: as tail_
+          seen = (reinterpret_cast<std::uintptr_t>(&one) ^ all * 0x9E3779B97F4A7C15U) | 1U;
+        }
+        return seen != 0;
+      });
+    }
+    return seen;
   }
 
   /// How many deques the next walk looks at, at most. For reports by other threads.
@@ -28298,7 +28327,8 @@ template <class F = select_detail::no_handler>
 //   that: the P that it leaves sees the half. While the owner computes, a half that is missed by a P
 //   that falls asleep at that moment is only late: the push has no fence before its look at the idle
 //   Ps. The next fork looks again, and so does the monitor. Where no P is ever without other work,
-//   the monitor makes a goroutine for a half that has waited for a time slice, and queues it.
+//   and the owner comes to no half for a time slice, the monitor makes a goroutine for one, and queues it:
+//   the owner may be waiting for it in a loop. The next of that computation has twice the time.
 //
 // Cancellation and exceptions
 //   Both halves end before either's exception goes on: the half refers to its owner's stack. So the
@@ -36417,6 +36447,7 @@ class loop {
       }
       const position n = left < chunk.size() ? left : chunk.size();
       run_chunk(result, first, n, chunk);
+      own.deque.go_on();
       first += n;
       if (is_preemption_asked()) [[unlikely]] {
         section here;
@@ -46187,8 +46218,8 @@ inline goroutine* take_forked(machine& m) noexcept {
 }
 
 /// For the monitor, when no P has had nothing else for long: a half waits in the global queue like
-/// any goroutine. Its owner may be parked until it has run. False: there is none.
-THRUM_COLD inline bool queue_forked(runtime_scheduler& scheduler, std::uint32_t p) noexcept {
+/// any goroutine. Its owner may be parked until it has run.
+THRUM_COLD inline void queue_forked(runtime_scheduler& scheduler, std::uint32_t p) noexcept {
   goroutine* const g = make_helper(scheduler, nullptr, p);
   if (g != nullptr) {
     scheduler.count_created_elsewhere();
@@ -46197,7 +46228,6 @@ THRUM_COLD inline bool queue_forked(runtime_scheduler& scheduler, std::uint32_t 
     scheduler
         .wake_processor();  // the last M that fell asleep may have seen what was to be the helper
   }
-  return g != nullptr;
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched
@@ -47154,7 +47184,7 @@ inline void* m_main(void* argument) noexcept {
 //              unless somebody sleeps in the poller until then
 //   rescue     an idle P is woken for a runnext that has waited for a whole round (ready.hpp)
 //              likewise for a half of a fork (fork.hpp), which is queued like a goroutine when no P
-//              has been idle for a time slice
+//              has been idle for a time slice, and its owner has come to none meanwhile
 //   trace      a line of figures when asked for
 //   exit       while the process exits, all are taken and none is given (process_exit.hpp)
 //   deadlock   when all is idle, a look whether it can ever be otherwise (deadlock.hpp)
@@ -48063,12 +48093,16 @@ inline bool monitor::look_at_runnext(processor& p) noexcept {
 }
 
 inline bool monitor::look_at_forks(processor& p, std::int64_t now) noexcept {
-  if (!p.forks.has_work()) {
-    p.seen.forks_since = 0;
+  what_was_seen& seen = p.seen;
+  const std::uint64_t first = p.forks.first();
+  const std::uint64_t before = std::exchange(seen.forks_first, first);
+  if (first == 0) {
     return false;
   }
-  if (p.seen.forks_since == 0) {
-    p.seen.forks_since = now;
+  const std::int64_t slice = scheduler_.config().time_slice_ns;
+  if (before == 0) {
+    seen.forks_from = seen.forks_since = now;
+    seen.forks_patience = slice;
     return false;
   }
   if (scheduler_.idle.idle_ps() != 0) {
@@ -48076,9 +48110,20 @@ inline bool monitor::look_at_forks(processor& p, std::int64_t now) noexcept {
     scheduler_.wake_processor();
     return true;
   }
-  if (now - p.seen.forks_since >= scheduler_.config().time_slice_ns && !exits_) {
-    p.seen.forks_since = now;
-    return queue_forked(scheduler_, p.id);
+  // A computation that lasts has halves on offer all the time, and comes to them by itself. One that goes
+  // on is not helped but for what may be hidden behind it; one that does not, less and less often: each
+  // goroutine may have a thread of its own before long.
+  constexpr std::int64_t most_slices = 64;
+  if (first != before) {
+    seen.forks_since = now;
+  }
+  const bool stands = now - seen.forks_since >= seen.forks_patience;
+  if ((stands || now - seen.forks_from >= most_slices * slice) && !exits_) {
+    seen.forks_from = seen.forks_since = now;
+    if (seen.forks_patience < most_slices * slice) {
+      seen.forks_patience *= 2;
+    }
+    queue_forked(scheduler_, p.id);
   }
   return false;
 }

@@ -211,6 +211,7 @@ class loop {
       }
       const position n = left < chunk.size() ? left : chunk.size();
       run_chunk(result, first, n, chunk);
+      own.deque.go_on();
       first += n;
       if (is_preemption_asked()) [[unlikely]] {
         section here;

@@ -50,7 +50,8 @@ TEST_CASE("simulation: a word that two cores write in turns travels each time, a
   }
 }
 
-TEST_CASE("simulation: who is woken runs after the latency, and a sleep with a limit ends by itself") {
+TEST_CASE(
+    "simulation: who is woken runs after the latency, and a sleep with a limit ends by itself") {
   machine on({});
   note bell;
   double woken = 0;
@@ -87,7 +88,9 @@ TEST_CASE("simulation: work that lasts comes to all of 64 processors") {
 }
 
 // What traits::searchers_at_a_time is for.
-TEST_CASE("simulation: of 64 processors, half of them busy, two searchers serve the last sooner than one") {
+TEST_CASE(
+    "simulation: of 64 processors, half of them busy, two searchers serve the last sooner than "
+    "one") {
   searchers = 1;
   const outcome one = half_busy(64);
   searchers = 2;

@@ -145,6 +145,27 @@ TEST_CASE("f may wait for g, on any number of processors") {
   }
 }
 
+TEST_CASE("f may wait for g in a loop that gives way, where no processor is ever idle") {
+  with_runtime(with_procs(1), [] {
+    std::atomic<int> ended{0};
+    const auto waits_for_second = [&](auto&& wait_again) {
+      std::atomic<bool> ran{false};
+      thrum::fork_join(
+          [&] {
+            wait_again();
+            while (!ran) {
+              thrum::this_goroutine::yield();
+            }
+          },
+          [&] { ran = true; });
+      ++ended;
+    };
+    // The outer halves wait for inner ones, so each needs a goroutine of its own in turn.
+    waits_for_second([&] { waits_for_second([&] { waits_for_second([] {}); }); });
+    CHECK(ended == 3);
+  });
+}
+
 TEST_CASE("f may wait for g in a call that blocks its thread") {
   for (const unsigned procs : {1U, 2U}) {
     with_runtime(with_procs(procs), [] {

@@ -339,6 +339,21 @@ TEST_CASE("an exception leaves parallel_reduce, of an element and of two parts")
   });
 }
 
+// A machine that is busy may keep the loop from its CPU for a slice: then it does not seem to get on.
+TEST_CASE("a loop that lasts for many time slices makes no goroutine for each of them") {
+  with_runtime(with_procs(1), [] {
+    const auto before = thrum::stats().created;
+    const auto ends = std::chrono::steady_clock::now() + 300ms;
+    std::atomic<std::uint64_t> mixed{0};
+    thrum::parallel_for(0, 1 << 24, [&](int i) {
+      if (std::chrono::steady_clock::now() < ends) {
+        mixed ^= static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15U;
+      }
+    });
+    CHECK(thrum::stats().created - before <= 6);
+  });
+}
+
 TEST_CASE("a loop that nobody helps with makes no goroutine") {
   with_runtime(with_procs(1), [] {
     const auto before = thrum::stats().created;

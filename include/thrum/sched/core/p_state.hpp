@@ -54,7 +54,10 @@ struct what_was_seen {
   std::int64_t schedule_when = 0;
   std::int64_t syscall_when = 0;
   const void* runnext = nullptr;
-  std::int64_t forks_since = 0;  // that something forked on it waits; 0: nothing does
+  std::uint64_t forks_first = 0;  // what stood first of what was forked on it; 0: nothing
+  std::int64_t forks_since = 0;   // that this stands there
+  std::int64_t forks_from = 0;    // that something waits, or since a goroutine was made for it
+  std::int64_t forks_patience = 0;
   /// That background goroutines wait while it runs others; 0: it does not.
   std::int64_t background_since = 0;
   // the CPU clock of the M, to tell whether it computes: see retake.hpp

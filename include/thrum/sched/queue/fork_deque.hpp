@@ -132,6 +132,11 @@ class fork_deque : public base::list_node<fork_deque<T, Traits>> {
   /// After pop: whether the entry is the owner's after all. Takes the list's lock.
   [[nodiscard]] bool pop_slow() noexcept;
 
+  /// Says that the owner gets on though it adds and takes back nothing: see fork_list::first.
+  void go_on() noexcept {
+    turns_.store(turns_.load(relaxed) + 1, relaxed);  // relaxed: the only writer; a figure
+  }
+
   /// Whether a thief would find nothing, at about this time.
   bool is_drained() const noexcept {
     // relaxed: only the owner writes tail_; a theft that is missed is seen the next time
@@ -172,6 +177,7 @@ class fork_deque : public base::list_node<fork_deque<T, Traits>> {
   // The owner; thieves read.
   alignas(base::cache_line_size) atomic<std::uint32_t> tail_{0};
   atomic<bool> aside_{false};  // written with the lock of the list
+  std::atomic<std::uint32_t> turns_{0};
   atomic<T*> slots_[capacity];
 };
 
@@ -265,6 +271,26 @@ class fork_list {
     }
     const scoped guard(lock_);
     return walk_locked([](const deque& one) noexcept { return one.has_entry_locked(); });
+  }
+
+  /// What stands first: equal to another answer, but for chance, if the owner of that deque has not got on
+  /// in between. 0: there is nothing.
+  std::uint64_t first() noexcept {
+    std::uint64_t seen = 0;
+    if (!is_empty()) {
+      const scoped guard(lock_);
+      walk_locked([&](const deque& one) noexcept {
+        if (one.has_entry_locked()) {
+          // relaxed: a guess is enough; head_ changes under the lock
+          const std::uint64_t entries = std::uint64_t{one.tail_.load(relaxed)} << 32 |
+                                        one.head_.load(relaxed);         // relaxed: as tail_
+          const std::uint64_t all = entries + one.turns_.load(relaxed);  // relaxed: as tail_
+          seen = (reinterpret_cast<std::uintptr_t>(&one) ^ all * 0x9E3779B97F4A7C15U) | 1U;
+        }
+        return seen != 0;
+      });
+    }
+    return seen;
   }
 
   /// How many deques the next walk looks at, at most. For reports by other threads.

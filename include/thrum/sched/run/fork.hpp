@@ -48,7 +48,8 @@
 //   that: the P that it leaves sees the half. While the owner computes, a half that is missed by a P
 //   that falls asleep at that moment is only late: the push has no fence before its look at the idle
 //   Ps. The next fork looks again, and so does the monitor. Where no P is ever without other work,
-//   the monitor makes a goroutine for a half that has waited for a time slice, and queues it.
+//   and the owner comes to no half for a time slice, the monitor makes a goroutine for one, and queues it:
+//   the owner may be waiting for it in a loop. The next of that computation has twice the time.
 //
 // Cancellation and exceptions
 //   Both halves end before either's exception goes on: the half refers to its owner's stack. So the

@@ -148,8 +148,8 @@ inline goroutine* take_forked(machine& m) noexcept {
 }
 
 /// For the monitor, when no P has had nothing else for long: a half waits in the global queue like
-/// any goroutine. Its owner may be parked until it has run. False: there is none.
-THRUM_COLD inline bool queue_forked(runtime_scheduler& scheduler, std::uint32_t p) noexcept {
+/// any goroutine. Its owner may be parked until it has run.
+THRUM_COLD inline void queue_forked(runtime_scheduler& scheduler, std::uint32_t p) noexcept {
   goroutine* const g = make_helper(scheduler, nullptr, p);
   if (g != nullptr) {
     scheduler.count_created_elsewhere();
@@ -158,7 +158,6 @@ THRUM_COLD inline bool queue_forked(runtime_scheduler& scheduler, std::uint32_t 
     scheduler
         .wake_processor();  // the last M that fell asleep may have seen what was to be the helper
   }
-  return g != nullptr;
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched

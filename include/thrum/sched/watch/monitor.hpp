@@ -14,7 +14,7 @@
 //              unless somebody sleeps in the poller until then
 //   rescue     an idle P is woken for a runnext that has waited for a whole round (ready.hpp)
 //              likewise for a half of a fork (fork.hpp), which is queued like a goroutine when no P
-//              has been idle for a time slice
+//              has been idle for a time slice, and its owner has come to none meanwhile
 //   trace      a line of figures when asked for
 //   exit       while the process exits, all are taken and none is given (process_exit.hpp)
 //   deadlock   when all is idle, a look whether it can ever be otherwise (deadlock.hpp)
@@ -461,12 +461,16 @@ inline bool monitor::look_at_runnext(processor& p) noexcept {
 }
 
 inline bool monitor::look_at_forks(processor& p, std::int64_t now) noexcept {
-  if (!p.forks.has_work()) {
-    p.seen.forks_since = 0;
+  what_was_seen& seen = p.seen;
+  const std::uint64_t first = p.forks.first();
+  const std::uint64_t before = std::exchange(seen.forks_first, first);
+  if (first == 0) {
     return false;
   }
-  if (p.seen.forks_since == 0) {
-    p.seen.forks_since = now;
+  const std::int64_t slice = scheduler_.config().time_slice_ns;
+  if (before == 0) {
+    seen.forks_from = seen.forks_since = now;
+    seen.forks_patience = slice;
     return false;
   }
   if (scheduler_.idle.idle_ps() != 0) {
@@ -474,9 +478,20 @@ inline bool monitor::look_at_forks(processor& p, std::int64_t now) noexcept {
     scheduler_.wake_processor();
     return true;
   }
-  if (now - p.seen.forks_since >= scheduler_.config().time_slice_ns && !exits_) {
-    p.seen.forks_since = now;
-    return queue_forked(scheduler_, p.id);
+  // A computation that lasts has halves on offer all the time, and comes to them by itself. One that goes
+  // on is not helped but for what may be hidden behind it; one that does not, less and less often: each
+  // goroutine may have a thread of its own before long.
+  constexpr std::int64_t most_slices = 64;
+  if (first != before) {
+    seen.forks_since = now;
+  }
+  const bool stands = now - seen.forks_since >= seen.forks_patience;
+  if ((stands || now - seen.forks_from >= most_slices * slice) && !exits_) {
+    seen.forks_from = seen.forks_since = now;
+    if (seen.forks_patience < most_slices * slice) {
+      seen.forks_patience *= 2;
+    }
+    queue_forked(scheduler_, p.id);
   }
   return false;
 }

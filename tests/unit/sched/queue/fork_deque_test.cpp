@@ -14,6 +14,7 @@
 #include <memory>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -159,6 +160,34 @@ TEST_CASE("a list finds a half in any of its deques, and says whether it has one
   CHECK(!second.pop_slow());
   list.remove(first);
   list.remove(second);
+}
+
+TEST_CASE(
+    "what stands first in a list is another thing once its owner has got on, and else the same") {
+  fork_list list;
+  fork_deque own(list);
+  list.add(own);
+  CHECK(list.first() == 0);
+  half halves[2];
+  REQUIRE(own.push(halves[0]));
+  auto before = list.first();
+  CHECK(before != 0);
+  CHECK(list.first() == before);
+  const auto has_changed = [&] { return std::exchange(before, list.first()) != before; };
+  REQUIRE(own.push(halves[1]));
+  CHECK(has_changed());
+  REQUIRE(own.pop());
+  CHECK(has_changed());
+  own.go_on();
+  CHECK(has_changed());
+  CHECK_FALSE(has_changed());
+  REQUIRE(own.push(halves[1]));
+  before = list.first();
+  CHECK(list.steal([](half&) {}) == &halves[0]);
+  CHECK(has_changed());
+  REQUIRE(own.pop());
+  CHECK(list.first() == 0);
+  list.remove(own);
 }
 
 TEST_CASE("deques with nothing to give are put aside when a search has passed many of them") {
