@@ -50,6 +50,29 @@ struct visits {
   std::vector<std::atomic<int>> counts;
 };
 
+/// A loop of short iterations: how many slices of time it lasted, and how many goroutines were made.
+struct long_loop {
+  explicit long_loop(std::chrono::milliseconds slice) {
+    thrum::options options = with_procs(1);
+    options.time_slice = slice;
+    with_runtime(options, [&] {
+      const auto before = thrum::stats().created;
+      const auto begins = std::chrono::steady_clock::now();
+      std::atomic<std::uint64_t> mixed{0};
+      thrum::parallel_for(0, 1 << 23, [&](int i) {
+        if (std::chrono::steady_clock::now() - begins < 200ms) {
+          mixed ^= static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15U;
+        }
+      });
+      slices = (std::chrono::steady_clock::now() - begins) / slice;
+      made = static_cast<std::int64_t>(thrum::stats().created - before);
+    });
+  }
+
+  std::int64_t slices = 0;
+  std::int64_t made = 0;
+};
+
 }  // namespace
 
 TEST_CASE("parallel_for runs each iteration once, whatever the number and the grain") {
@@ -340,18 +363,18 @@ TEST_CASE("an exception leaves parallel_reduce, of an element and of two parts")
 }
 
 // A machine that is busy may keep the loop from its CPU for a slice: then it does not seem to get on.
-TEST_CASE("a loop that lasts for many time slices makes no goroutine for each of them") {
-  with_runtime(with_procs(1), [] {
-    const auto before = thrum::stats().created;
-    const auto ends = std::chrono::steady_clock::now() + 300ms;
-    std::atomic<std::uint64_t> mixed{0};
-    thrum::parallel_for(0, 1 << 24, [&](int i) {
-      if (std::chrono::steady_clock::now() < ends) {
-        mixed ^= static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15U;
-      }
-    });
-    CHECK(thrum::stats().created - before <= 6);
-  });
+TEST_CASE("a loop that lasts for many time slices makes few goroutines") {
+  const long_loop loop(10ms);
+  CHECK(loop.slices >= 20);
+  CHECK(loop.made <= 8 + loop.slices / 4);
+}
+
+// For what other goroutines have forked, and stands behind it.
+TEST_CASE("a loop that lasts for hundreds of time slices makes a goroutine now and then") {
+  const long_loop loop(1ms);
+  CHECK(loop.slices >= 200);
+  CHECK(loop.made >= 1);
+  CHECK(loop.made <= 8 + loop.slices / 4);
 }
 
 TEST_CASE("a loop that nobody helps with makes no goroutine") {
