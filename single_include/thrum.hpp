@@ -13615,6 +13615,12 @@ class spin_lock : private ranked {
     }
   }
 
+  /// Nobody holds it: in a child process, where the threads that might are not.
+  void abandon() noexcept {
+    locked_.store(0, relaxed);    // relaxed: there is only this thread
+    sleepers_.store(0, relaxed);  // relaxed: there is only this thread
+  }
+
   /// Whether somebody holds it; for assertions.
   bool is_locked() const noexcept {
     return locked_.load(relaxed) != 0;  // relaxed: only the holder can rely on the answer
@@ -13675,6 +13681,11 @@ class blocking_lock : private ranked {
     if (word_.exchange(free, release) == contended) [[unlikely]] {
       os::futex_wake(word_, 1);
     }
+  }
+
+  /// As that of spin_lock.
+  void abandon() noexcept {
+    word_.store(free, relaxed);  // relaxed: there is only this thread
   }
 
  private:
@@ -41423,6 +41434,143 @@ bool find_unwind_entry(std::uintptr_t address, const code_file& file, unwind_ent
 
 #endif  // THRUM_OS_OS_HPP
 
+// ---- thrum/sched/io/poll_table.hpp ----
+//
+// All descriptors of the process that goroutines may wait for.
+#ifndef THRUM_SCHED_IO_POLL_TABLE_HPP
+#define THRUM_SCHED_IO_POLL_TABLE_HPP
+
+// ---- thrum/base/doubling.hpp ----
+//
+// Where an element stands in an array that grows and never moves: chunks, each as long as all before
+// it together, so that a dozen pointers lead to millions of elements and an array that is not used
+// takes no memory.
+#ifndef THRUM_BASE_DOUBLING_HPP
+#define THRUM_BASE_DOUBLING_HPP
+
+#include <bit>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace base {
+
+/// The first chunk has 2^first_bits elements, the next as many, each further one twice as many.
+template <unsigned first_bits>
+struct doubling_place {
+  unsigned chunk;
+  std::uint32_t at;  // within the chunk
+
+  static constexpr doubling_place of(std::uint32_t index) noexcept {
+    const auto chunk = convert<unsigned>(std::bit_width(index >> first_bits));
+    return {chunk, chunk == 0 ? index : index - size_of(chunk)};
+  }
+  /// How many elements a chunk has, which for all but the first is how many stand before it.
+  static constexpr std::uint32_t size_of(unsigned chunk) noexcept {
+    return std::uint32_t{1} << (chunk == 0 ? first_bits : first_bits + chunk - 1);
+  }
+  /// How many chunks hold 2^bits elements.
+  static constexpr unsigned chunks_for(unsigned bits) noexcept { return bits - first_bits + 1; }
+};
+
+}}}  // namespace thrum::THRUM_ABI::base
+
+#endif
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// All descriptors of the process, by number of their own. Their memory is never given back.
+class poll_table {
+ public:
+  /// Null: no memory. Inside.
+  static poll_desc* take() noexcept {
+    state& all = known();
+    scoped guard(all.lock);
+    if (poll_desc* const d = all.free_list) {
+      all.free_list = d->next_free;
+      return d;
+    }
+    const std::uint32_t index = all.count.load(relaxed);  // relaxed: under the lock
+    if (index >= most) {
+      return nullptr;
+    }
+    const auto place = places::of(index);
+    poll_desc* chunk = all.chunks[place.chunk].load(relaxed);  // relaxed: under the lock
+    if (chunk == nullptr) {
+      const std::size_t size = places::size_of(place.chunk) * sizeof(poll_desc);
+      if ((chunk = static_cast<poll_desc*>(os::map(size))) == nullptr) {
+        return nullptr;
+      }
+      all.chunks[place.chunk].store(chunk, relaxed);  // relaxed: published with the count
+    }
+    poll_desc* const d = ::new (&chunk[place.at]) poll_desc(index);
+    // [pd.count >] release: the chunk and the descriptor.
+    all.count.store(index + 1, release);
+    return d;
+  }
+
+  /// Its number is closed, nobody waits. Inside.
+  static void give_back(poll_desc& d) noexcept {
+    state& all = known();
+    scoped guard(all.lock);
+    d.next_free = all.free_list;
+    all.free_list = &d;
+  }
+
+  /// Null: a tag that was never given.
+  static poll_desc* find(std::uint32_t index) noexcept {
+    state& all = known();
+    // [pd.count <] acquire: the chunk and the descriptor.
+    if (index >= all.count.load(acquire)) {
+      return nullptr;
+    }
+    const auto place = places::of(index);
+    // relaxed: published with the count
+    return &all.chunks[place.chunk].load(relaxed)[place.at];
+  }
+
+  template <class F>
+  static void for_each(F f) noexcept {
+    state& all = known();
+    const std::uint32_t n = all.count.load(acquire);  // [pd.count <] acquire: as in find
+    for (std::uint32_t i = 0; i < n; ++i) {
+      f(*find(i));
+    }
+  }
+
+  /// So that after_fork need not look for it, which takes locks of the loader.
+  static void prepare_for_fork() noexcept { static_cast<void>(known()); }
+
+  /// In a child process, which has none of the threads: a goroutine that was about to park held the lock of what
+  /// it was to wait for. It is in a list already, or in none.
+  static void after_fork() noexcept {
+    known().lock.abandon();
+    for_each([](poll_desc& d) noexcept { d.lock.abandon(); });
+  }
+
+ private:
+  using places = base::doubling_place<10>;
+  static constexpr unsigned most_bits = 24;
+  static constexpr std::uint32_t most = std::uint32_t{1} << most_bits;
+
+  struct state {
+    static constexpr std::string_view process_name = "sched::poll_table";
+    spin_lock lock{lock_rank::descriptors};
+    poll_desc* free_list = nullptr;
+    std::atomic<std::uint32_t> count{0};
+    std::atomic<poll_desc*> chunks[places::chunks_for(most_bits)] = {};
+  };
+  static state& known() noexcept { return os::process_wide<state>::get(); }
+};
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
 // ---- thrum/sched/life/process_exit.hpp ----
 //
 // Goroutines stand still while the process exits. What that promises is in os/posix/exit.hpp.
@@ -41652,6 +41800,7 @@ class registry {
     if (!all().hooked) {
       all().hooked = true;
       os::register_exit_hook(&before_exit);
+      poll_table::prepare_for_fork();
       os::call_after_fork(&after_fork);
     }
     os::this_threads_exit_watch().watch(&before_exit);
@@ -41797,6 +41946,8 @@ class registry {
 
   /// In a child process, which has none of the threads: a thread that enters a scheduler is told.
   static void after_fork() noexcept {
+    all().lock.abandon();
+    poll_table::after_fork();
     for (runtime_scheduler* s = all().first; s != nullptr; s = s->registered.next_) {
       s->is_copy.store(true, relaxed);  // relaxed: there is only this thread
     }
@@ -45216,133 +45367,6 @@ class [[nodiscard]] raised_priority {
 // How the events of a poller, which are tags, make goroutines runnable.
 #ifndef THRUM_SCHED_IO_POLL_EVENTS_HPP
 #define THRUM_SCHED_IO_POLL_EVENTS_HPP
-
-// ---- thrum/sched/io/poll_table.hpp ----
-//
-// All descriptors of the process that goroutines may wait for.
-#ifndef THRUM_SCHED_IO_POLL_TABLE_HPP
-#define THRUM_SCHED_IO_POLL_TABLE_HPP
-
-// ---- thrum/base/doubling.hpp ----
-//
-// Where an element stands in an array that grows and never moves: chunks, each as long as all before
-// it together, so that a dozen pointers lead to millions of elements and an array that is not used
-// takes no memory.
-#ifndef THRUM_BASE_DOUBLING_HPP
-#define THRUM_BASE_DOUBLING_HPP
-
-#include <bit>
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace base {
-
-/// The first chunk has 2^first_bits elements, the next as many, each further one twice as many.
-template <unsigned first_bits>
-struct doubling_place {
-  unsigned chunk;
-  std::uint32_t at;  // within the chunk
-
-  static constexpr doubling_place of(std::uint32_t index) noexcept {
-    const auto chunk = convert<unsigned>(std::bit_width(index >> first_bits));
-    return {chunk, chunk == 0 ? index : index - size_of(chunk)};
-  }
-  /// How many elements a chunk has, which for all but the first is how many stand before it.
-  static constexpr std::uint32_t size_of(unsigned chunk) noexcept {
-    return std::uint32_t{1} << (chunk == 0 ? first_bits : first_bits + chunk - 1);
-  }
-  /// How many chunks hold 2^bits elements.
-  static constexpr unsigned chunks_for(unsigned bits) noexcept { return bits - first_bits + 1; }
-};
-
-}}}  // namespace thrum::THRUM_ABI::base
-
-#endif
-
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <new>
-#include <string_view>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-/// All descriptors of the process, by number of their own. Their memory is never given back.
-class poll_table {
- public:
-  /// Null: no memory. Inside.
-  static poll_desc* take() noexcept {
-    state& all = known();
-    scoped guard(all.lock);
-    if (poll_desc* const d = all.free_list) {
-      all.free_list = d->next_free;
-      return d;
-    }
-    const std::uint32_t index = all.count.load(relaxed);  // relaxed: under the lock
-    if (index >= most) {
-      return nullptr;
-    }
-    const auto place = places::of(index);
-    poll_desc* chunk = all.chunks[place.chunk].load(relaxed);  // relaxed: under the lock
-    if (chunk == nullptr) {
-      const std::size_t size = places::size_of(place.chunk) * sizeof(poll_desc);
-      if ((chunk = static_cast<poll_desc*>(os::map(size))) == nullptr) {
-        return nullptr;
-      }
-      all.chunks[place.chunk].store(chunk, relaxed);  // relaxed: published with the count
-    }
-    poll_desc* const d = ::new (&chunk[place.at]) poll_desc(index);
-    // [pd.count >] release: the chunk and the descriptor.
-    all.count.store(index + 1, release);
-    return d;
-  }
-
-  /// Its number is closed, nobody waits. Inside.
-  static void give_back(poll_desc& d) noexcept {
-    state& all = known();
-    scoped guard(all.lock);
-    d.next_free = all.free_list;
-    all.free_list = &d;
-  }
-
-  /// Null: a tag that was never given.
-  static poll_desc* find(std::uint32_t index) noexcept {
-    state& all = known();
-    // [pd.count <] acquire: the chunk and the descriptor.
-    if (index >= all.count.load(acquire)) {
-      return nullptr;
-    }
-    const auto place = places::of(index);
-    // relaxed: published with the count
-    return &all.chunks[place.chunk].load(relaxed)[place.at];
-  }
-
-  template <class F>
-  static void for_each(F f) noexcept {
-    state& all = known();
-    const std::uint32_t n = all.count.load(acquire);  // [pd.count <] acquire: as in find
-    for (std::uint32_t i = 0; i < n; ++i) {
-      f(*find(i));
-    }
-  }
-
- private:
-  using places = base::doubling_place<10>;
-  static constexpr unsigned most_bits = 24;
-  static constexpr std::uint32_t most = std::uint32_t{1} << most_bits;
-
-  struct state {
-    static constexpr std::string_view process_name = "sched::poll_table";
-    spin_lock lock{lock_rank::descriptors};
-    poll_desc* free_list = nullptr;
-    std::atomic<std::uint32_t> count{0};
-    std::atomic<poll_desc*> chunks[places::chunks_for(most_bits)] = {};
-  };
-  static state& known() noexcept { return os::process_wide<state>::get(); }
-};
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
 
 // ---- thrum/sched/run/poll_sink.hpp ----
 //

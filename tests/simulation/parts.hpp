@@ -86,6 +86,7 @@ class runtime_scheduler;
 struct host_thread;
 struct machine;
 struct poll_sink;
+struct upcall_table;
 
 enum g_flag : std::uint8_t { g_background = 1, g_bound = 2, g_on_host = 4, g_apart = 5 };
 
@@ -136,14 +137,6 @@ struct alignas(base::cache_line_size) processor {
   } forks;  // nobody forks
 };
 
-struct upcall_table {
-  void* (*m_main)(void*);
-  bool (*start_spinner)(runtime_scheduler&) noexcept;
-  machine* (*make_spare)(runtime_scheduler&) noexcept;
-  void (*take_event)(poll_sink&, std::uint64_t tag, std::uint32_t events) noexcept;
-  void (*announce_event)(std::uint64_t tag) noexcept;
-};
-
 struct machine {
   machine(runtime_scheduler& owner, const upcall_table&, std::uint32_t n, std::uint64_t) noexcept
       : scheduler(&owner), id(n), random(n + 1), search(n + 1) {}
@@ -166,20 +159,11 @@ struct machine {
   host_thread* as_host = nullptr;
 };
 
-/// There are none.
-struct host_thread {
-  struct {
-    bool push(goroutine&) noexcept { return false; }
-  } inbox;
-  machine m;
-};
-struct host_table {
-  static constexpr unsigned made() noexcept { return 0; }
-  host_thread& operator[](unsigned) noexcept { return *none; }
-  static constexpr bool are_quiet_locked() noexcept { return true; }
-  static constexpr bool wake_one_locked() noexcept { return false; }
-  host_thread* none = nullptr;
-};
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#include "model/support/absent_parts.hpp"
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 inline machine* current_m() noexcept;
 
@@ -188,17 +172,6 @@ class thread_creator {
   thread_creator(runtime_scheduler&, void* (*)(void*), machine* (*)(runtime_scheduler&) noexcept) {}
   void request(machine& m) noexcept;
   void offer_idle() noexcept {}
-};
-
-struct thread_reserve {
-  unsigned stopped() const noexcept { return 0; }
-  unsigned limit() const noexcept { return any_number; }
-  static constexpr unsigned any_number = ~0U;
-  void begin_locked() noexcept {}  // no goroutine is a loop
-};
-
-struct stack_pool {
-  void put(std::uint8_t, base::intrusive_queue<goroutine>&&) noexcept {}
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched

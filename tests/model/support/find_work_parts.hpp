@@ -107,6 +107,7 @@ class runtime_scheduler;
 struct host_thread;
 struct machine;
 struct poll_sink;
+struct upcall_table;
 
 enum g_flag : std::uint8_t { g_background = 1, g_bound = 2, g_on_host = 4, g_apart = 5 };
 
@@ -223,14 +224,6 @@ struct processor {
   } forks;  // nobody forks
 };
 
-struct upcall_table {
-  void* (*m_main)(void*);
-  bool (*start_spinner)(runtime_scheduler&) noexcept;
-  machine* (*make_spare)(runtime_scheduler&) noexcept;
-  void (*take_event)(poll_sink&, std::uint64_t tag, std::uint32_t events) noexcept;
-  void (*announce_event)(std::uint64_t tag) noexcept;
-};
-
 struct machine {
   machine(runtime_scheduler& owner, const upcall_table&, std::uint32_t number,
           std::uint64_t seed) noexcept
@@ -254,20 +247,11 @@ struct machine {
   host_thread* as_host = nullptr;
 };
 
-/// There are no hosts: what they add to the steps of others is tested elsewhere.
-struct host_thread {
-  struct {
-    bool push(goroutine&) noexcept { return false; }
-  } inbox;
-  machine m;
-};
-struct host_table {
-  static constexpr unsigned made() noexcept { return 0; }
-  host_thread& operator[](unsigned) noexcept { return *none; }
-  static constexpr bool are_quiet_locked() noexcept { return true; }
-  static constexpr bool wake_one_locked() noexcept { return false; }
-  host_thread* none = nullptr;
-};
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#include "absent_parts.hpp"
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 machine* current_m() noexcept;
 
@@ -326,17 +310,6 @@ class thread_creator {
   model::atomic<machine*> first_{nullptr};
   model::note note_;
   model::note begun_[most];
-};
-
-struct thread_reserve {
-  unsigned stopped() const noexcept { return 0; }
-  unsigned limit() const noexcept { return any_number; }
-  static constexpr unsigned any_number = ~0U;
-  void begin_locked() noexcept {}  // no goroutine is a loop
-};
-
-struct stack_pool {
-  void put(std::uint8_t, base::intrusive_queue<goroutine>&&) noexcept {}
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched

@@ -79,6 +79,16 @@ class poll_table {
     }
   }
 
+  /// So that after_fork need not look for it, which takes locks of the loader.
+  static void prepare_for_fork() noexcept { static_cast<void>(known()); }
+
+  /// In a child process, which has none of the threads: a goroutine that was about to park held the lock of what
+  /// it was to wait for. It is in a list already, or in none.
+  static void after_fork() noexcept {
+    known().lock.abandon();
+    for_each([](poll_desc& d) noexcept { d.lock.abandon(); });
+  }
+
  private:
   using places = base::doubling_place<10>;
   static constexpr unsigned most_bits = 24;

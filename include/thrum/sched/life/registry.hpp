@@ -9,6 +9,7 @@
 #include <thrum/base/order.hpp>
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/scheduler.hpp>
+#include <thrum/sched/io/poll_table.hpp>
 #include <thrum/sched/life/process_exit.hpp>
 #include <thrum/sched/queue/lock.hpp>
 
@@ -29,6 +30,7 @@ class registry {
     if (!all().hooked) {
       all().hooked = true;
       os::register_exit_hook(&before_exit);
+      poll_table::prepare_for_fork();
       os::call_after_fork(&after_fork);
     }
     os::this_threads_exit_watch().watch(&before_exit);
@@ -174,6 +176,8 @@ class registry {
 
   /// In a child process, which has none of the threads: a thread that enters a scheduler is told.
   static void after_fork() noexcept {
+    all().lock.abandon();
+    poll_table::after_fork();
     for (runtime_scheduler* s = all().first; s != nullptr; s = s->registered.next_) {
       s->is_copy.store(true, relaxed);  // relaxed: there is only this thread
     }

@@ -103,6 +103,12 @@ class spin_lock : private ranked {
     }
   }
 
+  /// Nobody holds it: in a child process, where the threads that might are not.
+  void abandon() noexcept {
+    locked_.store(0, relaxed);    // relaxed: there is only this thread
+    sleepers_.store(0, relaxed);  // relaxed: there is only this thread
+  }
+
   /// Whether somebody holds it; for assertions.
   bool is_locked() const noexcept {
     return locked_.load(relaxed) != 0;  // relaxed: only the holder can rely on the answer
@@ -163,6 +169,11 @@ class blocking_lock : private ranked {
     if (word_.exchange(free, release) == contended) [[unlikely]] {
       os::futex_wake(word_, 1);
     }
+  }
+
+  /// As that of spin_lock.
+  void abandon() noexcept {
+    word_.store(free, relaxed);  // relaxed: there is only this thread
   }
 
  private:

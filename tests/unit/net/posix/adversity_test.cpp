@@ -8,6 +8,9 @@
 #include <thrum/net/conn.hpp>
 #include <thrum/net/dial.hpp>
 #include <thrum/net/listener.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/core/section.hpp>
+#include <thrum/sched/io/poll_table.hpp>
 
 #include <thrum.hpp>
 
@@ -17,8 +20,10 @@
 #include "support/local_name.hpp"
 #include "support/with_runtime.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include <sys/wait.h>
@@ -70,6 +75,40 @@ TEST_CASE("a descriptor that a child process closes stays registered with its pa
   CHECK(status == 0);
   CHECK(runtime.block_on(read_one) == 1);
   thrum::os::close(pair.ends[1]);
+}
+
+TEST_CASE(
+    "in a child process nobody holds the lock of a descriptor, whoever held it in its parent") {
+  const thrum::runtime runtime(with_procs(1));  // has the system tell of children
+  thrum::sched::poll_desc* d = nullptr;
+  {
+    const thrum::sched::section here;
+    d = thrum::sched::poll_table::take();
+  }
+  REQUIRE(d != nullptr);
+  std::atomic<bool> is_held{false};
+  std::atomic<bool> is_over{false};
+  std::thread holder([&] {
+    const thrum::sched::section here;
+    const thrum::sched::scoped guard(d->lock);
+    is_held = true;
+    while (!is_over) {
+      thrum::os::yield_thread();
+    }
+  });
+  support::eventually([&] { return is_held.load(); });
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const thrum::sched::section here;
+    ::_exit(d->lock.try_lock() ? 0 : 1);
+  }
+  is_over = true;
+  holder.join();
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  CHECK(status == 0);
+  const thrum::sched::section here;
+  thrum::sched::poll_table::give_back(*d);
 }
 
 TEST_CASE("a child process closes a descriptor for which its parent waits, and opens others") {
