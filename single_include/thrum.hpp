@@ -20475,10 +20475,10 @@ class alignas(base::cache_line_size) global_queue {
 //
 // Why nothing is lost
 //   Either S3 reads spinning_ before I5 lowers it, and then the fences make S1 visible to I6, also if
-//   S4 fails for that; or it reads it after, and goes on to S5. At S5 the lock orders it with I4: after I4 there is an idle
-//   P to start; before I3 that idler will see need_spinning_. A submitter that reads need_spinning_
-//   set may leave for the same reason: the flag is only cleared by an M that then looks at every
-//   queue. An idler that was not spinning need not look again: it read the flag under the lock in
+//   S4 fails for that; or it reads it after, and goes on to S5. At S5 the lock orders it with I4:
+//   after I4 there is an idle P to start; before I3 that idler will see need_spinning_. A submitter
+//   that reads need_spinning_ set may leave for the same reason: the flag is only cleared by an M that
+//   then looks at every queue. An idler that was not spinning need not look again: it read the flag under the lock in
 //   which it became visible as idle.
 //
 // Fences of [id.spin]: end_spinning, wake_processor.
@@ -41545,8 +41545,8 @@ class poll_table {
   /// So that after_fork need not look for it, which takes locks of the loader.
   static void prepare_for_fork() noexcept { static_cast<void>(known()); }
 
-  /// In a child process, which has none of the threads: a goroutine that was about to park held the lock of what
-  /// it was to wait for. It is in a list already, or in none.
+  /// In a child process, which has none of the threads that may have held a lock: above all, that of a
+  /// goroutine that was about to park. What they were changing stays as it is; end_use() drops those lists.
   static void after_fork() noexcept {
     known().lock.abandon();
     for_each([](poll_desc& d) noexcept { d.lock.abandon(); });

@@ -82,8 +82,8 @@ class poll_table {
   /// So that after_fork need not look for it, which takes locks of the loader.
   static void prepare_for_fork() noexcept { static_cast<void>(known()); }
 
-  /// In a child process, which has none of the threads: a goroutine that was about to park held the lock of what
-  /// it was to wait for. It is in a list already, or in none.
+  /// In a child process, which has none of the threads that may have held a lock: above all, that of a
+  /// goroutine that was about to park. What they were changing stays as it is; end_use() drops those lists.
   static void after_fork() noexcept {
     known().lock.abandon();
     for_each([](poll_desc& d) noexcept { d.lock.abandon(); });

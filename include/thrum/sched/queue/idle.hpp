@@ -48,10 +48,10 @@
 //
 // Why nothing is lost
 //   Either S3 reads spinning_ before I5 lowers it, and then the fences make S1 visible to I6, also if
-//   S4 fails for that; or it reads it after, and goes on to S5. At S5 the lock orders it with I4: after I4 there is an idle
-//   P to start; before I3 that idler will see need_spinning_. A submitter that reads need_spinning_
-//   set may leave for the same reason: the flag is only cleared by an M that then looks at every
-//   queue. An idler that was not spinning need not look again: it read the flag under the lock in
+//   S4 fails for that; or it reads it after, and goes on to S5. At S5 the lock orders it with I4:
+//   after I4 there is an idle P to start; before I3 that idler will see need_spinning_. A submitter
+//   that reads need_spinning_ set may leave for the same reason: the flag is only cleared by an M that
+//   then looks at every queue. An idler that was not spinning need not look again: it read the flag under the lock in
 //   which it became visible as idle.
 //
 // Fences of [id.spin]: end_spinning, wake_processor.
