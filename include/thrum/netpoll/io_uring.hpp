@@ -27,9 +27,12 @@
 // Checked by tests/model/linux/io_uring_model.cpp, with each order and each step changed in turn.
 //
 // Requests belong to threads
-//   The kernel completes a request on the thread that has submitted it: it is interrupted for a
-//   moment, and a call that cannot be restarted (epoll_wait of another library) fails there with
-//   EINTR, as after a signal. If that thread has ended, the request may be cancelled instead:
+//   The kernel completes a request on the thread that has submitted it. If that thread sleeps in a
+//   call, it is interrupted for a moment, and a call that cannot be restarted (epoll_wait of another
+//   library) fails there with EINTR, as after a signal. If it computes, it completes the request in
+//   its next call, or when the clock of its processor ticks (1 to 10 ms); only before Linux 5.19 it
+//   is interrupted then, too. With that interrupt, which goes from one processor to another, an HTTP
+//   request cost half as much again. If the thread has ended, the request may be cancelled instead:
 //   readiness that was asked for is then reported as if it were there, and an operation ends with
 //   os::interrupted. Whoever waits calls again.
 //

@@ -109,6 +109,9 @@ void basic_io_uring<System>::start(operation& what) noexcept {
                    : what.kind == operation::read  ? uring::op_read
                                                    : uring::op_write;
   request.fd = what.fd;
+  // Who receives by an operation has found nothing there, or taken all there was.
+  request.priority = what.kind == operation::receive && queues_.can_wait_first ? uring::wait_first
+                                                                               : std::uint16_t{0};
   request.address = reinterpret_cast<std::uintptr_t>(what.data);
   constexpr std::size_t most = 0x7ffff000;  // as of read(2)
   request.length = static_cast<std::uint32_t>(what.size < most ? what.size : most);
@@ -158,8 +161,8 @@ void basic_io_uring<System>::poll(std::int64_t delay_ns, sink& to) noexcept {
   std::uint32_t n = reap(found, at_once);
   const bool sleeps = delay_ns != 0 && n == 0;
   const std::uint32_t to_submit = begin_wait(sleeps);
-  const bool overflows = (from_kernel(*queues_.submission_flags) & queues::flag_overflow) != 0;
-  if (sleeps || to_submit != 0 || overflows) {
+  const bool more = (from_kernel(*queues_.submission_flags) & queues::flags_of_more) != 0;
+  if (sleeps || to_submit != 0 || more) {
     queues_.enter(to_submit, sleeps, delay_ns);
     if (sleeps) {
       end_wait();

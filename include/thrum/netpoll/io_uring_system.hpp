@@ -60,6 +60,9 @@ enum opcode : std::uint8_t {
 using shared_word = std::atomic<std::uint32_t>;
 static_assert(shared_word::is_always_lock_free && sizeof(shared_word) == sizeof(std::uint32_t));
 
+/// The priority of a receive that waits first.
+inline constexpr std::uint16_t wait_first = 1;
+
 /// Of enter(): there was no memory for a request. Another call may find some.
 inline constexpr int no_memory_now = -EAGAIN;
 
@@ -78,6 +81,8 @@ struct queues {
   shared_word* completion_head = nullptr;  // ours
   shared_word* completion_tail = nullptr;  // the kernel's
   std::uint32_t completion_mask = 0;
+  /// A receive may be told to wait first and then to try (Linux 5.19).
+  bool can_wait_first = false;
 
   /// 0 or an error below zero; os::not_supported: the kernel has none, or too old a one.
   int open(std::uint32_t submissions_at_once, std::uint32_t completions_at_once) noexcept;
@@ -87,8 +92,9 @@ struct queues {
   /// if `wait`: delay_ns < 0 for ever. An error below zero, which says only that it came back early.
   int enter(std::uint32_t to_submit, bool wait, std::int64_t delay_ns) const noexcept;
 
-  /// More is completed than there is room for: the kernel keeps it until the next enter().
-  static constexpr std::uint32_t flag_overflow = 2;
+  /// Something is completed that only enter() brings: there is no room for it, or the thread that
+  /// has asked for it has not been in the kernel since.
+  static constexpr std::uint32_t flags_of_more = 2 | 4;
 };
 
 }}}}  // namespace thrum::THRUM_ABI::netpoll::uring

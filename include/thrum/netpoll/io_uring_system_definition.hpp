@@ -55,6 +55,8 @@ struct enter_argument {
 };
 
 inline constexpr std::uint32_t setup_completion_entries = 1U << 3;
+inline constexpr std::uint32_t setup_interrupts_nobody = 1U << 8;  // Linux 5.19
+inline constexpr std::uint32_t setup_flags_what_waits = 1U << 9;   // the same
 inline constexpr std::uint32_t feature_one_mapping = 1U << 0;
 inline constexpr std::uint32_t feature_drops_nothing = 1U << 1;
 inline constexpr std::uint32_t feature_waits_with_time = 1U << 8;  // Linux 5.11
@@ -69,9 +71,17 @@ THRUM_OUT_OF_LINE int queues::open(std::uint32_t submissions_at_once,
     return os::not_supported;
   }
   setup_parameters about{};
-  about.flags = setup_completion_entries;
-  about.completion_entries = completions_at_once;
-  const long made = ::syscall(number_of_setup, submissions_at_once, &about);
+  const auto make = [&](std::uint32_t more_flags) {
+    about = setup_parameters();
+    about.flags = setup_completion_entries | more_flags;
+    about.completion_entries = completions_at_once;
+    return ::syscall(number_of_setup, submissions_at_once, &about);
+  };
+  long made = make(setup_interrupts_nobody | setup_flags_what_waits);
+  can_wait_first = made >= 0;
+  if (made < 0 && errno == EINVAL) {
+    made = make(0);
+  }
   if (made < 0) {
     return errno == ENOSYS || errno == EPERM || errno == EINVAL ? os::not_supported : -errno;
   }

@@ -396,7 +396,8 @@ struct small_queues {
   const model::cell<completion>* completions = nullptr;
   std::uint32_t submission_mask = kernel_type::places - 1;
   std::uint32_t completion_mask = kernel_type::places - 1;
-  static constexpr std::uint32_t flag_overflow = 2;
+  static constexpr std::uint32_t flags_of_more = 2;
+  static constexpr bool can_wait_first = false;
 
   int open(std::uint32_t, std::uint32_t) noexcept {
     kernel_type& own = *kernel<Made>;

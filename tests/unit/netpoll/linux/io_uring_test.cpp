@@ -12,17 +12,20 @@
 #include "support/child.hpp"
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <string_view>
 #include <thread>
 #include <vector>
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -88,6 +91,55 @@ struct ring_and_pair {
 };
 
 constexpr std::uint32_t readable_answer = thrum::netpoll::readable | thrum::netpoll::asked_readable;
+
+/// From now on this thread's rings are made by `action`; false: an emulator has no filters.
+bool filter_setup(std::uint32_t action, long* listener = nullptr) {
+  constexpr unsigned setup = 425;
+  sock_filter program[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, setup, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, action),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog all = {4, program};
+  const bool tells = listener != nullptr;
+  const long result = ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
+                          ? -1
+                          : ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+                                      tells ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0UL, &all);
+  if (tells) {
+    *listener = result;
+  }
+  return result >= 0;
+}
+
+/// Answers for a kernel before 5.19: one that knows no flag of setup but the size of the second
+/// queue refuses the first question and takes the next. How many were refused.
+int be_an_older_kernel(int listener) {
+  constexpr std::uint32_t known = 1U << 3;
+  for (int refused = 0;; ++refused) {
+    seccomp_notif question{};
+    if (::ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &question) != 0) {
+      return -1;
+    }
+    std::uint32_t flags = 0;  // the third word of the parameters
+    std::memcpy(&flags,
+                reinterpret_cast<const char*>(static_cast<std::uintptr_t>(question.data.args[1])) +
+                    2 * sizeof(flags),
+                sizeof(flags));
+    seccomp_notif_resp answer{};
+    answer.id = question.id;
+    const bool refuses = (flags & ~known) != 0;
+    answer.error = refuses ? -EINVAL : 0;
+    answer.flags = refuses ? 0U : unsigned{SECCOMP_USER_NOTIF_FLAG_CONTINUE};
+    if (::ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer) != 0) {
+      return -1;
+    }
+    if (!refuses) {
+      return refused;
+    }
+  }
+}
 
 }  // namespace
 
@@ -291,6 +343,30 @@ TEST_CASE("what a thread has started and asked comes to an end after that of the
   CHECK(heard[0].events == readable_answer);
 }
 
+TEST_CASE("what a thread has asked for is answered while that thread computes and makes no call") {
+  ring_and_pair one;
+  if (!one.is_there) {
+    return;
+  }
+  std::atomic<bool> has_asked{false};
+  std::atomic<bool> has_heard{false};
+  std::thread computing([&] {
+    one.ring.ask(one.fds[0], one.tag, thrum::netpoll::readable, true);
+    has_asked = true;
+    while (!has_heard) {
+    }
+  });
+  while (!has_asked) {
+    std::this_thread::yield();
+  }
+  one.send("x");
+  while (one.poll(one.second).empty()) {
+  }
+  CHECK(one.heard.all[0].events == readable_answer);
+  has_heard = true;
+  computing.join();
+}
+
 TEST_CASE("files are read and written at a place, and where they stand") {
   ring_and_pair one;
   if (!one.is_there) {
@@ -347,23 +423,48 @@ TEST_CASE("more is asked of a ring than it has places for, and all of it is answ
 
 TEST_CASE("where the system gives no ring a runtime's poller is epoll") {
   const support::child_result end = support::run_in_child([] {
-    constexpr unsigned setup = 425;
-    sock_filter program[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, setup, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    const sock_fprog all = {4, program};
-    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-        ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all) != 0) {
-      ::_exit(0);  // an emulator has no filters
+    if (!filter_setup(SECCOMP_RET_ERRNO | EPERM)) {
+      ::_exit(0);
     }
     io_uring ring;
     const bool is_refused = ring.open() == thrum::os::not_supported;
     thrum::netpoll::linux_poller poller;
     const bool is_open = poller.open(thrum::netpoll::choice::io_uring) == 0;
     ::_exit(is_refused && is_open && poller.chosen() == thrum::netpoll::choice::usual ? 0 : 1);
+  });
+  CHECK(end.exit_code == 0);
+}
+
+TEST_CASE("a kernel that does not know the newer flags gives a ring without them") {
+  const support::child_result end = support::run_in_child([] {
+    if (io_uring there; there.open() != 0) {
+      ::_exit(0);
+    }
+    std::atomic<long> listener{0};
+    std::atomic<int> refused{-2};
+    std::thread kernel([&] {
+      listener.wait(0);
+      refused = listener > 0 ? be_an_older_kernel(static_cast<int>(listener)) : 1;
+    });
+    long made = -1;
+    if (!filter_setup(SECCOMP_RET_USER_NOTIF, &made)) {
+      ::_exit(0);
+    }
+    listener = made;
+    listener.notify_one();
+    ring_and_pair one;
+    kernel.join();
+    noted_operation receive;
+    char byte = 0;
+    receive.fd = one.fds[0];
+    receive.data = &byte;
+    receive.size = 1;
+    one.ring.start(receive);
+    one.send("x");
+    while (receive.ends == 0) {
+      one.poll(one.second);
+    }
+    ::_exit(one.is_there && refused == 1 && receive.result == 1 && byte == 'x' ? 0 : 1);
   });
   CHECK(end.exit_code == 0);
 }
