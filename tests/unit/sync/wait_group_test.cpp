@@ -120,6 +120,52 @@ TEST_CASE("go of a group outside of a runtime is an error of use and counts noth
   CHECK(group.wait_for(0ms));
 }
 
+TEST_CASE(
+    "a goroutine, an OS thread and one with a deadline wait for the same group, and all return") {
+  with_runtime([&] {
+    for (int round = 0; round != scaled(200); ++round) {
+      thrum::wait_group group(2);
+      std::atomic<int> returned{0};
+      const auto wait_all = [&] {
+        group.wait();
+        ++returned;
+      };
+      std::thread foreign(wait_all);
+      thrum::wait_group waiters;
+      waiters.go(wait_all);
+      waiters.go([&] {
+        static_cast<void>(group.wait_for(round % 2 == 0 ? 1ms : 1h));
+        ++returned;
+      });
+      group.done();
+      group.done();
+      waiters.wait();
+      thrum::blocking([&] { foreign.join(); });
+      CHECK(returned == 3);
+    }
+  });
+}
+
+TEST_CASE("waiters of a group give up one after another, and one that comes later is woken") {
+  with_runtime([&] {
+    thrum::wait_group group(1);
+    for (int round = 0; round != scaled(300); ++round) {
+      CHECK_FALSE(group.wait_for(10us));
+    }
+    std::atomic<bool> has_returned{false};
+    thrum::wait_group waiters;
+    waiters.go([&] {
+      group.wait();
+      has_returned = true;
+    });
+    CHECK_FALSE(group.wait_for(1ms));
+    CHECK_FALSE(has_returned);
+    group.done();
+    waiters.wait();
+    CHECK(has_returned);
+  });
+}
+
 TEST_CASE("a count below zero is an error of use") {
   thrum::wait_group fresh;
   CHECK(is_usage_error("wait_group::", [&] { fresh.done(); }));
