@@ -117,10 +117,13 @@ bool filter_setup(std::uint32_t action, long* listener = nullptr) {
 /// queue refuses the first question and takes the next. How many were refused.
 int be_an_older_kernel(int listener) {
   constexpr std::uint32_t known = 1U << 3;
-  for (int refused = 0;; ++refused) {
+  for (int refused = 0;;) {
     seccomp_notif question{};
     if (::ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &question) != 0) {
-      return -1;
+      if (errno != EINTR && errno != ENOENT) {
+        return -1;
+      }
+      continue;
     }
     std::uint32_t flags = 0;  // the third word of the parameters
     std::memcpy(&flags,
@@ -133,11 +136,12 @@ int be_an_older_kernel(int listener) {
     answer.error = refuses ? -EINVAL : 0;
     answer.flags = refuses ? 0U : unsigned{SECCOMP_USER_NOTIF_FLAG_CONTINUE};
     if (::ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer) != 0) {
-      return -1;
+      continue;  // who has asked was interrupted, as by the end of an earlier ring, and asks again
     }
     if (!refuses) {
       return refused;
     }
+    ++refused;
   }
 }
 
