@@ -24,8 +24,8 @@
 #include <vector>
 
 #include <linux/filter.h>
+#include <linux/ioctl.h>
 #include <linux/seccomp.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -119,7 +119,7 @@ int be_an_older_kernel(int listener) {
   constexpr std::uint32_t known = 1U << 3;
   for (int refused = 0;;) {
     seccomp_notif question{};
-    if (::ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &question) != 0) {
+    if (::syscall(SYS_ioctl, listener, SECCOMP_IOCTL_NOTIF_RECV, &question) != 0) {
       if (errno != EINTR && errno != ENOENT) {
         return -1;
       }
@@ -135,7 +135,7 @@ int be_an_older_kernel(int listener) {
     const bool refuses = (flags & ~known) != 0;
     answer.error = refuses ? -EINVAL : 0;
     answer.flags = refuses ? 0U : unsigned{SECCOMP_USER_NOTIF_FLAG_CONTINUE};
-    if (::ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer) != 0) {
+    if (::syscall(SYS_ioctl, listener, SECCOMP_IOCTL_NOTIF_SEND, &answer) != 0) {
       continue;  // who has asked was interrupted, as by the end of an earlier ring, and asks again
     }
     if (!refuses) {
