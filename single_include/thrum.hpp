@@ -46277,13 +46277,34 @@ THRUM_COLD inline void queue_forked(runtime_scheduler& scheduler, std::uint32_t 
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
+/// The first goroutine that a poll has found, or null: for the M that polls, as one is no reason to
+/// wake another processor.
+inline goroutine* pop_first(poll_sink& sink) noexcept {
+  auto* const first = static_cast<goroutine*>(sink.ready.pop_front());
+  if (first != nullptr) {
+    first->moved_much = false;
+  }
+  return first;
+}
+
 /// For a P that has nothing else: the first goroutine, the others to the global queue.
+///
+/// Two goroutines that answer each other over a pipe stay on one P: a wake-up for each answer, of a
+/// thread that finds nothing, cost a third of a round trip.
 inline goroutine* poll_now(machine& m) noexcept {
   poll_sink sink(*m.scheduler);
   if (!poll_once(*m.scheduler, sink)) {
     return nullptr;
   }
+  goroutine* const first = pop_first(sink);
   inject(sink);
+  if (first != nullptr) {
+    if ((first->flags & g_apart) == 0) [[likely]] {
+      begin_slice(*m.p);
+      return first;
+    }
+    ready_apart(*first);
+  }
   goroutine* const g = take_global(m);
   // A select that was told of an event is runnable here: see told_point.
   return g != nullptr ? g : take_local(m);
@@ -46394,18 +46415,14 @@ inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
   if (p != nullptr) {
     scheduler.acquire_p(m, *p);
     scheduler.monitor.wake_if_all_idle();
-    auto* const first = static_cast<goroutine*>(sink.ready.pop_front());
-    if (first != nullptr) {
-      first->moved_much = false;
-    }
+    goroutine* const first = pop_first(sink);
     if (first == nullptr || is_in_background(*first)) {
       scheduler.idle.begin_spinning(m);
       if (first != nullptr) {
         ready_apart(*first);
       }
     } else {
-      // One goroutine is no reason to wake another processor. But it may compute for long, and
-      // nobody sleeps now until the first timer of the Ps that idle.
+      // It may compute for long, and nobody sleeps now until the first timer of the Ps that idle.
       m.pending = first;
       if (!scheduler.clock.is_virtual()) {
         scheduler.monitor.wake_for(scheduler.first_timer(timer_heap<traits>::never));

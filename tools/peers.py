@@ -81,7 +81,7 @@ def go():
     if not shutil.which("go"):
         raise Missing("no go on the PATH")
     program = BUILT / "go"
-    subprocess.run(["go", "build", "-o", program, SOURCES / "go/main.go"], check=True)
+    subprocess.run(["go", "build", "-o", program, *sorted((SOURCES / "go").glob("*.go"))], check=True)
     return program, output("go", "version").split()[2].removeprefix("go")
 
 

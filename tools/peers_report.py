@@ -31,6 +31,12 @@ ROWS = {
                       "a channel is closed on which a million wait, until all have ended; a receiver"),
     "fib": ("fib by spawns", "fib(22), one of both parts spawned and joined; a spawn"),
     "fork_join_fib": ("fork_join fib", "the same by the library's fork-join"),
+    "udp": ("UDP", "64 bytes to another goroutine of the process and back; a round trip"),
+    "unix": ("Unix socket", "the same over a stream"),
+    "pipe": ("pipes", "the same over two"),
+    "file": ("file", "4 KiB are read at a place, of a file that is in memory; a read"),
+    "child": ("child process", "/bin/true is started and waited for, one at a time"),
+    "timer_reset": ("after_func reset", "100,000 timers that are not due are moved, each in its turn; a reset"),
     "process": ("process", "from the start to the end of a process that runs an empty main; wall time"),
 }
 COLOURS = {"thrum": "#111111", "go": "#0077aa", "boost_fiber": "#cc5500", "tokio": "#8833aa", "tbb": "#228844"}

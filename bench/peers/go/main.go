@@ -347,6 +347,12 @@ var rows = []row{
 	{"sleepers_100000", func() float64 { return sleepers(100_000) }},
 	{"close_1000000", close1000000},
 	{"fib", fib},
+	{"udp", udp},
+	{"unix", unixSocket},
+	{"pipe", pipes},
+	{"file", file},
+	{"child", child},
+	{"timer_reset", timerReset},
 	{"process", func() float64 { return 0 }},
 }
 

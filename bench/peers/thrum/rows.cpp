@@ -4,6 +4,7 @@
 // The rows of `./dev bench --peers` by thrum.
 
 #include "../rows.hpp"
+#include "system_rows.hpp"
 
 #include <thrum.hpp>
 
@@ -301,7 +302,8 @@ int main(int argc, char** argv) {
 #if __has_include(<thrum/fork_join.hpp>)
             {"fork_join_fib", fork_join_fib},
 #endif
-            {"process", nothing},
+            {"udp", udp}, {"unix", unix_socket}, {"pipe", pipes}, {"file", file}, {"child", child},
+            {"timer_reset", timer_reset}, {"process", nothing},
       },
       [](unsigned procs, auto work) {
         thrum::options options;

@@ -13,6 +13,11 @@
 
 #include <chrono>
 #include <span>
+#include <string_view>
+
+#if !defined(_WIN32)
+#include <sys/resource.h>
+#endif
 
 using namespace std::chrono_literals;
 using thrum::preemption;
@@ -190,6 +195,39 @@ TEST_CASE("a goroutine that yields for ever lets one run whose descriptor is rea
     other.join();
   });
 }
+
+#if !defined(_WIN32)
+TEST_CASE("goroutines that answer each other through the system wake no thread for each answer") {
+  support::with_runtime(support::with_procs(2), [] {
+    if (thrum::runtime::current()->poller() == thrum::poller_kind::io_uring) {
+      return;  // its answers come when the threads that asked have been in the kernel
+    }
+    thrum::io::pipe there;
+    thrum::io::pipe back;
+    char letter = 'x';
+    auto other = thrum::spawn([&] {
+      char got = 0;
+      while (there.reader().read(std::span(&got, 1)) == 1) {
+        back.writer().write(std::string_view(&got, 1));
+      }
+    });
+    const int rounds = support::scaled(20'000);
+    const auto sleeps = [] {
+      rusage use{};
+      ::getrusage(RUSAGE_SELF, &use);
+      return use.ru_nvcsw;
+    };
+    const auto before = sleeps();
+    for (int i = 0; i != rounds; ++i) {
+      there.writer().write(std::string_view(&letter, 1));
+      REQUIRE(back.reader().read(std::span(&letter, 1)) == 1);
+    }
+    CHECK(sleeps() - before < rounds / 10);  // one in four where each answer wakes another P
+    there.writer().close();
+    other.join();
+  });
+}
+#endif
 
 TEST_CASE("new goroutines are looked at once the last free thread has come back from the poller") {
   support::lone_scheduler scheduler(2);
