@@ -100,7 +100,8 @@ inline double pipes() {
 inline double file() {
   constexpr std::uint64_t pages = 256;
   const std::string path = "/tmp/thrum_rows_" + std::to_string(::getpid());
-  auto of_pages = thrum::io::file::open(path, thrum::io::open_mode::read_write | thrum::io::open_mode::create);
+  auto of_pages =
+      thrum::io::file::open(path, thrum::io::open_mode::read_write | thrum::io::open_mode::create);
   ::unlink(path.c_str());
   std::array<std::byte, 4096> page{};
   for (std::uint64_t i = 0; i != pages; ++i) {
@@ -126,7 +127,8 @@ inline double timer_reset() {
   std::vector<thrum::timer> timers;
   timers.reserve(live);
   for (std::size_t i = 0; i != live; ++i) {
-    timers.push_back(thrum::after_func(std::chrono::hours(1) + std::chrono::microseconds(i), [] {}));
+    timers.push_back(
+        thrum::after_func(std::chrono::hours(1) + std::chrono::microseconds(i), [] {}));
   }
   const double ns = measure(live, [&] {
     for (std::size_t i = 0; i != live; ++i) {
