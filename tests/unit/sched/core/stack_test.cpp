@@ -116,6 +116,18 @@ TEST_CASE("between two stacks nothing can be written for 64 KiB", "[stack]") {
   pool::abandon(p);
 }
 
+TEST_CASE("stacks are an odd number of pages apart, so that their tops share no set of a TLB",
+          "[stack]") {
+  const auto page = static_cast<std::ptrdiff_t>(thrum::os::page_size());
+  auto* p = new pool;
+  const g_type* const first = p->take(18);
+  const g_type* const second = p->take(18);
+  const std::ptrdiff_t apart = second->stack_low - first->stack_low;
+  CHECK(apart % page == 0);
+  CHECK(apart / page % 2 == 1);
+  pool::abandon(p);
+}
+
 TEST_CASE("a pool knows which addresses are of its stacks", "[stack]") {
   auto* p = new pool;
   const int elsewhere = 0;
