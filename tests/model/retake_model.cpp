@@ -69,6 +69,16 @@ struct small_world {
     body();
     thrum::sched::leave_scheduler(m);
   }
+  // The same by the way in that does not answer the monitor.
+  template <class Body>
+  void section_at_once(Body body) {
+    if (!thrum::sched::enter_scheduler_at_once(&m)) {
+      section(body);
+      return;
+    }
+    body();
+    thrum::sched::leave_scheduler(m);
+  }
   void use() {
     scheduler.use(*m.p, &m);
     m.g = m.g == &gs[0] ? &gs[1] : &gs[0];  // the monitor looks at m.g, too
@@ -161,6 +171,25 @@ struct caller : World {
   }
 };
 
+// The same where the M takes the short way in.
+template <class World, int Looks = 1>
+struct hasty : World {
+  void run(unsigned thread) {
+    if (thread == the_monitor) {
+      for (int i = 0; i != Looks; ++i) {
+        this->look_at(this->ps[0]);
+      }
+    } else if (thread == the_other) {
+      this->live_on_gifts();
+    } else {
+      for (int i = 0; i != 2; ++i) {
+        this->section_at_once([this] { this->use(); });
+      }
+      this->m_is_done = true;
+    }
+  }
+};
+
 // Meanwhile the M leaves its P for another one.
 template <class World, int Looks = 1>
 struct changer : World {
@@ -241,6 +270,14 @@ TEST_CASE("model: a P is taken from an M that blocks, or the M keeps it, never b
   }
 }
 
+TEST_CASE("model: who enters at once either has the P, or answers by the longer way") {
+  for (const machine on : every_machine) {
+    holds<hasty<original<>>>({on, 3, 2});
+    holds<hasty<original<>, 2>>({on, 2, 2});
+    holds<hasty<original<false>>>({on, 3, 2});
+  }
+}
+
 TEST_CASE("model: a request for a P that the M has left takes nothing from anybody") {
   for (const machine on : every_machine) {
     holds<changer<original<>>>({on, 3, 2});
@@ -273,6 +310,8 @@ TEST_CASE("model: each mutant of the hand-shake over a P is found out") {
   CHECK(found_out<caller<mutant<mistake::no_heavy_fence>>>(on_tso));
   CHECK(found_out<caller<mutant<mistake::no_heavy_fence>>>(on_weak));
   CHECK(found_out<caller<mutant<mistake::no_light_fence>>>(on_any));
+  CHECK(found_out<hasty<mutant<mistake::no_heavy_fence>>>(on_weak));
+  CHECK(found_out<hasty<mutant<mistake::no_light_fence>>>(on_any));
   CHECK(found_out<interrupted<mutant<mistake::no_handler_fence>>>(on_any));
   CHECK(found_out<caller<mutant<mistake::no_heavy_fence, false>>>(on_tso));
   CHECK(found_out<caller<mutant<mistake::no_heavy_fence, false>>>(on_weak));
@@ -296,6 +335,7 @@ TEST_CASE("model: each mutant of the hand-shake over a P is found out") {
   CHECK(found_out<changer<mutant<mistake::never_gives_back>>>(on_any));
   CHECK(found_out<changer<mutant<mistake::gives_back_as_none>>>(on_any));
   CHECK(found_out<caller<mutant<mistake::enters_blindly>>>(on_any));
+  CHECK(found_out<hasty<mutant<mistake::enters_blindly>>>(on_any));
   CHECK(found_out<caller<mutant<mistake::waits_not>>>(on_any));
   CHECK(found_out<interrupted<mutant<mistake::handler_is_blind>>>(on_any));
   CHECK(found_out<interrupted<mutant<mistake::handler_cuts_in>>>(on_any));

@@ -36,7 +36,7 @@ struct wait_list {
   /// The same for a list on which points may be stale: the first for which settle_if(point) is
   /// true. Those before it are dropped.
   template <class Settle>
-  wait_point* pop_if(Settle settle_if) noexcept {
+  THRUM_INLINE wait_point* pop_if(Settle settle_if) noexcept {
     while (wait_point* const point = points.pop_front()) {
       prefetch_waiter(*point);
       if (settle_if(*point)) [[likely]] {

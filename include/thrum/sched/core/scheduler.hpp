@@ -284,7 +284,7 @@ class runtime_scheduler {
 
   /// Whether there is another P that might idle, or a host that might wait. Asked after work was published, as their number may
   /// rise at any time.
-  bool has_other_ps() const noexcept {
+  THRUM_INLINE bool has_other_ps() const noexcept {
     // [s.procs =] the work before the number is read; pairs with the heavy fences of set_procs and make_host
     traits::light_fence();
     return ps.has_several();

@@ -82,7 +82,7 @@ class spin_lock : private ranked {
     }
   }
 
-  bool try_lock() noexcept {
+  THRUM_INLINE bool try_lock() noexcept {
     // [lock.spin <] acquire: as in lock.
     if (locked_.exchange(1, acquire) != 0) {
       return false;
@@ -92,16 +92,23 @@ class spin_lock : private ranked {
   }
 
   THRUM_INLINE void unlock() noexcept {
+    if (drop()) [[unlikely]] {
+      wake_sleeper();
+    }
+  }
+
+  /// unlock() in two steps, for a caller whose calls are its last: true if wake_sleeper() is to follow.
+  [[nodiscard]] THRUM_INLINE bool drop() noexcept {
     note_unlock(this);
     // relaxed: a hint to wake them. Read before the lock is dropped: afterwards the lock may be
     // gone.
     const std::uint32_t sleepers = sleepers_.load(relaxed);
     // [lock.spin >] release: publishes the section to the next holder's exchange.
     locked_.store(0, release);
-    if (sleepers != 0) [[unlikely]] {
-      os::futex_wake(locked_, 1);
-    }
+    return sleepers != 0;
   }
+  /// The lock may be gone: only its address is used.
+  void wake_sleeper() noexcept { os::futex_wake(locked_, 1); }
 
   /// Nobody holds it: in a child process, where the threads that might are not.
   void abandon() noexcept {

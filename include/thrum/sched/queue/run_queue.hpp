@@ -254,14 +254,14 @@ THRUM_INLINE T* run_queue<T, Traits>::pop() noexcept {
 }
 
 template <class T, class Traits>
-T* run_queue<T, Traits>::exchange_runnext(T* g) noexcept {
+THRUM_INLINE T* run_queue<T, Traits>::exchange_runnext(T* g) noexcept {
   // [rq.3 >, id.spin =] publishes *g; sees: steal_half_into. seq_cst: the owner's first step to
   // announce g.
   return runnext_.exchange(g, seq_cst);
 }
 
 template <class T, class Traits>
-T* run_queue<T, Traits>::take_runnext() noexcept {
+THRUM_INLINE T* run_queue<T, Traits>::take_runnext() noexcept {
   if (runnext_.load(relaxed) == nullptr) {  // relaxed: only the owner makes it non-null
     return nullptr;
   }

@@ -106,7 +106,7 @@ class basic_gate {
 
   /// GA2. Called by the thread that releases the waiter, with the object's lock held, after it has
   /// recorded the release.
-  void shut() noexcept {
+  THRUM_INLINE void shut() noexcept {
     // [s.gate =] released before the gate is read; pairs with stop()'s fence
     Traits::light_fence();
     // [gate.word <] acquire: the last look of the thread inside, which found nothing to do.

@@ -38,8 +38,8 @@ inline constinit std::atomic<void (*)(goroutine_id id, std::string_view name)> o
 /// Parks the running goroutine. `commit` publishes it, once its stack is left; the code
 /// that takes it out again calls ready(). Returns when that has happened; `here` is then on the M
 /// that it runs on.
-inline void park(section& here, wait_reason reason, commit_function commit,
-                 void* argument) noexcept {
+THRUM_INLINE void park_inlined(section& here, wait_reason reason, commit_function commit,
+                               void* argument) noexcept {
   machine& m = here.this_m();
   goroutine& g = *m.g;
   g.reason.store(reason, relaxed);  // relaxed: only for display
@@ -48,12 +48,16 @@ inline void park(section& here, wait_reason reason, commit_function commit,
   g.status.store(g_status::waiting, relaxed);  // relaxed: published by what commit does
   here.moved_to(leave(m, take_next(m), commit, argument));
 }
+inline void park(section& here, wait_reason reason, commit_function commit,
+                 void* argument) noexcept {
+  park_inlined(here, reason, commit, argument);
+}
 
 // ---- cancellation ------------------------------------------------------------------------------
 
 /// May this wait be cancelled? Not while an exception unwinds the stack: the cancellation would
 /// throw another one out of a destructor.
-inline bool may_cancel(const machine& m) noexcept {
+THRUM_INLINE bool may_cancel(const machine& m) noexcept {
   if (m.g->uncancellable != 0) [[unlikely]] {
     return false;
   }
@@ -65,14 +69,14 @@ inline bool may_cancel(const machine& m) noexcept {
 }
 
 /// Must a wait that may be cancelled end at once?
-inline bool must_exit(const machine& m) noexcept {
+THRUM_INLINE bool must_exit(const machine& m) noexcept {
   // [s.stop =] g.withdrawable before the flag; pairs with stop()'s heavy one
   traits::light_fence();
   return m.g->exiting || m.scheduler->ending.has_begun();
 }
 
 /// W4: the point may be forgotten once this has returned.
-inline void end_withdrawable(goroutine& g, wake_cause cause) noexcept {
+THRUM_INLINE void end_withdrawable(goroutine& g, wake_cause cause) noexcept {
   g.withdrawable.store(nullptr, relaxed);  // relaxed: ordered by the fence of [s.stop]
   traits::light_fence();                   // [s.stop =] cleared before the announcement is read
   g.scheduler->ending.wait_for_looks();
@@ -185,6 +189,53 @@ void park_until(section& here, wait_reason reason, wait_point& point, Lock& held
   timer_heap<traits>::remove(g);
 }
 
+/// The first half of a wait of a goroutine whose point is linked. False: it was cancelled, and the lock
+/// is released.
+template <class Lock>
+THRUM_INLINE bool begin_wait(machine& m, wait_point& point, Lock& held, bool cancellable) noexcept {
+  goroutine& g = *m.g;
+  // relaxed: set before there are goroutines
+  if (const auto observe = observe_park.load(relaxed)) [[unlikely]] {
+    observe(g.id, g.name);
+  }
+  if (!cancellable) {
+    return true;
+  }
+  // [s.stop >] release: the linked point, to the thread that stops the runtime.
+  g.withdrawable.store(&point, release);
+  // If it cannot be withdrawn, somebody is about to wake it.
+  if (!must_exit(m) || point.withdraw(point, true) != withdrawal::done) [[likely]] {
+    return true;
+  }
+  settle(point, wake_cause::cancelled);
+  held.unlock();
+  end_withdrawable(g, wake_cause::cancelled);
+  return false;
+}
+
+/// And the last: why it has ended.
+THRUM_INLINE wake_cause end_wait(goroutine& g, wait_point& point, bool cancellable) noexcept {
+  const wake_cause cause = point.cause.load(relaxed);  // relaxed: written before we were woken
+  if (cancellable) {
+    end_withdrawable(g, cause);
+  }
+  return cause;
+}
+
+/// wait(), for a goroutine and without a deadline. In one piece with its caller where that is a hot
+/// path: what was passed through four functions was a third of a hand-over between two goroutines.
+template <class Lock>
+THRUM_INLINE wake_cause wait_for_ever(section& here, machine& m, wait_point& point, Lock& held,
+                                      wait_reason reason) noexcept {
+  goroutine& g = *m.g;
+  const bool cancellable = may_cancel(m);
+  if (!begin_wait(m, point, held, cancellable)) [[unlikely]] {
+    return wake_cause::cancelled;
+  }
+  park_inlined(here, reason, &commit_unlock<Lock>, &held);
+  return end_wait(g, point, cancellable);
+}
+
 /// W2 and W4 of wait_point.hpp. The caller holds `held`, has linked `point` and set its `g` from
 /// `here` (null for a thread); the lock is released. Returns why the wait has ended; `cancelled`
 /// obliges the caller to throw goroutine_exit, outside of the section.
@@ -208,22 +259,13 @@ wake_cause wait(section& here, wait_point& point, Lock& held,
     wait_as_thread(point, options.deadline, options.reason);
     return point.cause.load(relaxed);  // relaxed: written before we were woken
   }
-  goroutine& g = *m->g;
-  // relaxed: set before there are goroutines
-  if (const auto observe = observe_park.load(relaxed)) [[unlikely]] {
-    observe(g.id, g.name);
+  if (options.deadline == no_deadline && options.cancellable) [[likely]] {
+    return wait_for_ever(here, *m, point, held, options.reason);
   }
+  goroutine& g = *m->g;
   const bool cancellable = options.cancellable && may_cancel(*m);
-  if (cancellable) {
-    // [s.stop >] release: the linked point, to the thread that stops the runtime.
-    g.withdrawable.store(&point, release);
-    // If it cannot be withdrawn, somebody is about to wake it.
-    if (must_exit(*m) && point.withdraw(point, true) == withdrawal::done) [[unlikely]] {
-      settle(point, wake_cause::cancelled);
-      held.unlock();
-      end_withdrawable(g, wake_cause::cancelled);
-      return wake_cause::cancelled;
-    }
+  if (!begin_wait(*m, point, held, cancellable)) [[unlikely]] {
+    return wake_cause::cancelled;
   }
   if (options.deadline == no_deadline) [[likely]] {
     park(here, options.reason, &commit_unlock<Lock>, &held);
@@ -238,11 +280,7 @@ wake_cause wait(section& here, wait_point& point, Lock& held,
       }
     });
   }
-  const wake_cause cause = point.cause.load(relaxed);  // relaxed: written before we were woken
-  if (cancellable) {
-    end_withdrawable(g, cause);
-  }
-  return cause;
+  return end_wait(g, point, cancellable);
 }
 
 // ---- sleep -------------------------------------------------------------------------------------
@@ -399,6 +437,18 @@ THRUM_NOINLINE inline bool is_preemption_asked() noexcept {
 /// Does what is asked of the P that runs this goroutine. Returns the M that it runs on afterwards.
 inline machine& attend_running(machine& m) noexcept {
   return m.scheduler->upcalls().serve_running(m);
+}
+
+/// leave_at_once(), when something is asked of the P.
+THRUM_COLD inline void attend_and_leave(machine& m) noexcept { leave_scheduler(attend_running(m)); }
+
+/// The end of an operation that began by enter_scheduler_at_once: a preemption point, as below.
+THRUM_INLINE void leave_at_once(machine& m) noexcept {
+  if (m.p->attention.load(relaxed) != 0) [[unlikely]] {  // relaxed: seen next time if missed
+    attend_and_leave(m);
+    return;
+  }
+  leave_scheduler(m);
 }
 
 /// The cooperative preemption point at the end of an operation: a load and a branch when nobody

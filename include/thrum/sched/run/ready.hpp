@@ -72,28 +72,40 @@ THRUM_COLD inline void ready_apart(goroutine& g) noexcept {
   scheduler.visitors_from_outside.leave();
 }
 
-/// Makes g runnable on the P that m holds. `next`: it runs as soon as the running one parks.
-inline void ready_on(machine& m, goroutine& g, bool next) noexcept {
+/// What a runnext that was there before costs: the tail of the ring, and perhaps a wake-up.
+THRUM_NOINLINE inline void ready_kicked(machine& m, goroutine& kicked) noexcept {
+  push_to_ring(m, kicked);
+  if (m.scheduler->has_other_ps()) {
+    m.scheduler->wake_processor();
+  }
+}
+
+/// Makes g runnable on the P that m holds: it runs as soon as the running one parks.
+THRUM_INLINE void ready_next(machine& m, goroutine& g) noexcept {
   if ((g.flags & g_apart) != 0) [[unlikely]] {
     ready_apart(g);
     return;
   }
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
+  if (goroutine* const kicked = m.p->queue.exchange_runnext(&g)) {
+    ready_kicked(m, *kicked);
+  } else if (m.scheduler->has_other_ps()) {
+    wake_for_runnext(m);
+  }
+}
+
+/// The same. `next`: as above; else it goes behind the others.
+inline void ready_on(machine& m, goroutine& g, bool next) noexcept {
   if (next) {
-    goroutine* const kicked = m.p->queue.exchange_runnext(&g);
-    if (kicked == nullptr) {
-      if (m.scheduler->has_other_ps()) {
-        wake_for_runnext(m);
-      }
-      return;
-    }
-    push_to_ring(m, *kicked);
-  } else {
-    push_to_ring(m, g);
+    ready_next(m, g);
+    return;
   }
-  if (m.scheduler->has_other_ps()) {
-    m.scheduler->wake_processor();
+  if ((g.flags & g_apart) != 0) [[unlikely]] {
+    ready_apart(g);
+    return;
   }
+  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
+  ready_kicked(m, g);
 }
 
 /// Makes g runnable from a thread that holds no P of g's runtime.

@@ -134,7 +134,7 @@ THRUM_INLINE machine& leave(machine& m, goroutine* next, commit_function commit,
 
 /// What to run after the goroutine that leaves; null: let g0 search. Runs on that goroutine's
 /// stack, so it only looks where looking is cheap.
-inline goroutine* take_next(machine& m) noexcept {
+THRUM_INLINE goroutine* take_next(machine& m) noexcept {
   processor& p = *m.p;
   // relaxed: a request that we miss by a moment is seen at the next switch
   if (p.attention.load(relaxed) != 0) [[unlikely]] {

@@ -23,7 +23,7 @@
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// Counts a goroutine that did not inherit its predecessor's time slice.
-inline void begin_slice(processor& p) noexcept { p.schedule_tick.add(); }
+THRUM_INLINE void begin_slice(processor& p) noexcept { p.schedule_tick.add(); }
 
 inline bool global_turn(const processor& p) noexcept {
   return p.schedule_tick.get() % traits::global_check_interval == 0;
@@ -55,7 +55,7 @@ THRUM_COLD inline goroutine* end_inheritance(machine& m, goroutine& heir) noexce
 }
 
 /// runnext, else the ring's head. Not under the global queue's lock.
-inline goroutine* take_local(machine& m) noexcept {
+THRUM_INLINE goroutine* take_local(machine& m) noexcept {
   processor& p = *m.p;
   if (goroutine* g = p.queue.take_runnext()) {
     if (--p.inheritances_left != 0) [[likely]] {

@@ -219,10 +219,10 @@ inline void wake(wait_point& point) noexcept {
 }
 
 /// As wake, for a caller that knows its M: as from parking_m(), and no switch since.
-inline void wake(machine* m, wait_point& point) noexcept {
+THRUM_INLINE void wake(machine* m, wait_point& point) noexcept {
   goroutine* const g = point.g;
   if (g != nullptr && m != nullptr && m->scheduler == g->scheduler) [[likely]] {
-    ready_on(*m, *g, true);
+    ready_next(*m, *g);
   } else {
     wake(point);
   }
