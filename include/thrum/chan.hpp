@@ -6,7 +6,7 @@
 #define THRUM_CHAN_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/chan/core.hpp>
+#include <thrum/chan/element.hpp>
 #include <thrum/chan/handle.hpp>
 #include <thrum/chan/receiving.hpp>
 #include <thrum/chan/sending.hpp>

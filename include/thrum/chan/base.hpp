@@ -151,6 +151,15 @@ class chan_base {
            has_waiter(senders_) || (clock_ != nullptr && clock_->when <= traits::now());
   }
 
+  // Without the lock. Whether somebody waits only the lock's holder may look, so of a channel without a
+  // buffer neither is sure.
+
+  bool surely_has_nothing() const noexcept { return capacity_ != 0 && size() == 0 && !is_closed(); }
+  bool surely_has_no_room() const noexcept {
+    return capacity_ != 0 && size() >= capacity_ && !is_closed();
+  }
+  bool has_clock() const noexcept { return clock_ != nullptr; }
+
   bool can_send() noexcept {
     return count_.load(relaxed) < capacity_ || closed_.load(relaxed) ||  // relaxed: under the lock
            has_waiter(receivers_);
@@ -166,9 +175,13 @@ class chan_base {
   ~chan_base() = default;
 
   /// CB1. The first waiter that is not stale; null if there is none.
-  static wait_point* pop(wait_list& list) noexcept {
-    return list.pop_if(
-        [](wait_point& point) noexcept { return settle_if_won(point, wake_cause::notified); });
+  THRUM_INLINE static wait_point* pop(wait_list& list) noexcept {
+    struct settle_as_notified {
+      THRUM_INLINE bool operator()(wait_point& point) const noexcept {
+        return settle_if_won(point, wake_cause::notified);
+      }
+    };
+    return list.pop_if(settle_as_notified{});
   }
 
   static void take_all(wait_list& list, wake_cause cause, wake_list& released) noexcept {

@@ -7,6 +7,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/chan/core.hpp>
+#include <thrum/chan/element.hpp>
 #include <thrum/sched/run/exit.hpp>
 
 #include <cstddef>
