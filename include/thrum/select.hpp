@@ -268,23 +268,24 @@ void carry_out(Choose choose, Release release, Run run) {
   released.finish();
 }
 
-/// Lets the case on the `first`-th channel run at once if its channel's buffer allows, or the token
-/// that stands for one. The index of the case if it did, else their number.
+/// Tries the case on the `which`-th channel under its lock alone, and says in `chosen` which case that is
+/// if it was carried out.
 template <class... Cases>
-std::size_t try_buffered(machine* m, std::uint32_t first, Cases&... cases) noexcept {
+quick_try try_now(machine* m, std::uint32_t which, std::size_t& chosen, Cases&... cases) noexcept {
   std::size_t i = 0;
-  std::size_t chosen = sizeof...(Cases);
   std::uint32_t channel = 0;
+  auto outcome = quick_try::unclear;
   const auto visit = [&](auto& of) {
     if constexpr (std::remove_reference_t<decltype(of)>::is_channel) {
-      if (channel++ == first && of.try_buffered(m)) {
-        chosen = i;
+      if (channel++ == which) {
+        outcome = of.try_now(m);
+        chosen = outcome == quick_try::done ? i : chosen;
       }
     }
     ++i;
   };
   (visit(cases), ...);
-  return chosen;
+  return outcome;
 }
 
 /// Gets a case ready whose operation is to be the n-th.
@@ -348,12 +349,17 @@ requires(select_detail::is_select_case<std::remove_cvref_t<Cases>>&&...) std::si
     std::uint32_t first = select_detail::select_frame::any;
     constexpr std::size_t channels =
         (std::size_t{0} + ... + std::size_t{std::remove_cvref_t<Cases>::is_channel});
-    if constexpr (channels == 2) {
-      // What the engine would do first, without the engine.
+    if constexpr (channels == 1 || channels == 2) {
+      // One of the two by chance, and if that is not ready the other: what can be done now is done without
+      // the engine, which is for those who must wait. (Of three, one after the other would not be equally
+      // likely.)
       {
         sched::section here;
-        first = select_detail::random_below(here.m(), 2);
-        chosen = select_detail::try_buffered(here.m(), first, cases...);
+        first = channels == 1 ? 0 : select_detail::random_below(here.m(), 2);
+        const auto outcome = select_detail::try_now(here.m(), first, chosen, cases...);
+        if (channels == 2 && outcome == select_detail::quick_try::not_ready) {
+          select_detail::try_now(here.m(), 1 - first, chosen, cases...);
+        }
         if (chosen != n) {
           sched::preemption_point(here);
         }

@@ -19,6 +19,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
 #include <thrum/chan/core.hpp>
+#include <thrum/chan/element.hpp>
 #include <thrum/chan/handle.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/select/engine.hpp>
@@ -60,6 +61,13 @@ attempt try_send_from_slot(select_operation& self, wait_point*& receiver) noexce
                                                                 receiver);
 }
 
+/// What came of an attempt to carry out an operation under its channel's lock alone.
+enum class quick_try : std::uint8_t {
+  done,
+  not_ready,  // it was not, at that moment
+  unclear,    // the engine knows: it may be ready, by its end, or by what takes more than a lock
+};
+
 /// What all cases have; each replaces what differs.
 class select_case_base {
  public:
@@ -75,6 +83,12 @@ class select_case_base {
   static constexpr bool is_channel = false;
 
  protected:
+  static quick_try came_to(attempt outcome) noexcept {
+    return outcome == attempt::done        ? quick_try::done
+           : outcome == attempt::not_ready ? quick_try::not_ready
+                                           : quick_try::unclear;
+  }
+
   select_operation operation_;
 };
 
@@ -115,13 +129,18 @@ class recv_case : public select_case_base {
 
   static constexpr bool is_channel = true;
 
-  /// Receives what is buffered. False says nothing, and has done nothing.
-  bool try_buffered(machine* m) noexcept {
+  quick_try try_now(machine* m) noexcept {
     core_type* const core = channel_.core();
+    if (core == nullptr) {
+      return quick_try::not_ready;
+    }
     // What a handler that selects again with its own case still looks at goes in prepare(): to
     // destroy it may block.
-    if (core == nullptr || core->size() == 0 || received_.has_value()) {
-      return false;
+    if (core->has_clock() || received_.has_value()) {
+      return quick_try::unclear;
+    }
+    if (core->surely_has_nothing()) {
+      return quick_try::not_ready;
     }
     wait_point* sender = nullptr;
     core->lock().lock();
@@ -130,7 +149,7 @@ class recv_case : public select_case_base {
     if (sender != nullptr) {
       wake(m, *sender);
     }
-    return outcome == attempt::done;
+    return came_to(outcome);
   }
 
   void own() noexcept { channel_.own(); }
@@ -222,14 +241,14 @@ class send_case : public select_case_base {
 
   static constexpr bool is_channel = true;
 
-  /// Sends into the buffer. False says nothing, and has done nothing.
-  bool try_buffered(machine* m) noexcept {
+  quick_try try_now(machine* m) noexcept {
     core_type* const core = channel_.core();
-    if constexpr (is_boxed) {  // NOLINT(bugprone-branch-clone): known early
-      return false;
-    } else if (core == nullptr || core->size() >= core->capacity()) {
-      return false;
+    if constexpr (is_boxed) {
+      return core == nullptr ? quick_try::not_ready : quick_try::unclear;
     } else {
+      if (core == nullptr || core->surely_has_no_room()) {
+        return quick_try::not_ready;
+      }
       operation_.closed = false;
       wait_point* receiver = nullptr;
       core->lock().lock();
@@ -238,7 +257,7 @@ class send_case : public select_case_base {
       if (receiver != nullptr) {
         wake(m, *receiver);
       }
-      return outcome == attempt::done;
+      return came_to(outcome);
     }
   }
 

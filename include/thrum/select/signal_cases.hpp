@@ -44,7 +44,9 @@ class signal_case : public select_case_base {
 
   static constexpr bool is_channel = true;
 
-  bool try_buffered(machine* /*m*/) const noexcept { return source_.has_happened(); }
+  quick_try try_now(machine* /*m*/) const noexcept {
+    return source_.has_happened() ? quick_try::done : quick_try::not_ready;
+  }
 
   void prepare() {
     operation_.core = &happened_.emplace();

@@ -294,6 +294,49 @@ TEST_CASE("a stop that was requested is as likely as each channel that is ready"
   });
 }
 
+TEST_CASE("whatever makes a case ready, it is as likely as a filled channel") {
+  constexpr int rounds = 2'000;
+  with_runtime([] {
+    const thrum::chan<int> drained(3);
+    drained.close();
+    check_uniform(choices_beside(rounds, [&] { return on_recv(drained); }), rounds);
+
+    // An element in a box, for which there is always room.
+    struct may_throw {
+      may_throw() = default;
+      may_throw(may_throw&&) noexcept(false) {}
+      may_throw& operator=(may_throw&&) noexcept(false) { return *this; }
+    };
+    const thrum::chan<may_throw> boxes(1);
+    may_throw value;
+    check_uniform(
+        choices_beside(rounds,
+                       [&] { return on_send(boxes, std::move(value), [&] { boxes.recv(); }); }),
+        rounds);
+
+    // A clock whose time has come: one of these is not made again until it was chosen.
+    auto due = thrum::after(0ns);
+    check_uniform(
+        choices_beside(rounds, [&] { return on_recv(due, [&] { due = thrum::after(0ns); }); }),
+        rounds);
+
+    // A sender that waits.
+    const thrum::chan<int> unbuffered(0);
+    auto sender = thrum::spawn([unbuffered] {
+      while (true) {
+        unbuffered.send(1);
+      }
+    });
+    check_uniform(choices_beside(rounds,
+                                 [&] {
+                                   thrum::this_goroutine::yield();  // it comes back to wait
+                                   return on_recv(unbuffered);
+                                 }),
+                  rounds);
+    sender.detach();
+  });
+}
+
 TEST_CASE("a nil channel among the cases changes nothing for the others") {
   constexpr int rounds = 8'000;
   with_runtime([] {
