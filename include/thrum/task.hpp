@@ -202,7 +202,7 @@ template <class Task, class How, class Launch, class... From>
 void start_goroutine(runtime_scheduler& scheduler, const How& how, Launch launch_it,
                      From&&... from) {
   section here;
-  machine* m = m_of(scheduler);
+  machine* m = m_of(scheduler, here.thread_m());
   std::uint8_t size_class = scheduler.config().stack_class;
   if (how.stack_size != 0) [[unlikely]] {
     size_class = usable_stack_class(how.stack_size);

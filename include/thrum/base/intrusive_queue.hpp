@@ -75,7 +75,7 @@ class intrusive_queue {
   }
 
   /// Takes out the first element; nullptr when the queue is empty.
-  [[nodiscard]] T* pop_front() noexcept {
+  [[nodiscard]] THRUM_INLINE T* pop_front() noexcept {
     T* const first = head_;
     if (first == nullptr) {
       return nullptr;

@@ -20,10 +20,10 @@ using namespace base::orders;
 template <class T>
 class figure {
  public:
-  void add(T n = 1) noexcept {
+  THRUM_INLINE void add(T n = 1) noexcept {
     value_.store(value_.load(relaxed) + n, relaxed);  // relaxed: the only writer
   }
-  void take(T n = 1) noexcept {
+  THRUM_INLINE void take(T n = 1) noexcept {
     value_.store(value_.load(relaxed) - n, relaxed);  // relaxed: the only writer
   }
   T get() const noexcept {
@@ -38,7 +38,7 @@ class figure {
 class counter : public figure<std::uint64_t> {
  public:
   /// Counts an event; a thread that sees the count sees what led to it.
-  void add_release() noexcept {
+  THRUM_INLINE void add_release() noexcept {
     // [s.count >] release: a goroutine's end carries its start; relaxed: only we write
     value_.store(value_.load(relaxed) + 1, release);
   }

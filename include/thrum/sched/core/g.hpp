@@ -129,7 +129,7 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
   /// What it waits on if that wait may be cancelled from outside: see wait_point.hpp.
   atomic<wait_point*> withdrawable{nullptr};
 
-  // -- owner: the goroutine itself --
+  // -- what a start and an end touch, in one line as well; owner: the goroutine itself --
   goroutine_id id = 0;
 
   /// Runs the task to its end. Constant while the goroutine lives.
@@ -140,10 +140,14 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
   local_value* locals = nullptr;
   /// What it has forked, while it does: see run/fork.hpp.
   forker* forks = nullptr;
-  /// What may end its waits besides: see run/stop_watch.hpp.
-  stop_watch* stop = nullptr;
   /// An address inside the function that started it.
   const void* started_at = nullptr;
+  std::uint32_t thread_locks = 0;  // nested thread_locks
+  static constexpr std::size_t name_capacity = 24;
+  char name[name_capacity] = {};  // a start clears the first letter
+
+  /// What may end its waits besides: see run/stop_watch.hpp.
+  stop_watch* stop = nullptr;
 
   // -- the owner of a dead G: see free_list.hpp --
   base::intrusive_queue<goroutine> chunk_rest;
@@ -163,13 +167,9 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
   // -- its own M, while it runs; read by the M that has taken it from a queue --
   /// The thread that it must run on, if g_bound is set.
   machine* bound = nullptr;
-  std::uint32_t thread_locks = 0;  // nested thread_locks
-  bool preempted = false;          // under the global queue's lock
-  std::uint32_t passed_over = 0;   // under it: times that another was taken out of turn
-  std::int64_t ran_ns = 0;         // what it has used of a slice that timers cut into pieces
-
-  static constexpr std::size_t name_capacity = 24;
-  char name[name_capacity] = {};
+  bool preempted = false;         // under the global queue's lock
+  std::uint32_t passed_over = 0;  // under it: times that another was taken out of turn
+  std::int64_t ran_ns = 0;        // what it has used of a slice that timers cut into pieces
 
   thrum::priority priority() const noexcept {
     return (flags & g_background) != 0 ? thrum::priority::background : thrum::priority::normal;

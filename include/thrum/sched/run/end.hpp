@@ -31,16 +31,24 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
+/// Takes back a dead G with another stack than the usual one.
+THRUM_NOINLINE inline void recycle_other(goroutine& g) noexcept {
+  base::intrusive_queue<goroutine> one;
+  one.push_back(&g);
+  g.pool->put(g.size_class, static_cast<decltype(one)&&>(one));
+}
+
+/// The P has more dead Gs than it keeps.
+THRUM_NOINLINE inline void give_spare_to_pool(machine& m) noexcept {
+  m.scheduler->pool->put(m.scheduler->config().stack_class, m.p->free_gs.take_spare());
+}
+
 /// Takes a dead G back into the P's free list.
-inline void recycle(machine& m, goroutine& g) noexcept {
-  if (g.size_class != m.scheduler->config().stack_class) {
-    base::intrusive_queue<goroutine> one;
-    one.push_back(&g);
-    g.pool->put(g.size_class, static_cast<decltype(one)&&>(one));
-    return;
-  }
-  if (m.p->free_gs.put(g)) [[unlikely]] {
-    m.scheduler->pool->put(m.scheduler->config().stack_class, m.p->free_gs.take_spare());
+THRUM_INLINE void recycle(machine& m, goroutine& g) noexcept {
+  if (g.size_class != m.scheduler->config().stack_class) [[unlikely]] {
+    recycle_other(g);
+  } else if (m.p->free_gs.put(g)) [[unlikely]] {
+    give_spare_to_pool(m);
   }
 }
 
@@ -124,8 +132,8 @@ inline void unbind(machine& m, goroutine& g) noexcept {
   g.flags &= static_cast<std::uint8_t>(~g_bound);
 }
 
-/// E1 and E2. Does not return.
-[[noreturn]] inline void end_goroutine(goroutine& g) noexcept {
+/// E1 and E2 of what has more to do than to end: a handle, values of its own, a thread of its own.
+[[noreturn]] THRUM_NOINLINE inline void end_with_more(goroutine& g) noexcept {
   if (g.forks != nullptr) [[unlikely]] {  // only where nothing has unwound it
     base::fatal(
         "a goroutine ended inside fork_join, parallel_for or parallel_reduce; without exceptions "
@@ -169,6 +177,18 @@ inline void unbind(machine& m, goroutine& g) noexcept {
     // Returns only if the handle has let go meanwhile.
     leave_scheduler(leave(*m, next, &commit_end_joined, joiner, true));
   }
+}
+
+/// E1 and E2. Does not return.
+[[noreturn]] inline void end_goroutine(goroutine& g) noexcept {
+  // relaxed: only a handle changes it, and if there is none it stays `none`
+  if (g.forks != nullptr || g.locals != nullptr || g.thread_locks != 0 ||
+      g.join.load(relaxed) != join_state::none) {
+    end_with_more(g);
+  }
+  machine& m = enter_scheduler(*current_m());
+  leave(m, take_next(m), &commit_end, nullptr, true);
+  __builtin_unreachable();
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched

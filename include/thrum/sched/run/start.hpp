@@ -23,10 +23,14 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-/// The calling M if it holds a P of that scheduler, else null. Inside; timers call it on g0.
-inline machine* m_of(const runtime_scheduler& scheduler) noexcept {
-  machine* const m = current_m();
+/// The M if it holds a P of that scheduler, else null.
+THRUM_INLINE machine* m_of(const runtime_scheduler& scheduler, machine* m) noexcept {
   return m != nullptr && m->p != nullptr && m->scheduler == &scheduler ? m : nullptr;
+}
+
+/// The same of the calling M. Inside; timers call it on g0.
+inline machine* m_of(const runtime_scheduler& scheduler) noexcept {
+  return m_of(scheduler, current_m());
 }
 
 THRUM_COLD inline goroutine* refill_free_list(machine& m) noexcept {
@@ -38,10 +42,12 @@ THRUM_COLD inline goroutine* refill_free_list(machine& m) noexcept {
   return g != nullptr ? g : m.scheduler->pool->take(m.scheduler->config().stack_class);
 }
 
-/// Starts loading what a G that will be started soon writes first: its head and its first frames.
-inline void prefetch_fresh(const goroutine& g) noexcept {
+/// Starts loading what a G that will be started soon writes first: its head, what a start and an end touch,
+/// and its first frames.
+THRUM_INLINE void prefetch_fresh(const goroutine& g) noexcept {
   const char* const top = reinterpret_cast<const char*>(&g);
   __builtin_prefetch(top, 1);
+  __builtin_prefetch(&g.id, 1);
   __builtin_prefetch(top - 64, 1);
   __builtin_prefetch(top - 128, 1);
   __builtin_prefetch(top - 192, 1);
@@ -49,8 +55,8 @@ inline void prefetch_fresh(const goroutine& g) noexcept {
 
 /// A dead G, or null when the system has no memory for another stack, or make_g may have it. `m` as from
 /// m_of.
-inline goroutine* take_g(runtime_scheduler& scheduler, machine* m,
-                         std::uint8_t size_class) noexcept {
+THRUM_INLINE goroutine* take_g(runtime_scheduler& scheduler, machine* m,
+                               std::uint8_t size_class) noexcept {
   if (m == nullptr || size_class != scheduler.config().stack_class) [[unlikely]] {
     return scheduler.pool->take(size_class);
   }
@@ -144,8 +150,8 @@ inline goroutine_id next_id(runtime_scheduler& scheduler, machine* m) noexcept {
 }
 
 /// Readies the first frame of a G with a task. `id`, `entry`, `discard_result` and `join` are set.
-inline void prepare_launch(runtime_scheduler& scheduler, goroutine& g,
-                           std::uint8_t flags = 0) noexcept {
+THRUM_INLINE void prepare_launch(runtime_scheduler& scheduler, goroutine& g,
+                                 std::uint8_t flags = 0) noexcept {
   g.scheduler = &scheduler;
   g.exceptions = {};
   g.exiting = false;
@@ -159,12 +165,12 @@ inline void prepare_launch(runtime_scheduler& scheduler, goroutine& g,
 }
 
 /// Lets a G with a task run, which is set as for prepare_launch.
-inline void launch(runtime_scheduler& scheduler, machine* m, goroutine& g,
-                   std::uint8_t flags = 0) noexcept {
+THRUM_INLINE void launch(runtime_scheduler& scheduler, machine* m, goroutine& g,
+                         std::uint8_t flags = 0) noexcept {
   prepare_launch(scheduler, g, flags);
   if (m != nullptr) [[likely]] {
     m->p->counts.created.add();
-    ready_on(*m, g, true);
+    ready_next(*m, g);
   } else {
     scheduler.count_created_elsewhere();
     ready_elsewhere(g);
