@@ -90,8 +90,24 @@ class poll_turn {
     }
     poll();
     looks_.store(false, relaxed);  // relaxed: it protects nothing, as the exchange
+    const std::int64_t after = now();
+    if (last != never && after - last >= unattended_ns) [[unlikely]] {
+      left_alone_.store(told_of_each, relaxed);  // relaxed: only a heuristic
+    }
     // [s.poll =] seq_cst: for is_due. relaxed: the monitor has looked, or somebody sleeps there now
-    last_.compare_exchange_strong(last, now(), seq_cst, relaxed);
+    last_.compare_exchange_strong(last, after, seq_cst, relaxed);
+    return true;
+  }
+
+  /// Whether nobody has slept or looked there lately for twice the time after which a busy P looks: what
+  /// a thread had left the poller for has computed for long. Said a few times for each such time, as
+  /// nobody sees it happen again while another thread sleeps there.
+  [[nodiscard]] bool take_left_alone() noexcept {
+    const std::uint32_t left = left_alone_.load(relaxed);  // relaxed: only a heuristic
+    if (left == 0) [[likely]] {
+      return false;
+    }
+    left_alone_.store(left - 1, relaxed);  // relaxed: only a heuristic
     return true;
   }
 
@@ -100,16 +116,28 @@ class poll_turn {
   [[nodiscard]] bool take_if_due(std::int64_t now, std::int64_t age) noexcept {
     // [s.poll <] acquire: as in is_due
     std::int64_t last = last_.load(acquire);
-    return last != 0 && now - last >= age &&
-           // [s.poll =] seq_cst: for is_due. relaxed: somebody was faster
-           last_.compare_exchange_strong(last, now, seq_cst, relaxed);
+    if (last == 0 || now - last < age ||
+        // [s.poll =] seq_cst: for is_due. relaxed: somebody was faster
+        !last_.compare_exchange_strong(last, now, seq_cst, relaxed)) {
+      return false;
+    }
+    if (last != never) {
+      left_alone_.store(told_of_each, relaxed);  // relaxed: only a heuristic
+    }
+    return true;
   }
 
  private:
-  atomic<std::int64_t> last_{1};
+  static constexpr std::int64_t unattended_ns = 2 * Traits::poll_interval_ns;
+
+  static constexpr std::uint32_t told_of_each = 8;
+  static constexpr std::int64_t never = 1;
+
+  atomic<std::int64_t> last_{never};
   atomic<std::int64_t> until_{for_ever};
   /// A thread is inside a poll that does not wait; others need not look meanwhile.
   atomic<bool> looks_{false};
+  atomic<std::uint32_t> left_alone_{0};
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched

@@ -113,3 +113,26 @@ TEST_CASE("a thread that goes to sleep in the poller during a look is not forgot
   REQUIRE(sleeps);
   CHECK(turn.somebody_sleeps());
 }
+
+TEST_CASE("a poller at which nobody has looked for long is told of a few times") {
+  constexpr std::int64_t long_time = 2 * thrum::sched::default_traits::poll_interval_ns;
+  turn_at_poller turn;
+  REQUIRE(look_once(turn, some_time));  // the first look of all
+  CHECK_FALSE(turn.take_left_alone());
+  REQUIRE(look_once(turn, some_time + long_time - 1));
+  CHECK_FALSE(turn.take_left_alone());
+  REQUIRE(look_once(turn, some_time + 2 * long_time));
+  int told = 0;
+  while (turn.take_left_alone()) {
+    ++told;
+  }
+  CHECK(told == 8);
+}
+
+TEST_CASE("where the monitor had to look nobody else has for long") {
+  turn_at_poller turn;
+  REQUIRE(turn.take_if_due(some_time, some_time / 2));  // the first look of all
+  CHECK_FALSE(turn.take_left_alone());
+  REQUIRE(turn.take_if_due(2 * some_time, some_time));
+  CHECK(turn.take_left_alone());
+}

@@ -11,10 +11,12 @@
 #include "support/scale.hpp"
 #include "support/with_runtime.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <span>
 #include <string_view>
+#include <thread>
 
 #if !defined(_WIN32)
 #include <sys/resource.h>
@@ -232,6 +234,34 @@ TEST_CASE("goroutines that answer each other through the system wake no thread f
   });
 }
 #endif
+
+TEST_CASE("while goroutines compute for long after their events an idle P waits for the next one") {
+  support::with_runtime(support::with_procs(2), [] {
+    const auto& turn = thrum::sched::current_m()->scheduler->poll;
+    thrum::io::pipe events;
+    std::atomic<bool> waits = false;
+    auto computes = thrum::spawn([&] {
+      char event = 0;
+      while (!waits && events.reader().read(std::span(&event, 1)) == 1) {
+        const auto until = std::chrono::steady_clock::now() + 5ms;
+        while (!waits && std::chrono::steady_clock::now() < until) {
+          waits = turn.somebody_sleeps();
+        }
+      }
+    });
+    // A thread that is none of ours: a P that writes would find the event.
+    std::thread writer([&] {
+      for (int i = 0; i != 200 && !waits; ++i) {
+        std::this_thread::sleep_for(10ms);
+        events.writer().write("x");
+      }
+      events.writer().close();
+    });
+    computes.join();
+    CHECK(waits);
+    writer.join();
+  });
+}
 
 TEST_CASE("new goroutines are looked at once the last free thread has come back from the poller") {
   support::lone_scheduler scheduler(2);
