@@ -752,9 +752,8 @@ void put_back(T& value, T& from) {
 //   A send to a ring with room and a receive from one with elements, by a goroutine that nobody wants
 //   anything of, are over in fifty instructions. They are functions without a call but as their last
 //   step, so that nothing is kept across one: no register is saved, no argument lies in memory. The
-//   other half of a hand-over, which parks, is one function, down to the switch. Beside functions that
-//   pass sections and options to one another a buffered item takes 8.5 ns and not 14.5, an unbuffered
-//   one 31 and not 44.
+//   other half of a hand-over, which waits, is in one piece down to the switch. Figures, and what was
+//   tried: docs/decisions/0033.
 //
 // Why the memory model of Go's channels holds: everything happens under the one lock, and waking
 // publishes what was done before it (run_queue's and note's orders).
@@ -1056,8 +1055,8 @@ class intrusive_list {
 //
 // The ways in which a goroutine gives up the processor: park, wait, sleep, yield, preemption.
 //
-// Everything above this floor that blocks does so by wait() or sleep_until(): an object that keeps
-// wait points, under its own lock. park() itself is for what has no lock. A caller that is not a
+// Everything above this floor that blocks does so by wait(), wait_for_ever() or sleep_until(): an object
+// that keeps wait points, under its own lock. park() itself is for what has no lock. A caller that is not a
 // goroutine blocks its thread in the same functions.
 #ifndef THRUM_SCHED_RUN_PARK_HPP
 #define THRUM_SCHED_RUN_PARK_HPP
@@ -8290,8 +8289,8 @@ void collect_callers(call_stack& out, std::size_t skip) noexcept;
 //                        callers above is then mispredicted.
 //   switch_stack_paired  ends in `ret`. When the side that is arrived at once left by the same
 //                        call, the prediction is right, and the predictor's stack fits the callers
-//                        above as well. In the scheduler, where nearly all switches are made by the
-//                        two calls of park and yield, that is the common case: measured, a yield
+//                        above as well. In the scheduler, where most goroutines that hand the
+//                        processor to each other wait in the same function, that is the common case: measured, a yield
 //                        fell from 15.5 to 10.3 ns and an item through an unbuffered channel from
 //                        43 to 32 ns. For the first switch to a fresh stack, and the last one from
 //                        a dying one, it is the worse choice (spawn and join: 70 ns against 56).
@@ -16342,6 +16341,7 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
   static constexpr std::size_t name_capacity = 24;
   char name[name_capacity] = {};  // a start clears the first letter
 
+  // -- owner: the goroutine itself --
   /// What may end its waits besides: see run/stop_watch.hpp.
   stop_watch* stop = nullptr;
 
@@ -19272,7 +19272,7 @@ struct scheduler_config {
 //            task: the callable and the result of spawn
 //            frames, growing down
 //            ...            2^c bytes down to here, but no less than a page
-//     low    guard: no access, and a stride that is an odd number of pages
+//     low    guard: no access
 //
 //   The colour moves the hot lines of different Gs to different sets of the first-level cache;
 //   without it each G's status would compete for the same few of them.
@@ -19299,7 +19299,7 @@ struct scheduler_config {
 // Guards: MADV_GUARD_INSTALL costs no mapping, so a million of them are possible; on kernels
 // without it mprotect splits a mapping in two, so the OS layer stops at a budget and further
 // stacks have no guard. Either way the size of a guard costs address space only (and a part of a
-// page table), so each has 68 KiB (64 and a page: see stack_guard_bytes_of), beside the stack and not out of it: compilers do not touch a
+// page table), so each has at least 64 KiB (stack_guard_bytes_of), beside the stack and not out of it: compilers do not touch a
 // large frame page by page unless they are asked to, and a frame that is larger than the guard
 // lies in another goroutine's stack. That is noticed when the goroutine leaves the processor
 // (is_beyond_stack), or faults. Transparent huge pages are off for the slabs: one touch would
@@ -19324,6 +19324,7 @@ struct scheduler_config {
 //
 // The protocol
 //   enter    inside = 1; light fence; retake == none? go on, else answer the monitor
+//   at once  the same, but instead of an answer: inside = 0, and the caller enters by the longer way
 //   leave    inside = 0
 //   handler  on the same thread: does nothing if it finds inside == 1
 //   monitor  retake = wanted; heavy fence; inside == 0? then the M will answer before it enters
@@ -19505,8 +19506,8 @@ inline std::uint8_t usable_stack_class(std::size_t bytes) noexcept {
 /// The guard below each stack: at least as large as frames ever are that nobody would call a mistake.
 inline constexpr std::size_t stack_guard_bytes = std::size_t{64} << 10;
 
-/// The same in whole pages, an odd number of them. A stack is a power of two, so the tops of stacks are
-/// an odd number of pages apart as well, and their entries in the processor's cache of page tables (TLB)
+/// The same in whole pages, an odd number of them. A stack of more than one page has an even number, so the
+/// tops of stacks are an odd number of pages apart, and their entries in the processor's cache of page tables (TLB)
 /// spread over all of its sets. With 64 KiB a thousand goroutines shared a sixteenth of them: to spawn
 /// 1,000 took 58 ns each and not 47, 2,000 took 102 and not 63.
 constexpr std::size_t stack_guard_bytes_of(std::size_t page) noexcept {
@@ -20983,7 +20984,7 @@ class poll_turn {
   }
 
   /// Whether nobody has slept or looked there lately for twice the time after which a busy P looks: what
-  /// a thread had left the poller for has computed for long. Said a few times for each such time, as
+  /// a thread had left the poller for has computed for long, or there was nothing to look for. Said a few times for each such time, as
   /// nobody sees it happen again while another thread sleeps there.
   [[nodiscard]] bool take_left_alone() noexcept {
     const std::uint32_t left = left_alone_.load(relaxed);  // relaxed: only a heuristic
@@ -21616,9 +21617,9 @@ THRUM_COLD inline void ready_apart(goroutine& g) noexcept {
   scheduler.visitors_from_outside.leave();
 }
 
-/// What a runnext that was there before costs: the tail of the ring, and perhaps a wake-up.
-THRUM_NOINLINE inline void ready_kicked(machine& m, goroutine& kicked) noexcept {
-  push_to_ring(m, kicked);
+/// To the tail of the ring, with a wake-up if an idle P may take it.
+THRUM_NOINLINE inline void ready_behind(machine& m, goroutine& g) noexcept {
+  push_to_ring(m, g);
   if (m.scheduler->has_other_ps()) {
     m.scheduler->wake_processor();
   }
@@ -21632,7 +21633,7 @@ THRUM_INLINE void ready_next(machine& m, goroutine& g) noexcept {
   }
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
   if (goroutine* const kicked = m.p->queue.exchange_runnext(&g)) {
-    ready_kicked(m, *kicked);
+    ready_behind(m, *kicked);
   } else if (m.scheduler->has_other_ps()) {
     wake_for_runnext(m);
   }
@@ -21649,7 +21650,7 @@ inline void ready_on(machine& m, goroutine& g, bool next) noexcept {
     return;
   }
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
-  ready_kicked(m, g);
+  ready_behind(m, g);
 }
 
 /// Makes g runnable from a thread that holds no P of g's runtime.
@@ -22345,7 +22346,7 @@ inline void wake(wait_point& point) noexcept {
   }
 }
 
-/// As wake, for a caller that knows its M: as from parking_m(), and no switch since.
+/// As wake, for a caller that knows its M: it has not switched since it asked.
 THRUM_INLINE void wake(machine* m, wait_point& point) noexcept {
   goroutine* const g = point.g;
   if (g != nullptr && m != nullptr && m->scheduler == g->scheduler) [[likely]] {
@@ -22617,9 +22618,9 @@ inline constinit std::atomic<void (*)(goroutine_id id, std::string_view name)> o
 
 // ---- park --------------------------------------------------------------------------------------
 
-/// Parks the running goroutine. `commit` publishes it, once its stack is left; the code
-/// that takes it out again calls ready(). Returns when that has happened; `here` is then on the M
-/// that it runs on.
+/// park(), in one piece with its caller: for wait_for_ever(). That two goroutines may then have left by calls
+/// of different functions costs nothing: where what they wait on differs, the returns of one of the functions
+/// above are mispredicted in any case (a request and a reply of two types: 79 ns so, 80 by one function).
 THRUM_INLINE void park_inlined(section& here, wait_reason reason, commit_function commit,
                                void* argument) noexcept {
   machine& m = here.this_m();
@@ -22630,6 +22631,10 @@ THRUM_INLINE void park_inlined(section& here, wait_reason reason, commit_functio
   g.status.store(g_status::waiting, relaxed);  // relaxed: published by what commit does
   here.moved_to(leave(m, take_next(m), commit, argument));
 }
+
+/// Parks the running goroutine. `commit` publishes it, once its stack is left; the code
+/// that takes it out again calls ready(). Returns when that has happened; `here` is then on the M
+/// that it runs on.
 inline void park(section& here, wait_reason reason, commit_function commit,
                  void* argument) noexcept {
   park_inlined(here, reason, commit, argument);
@@ -22804,8 +22809,8 @@ THRUM_INLINE wake_cause end_wait(goroutine& g, wait_point& point, bool cancellab
   return cause;
 }
 
-/// wait(), for a goroutine and without a deadline. In one piece with its caller where that is a hot
-/// path: what was passed through four functions was a third of a hand-over between two goroutines.
+/// wait(), for a goroutine, without a deadline, that may be cancelled. In one piece with its caller where
+/// that is a hot path: options and a section that lie in memory cost more than what is done with them.
 template <class Lock>
 THRUM_INLINE wake_cause wait_for_ever(section& here, machine& m, wait_point& point, Lock& held,
                                       wait_reason reason) noexcept {
@@ -23385,8 +23390,10 @@ class chan_base {
            has_waiter(senders_) || (clock_ != nullptr && clock_->when <= traits::now());
   }
 
-  // Without the lock. Whether somebody waits only the lock's holder may look, so of a channel without a
-  // buffer neither is sure.
+  // Without the lock: whether a look under it would find nothing, or no room. Whether somebody waits only
+  // its holder may see, so of a channel without a buffer neither is sure. (Of a full one a receiver that
+  // lets a sender in shows no element, or no room, for a moment. A select then takes another case that is
+  // ready, which is as if it had come later.)
 
   bool surely_has_nothing() const noexcept { return capacity_ != 0 && size() == 0 && !is_closed(); }
   bool surely_has_no_room() const noexcept {
@@ -27191,6 +27198,7 @@ class context_clock_node final : public context_node {
 // The life of a case
 //   made by on_recv() and its siblings; refers to a channel that was given as an lvalue, owns one
 //   that was given as an rvalue.
+//   try_now()   once, if the select has one or two channels: if that carries it out, run() follows at once
 //   prepare()   just before the engine runs: from here on its address is fixed
 //   release()   after it, in every case; a value that was not sent is where it was before
 //   run()       the handler of the chosen one, when all have been released, also if one of them
@@ -27210,8 +27218,10 @@ class context_clock_node final : public context_node {
 //   carried out now.
 //
 // The steps (Go's)
-//   L1  lock all channels, by address, each once. So a select sees one moment: it does not miss an
-//       element that moves from one of its channels to another meanwhile.
+//   L1  lock all channels, by address, each once. So the engine sees one moment: it does not miss an
+//       element that moves from one of its channels to another meanwhile. (Before it comes to that,
+//       select() tries up to two channels one by one: what is ready may be taken without a look at the rest,
+//       and to find nothing there decides nothing.)
 //   L2  count those that are ready; carry out one of them, each with the same probability; unlock.
 //       None, and the caller does not want to wait: unlock.
 //   L3  link a wait point on each channel, all of one selection; park; unlock all.
@@ -27667,7 +27677,8 @@ using namespace sched;
 using namespace chan_detail;
 
 /// What has a channel of its own, which is closed once something has happened that is no operation
-/// on a channel. `Source` has it closed: has_happened() is a look at it, and a watch(source, channel)
+/// on a channel. `Source` has it closed: has_happened() is a look at it, if that is all it takes (else
+/// false, and is_polled), and a watch(source, channel)
 /// listens while it lives, and waits in its destructor for whoever uses the channel, which is a
 /// Source::channel. is_polled: the poller brings it about.
 template <class Source, class F>
@@ -27681,7 +27692,9 @@ class signal_case : public select_case_base {
   static constexpr bool is_channel = true;
 
   quick_try try_now(machine* /*m*/) const noexcept {
-    return source_.has_happened() ? quick_try::done : quick_try::not_ready;
+    return source_.has_happened() ? quick_try::done
+           : Source::is_polled    ? quick_try::unclear  // prepare() asks the system
+                                  : quick_try::not_ready;
   }
 
   void prepare() {

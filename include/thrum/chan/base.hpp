@@ -151,8 +151,10 @@ class chan_base {
            has_waiter(senders_) || (clock_ != nullptr && clock_->when <= traits::now());
   }
 
-  // Without the lock. Whether somebody waits only the lock's holder may look, so of a channel without a
-  // buffer neither is sure.
+  // Without the lock: whether a look under it would find nothing, or no room. Whether somebody waits only
+  // its holder may see, so of a channel without a buffer neither is sure. (Of a full one a receiver that
+  // lets a sender in shows no element, or no room, for a moment. A select then takes another case that is
+  // ready, which is as if it had come later.)
 
   bool surely_has_nothing() const noexcept { return capacity_ != 0 && size() == 0 && !is_closed(); }
   bool surely_has_no_room() const noexcept {

@@ -6,6 +6,7 @@
 // The life of a case
 //   made by on_recv() and its siblings; refers to a channel that was given as an lvalue, owns one
 //   that was given as an rvalue.
+//   try_now()   once, if the select has one or two channels: if that carries it out, run() follows at once
 //   prepare()   just before the engine runs: from here on its address is fixed
 //   release()   after it, in every case; a value that was not sent is where it was before
 //   run()       the handler of the chosen one, when all have been released, also if one of them

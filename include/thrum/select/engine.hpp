@@ -8,8 +8,10 @@
 //   carried out now.
 //
 // The steps (Go's)
-//   L1  lock all channels, by address, each once. So a select sees one moment: it does not miss an
-//       element that moves from one of its channels to another meanwhile.
+//   L1  lock all channels, by address, each once. So the engine sees one moment: it does not miss an
+//       element that moves from one of its channels to another meanwhile. (Before it comes to that,
+//       select() tries up to two channels one by one: what is ready may be taken without a look at the rest,
+//       and to find nothing there decides nothing.)
 //   L2  count those that are ready; carry out one of them, each with the same probability; unlock.
 //       None, and the caller does not want to wait: unlock.
 //   L3  link a wait point on each channel, all of one selection; park; unlock all.

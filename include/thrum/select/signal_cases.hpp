@@ -31,7 +31,8 @@ using namespace sched;
 using namespace chan_detail;
 
 /// What has a channel of its own, which is closed once something has happened that is no operation
-/// on a channel. `Source` has it closed: has_happened() is a look at it, and a watch(source, channel)
+/// on a channel. `Source` has it closed: has_happened() is a look at it, if that is all it takes (else
+/// false, and is_polled), and a watch(source, channel)
 /// listens while it lives, and waits in its destructor for whoever uses the channel, which is a
 /// Source::channel. is_polled: the poller brings it about.
 template <class Source, class F>
@@ -45,7 +46,9 @@ class signal_case : public select_case_base {
   static constexpr bool is_channel = true;
 
   quick_try try_now(machine* /*m*/) const noexcept {
-    return source_.has_happened() ? quick_try::done : quick_try::not_ready;
+    return source_.has_happened() ? quick_try::done
+           : Source::is_polled    ? quick_try::unclear  // prepare() asks the system
+                                  : quick_try::not_ready;
   }
 
   void prepare() {

@@ -320,7 +320,13 @@ TEST_CASE("whatever makes a case ready, it is as likely as a filled channel") {
         choices_beside(rounds, [&] { return on_recv(due, [&] { due = thrum::after(0ns); }); }),
         rounds);
 
-    // A sender that waits.
+    // What only the system knows.
+    thrum::io::pipe bytes;
+    bytes.writer().write("x");
+    check_uniform(choices_beside(rounds, [&] { return thrum::io::on_readable(bytes.reader()); }), rounds);
+  });
+  // A sender that waits, on one P: another one might be off its CPU for all rounds.
+  with_runtime(support::with_procs(1), [] {
     const thrum::chan<int> unbuffered(0);
     auto sender = thrum::spawn([unbuffered] {
       while (true) {

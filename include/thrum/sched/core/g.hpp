@@ -146,6 +146,7 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
   static constexpr std::size_t name_capacity = 24;
   char name[name_capacity] = {};  // a start clears the first letter
 
+  // -- owner: the goroutine itself --
   /// What may end its waits besides: see run/stop_watch.hpp.
   stop_watch* stop = nullptr;
 

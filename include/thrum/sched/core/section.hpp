@@ -11,6 +11,7 @@
 //
 // The protocol
 //   enter    inside = 1; light fence; retake == none? go on, else answer the monitor
+//   at once  the same, but instead of an answer: inside = 0, and the caller enters by the longer way
 //   leave    inside = 0
 //   handler  on the same thread: does nothing if it finds inside == 1
 //   monitor  retake = wanted; heavy fence; inside == 0? then the M will answer before it enters

@@ -14,7 +14,7 @@
 //            task: the callable and the result of spawn
 //            frames, growing down
 //            ...            2^c bytes down to here, but no less than a page
-//     low    guard: no access, and a stride that is an odd number of pages
+//     low    guard: no access
 //
 //   The colour moves the hot lines of different Gs to different sets of the first-level cache;
 //   without it each G's status would compete for the same few of them.
@@ -41,7 +41,7 @@
 // Guards: MADV_GUARD_INSTALL costs no mapping, so a million of them are possible; on kernels
 // without it mprotect splits a mapping in two, so the OS layer stops at a budget and further
 // stacks have no guard. Either way the size of a guard costs address space only (and a part of a
-// page table), so each has 68 KiB (64 and a page: see stack_guard_bytes_of), beside the stack and not out of it: compilers do not touch a
+// page table), so each has at least 64 KiB (stack_guard_bytes_of), beside the stack and not out of it: compilers do not touch a
 // large frame page by page unless they are asked to, and a frame that is larger than the guard
 // lies in another goroutine's stack. That is noticed when the goroutine leaves the processor
 // (is_beyond_stack), or faults. Transparent huge pages are off for the slabs: one touch would
@@ -95,8 +95,8 @@ inline std::uint8_t usable_stack_class(std::size_t bytes) noexcept {
 /// The guard below each stack: at least as large as frames ever are that nobody would call a mistake.
 inline constexpr std::size_t stack_guard_bytes = std::size_t{64} << 10;
 
-/// The same in whole pages, an odd number of them. A stack is a power of two, so the tops of stacks are
-/// an odd number of pages apart as well, and their entries in the processor's cache of page tables (TLB)
+/// The same in whole pages, an odd number of them. A stack of more than one page has an even number, so the
+/// tops of stacks are an odd number of pages apart, and their entries in the processor's cache of page tables (TLB)
 /// spread over all of its sets. With 64 KiB a thousand goroutines shared a sixteenth of them: to spawn
 /// 1,000 took 58 ns each and not 47, 2,000 took 102 and not 63.
 constexpr std::size_t stack_guard_bytes_of(std::size_t page) noexcept {

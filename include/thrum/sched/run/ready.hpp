@@ -72,9 +72,9 @@ THRUM_COLD inline void ready_apart(goroutine& g) noexcept {
   scheduler.visitors_from_outside.leave();
 }
 
-/// What a runnext that was there before costs: the tail of the ring, and perhaps a wake-up.
-THRUM_NOINLINE inline void ready_kicked(machine& m, goroutine& kicked) noexcept {
-  push_to_ring(m, kicked);
+/// To the tail of the ring, with a wake-up if an idle P may take it.
+THRUM_NOINLINE inline void ready_behind(machine& m, goroutine& g) noexcept {
+  push_to_ring(m, g);
   if (m.scheduler->has_other_ps()) {
     m.scheduler->wake_processor();
   }
@@ -88,7 +88,7 @@ THRUM_INLINE void ready_next(machine& m, goroutine& g) noexcept {
   }
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
   if (goroutine* const kicked = m.p->queue.exchange_runnext(&g)) {
-    ready_kicked(m, *kicked);
+    ready_behind(m, *kicked);
   } else if (m.scheduler->has_other_ps()) {
     wake_for_runnext(m);
   }
@@ -105,7 +105,7 @@ inline void ready_on(machine& m, goroutine& g, bool next) noexcept {
     return;
   }
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
-  ready_kicked(m, g);
+  ready_behind(m, g);
 }
 
 /// Makes g runnable from a thread that holds no P of g's runtime.

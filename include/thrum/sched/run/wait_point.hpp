@@ -218,7 +218,7 @@ inline void wake(wait_point& point) noexcept {
   }
 }
 
-/// As wake, for a caller that knows its M: as from parking_m(), and no switch since.
+/// As wake, for a caller that knows its M: it has not switched since it asked.
 THRUM_INLINE void wake(machine* m, wait_point& point) noexcept {
   goroutine* const g = point.g;
   if (g != nullptr && m != nullptr && m->scheduler == g->scheduler) [[likely]] {

@@ -36,6 +36,35 @@ TEST_CASE("a section gives the M and the goroutine of the one that opens it") {
   CHECK(here.g() == &m.g);
 }
 
+TEST_CASE("a goroutine with a P enters at once, from outside only") {
+  support::bare_scheduler scheduler(1);
+  support::pretended_m m(scheduler);
+  REQUIRE(thrum::sched::enter_scheduler_at_once(&*m));
+  CHECK(m.is_inside());
+  CHECK_FALSE(thrum::sched::enter_scheduler_at_once(&*m));
+  CHECK(m.is_inside());
+  {
+    const section goes_on(*m);
+    CHECK(goes_on.m() == &*m);
+    CHECK(goes_on.thread_m() == &*m);
+  }
+  CHECK_FALSE(m.is_inside());
+}
+
+TEST_CASE("who has no P, or is wanted, does not enter at once, and is outside afterwards") {
+  CHECK_FALSE(thrum::sched::enter_scheduler_at_once(nullptr));
+  support::bare_scheduler scheduler(1);
+  support::pretended_m m(scheduler);
+  m->p = nullptr;
+  CHECK_FALSE(thrum::sched::enter_scheduler_at_once(&*m));
+  CHECK_FALSE(m.is_inside());
+  m->p = &m.p;
+  m->retake.store(thrum::sched::retake_state::wanted, std::memory_order_relaxed);
+  CHECK_FALSE(thrum::sched::enter_scheduler_at_once(&*m));
+  CHECK_FALSE(m.is_inside());
+  m->retake.store(thrum::sched::retake_state::none, std::memory_order_relaxed);
+}
+
 TEST_CASE("a section of who may not park gives no M and no goroutine") {
   {
     const section on_a_foreign_thread;
