@@ -323,7 +323,8 @@ TEST_CASE("whatever makes a case ready, it is as likely as a filled channel") {
     // What only the system knows.
     thrum::io::pipe bytes;
     bytes.writer().write("x");
-    check_uniform(choices_beside(rounds, [&] { return thrum::io::on_readable(bytes.reader()); }), rounds);
+    check_uniform(choices_beside(rounds, [&] { return thrum::io::on_readable(bytes.reader()); }),
+                  rounds);
   });
   // A sender that waits, on one P: another one might be off its CPU for all rounds.
   with_runtime(support::with_procs(1), [] {

@@ -130,7 +130,7 @@ class poll_turn {
  private:
   static constexpr std::int64_t unattended_ns = 2 * Traits::poll_interval_ns;
 
-  static constexpr std::uint32_t told_of_each = 8;
+  static constexpr std::uint32_t told_of_each = 4;
   static constexpr std::int64_t never = 1;
 
   atomic<std::int64_t> last_{never};

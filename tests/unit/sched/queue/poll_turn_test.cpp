@@ -126,7 +126,7 @@ TEST_CASE("a poller at which nobody has looked for long is told of a few times")
   while (turn.take_left_alone()) {
     ++told;
   }
-  CHECK(told == 8);
+  CHECK(told == 4);
 }
 
 TEST_CASE("where the monitor had to look nobody else has for long") {

@@ -228,7 +228,9 @@ TEST_CASE("goroutines that answer each other through the system wake no thread f
       there.writer().write(std::string_view(&letter, 1));
       REQUIRE(back.reader().read(std::span(&letter, 1)) == 1);
     }
-    CHECK(sleeps() - before < rounds / 10);  // one in four where each answer wakes another P
+    // One in four where each answer wakes another P. A thread that is off its CPU for long, as on a machine
+    // that is busy otherwise, looks like one that computes: then some do.
+    CHECK(sleeps() - before < rounds / 6);
     there.writer().close();
     other.join();
   });
