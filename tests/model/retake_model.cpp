@@ -152,8 +152,8 @@ struct small_world {
   bool m_is_done = false;
 };
 
-// The M calls the library twice; the monitor looks as often as it is told.
-template <class World, int Looks = 1>
+// The M calls the library twice, by either way in; the monitor looks as often as it is told.
+template <class World, int Looks = 1, bool AtOnce = false>
 struct caller : World {
   void run(unsigned thread) {
     if (thread == the_monitor) {
@@ -164,31 +164,19 @@ struct caller : World {
       this->live_on_gifts();
     } else {
       for (int i = 0; i != 2; ++i) {
-        this->section([this] { this->use(); });
+        if constexpr (AtOnce) {
+          this->section_at_once([this] { this->use(); });
+        } else {
+          this->section([this] { this->use(); });
+        }
       }
       this->m_is_done = true;
     }
   }
 };
 
-// The same where the M takes the short way in.
 template <class World, int Looks = 1>
-struct hasty : World {
-  void run(unsigned thread) {
-    if (thread == the_monitor) {
-      for (int i = 0; i != Looks; ++i) {
-        this->look_at(this->ps[0]);
-      }
-    } else if (thread == the_other) {
-      this->live_on_gifts();
-    } else {
-      for (int i = 0; i != 2; ++i) {
-        this->section_at_once([this] { this->use(); });
-      }
-      this->m_is_done = true;
-    }
-  }
-};
+using hasty = caller<World, Looks, true>;
 
 // Meanwhile the M leaves its P for another one.
 template <class World, int Looks = 1>

@@ -100,8 +100,8 @@ class poll_turn {
   }
 
   /// Whether nobody has slept or looked there lately for twice the time after which a busy P looks: what
-  /// a thread had left the poller for has computed for long, or there was nothing to look for. Said a few times for each such time, as
-  /// nobody sees it happen again while another thread sleeps there.
+  /// a thread had left the poller for has computed for long, or there was nothing to look for. Said a few
+  /// times for each such time, as nobody sees it happen again while another thread sleeps there.
   [[nodiscard]] bool take_left_alone() noexcept {
     const std::uint32_t left = left_alone_.load(relaxed);  // relaxed: only a heuristic
     if (left == 0) [[likely]] {
