@@ -48,7 +48,9 @@ int out_of_stacks() {
 
 /// No thread can be made any more: there is no address space for its stack. Returns the old limit.
 /// What others map at this moment may come between the look and the limit; then it is done again,
-/// for the limit would be less than what is in use and refuse the smallest piece of memory.
+/// for the limit would be less than what is in use and refuse the smallest piece of memory. And what
+/// somebody is about to unmap must not be seen: it would be room for threads afterwards. So malloc makes
+/// no arenas, which map twice what they keep, and the programs call use_one_heap() before they run.
 ::rlimit refuse_threads() {
   constexpr std::size_t less_than_a_stack = std::size_t{4} << 20;
   ::rlimit before{};
@@ -64,6 +66,7 @@ int out_of_stacks() {
 
 /// More loops than the system gives threads, and one that sleeps.
 int loops_beside_refused_threads() {
+  support::use_one_heap();
   thrum::options options;
   options.procs = 2;
   options.time_slice = 1ms;
@@ -104,6 +107,7 @@ int loops_beside_refused_threads() {
 }
 
 int refused_threads() {
+  support::use_one_heap();
   return thrum::run([] {
     thrum::chan<int> results(64);
     {
@@ -145,6 +149,7 @@ int refused_threads() {
 
 /// The same, and the only thread sleeps for a goroutine that is locked to it.
 int refused_threads_of_locked() {
+  support::use_one_heap();
   thrum::options one = thrum::options::from_environment();
   one.procs = 1;
   return thrum::run(one, [] {
