@@ -51,7 +51,7 @@ TEST_CASE("a goroutine parked inside catch finds its own exception again") {
     std::atomic<int> mistakes{0};
     thrum::chan<void> ring(0);
     thrum::wait_group group;
-    const int rounds = scaled(200, 20);
+    const int rounds = support::affordable_migrations(scaled(200, 20));
     for (int g = 0; g != 20; ++g) {
       group.go([&, ring, g] {
         for (int i = 0; i != rounds; ++i) {
@@ -101,10 +101,11 @@ TEST_CASE("nested catch blocks of a goroutine unwind in order though each parks"
     const support::crowd crowd;
     std::atomic<int> mistakes{0};
     thrum::chan<void> ring(0);
+    const int rounds = support::affordable_migrations(scaled(100, 10));
     thrum::wait_group group;
     for (int g = 0; g != 20; ++g) {
       group.go([&, ring, g] {
-        for (int i = 0; i != scaled(100, 10); ++i) {
+        for (int i = 0; i != rounds; ++i) {
           try {
             throw std::runtime_error("outer");
           } catch (...) {
@@ -154,7 +155,7 @@ TEST_CASE("destructors park while an exception unwinds, and it arrives") {
     const support::crowd crowd;
     std::atomic<int> mistakes{0};
     std::atomic<int> arrived{0};
-    const int rounds = scaled(100, 10);
+    const int rounds = support::affordable_migrations(scaled(100, 10));
     thrum::wait_group group;
     for (int g = 0; g != 20; ++g) {
       group.go([&, g] {

@@ -148,7 +148,8 @@ TEST_CASE("the default number of processors is at least one and at most the mach
 
 // ---- many runtimes -----------------------------------------------------------------------------
 
-TEST_CASE("a runtime may be started and stopped a thousand times without leaving anything") {
+TEST_CASE("a runtime may be started and stopped a thousand times without leaving anything",
+          "[once]") {
   const auto cycle = [] {
     thrum::runtime runtime(with_procs(2));
     thrum::wait_group group;

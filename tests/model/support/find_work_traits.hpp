@@ -217,7 +217,9 @@ class step_atomic {
   }
 
  private:
-  static bool is(text caller, text name) { return std::strcmp(name, caller) == 0; }
+  static bool is(text caller, text name) {  // the first letter tells most: a fifth of the time
+    return *name == *caller && std::strcmp(name, caller) == 0;
+  }
   static order weaker(order how) {
     const bool wrong = made == mistake::release_acquire || made == mistake::no_order;
     return wrong && how == order::seq_cst ? order::acq_rel : how;
