@@ -25,7 +25,7 @@ using support::with_runtime;
 namespace {
 
 /// One of the ways to be parked and continued, perhaps by another thread.
-void wait_somehow(int which, thrum::chan<void> ring) {
+void wait_somehow(int which, const thrum::chan<void>& ring) {
   switch (which % 5) {
     case 0: thrum::this_goroutine::yield(); break;
     case 1: thrum::sleep_for(std::chrono::microseconds(which % 50)); break;
