@@ -66,7 +66,7 @@ void loop_in_turn(unsigned procs, unsigned rounds, Start start) {
 void parallelism_of_nested_goroutines(bool with_load) {
   constexpr unsigned procs = 4;
   with_runtime(with_procs(procs), [=] {
-    for (int attempt = scaled(8, 3); attempt > 0; --attempt) {
+    for (int attempt = scaled(10, 3); attempt > 0; --attempt) {
       if (with_load) {
         // Goroutines beyond what the processors' own queues hold, most of them through the global
         // one, run and end before the loops begin.
@@ -88,7 +88,7 @@ void parallelism_of_nested_goroutines(bool with_load) {
 TEST_CASE("GoroutineParallelism: as many loops as processors all run at the same time") {
   constexpr unsigned procs = 4;
   with_runtime(with_procs(procs), [] {
-    for (int attempt = scaled(8, 3); attempt > 0; --attempt) {
+    for (int attempt = scaled(10, 3); attempt > 0; --attempt) {
       loop_in_turn(procs, 3, [](auto loop) { thrum::go(loop); });
     }
   });

@@ -175,6 +175,7 @@ struct caller : World {
   }
 };
 
+// The same where the M takes the short way in.
 template <class World, int Looks = 1>
 using hasty = caller<World, Looks, true>;
 

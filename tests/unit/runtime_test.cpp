@@ -148,8 +148,7 @@ TEST_CASE("the default number of processors is at least one and at most the mach
 
 // ---- many runtimes -----------------------------------------------------------------------------
 
-TEST_CASE("a runtime may be started and stopped a thousand times without leaving anything",
-          "[once]") {
+TEST_CASE("a runtime may be started and stopped a thousand times without leaving anything") {
   const auto cycle = [] {
     thrum::runtime runtime(with_procs(2));
     thrum::wait_group group;

@@ -217,7 +217,8 @@ class step_atomic {
   }
 
  private:
-  static bool is(text caller, text name) {  // the first letter tells most: a fifth of the time
+  // Most names differ in their first letter: strcmp alone took a fifth of the models' time.
+  static bool is(text caller, text name) {
     return *name == *caller && std::strcmp(name, caller) == 0;
   }
   static order weaker(order how) {

@@ -103,8 +103,10 @@ TEST_CASE("goroutines that end and begin beside a dump do it no harm") {
         }
       });
     }
-    const std::string text = dumped([](std::FILE* to) { thrum::dump_goroutines(to); });
-    CHECK(occurrences(text, "goroutine ") >= 5);
+    for (int i = 0; i != 2; ++i) {
+      CHECK(occurrences(dumped([](std::FILE* to) { thrum::dump_goroutines(to); }), "goroutine ") >=
+            5);
+    }
     stop = true;
     group.wait();
   });

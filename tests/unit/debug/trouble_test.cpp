@@ -85,7 +85,7 @@ TEST_CASE("exit under live goroutines does not crash, keeps the status and loses
 #if defined(_WIN32)
   constexpr int times = 5;  // each starts a program by another one
 #else
-  const int times = THRUM_ASAN || THRUM_TSAN || emulated() ? 5 : 10;
+  const int times = THRUM_ASAN || THRUM_TSAN || emulated() ? 5 : 25;
 #endif
   for (int i = 0; i != times; ++i) {
     const program_result r = run_program("exit_under_goroutines");

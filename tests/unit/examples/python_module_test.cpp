@@ -16,8 +16,7 @@ namespace examples { namespace {
 const std::string where = "PYTHONPATH=" THRUM_EXAMPLES_DIR;
 const std::string sources = THRUM_PYTHON_MODULE_SOURCES;
 
-TEST_CASE("a module of Python counts in goroutines, calls Python back, is interrupted and forked",
-          "[once]") {
+TEST_CASE("a module of Python counts in goroutines, calls Python back, is interrupted and forked") {
   const auto result = support::run_file(THRUM_PYTHON, sources + "/words_test.py", where);
   INFO(result.text);
   CHECK(result.exit_code == 0);
