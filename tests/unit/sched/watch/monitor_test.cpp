@@ -140,22 +140,34 @@ TEST_CASE("goroutines that were held back go on when there are threads enough") 
 }
 
 TEST_CASE("that goroutines are held back for want of threads is reported, and once") {
-  support::lone_scheduler scheduler(1);
+  auto config = support::lone_scheduler::quiet();
+  config.max_threads = 1;
+  support::lone_scheduler scheduler(1, config);
   scheduler.holder_of(0);
   thrum::sched::thread_reserve& reserve = scheduler->reserve;
   support::watched_errors errors;
   const monitored here(scheduler);
+  const auto let_it_look = [&] {
+    for (int i = 0; i < 2; ++i) {  // the first time is noted before the look, the second after it
+      const auto noted = scheduler->coarse_ms.load();
+      REQUIRE(eventually([&] { return scheduler->coarse_ms != noted; }));
+    }
+  };
   const auto threads_are_short = [&](bool holds_back) {
     goroutine& loop = scheduler.g();
     loop.started_at = &loop;
     if (holds_back) {
       reserve.note_loop(loop);
     }
+    reserve.begin_stop();  // until this ends threads stay short
     {
-      const thrum::sched::scoped guard(scheduler->idle.lock());  // the monitor waits
+      const thrum::sched::scoped guard(scheduler->idle.lock());
       reserve.begin_locked();
-      CHECK(reserve.hold_back(loop) == holds_back);
     }
+    CHECK(reserve.hold_back(loop) == holds_back);
+    let_it_look();
+    CHECK(reserve.is_active());
+    reserve.end_stop();
     CHECK(eventually([&] { return !reserve.is_active(); }));
     return errors.take();
   };
