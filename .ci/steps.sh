@@ -80,8 +80,8 @@ all_ended() {  # waits for what was begun
   chains=()
 }
 
-summary() {  # one line for all; fails if any step did
-  local log status seconds user system count passed=0 failed=0 used=0
+summary() {  # the steps that failed, and one line for all; fails if any did
+  local log status seconds user system count passed=0 failed=0 used=0 names=()
   for log in build/ci/*.result; do
     log=${log%.result}
     read -r status seconds user system <"$log.result"
@@ -94,8 +94,11 @@ summary() {  # one line for all; fails if any step did
       passed=$((passed + ${count:-0}))
       count=$(sed -nE 's/^[0-9]+ passed, ([0-9]+) failed$/\1/p' "$log.log" | tail -n 1)
       failed=$((failed + (${count:-0} > 0 ? ${count:-0} : 1)))
+      names+=("${log#build/ci/}")
     fi
   done
+  # Once more and together: what each step has said may be hundreds of lines above.
+  [ ${#names[@]} = 0 ] || printf 'failed: %s\n' "${names[@]}"
   printf '%s passed, %s failed; %s s, %s s of a processor\n' $passed $failed $SECONDS $used
   [ $failed = 0 ]
 }

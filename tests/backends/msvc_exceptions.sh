@@ -8,12 +8,11 @@
 #   ZIG="python3 -m ziglang" tests/backends/msvc_exceptions.sh
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-PATH=$PATH:/usr/lib/wine
+. tests/support/own_wine.sh
 read -ra zig <<<"${ZIG:-zig}"
+use_own_wine
 out=$(mktemp -d)
-export WINEDEBUG=-all WINEPREFIX=$out/wine
-trap 'wineserver -k || true; rm -rf "$out"' EXIT
-timeout 120 wine64 cmd /c exit >"$out/log" 2>&1
+trap 'leave_own_wine; rm -rf "$out"' EXIT
 
 import() {  # import LIBRARY NAME...: what is linked for them
   printf 'LIBRARY %s.dll\nEXPORTS\n' "$1" >"$out/$1.def"
