@@ -16302,6 +16302,8 @@ struct alignas(base::cache_line_size) goroutine_head {
   bool exiting = false;
   /// It has used up a share of input and output since the poller found it: see io_share.hpp.
   bool moved_much = false;
+  /// How often an idle P may go to the poller when this leaves it: see run/leave_poller.hpp.
+  std::uint8_t wakes_earned = 0;
   std::uint8_t flags = 0;       // of g_flag
   std::uint8_t size_class = 0;  // constant once carved: log2 of the slot's bytes
   /// What stands between it and its join handle.
@@ -16316,6 +16318,8 @@ struct alignas(base::cache_line_size) goroutine_head {
   /// Where the switch saves the stack pointer.
   void** sp_slot() noexcept { return reinterpret_cast<void**>(&sp); }
 };
+
+static_assert(sizeof(goroutine_head) == base::cache_line_size);
 
 /// Derives from its own timer, for sleeps and timed waits, and from the link that a poller uses.
 struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
@@ -17741,6 +17745,11 @@ struct alignas(base::cache_line_size) machine {
   steal_order order;
   [[no_unique_address]] base::stack_context context;
   machine& (*const answer_monitor)(machine&) noexcept;  // of upcall_table
+  struct {
+    const goroutine* g = nullptr;  // compared only
+    std::uint32_t slice = 0;       // the schedule_tick of its P then
+    std::int64_t at = 0;           // when; 0: another thread sleeps in the poller
+  } from_poller;                   // what it found there last: see run/leave_poller.hpp
 
   // -- handed over through `park` --
   processor* next_p = nullptr;  // written before park.wake(), read after park.sleep()
@@ -20975,24 +20984,33 @@ class poll_turn {
     poll();
     looks_.store(false, relaxed);  // relaxed: it protects nothing, as the exchange
     const std::int64_t after = now();
-    if (last != never && after - last >= unattended_ns) [[unlikely]] {
-      left_alone_.store(told_of_each, relaxed);  // relaxed: only a heuristic
+    if (last != never && after - last >= 4 * unattended_ns) [[unlikely]] {
+      left_alone_at_.store(after, relaxed);  // relaxed: only a heuristic
     }
     // [s.poll =] seq_cst: for is_due. relaxed: the monitor has looked, or somebody sleeps there now
     last_.compare_exchange_strong(last, after, seq_cst, relaxed);
     return true;
   }
 
-  /// Whether nobody has slept or looked there lately for twice the time after which a busy P looks: what
-  /// a thread had left the poller for has computed for long, or there was nothing to look for. Said a few
-  /// times for each such time, as nobody sees it happen again while another thread sleeps there.
-  [[nodiscard]] bool take_left_alone() noexcept {
-    const std::uint32_t left = left_alone_.load(relaxed);  // relaxed: only a heuristic
-    if (left == 0) [[likely]] {
+  /// When somebody looked last, or left; 0 while a thread sleeps there.
+  [[nodiscard]] std::int64_t last_look() const noexcept {
+    return last_.load(relaxed);  // relaxed: a time for a heuristic
+  }
+
+  /// Whether nobody sleeps there, and nobody has looked for half the time after which a busy P does:
+  /// what a thread has left the poller for computes. For the monitor.
+  [[nodiscard]] bool is_left_alone(std::int64_t now) noexcept {
+    const std::int64_t last = last_look();
+    if (last == 0 || last == never || now - last < unattended_ns) {
       return false;
     }
-    left_alone_.store(left - 1, relaxed);  // relaxed: only a heuristic
+    left_alone_at_.store(now, relaxed);  // relaxed: only a heuristic
     return true;
+  }
+
+  /// Whether it was, within the last second.
+  [[nodiscard]] bool was_left_alone(std::int64_t now) const noexcept {
+    return now - left_alone_at_.load(relaxed) < lately_ns;  // relaxed: only a heuristic
   }
 
   /// Takes the right to look once, for the monitor: no thread sleeps, and the last poll is that
@@ -21006,22 +21024,21 @@ class poll_turn {
       return false;
     }
     if (last != never) {
-      left_alone_.store(told_of_each, relaxed);  // relaxed: only a heuristic
+      left_alone_at_.store(now, relaxed);  // relaxed: only a heuristic
     }
     return true;
   }
 
  private:
-  static constexpr std::int64_t unattended_ns = 2 * Traits::poll_interval_ns;
-
-  static constexpr std::uint32_t told_of_each = 4;
+  static constexpr std::int64_t unattended_ns = Traits::poll_interval_ns / 2;
+  static constexpr std::int64_t lately_ns = 1'000'000'000;
   static constexpr std::int64_t never = 1;
 
   atomic<std::int64_t> last_{never};
   atomic<std::int64_t> until_{for_ever};
   /// A thread is inside a poll that does not wait; others need not look meanwhile.
   atomic<bool> looks_{false};
-  atomic<std::uint32_t> left_alone_{0};
+  atomic<std::int64_t> left_alone_at_{-lately_ns};
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched
@@ -25807,6 +25824,7 @@ THRUM_INLINE void prepare_launch(runtime_scheduler& scheduler, goroutine& g,
   g.exceptions = {};
   g.exiting = false;
   g.moved_much = false;
+  g.wakes_earned = 0;
   g.uncancellable = 0;
   g.flags = flags;
   // relaxed: published by the queue
@@ -46433,6 +46451,72 @@ inline void execute(machine& m, goroutine& g) noexcept {
 #ifndef THRUM_SCHED_RUN_FIND_WORK_HPP
 #define THRUM_SCHED_RUN_FIND_WORK_HPP
 
+// ---- thrum/sched/run/leave_poller.hpp ----
+//
+// What a thread does that leaves the poller with a goroutine, and who looks there meanwhile.
+//
+// Purpose
+//   One thread sleeps in the poller. If it finds one goroutine it runs that, and wakes nobody: to wake
+//   a thread costs more than most goroutines take that wait for an event. But one that computes for
+//   8 ms would let every event of these 8 ms wait, though a P idles beside it. (Go's let them wait,
+//   until the goroutine ends or the monitor looks, 10 ms after the last look.)
+//
+// Who looks
+//   If the goroutine has computed for long before, an idle P is sent to the poller at once. It finds
+//   nothing, and sleeps there. How often that is done the goroutine has to earn: from the moment
+//   when it leaves the poller to its next wait for an event, if that is in the same slice, each
+//   100 us are one wake. It keeps 4 of them at most, so one that computes for long only now and then
+//   is covered in between as well. A wake takes some 5 us of two processors: at most a tenth of what
+//   the goroutine computes. Why not more than 4: a thread that the system kept off its CPU looks like
+//   one that computed, and two goroutines that answer each other on a busy machine would wake a third
+//   thread in every seventh round (with 8; a thirtieth with 4).
+//   Of one that is not known the monitor sees that nobody has looked for half a millisecond, and
+//   sends the P. Where that has happened its rounds are a millisecond at most for a second.
+//
+// Rejected: a few wakes after each time in which nobody had looked, whoever left the poller then.
+// Goroutines that answer at once used them up, and beside one that computes for 8 ms in each 10 a
+// tenth of them waited for 4 to 8 ms, as they do in Go.
+#ifndef THRUM_SCHED_RUN_LEAVE_POLLER_HPP
+#define THRUM_SCHED_RUN_LEAVE_POLLER_HPP
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// An M leaves the poller, and is about to run this goroutine on its P.
+inline void leave_poller(machine& m, goroutine& g) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
+  m.from_poller.g = nullptr;
+  if (scheduler.idle.idle_ps() == 0 || scheduler.clock.is_virtual()) {
+    return;
+  }
+  m.from_poller = {&g, m.p->schedule_tick.get(), scheduler.poll.last_look()};
+  if (g.wakes_earned != 0) [[unlikely]] {
+    --g.wakes_earned;
+    scheduler.wake_processor();
+  }
+}
+
+/// The goroutine that runs on this M is about to wait for an event.
+inline void note_wait_for_event(machine& m) noexcept {
+  constexpr std::int64_t wake_costs_ns = 100'000;  // what it must compute for one
+  constexpr std::int64_t most = 4;
+  auto& left = m.from_poller;
+  const bool same_slice = left.g == m.g && left.slice == m.p->schedule_tick.get();
+  left.g = nullptr;
+  if (!same_slice || left.at == 0) {
+    return;
+  }
+  if (const std::int64_t ran = traits::now() - left.at; ran >= wake_costs_ns) {
+    const std::int64_t earned = m.g->wakes_earned + ran / wake_costs_ns;
+    m.g->wakes_earned = static_cast<std::uint8_t>(earned < most ? earned : most);
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
 // ---- thrum/sched/run/steal.hpp ----
 //
 // Work from other Ps: four rounds over all of them in random order.
@@ -46682,16 +46766,6 @@ inline goroutine* pop_first(poll_sink& sink) noexcept {
   return first;
 }
 
-/// An M has found a goroutine in the poller, and runs it. If such a one has computed for long before,
-/// so may this, and what comes next would wait for its end: an idle P goes to the poller. Not each time:
-/// to wake a thread costs more than most goroutines take that wait for an event. (Go's next event waits
-/// for up to 10 ms, until the monitor looks.)
-inline void leave_poller_to_another(runtime_scheduler& scheduler) noexcept {
-  if (scheduler.idle.idle_ps() != 0 && scheduler.poll.take_left_alone()) [[unlikely]] {
-    scheduler.wake_processor();
-  }
-}
-
 /// For a P that has nothing else: the first goroutine, the others to the global queue.
 ///
 /// Two goroutines that answer each other over a pipe stay on one P: a wake-up for each answer, of a
@@ -46706,7 +46780,7 @@ inline goroutine* poll_now(machine& m) noexcept {
   if (first != nullptr) {
     if ((first->flags & g_apart) == 0) [[likely]] {
       begin_slice(*m.p);
-      leave_poller_to_another(*m.scheduler);
+      leave_poller(m, *first);
       return first;
     }
     ready_apart(*first);
@@ -46837,7 +46911,7 @@ inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
   }
   inject(sink);
   if (m.pending != nullptr) {
-    leave_poller_to_another(scheduler);
+    leave_poller(m, *m.pending);
   }
   return p != nullptr;
 }
@@ -47647,6 +47721,8 @@ inline void* m_main(void* argument) noexcept {
 //              that runs such a goroutine makes room sooner than others (background.hpp)
 //   timers     a busy P is told when one of its timers is due; an idle one is woken for it, too,
 //              unless somebody sleeps in the poller until then
+//   poller     if everybody has left it for goroutines that compute, an idle P goes there
+//              (leave_poller.hpp); if nobody can, the monitor looks itself after 10 ms
 //   rescue     an idle P is woken for a runnext that has waited for a whole round (ready.hpp)
 //              likewise for a half of a fork (fork.hpp), which is queued like a goroutine when no P
 //              has been idle for a time slice, and its owner has come to none meanwhile
@@ -48163,8 +48239,8 @@ class monitor {
   /// Says once that goroutines are held back for want of threads, and lets them go when they can.
   void look_at_reserve() noexcept;
 
-  /// Polls when no thread has for 10 ms.
-  void poll_network(std::int64_t now) noexcept;
+  /// Sends an idle P to the poller that everybody has left; polls when no thread has for 10 ms.
+  void look_at_poller(std::int64_t now) noexcept;
   void wait_for_round() noexcept;
   void sleep_while_idle(liveness alive) noexcept;
   void note_time(std::int64_t now) noexcept {
@@ -48180,6 +48256,10 @@ class monitor {
   /// The same, and an idle P is there to run them.
   bool others_can_run_timers() const noexcept {
     return scheduler_.idle.idle_ps() != 0 && nobody_waits_for_timers();
+  }
+  /// Whether one idles while others work.
+  bool an_idle_p_could_poll() const noexcept {
+    return scheduler_.idle.idle_ps() != 0 && !all_idle() && !scheduler_.clock.is_virtual();
   }
   /// In a real-time class the system does not share a CPU among those that compute: there is always
   /// one that could use it if more of them hold Ps than there are CPUs.
@@ -48267,7 +48347,7 @@ inline void monitor::run() noexcept {
     if (scheduler_.reserve.is_active()) [[unlikely]] {
       look_at_reserve();
     }
-    poll_network(now);  // is no sign that Ps need to be looked at
+    look_at_poller(now);  // is no sign that Ps need to be looked at
     quiet_rounds_ = acted ? 0 : quiet_rounds_ + 1;
     if (config.trace_every_ns != 0 && now >= next_trace_ && !scheduler_.exit.has_begun()) {
       config.trace(config.user, now);
@@ -48304,9 +48384,15 @@ THRUM_COLD inline void monitor::look_at_reserve() noexcept {
   }
 }
 
-inline void monitor::poll_network(std::int64_t now) noexcept {
+inline void monitor::look_at_poller(std::int64_t now) noexcept {
   constexpr std::int64_t longest_ns = 10'000'000;  // from Go
-  if (scheduler_.poller.descriptors() == 0 || !scheduler_.poll.take_if_due(now, longest_ns)) {
+  if (scheduler_.poller.descriptors() == 0) {
+    return;
+  }
+  if (an_idle_p_could_poll() && scheduler_.poll.is_left_alone(now)) {
+    scheduler_.wake_processor();  // it finds nothing, and sleeps there
+  }
+  if (!scheduler_.poll.take_if_due(now, longest_ns)) {
     return;
   }
   poll_sink sink(scheduler_);
@@ -48339,6 +48425,10 @@ inline void monitor::wait_for_round() noexcept {
   }
   std::int64_t delay = delay_;
   const std::int64_t now = traits::now();
+  if (delay > traits::poll_interval_ns && an_idle_p_could_poll() &&
+      scheduler_.poll.was_left_alone(now)) {
+    delay = traits::poll_interval_ns;
+  }
   scheduler_.monitor.plan(now + delay);
   scheduler_.for_each_live_p([&](processor& p) {
     // A busy P's timers need us, and all if nobody sleeps in the poller.
@@ -73924,6 +74014,9 @@ THRUM_OUT_OF_LINE int poll_wait::wait_locked(section& here, poll_desc& d, io_sid
     if (netpoll::asks_each_time(d.scheduler->poller)) {
       ask_locked(here, d, which);
     }
+    if (machine* const m = here.m()) {
+      note_wait_for_event(*m);
+    }
     wait_point point;
     prepare(here, point, d, which);
     side.waiter = &point;
@@ -74036,6 +74129,7 @@ THRUM_OUT_OF_LINE std::int64_t completing_wait::complete_locked(section& here, p
   what.finish = &io_operation::end;
   what.done = false;
   netpoll::start(scheduler->poller, what);
+  note_wait_for_event(here.this_m());
   int ended_by = 0;
   while (!what.done) {
     wait_point point;

@@ -101,6 +101,7 @@ struct goroutine : netpoll::ready_node {
   std::uint32_t passed_over = 0;
   std::uint8_t flags = 0;
   bool moved_much = false;
+  std::uint8_t wakes_earned = 0;
   bool preempted = false;
 
   void (*step)(goroutine&) = nullptr;
@@ -146,6 +147,11 @@ struct machine {
   goroutine* g = nullptr;
   processor* p = nullptr;
   goroutine* pending = nullptr;
+  struct {
+    const goroutine* g;
+    std::uint32_t slice;
+    std::int64_t at;
+  } from_poller{};
   goroutine* locked_g = nullptr;
   base::random random;
   base::random search;

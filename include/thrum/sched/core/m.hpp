@@ -91,6 +91,11 @@ struct alignas(base::cache_line_size) machine {
   steal_order order;
   [[no_unique_address]] base::stack_context context;
   machine& (*const answer_monitor)(machine&) noexcept;  // of upcall_table
+  struct {
+    const goroutine* g = nullptr;  // compared only
+    std::uint32_t slice = 0;       // the schedule_tick of its P then
+    std::int64_t at = 0;           // when; 0: another thread sleeps in the poller
+  } from_poller;                   // what it found there last: see run/leave_poller.hpp
 
   // -- handed over through `park` --
   processor* next_p = nullptr;  // written before park.wake(), read after park.sleep()

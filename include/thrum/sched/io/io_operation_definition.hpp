@@ -17,6 +17,7 @@
 #include <thrum/sched/io/poll_wait_definition.hpp>
 #include <thrum/sched/queue/lock.hpp>
 #include <thrum/sched/run/io_deadline.hpp>
+#include <thrum/sched/run/leave_poller.hpp>
 #include <thrum/sched/run/park.hpp>
 #include <thrum/sched/run/poll_sink.hpp>
 #include <thrum/sched/run/wait_point.hpp>
@@ -95,6 +96,7 @@ THRUM_OUT_OF_LINE std::int64_t completing_wait::complete_locked(section& here, p
   what.finish = &io_operation::end;
   what.done = false;
   netpoll::start(scheduler->poller, what);
+  note_wait_for_event(here.this_m());
   int ended_by = 0;
   while (!what.done) {
     wait_point point;

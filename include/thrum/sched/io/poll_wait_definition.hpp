@@ -21,6 +21,7 @@
 #include <thrum/sched/io/poll_wait.hpp>
 #include <thrum/sched/queue/lock.hpp>
 #include <thrum/sched/run/io_deadline.hpp>
+#include <thrum/sched/run/leave_poller.hpp>
 #include <thrum/sched/run/park.hpp>
 #include <thrum/sched/run/wait_point.hpp>
 
@@ -446,6 +447,9 @@ THRUM_OUT_OF_LINE int poll_wait::wait_locked(section& here, poll_desc& d, io_sid
     }
     if (netpoll::asks_each_time(d.scheduler->poller)) {
       ask_locked(here, d, which);
+    }
+    if (machine* const m = here.m()) {
+      note_wait_for_event(*m);
     }
     wait_point point;
     prepare(here, point, d, which);

@@ -91,24 +91,33 @@ class poll_turn {
     poll();
     looks_.store(false, relaxed);  // relaxed: it protects nothing, as the exchange
     const std::int64_t after = now();
-    if (last != never && after - last >= unattended_ns) [[unlikely]] {
-      left_alone_.store(told_of_each, relaxed);  // relaxed: only a heuristic
+    if (last != never && after - last >= 4 * unattended_ns) [[unlikely]] {
+      left_alone_at_.store(after, relaxed);  // relaxed: only a heuristic
     }
     // [s.poll =] seq_cst: for is_due. relaxed: the monitor has looked, or somebody sleeps there now
     last_.compare_exchange_strong(last, after, seq_cst, relaxed);
     return true;
   }
 
-  /// Whether nobody has slept or looked there lately for twice the time after which a busy P looks: what
-  /// a thread had left the poller for has computed for long, or there was nothing to look for. Said a few
-  /// times for each such time, as nobody sees it happen again while another thread sleeps there.
-  [[nodiscard]] bool take_left_alone() noexcept {
-    const std::uint32_t left = left_alone_.load(relaxed);  // relaxed: only a heuristic
-    if (left == 0) [[likely]] {
+  /// When somebody looked last, or left; 0 while a thread sleeps there.
+  [[nodiscard]] std::int64_t last_look() const noexcept {
+    return last_.load(relaxed);  // relaxed: a time for a heuristic
+  }
+
+  /// Whether nobody sleeps there, and nobody has looked for half the time after which a busy P does:
+  /// what a thread has left the poller for computes. For the monitor.
+  [[nodiscard]] bool is_left_alone(std::int64_t now) noexcept {
+    const std::int64_t last = last_look();
+    if (last == 0 || last == never || now - last < unattended_ns) {
       return false;
     }
-    left_alone_.store(left - 1, relaxed);  // relaxed: only a heuristic
+    left_alone_at_.store(now, relaxed);  // relaxed: only a heuristic
     return true;
+  }
+
+  /// Whether it was, within the last second.
+  [[nodiscard]] bool was_left_alone(std::int64_t now) const noexcept {
+    return now - left_alone_at_.load(relaxed) < lately_ns;  // relaxed: only a heuristic
   }
 
   /// Takes the right to look once, for the monitor: no thread sleeps, and the last poll is that
@@ -122,22 +131,21 @@ class poll_turn {
       return false;
     }
     if (last != never) {
-      left_alone_.store(told_of_each, relaxed);  // relaxed: only a heuristic
+      left_alone_at_.store(now, relaxed);  // relaxed: only a heuristic
     }
     return true;
   }
 
  private:
-  static constexpr std::int64_t unattended_ns = 2 * Traits::poll_interval_ns;
-
-  static constexpr std::uint32_t told_of_each = 4;
+  static constexpr std::int64_t unattended_ns = Traits::poll_interval_ns / 2;
+  static constexpr std::int64_t lately_ns = 1'000'000'000;
   static constexpr std::int64_t never = 1;
 
   atomic<std::int64_t> last_{never};
   atomic<std::int64_t> until_{for_ever};
   /// A thread is inside a poll that does not wait; others need not look meanwhile.
   atomic<bool> looks_{false};
-  atomic<std::uint32_t> left_alone_{0};
+  atomic<std::int64_t> left_alone_at_{-lately_ns};
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched

@@ -34,6 +34,7 @@
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/run/attend.hpp>
 #include <thrum/sched/run/background.hpp>
+#include <thrum/sched/run/leave_poller.hpp>
 #include <thrum/sched/run/poll_sink.hpp>
 #include <thrum/sched/run/steal.hpp>
 #include <thrum/sched/run/take.hpp>
@@ -53,16 +54,6 @@ inline goroutine* pop_first(poll_sink& sink) noexcept {
   return first;
 }
 
-/// An M has found a goroutine in the poller, and runs it. If such a one has computed for long before,
-/// so may this, and what comes next would wait for its end: an idle P goes to the poller. Not each time:
-/// to wake a thread costs more than most goroutines take that wait for an event. (Go's next event waits
-/// for up to 10 ms, until the monitor looks.)
-inline void leave_poller_to_another(runtime_scheduler& scheduler) noexcept {
-  if (scheduler.idle.idle_ps() != 0 && scheduler.poll.take_left_alone()) [[unlikely]] {
-    scheduler.wake_processor();
-  }
-}
-
 /// For a P that has nothing else: the first goroutine, the others to the global queue.
 ///
 /// Two goroutines that answer each other over a pipe stay on one P: a wake-up for each answer, of a
@@ -77,7 +68,7 @@ inline goroutine* poll_now(machine& m) noexcept {
   if (first != nullptr) {
     if ((first->flags & g_apart) == 0) [[likely]] {
       begin_slice(*m.p);
-      leave_poller_to_another(*m.scheduler);
+      leave_poller(m, *first);
       return first;
     }
     ready_apart(*first);
@@ -208,7 +199,7 @@ inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
   }
   inject(sink);
   if (m.pending != nullptr) {
-    leave_poller_to_another(scheduler);
+    leave_poller(m, *m.pending);
   }
   return p != nullptr;
 }

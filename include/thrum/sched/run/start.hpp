@@ -156,6 +156,7 @@ THRUM_INLINE void prepare_launch(runtime_scheduler& scheduler, goroutine& g,
   g.exceptions = {};
   g.exiting = false;
   g.moved_much = false;
+  g.wakes_earned = 0;
   g.uncancellable = 0;
   g.flags = flags;
   // relaxed: published by the queue

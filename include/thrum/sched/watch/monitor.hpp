@@ -12,6 +12,8 @@
 //              that runs such a goroutine makes room sooner than others (background.hpp)
 //   timers     a busy P is told when one of its timers is due; an idle one is woken for it, too,
 //              unless somebody sleeps in the poller until then
+//   poller     if everybody has left it for goroutines that compute, an idle P goes there
+//              (leave_poller.hpp); if nobody can, the monitor looks itself after 10 ms
 //   rescue     an idle P is woken for a runnext that has waited for a whole round (ready.hpp)
 //              likewise for a half of a fork (fork.hpp), which is queued like a goroutine when no P
 //              has been idle for a time slice, and its owner has come to none meanwhile
@@ -66,8 +68,8 @@ class monitor {
   /// Says once that goroutines are held back for want of threads, and lets them go when they can.
   void look_at_reserve() noexcept;
 
-  /// Polls when no thread has for 10 ms.
-  void poll_network(std::int64_t now) noexcept;
+  /// Sends an idle P to the poller that everybody has left; polls when no thread has for 10 ms.
+  void look_at_poller(std::int64_t now) noexcept;
   void wait_for_round() noexcept;
   void sleep_while_idle(liveness alive) noexcept;
   void note_time(std::int64_t now) noexcept {
@@ -83,6 +85,10 @@ class monitor {
   /// The same, and an idle P is there to run them.
   bool others_can_run_timers() const noexcept {
     return scheduler_.idle.idle_ps() != 0 && nobody_waits_for_timers();
+  }
+  /// Whether one idles while others work.
+  bool an_idle_p_could_poll() const noexcept {
+    return scheduler_.idle.idle_ps() != 0 && !all_idle() && !scheduler_.clock.is_virtual();
   }
   /// In a real-time class the system does not share a CPU among those that compute: there is always
   /// one that could use it if more of them hold Ps than there are CPUs.
@@ -170,7 +176,7 @@ inline void monitor::run() noexcept {
     if (scheduler_.reserve.is_active()) [[unlikely]] {
       look_at_reserve();
     }
-    poll_network(now);  // is no sign that Ps need to be looked at
+    look_at_poller(now);  // is no sign that Ps need to be looked at
     quiet_rounds_ = acted ? 0 : quiet_rounds_ + 1;
     if (config.trace_every_ns != 0 && now >= next_trace_ && !scheduler_.exit.has_begun()) {
       config.trace(config.user, now);
@@ -207,9 +213,15 @@ THRUM_COLD inline void monitor::look_at_reserve() noexcept {
   }
 }
 
-inline void monitor::poll_network(std::int64_t now) noexcept {
+inline void monitor::look_at_poller(std::int64_t now) noexcept {
   constexpr std::int64_t longest_ns = 10'000'000;  // from Go
-  if (scheduler_.poller.descriptors() == 0 || !scheduler_.poll.take_if_due(now, longest_ns)) {
+  if (scheduler_.poller.descriptors() == 0) {
+    return;
+  }
+  if (an_idle_p_could_poll() && scheduler_.poll.is_left_alone(now)) {
+    scheduler_.wake_processor();  // it finds nothing, and sleeps there
+  }
+  if (!scheduler_.poll.take_if_due(now, longest_ns)) {
     return;
   }
   poll_sink sink(scheduler_);
@@ -242,6 +254,10 @@ inline void monitor::wait_for_round() noexcept {
   }
   std::int64_t delay = delay_;
   const std::int64_t now = traits::now();
+  if (delay > traits::poll_interval_ns && an_idle_p_could_poll() &&
+      scheduler_.poll.was_left_alone(now)) {
+    delay = traits::poll_interval_ns;
+  }
   scheduler_.monitor.plan(now + delay);
   scheduler_.for_each_live_p([&](processor& p) {
     // A busy P's timers need us, and all if nobody sleeps in the poller.

@@ -16,6 +16,7 @@ namespace {
 using turn_at_poller = thrum::sched::poll_turn<thrum::sched::default_traits>;
 
 constexpr std::int64_t some_time = 1'000;
+constexpr std::int64_t interval = thrum::sched::default_traits::poll_interval_ns;
 
 /// look() with a poll that does nothing, after which it is `then`.
 bool look_once(turn_at_poller& turn, std::int64_t then) {
@@ -114,25 +115,34 @@ TEST_CASE("a thread that goes to sleep in the poller during a look is not forgot
   CHECK(turn.somebody_sleeps());
 }
 
-TEST_CASE("a poller at which nobody has looked for long is told of a few times") {
-  constexpr std::int64_t long_time = 2 * thrum::sched::default_traits::poll_interval_ns;
+TEST_CASE(
+    "a poller is left alone when nobody has looked for half of the interval of a busy processor") {
   turn_at_poller turn;
-  REQUIRE(look_once(turn, some_time));  // the first look of all
-  CHECK_FALSE(turn.take_left_alone());
-  REQUIRE(look_once(turn, some_time + long_time - 1));
-  CHECK_FALSE(turn.take_left_alone());
-  REQUIRE(look_once(turn, some_time + 2 * long_time));
-  int told = 0;
-  while (turn.take_left_alone()) {
-    ++told;
-  }
-  CHECK(told == 4);
+  CHECK_FALSE(turn.is_left_alone(some_time));  // it has not been used
+  REQUIRE(look_once(turn, some_time));
+  CHECK_FALSE(turn.is_left_alone(some_time + interval / 2 - 1));
+  CHECK_FALSE(turn.was_left_alone(some_time + interval / 2 - 1));
+  CHECK(turn.is_left_alone(some_time + interval / 2));
+  REQUIRE(turn.begin_sleep(turn_at_poller::for_ever));
+  CHECK_FALSE(turn.is_left_alone(some_time + 2 * interval));
 }
 
-TEST_CASE("where the monitor had to look nobody else has for long") {
+TEST_CASE("that a poller was left alone is known for a second") {
+  constexpr std::int64_t second = 1'000'000'000;
   turn_at_poller turn;
-  REQUIRE(turn.take_if_due(some_time, some_time / 2));  // the first look of all
-  CHECK_FALSE(turn.take_left_alone());
-  REQUIRE(turn.take_if_due(2 * some_time, some_time));
-  CHECK(turn.take_left_alone());
+  REQUIRE(look_once(turn, some_time));  // the first look of all
+  std::int64_t seen = some_time + 2 * interval;
+  CHECK_FALSE(turn.was_left_alone(some_time));
+  SECTION("seen by the monitor") { REQUIRE(turn.is_left_alone(seen)); }
+  SECTION("seen by who looks next") { REQUIRE(look_once(turn, seen)); }
+  SECTION("seen by the monitor that looks itself") { REQUIRE(turn.take_if_due(seen, interval)); }
+  CHECK(turn.was_left_alone(seen + second - 1));
+  CHECK_FALSE(turn.was_left_alone(seen + second));
+}
+
+TEST_CASE("looks of a busy processor do not leave the poller alone") {
+  turn_at_poller turn;
+  REQUIRE(look_once(turn, some_time));
+  REQUIRE(look_once(turn, some_time + 2 * interval - 1));
+  CHECK_FALSE(turn.was_left_alone(some_time + 2 * interval));
 }

@@ -108,6 +108,27 @@ TEST_CASE("descriptors are polled while every processor is busy") {
   socket.remove_from(scheduler->poller);
 }
 
+TEST_CASE("an idle processor goes to the poller when nobody has looked there for a while") {
+  support::lone_scheduler scheduler(2);
+  scheduler.holder_of(0);
+  const support::writable_socket socket;
+  REQUIRE(socket.add_to(scheduler->poller, (std::uint64_t{7} << 32) + 1));
+  const bool sleeps = GENERATE(false, true);
+  scheduler->poll.end_sleep(thrum::sched::traits::now());
+  if (sleeps) {
+    REQUIRE(scheduler->poll.begin_sleep(0));
+  }
+  const monitored here(scheduler);
+  if (sleeps) {
+    constexpr std::uint32_t while_it_looks_ms = 5;
+    CHECK(eventually([&] { return scheduler->coarse_ms >= while_it_looks_ms; }));
+  } else {
+    CHECK(eventually([&] { return scheduler.started() != 0; }));
+  }
+  CHECK((scheduler.started() == 0) == sleeps);
+  socket.remove_from(scheduler->poller);
+}
+
 TEST_CASE("the monitor sleeps while all processors idle, until one of them does not") {
   support::lone_scheduler scheduler(2);
   const monitored here(scheduler);

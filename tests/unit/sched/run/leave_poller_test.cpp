@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Who looks at the poller while what was found there runs. What the monitor does for it is in
+// monitor_test.cpp, all of it together in find_work_test.cpp.
+
+#include <thrum/sched/run/leave_poller.hpp>
+
+#include "support/catch.hpp"
+#include "support/lone_scheduler.hpp"
+
+#include <cstdint>
+
+namespace {
+
+using thrum::sched::goroutine;
+using thrum::sched::machine;
+
+/// An M that runs a goroutine of the poller's, beside a P that idles.
+struct left_poller {
+  support::lone_scheduler scheduler{2};
+  machine& m = scheduler.holder_of(0);
+  goroutine& g = scheduler.g();
+
+  left_poller() {
+    m.g = &g;
+    scheduler->poll.end_sleep(thrum::sched::traits::now());
+    leave_poller(m, g);
+  }
+  /// As if it had left so long ago.
+  void computes(std::int64_t ns) { m.from_poller.at = thrum::sched::traits::now() - ns; }
+};
+
+constexpr std::int64_t ms = 1'000'000;
+
+}  // namespace
+
+TEST_CASE("a goroutine that computes before it waits for the next event earns wakes by the time") {
+  left_poller left;
+  left.computes(ms / 5);
+  note_wait_for_event(left.m);
+  CHECK(left.g.wakes_earned >= 2);
+}
+
+TEST_CASE("a goroutine does not save up more than four wakes") {
+  left_poller left;
+  for (int i = 0; i != 2; ++i) {
+    left.computes(1000 * ms);
+    note_wait_for_event(left.m);
+    CHECK(left.g.wakes_earned == 4);
+    leave_poller(left.m, left.g);
+    left.scheduler.end_search();
+  }
+}
+
+TEST_CASE("a goroutine that waits for the next event at once earns no wake") {
+  left_poller left;
+  left.m.from_poller.at = INT64_MAX;  // not so soon on a machine that is busy otherwise
+  note_wait_for_event(left.m);
+  CHECK(left.g.wakes_earned == 0);
+}
+
+TEST_CASE("what a goroutine has earned sends an idle processor to the poller each time it leaves") {
+  left_poller left;
+  left.g.wakes_earned = 2;
+  for (unsigned i = 1; i <= 2; ++i) {
+    leave_poller(left.m, left.g);
+    CHECK(left.scheduler.started() == i);
+    CHECK(left.g.wakes_earned == 2 - i);
+    left.scheduler.end_search();
+  }
+  leave_poller(left.m, left.g);
+  CHECK(left.scheduler.started() == 2);
+}
+
+TEST_CASE("while no processor idles a goroutine from the poller earns nothing and spends nothing") {
+  left_poller left;
+  left.scheduler.holder_of(1);
+  left.g.wakes_earned = 1;
+  leave_poller(left.m, left.g);
+  CHECK(left.m.from_poller.g == nullptr);
+  CHECK(left.scheduler.started() == 0);
+  CHECK(left.g.wakes_earned == 1);
+}
+
+TEST_CASE("only the slice in which a goroutine has left the poller earns wakes, and only once") {
+  left_poller left;
+  left.computes(ms);
+  SECTION("another slice") { begin_slice(*left.m.p); }
+  SECTION("another goroutine") { left.m.g = &left.scheduler.g(); }
+  SECTION("the second wait in it") {
+    left.m.from_poller.at = INT64_MAX;
+    note_wait_for_event(left.m);
+    left.computes(ms);
+  }
+  SECTION("another thread slept in the poller") { left.m.from_poller.at = 0; }
+  note_wait_for_event(left.m);
+  CHECK(left.m.g->wakes_earned == 0);
+}
+
+TEST_CASE("the first goroutine on a stack has earned nothing by the one before it") {
+  CHECK(thrum::run([] {
+          bool fresh = true;
+          for (int i = 0; i != 100; ++i) {
+            thrum::spawn([&] {
+              std::uint8_t& earned = thrum::sched::current_m()->g->wakes_earned;
+              fresh = fresh && earned == 0;
+              earned = 1;
+            }).join();
+          }
+          return fresh ? 0 : 1;
+        }) == 0);
+}
