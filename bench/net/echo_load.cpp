@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
@@ -26,12 +25,11 @@
 #include <thread>
 #include <vector>
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "load_client.hpp"
 
 #if BENCH_OVER_TLS
 #include "tls_wire.hpp"
@@ -41,6 +39,8 @@
 
 namespace {
 
+using bench::checked;
+using bench::fail;
 using clock_type = std::chrono::steady_clock;
 
 struct arguments {
@@ -51,63 +51,6 @@ struct arguments {
   double warmup = 1;
 };
 
-[[noreturn]] void fail(const char* what) {
-  std::fprintf(stderr, "echo_load: %s\n", what);
-  std::exit(1);
-}
-
-int checked(int result, const char* call) {
-  if (result < 0) {
-    std::fprintf(stderr, "echo_load: %s: %s\n", call, std::strerror(errno));
-    std::exit(1);
-  }
-  return result;
-}
-
-/// Counts latencies in classes that are at most 1/64 of their value wide.
-class histogram {
- public:
-  void add(std::uint64_t ns) { ++counts_[index(ns)]; }
-
-  /// The upper end of the class that holds this share of all, in microseconds.
-  double quantile(double share) const {
-    std::uint64_t total = 0;
-    for (const std::uint64_t count : counts_) {
-      total += count;
-    }
-    const auto wanted = static_cast<std::uint64_t>(share * static_cast<double>(total));
-    std::uint64_t seen = 0;
-    for (std::size_t i = 0; i != counts_.size(); ++i) {
-      seen += counts_[i];
-      if (seen > wanted) {
-        return static_cast<double>(upper_end(i)) / 1000;
-      }
-    }
-    return 0;
-  }
-
- private:
-  static constexpr unsigned bits = 6;
-  static constexpr std::uint64_t steps = std::uint64_t{1} << bits;
-
-  static std::size_t index(std::uint64_t ns) {
-    if (ns < steps) {
-      return static_cast<std::size_t>(ns);
-    }
-    const auto shift = static_cast<unsigned>(std::bit_width(ns)) - bits - 1;
-    return static_cast<std::size_t>((shift + 1) * steps + (ns >> shift) - steps);
-  }
-  static std::uint64_t upper_end(std::size_t i) {
-    if (i < steps) {
-      return i;
-    }
-    const std::uint64_t shift = i / steps - 1;
-    return ((steps + i % steps + 1) << shift) - 1;
-  }
-
-  std::array<std::uint64_t, (64 - bits + 1) * steps> counts_{};
-};
-
 struct connection {
   wire way;
   std::uint64_t number = 0;
@@ -115,18 +58,6 @@ struct connection {
   std::size_t received = 0;
   clock_type::time_point since;
 };
-
-int connect_to(std::uint16_t port) {
-  const int fd = checked(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket");
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  checked(::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address), "connect");
-  const int on = 1;
-  checked(::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on), "setsockopt");
-  return fd;
-}
 
 class load {
  public:
@@ -137,7 +68,7 @@ class load {
     epoll_ = checked(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1");
     std::uint64_t number = 0;
     for (connection& c : connections_) {
-      const int fd = connect_to(arguments_.port);
+      const int fd = bench::connect_to(arguments_.port);
       c.way.begin(fd);
       c.number = number++;
       epoll_event interest{};
@@ -231,7 +162,7 @@ class load {
   std::vector<connection> connections_;
   std::vector<char> message_;
   std::vector<char> answer_;
-  histogram latencies_;
+  bench::histogram latencies_;
   std::uint64_t requests_ = 0;
 };
 

@@ -10,11 +10,14 @@
   run.py tls --load build/bench/bench/net/tls_load \\
       --server thrum=build/bench/bench/net/thrum_tls_echo --server go=build/go_tls_echo --against go
 
+  run.py mixed --load build/bench/bench/net/mixed_load --procs 2 \\
+      --server thrum=build/bench/bench/net/thrum_mixed --server go=build/go_mixed --against go
+
 Builds nothing. Servers are programs of this folder and of bench/go/net, or any that take --port and
 --procs and print "listening on PORT" or "listening on HOST:PORT"; a server's path may be followed
 by arguments of its own. For tls they take --cert and --key, too, and TLS 1.3 with AES-128-GCM is spoken
-after a handshake before the warm-up. The load is echo_load for echo, tls_load for tls; for http it is wrk (from the PATH), which
-asks for /hello.
+after a handshake before the warm-up. The load is echo_load for echo, tls_load for tls, mixed_load for mixed, where one
+connection lets its goroutine compute and the others are measured; for http it is wrk (from the PATH), which asks for /hello.
 
 With --procs 1 the server has CPU 0 and the client CPU 1; with more nobody is pinned. Each run
 starts a server anew, warms it up, and measures. The server's CPU time is what the scheduler has
@@ -151,13 +154,13 @@ def echo_run(options, label, command, procs, connections):
             stdout=subprocess.PIPE, text=True, preexec_fn=on_cpu(client_cpu))
         with client:
             if client.stdout.readline() != "measuring\n":
-                raise Refused(f"{label}: echo_load failed")
+                raise Refused(f"{label}: the load failed")
             meter, client_meter = Meter(pid), Meter(client.pid)
             words = client.stdout.readline().split()
             cpu = meter.seconds(label)
             others = meter.others(cpu + client_meter.seconds(f"{label}, client"))
         if client.returncode != 0 or not words:
-            raise Refused(f"{label}: echo_load failed")
+            raise Refused(f"{label}: the load failed")
         said = dict(zip(words[::2], map(float, words[1::2])))
         per_request = cpu / said["requests"] * 1e6
         return Result(said["rate"], said["p50_us"], said["p99_us"], per_request, others)
@@ -254,13 +257,13 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     numbers = lambda text: [int(n) for n in text.split(",")]
-    parser.add_argument("kind", choices=["echo", "tls", "http"])
+    parser.add_argument("kind", choices=["echo", "tls", "mixed", "http"])
     parser.add_argument("--server", action="append", required=True, metavar="NAME=COMMAND")
     parser.add_argument("--against", metavar="NAME",
                         help="the peer of the ratios; default: the first")
     parser.add_argument("--load", help="path of echo_load, or of wrk")
     parser.add_argument("--connections", type=numbers, metavar="N,N",
-                        help="default: 1,64,1000 for echo, 64 for tls, 64,1000 for http")
+                        help="default: 1,64,1000 for echo, 64 for tls, 1 for mixed, 64,1000 for http")
     parser.add_argument("--procs", type=numbers, default=[1], metavar="N,N", help="default: 1")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=5)
@@ -281,7 +284,7 @@ def main():
         parser.error(f"{options.kind} wants --load, the path of {options.kind}_load")
     options.load = options.load or "wrk"
     if not options.connections:
-        options.connections = {"echo": [1, 64, 1000], "tls": [64], "http": [64, 1000]}[options.kind]
+        options.connections = {"echo": [1, 64, 1000], "tls": [64], "mixed": [1], "http": [64, 1000]}[options.kind]
     run = http_run if options.kind == "http" else echo_run
     if options.kind == "tls":
         folder = tempfile.TemporaryDirectory()
