@@ -16302,7 +16302,8 @@ struct alignas(base::cache_line_size) goroutine_head {
   bool exiting = false;
   /// It has used up a share of input and output since the poller found it: see io_share.hpp.
   bool moved_much = false;
-  /// How often an idle P may go to the poller when this leaves it: see run/leave_poller.hpp.
+  /// How often an idle P may go to the poller when this goroutine leaves it, which the M does for it:
+  /// see run/leave_poller.hpp.
   std::uint8_t wakes_earned = 0;
   std::uint8_t flags = 0;       // of g_flag
   std::uint8_t size_class = 0;  // constant once carved: log2 of the slot's bytes
@@ -16319,7 +16320,9 @@ struct alignas(base::cache_line_size) goroutine_head {
   void** sp_slot() noexcept { return reinterpret_cast<void**>(&sp); }
 };
 
-static_assert(sizeof(goroutine_head) == base::cache_line_size);
+// Atomics of other traits may be larger.
+static_assert(sizeof(goroutine_head) == base::cache_line_size ||
+              sizeof(atomic<void*>) != sizeof(void*));
 
 /// Derives from its own timer, for sleeps and timed waits, and from the link that a poller uses.
 struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
@@ -20984,7 +20987,7 @@ class poll_turn {
     poll();
     looks_.store(false, relaxed);  // relaxed: it protects nothing, as the exchange
     const std::int64_t after = now();
-    if (last != never && after - last >= 4 * unattended_ns) [[unlikely]] {
+    if (last != never && after - last >= 2 * Traits::poll_interval_ns) [[unlikely]] {
       left_alone_at_.store(after, relaxed);  // relaxed: only a heuristic
     }
     // [s.poll =] seq_cst: for is_due. relaxed: the monitor has looked, or somebody sleeps there now
@@ -20998,17 +21001,19 @@ class poll_turn {
   }
 
   /// Whether nobody sleeps there, and nobody has looked for half the time after which a busy P does:
-  /// what a thread has left the poller for computes. For the monitor.
-  [[nodiscard]] bool is_left_alone(std::int64_t now) noexcept {
+  /// what a thread has left the poller for computes. Then was_left_alone() knows of it. For the monitor.
+  [[nodiscard]] bool note_if_left_alone(std::int64_t now) noexcept {
+    constexpr std::int64_t unattended_ns = Traits::poll_interval_ns / 2;
     const std::int64_t last = last_look();
-    if (last == 0 || last == never || now - last < unattended_ns) {
+    if (last == 0 || now - last < unattended_ns) {
       return false;
     }
     left_alone_at_.store(now, relaxed);  // relaxed: only a heuristic
     return true;
   }
 
-  /// Whether it was, within the last second.
+  /// Whether that was so within the last second, or somebody found at a look that nobody had looked for
+  /// twice the interval of a busy P.
   [[nodiscard]] bool was_left_alone(std::int64_t now) const noexcept {
     return now - left_alone_at_.load(relaxed) < lately_ns;  // relaxed: only a heuristic
   }
@@ -21030,7 +21035,6 @@ class poll_turn {
   }
 
  private:
-  static constexpr std::int64_t unattended_ns = Traits::poll_interval_ns / 2;
   static constexpr std::int64_t lately_ns = 1'000'000'000;
   static constexpr std::int64_t never = 1;
 
@@ -46458,20 +46462,22 @@ inline void execute(machine& m, goroutine& g) noexcept {
 // Purpose
 //   One thread sleeps in the poller. If it finds one goroutine it runs that, and wakes nobody: to wake
 //   a thread costs more than most goroutines take that wait for an event. But one that computes for
-//   8 ms would let every event of these 8 ms wait, though a P idles beside it. (Go's let them wait,
-//   until the goroutine ends or the monitor looks, 10 ms after the last look.)
+//   8 ms would let every event of these 8 ms wait, though a P idles beside it. (In Go they wait until
+//   the goroutine ends, or until the monitor looks, 10 ms after the last look.)
 //
 // Who looks
 //   If the goroutine has computed for long before, an idle P is sent to the poller at once. It finds
 //   nothing, and sleeps there. How often that is done the goroutine has to earn: from the moment
 //   when it leaves the poller to its next wait for an event, if that is in the same slice, each
-//   100 us are one wake. It keeps 4 of them at most, so one that computes for long only now and then
-//   is covered in between as well. A wake takes some 5 us of two processors: at most a tenth of what
-//   the goroutine computes. Why not more than 4: a thread that the system kept off its CPU looks like
-//   one that computed, and two goroutines that answer each other on a busy machine would wake a third
-//   thread in every seventh round (with 8; a thirtieth with 4).
-//   Of one that is not known the monitor sees that nobody has looked for half a millisecond, and
-//   sends the P. Where that has happened its rounds are a millisecond at most for a second.
+//   100 us are one wake, which costs 16 us (queue/idle.hpp): at most a sixth of what the goroutine
+//   computes. It keeps 4 wakes at most. So one that computes for long at every fifth event is covered
+//   each time. A thread that the system kept off its CPU looks like one that computed; on a busy
+//   machine two goroutines that answer each other through pipes wake a third thread for that in every
+//   thirtieth round, and with 8 wakes it would be every seventh.
+//   Others have earned nothing: those that are new, have waited for something else since the poller
+//   found them, have lost their slice or are bound to a thread, and those that a select was told of.
+//   Of them the monitor sees that nobody has looked for half a millisecond, and sends the P. Once that
+//   has happened its rounds are a millisecond at most for a second.
 //
 // Rejected: a few wakes after each time in which nobody had looked, whoever left the poller then.
 // Goroutines that answer at once used them up, and beside one that computes for 8 ms in each 10 a
@@ -46487,7 +46493,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 inline void leave_poller(machine& m, goroutine& g) noexcept {
   runtime_scheduler& scheduler = *m.scheduler;
   m.from_poller.g = nullptr;
-  if (scheduler.idle.idle_ps() == 0 || scheduler.clock.is_virtual()) {
+  if (scheduler.idle.idle_ps() == 0 || scheduler.clock.is_virtual() || (g.flags & g_apart) != 0) {
     return;
   }
   m.from_poller = {&g, m.p->schedule_tick.get(), scheduler.poll.last_look()};
@@ -47731,7 +47737,8 @@ inline void* m_main(void* argument) noexcept {
 //   deadlock   when all is idle, a look whether it can ever be otherwise (deadlock.hpp)
 //
 // Its rounds: 20 us apart while it finds something to do, doubling after 50 quiet ones up to 10 ms,
-// never beyond the next timer of a busy P. When every P has been idle for a round of the longest
+// never beyond the next timer of a busy P; 1 ms at most for a second after it has found that everybody
+// had left the poller. When every P has been idle for a round of the longest
 // kind, it sleeps until a P leaves the idle list: an idle runtime wakes nobody.
 //
 #ifndef THRUM_SCHED_WATCH_MONITOR_HPP
@@ -48257,9 +48264,8 @@ class monitor {
   bool others_can_run_timers() const noexcept {
     return scheduler_.idle.idle_ps() != 0 && nobody_waits_for_timers();
   }
-  /// Whether one idles while others work.
   bool an_idle_p_could_poll() const noexcept {
-    return scheduler_.idle.idle_ps() != 0 && !all_idle() && !scheduler_.clock.is_virtual();
+    return scheduler_.idle.idle_ps() != 0 && !scheduler_.clock.is_virtual();
   }
   /// In a real-time class the system does not share a CPU among those that compute: there is always
   /// one that could use it if more of them hold Ps than there are CPUs.
@@ -48305,6 +48311,7 @@ class monitor {
   std::uint64_t ran_ = 0;
   std::uint32_t quiet_rounds_ = 0;
   std::int64_t next_trace_ = 0;
+  std::int64_t next_look_for_rest_ = 0;  // not before this it asks whether anything has run
   run_queue<goroutine, traits> taken_from_host_;  // empty, but inside relieve()
   unsigned real_time_cpus_ = 0;  // CPUs of this process; 0: not in a real-time class
   bool exits_ = false;           // the exit of the process holds all goroutines
@@ -48389,8 +48396,8 @@ inline void monitor::look_at_poller(std::int64_t now) noexcept {
   if (scheduler_.poller.descriptors() == 0) {
     return;
   }
-  if (an_idle_p_could_poll() && scheduler_.poll.is_left_alone(now)) {
-    scheduler_.wake_processor();  // it finds nothing, and sleeps there
+  if (an_idle_p_could_poll() && !all_idle() && !exits_ && scheduler_.poll.note_if_left_alone(now)) {
+    scheduler_.wake_processor();  // it sleeps there if it finds nothing
   }
   if (!scheduler_.poll.take_if_due(now, longest_ns)) {
     return;
@@ -48413,9 +48420,10 @@ inline void monitor::wait_for_round() noexcept {
   } else if (quiet_rounds_ > traits::monitor_quiet_rounds) {
     delay_ *= 2;
   }
+  const std::int64_t now = traits::now();
   if (delay_ >= traits::monitor_max_sleep_ns) {
     delay_ = traits::monitor_max_sleep_ns;
-    if (all_idle() && !has_run()) {
+    if (now >= next_look_for_rest_ && all_idle() && !has_run()) {
       const liveness alive = look_for_deadlock(scheduler_);
       if (scheduler_.config().trace_every_ns == 0) {
         sleep_while_idle(alive);
@@ -48424,10 +48432,13 @@ inline void monitor::wait_for_round() noexcept {
     }
   }
   std::int64_t delay = delay_;
-  const std::int64_t now = traits::now();
   if (delay > traits::poll_interval_ns && an_idle_p_could_poll() &&
       scheduler_.poll.was_left_alone(now)) {
     delay = traits::poll_interval_ns;
+    if (now >= next_look_for_rest_) {
+      next_look_for_rest_ =
+          now + traits::monitor_max_sleep_ns;  // as if rounds were as long as ever
+    }
   }
   scheduler_.monitor.plan(now + delay);
   scheduler_.for_each_live_p([&](processor& p) {
@@ -74169,6 +74180,7 @@ THRUM_OUT_OF_LINE std::int64_t completing_wait::complete_alone(io_operation& wha
   if (scheduler == nullptr) {
     return os::would_block;
   }
+  note_wait_for_event(here.this_m());
   spin_lock own{lock_rank::descriptor};
   wait_point point;
   wait_point* waiter = &point;
@@ -74230,6 +74242,9 @@ THRUM_OUT_OF_LINE int poll_wait::wait_foreign(poll_desc& d, os::handle fd, io_si
         continue;
       }
       return result;
+    }
+    if (machine* const m = here.m()) {
+      note_wait_for_event(*m);
     }
     foreign_point point;
     point.scheduler = scheduler;

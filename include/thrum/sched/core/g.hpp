@@ -107,7 +107,8 @@ struct alignas(base::cache_line_size) goroutine_head {
   bool exiting = false;
   /// It has used up a share of input and output since the poller found it: see io_share.hpp.
   bool moved_much = false;
-  /// How often an idle P may go to the poller when this leaves it: see run/leave_poller.hpp.
+  /// How often an idle P may go to the poller when this goroutine leaves it, which the M does for it:
+  /// see run/leave_poller.hpp.
   std::uint8_t wakes_earned = 0;
   std::uint8_t flags = 0;       // of g_flag
   std::uint8_t size_class = 0;  // constant once carved: log2 of the slot's bytes
@@ -124,7 +125,9 @@ struct alignas(base::cache_line_size) goroutine_head {
   void** sp_slot() noexcept { return reinterpret_cast<void**>(&sp); }
 };
 
-static_assert(sizeof(goroutine_head) == base::cache_line_size);
+// Atomics of other traits may be larger.
+static_assert(sizeof(goroutine_head) == base::cache_line_size ||
+              sizeof(atomic<void*>) != sizeof(void*));
 
 /// Derives from its own timer, for sleeps and timed waits, and from the link that a poller uses.
 struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {

@@ -136,6 +136,7 @@ THRUM_OUT_OF_LINE std::int64_t completing_wait::complete_alone(io_operation& wha
   if (scheduler == nullptr) {
     return os::would_block;
   }
+  note_wait_for_event(here.this_m());
   spin_lock own{lock_rank::descriptor};
   wait_point point;
   wait_point* waiter = &point;

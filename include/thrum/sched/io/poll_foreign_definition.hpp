@@ -15,6 +15,7 @@
 #include <thrum/sched/io/poll_desc.hpp>
 #include <thrum/sched/io/poll_wait.hpp>
 #include <thrum/sched/run/io_deadline.hpp>
+#include <thrum/sched/run/leave_poller.hpp>
 #include <thrum/sched/run/park.hpp>
 #include <thrum/sched/run/wait_point.hpp>
 #include <thrum/sched/run/wake_list.hpp>
@@ -56,6 +57,9 @@ THRUM_OUT_OF_LINE int poll_wait::wait_foreign(poll_desc& d, os::handle fd, io_si
         continue;
       }
       return result;
+    }
+    if (machine* const m = here.m()) {
+      note_wait_for_event(*m);
     }
     foreign_point point;
     point.scheduler = scheduler;

@@ -91,7 +91,7 @@ class poll_turn {
     poll();
     looks_.store(false, relaxed);  // relaxed: it protects nothing, as the exchange
     const std::int64_t after = now();
-    if (last != never && after - last >= 4 * unattended_ns) [[unlikely]] {
+    if (last != never && after - last >= 2 * Traits::poll_interval_ns) [[unlikely]] {
       left_alone_at_.store(after, relaxed);  // relaxed: only a heuristic
     }
     // [s.poll =] seq_cst: for is_due. relaxed: the monitor has looked, or somebody sleeps there now
@@ -105,17 +105,19 @@ class poll_turn {
   }
 
   /// Whether nobody sleeps there, and nobody has looked for half the time after which a busy P does:
-  /// what a thread has left the poller for computes. For the monitor.
-  [[nodiscard]] bool is_left_alone(std::int64_t now) noexcept {
+  /// what a thread has left the poller for computes. Then was_left_alone() knows of it. For the monitor.
+  [[nodiscard]] bool note_if_left_alone(std::int64_t now) noexcept {
+    constexpr std::int64_t unattended_ns = Traits::poll_interval_ns / 2;
     const std::int64_t last = last_look();
-    if (last == 0 || last == never || now - last < unattended_ns) {
+    if (last == 0 || now - last < unattended_ns) {
       return false;
     }
     left_alone_at_.store(now, relaxed);  // relaxed: only a heuristic
     return true;
   }
 
-  /// Whether it was, within the last second.
+  /// Whether that was so within the last second, or somebody found at a look that nobody had looked for
+  /// twice the interval of a busy P.
   [[nodiscard]] bool was_left_alone(std::int64_t now) const noexcept {
     return now - left_alone_at_.load(relaxed) < lately_ns;  // relaxed: only a heuristic
   }
@@ -137,7 +139,6 @@ class poll_turn {
   }
 
  private:
-  static constexpr std::int64_t unattended_ns = Traits::poll_interval_ns / 2;
   static constexpr std::int64_t lately_ns = 1'000'000'000;
   static constexpr std::int64_t never = 1;
 

@@ -6,20 +6,22 @@
 // Purpose
 //   One thread sleeps in the poller. If it finds one goroutine it runs that, and wakes nobody: to wake
 //   a thread costs more than most goroutines take that wait for an event. But one that computes for
-//   8 ms would let every event of these 8 ms wait, though a P idles beside it. (Go's let them wait,
-//   until the goroutine ends or the monitor looks, 10 ms after the last look.)
+//   8 ms would let every event of these 8 ms wait, though a P idles beside it. (In Go they wait until
+//   the goroutine ends, or until the monitor looks, 10 ms after the last look.)
 //
 // Who looks
 //   If the goroutine has computed for long before, an idle P is sent to the poller at once. It finds
 //   nothing, and sleeps there. How often that is done the goroutine has to earn: from the moment
 //   when it leaves the poller to its next wait for an event, if that is in the same slice, each
-//   100 us are one wake. It keeps 4 of them at most, so one that computes for long only now and then
-//   is covered in between as well. A wake takes some 5 us of two processors: at most a tenth of what
-//   the goroutine computes. Why not more than 4: a thread that the system kept off its CPU looks like
-//   one that computed, and two goroutines that answer each other on a busy machine would wake a third
-//   thread in every seventh round (with 8; a thirtieth with 4).
-//   Of one that is not known the monitor sees that nobody has looked for half a millisecond, and
-//   sends the P. Where that has happened its rounds are a millisecond at most for a second.
+//   100 us are one wake, which costs 16 us (queue/idle.hpp): at most a sixth of what the goroutine
+//   computes. It keeps 4 wakes at most. So one that computes for long at every fifth event is covered
+//   each time. A thread that the system kept off its CPU looks like one that computed; on a busy
+//   machine two goroutines that answer each other through pipes wake a third thread for that in every
+//   thirtieth round, and with 8 wakes it would be every seventh.
+//   Others have earned nothing: those that are new, have waited for something else since the poller
+//   found them, have lost their slice or are bound to a thread, and those that a select was told of.
+//   Of them the monitor sees that nobody has looked for half a millisecond, and sends the P. Once that
+//   has happened its rounds are a millisecond at most for a second.
 //
 // Rejected: a few wakes after each time in which nobody had looked, whoever left the poller then.
 // Goroutines that answer at once used them up, and beside one that computes for 8 ms in each 10 a
@@ -39,7 +41,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 inline void leave_poller(machine& m, goroutine& g) noexcept {
   runtime_scheduler& scheduler = *m.scheduler;
   m.from_poller.g = nullptr;
-  if (scheduler.idle.idle_ps() == 0 || scheduler.clock.is_virtual()) {
+  if (scheduler.idle.idle_ps() == 0 || scheduler.clock.is_virtual() || (g.flags & g_apart) != 0) {
     return;
   }
   m.from_poller = {&g, m.p->schedule_tick.get(), scheduler.poll.last_look()};

@@ -22,7 +22,8 @@
 //   deadlock   when all is idle, a look whether it can ever be otherwise (deadlock.hpp)
 //
 // Its rounds: 20 us apart while it finds something to do, doubling after 50 quiet ones up to 10 ms,
-// never beyond the next timer of a busy P. When every P has been idle for a round of the longest
+// never beyond the next timer of a busy P; 1 ms at most for a second after it has found that everybody
+// had left the poller. When every P has been idle for a round of the longest
 // kind, it sleeps until a P leaves the idle list: an idle runtime wakes nobody.
 //
 #ifndef THRUM_SCHED_WATCH_MONITOR_HPP
@@ -86,9 +87,8 @@ class monitor {
   bool others_can_run_timers() const noexcept {
     return scheduler_.idle.idle_ps() != 0 && nobody_waits_for_timers();
   }
-  /// Whether one idles while others work.
   bool an_idle_p_could_poll() const noexcept {
-    return scheduler_.idle.idle_ps() != 0 && !all_idle() && !scheduler_.clock.is_virtual();
+    return scheduler_.idle.idle_ps() != 0 && !scheduler_.clock.is_virtual();
   }
   /// In a real-time class the system does not share a CPU among those that compute: there is always
   /// one that could use it if more of them hold Ps than there are CPUs.
@@ -134,6 +134,7 @@ class monitor {
   std::uint64_t ran_ = 0;
   std::uint32_t quiet_rounds_ = 0;
   std::int64_t next_trace_ = 0;
+  std::int64_t next_look_for_rest_ = 0;  // not before this it asks whether anything has run
   run_queue<goroutine, traits> taken_from_host_;  // empty, but inside relieve()
   unsigned real_time_cpus_ = 0;  // CPUs of this process; 0: not in a real-time class
   bool exits_ = false;           // the exit of the process holds all goroutines
@@ -218,8 +219,8 @@ inline void monitor::look_at_poller(std::int64_t now) noexcept {
   if (scheduler_.poller.descriptors() == 0) {
     return;
   }
-  if (an_idle_p_could_poll() && scheduler_.poll.is_left_alone(now)) {
-    scheduler_.wake_processor();  // it finds nothing, and sleeps there
+  if (an_idle_p_could_poll() && !all_idle() && !exits_ && scheduler_.poll.note_if_left_alone(now)) {
+    scheduler_.wake_processor();  // it sleeps there if it finds nothing
   }
   if (!scheduler_.poll.take_if_due(now, longest_ns)) {
     return;
@@ -242,9 +243,10 @@ inline void monitor::wait_for_round() noexcept {
   } else if (quiet_rounds_ > traits::monitor_quiet_rounds) {
     delay_ *= 2;
   }
+  const std::int64_t now = traits::now();
   if (delay_ >= traits::monitor_max_sleep_ns) {
     delay_ = traits::monitor_max_sleep_ns;
-    if (all_idle() && !has_run()) {
+    if (now >= next_look_for_rest_ && all_idle() && !has_run()) {
       const liveness alive = look_for_deadlock(scheduler_);
       if (scheduler_.config().trace_every_ns == 0) {
         sleep_while_idle(alive);
@@ -253,10 +255,13 @@ inline void monitor::wait_for_round() noexcept {
     }
   }
   std::int64_t delay = delay_;
-  const std::int64_t now = traits::now();
   if (delay > traits::poll_interval_ns && an_idle_p_could_poll() &&
       scheduler_.poll.was_left_alone(now)) {
     delay = traits::poll_interval_ns;
+    if (now >= next_look_for_rest_) {
+      next_look_for_rest_ =
+          now + traits::monitor_max_sleep_ns;  // as if rounds were as long as ever
+    }
   }
   scheduler_.monitor.plan(now + delay);
   scheduler_.for_each_live_p([&](processor& p) {

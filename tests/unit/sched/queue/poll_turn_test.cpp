@@ -118,13 +118,12 @@ TEST_CASE("a thread that goes to sleep in the poller during a look is not forgot
 TEST_CASE(
     "a poller is left alone when nobody has looked for half of the interval of a busy processor") {
   turn_at_poller turn;
-  CHECK_FALSE(turn.is_left_alone(some_time));  // it has not been used
   REQUIRE(look_once(turn, some_time));
-  CHECK_FALSE(turn.is_left_alone(some_time + interval / 2 - 1));
+  CHECK_FALSE(turn.note_if_left_alone(some_time + interval / 2 - 1));
   CHECK_FALSE(turn.was_left_alone(some_time + interval / 2 - 1));
-  CHECK(turn.is_left_alone(some_time + interval / 2));
+  CHECK(turn.note_if_left_alone(some_time + interval / 2));
   REQUIRE(turn.begin_sleep(turn_at_poller::for_ever));
-  CHECK_FALSE(turn.is_left_alone(some_time + 2 * interval));
+  CHECK_FALSE(turn.note_if_left_alone(some_time + 2 * interval));
 }
 
 TEST_CASE("that a poller was left alone is known for a second") {
@@ -133,7 +132,7 @@ TEST_CASE("that a poller was left alone is known for a second") {
   REQUIRE(look_once(turn, some_time));  // the first look of all
   std::int64_t seen = some_time + 2 * interval;
   CHECK_FALSE(turn.was_left_alone(some_time));
-  SECTION("seen by the monitor") { REQUIRE(turn.is_left_alone(seen)); }
+  SECTION("seen by the monitor") { REQUIRE(turn.note_if_left_alone(seen)); }
   SECTION("seen by who looks next") { REQUIRE(look_once(turn, seen)); }
   SECTION("seen by the monitor that looks itself") { REQUIRE(turn.take_if_due(seen, interval)); }
   CHECK(turn.was_left_alone(seen + second - 1));

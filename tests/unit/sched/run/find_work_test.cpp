@@ -265,48 +265,6 @@ TEST_CASE("while goroutines compute for long after their events an idle P waits 
   });
 }
 
-TEST_CASE("those that answer at once do not hide from the poller one that computes for long") {
-  support::with_runtime(support::with_procs(2), [] {
-    const auto& turn = thrum::sched::current_m()->scheduler->poll;
-    constexpr int rounds = 24;
-    int attended = 0;
-    thrum::io::pipe work;
-    thrum::io::pipe questions;
-    auto computes = thrum::spawn([&] {
-      char event = 0;
-      while (work.reader().read(std::span<char>(&event, 1)) == 1) {
-        const auto until = std::chrono::steady_clock::now() + 5ms;
-        bool sees_other = false;
-        while (std::chrono::steady_clock::now() < until) {
-          sees_other = sees_other || turn.somebody_sleeps();
-        }
-        attended += sees_other ? 1 : 0;
-      }
-    });
-    auto answers = thrum::spawn([&] {
-      char event = 0;
-      while (questions.reader().read(std::span<char>(&event, 1)) == 1) {
-      }
-    });
-    std::thread writer([&] {
-      for (int i = 0; i != rounds; ++i) {
-        for (int j = 0; j != 10; ++j) {
-          std::this_thread::sleep_for(1ms);
-          questions.writer().write("x");
-        }
-        work.writer().write("x");
-      }
-      work.writer().close();
-      questions.writer().close();
-    });
-    computes.join();
-    answers.join();
-    writer.join();
-    // The first time nobody knows of it; later ones it has earned.
-    CHECK(attended > rounds * 3 / 5);
-  });
-}
-
 TEST_CASE("new goroutines are looked at once the last free thread has come back from the poller") {
   support::lone_scheduler scheduler(2);
   REQUIRE(scheduler.is_open());

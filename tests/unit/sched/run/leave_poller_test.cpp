@@ -8,10 +8,21 @@
 
 #include "support/catch.hpp"
 #include "support/lone_scheduler.hpp"
+#include "support/with_runtime.hpp"
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <span>
+#include <thread>
+
+#if !defined(_WIN32)
+#include <unistd.h>
+#endif
 
 namespace {
+
+using namespace std::chrono_literals;
 
 using thrum::sched::goroutine;
 using thrum::sched::machine;
@@ -32,6 +43,21 @@ struct left_poller {
 };
 
 constexpr std::int64_t ms = 1'000'000;
+
+/// Whether a goroutine that computes after each of these waits has earned a wake after some of them.
+template <class Wait>
+bool earns(Wait wait) {
+  constexpr int often = 2'000;
+  for (int i = 0; i != often && wait(); ++i) {
+    if (thrum::sched::current_m()->g->wakes_earned != 0) {
+      return true;
+    }
+    const auto until = std::chrono::steady_clock::now() + 300us;
+    while (std::chrono::steady_clock::now() < until) {
+    }
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -96,6 +122,38 @@ TEST_CASE("only the slice in which a goroutine has left the poller earns wakes, 
   SECTION("another thread slept in the poller") { left.m.from_poller.at = 0; }
   note_wait_for_event(left.m);
   CHECK(left.m.g->wakes_earned == 0);
+}
+
+TEST_CASE("goroutines that compute earn wakes whatever they wait for") {
+  support::with_runtime(support::with_procs(2), [] {
+    thrum::io::pipe events;
+    std::atomic<bool> enough = false;
+    // A thread that is none of ours: a P that writes would find the event.
+    std::thread writer([&] {
+      while (!enough) {
+        std::this_thread::sleep_for(1ms);
+        events.writer().write("x");
+      }
+      events.writer().close();
+    });
+    char event = 0;
+    const auto read = [&] { return events.reader().read(std::span<char>(&event, 1)) == 1; };
+    CHECK(thrum::spawn([&] { return earns(read); }).join());
+#if !defined(_WIN32)
+    const auto wait_and_read = [&] {
+      thrum::io::wait_readable(events.reader().native_handle());
+      return ::read(events.reader().native_handle(), &event, 1) == 1;
+    };
+    CHECK(thrum::spawn([&] { return earns(wait_and_read); }).join());
+#endif
+    enough = true;
+    writer.join();
+    if (thrum::runtime::current()->poller() == thrum::poller_kind::io_uring) {
+      auto file = thrum::io::file::open("/proc/self/exe");
+      const auto read_file = [&] { return file.read_at(std::span<char>(&event, 1), 0) == 1; };
+      CHECK(thrum::spawn([&] { return earns(read_file); }).join());
+    }
+  });
 }
 
 TEST_CASE("the first goroutine on a stack has earned nothing by the one before it") {

@@ -45,6 +45,14 @@ class monitored {
   std::thread thread_;
 };
 
+/// Returns when the monitor has had a whole round.
+void wait_for_round(support::lone_scheduler& scheduler) {
+  for (int i = 0; i < 2; ++i) {  // the first time is noted before the look, the second after it
+    const auto noted = scheduler->coarse_ms.load();
+    REQUIRE(eventually([&] { return scheduler->coarse_ms != noted; }));
+  }
+}
+
 std::atomic<int> lines_of_trace{0};
 
 }  // namespace
@@ -110,22 +118,26 @@ TEST_CASE("descriptors are polled while every processor is busy") {
 
 TEST_CASE("an idle processor goes to the poller when nobody has looked there for a while") {
   support::lone_scheduler scheduler(2);
-  scheduler.holder_of(0);
+  REQUIRE(scheduler.is_open());
   const support::writable_socket socket;
+  REQUIRE(socket.is_open());
+  scheduler.holder_of(0);
   REQUIRE(socket.add_to(scheduler->poller, (std::uint64_t{7} << 32) + 1));
   const bool sleeps = GENERATE(false, true);
   scheduler->poll.end_sleep(thrum::sched::traits::now());
   if (sleeps) {
-    REQUIRE(scheduler->poll.begin_sleep(0));
+    REQUIRE(scheduler->poll.begin_sleep(scheduler->poll.for_ever));
   }
-  const monitored here(scheduler);
-  if (sleeps) {
-    constexpr std::uint32_t while_it_looks_ms = 5;
-    CHECK(eventually([&] { return scheduler->coarse_ms >= while_it_looks_ms; }));
-  } else {
-    CHECK(eventually([&] { return scheduler.started() != 0; }));
+  {
+    const monitored here(scheduler);
+    if (sleeps) {
+      wait_for_round(scheduler);
+    } else {
+      CHECK(eventually([&] { return scheduler.started() != 0; }));
+    }
   }
   CHECK((scheduler.started() == 0) == sleeps);
+  CHECK(scheduler->poll.was_left_alone(thrum::sched::traits::now()) == !sleeps);
   socket.remove_from(scheduler->poller);
 }
 
@@ -168,12 +180,6 @@ TEST_CASE("that goroutines are held back for want of threads is reported, and on
   thrum::sched::thread_reserve& reserve = scheduler->reserve;
   support::watched_errors errors;
   const monitored here(scheduler);
-  const auto let_it_look = [&] {
-    for (int i = 0; i < 2; ++i) {  // the first time is noted before the look, the second after it
-      const auto noted = scheduler->coarse_ms.load();
-      REQUIRE(eventually([&] { return scheduler->coarse_ms != noted; }));
-    }
-  };
   const auto threads_are_short = [&](bool holds_back) {
     goroutine& loop = scheduler.g();
     loop.started_at = &loop;
@@ -186,7 +192,7 @@ TEST_CASE("that goroutines are held back for want of threads is reported, and on
       reserve.begin_locked();
     }
     CHECK(reserve.hold_back(loop) == holds_back);
-    let_it_look();
+    wait_for_round(scheduler);
     CHECK(reserve.is_active());
     reserve.end_stop();
     CHECK(eventually([&] { return !reserve.is_active(); }));
