@@ -8,6 +8,7 @@
 
 #include "support/catch.hpp"
 #include "support/lone_scheduler.hpp"
+#include "support/net.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
@@ -127,30 +128,45 @@ TEST_CASE("only the slice in which a goroutine has left the poller earns wakes, 
 TEST_CASE("goroutines that compute earn wakes whatever they wait for") {
   support::with_runtime(support::with_procs(2), [] {
     thrum::io::pipe events;
-    std::atomic<bool> enough = false;
+    support::conn_pair messages = support::tcp_pair();
+    enum { nothing, an_event, a_message, the_end };
+    std::atomic<int> wanted = nothing;
     // A thread that is none of ours: a P that writes would find the event.
     std::thread writer([&] {
-      while (!enough) {
-        std::this_thread::sleep_for(1ms);
-        events.writer().write("x");
+      for (int next = nothing; next != the_end; next = wanted.exchange(nothing)) {
+        std::this_thread::sleep_for(1ms);  // by then a goroutine waits for it
+        if (next == an_event) {
+          events.writer().write("x");
+        } else if (next == a_message) {
+          messages.server.write("x");
+        }
       }
-      events.writer().close();
     });
-    char event = 0;
-    const auto read = [&] { return events.reader().read(std::span<char>(&event, 1)) == 1; };
+    char byte = 0;
+    const std::span<char> place(&byte, 1);
+    const auto read = [&] {
+      wanted = an_event;
+      return events.reader().read(place) == 1;
+    };
     CHECK(thrum::spawn([&] { return earns(read); }).join());
+    const auto receive = [&] {
+      wanted = a_message;
+      return messages.client.read(place) == 1;
+    };
+    CHECK(thrum::spawn([&] { return earns(receive); }).join());
 #if !defined(_WIN32)
     const auto wait_and_read = [&] {
+      wanted = an_event;
       thrum::io::wait_readable(events.reader().native_handle());
-      return ::read(events.reader().native_handle(), &event, 1) == 1;
+      return ::read(events.reader().native_handle(), &byte, 1) == 1;
     };
     CHECK(thrum::spawn([&] { return earns(wait_and_read); }).join());
 #endif
-    enough = true;
+    wanted = the_end;
     writer.join();
     if (thrum::runtime::current()->poller() == thrum::poller_kind::io_uring) {
       auto file = thrum::io::file::open("/proc/self/exe");
-      const auto read_file = [&] { return file.read_at(std::span<char>(&event, 1), 0) == 1; };
+      const auto read_file = [&] { return file.read_at(place, 0) == 1; };
       CHECK(thrum::spawn([&] { return earns(read_file); }).join());
     }
   });
