@@ -16,7 +16,7 @@ namespace {
 using turn_at_poller = thrum::sched::poll_turn<thrum::sched::default_traits>;
 
 constexpr std::int64_t some_time = 1'000;
-constexpr std::int64_t interval = thrum::sched::default_traits::poll_interval_ns;
+constexpr std::int64_t interval_of_looks = thrum::sched::default_traits::poll_interval_ns;
 
 /// look() with a poll that does nothing, after which it is `then`.
 bool look_once(turn_at_poller& turn, std::int64_t then) {
@@ -119,22 +119,24 @@ TEST_CASE(
     "a poller is left alone when nobody has looked for half of the interval of a busy processor") {
   turn_at_poller turn;
   REQUIRE(look_once(turn, some_time));
-  CHECK_FALSE(turn.note_if_left_alone(some_time + interval / 2 - 1));
-  CHECK_FALSE(turn.was_left_alone(some_time + interval / 2 - 1));
-  CHECK(turn.note_if_left_alone(some_time + interval / 2));
+  CHECK_FALSE(turn.note_if_left_alone(some_time + interval_of_looks / 2 - 1));
+  CHECK_FALSE(turn.was_left_alone(some_time + interval_of_looks / 2 - 1));
+  CHECK(turn.note_if_left_alone(some_time + interval_of_looks / 2));
   REQUIRE(turn.begin_sleep(turn_at_poller::for_ever));
-  CHECK_FALSE(turn.note_if_left_alone(some_time + 2 * interval));
+  CHECK_FALSE(turn.note_if_left_alone(some_time + 2 * interval_of_looks));
 }
 
 TEST_CASE("that a poller was left alone is known for a second") {
   constexpr std::int64_t second = 1'000'000'000;
   turn_at_poller turn;
   REQUIRE(look_once(turn, some_time));  // the first look of all
-  std::int64_t seen = some_time + 2 * interval;
+  std::int64_t seen = some_time + 2 * interval_of_looks;
   CHECK_FALSE(turn.was_left_alone(some_time));
   SECTION("seen by the monitor") { REQUIRE(turn.note_if_left_alone(seen)); }
   SECTION("seen by who looks next") { REQUIRE(look_once(turn, seen)); }
-  SECTION("seen by the monitor that looks itself") { REQUIRE(turn.take_if_due(seen, interval)); }
+  SECTION("seen by the monitor that looks itself") {
+    REQUIRE(turn.take_if_due(seen, interval_of_looks));
+  }
   CHECK(turn.was_left_alone(seen + second - 1));
   CHECK_FALSE(turn.was_left_alone(seen + second));
 }
@@ -142,6 +144,6 @@ TEST_CASE("that a poller was left alone is known for a second") {
 TEST_CASE("looks of a busy processor do not leave the poller alone") {
   turn_at_poller turn;
   REQUIRE(look_once(turn, some_time));
-  REQUIRE(look_once(turn, some_time + 2 * interval - 1));
-  CHECK_FALSE(turn.was_left_alone(some_time + 2 * interval));
+  REQUIRE(look_once(turn, some_time + 2 * interval_of_looks - 1));
+  CHECK_FALSE(turn.was_left_alone(some_time + 2 * interval_of_looks));
 }

@@ -43,7 +43,7 @@ struct left_poller {
   void computes(std::int64_t ns) { m.from_poller.at = thrum::sched::traits::now() - ns; }
 };
 
-constexpr std::int64_t ms = 1'000'000;
+constexpr std::int64_t a_millisecond = 1'000'000;
 
 /// Whether a goroutine that computes after each of these waits has earned a wake after some of them.
 template <class Wait>
@@ -64,7 +64,7 @@ bool earns(Wait wait) {
 
 TEST_CASE("a goroutine that computes before it waits for the next event earns wakes by the time") {
   left_poller left;
-  left.computes(ms / 5);
+  left.computes(a_millisecond / 5);
   note_wait_for_event(left.m);
   CHECK(left.g.wakes_earned >= 2);
 }
@@ -72,7 +72,7 @@ TEST_CASE("a goroutine that computes before it waits for the next event earns wa
 TEST_CASE("a goroutine does not save up more than four wakes") {
   left_poller left;
   for (int i = 0; i != 2; ++i) {
-    left.computes(1000 * ms);
+    left.computes(1000 * a_millisecond);
     note_wait_for_event(left.m);
     CHECK(left.g.wakes_earned == 4);
     leave_poller(left.m, left.g);
@@ -112,13 +112,13 @@ TEST_CASE("while no processor idles a goroutine from the poller earns nothing an
 
 TEST_CASE("only the slice in which a goroutine has left the poller earns wakes, and only once") {
   left_poller left;
-  left.computes(ms);
+  left.computes(a_millisecond);
   SECTION("another slice") { begin_slice(*left.m.p); }
   SECTION("another goroutine") { left.m.g = &left.scheduler.g(); }
   SECTION("the second wait in it") {
     left.m.from_poller.at = INT64_MAX;
     note_wait_for_event(left.m);
-    left.computes(ms);
+    left.computes(a_millisecond);
   }
   SECTION("another thread slept in the poller") { left.m.from_poller.at = 0; }
   note_wait_for_event(left.m);
