@@ -15,6 +15,7 @@ import os
 import pathlib
 import platform
 import re
+import signal
 import subprocess
 import sys
 
@@ -81,6 +82,16 @@ def build(compiler):
                     ROOT / "bench/counts/counts.cpp", "-pthread", "-o", PROGRAM], check=True)
 
 
+def output_of(done):
+    """What the counting program has said, which must have come to its end."""
+    if done.returncode == -signal.SIGALRM:
+        sys.exit("counts: a row has taken 300 s: the processor is too busy, or a thread waits for one that was "
+                 f"stopped; run {PROGRAM} by hand. Before that it said:\n{done.stdout}")
+    if done.returncode != 0:
+        sys.exit(f"counts: {PROGRAM} ended with {done.returncode}; run it by hand")
+    return done.stdout
+
+
 def main(arguments):
     if arguments not in ([], ["--record"]):
         sys.exit(__doc__)
@@ -90,7 +101,7 @@ def main(arguments):
     version = compiler_version(
         subprocess.run([compiler, "--version"], check=True, capture_output=True, text=True).stdout)
     build(compiler)
-    counted = parse(subprocess.run([PROGRAM], check=True, stdout=subprocess.PIPE, text=True).stdout)
+    counted = parse(output_of(subprocess.run([PROGRAM], check=False, stdout=subprocess.PIPE, text=True)))
     recorded_with, recorded = parse_record(RECORD.read_text() if RECORD.exists() else "")
     print(table(recorded, counted))
     if arguments:

@@ -207,8 +207,6 @@ int main(int argc, char** argv) {
   CPU_ZERO(&here);
   CPU_SET(::sched_getcpu(), &here);
   ::sched_setaffinity(0, sizeof here, &here);
-  // A thread that waits for one that was stopped would wait for ever.
-  ::alarm(300);
   try {
     for (const row& each : rows) {
       bool wanted = argc == 1;
@@ -216,6 +214,9 @@ int main(int argc, char** argv) {
         wanted = wanted || std::string_view(argv[i]) == each.name;
       }
       if (wanted) {
+        // A thread that waits for one that was stopped would wait for ever. A second of a processor is
+        // enough, but it may be one that others use.
+        ::alarm(300);
         count("/proc/self/exe", each);
       }
     }

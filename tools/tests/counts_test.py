@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: MIT
 """What tools/counts.py must call grown, and what not."""
 import pathlib
+import signal
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
@@ -38,6 +40,15 @@ def failures():
     for called in ("g++", "c++"):
         if counts.compiler_version(f"{called} (Some 1.2) 12.2.0\nCopyright\n") != "(Some 1.2) 12.2.0":
             yield f"{called}: another version than by another name"
+    for status, said in ((-signal.SIGALRM, "too busy"), (1, "ended with 1")):
+        try:
+            counts.output_of(subprocess.CompletedProcess([], status, "yield 1 1"))
+            yield f"a program that ended with {status} is believed"
+        except SystemExit as end:
+            if said not in str(end):
+                yield f"a program that ended with {status}: {said!r} expected, said {end}"
+    if counts.output_of(subprocess.CompletedProcess([], 0, "yield 1 1")) != "yield 1 1":
+        yield "what a program said that came to its end is not what it said"
     recorded_with, recorded = counts.parse_record(counts.RECORD.read_text())
     if not recorded_with or not recorded:
         yield "the record of the tree has no compiler or no rows"

@@ -11,6 +11,8 @@
 #include "support/scale.hpp"
 #include "support/with_runtime.hpp"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -217,20 +219,26 @@ TEST_CASE("goroutines that answer each other through the system wake no thread f
         back.writer().write(std::string_view(&got, 1));
       }
     });
-    const int rounds = support::scaled(20'000);
     const auto sleeps = [] {
       rusage use{};
       ::getrusage(RUSAGE_SELF, &use);
       return use.ru_nvcsw;
     };
-    const auto before = sleeps();
-    for (int i = 0; i != rounds; ++i) {
-      there.writer().write(std::string_view(&letter, 1));
-      REQUIRE(back.reader().read(std::span(&letter, 1)) == 1);
+    // One in four and more where each answer wakes another P. A thread that is off its CPU for long, as on a
+    // machine that is busy otherwise, looks like one that computes: then some do, in a few of the parts.
+    const int rounds = support::scaled(2'000);
+    std::array<long, 11> parts{};
+    for (long& part : parts) {
+      const long before = sleeps();
+      for (int i = 0; i != rounds; ++i) {
+        there.writer().write(std::string_view(&letter, 1));
+        REQUIRE(back.reader().read(std::span(&letter, 1)) == 1);
+      }
+      part = sleeps() - before;
     }
-    // One in four where each answer wakes another P. A thread that is off its CPU for long, as on a machine
-    // that is busy otherwise, looks like one that computes: then some do.
-    CHECK(sleeps() - before < rounds / 6);
+    const auto median = parts.begin() + parts.size() / 2;
+    std::nth_element(parts.begin(), median, parts.end());
+    CHECK(*median < rounds / 6);
     there.writer().close();
     other.join();
   });
