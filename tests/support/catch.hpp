@@ -10,6 +10,7 @@
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
+#include <catch2/interfaces/catch_interfaces_capture.hpp>
 using Catch::Approx;
 #else
 #include <catch2/catch.hpp>

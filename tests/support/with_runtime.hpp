@@ -41,9 +41,13 @@ inline void with_runtime(thrum::options options, void (*call)(void* f), void* f)
   runtime.block_on([=] { call(f); });
   runtime.stop();
   const thrum::stats_snapshot after = runtime.stats();
+  INFO("after: " << Catch::getResultCapture().getCurrentTestName());  // all that fail do so here
   CHECK(after.created == after.finished);
   CHECK(after.goroutines == 0);
-  CHECK(after.runnable + after.running + after.waiting + after.in_syscall == 0);
+  CHECK(after.runnable == 0);
+  CHECK(after.running == 0);
+  CHECK(after.waiting == 0);
+  CHECK(after.in_syscall == 0);
 }
 
 /// Runs f as the first goroutine of a runtime, stops that, and checks that every goroutine has
