@@ -16873,8 +16873,9 @@ class fork_list {
     return largest_class_.load(relaxed);  // relaxed: under the lock; a hint without
   }
 
-  /// Takes the oldest entry of one of the deques and, before its owner can know, calls taken(entry).
-  /// Null: there is none, or may_take() is false, which is asked under the lock.
+  /// Takes the oldest entry of one of the deques and calls taken(entry), before its owner can know, and
+  /// before anybody can learn from has_work() that it is gone. Null: there is none, or may_take() is false,
+  /// which is asked under the lock.
   template <class May, class F>
   T* steal(May may_take, F taken) noexcept {
     if (is_empty()) {
@@ -16887,10 +16888,12 @@ class fork_list {
     T* entry = nullptr;
     walk_locked([&](deque& one) noexcept {
       entry = one.steal_locked();
+      if (entry != nullptr) {
+        taken(*entry);  // here: the walk may end with the list being empty
+      }
       return entry != nullptr;
     });
     if (entry != nullptr) {
-      taken(*entry);
       refill_credit();
     }
     return entry;
@@ -16901,7 +16904,7 @@ class fork_list {
   }
 
   /// Whether there is an entry. Never false when one has been there since before the caller got hold
-  /// of what it holds now, a P or a lock.
+  /// of what it holds now, a P or a lock. False for one that was stolen: the caller sees what taken() did.
   bool has_work() noexcept {
     if (is_empty()) {
       return false;
@@ -16950,12 +16953,19 @@ class fork_list {
   }
 
  private:
+  template <class U>
+  using atomic = typename Traits::template atomic<U>;
+
   static constexpr std::size_t classes = 32;  // log2 of bytes
 
-  bool is_empty() const noexcept { return listed() == 0; }
+  bool is_empty() const noexcept {
+    // [fl.size <] acquire: what was done with a half that is gone; pairs with count_locked
+    return size_.load(acquire) == 0;
+  }
   void count_locked(int more) noexcept {
-    // relaxed: under the lock; a hint without
-    size_.store(size_.load(relaxed) + static_cast<std::uint32_t>(more), relaxed);
+    // relaxed: written under the lock only
+    const std::uint32_t n = size_.load(relaxed) + static_cast<std::uint32_t>(more);
+    size_.store(n, release);  // [fl.size >] release: what taken() has done; sees: is_empty
   }
   void list_locked(deque& one) noexcept {
     one.aside_.store(false,
@@ -17001,7 +17011,7 @@ class fork_list {
   }
 
   alignas(base::cache_line_size) lock_type lock_{lock_rank::forks};
-  std::atomic<std::uint32_t> size_{0};  // of deques_
+  atomic<std::uint32_t> size_{0};  // of deques_
   std::atomic<std::uint32_t> credit_{Traits::fork_credit};
   std::atomic<std::uint8_t> largest_class_{0};
   std::uint32_t passed_ = 0;  // that had no entry, since some were put aside
@@ -46617,17 +46627,17 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// The oldest half that some goroutine offers, of those that began to fork on the same P as it;
 /// null if there is none, or if some of those need a larger stack than the thief's. The search begins anywhere.
-/// F3.
-inline forked* steal_forked(runtime_scheduler& scheduler, std::uint32_t anywhere, forker* thief,
-                            std::uint8_t stack_class) noexcept {
+/// F3: before anybody can see that it is gone, taken(half) is called.
+template <class F>
+forked* steal_forked(runtime_scheduler& scheduler, std::uint32_t anywhere, std::uint8_t stack_class,
+                     F taken) noexcept {
   const unsigned made = scheduler.ps.made();
   const unsigned n = made + scheduler.ps.hosts();
   unsigned at = anywhere % n;
   for (unsigned i = 0; i < n; ++i) {
     forks_of_p& forks = scheduler.ps.among(at, made).forks;
     forked* const half =
-        forks.steal([&]() noexcept { return stack_class >= forks.largest_class(); },
-                    [thief](forked& taken) noexcept { begin_stolen(taken, thief); });
+        forks.steal([&]() noexcept { return stack_class >= forks.largest_class(); }, taken);
     if (half != nullptr) {
       return half;
     }
@@ -46644,7 +46654,8 @@ inline forked* next_forked(forker& own) noexcept {
     return nullptr;
   }
   machine& m = here.this_m();
-  forked* const half = steal_forked(own.scheduler, m.search.next(), &own, own.g.size_class);
+  forked* const half = steal_forked(own.scheduler, m.search.next(), own.g.size_class,
+                                    [&own](forked& taken) noexcept { begin_stolen(taken, &own); });
   if (half != nullptr) {
     m.p->counts.steals.add();
   }
@@ -46676,8 +46687,7 @@ inline std::uint8_t helper_stack_class(runtime_scheduler& scheduler) noexcept {
   return largest;
 }
 
-/// A goroutine that will run a half and has none yet. Null: there is no memory. It is runnable from here
-/// on, so that a virtual clock stands while a half is neither offered nor queued.
+/// A goroutine that will run a half and has none yet, so that nobody knows it. Null: there is no memory.
 inline goroutine* open_helper(runtime_scheduler& scheduler, machine* m,
                               std::uint8_t size_class) noexcept {
   goroutine* const g = take_g(scheduler, m, size_class);
@@ -46699,8 +46709,16 @@ inline goroutine* open_helper(runtime_scheduler& scheduler, machine* m,
   g->started_at = reinterpret_cast<const void*>(&run_forks);
   g->join.store(join_state::none, relaxed);  // relaxed: not yet published
   prepare_launch(scheduler, *g);
-  g->status.store(g_status::runnable, release);  // [g.status >] release: what a dump shows of it
   return g;
+}
+
+/// The half is the helper's, which is runnable from here on: a virtual clock stands while a half is neither
+/// offered nor queued.
+inline void give_to_helper(forked& half, goroutine& helper) noexcept {
+  begin_stolen(half, nullptr);
+  *static_cast<forked**>(helper.task) = &half;
+  helper.started_at = reinterpret_cast<const void*>(half.run);
+  helper.status.store(g_status::runnable, release);  // [g.status >] what a dump shows of it
 }
 
 /// A goroutine that is to run a half which somebody offers, and is in no queue; null if nobody does, or
@@ -46713,12 +46731,10 @@ inline goroutine* make_helper(runtime_scheduler& scheduler, machine* m,
     if (g == nullptr) {
       return nullptr;
     }
-    if (forked* const half = steal_forked(scheduler, anywhere, nullptr, size_class)) {
-      *static_cast<forked**>(g->task) = half;
-      g->started_at = reinterpret_cast<const void*>(half->run);
+    const auto give = [g](forked& taken) noexcept { give_to_helper(taken, *g); };
+    if (steal_forked(scheduler, anywhere, size_class, give) != nullptr) {
       return g;
     }
-    g->status.store(g_status::dead, relaxed);  // relaxed: nobody knows it
     untake_g(scheduler, *g);
     if (helper_stack_class(scheduler) == size_class) {
       return nullptr;
@@ -46748,9 +46764,6 @@ THRUM_COLD inline void queue_forked(runtime_scheduler& scheduler, std::uint32_t 
   if (g != nullptr) {
     scheduler.count_created_elsewhere();
     ready_elsewhere(*g);
-  } else if (scheduler.clock.is_virtual()) {
-    scheduler
-        .wake_processor();  // the last M that fell asleep may have seen what was to be the helper
   }
 }
 

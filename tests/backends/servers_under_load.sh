@@ -29,6 +29,7 @@ fail() {
 start() {  # start NAME WORD...: its address, into `address`
   local name=$1 program=$folder/$1$ending
   shift
+  : >"$out/$name.log"  # before the loop reads it: the child that writes it may be late
   "${emulator[@]}" "$program" "$@" --listen 127.0.0.1:0 --procs 2 >"$out/$name.log" 2>&1 &
   server=$!
   for _ in $(seq 300); do

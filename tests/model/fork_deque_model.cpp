@@ -246,6 +246,45 @@ struct put_aside_in : scene<Traits> {
 template <class>
 struct put_aside : put_aside_in<walking_traits> {};
 
+// Who finds nothing, perhaps without the lock, sees what a thief has done with the last half. The thief's walk
+// has put all deques aside, or the owner has left.
+template <class Traits>
+struct last_half_is_gone : scene<Traits> {
+  static constexpr unsigned threads = 3;
+  last_half_is_gone() {
+    this->list.remove(this->deque);
+    this->list.add(empty);  // the first on the walk
+    this->list.add(this->deque);
+    this->push(0);
+  }
+  void run(unsigned thread) {
+    if (thread == 0) {
+      this->take_back(0);
+      this->list.remove(this->deque);
+      this->list.remove(empty);
+    } else if (thread == 1) {
+      if (half* const one = this->list.steal([this](half& taken) {
+            taken.stolen = 1;
+            known.store(1, std::memory_order_relaxed);
+          })) {
+        this->take(*one);
+      }
+    } else if (!this->list.has_work()) {
+      missed = known.load(std::memory_order_relaxed) == 0 ? 1 : 0;
+    }
+  }
+  void at_end() {
+    scene<Traits>::at_end();
+    require(missed == 0 || this->halves[0].stolen == 0,
+            "a half was gone, and it did not show who had it");
+  }
+  typename scene<Traits>::deque_type empty{this->list};
+  typename Traits::template atomic<int> known{0};
+  model::cell<int> missed{0};
+};
+template <class>
+struct last_half_is_taken : last_half_is_gone<walking_traits> {};
+
 template <template <class> class Model>
 void holds_on_every_machine(unsigned preemptions, unsigned stale_reads) {
   holds<Model<model::traits>>({machine::sequential, preemptions + 1, 0});
@@ -293,6 +332,13 @@ TEST_CASE("model: a deque that is put aside while its owner pushes is listed") {
   holds_on_every_machine<put_aside>(4, 3);
   CHECK(model::found_out<put_aside_in<unfenced_traits>>({machine::tso, 3, 2}));
   CHECK(model::found_out<put_aside_in<unfenced_traits>>({machine::weak, 3, 2}));
+}
+
+TEST_CASE("model: who finds no half sees what has become of the last one") {
+  holds_on_every_machine<last_half_is_gone>(3, 2);
+  holds_on_every_machine<last_half_is_taken>(3, 1);
+  CHECK(found_out<last_half_is_gone, mutation::relaxed_store>(machine::weak));
+  CHECK(found_out<last_half_is_gone, mutation::relaxed_load>(machine::weak));
 }
 
 TEST_CASE("model: each mutant of the deque is found out") {

@@ -236,8 +236,9 @@ class fork_list {
     return largest_class_.load(relaxed);  // relaxed: under the lock; a hint without
   }
 
-  /// Takes the oldest entry of one of the deques and, before its owner can know, calls taken(entry).
-  /// Null: there is none, or may_take() is false, which is asked under the lock.
+  /// Takes the oldest entry of one of the deques and calls taken(entry), before its owner can know, and
+  /// before anybody can learn from has_work() that it is gone. Null: there is none, or may_take() is false,
+  /// which is asked under the lock.
   template <class May, class F>
   T* steal(May may_take, F taken) noexcept {
     if (is_empty()) {
@@ -250,10 +251,12 @@ class fork_list {
     T* entry = nullptr;
     walk_locked([&](deque& one) noexcept {
       entry = one.steal_locked();
+      if (entry != nullptr) {
+        taken(*entry);  // here: the walk may end with the list being empty
+      }
       return entry != nullptr;
     });
     if (entry != nullptr) {
-      taken(*entry);
       refill_credit();
     }
     return entry;
@@ -264,7 +267,7 @@ class fork_list {
   }
 
   /// Whether there is an entry. Never false when one has been there since before the caller got hold
-  /// of what it holds now, a P or a lock.
+  /// of what it holds now, a P or a lock. False for one that was stolen: the caller sees what taken() did.
   bool has_work() noexcept {
     if (is_empty()) {
       return false;
@@ -313,12 +316,19 @@ class fork_list {
   }
 
  private:
+  template <class U>
+  using atomic = typename Traits::template atomic<U>;
+
   static constexpr std::size_t classes = 32;  // log2 of bytes
 
-  bool is_empty() const noexcept { return listed() == 0; }
+  bool is_empty() const noexcept {
+    // [fl.size <] acquire: what was done with a half that is gone; pairs with count_locked
+    return size_.load(acquire) == 0;
+  }
   void count_locked(int more) noexcept {
-    // relaxed: under the lock; a hint without
-    size_.store(size_.load(relaxed) + static_cast<std::uint32_t>(more), relaxed);
+    // relaxed: written under the lock only
+    const std::uint32_t n = size_.load(relaxed) + static_cast<std::uint32_t>(more);
+    size_.store(n, release);  // [fl.size >] release: what taken() has done; sees: is_empty
   }
   void list_locked(deque& one) noexcept {
     one.aside_.store(false,
@@ -364,7 +374,7 @@ class fork_list {
   }
 
   alignas(base::cache_line_size) lock_type lock_{lock_rank::forks};
-  std::atomic<std::uint32_t> size_{0};  // of deques_
+  atomic<std::uint32_t> size_{0};  // of deques_
   std::atomic<std::uint32_t> credit_{Traits::fork_credit};
   std::atomic<std::uint8_t> largest_class_{0};
   std::uint32_t passed_ = 0;  // that had no entry, since some were put aside

@@ -23,17 +23,17 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// The oldest half that some goroutine offers, of those that began to fork on the same P as it;
 /// null if there is none, or if some of those need a larger stack than the thief's. The search begins anywhere.
-/// F3.
-inline forked* steal_forked(runtime_scheduler& scheduler, std::uint32_t anywhere, forker* thief,
-                            std::uint8_t stack_class) noexcept {
+/// F3: before anybody can see that it is gone, taken(half) is called.
+template <class F>
+forked* steal_forked(runtime_scheduler& scheduler, std::uint32_t anywhere, std::uint8_t stack_class,
+                     F taken) noexcept {
   const unsigned made = scheduler.ps.made();
   const unsigned n = made + scheduler.ps.hosts();
   unsigned at = anywhere % n;
   for (unsigned i = 0; i < n; ++i) {
     forks_of_p& forks = scheduler.ps.among(at, made).forks;
     forked* const half =
-        forks.steal([&]() noexcept { return stack_class >= forks.largest_class(); },
-                    [thief](forked& taken) noexcept { begin_stolen(taken, thief); });
+        forks.steal([&]() noexcept { return stack_class >= forks.largest_class(); }, taken);
     if (half != nullptr) {
       return half;
     }
@@ -50,7 +50,8 @@ inline forked* next_forked(forker& own) noexcept {
     return nullptr;
   }
   machine& m = here.this_m();
-  forked* const half = steal_forked(own.scheduler, m.search.next(), &own, own.g.size_class);
+  forked* const half = steal_forked(own.scheduler, m.search.next(), own.g.size_class,
+                                    [&own](forked& taken) noexcept { begin_stolen(taken, &own); });
   if (half != nullptr) {
     m.p->counts.steals.add();
   }
@@ -82,8 +83,7 @@ inline std::uint8_t helper_stack_class(runtime_scheduler& scheduler) noexcept {
   return largest;
 }
 
-/// A goroutine that will run a half and has none yet. Null: there is no memory. It is runnable from here
-/// on, so that a virtual clock stands while a half is neither offered nor queued.
+/// A goroutine that will run a half and has none yet, so that nobody knows it. Null: there is no memory.
 inline goroutine* open_helper(runtime_scheduler& scheduler, machine* m,
                               std::uint8_t size_class) noexcept {
   goroutine* const g = take_g(scheduler, m, size_class);
@@ -105,8 +105,16 @@ inline goroutine* open_helper(runtime_scheduler& scheduler, machine* m,
   g->started_at = reinterpret_cast<const void*>(&run_forks);
   g->join.store(join_state::none, relaxed);  // relaxed: not yet published
   prepare_launch(scheduler, *g);
-  g->status.store(g_status::runnable, release);  // [g.status >] release: what a dump shows of it
   return g;
+}
+
+/// The half is the helper's, which is runnable from here on: a virtual clock stands while a half is neither
+/// offered nor queued.
+inline void give_to_helper(forked& half, goroutine& helper) noexcept {
+  begin_stolen(half, nullptr);
+  *static_cast<forked**>(helper.task) = &half;
+  helper.started_at = reinterpret_cast<const void*>(half.run);
+  helper.status.store(g_status::runnable, release);  // [g.status >] what a dump shows of it
 }
 
 /// A goroutine that is to run a half which somebody offers, and is in no queue; null if nobody does, or
@@ -119,12 +127,10 @@ inline goroutine* make_helper(runtime_scheduler& scheduler, machine* m,
     if (g == nullptr) {
       return nullptr;
     }
-    if (forked* const half = steal_forked(scheduler, anywhere, nullptr, size_class)) {
-      *static_cast<forked**>(g->task) = half;
-      g->started_at = reinterpret_cast<const void*>(half->run);
+    const auto give = [g](forked& taken) noexcept { give_to_helper(taken, *g); };
+    if (steal_forked(scheduler, anywhere, size_class, give) != nullptr) {
       return g;
     }
-    g->status.store(g_status::dead, relaxed);  // relaxed: nobody knows it
     untake_g(scheduler, *g);
     if (helper_stack_class(scheduler) == size_class) {
       return nullptr;
@@ -154,9 +160,6 @@ THRUM_COLD inline void queue_forked(runtime_scheduler& scheduler, std::uint32_t 
   if (g != nullptr) {
     scheduler.count_created_elsewhere();
     ready_elsewhere(*g);
-  } else if (scheduler.clock.is_virtual()) {
-    scheduler
-        .wake_processor();  // the last M that fell asleep may have seen what was to be the helper
   }
 }
 

@@ -121,6 +121,25 @@ TEST_CASE("goroutines that are parked inside of forks are not looked at again an
   });
 }
 
+TEST_CASE("a search that finds no half shows no goroutine to anybody") {
+  with_runtime(with_procs(1), [] {
+    auto& scheduler = *thrum::sched::current_m()->scheduler;
+    std::atomic<bool> done{false};
+    std::thread searcher([&] {
+      for (int i = 0; i != 10'000; ++i) {
+        thrum::sched::queue_forked(scheduler, 0);
+      }
+      done = true;
+    });
+    std::size_t shown = 0;
+    while (!done) {
+      shown += thrum::stats().runnable;
+    }
+    searcher.join();
+    CHECK(shown == 0);
+  });
+}
+
 TEST_CASE("a virtual clock stands while the monitor holds a half that is in no queue yet") {
   thrum::testing::bubble([] {
     auto values = thrum::make_chan<int>(1);
