@@ -47751,9 +47751,8 @@ inline void* m_main(void* argument) noexcept {
 //
 // Its rounds: 20 us apart while it finds something to do, doubling after 50 quiet ones up to 10 ms,
 // never beyond the next timer of a busy P; 1 ms at most for a second after it has found that everybody
-// had left the poller. When every P has been idle for a round of the longest
-// kind, it sleeps until a P leaves the idle list: an idle runtime wakes nobody.
-//
+// had left the poller. When every P has been idle for a round of the longest kind, it sleeps until a P
+// leaves the idle list: an idle runtime wakes nobody.
 #ifndef THRUM_SCHED_WATCH_MONITOR_HPP
 #define THRUM_SCHED_WATCH_MONITOR_HPP
 
@@ -48449,8 +48448,8 @@ inline void monitor::wait_for_round() noexcept {
       scheduler_.poll.was_left_alone(now)) {
     delay = traits::poll_interval_ns;
     if (now >= next_look_for_rest_) {
-      next_look_for_rest_ =
-          now + traits::monitor_max_sleep_ns;  // as if rounds were as long as ever
+      // As if rounds were as long as ever.
+      next_look_for_rest_ = now + traits::monitor_max_sleep_ns;
     }
   }
   scheduler_.monitor.plan(now + delay);
