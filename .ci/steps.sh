@@ -117,9 +117,9 @@ configure_and_build() {  # configure_and_build PRESET [-D...] TARGET...
 plain_addresses=()
 setarch "$(uname -m)" -R true 2>/dev/null && plain_addresses=(setarch "$(uname -m)" -R)
 
-suite() {  # suite PRESET PROCS [POLLER]: the tests with a number of processors
+suite() {  # suite PRESET PROCS [POLLER [WHICH]]: the tests with a number of processors
   THRUM_MAXPROCS=$2 THRUM_POLLER=${3-} ${plain_addresses[@]+"${plain_addresses[@]}"} \
-    "build/$1/tests/thrum_tests"
+    "build/$1/tests/thrum_tests" "${@:4}"
 }
 
 stress() {  # stress PRESET OPERATIONS

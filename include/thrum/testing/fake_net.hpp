@@ -85,16 +85,16 @@ class fake_net {
   /// Returns f(), during which the caller is on that host. usage_error if there is none of that name.
   template <class F>
   decltype(auto) on(std::string_view host, F&& f) {
-    const visit there(*this, host);
+    const visit there(world_, number_of(host));
     return std::forward<F>(f)();
   }
 
-  /// Starts f as a goroutine on that host. usage_error as of on().
+  /// Starts f as a goroutine on that host. usage_error as of on(). The net may be destroyed before f ends,
+  /// or begins.
   template <class F>
   void go(std::string_view host, F f) {
-    const std::uint32_t there = number_of(host);
-    thrum::go([this, there, own = std::move(f)]() mutable {
-      const visit here(*this, there);
+    thrum::go([world = world_, there = number_of(host), own = std::move(f)]() mutable {
+      const visit here(std::move(world), there);
       own();
     });
   }
@@ -119,25 +119,27 @@ class fake_net {
   fake_net_stats stats() const;
 
  private:
-  /// Being on a host.
+  using world_pointer = std::shared_ptr<testing_detail::fake_world>;
+
+  /// Being on a host. It may last longer than the net.
   class visit {
    public:
-    visit(fake_net& net, std::string_view host) : visit(net, net.number_of(host)) {}
-    visit(fake_net& net, std::uint32_t host) : net_(net), before_(net.move_to(host)) {}
+    visit(world_pointer world, std::uint32_t host)
+        : world_(std::move(world)), before_(move_to(*world_, host)) {}
     visit(const visit&) = delete;
     visit& operator=(const visit&) = delete;
-    ~visit() { net_.move_to(before_); }
+    ~visit() { move_to(*world_, before_); }
 
    private:
-    fake_net& net_;
+    const world_pointer world_;
     const std::uint32_t before_;
   };
 
   std::uint32_t number_of(std::string_view host) const;
   /// Returns where the caller was.
-  std::uint32_t move_to(std::uint32_t host);
+  static std::uint32_t move_to(testing_detail::fake_world& world, std::uint32_t host);
 
-  std::shared_ptr<testing_detail::fake_world> world_;
+  world_pointer world_;
 };
 
 }}}  // namespace thrum::THRUM_ABI::testing

@@ -235,8 +235,9 @@ THRUM_OUT_OF_LINE std::uint32_t fake_net::number_of(std::string_view host) const
   return *found;
 }
 
-THRUM_OUT_OF_LINE std::uint32_t fake_net::move_to(std::uint32_t host) {
-  return std::exchange(world_->here(), host);
+THRUM_OUT_OF_LINE std::uint32_t fake_net::move_to(testing_detail::fake_world& world,
+                                                  std::uint32_t host) {
+  return std::exchange(world.here(), host);
 }
 
 THRUM_OUT_OF_LINE void fake_net::set_link(std::string_view one, std::string_view other,

@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -199,6 +200,26 @@ TEST_CASE("goroutines of a fake net are on the host that they were started on") 
     CHECK(pair.listener.accept().remote().address() == "10.0.0.7");
     CHECK(from.recv().value() == "10.0.0.7");
     thrum::testing::wait();
+  });
+}
+
+TEST_CASE("a fake net may be gone before what was started in it has ended, or begun") {
+  bubble([] {
+    std::optional<fake_net> net(std::in_place);
+    net->add_host("a", "10.0.0.1");
+    thrum::latch told(1);
+    thrum::wait_group group;
+    group.add(2);
+    net->go("a", [&] {
+      told.count_down();
+      thrum::this_goroutine::yield();
+      group.done();
+    });
+    told.wait();
+    net->go("a", [&] { group.done(); });
+    net.reset();
+    group.wait();
+    CHECK_FALSE(net);
   });
 }
 
