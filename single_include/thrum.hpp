@@ -6365,8 +6365,20 @@ struct preempt_target {
   /// the handler elsewhere. Its own thread writes it.
   const void* context = nullptr;
   /// A signal without a value is on its way. A second one that is sent while the handler of the
-  /// first begins is taken for another's, and passed on as a stray one.
+  /// first begins is taken for another's, and passed on as a stray one; so see is_to_be_sent.
   std::atomic<bool> unmarked{false};
+  /// How many were wanted while one was on its way.
+  std::atomic<std::uint32_t> repeated{0};
+
+  /// Before a signal without a value is sent. False: one is on its way, and is as good. It may have been
+  /// lost to a handler of somebody else's, so that sometimes it is sent all the same.
+  bool is_to_be_sent() noexcept {
+    constexpr std::uint32_t patience = 16;
+    // relaxed: the signal itself orders what it is about
+    return !unmarked.exchange(true, std::memory_order_relaxed) ||
+           // relaxed: a figure and no more
+           repeated.fetch_add(1, std::memory_order_relaxed) % patience == patience - 1;
+  }
 };
 
 inline constexpr int preempt_signal = SIGURG;
@@ -61273,8 +61285,20 @@ struct preempt_target {
   /// the handler elsewhere. Its own thread writes it.
   const void* context = nullptr;
   /// A signal without a value is on its way. A second one that is sent while the handler of the
-  /// first begins is taken for another's, and passed on as a stray one.
+  /// first begins is taken for another's, and passed on as a stray one; so see is_to_be_sent.
   std::atomic<bool> unmarked{false};
+  /// How many were wanted while one was on its way.
+  std::atomic<std::uint32_t> repeated{0};
+
+  /// Before a signal without a value is sent. False: one is on its way, and is as good. It may have been
+  /// lost to a handler of somebody else's, so that sometimes it is sent all the same.
+  bool is_to_be_sent() noexcept {
+    constexpr std::uint32_t patience = 16;
+    // relaxed: the signal itself orders what it is about
+    return !unmarked.exchange(true, std::memory_order_relaxed) ||
+           // relaxed: a figure and no more
+           repeated.fetch_add(1, std::memory_order_relaxed) % patience == patience - 1;
+  }
 };
 
 inline constexpr int preempt_signal = SIGURG;
@@ -62787,8 +62811,11 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::interrupt(preempt_target& targ
   if (::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), to, preempt_signal, &info) == 0) {
     return true;
   }
-  target.unmarked.store(true, relaxed);  // relaxed: the signal itself orders it
-  return ::syscall(SYS_tgkill, ::getpid(), to, preempt_signal) == 0;
+  if (!target.is_to_be_sent() || ::syscall(SYS_tgkill, ::getpid(), to, preempt_signal) == 0) {
+    return true;
+  }
+  target.unmarked.store(false, relaxed);  // relaxed: there is no signal that it could order
+  return false;
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -65001,6 +65028,7 @@ THRUM_OUT_OF_LINE void signal_stack::open(preempt_target& target) noexcept {
   const std::size_t page = page_size();
   auto* const mark = ::new (static_cast<char*>(memory_) + page) signal_stack_mark;
   mark->target = &target;
+  target.unmarked.store(false, std::memory_order_relaxed);  // relaxed: none is for this thread yet
   ::stack_t ours{};
   ours.ss_sp = static_cast<char*>(memory_) + page;
   ours.ss_size = bytes_ - page;
@@ -65482,8 +65510,20 @@ struct preempt_target {
   /// the handler elsewhere. Its own thread writes it.
   const void* context = nullptr;
   /// A signal without a value is on its way. A second one that is sent while the handler of the
-  /// first begins is taken for another's, and passed on as a stray one.
+  /// first begins is taken for another's, and passed on as a stray one; so see is_to_be_sent.
   std::atomic<bool> unmarked{false};
+  /// How many were wanted while one was on its way.
+  std::atomic<std::uint32_t> repeated{0};
+
+  /// Before a signal without a value is sent. False: one is on its way, and is as good. It may have been
+  /// lost to a handler of somebody else's, so that sometimes it is sent all the same.
+  bool is_to_be_sent() noexcept {
+    constexpr std::uint32_t patience = 16;
+    // relaxed: the signal itself orders what it is about
+    return !unmarked.exchange(true, std::memory_order_relaxed) ||
+           // relaxed: a figure and no more
+           repeated.fetch_add(1, std::memory_order_relaxed) % patience == patience - 1;
+  }
 };
 
 inline constexpr int preempt_signal = SIGURG;
@@ -66305,8 +66345,12 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::interrupt(preempt_target& targ
   if (!is_open_.load(relaxed)) {  // relaxed: under the lock
     return false;
   }
-  target.unmarked.store(true, relaxed);  // relaxed: the signal itself orders it
-  return ::pthread_kill(handle_.load(relaxed), preempt_signal) == 0;  // relaxed: under the lock
+  if (!target.is_to_be_sent() ||
+      ::pthread_kill(handle_.load(relaxed), preempt_signal) == 0) {  // relaxed: under the lock
+    return true;
+  }
+  target.unmarked.store(false, relaxed);  // relaxed: there is no signal that it could order
+  return false;
 }
 
 }}}  // namespace thrum::THRUM_ABI::os

@@ -110,8 +110,11 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::interrupt(preempt_target& targ
   if (::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), to, preempt_signal, &info) == 0) {
     return true;
   }
-  target.unmarked.store(true, relaxed);  // relaxed: the signal itself orders it
-  return ::syscall(SYS_tgkill, ::getpid(), to, preempt_signal) == 0;
+  if (!target.is_to_be_sent() || ::syscall(SYS_tgkill, ::getpid(), to, preempt_signal) == 0) {
+    return true;
+  }
+  target.unmarked.store(false, relaxed);  // relaxed: there is no signal that it could order
+  return false;
 }
 
 }}}  // namespace thrum::THRUM_ABI::os

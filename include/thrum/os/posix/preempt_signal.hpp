@@ -45,8 +45,20 @@ struct preempt_target {
   /// the handler elsewhere. Its own thread writes it.
   const void* context = nullptr;
   /// A signal without a value is on its way. A second one that is sent while the handler of the
-  /// first begins is taken for another's, and passed on as a stray one.
+  /// first begins is taken for another's, and passed on as a stray one; so see is_to_be_sent.
   std::atomic<bool> unmarked{false};
+  /// How many were wanted while one was on its way.
+  std::atomic<std::uint32_t> repeated{0};
+
+  /// Before a signal without a value is sent. False: one is on its way, and is as good. It may have been
+  /// lost to a handler of somebody else's, so that sometimes it is sent all the same.
+  bool is_to_be_sent() noexcept {
+    constexpr std::uint32_t patience = 16;
+    // relaxed: the signal itself orders what it is about
+    return !unmarked.exchange(true, std::memory_order_relaxed) ||
+           // relaxed: a figure and no more
+           repeated.fetch_add(1, std::memory_order_relaxed) % patience == patience - 1;
+  }
 };
 
 inline constexpr int preempt_signal = SIGURG;

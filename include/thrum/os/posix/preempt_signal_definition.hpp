@@ -94,6 +94,7 @@ THRUM_OUT_OF_LINE void signal_stack::open(preempt_target& target) noexcept {
   const std::size_t page = page_size();
   auto* const mark = ::new (static_cast<char*>(memory_) + page) signal_stack_mark;
   mark->target = &target;
+  target.unmarked.store(false, std::memory_order_relaxed);  // relaxed: none is for this thread yet
   ::stack_t ours{};
   ours.ss_sp = static_cast<char*>(memory_) + page;
   ours.ss_size = bytes_ - page;

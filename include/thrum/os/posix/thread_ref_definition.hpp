@@ -63,8 +63,12 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::interrupt(preempt_target& targ
   if (!is_open_.load(relaxed)) {  // relaxed: under the lock
     return false;
   }
-  target.unmarked.store(true, relaxed);  // relaxed: the signal itself orders it
-  return ::pthread_kill(handle_.load(relaxed), preempt_signal) == 0;  // relaxed: under the lock
+  if (!target.is_to_be_sent() ||
+      ::pthread_kill(handle_.load(relaxed), preempt_signal) == 0) {  // relaxed: under the lock
+    return true;
+  }
+  target.unmarked.store(false, relaxed);  // relaxed: there is no signal that it could order
+  return false;
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
