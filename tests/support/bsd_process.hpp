@@ -22,6 +22,7 @@ void signal_thread(long thread, int signal);
 void this_stack(const void*& low, std::size_t& bytes);
 std::size_t mapping_count();
 std::size_t address_space_bytes();
+inline std::size_t reserved_bytes() { return address_space_bytes(); }
 std::size_t resident_bytes();
 std::size_t resident_bytes_of(std::int64_t pid);
 std::size_t heap_bytes();

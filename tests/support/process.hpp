@@ -49,7 +49,6 @@ inline std::chrono::nanoseconds cpu_time() {
                                    each_second);
 }
 
-inline std::size_t reserved_bytes() { return address_space_bytes(); }
 inline std::size_t open_handles() { return open_descriptors(); }
 inline std::size_t open_events() { return 0; }
 
