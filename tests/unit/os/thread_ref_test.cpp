@@ -153,27 +153,6 @@ TEST_CASE("of a reference that is not open nothing is seen, and nobody is interr
   CHECK_FALSE(is_unmarked(target));
 }
 
-TEST_CASE(
-    "no second signal without a value is sent while one is on its way, unless that may be lost") {
-  const auto sent_of_160 = [](auto& target) {
-    if constexpr (requires { target.is_to_be_sent(); }) {
-      CHECK(target.is_to_be_sent());
-      CHECK_FALSE(target.is_to_be_sent());
-      target.unmarked = false;  // the handler has begun
-      CHECK(target.is_to_be_sent());
-      int sent = 0;
-      for (int i = 0; i != 160; ++i) {
-        sent += target.is_to_be_sent() ? 1 : 0;
-      }
-      return sent;
-    } else {
-      return 10;
-    }
-  };
-  os::preempt_target target;
-  CHECK(sent_of_160(target) == 10);
-}
-
 TEST_CASE("a thread is interrupted where it computes, and where it sleeps if the system can") {
   if (!os::has_preempt_signal) {
     return;
