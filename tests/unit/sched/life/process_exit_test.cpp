@@ -38,6 +38,38 @@ struct held_at_exit {
   std::thread thread;
 };
 
+/// A thread that holds a P and computes: only an interruption makes it come by.
+struct computing_at_exit {
+  explicit computing_at_exit(thrum::sched::machine& m)
+      : takes_signals(m.for_signals.reserve()), thread([this, &m] {
+          m.interruption.argument = &asked;
+          m.interruption.interrupt = [](void* argument) noexcept {
+            static_cast<std::atomic<bool>*>(argument)->store(true);
+          };
+          m.self.open();
+          if (takes_signals) {
+            m.for_signals.open(m.interruption);
+          }
+          opened = true;
+          while (!asked && !stop) {
+          }
+          wait_if_frozen(m);
+          m.self.close();
+          if (takes_signals) {
+            m.for_signals.close();
+          }
+        }) {}
+  ~computing_at_exit() {
+    stop = true;
+    thread.join();
+  }
+  std::atomic<bool> stop{false};
+  std::atomic<bool> asked{false};
+  std::atomic<bool> opened{false};
+  const bool takes_signals;
+  std::thread thread;
+};
+
 }  // namespace
 
 TEST_CASE("whoever holds a processor stands still while the process exits, until it is let go") {
@@ -57,6 +89,23 @@ TEST_CASE("whoever holds a processor stands still while the process exits, until
   CHECK(support::eventually([&] { return holder.steps > steps + 10; }));
   CHECK_FALSE(process_exit::holds(*scheduler));
   CHECK(scheduler->exit.has_begun());
+}
+
+TEST_CASE("a thread that computes when the process exits is interrupted, to stand still") {
+  if (!thrum::os::has_preempt_signal) {
+    return;
+  }
+  thrum::os::install_preempt_handler();
+  thrum::sched::scheduler_config config = support::lone_scheduler::quiet();
+  config.interrupts = true;
+  support::lone_scheduler scheduler(1, config);
+  computing_at_exit holder(scheduler.holder_of(0));
+  CHECK(support::eventually([&] { return holder.opened.load(); }));
+  process_exit::hold(*scheduler);
+  CHECK(support::eventually(
+      [&] { return scheduler.p(0).frozen_in == scheduler->freeze.own_phase(); }));
+  CHECK(holder.asked);
+  scheduler->freeze.release_from_exit();
 }
 
 TEST_CASE("a thread that is in a call when the process exits stands still when it comes back") {
