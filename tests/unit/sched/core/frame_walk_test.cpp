@@ -138,6 +138,31 @@ TEST_CASE("registers without meaning end a walk, whatever they hold") {
   }
 }
 
+TEST_CASE("rules that name a register which there is not end a walk") {
+  using registers = thrum::arch::frame_registers;
+  using kind = thrum::sched::register_rule::kind;
+  std::uintptr_t words[8] = {};
+  const auto low = reinterpret_cast<std::uintptr_t>(&words);
+  const stack_bounds bounds{low, low + sizeof words};
+  thrum::sched::frame_rules rules;
+  rules.frame_register = registers::sp;
+  rules.frame_offset = 16;
+  const auto goes_on = [&](std::uint64_t return_column) {
+    registers at = {};
+    at.value[registers::sp] = low;
+    return step_to_caller(at, rules, return_column, bounds, true);
+  };
+  CHECK(goes_on(registers::count - 1));
+  CHECK_FALSE(goes_on(registers::count));
+  constexpr auto last = static_cast<std::int64_t>(registers::count - 1);
+  rules.registers[0] = {kind::in_register, last, {}};
+  CHECK(goes_on(registers::count - 1));
+  rules.registers[0] = {kind::in_register, last + 1, {}};
+  CHECK_FALSE(goes_on(registers::count - 1));
+  rules.registers[0] = {kind::in_register, -1, {}};
+  CHECK_FALSE(goes_on(registers::count - 1));
+}
+
 #if THRUM_ARCH_X86_64_SYSV && THRUM_EXCEPTIONS
 TEST_CASE("a thread can be walked at each instruction between a destructor and a catch") {
   if (THRUM_ASAN || THRUM_TSAN || std::getenv("THRUM_TEST_EMULATOR") != nullptr) {
