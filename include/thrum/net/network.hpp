@@ -90,6 +90,15 @@ class other_dial {
   virtual void end() noexcept = 0;
 };
 
+/// Keeps a network for as long as it lives.
+class network_share {
+ public:
+  network_share() = default;
+  network_share(const network_share&) = delete;
+  network_share& operator=(const network_share&) = delete;
+  virtual ~network_share() = default;
+};
+
 class network {
  public:
   network() = default;
@@ -107,6 +116,9 @@ class network {
   virtual std::vector<net::endpoint> look_up(std::string_view host,
                                              std::optional<std::uint16_t> port,
                                              std::string_view service, std::error_code& error) = 0;
+
+  /// For a goroutine that uses it though the caller's call may have returned by then.
+  virtual base::owner<network_share> share() = 0;
 
   /// Where in it the caller is; goroutines that dial for another one are moved there.
   virtual std::uint32_t place() = 0;

@@ -223,6 +223,24 @@ TEST_CASE("a fake net may be gone before what was started in it has ended, or be
   });
 }
 
+TEST_CASE("a try of a dial may begin when the dial has ended, and its fake net is gone") {
+  // The first try has its answer at the moment at which the second is started.
+  for (std::uint64_t seed = 1; seed != 17; ++seed) {
+    bubble({.seed = seed}, [] {
+      std::optional<fake_net> network(std::in_place,
+                                      thrum::testing::fake_net_options{.link = {.latency = 125ms}});
+      network->add_host("server", "10.0.0.4", "2001:db8::4");
+      std::optional<net::listener> first(net::listener::listen("[2001:db8::4]:80"));
+      std::optional<net::listener> second(net::listener::listen("10.0.0.4:80"));
+      CHECK(net::dial("server:80").remote().port() == 80);
+      first.reset();
+      second.reset();
+      network.reset();
+      thrum::testing::wait();
+    });
+  }
+}
+
 TEST_CASE("a fake net says what it is used for wrongly") {
   CHECK(support::is_usage_error("fake_net", [] { const fake_net outside; }));
   bubble([] {
