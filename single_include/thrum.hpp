@@ -6373,9 +6373,9 @@ struct preempt_target {
   /// Before a signal without a value is sent. False: one is on its way, and is as good. It may have been
   /// lost to a handler of somebody else's, so that sometimes it is sent all the same.
   bool is_to_be_sent() noexcept {
-    constexpr std::uint32_t patience = 16;
-    // relaxed: the signal itself orders what it is about
-    return !unmarked.exchange(true, std::memory_order_relaxed) ||
+    constexpr std::uint32_t patience = 8;  // rounds of the monitor: fewer than make a thread deaf
+    // [ps.unmarked >] release: what is asked of the thread; sees: the handler that takes the mark
+    return !unmarked.exchange(true, std::memory_order_release) ||
            // relaxed: a figure and no more
            repeated.fetch_add(1, std::memory_order_relaxed) % patience == patience - 1;
   }
@@ -6405,8 +6405,9 @@ struct signal_stack_mark {
   static preempt_target* target_at(const void* stack) noexcept {
     const auto* const found = static_cast<const signal_stack_mark*>(stack);
     const bool ours = found->mark == right &&
-                      // relaxed: a hint, see thread_ref::interrupt
-                      found->target->unmarked.exchange(false, std::memory_order_relaxed);
+                      // [ps.unmarked <] acquire: what is asked, also by those that sent no signal
+                      // of their own; pairs with is_to_be_sent
+                      found->target->unmarked.exchange(false, std::memory_order_acquire);
     return ours ? found->target : nullptr;
   }
 };
@@ -16980,8 +16981,8 @@ class fork_list {
     size_.store(n, release);  // [fl.size >] release: what taken() has done; sees: is_empty
   }
   void list_locked(deque& one) noexcept {
-    one.aside_.store(false,
-                     relaxed);  // relaxed: the owner's own, or it will not ask before it pushes
+    // relaxed: an owner that still sees true calls list_again, which looks under the lock
+    one.aside_.store(false, relaxed);
     deques_.push_back(one);
   }
 
@@ -17064,7 +17065,7 @@ bool fork_deque<T, Traits>::pop_slow() noexcept {
     return true;
   }
   THRUM_ASSERT(FD1, head == tail + 1);
-  tail_.store(head, relaxed);  // relaxed: empty, as a thief that sees the old value says too
+  tail_.store(head, relaxed);  // relaxed: thieves look at it under the lock
   return false;
 }
 
@@ -18946,12 +18947,13 @@ class m_table {
 //
 // Two protocols, each of the same form: one side writes, then looks at what the other side writes
 // before it looks at what this side has written. So one of them sees the other.
-//   idle    the monitor sets `asleep`, then looks whether all Ps idle; a P leaves the idle list,
-//           then its new holder looks at `asleep`.
+//   idle    the monitor sets `asleep`, then looks whether all Ps idle and no half of a fork is on offer;
+//           a P leaves the idle list, or a goroutine without a P offers a half, and then looks at
+//           `asleep`.
 //   timers  the monitor writes until when it sleeps, then looks at the timers of busy Ps; a thread
 //           that arms a timer puts it into its heap, then looks at `until`.
 //
-// Fences of [mon.sleep]: announce_idle_sleep.
+// Fences of [mon.sleep]: announce_idle_sleep, call_for_help.
 // Fences of [mon.until]: stop_in_handler.
 #ifndef THRUM_SCHED_CORE_MONITOR_SLEEP_HPP
 #define THRUM_SCHED_CORE_MONITOR_SLEEP_HPP
@@ -28785,7 +28787,9 @@ template <class F = select_detail::no_handler>
 //   a P on looks at them as well. An owner that parks, or blocks in a system call, has pushed before
 //   that: the P that it leaves sees the half. While the owner computes, a half that is missed by a P
 //   that falls asleep at that moment is only late: the push has no fence before its look at the idle
-//   Ps. The next fork looks again, and so does the monitor. Where no P is ever without other work,
+//   Ps. The next fork looks again, and so does the monitor, which does not rest while a half is on offer.
+//   An owner that is inside blocking(), or has lost its P, leaves none that would see the half
+//   when it waits: it wakes the monitor. Where no P is ever without other work,
 //   and the owner comes to no half for a time slice, the monitor makes a goroutine for one, and queues it:
 //   the owner may be waiting for it in a loop. The next of that computation has twice the time.
 //
@@ -34847,6 +34851,15 @@ class other_dial {
   virtual void end() noexcept = 0;
 };
 
+/// Keeps a network for as long as it lives.
+class network_share {
+ public:
+  network_share() = default;
+  network_share(const network_share&) = delete;
+  network_share& operator=(const network_share&) = delete;
+  virtual ~network_share() = default;
+};
+
 class network {
  public:
   network() = default;
@@ -34864,6 +34877,9 @@ class network {
   virtual std::vector<net::endpoint> look_up(std::string_view host,
                                              std::optional<std::uint16_t> port,
                                              std::string_view service, std::error_code& error) = 0;
+
+  /// For a goroutine that uses it though the caller's call may have returned by then.
+  virtual base::owner<network_share> share() = 0;
 
   /// Where in it the caller is; goroutines that dial for another one are moved there.
   virtual std::uint32_t place() = 0;
@@ -45247,7 +45263,8 @@ THRUM_OUT_OF_LINE bool runtime_scheduler::resume_quiet_locked() noexcept {
   } else {
     bool stands = false;
     pool->for_each([&](goroutine& each) {
-      // relaxed: a goroutine that parked has released its P since
+      // relaxed: one that parked has released its P since; one that was made for a stolen half was made
+      // runnable under the lock of a list at which the last M has looked since, or by [fl.size]
       const g_status status = each.status.load(relaxed);
       stands = stands || status == g_status::runnable ||
                (status == g_status::waiting &&
@@ -46772,9 +46789,9 @@ inline goroutine* take_forked(machine& m) noexcept {
 }
 
 /// For the monitor, when no P has had nothing else for long: a half waits in the global queue like
-/// any goroutine. Its owner may be parked until it has run.
-THRUM_COLD inline void queue_forked(runtime_scheduler& scheduler, std::uint32_t p) noexcept {
-  goroutine* const g = make_helper(scheduler, nullptr, p);
+/// any goroutine. Its owner may be parked until it has run. The search begins at that P, as among() counts.
+THRUM_COLD inline void queue_forked(runtime_scheduler& scheduler, unsigned at) noexcept {
+  goroutine* const g = make_helper(scheduler, nullptr, at);
   if (g != nullptr) {
     scheduler.count_created_elsewhere();
     ready_elsewhere(*g);
@@ -47717,10 +47734,10 @@ inline void* m_main(void* argument) noexcept {
   name.append(config.name).append("/").append(std::uint64_t{m.id});
   name.append(std::string_view("\0", 1));
   os::set_thread_name(name.view().data());
-  m.self.open();
   m.interruption.interrupt = scheduler.upcalls().interrupt;
   m.interruption.argument = &m;
   m.for_signals.open(m.interruption);
+  m.self.open();  // from here on others interrupt it
   if (config.thread_started != nullptr) {
     config.thread_started(config.user, m.id);
   }
@@ -48324,7 +48341,7 @@ class monitor {
   /// Asks a P for a turn of the background that has given none for long: see run/background.hpp.
   void look_at_share(processor& p, std::int64_t now) noexcept;
   /// Of any P, also of one that is out of service: what began to fork on it may run on another one.
-  bool look_at_forks(processor& p, std::int64_t now) noexcept;
+  bool look_at_forks(unsigned at, unsigned made, std::int64_t now) noexcept;
   void ask(processor& p, attention what) noexcept {
     // [p.attention >] release: pairs with the exchange in attend.
     p.attention.fetch_or(what, release);
@@ -48371,11 +48388,11 @@ inline void monitor::run() noexcept {
     for (unsigned i = 0; i < scheduler_.hosts.made() && !closing(); ++i) {
       look_at_host(scheduler_.hosts[i], now);
     }
-    scheduler_.for_each_p([&](processor& p) {
-      if (!closing()) {
-        acted = look_at_forks(p, now) || acted;
-      }
-    });
+    const unsigned made = scheduler_.ps.made();
+    const unsigned all = made + scheduler_.ps.hosts();
+    for (unsigned i = 0; i < all && !closing(); ++i) {
+      acted = look_at_forks(i, made, now) || acted;
+    }
     retaker_.watch(now, next_look_);
     if (scheduler_.reserve.is_active()) [[unlikely]] {
       look_at_reserve();
@@ -48449,7 +48466,7 @@ inline void monitor::wait_for_round() noexcept {
   const std::int64_t now = traits::now();
   if (delay_ >= traits::monitor_max_sleep_ns) {
     delay_ = traits::monitor_max_sleep_ns;
-    if (now >= next_look_for_rest_ && all_idle() && !has_run()) {
+    if (now >= next_look_for_rest_ && all_idle() && !has_run() && !scheduler_.has_forks()) {
       const liveness alive = look_for_deadlock(scheduler_);
       if (scheduler_.config().trace_every_ns == 0) {
         sleep_while_idle(alive);
@@ -48493,7 +48510,7 @@ inline void monitor::wait_for_round() noexcept {
 
 inline void monitor::sleep_while_idle(liveness alive) noexcept {
   scheduler_.monitor.announce_idle_sleep();
-  if (all_idle() && !closing()) {
+  if (all_idle() && !scheduler_.has_forks() && !closing()) {
     if (alive == liveness::by_others) {
       constexpr std::int64_t second = 1'000'000'000;  // nobody tells us when those others are gone
       static_cast<void>(scheduler_.monitor.sleep_for(second));
@@ -48684,7 +48701,8 @@ inline bool monitor::look_at_runnext(processor& p) noexcept {
   return true;
 }
 
-inline bool monitor::look_at_forks(processor& p, std::int64_t now) noexcept {
+inline bool monitor::look_at_forks(unsigned at, unsigned made, std::int64_t now) noexcept {
+  processor& p = scheduler_.ps.among(at, made);
   what_was_seen& seen = p.seen;
   const std::uint64_t first = p.forks.first();
   const std::uint64_t before = std::exchange(seen.forks_first, first);
@@ -48715,7 +48733,7 @@ inline bool monitor::look_at_forks(processor& p, std::int64_t now) noexcept {
     if (seen.forks_patience < most_slices * slice) {
       seen.forks_patience *= 2;
     }
-    queue_forked(scheduler_, p.id);
+    queue_forked(scheduler_, at);
   }
   return false;
 }
@@ -53075,10 +53093,10 @@ class dial_end {
   bool ended_ = false;
 };
 
-/// One try. `local`: none, or the address of this end.
+/// One try. `local`: none, or the address of this end. `other`: in place of the system, or null.
 inline conn dial_once(const endpoint& where, const endpoint& local, time_point deadline,
-                      std::error_code& error, dial_end* ended) {
-  if (network* const other = network_of_caller()) {
+                      std::error_code& error, network* other, dial_end* ended) {
+  if (other != nullptr) {
     const base::owner<other_dial> making = other->dial(where, local);
     const dial_end::scope scope(ended, *making);
     os::io_result result = 0;
@@ -53089,7 +53107,7 @@ inline conn dial_once(const endpoint& where, const endpoint& local, time_point d
   io::descriptor socket = open_socket(where, SOCK_STREAM, error);
   if (error) {
     const auto instead = without_ipv6(where, error);
-    return instead ? dial_once(*instead, local, deadline, error, ended) : conn();
+    return instead ? dial_once(*instead, local, deadline, error, other, ended) : conn();
   }
   const os::handle fd = socket.native_handle();
   const bool is_tcp = is_internet(where);
@@ -53146,12 +53164,12 @@ inline time_point now_of_deadlines() noexcept {
 
 /// One endpoint; `error` is errc::deadline_exceeded at the deadline.
 inline conn dial_one(const endpoint& where, const endpoint& local, time_point deadline,
-                     std::error_code& error, dial_end* ended = nullptr) {
-  conn made = dial_once(where, local, deadline, error, ended);
+                     std::error_code& error, network* other, dial_end* ended = nullptr) {
+  conn made = dial_once(where, local, deadline, error, other, ended);
   // If nobody listens, and the system chooses the very port for our end, TCP connects the socket
   // with itself. While that lives, the next try gets another port, and its answer.
   if (!error && is_internet(where) && made.local() == made.remote()) {
-    made = dial_once(where, local, deadline, error, ended);
+    made = dial_once(where, local, deadline, error, other, ended);
   }
   return made;
 }
@@ -53168,7 +53186,7 @@ inline conn dial_each(std::span<const endpoint> all, const endpoint& local, time
       const auto least = std::min<std::chrono::nanoseconds>(left, std::chrono::seconds(2));
       until = deadline - left + std::max<std::chrono::nanoseconds>(share, least);
     }
-    if (conn made = dial_one(all[i], local, until, error); !error) {
+    if (conn made = dial_one(all[i], local, until, error, network_of_caller()); !error) {
       return made;
     }
     if (sched::is_io_stopped()) {
@@ -53207,12 +53225,15 @@ class dial_race {
     const auto& ended = ends_.emplace_back(std::make_shared<dial_end>());
     network* const other = network_of_caller();
     const std::uint32_t place = other != nullptr ? other->place() : 0;
-    go([outcomes = outcomes_, where, local, deadline, ended, other, place] {
+    // Nobody waits for a try: it may begin when the network's owner is gone.
+    auto share = other != nullptr ? other->share() : base::owner<network_share>();
+    go([outcomes = outcomes_, where, local, deadline, ended, other, place,
+        kept = std::move(share)] {
       if (other != nullptr) {
         other->place(place);
       }
       outcome result;
-      result.made = dial_one(where, local, deadline, result.error, ended.get());
+      result.made = dial_one(where, local, deadline, result.error, other, ended.get());
       outcomes.send(std::move(result));
     });
   }
@@ -53308,7 +53329,7 @@ THRUM_OUT_OF_LINE conn dial_until(const endpoint& where, time_point deadline,
     error = std::make_error_code(std::errc::address_family_not_supported);
     return conn();
   }
-  return net_detail::dial_one(where, how.local, deadline, error);
+  return net_detail::dial_one(where, how.local, deadline, error, net_detail::network_of_caller());
 }
 
 THRUM_OUT_OF_LINE conn dial_until(std::span<const endpoint> all, time_point deadline,
@@ -61293,9 +61314,9 @@ struct preempt_target {
   /// Before a signal without a value is sent. False: one is on its way, and is as good. It may have been
   /// lost to a handler of somebody else's, so that sometimes it is sent all the same.
   bool is_to_be_sent() noexcept {
-    constexpr std::uint32_t patience = 16;
-    // relaxed: the signal itself orders what it is about
-    return !unmarked.exchange(true, std::memory_order_relaxed) ||
+    constexpr std::uint32_t patience = 8;  // rounds of the monitor: fewer than make a thread deaf
+    // [ps.unmarked >] release: what is asked of the thread; sees: the handler that takes the mark
+    return !unmarked.exchange(true, std::memory_order_release) ||
            // relaxed: a figure and no more
            repeated.fetch_add(1, std::memory_order_relaxed) % patience == patience - 1;
   }
@@ -61325,8 +61346,9 @@ struct signal_stack_mark {
   static preempt_target* target_at(const void* stack) noexcept {
     const auto* const found = static_cast<const signal_stack_mark*>(stack);
     const bool ours = found->mark == right &&
-                      // relaxed: a hint, see thread_ref::interrupt
-                      found->target->unmarked.exchange(false, std::memory_order_relaxed);
+                      // [ps.unmarked <] acquire: what is asked, also by those that sent no signal
+                      // of their own; pairs with is_to_be_sent
+                      found->target->unmarked.exchange(false, std::memory_order_acquire);
     return ours ? found->target : nullptr;
   }
 };
@@ -65518,9 +65540,9 @@ struct preempt_target {
   /// Before a signal without a value is sent. False: one is on its way, and is as good. It may have been
   /// lost to a handler of somebody else's, so that sometimes it is sent all the same.
   bool is_to_be_sent() noexcept {
-    constexpr std::uint32_t patience = 16;
-    // relaxed: the signal itself orders what it is about
-    return !unmarked.exchange(true, std::memory_order_relaxed) ||
+    constexpr std::uint32_t patience = 8;  // rounds of the monitor: fewer than make a thread deaf
+    // [ps.unmarked >] release: what is asked of the thread; sees: the handler that takes the mark
+    return !unmarked.exchange(true, std::memory_order_release) ||
            // relaxed: a figure and no more
            repeated.fetch_add(1, std::memory_order_relaxed) % patience == patience - 1;
   }
@@ -65550,8 +65572,9 @@ struct signal_stack_mark {
   static preempt_target* target_at(const void* stack) noexcept {
     const auto* const found = static_cast<const signal_stack_mark*>(stack);
     const bool ours = found->mark == right &&
-                      // relaxed: a hint, see thread_ref::interrupt
-                      found->target->unmarked.exchange(false, std::memory_order_relaxed);
+                      // [ps.unmarked <] acquire: what is asked, also by those that sent no signal
+                      // of their own; pairs with is_to_be_sent
+                      found->target->unmarked.exchange(false, std::memory_order_acquire);
     return ours ? found->target : nullptr;
   }
 };
@@ -74910,6 +74933,13 @@ THRUM_OUT_OF_LINE forker::~forker() {
 THRUM_COLD THRUM_OUT_OF_LINE void call_for_help(forker& own) noexcept {
   // A goroutine that forks on and on may ask again after some microseconds.
   constexpr std::uint32_t patience = 1024;
+  const machine& m = *current_m();
+  // relaxed: a P that is taken after this is left by an M that sees the half
+  if (m.p == nullptr || m.retake.load(relaxed) == retake_state::taken) [[unlikely]] {
+    // Our wait leaves no P that would look at the half.
+    traits::fence(seq_cst);  // [mon.sleep =] the half before the look whether the monitor sleeps
+    own.scheduler.monitor.wake_if_all_idle();
+  }
   if (own.scheduler.idle.spinning() != 0) {
     return;
   }
@@ -76957,6 +76987,7 @@ class fake_world final : public net_detail::network,
                                                      os::io_result& result) override;
   std::vector<net::endpoint> look_up(std::string_view host, std::optional<std::uint16_t> port,
                                      std::string_view service, std::error_code& error) override;
+  base::owner<net_detail::network_share> share() override;
   std::uint32_t place() override { return *place_; }
   void place(std::uint32_t host) override { *place_ = host; }
   /// The same, of the caller.
@@ -78068,6 +78099,14 @@ THRUM_OUT_OF_LINE std::uint16_t fake_world::free_port(host_number host) {
 THRUM_OUT_OF_LINE base::owner<net_detail::other_dial> fake_world::dial(const net::endpoint& where,
                                                                        const net::endpoint& local) {
   return base::owner<net_detail::other_dial>(new fake_dial(shared_from_this(), where, local));
+}
+
+THRUM_OUT_OF_LINE base::owner<net_detail::network_share> fake_world::share() {
+  struct shared_world final : net_detail::network_share {
+    explicit shared_world(std::shared_ptr<fake_world> one) : world(std::move(one)) {}
+    const std::shared_ptr<fake_world> world;
+  };
+  return base::owner<net_detail::network_share>(new shared_world(shared_from_this()));
 }
 
 /// Where a socket is bound to on a host: with a port. Below zero: why it cannot be.

@@ -53,9 +53,9 @@ struct preempt_target {
   /// Before a signal without a value is sent. False: one is on its way, and is as good. It may have been
   /// lost to a handler of somebody else's, so that sometimes it is sent all the same.
   bool is_to_be_sent() noexcept {
-    constexpr std::uint32_t patience = 16;
-    // relaxed: the signal itself orders what it is about
-    return !unmarked.exchange(true, std::memory_order_relaxed) ||
+    constexpr std::uint32_t patience = 8;  // rounds of the monitor: fewer than make a thread deaf
+    // [ps.unmarked >] release: what is asked of the thread; sees: the handler that takes the mark
+    return !unmarked.exchange(true, std::memory_order_release) ||
            // relaxed: a figure and no more
            repeated.fetch_add(1, std::memory_order_relaxed) % patience == patience - 1;
   }
@@ -85,8 +85,9 @@ struct signal_stack_mark {
   static preempt_target* target_at(const void* stack) noexcept {
     const auto* const found = static_cast<const signal_stack_mark*>(stack);
     const bool ours = found->mark == right &&
-                      // relaxed: a hint, see thread_ref::interrupt
-                      found->target->unmarked.exchange(false, std::memory_order_relaxed);
+                      // [ps.unmarked <] acquire: what is asked, also by those that sent no signal
+                      // of their own; pairs with is_to_be_sent
+                      found->target->unmarked.exchange(false, std::memory_order_acquire);
     return ours ? found->target : nullptr;
   }
 };

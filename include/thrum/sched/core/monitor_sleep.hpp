@@ -5,12 +5,13 @@
 //
 // Two protocols, each of the same form: one side writes, then looks at what the other side writes
 // before it looks at what this side has written. So one of them sees the other.
-//   idle    the monitor sets `asleep`, then looks whether all Ps idle; a P leaves the idle list,
-//           then its new holder looks at `asleep`.
+//   idle    the monitor sets `asleep`, then looks whether all Ps idle and no half of a fork is on offer;
+//           a P leaves the idle list, or a goroutine without a P offers a half, and then looks at
+//           `asleep`.
 //   timers  the monitor writes until when it sleeps, then looks at the timers of busy Ps; a thread
 //           that arms a timer puts it into its heap, then looks at `until`.
 //
-// Fences of [mon.sleep]: announce_idle_sleep.
+// Fences of [mon.sleep]: announce_idle_sleep, call_for_help.
 // Fences of [mon.until]: stop_in_handler.
 #ifndef THRUM_SCHED_CORE_MONITOR_SLEEP_HPP
 #define THRUM_SCHED_CORE_MONITOR_SLEEP_HPP

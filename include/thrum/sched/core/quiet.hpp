@@ -27,7 +27,8 @@ THRUM_OUT_OF_LINE bool runtime_scheduler::resume_quiet_locked() noexcept {
   } else {
     bool stands = false;
     pool->for_each([&](goroutine& each) {
-      // relaxed: a goroutine that parked has released its P since
+      // relaxed: one that parked has released its P since; one that was made for a stolen half was made
+      // runnable under the lock of a list at which the last M has looked since, or by [fl.size]
       const g_status status = each.status.load(relaxed);
       stands = stands || status == g_status::runnable ||
                (status == g_status::waiting &&

@@ -331,8 +331,8 @@ class fork_list {
     size_.store(n, release);  // [fl.size >] release: what taken() has done; sees: is_empty
   }
   void list_locked(deque& one) noexcept {
-    one.aside_.store(false,
-                     relaxed);  // relaxed: the owner's own, or it will not ask before it pushes
+    // relaxed: an owner that still sees true calls list_again, which looks under the lock
+    one.aside_.store(false, relaxed);
     deques_.push_back(one);
   }
 
@@ -415,7 +415,7 @@ bool fork_deque<T, Traits>::pop_slow() noexcept {
     return true;
   }
   THRUM_ASSERT(FD1, head == tail + 1);
-  tail_.store(head, relaxed);  // relaxed: empty, as a thief that sees the old value says too
+  tail_.store(head, relaxed);  // relaxed: thieves look at it under the lock
   return false;
 }
 

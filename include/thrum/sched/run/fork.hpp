@@ -47,7 +47,9 @@
 //   a P on looks at them as well. An owner that parks, or blocks in a system call, has pushed before
 //   that: the P that it leaves sees the half. While the owner computes, a half that is missed by a P
 //   that falls asleep at that moment is only late: the push has no fence before its look at the idle
-//   Ps. The next fork looks again, and so does the monitor. Where no P is ever without other work,
+//   Ps. The next fork looks again, and so does the monitor, which does not rest while a half is on offer.
+//   An owner that is inside blocking(), or has lost its P, leaves none that would see the half
+//   when it waits: it wakes the monitor. Where no P is ever without other work,
 //   and the owner comes to no half for a time slice, the monitor makes a goroutine for one, and queues it:
 //   the owner may be waiting for it in a loop. The next of that computation has twice the time.
 //

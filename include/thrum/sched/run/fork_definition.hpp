@@ -40,6 +40,13 @@ THRUM_OUT_OF_LINE forker::~forker() {
 THRUM_COLD THRUM_OUT_OF_LINE void call_for_help(forker& own) noexcept {
   // A goroutine that forks on and on may ask again after some microseconds.
   constexpr std::uint32_t patience = 1024;
+  const machine& m = *current_m();
+  // relaxed: a P that is taken after this is left by an M that sees the half
+  if (m.p == nullptr || m.retake.load(relaxed) == retake_state::taken) [[unlikely]] {
+    // Our wait leaves no P that would look at the half.
+    traits::fence(seq_cst);  // [mon.sleep =] the half before the look whether the monitor sleeps
+    own.scheduler.monitor.wake_if_all_idle();
+  }
   if (own.scheduler.idle.spinning() != 0) {
     return;
   }

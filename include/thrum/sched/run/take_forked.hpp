@@ -154,9 +154,9 @@ inline goroutine* take_forked(machine& m) noexcept {
 }
 
 /// For the monitor, when no P has had nothing else for long: a half waits in the global queue like
-/// any goroutine. Its owner may be parked until it has run.
-THRUM_COLD inline void queue_forked(runtime_scheduler& scheduler, std::uint32_t p) noexcept {
-  goroutine* const g = make_helper(scheduler, nullptr, p);
+/// any goroutine. Its owner may be parked until it has run. The search begins at that P, as among() counts.
+THRUM_COLD inline void queue_forked(runtime_scheduler& scheduler, unsigned at) noexcept {
+  goroutine* const g = make_helper(scheduler, nullptr, at);
   if (g != nullptr) {
     scheduler.count_created_elsewhere();
     ready_elsewhere(*g);

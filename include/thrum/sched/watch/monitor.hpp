@@ -120,7 +120,7 @@ class monitor {
   /// Asks a P for a turn of the background that has given none for long: see run/background.hpp.
   void look_at_share(processor& p, std::int64_t now) noexcept;
   /// Of any P, also of one that is out of service: what began to fork on it may run on another one.
-  bool look_at_forks(processor& p, std::int64_t now) noexcept;
+  bool look_at_forks(unsigned at, unsigned made, std::int64_t now) noexcept;
   void ask(processor& p, attention what) noexcept {
     // [p.attention >] release: pairs with the exchange in attend.
     p.attention.fetch_or(what, release);
@@ -167,11 +167,11 @@ inline void monitor::run() noexcept {
     for (unsigned i = 0; i < scheduler_.hosts.made() && !closing(); ++i) {
       look_at_host(scheduler_.hosts[i], now);
     }
-    scheduler_.for_each_p([&](processor& p) {
-      if (!closing()) {
-        acted = look_at_forks(p, now) || acted;
-      }
-    });
+    const unsigned made = scheduler_.ps.made();
+    const unsigned all = made + scheduler_.ps.hosts();
+    for (unsigned i = 0; i < all && !closing(); ++i) {
+      acted = look_at_forks(i, made, now) || acted;
+    }
     retaker_.watch(now, next_look_);
     if (scheduler_.reserve.is_active()) [[unlikely]] {
       look_at_reserve();
@@ -245,7 +245,7 @@ inline void monitor::wait_for_round() noexcept {
   const std::int64_t now = traits::now();
   if (delay_ >= traits::monitor_max_sleep_ns) {
     delay_ = traits::monitor_max_sleep_ns;
-    if (now >= next_look_for_rest_ && all_idle() && !has_run()) {
+    if (now >= next_look_for_rest_ && all_idle() && !has_run() && !scheduler_.has_forks()) {
       const liveness alive = look_for_deadlock(scheduler_);
       if (scheduler_.config().trace_every_ns == 0) {
         sleep_while_idle(alive);
@@ -289,7 +289,7 @@ inline void monitor::wait_for_round() noexcept {
 
 inline void monitor::sleep_while_idle(liveness alive) noexcept {
   scheduler_.monitor.announce_idle_sleep();
-  if (all_idle() && !closing()) {
+  if (all_idle() && !scheduler_.has_forks() && !closing()) {
     if (alive == liveness::by_others) {
       constexpr std::int64_t second = 1'000'000'000;  // nobody tells us when those others are gone
       static_cast<void>(scheduler_.monitor.sleep_for(second));
@@ -480,7 +480,8 @@ inline bool monitor::look_at_runnext(processor& p) noexcept {
   return true;
 }
 
-inline bool monitor::look_at_forks(processor& p, std::int64_t now) noexcept {
+inline bool monitor::look_at_forks(unsigned at, unsigned made, std::int64_t now) noexcept {
+  processor& p = scheduler_.ps.among(at, made);
   what_was_seen& seen = p.seen;
   const std::uint64_t first = p.forks.first();
   const std::uint64_t before = std::exchange(seen.forks_first, first);
@@ -511,7 +512,7 @@ inline bool monitor::look_at_forks(processor& p, std::int64_t now) noexcept {
     if (seen.forks_patience < most_slices * slice) {
       seen.forks_patience *= 2;
     }
-    queue_forked(scheduler_, p.id);
+    queue_forked(scheduler_, at);
   }
   return false;
 }

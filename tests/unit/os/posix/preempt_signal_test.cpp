@@ -19,5 +19,5 @@ TEST_CASE(
   for (int i = 0; i != 160; ++i) {
     sent += target.is_to_be_sent() ? 1 : 0;
   }
-  CHECK(sent == 10);
+  CHECK(sent == 20);
 }

@@ -6,9 +6,12 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/eventually.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
+#include <chrono>
+#include <thread>
 
 using support::with_procs;
 using support::with_runtime;
@@ -24,6 +27,16 @@ struct counting_half : thrum::sched::forked {
   }
   std::atomic<thrum::goroutine_id> ran_by{0};
 };
+
+/// Like support::eventually, but no timer of the runtime's makes anybody look for work.
+template <class Claim>
+bool eventually_without_timers(Claim claim) {
+  const auto end = std::chrono::steady_clock::now() + support::long_time;
+  while (!claim() && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return claim();
+}
 
 }  // namespace
 
@@ -62,5 +75,20 @@ TEST_CASE("a half that was taken is done when its owner asks for it") {
       CHECK(is_ours == (half.ran_by == 0));
       CHECK(half.ran_by != thrum::this_goroutine::id());
     }
+  });
+}
+
+TEST_CASE("a half that is offered inside blocking() is taken though all processors rest") {
+  with_runtime(with_procs(2), [] {
+    thrum::sched::forker own(*thrum::sched::list_for_forks());
+    thrum::blocking([&] {
+      CHECK(eventually_without_timers([&] { return own.scheduler.monitor.is_asleep(); }));
+      while (own.deque.home().spend_credit()) {  // as if calls for help had been of no use
+      }
+      counting_half half;
+      REQUIRE(thrum::sched::offer(own, half));
+      CHECK(eventually_without_timers([&] { return half.ran_by != 0; }));
+      CHECK_FALSE(thrum::sched::take_back(own, half));
+    });
   });
 }
