@@ -70,8 +70,8 @@ class WordsTest(unittest.TestCase):
 
     def test_ends_when_interrupted(self):
         interrupts = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
-        interrupts.start()
         with self.assertRaises(KeyboardInterrupt):
+            interrupts.start()
             words.count(self.paths * 1000, on_file=lambda _: time.sleep(0.01), limit=2)
         interrupts.join()
 

@@ -61,9 +61,9 @@ case $arch-$(uname -m) in
   loongarch64-*) zig_target="$triple -mcpu=generic_la64+d" ;;
   x86_64-windows-*)
     zig_target=x86_64-windows-gnu suffix=.exe linking=-static
-    export WINEDEBUG=${WINEDEBUG--all} WINEPREFIX=$work/wine
-    trap 'wineserver -k; rm -rf "$work"' EXIT
-    timeout 120 "$emulator" cmd /c exit >/dev/null 2>&1 ;;  # makes its folder
+    . ../support/own_wine.sh
+    use_own_wine || { rm -rf "$work"; exit 1; }
+    trap 'leave_own_wine; rm -rf "$work"' EXIT ;;
   *) zig_target= ;;
 esac
 if [ -n "$zig_target" ]; then

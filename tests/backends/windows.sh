@@ -6,13 +6,12 @@
 # copy of it, and runs them under wine.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-PATH=$PATH:/usr/lib/wine
+. tests/support/own_wine.sh
+use_own_wine
 cxx=x86_64-w64-mingw32-g++
 command -v $cxx-posix >/dev/null && cxx=$cxx-posix
 out=$(mktemp -d)
-export WINEDEBUG=-all WINEPREFIX=$out/wine
-trap 'wineserver -k || true; rm -rf "$out"' EXIT
-timeout 120 wine64 cmd /c exit >"$out/log" 2>&1
+trap 'leave_own_wine; rm -rf "$out"' EXIT
 
 # bodies MODE: a source with those that are compiled apart
 bodies() {

@@ -210,16 +210,17 @@ TEST_CASE("a close that lingers for its data leaves the processor to others") {
     }
     auto [client, server] = tcp_pair();
     support::fill(client);
-    client.linger(2);
+    client.linger(60);
     std::atomic<bool> closing{false};
     std::atomic<bool> closed{false};
     std::atomic<int> ran{0};
     thrum::wait_group group;
-    group.go([&] {
-      while (!closed) {
+    group.go([&, &s = server] {
+      while (!closed && ran < 2) {
         ran += closing;
         thrum::sleep_for(1ms);
       }
+      s.close();  // ends the other close
     });
     thrum::sleep_for(5ms);
     closing = true;

@@ -5,6 +5,8 @@
 
 #include "programs/programs.hpp"
 #include "programs/wait_for_the_end.hpp"
+#include "support/eventually.hpp"
+#include "support/watched_errors.hpp"
 
 #include <thrum.hpp>
 
@@ -14,6 +16,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <thread>
@@ -149,22 +152,39 @@ int processors() {
   });
 }
 
+/// Whether lines of figures are to be printed every now and then.
+bool figures_are_wanted() { return thrum::options::from_environment().schedtrace.count() != 0; }
+
 /// Two runtimes, made with options of the program's own, that live until a line of their figures
-/// would have come.
+/// has come.
 int runtime_objects() {
   for (int i = 0; i != 2; ++i) {
+    std::optional<support::watched_errors> errors;  // outlives the thread that writes there
+    if (figures_are_wanted()) {
+      errors.emplace();
+    }
     thrum::options options;
     options.procs = 2;
     thrum::runtime runtime(options);
-    runtime.block_on([] { thrum::sleep_for(100ms); });
+    runtime.block_on([&] {
+      thrum::sleep_for(100ms);
+      if (errors) {
+        support::eventually([&] { return errors->say("gomaxprocs=2 "); });
+      }
+    });
   }
   thrum::runtime by_environment;
   std::printf("procs %u\n", by_environment.procs());
   return 0;
 }
 
+/// Lives for some lines of figures, and for two at least if they are wanted.
 int trace() {
-  return thrum::run([] {
+  std::optional<support::watched_errors> errors;  // outlives the thread that writes there
+  if (figures_are_wanted()) {
+    errors.emplace();
+  }
+  return thrum::run([&] {
     std::atomic<bool> stop{false};
     thrum::wait_group group;
     for (int i = 0; i != 5; ++i) {
@@ -175,6 +195,9 @@ int trace() {
       });
     }
     thrum::sleep_for(200ms);
+    if (errors) {
+      support::eventually([&] { return errors->say("\nSCHED "); });  // the second one
+    }
     stop = true;
     group.wait();
     return 0;

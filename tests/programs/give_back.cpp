@@ -37,8 +37,8 @@ std::size_t resident_kib() { return support::resident_bytes() / 1024; }
   static_cast<void>(frame[0]);  // after the call: else it would be no recursion
 }
 
-/// All of them alive at once, each with 32 KiB of its stack in use.
-void burst_of_stacks(int count) {
+/// All of them alive at once, each with 32 KiB of its stack in use. Returns what was in memory then.
+std::size_t burst_of_stacks(int count) {
   thrum::chan<void> end(0);
   thrum::wait_group ready;
   thrum::wait_group group;
@@ -51,8 +51,10 @@ void burst_of_stacks(int count) {
     });
   }
   ready.wait();
+  const std::size_t resident = resident_kib();
   end.close();
   group.wait();
+  return resident;
 }
 
 int stacks_after_a_burst() {
@@ -60,8 +62,7 @@ int stacks_after_a_burst() {
   return thrum::run([] {
     const std::size_t before = resident_kib();
     constexpr int count = 2'000;
-    burst_of_stacks(count);
-    const std::size_t used = resident_kib() - before;
+    const std::size_t used = burst_of_stacks(count) - before;
     std::printf("%zu KiB used for each\n", used / count);
     // Sanitizers keep memory of their own for each page.
     if (support::eventually([&] { return resident_kib() < before + used / 2; })) {

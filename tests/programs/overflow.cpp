@@ -119,6 +119,12 @@ NO_PROBES void beyond_the_guard(F f) {
 template <class F>
 int overflow_beyond(F f) {
   return thrum::run(thrum::options{.procs = 1}, [f] {
+    // Somebody to yield to. The first of all: its stack must be out of reach.
+    thrum::go([] {
+      for (;;) {
+        thrum::this_goroutine::yield();
+      }
+    });
     for (int i = 0; i != 4; ++i) {
       thrum::go([] { thrum::select(); });
     }

@@ -4,6 +4,8 @@
 // Programs whose runtime says something about them: faults, exit, dumps, detectors.
 
 #include "programs/programs.hpp"
+#include "support/eventually.hpp"
+#include "support/scale.hpp"
 #include "support/watched_errors.hpp"
 
 #include <thrum.hpp>
@@ -133,6 +135,23 @@ int exit_under_goroutines() {
   });
 }
 
+std::string dump_in_words() {
+  std::FILE* const file = std::tmpfile();
+  thrum::dump_goroutines(file);
+  std::string words(static_cast<std::size_t>(std::ftell(file)), ' ');
+  std::rewind(file);
+  words.resize(std::fread(words.data(), 1, words.size(), file));
+  std::fclose(file);
+  return words;
+}
+
+/// Whether a dump shows the functions of all that should stand still for it. An emulator hides them.
+bool shows_functions(const std::string& dump) {
+  const auto shows = [&](const char* name) { return dump.find(name) != std::string::npos; };
+  return support::emulated() || (shows("wait_for_cheese") &&
+                                 (!thrum::os::has_preempt_signal || shows("compute_for_ever")));
+}
+
 int dump() {
   return thrum::run([] {
     std::atomic<bool> stop{false};
@@ -155,7 +174,13 @@ int dump() {
     }
     wait_until_parked(1);
     thrum::sleep_for(10ms);  // the mouse waits for some time
-    thrum::dump_goroutines(stdout);
+    // A goroutine whose thread gets no CPU in time is shown without its functions.
+    std::string words;
+    support::eventually([&] {
+      words = dump_in_words();
+      return shows_functions(words);
+    });
+    std::fwrite(words.data(), 1, words.size(), stdout);
     stop = true;
     cheese.sender().close();
     group.wait();
@@ -262,17 +287,34 @@ int many_switches() {
   });
 }
 
+/// Lives until the lines of figures show a goroutine that waits, and its thread.
 int detail() {
-  return thrum::run([] {
+  std::optional<support::watched_errors> errors;  // outlives the thread that writes there
+  if (thrum::options::from_environment().schedtrace.count() != 0) {
+    errors.emplace();
+  }
+  return thrum::run([&] {
     std::atomic<bool> stop{false};
+    std::atomic<thrum::goroutine_id> locked{0};
     const thrum::chan<int> cheese(0);
     thrum::wait_group group;
     group.go([&] {
       const thrum::thread_lock lock;
+      locked = thrum::this_goroutine::id();
       wait_for_cheese(cheese);
     });
     group.go([&] { compute_for_ever(stop); });
     thrum::sleep_for(600ms);
+    if (errors) {
+      support::eventually([&] {
+        const std::string thread_asleep =
+            ": p=nil curg=nil mallocing=0 throwing=0 preemptoff= locks=1 dying=0 spinning=false "
+            "blocked=true lockedg=" +
+            std::to_string(locked.load()) + "\n";
+        return errors->say("\nSCHED ") && errors->say("(chan receive) m=nil lockedm=") &&
+               errors->say(thread_asleep);
+      });
+    }
     stop = true;
     cheese.sender().close();
     group.wait();

@@ -60,12 +60,14 @@ inline bool is_cancelled(const std::error_code& error) {
 /// Writes until neither end takes any more: the next write waits.
 inline void fill(thrum::net::conn& to) {
   const std::string block(std::size_t{64} * 1024, 'x');
-  std::error_code error;
-  do {
+  // A deadline may have passed before its write begins, and a late acknowledgement makes room.
+  for (int full = 0; full != 3;) {
+    std::error_code error;
     to.set_write_deadline(steady::now() + std::chrono::milliseconds(30));
-    to.write(block, error);
-  } while (!error);
-  to.set_write_deadline(thrum::time_point::max());
+    const std::size_t written = to.write(block, error);
+    to.set_write_deadline(thrum::time_point::max());
+    full = written != 0 || to.try_write(block) ? 0 : full + 1;
+  }
 }
 
 /// A listener whose queue is full: the system ignores new connections, as a machine that is
@@ -73,9 +75,16 @@ inline void fill(thrum::net::conn& to) {
 class black_hole {
  public:
   black_hole() : listener_(thrum::net::listener::listen(loopback(), {.backlog = 0})) {
-    std::error_code error;
-    while (!error) {
-      queued_.push_back(thrum::net::dial(listener_.local(), std::chrono::milliseconds(100), error));
+    // The time of one that fails may have passed before it began.
+    for (int failed = 0; failed != 3;) {
+      std::error_code error;
+      thrum::net::conn made =
+          thrum::net::dial(listener_.local(), std::chrono::milliseconds(100), error);
+      ++failed;
+      if (!error) {
+        failed = 0;
+        queued_.push_back(std::move(made));
+      }
     }
   }
   thrum::net::endpoint where() const { return listener_.local(); }

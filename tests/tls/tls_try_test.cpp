@@ -150,10 +150,13 @@ TEST_CASE("tls: what try_write has taken is sent by the next write, and nothing 
   with_runtime([] {
     tls_pair made = agreed_tls_pair();
     const std::string bytes = more_than_fits();
-    const std::size_t n = tried_tls_full(made.client, bytes);
+    std::size_t n = 0;
+    CHECK(eventually([&] {  // an acknowledgement that comes late makes room
+      n += tried_tls_full(made.client, std::string_view(bytes).substr(n));
+      return !made.client.try_write(std::string_view());  // a part of a record is not sent
+    }));
     CHECK(n != 0);
     CHECK(n < bytes.size());
-    CHECK(!made.client.try_write(std::string_view()));  // a part of a record is not sent
     auto reader = thrum::spawn([&] { return read_text(made.server, n); });
     made.client.write(std::string_view());
     CHECK((reader.join() == std::string_view(bytes).substr(0, n)));
@@ -177,10 +180,9 @@ TEST_CASE("tls: try_read and try_write are none while another has its turn", "[t
     made.server.write(std::string_view("x"));
     CHECK(reader.join() == "x");
     const std::string bytes = more_than_fits();
-    CHECK(tried_tls_full(made.client, bytes) != bytes.size());
     auto writer = thrum::spawn([&] {
       std::error_code error;
-      made.client.write(std::string_view("y"), error);
+      made.client.write(bytes, error);
       return error;
     });
     CHECK(eventually([] { return thrum::stats().waiting == 1; }));

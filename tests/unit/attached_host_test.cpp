@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -57,7 +58,9 @@ TEST_CASE("poll runs a goroutine of each that are ready once, and then returns")
 }
 
 TEST_CASE("poll leaves to the next poll what becomes ready meanwhile") {
-  thrum::runtime runtime(with_procs(1));
+  thrum::options options = with_procs(1);
+  options.preempt = thrum::preemption::none;  // else what starts the two may need several slices
+  thrum::runtime runtime(options);
   int started = 0;
   runtime.go(thrum::on_host, [&] {
     thrum::go(thrum::on_host, [&] { ++started; });
@@ -88,7 +91,7 @@ TEST_CASE("run_until_idle runs goroutines, and those that they start, to their e
       });
     }
   });
-  CHECK(runtime.run_until_idle() == 201);
+  CHECK(runtime.run_until_idle() >= 201);  // more where a slice is cut short
   CHECK(left == 0);
 }
 
@@ -101,9 +104,12 @@ TEST_CASE("run_for lasts as long as it was told, and runs what becomes ready mea
       ++ticks;
     }
   });
-  const auto begin = clock_of_hosts::now();
-  CHECK(runtime.run_for(20ms) >= 1);
-  CHECK(clock_of_hosts::now() - begin >= 20ms);
+  std::size_t slices = 0;
+  for (auto time = 20ms; slices == 0; time *= 2) {  // on a busy machine a short one may find none
+    const auto begin = clock_of_hosts::now();
+    slices = runtime.run_for(time);
+    CHECK(clock_of_hosts::now() - begin >= time);
+  }
   while (ticks != 5) {
     runtime.run_for(20ms);
   }
@@ -230,7 +236,10 @@ TEST_CASE("a goroutine that computes and asks gives the host its thread back") {
     }
   });
   CHECK(runtime.poll() == 1);
-  CHECK(runtime.run_for(1ms) >= 1);
+  std::size_t slices = 0;
+  for (auto time = 1ms; slices == 0; time *= 2) {  // on a busy machine a short one may find none
+    slices = runtime.run_for(time);
+  }
   ends = true;
   CHECK(runtime.run_until_idle() >= 1);
 }

@@ -64,10 +64,13 @@ TEST_CASE("blocking on a foreign thread or inside another blocking is a plain ca
 
 TEST_CASE("the only processor goes to others while a function blocks") {
   with_runtime(with_procs(1), [] {
+    std::atomic<bool> blocks{false};
     std::atomic<bool> ran{false};
-    thrum::go([&] { ran = true; });
+    // Not before the function blocks: the caller may be preempted on its way there.
+    thrum::go([&] { ran = support::eventually_yielding([&] { return blocks.load(); }); });
     // The function returns only once the other goroutine has run.
     const bool seen = thrum::blocking([&] {
+      blocks = true;
       const auto end = std::chrono::steady_clock::now() + support::long_time;
       while (!ran && std::chrono::steady_clock::now() < end) {
         std::this_thread::sleep_for(std::chrono::microseconds(100));

@@ -371,14 +371,19 @@ TEST_CASE("a loop that lasts for many time slices makes few goroutines") {
 
 // For what other goroutines have forked, and stands behind it.
 TEST_CASE("a loop that lasts for hundreds of time slices makes a goroutine now and then") {
-  const long_loop loop(1ms);
-  CHECK(loop.slices >= 200);
-  CHECK(loop.made >= 1);
-  CHECK(loop.made <= 8 + loop.slices / 4);
+  // On a machine that is busy the monitor, which makes it, may get no CPU for one loop.
+  CHECK(support::eventually([] {
+    const long_loop loop(1ms);
+    CHECK(loop.slices >= 200);
+    CHECK(loop.made <= 8 + loop.slices / 4);
+    return loop.made >= 1;
+  }));
 }
 
 TEST_CASE("a loop that nobody helps with makes no goroutine") {
-  with_runtime(with_procs(1), [] {
+  thrum::options options = with_procs(1);
+  options.time_slice = 1h;  // the monitor makes one for a part that stands for a slice
+  with_runtime(options, [] {
     const auto before = thrum::stats().created;
     CHECK(thrum::parallel_reduce(0, 1000, 0, std::plus<>()) == 499'500);
     CHECK(thrum::stats().created == before);

@@ -21,10 +21,18 @@ support::program_result play_game(const std::string& arguments) {
 
 /// All frames were played, assets came to the window on its own thread, and the figures are there.
 void check_game(const std::string& arguments, const std::string& engine) {
-  const auto result = play_game("--seconds 1 --jobs 50 --entities 1000 " + arguments);
+  const auto play = [&](const std::string& seconds) {
+    return play_game("--seconds " + seconds + " --jobs 50 --entities 1000 " + arguments);
+  };
+  auto result = play("1");
+  std::string frames = "60";
+  if (result.says(", 0 assets")) {  // a machine that does other things may need longer for one
+    result = play("5");
+    frames = "300";
+  }
   INFO(result.text);
   CHECK((result.exit_code == 0 || result.exit_code == 1));
-  CHECK(result.says("60 frames of 50 jobs and 1000 entities on " + engine));
+  CHECK(result.says(frames + " frames of 50 jobs and 1000 entities on " + engine));
   CHECK_FALSE(result.says(", 0 assets"));
   CHECK(result.says("work of a frame        p50"));
   CHECK(result.says("off the beat           p50"));

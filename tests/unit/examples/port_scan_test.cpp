@@ -23,9 +23,10 @@ TEST_CASE("the port scan finds the ports that somebody listens on") {
   CHECK(alone.text == port + "\n");
   CHECK(alone.exit_code == 0);
   const unsigned middle = listener.local().port();
+  // Few neighbours: each is dialled, and may be a port of a test that runs beside.
   const auto some =
-      run_line(example_line("port_scan", std::to_string(middle - 500) + " " +
-                                             std::to_string(std::min(middle + 500, 65535U))));
+      run_line(example_line("port_scan", std::to_string(middle - 5) + " " +
+                                             std::to_string(std::min(middle + 5, 65535U))));
   CHECK(("\n" + some.text).find("\n" + port + "\n") != std::string::npos);
   CHECK(run_line(example_line("port_scan", "0")).exit_code == 2);
   CHECK(run_line(example_line("port_scan", "2 1")).exit_code == 2);

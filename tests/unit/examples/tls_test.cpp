@@ -15,6 +15,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace examples { namespace {
@@ -74,25 +75,33 @@ TEST_CASE("the TLS echo server talks to its own client, to OpenSSL's, and to one
   }
   const certificate paper;
   REQUIRE(paper.is_made());
-  server_process server(example_words(
-      "tls_echo_server",
-      {paper.text(), paper.key(), "--listen", "127.0.0.1:0", "--idle", "1", "--procs", "2"}));
-  REQUIRE_FALSE(server.address().empty());
+  const auto words = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {paper.text(), paper.key(), "--listen", "127.0.0.1:0"});
+    return example_words("tls_echo_server", on("2", std::move(more)));
+  };
+  const server_process server(words({}));
+  const server_process patient(words({"--idle", "5"}));  // OpenSSL's client ends when it is cut off
+  const server_process impatient(words({"--idle", "1"}));
+  for (const server_process* const each : {&server, &patient, &impatient}) {
+    REQUIRE_FALSE(each->address().empty());
+  }
   const std::string line(100'000, 'x');
   CHECK(run_line(example_line("tls_client", server.address() + " --ca '" + paper.text() +
                                                 "' --name localhost " + line))
             .text == line + "\n");
   const auto other =
       run_line("echo hello | openssl s_client -quiet -verify_return_error -connect " +
-               server.address() + " -CAfile '" + paper.text() + "'");
+               patient.address() + " -CAfile '" + paper.text() + "'");
   CHECK(other.says("hello\n"));
   support::with_runtime([&] {
     // An alert or nothing comes back, and then the end.
     CHECK(talk(server.address(), "GET / HTTP/1.1\r\n\r\n").size() < 20);
-    thrum::net::conn silent = dial(server.address());
+    thrum::net::conn silent = dial(impatient.address());
     CHECK(read_all(silent).empty());
   });
-  CHECK(server.is_alive());
+  for (const server_process* const each : {&server, &patient, &impatient}) {
+    CHECK(each->is_alive());
+  }
 }
 
 }}  // namespace examples

@@ -7,6 +7,7 @@
 
 #include "support/catch.hpp"
 #include "support/error_of.hpp"
+#include "support/eventually.hpp"
 #include "support/scripted_stream.hpp"
 #include "support/waits.hpp"
 #include "support/with_runtime.hpp"
@@ -266,10 +267,18 @@ TEST_CASE("a stop ends what a buffered_reader waits for, and what has come is st
     io::pipe p;
     io::buffered_reader reader(p.reader());
     const auto check_stopped = [&](auto call) {
+      // All that has come is in the buffer, so that what the call waits for is only the stop.
       p.write("abc");
+      reader.peek(reader.buffered() + 3);
       std::error_code error;
-      const auto soon = thrum::context().with_timeout(std::chrono::milliseconds(2));
-      call(soon, error);
+      const thrum::context stop = thrum::context().with_cancel();
+      auto stopper = thrum::spawn([&] {
+        const bool waits = support::eventually([] { return thrum::stats().waiting == 1; });
+        stop.cancel();
+        return waits;
+      });
+      call(stop, error);
+      CHECK(stopper.join());
       CHECK(error == std::errc::operation_canceled);
     };
     check_stopped(

@@ -116,10 +116,10 @@ TEST_CASE("try_read and try_write: none while another has its turn", "[io][net]"
     to.write(std::string_view("x"));
     CHECK(reader.join() == 1);
     CHECK(one == 'x');
-    tried_full(to);
+    const std::string more_than_fits(std::size_t{64} << 20, 'y');
     auto writer = thrum::spawn([&] {
       std::error_code error;
-      to.write(std::string_view("y"), error);
+      to.write(more_than_fits, error);
       return error;
     });
     CHECK(eventually([] { return thrum::stats().waiting == 1; }));

@@ -532,13 +532,25 @@ TEST_CASE("a stop ends a stream that stands before another one, and what came be
     net::conn& server = both.server;
     io::buffered_reader lines(client);
     server.write("a line\nand");
-    std::error_code error;
     CHECK(lines.read_line() == "a line");
-    char buffer[8];
-    CHECK_FALSE(lines.read_line(thrum::context().with_timeout(2ms), error));
-    CHECK(is_cancelled(error));
-    CHECK(lines.read_full(buffer, thrum::context().with_timeout(2ms), error) == 3);
-    CHECK(is_cancelled(error));
+    CHECK(lines.peek(3) == "and");  // all has come: only a stop ends what waits for more
+    const auto check_stopped = [](auto call) {
+      std::error_code error;
+      const thrum::context stop = thrum::context().with_cancel();
+      auto stopper = thrum::spawn([&] {
+        const bool waits = eventually([] { return thrum::stats().waiting == 1; });
+        stop.cancel();
+        return waits;
+      });
+      call(stop, error);
+      CHECK(stopper.join());
+      CHECK(is_cancelled(error));
+    };
+    check_stopped([&](auto& stop, auto& error) { CHECK_FALSE(lines.read_line(stop, error)); });
+    check_stopped([&](auto& stop, auto& error) {
+      char buffer[8];
+      CHECK(lines.read_full(buffer, stop, error) == 3);
+    });
   });
 }
 

@@ -430,14 +430,16 @@ TEST_CASE("a move that throws on the way to the handler leaves select as an exce
 TEST_CASE("a value that cannot be moved back, because that throws, leaves select as an exception") {
   with_runtime([] {
     const thrum::chan<throws_on_move> c(0);
+    const thrum::chan<void> end(0);
     throws_on_move value("value");
-    auto armer = thrum::spawn([] {
-      thrum::sleep_for(1ms);
+    auto armer = thrum::spawn([&] {
+      const bool waits = eventually([] { return thrum::stats().waiting == 1; });
       throws_on_move::armed = true;
+      end.close();
+      return waits;
     });
-    CHECK_THROWS_AS(thrum::select(on_send(c, std::move(value)), on_timeout(20ms)),
-                    std::runtime_error);
-    armer.join();
+    CHECK_THROWS_AS(thrum::select(on_send(c, std::move(value)), on_recv(end)), std::runtime_error);
+    CHECK(armer.join());
     throws_on_move::armed = false;
   });
   CHECK(throws_on_move::alive == 0);

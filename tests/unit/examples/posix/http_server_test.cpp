@@ -86,6 +86,7 @@ struct hello_answers {
 struct hello_client {
   int answered = 0;
   int lost = 0;  // asked in time, and not answered
+  int late = 0;  // not asked in time, and not answered
   bool was_told = false;
 
   void run(thrum::net::conn c, hello_answers& answers) {
@@ -103,7 +104,7 @@ struct hello_client {
         char piece[256];
         const std::size_t n = c.read(std::span<char>(piece), error);
         if (n == 0) {
-          lost += was_in_time ? 1 : 0;
+          ++(was_in_time ? lost : late);
           return;
         }
         text.append(piece, n);
@@ -138,15 +139,17 @@ TEST_CASE("told to end under load, the HTTP server loses no request") {
       CHECK(thrum::blocking([&] { return site.server().wait(); }) == 0);
       int answered = 0;
       int lost = 0;
+      int late = 0;
       int told = 0;
       for (const hello_client& each : clients) {
         answered += each.answered;
         lost += each.lost;
+        late += each.late;
         told += each.was_told ? 1 : 0;
       }
       CHECK(answered == answers.all);
       CHECK(lost == 0);
-      CHECK(told > 0);
+      CHECK((told > 0 || late == 30));  // nobody has asked in time: there was nobody to tell
     });
   }
 }
@@ -168,7 +171,13 @@ TEST_CASE("curl and wrk are content with the HTTP server", "[once]") {
   }
   if (has("wrk")) {
     for (const char* const target : {"/hello", "/note.txt"}) {
-      const auto result = run_line("wrk -t 1 -c 20 -d 1s " + site.url(target));
+      const auto ask_for = [&](const std::string& time) {
+        return run_line("wrk -t 1 -c 20 -d " + time + " " + site.url(target));
+      };
+      auto result = ask_for("1s");
+      if (result.says("\n  0 requests in")) {  // a machine that does other things
+        result = ask_for("10s");
+      }
       INFO(result.text);
       CHECK(result.exit_code == 0);
       CHECK(result.says("requests in"));

@@ -16,6 +16,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <stop_token>
@@ -121,7 +122,7 @@ TEST_CASE("exec does not wait for ever for output that somebody keeps open") {
     std::error_code error;
     // It leaves the group, so that nothing ends it; it is gone by itself then.
     const io::exec_result r = io::exec(
-        {"sh", "-c", "command -v setsid > /dev/null || exit 9; setsid sleep 3 & echo done"}, how,
+        {"sh", "-c", "command -v setsid > /dev/null || exit 9; setsid sleep 30 & echo done"}, how,
         error);
     if (r.status.code == 9) {
       return;  // a system without that command
@@ -272,14 +273,17 @@ TEST_CASE("reading a pseudo-terminal ends at its deadline") {
 
 TEST_CASE("exec at a stop ends what the program has started, and returns what came") {
   const auto check = [] {
+    const auto where = io::temporary_directory::make();
+    const std::string runs = where / "runs";
     std::stop_source stop;
     const std::jthread later([&] {
-      std::this_thread::sleep_for(200ms);
+      support::eventually([&] { return std::filesystem::exists(runs); });
       stop.request_stop();
     });
     std::error_code error;
     const io::exec_result r =
-        io::exec({"sh", "-c", "echo begun; sleep 1000 & sleep 1000"}, {}, stop.get_token(), error);
+        io::exec({"sh", "-c", ": > '" + runs + "'; echo begun; sleep 1000 & sleep 1000"}, {},
+                 stop.get_token(), error);
     CHECK(error == std::errc::operation_canceled);
     CHECK(r.status.signal == SIGTERM);
     CHECK((r.output.empty() || r.output == "begun\n"));
@@ -297,7 +301,7 @@ TEST_CASE(
     how.grace = 1ms;
     std::error_code error;
     const io::exec_result r = io::exec(
-        {"sh", "-c", "command -v setsid > /dev/null || exit 9; setsid sleep 3 & echo done"}, how,
+        {"sh", "-c", "command -v setsid > /dev/null || exit 9; setsid sleep 30 & echo done"}, how,
         thrum::context().with_timeout(500ms), error);
     if (r.status.code == 9) {
       return;  // a system without that command

@@ -6,8 +6,10 @@
 
 #include "support/catch.hpp"
 #include "support/error_of.hpp"
+#include "support/eventually.hpp"
 #include "support/with_runtime.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <span>
@@ -22,6 +24,7 @@
 
 using namespace std::chrono_literals;
 using support::error_of;
+using support::eventually;
 using support::with_runtime;
 namespace io = thrum::io;
 namespace net = thrum::net;
@@ -99,11 +102,13 @@ TEST_CASE("a listener is released while it listens, and adopted with what is in 
     net::listener first = net::listener::listen("127.0.0.1:0");
     const net::endpoint where = first.local();
     net::conn client = net::dial(where);
+    std::atomic<bool> accepted{false};
     auto waiter = thrum::spawn([&] {
       net::conn one = first.accept();
+      accepted = true;
       return error_of([&] { first.accept(); });
     });
-    thrum::sleep_for(5ms);
+    REQUIRE(eventually([&] { return accepted && thrum::stats().waiting == 1; }));
     const int released = first.release();
     CHECK(waiter.join() == std::errc::operation_canceled);
     net::conn second_client = net::dial(where);

@@ -8,6 +8,7 @@
 #include <thrum/os/os.hpp>
 
 #include "support/catch.hpp"
+#include "support/eventually.hpp"
 #include "support/folder.hpp"
 
 #include <chrono>
@@ -91,7 +92,7 @@ TEST_CASE("the callers of a goroutine of Windows that is parked are found by its
   runtime.block_on([] {
     auto c = thrum::make_chan<int>();
     auto waits = thrum::spawn([c] { c.recv(); });
-    thrum::sleep_for(20ms);
+    REQUIRE(support::eventually([] { return thrum::stats().waiting == 1; }));
     const support::folder folder;
     const std::string path = (folder / "dump").string();
     std::FILE* const file = std::fopen(path.c_str(), "w");

@@ -57,8 +57,9 @@ TEST_CASE("the thread that stops a runtime waits until that is over, however oft
   bool over = false;
   std::thread stopper([&] {
     ending.wait_until([&] {
+      const bool is_over = left == 0;
       ++asked;
-      return left == 0;
+      return is_over;
     });
     over = left == 0;
   });

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <thread>
 
+using namespace std::chrono_literals;
 using support::with_procs;
 using support::with_runtime;
 
@@ -33,7 +34,7 @@ template <class Claim>
 bool eventually_without_timers(Claim claim) {
   const auto end = std::chrono::steady_clock::now() + support::long_time;
   while (!claim() && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(1ms);
   }
   return claim();
 }
@@ -55,7 +56,9 @@ TEST_CASE("a goroutine is a forker from the beginning of its outermost fork to t
 }
 
 TEST_CASE("a half that nobody has taken goes back to its owner unrun") {
-  with_runtime(with_procs(1), [] {
+  thrum::options options = with_procs(1);
+  options.time_slice = 1h;  // the monitor takes a half that stands for a slice
+  with_runtime(options, [] {
     thrum::sched::forker own(*thrum::sched::list_for_forks());
     counting_half half;
     REQUIRE(thrum::sched::offer(own, half));

@@ -15,10 +15,18 @@
 #include <string>
 #include <thread>
 
+using namespace std::chrono_literals;
 using support::with_procs;
 using support::with_runtime;
 
 namespace {
+
+/// One processor, and a time slice that never ends: the monitor takes no half.
+thrum::options without_monitor() {
+  thrum::options options = with_procs(1);
+  options.time_slice = 1h;
+  return options;
+}
 
 bool somebody_forks(thrum::sched::runtime_scheduler& scheduler) {
   const thrum::sched::section here;
@@ -28,7 +36,7 @@ bool somebody_forks(thrum::sched::runtime_scheduler& scheduler) {
 }  // namespace
 
 TEST_CASE("a processor that has nothing else makes one goroutine for all halves that wait") {
-  with_runtime(with_procs(1), [] {
+  with_runtime(without_monitor(), [] {
     const auto before = thrum::stats().created;
     thrum::latch all(3);
     std::string name;
@@ -46,7 +54,7 @@ TEST_CASE("a processor that has nothing else makes one goroutine for all halves 
 }
 
 TEST_CASE("goroutines that are runnable go before halves that wait") {
-  with_runtime(with_procs(1), [] {
+  with_runtime(without_monitor(), [] {
     std::string order;
     thrum::latch both(2);
     thrum::fork_join(
