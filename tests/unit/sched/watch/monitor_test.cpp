@@ -128,8 +128,8 @@ TEST_CASE("an idle processor goes to the poller when nobody has looked there for
   if (sleeps) {
     REQUIRE(scheduler->poll.begin_sleep(scheduler->poll.for_ever));
   }
-  const auto before =
-      thrum::sched::traits::now();  // it is known for a second that nobody was there
+  // Asked of this moment: what the monitor notes is forgotten after a second.
+  const auto before = thrum::sched::traits::now();
   {
     const monitored here(scheduler);
     if (sleeps) {
