@@ -46340,7 +46340,8 @@ inline void detach_all_hosts(runtime_scheduler& scheduler) noexcept {
 // call is one that lasts (run_for, run_until_idle): a slice of that may be long, so poll(), and a
 // thread that waits for something else, leave it to the other Ms. A goroutine that may not run here
 // (bound to another thread, or off to a call that blocks) goes to the global queue, where they find it
-// and no host takes it.
+// and no host takes it. Of what it leaves to them while it counts as one that searches nobody is told;
+// so when it ends its search (end_search), others are, and it is not enough that it looks once more itself.
 //
 // What bounds a call: poll() counts what is ready when it begins, run_for() looks at the clock. A
 // goroutine that calls the library is asked to give way when its slice, or the host's time, is over
@@ -47433,7 +47434,7 @@ inline std::size_t run_host_until_idle(host_thread& h) noexcept {
       run_slice(h, *g);
       ++n;
     } else if (h.m.spinning) {
-      scheduler_of(h).idle.end_spinning(h.m);  // I6: looks once more
+      end_search(h.m);  // I6: looks once more
     } else {
       return n;
     }
@@ -47512,7 +47513,7 @@ inline std::size_t run_host_until(host_thread& h, std::int64_t deadline) noexcep
       continue;
     }
     if (h.m.spinning) {
-      scheduler.idle.end_spinning(h.m);  // I6: looks once more
+      end_search(h.m);  // I6: looks once more
       continue;
     }
     lay_down(h);

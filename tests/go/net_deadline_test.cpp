@@ -20,7 +20,6 @@
 #include <vector>
 
 using namespace std::chrono_literals;
-using support::is_cancelled;
 using support::is_timeout;
 using support::local_pair;
 using support::scaled;

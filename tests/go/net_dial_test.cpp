@@ -30,7 +30,6 @@ using support::loopback;
 using support::open_descriptors;
 using support::scaled;
 using support::steady;
-using support::with_procs;
 using support::with_runtime;
 using thrum::time_point;
 using thrum::net::conn;

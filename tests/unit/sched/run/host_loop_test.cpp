@@ -101,6 +101,20 @@ TEST_CASE("a host that has stolen what may not run on its thread puts it into th
   CHECK(a.scheduler->global.pop() == &off);
 }
 
+TEST_CASE("a host that was to search wakes another for what may not run on its thread") {
+  const auto search = GENERATE(0, 1);
+  scheduler_of_a_host a(1);
+  a.scheduler->global.push_back(a.g_of(thrum::sched::g_bound, &a.scheduler.m()));
+  a.scheduler->idle.begin_spinning(a.h.m);  // whoever has published work leaves it to the host
+  if (search == 0) {
+    CHECK(run_host_until_idle(a.h) == 0);
+  } else {
+    CHECK(run_host_until(a.h, thrum::sched::traits::now() + 1'000'000) == 0);
+  }
+  CHECK(a.scheduler.started() == 1);
+  a.scheduler.end_search();
+}
+
 TEST_CASE("a host that looks for what is bound to it gives the rest of its queue to others") {
   scheduler_of_a_host a(1);
   goroutine& own = a.g_of(0);
