@@ -27,6 +27,12 @@ namespace {
 
 using support::error_of;
 
+std::string more_than_a_pipe_takes() {
+  std::string text;
+  text.resize(10'000'000, 'x');
+  return text;
+}
+
 }  // namespace
 
 TEST_CASE("what is written to a pipe is read from it, then its end") {
@@ -111,7 +117,7 @@ TEST_CASE("each end of a pipe has a deadline of its own") {
     char one;
     CHECK(error_of([&] { p.read(std::span(&one, 1)); }) == std::errc::timed_out);
     p.write("x");  // the writer's is not set
-    const std::string much(10'000'000, 'x');
+    const std::string much = more_than_a_pipe_takes();
     std::error_code error;
     std::size_t n = 0;
     CHECK(support::eventually([&] {  // the deadline may have passed before the write begins
@@ -140,7 +146,7 @@ TEST_CASE("close ends the waits for either end of a pipe") {
 
     io::pipe q;
     auto writer =
-        thrum::spawn([&] { return error_of([&] { q.write(std::string(10'000'000, 'x')); }); });
+        thrum::spawn([&] { return error_of([&] { q.write(more_than_a_pipe_takes()); }); });
     REQUIRE(support::eventually([] { return thrum::stats().waiting >= 1; }));
     q.close_write();
     CHECK(writer.join() == std::errc::operation_canceled);
@@ -186,7 +192,7 @@ TEST_CASE("writing to a pipe that nobody reads is an error, also for one that wa
   with_runtime([] {
     io::pipe p;
     auto writer =
-        thrum::spawn([&] { return error_of([&] { p.write(std::string(10'000'000, 'x')); }); });
+        thrum::spawn([&] { return error_of([&] { p.write(more_than_a_pipe_takes()); }); });
     REQUIRE(support::eventually([] { return thrum::stats().waiting >= 1; }));
     p.close_read();
     CHECK(writer.join() == std::errc::broken_pipe);

@@ -452,6 +452,7 @@ TEST_CASE("an element that was received dies with its handler, though the case i
     const thrum::chan<element> c(1);
     const auto kept = std::make_shared<int>(1);
     long inside = 0;
+    // NOLINTNEXTLINE(performance-unnecessary-value-param): as users write it
     auto by_value = on_recv(c, [](std::optional<element>) {});
     auto by_move = on_recv(c, [](element&&, bool) {});
     auto by_nothing = on_recv(c, [&] { inside = kept.use_count(); });

@@ -47,6 +47,9 @@ using thrum::select_case;
 
 namespace {
 
+// NOLINTBEGIN(bugprone-use-after-move, performance-noexcept-move-constructor): what is left of a value
+// that was moved, and moves that throw, are what is tested
+
 /// Throws when it is moved while that is asked for.
 struct throws_on_move {
   static inline std::atomic<bool> armed{false};
@@ -236,6 +239,7 @@ TEST_CASE("a fan-in over channels that end one by one, each struck out when it e
     std::size_t ended = 0;
     while (ended != n) {
       std::vector<select_case> cases;
+      cases.reserve(sources.size());
       for (thrum::chan<int>& c : sources) {
         cases.push_back(on_recv(c, [&](std::optional<int> v) {
           if (v) {
@@ -521,3 +525,5 @@ TEST_CASE("if one value cannot be moved back, the others that were not sent are"
   });
   CHECK(throws_on_move::alive == 0);
 }
+
+// NOLINTEND(bugprone-use-after-move, performance-noexcept-move-constructor)
