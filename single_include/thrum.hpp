@@ -34837,7 +34837,8 @@ class other_datagrams : public other_socket {
   virtual bool is_readable() noexcept = 0;
 };
 
-/// A connection that is being made.
+/// A connection that is being made. Another goroutine than that which began it may finish it, also when
+/// the network is gone.
 class other_dial {
  public:
   other_dial() = default;
@@ -34851,22 +34852,13 @@ class other_dial {
   virtual void end() noexcept = 0;
 };
 
-/// Keeps a network for as long as it lives.
-class network_share {
- public:
-  network_share() = default;
-  network_share(const network_share&) = delete;
-  network_share& operator=(const network_share&) = delete;
-  virtual ~network_share() = default;
-};
-
 class network {
  public:
   network() = default;
   network(const network&) = delete;
   network& operator=(const network&) = delete;
 
-  /// `local` may be none.
+  /// From where the caller is. `local` may be none.
   virtual base::owner<other_dial> dial(const net::endpoint& where, const net::endpoint& local) = 0;
   virtual base::owner<other_listener> listen(const net::endpoint& where, int backlog,
                                              os::io_result& result) = 0;
@@ -34877,13 +34869,6 @@ class network {
   virtual std::vector<net::endpoint> look_up(std::string_view host,
                                              std::optional<std::uint16_t> port,
                                              std::string_view service, std::error_code& error) = 0;
-
-  /// For a goroutine that uses it though the caller's call may have returned by then.
-  virtual base::owner<network_share> share() = 0;
-
-  /// Where in it the caller is; goroutines that dial for another one are moved there.
-  virtual std::uint32_t place() = 0;
-  virtual void place(std::uint32_t where) = 0;
 
  protected:
   ~network() = default;
@@ -53094,21 +53079,26 @@ class dial_end {
   bool ended_ = false;
 };
 
-/// One try. `local`: none, or the address of this end. `other`: in place of the system, or null.
+/// The rest of a try that has begun in place of the system's.
+inline conn finish_other(other_dial& making, time_point deadline, std::error_code& error,
+                         dial_end* ended) {
+  const dial_end::scope scope(ended, making);
+  os::io_result result = 0;
+  base::owner<other_stream> made = making.finish(deadline, result);
+  error = io_detail::error_of(result);
+  return made ? conn(std::move(made)) : conn();
+}
+
+/// One try. `local`: none, or the address of this end.
 inline conn dial_once(const endpoint& where, const endpoint& local, time_point deadline,
-                      std::error_code& error, network* other, dial_end* ended) {
-  if (other != nullptr) {
-    const base::owner<other_dial> making = other->dial(where, local);
-    const dial_end::scope scope(ended, *making);
-    os::io_result result = 0;
-    base::owner<other_stream> made = making->finish(deadline, result);
-    error = io_detail::error_of(result);
-    return made ? conn(std::move(made)) : conn();
+                      std::error_code& error, dial_end* ended) {
+  if (network* const other = network_of_caller()) {
+    return finish_other(*other->dial(where, local), deadline, error, ended);
   }
   io::descriptor socket = open_socket(where, SOCK_STREAM, error);
   if (error) {
     const auto instead = without_ipv6(where, error);
-    return instead ? dial_once(*instead, local, deadline, error, other, ended) : conn();
+    return instead ? dial_once(*instead, local, deadline, error, ended) : conn();
   }
   const os::handle fd = socket.native_handle();
   const bool is_tcp = is_internet(where);
@@ -53165,12 +53155,12 @@ inline time_point now_of_deadlines() noexcept {
 
 /// One endpoint; `error` is errc::deadline_exceeded at the deadline.
 inline conn dial_one(const endpoint& where, const endpoint& local, time_point deadline,
-                     std::error_code& error, network* other, dial_end* ended = nullptr) {
-  conn made = dial_once(where, local, deadline, error, other, ended);
+                     std::error_code& error, dial_end* ended = nullptr) {
+  conn made = dial_once(where, local, deadline, error, ended);
   // If nobody listens, and the system chooses the very port for our end, TCP connects the socket
   // with itself. While that lives, the next try gets another port, and its answer.
   if (!error && is_internet(where) && made.local() == made.remote()) {
-    made = dial_once(where, local, deadline, error, other, ended);
+    made = dial_once(where, local, deadline, error, ended);
   }
   return made;
 }
@@ -53187,7 +53177,7 @@ inline conn dial_each(std::span<const endpoint> all, const endpoint& local, time
       const auto least = std::min<std::chrono::nanoseconds>(left, std::chrono::seconds(2));
       until = deadline - left + std::max<std::chrono::nanoseconds>(share, least);
     }
-    if (conn made = dial_one(all[i], local, until, error, network_of_caller()); !error) {
+    if (conn made = dial_one(all[i], local, until, error); !error) {
       return made;
     }
     if (sched::is_io_stopped()) {
@@ -53224,17 +53214,16 @@ class dial_race {
 
   void start(const endpoint& where, const endpoint& local, time_point deadline) {
     const auto& ended = ends_.emplace_back(std::make_shared<dial_end>());
-    network* const other = network_of_caller();
-    const std::uint32_t place = other != nullptr ? other->place() : 0;
-    // Nobody waits for a try: it may begin when the network's owner is gone.
-    auto share = other != nullptr ? other->share() : base::owner<network_share>();
-    go([outcomes = outcomes_, where, local, deadline, ended, other, place,
-        kept = std::move(share)] {
-      if (other != nullptr) {
-        other->place(place);
-      }
+    // Nobody waits for a try: what it needs of the caller's network, which may be gone when it begins,
+    // goes with it.
+    base::owner<other_dial> making;
+    if (network* const other = network_of_caller()) {
+      making = other->dial(where, local);
+    }
+    go([outcomes = outcomes_, where, local, deadline, ended, making = std::move(making)] {
       outcome result;
-      result.made = dial_one(where, local, deadline, result.error, other, ended.get());
+      result.made = making ? finish_other(*making, deadline, result.error, ended.get())
+                           : dial_one(where, local, deadline, result.error, ended.get());
       outcomes.send(std::move(result));
     });
   }
@@ -53330,7 +53319,7 @@ THRUM_OUT_OF_LINE conn dial_until(const endpoint& where, time_point deadline,
     error = std::make_error_code(std::errc::address_family_not_supported);
     return conn();
   }
-  return net_detail::dial_one(where, how.local, deadline, error, net_detail::network_of_caller());
+  return net_detail::dial_one(where, how.local, deadline, error);
 }
 
 THRUM_OUT_OF_LINE conn dial_until(std::span<const endpoint> all, time_point deadline,
@@ -76988,10 +76977,7 @@ class fake_world final : public net_detail::network,
                                                      os::io_result& result) override;
   std::vector<net::endpoint> look_up(std::string_view host, std::optional<std::uint16_t> port,
                                      std::string_view service, std::error_code& error) override;
-  base::owner<net_detail::network_share> share() override;
-  std::uint32_t place() override { return *place_; }
-  void place(std::uint32_t host) override { *place_ = host; }
-  /// The same, of the caller.
+  /// The host that the caller is on.
   host_number& here() { return *place_; }
 
   // ---- the rest with the lock held ----
@@ -77802,7 +77788,7 @@ class fake_listener final : public net_detail::other_listener {
 class fake_dial final : public net_detail::other_dial {
  public:
   fake_dial(std::shared_ptr<fake_world> in, const net::endpoint& where, const net::endpoint& local)
-      : world_(std::move(in)), where_(where), local_(local) {}
+      : world_(std::move(in)), from_(world_->here()), where_(where), local_(local) {}
 
   base::owner<net_detail::other_stream> finish(time_point deadline,
                                                os::io_result& result) override {
@@ -77815,7 +77801,7 @@ class fake_dial final : public net_detail::other_dial {
     const bool is_unix = where_.family() == net::address_family::local;
     const host_number here = is_unix ? unix_host
                              : local_.family() == net::address_family::none
-                                 ? world_->place()
+                                 ? from_
                                  : world_->host_of(local_);
     const host_number there =
         where_.is_loopback() || where_.is_any() ? here : world_->host_of(where_);
@@ -77912,6 +77898,7 @@ class fake_dial final : public net_detail::other_dial {
   };
 
   const std::shared_ptr<fake_world> world_;
+  const host_number from_;
   const net::endpoint where_;
   const net::endpoint local_;
   bool is_ended_ = false;
@@ -78102,14 +78089,6 @@ THRUM_OUT_OF_LINE base::owner<net_detail::other_dial> fake_world::dial(const net
   return base::owner<net_detail::other_dial>(new fake_dial(shared_from_this(), where, local));
 }
 
-THRUM_OUT_OF_LINE base::owner<net_detail::network_share> fake_world::share() {
-  struct shared_world final : net_detail::network_share {
-    explicit shared_world(std::shared_ptr<fake_world> one) : world(std::move(one)) {}
-    const std::shared_ptr<fake_world> world;
-  };
-  return base::owner<net_detail::network_share>(new shared_world(shared_from_this()));
-}
-
 /// Where a socket is bound to on a host: with a port. Below zero: why it cannot be.
 template <class Sockets>
 os::io_result bind_on(fake_world& world, const Sockets& others, host_number host,
@@ -78143,7 +78122,7 @@ THRUM_OUT_OF_LINE base::owner<net_detail::other_datagrams> fake_world::datagrams
     const net::endpoint& where, bool connected, os::io_result& result) {
   const std::lock_guard guard(lock);
   const bool is_unix = where.family() == net::address_family::local;
-  const host_number host = is_unix ? unix_host : connected ? place() : host_of(where);
+  const host_number host = is_unix ? unix_host : connected ? here() : host_of(where);
   net::endpoint bound = where;
   if (!connected || where.family() == net::address_family::none) {
     result = bind_on(*this, sockets, host, bound);

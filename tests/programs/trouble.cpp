@@ -4,6 +4,7 @@
 // Programs whose runtime says something about them: faults, exit, dumps, detectors.
 
 #include "programs/programs.hpp"
+#include "support/dumped.hpp"
 #include "support/eventually.hpp"
 #include "support/scale.hpp"
 #include "support/watched_errors.hpp"
@@ -135,16 +136,6 @@ int exit_under_goroutines() {
   });
 }
 
-std::string dump_in_words() {
-  std::FILE* const file = std::tmpfile();
-  thrum::dump_goroutines(file);
-  std::string words(static_cast<std::size_t>(std::ftell(file)), ' ');
-  std::rewind(file);
-  words.resize(std::fread(words.data(), 1, words.size(), file));
-  std::fclose(file);
-  return words;
-}
-
 /// Whether a dump shows the functions of all that should stand still for it. An emulator hides them.
 bool shows_functions(const std::string& dump) {
   const auto shows = [&](const char* name) { return dump.find(name) != std::string::npos; };
@@ -177,7 +168,7 @@ int dump() {
     // A goroutine whose thread gets no CPU in time is shown without its functions.
     std::string words;
     support::eventually([&] {
-      words = dump_in_words();
+      words = support::dumped([](std::FILE* to) { thrum::dump_goroutines(to); });
       return shows_functions(words);
     });
     std::fwrite(words.data(), 1, words.size(), stdout);

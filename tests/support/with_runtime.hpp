@@ -35,6 +35,14 @@ inline thrum::options with_procs(unsigned n) {
   return options;
 }
 
+/// n processors whose time slices never end: the monitor makes no goroutine for a half of a fork, which it
+/// does for one that has been on offer for a slice.
+inline thrum::options with_endless_slices(unsigned n) {
+  thrum::options options = with_procs(n);
+  options.time_slice = std::chrono::hours(1);
+  return options;
+}
+
 /// The same for every f: what a runtime makes of a callable is compiled once, and not for each of them.
 inline void with_runtime(thrum::options options, void (*call)(void* f), void* f) {
   thrum::runtime runtime(std::move(options));

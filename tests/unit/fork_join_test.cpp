@@ -24,6 +24,7 @@
 
 using namespace std::chrono_literals;
 using support::eventually_yielding;
+using support::with_endless_slices;
 using support::with_procs;
 using support::with_runtime;
 
@@ -47,13 +48,6 @@ int yielding_fib(int n) {
   const auto [a, b] =
       thrum::fork_join([n] { return yielding_fib(n - 1); }, [n] { return yielding_fib(n - 2); });
   return a + b;
-}
-
-/// One processor, and a time slice that never ends: the monitor makes no goroutine for a half.
-thrum::options without_monitor() {
-  thrum::options options = with_procs(1);
-  options.time_slice = 1h;
-  return options;
 }
 
 struct counted {
@@ -205,7 +199,7 @@ TEST_CASE("another processor takes g while f computes") {
 }
 
 TEST_CASE("a goroutine that waits for g runs what the thief of g has forked") {
-  with_runtime(without_monitor(), [] {
+  with_runtime(with_endless_slices(1), [] {
     thrum::goroutine_id helper = 0;
     thrum::latch offered(1);
     thrum::fork_join([&] { offered.wait(); },
@@ -365,7 +359,7 @@ TEST_CASE("this_goroutine::exit in a stolen half ends the goroutine that forked"
 }
 
 TEST_CASE("a g that nobody has begun is left out when f ends the goroutine") {
-  with_runtime(without_monitor(), [] {
+  with_runtime(with_endless_slices(1), [] {
     bool began = false;
     auto forking = thrum::spawn(
         [&] { thrum::fork_join([] { thrum::this_goroutine::exit(); }, [&] { began = true; }); });
@@ -469,7 +463,7 @@ TEST_CASE("this_goroutine::exit in g ends the goroutine that forked, also if f h
 
 TEST_CASE(
     "a part that a waiting goroutine runs for its thief ends the thief's function, not the other") {
-  with_runtime(without_monitor(), [] {
+  with_runtime(with_endless_slices(1), [] {
     thrum::goroutine_id helper = 0;
     thrum::latch offered(1);
     bool went_on = false;
@@ -606,7 +600,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a fork that nobody takes makes no goroutine") {
-  with_runtime(without_monitor(), [] {
+  with_runtime(with_endless_slices(1), [] {
     const auto before = thrum::stats().created;
     CHECK(forked_fib(10) == 55);
     CHECK(thrum::stats().created == before);

@@ -29,6 +29,7 @@
 
 using namespace std::chrono_literals;
 using support::eventually_yielding;
+using support::with_endless_slices;
 using support::with_procs;
 using support::with_runtime;
 
@@ -381,9 +382,7 @@ TEST_CASE("a loop that lasts for hundreds of time slices makes a goroutine now a
 }
 
 TEST_CASE("a loop that nobody helps with makes no goroutine") {
-  thrum::options options = with_procs(1);
-  options.time_slice = 1h;  // the monitor makes one for a part that stands for a slice
-  with_runtime(options, [] {
+  with_runtime(with_endless_slices(1), [] {
     const auto before = thrum::stats().created;
     CHECK(thrum::parallel_reduce(0, 1000, 0, std::plus<>()) == 499'500);
     CHECK(thrum::stats().created == before);

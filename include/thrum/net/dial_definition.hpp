@@ -97,21 +97,26 @@ class dial_end {
   bool ended_ = false;
 };
 
-/// One try. `local`: none, or the address of this end. `other`: in place of the system, or null.
+/// The rest of a try that has begun in place of the system's.
+inline conn finish_other(other_dial& making, time_point deadline, std::error_code& error,
+                         dial_end* ended) {
+  const dial_end::scope scope(ended, making);
+  os::io_result result = 0;
+  base::owner<other_stream> made = making.finish(deadline, result);
+  error = io_detail::error_of(result);
+  return made ? conn(std::move(made)) : conn();
+}
+
+/// One try. `local`: none, or the address of this end.
 inline conn dial_once(const endpoint& where, const endpoint& local, time_point deadline,
-                      std::error_code& error, network* other, dial_end* ended) {
-  if (other != nullptr) {
-    const base::owner<other_dial> making = other->dial(where, local);
-    const dial_end::scope scope(ended, *making);
-    os::io_result result = 0;
-    base::owner<other_stream> made = making->finish(deadline, result);
-    error = io_detail::error_of(result);
-    return made ? conn(std::move(made)) : conn();
+                      std::error_code& error, dial_end* ended) {
+  if (network* const other = network_of_caller()) {
+    return finish_other(*other->dial(where, local), deadline, error, ended);
   }
   io::descriptor socket = open_socket(where, SOCK_STREAM, error);
   if (error) {
     const auto instead = without_ipv6(where, error);
-    return instead ? dial_once(*instead, local, deadline, error, other, ended) : conn();
+    return instead ? dial_once(*instead, local, deadline, error, ended) : conn();
   }
   const os::handle fd = socket.native_handle();
   const bool is_tcp = is_internet(where);
@@ -168,12 +173,12 @@ inline time_point now_of_deadlines() noexcept {
 
 /// One endpoint; `error` is errc::deadline_exceeded at the deadline.
 inline conn dial_one(const endpoint& where, const endpoint& local, time_point deadline,
-                     std::error_code& error, network* other, dial_end* ended = nullptr) {
-  conn made = dial_once(where, local, deadline, error, other, ended);
+                     std::error_code& error, dial_end* ended = nullptr) {
+  conn made = dial_once(where, local, deadline, error, ended);
   // If nobody listens, and the system chooses the very port for our end, TCP connects the socket
   // with itself. While that lives, the next try gets another port, and its answer.
   if (!error && is_internet(where) && made.local() == made.remote()) {
-    made = dial_once(where, local, deadline, error, other, ended);
+    made = dial_once(where, local, deadline, error, ended);
   }
   return made;
 }
@@ -190,7 +195,7 @@ inline conn dial_each(std::span<const endpoint> all, const endpoint& local, time
       const auto least = std::min<std::chrono::nanoseconds>(left, std::chrono::seconds(2));
       until = deadline - left + std::max<std::chrono::nanoseconds>(share, least);
     }
-    if (conn made = dial_one(all[i], local, until, error, network_of_caller()); !error) {
+    if (conn made = dial_one(all[i], local, until, error); !error) {
       return made;
     }
     if (sched::is_io_stopped()) {
@@ -227,17 +232,16 @@ class dial_race {
 
   void start(const endpoint& where, const endpoint& local, time_point deadline) {
     const auto& ended = ends_.emplace_back(std::make_shared<dial_end>());
-    network* const other = network_of_caller();
-    const std::uint32_t place = other != nullptr ? other->place() : 0;
-    // Nobody waits for a try: it may begin when the network's owner is gone.
-    auto share = other != nullptr ? other->share() : base::owner<network_share>();
-    go([outcomes = outcomes_, where, local, deadline, ended, other, place,
-        kept = std::move(share)] {
-      if (other != nullptr) {
-        other->place(place);
-      }
+    // Nobody waits for a try: what it needs of the caller's network, which may be gone when it begins,
+    // goes with it.
+    base::owner<other_dial> making;
+    if (network* const other = network_of_caller()) {
+      making = other->dial(where, local);
+    }
+    go([outcomes = outcomes_, where, local, deadline, ended, making = std::move(making)] {
       outcome result;
-      result.made = dial_one(where, local, deadline, result.error, other, ended.get());
+      result.made = making ? finish_other(*making, deadline, result.error, ended.get())
+                           : dial_one(where, local, deadline, result.error, ended.get());
       outcomes.send(std::move(result));
     });
   }
@@ -333,7 +337,7 @@ THRUM_OUT_OF_LINE conn dial_until(const endpoint& where, time_point deadline,
     error = std::make_error_code(std::errc::address_family_not_supported);
     return conn();
   }
-  return net_detail::dial_one(where, how.local, deadline, error, net_detail::network_of_caller());
+  return net_detail::dial_one(where, how.local, deadline, error);
 }
 
 THRUM_OUT_OF_LINE conn dial_until(std::span<const endpoint> all, time_point deadline,

@@ -76,7 +76,8 @@ class other_datagrams : public other_socket {
   virtual bool is_readable() noexcept = 0;
 };
 
-/// A connection that is being made.
+/// A connection that is being made. Another goroutine than that which began it may finish it, also when
+/// the network is gone.
 class other_dial {
  public:
   other_dial() = default;
@@ -90,22 +91,13 @@ class other_dial {
   virtual void end() noexcept = 0;
 };
 
-/// Keeps a network for as long as it lives.
-class network_share {
- public:
-  network_share() = default;
-  network_share(const network_share&) = delete;
-  network_share& operator=(const network_share&) = delete;
-  virtual ~network_share() = default;
-};
-
 class network {
  public:
   network() = default;
   network(const network&) = delete;
   network& operator=(const network&) = delete;
 
-  /// `local` may be none.
+  /// From where the caller is. `local` may be none.
   virtual base::owner<other_dial> dial(const net::endpoint& where, const net::endpoint& local) = 0;
   virtual base::owner<other_listener> listen(const net::endpoint& where, int backlog,
                                              os::io_result& result) = 0;
@@ -116,13 +108,6 @@ class network {
   virtual std::vector<net::endpoint> look_up(std::string_view host,
                                              std::optional<std::uint16_t> port,
                                              std::string_view service, std::error_code& error) = 0;
-
-  /// For a goroutine that uses it though the caller's call may have returned by then.
-  virtual base::owner<network_share> share() = 0;
-
-  /// Where in it the caller is; goroutines that dial for another one are moved there.
-  virtual std::uint32_t place() = 0;
-  virtual void place(std::uint32_t where) = 0;
 
  protected:
   ~network() = default;

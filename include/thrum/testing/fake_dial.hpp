@@ -113,7 +113,7 @@ class fake_listener final : public net_detail::other_listener {
 class fake_dial final : public net_detail::other_dial {
  public:
   fake_dial(std::shared_ptr<fake_world> in, const net::endpoint& where, const net::endpoint& local)
-      : world_(std::move(in)), where_(where), local_(local) {}
+      : world_(std::move(in)), from_(world_->here()), where_(where), local_(local) {}
 
   base::owner<net_detail::other_stream> finish(time_point deadline,
                                                os::io_result& result) override {
@@ -126,7 +126,7 @@ class fake_dial final : public net_detail::other_dial {
     const bool is_unix = where_.family() == net::address_family::local;
     const host_number here = is_unix ? unix_host
                              : local_.family() == net::address_family::none
-                                 ? world_->place()
+                                 ? from_
                                  : world_->host_of(local_);
     const host_number there =
         where_.is_loopback() || where_.is_any() ? here : world_->host_of(where_);
@@ -223,6 +223,7 @@ class fake_dial final : public net_detail::other_dial {
   };
 
   const std::shared_ptr<fake_world> world_;
+  const host_number from_;
   const net::endpoint where_;
   const net::endpoint local_;
   bool is_ended_ = false;

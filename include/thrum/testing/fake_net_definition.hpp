@@ -52,14 +52,6 @@ THRUM_OUT_OF_LINE base::owner<net_detail::other_dial> fake_world::dial(const net
   return base::owner<net_detail::other_dial>(new fake_dial(shared_from_this(), where, local));
 }
 
-THRUM_OUT_OF_LINE base::owner<net_detail::network_share> fake_world::share() {
-  struct shared_world final : net_detail::network_share {
-    explicit shared_world(std::shared_ptr<fake_world> one) : world(std::move(one)) {}
-    const std::shared_ptr<fake_world> world;
-  };
-  return base::owner<net_detail::network_share>(new shared_world(shared_from_this()));
-}
-
 /// Where a socket is bound to on a host: with a port. Below zero: why it cannot be.
 template <class Sockets>
 os::io_result bind_on(fake_world& world, const Sockets& others, host_number host,
@@ -93,7 +85,7 @@ THRUM_OUT_OF_LINE base::owner<net_detail::other_datagrams> fake_world::datagrams
     const net::endpoint& where, bool connected, os::io_result& result) {
   const std::lock_guard guard(lock);
   const bool is_unix = where.family() == net::address_family::local;
-  const host_number host = is_unix ? unix_host : connected ? place() : host_of(where);
+  const host_number host = is_unix ? unix_host : connected ? here() : host_of(where);
   net::endpoint bound = where;
   if (!connected || where.family() == net::address_family::none) {
     result = bind_on(*this, sockets, host, bound);

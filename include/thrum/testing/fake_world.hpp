@@ -115,10 +115,7 @@ class fake_world final : public net_detail::network,
                                                      os::io_result& result) override;
   std::vector<net::endpoint> look_up(std::string_view host, std::optional<std::uint16_t> port,
                                      std::string_view service, std::error_code& error) override;
-  base::owner<net_detail::network_share> share() override;
-  std::uint32_t place() override { return *place_; }
-  void place(std::uint32_t host) override { *place_ = host; }
-  /// The same, of the caller.
+  /// The host that the caller is on.
   host_number& here() { return *place_; }
 
   // ---- the rest with the lock held ----

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 #include "support/catch.hpp"
+#include "support/dumped.hpp"
 #include "support/eventually.hpp"
 #include "support/with_runtime.hpp"
 
@@ -18,23 +19,8 @@
 
 namespace {
 
+using support::dumped;
 using support::eventually;
-
-/// What a dump writes.
-template <class Dump>
-std::string dumped(Dump dump) {
-  std::FILE* const to = std::tmpfile();
-  REQUIRE(to != nullptr);
-  dump(to);
-  std::rewind(to);
-  std::string text;
-  char buffer[4096];
-  for (std::size_t n = 0; (n = std::fread(buffer, 1, sizeof buffer, to)) != 0;) {
-    text.append(buffer, n);
-  }
-  std::fclose(to);
-  return text;
-}
 
 std::size_t occurrences(const std::string& text, const std::string& words) {
   std::size_t n = 0;

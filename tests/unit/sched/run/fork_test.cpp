@@ -14,6 +14,7 @@
 #include <thread>
 
 using namespace std::chrono_literals;
+using support::with_endless_slices;
 using support::with_procs;
 using support::with_runtime;
 
@@ -56,9 +57,7 @@ TEST_CASE("a goroutine is a forker from the beginning of its outermost fork to t
 }
 
 TEST_CASE("a half that nobody has taken goes back to its owner unrun") {
-  thrum::options options = with_procs(1);
-  options.time_slice = 1h;  // the monitor takes a half that stands for a slice
-  with_runtime(options, [] {
+  with_runtime(with_endless_slices(1), [] {
     thrum::sched::forker own(*thrum::sched::list_for_forks());
     counting_half half;
     REQUIRE(thrum::sched::offer(own, half));

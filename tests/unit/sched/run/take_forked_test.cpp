@@ -15,18 +15,11 @@
 #include <string>
 #include <thread>
 
-using namespace std::chrono_literals;
+using support::with_endless_slices;
 using support::with_procs;
 using support::with_runtime;
 
 namespace {
-
-/// One processor, and a time slice that never ends: the monitor takes no half.
-thrum::options without_monitor() {
-  thrum::options options = with_procs(1);
-  options.time_slice = 1h;
-  return options;
-}
 
 bool somebody_forks(thrum::sched::runtime_scheduler& scheduler) {
   const thrum::sched::section here;
@@ -36,7 +29,7 @@ bool somebody_forks(thrum::sched::runtime_scheduler& scheduler) {
 }  // namespace
 
 TEST_CASE("a processor that has nothing else makes one goroutine for all halves that wait") {
-  with_runtime(without_monitor(), [] {
+  with_runtime(with_endless_slices(1), [] {
     const auto before = thrum::stats().created;
     thrum::latch all(3);
     std::string name;
@@ -54,7 +47,7 @@ TEST_CASE("a processor that has nothing else makes one goroutine for all halves 
 }
 
 TEST_CASE("goroutines that are runnable go before halves that wait") {
-  with_runtime(without_monitor(), [] {
+  with_runtime(with_endless_slices(1), [] {
     std::string order;
     thrum::latch both(2);
     thrum::fork_join(
