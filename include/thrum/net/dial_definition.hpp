@@ -234,11 +234,11 @@ class dial_race {
     const auto& ended = ends_.emplace_back(std::make_shared<dial_end>());
     // Nobody waits for a try: what it needs of the caller's network, which may be gone when it begins,
     // goes with it.
-    base::owner<other_dial> making;
+    base::owner<other_dial> begun;
     if (network* const other = network_of_caller()) {
-      making = other->dial(where, local);
+      begun = other->dial(where, local);
     }
-    go([outcomes = outcomes_, where, local, deadline, ended, making = std::move(making)] {
+    go([outcomes = outcomes_, where, local, deadline, ended, making = std::move(begun)] {
       outcome result;
       result.made = making ? finish_other(*making, deadline, result.error, ended.get())
                            : dial_one(where, local, deadline, result.error, ended.get());
