@@ -92,7 +92,7 @@ class bare_scheduler {
       ++self.threads;
       return nullptr;
     };
-    all.start_spinner = [](scheduler_type& scheduler) noexcept {
+    all.start_spinner = [](scheduler_type& scheduler, thrum::sched::searchers) noexcept {
       bare_scheduler& self = of(scheduler);
       ++self.wakes;
       self.searcher_->spinning = true;  // gives the unit back

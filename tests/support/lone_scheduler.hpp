@@ -98,6 +98,8 @@ class lone_scheduler {
 
   /// How many searching Ms were started on idle Ps. Each counts as one that searches from then on.
   unsigned started() const noexcept { return started_; }
+  /// Which threads came into question when one was last to be started.
+  thrum::sched::searchers asked() const noexcept { return asked_; }
 
   /// The last one that was started has found nothing: it searches no more, and its P idles again.
   void end_search() {
@@ -124,7 +126,9 @@ class lone_scheduler {
   static lone_scheduler& of(thrum::sched::runtime_scheduler& scheduler) noexcept {
     return *static_cast<lone_scheduler*>(scheduler.config().user);
   }
-  static bool start_spinner(thrum::sched::runtime_scheduler& scheduler) noexcept {
+  static bool start_spinner(thrum::sched::runtime_scheduler& scheduler,
+                            thrum::sched::searchers which) noexcept {
+    of(scheduler).asked_ = which;
     const thrum::sched::scoped guard(scheduler.idle.lock());
     thrum::sched::processor* const p = scheduler.idle.take_p_to_spin_locked();
     if (p == nullptr) {
@@ -158,6 +162,7 @@ class lone_scheduler {
   std::deque<thrum::sched::machine> ms_;
   thrum::sched::processor* given_ = nullptr;
   std::atomic<unsigned> started_{0};
+  std::atomic<thrum::sched::searchers> asked_{thrum::sched::searchers::all};
   bool opened_ = false;
 };
 

@@ -166,6 +166,33 @@ TEST_CASE("timers fire while every goroutine but the sleeper blocks") {
   });
 }
 
+TEST_CASE("a sleeper wakes while the goroutine that had the only descriptor blocks") {
+  // Which processor idles with the timer is chance.
+  constexpr int rounds = 6;
+  for (int i = 0; i != rounds; ++i) {
+    thrum::runtime runtime(support::with_procs(2));
+    thrum::io::pipe pipe;
+    std::atomic<bool> woke{false};
+    std::atomic<bool> in_time{false};
+    auto all = runtime.spawn([&] {
+      auto sleeper = thrum::spawn([&] {
+        thrum::sleep_for(300ms);
+        woke = true;
+      });
+      char byte = 0;
+      pipe.reader().read(std::span(&byte, 1));
+      pipe.reader().close();
+      pipe.writer().close();
+      thrum::blocking([&] { in_time = support::eventually([&] { return woke.load(); }); });
+      sleeper.join();
+    });
+    std::this_thread::sleep_for(100ms);  // by then a thread waits for both, or this shows nothing
+    pipe.writer().write("x");
+    all.join();
+    REQUIRE(in_time);
+  }
+}
+
 TEST_CASE("a goroutine that comes back from a blocking call gets a processor though all are busy") {
   with_runtime(with_procs(2), [] {
     std::atomic<bool> stop{false};

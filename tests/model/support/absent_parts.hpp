@@ -13,9 +13,11 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
+enum class searchers : bool { ms, all };
+
 struct upcall_table {
   void* (*m_main)(void*);
-  bool (*start_spinner)(runtime_scheduler&) noexcept;
+  bool (*start_spinner)(runtime_scheduler&, searchers which) noexcept;
   machine* (*make_spare)(runtime_scheduler&) noexcept;
   void (*take_event)(poll_sink&, std::uint64_t tag, std::uint32_t events) noexcept;
   void (*announce_event)(std::uint64_t tag) noexcept;

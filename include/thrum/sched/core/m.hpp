@@ -31,13 +31,19 @@ using commit_function = bool (*)(machine&, goroutine&, void* argument) noexcept;
 struct host_thread;
 struct poll_sink;
 
+/// Which threads may be woken to search.
+enum class searchers : bool {
+  ms,   // Ms only
+  all,  // where no P idles, hosts that wait for work, too
+};
+
 /// What the rooms below call of those above them: a program that uses a mutex and no runtime has
 /// neither.
 struct upcall_table {
   /// The life of an M's thread; its argument is the M. In run/m_main.hpp.
   void* (*m_main)(void*);
-  /// Starts a spinning M on an idle P; false if none idles. In core/threads.hpp.
-  bool (*start_spinner)(runtime_scheduler&) noexcept;
+  /// Starts a spinning M on an idle P, or wakes a host; false if neither is there. In core/threads.hpp.
+  bool (*start_spinner)(runtime_scheduler&, searchers which) noexcept;
   /// The M of a spare thread that is to be made; null if none is needed. In core/threads.hpp.
   machine* (*make_spare)(runtime_scheduler&) noexcept;
   /// The thread of this M was interrupted, to give up its P. In watch/preempt.hpp.

@@ -131,6 +131,13 @@ class runtime_scheduler {
     return work || has_forks();
   }
 
+  /// Whether somebody should wait in the poller, and nobody does: for descriptors, or for the timers of Ps
+  /// that idle.
+  bool poller_is_wanted() noexcept {
+    constexpr std::int64_t never = timer_heap<traits>::never;
+    return !poll.somebody_sleeps() && (poller.descriptors() != 0 || first_timer(never) != never);
+  }
+
   /// Whether a half of a fork waits for somebody to run it. All Ps: what began on one that is out of
   /// service may last.
   bool has_forks() noexcept {
@@ -290,8 +297,17 @@ class runtime_scheduler {
     return ps.has_several();
   }
 
-  /// Starts a spinning M on an idle P for a unit that claim_wake gave. False: no P idles.
-  THRUM_COLD bool wake_claimed() noexcept { return upcalls_.start_spinner(*this); }
+  /// The same by a host that has looked in vain: no other host is woken, which would find no more, and wake
+  /// this one in turn.
+  THRUM_COLD void wake_m() noexcept {
+    traits::fence(seq_cst);  // [id.spin =, id.need =] S2; as in wake_processor
+    if (idle.claim_wake()) {
+      upcalls_.start_spinner(*this, searchers::ms);
+    }
+  }
+
+  /// Starts a spinning M on an idle P for a unit that claim_wake gave, or wakes a host. False: no P idles.
+  THRUM_COLD bool wake_claimed() noexcept { return upcalls_.start_spinner(*this, searchers::all); }
 
   /// A timer was armed for `when`: the thread in the poller must not oversleep it. Checked
   /// by tests/model/timer_wake_model.cpp.

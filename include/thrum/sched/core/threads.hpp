@@ -185,15 +185,18 @@ THRUM_OUT_OF_LINE void runtime_scheduler::release_held(bool again) noexcept {
 }
 
 // What was queued on other Ps while the refused M was to search has woken nobody, and hand_off looks
-// at no other P than its own. The fence of I5 was take_back's.
+// at no other P than its own. The fence of I5 was take_back's. Where nobody sleeps in the poller no other M
+// is started for a timer: hand_off has sent one there, or a P is busy, and the monitor sees to it. (One that
+// was started for it, too, and refused would bring the first back from the poller, and so on.)
 THRUM_OUT_OF_LINE void runtime_scheduler::look_for_refused() noexcept {
   if (has_queued_work()) {
     wake_processor();
     return;
   }
   const std::int64_t next_timer = first_timer(timer_heap<traits>::never);
-  if (next_timer != timer_heap<traits>::never) {
-    wake_for_timer(next_timer);
+  if (next_timer != timer_heap<traits>::never && poll.somebody_sleeps() &&
+      poll.oversleeps(next_timer)) {
+    poller.wake();
   }
 }
 
@@ -208,9 +211,10 @@ inline void hurry_background(runtime_scheduler& scheduler) noexcept {
   }
 }
 
-THRUM_COLD inline bool start_spinner(runtime_scheduler& scheduler) noexcept {
+THRUM_COLD inline bool start_spinner(runtime_scheduler& scheduler, searchers which) noexcept {
   scheduler.idle.lock().lock();
-  if (scheduler.idle.idle_ps() == 0 && scheduler.hosts.wake_one_locked()) [[unlikely]] {
+  if (which == searchers::all && scheduler.idle.idle_ps() == 0 && scheduler.hosts.wake_one_locked())
+      [[unlikely]] {
     scheduler.idle.lock().unlock();
     return true;
   }
@@ -244,9 +248,9 @@ THRUM_OUT_OF_LINE void runtime_scheduler::hand_off(processor& p) noexcept {
     return;
   }
   idle.lock().lock();
-  const bool last_busy = idle.idle_ps() + 1 == procs();
-  const bool nobody_polls = !poll.somebody_sleeps() && poller.descriptors() != 0;
-  if (has_shared_work() || (last_busy && nobody_polls)) {
+  // Or more than one: what is out of service idles nowhere.
+  const bool last_busy = idle.idle_ps() + 1 >= procs();
+  if (has_shared_work() || (last_busy && poller_is_wanted())) {
     start_m(p, false);
     return;
   }

@@ -54,8 +54,8 @@
 //   then looks at every queue. An idler that was not spinning need not look again: it read the flag under the lock in
 //   which it became visible as idle.
 //
-// Fences of [id.spin]: end_spinning, wake_processor.
-// Fences of [id.need]: clear_need, wake_processor.
+// Fences of [id.spin]: end_spinning, wake_processor, wake_m.
+// Fences of [id.need]: clear_need, wake_processor, wake_m.
 //
 // Sources: Go, src/runtime/proc.go (the head comment and findRunnable), issues 45867 and 43997.
 // Checked by tests/model/idle_protocol_model.cpp, with each fence and each step removed in turn.

@@ -79,11 +79,12 @@ inline goroutine* poll_now(machine& m) noexcept {
 }
 
 /// May this M search other Ps? At most half as many spinners as busy Ps, so that a search costs
-/// the busy ones little.
+/// the busy ones little. One whose P is to go out of service counts as busy: the last M that finds
+/// nothing must have searched, since only a searcher looks again (I6).
 inline bool may_spin(const machine& m) noexcept {
   const auto& scheduler = *m.scheduler;
   return m.spinning || traits::busy_per_spinner * scheduler.idle.spinning() <
-                           scheduler.procs() - scheduler.idle.idle_ps();
+                           scheduler.ps.live() - scheduler.idle.idle_ps();
 }
 
 /// I6: looks at every source once more. If there is work, and a P, the M holds that P and spins

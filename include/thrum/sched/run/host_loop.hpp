@@ -14,7 +14,10 @@
 // thread that waits for something else, leave it to the other Ms. A goroutine that may not run here
 // (bound to another thread, or off to a call that blocks) goes to the global queue, where they find it
 // and no host takes it. Of what it leaves to them while it counts as one that searches nobody is told;
-// so when it ends its search (end_search), others are, and it is not enough that it looks once more itself.
+// so when it ends its search in vain (end_vain_search), an M is, and it is not enough that it looks once
+// more itself. Another host is not: it would find no more, and wake this one, and so on while all Ps
+// compute. For the same reason a request for a search (need_spinning) makes a searcher of the host that
+// takes it: if it finds nothing that it may run, the request stands again.
 //
 // What bounds a call: poll() counts what is ready when it begins, run_for() looks at the clock. A
 // goroutine that calls the library is asked to give way when its slice, or the host's time, is over
@@ -95,6 +98,17 @@ inline bool give_queue_away(host_thread& h) noexcept {
   return true;
 }
 
+/// Nothing was found that this host may run.
+inline void end_vain_search(host_thread& h) noexcept {
+  runtime_scheduler& scheduler = scheduler_of(h);
+  if (h.m.spinning) {
+    scheduler.idle.end_spinning(h.m);
+    if (has_work_for_another(scheduler)) {
+      scheduler.wake_m();
+    }
+  }
+}
+
 /// The host is busy no more. HO1
 inline void lay_down(host_thread& h) noexcept {
   runtime_scheduler& scheduler = scheduler_of(h);
@@ -110,9 +124,10 @@ inline void lay_down(host_thread& h) noexcept {
     scoped guard(scheduler.idle.lock());
     scheduler.hosts.end_locked();
   }
-  // Somebody has to be in the poller, for the descriptors that goroutines wait for here.
-  if (gave || (scheduler.poller.descriptors() != 0 && !scheduler.poll.somebody_sleeps())) {
+  if (gave) {
     scheduler.wake_processor();
+  } else if (scheduler.poller.descriptors() != 0 && !scheduler.poll.somebody_sleeps()) {
+    scheduler.wake_m();  // somebody has to be there, for those that goroutines wait for here
   }
   if (when != timer_heap<traits>::never) {
     scheduler.wake_for_timer(when);
@@ -317,7 +332,7 @@ inline std::size_t run_host_until_idle(host_thread& h) noexcept {
       run_slice(h, *g);
       ++n;
     } else if (h.m.spinning) {
-      end_search(h.m);  // I6: looks once more
+      end_vain_search(h);  // I6: looks once more
     } else {
       return n;
     }
@@ -338,7 +353,7 @@ struct host_rest {
         return false;
       }
       if (wants_work && !has_looked && scheduler.idle.spinner_wanted_locked()) {
-        scheduler.idle.take_request();  // I3, as an M that spins already
+        scheduler.idle.begin_spinning(h.m);  // I3, as an M that did not spin
         return false;
       }
       scheduler.hosts.begin_wait_locked(h, note, wants_work);
@@ -396,7 +411,7 @@ inline std::size_t run_host_until(host_thread& h, std::int64_t deadline) noexcep
       continue;
     }
     if (h.m.spinning) {
-      end_search(h.m);  // I6: looks once more
+      end_vain_search(h);  // I6: looks once more
       continue;
     }
     lay_down(h);
@@ -447,6 +462,7 @@ inline bool help_some(host_thread& h, const os::note& note) noexcept {
     }
     goroutine* const g = find_for_host(h, what);
     if (g == nullptr) {
+      end_vain_search(h);
       break;
     }
     run_slice(h, *g);

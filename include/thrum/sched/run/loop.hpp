@@ -72,15 +72,9 @@ inline goroutine* first_goroutine(machine& m) noexcept {
   return find_work(m);
 }
 
-/// Whether another search would find something, or has to wait where nobody does: in the poller, for
-/// descriptors and for the timers of Ps that idle.
+/// Whether another search would find something, or has to wait where nobody does.
 inline bool has_work_for_another(runtime_scheduler& scheduler) noexcept {
-  if (scheduler.has_queued_work()) {
-    return true;
-  }
-  constexpr std::int64_t never = timer_heap<traits>::never;
-  return !scheduler.poll.somebody_sleeps() &&
-         (scheduler.poller.descriptors() != 0 || scheduler.first_timer(never) != never);
+  return scheduler.has_queued_work() || scheduler.poller_is_wanted();
 }
 
 /// An M that has found a goroutine no longer searches. The last one that did has another search on if

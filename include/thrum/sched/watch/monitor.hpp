@@ -94,8 +94,9 @@ class monitor {
   bool must_share_cpus() const noexcept {
     return real_time_cpus_ != 0 && scheduler_.procs() > scheduler_.idle.idle_ps() + real_time_cpus_;
   }
+  /// Those that are to go out of service, too: their holders may compute for long.
   bool all_idle() const noexcept {
-    return scheduler_.idle.idle_ps() >= scheduler_.procs() && scheduler_.hosts.executing() == 0;
+    return scheduler_.idle.idle_ps() >= scheduler_.ps.live() && scheduler_.hosts.executing() == 0;
   }
   bool closing() const noexcept {
     return scheduler_.closing.load(acquire);  // [s.close <] the end of everything else
@@ -315,8 +316,10 @@ inline bool monitor::look_at(processor& p, std::int64_t now) noexcept {
   const p_status status = p.status.load(acquire);  // [p.status <] its ticks are at least this new
   const std::int64_t due_at = scheduler_.next_timer(p);
   const bool due = due_at <= now;
-  if (due && others_can_run_timers()) {
-    scheduler_.wake_processor();  // an M that searches runs the due timers of every P
+  if (due && scheduler_.idle.idle_ps() != 0) {
+    // An M that searches runs the due timers of every P. Of this one the thread in the poller may not
+    // know: a P whose M looks for work tells nobody of its timers, and may then find what computes.
+    scheduler_.wake_for_timer(due_at);
   }
   if (status != p_status::running && status != p_status::syscall) {
     p.seen.runnext = nullptr;

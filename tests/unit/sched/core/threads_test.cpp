@@ -19,6 +19,7 @@ namespace {
 using thrum::sched::goroutine;
 using thrum::sched::machine;
 using thrum::sched::processor;
+using thrum::sched::searchers;
 
 /// A scheduler whose only P the test has.
 struct scheduler_and_p {
@@ -269,6 +270,57 @@ TEST_CASE("a P that somebody could use is handed to an M, any other becomes idle
   one.scheduler->idle.end_spinning(*searcher);
 }
 
+TEST_CASE("the last busy P that is handed off waits for the timers of those that idle") {
+  support::bare_scheduler scheduler(2);
+  REQUIRE(scheduler.open() == 0);
+  scheduler.take_all_ps();
+  scheduler->poll.end_sleep(1);  // nobody does
+  const bool is_surplus = GENERATE(false, true);
+  thrum::sched::basic_timer<thrum::sched::traits> timer;
+  processor& idle = scheduler->ps[0];
+  idle.timers.add(timer, INT64_MAX / 2);
+  {
+    const thrum::sched::scoped guard(scheduler->idle.lock());
+    scheduler->put_idle_locked(idle);
+  }
+  if (is_surplus) {
+    REQUIRE(scheduler->set_procs(1) == 0);
+  }
+  const auto taker = scheduler.stray_m();
+  {
+    const thrum::sched::scoped guard(scheduler->idle.lock());
+    scheduler->idle.put_m_locked(*taker);
+  }
+  scheduler->hand_off(scheduler->ps[1]);
+  CHECK(taker->next_p == &scheduler->ps[1]);
+  CHECK(thrum::sched::timer_heap<thrum::sched::traits>::remove(timer));
+}
+
+TEST_CASE("of searchers that are Ms only no host is woken") {
+  const thrum::sched::upcall_table real = real_upcalls();
+  scheduler_and_p one;
+  one.open();
+  auto& host =
+      *new thrum::sched::host_thread(*one.scheduler, real, 0, 0, 1, nullptr);  // the scheduler's
+  thrum::os::note note;
+  {
+    const thrum::sched::scoped guard(one.scheduler->idle.lock());
+    one.scheduler->hosts.add_locked(host);
+    one.scheduler->hosts.begin_wait_locked(host, note, true);
+  }
+  REQUIRE(one.scheduler->idle.claim_wake());
+  CHECK_FALSE(real.start_spinner(*one.scheduler, searchers::ms));
+  CHECK_FALSE(host.m.spinning);
+  {
+    const thrum::sched::scoped guard(one.scheduler->idle.lock());
+    one.scheduler->idle.take_request();
+  }
+  REQUIRE(one.scheduler->idle.claim_wake());
+  CHECK(real.start_spinner(*one.scheduler, searchers::all));
+  CHECK(host.m.spinning);
+  one.scheduler->idle.end_spinning(host.m);
+}
+
 TEST_CASE("a P that is handed off while nobody searches is searched with") {
   scheduler_and_p one;
   one.open();
@@ -324,7 +376,7 @@ TEST_CASE("a searcher is started on an idle P; where none idles the next idler s
   scheduler_and_p one;
   one.open();
   REQUIRE(one.scheduler->idle.claim_wake());
-  CHECK_FALSE(real.start_spinner(*one.scheduler));
+  CHECK_FALSE(real.start_spinner(*one.scheduler, searchers::all));
   CHECK(one.scheduler->idle.spinning() == 0);
   const auto idle = one.scheduler.stray_m();
   one.put_m(*idle);
@@ -335,7 +387,7 @@ TEST_CASE("a searcher is started on an idle P; where none idles the next idler s
     one.scheduler->put_idle_locked(*one.p);
   }
   REQUIRE(one.scheduler->idle.claim_wake());
-  CHECK(real.start_spinner(*one.scheduler));
+  CHECK(real.start_spinner(*one.scheduler, searchers::all));
   CHECK(idle->next_p == one.p);
   CHECK(idle->spinning);
   one.scheduler->idle.end_spinning(*idle);

@@ -300,6 +300,13 @@ TEST_CASE("new goroutines are looked at once the last free thread has come back 
   CHECK(scheduler->reserve.is_active());
 }
 
+TEST_CASE("an M may search on a processor that goes out of service while the others idle") {
+  support::lone_scheduler scheduler(2);
+  thrum::sched::machine& m = scheduler.holder_of(1);
+  REQUIRE(scheduler->set_procs(1) == 0);
+  CHECK(may_spin(m));
+}
+
 TEST_CASE("an M that lays its processor down while it searches leaves that to another one") {
   support::lone_scheduler scheduler(2);
   thrum::sched::machine& m = scheduler.holder_of(1);

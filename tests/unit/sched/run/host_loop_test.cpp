@@ -8,6 +8,7 @@
 
 #include "support/catch.hpp"
 #include "support/lone_scheduler.hpp"
+#include "support/writable_socket.hpp"
 
 #include <cstdint>
 #include <thread>
@@ -112,7 +113,32 @@ TEST_CASE("a host that was to search wakes another for what may not run on its t
     CHECK(run_host_until(a.h, thrum::sched::traits::now() + 1'000'000) == 0);
   }
   CHECK(a.scheduler.started() == 1);
+  CHECK(a.scheduler.asked() == thrum::sched::searchers::ms);
   a.scheduler.end_search();
+}
+
+TEST_CASE("a host that has run something wakes whichever thread may run the next") {
+  scheduler_of_a_host a(1);
+  a.scheduler->global.push_back(a.g_of(thrum::sched::g_bound, &a.scheduler.m()));
+  {
+    const host_call call(a.h);
+    a.scheduler->idle.begin_spinning(a.h.m);
+    end_search(a.h.m);
+  }
+  CHECK(a.scheduler.started() == 1);
+  CHECK(a.scheduler.asked() == thrum::sched::searchers::all);
+  a.scheduler.end_search();
+}
+
+TEST_CASE("two hosts that have nothing to do let each other rest while all processors are busy") {
+  scheduler_of_a_host a(1);
+  a.scheduler.holder_of(0);
+  const support::writable_socket socket;
+  REQUIRE(socket.is_open());
+  REQUIRE(socket.add_to(a.scheduler->poller, (std::uint64_t{7} << 32) + 1));
+  { const host_call call(a.h); }  // nobody is in the poller
+  CHECK(a.scheduler.asked() == thrum::sched::searchers::ms);
+  socket.remove_from(a.scheduler->poller);
 }
 
 TEST_CASE("a host that looks for what is bound to it gives the rest of its queue to others") {
@@ -156,8 +182,27 @@ TEST_CASE("a host that is asked for help does not go to rest before it has looke
     a.scheduler->idle.ask_for_spinner_locked();
   }
   CHECK_FALSE(host_rest::begin(a.h, sleeps, true, false));
+  CHECK(a.h.m.spinning);
   CHECK(host_rest::begin(a.h, sleeps, true, false));  // the request is its own now
   host_rest::end(a.h);
+  a.scheduler->idle.end_spinning(a.h.m);
+}
+
+TEST_CASE("a request that a host has taken stands again if it may not run what there is") {
+  const auto kind = GENERATE(thrum::sched::g_off_host, thrum::sched::g_background);
+  scheduler_of_a_host a(1);
+  a.scheduler.holder_of(0);
+  goroutine& g = a.g_of(kind);
+  a.scheduler->queue_for(g).push_back(g);
+  {
+    const thrum::sched::scoped guard(a.scheduler->idle.lock());
+    a.scheduler->ask_for_spinner_locked();
+  }
+  note sleeps;
+  REQUIRE_FALSE(host_rest::begin(a.h, sleeps, true, false));
+  CHECK_FALSE(help_some(a.h, sleeps));
+  CHECK_FALSE(a.h.m.spinning);
+  CHECK(a.scheduler->idle.spinner_wanted());
 }
 
 TEST_CASE("a host that rests is nudged for what is bound to it, and when no processor idles") {

@@ -89,6 +89,28 @@ TEST_CASE("an idle processor is woken for a due timer while no thread sleeps in 
   CHECK(eventually([&] { return scheduler.started() == 1; }));
 }
 
+TEST_CASE("a due timer of a busy processor wakes the thread that sleeps in the poller for longer") {
+  support::lone_scheduler scheduler(2);
+  REQUIRE(scheduler.is_open());
+  scheduler.holder_of(0);
+  timer_to_watch due;
+  scheduler.p(0).timers.add(due, 1);
+  REQUIRE(scheduler->poll.begin_sleep(scheduler->poll.for_ever));
+  std::atomic<bool> awake{false};
+  std::thread sleeper([&] {
+    thrum::sched::poll_sink nothing(*scheduler);
+    scheduler->poller.poll(-1, nothing);
+    awake = true;
+  });
+  {
+    const monitored here(scheduler);
+    CHECK(eventually([&] { return awake.load(); }));
+  }
+  scheduler->poller.wake();
+  sleeper.join();
+  CHECK(scheduler.started() == 0);
+}
+
 TEST_CASE("an idle processor is woken for a runnext that waits, though no credit is left for it") {
   support::lone_scheduler scheduler(2);
   scheduler.holder_of(0);
@@ -150,6 +172,17 @@ TEST_CASE("the monitor sleeps while all processors idle, until one of them does 
   scheduler.holder_of(0);
   scheduler->monitor.wake_if_all_idle();
   CHECK(eventually([&] { return !scheduler->monitor.is_asleep(); }));
+}
+
+TEST_CASE("the monitor does not sleep while a processor is busy that is to go out of service") {
+  support::lone_scheduler scheduler(2);
+  scheduler.holder_of(1);
+  REQUIRE(scheduler->set_procs(1) == 0);
+  timer_to_watch due;
+  const monitored here(scheduler);
+  constexpr std::int64_t half_a_second = 500'000'000;  // by then it would sleep without end
+  scheduler.p(0).timers.add(due, thrum::sched::traits::now() + half_a_second);
+  CHECK(eventually([&] { return scheduler.started() == 1; }));
 }
 
 TEST_CASE("the coarse clock goes on while a processor is busy") {
