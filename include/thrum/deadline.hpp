@@ -51,7 +51,7 @@ std::int64_t deadline_after(std::chrono::duration<Rep, Period> time) noexcept {
   if (left <= 0) {
     return now;
   }
-  return left >= no_deadline - now ? no_deadline : now + left;
+  return left > latest_moment - now ? no_deadline : now + left;
 }
 
 /// The end of a sleep of so many nanoseconds that begins now: by up to a 16th of it, and by no more than a

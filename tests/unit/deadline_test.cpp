@@ -25,6 +25,19 @@ TEST_CASE("a duration that is too long to count never ends", "[deadline]") {
   REQUIRE(deadline_after(std::chrono::duration<double>(1e300)) == no_deadline);
 }
 
+TEST_CASE("no duration ends at the value that stands for a wait until a stop", "[deadline]") {
+  thrum::testing::bubble([] {
+    thrum::sleep_for(std::chrono::hours(24 * 365 * 200));
+    const std::int64_t now = time_now();
+    const auto after = [now](std::int64_t moment) {
+      return deadline_after(std::chrono::nanoseconds(moment - now));
+    };
+    CHECK(after(until_stopped - 1) == until_stopped - 1);
+    CHECK(after(until_stopped) == no_deadline);
+    CHECK(after(no_deadline) == no_deadline);
+  });
+}
+
 TEST_CASE("a duration that is negative ends now", "[deadline]") {
   const auto before = traits::now();
   for (const auto d : {-1ns, std::chrono::nanoseconds::min(), 0ns}) {

@@ -47,7 +47,7 @@ using namespace chan_detail;
 template <class Rep, class Period>
 std::int64_t due_after(std::chrono::duration<Rep, Period> time) noexcept {
   const std::int64_t when = deadline_after(time);
-  return when == no_deadline ? no_deadline - 1 : when;
+  return when == no_deadline ? latest_moment : when;
 }
 
 /// The channel of a timer or a ticker.

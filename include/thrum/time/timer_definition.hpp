@@ -48,7 +48,7 @@ THRUM_OUT_OF_LINE void timer_channel::take_tick(chan_clock& clock, void* slot,
   }
   // Ticks that nobody has taken are dropped.
   const std::int64_t due = self.when + (now - self.when) / self.period_ * self.period_;
-  self.when = due < no_deadline - self.period_ ? due + self.period_ : no_deadline - 1;
+  self.when = due < latest_moment - self.period_ ? due + self.period_ : latest_moment;
 }
 
 THRUM_OUT_OF_LINE bool func_timer::stop() noexcept {

@@ -7,6 +7,7 @@
 
 #include "support/catch.hpp"
 #include "support/scale.hpp"
+#include "support/waits.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
@@ -107,6 +108,24 @@ TEST_CASE("a ticker of a very long period does not tick in a lifetime") {
     const thrum::ticker ticker(std::chrono::hours::max());
     thrum::time_point when;
     CHECK(ticker.chan().recv_for(when, 24h * 365 * 100) == thrum::recv_status::timeout);
+  });
+}
+
+TEST_CASE("a wait for a ticker of a very long period ends as any other wait does") {
+  CHECK(support::is_unwound_at_stop([] {
+    const thrum::ticker ticker(std::chrono::hours::max());
+    ticker.chan().recv();
+  }));
+  bubble([] {
+    // One tick, and the next one is too far away to count.
+    const thrum::ticker ticker(std::chrono::hours(24 * 365 * 200));
+    CHECK(ticker.chan().recv().has_value());
+    const thrum::chan<int> other(0);
+    thrum::go([other] {
+      thrum::sleep_for(1s);
+      other.send(1);
+    });
+    CHECK(thrum::select(thrum::on_recv(ticker.chan()), thrum::on_recv(other)) == 1);
   });
 }
 

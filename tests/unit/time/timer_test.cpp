@@ -8,6 +8,7 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/scale.hpp"
+#include "support/waits.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
@@ -162,6 +163,42 @@ TEST_CASE("a timer that is not in the future is due at once, one too far away ne
     CHECK(never.chan().recv_for(when, 24h * 365 * 100) == thrum::recv_status::timeout);
     CHECK(never.stop());
   });
+}
+
+TEST_CASE("a wait for a timer that never fires ends as any other wait does") {
+  bubble([] {
+    const thrum::chan<int> other(0);
+    thrum::go([other] {
+      thrum::sleep_for(1s);
+      other.send(1);
+    });
+    const thrum::timer never(std::chrono::hours::max());
+    CHECK(thrum::select(thrum::on_recv(never.chan()), thrum::on_recv(other)) == 1);
+    thrum::go([never] {
+      thrum::sleep_for(1s);
+      never.reset(0s);
+    });
+    CHECK(never.chan().recv().has_value());
+  });
+  CHECK(support::is_unwound_at_stop([] { thrum::after(std::chrono::hours::max()).recv(); }));
+  CHECK(support::is_unwound_at_stop([] {
+    const thrum::timer never(std::chrono::hours::max());
+    thrum::select(thrum::on_recv(never.chan()), thrum::on_recv(thrum::chan<int>(0)));
+  }));
+}
+
+TEST_CASE("a foreign thread waits for a timer that never fires until it is set anew") {
+  const thrum::timer never(std::chrono::hours::max());
+  std::atomic<bool> has_received{false};
+  std::thread waiter([&] { has_received = never.chan().recv().has_value(); });
+  never.reset(1ms);
+  waiter.join();
+  CHECK(has_received);
+  const thrum::chan<int> other(0);
+  never.reset(std::chrono::hours::max());
+  std::thread sender([&] { other.send(1); });
+  CHECK(thrum::select(thrum::on_recv(never.chan()), thrum::on_recv(other)) == 1);
+  sender.join();
 }
 
 TEST_CASE("an empty timer cannot be stopped or reset, and its channel is the nil channel") {

@@ -303,7 +303,7 @@ inline withdrawal withdraw_sleeper(wait_point& point, bool locked) noexcept {
 /// A sleep until_stopped ends with the watch of the caller.
 inline wake_cause sleep_until(std::int64_t deadline) noexcept {
   if (deadline > until_stopped) {
-    deadline = until_stopped - 1;
+    deadline = latest_moment;
   }
   section here;
   if (here.m() == nullptr && deadline != until_stopped) {

@@ -44,9 +44,6 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-/// In place of a deadline: the wait ends when the watch of the calling goroutine or thread says.
-inline constexpr std::int64_t until_stopped = no_deadline - 1;
-
 template <class Traits, class Point>
 class basic_stop_watch {
  public:
