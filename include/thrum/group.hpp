@@ -42,7 +42,8 @@ class task_group {
   ~task_group();
 
   /// Starts f(args...) as a goroutine of the current runtime. Blocks while the limit is reached;
-  /// then it is a cancellation point.
+  /// then it is a cancellation point. The goroutine has ended once what is kept of f and the
+  /// arguments is destroyed: that must not be what keeps the group alive, nor wait for it.
   template <go_detail::not_runtime F, class... Args>
   void go(F&& f, Args&&... args) {
     start([](auto&&... task) { thrum::go(std::forward<decltype(task)>(task)...); },
@@ -167,18 +168,7 @@ class task_group {
   void start_with_slot(Start go, F&& f, Args&&... args) {
     if constexpr (go_detail::is_task<F, Args...>()) {
       running_.add();
-      THRUM_TRY {
-        go(
-            [this](auto&& function, auto&&... arguments) {
-              const member guard(*this);
-              THRUM_TRY {
-                std::invoke(std::forward<decltype(function)>(function),
-                            std::forward<decltype(arguments)>(arguments)...);
-              }
-              THRUM_CATCH_ALL { this->fail_unless_exiting(); }
-            },
-            std::forward<F>(f), std::forward<Args>(args)...);
-      }
+      THRUM_TRY { go(member(*this), std::forward<F>(f), std::forward<Args>(args)...); }
       THRUM_CATCH_ALL {
         leave();
         THRUM_RETHROW;
@@ -188,16 +178,30 @@ class task_group {
 
   static std::ptrdiff_t to_permits(std::size_t limit) noexcept;
 
-  /// A goroutine of the group, from its start to its end.
+  /// What a goroutine of the group calls, with f and the arguments, which are destroyed before it is
+  /// (bound_call in task.hpp): then the goroutine leaves the group. One that was not called does
+  /// nothing.
   class member {
    public:
     explicit member(task_group& group) noexcept : group_(group) {}
-    ~member() { group_.leave(); }
-    member(const member&) = delete;
-    member& operator=(const member&) = delete;
+    member(member&& other) noexcept : group_(other.group_) {}  // none moves once called
+    member& operator=(member&&) = delete;
+    ~member() {
+      if (was_called_) {
+        group_.leave();
+      }
+    }
+
+    template <class F, class... Args>
+    void operator()(F&& f, Args&&... args) {
+      was_called_ = true;
+      THRUM_TRY { std::invoke(std::forward<F>(f), std::forward<Args>(args)...); }
+      THRUM_CATCH_ALL { group_.fail_unless_exiting(); }
+    }
 
    private:
     task_group& group_;
+    bool was_called_ = false;
   };
 
   void leave();

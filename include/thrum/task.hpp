@@ -71,7 +71,8 @@ using spawn_result = typename std::conditional_t<
 /// The exception that has left a goroutine, to the handler of its runtime.
 void panic(goroutine& g, std::exception_ptr error) noexcept;
 
-/// A callable and its arguments, as std::thread keeps them.
+/// A callable and its arguments, as std::thread keeps them. The arguments are destroyed first: the
+/// callable of a group, which gets the user's as an argument, tells the end when it is destroyed.
 template <class F, class... Args>
 struct bound_call {
   F f;

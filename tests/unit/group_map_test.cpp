@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <iterator>
 #include <memory>
 #include <numeric>
@@ -19,6 +20,7 @@
 #include <stdexcept>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -41,6 +43,55 @@ struct words_of_text {
   std::istringstream text;
   std::istream_iterator<std::string> begin() { return std::istream_iterator<std::string>(text); }
   static std::istream_iterator<std::string> end() { return {}; }
+};
+
+/// Counted until it is destroyed, which takes its time.
+class slow_number {
+ public:
+  explicit slow_number(std::atomic<int>& alive) : alive_(&alive) { ++alive; }
+  slow_number(slow_number&& other) noexcept : alive_(std::exchange(other.alive_, nullptr)) {}
+  slow_number& operator=(slow_number&&) = delete;
+  ~slow_number() {
+    for (int i = 0; alive_ != nullptr && i != 100; ++i) {
+      thrum::this_goroutine::yield();
+    }
+    if (alive_ != nullptr) {
+      --*alive_;
+    }
+  }
+
+ private:
+  std::atomic<int>* alive_;
+};
+
+/// Three of them, made as they are asked for.
+struct slow_numbers {
+  class iterator {
+   public:
+    using value_type = slow_number;
+    using difference_type = std::ptrdiff_t;
+    using reference = slow_number;
+    using pointer = void;
+    using iterator_category = std::input_iterator_tag;
+
+    iterator(std::atomic<int>& alive, int at) : alive_(&alive), at_(at) {}
+    slow_number operator*() const { return slow_number(*alive_); }
+    iterator& operator++() {
+      ++at_;
+      return *this;
+    }
+    void operator++(int) { ++at_; }
+    bool operator==(const iterator& other) const { return at_ == other.at_; }
+
+   private:
+    std::atomic<int>* alive_;
+    int at_;
+  };
+
+  std::atomic<int>& alive;
+
+  iterator begin() const { return {alive, 0}; }
+  iterator end() const { return {alive, 3}; }
 };
 
 }  // namespace
@@ -87,6 +138,18 @@ TEST_CASE("map gives references into a range that stands, and moves out of a str
     CHECK(lengths == std::vector<std::size_t>{1, 2, 3});
     const auto owners = task_group::map(numbers, 2, [](int n) { return std::make_unique<int>(n); });
     CHECK(*owners[4] == 4);
+  });
+}
+
+TEST_CASE("when map returns, the elements that its goroutines were given are destroyed") {
+  with_runtime([] {
+    for (int round = 0; round != 50; ++round) {
+      std::atomic<int> alive{0};
+      const slow_numbers numbers{alive};
+      const auto results = task_group::map(numbers, 0, [](slow_number&&) { return 1; });
+      REQUIRE(alive == 0);
+      CHECK(results.size() == 3);
+    }
   });
 }
 

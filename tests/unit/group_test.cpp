@@ -50,6 +50,34 @@ TEST_CASE("a task_group hands its goroutines their arguments") {
   });
 }
 
+TEST_CASE("when a task_group's wait returns, what its goroutines kept is destroyed") {
+  struct slow_element {
+    std::atomic<int>* alive;
+    explicit slow_element(std::atomic<int>& count) : alive(&count) { ++count; }
+    slow_element(slow_element&& other) noexcept : alive(std::exchange(other.alive, nullptr)) {}
+    ~slow_element() {
+      for (int i = 0; alive != nullptr && i != 100; ++i) {
+        thrum::this_goroutine::yield();
+      }
+      if (alive != nullptr) {
+        --*alive;
+      }
+    }
+    void operator()() const {}
+  };
+  with_runtime([] {
+    for (int round = 0; round != 50; ++round) {
+      std::atomic<int> alive{0};
+      thrum::task_group group(4);
+      group.go(slow_element(alive));
+      group.go([](const slow_element&) { thrum::this_goroutine::exit(); }, slow_element(alive));
+      group.go([](const slow_element&) { throw std::runtime_error("told"); }, slow_element(alive));
+      CHECK_THROWS_AS(group.wait(), std::runtime_error);
+      REQUIRE(alive == 0);
+    }
+  });
+}
+
 TEST_CASE("the first exception asks the others to stop and leaves wait, once") {
   with_runtime([] {
     thrum::task_group group;

@@ -98,7 +98,8 @@ class wait_group {
   }
 
   /// add(1), starts f(args...) as a goroutine of the current runtime, and done() when it ends, also
-  /// by goroutine_exit; not when an exception leaves it, which is a panic.
+  /// by goroutine_exit; not when an exception leaves it, which is a panic. What is kept of f and the
+  /// arguments is destroyed before done(): it must not be what keeps the group alive, nor wait for it.
   template <go_detail::not_runtime F, class... Args>
   void go(F&& f, Args&&... args) {
     start([](auto&&... task) { thrum::go(std::forward<decltype(task)>(task)...); },
@@ -117,16 +118,7 @@ class wait_group {
   void start(Start go, F&& f, Args&&... args) {
     if constexpr (go_detail::is_task<F, Args...>()) {
       add(1);
-      THRUM_TRY {
-        go(
-            [this](auto&& function, auto&&... arguments) {
-              done_at_end guard(*this);
-              std::invoke(std::forward<decltype(function)>(function),
-                          std::forward<decltype(arguments)>(arguments)...);
-              guard.has_returned();
-            },
-            std::forward<F>(f), std::forward<Args>(args)...);
-      }
+      THRUM_TRY { go(counted_call(*this), std::forward<F>(f), std::forward<Args>(args)...); }
       THRUM_CATCH_ALL {
         done();
         THRUM_RETHROW;
@@ -134,24 +126,35 @@ class wait_group {
     }
   }
 
-  /// done() unless the goroutine panics: a wait() must not return then, perhaps to the end of the
-  /// program, before the panic is reported.
-  class done_at_end {
+  /// What a counted goroutine calls, with f and the arguments, which are destroyed before it is
+  /// (bound_call in task.hpp): then comes done(). Unless the goroutine panics: a wait() must not
+  /// return then, perhaps to the end of the program, before the panic is reported. One that was not
+  /// called says nothing.
+  class counted_call {
    public:
-    explicit done_at_end(wait_group& group) noexcept : group_(group) {}
-    ~done_at_end() {
-      if (has_returned_ || exiting()) {
+    explicit counted_call(wait_group& group) noexcept : group_(group) {}
+    counted_call(counted_call&& other) noexcept : group_(other.group_) {}  // none moves once called
+    counted_call& operator=(counted_call&&) = delete;
+    ~counted_call() {
+      if (state_ != state::not_called && (state_ == state::returned || exiting())) {
         group_.done();
       }
     }
-    void has_returned() noexcept { has_returned_ = true; }
-    done_at_end(const done_at_end&) = delete;
-    done_at_end& operator=(const done_at_end&) = delete;
+
+    template <class F, class... Args>
+    void operator()(F&& f, Args&&... args) {
+      state_ = state::called;
+      std::invoke(std::forward<F>(f), std::forward<Args>(args)...);
+      state_ = state::returned;
+    }
 
    private:
+    enum class state : std::uint8_t { not_called, called, returned };
+
     static bool exiting() noexcept;
+
     wait_group& group_;
-    bool has_returned_ = false;
+    state state_ = state::not_called;
   };
 
   [[gnu::cold]] void add_slow(std::int32_t counter, std::uint64_t delta);

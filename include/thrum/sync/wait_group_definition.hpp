@@ -17,7 +17,7 @@
 
 namespace thrum { inline namespace THRUM_ABI {
 
-THRUM_OUT_OF_LINE bool wait_group::done_at_end::exiting() noexcept {
+THRUM_OUT_OF_LINE bool wait_group::counted_call::exiting() noexcept {
   auto* const m = sched::current_m();
   return m != nullptr && m->g != nullptr && m->g->exiting;
 }

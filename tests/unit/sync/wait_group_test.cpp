@@ -15,9 +15,11 @@
 #include <chrono>
 #include <limits>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -111,6 +113,72 @@ TEST_CASE("go of a group counts the goroutine until it has ended, also by exit")
     group.go([&](std::unique_ptr<int> value) { ran += *value; }, std::make_unique<int>(10));
     group.wait();
     CHECK(ran == 17);
+  });
+}
+
+namespace {
+
+/// Counted until it is destroyed, which takes its time. Also a function that does nothing.
+class slow_to_go {
+ public:
+  explicit slow_to_go(std::atomic<int>& alive) : alive_(&alive) { ++alive; }
+  slow_to_go(slow_to_go&& other) noexcept : alive_(std::exchange(other.alive_, nullptr)) {}
+  ~slow_to_go() {
+    if (alive_ != nullptr) {
+      for (int i = 0; i != 100; ++i) {
+        thrum::this_goroutine::yield();
+      }
+      --*alive_;
+    }
+  }
+  void operator()() const {}
+
+ private:
+  std::atomic<int>* alive_;
+};
+
+}  // namespace
+
+TEST_CASE("when wait returns, the functions and arguments that go of a group kept are destroyed") {
+  with_runtime([] {
+    for (int round = 0; round != scaled(50); ++round) {
+      std::atomic<int> alive{0};
+      thrum::wait_group group;
+      group.go(slow_to_go(alive));
+      group.go([](const slow_to_go&) {}, slow_to_go(alive));
+      group.go([](const slow_to_go&) { thrum::this_goroutine::exit(); }, slow_to_go(alive));
+      group.go(*thrum::runtime::current(), slow_to_go(alive));
+      group.wait();
+      REQUIRE(alive == 0);
+    }
+  });
+}
+
+TEST_CASE("what go of a group could not keep counts nothing, also in a goroutine that ends") {
+  struct not_kept {
+    not_kept() = default;
+    not_kept(const not_kept&) { throw std::runtime_error("not kept"); }
+    void operator()() const {}
+  };
+  with_runtime([] {
+    thrum::wait_group group(1);
+    thrum::wait_group others;
+    others.go([&] {
+      struct at_end {
+        thrum::wait_group& to;
+        ~at_end() {
+          const not_kept function;
+          try {
+            to.go(function);
+          } catch (const std::runtime_error&) {
+            to.done();
+          }
+        }
+      } const scope{group};
+      thrum::this_goroutine::exit();
+    });
+    others.wait();
+    CHECK(group.wait_for(0ms));
   });
 }
 
