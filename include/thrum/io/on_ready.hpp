@@ -7,7 +7,8 @@
 // (select/signal_cases.hpp). An event makes the channel's clock due: then the select calls expire(),
 // which asks the system, and closes the channel or begins again. The event alone does not count. It
 // may be one of an earlier request that nobody waited for in the end (a poller of requests answers
-// when it comes to it), and what it tells of may have been read long since.
+// when it comes to it), and what it tells of may have been read long since. The clock is due as well
+// when the descriptor's deadline is moved, and when that comes.
 #ifndef THRUM_IO_ON_READY_HPP
 #define THRUM_IO_ON_READY_HPP
 
@@ -21,6 +22,7 @@
 
 #include <atomic>
 #include <concepts>
+#include <cstdint>
 #include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
@@ -62,6 +64,8 @@ class ready_signal::watch : sched::foreign_point {
  private:
   /// From here on nobody tells.
   void end() noexcept;
+  /// Has begin() called at that moment, or before.
+  void look_at(std::int64_t moment) noexcept;
   bool was_told() const noexcept;
   static void tell_channel(sched::told_point& self) noexcept;
 

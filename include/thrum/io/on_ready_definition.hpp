@@ -46,6 +46,7 @@ THRUM_OUT_OF_LINE void ready_signal::watch::begin() noexcept {
   end();
   told_.store(false, base::orders::relaxed);  // relaxed: published by the lock of the descriptor
   to_->change_clock([&] { to_->when = sched::no_deadline; });
+  deadline = sched::no_deadline;
   outcome found = outcome::ready;  // what is no descriptor fails at once
   if (of_.desc != nullptr) {
     scheduler = nullptr;
@@ -55,9 +56,19 @@ THRUM_OUT_OF_LINE void ready_signal::watch::begin() noexcept {
   }
   if (found == outcome::ready) {
     to_->close();
-  } else if (found == outcome::unknown) {
-    to_->change_clock([&] { to_->when = sched::traits::now() + until_next_look_ns; });
+    return;
   }
+  if (found == outcome::unknown) {
+    look_at(sched::traits::now() + until_next_look_ns);
+  }
+  if (deadline != sched::no_deadline) {
+    look_at(deadline);
+  }
+}
+
+THRUM_OUT_OF_LINE void ready_signal::watch::look_at(std::int64_t moment) noexcept {
+  // It may have been told meanwhile, and then it is due already.
+  to_->change_clock([&] { to_->when = moment < to_->when ? moment : to_->when; });
 }
 
 THRUM_OUT_OF_LINE bool ready_signal::watch::was_told() const noexcept {

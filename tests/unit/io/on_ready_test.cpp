@@ -97,6 +97,68 @@ TEST_CASE("a connection is readable at its end, and when it is closed or its dea
   });
 }
 
+TEST_CASE("a select on a connection ends when its deadline is moved into the past") {
+  with_runtime([] {
+    auto pair = local_pair();
+    support::fill(pair.client);
+    auto reader =
+        thrum::spawn([&] { return thrum::select(on_readable(pair.client), on_timeout(1h)); });
+    auto writer =
+        thrum::spawn([&] { return thrum::select(on_writable(pair.client), on_timeout(1h)); });
+    auto other = tcp_pair();
+    std::atomic<std::size_t> chosen{2};
+    CHECK(thrum::select(on_readable(other.server), otherwise()) == 1);  // registers it
+    std::thread foreign([&] { chosen = thrum::select(on_readable(other.server), on_timeout(1h)); });
+    REQUIRE(eventually([] { return thrum::stats().waiting == 2; }));
+    pair.client.set_write_deadline(steady::now() - 1s);
+    CHECK(writer.join() == 0);
+    CHECK_FALSE(reader.done());
+    pair.client.set_read_deadline(steady::now() - 1s);
+    CHECK(reader.join() == 0);
+    other.server.set_read_deadline(steady::now() - 1s);
+    thrum::blocking([&] { foreign.join(); });
+    CHECK(chosen == 0);
+  });
+}
+
+TEST_CASE("a select on a connection ends when the deadline that it had before has passed") {
+  with_runtime([] {
+    auto pair = tcp_pair();
+    pair.server.set_read_deadline(steady::now() + 20ms);
+    CHECK(thrum::select(on_readable(pair.server), on_timeout(1h)) == 0);
+    pair.client.set_read_deadline(steady::now() + 20ms);
+    std::atomic<std::size_t> chosen{2};
+    std::thread foreign([&] { chosen = thrum::select(on_readable(pair.client), on_timeout(1h)); });
+    thrum::blocking([&] { foreign.join(); });
+    CHECK(chosen == 0);
+    pair.client.set_read_deadline(steady::now() - 1s);
+    pair.client.set_read_deadline(steady::time_point::max());
+    CHECK(thrum::select(on_readable(pair.client), otherwise()) == 1);
+  });
+}
+
+TEST_CASE("a select on a connection whose deadline moves to later goes on waiting") {
+  with_runtime([] {
+    auto pair = tcp_pair();
+    pair.server.set_read_deadline(steady::now() + 1h);
+    const thrum::chan<int> c(0);
+    auto selector =
+        thrum::spawn([&] { return thrum::select(on_readable(pair.server), on_recv(c)); });
+    for (int i = 0; i != scaled(200, 20); ++i) {
+      REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+      pair.server.set_read_deadline(i % 2 == 0 ? steady::time_point::max() : steady::now() + 2h);
+    }
+    c.send(1);
+    CHECK(selector.join() == 1);
+    selector = thrum::spawn([&] { return thrum::select(on_readable(pair.server), on_recv(c)); });
+    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+    pair.server.set_read_deadline(steady::time_point::max());
+    pair.client.write(std::string_view("x"));
+    CHECK(selector.join() == 0);
+    CHECK(read_one(pair.server) == "x");
+  });
+}
+
 TEST_CASE("a connection is writable when there is room, and the other side is not asked") {
   with_runtime([] {
     auto pair = local_pair();

@@ -52,7 +52,7 @@ enum class io_side : std::uint8_t { read, write };
 struct poll_side {
   wait_point* waiter = nullptr;  // its user, waiting to be ready
   base::intrusive_list<wait_point> turns;
-  base::intrusive_list<wait_point> watchers;  // told of each event, beside its user: poll_watch.hpp
+  base::intrusive_list<wait_point> watchers;  // beside its user: poll_watch.hpp
   std::int64_t deadline = timer_heap<traits>::never;
   bool busy = false;
   bool ready = false;

@@ -44,9 +44,18 @@ inline void take_turns_locked(poll_side& side, wake_cause cause, wake_list& take
   take_points_locked(side.turns, cause, taken);
 }
 
-/// Takes all that are told of a side's events.
+/// Takes all that are told of a side.
 inline void take_watchers_locked(poll_side& side, wake_cause cause, wake_list& taken) noexcept {
   take_points_locked(side.watchers, cause, taken);
+}
+
+/// What an event does to a side: it takes the waiter, or is kept for the next one that waits; and it
+/// takes the watchers.
+inline void make_ready_locked(poll_side& side, wake_list& taken) noexcept {
+  wait_point* const point = take_waiter_locked(side, wake_cause::notified);
+  side.ready = point == nullptr;
+  taken.push_back(point);
+  take_watchers_locked(side, wake_cause::notified, taken);
 }
 
 /// Wakes a goroutine; if it is one of the poller's own scheduler, with all others of this poll.
@@ -100,13 +109,6 @@ struct poll_events {
   }
 
  private:
-  static void make_ready_locked(poll_side& side, wake_list& taken) noexcept {
-    wait_point* const point = take_waiter_locked(side, wake_cause::notified);
-    side.ready = point == nullptr;
-    taken.push_back(point);
-    take_watchers_locked(side, wake_cause::notified, taken);
-  }
-
   /// One-shot: a waiter of the other side arms it again.
   static void take_foreign_locked(poll_desc& desc, std::uint32_t events,
                                   wake_list& taken) noexcept {

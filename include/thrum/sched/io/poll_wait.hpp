@@ -11,10 +11,10 @@
 //
 // Deadlines
 //   A wait has its goroutine's own timer (park.hpp), so there is none in the descriptor that could
-//   fire for a deadline that has been moved. Moving one wakes the waiter; it looks at the clock and
-//   waits on. (Go keeps two timers in each descriptor, and a sequence number against the late
-//   ones.) A deadline that has passed fails every operation until it is moved, even if there is
-//   data.
+//   fire for a deadline that has been moved. Moving one wakes the waiter, which looks at the clock and
+//   waits on, and tells the watchers, which begin again (poll_watch.hpp). (Go keeps two timers in each
+//   descriptor, and a sequence number against the late ones.) A deadline that has passed fails every
+//   operation until it is moved, even if there is data.
 //
 // Stops
 //   Of the call that waits; they end its wait as a deadline of its own would, and touch nothing else.
@@ -39,6 +39,7 @@
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/core/section.hpp>
 #include <thrum/sched/io/poll_desc.hpp>
+#include <thrum/sched/queue/no_deadline.hpp>
 #include <thrum/sched/run/wait_point.hpp>
 
 #include <cstddef>
@@ -64,6 +65,8 @@ struct foreign_point : told_point {
   explicit foreign_point(tell_function function = nullptr) noexcept : told_point(function) {}
   runtime_scheduler* scheduler = nullptr;
   bool is_linked = false;  // or was, of one that is told; its owner's
+  /// Of a watch, the side's deadline as it found it (poll_watch.hpp); its owner's.
+  std::int64_t deadline = no_deadline;
 };
 
 class poll_wait {
@@ -99,7 +102,8 @@ class poll_wait {
   static int enter(poll_desc& d) noexcept;
   static void leave(poll_desc& d) noexcept;
 
-  /// As an event that says so: who waits on that side, or is the next to wait, makes its call again.
+  /// As an event that says so: who waits on that side, or is the next to wait, makes its call again;
+  /// watchers are told.
   static void make_ready(poll_desc& d, io_side which) noexcept;
 
   /// Moves a deadline; no_deadline: there is none.

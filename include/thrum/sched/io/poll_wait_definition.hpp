@@ -188,9 +188,7 @@ THRUM_OUT_OF_LINE void poll_wait::make_ready(poll_desc& d, io_side which) noexce
   wake_list taken;
   {
     scoped guard(d.lock);
-    poll_side& side = d.side(which);
-    taken.push_back(take_waiter_locked(side, wake_cause::notified));
-    side.ready = taken.empty();
+    make_ready_locked(d.side(which), taken);
   }
   taken.wake_all();
 }
@@ -205,6 +203,7 @@ THRUM_OUT_OF_LINE void poll_wait::set_deadline(poll_desc& d, io_side which,
     side.deadline = when;
     taken.push_back(take_waiter_locked(side, wake_cause::retry));
     take_turns_locked(side, wake_cause::retry, taken);
+    take_watchers_locked(side, wake_cause::retry, taken);
   }
   taken.wake_all();
 }

@@ -10,6 +10,10 @@
 // (wake_cause::retry).
 //
 // No lost edge: the point is linked first, and then the system is asked.
+//
+// Deadlines: of the side, as for its user. begin() says in the point which one it found, under the lock
+// that it is linked under, and the owner begins again at that moment; moving it tells the point
+// (wake_cause::retry). So a deadline that has passed is found by a begin(), which says `ready`.
 #ifndef THRUM_SCHED_IO_POLL_WATCH_HPP
 #define THRUM_SCHED_IO_POLL_WATCH_HPP
 
@@ -29,7 +33,8 @@ struct poll_watch {
     unknown,  // not ready, and no poller knows the descriptor: look again
   };
 
-  /// Of a descriptor of ours, which stays alive until end().
+  /// Of a descriptor of ours, which stays alive until end(). Unless `ready`, the point's deadline is
+  /// the side's.
   static outcome begin(poll_desc& d, io_side which, foreign_point& point) noexcept;
 
   /// Of one that is not; `d` is kept for its number.

@@ -38,6 +38,7 @@ THRUM_OUT_OF_LINE poll_watch::outcome poll_watch::begin(poll_desc& d, io_side wh
     return outcome::ready;
   }
   runtime_scheduler* const scheduler = d.scheduler;
+  point.deadline = d.side(which).deadline;
   if (scheduler != nullptr) {
     if (netpoll::asks_each_time(scheduler->poller)) {
       poll_wait::ask_locked(here, d, which);

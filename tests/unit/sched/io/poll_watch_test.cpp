@@ -13,6 +13,7 @@
 #include "support/with_runtime.hpp"
 
 #include <atomic>
+#include <cstdint>
 #include <string_view>
 
 using support::eventually;
@@ -67,5 +68,33 @@ TEST_CASE(
     CHECK(left_in.n == 1);
     CHECK(taken_out.n == 0);
     CHECK_FALSE(poll_watch::end(desc, io_side::read, left_in));
+  });
+}
+
+TEST_CASE("a point is told when its side is made ready or its deadline moves, not of the other's") {
+  using thrum::sched::no_deadline;
+  using thrum::sched::poll_wait;
+  constexpr std::int64_t past = 1;
+  with_runtime([] {
+    auto pair = tcp_pair();
+    auto& desc = *pair.server.waits_on().waited_on();
+    counting_point point;
+    REQUIRE(poll_watch::begin(desc, io_side::read, point) == outcome::told);
+    CHECK(point.deadline == no_deadline);
+    poll_wait::make_ready(desc, io_side::write);
+    poll_wait::set_deadline(desc, io_side::write, past);
+    CHECK(point.n == 0);
+    poll_wait::make_ready(desc, io_side::read);
+    CHECK(point.n == 1);
+    CHECK_FALSE(poll_watch::end(desc, io_side::read, point));
+
+    REQUIRE(poll_watch::begin(desc, io_side::read, point) == outcome::told);
+    poll_wait::set_deadline(desc, io_side::read, no_deadline - 10);
+    CHECK(point.n == 2);
+    REQUIRE(poll_watch::begin(desc, io_side::read, point) == outcome::told);
+    CHECK(point.deadline == no_deadline - 10);
+    poll_wait::set_deadline(desc, io_side::read, past);
+    CHECK(point.n == 3);
+    CHECK(poll_watch::begin(desc, io_side::read, point) == outcome::ready);
   });
 }
