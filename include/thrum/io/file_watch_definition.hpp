@@ -17,7 +17,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <deque>
 #include <mutex>
 #include <string>
 #include <system_error>
@@ -32,12 +31,19 @@ struct watched_path {
 };
 
 struct file_watch_state {
+  static constexpr std::size_t room = 8192;  // for many changes, and for one with the longest name
+
   os::file_watch system;  // under the lock, but when the descriptor is closed
   io::descriptor descriptor;
   mutex lock;
   // -- under the lock --
   std::vector<watched_path> paths;  // by the numbers of watches, which mostly grow
-  std::deque<io::file_change> changes;
+  // What the last look at the system has brought; from `at` on nobody has taken it yet. It is copied
+  // as it came: a copy needs no memory, and the look is in a turn of the descriptor, in which nothing
+  // may throw.
+  alignas(8) std::byte told[room] = {};
+  const std::byte* at = told;
+  const std::byte* end = told;
 
   // With the lock held.
 
@@ -46,29 +52,60 @@ struct file_watch_state {
     return std::lower_bound(paths.begin(), paths.end(), number,
                             [](const watched_path& each, int n) { return each.number < n; });
   }
-  bool has(std::vector<watched_path>::iterator at, int number) const {
-    return at != paths.end() && at->number == number;
+  bool has(std::vector<watched_path>::iterator place, int number) const {
+    return place != paths.end() && place->number == number;
   }
-  void take(const os::file_change_seen& seen) {
+  /// Asks the system for changes, if there are none that nobody has taken yet. As the call of a
+  /// descriptor; another caller may have brought some while this one waited for its turn.
+  os::io_result look(os::handle fd) noexcept {
+    if (at == end) {
+      const os::io_result got = system.read(fd, told, room);
+      if (got <= 0) {
+        return got;
+      }
+      at = told;
+      end = told + got;
+    }
+    return static_cast<os::io_result>(end - at);
+  }
+  /// The next change that has been told. False: there is none. If it throws, that change is still to
+  /// come.
+  bool take(io::file_change& to) {
+    while (at != end) {
+      os::file_change_seen seen;
+      const std::byte* const after = os::take_change(at, seen);
+      const bool is_one = take(seen, to);
+      at = after;
+      if (is_one) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  /// Whether it is a change for the user.
+  bool take(const os::file_change_seen& seen, io::file_change& to) {
     using kind = io::file_change::kind_type;
     if (seen.is_lost) {
-      changes.push_back({kind::lost, {}, false});
-      return;
+      to = {kind::lost, {}, false};
+      return true;
     }
-    const auto at = place_of(seen.number);
-    if (!has(at, seen.number)) {
-      return;  // of a watch that was removed meanwhile
+    const auto place = place_of(seen.number);
+    if (!has(place, seen.number)) {
+      return false;  // of a watch that was removed meanwhile
     }
     if (seen.is_last) {
-      paths.erase(at);
-      return;
+      paths.erase(place);
+      return false;
     }
-    const kind what = seen.is_created    ? kind::created
-                      : seen.is_removed  ? kind::removed
-                      : seen.is_modified ? kind::modified
-                                         : kind::attributes;
-    std::string path = *seen.name != '\0' ? path_in(at->path, seen.name) : at->path;
-    changes.push_back({what, std::move(path), seen.is_directory});
+    to.kind = seen.is_created    ? kind::created
+              : seen.is_removed  ? kind::removed
+              : seen.is_modified ? kind::modified
+                                 : kind::attributes;
+    to.path = *seen.name != '\0' ? path_in(place->path, seen.name) : place->path;
+    to.is_directory = seen.is_directory;
+    return true;
   }
 };
 
@@ -178,27 +215,17 @@ THRUM_OUT_OF_LINE file_change file_watch::next(std::error_code& error) {
     error = io_detail::error_of(os::bad_handle);
     return {};
   }
-  constexpr std::size_t room = 8192;  // for many changes, and for one with the longest name
-  alignas(8) std::byte buffer[room];
   for (;;) {
     {
+      file_change first;
       const std::lock_guard guard(state_->lock);
-      if (!state_->changes.empty() && state_->descriptor.native_handle() != os::no_handle) {
-        file_change first = std::move(state_->changes.front());
-        state_->changes.pop_front();
+      if (state_->descriptor.native_handle() != os::no_handle && state_->take(first)) {
         return first;
       }
     }
     const os::io_result n = state_->descriptor.run(side::read, [&](os::handle fd) {
       const std::lock_guard guard(state_->lock);
-      const os::io_result got = state_->system.read(fd, buffer, sizeof buffer);
-      const std::byte* const end = buffer + (got > 0 ? got : 0);
-      for (const std::byte* at = buffer; at < end;) {
-        os::file_change_seen seen;
-        at = os::take_change(at, seen);
-        state_->take(seen);
-      }
-      return got;
+      return state_->look(fd);
     });
     if (n < 0) {
       error = io_detail::error_of(n);

@@ -8,12 +8,16 @@
 
 #include <thrum.hpp>
 
+#include "support/folder.hpp"
+
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <new>
 #include <string>
 #include <system_error>
@@ -111,6 +115,46 @@ int open_files_without_memory() {
   });
 }
 
+/// Has each allocation of a call of next() fail once. Exit status 0: what it would have returned came
+/// from the next call.
+int hear_changes_without_memory() {
+  const support::folder here;
+  const std::string name = "a name that is too long to be in the object";
+  const std::string path = (here / name).string();
+  for (int n = 0;; ++n) {
+    std::error_code error;
+    thrum::io::file_watch watch(error);
+    if (error) {
+      return 0;  // an emulator, or a system without one
+    }
+    watch.add((here / "").string());
+    here.write(name, "");
+    bool failed = false;
+    thrum::io::file_change change;
+    allocations_left = n;
+    try {
+      change = watch.next();
+    } catch (const std::bad_alloc&) {
+      failed = true;
+    }
+    allocations_left = -1;
+    if (failed) {
+      watch.set_deadline(std::chrono::steady_clock::now() + std::chrono::seconds(30));
+      change = watch.next(error);
+    }
+    if (error || change.kind != thrum::io::file_change::kind_type::created || change.path != path) {
+      std::printf("allocation %d: %s, '%s'\n", n, error.message().c_str(), change.path.c_str());
+      std::fflush(stdout);
+      return 1;
+    }
+    if (!failed) {
+      std::printf("%d allocations\n", n);
+      return n != 0 ? 0 : 1;
+    }
+    std::filesystem::remove(path);
+  }
+}
+
 /// Starts as many goroutines as there were before, each with a callable of 64 bytes.
 int start_goroutines_again() {
   return thrum::run([] {
@@ -144,6 +188,7 @@ int start_goroutines_again() {
 constexpr programs::entry entries[] = {
     {"start_processes_without_memory", &start_processes_without_memory},
     {"open_files_without_memory", &open_files_without_memory},
+    {"hear_changes_without_memory", &hear_changes_without_memory},
     {"start_goroutines_again", &start_goroutines_again},
 };
 const programs::group in_register(entries);

@@ -7,7 +7,9 @@
 
 #include "support/catch.hpp"
 #include "support/error_of.hpp"
+#include "support/eventually.hpp"
 #include "support/folder.hpp"
+#include "support/program.hpp"
 #include "support/with_runtime.hpp"
 
 #include <chrono>
@@ -19,9 +21,11 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 using namespace std::chrono_literals;
 using support::error_of;
+using support::eventually;
 using support::folder;
 using support::with_runtime;
 namespace fs = std::filesystem;
@@ -121,6 +125,44 @@ TEST_CASE("a watch hears what changes after the thread has ended that has added 
   here.write("new", "x");
   CHECK(hears(watch, change_kind::created, here / "new"));
 }
+
+TEST_CASE("changes that one look at the system brings go to all that wait, one to each") {
+  // One processor: the files are all there before a waiter runs.
+  with_runtime(support::with_procs(1), [] {
+    const folder here;
+    std::error_code error;
+    io::file_watch watch(error);
+    if (error) {
+      return;
+    }
+    watch.add((here / "").string());
+    watch.set_deadline(std::chrono::steady_clock::now() + 1min);
+    constexpr int waiters = 3;
+    std::vector<thrum::join_handle<std::error_code>> waiting;
+    for (int i = 0; i != waiters; ++i) {
+      waiting.push_back(thrum::spawn([&] {
+        std::error_code result;
+        watch.next(result);
+        return result;
+      }));
+    }
+    REQUIRE(eventually([] { return thrum::stats().waiting == waiters; }));
+    for (int i = 0; i != waiters; ++i) {
+      fs::create_directory(here / std::to_string(i));
+    }
+    for (thrum::join_handle<std::error_code>& each : waiting) {
+      CHECK_FALSE(each.join());
+    }
+  });
+}
+
+#ifdef THRUM_MEMORY_PATH  // sanitizers have an operator new of their own
+TEST_CASE("a change for which there is no memory is what the watch says next") {
+  const auto result = support::run_file(THRUM_MEMORY_PATH, "hear_changes_without_memory");
+  INFO(result.text);
+  CHECK(result.exit_code == 0);
+}
+#endif
 
 TEST_CASE("a watch of a file hears of that file alone, and of its end") {
   with_runtime([] {
