@@ -196,7 +196,10 @@ class context_node : public chan_core<std::monostate>,
   /// By the caller's runtime, else by any.
   void watch_deadline();
   /// False: that one has stopped.
-  bool watch_deadline(runtime_scheduler& by);
+  bool watch_deadline(runtime_scheduler& by) { return watch_deadline(make_watch(by)); }
+  /// The same in two steps, of which only the first may throw.
+  func_timer_handle make_watch(runtime_scheduler& by);
+  bool watch_deadline(const func_timer_handle& made) noexcept;
   func_timer_handle end_watch() noexcept;
 
   context_node* const parent_;

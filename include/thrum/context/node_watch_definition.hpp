@@ -28,6 +28,9 @@ namespace thrum { inline namespace THRUM_ABI { namespace context_detail {
 THRUM_OUT_OF_LINE void context_node::call_when_done(
     const std::shared_ptr<context_function>& function, runtime_scheduler& where) {
   bool done = cause() != context_cause::none;
+  // What may throw comes first: a function that is listed is called.
+  const func_timer_handle watch =
+      !done && deadline() != no_deadline ? make_watch(where) : func_timer_handle();
   {
     const section here;
     scoped guard(node_lock_);
@@ -40,8 +43,8 @@ THRUM_OUT_OF_LINE void context_node::call_when_done(
   if (done) {
     wait_for_walk_of_other(nullptr);
     function->give_up().call();
-  } else if (deadline() != no_deadline) {
-    static_cast<void>(watch_deadline(where));
+  } else if (watch.get() != nullptr) {
+    static_cast<void>(watch_deadline(watch));
   }
 }
 
@@ -104,10 +107,13 @@ THRUM_OUT_OF_LINE func_timer_handle context_node::end_watch() noexcept {
   return std::exchange(deadline_timer_, func_timer_handle());
 }
 
-THRUM_OUT_OF_LINE bool context_node::watch_deadline(runtime_scheduler& by) {
+THRUM_OUT_OF_LINE func_timer_handle context_node::make_watch(runtime_scheduler& by) {
   add_reference();
   deadline_watch watch(chan_handle<void>(adopt_reference{}, this), this);
-  const func_timer_handle made(new func_timer_of<deadline_watch>(by, std::move(watch)));
+  return func_timer_handle(new func_timer_of<deadline_watch>(by, std::move(watch)));
+}
+
+THRUM_OUT_OF_LINE bool context_node::watch_deadline(const func_timer_handle& made) noexcept {
   {
     const section here;
     scoped guard(node_lock_);

@@ -18,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <new>
 #include <string>
 #include <system_error>
@@ -28,8 +29,8 @@
 
 namespace {
 
-/// Allocations until one fails; below 0: none does.
-std::atomic<int> allocations_left{-1};
+/// Allocations of this thread until one fails; below 0: none does.
+thread_local int allocations_left = -1;
 
 /// How many there have been.
 std::atomic<long> allocations{0};
@@ -39,9 +40,7 @@ std::atomic<long> allocations{0};
 // Not inlined: gcc would see that they end in malloc and free, and warn of the pair.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   ++allocations;
-  // relaxed: of interest where there is one thread
-  if (allocations_left.load(std::memory_order_relaxed) >= 0 &&
-      allocations_left.fetch_sub(1, std::memory_order_relaxed) == 0) {  // relaxed: as above
+  if (allocations_left >= 0 && allocations_left-- == 0) {
     throw std::bad_alloc();
   }
   if (void* const memory = std::malloc(size != 0 ? size : 1)) {
@@ -155,6 +154,36 @@ int hear_changes_without_memory() {
   }
 }
 
+/// Has each allocation of a call of after_func() fail once. Exit status 0: the function that it was
+/// given is gone then, and is not called when the context is done.
+int call_at_the_end_without_memory() {
+  thrum::runtime runtime;
+  for (int n = 0;; ++n) {
+    const thrum::context context = thrum::context().with_timeout(std::chrono::hours(1));
+    const auto calls = std::make_shared<std::atomic<int>>(0);
+    bool failed = false;
+    allocations_left = n;
+    try {
+      context.after_func(runtime, [calls] { ++*calls; });
+    } catch (const std::bad_alloc&) {
+      failed = true;
+    }
+    allocations_left = -1;
+    if (failed == (calls.use_count() != 1)) {
+      std::printf("allocation %d: the function has %ld owners\n", n, calls.use_count() - 1);
+      return 1;
+    }
+    context.cancel();
+    if (!failed) {
+      while (*calls == 0) {
+        thrum::sleep_for(std::chrono::milliseconds(1));
+      }
+      std::printf("%d allocations\n", n);
+      return n != 0 ? 0 : 1;
+    }
+  }
+}
+
 /// Starts as many goroutines as there were before, each with a callable of 64 bytes.
 int start_goroutines_again() {
   return thrum::run([] {
@@ -189,6 +218,7 @@ constexpr programs::entry entries[] = {
     {"start_processes_without_memory", &start_processes_without_memory},
     {"open_files_without_memory", &open_files_without_memory},
     {"hear_changes_without_memory", &hear_changes_without_memory},
+    {"call_at_the_end_without_memory", &call_at_the_end_without_memory},
     {"start_goroutines_again", &start_goroutines_again},
 };
 const programs::group in_register(entries);
