@@ -15450,7 +15450,7 @@ using atomic = traits::atomic<T>;
 
 // ---- thrum/sched/queue/no_deadline.hpp ----
 //
-// The deadline of a wait that no time ends.
+// The values that stand in place of a deadline, and the latest moment that is one.
 #ifndef THRUM_SCHED_QUEUE_NO_DEADLINE_HPP
 #define THRUM_SCHED_QUEUE_NO_DEADLINE_HPP
 
@@ -15461,6 +15461,13 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// The time that never comes.
 inline constexpr std::int64_t no_deadline = std::numeric_limits<std::int64_t>::max();
+
+/// In place of a deadline: the wait ends when the watch of the calling goroutine or thread says
+/// (run/stop_watch.hpp). Passed by a caller that has one, and never computed from a time.
+inline constexpr std::int64_t until_stopped = no_deadline - 1;
+
+/// The latest moment that can be waited for: a timer that is set to it never fires in a lifetime.
+inline constexpr std::int64_t latest_moment = until_stopped - 1;
 
 }}}  // namespace thrum::THRUM_ABI::sched
 
@@ -17711,13 +17718,19 @@ using commit_function = bool (*)(machine&, goroutine&, void* argument) noexcept;
 struct host_thread;
 struct poll_sink;
 
+/// Which threads may be woken to search.
+enum class searchers : bool {
+  ms,   // Ms only
+  all,  // where no P idles, hosts that wait for work, too
+};
+
 /// What the rooms below call of those above them: a program that uses a mutex and no runtime has
 /// neither.
 struct upcall_table {
   /// The life of an M's thread; its argument is the M. In run/m_main.hpp.
   void* (*m_main)(void*);
-  /// Starts a spinning M on an idle P; false if none idles. In core/threads.hpp.
-  bool (*start_spinner)(runtime_scheduler&) noexcept;
+  /// Starts a spinning M on an idle P, or wakes a host; false if neither is there. In core/threads.hpp.
+  bool (*start_spinner)(runtime_scheduler&, searchers which) noexcept;
   /// The M of a spare thread that is to be made; null if none is needed. In core/threads.hpp.
   machine* (*make_spare)(runtime_scheduler&) noexcept;
   /// The thread of this M was interrupted, to give up its P. In watch/preempt.hpp.
@@ -20659,8 +20672,8 @@ class alignas(base::cache_line_size) global_queue {
 //   then looks at every queue. An idler that was not spinning need not look again: it read the flag under the lock in
 //   which it became visible as idle.
 //
-// Fences of [id.spin]: end_spinning, wake_processor.
-// Fences of [id.need]: clear_need, wake_processor.
+// Fences of [id.spin]: end_spinning, wake_processor, wake_m.
+// Fences of [id.need]: clear_need, wake_processor, wake_m.
 //
 // Sources: Go, src/runtime/proc.go (the head comment and findRunnable), issues 45867 and 43997.
 // Checked by tests/model/idle_protocol_model.cpp, with each fence and each step removed in turn.
@@ -21164,6 +21177,13 @@ class runtime_scheduler {
     return work || has_forks();
   }
 
+  /// Whether somebody should wait in the poller, and nobody does: for descriptors, or for the timers of Ps
+  /// that idle.
+  bool poller_is_wanted() noexcept {
+    constexpr std::int64_t never = timer_heap<traits>::never;
+    return !poll.somebody_sleeps() && (poller.descriptors() != 0 || first_timer(never) != never);
+  }
+
   /// Whether a half of a fork waits for somebody to run it. All Ps: what began on one that is out of
   /// service may last.
   bool has_forks() noexcept {
@@ -21323,8 +21343,17 @@ class runtime_scheduler {
     return ps.has_several();
   }
 
-  /// Starts a spinning M on an idle P for a unit that claim_wake gave. False: no P idles.
-  THRUM_COLD bool wake_claimed() noexcept { return upcalls_.start_spinner(*this); }
+  /// The same by a host that has looked in vain: no other host is woken, which would find no more, and wake
+  /// this one in turn.
+  THRUM_COLD void wake_m() noexcept {
+    traits::fence(seq_cst);  // [id.spin =, id.need =] S2; as in wake_processor
+    if (idle.claim_wake()) {
+      upcalls_.start_spinner(*this, searchers::ms);
+    }
+  }
+
+  /// Starts a spinning M on an idle P for a unit that claim_wake gave, or wakes a host. False: no P idles.
+  THRUM_COLD bool wake_claimed() noexcept { return upcalls_.start_spinner(*this, searchers::all); }
 
   /// A timer was armed for `when`: the thread in the poller must not oversleep it. Checked
   /// by tests/model/timer_wake_model.cpp.
@@ -22409,9 +22438,6 @@ THRUM_INLINE void wake(machine* m, wait_point& point) noexcept {
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-/// In place of a deadline: the wait ends when the watch of the calling goroutine or thread says.
-inline constexpr std::int64_t until_stopped = no_deadline - 1;
-
 template <class Traits, class Point>
 class basic_stop_watch {
  public:
@@ -22931,7 +22957,7 @@ inline withdrawal withdraw_sleeper(wait_point& point, bool locked) noexcept {
 /// A sleep until_stopped ends with the watch of the caller.
 inline wake_cause sleep_until(std::int64_t deadline) noexcept {
   if (deadline > until_stopped) {
-    deadline = until_stopped - 1;
+    deadline = latest_moment;
   }
   section here;
   if (here.m() == nullptr && deadline != until_stopped) {
@@ -24288,7 +24314,7 @@ std::int64_t deadline_after(std::chrono::duration<Rep, Period> time) noexcept {
   if (left <= 0) {
     return now;
   }
-  return left >= no_deadline - now ? no_deadline : now + left;
+  return left > latest_moment - now ? no_deadline : now + left;
 }
 
 /// The end of a sleep of so many nanoseconds that begins now: by up to a 16th of it, and by no more than a
@@ -25937,7 +25963,8 @@ using spawn_result = typename std::conditional_t<
 /// The exception that has left a goroutine, to the handler of its runtime.
 void panic(goroutine& g, std::exception_ptr error) noexcept;
 
-/// A callable and its arguments, as std::thread keeps them.
+/// A callable and its arguments, as std::thread keeps them. The arguments are destroyed first: the
+/// callable of a group, which gets the user's as an argument, tells the end when it is destroyed.
 template <class F, class... Args>
 struct bound_call {
   F f;
@@ -26693,7 +26720,7 @@ using namespace chan_detail;
 template <class Rep, class Period>
 std::int64_t due_after(std::chrono::duration<Rep, Period> time) noexcept {
   const std::int64_t when = deadline_after(time);
-  return when == no_deadline ? no_deadline - 1 : when;
+  return when == no_deadline ? latest_moment : when;
 }
 
 /// The channel of a timer or a ticker.
@@ -27163,7 +27190,10 @@ class context_node : public chan_core<std::monostate>,
   /// By the caller's runtime, else by any.
   void watch_deadline();
   /// False: that one has stopped.
-  bool watch_deadline(runtime_scheduler& by);
+  bool watch_deadline(runtime_scheduler& by) { return watch_deadline(make_watch(by)); }
+  /// The same in two steps, of which only the first may throw.
+  func_timer_handle make_watch(runtime_scheduler& by);
+  bool watch_deadline(const func_timer_handle& made) noexcept;
   func_timer_handle end_watch() noexcept;
 
   context_node* const parent_;
@@ -30079,7 +30109,8 @@ class wait_group {
   }
 
   /// add(1), starts f(args...) as a goroutine of the current runtime, and done() when it ends, also
-  /// by goroutine_exit; not when an exception leaves it, which is a panic.
+  /// by goroutine_exit; not when an exception leaves it, which is a panic. What is kept of f and the
+  /// arguments is destroyed before done(): it must not be what keeps the group alive, nor wait for it.
   template <go_detail::not_runtime F, class... Args>
   void go(F&& f, Args&&... args) {
     start([](auto&&... task) { thrum::go(std::forward<decltype(task)>(task)...); },
@@ -30098,16 +30129,7 @@ class wait_group {
   void start(Start go, F&& f, Args&&... args) {
     if constexpr (go_detail::is_task<F, Args...>()) {
       add(1);
-      THRUM_TRY {
-        go(
-            [this](auto&& function, auto&&... arguments) {
-              done_at_end guard(*this);
-              std::invoke(std::forward<decltype(function)>(function),
-                          std::forward<decltype(arguments)>(arguments)...);
-              guard.has_returned();
-            },
-            std::forward<F>(f), std::forward<Args>(args)...);
-      }
+      THRUM_TRY { go(counted_call(*this), std::forward<F>(f), std::forward<Args>(args)...); }
       THRUM_CATCH_ALL {
         done();
         THRUM_RETHROW;
@@ -30115,24 +30137,35 @@ class wait_group {
     }
   }
 
-  /// done() unless the goroutine panics: a wait() must not return then, perhaps to the end of the
-  /// program, before the panic is reported.
-  class done_at_end {
+  /// What a counted goroutine calls, with f and the arguments, which are destroyed before it is
+  /// (bound_call in task.hpp): then comes done(). Unless the goroutine panics: a wait() must not
+  /// return then, perhaps to the end of the program, before the panic is reported. One that was not
+  /// called says nothing.
+  class counted_call {
    public:
-    explicit done_at_end(wait_group& group) noexcept : group_(group) {}
-    ~done_at_end() {
-      if (has_returned_ || exiting()) {
+    explicit counted_call(wait_group& group) noexcept : group_(group) {}
+    counted_call(counted_call&& other) noexcept : group_(other.group_) {}  // none moves once called
+    counted_call& operator=(counted_call&&) = delete;
+    ~counted_call() {
+      if (state_ != state::not_called && (state_ == state::returned || exiting())) {
         group_.done();
       }
     }
-    void has_returned() noexcept { has_returned_ = true; }
-    done_at_end(const done_at_end&) = delete;
-    done_at_end& operator=(const done_at_end&) = delete;
+
+    template <class F, class... Args>
+    void operator()(F&& f, Args&&... args) {
+      state_ = state::called;
+      std::invoke(std::forward<F>(f), std::forward<Args>(args)...);
+      state_ = state::returned;
+    }
 
    private:
+    enum class state : std::uint8_t { not_called, called, returned };
+
     static bool exiting() noexcept;
+
     wait_group& group_;
-    bool has_returned_ = false;
+    state state_ = state::not_called;
   };
 
   [[gnu::cold]] void add_slow(std::int32_t counter, std::uint64_t delta);
@@ -30292,7 +30325,8 @@ class task_group {
   ~task_group();
 
   /// Starts f(args...) as a goroutine of the current runtime. Blocks while the limit is reached;
-  /// then it is a cancellation point.
+  /// then it is a cancellation point. The goroutine has ended once what is kept of f and the
+  /// arguments is destroyed: that must not be what keeps the group alive, nor wait for it.
   template <go_detail::not_runtime F, class... Args>
   void go(F&& f, Args&&... args) {
     start([](auto&&... task) { thrum::go(std::forward<decltype(task)>(task)...); },
@@ -30417,18 +30451,7 @@ class task_group {
   void start_with_slot(Start go, F&& f, Args&&... args) {
     if constexpr (go_detail::is_task<F, Args...>()) {
       running_.add();
-      THRUM_TRY {
-        go(
-            [this](auto&& function, auto&&... arguments) {
-              const member guard(*this);
-              THRUM_TRY {
-                std::invoke(std::forward<decltype(function)>(function),
-                            std::forward<decltype(arguments)>(arguments)...);
-              }
-              THRUM_CATCH_ALL { this->fail_unless_exiting(); }
-            },
-            std::forward<F>(f), std::forward<Args>(args)...);
-      }
+      THRUM_TRY { go(member(*this), std::forward<F>(f), std::forward<Args>(args)...); }
       THRUM_CATCH_ALL {
         leave();
         THRUM_RETHROW;
@@ -30438,16 +30461,30 @@ class task_group {
 
   static std::ptrdiff_t to_permits(std::size_t limit) noexcept;
 
-  /// A goroutine of the group, from its start to its end.
+  /// What a goroutine of the group calls, with f and the arguments, which are destroyed before it is
+  /// (bound_call in task.hpp): then the goroutine leaves the group. One that was not called does
+  /// nothing.
   class member {
    public:
     explicit member(task_group& group) noexcept : group_(group) {}
-    ~member() { group_.leave(); }
-    member(const member&) = delete;
-    member& operator=(const member&) = delete;
+    member(member&& other) noexcept : group_(other.group_) {}  // none moves once called
+    member& operator=(member&&) = delete;
+    ~member() {
+      if (was_called_) {
+        group_.leave();
+      }
+    }
+
+    template <class F, class... Args>
+    void operator()(F&& f, Args&&... args) {
+      was_called_ = true;
+      THRUM_TRY { std::invoke(std::forward<F>(f), std::forward<Args>(args)...); }
+      THRUM_CATCH_ALL { group_.fail_unless_exiting(); }
+    }
 
    private:
     task_group& group_;
+    bool was_called_ = false;
   };
 
   void leave();
@@ -30674,7 +30711,7 @@ enum class io_side : std::uint8_t { read, write };
 struct poll_side {
   wait_point* waiter = nullptr;  // its user, waiting to be ready
   base::intrusive_list<wait_point> turns;
-  base::intrusive_list<wait_point> watchers;  // told of each event, beside its user: poll_watch.hpp
+  base::intrusive_list<wait_point> watchers;  // beside its user: poll_watch.hpp
   std::int64_t deadline = timer_heap<traits>::never;
   bool busy = false;
   bool ready = false;
@@ -30779,10 +30816,10 @@ struct completing_wait {
 //
 // Deadlines
 //   A wait has its goroutine's own timer (park.hpp), so there is none in the descriptor that could
-//   fire for a deadline that has been moved. Moving one wakes the waiter; it looks at the clock and
-//   waits on. (Go keeps two timers in each descriptor, and a sequence number against the late
-//   ones.) A deadline that has passed fails every operation until it is moved, even if there is
-//   data.
+//   fire for a deadline that has been moved. Moving one wakes the waiter, which looks at the clock and
+//   waits on, and tells the watchers, which begin again (poll_watch.hpp). (Go keeps two timers in each
+//   descriptor, and a sequence number against the late ones.) A deadline that has passed fails every
+//   operation until it is moved, even if there is data.
 //
 // Stops
 //   Of the call that waits; they end its wait as a deadline of its own would, and touch nothing else.
@@ -30826,6 +30863,8 @@ struct foreign_point : told_point {
   explicit foreign_point(tell_function function = nullptr) noexcept : told_point(function) {}
   runtime_scheduler* scheduler = nullptr;
   bool is_linked = false;  // or was, of one that is told; its owner's
+  /// Of a watch, the side's deadline as it found it (poll_watch.hpp); its owner's.
+  std::int64_t deadline = no_deadline;
 };
 
 class poll_wait {
@@ -30861,7 +30900,8 @@ class poll_wait {
   static int enter(poll_desc& d) noexcept;
   static void leave(poll_desc& d) noexcept;
 
-  /// As an event that says so: who waits on that side, or is the next to wait, makes its call again.
+  /// As an event that says so: who waits on that side, or is the next to wait, makes its call again;
+  /// watchers are told.
   static void make_ready(poll_desc& d, io_side which) noexcept;
 
   /// Moves a deadline; no_deadline: there is none.
@@ -33826,12 +33866,14 @@ class memory_pipe {
 // (select/signal_cases.hpp). An event makes the channel's clock due: then the select calls expire(),
 // which asks the system, and closes the channel or begins again. The event alone does not count. It
 // may be one of an earlier request that nobody waited for in the end (a poller of requests answers
-// when it comes to it), and what it tells of may have been read long since.
+// when it comes to it), and what it tells of may have been read long since. The clock is due as well
+// when the descriptor's deadline is moved, and when that comes.
 #ifndef THRUM_IO_ON_READY_HPP
 #define THRUM_IO_ON_READY_HPP
 
 #include <atomic>
 #include <concepts>
+#include <cstdint>
 #include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
@@ -33873,6 +33915,8 @@ class ready_signal::watch : sched::foreign_point {
  private:
   /// From here on nobody tells.
   void end() noexcept;
+  /// Has begin() called at that moment, or before.
+  void look_at(std::int64_t moment) noexcept;
   bool was_told() const noexcept;
   static void tell_channel(sched::told_point& self) noexcept;
 
@@ -42439,6 +42483,9 @@ namespace thrum { inline namespace THRUM_ABI { namespace context_detail {
 THRUM_OUT_OF_LINE void context_node::call_when_done(
     const std::shared_ptr<context_function>& function, runtime_scheduler& where) {
   bool done = cause() != context_cause::none;
+  // What may throw comes first: a function that is listed is called.
+  const func_timer_handle watch =
+      !done && deadline() != no_deadline ? make_watch(where) : func_timer_handle();
   {
     const section here;
     scoped guard(node_lock_);
@@ -42451,8 +42498,8 @@ THRUM_OUT_OF_LINE void context_node::call_when_done(
   if (done) {
     wait_for_walk_of_other(nullptr);
     function->give_up().call();
-  } else if (deadline() != no_deadline) {
-    static_cast<void>(watch_deadline(where));
+  } else if (watch.get() != nullptr) {
+    static_cast<void>(watch_deadline(watch));
   }
 }
 
@@ -42515,10 +42562,13 @@ THRUM_OUT_OF_LINE func_timer_handle context_node::end_watch() noexcept {
   return std::exchange(deadline_timer_, func_timer_handle());
 }
 
-THRUM_OUT_OF_LINE bool context_node::watch_deadline(runtime_scheduler& by) {
+THRUM_OUT_OF_LINE func_timer_handle context_node::make_watch(runtime_scheduler& by) {
   add_reference();
   deadline_watch watch(chan_handle<void>(adopt_reference{}, this), this);
-  const func_timer_handle made(new func_timer_of<deadline_watch>(by, std::move(watch)));
+  return func_timer_handle(new func_timer_of<deadline_watch>(by, std::move(watch)));
+}
+
+THRUM_OUT_OF_LINE bool context_node::watch_deadline(const func_timer_handle& made) noexcept {
   {
     const section here;
     scoped guard(node_lock_);
@@ -45601,15 +45651,18 @@ THRUM_OUT_OF_LINE void runtime_scheduler::release_held(bool again) noexcept {
 }
 
 // What was queued on other Ps while the refused M was to search has woken nobody, and hand_off looks
-// at no other P than its own. The fence of I5 was take_back's.
+// at no other P than its own. The fence of I5 was take_back's. Where nobody sleeps in the poller no other M
+// is started for a timer: hand_off has sent one there, or a P is busy, and the monitor sees to it. (One that
+// was started for it, too, and refused would bring the first back from the poller, and so on.)
 THRUM_OUT_OF_LINE void runtime_scheduler::look_for_refused() noexcept {
   if (has_queued_work()) {
     wake_processor();
     return;
   }
   const std::int64_t next_timer = first_timer(timer_heap<traits>::never);
-  if (next_timer != timer_heap<traits>::never) {
-    wake_for_timer(next_timer);
+  if (next_timer != timer_heap<traits>::never && poll.somebody_sleeps() &&
+      poll.oversleeps(next_timer)) {
+    poller.wake();
   }
 }
 
@@ -45624,9 +45677,10 @@ inline void hurry_background(runtime_scheduler& scheduler) noexcept {
   }
 }
 
-THRUM_COLD inline bool start_spinner(runtime_scheduler& scheduler) noexcept {
+THRUM_COLD inline bool start_spinner(runtime_scheduler& scheduler, searchers which) noexcept {
   scheduler.idle.lock().lock();
-  if (scheduler.idle.idle_ps() == 0 && scheduler.hosts.wake_one_locked()) [[unlikely]] {
+  if (which == searchers::all && scheduler.idle.idle_ps() == 0 && scheduler.hosts.wake_one_locked())
+      [[unlikely]] {
     scheduler.idle.lock().unlock();
     return true;
   }
@@ -45660,9 +45714,9 @@ THRUM_OUT_OF_LINE void runtime_scheduler::hand_off(processor& p) noexcept {
     return;
   }
   idle.lock().lock();
-  const bool last_busy = idle.idle_ps() + 1 == procs();
-  const bool nobody_polls = !poll.somebody_sleeps() && poller.descriptors() != 0;
-  if (has_shared_work() || (last_busy && nobody_polls)) {
+  // Or more than one: what is out of service idles nowhere.
+  const bool last_busy = idle.idle_ps() + 1 >= procs();
+  if (has_shared_work() || (last_busy && poller_is_wanted())) {
     start_m(p, false);
     return;
   }
@@ -45957,9 +46011,18 @@ inline void take_turns_locked(poll_side& side, wake_cause cause, wake_list& take
   take_points_locked(side.turns, cause, taken);
 }
 
-/// Takes all that are told of a side's events.
+/// Takes all that are told of a side.
 inline void take_watchers_locked(poll_side& side, wake_cause cause, wake_list& taken) noexcept {
   take_points_locked(side.watchers, cause, taken);
+}
+
+/// What an event does to a side: it takes the waiter, or is kept for the next one that waits; and it
+/// takes the watchers.
+inline void make_ready_locked(poll_side& side, wake_list& taken) noexcept {
+  wait_point* const point = take_waiter_locked(side, wake_cause::notified);
+  side.ready = point == nullptr;
+  taken.push_back(point);
+  take_watchers_locked(side, wake_cause::notified, taken);
 }
 
 /// Wakes a goroutine; if it is one of the poller's own scheduler, with all others of this poll.
@@ -46013,13 +46076,6 @@ struct poll_events {
   }
 
  private:
-  static void make_ready_locked(poll_side& side, wake_list& taken) noexcept {
-    wait_point* const point = take_waiter_locked(side, wake_cause::notified);
-    side.ready = point == nullptr;
-    taken.push_back(point);
-    take_watchers_locked(side, wake_cause::notified, taken);
-  }
-
   /// One-shot: a waiter of the other side arms it again.
   static void take_foreign_locked(poll_desc& desc, std::uint32_t events,
                                   wake_list& taken) noexcept {
@@ -46326,7 +46382,10 @@ inline void detach_all_hosts(runtime_scheduler& scheduler) noexcept {
 // thread that waits for something else, leave it to the other Ms. A goroutine that may not run here
 // (bound to another thread, or off to a call that blocks) goes to the global queue, where they find it
 // and no host takes it. Of what it leaves to them while it counts as one that searches nobody is told;
-// so when it ends its search (end_search), others are, and it is not enough that it looks once more itself.
+// so when it ends its search in vain (end_vain_search), an M is, and it is not enough that it looks once
+// more itself. Another host is not: it would find no more, and wake this one, and so on while all Ps
+// compute. For the same reason a request for a search (need_spinning) makes a searcher of the host that
+// takes it: if it finds nothing that it may run, the request stands again.
 //
 // What bounds a call: poll() counts what is ready when it begins, run_for() looks at the clock. A
 // goroutine that calls the library is asked to give way when its slice, or the host's time, is over
@@ -46827,11 +46886,12 @@ inline goroutine* poll_now(machine& m) noexcept {
 }
 
 /// May this M search other Ps? At most half as many spinners as busy Ps, so that a search costs
-/// the busy ones little.
+/// the busy ones little. One whose P is to go out of service counts as busy: the last M that finds
+/// nothing must have searched, since only a searcher looks again (I6).
 inline bool may_spin(const machine& m) noexcept {
   const auto& scheduler = *m.scheduler;
   return m.spinning || traits::busy_per_spinner * scheduler.idle.spinning() <
-                           scheduler.procs() - scheduler.idle.idle_ps();
+                           scheduler.ps.live() - scheduler.idle.idle_ps();
 }
 
 /// I6: looks at every source once more. If there is work, and a P, the M holds that P and spins
@@ -47109,15 +47169,9 @@ inline goroutine* first_goroutine(machine& m) noexcept {
   return find_work(m);
 }
 
-/// Whether another search would find something, or has to wait where nobody does: in the poller, for
-/// descriptors and for the timers of Ps that idle.
+/// Whether another search would find something, or has to wait where nobody does.
 inline bool has_work_for_another(runtime_scheduler& scheduler) noexcept {
-  if (scheduler.has_queued_work()) {
-    return true;
-  }
-  constexpr std::int64_t never = timer_heap<traits>::never;
-  return !scheduler.poll.somebody_sleeps() &&
-         (scheduler.poller.descriptors() != 0 || scheduler.first_timer(never) != never);
+  return scheduler.has_queued_work() || scheduler.poller_is_wanted();
 }
 
 /// An M that has found a goroutine no longer searches. The last one that did has another search on if
@@ -47197,6 +47251,17 @@ inline bool give_queue_away(host_thread& h) noexcept {
   return true;
 }
 
+/// Nothing was found that this host may run.
+inline void end_vain_search(host_thread& h) noexcept {
+  runtime_scheduler& scheduler = scheduler_of(h);
+  if (h.m.spinning) {
+    scheduler.idle.end_spinning(h.m);
+    if (has_work_for_another(scheduler)) {
+      scheduler.wake_m();
+    }
+  }
+}
+
 /// The host is busy no more. HO1
 inline void lay_down(host_thread& h) noexcept {
   runtime_scheduler& scheduler = scheduler_of(h);
@@ -47212,9 +47277,10 @@ inline void lay_down(host_thread& h) noexcept {
     scoped guard(scheduler.idle.lock());
     scheduler.hosts.end_locked();
   }
-  // Somebody has to be in the poller, for the descriptors that goroutines wait for here.
-  if (gave || (scheduler.poller.descriptors() != 0 && !scheduler.poll.somebody_sleeps())) {
+  if (gave) {
     scheduler.wake_processor();
+  } else if (scheduler.poller.descriptors() != 0 && !scheduler.poll.somebody_sleeps()) {
+    scheduler.wake_m();  // somebody has to be there, for those that goroutines wait for here
   }
   if (when != timer_heap<traits>::never) {
     scheduler.wake_for_timer(when);
@@ -47419,7 +47485,7 @@ inline std::size_t run_host_until_idle(host_thread& h) noexcept {
       run_slice(h, *g);
       ++n;
     } else if (h.m.spinning) {
-      end_search(h.m);  // I6: looks once more
+      end_vain_search(h);  // I6: looks once more
     } else {
       return n;
     }
@@ -47440,7 +47506,7 @@ struct host_rest {
         return false;
       }
       if (wants_work && !has_looked && scheduler.idle.spinner_wanted_locked()) {
-        scheduler.idle.take_request();  // I3, as an M that spins already
+        scheduler.idle.begin_spinning(h.m);  // I3, as an M that did not spin
         return false;
       }
       scheduler.hosts.begin_wait_locked(h, note, wants_work);
@@ -47498,7 +47564,7 @@ inline std::size_t run_host_until(host_thread& h, std::int64_t deadline) noexcep
       continue;
     }
     if (h.m.spinning) {
-      end_search(h.m);  // I6: looks once more
+      end_vain_search(h);  // I6: looks once more
       continue;
     }
     lay_down(h);
@@ -47549,6 +47615,7 @@ inline bool help_some(host_thread& h, const os::note& note) noexcept {
     }
     goroutine* const g = find_for_host(h, what);
     if (g == nullptr) {
+      end_vain_search(h);
       break;
     }
     run_slice(h, *g);
@@ -48301,8 +48368,9 @@ class monitor {
   bool must_share_cpus() const noexcept {
     return real_time_cpus_ != 0 && scheduler_.procs() > scheduler_.idle.idle_ps() + real_time_cpus_;
   }
+  /// Those that are to go out of service, too: their holders may compute for long.
   bool all_idle() const noexcept {
-    return scheduler_.idle.idle_ps() >= scheduler_.procs() && scheduler_.hosts.executing() == 0;
+    return scheduler_.idle.idle_ps() >= scheduler_.ps.live() && scheduler_.hosts.executing() == 0;
   }
   bool closing() const noexcept {
     return scheduler_.closing.load(acquire);  // [s.close <] the end of everything else
@@ -48522,8 +48590,10 @@ inline bool monitor::look_at(processor& p, std::int64_t now) noexcept {
   const p_status status = p.status.load(acquire);  // [p.status <] its ticks are at least this new
   const std::int64_t due_at = scheduler_.next_timer(p);
   const bool due = due_at <= now;
-  if (due && others_can_run_timers()) {
-    scheduler_.wake_processor();  // an M that searches runs the due timers of every P
+  if (due && scheduler_.idle.idle_ps() != 0) {
+    // An M that searches runs the due timers of every P. Of this one the thread in the poller may not
+    // know: a P whose M looks for work tells nobody of its timers, and may then find what computes.
+    scheduler_.wake_for_timer(due_at);
   }
   if (status != p_status::running && status != p_status::syscall) {
     p.seen.runnext = nullptr;
@@ -50649,7 +50719,6 @@ THRUM_OUT_OF_LINE os::io_result file::write_some(os::handle fd, std::span<const 
 
 #include <algorithm>
 #include <cstddef>
-#include <deque>
 #include <mutex>
 #include <string>
 #include <system_error>
@@ -50664,12 +50733,19 @@ struct watched_path {
 };
 
 struct file_watch_state {
+  static constexpr std::size_t room = 8192;  // for many changes, and for one with the longest name
+
   os::file_watch system;  // under the lock, but when the descriptor is closed
   io::descriptor descriptor;
   mutex lock;
   // -- under the lock --
   std::vector<watched_path> paths;  // by the numbers of watches, which mostly grow
-  std::deque<io::file_change> changes;
+  // What the last look at the system has brought; from `at` on nobody has taken it yet. It is copied
+  // as it came: a copy needs no memory, and the look is in a turn of the descriptor, in which nothing
+  // may throw.
+  alignas(8) std::byte told[room] = {};
+  const std::byte* at = told;
+  const std::byte* end = told;
 
   // With the lock held.
 
@@ -50678,29 +50754,60 @@ struct file_watch_state {
     return std::lower_bound(paths.begin(), paths.end(), number,
                             [](const watched_path& each, int n) { return each.number < n; });
   }
-  bool has(std::vector<watched_path>::iterator at, int number) const {
-    return at != paths.end() && at->number == number;
+  bool has(std::vector<watched_path>::iterator place, int number) const {
+    return place != paths.end() && place->number == number;
   }
-  void take(const os::file_change_seen& seen) {
+  /// Asks the system for changes, if there are none that nobody has taken yet. As the call of a
+  /// descriptor; another caller may have brought some while this one waited for its turn.
+  os::io_result look(os::handle fd) noexcept {
+    if (at == end) {
+      const os::io_result got = system.read(fd, told, room);
+      if (got <= 0) {
+        return got;
+      }
+      at = told;
+      end = told + got;
+    }
+    return static_cast<os::io_result>(end - at);
+  }
+  /// The next change that has been told. False: there is none. If it throws, that change is still to
+  /// come.
+  bool take(io::file_change& to) {
+    while (at != end) {
+      os::file_change_seen seen;
+      const std::byte* const after = os::take_change(at, seen);
+      const bool is_one = take(seen, to);
+      at = after;
+      if (is_one) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  /// Whether it is a change for the user.
+  bool take(const os::file_change_seen& seen, io::file_change& to) {
     using kind = io::file_change::kind_type;
     if (seen.is_lost) {
-      changes.push_back({kind::lost, {}, false});
-      return;
+      to = {kind::lost, {}, false};
+      return true;
     }
-    const auto at = place_of(seen.number);
-    if (!has(at, seen.number)) {
-      return;  // of a watch that was removed meanwhile
+    const auto place = place_of(seen.number);
+    if (!has(place, seen.number)) {
+      return false;  // of a watch that was removed meanwhile
     }
     if (seen.is_last) {
-      paths.erase(at);
-      return;
+      paths.erase(place);
+      return false;
     }
-    const kind what = seen.is_created    ? kind::created
-                      : seen.is_removed  ? kind::removed
-                      : seen.is_modified ? kind::modified
-                                         : kind::attributes;
-    std::string path = *seen.name != '\0' ? path_in(at->path, seen.name) : at->path;
-    changes.push_back({what, std::move(path), seen.is_directory});
+    to.kind = seen.is_created    ? kind::created
+              : seen.is_removed  ? kind::removed
+              : seen.is_modified ? kind::modified
+                                 : kind::attributes;
+    to.path = *seen.name != '\0' ? path_in(place->path, seen.name) : place->path;
+    to.is_directory = seen.is_directory;
+    return true;
   }
 };
 
@@ -50810,27 +50917,17 @@ THRUM_OUT_OF_LINE file_change file_watch::next(std::error_code& error) {
     error = io_detail::error_of(os::bad_handle);
     return {};
   }
-  constexpr std::size_t room = 8192;  // for many changes, and for one with the longest name
-  alignas(8) std::byte buffer[room];
   for (;;) {
     {
+      file_change first;
       const std::lock_guard guard(state_->lock);
-      if (!state_->changes.empty() && state_->descriptor.native_handle() != os::no_handle) {
-        file_change first = std::move(state_->changes.front());
-        state_->changes.pop_front();
+      if (state_->descriptor.native_handle() != os::no_handle && state_->take(first)) {
         return first;
       }
     }
     const os::io_result n = state_->descriptor.run(side::read, [&](os::handle fd) {
       const std::lock_guard guard(state_->lock);
-      const os::io_result got = state_->system.read(fd, buffer, sizeof buffer);
-      const std::byte* const end = buffer + (got > 0 ? got : 0);
-      for (const std::byte* at = buffer; at < end;) {
-        os::file_change_seen seen;
-        at = os::take_change(at, seen);
-        state_->take(seen);
-      }
-      return got;
+      return state_->look(fd);
     });
     if (n < 0) {
       error = io_detail::error_of(n);
@@ -51301,6 +51398,10 @@ THRUM_OUT_OF_LINE void wait_writable(native_handle_type fd, time_point deadline,
 // (wake_cause::retry).
 //
 // No lost edge: the point is linked first, and then the system is asked.
+//
+// Deadlines: of the side, as for its user. begin() says in the point which one it found, under the lock
+// that it is linked under, and the owner begins again at that moment; moving it tells the point
+// (wake_cause::retry). So a deadline that has passed is found by a begin(), which says `ready`.
 #ifndef THRUM_SCHED_IO_POLL_WATCH_HPP
 #define THRUM_SCHED_IO_POLL_WATCH_HPP
 
@@ -51315,7 +51416,8 @@ struct poll_watch {
     unknown,  // not ready, and no poller knows the descriptor: look again
   };
 
-  /// Of a descriptor of ours, which stays alive until end().
+  /// Of a descriptor of ours, which stays alive until end(). Unless `ready`, the point's deadline is
+  /// the side's.
   static outcome begin(poll_desc& d, io_side which, foreign_point& point) noexcept;
 
   /// Of one that is not; `d` is kept for its number.
@@ -51364,6 +51466,7 @@ THRUM_OUT_OF_LINE void ready_signal::watch::begin() noexcept {
   end();
   told_.store(false, base::orders::relaxed);  // relaxed: published by the lock of the descriptor
   to_->change_clock([&] { to_->when = sched::no_deadline; });
+  deadline = sched::no_deadline;
   outcome found = outcome::ready;  // what is no descriptor fails at once
   if (of_.desc != nullptr) {
     scheduler = nullptr;
@@ -51373,9 +51476,19 @@ THRUM_OUT_OF_LINE void ready_signal::watch::begin() noexcept {
   }
   if (found == outcome::ready) {
     to_->close();
-  } else if (found == outcome::unknown) {
-    to_->change_clock([&] { to_->when = sched::traits::now() + until_next_look_ns; });
+    return;
   }
+  if (found == outcome::unknown) {
+    look_at(sched::traits::now() + until_next_look_ns);
+  }
+  if (deadline != sched::no_deadline) {
+    look_at(deadline);
+  }
+}
+
+THRUM_OUT_OF_LINE void ready_signal::watch::look_at(std::int64_t moment) noexcept {
+  // It may have been told meanwhile, and then it is due already.
+  to_->change_clock([&] { to_->when = moment < to_->when ? moment : to_->when; });
 }
 
 THRUM_OUT_OF_LINE bool ready_signal::watch::was_told() const noexcept {
@@ -73836,9 +73949,7 @@ THRUM_OUT_OF_LINE void poll_wait::make_ready(poll_desc& d, io_side which) noexce
   wake_list taken;
   {
     scoped guard(d.lock);
-    poll_side& side = d.side(which);
-    taken.push_back(take_waiter_locked(side, wake_cause::notified));
-    side.ready = taken.empty();
+    make_ready_locked(d.side(which), taken);
   }
   taken.wake_all();
 }
@@ -73853,6 +73964,7 @@ THRUM_OUT_OF_LINE void poll_wait::set_deadline(poll_desc& d, io_side which,
     side.deadline = when;
     taken.push_back(take_waiter_locked(side, wake_cause::retry));
     take_turns_locked(side, wake_cause::retry, taken);
+    take_watchers_locked(side, wake_cause::retry, taken);
   }
   taken.wake_all();
 }
@@ -74460,6 +74572,7 @@ THRUM_OUT_OF_LINE poll_watch::outcome poll_watch::begin(poll_desc& d, io_side wh
     return outcome::ready;
   }
   runtime_scheduler* const scheduler = d.scheduler;
+  point.deadline = d.side(which).deadline;
   if (scheduler != nullptr) {
     if (netpoll::asks_each_time(scheduler->poller)) {
       poll_wait::ask_locked(here, d, which);
@@ -76365,7 +76478,7 @@ THRUM_OUT_OF_LINE sched::withdrawal shared_mutex::withdraw(sched::wait_point& po
 
 namespace thrum { inline namespace THRUM_ABI {
 
-THRUM_OUT_OF_LINE bool wait_group::done_at_end::exiting() noexcept {
+THRUM_OUT_OF_LINE bool wait_group::counted_call::exiting() noexcept {
   auto* const m = sched::current_m();
   return m != nullptr && m->g != nullptr && m->g->exiting;
 }
@@ -78686,7 +78799,7 @@ THRUM_OUT_OF_LINE void timer_channel::take_tick(chan_clock& clock, void* slot,
   }
   // Ticks that nobody has taken are dropped.
   const std::int64_t due = self.when + (now - self.when) / self.period_ * self.period_;
-  self.when = due < no_deadline - self.period_ ? due + self.period_ : no_deadline - 1;
+  self.when = due < latest_moment - self.period_ ? due + self.period_ : latest_moment;
 }
 
 THRUM_OUT_OF_LINE bool func_timer::stop() noexcept {

@@ -170,10 +170,10 @@ TEST_CASE("a sleeper wakes while the goroutine that had the only descriptor bloc
   // Which processor idles with the timer is chance.
   constexpr int rounds = 6;
   for (int i = 0; i != rounds; ++i) {
-    thrum::runtime runtime(support::with_procs(2));
-    thrum::io::pipe pipe;
     std::atomic<bool> woke{false};
     std::atomic<bool> in_time{false};
+    thrum::runtime runtime(support::with_procs(2));
+    thrum::io::pipe pipe;
     auto all = runtime.spawn([&] {
       auto sleeper = thrum::spawn([&] {
         thrum::sleep_for(300ms);
