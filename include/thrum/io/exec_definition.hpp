@@ -13,6 +13,7 @@
 #include <thrum/io/exec.hpp>
 #include <thrum/io/pipe.hpp>
 #include <thrum/io/process.hpp>
+#include <thrum/os/nanoseconds.hpp>
 #include <thrum/panic.hpp>
 #include <thrum/runtime.hpp>
 #include <thrum/sched/core/traits.hpp>
@@ -21,6 +22,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -167,8 +169,8 @@ THRUM_OUT_OF_LINE exec_result exec_waiting(const std::vector<std::string>& argum
       });
     }
     const auto read_no_longer_than = [&](time_point when) {
-      const time_point now{std::chrono::nanoseconds(sched::traits::now())};
-      const time_point until = std::max(now, when) + how.grace;
+      const std::int64_t from = std::max(sched::traits::now(), time_detail::deadline_at(when));
+      const time_point until{std::chrono::nanoseconds(os::later(from, how.grace.count()))};
       child.out().set_deadline(until);
       child.err().set_deadline(until);
     };

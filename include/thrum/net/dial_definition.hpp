@@ -189,11 +189,12 @@ inline conn dial_each(std::span<const endpoint> all, const endpoint& local, time
   std::error_code first_error;
   for (std::size_t i = 0; i != all.size(); ++i) {
     time_point until = deadline;
-    if (deadline != time_point::max()) {
-      const auto left = deadline - now_of_deadlines();
+    const time_point now = now_of_deadlines();
+    if (deadline != time_point::max() && deadline > now) {
+      const auto left = deadline - now;
       const auto share = left / static_cast<std::int64_t>(all.size() - i);
       const auto least = std::min<std::chrono::nanoseconds>(left, std::chrono::seconds(2));
-      until = deadline - left + std::max<std::chrono::nanoseconds>(share, least);
+      until = now + std::max<std::chrono::nanoseconds>(share, least);
     }
     if (conn made = dial_one(all[i], local, until, error); !error) {
       return made;

@@ -17,6 +17,7 @@
 #include <thrum/sync/pool.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -43,7 +44,7 @@ struct alignas(base::cache_line_size) pool_shelves::shelf {
 THRUM_OUT_OF_LINE pool_shelves::pool_shelves(std::int64_t turn_ns)
     : turn_ns_(turn_ns > 0 ? turn_ns : 0),
       size_(os::available_processors()),
-      next_turn_(time_detail::time_now() + turn_ns_),
+      next_turn_(time_detail::deadline_after(std::chrono::nanoseconds(turn_ns_))),
       shelves_(new shelf[size_]) {}
 
 THRUM_OUT_OF_LINE pool_shelves::~pool_shelves() = default;

@@ -83,6 +83,18 @@ TEST_CASE("exec ends a program at its deadline, and says so") {
   with_runtime(check);
 }
 
+#if !THRUM_OS_WINDOWS  // whose shell keeps nobody in the background
+TEST_CASE(
+    "exec hears what a program leaves behind for a grace that is longer than can be counted") {
+  with_runtime([] {
+    const io::exec_result result = io::exec({"sh", "-c", "{ sleep 0.2; echo late; } & echo early"},
+                                            {.deadline = std::chrono::steady_clock::now() + 1h,
+                                             .grace = std::chrono::nanoseconds::max()});
+    CHECK(result.output == "early\nlate\n");
+  });
+}
+#endif
+
 TEST_CASE("exec of a program that writes more than is wanted ends it") {
   with_runtime([] {
     std::error_code error;

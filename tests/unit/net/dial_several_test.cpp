@@ -113,6 +113,13 @@ TEST_CASE("several endpoints have one deadline, in all forms") {
   });
 }
 
+TEST_CASE("a thread dials none of several endpoints after a deadline, however long that is past") {
+  const auto there = listener::listen(support::loopback());
+  std::error_code error;
+  CHECK_FALSE(dial_until(several(2, there.local()), time_point::min(), error));
+  CHECK(support::is_timeout(error));
+}
+
 TEST_CASE("a dial begins at the local address that it is given") {
   with_runtime([] {
     auto there = listener::listen(support::loopback());

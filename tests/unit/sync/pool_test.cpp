@@ -112,6 +112,15 @@ TEST_CASE("values that nobody uses go as time passes, those in use stay") {
   });
 }
 
+TEST_CASE("values may be kept for longer than can be counted") {
+  std::atomic<int> alive{0};
+  thrum::pool values([&] { return std::make_unique<counted_value>(alive); },
+                     std::chrono::hours::max());
+  values.get().put_back();
+  values.get().put_back();
+  CHECK(alive == 1);
+}
+
 TEST_CASE("what one processor has put back another one gets") {
   with_runtime(with_procs(4), [] {
     thrum::pool<std::string> strings;
