@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: MIT
 //
 // barrier: a number of goroutines or threads that go on together, phase after phase.
+//
+// arrive_and_wait() arrives and joins the waiters in one step, under the lock; and the last one to
+// arrive, which has nothing to wait for, leaves the barrier alone once the others are woken. So it may
+// be destroyed as soon as one such call has returned, although others are perhaps still about to.
 #ifndef THRUM_SYNC_BARRIER_HPP
 #define THRUM_SYNC_BARRIER_HPP
 
@@ -30,7 +34,8 @@ struct no_completion {
 /// As std::barrier. The completion runs once each phase, in the caller that arrives last, before
 /// any of them goes on. It may block; what it throws, and its cancellation, leaves the arrival when
 /// the others have been let go. Waits are cancellation points; a goroutine that is cancelled while
-/// it waits has arrived all the same.
+/// it waits has arrived all the same. It may be destroyed once an arrive_and_wait() without a stop has
+/// returned, if the others that have arrived are in such calls, too.
 template <class Completion = sync_detail::no_completion>
 class barrier {
  public:
@@ -80,7 +85,15 @@ class barrier {
   }
 
   /// Arrives at the current phase and blocks until it is over. A cancellation point.
-  void arrive_and_wait() { wait_for(arrive_at(1, 0), sched::no_deadline); }
+  void arrive_and_wait() {
+    const arrival mine = arrive_and_park();
+    finish(mine.how);
+    if (mine.how == outcome::last) {
+      sync_detail::after_operation();
+    } else {
+      sched::exit_if_cancelled(mine.cause);
+    }
+  }
 
   /// The same until a stop is requested; whether the phase is over. The arrival stays.
   template <stop_condition Stop>
@@ -92,26 +105,54 @@ class barrier {
   void arrive_and_drop() { arrive_at(1, 1); }
 
  private:
+  enum class outcome : std::uint8_t { too_many, last, others_missing };
+
+  struct arrival {
+    outcome how;
+    sched::wake_cause cause;  // of one that has waited
+  };
+
+  outcome arrive_locked(std::ptrdiff_t n, std::ptrdiff_t leaving) noexcept {
+    if (n <= 0 || n > missing_) {
+      return outcome::too_many;
+    }
+    missing_ -= n;
+    expected_ -= leaving;
+    return missing_ == 0 ? outcome::last : outcome::others_missing;
+  }
+
   std::uint64_t arrive_at(std::ptrdiff_t n, std::ptrdiff_t leaving) {
     std::uint64_t phase;
-    bool last;
-    bool too_many;
+    outcome how;
     {
       const sched::section here;
       const sched::scoped guard(lock_);
       phase = phase_;
-      too_many = n <= 0 || n > missing_;
-      missing_ -= too_many ? 0 : n;
-      expected_ -= too_many ? 0 : leaving;
-      last = missing_ == 0;
+      how = arrive_locked(n, leaving);
     }
-    if (too_many) {
+    finish(how);
+    return phase;
+  }
+
+  arrival arrive_and_park() noexcept {
+    sched::section here;
+    sync_detail::waiting self(here, waiters_);
+    lock_.lock();
+    const outcome how = arrive_locked(1, 0);
+    if (how != outcome::others_missing) {
+      lock_.unlock();
+      return {how, sched::wake_cause::notified};
+    }
+    return {how, self.wait({sched::wait_reason::barrier_wait, true, sched::no_deadline})};
+  }
+
+  void finish(outcome how) {
+    if (how == outcome::too_many) {
       base::throw_usage("barrier::arrive: more arrivals than participants are missing");
     }
-    if (last) {
+    if (how == outcome::last) {
       end_phase();
     }
-    return phase;
   }
 
   /// Nobody else can arrive now, so only waiters compete for the lock.
