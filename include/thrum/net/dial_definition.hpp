@@ -231,7 +231,27 @@ class dial_race {
     }
   }
 
-  void start(const endpoint& where, const endpoint& local, time_point deadline) {
+  /// An error: there is no goroutine for it.
+  std::error_code start(const endpoint& where, const endpoint& local, time_point deadline) {
+#if THRUM_EXCEPTIONS
+    try {
+      start_try(where, local, deadline);
+    } catch (const std::system_error& no_memory) {
+      return no_memory.code();
+    }
+#else
+    start_try(where, local, deadline);
+#endif
+    return {};
+  }
+
+  /// The next outcome, if there is one in time.
+  bool wait(outcome& result, const sched::io_deadline& deadline) {
+    return outcomes_.recv(result, deadline) == recv_status::ok;
+  }
+
+ private:
+  void start_try(const endpoint& where, const endpoint& local, time_point deadline) {
     const auto& ended = ends_.emplace_back(std::make_shared<dial_end>());
     // Nobody waits for a try: what it needs of the caller's network, which may be gone when it begins,
     // goes with it.
@@ -247,12 +267,6 @@ class dial_race {
     });
   }
 
-  /// The next outcome, if there is one in time.
-  bool wait(outcome& result, const sched::io_deadline& deadline) {
-    return outcomes_.recv(result, deadline) == recv_status::ok;
-  }
-
- private:
   chan<outcome> outcomes_;
   std::vector<std::shared_ptr<dial_end>> ends_;
 };
@@ -265,8 +279,13 @@ inline conn dial_staggered(std::span<const endpoint> all, const dial_options& ho
   std::size_t started = 0;
   for (std::size_t failed = 0; failed != all.size();) {
     if (started != all.size()) {
-      race.start(all[started], how.local, deadline);
+      const std::error_code not_started = race.start(all[started], how.local, deadline);
       ++started;
+      if (not_started) {
+        first_error = first_error ? first_error : not_started;
+        ++failed;
+        continue;
+      }
     }
     const bool is_last = started == all.size();
     const sched::io_deadline until(is_last ? sched::no_deadline

@@ -8,6 +8,7 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/counted_memory.hpp"
 #include "support/net.hpp"
 #include "support/with_runtime.hpp"
 
@@ -15,6 +16,7 @@
 #include <cstdint>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -118,6 +120,31 @@ TEST_CASE("a thread dials none of several endpoints after a deadline, however lo
   std::error_code error;
   CHECK_FALSE(dial_until(several(2, there.local()), time_point::min(), error));
   CHECK(support::is_timeout(error));
+}
+
+TEST_CASE("a dial of several endpoints reports by its error code that there are no stacks for it") {
+  support::counted_memory memory;
+  thrum::options options = support::environment_options();
+  options.memory = memory.hooks();
+  thrum::runtime runtime(std::move(options));
+  runtime.block_on([&] {
+    const auto there = listener::listen(support::loopback());
+    std::error_code error;
+    // One that is left over from a goroutine that has ended serves one try, and none the next.
+    std::vector<thrum::join_handle<void>> all;
+    const thrum::chan<void> end(0);
+    const thrum::net::endpoint where = there.local();
+    memory.refuses_stacks = true;
+    try {
+      for (;;) {
+        all.push_back(thrum::spawn([end] { end.recv(); }));
+      }
+    } catch (const std::system_error&) {
+      CHECK_FALSE(dial_until(several(2, where), time_point::max(), error));
+    }
+    end.close();
+    CHECK(error == std::errc::not_enough_memory);
+  });
 }
 
 TEST_CASE("a dial begins at the local address that it is given") {
