@@ -37313,6 +37313,10 @@ void atomic_notify_all(const std::atomic<T>* object) noexcept {
 // ---- thrum/sync/barrier.hpp ----
 //
 // barrier: a number of goroutines or threads that go on together, phase after phase.
+//
+// arrive_and_wait() arrives and joins the waiters in one step, under the lock; and the last one to
+// arrive, which has nothing to wait for, leaves the barrier alone once the others are woken. So it may
+// be destroyed as soon as one such call has returned, although others are perhaps still about to.
 #ifndef THRUM_SYNC_BARRIER_HPP
 #define THRUM_SYNC_BARRIER_HPP
 
@@ -37335,7 +37339,8 @@ struct no_completion {
 /// As std::barrier. The completion runs once each phase, in the caller that arrives last, before
 /// any of them goes on. It may block; what it throws, and its cancellation, leaves the arrival when
 /// the others have been let go. Waits are cancellation points; a goroutine that is cancelled while
-/// it waits has arrived all the same.
+/// it waits has arrived all the same. It may be destroyed once an arrive_and_wait() without a stop has
+/// returned, if the others that have arrived are in such calls, too.
 template <class Completion = sync_detail::no_completion>
 class barrier {
  public:
@@ -37385,7 +37390,15 @@ class barrier {
   }
 
   /// Arrives at the current phase and blocks until it is over. A cancellation point.
-  void arrive_and_wait() { wait_for(arrive_at(1, 0), sched::no_deadline); }
+  void arrive_and_wait() {
+    const arrival mine = arrive_and_park();
+    finish(mine.how);
+    if (mine.how == outcome::last) {
+      sync_detail::after_operation();
+    } else {
+      sched::exit_if_cancelled(mine.cause);
+    }
+  }
 
   /// The same until a stop is requested; whether the phase is over. The arrival stays.
   template <stop_condition Stop>
@@ -37397,26 +37410,54 @@ class barrier {
   void arrive_and_drop() { arrive_at(1, 1); }
 
  private:
+  enum class outcome : std::uint8_t { too_many, last, others_missing };
+
+  struct arrival {
+    outcome how;
+    sched::wake_cause cause;  // of one that has waited
+  };
+
+  outcome arrive_locked(std::ptrdiff_t n, std::ptrdiff_t leaving) noexcept {
+    if (n <= 0 || n > missing_) {
+      return outcome::too_many;
+    }
+    missing_ -= n;
+    expected_ -= leaving;
+    return missing_ == 0 ? outcome::last : outcome::others_missing;
+  }
+
   std::uint64_t arrive_at(std::ptrdiff_t n, std::ptrdiff_t leaving) {
     std::uint64_t phase;
-    bool last;
-    bool too_many;
+    outcome how;
     {
       const sched::section here;
       const sched::scoped guard(lock_);
       phase = phase_;
-      too_many = n <= 0 || n > missing_;
-      missing_ -= too_many ? 0 : n;
-      expected_ -= too_many ? 0 : leaving;
-      last = missing_ == 0;
+      how = arrive_locked(n, leaving);
     }
-    if (too_many) {
+    finish(how);
+    return phase;
+  }
+
+  arrival arrive_and_park() noexcept {
+    sched::section here;
+    sync_detail::waiting self(here, waiters_);
+    lock_.lock();
+    const outcome how = arrive_locked(1, 0);
+    if (how != outcome::others_missing) {
+      lock_.unlock();
+      return {how, sched::wake_cause::notified};
+    }
+    return {how, self.wait({sched::wait_reason::barrier_wait, true, sched::no_deadline})};
+  }
+
+  void finish(outcome how) {
+    if (how == outcome::too_many) {
       base::throw_usage("barrier::arrive: more arrivals than participants are missing");
     }
-    if (last) {
+    if (how == outcome::last) {
       end_phase();
     }
-    return phase;
   }
 
   /// Nobody else can arrive now, so only waiters compete for the lock.
@@ -50123,6 +50164,7 @@ THRUM_OUT_OF_LINE void directory_walk::skip() noexcept { inside_.reset(); }
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50269,8 +50311,11 @@ THRUM_OUT_OF_LINE exec_result exec_waiting(const std::vector<std::string>& argum
       });
     }
     const auto read_no_longer_than = [&](time_point when) {
-      const time_point now{std::chrono::nanoseconds(sched::traits::now())};
-      const time_point until = std::max(now, when) + how.grace;
+      const std::int64_t from = std::max(sched::traits::now(), time_detail::deadline_at(when));
+      const std::int64_t grace = how.grace.count();
+      const std::int64_t end =
+          grace < sched::no_deadline - from ? from + grace : sched::no_deadline;
+      const time_point until{std::chrono::nanoseconds(end)};
       child.out().set_deadline(until);
       child.err().set_deadline(until);
     };
@@ -53284,11 +53329,12 @@ inline conn dial_each(std::span<const endpoint> all, const endpoint& local, time
   std::error_code first_error;
   for (std::size_t i = 0; i != all.size(); ++i) {
     time_point until = deadline;
-    if (deadline != time_point::max()) {
-      const auto left = deadline - now_of_deadlines();
+    const time_point now = now_of_deadlines();
+    if (deadline != time_point::max() && deadline > now) {
+      const auto left = deadline - now;
       const auto share = left / static_cast<std::int64_t>(all.size() - i);
       const auto least = std::min<std::chrono::nanoseconds>(left, std::chrono::seconds(2));
-      until = deadline - left + std::max<std::chrono::nanoseconds>(share, least);
+      until = now + std::max<std::chrono::nanoseconds>(share, least);
     }
     if (conn made = dial_one(all[i], local, until, error); !error) {
       return made;
@@ -53325,7 +53371,27 @@ class dial_race {
     }
   }
 
-  void start(const endpoint& where, const endpoint& local, time_point deadline) {
+  /// An error: there is no goroutine for it.
+  std::error_code start(const endpoint& where, const endpoint& local, time_point deadline) {
+#if THRUM_EXCEPTIONS
+    try {
+      start_try(where, local, deadline);
+    } catch (const std::system_error& no_memory) {
+      return no_memory.code();
+    }
+#else
+    start_try(where, local, deadline);
+#endif
+    return {};
+  }
+
+  /// The next outcome, if there is one in time.
+  bool wait(outcome& result, const sched::io_deadline& deadline) {
+    return outcomes_.recv(result, deadline) == recv_status::ok;
+  }
+
+ private:
+  void start_try(const endpoint& where, const endpoint& local, time_point deadline) {
     const auto& ended = ends_.emplace_back(std::make_shared<dial_end>());
     // Nobody waits for a try: what it needs of the caller's network, which may be gone when it begins,
     // goes with it.
@@ -53341,12 +53407,6 @@ class dial_race {
     });
   }
 
-  /// The next outcome, if there is one in time.
-  bool wait(outcome& result, const sched::io_deadline& deadline) {
-    return outcomes_.recv(result, deadline) == recv_status::ok;
-  }
-
- private:
   chan<outcome> outcomes_;
   std::vector<std::shared_ptr<dial_end>> ends_;
 };
@@ -53359,8 +53419,13 @@ inline conn dial_staggered(std::span<const endpoint> all, const dial_options& ho
   std::size_t started = 0;
   for (std::size_t failed = 0; failed != all.size();) {
     if (started != all.size()) {
-      race.start(all[started], how.local, deadline);
+      const std::error_code not_started = race.start(all[started], how.local, deadline);
       ++started;
+      if (not_started) {
+        first_error = first_error ? first_error : not_started;
+        ++failed;
+        continue;
+      }
     }
     const bool is_last = started == all.size();
     const sched::io_deadline until(is_last ? sched::no_deadline
@@ -76191,6 +76256,7 @@ THRUM_OUT_OF_LINE void once_flag::end(state then) noexcept {
 #define THRUM_SYNC_POOL_DEFINITION_HPP
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -76217,7 +76283,7 @@ struct alignas(base::cache_line_size) pool_shelves::shelf {
 THRUM_OUT_OF_LINE pool_shelves::pool_shelves(std::int64_t turn_ns)
     : turn_ns_(turn_ns > 0 ? turn_ns : 0),
       size_(os::available_processors()),
-      next_turn_(time_detail::time_now() + turn_ns_),
+      next_turn_(time_detail::deadline_after(std::chrono::nanoseconds(turn_ns_))),
       shelves_(new shelf[size_]) {}
 
 THRUM_OUT_OF_LINE pool_shelves::~pool_shelves() = default;

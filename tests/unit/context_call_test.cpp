@@ -65,7 +65,7 @@ TEST_CASE("after_func: stop says whether it kept the function from running, and 
     const context c = context::background().with_cancel();
     const auto held = std::make_shared<int>(0);
     const context_call call = c.after_func([held] { ++*held; });
-    const context_call copy = call;
+    const context_call copy = call;  // NOLINT(performance-unnecessary-copy-initialization)
     CHECK(held.use_count() == 2);
     CHECK(copy.stop());
     CHECK(held.use_count() == 1);

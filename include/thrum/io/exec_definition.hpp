@@ -13,10 +13,10 @@
 #include <thrum/io/exec.hpp>
 #include <thrum/io/pipe.hpp>
 #include <thrum/io/process.hpp>
-#include <thrum/os/nanoseconds.hpp>
 #include <thrum/panic.hpp>
 #include <thrum/runtime.hpp>
 #include <thrum/sched/core/traits.hpp>
+#include <thrum/sched/queue/no_deadline.hpp>
 #include <thrum/sync/wait_group.hpp>
 
 #include <algorithm>
@@ -170,7 +170,10 @@ THRUM_OUT_OF_LINE exec_result exec_waiting(const std::vector<std::string>& argum
     }
     const auto read_no_longer_than = [&](time_point when) {
       const std::int64_t from = std::max(sched::traits::now(), time_detail::deadline_at(when));
-      const time_point until{std::chrono::nanoseconds(os::later(from, how.grace.count()))};
+      const std::int64_t grace = how.grace.count();
+      const std::int64_t end =
+          grace < sched::no_deadline - from ? from + grace : sched::no_deadline;
+      const time_point until{std::chrono::nanoseconds(end)};
       child.out().set_deadline(until);
       child.err().set_deadline(until);
     };

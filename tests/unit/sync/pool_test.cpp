@@ -78,7 +78,7 @@ TEST_CASE("a value may be discarded, and handles may be moved") {
     thrum::pool values([&] { return std::make_unique<counted_value>(alive); });
     auto first = values.get();
     auto second = std::move(first);
-    CHECK_FALSE(first);
+    CHECK_FALSE(first);  // NOLINT(bugprone-use-after-move)
     second.discard();
     CHECK(alive == 0);
     first = values.get();

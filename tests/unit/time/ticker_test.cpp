@@ -17,7 +17,6 @@
 
 using namespace std::chrono_literals;
 using support::is_usage_error;
-using support::with_runtime;
 using thrum::testing::bubble;
 
 TEST_CASE("a ticker ticks every period, each tick with the moment at which it was due") {
@@ -139,7 +138,7 @@ TEST_CASE("a foreign thread receives ticks") {
 TEST_CASE("a ticker that was moved from is an error of use, and its channel is the nil channel") {
   thrum::ticker first(1h);
   const thrum::ticker second(std::move(first));
-  CHECK_FALSE(first.chan());
+  CHECK_FALSE(first.chan());  // NOLINT(bugprone-use-after-move)
   CHECK(is_usage_error("ticker::stop", [&] { first.stop(); }));
   CHECK(is_usage_error("ticker::reset", [&] { first.reset(1s); }));
   second.stop();
