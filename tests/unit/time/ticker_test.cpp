@@ -8,7 +8,6 @@
 #include "support/catch.hpp"
 #include "support/scale.hpp"
 #include "support/waits.hpp"
-#include "support/with_runtime.hpp"
 
 #include <atomic>
 #include <chrono>
