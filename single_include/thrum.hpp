@@ -17720,7 +17720,7 @@ struct poll_sink;
 
 /// Which threads may be woken to search.
 enum class searchers : bool {
-  ms,   // Ms only
+  ms,  // Ms only; where no P idles the request for a search stands, and hosts look for it now and then
   all,  // where no P idles, hosts that wait for work, too
 };
 
@@ -18696,6 +18696,7 @@ struct host_thread {
   // -- under the scheduler's lock --
   os::note* sleeps_on = nullptr;  // null: it does not wait, or somebody has ended that
   bool wants_work = false;        // that anybody could do
+  bool is_patient = false;        // it looks again soon, whatever it is told
 
   // -- its thread only, while it is in a call --
   bool executes = false;          // counted in host_table::executing
@@ -18770,9 +18771,11 @@ class host_table {
 
   // ---- waiting ----
 
-  void begin_wait_locked(host_thread& h, os::note& note, bool wants_work) noexcept {
+  void begin_wait_locked(host_thread& h, os::note& note, bool wants_work,
+                         bool is_patient) noexcept {
     h.sleeps_on = &note;
     h.wants_work = wants_work;
+    h.is_patient = is_patient;
     waiting_ += wants_work ? 1 : 0;
   }
   void end_wait_locked(host_thread& h) noexcept {
@@ -18793,6 +18796,17 @@ class host_table {
       }
     }
     return false;
+  }
+
+  /// A request for a search stands that no host was woken for: those that would wait without limit come
+  /// back to find it, and are patient from then on.
+  void nudge_impatient_locked() noexcept {
+    for (unsigned i = 0; i < made(); ++i) {
+      host_thread& h = *hosts_[i];
+      if (h.sleeps_on != nullptr && h.wants_work && !h.is_patient) {
+        h.sleeps_on->nudge();  // HO4
+      }
+    }
   }
 
   // ---- the end ----
@@ -21343,8 +21357,8 @@ class runtime_scheduler {
     return ps.has_several();
   }
 
-  /// The same by a host that has looked in vain: no other host is woken, which would find no more, and wake
-  /// this one in turn.
+  /// The same by a host that has looked in vain: no other host is woken as a searcher, which would find no
+  /// more, and wake this one in turn.
   THRUM_COLD void wake_m() noexcept {
     traits::fence(seq_cst);  // [id.spin =, id.need =] S2; as in wake_processor
     if (idle.claim_wake()) {
@@ -45727,8 +45741,14 @@ THRUM_COLD inline bool start_spinner(runtime_scheduler& scheduler, searchers whi
   }
   processor* const p = scheduler.idle.take_p_to_spin_locked();
   if (p == nullptr) {
+    if (which == searchers::ms) {
+      // While the request stands no host is woken for work.
+      scheduler.hosts.nudge_impatient_locked();
+    }
     scheduler.idle.lock().unlock();
-    hurry_background(scheduler);
+    if (which == searchers::all || !scheduler.global.empty()) {
+      hurry_background(scheduler);
+    }
     return false;
   }
   scheduler.start_m(*p, true);
@@ -46425,7 +46445,8 @@ inline void detach_all_hosts(runtime_scheduler& scheduler) noexcept {
 // and no host takes it. Of what it leaves to them while it counts as one that searches nobody is told;
 // so when it ends its search in vain (end_vain_search), an M is, and it is not enough that it looks once
 // more itself. Another host is not: it would find no more, and wake this one, and so on while all Ps
-// compute. For the same reason a request for a search (need_spinning) makes a searcher of the host that
+// compute. If no P idles, the request for a search stands, and as long as it does hosts rest for a
+// millisecond at a time (host_patience_ns). For the same reason a request for a search (need_spinning) makes a searcher of the host that
 // takes it: if it finds nothing that it may run, the request stands again.
 //
 // What bounds a call: poll() counts what is ready when it begins, run_for() looks at the clock. A
@@ -46931,8 +46952,11 @@ inline goroutine* poll_now(machine& m) noexcept {
 /// nothing must have searched, since only a searcher looks again (I6).
 inline bool may_spin(const machine& m) noexcept {
   const auto& scheduler = *m.scheduler;
-  return m.spinning || traits::busy_per_spinner * scheduler.idle.spinning() <
-                           scheduler.ps.live() - scheduler.idle.idle_ps();
+  if (m.spinning) {
+    return true;
+  }
+  const unsigned live = scheduler.ps.live();  // first: of those that idle there are no more
+  return traits::busy_per_spinner * scheduler.idle.spinning() < live - scheduler.idle.idle_ps();
 }
 
 /// I6: looks at every source once more. If there is work, and a P, the M holds that P and spins
@@ -47550,7 +47574,7 @@ struct host_rest {
         scheduler.idle.begin_spinning(h.m);  // I3, as an M that did not spin
         return false;
       }
-      scheduler.hosts.begin_wait_locked(h, note, wants_work);
+      scheduler.hosts.begin_wait_locked(h, note, wants_work, has_looked);
     }
     if (!h.inbox.begin_sleep(note)) {
       end(h);
@@ -47678,26 +47702,31 @@ inline bool end_one_rest(const attachments& own) noexcept {
   return false;
 }
 
-/// Sleeps until the note's event, the deadline, or work for one of the hosts. False: there is some.
+/// Sleeps until the note's event, the deadline, or work for one of the hosts. If there is some already, runs
+/// that one's instead: it may count as one that searches. False: it has neither slept nor run any.
 inline bool rest_together(const attachments& own, os::note& note, std::int64_t deadline,
                           bool has_looked) noexcept {
-  bool all = true;
+  host_thread* busy = nullptr;
   host_thread* h = nullptr;
-  while (all && (h = pin_next(own, h)) != nullptr) {
-    all = host_rest::begin(*h, note, !h->only_bound, has_looked);
-    if (all) {
+  while (busy == nullptr && (h = pin_next(own, h)) != nullptr) {
+    if (host_rest::begin(*h, note, !h->only_bound, has_looked)) {
       h->rests = true;  // it stays pinned
       deadline = h->only_bound ? deadline : host_rest::until(*h, deadline);
     } else {
-      unpin(*h);
+      busy = h;
     }
   }
-  if (all) {
+  if (busy == nullptr) {
     rest(note, deadline, has_looked);
   }
   while (end_one_rest(own)) {
   }
-  return all;
+  bool ran = false;
+  if (busy != nullptr) {
+    ran = help_some(*busy, note);
+    unpin(*busy);
+  }
+  return busy == nullptr || ran;
 }
 
 /// Runs goroutines of which the calling thread is the host until the note's event has happened. Only the
@@ -48605,7 +48634,12 @@ inline void monitor::wait_for_round() noexcept {
 
 inline void monitor::sleep_while_idle(liveness alive) noexcept {
   scheduler_.monitor.announce_idle_sleep();
-  if (all_idle() && !scheduler_.has_forks() && !closing()) {
+  bool all = false;
+  {
+    scoped guard(scheduler_.idle.lock());  // both counts of one moment
+    all = all_idle();
+  }
+  if (all && !scheduler_.has_forks() && !closing()) {
     if (alive == liveness::by_others) {
       constexpr std::int64_t second = 1'000'000'000;  // nobody tells us when those others are gone
       static_cast<void>(scheduler_.monitor.sleep_for(second));

@@ -168,7 +168,7 @@ TEST_CASE("timers fire while every goroutine but the sleeper blocks") {
 
 TEST_CASE("a sleeper wakes while the goroutine that had the only descriptor blocks") {
   // Which processor idles with the timer is chance.
-  constexpr int rounds = 6;
+  constexpr int rounds = 3;
   for (int i = 0; i != rounds; ++i) {
     std::atomic<bool> woke{false};
     std::atomic<bool> in_time{false};

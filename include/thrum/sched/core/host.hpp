@@ -173,6 +173,7 @@ struct host_thread {
   // -- under the scheduler's lock --
   os::note* sleeps_on = nullptr;  // null: it does not wait, or somebody has ended that
   bool wants_work = false;        // that anybody could do
+  bool is_patient = false;        // it looks again soon, whatever it is told
 
   // -- its thread only, while it is in a call --
   bool executes = false;          // counted in host_table::executing
@@ -247,9 +248,11 @@ class host_table {
 
   // ---- waiting ----
 
-  void begin_wait_locked(host_thread& h, os::note& note, bool wants_work) noexcept {
+  void begin_wait_locked(host_thread& h, os::note& note, bool wants_work,
+                         bool is_patient) noexcept {
     h.sleeps_on = &note;
     h.wants_work = wants_work;
+    h.is_patient = is_patient;
     waiting_ += wants_work ? 1 : 0;
   }
   void end_wait_locked(host_thread& h) noexcept {
@@ -270,6 +273,17 @@ class host_table {
       }
     }
     return false;
+  }
+
+  /// A request for a search stands that no host was woken for: those that would wait without limit come
+  /// back to find it, and are patient from then on.
+  void nudge_impatient_locked() noexcept {
+    for (unsigned i = 0; i < made(); ++i) {
+      host_thread& h = *hosts_[i];
+      if (h.sleeps_on != nullptr && h.wants_work && !h.is_patient) {
+        h.sleeps_on->nudge();  // HO4
+      }
+    }
   }
 
   // ---- the end ----

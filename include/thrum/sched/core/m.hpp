@@ -33,7 +33,7 @@ struct poll_sink;
 
 /// Which threads may be woken to search.
 enum class searchers : bool {
-  ms,   // Ms only
+  ms,  // Ms only; where no P idles the request for a search stands, and hosts look for it now and then
   all,  // where no P idles, hosts that wait for work, too
 };
 

@@ -297,8 +297,8 @@ class runtime_scheduler {
     return ps.has_several();
   }
 
-  /// The same by a host that has looked in vain: no other host is woken, which would find no more, and wake
-  /// this one in turn.
+  /// The same by a host that has looked in vain: no other host is woken as a searcher, which would find no
+  /// more, and wake this one in turn.
   THRUM_COLD void wake_m() noexcept {
     traits::fence(seq_cst);  // [id.spin =, id.need =] S2; as in wake_processor
     if (idle.claim_wake()) {

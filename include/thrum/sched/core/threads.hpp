@@ -220,8 +220,14 @@ THRUM_COLD inline bool start_spinner(runtime_scheduler& scheduler, searchers whi
   }
   processor* const p = scheduler.idle.take_p_to_spin_locked();
   if (p == nullptr) {
+    if (which == searchers::ms) {
+      // While the request stands no host is woken for work.
+      scheduler.hosts.nudge_impatient_locked();
+    }
     scheduler.idle.lock().unlock();
-    hurry_background(scheduler);
+    if (which == searchers::all || !scheduler.global.empty()) {
+      hurry_background(scheduler);
+    }
     return false;
   }
   scheduler.start_m(*p, true);

@@ -83,8 +83,11 @@ inline goroutine* poll_now(machine& m) noexcept {
 /// nothing must have searched, since only a searcher looks again (I6).
 inline bool may_spin(const machine& m) noexcept {
   const auto& scheduler = *m.scheduler;
-  return m.spinning || traits::busy_per_spinner * scheduler.idle.spinning() <
-                           scheduler.ps.live() - scheduler.idle.idle_ps();
+  if (m.spinning) {
+    return true;
+  }
+  const unsigned live = scheduler.ps.live();  // first: of those that idle there are no more
+  return traits::busy_per_spinner * scheduler.idle.spinning() < live - scheduler.idle.idle_ps();
 }
 
 /// I6: looks at every source once more. If there is work, and a P, the M holds that P and spins

@@ -16,7 +16,8 @@
 // and no host takes it. Of what it leaves to them while it counts as one that searches nobody is told;
 // so when it ends its search in vain (end_vain_search), an M is, and it is not enough that it looks once
 // more itself. Another host is not: it would find no more, and wake this one, and so on while all Ps
-// compute. For the same reason a request for a search (need_spinning) makes a searcher of the host that
+// compute. If no P idles, the request for a search stands, and as long as it does hosts rest for a
+// millisecond at a time (host_patience_ns). For the same reason a request for a search (need_spinning) makes a searcher of the host that
 // takes it: if it finds nothing that it may run, the request stands again.
 //
 // What bounds a call: poll() counts what is ready when it begins, run_for() looks at the clock. A
@@ -356,7 +357,7 @@ struct host_rest {
         scheduler.idle.begin_spinning(h.m);  // I3, as an M that did not spin
         return false;
       }
-      scheduler.hosts.begin_wait_locked(h, note, wants_work);
+      scheduler.hosts.begin_wait_locked(h, note, wants_work, has_looked);
     }
     if (!h.inbox.begin_sleep(note)) {
       end(h);
@@ -484,26 +485,31 @@ inline bool end_one_rest(const attachments& own) noexcept {
   return false;
 }
 
-/// Sleeps until the note's event, the deadline, or work for one of the hosts. False: there is some.
+/// Sleeps until the note's event, the deadline, or work for one of the hosts. If there is some already, runs
+/// that one's instead: it may count as one that searches. False: it has neither slept nor run any.
 inline bool rest_together(const attachments& own, os::note& note, std::int64_t deadline,
                           bool has_looked) noexcept {
-  bool all = true;
+  host_thread* busy = nullptr;
   host_thread* h = nullptr;
-  while (all && (h = pin_next(own, h)) != nullptr) {
-    all = host_rest::begin(*h, note, !h->only_bound, has_looked);
-    if (all) {
+  while (busy == nullptr && (h = pin_next(own, h)) != nullptr) {
+    if (host_rest::begin(*h, note, !h->only_bound, has_looked)) {
       h->rests = true;  // it stays pinned
       deadline = h->only_bound ? deadline : host_rest::until(*h, deadline);
     } else {
-      unpin(*h);
+      busy = h;
     }
   }
-  if (all) {
+  if (busy == nullptr) {
     rest(note, deadline, has_looked);
   }
   while (end_one_rest(own)) {
   }
-  return all;
+  bool ran = false;
+  if (busy != nullptr) {
+    ran = help_some(*busy, note);
+    unpin(*busy);
+  }
+  return busy == nullptr || ran;
 }
 
 /// Runs goroutines of which the calling thread is the host until the note's event has happened. Only the

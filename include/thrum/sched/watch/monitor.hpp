@@ -290,7 +290,12 @@ inline void monitor::wait_for_round() noexcept {
 
 inline void monitor::sleep_while_idle(liveness alive) noexcept {
   scheduler_.monitor.announce_idle_sleep();
-  if (all_idle() && !scheduler_.has_forks() && !closing()) {
+  bool all = false;
+  {
+    scoped guard(scheduler_.idle.lock());  // both counts of one moment
+    all = all_idle();
+  }
+  if (all && !scheduler_.has_forks() && !closing()) {
     if (alive == liveness::by_others) {
       constexpr std::int64_t second = 1'000'000'000;  // nobody tells us when those others are gone
       static_cast<void>(scheduler_.monitor.sleep_for(second));

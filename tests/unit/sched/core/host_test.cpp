@@ -81,7 +81,7 @@ TEST_CASE("of the hosts that wait for work one is woken, as one that searches") 
   note sleeps;
   const thrum::sched::scoped guard(scheduler->idle.lock());
   CHECK_FALSE(scheduler->hosts.wake_one_locked());
-  scheduler->hosts.begin_wait_locked(*h, sleeps, true);
+  scheduler->hosts.begin_wait_locked(*h, sleeps, true, false);
   CHECK(scheduler->hosts.wake_one_locked());
   CHECK(h->m.spinning);
   CHECK(sleeps.sleep_or_nudge(0) == note::wakening::nudge);
@@ -93,9 +93,29 @@ TEST_CASE("a host that waits for what is bound to it is not woken for other work
   host_thread* const h = fresh_host(scheduler, 0);
   note sleeps;
   const thrum::sched::scoped guard(scheduler->idle.lock());
-  scheduler->hosts.begin_wait_locked(*h, sleeps, false);
+  scheduler->hosts.begin_wait_locked(*h, sleeps, false, false);
   CHECK_FALSE(scheduler->hosts.wake_one_locked());
   scheduler->hosts.end_wait_locked(*h);
+}
+
+TEST_CASE(
+    "of a request that stands hosts hear that wait for work and would not look by themselves") {
+  support::lone_scheduler scheduler(1);
+  note sleeps[3];
+  const auto is_nudged = [&](int i) {
+    return sleeps[i].sleep_or_nudge(0) == note::wakening::nudge;
+  };
+  host_thread* const hosts[] = {fresh_host(scheduler, 0), fresh_host(scheduler, 1),
+                                fresh_host(scheduler, 2)};
+  const thrum::sched::scoped guard(scheduler->idle.lock());
+  scheduler->hosts.begin_wait_locked(*hosts[0], sleeps[0], true, false);
+  scheduler->hosts.begin_wait_locked(*hosts[1], sleeps[1], true, true);
+  scheduler->hosts.begin_wait_locked(*hosts[2], sleeps[2], false, false);
+  scheduler->hosts.nudge_impatient_locked();
+  CHECK(is_nudged(0));
+  CHECK_FALSE(is_nudged(1));
+  CHECK_FALSE(is_nudged(2));
+  CHECK(scheduler->hosts.wake_one_locked());  // it waits on, and is none that searches
 }
 
 TEST_CASE("hosts are quiet when none is busy and no inbox of one with a thread has anything") {
@@ -120,8 +140,8 @@ TEST_CASE("a stop nudges each host that waits, whatever it waits for") {
   host_thread* const other = fresh_host(scheduler, 1);
   note sleeps[2];
   const thrum::sched::scoped guard(scheduler->idle.lock());
-  scheduler->hosts.begin_wait_locked(*one, sleeps[0], true);
-  scheduler->hosts.begin_wait_locked(*other, sleeps[1], false);
+  scheduler->hosts.begin_wait_locked(*one, sleeps[0], true, false);
+  scheduler->hosts.begin_wait_locked(*other, sleeps[1], false, false);
   CHECK_FALSE(scheduler->hosts.has_stopped());
   scheduler->hosts.stop_locked();
   CHECK(scheduler->hosts.has_stopped());

@@ -296,7 +296,7 @@ TEST_CASE("the last busy P that is handed off waits for the timers of those that
   CHECK(thrum::sched::timer_heap<thrum::sched::traits>::remove(timer));
 }
 
-TEST_CASE("of searchers that are Ms only no host is woken") {
+TEST_CASE("of searchers that are Ms only no host is woken as one, but to look for the request") {
   const thrum::sched::upcall_table real = real_upcalls();
   scheduler_and_p one;
   one.open();
@@ -306,11 +306,12 @@ TEST_CASE("of searchers that are Ms only no host is woken") {
   {
     const thrum::sched::scoped guard(one.scheduler->idle.lock());
     one.scheduler->hosts.add_locked(host);
-    one.scheduler->hosts.begin_wait_locked(host, note, true);
+    one.scheduler->hosts.begin_wait_locked(host, note, true, false);
   }
   REQUIRE(one.scheduler->idle.claim_wake());
   CHECK_FALSE(real.start_spinner(*one.scheduler, searchers::ms));
   CHECK_FALSE(host.m.spinning);
+  CHECK(note.sleep_or_nudge(0) == thrum::os::note::wakening::nudge);
   {
     const thrum::sched::scoped guard(one.scheduler->idle.lock());
     one.scheduler->idle.take_request();

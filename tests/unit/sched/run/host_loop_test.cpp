@@ -205,6 +205,20 @@ TEST_CASE("a request that a host has taken stands again if it may not run what t
   CHECK(a.scheduler->idle.spinner_wanted());
 }
 
+TEST_CASE("a thread that waits searches for the host that has taken a request before it goes on") {
+  scheduler_of_a_host a(1);
+  a.scheduler.holder_of(0);
+  a.scheduler->background.push_back(a.g_of(thrum::sched::g_background));
+  {
+    const thrum::sched::scoped guard(a.scheduler->idle.lock());
+    a.scheduler->ask_for_spinner_locked();
+  }
+  note sleeps;
+  CHECK_FALSE(rest_together(*thrum::sched::own_attachments(), sleeps, 0, false));
+  CHECK_FALSE(a.h.m.spinning);
+  CHECK(a.scheduler->idle.spinner_wanted());
+}
+
 TEST_CASE("a host that rests is nudged for what is bound to it, and when no processor idles") {
   scheduler_of_a_host a(1);
   note sleeps;
