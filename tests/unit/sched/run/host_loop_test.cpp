@@ -219,6 +219,33 @@ TEST_CASE("a thread that waits searches for the host that has taken a request be
   CHECK(a.scheduler->idle.spinner_wanted());
 }
 
+TEST_CASE("a host that was woken to search is searched next, or searches no longer") {
+  const bool another_is_next = GENERATE(false, true);
+  scheduler_of_a_host a(1);
+  a.scheduler.holder_of(0);
+  const auto& own = *thrum::sched::own_attachments();
+  note sleeps;
+  REQUIRE(pin_next(own, nullptr) == &a.h);
+  REQUIRE(host_rest::begin(a.h, sleeps, true, false));
+  a.h.rests = true;
+  {
+    const thrum::sched::scoped guard(a.scheduler->idle.lock());
+    a.scheduler->ask_for_spinner_locked();
+  }
+  REQUIRE(a.h.m.spinning);
+  host_thread other(*a.scheduler, a.scheduler->upcalls(), 1'000, 1'000, 1, nullptr);
+  host_thread* next = another_is_next ? &other : nullptr;
+  CHECK(end_one_rest(own, next));
+  CHECK(next == (another_is_next ? &other : &a.h));
+  CHECK(a.h.m.spinning == !another_is_next);
+  CHECK_FALSE(end_one_rest(own, next));
+  if (!another_is_next) {
+    a.scheduler->idle.end_spinning(a.h.m);
+    unpin(a.h);
+  }
+  CHECK(a.scheduler->idle.spinning() == 0);
+}
+
 TEST_CASE("a host that rests is nudged for what is bound to it, and when no processor idles") {
   scheduler_of_a_host a(1);
   note sleeps;
