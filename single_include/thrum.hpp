@@ -47688,45 +47688,54 @@ inline bool help_some(host_thread& h, const os::note& note) noexcept {
   return n != 0;
 }
 
-/// Ends what rest_together has begun with one of the hosts. False: with none.
-inline bool end_one_rest(const attachments& own) noexcept {
+/// Ends what rest_together has begun with one of the hosts. False: with none. `next` is the host that is
+/// searched next, and pinned: if there is none yet, this one, if it counts as one that searches. Otherwise
+/// it does no longer, since the others' goroutines may run for long first.
+inline bool end_one_rest(const attachments& own, host_thread*& next) noexcept {
   scoped guard(all_hosts().lock);
   for (host_thread* h = own.first; h != nullptr; h = h->next_of_thread) {
-    if (h->rests) {
-      h->rests = false;
-      host_rest::end(*h);
-      --h->pins;
-      return true;
+    if (!h->rests) {
+      continue;
     }
+    h->rests = false;
+    host_rest::end(*h);
+    if (h->m.spinning && next == nullptr) {
+      next = h;  // it stays pinned
+    } else {
+      end_search(h->m);
+      --h->pins;
+    }
+    return true;
   }
   return false;
 }
 
-/// Sleeps until the note's event, the deadline, or work for one of the hosts. If there is some already, runs
-/// that one's instead: it may count as one that searches. False: it has neither slept nor run any.
+/// Sleeps until the note's event, the deadline, or work for one of the hosts; then, or if there is some
+/// already, searches the host that is to. False: it has neither slept nor run any.
 inline bool rest_together(const attachments& own, os::note& note, std::int64_t deadline,
                           bool has_looked) noexcept {
-  host_thread* busy = nullptr;
+  host_thread* next = nullptr;
   host_thread* h = nullptr;
-  while (busy == nullptr && (h = pin_next(own, h)) != nullptr) {
+  while (next == nullptr && (h = pin_next(own, h)) != nullptr) {
     if (host_rest::begin(*h, note, !h->only_bound, has_looked)) {
       h->rests = true;  // it stays pinned
       deadline = h->only_bound ? deadline : host_rest::until(*h, deadline);
     } else {
-      busy = h;
+      next = h;
     }
   }
-  if (busy == nullptr) {
+  const bool rests = next == nullptr;
+  if (rests) {
     rest(note, deadline, has_looked);
   }
-  while (end_one_rest(own)) {
+  while (end_one_rest(own, next)) {
   }
   bool ran = false;
-  if (busy != nullptr) {
-    ran = help_some(*busy, note);
-    unpin(*busy);
+  if (next != nullptr) {
+    ran = help_some(*next, note);
+    unpin(*next);
   }
-  return busy == nullptr || ran;
+  return rests || ran;
 }
 
 /// Runs goroutines of which the calling thread is the host until the note's event has happened. Only the
@@ -50847,7 +50856,7 @@ struct file_watch_state {
       at = told;
       end = told + got;
     }
-    return static_cast<os::io_result>(end - at);
+    return end - at;
   }
   /// The next change that has been told. False: there is none. If it throws, that change is still to
   /// come.

@@ -66,7 +66,7 @@ struct file_watch_state {
       at = told;
       end = told + got;
     }
-    return static_cast<os::io_result>(end - at);
+    return end - at;
   }
   /// The next change that has been told. False: there is none. If it throws, that change is still to
   /// come.

@@ -35,6 +35,7 @@ struct host_table {
   host_thread& operator[](unsigned) noexcept { return *none; }
   static constexpr bool are_quiet_locked() noexcept { return true; }
   static constexpr bool wake_one_locked() noexcept { return false; }
+  static constexpr void nudge_impatient_locked() noexcept {}
   host_thread* none = nullptr;
 };
 
