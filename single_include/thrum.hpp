@@ -30058,6 +30058,7 @@ auto first_success(Range& range, std::size_t limit, F& f, Go go) {
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <type_traits>
 #include <utility>
 
 namespace thrum { inline namespace THRUM_ABI {
@@ -30143,7 +30144,21 @@ class wait_group {
   void start(Start go, F&& f, Args&&... args) {
     if constexpr (go_detail::is_task<F, Args...>()) {
       add(1);
-      THRUM_TRY { go(counted_call(*this), std::forward<F>(f), std::forward<Args>(args)...); }
+      THRUM_TRY {
+        if constexpr ((std::is_trivially_destructible_v<std::decay_t<F>> && ... &&
+                       std::is_trivially_destructible_v<std::decay_t<Args>>)) {
+          // Nothing is left to be destroyed when it has returned: some instructions less.
+          go(
+              [this](auto&& function, auto&&... arguments) {
+                counted_call call(*this);
+                call(std::forward<decltype(function)>(function),
+                     std::forward<decltype(arguments)>(arguments)...);
+              },
+              std::forward<F>(f), std::forward<Args>(args)...);
+        } else {
+          go(counted_call(*this), std::forward<F>(f), std::forward<Args>(args)...);
+        }
+      }
       THRUM_CATCH_ALL {
         done();
         THRUM_RETHROW;
