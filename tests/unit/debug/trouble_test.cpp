@@ -266,6 +266,7 @@ TEST_CASE("a goroutine that sleeps goes on beside more loops than the system giv
   }
   const program_result r = run_program("loops_beside_refused_threads");
   INFO(r.text);
+  CHECK(r.signal == 0);
   CHECK(r.exit_code == 0);
   CHECK(r.says("slept\n"));
 }
