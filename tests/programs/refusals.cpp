@@ -102,6 +102,7 @@ int loops_beside_refused_threads() {
       thrum::sleep_for(5ms);
     }
     std::printf("slept\n");
+    std::fflush(stdout);  // told also if the rest never ends
     stop = true;
     return 0;
   });

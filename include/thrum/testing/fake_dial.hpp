@@ -84,8 +84,8 @@ class fake_listener final : public net_detail::other_listener {
 
   bool is_full() const noexcept { return queue_.size() >= most_; }
 
-  /// One that may be accepted from then on.
-  void add(time_point when, base::owner<net_detail::other_stream> stream) {
+  /// One that may be accepted from then on. Without memory it is the caller's still.
+  void add(time_point when, base::owner<net_detail::other_stream>& stream) {
     queue_.emplace(when, std::move(stream));
     changed_.notify_all();
   }
@@ -117,7 +117,7 @@ class fake_dial final : public net_detail::other_dial {
 
   base::owner<net_detail::other_stream> finish(time_point deadline,
                                                os::io_result& result) override {
-    base::owner<net_detail::other_stream> made;  // whose end takes the lock: after its release
+    new_connection made;  // whose end takes the lock: after its release
     std::unique_lock lock(world_->lock);
     if (where_.family() == net::address_family::none) {
       result = os::no_address;
@@ -144,7 +144,7 @@ class fake_dial final : public net_detail::other_dial {
       const std::optional<bool> answer = try_once(lock, here, there, target, own, deadline, made);
       if (answer && fake_now() < deadline && !is_ended_) {
         result = *answer ? 0 : os::peer_refused;
-        return made;
+        return std::move(made.near);
       }
       const time_point until = std::min({deadline, again, gives_up});
       if (!wait(lock, until) || fake_now() >= deadline) {
@@ -166,6 +166,12 @@ class fake_dial final : public net_detail::other_dial {
   }
 
  private:
+  struct new_connection {
+    std::shared_ptr<fake_connection> both;
+    base::owner<net_detail::other_stream> near;
+    base::owner<net_detail::other_stream> far;  // until the listener has it
+  };
+
   /// Until that moment; false: it was ended, or stopped.
   bool wait(std::unique_lock<mutex>& lock, time_point until) {
     while (!is_ended_ && !is_stopped_ && fake_now() < until) {
@@ -177,7 +183,7 @@ class fake_dial final : public net_detail::other_dial {
   /// One exchange of packets: true, and a stream; false: refused; none: no answer.
   std::optional<bool> try_once(std::unique_lock<mutex>& lock, host_number here, host_number there,
                                const net::endpoint& target, const net::endpoint& own,
-                               time_point deadline, base::owner<net_detail::other_stream>& made) {
+                               time_point deadline, new_connection& made) {
     constexpr std::size_t size = fake_connection::bare_packet;
     const auto arrives = world_->send(world_->path(here, there), size);
     if (!arrives || !wait(lock, std::min(*arrives, deadline)) || fake_now() < *arrives) {
@@ -195,19 +201,19 @@ class fake_dial final : public net_detail::other_dial {
       return std::nullopt;
     }
     if (found != world_->listeners.end()) {
-      const auto connection = std::make_shared<fake_connection>(world_, here, there);
-      connection->ends[0].address = own;
-      connection->ends[1].address = target;
-      made.reset(new fake_stream(connection, 0));
-      const time_point usable = *back + world_->path(here, there).how.latency;
-      (*found)->add(usable, base::owner<net_detail::other_stream>(new fake_stream(connection, 1)));
+      made.both = std::make_shared<fake_connection>(world_, here, there);
+      made.both->ends[0].address = own;
+      made.both->ends[1].address = target;
+      made.near.reset(new fake_stream(made.both, 0));
+      made.far.reset(new fake_stream(made.both, 1));
+      (*found)->add(*back + world_->path(here, there).how.latency, made.far);
     }
     const bool is_in_time = wait(lock, std::min(*back, deadline)) && fake_now() >= *back;
-    if (!is_in_time && made) {
+    if (!is_in_time && made.near) {
       const relock free(lock);
-      made.reset();
+      made = new_connection();
     }
-    return is_in_time ? std::optional(static_cast<bool>(made)) : std::nullopt;
+    return is_in_time ? std::optional(static_cast<bool>(made.near)) : std::nullopt;
   }
 
   /// Without the lock for the length of a block.

@@ -40,9 +40,10 @@
 // itself.
 //
 // What is not simulated: congestion, keep-alive, multicast, broadcast, file descriptors (native_handle()
-// gives none, so code that hands them to other libraries gets bad_file_descriptor). Unix sockets are
-// there, without a link's properties. A socket must be used by goroutines of its bubble, outside of
-// blocking().
+// gives none, so code that hands them to other libraries gets bad_file_descriptor; and a select chooses
+// on_readable() and on_writable() of a connection at once: let a goroutine read, and send to a channel).
+// Unix sockets are there, without a link's properties. A socket must be used by goroutines of its bubble,
+// outside of blocking().
 #ifndef THRUM_TESTING_FAKE_NET_HPP
 #define THRUM_TESTING_FAKE_NET_HPP
 

@@ -6,6 +6,8 @@
 
 #include "programs/programs.hpp"
 
+#include <thrum/testing/fake_net.hpp>
+
 #include <thrum.hpp>
 
 #include "support/folder.hpp"
@@ -26,6 +28,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 namespace {
 
@@ -184,6 +187,41 @@ int call_at_the_end_without_memory() {
   }
 }
 
+/// Has each allocation of a dial in a fake net fail once. Exit status 0: each dial returned, and the next one
+/// was accepted.
+int dial_in_a_fake_net_without_memory() {
+  ::alarm(60);
+  thrum::options one_thread;  // the failures are counted on it
+  one_thread.procs = 1;
+  return thrum::testing::bubble(one_thread, [] {
+    for (int n = 0;; ++n) {
+      const thrum::testing::fake_net network;
+      thrum::net::listener listener = thrum::net::listener::listen("127.0.0.1:80");
+      const auto dial = [](std::error_code& error) {
+        return thrum::net::dial(thrum::net::endpoint("127.0.0.1:80"), {}, error);
+      };
+      bool failed = false;
+      std::error_code error;
+      allocations_left = n;
+      try {
+        const thrum::net::conn refused = dial(error);
+      } catch (const std::bad_alloc&) {
+        failed = true;
+      }
+      allocations_left = -1;
+      if (!failed && !error) {
+        std::printf("%d allocations\n", n);
+        return n != 0 ? 0 : 1;
+      }
+      const thrum::net::conn client = dial(error);
+      if (error || !listener.accept(error)) {
+        std::printf("allocation %d: %s\n", n, error.message().c_str());
+        return 1;
+      }
+    }
+  });
+}
+
 /// Starts as many goroutines as there were before, each with a callable of 64 bytes.
 int start_goroutines_again() {
   return thrum::run([] {
@@ -219,6 +257,7 @@ constexpr programs::entry entries[] = {
     {"open_files_without_memory", &open_files_without_memory},
     {"hear_changes_without_memory", &hear_changes_without_memory},
     {"call_at_the_end_without_memory", &call_at_the_end_without_memory},
+    {"dial_in_a_fake_net_without_memory", &dial_in_a_fake_net_without_memory},
     {"start_goroutines_again", &start_goroutines_again},
 };
 const programs::group in_register(entries);

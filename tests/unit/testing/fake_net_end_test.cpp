@@ -10,6 +10,7 @@
 #include "support/catch.hpp"
 #include "support/error_of.hpp"
 #include "support/fake_pair.hpp"
+#include "support/program.hpp"
 
 #include <chrono>
 #include <span>
@@ -40,6 +41,15 @@ TEST_CASE("a dial in a fake net where nobody listens is refused after a round tr
     CHECK(error == std::errc::destination_address_required);
   });
 }
+
+#ifdef THRUM_MEMORY_PATH  // sanitizers have an operator new of their own
+TEST_CASE(
+    "a dial in a fake net returns whichever allocation of it fails, and the next one succeeds") {
+  const auto result = support::run_file(THRUM_MEMORY_PATH, "dial_in_a_fake_net_without_memory");
+  INFO(result.text);
+  CHECK(result.exit_code == 0);
+}
+#endif
 
 TEST_CASE("names in a fake net are those of its hosts, and no others") {
   bubble([] {
