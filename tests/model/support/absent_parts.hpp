@@ -44,6 +44,7 @@ struct thread_reserve {
   unsigned limit() const noexcept { return any_number; }
   static constexpr unsigned any_number = ~0U;
   void begin_locked() noexcept {}  // no goroutine is a loop
+  void set_limit(unsigned) noexcept {}
 };
 
 struct stack_pool {

@@ -108,6 +108,9 @@ THRUM_OUT_OF_LINE void thread_creator::start(machine& m) noexcept {
     return;
   }
   m.for_signals.give_back();
+  retry_at_ = traits::now() + retry_ns;
+  scheduler_.take_back(m);
+  // Last: whoever reads it may have been waiting for it, and loops may be about to take the last thread.
   if (!has_warned_) {
     has_warned_ = true;
     base::message<> text("thrum: go: the system refuses thread ");
@@ -116,11 +119,6 @@ THRUM_OUT_OF_LINE void thread_creator::start(machine& m) noexcept {
     text.append("raise the limit of processes or memory, or lower options::procs\n");
     base::write_error(text.view());
   }
-  retry_at_ = traits::now() + retry_ns;
-  scheduler_.take_back(m);
-  scheduler_.reserve.set_limit(scheduler_.ms.with_thread());
-  scoped guard(scheduler_.idle.lock());
-  note_threads_locked(scheduler_);
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched

@@ -148,6 +148,8 @@ THRUM_OUT_OF_LINE void runtime_scheduler::take_back(machine& m) noexcept {
     }
   }
   ms.vacate_locked(m);
+  reserve.set_limit(ms.with_thread());
+  note_threads_locked(*this);
 }
 
 THRUM_OUT_OF_LINE void runtime_scheduler::release_held(bool again) noexcept {
