@@ -61,6 +61,15 @@ report() {  # report NAME LOG STATUS SECONDS CPU: in one piece, whatever other c
   flock build/ci printf '%s\n' "$told"
 }
 
+# On a slow machine the whole must end in its time. What is left out then .ci/more runs, too.
+if_time() {  # if_time step NAME COMMAND...: the step, if it can begin in the first 45 minutes
+  if ((SECONDS < 45 * 60)); then
+    "$@"
+  else
+    flock build/ci printf 'left  %-66s it is late; ./dev more runs it\n' "$2"
+  fi
+}
+
 needs() {  # needs NAME: waits until that step of another chain has ended
   local log
   log=$(log_of "$1")
@@ -129,4 +138,36 @@ stress() {  # stress PRESET OPERATIONS
 # zig's compilers carry the headers and libraries of other systems.
 install_zig() {
   python3 -m venv build/zig && build/zig/bin/python -m pip install -q ziglang
+}
+
+# $CMAKE is the one that a user has, $OUT where it builds.
+: "${CMAKE:=cmake}" "${OUT:=build/ci}"
+
+make_project() {  # make_project NAME: one of tests/consume
+  "$CMAKE" -S "tests/consume/$1" -B "$OUT/consume-$1" -G Ninja \
+    -DCMAKE_PREFIX_PATH="$PWD/$OUT/prefix" -DTHRUM_SOURCE="$PWD" &&
+    "$CMAKE" --build "$OUT/consume-$1"
+}
+
+consumer() {  # consumer NAME: a project of ten lines, built and run
+  make_project "$1" && "$OUT/consume-$1/app" | grep -qx 'sum 55'
+}
+
+install_library() {
+  rm -rf "$OUT/prefix" && "$CMAKE" -S . -B "$OUT/plain" -G Ninja &&
+    "$CMAKE" --install "$OUT/plain" --prefix "$PWD/$OUT/prefix"
+}
+
+exporting_consumer() {  # a library around thrum, installed where nothing else is, and its user
+  rm -rf "$OUT/prefix" && make_project export &&
+    "$CMAKE" --install "$OUT/consume-export" --prefix "$PWD/$OUT/prefix" && consumer export_user
+}
+
+consumers() {
+  install_library && consumer find_package && consumer separate && consumer add_subdirectory && exporting_consumer
+}
+
+oldest_cmake() {  # all of it with the oldest that is promised
+  python3 -m venv build/ci/cmake && build/ci/cmake/bin/python -m pip install -q 'cmake==3.22.*' || return
+  CMAKE=$PWD/build/ci/cmake/bin/cmake OUT=build/ci/oldest consumers
 }
