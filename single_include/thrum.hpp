@@ -48455,6 +48455,14 @@ class monitor {
   bool others_can_run_timers() const noexcept {
     return scheduler_.idle.idle_ps() != 0 && nobody_waits_for_timers();
   }
+  /// An M that waits for events is given no P, and where there are no other threads a loop goes on beside
+  /// what waits for its P: the M comes to the idle list, where the next interrupt finds it.
+  void call_last_thread() noexcept {
+    if (scheduler_.idle.idle_ms() == 0 && scheduler_.poll.somebody_sleeps() &&
+        scheduler_.ms.with_thread() >= most_threads(scheduler_)) {
+      scheduler_.poller.wake();
+    }
+  }
   bool an_idle_p_could_poll() const noexcept {
     return scheduler_.idle.idle_ps() != 0 && !scheduler_.clock.is_virtual();
   }
@@ -48730,6 +48738,9 @@ inline bool monitor::look_at(processor& p, std::int64_t now) noexcept {
                          (asked & (attention_retire | attention_share)) != 0 ||
                          (low && !scheduler_.background.empty());
   if (scheduler_.config().preempts && is_wanted) {
+    if (slice_is_over) {
+      call_last_thread();
+    }
     // What runs in the background makes room as for a timer that is due.
     const std::int64_t since = p.seen.schedule_when;
     const std::int64_t due_since = due ? due_at : low && others_wait ? since : retaker_.never;

@@ -14,6 +14,8 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <span>
+#include <thread>
 
 using namespace std::chrono_literals;
 using support::eventually;
@@ -78,6 +80,34 @@ TEST_CASE("a goroutine that sleeps goes on beside more loops than there may be t
   CHECK(eventually([&] { return slept == 20; }));
   CHECK(loops.begun < 4);
   loops.stop = true;
+}
+
+TEST_CASE("a goroutine that is new runs beside a loop though the last thread waits for events") {
+  if (!loops_can_be_stopped) {
+    return;
+  }
+  thrum::options options = support::with_procs(1);
+  options.max_threads = 2;
+  options.time_slice = 1ms;
+  thrum::run(options, [] {
+    thrum::io::pipe p;
+    auto reader = thrum::spawn([&p] {
+      char c = 0;
+      return p.read(std::span(&c, 1));
+    });
+    const auto& poll = thrum::sched::current_m()->scheduler->poll;
+    do {
+      thrum::blocking([] { std::this_thread::sleep_for(20ms); });
+    } while (!poll.somebody_sleeps());
+    std::atomic<bool> has_run{false};
+    thrum::go([&] { has_run = true; });
+    for (const auto until = std::chrono::steady_clock::now() + 20s;
+         !has_run.load(std::memory_order_relaxed) && std::chrono::steady_clock::now() < until;) {
+    }
+    CHECK(has_run);
+    p.writer().close();
+    CHECK(reader.join() == 0);
+  });
 }
 
 TEST_CASE("new goroutines of other kinds run beside more loops than there may be threads") {
