@@ -25,6 +25,7 @@
 #include <vector>
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 namespace {
 
@@ -72,7 +73,9 @@ const plugin* load(const std::filesystem::path& file) {
 
 /// Loads a copy of a plug-in's file, as if it had been built again.
 const plugin* load_anew(const std::filesystem::path& file) {
-  const auto copy = file.parent_path() / ("again_" + file.filename().string());
+  // Another process may do the same with this file.
+  const auto copy =
+      file.parent_path() / (std::to_string(::getpid()) + '_' + file.filename().string());
   std::error_code error;
   std::filesystem::copy_file(file, copy, std::filesystem::copy_options::overwrite_existing, error);
   if (error) {

@@ -114,9 +114,7 @@ std::atomic<std::uint64_t> steps{0};
 struct witness {
   ~witness() {
     const std::uint64_t before = steps;
-    for (int i = 0; i != 20; ++i) {
-      ::usleep(1000);
-    }
+    ::usleep(20'000);
     std::puts(steps == before ? "all stood still" : "somebody went on");
   }
 };

@@ -65,6 +65,19 @@ int out_of_stacks() {
   return before;
 }
 
+/// More calls than there are threads, until the runtime has learned that there are no more: on a busy machine
+/// the first ones may have ended before the last begin.
+void block_until_refused(int calls) {
+  const auto& reserve = thrum::sched::current_m()->scheduler->reserve;
+  do {
+    thrum::wait_group group;
+    for (int i = 0; i != calls; ++i) {
+      group.go([] { thrum::blocking([] { ::usleep(20'000); }); });
+    }
+    group.wait();
+  } while (reserve.limit() == thrum::sched::thread_reserve::any_number);
+}
+
 /// More loops than the system gives threads, and one that sleeps.
 int loops_beside_refused_threads() {
   support::use_one_heap();
@@ -83,16 +96,7 @@ int loops_beside_refused_threads() {
       group.wait();
     }
     refuse_threads();
-    // More calls than there are threads, until the runtime has learned of it: on a busy machine the first ones
-    // may have ended before the last begin. Loops that know of no limit yet take all the threads there are.
-    auto& reserve = thrum::sched::current_m()->scheduler->reserve;
-    do {
-      thrum::wait_group group;
-      for (int i = 0; i != 12; ++i) {
-        group.go([] { thrum::blocking([] { ::usleep(20'000); }); });
-      }
-      group.wait();
-    } while (reserve.limit() == thrum::sched::thread_reserve::any_number);
+    block_until_refused(12);  // loops that know of no limit yet take all the threads there are
     ::alarm(100);
     static std::atomic<bool> stop{false};
     for (int i = 0; i != 12; ++i) {
@@ -141,12 +145,15 @@ int refused_threads() {
       sum += *results.recv();
     }
     std::printf("ended: %d\n", sum);
+    block_until_refused(32);  // if the calls above came one after the other
     const unsigned few = thrum::stats().threads;
     ::setrlimit(RLIMIT_AS, &before);
-    for (int i = 0; i != 8; ++i) {
-      group.go([] { thrum::blocking([] { ::usleep(300'000); }); });
+    for (int attempt = 0; attempt != 10 && thrum::stats().threads <= few; ++attempt) {
+      for (unsigned i = 0; i != few + 4; ++i) {
+        group.go([] { thrum::blocking([] { ::usleep(300'000); }); });
+      }
+      group.wait();
     }
-    group.wait();
     std::printf("more threads later: %s\n", thrum::stats().threads > few ? "yes" : "no");
     return 0;
   });

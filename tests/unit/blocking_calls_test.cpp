@@ -91,7 +91,7 @@ TEST_CASE("processors that go from one blocking call to the next leave time for 
     }
     thrum::wait_group others;
     others.go([] {
-      for (int i = support::scaled(2000); i > 0; --i) {
+      for (int i = support::scaled(200); i > 0; --i) {
         thrum::this_goroutine::yield();
       }
     });

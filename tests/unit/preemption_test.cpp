@@ -348,7 +348,8 @@ TEST_CASE("cooperative preemption sends no signals and waits for a call of the l
         asm volatile("");
       }
     }
-    CHECK_FALSE(done);
+    // If the system kept our thread waiting, for a page, its processor was taken as from any call that blocks.
+    CHECK((!done || thrum::stats().retakes != 0));
     while (!done) {
       thrum::this_goroutine::preemption_point();
     }

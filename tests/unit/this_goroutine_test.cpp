@@ -115,7 +115,8 @@ TEST_CASE("a loop with preemption points gives its only processor to others") {
       pass_preemption_points();
     }
     CHECK(stop);
-    CHECK(thrum::stats().preemptions > 0);
+    // Or the system kept our thread waiting, and the processor was taken as from a call that blocks.
+    CHECK(thrum::stats().preemptions + thrum::stats().retakes > 0);
   });
 }
 

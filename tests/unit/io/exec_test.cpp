@@ -66,11 +66,11 @@ TEST_CASE("exec of what is no program fails, and names it") {
 TEST_CASE("exec ends a program at its deadline, and says so") {
   const auto check = [] {
     std::error_code error;
+    const auto begin = std::chrono::steady_clock::now();
     io::exec_options how;
-    how.deadline = std::chrono::steady_clock::now() + 20ms;
+    how.deadline = begin + 20ms;
     how.grace = 20ms;
     how.input = "";
-    const auto begin = std::chrono::steady_clock::now();
     // What has no input ends at once; so it is given one that does not end.
     io::process p = io::process::spawn(support::words_that_wait(), {.in = io::redirect::pipe()});
     const io::exit_status status = p.wait_or_stop(how.deadline, how.grace, error);

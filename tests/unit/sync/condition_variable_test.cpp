@@ -102,13 +102,15 @@ TEST_CASE("CondSignalGenerations: waiters are woken in the order in which they c
     const int n = 100;
     const thrum::chan<int> awake(static_cast<std::size_t>(n));
     thrum::wait_group group;
+    int inside = 0;
     for (int i = 0; i != n; ++i) {
       group.go([&, i] {
         std::unique_lock lock(mutex);
+        ++inside;
         changed.wait(lock);
         awake.send(i);
       });
-      REQUIRE(waiting(i == 0 ? 1 : 2));
+      REQUIRE(reaches(i + 1, inside, mutex));
       if (i > 0) {
         changed.notify_one();
         CHECK(awake.recv() == i - 1);

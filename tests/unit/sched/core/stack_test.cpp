@@ -247,6 +247,7 @@ TEST_CASE("whether a stack is the pool's is told though another thread has the l
     other.join();
     pool::abandon(p);
   }
-  // Whoever asks does not wait for ever, and the other thread may have lost its CPU.
-  CHECK(told > times / 2);
+  // Whoever asks does not wait for ever, and the other thread may have lost its CPU; without a wait it is told
+  // in no round.
+  CHECK(told != 0);
 }

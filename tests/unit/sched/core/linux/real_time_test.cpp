@@ -29,7 +29,7 @@ std::size_t count_in(const std::string& text, const std::string& words) {
 
 }  // namespace
 
-TEST_CASE("in a real-time class on one CPU loops are interrupted") {
+TEST_CASE("in a real-time class on one CPU loops are interrupted", "[once]") {
   if (!real_time_is_ours()) {
     return;
   }
@@ -38,7 +38,8 @@ TEST_CASE("in a real-time class on one CPU loops are interrupted") {
   CHECK((r.text == "the loops were interrupted\n" || r.text == "not allowed\n"));
 }
 
-TEST_CASE("in a real-time class on one CPU a search for work lets the thread with the work run") {
+TEST_CASE("in a real-time class on one CPU a search for work lets the thread with the work run",
+          "[once]") {
   if (!real_time_is_ours()) {
     return;
   }
@@ -47,7 +48,8 @@ TEST_CASE("in a real-time class on one CPU a search for work lets the thread wit
   CHECK((r.text == "all found\n" || r.text == "not allowed\n"));
 }
 
-TEST_CASE("in a real-time class monitor and creator run one priority above the other threads") {
+TEST_CASE("in a real-time class monitor and creator run one priority above the other threads",
+          "[once]") {
   if (!real_time_is_ours()) {
     return;
   }
@@ -62,7 +64,7 @@ TEST_CASE("in a real-time class monitor and creator run one priority above the o
   CHECK(r.says("thrum_programs: 10\n"));
 }
 
-TEST_CASE("a monitor that may not have a higher priority says so once") {
+TEST_CASE("a monitor that may not have a higher priority says so once", "[once]") {
   if (!real_time_is_ours()) {
     return;
   }
