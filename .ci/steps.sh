@@ -8,7 +8,7 @@
 # with its time and what it used of a processor; if it failed, what its log says of that. Each has a
 # limit, after which all that it started is killed. Logs and results are kept in build/ci/.
 mkdir -p build/ci
-rm -f build/ci/*.result
+rm -f build/ci/*.result build/ci/*.left
 chains=()
 
 log_of() {  # log_of NAME: without the ending
@@ -67,13 +67,17 @@ if_time() {  # if_time step NAME COMMAND...: the step, if it can begin in the fi
     "$@"
   else
     flock build/ci printf 'left  %-66s it is late; ./dev more runs it\n' "$2"
+    touch "$(log_of "$2").left"
   fi
 }
 
-needs() {  # needs NAME: waits until that step of another chain has ended
+needs() {  # needs NAME: waits until that step of another chain has ended; fails if that is left out
   local log
   log=$(log_of "$1")
-  while [ ! -f "$log.result" ]; do sleep 1; done
+  while [ ! -f "$log.result" ]; do
+    [ ! -f "$log.left" ] || return
+    sleep 1
+  done
 }
 
 beside() {  # beside NICENESS CHAIN: a function that takes steps, beside those that were begun
