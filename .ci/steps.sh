@@ -175,3 +175,9 @@ oldest_cmake() {  # all of it with the oldest that is promised
   python3 -m venv build/ci/cmake && build/ci/cmake/bin/python -m pip install -q 'cmake==3.22.*' || return
   CMAKE=$PWD/build/ci/cmake/bin/cmake OUT=build/ci/oldest consumers
 }
+
+build_benchmarks() {  # nothing of them is run: not optimised, and not where ./dev bench has its own
+  cmake --preset bench -B build/ci/bench -DCMAKE_CXX_COMPILER=clang++-19 -DTHRUM_EXAMPLES=OFF \
+    "-DCMAKE_CXX_FLAGS_RELEASE=-O0 -DNDEBUG" &&
+    cmake --build build/ci/bench -- --quiet
+}
