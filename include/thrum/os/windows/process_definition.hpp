@@ -195,11 +195,20 @@ inline io_result start_program(const spawn_request& request, const inherited_str
   how.StartupInfo.hStdOutput = streams.stream(1);
   how.StartupInfo.hStdError = streams.stream(2);
   how.lpAttributeList = attributes;
-  const bool worked =
-      ::CreateProcessW(nullptr, line.data(), nullptr, nullptr, TRUE,
-                       EXTENDED_STARTUPINFO_PRESENT | CREATE_UNICODE_ENVIRONMENT, environment,
-                       request.directory != nullptr ? directory.c_str() : nullptr, &how.StartupInfo,
-                       &started) != 0;
+  // On a busy machine wine loses one of some hundred processes before it has started, and says only that there
+  // was an error of its own.
+  constexpr int most_tries = 4;
+  bool worked = false;
+  for (int i = 0; i != most_tries && !worked; ++i) {
+    worked =
+        ::CreateProcessW(nullptr, line.data(), nullptr, nullptr, TRUE,
+                         EXTENDED_STARTUPINFO_PRESENT | CREATE_UNICODE_ENVIRONMENT, environment,
+                         request.directory != nullptr ? directory.c_str() : nullptr,
+                         &how.StartupInfo, &started) != 0;
+    if (!worked && ::GetLastError() != ERROR_INTERNAL_ERROR) {
+      break;
+    }
+  }
   return result_of(worked, 0);
 }
 
