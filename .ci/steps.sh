@@ -62,12 +62,12 @@ report() {  # report NAME LOG STATUS SECONDS CPU: in one piece, whatever other c
 }
 
 # On a slow machine the whole must end in its time. What is left out then .ci/more runs, too.
-if_time() {  # if_time step NAME COMMAND...: the step, if it can begin in the first 45 minutes
+step_if_time() {  # step_if_time NAME COMMAND...: if it can begin in the first 45 minutes
   if ((SECONDS < 45 * 60)); then
-    "$@"
+    step "$@"
   else
-    flock build/ci printf 'left  %-66s it is late; ./dev more runs it\n' "$2"
-    touch "$(log_of "$2").left"
+    flock build/ci printf 'left  %-66s it is late; ./dev more runs it\n' "$1"
+    touch "$(log_of "$1").left"
   fi
 }
 

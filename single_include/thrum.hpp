@@ -19956,7 +19956,8 @@ inline goroutine* stack_pool::carve(slab& s) noexcept {
 // is taken until some loop ends or waits.
 //
 // When
-//   A thread is free while its M idles or sleeps in the poller, or if it could still be made. TR1
+//   A thread is free while its M idles or sleeps in the poller, from where the monitor calls it when it is
+//   the last (call_last_thread in monitor.hpp), or if it could still be made. TR1
 //   says that whoever takes the last one finds the state on, so of two Ms that begin goroutines at
 //   the same time at least one looks. The monitor ends the state, and lets those go on that were
 //   held back, when two threads are free: one to keep, and one for the next of them. Where there
@@ -45216,7 +45217,8 @@ THRUM_OUT_OF_LINE void thread_creator::start(machine& m) noexcept {
   m.for_signals.give_back();
   retry_at_ = traits::now() + retry_ns;
   scheduler_.take_back(m);
-  // Last: whoever reads it may have been waiting for it, and loops may be about to take the last thread.
+  // The limit is known before this is written: to write may take long, and until it is known a loop may take
+  // the last thread.
   if (!has_warned_) {
     has_warned_ = true;
     base::message<> text("thrum: go: the system refuses thread ");
@@ -78077,7 +78079,7 @@ class fake_dial final : public net_detail::other_dial {
       const std::optional<bool> answer = try_once(lock, here, there, target, own, deadline, made);
       if (answer && fake_now() < deadline && !is_ended_) {
         result = *answer ? 0 : os::peer_refused;
-        return std::move(made.near);
+        return std::move(made.client);
       }
       const time_point until = std::min({deadline, again, gives_up});
       if (!wait(lock, until) || fake_now() >= deadline) {
@@ -78100,9 +78102,9 @@ class fake_dial final : public net_detail::other_dial {
 
  private:
   struct new_connection {
-    std::shared_ptr<fake_connection> both;
-    base::owner<net_detail::other_stream> near;
-    base::owner<net_detail::other_stream> far;  // until the listener has it
+    std::shared_ptr<fake_connection> connection;
+    base::owner<net_detail::other_stream> client;
+    base::owner<net_detail::other_stream> server;  // until the listener has it
   };
 
   /// Until that moment; false: it was ended, or stopped.
@@ -78134,19 +78136,19 @@ class fake_dial final : public net_detail::other_dial {
       return std::nullopt;
     }
     if (found != world_->listeners.end()) {
-      made.both = std::make_shared<fake_connection>(world_, here, there);
-      made.both->ends[0].address = own;
-      made.both->ends[1].address = target;
-      made.near.reset(new fake_stream(made.both, 0));
-      made.far.reset(new fake_stream(made.both, 1));
-      (*found)->add(*back + world_->path(here, there).how.latency, made.far);
+      made.connection = std::make_shared<fake_connection>(world_, here, there);
+      made.connection->ends[0].address = own;
+      made.connection->ends[1].address = target;
+      made.client.reset(new fake_stream(made.connection, 0));
+      made.server.reset(new fake_stream(made.connection, 1));
+      (*found)->add(*back + world_->path(here, there).how.latency, made.server);
     }
     const bool is_in_time = wait(lock, std::min(*back, deadline)) && fake_now() >= *back;
-    if (!is_in_time && made.near) {
+    if (!is_in_time && made.client) {
       const relock free(lock);
       made = new_connection();
     }
-    return is_in_time ? std::optional(static_cast<bool>(made.near)) : std::nullopt;
+    return is_in_time ? std::optional(static_cast<bool>(made.client)) : std::nullopt;
   }
 
   /// Without the lock for the length of a block.

@@ -144,7 +144,7 @@ class fake_dial final : public net_detail::other_dial {
       const std::optional<bool> answer = try_once(lock, here, there, target, own, deadline, made);
       if (answer && fake_now() < deadline && !is_ended_) {
         result = *answer ? 0 : os::peer_refused;
-        return std::move(made.near);
+        return std::move(made.client);
       }
       const time_point until = std::min({deadline, again, gives_up});
       if (!wait(lock, until) || fake_now() >= deadline) {
@@ -167,9 +167,9 @@ class fake_dial final : public net_detail::other_dial {
 
  private:
   struct new_connection {
-    std::shared_ptr<fake_connection> both;
-    base::owner<net_detail::other_stream> near;
-    base::owner<net_detail::other_stream> far;  // until the listener has it
+    std::shared_ptr<fake_connection> connection;
+    base::owner<net_detail::other_stream> client;
+    base::owner<net_detail::other_stream> server;  // until the listener has it
   };
 
   /// Until that moment; false: it was ended, or stopped.
@@ -201,19 +201,19 @@ class fake_dial final : public net_detail::other_dial {
       return std::nullopt;
     }
     if (found != world_->listeners.end()) {
-      made.both = std::make_shared<fake_connection>(world_, here, there);
-      made.both->ends[0].address = own;
-      made.both->ends[1].address = target;
-      made.near.reset(new fake_stream(made.both, 0));
-      made.far.reset(new fake_stream(made.both, 1));
-      (*found)->add(*back + world_->path(here, there).how.latency, made.far);
+      made.connection = std::make_shared<fake_connection>(world_, here, there);
+      made.connection->ends[0].address = own;
+      made.connection->ends[1].address = target;
+      made.client.reset(new fake_stream(made.connection, 0));
+      made.server.reset(new fake_stream(made.connection, 1));
+      (*found)->add(*back + world_->path(here, there).how.latency, made.server);
     }
     const bool is_in_time = wait(lock, std::min(*back, deadline)) && fake_now() >= *back;
-    if (!is_in_time && made.near) {
+    if (!is_in_time && made.client) {
       const relock free(lock);
       made = new_connection();
     }
-    return is_in_time ? std::optional(static_cast<bool>(made.near)) : std::nullopt;
+    return is_in_time ? std::optional(static_cast<bool>(made.client)) : std::nullopt;
   }
 
   /// Without the lock for the length of a block.

@@ -110,7 +110,8 @@ THRUM_OUT_OF_LINE void thread_creator::start(machine& m) noexcept {
   m.for_signals.give_back();
   retry_at_ = traits::now() + retry_ns;
   scheduler_.take_back(m);
-  // Last: whoever reads it may have been waiting for it, and loops may be about to take the last thread.
+  // The limit is known before this is written: to write may take long, and until it is known a loop may take
+  // the last thread.
   if (!has_warned_) {
     has_warned_ = true;
     base::message<> text("thrum: go: the system refuses thread ");

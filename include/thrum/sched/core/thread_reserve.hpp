@@ -19,7 +19,8 @@
 // is taken until some loop ends or waits.
 //
 // When
-//   A thread is free while its M idles or sleeps in the poller, or if it could still be made. TR1
+//   A thread is free while its M idles or sleeps in the poller, from where the monitor calls it when it is
+//   the last (call_last_thread in monitor.hpp), or if it could still be made. TR1
 //   says that whoever takes the last one finds the state on, so of two Ms that begin goroutines at
 //   the same time at least one looks. The monitor ends the state, and lets those go on that were
 //   held back, when two threads are free: one to keep, and one for the next of them. Where there
