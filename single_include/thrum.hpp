@@ -17755,7 +17755,10 @@ struct alignas(base::cache_line_size) machine {
         id(number),
         random(seed),
         search(seed + 1),
-        answer_monitor(upcalls.answer_monitor) {}
+        answer_monitor(upcalls.answer_monitor) {
+    interruption.interrupt = upcalls.interrupt;
+    interruption.argument = this;
+  }
 
   // -- [m.inside] this thread and its signal handler; the monitor behind a heavy fence --
   /// 1 while the thread runs code of the scheduler: its P may not be taken then. See section.hpp.
@@ -17802,6 +17805,8 @@ struct alignas(base::cache_line_size) machine {
   // -- the thread writes it before it first holds a P --
   os::thread_ref self;
   bool awaited = false;  // a P is on its way to this thread, which is being made
+  /// Who is called is set once, for each thread that this M is going to have: ThreadSanitizer may keep a
+  /// signal until the thread that it was for has ended and the next one begins.
   os::preempt_target interruption;
   /// Signals that have arrived. Written by the handler, read by the monitor.
   figure<std::uint32_t> heard;
@@ -47884,8 +47889,6 @@ inline void* m_main(void* argument) noexcept {
   name.append(config.name).append("/").append(std::uint64_t{m.id});
   name.append(std::string_view("\0", 1));
   os::set_thread_name(name.view().data());
-  m.interruption.interrupt = scheduler.upcalls().interrupt;
-  m.interruption.argument = &m;
   m.for_signals.open(m.interruption);
   m.self.open();  // from here on others interrupt it
   if (config.thread_started != nullptr) {

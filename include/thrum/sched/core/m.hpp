@@ -68,7 +68,10 @@ struct alignas(base::cache_line_size) machine {
         id(number),
         random(seed),
         search(seed + 1),
-        answer_monitor(upcalls.answer_monitor) {}
+        answer_monitor(upcalls.answer_monitor) {
+    interruption.interrupt = upcalls.interrupt;
+    interruption.argument = this;
+  }
 
   // -- [m.inside] this thread and its signal handler; the monitor behind a heavy fence --
   /// 1 while the thread runs code of the scheduler: its P may not be taken then. See section.hpp.
@@ -115,6 +118,8 @@ struct alignas(base::cache_line_size) machine {
   // -- the thread writes it before it first holds a P --
   os::thread_ref self;
   bool awaited = false;  // a P is on its way to this thread, which is being made
+  /// Who is called is set once, for each thread that this M is going to have: ThreadSanitizer may keep a
+  /// signal until the thread that it was for has ended and the next one begins.
   os::preempt_target interruption;
   /// Signals that have arrived. Written by the handler, read by the monitor.
   figure<std::uint32_t> heard;

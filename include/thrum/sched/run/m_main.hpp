@@ -39,8 +39,6 @@ inline void* m_main(void* argument) noexcept {
   name.append(config.name).append("/").append(std::uint64_t{m.id});
   name.append(std::string_view("\0", 1));
   os::set_thread_name(name.view().data());
-  m.interruption.interrupt = scheduler.upcalls().interrupt;
-  m.interruption.argument = &m;
   m.for_signals.open(m.interruption);
   m.self.open();  // from here on others interrupt it
   if (config.thread_started != nullptr) {

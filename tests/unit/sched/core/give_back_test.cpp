@@ -225,3 +225,39 @@ TEST_CASE("loops lose their processors beside threads that end and are made anew
   }
   CHECK(runtime.stats().threads >= 2);
 }
+
+TEST_CASE(
+    "a signal that a goroutine takes late may be for a thread that has ended and was made anew") {
+  if (!thrum::base::signals_are_deferred) {
+    return;  // ThreadSanitizer keeps them until the goroutine calls something that it knows
+  }
+  const short_idle_times soon;
+  std::atomic<bool> stop{false};
+  std::atomic<int> made{0};
+  thrum::runtime runtime(thrum::options{
+      .procs = 2, .time_slice = std::chrono::microseconds(200), .on_thread_start = [&](unsigned) {
+        made.fetch_add(1, std::memory_order_relaxed);
+      }});
+  std::vector<thrum::join_handle<void>> loops;
+  for (int i = 0; i != 8; ++i) {
+    loops.push_back(runtime.spawn([&] {
+      for (int seen = 0; !stop;) {
+        // relaxed: a loop that looked at the new thread in another way would hide a race with it
+        if (const int now = made.load(std::memory_order_relaxed); now != seen) {
+          seen = now;
+          delete new std::atomic<int>(0);  // a call that it knows
+        }
+        thrum::this_goroutine::preemption_point();
+      }
+    }));
+  }
+  for (int burst = 0; burst != 20; ++burst) {
+    block_threads(runtime, 20);
+    CHECK(support::eventually([&] { return runtime.stats().threads <= 12; }));
+  }
+  stop = true;
+  for (auto& each : loops) {
+    each.join();
+  }
+  CHECK(made > 20);
+}
