@@ -7,6 +7,8 @@
 // A direction is a queue of segments, each with the moment at which it arrives. Those on a link that is
 // cut are held: their moment is never, until heal() gives them another. What is told of an end is a
 // moment, too: from which on it has been reset, or has given up.
+//
+// A close never fails, so the segment that tells of it is there from the beginning.
 #ifndef THRUM_TESTING_FAKE_STREAM_HPP
 #define THRUM_TESTING_FAKE_STREAM_HPP
 
@@ -23,7 +25,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstring>
-#include <deque>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -44,10 +46,12 @@ struct fake_flow {
 
   host_number from = 0;
   host_number to = 0;
-  std::deque<segment> segments;
-  std::size_t buffered = 0;  // bytes in them
+  bool is_ended() const noexcept { return unsent_end.empty(); }
+
+  std::list<segment> segments;
+  std::list<segment> unsent_end = std::list<segment>(1);
+  std::size_t buffered = 0;  // bytes in the segments
   time_point last{};         // when the newest one arrives
-  bool is_ended = false;     // the end has been sent
 };
 
 /// Both ends. What it does is done with the world's lock held.
@@ -114,9 +118,13 @@ class fake_connection {
     if (!arrives) {
       hold(i);
     }
-    flow.segments.push_back({flow.last, is_end, {bytes.begin(), bytes.end()}});
-    flow.buffered += bytes.size();
-    flow.is_ended = flow.is_ended || is_end;
+    if (is_end) {
+      flow.unsent_end.front() = {flow.last, true, {}};
+      flow.segments.splice(flow.segments.end(), flow.unsent_end);
+    } else {
+      flow.segments.push_back({flow.last, false, {bytes.begin(), bytes.end()}});
+      flow.buffered += bytes.size();
+    }
     ends[1 - i].readable.notify_all();
   }
 
@@ -143,7 +151,7 @@ class fake_connection {
         return each.arrives > now;
       });
       reset_after(1 - i, now);
-    } else if (!flows[i].is_ended) {
+    } else if (!flows[i].is_ended()) {
       send(i, {}, true);
     }
     own.is_closed = true;
@@ -288,7 +296,7 @@ class fake_stream final : public net_detail::other_stream {
     }
     if (which == io::side::read) {
       own.reads_end = true;
-    } else if (!of_->flows[i_].is_ended) {
+    } else if (!of_->flows[i_].is_ended()) {
       of_->send(i_, {}, true);
     }
     of_->notify();
@@ -389,7 +397,7 @@ class fake_stream final : public net_detail::other_stream {
     if (own.is_closed) {
       return os::cancelled;
     }
-    if (of_->flows[i_].is_ended) {
+    if (of_->flows[i_].is_ended()) {
       return os::peer_closed;
     }
     if (fake_now() >= own.write_deadline) {

@@ -222,6 +222,39 @@ int dial_in_a_fake_net_without_memory() {
   });
 }
 
+/// Closes a connection of a fake net after so many writes that nobody has read, when there is no memory. Exit
+/// status 0: the other end has all of them, and then the end.
+int close_in_a_fake_net_without_memory() {
+  ::alarm(60);
+  thrum::options one_thread;  // the failures are counted on it
+  one_thread.procs = 1;
+  return thrum::testing::bubble(one_thread, [] {
+    const thrum::testing::fake_net network;
+    thrum::net::listener listener = thrum::net::listener::listen("127.0.0.1:80");
+    constexpr std::size_t most = 40;
+    for (std::size_t writes = 0; writes != most; ++writes) {
+      thrum::net::conn client = thrum::net::dial("127.0.0.1:80");
+      thrum::net::conn server = listener.accept();
+      for (std::size_t i = 0; i != writes; ++i) {
+        client.write("x");
+      }
+      allocations_left = 0;
+      client.close();
+      allocations_left = -1;
+      std::array<char, most> buffer;
+      std::size_t got = 0;
+      while (const std::size_t n = server.read(buffer)) {
+        got += n;
+      }
+      if (got != writes) {
+        std::printf("%zu writes, %zu bytes\n", writes, got);
+        return 1;
+      }
+    }
+    return 0;
+  });
+}
+
 /// Starts as many goroutines as there were before, each with a callable of 64 bytes.
 int start_goroutines_again() {
   return thrum::run([] {
@@ -258,6 +291,7 @@ constexpr programs::entry entries[] = {
     {"hear_changes_without_memory", &hear_changes_without_memory},
     {"call_at_the_end_without_memory", &call_at_the_end_without_memory},
     {"dial_in_a_fake_net_without_memory", &dial_in_a_fake_net_without_memory},
+    {"close_in_a_fake_net_without_memory", &close_in_a_fake_net_without_memory},
     {"start_goroutines_again", &start_goroutines_again},
 };
 const programs::group in_register(entries);

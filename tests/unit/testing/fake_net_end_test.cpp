@@ -49,6 +49,12 @@ TEST_CASE(
   INFO(result.text);
   CHECK(result.exit_code == 0);
 }
+
+TEST_CASE("to close a connection of a fake net needs no memory") {
+  const auto result = support::run_file(THRUM_MEMORY_PATH, "close_in_a_fake_net_without_memory");
+  INFO(result.text);
+  CHECK(result.exit_code == 0);
+}
 #endif
 
 TEST_CASE("names in a fake net are those of its hosts, and no others") {
