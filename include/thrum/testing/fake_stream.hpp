@@ -46,12 +46,12 @@ struct fake_flow {
 
   host_number from = 0;
   host_number to = 0;
-  bool is_ended() const noexcept { return unsent_end.empty(); }
-
   std::list<segment> segments;
   std::list<segment> unsent_end = std::list<segment>(1);
   std::size_t buffered = 0;  // bytes in the segments
   time_point last{};         // when the newest one arrives
+
+  bool is_ended() const noexcept { return unsent_end.empty(); }
 };
 
 /// Both ends. What it does is done with the world's lock held.
