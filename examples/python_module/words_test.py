@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The thrum authors
 # SPDX-License-Identifier: MIT
-"""What the module words promises. Run by tests/unit/examples/python_module_test.cpp."""
+"""What the module words promises. Run by tests/examples/python_module_test.cpp."""
 import multiprocessing
 import os
 import pathlib

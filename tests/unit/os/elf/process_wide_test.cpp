@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// One object in several shared objects of a process: ../../shared_objects_test.cpp.
+// One object in several shared objects of a process: tests/opt_in/shared_objects_test.cpp.
 
 #include <thrum/os/parts.hpp>
 
