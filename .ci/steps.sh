@@ -8,8 +8,25 @@
 # with its time and what it used of a processor; if it failed, what its log says of that. Each has a
 # limit, after which all that it started is killed. Logs and results are kept in build/ci/.
 mkdir -p build/ci
-rm -f build/ci/*.result build/ci/*.left
 chains=()
+rm -f build/ci/*.worker
+
+# An interrupt ends the steps that run, which have groups of their own, and the chains that would begin others.
+trap 'end_all; exit 130' INT
+trap 'end_all; exit 143' TERM HUP
+
+end_all() {
+  local file
+  for file in ${chains[@]+"${chains[@]}"}; do kill -KILL "$file" 2>/dev/null; done
+  for file in build/ci/*.worker; do
+    [ ! -f "$file" ] || kill -TERM -- -"$(cat "$file")" 2>/dev/null
+  done
+  sleep 1
+  for file in build/ci/*.worker; do
+    [ ! -f "$file" ] || kill -KILL -- -"$(cat "$file")" 2>/dev/null
+  done
+  rm -f build/ci/*.worker
+}
 
 log_of() {  # log_of NAME: without the ending
   printf 'build/ci/%s' "$(printf '%s' "$1" | tr -cs 'a-zA-Z0-9' '-')"
@@ -29,6 +46,7 @@ step() {  # step NAME COMMAND...: runs it, which may be a function, and reports 
     echo "$? $(tail -n 1 "$log.times")" >"$log.result"
   ) &
   worker=$!
+  echo $worker >"$log.worker"
   (
     sleep "$limit"
     printf '\nERROR: stopped after the %s seconds that this step has\n' "$limit" >>"$log.log"
@@ -41,6 +59,7 @@ step() {  # step NAME COMMAND...: runs it, which may be a function, and reports 
   wait $worker 2>/dev/null
   kill -KILL -- -$guard 2>/dev/null
   wait $guard 2>/dev/null
+  rm -f "$log.worker"
   [ -f "$log.result" ] && read -r status seconds user system <"$log.result"
   [ -f "$log.result" ] || echo "lost 0 0 0" >"$log.result"
   report "$name" "$log" "$status" "$seconds" $((user + system))
@@ -61,23 +80,107 @@ report() {  # report NAME LOG STATUS SECONDS CPU: in one piece, whatever other c
   flock build/ci printf '%s\n' "$told"
 }
 
-# On a slow machine the whole must end in its time. What is left out then .ci/more runs, too.
-step_if_time() {  # step_if_time NAME COMMAND...: if it can begin in the first 45 minutes
-  if ((SECONDS < 45 * 60)); then
-    step "$@"
+# ---- results that are kept -----------------------------------------------------------------------
+
+results=.ci/results  # a line each: NAME, ok or failed, commit, time, processor seconds; tabs between
+
+holds_still() {  # holds_still NAME FILES: its last kept result is good, and none of its files has changed since
+  local status commit
+  IFS=$'\t' read -r status commit < <(awk -F '\t' -v n="$1" '$1 == n { print $2 "\t" $3 }' $results 2>/dev/null)
+  # shellcheck disable=SC2086
+  [ "${status-}" = ok ] && git diff --quiet "$commit" -- $2 2>/dev/null
+}
+
+keep_result() {  # keep_result NAME FILES: of the step that has just ended
+  local status seconds user system word=failed
+  read -r status seconds user system <"$(log_of "$1").result"
+  # shellcheck disable=SC2086
+  git diff --quiet HEAD -- $2 2>/dev/null || return 0
+  [ "$status" != 0 ] || word=ok
+  (
+    flock 9
+    awk -F '\t' -v n="$1" '$1 != n' $results 2>/dev/null >build/ci/results
+    printf '%s\t%s\t%s\t%s\t%s\n' "$1" $word "$(git rev-parse --short HEAD)" \
+      "$(date -u +%Y-%m-%dT%H:%MZ)" $((user + system)) >>build/ci/results
+    sort build/ci/results >$results
+  ) 9>build/ci/lock
+}
+
+not_run() {  # of each step that .ci/more knows: whether its last result still holds, and since when it does not
+  local file name files line known=0 stale=()
+  for file in build/ci/*.known; do
+    IFS=$'\t' read -r name files <"$file"
+    known=$((known + 1))
+    holds_still "$name" "$files" && continue
+    line=$(awk -F '\t' -v n="$name" '$1 == n { print $2 " at " $3 ", " $4 }' $results 2>/dev/null)
+    stale+=("$(printf '%-72s %s' "$name" "${line:-never}")")
+  done
+  printf '%s steps, %s hold for this tree\n' $known $((known - ${#stale[@]}))
+  [ ${#stale[@]} = 0 ] || printf '%-72s %s\n' "not run since its files changed:" "last:"
+  [ ${#stale[@]} = 0 ] || printf '%s\n' "${stale[@]}"
+}
+
+packages="packages: pkg-config, FetchContent, Conan, Meson, Debian, vcpkg's port"
+packaging="packaging cmake CMakeLists.txt meson.build tests/packages tests/consume tools/package.py tools/ports.py"
+
+step_if_changed() {  # step_if_changed NAME FILES COMMAND...: unless .ci/results says that it holds
+  local name=$1 files=$2
+  shift 2
+  if holds_still "$name" "$files"; then
+    flock build/ci printf 'held  %-66s nothing of it has changed since it passed\n' "$name"
   else
-    flock build/ci printf 'left  %-66s it is late; ./dev more runs it\n' "$1"
-    touch "$(log_of "$1").left"
+    step "$name" "$@"
   fi
 }
 
-needs() {  # needs NAME: waits until that step of another chain has ended; fails if that is left out
+# ---- a budget ------------------------------------------------------------------------------------
+
+# Machines differ, and one machine differs from hour to hour. So time is told in a unit: the processor seconds that
+# g++ needs for a file that has nothing to do with the library, measured several times while the steps run.
+reference() {
+  local text='#include <algorithm>
+    #include <functional>
+    #include <map>
+    #include <regex>
+    #include <sstream>
+    int main(int n, char** v) {
+      std::map<std::string, std::function<int(int)>> m;
+      for (int i = 0; i < n; ++i) m[v[i]] = [i](int x) { return x + i; };
+      std::ostringstream out;
+      for (auto& each : m) out << std::regex_match(each.first, std::regex("a+")) << each.second(1);
+      return static_cast<int>(out.str().size());
+    }'
+  local TIMEFORMAT='%U %S'
+  { time env CCACHE_DISABLE=1 g++ -std=c++20 -O1 -x c++ -c - -o /dev/null <<<"$text" 2>/dev/null; } 2>&1 |
+    awk '{ print $1 + $2 }' >>build/ci/reference.times
+}
+
+budget() {  # budget USED: fails if the steps take 5 % more than .ci/budget records, on the kind of processor it names
+  local processor
+  processor=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
+  sort -n build/ci/reference.times | awk -v used="$1" -v here="$processor" '
+    { each[NR] = $1 }
+    END {
+      unit = each[int((NR + 1) / 2)]
+      spread = (each[NR] - each[1]) / unit / 2
+      while ((getline line < ".ci/budget") > 0)
+        if (line !~ /^#/) { split(line, field, "\t"); recorded[field[1]] = field[2] }
+      printf "time: %d units of %.2f s of a processor", used / unit, unit
+      if (!(here in recorded)) { printf "; none is recorded for %s\n", here; exit 0 }
+      grown = used / unit / recorded[here] - 1
+      printf ", %+.1f %% beside the %d that .ci/budget records (a unit spread by %.1f %%)\n", \
+        100 * grown, recorded[here], 100 * spread
+      if (grown > 0.05 + spread) {
+        print "FAIL  time: find the step that grew, or record the new figure in .ci/budget and say why"
+        exit 1
+      }
+    }'
+}
+
+needs() {  # needs NAME: waits until that step of another chain has ended
   local log
   log=$(log_of "$1")
-  while [ ! -f "$log.result" ]; do
-    [ ! -f "$log.left" ] || return
-    sleep 1
-  done
+  while [ ! -f "$log.result" ]; do sleep 1; done
 }
 
 beside() {  # beside NICENESS CHAIN: a function that takes steps, beside those that were begun
@@ -93,12 +196,12 @@ all_ended() {  # waits for what was begun
   chains=()
 }
 
-summary() {  # the steps that failed, and one line for all; fails if any did
+summary() {  # each step's share, the steps that failed, and one line for all; fails if any did
   local log status seconds user system count passed=0 failed=0 used=0 names=()
   for log in build/ci/*.result; do
     log=${log%.result}
     read -r status seconds user system <"$log.result"
-    used=$((used + user + system))
+    [[ $log = */install* ]] || used=$((used + user + system))  # a machine may have all of it
     # ./dev test counts its own runs; any other step is one.
     count=$(sed -nE 's/^([0-9]+) passed, [0-9]+ failed$/\1/p' "$log.log" | tail -n 1)
     if [ "$status" = 0 ]; then
@@ -110,9 +213,17 @@ summary() {  # the steps that failed, and one line for all; fails if any did
       names+=("${log#build/ci/}")
     fi
   done
+  printf 'shares of %s s of a processor:\n' $used
+  for log in build/ci/*.result; do
+    read -r status seconds user system <"$log"
+    log=${log#build/ci/}
+    printf '%5s s %4s %%  %s\n' $((user + system)) $(((user + system) * 100 / (used > 0 ? used : 1))) "${log%.result}"
+  done | sort -rn
   # Once more and together: what each step has said may be hundreds of lines above.
   [ ${#names[@]} = 0 ] || printf 'failed: %s\n' "${names[@]}"
-  printf '%s passed, %s failed; %s s, %s s of a processor\n' $passed $failed $SECONDS $used
+  if [ $failed = 0 ] && [ -f build/ci/reference.times ]; then budget $used || failed=1; fi
+  printf '%s passed, %s failed\n' $passed $failed
+  printf '%s s, %s s of a processor\n' $SECONDS $used
   [ $failed = 0 ]
 }
 
