@@ -19,6 +19,8 @@
 #include <cstdlib>
 #include <cstring>
 #else
+#include "support/process.hpp"
+
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -99,6 +101,7 @@ child_result run_in_child(Work work) {
   }
   const pid_t child = ::fork();
   if (child == 0) {
+    end_with_parent();
     const rlimit no_core{0, 0};
     ::setrlimit(RLIMIT_CORE, &no_core);
     for (const int deadly : {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGTRAP}) {

@@ -6,6 +6,7 @@
 #define THRUM_TESTS_SUPPORT_DEBUGGER_HPP
 
 #include "support/catch.hpp"
+#include "support/process.hpp"
 
 #include <cstdint>
 
@@ -25,6 +26,7 @@ class debugger_of {
     REQUIRE(::pipe(ready) == 0);
     self_ = ::fork();
     if (self_ == 0) {
+      end_with_parent();
       ::close(stay_[1]);
       char mark = ::ptrace(PTRACE_SEIZE, static_cast<::pid_t>(pid), nullptr, nullptr) == 0 ? 1 : 0;
       if (::write(ready[1], &mark, 1) == 1) {

@@ -2,10 +2,16 @@
 // SPDX-License-Identifier: MIT
 //
 // main() of the test programs, by version 2 or 3 of Catch2.
+#include "support/clean_end.hpp"
+
 #if __has_include(<catch2/catch_session.hpp>)
 #include <catch2/catch_session.hpp>
-int main(int argc, char** argv) { return Catch::Session().run(argc, argv); }
 #else
-#define CATCH_CONFIG_MAIN
+#define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
 #endif
+
+int main(int argc, char** argv) {
+  support::clean_up_at_end();
+  return Catch::Session().run(argc, argv);
+}

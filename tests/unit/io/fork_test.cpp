@@ -35,6 +35,7 @@ template <class F>
 int status_of_child(F f) {
   const pid_t child = ::fork();
   if (child == 0) {
+    support::end_with_parent();
     ::alarm(static_cast<unsigned>(support::long_time.count()));
     ::_exit(f() ? 0 : 1);
   }
