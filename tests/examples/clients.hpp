@@ -11,6 +11,7 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/folder.hpp"
+#include "support/net.hpp"
 #include "support/program.hpp"
 #include "support/scale.hpp"
 #include "support/server_process.hpp"
@@ -135,10 +136,10 @@ inline std::vector<std::string> on(const std::string& procs, std::vector<std::st
   return words;
 }
 
-/// A port on which nobody listens, for servers that cannot choose one themselves. Somebody else may
-/// be faster: try again.
-inline std::string free_port() {
-  return std::to_string(thrum::net::listener::listen("127.0.0.1:0").local().port());
+/// A place on which nobody listens, for servers that cannot choose one themselves. Where the address is
+/// not ours alone, somebody else may be faster: try again.
+inline thrum::net::endpoint free_place() {
+  return thrum::net::listener::listen(support::own_loopback()).local();
 }
 
 }  // namespace examples

@@ -40,7 +40,8 @@ using thrum::net::listener;
 
 TEST_CASE("DialClosedPortFailFast: nobody listens, so a dial is refused and waits for nothing") {
   with_runtime([] {
-    const endpoint where = support::closed_port();
+    const support::closed_port nobody;
+    const endpoint where = nobody.where();
     const auto start = steady::now();
     for (int i = 0; i != 20; ++i) {
       CHECK(error_of([&] { dial(where, 100s); }) == std::errc::connection_refused);
@@ -51,7 +52,8 @@ TEST_CASE("DialClosedPortFailFast: nobody listens, so a dial is refused and wait
 
 TEST_CASE("DialError: the text of the exception names the endpoint") {
   with_runtime([] {
-    const endpoint where = support::closed_port();
+    const support::closed_port nobody;
+    const endpoint where = nobody.where();
     std::string text;
     try {
       dial(where);
@@ -127,7 +129,8 @@ TEST_CASE("DialerFallbackDelay: the second starts 250 ms after a first that says
 TEST_CASE("DialParallel: when one has failed, the next starts at once") {
   with_runtime([] {
     auto good = listener::listen(loopback());
-    const endpoint nobody = support::closed_port();
+    const support::closed_port closed;
+    const endpoint nobody = closed.where();
     const std::vector<endpoint> all{nobody, nobody, good.local()};
     std::error_code error;
     // A head start that nobody lives to see.
@@ -139,7 +142,8 @@ TEST_CASE("DialParallel: when one has failed, the next starts at once") {
 
 TEST_CASE("DialParallel: if all fail, the error is the first; with a deadline, timed_out") {
   with_runtime([] {
-    const endpoint nobody = support::closed_port();
+    const support::closed_port closed;
+    const endpoint nobody = closed.where();
     const std::vector<endpoint> refusing{nobody, nobody};
     std::error_code error;
     CHECK_FALSE(dial_until(refusing, time_point::max(), error));
@@ -176,11 +180,8 @@ TEST_CASE("DialerDualStackFDLeak: the dial that loses the race is given up and c
       CHECK_FALSE(error);
       second.accept();
     }
-    const auto end = steady::now() + 30s;  // by itself the system gives up after two minutes
-    while (thrum::stats().goroutines != goroutines && steady::now() < end) {
-      thrum::sleep_for(1ms);
-    }
-    CHECK(thrum::stats().goroutines == goroutines);
+    // By itself the system gives up after two minutes and more.
+    CHECK(eventually([&] { return thrum::stats().goroutines == goroutines; }));
     CHECK(open_descriptors() == before);
   });
 }
@@ -191,11 +192,16 @@ TEST_CASE(
   auto good = listener::listen(loopback());
   std::error_code error;
   const std::vector<endpoint> all{hole.where(), good.local()};
-  const auto start = steady::now();
-  const conn made = dial(all, 5s, error);
+  conn made;
+  // On a busy machine a short time may be over before the second one has been tried.
+  for (auto time = 500ms; !made && time < support::long_time; time *= 2) {
+    const auto start = steady::now();
+    made = dial(all, time, error);
+    CHECK((made || is_timeout(error)));
+    CHECK(steady::now() - start >= time * 2 / 5);  // its half of the time
+  }
   CHECK_FALSE(error);
   CHECK(made.remote() == good.local());
-  CHECK(steady::now() - start >= 2s);  // its half of the time
   CHECK_FALSE(dial(std::vector<endpoint>(), 5s, error));
   CHECK(error);
 }

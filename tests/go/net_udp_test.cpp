@@ -119,7 +119,7 @@ TEST_CASE("a connected socket is told when nobody receives, and receives afterwa
   with_runtime([] {
     endpoint where;
     {
-      const auto gone = udp_socket::bind(loopback());
+      const auto gone = udp_socket::bind(support::own_loopback());  // nobody else is given its port
       where = gone.local();
     }
     auto socket = udp_socket::connect(where);

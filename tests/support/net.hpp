@@ -8,12 +8,16 @@
 
 #include "support/descriptors.hpp"
 #include "support/error_of.hpp"
+#include "support/named_socket.hpp"
 #include "support/process.hpp"
 
 #include <thrum.hpp>
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -25,6 +29,17 @@ using steady = std::chrono::steady_clock;
 
 /// Any port of this machine alone.
 inline thrum::net::endpoint loopback() { return thrum::net::endpoint("127.0.0.1:0"); }
+
+/// An address of the loopback that no other process of this machine uses, where there are such. A port
+/// there that was given back is free: nobody else is given it.
+inline thrum::net::endpoint own_loopback(std::uint16_t port = 0) {
+#if defined(__linux__)
+  const auto number = static_cast<std::uint32_t>(::getpid());
+  return thrum::net::endpoint::v4(0x7f400000U + (number & 0x3fffffU), port);  // 127.64.0.0/10
+#else
+  return thrum::net::endpoint::v4(0x7f000001U, port);
+#endif
+}
 
 /// Whether ::1 can be listened on here.
 inline bool has_ipv6() {
@@ -71,19 +86,23 @@ inline void fill(thrum::net::conn& to) {
 }
 
 /// A listener whose queue is full: the system ignores new connections, as a machine that is
-/// switched off does. From a goroutine or thread that may wait.
+/// switched off does. Its constructor blocks the thread for a third of a second.
 class black_hole {
  public:
   black_hole() : listener_(thrum::net::listener::listen(loopback(), {.backlog = 0})) {
-    // The time of one that fails may have passed before it began.
-    for (int failed = 0; failed != 3;) {
-      std::error_code error;
-      thrum::net::conn made =
-          thrum::net::dial(listener_.local(), std::chrono::milliseconds(100), error);
-      ++failed;
-      if (!error) {
-        failed = 0;
-        queued_.push_back(std::move(made));
+    // A connection is asked for before the wait begins: the queue is full if no answer has come then.
+    for (int unanswered = 0; unanswered != 3;) {
+      constexpr int wait_ms = 100;
+      auto asking = std::make_unique<named_socket>(AF_INET);
+      const thrum::net::endpoint to = listener_.local();
+      const thrum::os::io_result asked = thrum::os::connect(asking->fd(), to.data(), to.size());
+      const bool is_answered =
+          asked == 0 || (asked == thrum::os::in_progress &&
+                         thrum::os::wait_for(asking->fd(), true, wait_ms) == 1 &&
+                         thrum::os::connection_state(asking->fd()) == 0);
+      unanswered = is_answered ? 0 : unanswered + 1;
+      if (is_answered) {
+        queued_.push_back(std::move(asking));
       }
     }
   }
@@ -94,13 +113,23 @@ class black_hole {
 
  private:
   thrum::net::listener listener_;
-  std::vector<thrum::net::conn> queued_;
+  std::vector<std::unique_ptr<named_socket>> queued_;
 };
 
-/// A port of the loopback on which nobody listens.
-inline thrum::net::endpoint closed_port() {
-  return thrum::net::listener::listen(loopback()).local();
-}
+/// A port of the loopback on which nobody listens, for as long as this lives: a socket has it that only
+/// is bound, so that the system gives it to nobody else.
+class closed_port {
+ public:
+  closed_port() : holder_(AF_INET) {
+    if (!holder_.bind(loopback())) {
+      throw std::runtime_error("closed_port: no port of the loopback is free");
+    }
+  }
+  thrum::net::endpoint where() const { return holder_.name(); }
+
+ private:
+  named_socket holder_;
+};
 
 }  // namespace support
 

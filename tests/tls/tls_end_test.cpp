@@ -244,7 +244,8 @@ TEST_CASE("tls_dial: one deadline for all of it, and errors of each part", "[tls
     CHECK(support::steady::now() - begin >= 50ms);
     CHECK(!net::tls_dial("localhost", client, 1s, error));
     CHECK(error == net::endpoint_error::no_port);
-    CHECK(!net::tls_dial(support::closed_port().to_string(), client, 60s, error));
+    const support::closed_port nobody;
+    CHECK(!net::tls_dial(nobody.where().to_string(), client, 60s, error));
     CHECK(error == std::errc::connection_refused);
     CHECK(support::error_of([&] { net::tls_dial_until(at, client, support::steady::now()); }) ==
           thrum::errc::deadline_exceeded);

@@ -242,7 +242,8 @@ TEST_CASE("tls: a client of ours and nginx", "[tls][once]") {
   own.folder.write("root/index.html", std::string(300'000, 'x'));
   std::filesystem::permissions(own.folder / "",
                                std::filesystem::perms(0755));  // its worker is nobody
-  const net::endpoint port = support::closed_port();
+  // nginx cannot choose a port itself. This one nobody else is given.
+  const net::endpoint port = net::listener::listen(support::own_loopback()).local();
   own.folder.write("nginx.conf",
                    "daemon off; worker_processes 1; pid nginx.pid; error_log stderr notice;\n"
                    "events { worker_connections 64; }\n"
@@ -265,7 +266,7 @@ TEST_CASE("tls: a client of ours and nginx", "[tls][once]") {
     const net::tls_context context = own.client({.protocols = {"http/1.1"}});
     std::string resumed;
     for (int i = 0; i < 3; ++i) {
-      net::tls_conn c = net::tls_dial("localhost:" + std::to_string(port.port()), context, 60s);
+      net::tls_conn c = net::tls_conn::client(context, net::dial(port), "localhost");
       c.write(std::string_view("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"));
       const std::string answer = c.read_all();
       CHECK(has_text(answer, "200 OK"));
@@ -275,4 +276,6 @@ TEST_CASE("tls: a client of ours and nginx", "[tls][once]") {
     }
     CHECK(resumed == "-rr");
   });
+  server.terminate();  // its worker would outlive a process that is killed
+  server.wait();
 }
