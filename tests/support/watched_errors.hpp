@@ -21,7 +21,7 @@
 #include <process.h>
 #include <sys/stat.h>
 #else
-#include <cstdlib>
+#include "support/nameless_file.hpp"
 #endif
 #include <unistd.h>
 
@@ -71,12 +71,7 @@ class watched_errors {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 #else
-  static int open_file() {
-    char name[] = "/tmp/errors-XXXXXX";
-    const int file = ::mkstemp(name);
-    ::unlink(name);
-    return file;
-  }
+  static int open_file() { return open_nameless_file(); }
   std::string text() const {
     std::string all;
     char part[4096];

@@ -8,6 +8,7 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/nameless_file.hpp"
 #include "support/net.hpp"
 #include "support/with_runtime.hpp"
 
@@ -206,10 +207,8 @@ TEST_CASE("copy fails as reading or writing would, while it moves bytes") {
 TEST_CASE("copy to what cannot be moved to writes what it has moved so far, and goes on") {
   with_runtime([] {
     const std::string bytes = bytes_to_splice(300'000);
-    char name[] = "/tmp/thrum-splice-XXXXXX";
-    const int fd = ::mkstemp(name);
+    const int fd = support::open_nameless_file();
     REQUIRE(fd >= 0);
-    ::unlink(name);
     const int kept = ::dup(fd);
     // Opened for appending: the system refuses to move bytes to it.
     ::fcntl(fd, F_SETFL, O_APPEND | O_NONBLOCK);

@@ -41,6 +41,19 @@ bool is_gone(std::int64_t pid) {
   return ::kill(static_cast<::pid_t>(pid), 0) != 0 && errno == ESRCH;
 }
 
+/// A program that leaves somebody behind who keeps its output open and leaves its group, so that nothing
+/// ends it: it ends with this object.
+class left_behind {
+ public:
+  std::string line() const {
+    return "command -v setsid > /dev/null || exit 9; setsid sh -c 'while [ -e " + where_.path() +
+           " ]; do sleep 0.1; done' & echo done";
+  }
+
+ private:
+  io::temporary_directory where_ = io::temporary_directory::make();
+};
+
 std::string line_from(io::pipe_reader& from) {
   std::string line;
   char each = 0;
@@ -99,14 +112,14 @@ TEST_CASE("exec at its deadline ends what the program has started, and returns w
   const auto check = [] {
     io::exec_options how;
     how.deadline = std::chrono::steady_clock::now() + 200ms;
-    how.grace = 10s;
+    how.grace = support::long_time;  // for which it would wait for a child that holds the output
     std::error_code error;
     const auto begin = std::chrono::steady_clock::now();
     const io::exec_result r =
         io::exec({"sh", "-c", "echo begun; sleep 1000 & sleep 1000"}, how, error);
     CHECK(error == thrum::errc::deadline_exceeded);
     CHECK(r.status.signal == SIGTERM);
-    CHECK(std::chrono::steady_clock::now() - begin < 100s);
+    CHECK(std::chrono::steady_clock::now() - begin < support::long_time);
     CHECK((r.output.empty() || r.output == "begun\n"));  // a slow machine may not have come so far
     CHECK(error_of([&] { io::exec({"sleep", "1000"}, how); }) == thrum::errc::deadline_exceeded);
   };
@@ -116,14 +129,12 @@ TEST_CASE("exec at its deadline ends what the program has started, and returns w
 
 TEST_CASE("exec does not wait for ever for output that somebody keeps open") {
   with_runtime([] {
+    const left_behind stays;
     io::exec_options how;
     how.deadline = std::chrono::steady_clock::now() + 500ms;
     how.grace = 1ms;
     std::error_code error;
-    // It leaves the group, so that nothing ends it; it is gone by itself then.
-    const io::exec_result r = io::exec(
-        {"sh", "-c", "command -v setsid > /dev/null || exit 9; setsid sleep 30 & echo done"}, how,
-        error);
+    const io::exec_result r = io::exec({"sh", "-c", stays.line()}, how, error);
     if (r.status.code == 9) {
       return;  // a system without that command
     }
@@ -282,8 +293,8 @@ TEST_CASE("exec at a stop ends what the program has started, and returns what ca
     });
     std::error_code error;
     const io::exec_result r =
-        io::exec({"sh", "-c", ": > '" + runs + "'; echo begun; sleep 1000 & sleep 1000"}, {},
-                 stop.get_token(), error);
+        io::exec({"sh", "-c", ": > '" + runs + "'; echo begun; sleep 1000 & sleep 1000"},
+                 {.grace = support::long_time}, stop.get_token(), error);
     CHECK(error == std::errc::operation_canceled);
     CHECK(r.status.signal == SIGTERM);
     CHECK((r.output.empty() || r.output == "begun\n"));
@@ -297,12 +308,12 @@ TEST_CASE("exec at a stop ends what the program has started, and returns what ca
 TEST_CASE(
     "a stop ends exec while somebody whom the program has left behind keeps its output open") {
   const auto check = [] {
+    const left_behind stays;
     io::exec_options how;
     how.grace = 1ms;
     std::error_code error;
-    const io::exec_result r = io::exec(
-        {"sh", "-c", "command -v setsid > /dev/null || exit 9; setsid sleep 30 & echo done"}, how,
-        thrum::context().with_timeout(500ms), error);
+    const io::exec_result r =
+        io::exec({"sh", "-c", stays.line()}, how, thrum::context().with_timeout(500ms), error);
     if (r.status.code == 9) {
       return;  // a system without that command
     }

@@ -10,6 +10,7 @@
 
 #include "support/catch.hpp"
 #include "support/child.hpp"
+#include "support/nameless_file.hpp"
 
 #include <array>
 #include <atomic>
@@ -376,10 +377,8 @@ TEST_CASE("files are read and written at a place, and where they stand") {
   if (!one.is_there) {
     return;
   }
-  char path[] = "/tmp/thrum_ring_XXXXXX";
-  const int file = ::mkstemp(path);
+  const int file = support::open_nameless_file();
   REQUIRE(file >= 0);
-  ::unlink(path);
   const auto run = [&](operation::kind_type kind, char* data, std::size_t size,
                        std::int64_t offset) {
     noted_operation what;

@@ -5,10 +5,10 @@
 #include <string>
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include "../../../support/catch.hpp"
+#include "support/catch.hpp"
+#include "support/folder.hpp"
 
 namespace os = thrum::os;
 using os::open_mode;
@@ -17,16 +17,6 @@ namespace {
 
 /// A path at which there is nothing, in a folder of its own.
 struct free_path {
-  free_path() {
-    REQUIRE(::mkdtemp(folder) != nullptr);
-    path = std::string(folder) + "/file";
-  }
-  free_path(const free_path&) = delete;
-  free_path& operator=(const free_path&) = delete;
-  ~free_path() {
-    os::remove_file(path.c_str());
-    ::rmdir(folder);
-  }
   os::io_result open(open_mode mode) const { return os::open_file(path.c_str(), mode, 0600); }
   /// What fcntl(2) says of a file that was opened so.
   int flags_of(open_mode mode) const {
@@ -35,8 +25,8 @@ struct free_path {
     os::close(h);
     return flags;
   }
-  char folder[32] = "/tmp/thrum-file-XXXXXX";
-  std::string path;
+  support::folder folder;
+  std::string path = (folder / "file").string();
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/nameless_file.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
@@ -187,11 +188,7 @@ TEST_CASE("what comes beside a deadline is read by this call or the next, and no
 
 TEST_CASE("a file is written and read by the kernel, at its position and beside it") {
   support::with_runtime(with_ring(), [] {
-    const std::string path = "/tmp/thrum_io_operation_" + std::to_string(::getpid());
-    using thrum::io::open_mode;
-    auto file = thrum::io::file::open(
-        path, open_mode::read_write | open_mode::create | open_mode::truncate);
-    ::unlink(path.c_str());
+    thrum::io::file file(support::open_nameless_file());
     file.write(std::string_view("0123456789"));
     CHECK(file.write_at(std::string_view("ab"), 3) == 2);
     char buffer[16] = {};
@@ -207,11 +204,7 @@ TEST_CASE("a file is written and read by the kernel, at its position and beside 
 
 TEST_CASE("many goroutines read one file side by side, each at its place") {
   support::with_runtime(with_ring(4), [] {
-    const std::string path = "/tmp/thrum_io_operation_many_" + std::to_string(::getpid());
-    using thrum::io::open_mode;
-    auto file = thrum::io::file::open(
-        path, open_mode::read_write | open_mode::create | open_mode::truncate);
-    ::unlink(path.c_str());
+    thrum::io::file file(support::open_nameless_file());
     constexpr unsigned readers = 100;
     std::string text;
     for (unsigned i = 0; i != readers; ++i) {
