@@ -64,7 +64,8 @@ inline bool kill_marked(const std::string& entry) {
     std::signal(each, SIG_IGN);
   }
   constexpr int most = 1024;
-  for (int fd = 0; fd != most; ++fd) {  // above all the program's output, whose reader waits for its end
+  for (int fd = 0; fd != most;
+       ++fd) {  // above all the program's output, whose reader waits for its end
     if (fd != end_of_program) {
       ::close(fd);
     }
@@ -88,7 +89,9 @@ inline void clean_up_at_end() {
   std::string folder = (std::filesystem::temp_directory_path(none) / "thrum-tests-XXXXXX").string();
   int ends[2];
   if (none || ::mkdtemp(folder.data()) == nullptr || ::pipe(ends) != 0) {
-    std::perror("support::clean_up_at_end: no folder for temporary files; they stay if the tests are killed");
+    std::perror(
+        "support::clean_up_at_end: no folder for temporary files; they stay if the tests are "
+        "killed");
     return;
   }
   ::chmod(folder.c_str(), 0755);  // nginx's worker is another user

@@ -122,6 +122,7 @@ TEST_CASE("a child has the environment and the files that it is given") {
 
 TEST_CASE("detached children are reaped when they end, by a thread that sleeps until then") {
   using thrum::io_detail::detached_children;
+  CHECK(support::eventually([] { return detached_children::size() == 0; }));  // of earlier tests
   with_runtime([] {
     std::vector<thrum::io::pipe_writer> inputs;
     constexpr std::size_t n = 4;

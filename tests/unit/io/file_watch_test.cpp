@@ -40,7 +40,7 @@ constexpr change_kind attributes_changed =
 
 /// The next change of that kind of that path; a minute later, none.
 bool hears(io::file_watch& watch, change_kind what, const fs::path& path) {
-  watch.set_deadline(std::chrono::steady_clock::now() + 1min);
+  watch.set_deadline(std::chrono::steady_clock::now() + support::long_time);
   std::error_code error;
   for (;;) {
     const io::file_change change = watch.next(error);
@@ -104,7 +104,7 @@ TEST_CASE("a watch of several directories hears of all of them, many changes, an
       expected[path] = 1;
     }
     std::map<fs::path, int> created;
-    watch.set_deadline(std::chrono::steady_clock::now() + 1min);
+    watch.set_deadline(std::chrono::steady_clock::now() + support::long_time);
     while (created.size() != expected.size()) {
       const io::file_change change = watch.next(error);
       REQUIRE_FALSE(error);
@@ -136,7 +136,7 @@ TEST_CASE("changes that one look at the system brings go to all that wait, one t
       return;
     }
     watch.add((here / "").string());
-    watch.set_deadline(std::chrono::steady_clock::now() + 1min);
+    watch.set_deadline(std::chrono::steady_clock::now() + support::long_time);
     constexpr int waiters = 3;
     std::vector<thrum::join_handle<std::error_code>> waiting;
     for (int i = 0; i != waiters; ++i) {

@@ -12,7 +12,10 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <span>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -28,6 +31,23 @@ namespace {
 /// ThreadSanitizer and qemu-user start no threads in the child of a process that has some.
 bool child_may_have_threads() {
   return !THRUM_TSAN && std::getenv("THRUM_TEST_EMULATOR") == nullptr;
+}
+
+/// Whether all threads but this one sleep in the system.
+bool all_others_sleep() {
+#if defined(__linux__)
+  bool sleep = true;
+  support::for_each_entry("/proc/self/task", [&](const std::filesystem::path& thread) {
+    std::string line;
+    std::getline(std::ifstream(thread / "stat"), line);
+    sleep = sleep && (thread.filename() == std::to_string(support::os_thread()) || line.empty() ||
+                      line.find(") S ") != std::string::npos);
+  });
+  return sleep;
+#else
+  std::this_thread::sleep_for(50ms);  // nobody says
+  return true;
+#endif
 }
 
 /// The exit status of a child that calls f; 0 for true.
@@ -107,7 +127,7 @@ TEST_CASE("a child process writes to a connection from which its parent reads, a
   });
   support::eventually([&] { return runtime.stats().waiting == 1; });
   // Its thread may still hold locks, which a child would inherit.
-  std::this_thread::sleep_for(50ms);
+  support::eventually([&] { return runtime.stats().idle_procs == 1 && all_others_sleep(); });
   const int status = status_of_child([&] {
     thrum::runtime own(with_procs(1));
     return own.block_on([&] {

@@ -281,7 +281,9 @@ TEST_CASE("a select over a thousand channels finds the one that is ready, now or
 
 // ---- long lists in the form of a call ----------------------------------------------------------
 
-TEST_CASE("a select that waits with many cases does not search among those on the same channel") {
+// By the thread's time.
+TEST_CASE("a select that waits with many cases does not search among those on the same channel",
+          "[.soak]") {
   // The least of the thread's time that it takes to wait with so many cases on so many channels.
   const auto cost = [](std::size_t n, std::size_t channels) {
     std::vector<select_case> cases;

@@ -7,6 +7,7 @@
 
 #include "support/catch.hpp"
 #include "support/environment.hpp"
+#include "support/eventually.hpp"
 #include "support/scale.hpp"
 #include "support/watched_errors.hpp"
 #include "support/with_runtime.hpp"
@@ -533,11 +534,7 @@ int yields_until_read(int most) {
 TEST_CASE("a bubble whose goroutines never rest looks at descriptors") {
   constexpr int most = 1000;  // the poller is looked at once in 61 turns
   // Once in a while a thread that has just taken the event, and has lost its CPU, is waited for.
-  bool was_soon = false;
-  for (int attempt = 0; attempt != 20 && !was_soon; ++attempt) {
-    was_soon = yields_until_read(most) != most;
-  }
-  CHECK(was_soon);
+  CHECK(support::eventually([] { return yields_until_read(most) != most; }));
 }
 
 namespace {

@@ -55,6 +55,8 @@ TEST_CASE("a dead process that a debugger holds is waited for no longer than ask
 }
 
 TEST_CASE("a detached process that a debugger holds is reaped when that lets it go") {
+  using thrum::io_detail::detached_children;
+  CHECK(support::eventually([] { return detached_children::size() == 0; }));  // of earlier tests
   process p = shell("exec sleep 60");
   debugger_of debugger(p.pid());
   if (!debugger.holds()) {
@@ -65,8 +67,8 @@ TEST_CASE("a detached process that a debugger holds is reaped when that lets it 
   p.detach();
   CHECK(support::eventually([&] { return support::is_zombie(pid); }));
   thrum::sleep_for(5ms);
-  CHECK(thrum::io_detail::detached_children::size() == 1);
+  CHECK(detached_children::size() == 1);
   debugger.let_go();
-  CHECK(support::eventually([] { return thrum::io_detail::detached_children::size() == 0; }));
+  CHECK(support::eventually([] { return detached_children::size() == 0; }));
   CHECK(!has_children());
 }

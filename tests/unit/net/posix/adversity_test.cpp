@@ -18,6 +18,7 @@
 #include "support/descriptors.hpp"
 #include "support/eventually.hpp"
 #include "support/local_name.hpp"
+#include "support/process.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
@@ -61,12 +62,13 @@ TEST_CASE("a descriptor that a child process closes stays registered with its pa
     });
     char byte;
     std::error_code error;
-    made.set_read_deadline(std::chrono::steady_clock::now() + 10s);
+    made.set_read_deadline(std::chrono::steady_clock::now() + support::long_time);
     return made.read({&byte, 1}, error);
   };
   CHECK(runtime.block_on(read_one) == 1);
   const pid_t child = ::fork();
   if (child == 0) {
+    support::end_with_parent();
     made.close();
     ::_exit(0);
   }
@@ -99,6 +101,7 @@ TEST_CASE(
   support::eventually([&] { return is_held.load(); });
   const pid_t child = ::fork();
   if (child == 0) {
+    support::end_with_parent();
     const thrum::sched::section here;
     ::_exit(d->lock.try_lock() ? 0 : 1);
   }
@@ -122,7 +125,8 @@ TEST_CASE("a child process closes a descriptor for which its parent waits, and o
   support::eventually([&] { return runtime.stats().waiting == 1; });
   const pid_t child = ::fork();
   if (child == 0) {
-    ::alarm(10);
+    support::end_with_parent();
+    ::alarm(static_cast<unsigned>(support::long_time.count()));
     made.close();
     const stream_pair own;
     made = conn();  // so that the next one comes in its place

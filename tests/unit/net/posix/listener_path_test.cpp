@@ -8,6 +8,7 @@
 #include "support/catch.hpp"
 #include "support/descriptors.hpp"
 #include "support/folder.hpp"
+#include "support/process.hpp"
 #include "support/scale.hpp"
 
 #include <atomic>
@@ -86,6 +87,7 @@ TEST_CASE("a child process that closes a Unix listener leaves the file to its pa
   listener made = listener::listen(endpoint::local(path));
   const pid_t child = ::fork();
   if (child == 0) {
+    support::end_with_parent();
     made.close();
     ::_exit(0);
   }

@@ -44,12 +44,7 @@ TEST_CASE("a search walks over the processors in force after there were many mor
   runtime.procs(many);
   runtime.procs(2);
   runtime.block_on([] {
-    constexpr int long_enough = 2'000;
-    int sleeps = 0;
-    do {
-      thrum::sleep_for(100us);
-    } while (walked() != 2 && ++sleeps != long_enough);
-    CHECK(walked() == 2);
+    CHECK(eventually([] { return walked() == 2; }));  // each sleep ends in a search
   });
 }
 

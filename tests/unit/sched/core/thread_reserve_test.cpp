@@ -96,12 +96,11 @@ TEST_CASE("a goroutine that is new runs beside a loop though the last thread wai
       return p.read(std::span(&c, 1));
     });
     const auto& poll = thrum::sched::current_m()->scheduler->poll;
-    do {
-      thrum::blocking([] { std::this_thread::sleep_for(20ms); });
-    } while (!poll.somebody_sleeps());
+    // One call: before a second one the other thread would have to be back from the poller.
+    thrum::blocking([&poll] { support::eventually([&poll] { return poll.somebody_sleeps(); }); });
     std::atomic<bool> has_run{false};
     thrum::go([&] { has_run = true; });
-    for (const auto until = std::chrono::steady_clock::now() + 20s;
+    for (const auto until = std::chrono::steady_clock::now() + support::long_time;
          !has_run.load(std::memory_order_relaxed) && std::chrono::steady_clock::now() < until;) {
     }
     CHECK(has_run);

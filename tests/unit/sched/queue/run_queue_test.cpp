@@ -362,7 +362,7 @@ TEST_CASE("runnext passes from hand to hand complete with what was written to it
   bool was_there = false;
   // Half of the rounds wait until the thief gets a CPU, of which there may be fewer than who wants one.
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (played != rounds && std::chrono::steady_clock::now() < end) {
+  while (played == 0 || (played != rounds && std::chrono::steady_clock::now() < end)) {
     if (back.exchange(false, std::memory_order_acquire)) {
       ++played;
       was_there = queue.exchange_runnext(&ball) != nullptr;

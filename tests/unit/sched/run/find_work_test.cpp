@@ -90,7 +90,9 @@ TEST_CASE("two goroutines that hand each other the processor let one in the glob
   });
 }
 
-TEST_CASE("two goroutines that hand each other the processor share it with a loop by time") {
+// By the machine's time: take_test.cpp has the rule alone.
+TEST_CASE("two goroutines that hand each other the processor share it with a loop by time",
+          "[.soak]") {
   thrum::options options = fair_by_itself(preemption::cooperative);
   options.time_slice = 10ms;
   support::with_runtime(options, [] {
@@ -200,7 +202,9 @@ TEST_CASE("a goroutine that yields for ever lets one run whose descriptor is rea
 }
 
 #if !defined(_WIN32)
-TEST_CASE("goroutines that answer each other through the system wake no thread for each answer") {
+// By how often threads sleep: leave_poller_test.cpp has the rule alone.
+TEST_CASE("goroutines that answer each other through the system wake no thread for each answer",
+          "[.soak]") {
   if (std::getenv("THRUM_TEST_EMULATOR") != nullptr) {
     return;  // it is so slow that what the monitor sleeps between two rounds counts
   }
@@ -259,23 +263,29 @@ TEST_CASE("while goroutines compute for long after their events an idle P waits 
   support::with_runtime(support::with_procs(2), [] {
     const auto& turn = thrum::sched::current_m()->scheduler->poll;
     thrum::io::pipe events;
-    std::atomic<bool> waits = false;
+    const thrum::runtime& own = *thrum::runtime::current();
+    constexpr int before = 20;  // events after which it has computed for long
+    bool waits = false;
+    std::atomic<bool> is_over = false;
+    std::atomic<int> taken = 0;
     auto computes = thrum::spawn([&] {
       char event = 0;
-      while (!waits && events.reader().read(std::span(&event, 1)) == 1) {
-        const auto until = std::chrono::steady_clock::now() + 5ms;
-        while (!waits && std::chrono::steady_clock::now() < until) {
+      for (int n = 0; n <= before && events.reader().read(std::span(&event, 1)) == 1; ++n) {
+        ++taken;
+        const auto until =
+            std::chrono::steady_clock::now() + (n == before ? support::long_time : 5ms);
+        while (!(n == before && waits) && std::chrono::steady_clock::now() < until) {
           waits = turn.somebody_sleeps();
         }
       }
+      is_over = true;
     });
-    // A thread that is none of ours: a P that writes would find the event.
+    // A thread that is none of ours: a P that writes would find the event. It writes when both wait.
     std::thread writer([&] {
-      for (int i = 0; i != 200 && !waits; ++i) {
-        std::this_thread::sleep_for(10ms);
+      for (int n = 0; !is_over; ++n) {
+        support::eventually([&] { return is_over || (taken == n && own.stats().waiting == 2); });
         events.writer().write("x");
       }
-      events.writer().close();
     });
     computes.join();
     CHECK(waits);

@@ -7,6 +7,7 @@
 #include <thrum/sched/run/leave_poller.hpp>
 
 #include "support/catch.hpp"
+#include "support/eventually.hpp"
 #include "support/lone_scheduler.hpp"
 #include "support/net.hpp"
 #include "support/with_runtime.hpp"
@@ -48,8 +49,8 @@ constexpr std::int64_t a_millisecond = 1'000'000;
 /// Whether a goroutine that computes after each of these waits has earned a wake after some of them.
 template <class Wait>
 bool earns(Wait wait) {
-  constexpr int often = 2'000;
-  for (int i = 0; i != often && wait(); ++i) {
+  const auto end = std::chrono::steady_clock::now() + support::long_time;
+  while (std::chrono::steady_clock::now() < end && wait()) {
     if (thrum::sched::current_m()->g->wakes_earned != 0) {
       return true;
     }
@@ -131,10 +132,13 @@ TEST_CASE("goroutines that compute earn wakes whatever they wait for") {
     support::conn_pair messages = support::tcp_pair();
     enum { nothing, an_event, a_message, the_end };
     std::atomic<int> wanted = nothing;
+    const thrum::runtime& own = *thrum::runtime::current();
     // A thread that is none of ours: a P that writes would find the event.
     std::thread writer([&] {
       for (int next = nothing; next != the_end; next = wanted.exchange(nothing)) {
-        std::this_thread::sleep_for(1ms);  // by then a goroutine waits for it
+        std::this_thread::sleep_for(1ms);
+        // A goroutine waits for it, beside this one.
+        support::eventually([&] { return next == nothing || own.stats().waiting == 2; });
         if (next == an_event) {
           events.writer().write("x");
         } else if (next == a_message) {
