@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// What wordcount counts with: a word is a run of A-Z, a-z, 0-9 and _, and a tally counts each.
+// What wordcount and demo count with: a word is a run of A-Z, a-z, 0-9 and _, and a tally counts each.
 #ifndef THRUM_EXAMPLES_WORD_TALLY_HPP
 #define THRUM_EXAMPLES_WORD_TALLY_HPP
 
@@ -86,6 +86,25 @@ class tally {
       }
     }
     return 0;
+  }
+
+  /// How often the word occurred.
+  std::uint64_t count_of(std::string_view word, std::uint32_t hash) const {
+    const std::size_t mask = table_.size() - 1;
+    for (std::size_t i = hash & mask; table_[i].count != 0; i = (i + 1) & mask) {
+      if (table_[i].hash == hash && table_[i].word() == word) {
+        return table_[i].count;
+      }
+    }
+    return 0;
+  }
+
+  /// Whether both have the same words, each as often.
+  friend bool operator==(const tally& a, const tally& b) {
+    return a.distinct_ == b.distinct_ &&
+           std::all_of(a.table_.begin(), a.table_.end(), [&](const entry& e) {
+             return e.count == 0 || b.count_of(e.word(), e.hash) == e.count;
+           });
   }
 
   /// Forgets all words; keeps the memory.

@@ -11,11 +11,11 @@
 //
 // How the work flows
 //   walk     one goroutine a directory lists it, then starts a goroutine for each entry
-//   count    one goroutine a file reads it, inside blocking(), and counts into a tally; tallies and
-//            read buffers come from pools that hand out the one used last, so they stay in the
-//            cache
+//   count    one goroutine a file reads it, inside blocking(), into a buffer of a pool, and counts
+//            into a tally that no other goroutine uses meanwhile: idle ones wait in a channel, not
+//            in a pool, which may drop what it holds
 //   merge    a tally that has grown large goes through a channel to the goroutine that adds it to
-//            the total and gives it back empty
+//            the total and gives it back empty; the others are added in the end
 // A token from a channel is held for each open file, so that no number of files exhausts the
 // descriptors.
 
@@ -52,33 +52,8 @@ double seconds_since(steady_clock::time_point begin) {
   return std::chrono::duration<double>(steady_clock::now() - begin).count();
 }
 
-/// A pool of objects; the one last given back is used first.
-template <class T>
-class pool {
- public:
-  std::unique_ptr<T> take() {
-    const std::lock_guard lock(mutex_);
-    if (free_.empty()) {
-      return std::make_unique<T>();
-    }
-    std::unique_ptr<T> object = std::move(free_.back());
-    free_.pop_back();
-    return object;
-  }
-
-  void give(std::unique_ptr<T> object) {
-    const std::lock_guard lock(mutex_);
-    free_.push_back(std::move(object));
-  }
-
-  std::vector<std::unique_ptr<T>> take_all() {
-    const std::lock_guard lock(mutex_);
-    return std::exchange(free_, {});
-  }
-
- private:
-  thrum::mutex mutex_;
-  std::vector<std::unique_ptr<T>> free_;
+struct buffer {
+  std::vector<char> bytes = std::vector<char>(256 * 1024);
 };
 
 class word_counter {
@@ -93,7 +68,7 @@ class word_counter {
       for (std::unique_ptr<tally>& part : large_) {
         total.add_all(*part);
         part->clear();
-        tallies_.give(std::move(part));
+        tallies_.send(std::move(part));
       }
     });
     for (const fs::path& path : paths) {
@@ -106,17 +81,15 @@ class word_counter {
       }
     }
     pending_.wait();
-    for (std::unique_ptr<tally>& part : tallies_.take_all()) {
-      large_.send(std::move(part));
-    }
     large_.close();
     merger.join();
+    tallies_.close();
+    for (const std::unique_ptr<tally>& part : tallies_) {
+      total.add_all(*part);
+    }
   }
 
  private:
-  struct buffer : std::vector<char> {
-    buffer() : std::vector<char>(256 * 1024) {}
-  };
   static constexpr std::size_t large_words = 1U << 16;
 
   static std::size_t some_open_files() {
@@ -166,7 +139,8 @@ class word_counter {
   }
 
   void count_file(const fs::path& path) {
-    std::unique_ptr<buffer> text = buffers_.take();
+    const auto place = buffers_.get();
+    std::vector<char>& text = place->bytes;
     std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(nullptr, &std::fclose);
     std::error_code error;
     std::size_t kept = 0;  // the start of a word whose end is still to be read
@@ -180,9 +154,9 @@ class word_counter {
         }
         if (file != nullptr) {
           std::setvbuf(file.get(), nullptr, _IONBF, 0);
-          got = std::fread(text->data() + kept, 1, text->size() - kept, file.get());
+          got = std::fread(text.data() + kept, 1, text.size() - kept, file.get());
         }
-        more = file != nullptr && got == text->size() - kept;
+        more = file != nullptr && got == text.size() - kept;
         if (file == nullptr || std::ferror(file.get()) != 0) {
           error = std::error_code(errno, std::generic_category());
         }
@@ -191,14 +165,13 @@ class word_counter {
         }
       });
       bytes += got;
-      const std::string_view part(text->data(), kept + got);
+      const std::string_view part(text.data(), kept + got);
       kept = count_text(part, more);
-      std::memmove(text->data(), text->data() + part.size() - kept, kept);
-      if (kept == text->size()) {
-        text->resize(2 * kept);  // one word fills all of it
+      std::memmove(text.data(), text.data() + part.size() - kept, kept);
+      if (kept == text.size()) {
+        text.resize(2 * kept);  // one word fills all of it
       }
     }
-    buffers_.give(std::move(text));
     if (error) {
       report(path, error);
     } else {
@@ -206,27 +179,28 @@ class word_counter {
     }
   }
 
-  /// Counts the words of a piece of a file into a free tally; returns what add_text returns.
+  /// Counts the words of a piece of a file into an idle tally, or a new one if there is none; returns
+  /// what add_text returns.
   std::size_t count_text(std::string_view text, bool more) {
-    std::unique_ptr<tally> words = tallies_.take();
-    const std::size_t kept = words->add_text(text, more);
-    if (words->distinct() < large_words) {
-      tallies_.give(std::move(words));
-    } else {
-      large_.send(std::move(words));
+    std::unique_ptr<tally> words = tallies_.try_recv().value_or(nullptr);
+    if (words == nullptr) {
+      words = std::make_unique<tally>();
     }
+    const std::size_t kept = words->add_text(text, more);
+    (words->distinct() < large_words ? tallies_ : large_).send(std::move(words));
     return kept;
   }
 
   thrum::wait_group pending_;
   thrum::chan<void> open_files_{some_open_files()};
   thrum::chan<std::unique_ptr<tally>> large_{16};
-  pool<tally> tallies_;
-  pool<buffer> buffers_;
+  // The idle ones. It has room for all: one for each open file, those in large_ and that of the merger.
+  thrum::chan<std::unique_ptr<tally>> tallies_{some_open_files() + large_.capacity() + 1};
+  thrum::pool<buffer> buffers_;
 };
 
 /// Shows the progress in one line, ten times a second, until the channel is closed.
-void show_progress(const word_counter& counter, thrum::chan<void> finished) {
+void show_progress(const word_counter& counter, const thrum::chan<void>& finished) {
   const auto begin = steady_clock::now();
   while (finished.recv_for(std::chrono::milliseconds(100)) == thrum::recv_status::timeout) {
     const double megabytes = static_cast<double>(counter.bytes) / 1e6;
