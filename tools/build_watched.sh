@@ -29,18 +29,20 @@ build_watched() (
   exit $status
 )
 
-# build_watched's picture of how far it is, by what its variables say.
+# build_watched's picture of how far it is, by what its variables say. ninja says that when a step has ended.
 show_steps() {
-  local seconds=$((SECONDS - begin)) steps finished all width
-  steps=$(sed -nE 's,^@([0-9]+/[0-9]+)@.*,\1,p' "$log" | tail -n 1)
-  [ -n "$steps" ] || steps=0/1
-  finished=${steps%/*} all=${steps#*/}
+  local seconds=$((SECONDS - begin)) steps width=0 text
+  steps=$(sed -nE '/Re-checking/d; s,^@([0-9]+/[0-9]+)@.*,\1,p' "$log" | tail -n 1)
+  text="$seconds s"
+  if [ -n "$steps" ]; then
+    width=$((30 * $steps))
+    text="${steps%/*} of ${steps#*/} steps, $text"
+  fi
   if [ -t 2 ]; then
-    width=$((30 * finished / all))
-    printf '\r[%-30s] %s of %s steps, %s s\033[K' "${bar:0:width}" "$finished" "$all" $seconds >&2
+    printf '\r[%-30s] %s\033[K' "${bar:0:width}" "$text" >&2
   elif [ $((seconds / 30)) -gt $told ]; then
     told=$((seconds / 30))
-    printf 'building: %s of %s steps, %s s\n' "$finished" "$all" $seconds >&2
+    printf 'building: %s\n' "$text" >&2
   fi
 }
 bar='##############################'
