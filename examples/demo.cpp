@@ -181,26 +181,28 @@ void run_round(contestant& one, const std::vector<std::string>& texts) {
   }
 }
 
-/// Counts with each contestant three times, in turns, and prints the fastest rounds. False: they do
-/// not count the same.
+std::string name_of(const contestant& one) {
+  return one.procs == 0   ? "one plain thread"
+         : one.procs == 1 ? "thrum, 1 processor"
+                          : "thrum, " + std::to_string(one.procs) + " processors";
+}
+
+/// Counts with each contestant some times, in turns, and prints the fastest rounds. False: they do not
+/// count the same.
 bool compare(const input& files, std::vector<contestant>& all) {
-  constexpr int rounds = 3;
+  constexpr int rounds = 5;
   for (int round = 1; round <= rounds; ++round) {
     for (contestant& one : all) {
       show_progress("counting, round " + std::to_string(round) + " of " + std::to_string(rounds) +
-                    (one.procs == 0 ? ", one plain thread"
-                                    : ", thrum with " + std::to_string(one.procs) + " processors"));
+                    ": " + name_of(one));
       run_round(one, files.texts);
     }
   }
   show_progress("");
-  std::printf("\n%-22s%10s%12s%13s%9s\n", "", "time", "speed", "goroutines", "threads");
+  std::printf("The fastest of %d rounds:\n\n%-22s%10s%12s%13s%9s\n", rounds, "", "time", "speed",
+              "goroutines", "threads");
   for (const contestant& one : all) {
-    const std::string name = one.procs == 0 ? "one plain thread"
-                             : one.procs == 1
-                                 ? "thrum, 1 processor"
-                                 : "thrum, " + std::to_string(one.procs) + " processors";
-    std::printf("%-22s%8.3f s%7.0f MB/s%13s%9u\n", name.c_str(), one.seconds,
+    std::printf("%-22s%8.3f s%7.0f MB/s%13s%9u\n", name_of(one).c_str(), one.seconds,
                 static_cast<double>(files.bytes) / 1e6 / one.seconds,
                 grouped(one.goroutines).c_str(), one.threads);
   }
@@ -275,10 +277,9 @@ int show(const arguments& given) {
                  folders.c_str());
     return 2;
   }
-  std::printf(
-      "The words of %s files below %s%s, %.1f MB, in memory; the fastest of three rounds:\n",
-      grouped(files.texts.size()).c_str(), folders.c_str(),
-      files.is_whole ? "" : " (not all of them)", static_cast<double>(files.bytes) / 1e6);
+  std::printf("The words of %s files below %s%s, %.1f MB in memory.\n",
+              grouped(files.texts.size()).c_str(), folders.c_str(),
+              files.is_whole ? "" : " (not all of them)", static_cast<double>(files.bytes) / 1e6);
   std::vector<contestant> all{{.procs = 0}, {.procs = 1}};
   if (const unsigned most = thrum::default_procs(); most > 1) {
     all.push_back({.procs = most});
