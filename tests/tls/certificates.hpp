@@ -32,11 +32,14 @@ struct certificate_request {
   long valid_from = -3600;  // in seconds from now
   long valid_until = 3600;
   bool is_authority = false;
+  std::string subject = "thrum's test";  // its common name
 };
 
 class authority {
  public:
-  authority() : key_(new_key()), own_(sign({"", -3600, 3600, true}, key_.get(), nullptr)) {}
+  authority()
+      : key_(new_key()),
+        own_(sign({"", -3600, 3600, true, "thrum's authority"}, key_.get(), nullptr)) {}
 
   /// The authority's own certificate: who trusts it trusts all that it has issued.
   std::string certificate() const { return text_of(own_.get()); }
@@ -93,9 +96,9 @@ class authority {
     X509_gmtime_adj(X509_getm_notBefore(x), what.valid_from);
     X509_gmtime_adj(X509_getm_notAfter(x), what.valid_until);
     X509_set_pubkey(x, key);
-    const std::string name = what.is_authority ? "thrum's authority" : "thrum's test";
     X509_NAME_add_entry_by_txt(X509_get_subject_name(x), "CN", MBSTRING_UTF8,
-                               reinterpret_cast<const unsigned char*>(name.c_str()), -1, -1, 0);
+                               reinterpret_cast<const unsigned char*>(what.subject.c_str()), -1, -1,
+                               0);
     X509_set_issuer_name(x, X509_get_subject_name(issuer != nullptr ? issuer : x));
     extend(x, issuer != nullptr ? issuer : x, NID_basic_constraints,
            what.is_authority ? "critical,CA:TRUE" : "CA:FALSE");

@@ -82,6 +82,61 @@ TEST_CASE("tls: the certificate must be for the host, whether a name or an addre
   });
 }
 
+TEST_CASE("tls: a certificate's common name does not count as the name of a host", "[tls]") {
+  with_runtime([] {
+    const tls_context client = tls_context::client(asking());
+    for (const char* const name : {"localhost", "127.0.0.1"}) {
+      CAPTURE(name);
+      const auto without_names = vouches().issue({.names = "", .subject = name});
+      CHECK(refusal_of(without_names, client, name) == tls_error::wrong_host);
+      const auto another_kind = vouches().issue({.names = "email:a@b.example", .subject = name});
+      CHECK(refusal_of(another_kind, client, name) == tls_error::wrong_host);
+    }
+  });
+}
+
+TEST_CASE("tls: a host that is neither a name nor an address is refused", "[tls]") {
+  const std::string ends_early("localhost\0.example.org", 22);
+  const std::string address_ends_early("127.0.0.1\0.example.org", 22);
+  for (const std::string_view host :
+       {std::string_view(".localhost"), std::string_view("."), std::string_view(".."),
+        std::string_view(".example.org"), std::string_view("a..example.org"),
+        std::string_view("*.example.org"), std::string_view("localhost%.example.org"),
+        std::string_view("[localhost]"), std::string_view("[127.0.0.1]"), std::string_view("[::1"),
+        std::string_view("localhost "), std::string_view("localhost:443"),
+        std::string_view("localhost/"), std::string_view("127.0.0.1%1"),
+        std::string_view(ends_early), std::string_view(address_ends_early)}) {
+    for (const bool verify : {true, false}) {
+      CAPTURE(host, verify);
+      const tls_context client = tls_context::client(asking({.verify = verify}));
+      std::error_code error;
+      CHECK(!tls_conn::client(client, net::conn(), host, error));
+      CHECK(error == std::errc::invalid_argument);
+    }
+  }
+  for (const std::string_view host :
+       {"localhost.", "under_score.example.org", "xn--bcher-kva.example", "::1", "[::1]",
+        "fe80::1%eth0", "[fe80::1%3]",
+        "b\xc3\xbc"
+        "cher.example"}) {
+    CAPTURE(host);
+    std::error_code error;
+    CHECK(tls_conn::client(tls_context::client(asking()), net::conn(), host, error));
+    CHECK(!error);
+  }
+}
+
+TEST_CASE("tls: a certificate for an address is not one for the same digits read otherwise",
+          "[tls]") {
+  with_runtime([] {
+    // A resolver takes 010 for 8.
+    const auto ten = vouches().issue({.names = "IP:10.0.0.1"});
+    const tls_context client = tls_context::client(asking());
+    CHECK(!refusal_of(ten, client, "10.0.0.1"));
+    CHECK(refusal_of(ten, client, "010.0.0.1") == tls_error::wrong_host);
+  });
+}
+
 TEST_CASE("tls: a certificate that is out of date, or that nobody vouches for, is refused",
           "[tls]") {
   with_runtime([] {

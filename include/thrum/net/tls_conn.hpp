@@ -70,8 +70,9 @@ class tls_conn : public io::stream_reading<tls_conn>, public io::stream_writing<
   }
   ~tls_conn() { close(); }
 
-  /// The client's side on a connection. The server's certificate must be for `host`, a name or an IP
-  /// address, unless the context does not verify; errc::invalid_argument: it is empty. Sends
+  /// The client's side on a connection. The server's certificate must list `host`, a name or an IP
+  /// address, unless the context does not verify; its common name does not count.
+  /// std::errc::invalid_argument: `host` is neither, or is empty and the context verifies. Sends
   /// nothing: the handshake comes with the first operation, or with handshake(). An lvalue: the
   /// connection stays its owner's, must outlive this one, and is closed by it.
   static tls_conn client(const tls_context& context, conn&& transport, std::string_view host) {

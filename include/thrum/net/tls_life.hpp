@@ -56,7 +56,12 @@ inline tls_conn tls_conn::made(const char* operation, const tls_context& context
   std::error_code error;
   tls_conn result(context, is_client, owned, borrowed, host, error);
   if (error) {
-    base::throw_system(error, base::message<>(operation).append(" ").append_quoted(host).view());
+    base::message<> text(operation);
+    text.append(" ").append_quoted(host);
+    if (error == std::errc::invalid_argument) {
+      text.append(" is neither a host name nor an address");
+    }
+    base::throw_system(error, text.view());
   }
   return result;
 }

@@ -17,11 +17,15 @@
 //         out first.
 // End     The peer's close_notify. A connection that ends without it was perhaps cut by somebody in
 //         between, who must not be able to pass that off as an end: errc::unexpected_end.
+// Host    A certificate is for the names and addresses that it lists (subjectAltName), never for its
+//         common name. Whether a text is an address is decided by the functions that dial asks, so
+//         that the peer is verified by the address that was connected to.
 #ifndef THRUM_NET_TLS_SESSION_HPP
 #define THRUM_NET_TLS_SESSION_HPP
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/errc.hpp>
+#include <thrum/net/address_text.hpp>
 #include <thrum/net/tls_context.hpp>
 #include <thrum/net/tls_error.hpp>
 
@@ -188,25 +192,52 @@ inline std::error_code tls_session::begin(std::string_view host, unsigned port) 
   return expect(host);
 }
 
+/// Whether a certificate may be for it: letters, digits, '-', '_' and bytes of UTF-8 between dots. A zero
+/// byte would cut the name short for OpenSSL, and OpenSSL takes a dot in front for any name below.
+inline bool is_host_name(std::string_view text) noexcept {
+  bool begins = true;
+  for (const char each : text) {
+    const char lower = static_cast<char>(each | 0x20);
+    const bool may_stand = (lower >= 'a' && lower <= 'z') || (each >= '0' && each <= '9') ||
+                           each == '-' || each == '_' || (each & 0x80) != 0;
+    if (!may_stand && (each != '.' || begins)) {
+      return false;
+    }
+    begins = each == '.';
+  }
+  return !begins;
+}
+
 inline std::error_code tls_session::expect(std::string_view host) {
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
+  if (host.empty() && !context_->verifies) {
+    return {};
+  }
+  const bool has_brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  if (has_brackets) {
     host = host.substr(1, host.size() - 2);
   }
-  std::string name(
-      host.substr(0, host.find('%')));  // which interface an address is to be reached by
-  if (!name.empty() && name.back() == '.') {
-    name.pop_back();
-  }
-  if (name.empty()) {
-    return context_->verifies ? std::make_error_code(std::errc::invalid_argument)
-                              : std::error_code();
-  }
-  if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(native_.get()), name.c_str()) == 1) {
+  ::X509_VERIFY_PARAM* const expected = SSL_get0_param(native_.get());
+  std::error_code no_address;
+  // Without the interface by which an address is to be reached, which this system need not have.
+  const scoped_v6_address v6 = read_v6(host.substr(0, host.find('%')), no_address);
+  if (!no_address) {
+    X509_VERIFY_PARAM_set1_ip(expected, v6.bytes.data(), v6.bytes.size());
     return {};  // and no name is sent: RFC 6066, section 3
   }
+  const v4_address v4 = read_v4(host, no_address);
+  if (!no_address && !has_brackets) {
+    X509_VERIFY_PARAM_set1_ip(expected, v4.data(), v4.size());
+    return {};
+  }
+  const std::string name(host.substr(0, host.size() - std::size_t{host.ends_with('.')}));
+  if (has_brackets || !is_host_name(name)) {
+    return std::make_error_code(std::errc::invalid_argument);
+  }
   forget_tls_errors();
-  SSL_set_hostflags(native_.get(), X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-  if (SSL_set1_host(native_.get(), name.c_str()) != 1 ||
+  X509_VERIFY_PARAM_set_hostflags(
+      expected, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+  // SSL_set1_host would read 010.0.0.1 as an address that a resolver reads otherwise.
+  if (X509_VERIFY_PARAM_set1_host(expected, name.data(), name.size()) != 1 ||
       SSL_set_tlsext_host_name(native_.get(), name.c_str()) != 1) {
     return take_tls_error();
   }
