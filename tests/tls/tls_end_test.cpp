@@ -137,6 +137,38 @@ TEST_CASE("tls: deadlines end what waits, and what comes later, until they are m
   });
 }
 
+TEST_CASE("tls: a close after a deadline that has passed still tells the peer", "[tls]") {
+  with_runtime([] {
+    for (const bool by_write : {true, false}) {
+      tls_pair made = agreed_tls_pair();
+      std::error_code error;
+      if (by_write) {
+        made.client.set_write_deadline(support::steady::now());
+        made.client.write(std::string_view("x"), error);
+      } else {
+        made.client.set_deadline(support::steady::now());
+        read_text(made.client, 1, error);
+      }
+      CHECK(error == thrum::errc::deadline_exceeded);
+      made.client.close();
+      CHECK(made.server.read_all(error).empty());
+      CHECK(!error);
+    }
+  });
+}
+
+TEST_CASE("tls: the write deadline alone ends a handshake that nobody answers", "[tls]") {
+  with_runtime([] {
+    support::conn_pair below = support::tcp_pair();
+    tls_conn alone =
+        tls_conn::client(tls_context::client(asking()), std::move(below.client), "localhost");
+    alone.set_write_deadline(support::steady::now() + 20ms);
+    std::error_code error;
+    alone.handshake(error);
+    CHECK(error == thrum::errc::deadline_exceeded);
+  });
+}
+
 TEST_CASE("tls: a write that a deadline has cut short goes on where it was", "[tls]") {
   with_runtime([] {
     tls_pair made = agreed_tls_pair();

@@ -61,7 +61,8 @@ class buffered_writer : public stream_writing<buffered_writer<Stream>> {
   bool flush(std::error_code& error) {
     error.clear();
     if (!buffer_.empty()) {
-      const std::size_t n = stream_.write(std::as_bytes(std::span(std::as_const(buffer_))), error);
+      const std::size_t n =
+          io_detail::write_whole(stream_, std::as_bytes(std::span(std::as_const(buffer_))), error);
       buffer_.erase(0, error ? n : buffer_.size());
     }
     return !error;
@@ -89,7 +90,7 @@ class buffered_writer : public stream_writing<buffered_writer<Stream>> {
         return;
       }
       if (bytes.size() >= size_) {
-        done = stream_.write(bytes, error);
+        done = io_detail::write_whole(stream_, bytes, error);
         return;
       }
     }

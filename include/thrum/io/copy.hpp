@@ -232,7 +232,7 @@ class copying {
   bool write_held(std::error_code& error) {
     if (!held_.empty()) {
       is_reading_ = false;
-      const std::size_t n = to_.write(held_, error);
+      const std::size_t n = write_whole(to_, held_, error);
       done_ += n;
       held_ = held_.subspan(n);
     }

@@ -29,11 +29,17 @@
 //   std::size_t read_some_v(std::span<const std::span<std::byte>>, std::error_code&)
 //   void write_all_v(std::span<const std::span<const std::byte>>, std::size_t& done,
 //                    std::error_code&)
+//
+//   IO1  A write that has written less than all of it has set an error. A try_write that has written
+//        nothing of something returns none. Else what writes into a stream would drop bytes unseen.
+// A class of a program that breaks IO1 gets std::errc::io_error, and is reported under checks if it
+// derives from stream_writing.
 #ifndef THRUM_IO_STREAM_HPP
 #define THRUM_IO_STREAM_HPP
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
+#include <thrum/base/fatal.hpp>
 #include <thrum/base/message.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/stop_condition.hpp>
@@ -69,6 +75,29 @@ inline std::optional<std::size_t> count_at_once(os::io_result result,
   }
   const std::size_t n = count_or(result, error);
   return error ? std::nullopt : std::optional(n);
+}
+
+/// Makes an error of a write that broke IO1.
+inline void must_be_all(std::size_t done, std::size_t size, std::error_code& error) noexcept {
+  if (done < size && !error) [[unlikely]] {
+    error = std::make_error_code(std::errc::io_error);
+  }
+}
+
+/// Writes to any writable_stream, and holds it to IO1.
+template <class Stream>
+std::size_t write_whole(Stream& to, std::span<const std::byte> bytes, std::error_code& error) {
+  const std::size_t n = to.write(bytes, error);
+  must_be_all(n, bytes.size(), error);
+  return n;
+}
+
+/// The result of a try_write, held to IO1.
+inline std::optional<std::size_t> some_or_none(std::optional<std::size_t> n, std::size_t size,
+                                               const std::error_code& error) noexcept {
+  const bool is_nothing = n == std::size_t{0} && size != 0;
+  THRUM_ASSERT(IO1, !is_nothing || error);
+  return is_nothing ? std::nullopt : n;
 }
 
 // The constructors of std::span, and the overloads between which they make the compiler choose, are
@@ -384,6 +413,12 @@ class stream_writing {
     } else {
       io_detail::count_or(self().write_all_v(pieces, done), error);
     }
+    std::size_t size = 0;
+    for (const std::span<const std::byte> each : pieces) {
+      size += each.size();
+    }
+    THRUM_ASSERT(IO1, done == size || error);
+    io_detail::must_be_all(done, size, error);
     return done;
   }
   /// The same until a stop.
@@ -392,7 +427,12 @@ class stream_writing {
                       Error&... error) {
     std::size_t done = 0;
     const auto call = [&](std::error_code& code) {
-      return io_detail::count_or(self().write_all_v(pieces, done), code);
+      if constexpr (io_detail::writes_pieces_by_codes<Self>) {
+        self().write_all_v(pieces, done, code);
+      } else {
+        io_detail::count_or(self().write_all_v(pieces, done), code);
+      }
+      return 0;
     };
     io_detail::until_stopped(self(), "write_v", stop, call, error...);
     return done;
@@ -412,11 +452,13 @@ class stream_writing {
   /// None also on error.
   template <io_detail::tries_to_write S = Self>
   std::optional<std::size_t> try_write(std::span<const std::byte> bytes, std::error_code& error) {
+    std::optional<std::size_t> n;
     if constexpr (io_detail::tries_to_write_by_codes<S>) {
-      return self().try_write_some(bytes, error);
+      n = self().try_write_some(bytes, error);
     } else {
-      return io_detail::count_at_once(self().try_write_some(bytes), error);
+      n = io_detail::count_at_once(self().try_write_some(bytes), error);
     }
+    return io_detail::some_or_none(n, bytes.size(), error);
   }
   template <io_detail::tries_to_write S = Self>
   std::optional<std::size_t> try_write(std::string_view text, std::error_code& error) {
@@ -435,6 +477,8 @@ class stream_writing {
     } else {
       io_detail::count_or(self().write_all(bytes, done), error);
     }
+    THRUM_ASSERT(IO1, done == size || error);
+    io_detail::must_be_all(done, size, error);
     return done;
   }
   template <class Byte>
@@ -455,8 +499,9 @@ concept readable_stream = requires(std::remove_reference_t<S>& stream, std::span
 };
 
 /// Whatever bytes can be written to: conn, file, pipe_writer, a buffered_writer, and each class that
-/// has write(span<const byte>), which writes all of it or fails, in both forms. A class gets them
-/// by deriving from stream_writing.
+/// has write(span<const byte>), which writes all of it or fails, in both forms. One that writes less
+/// without an error is taken to have failed with std::errc::io_error. A class gets them by deriving
+/// from stream_writing.
 template <class S>
 concept writable_stream = requires(std::remove_reference_t<S>& stream,
                                    std::span<const std::byte> bytes, std::error_code& error) {

@@ -38,7 +38,7 @@ class tee : public stream_reading<tee<Reader, Writer>> {
     const std::size_t n = reader_.read(buffer, error);
     has_read_ = n != 0;
     if (n != 0) {
-      writer_.write(std::span<const std::byte>(buffer.first(n)), error);
+      io_detail::write_whole(writer_, buffer.first(n), error);
     }
     return error ? 0 : n;
   }
@@ -83,7 +83,8 @@ class multi_writer : public stream_writing<multi_writer<Writers...>> {
     std::apply(
         [&](auto&... each) {
           static_cast<void>(
-              ((done = each.write(bytes, error), error || (++failed_, false)) || ...));
+              ((done = io_detail::write_whole(each, bytes, error), error || (++failed_, false)) ||
+               ...));
         },
         writers_);
   }

@@ -18,6 +18,14 @@
 //   They lie in `sending`, and the next write goes on with them: the stream stays whole. (Go's
 //   crypto/tls takes it for broken then.)
 //
+// Who receives
+//   A write needs input where the peer has sent a part of a message (a ticket, a change of keys): OpenSSL
+//   reads the rest before it writes. So what the connection has is received for both directions:
+//   one goroutine receives at a time, `receives` under the lock says for which direction, and others
+//   that want input wait for `news`. Each of them then tries again; the first that still wants input
+//   receives next. The deadline of a receive is that of its direction, both deadlines in a handshake:
+//   where it is not the one for reading, the connection below has it for that time.
+//
 // What try_read and try_write cannot send stays in `sending` likewise. A piece of the handshake among it
 //   is `owed`: the peer waits for it, so a read that waits sends it first.
 //
@@ -35,6 +43,7 @@
 #include <thrum/net/tls_error.hpp>    // IWYU pragma: export
 #include <thrum/net/tls_session.hpp>
 #include <thrum/stop_condition.hpp>
+#include <thrum/sync/condition_variable.hpp>
 #include <thrum/sync/mutex.hpp>
 
 #include <concepts>
@@ -200,6 +209,9 @@ class tls_conn : public io::stream_reading<tls_conn>, public io::stream_writing<
   // What may lie there to be sent while only reading goes on: a peer may ask and never listen.
   static constexpr std::size_t most_unsent = std::size_t{64} * 1024;
 
+  /// For whom a goroutine receives.
+  enum class direction { none, read, write, both };
+
   struct state {
     state(conn* owned, conn* borrowed, std::shared_ptr<net_detail::tls_context_state> context)
         : own(owned != nullptr ? std::move(*owned) : conn()),
@@ -214,10 +226,13 @@ class tls_conn : public io::stream_reading<tls_conn>, public io::stream_writing<
 
     // Under `lock`.
     net_detail::tls_session session;
-    std::int64_t read_deadline = sched::no_deadline;
-    std::int64_t write_deadline = sched::no_deadline;
+    time_point read_deadline = time_point::max();
+    time_point write_deadline = time_point::max();
     bool closed = false;
     bool owed = false;  // of the handshake something is in `sending`
+    direction receives = direction::none;
+    std::uint64_t news_count = 0;  // receives that have ended, deadlines that were moved, closes
+    condition_variable news;
 
     // Who writes: records, and how much of them is sent.
     std::vector<std::byte> sending;
@@ -231,8 +246,11 @@ class tls_conn : public io::stream_reading<tls_conn>, public io::stream_writing<
   static tls_conn made(const char* operation, const tls_context& context, bool is_client,
                        conn* owned, conn* borrowed, std::string_view host);
 
+  /// Those that are not null.
+  void set_deadlines(const time_point* read, const time_point* write) noexcept;
+
   /// With the lock: 0, or why nothing may be done in that direction.
-  static std::error_code refusal(const state& s, std::int64_t deadline) noexcept;
+  static std::error_code refusal(const state& s, time_point deadline) noexcept;
 
   static std::error_code refusal_to_write(const state& s);
 
@@ -243,17 +261,25 @@ class tls_conn : public io::stream_reading<tls_conn>, public io::stream_writing<
 
   enum class pace { waiting, at_once };
 
-  /// Of a reader, with its turn: receives what the session wants. Releases the lock meanwhile. False:
-  /// an error, or none: there is nothing at once.
+  /// Receives what the session wants, or waits until another has. Releases the lock meanwhile. True:
+  /// the caller tries again. False: an error, or none: there is nothing at once.
   template <pace Pace>
-  static bool receive(state& s, std::unique_lock<mutex>& lock, std::error_code& error);
+  static bool receive(state& s, std::unique_lock<mutex>& lock, direction whose,
+                      std::error_code& error);
+  /// With the lock: waits until another has received, or a deadline is moved.
+  static bool await_news(state& s, std::unique_lock<mutex>& lock, direction whose,
+                         std::error_code& error);
+  /// With the lock: wakes those that wait for news.
+  static void tell_news(state& s) noexcept;
+  /// With the lock: the deadline of a receive.
+  static time_point deadline_of(const state& s, direction whose) noexcept;
 
   // Of a writer, with its turn.
   /// With the lock: what the session wants to send is to be sent next. False: it still has something.
   static bool take_output(state& s) noexcept;
-  /// With the lock, after take_output: that, and more records, are to be sent next. False: there was
-  /// an error.
-  static bool make_records(state& s, std::span<const std::byte> from, std::error_code& error);
+  /// With the lock, after take_output: that, and more records, are to be sent next. wants_input: no
+  /// record was made; failed: there is an error.
+  static outcome make_records(state& s, std::span<const std::byte> from, std::error_code& error);
   static bool send(state& s, std::error_code& error);
   static bool send_all(state& s, std::error_code& error);
   /// Whether all is sent; else an error, or none: there is no room.

@@ -101,7 +101,7 @@ inline void tls_conn::handshake(std::error_code& error) {
       return;
     }
     if (result == outcome::wants_input && s.session.is_starved() &&
-        !receive<pace::waiting>(s, lock, error)) {
+        !receive<pace::waiting>(s, lock, direction::both, error)) {
       return;
     }
   }
@@ -142,7 +142,7 @@ inline bool tls_conn::has_agreed_at_once(state& s, std::error_code& error) {
     }
     s.owed = !all_sent;
     if (result == outcome::wants_input && s.session.is_starved() &&
-        !receive<pace::at_once>(s, lock, error)) {
+        !receive<pace::at_once>(s, lock, direction::both, error)) {
       return false;
     }
   }
@@ -159,15 +159,20 @@ inline void tls_conn::close_write(std::error_code& error) {
   if (!take_turn(writing, error)) {
     return;
   }
-  {
-    const std::lock_guard guard(s.lock);
+  for (bool is_said = false; !is_said;) {
+    std::unique_lock lock(s.lock);
     error = refusal(s, s.write_deadline);
     if (error) {
       return;
     }
-    if (!s.session.has_ended_writing()) {
-      s.session.end_writing();
+    const outcome said = s.session.end_writing();
+    if (said == outcome::wants_input) {
+      if (!receive<pace::waiting>(s, lock, direction::write, error)) {
+        return;
+      }
+      continue;
     }
+    is_said = said == outcome::done;
   }
   send_all(s, error);
 }
@@ -179,12 +184,18 @@ inline void tls_conn::close() noexcept {
   state& s = *state_;
   std::unique_lock turn(s.writing, std::try_to_lock);
   {
-    const std::lock_guard guard(s.lock);
-    if (turn.owns_lock() && !s.closed && s.session.has_agreed() && !s.session.failure() &&
-        !s.session.has_ended_writing()) {
-      s.session.end_writing();
+    std::unique_lock lock(s.lock);
+    // A deadline that has passed keeps nothing from being sent at once.
+    s.read_deadline = s.write_deadline = time_point::max();
+    s.transport->set_deadline(time_point::max());
+    if (turn.owns_lock() && !s.closed && s.session.has_agreed()) {
+      std::error_code unheard;
+      while (s.session.end_writing() == outcome::wants_input &&
+             receive<pace::at_once>(s, lock, direction::write, unheard)) {
+      }
     }
     s.closed = true;
+    tell_news(s);
   }
   if (turn.owns_lock()) {
     send_at_once(s);
@@ -193,24 +204,32 @@ inline void tls_conn::close() noexcept {
   s.transport->close();
 }
 
-inline void tls_conn::set_read_deadline(time_point when) noexcept {
-  if (state_ != nullptr) {
-    {
-      const std::lock_guard guard(state_->lock);
-      state_->read_deadline = time_detail::deadline_at(when);
-    }
-    state_->transport->set_read_deadline(when);
-  }
-}
+inline void tls_conn::set_read_deadline(time_point when) noexcept { set_deadlines(&when, nullptr); }
 
 inline void tls_conn::set_write_deadline(time_point when) noexcept {
-  if (state_ != nullptr) {
-    {
-      const std::lock_guard guard(state_->lock);
-      state_->write_deadline = time_detail::deadline_at(when);
-    }
-    state_->transport->set_write_deadline(when);
+  set_deadlines(nullptr, &when);
+}
+
+inline void tls_conn::set_deadlines(const time_point* read, const time_point* write) noexcept {
+  if (state_ == nullptr) {
+    return;
   }
+  state& s = *state_;
+  const std::lock_guard guard(s.lock);
+  if (s.closed) {
+    return;
+  }
+  if (read != nullptr) {
+    s.read_deadline = *read;
+  }
+  if (write != nullptr) {
+    s.write_deadline = *write;
+    s.transport->set_write_deadline(*write);
+  }
+  if (read != nullptr || deadline_of(s, s.receives) != s.read_deadline) {
+    s.transport->set_read_deadline(deadline_of(s, s.receives));
+  }
+  tell_news(s);
 }
 
 inline std::string tls_conn::protocol() const {

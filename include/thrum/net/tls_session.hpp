@@ -75,17 +75,22 @@ class tls_session {
   outcome shake_hands();
   /// At least one byte of `to`, which is not empty.
   outcome read(std::span<std::byte> to, std::size_t& n);
-  /// All of it; done or failed.
+  /// Writes all of it. In the middle of a message that belongs to no handshake (a ticket, a change of
+  /// keys) OpenSSL writes nothing before it has read the rest: wants_input, and nothing is written.
   outcome write(std::span<const std::byte> from);
-  /// Says that no more is written. Once only.
-  void end_writing();
+  /// Says that no more is written; wants_input as write(). Once it is done, does nothing.
+  outcome end_writing();
 
   /// Whether read() would want input: then it need not be asked.
   bool is_starved() const noexcept {
     return first_ == last_ && !has_ended_ && SSL_pending(native_.get()) == 0;
   }
 
-  /// When input is wanted: where to put it, then how much it was. The connection has ended: 0.
+  /// Whether there is input that OpenSSL has not taken yet.
+  bool has_input() const noexcept { return first_ != last_; }
+
+  /// When input is wanted and there is none: where to put it, then how much it was. The connection has
+  /// ended: 0.
   std::span<std::byte> room();
   void received(std::size_t n) noexcept;
 
@@ -292,14 +297,28 @@ THRUM_NOINLINE inline tls_session::outcome tls_session::write(std::span<const st
   forget_tls_errors();
   std::size_t n = 0;
   const int result = SSL_write_ex(native_.get(), from.data(), from.size(), &n);
-  return result == 1 ? outcome::done : outcome_of(result);
+  const outcome made = result == 1 ? outcome::done : outcome_of(result);
+  return made == outcome::ended ? fail(std::make_error_code(std::errc::broken_pipe)) : made;
 }
 
-THRUM_NOINLINE inline void tls_session::end_writing() {
+THRUM_NOINLINE inline tls_session::outcome tls_session::end_writing() {
+  if (failure_) {
+    return outcome::failed;
+  }
+  if (has_ended_writing_) {
+    return outcome::done;
+  }
   forget_tls_errors();
+  if (SSL_in_init(native_.get()) != 0) {  // in the middle of a message
+    const int result = SSL_do_handshake(native_.get());
+    if (result != 1) {
+      return outcome_of(result);
+    }
+  }
   SSL_shutdown(native_.get());  // 0: the peer has not said it
   has_ended_writing_ = true;
   forget_tls_errors();
+  return outcome::done;
 }
 
 inline std::span<std::byte> tls_session::room() {

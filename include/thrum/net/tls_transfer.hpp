@@ -15,11 +15,11 @@
 #include <thrum/sched/queue/no_deadline.hpp>
 #include <thrum/sched/run/io_deadline.hpp>
 #include <thrum/stoppable.hpp>  // IWYU pragma: keep: the wait with a stop
+#include <thrum/sync/condition_variable.hpp>
 #include <thrum/sync/mutex.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -29,11 +29,12 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {
 
-inline std::error_code tls_conn::refusal(const state& s, std::int64_t deadline) noexcept {
+inline std::error_code tls_conn::refusal(const state& s, time_point deadline) noexcept {
   if (s.closed) {
     return io_detail::error_of(os::cancelled);
   }
-  const bool is_late = deadline != sched::no_deadline && time_detail::time_now() >= deadline;
+  const bool is_late = deadline != time_point::max() &&
+                       time_detail::time_now() >= time_detail::deadline_at(deadline);
   return is_late ? std::error_code(errc::deadline_exceeded) : s.session.failure();
 }
 
@@ -57,8 +58,62 @@ inline bool tls_conn::has_agreed(const state& s) {
   return s.session.has_agreed();
 }
 
+inline time_point tls_conn::deadline_of(const state& s, direction whose) noexcept {
+  switch (whose) {
+    case direction::write: return s.write_deadline;
+    case direction::both: return std::min(s.read_deadline, s.write_deadline);
+    default: return s.read_deadline;
+  }
+}
+
+inline void tls_conn::tell_news(state& s) noexcept {
+  ++s.news_count;
+  s.news.notify_all();
+}
+
+inline bool tls_conn::await_news(state& s, std::unique_lock<mutex>& lock, direction whose,
+                                 std::error_code& error) {
+  const sched::io_deadline ends(time_detail::deadline_at(deadline_of(s, whose)));
+  const auto is_news = [&, seen = s.news_count] { return s.news_count != seen; };
+  if (!s.news.wait(lock, ends, is_news) && ends.is_stopped()) {
+    error = io_detail::error_of(os::cancelled);
+    return false;
+  }
+  return true;  // also if the deadline has come: the caller sees that before it tries again
+}
+
 template <tls_conn::pace Pace>
-bool tls_conn::receive(state& s, std::unique_lock<mutex>& lock, std::error_code& error) {
+bool tls_conn::receive(state& s, std::unique_lock<mutex>& lock, direction whose,
+                       std::error_code& error) {
+  if (s.session.has_input()) {  // another has received since the caller has tried
+    return true;
+  }
+  if (s.receives != direction::none) {
+    error.clear();
+    return Pace == pace::waiting && await_news(s, lock, whose, error);
+  }
+
+  struct receiver {
+    state& s;
+    std::unique_lock<mutex>& lock;
+
+    ~receiver() {
+      if (!lock.owns_lock()) {  // goroutine_exit comes by
+        lock.lock();
+      }
+      const time_point deadline = deadline_of(s, s.receives);
+      s.receives = direction::none;
+      if (deadline != s.read_deadline) [[unlikely]] {
+        s.transport->set_read_deadline(s.read_deadline);
+      }
+      tell_news(s);
+    }
+  };
+  s.receives = whose;
+  const receiver here{s, lock};
+  if (deadline_of(s, whose) != s.read_deadline) [[unlikely]] {
+    s.transport->set_read_deadline(deadline_of(s, whose));
+  }
   const std::span<std::byte> room = s.session.room();
   lock.unlock();
   const os::io_result n =
@@ -87,17 +142,18 @@ inline bool tls_conn::take_output(state& s) noexcept {
   return true;
 }
 
-inline bool tls_conn::make_records(state& s, std::span<const std::byte> from,
-                                   std::error_code& error) {
-  if (!from.empty() && s.session.write(from) != outcome::done) {
+inline tls_conn::outcome tls_conn::make_records(state& s, std::span<const std::byte> from,
+                                                std::error_code& error) {
+  const outcome made = from.empty() ? outcome::done : s.session.write(from);
+  if (made == outcome::failed) {
     error = s.session.failure();
-    return false;
+    return made;
   }
   s.sending.empty() ? s.sending.swap(s.session.output)
                     : static_cast<void>(s.sending.insert(s.sending.end(), s.session.output.begin(),
                                                          s.session.output.end()));
   s.session.output.clear();
-  return true;
+  return made;
 }
 
 inline bool tls_conn::send(state& s, std::error_code& error) {
@@ -228,7 +284,7 @@ inline std::size_t tls_conn::read_some_v(std::span<const std::span<std::byte>> p
         }
         lock.lock();
       }
-      if (!receive<pace::waiting>(s, lock, error)) {
+      if (!receive<pace::waiting>(s, lock, direction::read, error)) {
         return 0;
       }
       continue;
@@ -277,7 +333,8 @@ inline std::optional<std::size_t> tls_conn::try_read_some(std::span<std::byte> b
     if (result != outcome::wants_input) {
       return n;
     }
-    if (s.session.output.size() > most_unsent || !receive<pace::at_once>(s, lock, error)) {
+    if (s.session.output.size() > most_unsent ||
+        !receive<pace::at_once>(s, lock, direction::read, error)) {
       return std::nullopt;
     }
   }
@@ -315,10 +372,18 @@ void tls_conn::write_from(std::size_t size, std::size_t& done, std::error_code& 
     const bool was_owed = std::exchange(s.owed, false);
     if (take_output(s)) {
       const std::span<const std::byte> some = next(done);
-      if (!make_records(s, some, error)) {
+      const outcome made = make_records(s, some, error);
+      if (made == outcome::failed) {
         return;
       }
-      done += some.size();
+      if (made == outcome::done) [[likely]] {
+        done += some.size();
+      } else if (s.sending.empty()) {
+        if (!receive<pace::waiting>(s, lock, direction::write, error)) {
+          return;
+        }
+        continue;
+      }
     }
     lock.unlock();
     if (!send(s, error)) {
@@ -389,10 +454,15 @@ inline std::optional<std::size_t> tls_conn::try_write_some(std::span<const std::
     const bool all_sent = !error && send_at_once(s, error);
     if (all_sent && done != bytes.size()) {
       const auto some = bytes.subspan(done, std::min(record, bytes.size() - done));
-      const std::lock_guard guard(s.lock);
+      std::unique_lock lock(s.lock);
       take_output(s);
-      if (make_records(s, some, error)) {
+      const outcome made = make_records(s, some, error);
+      if (made == outcome::done) {
         done += some.size();
+        continue;
+      }
+      if (made == outcome::wants_input &&
+          (!s.sending.empty() || receive<pace::at_once>(s, lock, direction::write, error))) {
         continue;
       }
     }
@@ -400,7 +470,7 @@ inline std::optional<std::size_t> tls_conn::try_write_some(std::span<const std::
       error.clear();  // the next one meets it again
       return done;
     }
-    return all_sent && !error ? std::optional(done) : std::nullopt;
+    return all_sent && !error && bytes.empty() ? std::optional(done) : std::nullopt;
   }
 }
 

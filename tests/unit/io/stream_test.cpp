@@ -53,6 +53,22 @@ struct named_failing_stream : io::stream_reading<named_failing_stream> {
   }
 };
 
+/// One that takes a part, and says that all is well.
+struct careless_sink {
+  std::string text;
+
+  std::size_t write(std::span<const std::byte> bytes) {
+    std::error_code error;
+    return write(bytes, error);
+  }
+  std::size_t write(std::span<const std::byte> bytes, std::error_code& error) {
+    error.clear();
+    const std::size_t n = bytes.size() / 2;
+    text.append(reinterpret_cast<const char*>(bytes.data()), n);
+    return n;
+  }
+};
+
 template <class F>
 std::string text_of_system_error(F f) {
   try {
@@ -95,4 +111,35 @@ TEST_CASE("the errors of a stream are thrown in its own words, or with the opera
   CHECK(text_of_system_error([&] { source.read_full(one); }).starts_with("stream::read_full"));
   scripted_source again{"a", std::errc::io_error};
   CHECK(error_of([&] { again.read_all(); }) == std::errc::io_error);
+}
+
+TEST_CASE(
+    "a stream that writes less than all without an error has failed, whatever stands before it") {
+  std::error_code error;
+  careless_sink sink;
+  SECTION("copy") {
+    CHECK(io::copy(scripted_source{"abcd"}, sink, error) == 2);
+    CHECK(sink.text == "ab");
+  }
+  SECTION("buffered_writer, by flush") {
+    io::buffered_writer out(sink);
+    out.write("abcd");
+    CHECK(!out.flush(error));
+    CHECK(out.buffered() == 2);  // none is dropped
+  }
+  SECTION("buffered_writer, past its buffer") {
+    io::buffered_writer out(sink, 0);
+    CHECK(out.write("abcd", error) == 2);
+  }
+  SECTION("tee") {
+    char four[4];
+    scripted_source source{"abcd"};
+    CHECK(io::tee(source, sink).read(four, error) == 0);
+  }
+  SECTION("multi_writer") {
+    recording_sink behind;
+    CHECK(io::multi_writer(sink, behind).write("abcd", error) == 2);
+    CHECK(behind.text.empty());
+  }
+  CHECK(error == std::errc::io_error);
 }
