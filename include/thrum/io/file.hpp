@@ -105,6 +105,7 @@ class file : public stream_reading<file>, public stream_writing<file> {
   static os::io_result open_native(const std::string& path, open_mode mode);
 
   /// Reads from `offset` on and leaves the current position alone: at least 1 byte, 0 at the end.
+  /// std::errc::invalid_argument: `offset` is above INT64_MAX.
   std::size_t read_at(std::span<std::byte> buffer, std::uint64_t offset);
   std::size_t read_at(std::span<char> buffer, std::uint64_t offset);
   std::size_t read_at(std::span<std::byte> buffer, std::uint64_t offset, std::error_code& error);

@@ -121,8 +121,11 @@ THRUM_OUT_OF_LINE std::size_t file::read_at(std::span<char> buffer, std::uint64_
 THRUM_OUT_OF_LINE std::size_t file::read_at(std::span<std::byte> buffer, std::uint64_t offset,
                                             std::error_code& error) {
   return io_detail::count_or(
-      move_beside([&](os::handle fd) {
+      move_beside([&](os::handle fd) -> os::io_result {
         const auto at = static_cast<std::int64_t>(offset);
+        if (at < 0) {  // to a ring of io_uring, and to Windows, -1 is the file's position or its end
+          return os::invalid;
+        }
         return transfer(fd, netpoll::operation::read, buffer.data(), buffer.size(), at,
                         [&] { return os::read_at(fd, buffer.data(), buffer.size(), at); });
       }),
@@ -149,9 +152,12 @@ THRUM_OUT_OF_LINE std::size_t file::write_at(std::span<const std::byte> bytes, s
   std::size_t done = 0;
   os::io_result result = kind_.appends ? os::invalid : 0;
   while (result >= 0 && done != bytes.size()) {
-    result = move_beside([&](os::handle fd) {
+    result = move_beside([&](os::handle fd) -> os::io_result {
       const std::span<const std::byte> rest = bytes.subspan(done);
       const auto at = static_cast<std::int64_t>(offset + done);
+      if (at < 0) {
+        return os::invalid;
+      }
       return transfer(fd, netpoll::operation::write, const_cast<std::byte*>(rest.data()),
                       rest.size(), at,
                       [&] { return os::write_at(fd, rest.data(), rest.size(), at); });

@@ -48,6 +48,31 @@ constexpr std::errc not_opened_to_write =
 
 }  // namespace
 
+TEST_CASE("an offset that no file reaches is refused, and is never the current position") {
+  for (const char* const poller : {"default", "io_uring"}) {
+    thrum::options options = support::environment_options();
+    if (std::string_view(poller) == "io_uring") {
+      options.poller = thrum::poller_kind::io_uring;
+    }
+    CAPTURE(poller);
+    const support::folder folder;
+    with_runtime(std::move(options), [&] {
+      file f = file::open(path_in(folder), open_mode::read_write | open_mode::create);
+      f.write("0123456789");
+      f.seek(2);
+      char one[1];
+      for (const std::uint64_t offset : {UINT64_MAX, UINT64_MAX - 1, std::uint64_t{1} << 63}) {
+        CAPTURE(offset);
+        CHECK(error_of([&] { f.read_at(one, offset); }) == std::errc::invalid_argument);
+        CHECK(error_of([&] { f.write_at("x", offset); }) == std::errc::invalid_argument);
+      }
+      CHECK(f.seek(0, seek_from::current) == 2);
+      CHECK(f.seek(0) == 0);
+      CHECK(f.read_all() == "0123456789");
+    });
+  }
+}
+
 TEST_CASE("what is written to a file is read from it, from the current position") {
   const support::folder folder;
   with_runtime([&] {
