@@ -154,11 +154,12 @@ class context {
   }
 
   /// A token on which a stop is requested once the context is done: a moment later than done() is
-  /// closed, as all contexts below are closed before. Its deadline is watched by the runtime that
-  /// asks for the token first, which keeps the context until it is done. For a thread that belongs
-  /// to none, any runtime of the process watches; if there is none, the request comes when somebody
-  /// next asks the context itself, or a runtime asks for the token. The background's token is never
-  /// requested.
+  /// closed, as all contexts below are closed before. The runtime that asks for the token first watches
+  /// its deadline, with a timer that keeps the context until it is done: cancel a context that is no
+  /// longer needed. A call that is given the context itself needs no such timer. If that runtime
+  /// stops, another one of the process watches. For a thread that belongs to none, any runtime
+  /// watches; if there is none, the request comes when somebody next asks the context itself, or a
+  /// runtime asks for the token. The background's token is never requested.
   ///
   /// Callbacks run in the goroutine or thread that cancels, one after the other. One may wait: its
   /// goroutine keeps the thread to itself meanwhile, and a runtime that stops does not cancel it.
@@ -170,7 +171,7 @@ class context {
   /// is done already. Calls of one context run side by side. What leaves f is a panic. A runtime
   /// that has stopped by then does not call it.
   ///
-  /// The deadline is watched as for stop_token(). If all handles of the context go before it is
+  /// The deadline is watched as for stop_token(), until stop(). If all handles of the context go before it is
   /// done, f is called when its parent is done, and destroyed if it has none. If f holds the
   /// context, they keep each other until it is done, or until the call is stopped.
   template <class F>
@@ -192,7 +193,16 @@ class context {
     return after_func(current_runtime(), std::forward<F>(f));
   }
 
+  /// The token for a wait that ends at deadline() by itself: nobody watches for it. Programs have no
+  /// need of it.
+  friend std::stop_token token_for_wait(const context& of) {
+    return of.node() != nullptr ? of.node()->stop_token(context_detail::context_node::watched::no)
+                                : std::stop_token();
+  }
+
  private:
+  friend class task_group;
+
   context_detail::context_node* node() const noexcept {
     return static_cast<context_detail::context_node*>(node_.core());
   }

@@ -68,7 +68,8 @@ THRUM_OUT_OF_LINE context context::without_cancel() const {
 }
 
 THRUM_OUT_OF_LINE std::stop_token context::stop_token() const {
-  return node() != nullptr ? node()->stop_token() : std::stop_token();
+  return node() != nullptr ? node()->stop_token(context_detail::context_node::watched::until_done)
+                           : std::stop_token();
 }
 
 THRUM_OUT_OF_LINE bool context_call::stop() const noexcept {

@@ -101,8 +101,8 @@ class task_group {
     return have_ended;
   }
 
-  /// Requested when the first of them fails, by request_stop(), or when the context above is done. A
-  /// new one after wait() has thrown.
+  /// Requested when the first of them fails, by request_stop(), or when the context above is done,
+  /// while the group is there. A new one after wait() has thrown.
   std::stop_token stop_token();
 
   /// A context below the one above, if there is one, that is done when a stop is requested of the

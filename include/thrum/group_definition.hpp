@@ -40,6 +40,9 @@ THRUM_OUT_OF_LINE task_group::~task_group() {
     request_stop();  // an exception may be what brought us here, and nobody else will ask them
     running_.wait();
   }
+  if (context_.has_value()) {
+    context_->node()->let_go();
+  }
 }
 
 THRUM_OUT_OF_LINE void task_group::wait() {
@@ -59,6 +62,9 @@ THRUM_OUT_OF_LINE void task_group::throw_first() {
       old.swap(context_);
     }
   }
+  if (old.has_value()) {
+    old->node()->let_go();
+  }
   if (error != nullptr) {
     std::rethrow_exception(std::move(error));
   }
@@ -66,7 +72,11 @@ THRUM_OUT_OF_LINE void task_group::throw_first() {
 }
 
 THRUM_OUT_OF_LINE std::stop_token task_group::stop_token() {
-  return above_.has_value() ? context().stop_token() : source().get_token();
+  if (!above_.has_value()) {
+    return source().get_token();
+  }
+  const thrum::context own = context();
+  return own.node()->stop_token(context_detail::context_node::watched::for_a_while);
 }
 
 THRUM_OUT_OF_LINE thrum::context task_group::context() {

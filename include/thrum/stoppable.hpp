@@ -23,10 +23,13 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace stop_detail {
 
+/// Of a wait that ends at deadline_of() by itself.
 template <stop_condition S>
 std::stop_token token_of(const S& stop) {
   if constexpr (std::same_as<S, std::stop_token>) {
     return stop;
+  } else if constexpr (requires { token_for_wait(stop); }) {
+    return token_for_wait(stop);
   } else {
     return stop.stop_token();
   }

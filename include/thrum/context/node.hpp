@@ -16,9 +16,12 @@
 //   node has a new moment (is_due).
 //
 // Deadlines that are watched
-//   A stop is requested and a function is called also if nobody looks: so a node that has a token or
-//   a function, and a deadline, is watched by a runtime, with a timer that keeps the node until then
-//   (watch_deadline). A thread that belongs to no runtime leaves it to the oldest one that works.
+//   A token that a program has asked for is requested, and a function is called, also if nobody looks. So
+//   a runtime watches the deadline of such a node, with a timer that keeps the node until then
+//   (watch_deadline). A thread that belongs to no runtime leaves it to the oldest one that works. If
+//   the runtime that watches stops before the deadline, the oldest other one takes the watch over.
+//   A wait that is given a context has the deadline itself: it asks for a token that is not watched,
+//   so that the context goes with its last handle. A task_group ends its watch when it goes (let_go).
 //
 // Causes
 //   A node is told a cause with what ends it: by cancel(), or, if a deadline does, by the node whose
@@ -133,7 +136,12 @@ class context_node : public chan_core<std::monostate>,
   /// The cause that it was told, if any. Once cause() is not `none`.
   std::error_code told() const noexcept { return told_; }
 
-  std::stop_token stop_token();
+  /// How long a token is watched: not at all, until let_go(), until the node is done.
+  enum class watched : std::uint8_t { no, for_a_while, until_done };
+  std::stop_token stop_token(watched how);
+
+  /// Ends the watch of the deadline, unless a program's token or a function needs it.
+  void let_go() noexcept;
 
   /// Has the function called once the node is done; at once if it is. `where` is its runtime.
   void call_when_done(const std::shared_ptr<context_function>& function, runtime_scheduler& where);
@@ -196,11 +204,18 @@ class context_node : public chan_core<std::monostate>,
   /// By the caller's runtime, else by any.
   void watch_deadline();
   /// False: that one has stopped.
-  bool watch_deadline(runtime_scheduler& by) { return watch_deadline(make_watch(by)); }
+  bool watch_deadline(runtime_scheduler& by) {
+    return watch_deadline(make_watch(by), by.registered.number());
+  }
   /// The same in two steps, of which only the first may throw.
   func_timer_handle make_watch(runtime_scheduler& by);
-  bool watch_deadline(const func_timer_handle& made) noexcept;
-  func_timer_handle end_watch() noexcept;
+  bool watch_deadline(const func_timer_handle& made, std::uint64_t by) noexcept;
+  /// Of the scheduler with that number; 0: of any. Returns its timer.
+  func_timer_handle end_watch(std::uint64_t by = 0) noexcept;
+  /// That scheduler ends: another one watches, if there is one.
+  void hand_on_watch(std::uint64_t by) noexcept;
+  /// Under node_lock_.
+  bool needs_watch() const noexcept { return wanted_ != watched::no || !functions_.empty(); }
 
   context_node* const parent_;
   const destroy_node destroy_node_;
@@ -217,7 +232,8 @@ class context_node : public chan_core<std::monostate>,
   base::intrusive_list<context_function> functions_;  // under node_lock_
   context_node* cancel_next_ = nullptr;  // of the walk that took it from its parent, once
   bool has_functions_ = false;           // of the walk that closed it
-  bool is_watched_ = false;              // under node_lock_
+  watched wanted_ = watched::no;         // under node_lock_
+  std::uint64_t watched_by_ = 0;         // under node_lock_: the number of a scheduler, or 0
   std::stop_source stop_source_{std::nostopstate};  // under node_lock_; set once
   func_timer_handle deadline_timer_;                // under node_lock_; while it is watched
 };

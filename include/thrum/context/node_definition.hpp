@@ -199,7 +199,7 @@ THRUM_OUT_OF_LINE void context_node::tell() noexcept {
   {
     const section here;
     scoped guard(node_lock_);
-    if (!stop_source_.stop_possible() && !is_watched_) {
+    if (!stop_source_.stop_possible() && watched_by_ == 0) {
       return;
     }
     source = stop_source_;

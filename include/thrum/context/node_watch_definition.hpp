@@ -44,19 +44,22 @@ THRUM_OUT_OF_LINE void context_node::call_when_done(
     wait_for_walk_of_other(nullptr);
     function->give_up().call();
   } else if (watch.get() != nullptr) {
-    static_cast<void>(watch_deadline(watch));
+    static_cast<void>(watch_deadline(watch, where.registered.number()));
   }
 }
 
 THRUM_OUT_OF_LINE bool context_node::take_back(context_function& function) noexcept {
   context_function::share taken;  // destroys the function, without the lock
-  const section here;
-  scoped guard(node_lock_);
-  if (!function.linked) {
-    return false;
+  {
+    const section here;
+    scoped guard(node_lock_);
+    if (!function.linked) {
+      return false;
+    }
+    functions_.remove(function);
+    taken = function.give_up();
   }
-  functions_.remove(function);
-  taken = function.give_up();
+  let_go();
   return true;
 }
 
@@ -81,13 +84,14 @@ THRUM_OUT_OF_LINE void context_node::hand_over_functions() noexcept {
   }
 }
 
-/// What watches the deadline of a node that has a stop_source or a function. The two keep each
-/// other, until the node is cancelled or the runtime ends.
+/// What watches the deadline of a node that has a token or a function. The two keep each other, until
+/// the node is done, nobody needs the watch any more, or the runtime ends.
 struct context_node::deadline_watch : told_of_discard {
-  deadline_watch(chan_handle<void> of, context_node* self) noexcept
-      : held(std::move(of)), node(self) {}
+  deadline_watch(chan_handle<void> of, context_node* self, std::uint64_t number) noexcept
+      : held(std::move(of)), node(self), by(number) {}
   chan_handle<void> held;
   context_node* node;
+  std::uint64_t by;  // whose timer it is
   void operator()() const noexcept {
     if (node->cause() == context_cause::none) {
       // Not yet, by another clock: each wait for the node looks at that.
@@ -97,48 +101,90 @@ struct context_node::deadline_watch : told_of_discard {
       }
     }
   }
-  void discarded() const noexcept { static_cast<void>(node->end_watch()); }
+  void discarded() const noexcept {
+    static_cast<void>(node->end_watch(by));
+    node->hand_on_watch(by);
+  }
 };
 
-THRUM_OUT_OF_LINE func_timer_handle context_node::end_watch() noexcept {
+THRUM_OUT_OF_LINE func_timer_handle context_node::end_watch(std::uint64_t by) noexcept {
   const section here;
   scoped guard(node_lock_);
-  is_watched_ = false;
+  if (by != 0 && watched_by_ != by) {
+    return {};
+  }
+  watched_by_ = 0;
   return std::exchange(deadline_timer_, func_timer_handle());
+}
+
+THRUM_OUT_OF_LINE void context_node::let_go() noexcept {
+  func_timer_handle armed;
+  {
+    const section here;
+    scoped guard(node_lock_);
+    if (wanted_ == watched::for_a_while) {
+      wanted_ = watched::no;
+    }
+    if (needs_watch()) {
+      return;
+    }
+    watched_by_ = 0;
+    armed = std::exchange(deadline_timer_, func_timer_handle());
+  }
+  if (armed.get() != nullptr) {
+    armed.get()->stop();  // and with the timer goes what it held of this node
+  }
+}
+
+THRUM_OUT_OF_LINE void context_node::hand_on_watch(std::uint64_t by) noexcept {
+  {
+    const section here;
+    scoped guard(node_lock_);
+    if (!needs_watch()) {
+      return;
+    }
+  }
+  THRUM_TRY {
+    bool is_watched = false;
+    registry::for_each([&](runtime_scheduler& each) {
+      is_watched = is_watched || (each.registered.number() != by && !each.clock.is_virtual() &&
+                                  watch_deadline(each));
+    });
+  }
+  THRUM_CATCH_ALL {}  // no memory: the next look at the context sees the deadline
 }
 
 THRUM_OUT_OF_LINE func_timer_handle context_node::make_watch(runtime_scheduler& by) {
   add_reference();
-  deadline_watch watch(chan_handle<void>(adopt_reference{}, this), this);
+  deadline_watch watch(chan_handle<void>(adopt_reference{}, this), this, by.registered.number());
   return func_timer_handle(new func_timer_of<deadline_watch>(by, std::move(watch)));
 }
 
-THRUM_OUT_OF_LINE bool context_node::watch_deadline(const func_timer_handle& made) noexcept {
+THRUM_OUT_OF_LINE bool context_node::watch_deadline(const func_timer_handle& made,
+                                                    std::uint64_t by) noexcept {
   {
     const section here;
     scoped guard(node_lock_);
     // relaxed: under the lock
-    if (is_watched_ || cause_.load(relaxed) != context_cause::none) {
+    if (watched_by_ != 0 || cause_.load(relaxed) != context_cause::none) {
       return true;
     }
-    is_watched_ = true;
+    watched_by_ = by;
+    deadline_timer_ = made;
   }
   bool was_armed = false;
   if (!made.get()->try_reset(deadline(), was_armed)) {
-    static_cast<void>(end_watch());
+    static_cast<void>(end_watch(by));
     return false;
   }
-  bool late = false;
+  bool is_over = false;
   {
     const section here;
     scoped guard(node_lock_);
-    late = cause_.load(relaxed) != context_cause::none;  // relaxed: under the lock
-    if (!late && is_watched_) {                          // else the runtime has ended meanwhile
-      deadline_timer_ = made;
-    }
+    is_over = deadline_timer_.get() != made.get();
   }
-  if (late) {
-    made.get()->stop();  // the walk that has cancelled it found no timer
+  if (is_over) {
+    made.get()->stop();  // whoever has ended the watch found the timer not yet armed
   }
   return true;
 }
@@ -147,7 +193,7 @@ THRUM_OUT_OF_LINE void context_node::watch_deadline() {
   {
     const section here;
     scoped guard(node_lock_);
-    if (deadline() == no_deadline || is_watched_) {
+    if (deadline() == no_deadline || watched_by_ != 0) {
       return;
     }
   }
@@ -163,7 +209,7 @@ THRUM_OUT_OF_LINE void context_node::watch_deadline() {
 
 /// A source is published in one step with the look at the cause: while the node is open, so that
 /// the walk that cancels it finds the source and requests the stop; or requested already.
-THRUM_OUT_OF_LINE std::stop_token context_node::stop_token() {
+THRUM_OUT_OF_LINE std::stop_token context_node::stop_token(watched how) {
   std::stop_source source;
   std::stop_token token;
   bool done = false;
@@ -182,8 +228,9 @@ THRUM_OUT_OF_LINE std::stop_token context_node::stop_token() {
     // NOLINTNEXTLINE(clang-analyzer-cplusplus.Move): it was copied to
     published = stop_source_.stop_possible();
     token = stop_source_.get_token();
+    wanted_ = wanted_ < how ? how : wanted_;
   }
-  if (!done) {
+  if (!done && how != watched::no) {
     watch_deadline();
   }
   return token;
