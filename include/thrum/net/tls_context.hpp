@@ -17,6 +17,7 @@
 #include <thrum/base/error.hpp>
 #include <thrum/base/message.hpp>
 #include <thrum/net/tls_error.hpp>
+#include <thrum/os/parts.hpp>
 
 #include <cstddef>
 #include <filesystem>
@@ -29,6 +30,9 @@
 #include <utility>
 #include <vector>
 
+#include <openssl/bio.h>
+#include <openssl/crypto.h>
+#include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
@@ -180,11 +184,38 @@ inline void name_source(base::message<512>& text, std::string_view what,
   is_pem(source) ? text.append("text") : text.append_quoted(source);
 }
 
+/// Reads a file into memory. Null, and OpenSSL says why. OpenSSL would open it without close-on-exec: a
+/// child that another thread starts meanwhile would hold the key's file.
+inline tls_owner<::BIO> read_pem(const char* path) {
+  tls_owner<::BIO> text(BIO_new(BIO_s_mem()));
+  if (text == nullptr) {
+    return nullptr;
+  }
+  os::io_result got = os::open_file(path, os::open_mode::read, 0);
+  if (got >= 0) {
+    const os::handle file = os::handle_of(got);
+    char some[4096];
+    do {
+      got = os::read(file, some, sizeof some);
+      if (got > 0 && BIO_write(text.get(), some, static_cast<int>(got)) != got) {
+        got = os::no_memory;
+      }
+    } while (got > 0 || got == os::interrupted);
+    OPENSSL_cleanse(some, sizeof some);
+    os::close(file);
+  }
+  if (got < 0) {
+    ERR_raise(ERR_LIB_SYS, os::error_code_of(got).default_error_condition().value());
+    return nullptr;
+  }
+  return text;
+}
+
 /// Of a PEM file, or text. Null, and OpenSSL says why.
 inline tls_owner<::BIO> open_pem(const std::string& source) {
-  return tls_owner<::BIO>(is_pem(source)
-                              ? BIO_new_mem_buf(source.data(), static_cast<int>(source.size()))
-                              : BIO_new_file(source.c_str(), "r"));
+  return is_pem(source)
+             ? tls_owner<::BIO>(BIO_new_mem_buf(source.data(), static_cast<int>(source.size())))
+             : read_pem(source.c_str());
 }
 
 /// f(certificate) for each that the source has, at least one. False, and OpenSSL says why.

@@ -173,14 +173,22 @@ THRUM_OUT_OF_LINE io_result ask_group_to_end(std::int64_t group) noexcept {
   return signal_group(group, SIGTERM);
 }
 
+/// Closed by exec from the first moment: a child that another thread starts now must not hold it.
+inline int open_closed_by_exec() noexcept {
+#if THRUM_OS_MACOS
+  return ::open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);  // posix_openpt refuses the flag
+#else
+  return ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+#endif
+}
+
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_terminal(char* path, std::size_t room) noexcept {
-  const int fd = ::posix_openpt(O_RDWR | O_NOCTTY);
+  const int fd = open_closed_by_exec();
   if (fd < 0) {
     return -errno;
   }
   int error = 0;
-  if (::fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || ::fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0 ||
-      ::grantpt(fd) != 0 || ::unlockpt(fd) != 0) {
+  if (::fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0 || ::grantpt(fd) != 0 || ::unlockpt(fd) != 0) {
     error = errno;
   } else {
     error = ::ptsname_r(fd, path, room);
