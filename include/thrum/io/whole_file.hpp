@@ -25,12 +25,23 @@ THRUM_OUT_OF_LINE std::string read_file(const std::string& path, std::size_t mos
 
 /// How a file is written.
 struct write_options {
-  /// Whoever reads the file finds what was in it before or all of this, also when the system fails
-  /// meanwhile: it is written beside it, synced, and renamed. A link stays one. A file that is there
-  /// keeps its permissions, but not its owner, nor its other names.
+  /// A reader of the file finds what was in it before or the whole text, also if the system fails meanwhile.
+  /// The text is written into a new file in the same folder, .thrum-*.tmp, synced, and renamed.
+  ///  - A new file gets `permissions`. A file that is there is replaced by one with its permissions, owner,
+  ///    group and, on Linux, access control list; without set-user-ID and set-group-ID, and without its
+  ///    other names and extended attributes. Until it has them, only this user may open the new file.
+  ///  - If the system refuses the owner, it is this user. If it refuses the group, the file's group gets
+  ///    the permissions that everybody has.
+  ///  - A symbolic link stays one, also if nothing is there where it leads: that file is written. On
+  ///    Windows a link that leads nowhere is an error.
+  ///  - The folder must be writable; the file need not be.
+  ///  - errc::is_a_directory; errc::operation_not_supported for a fifo, a socket or a device;
+  ///    errc::too_many_symbolic_link_levels. Nothing has changed then.
+  ///  - If the program is killed meanwhile, .thrum-*.tmp stays; an error or an exception removes it.
   /// On Windows it fails while somebody has the file open: errc::permission_denied.
   bool atomic = false;
-  /// Returns when it is on the disk.
+  /// Returns when it is on the disk. With `atomic` the folder is on the disk, too; if that fails, there is
+  /// an error although the file has been replaced.
   bool sync = false;
   /// What is there stays, and this comes behind it. Not with `atomic`.
   bool append = false;

@@ -21,6 +21,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
 
@@ -32,53 +33,123 @@ inline void write_to(io::file& to, std::string_view text, bool sync, std::error_
   }
 }
 
-/// Beside the file, and renamed.
+/// Where a file is written that is opened by `path`: links at its end are followed, also to what is not
+/// there.
+inline std::string path_to_write(const std::string& path, std::error_code& error) {
+  constexpr int most_links = 40;
+  std::string target = path;
+  for (int links = 0;; ++links) {
+    std::string leads_to;
+    const os::io_result length = take_path(leads_to, [&](char* to, std::size_t room) {
+      return os::read_link(target.c_str(), to, room);
+    });
+    if (length == 0) {
+      return target;
+    }
+    if (length < 0 || links == most_links) {
+      error = length < 0 ? error_of(length)
+                         : std::make_error_code(std::errc::too_many_symbolic_link_levels);
+      return {};
+    }
+    target = os::ends_directory(leads_to.front()) || THRUM_OS_WINDOWS
+                 ? std::move(leads_to)
+                 : path_in(directory_of(target), leads_to);
+  }
+}
+
+/// What is there and is to be replaced, whose kind is `other` if nothing is. The system follows the links
+/// here: it refuses those that it would not follow for open, as another user's in a folder for all.
+inline os::file_status replaced_file(const std::string& path, std::error_code& error) {
+  os::file_status found;
+  const os::io_result result = os::status_of_target(path.c_str(), found);
+  if (result >= 0) {
+    if (found.kind != os::entry_kind::file) {
+      error = std::make_error_code(found.kind == os::entry_kind::directory
+                                       ? std::errc::is_a_directory
+                                       : std::errc::operation_not_supported);
+    }
+  } else if (error = error_of(result); error == std::errc::no_such_file_or_directory) {
+    error.clear();
+  }
+  return found;
+}
+
+/// A name that is removed, unless it was given up.
+class unfinished_file {
+ public:
+  unfinished_file() noexcept = default;
+  unfinished_file(const unfinished_file&) = delete;
+  unfinished_file& operator=(const unfinished_file&) = delete;
+  ~unfinished_file() {
+    if (exists_) {
+      blocking([&] { os::remove_file(path_.c_str()); });
+    }
+  }
+
+  /// In a directory, by a name that is not too long anywhere.
+  io::file open(const std::string& directory, unsigned permissions, std::error_code& error) {
+    io::file made;
+    do {
+      path_ = path_in(directory, ".thrum-" + random_name() + ".tmp");
+      made = io::file::open(path_,
+                            io::open_mode::write | io::open_mode::create | io::open_mode::exclusive,
+                            permissions, error);
+    } while (error == std::errc::file_exists);
+    exists_ = !error;
+    return made;
+  }
+
+  /// Gives it another name, in place of what has that.
+  os::io_result rename(const std::string& target) {
+    const os::io_result result = os::rename_file(path_.c_str(), target.c_str());
+    exists_ = result < 0;
+    return result;
+  }
+
+ private:
+  std::string path_;
+  bool exists_ = false;
+};
+
+/// Into another file, which takes its name.
 inline void write_atomically(const std::string& path, std::string_view text,
                              const io::write_options& how, std::error_code& error) {
+  constexpr unsigned only_this_user = 0600;
   std::string target;
-  os::io_result kept = os::invalid;  // the permissions of what is there
+  os::file_status kept;
   blocking([&] {
-    const os::io_result real = take_path(
-        target, [&](char* to, std::size_t room) { return os::real_path(path.c_str(), to, room); });
-    if (real >= 0) {
-      kept = os::permissions_of(target.c_str());
-    } else {
-      target = path;
+    kept = replaced_file(path, error);
+    if (!error) {
+      target = path_to_write(path, error);
     }
   });
-  std::string beside;
-  io::file to;
-  do {
-    beside = target + "." + random_name() + ".tmp";
-    to = io::file::open(beside,
-                        io::open_mode::write | io::open_mode::create | io::open_mode::exclusive,
-                        how.permissions, error);
-  } while (error == std::errc::file_exists);
   if (error) {
     return;
   }
-  write_to(to, text, true, error);
-  to.close();
-  blocking([&] {
-    os::io_result done = error ? os::io_result{os::invalid} : 0;
-    if (!error && kept >= 0) {
-      done = os::set_permissions(beside.c_str(), static_cast<unsigned>(kept));
-    }
-    if (done >= 0) {
-      done = os::rename_file(beside.c_str(), target.c_str());
-    }
-    if (done < 0) {
-      error = error ? error : error_of(done);
-      os::remove_file(beside.c_str());
-    }
-  });
-  if (!error && how.sync) {  // the directory, too, where that can be opened
-    std::error_code no_directory;
-    io::file directory = io::file::open(directory_of(target), io::open_mode::read, no_directory);
-    if (!no_directory) {
-      directory.sync(no_directory);
-    }
+  const bool replaces = kept.kind == os::entry_kind::file;
+  const std::string directory = directory_of(target);
+  unfinished_file beside;
+  io::file to = beside.open(directory, replaces ? only_this_user : how.permissions, error);
+  if (!error) {
+    to.write(text, error);
   }
+  if (!error && replaces) {
+    blocking([&] { count_or(os::give_rights(to.native_handle(), target.c_str(), kept), error); });
+  }
+  if (!error) {
+    to.sync(error);
+  }
+  to.close();
+  if (error) {
+    return;
+  }
+  blocking([&] {
+    os::io_result done = beside.rename(target);
+    if (done >= 0 && how.sync) {
+      done = os::sync_directory(directory.c_str());
+    }
+    count_or(done < 0 ? done : 0, error);
+  });
 }
 
 }}}  // namespace thrum::THRUM_ABI::io_detail
@@ -139,8 +210,10 @@ THRUM_OUT_OF_LINE void write_file(const std::string& path, std::string_view text
 THRUM_OUT_OF_LINE void write_file(const std::string& path, std::string_view text,
                                   const write_options& how, std::error_code& error) {
   if (how.atomic) {
-    error = std::make_error_code(std::errc::invalid_argument);
-    if (!how.append && path.find('\0') == std::string::npos) {
+    error.clear();
+    if (how.append || path.find('\0') != std::string::npos) {
+      error = std::make_error_code(std::errc::invalid_argument);
+    } else {
       io_detail::write_atomically(path, text, how, error);
     }
     return;

@@ -118,6 +118,8 @@ struct chosen_io {
   THRUM_OFFERS(file, file_size)
   THRUM_OFFERS(file, kind_of)
   THRUM_OFFERS(file, duplicate)
+  THRUM_OFFERS(file, status_of)
+  THRUM_OFFERS(file, give_rights)
 
   THRUM_OFFERS_TYPE(directory, entry_kind)
   THRUM_OFFERS_TYPE(directory, directory_reader)
@@ -125,10 +127,11 @@ struct chosen_io {
   THRUM_OFFERS(directory, ends_directory)
   THRUM_OFFERS(directory, remove_tree)
   THRUM_OFFERS(directory, rename_file)
-  THRUM_OFFERS(directory, real_path)
+  THRUM_OFFERS(directory, read_link)
   THRUM_OFFERS(directory, temporary_path)
-  THRUM_OFFERS(directory, permissions_of)
-  THRUM_OFFERS(directory, set_permissions)
+  THRUM_OFFERS(directory, status_of_name)
+  THRUM_OFFERS(directory, status_of_target)
+  THRUM_OFFERS(directory, sync_directory)
 
   THRUM_OFFERS_VALUE(pipe, cannot_tell)
   THRUM_OFFERS(pipe, read_pieces)

@@ -422,7 +422,7 @@ concept has_file = requires(typename System::handle fd, open_mode mode, seek_fro
                             typename System::system_open_flags flags, const char* path,
                             unsigned permissions, void* to,
                             const void* from, std::size_t n, std::int64_t offset,
-                            typename System::file_kind& kind) {
+                            typename System::file_kind& kind, file_status& status) {
   requires std::same_as<decltype(System::null_device), const char* const>;
   { System::open_file(path, mode, permissions) } noexcept
       -> std::same_as<typename System::io_result>;
@@ -439,6 +439,8 @@ concept has_file = requires(typename System::handle fd, open_mode mode, seek_fro
   { System::file_size(fd) } noexcept -> std::same_as<typename System::io_result>;
   { System::kind_of(fd, kind) } noexcept -> std::same_as<typename System::io_result>;
   { System::duplicate(fd) } noexcept -> std::same_as<typename System::io_result>;
+  { System::status_of(fd, status) } noexcept -> std::same_as<typename System::io_result>;
+  { System::give_rights(fd, path, status) } noexcept -> std::same_as<typename System::io_result>;
   requires std::same_as<decltype(kind.may_wait), bool>;
   requires std::same_as<decltype(kind.may_break), bool>;
   requires std::same_as<decltype(kind.is_nonblocking), bool>;
@@ -446,25 +448,26 @@ concept has_file = requires(typename System::handle fd, open_mode mode, seek_fro
 };
 
 /// directory: names, without "." and "..", one after the other until next() says 0, and the calls that
-/// take paths. Any of them may block. remove_tree follows no links. What gives a path writes it, with a
+/// take paths. Any of them may block. None but open() and
+/// status_of_target follows a link at a path's end. What gives a path writes it, with a
 /// null at its end, if it fits into `room`, and says its length in any case.
 template <class System>
 concept has_directory =
     std::is_nothrow_default_constructible_v<typename System::directory_reader> &&
     !std::copy_constructible<typename System::directory_reader> &&
     requires(typename System::directory_reader& reader, const char* path, const char*& name,
-             entry_kind& kind, char c, char* to, std::size_t room, unsigned permissions) {
+             entry_kind& kind, char c, char* to, std::size_t room, file_status& status) {
   { reader.open(path) } noexcept -> std::same_as<typename System::io_result>;
   { reader.next(name, kind) } noexcept -> std::same_as<typename System::io_result>;
   requires std::same_as<decltype(System::path_separator), const char>;
   { System::ends_directory(c) } noexcept -> std::same_as<bool>;
   { System::remove_tree(path) } noexcept -> std::same_as<typename System::io_result>;
   { System::rename_file(path, path) } noexcept -> std::same_as<typename System::io_result>;
-  { System::real_path(path, to, room) } noexcept -> std::same_as<typename System::io_result>;
+  { System::read_link(path, to, room) } noexcept -> std::same_as<typename System::io_result>;
   { System::temporary_path(to, room) } noexcept -> std::same_as<typename System::io_result>;
-  { System::permissions_of(path) } noexcept -> std::same_as<typename System::io_result>;
-  { System::set_permissions(path, permissions) } noexcept
-      -> std::same_as<typename System::io_result>;
+  { System::status_of_name(path, status) } noexcept -> std::same_as<typename System::io_result>;
+  { System::status_of_target(path, status) } noexcept -> std::same_as<typename System::io_result>;
+  { System::sync_directory(path) } noexcept -> std::same_as<typename System::io_result>;
 };
 
 /// pipe: writing to one that nobody reads is an error, never a signal. The calls that do not wait,

@@ -48,6 +48,21 @@ enum class entry_kind : std::uint8_t {
   other,      ///< anything else, or it was gone before it could be looked at
 };
 
+/// What the system says of a file beside what is in it.
+struct file_status {
+  entry_kind kind = entry_kind::other;
+  std::uint64_t device = 0;  // with `number`: which file it is
+  std::uint64_t number = 0;
+  unsigned permissions = 0;
+  std::uint32_t owner = 0;
+  std::uint32_t group = 0;
+
+  /// Whether both are one file, and not two of one name.
+  bool is_same_file(const file_status& other) const noexcept {
+    return kind == other.kind && device == other.device && number == other.number;
+  }
+};
+
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_FILE_MODES_HPP

@@ -48,17 +48,21 @@ io_result remove_tree(const char* path) noexcept;
 /// In place of a file that is there. May block.
 io_result rename_file(const char* from, const char* to) noexcept;
 
-/// The absolute path of what is there, with no links in it; its length. `to` has it, with a null
+/// Where a symbolic link leads; the length of that, 0 if no link is there. `to` has it, with a null
 /// behind it, if that is less than `room`. May block.
-io_result real_path(const char* path, char* to, std::size_t room) noexcept;
+io_result read_link(const char* path, char* to, std::size_t room) noexcept;
 
-/// Where temporary files go: TMPDIR, or what others call it, or /tmp. As real_path().
+/// Where temporary files go: TMPDIR, or what others call it, or /tmp. As read_link().
 io_result temporary_path(char* to, std::size_t room) noexcept;
 
-/// The permissions of a file, or of what a link leads to. May block.
-io_result permissions_of(const char* path) noexcept;
+/// What stands under a name, which may be a link. May block.
+io_result status_of_name(const char* path, file_status& status) noexcept;
 
-io_result set_permissions(const char* path, unsigned permissions) noexcept;
+/// What a path leads to. May block.
+io_result status_of_target(const char* path, file_status& status) noexcept;
+
+/// Returns when the names in a directory are on the disk, if the file system can do that. May block.
+io_result sync_directory(const char* path) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
 

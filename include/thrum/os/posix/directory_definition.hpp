@@ -6,12 +6,12 @@
 #define THRUM_OS_POSIX_DIRECTORY_DEFINITION_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/convert.hpp>
 
 #if THRUM_OS_POSIX
 
 #include <thrum/os/file_modes.hpp>
 #include <thrum/os/posix/directory.hpp>
+#include <thrum/os/posix/file_definition.hpp>
 #include <thrum/os/posix/large_file.hpp>
 #include <thrum/os/posix/result.hpp>
 
@@ -29,16 +29,6 @@
 #include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-constexpr entry_kind kind_of_mode(::mode_t mode) noexcept {
-  return S_ISREG(mode)                    ? entry_kind::file
-         : S_ISDIR(mode)                  ? entry_kind::directory
-         : S_ISLNK(mode)                  ? entry_kind::link
-         : S_ISFIFO(mode)                 ? entry_kind::pipe
-         : S_ISSOCK(mode)                 ? entry_kind::socket
-         : S_ISBLK(mode) || S_ISCHR(mode) ? entry_kind::device
-                                          : entry_kind::other;
-}
 
 /// As the file system tells it beside the name; `other` where it does not.
 inline entry_kind told_kind([[maybe_unused]] const large_file::entry& entry) noexcept {
@@ -187,15 +177,16 @@ inline io_result put_text(const char* text, char* to, std::size_t room) noexcept
   return static_cast<io_result>(length);
 }
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result real_path(const char* path, char* to,
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_link(const char* path, char* to,
                                                      std::size_t room) noexcept {
-  char* const found = ::realpath(path, nullptr);
-  if (found == nullptr) {
-    return -errno;
+  constexpr std::size_t longest = 4096;
+  char text[longest];
+  const ::ssize_t length = ::readlink(path, text, sizeof text - 1);
+  if (length < 0) {
+    return errno == EINVAL || errno == ENOENT ? 0 : io_result{-errno};
   }
-  const io_result length = put_text(found, to, room);
-  std::free(found);
-  return length;
+  text[length] = '\0';
+  return put_text(text, to, room);
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result temporary_path(char* to, std::size_t room) noexcept {
@@ -210,16 +201,33 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result temporary_path(char* to, std::size_t 
   return put_text("/tmp", to, room);
 }
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result permissions_of(const char* path) noexcept {
-  constexpr ::mode_t all = 07777;
+inline io_result status_at(const char* path, int flags, file_status& status) noexcept {
   large_file::status about{};
-  return large_file::stat(path, about) == 0 ? static_cast<io_result>(about.st_mode & all)
-                                            : io_result{-errno};
+  if (large_file::fstatat(AT_FDCWD, path, about, flags) != 0) {
+    return -errno;
+  }
+  take_status(about, status);
+  return 0;
 }
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_permissions(const char* path,
-                                                           unsigned permissions) noexcept {
-  return result_of(::chmod(path, base::convert<::mode_t>(permissions)));
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result status_of_name(const char* path,
+                                                          file_status& status) noexcept {
+  return status_at(path, AT_SYMLINK_NOFOLLOW, status);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result status_of_target(const char* path,
+                                                            file_status& status) noexcept {
+  return status_at(path, 0, status);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result sync_directory(const char* path) noexcept {
+  const int fd = ::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) {
+    return -errno;
+  }
+  const io_result result = result_of(::fsync(fd));
+  ::close(fd);
+  return result == invalid ? 0 : result;  // of this file system none can be synced
 }
 
 }}}  // namespace thrum::THRUM_ABI::os

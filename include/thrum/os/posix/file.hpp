@@ -62,6 +62,13 @@ io_result kind_of(handle fd, file_kind& kind) noexcept;
 /// Another number, from 3 on, for the same open file.
 io_result duplicate(handle fd) noexcept;
 
+io_result status_of(handle fd, file_status& status) noexcept;
+
+/// Gives an open file the owner, the group, the permissions and on Linux the access control list of the
+/// file `like`, whose status is known; never the right to run as its owner or group. If the group cannot be
+/// given, the file's group gets what everybody has. May block.
+io_result give_rights(handle fd, const char* like, const file_status& status) noexcept;
+
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if !THRUM_SEPARATE

@@ -23,6 +23,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#if THRUM_OS_LINUX
+#include <sys/xattr.h>
+#endif
+
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 constexpr system_open_flags system_flags(open_mode mode) noexcept {
@@ -104,6 +108,84 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result kind_of(handle fd, file_kind& kind) n
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result duplicate(handle fd) noexcept {
   constexpr int beyond_standard_streams = 3;
   return result_of(::fcntl(fd, F_DUPFD_CLOEXEC, beyond_standard_streams));
+}
+
+constexpr entry_kind kind_of_mode(::mode_t mode) noexcept {
+  return S_ISREG(mode)                    ? entry_kind::file
+         : S_ISDIR(mode)                  ? entry_kind::directory
+         : S_ISLNK(mode)                  ? entry_kind::link
+         : S_ISFIFO(mode)                 ? entry_kind::pipe
+         : S_ISSOCK(mode)                 ? entry_kind::socket
+         : S_ISBLK(mode) || S_ISCHR(mode) ? entry_kind::device
+                                          : entry_kind::other;
+}
+
+inline void take_status(const large_file::status& about, file_status& status) noexcept {
+  constexpr ::mode_t all = 07777;
+  status.kind = kind_of_mode(about.st_mode);
+  status.device = base::convert<std::uint64_t>(about.st_dev);
+  status.number = base::convert<std::uint64_t>(about.st_ino);
+  status.permissions = base::convert<unsigned>(about.st_mode & all);
+  status.owner = about.st_uid;
+  status.group = about.st_gid;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result status_of(handle fd, file_status& status) noexcept {
+  large_file::status about{};
+  if (large_file::fstat(fd, about) != 0) {
+    return -errno;
+  }
+  take_status(about, status);
+  return 0;
+}
+
+/// Which rights a list gives beside the permissions, the system says by a name of its own. 1: the file has
+/// one, and so has the other; 0: none has one; below zero: an error.
+inline io_result give_access_list([[maybe_unused]] handle fd,
+                                  [[maybe_unused]] const char* like) noexcept {
+#if THRUM_OS_LINUX
+  constexpr const char* name = "system.posix_acl_access";
+  constexpr std::size_t longest = 4096;
+  char list[longest];
+  const ::ssize_t size = ::getxattr(like, name, list, sizeof list);
+  if (size > 0) {
+    return ::fsetxattr(fd, name, list, static_cast<std::size_t>(size), 0) == 0 ? 1
+                                                                               : io_result{-errno};
+  }
+  if (size < 0 && errno != ENODATA && errno != ENOTSUP) {
+    return -errno;
+  }
+  // What the directory has given a new file would let others in.
+  if (::fremovexattr(fd, name) != 0 && errno != ENODATA && errno != ENOTSUP) {
+    return -errno;
+  }
+#endif
+  return 0;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result give_rights(handle fd, const char* like,
+                                                       const file_status& status) noexcept {
+  constexpr ::uid_t as_it_is = static_cast<::uid_t>(-1);
+  constexpr unsigned plain = 01777;
+  constexpr unsigned of_everybody = 07;
+  file_status own;
+  if (const io_result result = status_of(fd, own); result < 0) {
+    return result;
+  }
+  const bool has_group = (own.owner == status.owner && own.group == status.group) ||
+                         ::fchown(fd, status.owner, status.group) == 0 ||
+                         own.group == status.group || ::fchown(fd, as_it_is, status.group) == 0;
+  unsigned permissions = status.permissions & plain;
+  if (has_group) {
+    const io_result listed = give_access_list(fd, like);
+    if (listed != 0) {
+      return listed < 0 ? listed : 0;
+    }
+  } else {
+    const unsigned everybody = permissions & of_everybody;
+    permissions = (permissions & ~(of_everybody << 3)) | everybody << 3;
+  }
+  return result_of(::fchmod(fd, base::convert<::mode_t>(permissions)));
 }
 
 }}}  // namespace thrum::THRUM_ABI::os

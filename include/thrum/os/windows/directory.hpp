@@ -57,13 +57,21 @@ io_result rename_file(const char* from, const char* to) noexcept;
 /// behind it, if that is less than `room`. May block.
 io_result real_path(const char* path, char* to, std::size_t room) noexcept;
 
-/// Where temporary files go: TMP, TEMP, or the user's directory. As real_path().
+/// Where a link leads in the end, if something is there, as an absolute path; its length, 0 if no link is
+/// there. `to` has it, with a null behind it, if that is less than `room`. May block.
+io_result read_link(const char* path, char* to, std::size_t room) noexcept;
+
+/// Where temporary files go: TMP, TEMP, or the user's directory. As read_link().
 io_result temporary_path(char* to, std::size_t room) noexcept;
 
-/// The permissions of a file, or of what a link leads to: without any to write, it is read-only. May block.
-io_result permissions_of(const char* path) noexcept;
+/// What stands under a name, which may be a link. May block.
+io_result status_of_name(const char* path, file_status& status) noexcept;
 
-io_result set_permissions(const char* path, unsigned permissions) noexcept;
+/// What a path leads to. May block.
+io_result status_of_target(const char* path, file_status& status) noexcept;
+
+/// Does nothing: the system offers no such call.
+inline io_result sync_directory(const char* /*path*/) noexcept { return 0; }
 
 }}}  // namespace thrum::THRUM_ABI::os
 

@@ -12,10 +12,12 @@
 #include <thrum/os/file_modes.hpp>
 #include <thrum/os/windows/api.hpp>
 #include <thrum/os/windows/directory.hpp>
+#include <thrum/os/windows/file_definition.hpp>
 #include <thrum/os/windows/result.hpp>
 #include <thrum/os/windows/wide_text.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <cwchar>
 #include <new>
@@ -294,34 +296,39 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result temporary_path(char* to, std::size_t 
   return put_text(found, units, to, room);
 }
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result permissions_of(const char* path) noexcept {
-  constexpr io_result all = 0777;
-  constexpr io_result none_to_write = 0555;
+inline io_result status_at(const char* path, ::DWORD flags, file_status& status) noexcept {
   const wide_text name(path);
   if (name.error() != 0) {
     return name.error();
   }
-  const ::DWORD attributes = ::GetFileAttributesW(name.c_str());
-  return attributes == INVALID_FILE_ATTRIBUTES         ? result_of(false, 0)
-         : (attributes & FILE_ATTRIBUTE_READONLY) != 0 ? none_to_write
-                                                       : all;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_permissions(const char* path,
-                                                           unsigned permissions) noexcept {
-  constexpr unsigned may_write = 0222;
-  const wide_text name(path);
-  if (name.error() != 0) {
-    return name.error();
-  }
-  const ::DWORD attributes = ::GetFileAttributesW(name.c_str());
-  if (attributes == INVALID_FILE_ATTRIBUTES) {
+  const ::HANDLE file =
+      ::CreateFileW(name.c_str(), 0, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
+                    nullptr, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS | flags, nullptr);
+  if (file == INVALID_HANDLE_VALUE) {
     return result_of(false, 0);
   }
-  constexpr ::DWORD read_only = FILE_ATTRIBUTE_READONLY;
-  const ::DWORD wanted =
-      (permissions & may_write) != 0 ? attributes & ~read_only : attributes | read_only;
-  return wanted == attributes ? 0 : result_of(::SetFileAttributesW(name.c_str(), wanted) != 0, 0);
+  const io_result result =
+      status_of(static_cast<handle>(reinterpret_cast<std::uintptr_t>(file)), status);
+  ::CloseHandle(file);
+  return result;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result status_of_name(const char* path,
+                                                          file_status& status) noexcept {
+  return status_at(path, FILE_FLAG_OPEN_REPARSE_POINT, status);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result status_of_target(const char* path,
+                                                            file_status& status) noexcept {
+  return status_at(path, 0, status);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_link(const char* path, char* to,
+                                                     std::size_t room) noexcept {
+  file_status about;
+  return status_of_name(path, about) >= 0 && about.kind == entry_kind::link
+             ? real_path(path, to, room)
+             : 0;
 }
 
 }}}  // namespace thrum::THRUM_ABI::os

@@ -64,6 +64,12 @@ io_result kind_of(handle fd, file_kind& kind) noexcept;
 /// Another handle for the same open file.
 io_result duplicate(handle fd) noexcept;
 
+io_result status_of(handle fd, file_status& status) noexcept;
+
+/// Makes an open file read-only if the one with that status is. Its other rights are the directory's. May
+/// block.
+io_result give_rights(handle fd, const char* like, const file_status& status) noexcept;
+
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if !THRUM_SEPARATE

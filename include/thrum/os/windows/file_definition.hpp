@@ -199,6 +199,58 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result duplicate(handle fd) noexcept {
   return result_of(worked, static_cast<io_result>(reinterpret_cast<std::uintptr_t>(fresh)));
 }
 
+inline entry_kind kind_of_file(::HANDLE file, ::DWORD attributes) noexcept {
+  constexpr ::DWORD unix_socket = 0x80000023;  // IO_REPARSE_TAG_AF_UNIX
+  ::FILE_ATTRIBUTE_TAG_INFO about{};
+  if ((attributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0 &&
+      ::GetFileInformationByHandleEx(file, FileAttributeTagInfo, &about, sizeof about) != 0) {
+    switch (about.ReparseTag) {
+      case IO_REPARSE_TAG_SYMLINK:
+      case IO_REPARSE_TAG_MOUNT_POINT: return entry_kind::link;
+      case unix_socket: return entry_kind::socket;
+      default: break;
+    }
+  }
+  return (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0 ? entry_kind::directory
+         : (attributes & FILE_ATTRIBUTE_DEVICE) != 0  ? entry_kind::device
+                                                      : entry_kind::file;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result status_of(handle fd, file_status& status) noexcept {
+  constexpr unsigned all = 0777;
+  constexpr unsigned none_to_write = 0555;
+  switch (::GetFileType(native(fd))) {
+    case FILE_TYPE_DISK: break;
+    case FILE_TYPE_PIPE: return status.kind = entry_kind::pipe, 0;
+    case FILE_TYPE_CHAR: return status.kind = entry_kind::device, 0;
+    default: return bad_handle;
+  }
+  ::BY_HANDLE_FILE_INFORMATION about{};
+  if (::GetFileInformationByHandle(native(fd), &about) == 0) {
+    return result_of(false, 0);
+  }
+  status.kind = kind_of_file(native(fd), about.dwFileAttributes);
+  status.device = about.dwVolumeSerialNumber;
+  status.number = static_cast<std::uint64_t>(about.nFileIndexHigh) << 32 | about.nFileIndexLow;
+  status.permissions =
+      (about.dwFileAttributes & FILE_ATTRIBUTE_READONLY) != 0 ? none_to_write : all;
+  return 0;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result give_rights(handle fd, const char* /*like*/,
+                                                       const file_status& status) noexcept {
+  constexpr unsigned may_write = 0222;
+  ::FILE_BASIC_INFO about{};
+  if (::GetFileInformationByHandleEx(native(fd), FileBasicInfo, &about, sizeof about) == 0) {
+    return result_of(false, 0);
+  }
+  constexpr ::DWORD read_only = FILE_ATTRIBUTE_READONLY;
+  about.FileAttributes = (status.permissions & may_write) != 0 ? about.FileAttributes & ~read_only
+                                                               : about.FileAttributes | read_only;
+  return result_of(
+      ::SetFileInformationByHandle(native(fd), FileBasicInfo, &about, sizeof about) != 0, 0);
+}
+
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS

@@ -140,7 +140,7 @@ TEST_CASE("what cannot be removed stays, and the rest of its tree goes") {
   ::chmod((here / "tree/closed").c_str(), 0700);
 }
 
-TEST_CASE("a file gets another name, in place of one that is there, and other permissions") {
+TEST_CASE("a file gets another name, in place of one that is there") {
   const folder here;
   here.write("from", "new");
   here.write("to", "old");
@@ -149,28 +149,48 @@ TEST_CASE("a file gets another name, in place of one that is there, and other pe
   CHECK_FALSE(fs::exists(here / "from"));
   CHECK(fs::file_size(to) == 3);
   CHECK(os::rename_file((here / "from").c_str(), to.c_str()) == -ENOENT);
-  CHECK(os::set_permissions(to.c_str(), 0640) == 0);
-  CHECK(os::permissions_of(to.c_str()) == 0640);
-  fs::create_symlink("to", here / "link");
-  CHECK(os::permissions_of((here / "link").c_str()) == 0640);
-  CHECK(os::permissions_of((here / "none").c_str()) == -ENOENT);
-  CHECK(os::set_permissions((here / "none").c_str(), 0640) == -ENOENT);
 }
 
-TEST_CASE("a real path has no links in it, and is written only where it fits") {
+TEST_CASE("the status of a name is that of a link, and tells one file from another") {
   const folder here;
-  here.write("directory/file", "x");
-  fs::create_directory_symlink("directory", here / "link");
-  const std::string real = fs::canonical(here / "directory/file").string();
-  const std::string path = (here / "link/../link/file").string();
-  CHECK(text_from([&](char* to, std::size_t room) {
-          return os::real_path(path.c_str(), to, room);
-        }) == real);
+  here.write("one", "x");
+  here.write("two", "x");
+  fs::create_symlink("one", here / "link");
+  fs::create_hard_link(here / "one", here / "again");
+  REQUIRE(::chmod((here / "one").c_str(), 0640) == 0);
+  const auto status = [&](const char* name) {
+    os::file_status found;
+    CHECK(os::status_of_name((here / name).c_str(), found) == 0);
+    return found;
+  };
+  CHECK(status("one").permissions == 0640);
+  CHECK(status("one").owner == ::geteuid());
+  CHECK(status("one").is_same_file(status("again")));
+  CHECK_FALSE(status("one").is_same_file(status("two")));
+  CHECK(status("link").kind == os::entry_kind::link);
+  CHECK(status(".").kind == os::entry_kind::directory);
+  os::file_status none;
+  CHECK(os::status_of_name((here / "none").c_str(), none) == -ENOENT);
+  CHECK(os::status_of(-1, none) == -EBADF);
+  CHECK(os::sync_directory((here / "").c_str()) == 0);
+  CHECK(os::sync_directory((here / "none").c_str()) == -ENOENT);
+}
+
+TEST_CASE("a link says where it leads, and is written only where that fits") {
+  const folder here;
+  here.write("file", "x");
+  fs::create_symlink("nowhere", here / "link");
+  const auto link = [&](const char* name) {
+    return text_from(
+        [&](char* to, std::size_t room) { return os::read_link((here / name).c_str(), to, room); });
+  };
+  CHECK(link("link") == "nowhere");
+  CHECK(link("file").empty());
+  CHECK(link("none").empty());
+  CHECK(link("file/below") == "error " + std::to_string(ENOTDIR));
   char small[2] = {'?', '?'};
-  CHECK(os::real_path(path.c_str(), small, sizeof small) ==
-        static_cast<os::io_result>(real.size()));
+  CHECK(os::read_link((here / "link").c_str(), small, sizeof small) == 7);
   CHECK(small[0] == '?');
-  CHECK(os::real_path((here / "none").c_str(), small, sizeof small) == -ENOENT);
 }
 
 TEST_CASE("temporary files go where the environment says, or else to /tmp") {

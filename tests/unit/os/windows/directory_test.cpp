@@ -68,15 +68,33 @@ TEST_CASE("a tree of Windows is removed to its last name, unless something in it
   CHECK(os::remove_tree((here / "none/below").string().c_str()) == 0);
   here.write("tree/file", "x");
   const std::string file = (here / "tree/file").string();
-  CHECK(os::set_permissions(file.c_str(), 0444) == 0);
-  CHECK(os::permissions_of(file.c_str()) == 0555);
-  CHECK(os::remove_tree(tree.c_str()) < 0);  // read-only
-  CHECK(os::set_permissions(file.c_str(), 0666) == 0);
-  CHECK(os::permissions_of(file.c_str()) == 0777);
+  const auto make_read_only = [&](bool is_read_only) {
+    const os::io_result opened = os::open_file(file.c_str(), os::open_mode::write, 0);
+    REQUIRE(opened >= 0);
+    os::file_status wanted;
+    wanted.permissions = is_read_only ? 0444 : 0666;
+    CHECK(os::give_rights(os::handle_of(opened), file.c_str(), wanted) == 0);
+    os::file_status found;
+    CHECK(os::status_of(os::handle_of(opened), found) == 0);
+    CHECK(found.permissions == (is_read_only ? 0555U : 0777U));
+    if (is_read_only) {
+      CHECK(os::remove_tree(tree.c_str()) < 0);
+    }
+    // Before it is closed: what is read-only cannot be opened for writing.
+    wanted.permissions = 0666;
+    CHECK(os::give_rights(os::handle_of(opened), file.c_str(), wanted) == 0);
+    os::close(os::handle_of(opened));
+  };
+  make_read_only(true);
+  make_read_only(false);
+  os::file_status found;
+  CHECK(os::status_of_name(file.c_str(), found) == 0);
+  CHECK(found.kind == os::entry_kind::file);
   CHECK(os::remove_tree(file.c_str()) == 0);
   CHECK(fs::is_empty(tree));
-  CHECK(os::permissions_of(file.c_str()) < 0);
-  CHECK(os::set_permissions(file.c_str(), 0666) < 0);
+  CHECK(os::status_of_name(file.c_str(), found) < 0);
+  CHECK(os::status_of_target(tree.c_str(), found) == 0);
+  CHECK(found.kind == os::entry_kind::directory);
 }
 
 TEST_CASE("a file of Windows gets another name, in place of one that is there", "[windows]") {
