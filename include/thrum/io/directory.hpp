@@ -10,6 +10,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/os/file_modes.hpp>
+#include <thrum/os/parts.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -41,8 +42,11 @@ THRUM_OUT_OF_LINE std::vector<directory_entry> read_directory(const std::string&
                                                               std::error_code& error);
 
 /// Everything below a directory, each directory before what is in it, sorted by name: as Go's
-/// filepath.WalkDir. Links are not followed. One directory is read when its entries are asked for, so
-/// what changes meanwhile may be seen or not. For one goroutine or thread at a time.
+/// filepath.WalkDir. Links are not followed below the given path, nor is one that has taken the place of a
+/// directory: that fails with errc::not_a_directory (on Windows, if it was there before the directory is
+/// read). One directory is read when its entries are asked for, so what changes meanwhile may be seen or
+/// not; if one above is moved, errc::no_such_file_or_directory says what is not seen. A walk holds up to 17
+/// descriptors, in a tree of any depth. Move-only; for one goroutine or thread at a time.
 ///
 ///   for (thrum::io::directory_walk walk("src"); auto each = walk.next();) {
 ///     if (each->name == ".git") walk.skip();
@@ -69,7 +73,12 @@ class directory_walk {
   struct level {
     std::vector<directory_entry> entries;
     std::size_t at = 0;
+    os::open_directory place;  // closed if it is far above: leave() opens it again
+    os::file_status about;
   };
+
+  void enter(std::error_code& error);
+  void leave();
 
   std::vector<level> levels_;
   std::optional<directory_entry> inside_;  // whose entries come next

@@ -22,6 +22,26 @@
 #include <utility>
 #include <vector>
 
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
+
+/// What is in a directory, a path or one that is open, sorted by name.
+template <class Directory>
+os::io_result read_names(const Directory& directory, const std::string& path,
+                         std::vector<io::directory_entry>& all) {
+  os::directory_reader reader;
+  os::io_result result = reader.open(directory);
+  const char* name = nullptr;
+  for (io::entry_kind kind{}; result >= 0 && (result = reader.next(name, kind)) > 0;) {
+    all.push_back({name, path_in(path, name), kind});
+  }
+  std::sort(all.begin(), all.end(), [](const io::directory_entry& a, const io::directory_entry& b) {
+    return a.name < b.name;
+  });
+  return result;
+}
+
+}}}  // namespace thrum::THRUM_ABI::io_detail
+
 namespace thrum { inline namespace THRUM_ABI { namespace io {
 
 THRUM_OUT_OF_LINE std::vector<directory_entry> read_directory(const std::string& path) {
@@ -38,21 +58,12 @@ THRUM_OUT_OF_LINE std::vector<directory_entry> read_directory(const std::string&
   std::vector<directory_entry> all;
   os::io_result result = os::invalid;
   if (path.find('\0') == std::string::npos) {
-    blocking([&] {
-      os::directory_reader reader;
-      result = reader.open(path.c_str());
-      const char* name = nullptr;
-      for (entry_kind kind{}; result >= 0 && (result = reader.next(name, kind)) > 0;) {
-        all.push_back({name, io_detail::path_in(path, name), kind});
-      }
-    });
+    blocking([&] { result = io_detail::read_names(path.c_str(), path, all); });
   }
   error = result < 0 ? io_detail::error_of(result) : std::error_code();
   if (error) {
     return {};
   }
-  std::sort(all.begin(), all.end(),
-            [](const directory_entry& a, const directory_entry& b) { return a.name < b.name; });
   return all;
 }
 
@@ -76,12 +87,10 @@ THRUM_OUT_OF_LINE std::optional<directory_entry> directory_walk::next() {
 THRUM_OUT_OF_LINE std::optional<directory_entry> directory_walk::next(std::error_code& error) {
   error.clear();
   if (inside_ && levels_.size() < most_depth_) {
-    level below;
-    below.entries = read_directory(inside_->path, error);
+    enter(error);
     if (error) {
       return std::exchange(inside_, std::nullopt);
     }
-    levels_.push_back(std::move(below));
   }
   inside_.reset();
   while (!levels_.empty()) {
@@ -94,9 +103,41 @@ THRUM_OUT_OF_LINE std::optional<directory_entry> directory_walk::next(std::error
       }
       return std::move(found);
     }
-    levels_.pop_back();
+    leave();
   }
   return std::nullopt;
+}
+
+THRUM_OUT_OF_LINE void directory_walk::enter(std::error_code& error) {
+  level below;
+  os::io_result result = os::invalid;
+  const std::string& path = inside_->path;
+  if (path.find('\0') == std::string::npos) {
+    blocking([&] {
+      result = levels_.empty()
+                   ? below.place.open(path.c_str())
+                   : below.place.open_in(levels_.back().place, inside_->name.c_str(), path.c_str());
+      result = result < 0 ? result : below.place.status(below.about);
+      result = result < 0 ? result : io_detail::read_names(below.place, path, below.entries);
+    });
+  }
+  if (result < 0) {
+    error = io_detail::error_of(result);
+    return;
+  }
+  levels_.push_back(std::move(below));
+  if (levels_.size() > os::most_open_directories) {
+    levels_[levels_.size() - 1 - os::most_open_directories].place.close();
+  }
+}
+
+THRUM_OUT_OF_LINE void directory_walk::leave() {
+  const level done = std::move(levels_.back());
+  levels_.pop_back();
+  if (!levels_.empty() && !levels_.back().place.is_open()) {
+    // Else it was moved, and stays closed: what is to be read in it fails.
+    blocking([&] { levels_.back().place.open_above(done.place, levels_.back().about); });
+  }
 }
 
 THRUM_OUT_OF_LINE void directory_walk::skip() noexcept { inside_.reset(); }

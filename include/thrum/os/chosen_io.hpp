@@ -123,6 +123,7 @@ struct chosen_io {
 
   THRUM_OFFERS_TYPE(directory, entry_kind)
   THRUM_OFFERS_TYPE(directory, directory_reader)
+  THRUM_OFFERS_TYPE(directory, open_directory)
   THRUM_OFFERS_VALUE(directory, path_separator)
   THRUM_OFFERS(directory, ends_directory)
   THRUM_OFFERS(directory, remove_tree)

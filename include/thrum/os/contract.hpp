@@ -456,8 +456,16 @@ concept has_directory =
     std::is_nothrow_default_constructible_v<typename System::directory_reader> &&
     !std::copy_constructible<typename System::directory_reader> &&
     requires(typename System::directory_reader& reader, const char* path, const char*& name,
-             entry_kind& kind, char c, char* to, std::size_t room, file_status& status) {
+             entry_kind& kind, char c, char* to, std::size_t room, file_status& status,
+             typename System::open_directory& held) {
   { reader.open(path) } noexcept -> std::same_as<typename System::io_result>;
+  { reader.open(held) } noexcept -> std::same_as<typename System::io_result>;
+  { held.open(path) } noexcept -> std::same_as<typename System::io_result>;
+  { held.open_in(held, path, path) } noexcept -> std::same_as<typename System::io_result>;
+  { held.open_above(held, status) } noexcept -> std::same_as<typename System::io_result>;
+  { held.is_open() } noexcept -> std::same_as<bool>;
+  { held.status(status) } noexcept -> std::same_as<typename System::io_result>;
+  { held.close() } noexcept;
   { reader.next(name, kind) } noexcept -> std::same_as<typename System::io_result>;
   requires std::same_as<decltype(System::path_separator), const char>;
   { System::ends_directory(c) } noexcept -> std::same_as<bool>;

@@ -8,6 +8,7 @@
 
 #include <thrum/base/config.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
@@ -62,6 +63,9 @@ struct file_status {
     return kind == other.kind && device == other.device && number == other.number;
   }
 };
+
+/// Of directories in each other that are gone through, so many are open at once.
+inline constexpr std::size_t most_open_directories = 16;
 
 }}}  // namespace thrum::THRUM_ABI::os
 

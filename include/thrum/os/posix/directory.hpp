@@ -10,9 +10,12 @@
 #if THRUM_OS_POSIX
 
 #include <thrum/os/file_modes.hpp>
+#include <thrum/os/posix/file.hpp>
+#include <thrum/os/posix/handle.hpp>
 #include <thrum/os/posix/result.hpp>
 
 #include <cstddef>
+#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -21,6 +24,36 @@ inline constexpr char path_separator = '/';
 
 /// Whether a name may follow behind it at once.
 constexpr bool ends_directory(char last) noexcept { return last == '/'; }
+
+/// A directory that is held open: what is put in its place meanwhile leads nobody elsewhere. Move-only.
+class open_directory {
+ public:
+  open_directory() noexcept = default;
+  open_directory(open_directory&& other) noexcept : fd_(std::exchange(other.fd_, no_handle)) {}
+  open_directory& operator=(open_directory&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~open_directory() { close(); }
+
+  /// What a path leads to. May block, as may the others.
+  io_result open(const char* path) noexcept;
+  /// By its name in another one, and not what a link leads to. -ENOTDIR: it is none, or a link.
+  io_result open_in(const open_directory& above, const char* name, const char* path) noexcept;
+  /// The one above, if it is `expected`, as it was before somebody moved one of the two. -ENOENT: it is not.
+  io_result open_above(const open_directory& below, const file_status& expected) noexcept;
+
+  bool is_open() const noexcept { return fd_ != no_handle; }
+  handle native_handle() const noexcept { return fd_; }
+  io_result status(file_status& about) const noexcept { return status_of(fd_, about); }
+  void close() noexcept;
+
+  /// A path counts from the directory `place`. Whether a link at its end is followed.
+  io_result open_at(handle place, const char* name, bool follows) noexcept;
+
+ private:
+  handle fd_ = no_handle;
+};
 
 /// The names in a directory.
 class directory_reader {
@@ -32,6 +65,7 @@ class directory_reader {
 
   /// Once. May block.
   io_result open(const char* path) noexcept;
+  io_result open(const open_directory& directory) noexcept;
   /// The next one that is not "." or "..", good until the next call: 1; or 0, there are no more. May
   /// block.
   io_result next(const char*& name, entry_kind& kind) noexcept;
@@ -41,8 +75,8 @@ class directory_reader {
 };
 
 /// Removes what stands under a name, and everything below it if that is a directory, without following
-/// links. What cannot be removed stays, and the first error is returned; none if nothing is there. May
-/// block.
+/// links, with a few descriptors for a tree of any depth. What cannot be removed stays, and the first error
+/// is returned; none if nothing is there. May block.
 io_result remove_tree(const char* path) noexcept;
 
 /// In place of a file that is there. May block.

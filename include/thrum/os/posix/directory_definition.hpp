@@ -12,6 +12,7 @@
 #include <thrum/os/file_modes.hpp>
 #include <thrum/os/posix/directory.hpp>
 #include <thrum/os/posix/file_definition.hpp>
+#include <thrum/os/posix/handle.hpp>
 #include <thrum/os/posix/large_file.hpp>
 #include <thrum/os/posix/result.hpp>
 
@@ -22,6 +23,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <new>
+#include <utility>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -64,9 +66,66 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE directory_reader::~directory_reader() {
   }
 }
 
+THRUM_NOINLINE THRUM_OUT_OF_LINE void open_directory::close() noexcept {
+  if (fd_ != no_handle) {
+    ::close(fd_);
+    fd_ = no_handle;
+  }
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_directory::open_at(handle place, const char* name,
+                                                                   bool follows) noexcept {
+  const int fd = ::openat(
+      place, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC | (follows ? 0 : O_NOFOLLOW));
+  if (fd < 0) {
+    // Of a link each system says something else.
+    return !follows && (errno == ELOOP || errno == EMLINK) ? -ENOTDIR : -errno;
+  }
+  close();
+  fd_ = fd;
+  return 0;
+}
+
+THRUM_OUT_OF_LINE io_result open_directory::open(const char* path) noexcept {
+  return open_at(AT_FDCWD, path, true);
+}
+
+THRUM_OUT_OF_LINE io_result open_directory::open_in(const open_directory& above, const char* name,
+                                                    const char* /*path*/) noexcept {
+  return above.is_open() ? open_at(above.fd_, name, false) : -ENOENT;
+}
+
+THRUM_OUT_OF_LINE io_result open_directory::open_above(const open_directory& below,
+                                                       const file_status& expected) noexcept {
+  file_status found;
+  const io_result opened = open_in(below, "..", nullptr);
+  if (opened < 0 || (status(found) >= 0 && found.is_same_file(expected))) {
+    return opened;
+  }
+  close();
+  return -ENOENT;
+}
+
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result directory_reader::open(const char* path) noexcept {
   names_ = ::opendir(path);
   return names_ != nullptr ? 0 : io_result{-errno};
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result
+directory_reader::open(const open_directory& directory) noexcept {
+  // Another number for it: closedir() closes what it has.
+  const io_result fd = duplicate(directory.native_handle());
+  if (fd < 0) {
+    return fd;
+  }
+  names_ = ::fdopendir(handle_of(fd));
+  if (names_ == nullptr) {
+    const int error = errno;
+    ::close(handle_of(fd));
+    return -error;
+  }
+  ::rewinddir(static_cast<::DIR*>(names_));
+  return 0;
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result directory_reader::next(const char*& name,
@@ -86,82 +145,177 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result directory_reader::next(const char*& n
   return 1;
 }
 
-/// One of the directories in each other that remove_tree() is emptying. Its name is behind it.
-struct emptied_directory {
-  emptied_directory* above;
-  ::DIR* names;
+/// The names that are to be removed of one directory, each behind what it is; on the heap.
+class names_to_remove {
+ public:
+  names_to_remove() noexcept = default;
+  names_to_remove(const names_to_remove&) = delete;
+  names_to_remove& operator=(const names_to_remove&) = delete;
+  ~names_to_remove() { std::free(text_); }
 
-  char* name() noexcept { return reinterpret_cast<char*>(this + 1); }
+  /// All at once: some systems leave names out when others are removed meanwhile.
+  io_result read(const open_directory& directory) noexcept {
+    directory_reader reader;
+    io_result result = reader.open(directory);
+    const char* name = nullptr;
+    entry_kind kind{};
+    while (result >= 0 && (result = reader.next(name, kind)) > 0) {
+      result = add(name, kind);
+    }
+    return result;
+  }
+
+  /// Null: there is none any more.
+  const char* next(entry_kind& kind) noexcept {
+    if (at_ == used_) {
+      return nullptr;
+    }
+    kind = static_cast<entry_kind>(text_[at_]);
+    const char* const name = text_ + at_ + 1;
+    at_ += std::strlen(name) + 2;
+    return name;
+  }
+
+ private:
+  io_result add(const char* name, entry_kind kind) noexcept {
+    const std::size_t size = std::strlen(name) + 1;
+    if (room_ - used_ < size + 1) {
+      const std::size_t room = 2 * (room_ + size + 1);
+      auto* const text = static_cast<char*>(std::realloc(text_, room));
+      if (text == nullptr) {
+        return no_memory;
+      }
+      text_ = text;
+      room_ = room;
+    }
+    text_[used_] = static_cast<char>(kind);
+    std::memcpy(text_ + used_ + 1, name, size);
+    used_ += size + 1;
+    return 0;
+  }
+
+  char* text_ = nullptr;
+  std::size_t room_ = 0;
+  std::size_t used_ = 0;
+  std::size_t at_ = 0;
 };
 
-/// In which directory a name is looked up.
-inline int place_of_names(const emptied_directory* in) noexcept {
-  return in != nullptr ? ::dirfd(in->names) : AT_FDCWD;
-}
+/// One of the directories in each other that remove_tree() is emptying.
+struct emptied_directory {
+  emptied_directory* above = nullptr;
+  open_directory place;
+  file_status about;
+  names_to_remove names;
+  char* name = nullptr;  // in the one above
 
-/// Makes it the innermost one, if it is a directory.
-inline io_result begin_to_empty(emptied_directory*& innermost, const char* name) noexcept {
-  const int fd = ::openat(place_of_names(innermost), name,
-                          O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) {
-    return -errno;
-  }
-  const std::size_t size = std::strlen(name) + 1;
-  void* const room = ::operator new(sizeof(emptied_directory) + size, std::nothrow);
-  ::DIR* const names = room != nullptr ? ::fdopendir(fd) : nullptr;
-  if (names == nullptr) {
-    ::close(fd);
-    ::operator delete(room);
-    return no_memory;
-  }
-  innermost = new (room) emptied_directory{innermost, names};
-  std::memcpy(innermost->name(), name, size);
-  return 0;
-}
+  emptied_directory() noexcept = default;
+  emptied_directory(const emptied_directory&) = delete;
+  emptied_directory& operator=(const emptied_directory&) = delete;
+  ~emptied_directory() { std::free(name); }
+};
 
-/// Removes it, or makes it the innermost directory.
-inline io_result remove_or_begin(emptied_directory*& innermost, const char* name,
-                                 entry_kind kind) noexcept {
-  io_result begun = 0;
-  if (kind == entry_kind::directory || kind == entry_kind::other) {
-    begun = begin_to_empty(innermost, name);
-    if (begun == 0) {
+/// Empties directories in each other, without recursion: the caller may have a small stack.
+class tree_remover {
+ public:
+  tree_remover() noexcept = default;
+  tree_remover(const tree_remover&) = delete;
+  tree_remover& operator=(const tree_remover&) = delete;
+  ~tree_remover() { give_up(); }
+
+  io_result run(const char* path) noexcept {
+    io_result first = remove_or_enter(path, entry_kind::other);
+    while (innermost_ != nullptr) {
+      entry_kind kind{};
+      const char* const name = innermost_->names.next(kind);
+      const io_result result = name != nullptr ? remove_or_enter(name, kind) : leave();
+      first = first != 0 ? first : result;
+    }
+    return first;
+  }
+
+ private:
+  /// In which directory names are looked up.
+  int place() const noexcept {
+    return innermost_ != nullptr ? innermost_->place.native_handle() : AT_FDCWD;
+  }
+
+  /// Removes it, or makes it the innermost directory.
+  io_result remove_or_enter(const char* name, entry_kind kind) noexcept {
+    io_result entered = 0;
+    if (kind == entry_kind::directory || kind == entry_kind::other) {
+      entered = enter(name);
+      if (entered == 0) {
+        return 0;
+      }
+    }
+    if (::unlinkat(place(), name, 0) == 0 || errno == ENOENT) {
       return 0;
     }
+    const io_result kept = -errno;
+    // A directory that must not be read goes if it is empty.
+    if (entered != 0 && ::unlinkat(place(), name, AT_REMOVEDIR) == 0) {
+      return 0;
+    }
+    return entered != 0 && errno != ENOTDIR ? entered : kept;
   }
-  const int place = place_of_names(innermost);
-  if (::unlinkat(place, name, 0) == 0 || errno == ENOENT) {
+
+  io_result enter(const char* name) noexcept {
+    auto* const fresh = new (std::nothrow) emptied_directory;
+    if (fresh == nullptr) {
+      return no_memory;
+    }
+    io_result result = fresh->place.open_at(place(), name, false);
+    result = result < 0 ? result : fresh->place.status(fresh->about);
+    result = result < 0 ? result : fresh->names.read(fresh->place);
+    fresh->name = result < 0 ? nullptr : ::strdup(name);
+    if (fresh->name == nullptr) {
+      delete fresh;
+      return result < 0 ? result : no_memory;
+    }
+    fresh->above = innermost_;
+    innermost_ = fresh;
+    let_go_above();
     return 0;
   }
-  const io_result kept = -errno;
-  // A directory that must not be read goes if it is empty.
-  if (begun != 0 && ::unlinkat(place, name, AT_REMOVEDIR) == 0) {
-    return 0;
+
+  /// Of a deep tree only the innermost directories are open.
+  void let_go_above() noexcept {
+    emptied_directory* far = innermost_;
+    for (std::size_t i = 0; far != nullptr && i != most_open_directories; ++i) {
+      far = far->above;
+    }
+    if (far != nullptr) {
+      far->place.close();
+    }
   }
-  return begun != 0 && errno != ENOTDIR ? begun : kept;
-}
+
+  io_result leave() noexcept {
+    emptied_directory* const done = std::exchange(innermost_, innermost_->above);
+    io_result result = 0;
+    if (innermost_ != nullptr && !innermost_->place.is_open()) {
+      result = innermost_->place.open_above(done->place, innermost_->about);
+    }
+    done->place.close();
+    if (result < 0) {  // somebody has moved it: nothing above is found again
+      give_up();
+    } else if (::unlinkat(place(), done->name, AT_REMOVEDIR) != 0) {
+      result = -errno;
+    }
+    delete done;
+    return result;
+  }
+
+  void give_up() noexcept {
+    while (innermost_ != nullptr) {
+      delete std::exchange(innermost_, innermost_->above);
+    }
+  }
+
+  emptied_directory* innermost_ = nullptr;
+};
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result remove_tree(const char* path) noexcept {
-  // By descriptors: who exchanges a directory for a link meanwhile leads it nowhere else. Without
-  // recursion: the caller may have a small stack.
-  emptied_directory* innermost = nullptr;
-  io_result first = remove_or_begin(innermost, path, entry_kind::other);
-  while (innermost != nullptr) {
-    io_result result = 0;
-    if (const large_file::entry* const found = next_entry(innermost->names); found != nullptr) {
-      result = remove_or_begin(innermost, found->d_name, told_kind(*found));
-    } else {
-      result = -errno;
-      emptied_directory* const done = innermost;
-      innermost = done->above;
-      ::closedir(done->names);
-      const bool gone = ::unlinkat(place_of_names(innermost), done->name(), AT_REMOVEDIR) == 0;
-      result = gone ? 0 : result != 0 ? result : io_result{-errno};
-      ::operator delete(done);
-    }
-    first = first != 0 ? first : result;
-  }
-  return first;
+  return tree_remover().run(path);
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result rename_file(const char* from, const char* to) noexcept {

@@ -13,6 +13,7 @@
 #include <thrum/os/windows/result.hpp>
 
 #include <cstddef>
+#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -24,6 +25,34 @@ constexpr bool ends_directory(char last) noexcept {
   return last == '/' || last == '\\' || last == ':';
 }
 
+/// A directory that is not to be exchanged for a link: whether it is one is looked at before it is read,
+/// and not while it is read. Move-only.
+class open_directory {
+ public:
+  open_directory() noexcept = default;
+  open_directory(open_directory&& other) noexcept : path_(std::exchange(other.path_, nullptr)) {}
+  open_directory& operator=(open_directory&& other) noexcept {
+    std::swap(path_, other.path_);
+    return *this;
+  }
+  ~open_directory() { close(); }
+
+  /// What a path leads to. May block, as may the others.
+  io_result open(const char* path) noexcept;
+  /// The one of that path, and not what a link leads to. -ERROR_DIRECTORY: it is none, or a link.
+  io_result open_in(const open_directory& above, const char* name, const char* path) noexcept;
+  /// Is not needed: none is closed before its time.
+  io_result open_above(const open_directory& below, const file_status& expected) noexcept;
+
+  bool is_open() const noexcept { return path_ != nullptr; }
+  const char* path() const noexcept { return path_; }
+  io_result status(file_status& about) const noexcept;
+  void close() noexcept;
+
+ private:
+  char* path_ = nullptr;
+};
+
 /// The names in a directory.
 class directory_reader {
  public:
@@ -34,6 +63,7 @@ class directory_reader {
 
   /// Once. May block.
   io_result open(const char* path) noexcept;
+  io_result open(const open_directory& directory) noexcept { return open(directory.path()); }
   /// The next one that is not "." or "..", good until the next call: 1; or 0, there are no more. May
   /// block.
   io_result next(const char*& name, entry_kind& kind) noexcept;

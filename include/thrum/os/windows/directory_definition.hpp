@@ -21,6 +21,7 @@
 #include <cstring>
 #include <cwchar>
 #include <new>
+#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -131,6 +132,39 @@ inline io_result put_text(const wchar_t* text, std::size_t units, char* to,
     to[length != 0 ? convert(to, length) : 0] = '\0';
   }
   return length;
+}
+
+THRUM_OUT_OF_LINE void open_directory::close() noexcept { delete[] std::exchange(path_, nullptr); }
+
+THRUM_OUT_OF_LINE io_result open_directory::open(const char* path) noexcept {
+  const std::size_t size = std::strlen(path) + 1;
+  auto* const copy = new (std::nothrow) char[size];
+  if (copy == nullptr) {
+    return no_memory;
+  }
+  std::memcpy(copy, path, size);
+  close();
+  path_ = copy;
+  return 0;
+}
+
+THRUM_OUT_OF_LINE io_result open_directory::open_in(const open_directory& /*above*/,
+                                                    const char* /*name*/,
+                                                    const char* path) noexcept {
+  file_status about;
+  const io_result result = status_of_name(path, about);
+  return result < 0                            ? result
+         : about.kind == entry_kind::directory ? open(path)
+                                               : io_result{-ERROR_DIRECTORY};
+}
+
+THRUM_OUT_OF_LINE io_result open_directory::open_above(const open_directory& /*below*/,
+                                                       const file_status& /*expected*/) noexcept {
+  return not_supported;
+}
+
+THRUM_OUT_OF_LINE io_result open_directory::status(file_status& about) const noexcept {
+  return status_of_target(path_, about);
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE directory_reader::~directory_reader() {

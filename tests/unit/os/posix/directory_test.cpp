@@ -9,9 +9,12 @@
 #include <map>
 #include <string>
 
+#include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../../support/catch.hpp"
@@ -122,6 +125,33 @@ TEST_CASE("a tree is removed to its last name, and what its links lead to is not
   CHECK(fs::is_empty(here / "outside"));
   CHECK(os::remove_tree((here / "none").c_str()) == 0);
   CHECK(os::remove_tree((here / "none/below").c_str()) == 0);
+}
+
+TEST_CASE("a tree that is deeper than a path is long is removed with a few descriptors") {
+  const folder here;
+  const std::string name(200, 'd');
+  int place = ::open((here / "").c_str(), O_RDONLY | O_DIRECTORY);
+  for (int depth = 0; depth != 100; ++depth) {
+    REQUIRE(::mkdirat(place, name.c_str(), 0700) == 0);
+    ::close(::openat(place, "file", O_CREAT | O_WRONLY, 0600));
+    const int below = ::openat(place, name.c_str(), O_RDONLY | O_DIRECTORY);
+    ::close(place);
+    place = below;
+  }
+  ::close(place);
+  const ::pid_t remover = ::fork();
+  if (remover == 0) {
+    ::rlimit few{};
+    ::getrlimit(RLIMIT_NOFILE, &few);
+    few.rlim_cur = static_cast<::rlim_t>(::dup(0)) + 20;
+    ::setrlimit(RLIMIT_NOFILE, &few);
+    ::_exit(os::remove_tree((here / name).c_str()) == 0 ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(remover, &status, 0) == remover);
+  CHECK(status == 0);
+  CHECK_FALSE(fs::exists(here / name));
+  CHECK(fs::exists(here / "file"));
 }
 
 TEST_CASE("what cannot be removed stays, and the rest of its tree goes") {
