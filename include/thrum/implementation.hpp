@@ -35,6 +35,7 @@
 #include <thrum/io/file_watch_definition.hpp>
 #include <thrum/io/memory_pipe_definition.hpp>
 #include <thrum/io/on_ready_definition.hpp>
+#include <thrum/io/own_name_definition.hpp>
 #include <thrum/io/pipe_definition.hpp>
 #include <thrum/io/process_definition.hpp>
 #include <thrum/io/pseudo_terminal_definition.hpp>

@@ -7,30 +7,33 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/io/file.hpp>
+#include <thrum/io/own_name.hpp>
+#include <thrum/os/file_modes.hpp>
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <system_error>
 
 namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
 
-/// The name of something that is removed, with all that is in it, by the process that made it.
+/// The path of something, and what removes that: nothing but what was made under this name, by the process
+/// that has made it.
 class removed_path {
  public:
   removed_path() noexcept = default;
-  removed_path(removed_path&& other) noexcept;
+  removed_path(removed_path&& other) noexcept = default;
   removed_path& operator=(removed_path&& other) noexcept;
   ~removed_path() { remove(); }
 
-  void set(std::string path);
+  void set(std::string path, os::entry_kind kind);
   std::string give_up() noexcept;
   const std::string& get() const noexcept { return path_; }
   void remove() noexcept;
 
  private:
   std::string path_;
-  std::int64_t maker_ = 0;
+  own_name own_;
+  bool is_directory_ = false;
 };
 
 }}}  // namespace thrum::THRUM_ABI::io_detail
@@ -38,7 +41,8 @@ class removed_path {
 namespace thrum { inline namespace THRUM_ABI { namespace io {
 
 /// A new file, open for reading and writing, which nobody else had and only this user may open. The
-/// destructor closes and removes it, but not in a child process. Move-only.
+/// destructor closes and removes it, but not in a child process, and nothing else that has got its name.
+/// Move-only.
 class temporary_file {
  public:
   /// Holds none.
@@ -63,7 +67,7 @@ class temporary_file {
 };
 
 /// A new directory, which only this user may enter. The destructor removes it with all that is in it,
-/// but not in a child process. Move-only.
+/// but not in a child process, and nothing else that has got its name. Move-only.
 class temporary_directory {
  public:
   /// Holds none.

@@ -12,6 +12,7 @@
 #include <thrum/io/file.hpp>
 #include <thrum/io/path_text.hpp>
 #include <thrum/io/temporary.hpp>
+#include <thrum/os/file_modes.hpp>
 #include <thrum/os/parts.hpp>
 
 #include <cstddef>
@@ -22,29 +23,32 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
 
-THRUM_OUT_OF_LINE removed_path::removed_path(removed_path&& other) noexcept
-    : path_(std::exchange(other.path_, {})), maker_(other.maker_) {}
-
 THRUM_OUT_OF_LINE removed_path& removed_path::operator=(removed_path&& other) noexcept {
   if (this != &other) {
     remove();
     path_ = std::exchange(other.path_, {});
-    maker_ = other.maker_;
+    own_ = std::move(other.own_);
+    is_directory_ = other.is_directory_;
   }
   return *this;
 }
 
-THRUM_OUT_OF_LINE void removed_path::set(std::string path) {
+THRUM_OUT_OF_LINE void removed_path::set(std::string path, os::entry_kind kind) {
   path_ = std::move(path);
-  maker_ = os::own_process();
+  is_directory_ = kind == os::entry_kind::directory;
+  blocking([&] { own_.set(path_); });
 }
 
-THRUM_OUT_OF_LINE std::string removed_path::give_up() noexcept { return std::exchange(path_, {}); }
+THRUM_OUT_OF_LINE std::string removed_path::give_up() noexcept {
+  own_.forget();
+  return std::exchange(path_, {});
+}
 
 THRUM_OUT_OF_LINE void removed_path::remove() noexcept {
-  if (!path_.empty() && maker_ == os::own_process()) {
-    blocking([&] { os::remove_tree(path_.c_str()); });
+  if (!path_.empty()) {
+    blocking([&] { is_directory_ ? own_.remove_tree() : own_.remove_file(); });
   }
+  own_.forget();
   path_.clear();
 }
 
@@ -102,7 +106,7 @@ THRUM_OUT_OF_LINE temporary_file temporary_file::make(std::string_view prefix,
       },
       error);
   if (!error) {
-    result.path_.set(std::move(path));
+    result.path_.set(std::move(path), os::entry_kind::file);
   }
   return result;
 }
@@ -132,7 +136,7 @@ THRUM_OUT_OF_LINE temporary_directory temporary_directory::make(std::string_view
       },
       error);
   if (!error) {
-    result.path_.set(std::move(path));
+    result.path_.set(std::move(path), os::entry_kind::directory);
   }
   return result;
 }

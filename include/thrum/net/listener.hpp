@@ -12,6 +12,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/owner.hpp>
 #include <thrum/io/descriptor.hpp>
+#include <thrum/io/own_name.hpp>
 #include <thrum/io/stream.hpp>
 #include <thrum/net/conn.hpp>
 #include <thrum/net/endpoint.hpp>
@@ -39,7 +40,8 @@ struct listen_options {
   /// Connections, at most so many at a time, whose first data comes with the request for the
   /// connection (RFC 7413). 0: none.
   int fast_open = 0;
-  /// close() removes the file of a Unix socket that listen() made, but not in a child process.
+  /// close() removes the file of a Unix socket that listen() made, but not in a child process, and not a
+  /// successor's file of this name.
   bool remove_path = true;
 };
 
@@ -114,8 +116,7 @@ class listener {
 
   io::descriptor socket_;
   base::owner<net_detail::other_listener> other_;  // in place of a socket of the system
-  std::string path_;  // to be removed, if not by a child process: its parent still listens
-  std::int64_t path_maker_ = 0;
+  io_detail::own_name name_;  // to be removed, if not by a child process: its parent still listens
   bool is_tcp_ = false;
 };
 

@@ -32,8 +32,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace net {
 THRUM_OUT_OF_LINE listener::listener(listener&& other) noexcept
     : socket_(std::move(other.socket_)),
       other_(std::move(other.other_)),
-      path_(std::exchange(other.path_, {})),
-      path_maker_(other.path_maker_),
+      name_(std::move(other.name_)),
       is_tcp_(other.is_tcp_) {}
 
 THRUM_OUT_OF_LINE listener& listener::operator=(listener&& other) noexcept {
@@ -41,8 +40,7 @@ THRUM_OUT_OF_LINE listener& listener::operator=(listener&& other) noexcept {
     close();
     socket_ = std::move(other.socket_);
     other_ = std::move(other.other_);
-    path_ = std::exchange(other.path_, {});
-    path_maker_ = other.path_maker_;
+    name_ = std::move(other.name_);
     is_tcp_ = other.is_tcp_;
   }
   return *this;
@@ -183,11 +181,7 @@ THRUM_OUT_OF_LINE void listener::close() noexcept {
     other_->close();
   }
   // Before the socket: where nobody answers any more, a successor makes a file of its own.
-  socket_.close([this] {
-    if (!path_.empty() && path_maker_ == os::own_process()) {
-      os::remove_file(path_.c_str());
-    }
-  });
+  socket_.close([this] { name_.remove_file(); });
 }
 
 THRUM_OUT_OF_LINE os::io_result listener::begin(const endpoint& where, const listen_options& how) {
@@ -217,9 +211,8 @@ THRUM_OUT_OF_LINE os::io_result listener::begin(const endpoint& where, const lis
   if (done >= 0) {
     done = os::bind(fd, where.data(), where.size());
   }
-  if (done >= 0 && how.remove_path && !where.is_abstract()) {
-    path_ = where.path();
-    path_maker_ = os::own_process();
+  if (done >= 0 && how.remove_path && !where.is_abstract() && !where.path().empty()) {
+    name_.set(std::string(where.path()));
   }
   if (done >= 0) {
     done = os::listen(fd, how.backlog);

@@ -129,6 +129,7 @@ struct chosen_io {
   THRUM_OFFERS(directory, remove_tree)
   THRUM_OFFERS(directory, rename_file)
   THRUM_OFFERS(directory, read_link)
+  THRUM_OFFERS(directory, absolute_path)
   THRUM_OFFERS(directory, temporary_path)
   THRUM_OFFERS(directory, status_of_name)
   THRUM_OFFERS(directory, status_of_target)

@@ -472,6 +472,7 @@ concept has_directory =
   { System::remove_tree(path) } noexcept -> std::same_as<typename System::io_result>;
   { System::rename_file(path, path) } noexcept -> std::same_as<typename System::io_result>;
   { System::read_link(path, to, room) } noexcept -> std::same_as<typename System::io_result>;
+  { System::absolute_path(path, to, room) } noexcept -> std::same_as<typename System::io_result>;
   { System::temporary_path(to, room) } noexcept -> std::same_as<typename System::io_result>;
   { System::status_of_name(path, status) } noexcept -> std::same_as<typename System::io_result>;
   { System::status_of_target(path, status) } noexcept -> std::same_as<typename System::io_result>;

@@ -59,6 +59,42 @@ TEST_CASE("a temporary directory goes with all that is in it") {
   CHECK_FALSE(fs::exists(on_a_thread));
 }
 
+TEST_CASE("what has got the name of a temporary file or directory stays") {
+  const folder here;
+  const std::string where = (here / "").string();
+  std::string file;
+  std::string directory;
+  {
+    io::temporary_file first = io::temporary_file::make("t-", where);
+    const io::temporary_directory second = io::temporary_directory::make("t-", where);
+    file = first.path();
+    directory = second.path();
+    if (THRUM_OS_WINDOWS) {
+      first.get().close();
+    }
+    fs::remove(file);
+    fs::create_directories(fs::path(file) / "deep");
+    fs::rename(directory, directory + "-moved");
+    fs::create_directories(fs::path(directory) / "deep");
+  }
+  CHECK(fs::exists(fs::path(file) / "deep"));
+  CHECK(fs::exists(fs::path(directory) / "deep"));
+  CHECK(fs::exists(directory + "-moved"));
+}
+
+TEST_CASE("a temporary file of a relative path goes in another working directory, too") {
+  const folder here;
+  const fs::path before = fs::current_path();
+  fs::current_path(here / "");
+  std::string path;
+  {
+    const io::temporary_file made = io::temporary_file::make("t-", ".");
+    path = made.path();
+    fs::current_path(before);
+  }
+  CHECK_FALSE(fs::exists(here / path));
+}
+
 TEST_CASE("what is kept stays, and one that is replaced goes") {
   with_runtime([] {
     const folder here;

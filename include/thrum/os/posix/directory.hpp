@@ -89,6 +89,9 @@ io_result read_link(const char* path, char* to, std::size_t room) noexcept;
 /// Where temporary files go: TMPDIR, or what others call it, or /tmp. As read_link().
 io_result temporary_path(char* to, std::size_t room) noexcept;
 
+/// A path that leads to the same name from every working directory; its length. As read_link().
+io_result absolute_path(const char* path, char* to, std::size_t room) noexcept;
+
 /// What stands under a name, which may be a link. May block.
 io_result status_of_name(const char* path, file_status& status) noexcept;
 

@@ -343,6 +343,26 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_link(const char* path, char* to,
   return put_text(text, to, room);
 }
 
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result absolute_path(const char* path, char* to,
+                                                         std::size_t room) noexcept {
+  if (*path == path_separator) {
+    return put_text(path, to, room);
+  }
+  constexpr std::size_t longest = 4096;
+  char text[longest];
+  if (::getcwd(text, sizeof text) == nullptr) {
+    return -errno;
+  }
+  const std::size_t length = std::strlen(text);
+  const std::size_t size = std::strlen(path) + 1;
+  if (length + 1 + size > sizeof text) {
+    return -ENAMETOOLONG;
+  }
+  text[length] = path_separator;
+  std::memcpy(text + length + 1, path, size);
+  return put_text(text, to, room);
+}
+
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result temporary_path(char* to, std::size_t room) noexcept {
   // Who runs a program with somebody else's rights does not choose where that writes.
   if (::getuid() == ::geteuid() && ::getgid() == ::getegid()) {

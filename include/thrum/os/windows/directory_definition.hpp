@@ -321,6 +321,22 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result real_path(const char* path, char* to,
   return put_text(found.c_str() + skipped, units - skipped, to, room);
 }
 
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result absolute_path(const char* path, char* to,
+                                                         std::size_t room) noexcept {
+  const wide_text name(path);
+  if (name.error() != 0) {
+    return name.error();
+  }
+  constexpr ::DWORD longest = 0x8000;
+  wide_path found;
+  if (!found.reserve(longest)) {
+    return no_memory;
+  }
+  const ::DWORD units = ::GetFullPathNameW(name.c_str(), longest, found.data(), nullptr);
+  return units == 0 || units >= longest ? io_result{invalid}
+                                        : put_text(found.c_str(), units, to, room);
+}
+
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result temporary_path(char* to, std::size_t room) noexcept {
   wchar_t found[MAX_PATH + 2];
   const ::DWORD units = ::GetTempPathW(MAX_PATH + 2, found);

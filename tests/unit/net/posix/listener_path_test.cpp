@@ -18,6 +18,7 @@
 #include <system_error>
 #include <thread>
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -79,6 +80,33 @@ TEST_CASE("several threads close a Unix listener: none removes the file of the n
     lost += error || ::access(path.c_str(), F_OK) != 0 ? 1 : 0;
   }
   CHECK(lost == 0);
+}
+
+TEST_CASE("a Unix listener that closes leaves a successor's file of its name") {
+  const support::folder folder;
+  const std::string path = folder / "s";
+  listener first = listener::listen(endpoint::local(path));
+  REQUIRE(::unlink(path.c_str()) == 0);
+  listener second = listener::listen(endpoint::local(path));
+  first.close();
+  CHECK(plain_connect(endpoint::local(path)) == 0);
+  second.close();
+  CHECK(::access(path.c_str(), F_OK) != 0);
+}
+
+TEST_CASE("a Unix listener that closes in another working directory removes its own file") {
+  const support::folder folder;
+  folder.write("one/file", "x");
+  folder.write("two/s", "somebody else's");
+  const int before = ::open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  REQUIRE(::chdir((folder / "one").c_str()) == 0);
+  listener made = listener::listen(endpoint::local("s"));
+  REQUIRE(::chdir((folder / "two").c_str()) == 0);
+  made.close();
+  REQUIRE(::fchdir(before) == 0);
+  ::close(before);
+  CHECK(::access((folder / "one/s").c_str(), F_OK) != 0);
+  CHECK(::access((folder / "two/s").c_str(), F_OK) == 0);
 }
 
 TEST_CASE("a child process that closes a Unix listener leaves the file to its parent") {
