@@ -8,8 +8,8 @@
 //
 // How it ends in any case: at the deadline, or at a stop, the program is asked to end, with all that it
 // has started where the system has process groups; after the grace it is ended. When it has written
-// more than is wanted, it is ended at once. Programs that it has left behind may keep its output open:
-// then nobody waits for them longer than for the grace once more.
+// more than is wanted, it is ended at once. Programs that it has left behind may keep its output open: exec
+// waits for them no longer than the grace, counted from the program's end, with or without a deadline.
 #ifndef THRUM_IO_EXEC_HPP
 #define THRUM_IO_EXEC_HPP
 
@@ -39,7 +39,8 @@ struct exec_options {
   /// Bytes of output, and of error output, that are wanted at most.
   std::size_t most_output = std::size_t{64} * 1024 * 1024;
   time_point deadline = time_point::max();  ///< when it is asked to end
-  /// How long it then has, before it is ended.
+  /// How long it then has, before it is ended; and how long, after its end, exec waits for other programs
+  /// that keep its output open, as a daemon that it has started may do.
   std::chrono::nanoseconds grace = std::chrono::seconds(5);
 };
 
@@ -52,9 +53,9 @@ struct exec_result {
 
 /// Runs a program and waits for its end: `arguments` are its name and what follows, as of
 /// process::spawn. Any status is a result, also that of a signal. Throws std::system_error: it could
-/// not be started; errc::deadline_exceeded, also if only its output was kept
-/// open so long; errc::message_size, it wrote too much. With an error_code what
-/// has come until then is returned, too. Goroutines and threads. A cancellation point for goroutines:
+/// not be started; errc::deadline_exceeded, also if it has ended and only its output was kept open for
+/// longer than the grace: what has come until then is complete as far as the program itself wrote it;
+/// errc::message_size, it wrote too much. With an error_code the result so far is returned, too. Goroutines and threads. A cancellation point for goroutines:
 /// the program is killed then.
 THRUM_OUT_OF_LINE exec_result exec(const std::vector<std::string>& arguments,
                                    const exec_options& how = {});

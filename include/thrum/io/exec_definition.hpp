@@ -93,13 +93,21 @@ class ended_before {
   io::process& child_;
 };
 
-/// Everything up to the end; errc::message_size: there is more than is wanted.
+/// Everything up to the end; errc::message_size: there is more than is wanted. At the deadline, what has
+/// been written already: a reader may be late on a busy machine.
 inline std::error_code read_at_most(io::pipe_reader& from, std::string& to, std::size_t most) {
   constexpr std::size_t piece = 16 * 1024;
   std::vector<char> buffer(piece);
   std::error_code error;
-  for (;;) {
-    const std::size_t n = from.read(std::span<char>(buffer), error);
+  for (bool is_late = false;;) {
+    std::error_code ignored;
+    const std::size_t n = is_late ? from.try_read(std::span<char>(buffer), ignored).value_or(0)
+                                  : from.read(std::span<char>(buffer), error);
+    if (n == 0 && !is_late && error == errc::deadline_exceeded) {
+      is_late = true;
+      from.set_deadline(time_point::max());  // for the reads that do not wait
+      continue;
+    }
     if (n == 0) {
       return error;
     }
@@ -168,12 +176,8 @@ THRUM_OUT_OF_LINE exec_result exec_waiting(const std::vector<std::string>& argum
         child.in().close();
       });
     }
-    const auto read_no_longer_than = [&](time_point when) {
-      const std::int64_t from = std::max(sched::traits::now(), time_detail::deadline_at(when));
-      const std::int64_t grace = how.grace.count();
-      const std::int64_t end =
-          grace < sched::no_deadline - from ? from + grace : sched::no_deadline;
-      const time_point until{std::chrono::nanoseconds(end)};
+    const auto read_until = [&](std::int64_t when) {
+      const time_point until{std::chrono::nanoseconds(when)};
       child.out().set_deadline(until);
       child.err().set_deadline(until);
     };
@@ -184,14 +188,12 @@ THRUM_OUT_OF_LINE exec_result exec_waiting(const std::vector<std::string>& argum
       error = error && error != errc::deadline_exceeded ? error : why;
     }
     child.in().close();  // nobody reads what is left
-    if (!error && how.deadline != time_point::max()) {
-      read_no_longer_than(how.deadline);
-    }
+    const std::int64_t now = sched::traits::now();
+    const std::int64_t grace = how.grace.count();
+    read_until(grace < sched::no_deadline - now ? now + grace : sched::no_deadline);
     if (!error && !wait.for_readers(all.running())) {
       error = std::make_error_code(std::errc::operation_canceled);
-    }
-    if (error) {
-      read_no_longer_than(time_point::min());
+      read_until(now);
     }
     all.join();
   }

@@ -9,6 +9,7 @@
 #include "support/catch.hpp"
 #include "support/error_of.hpp"
 #include "support/eventually.hpp"
+#include "support/folder.hpp"
 #include "support/system_ways.hpp"
 #include "support/with_runtime.hpp"
 
@@ -140,6 +141,55 @@ TEST_CASE("exec does not wait for ever for output that somebody keeps open") {
     }
     CHECK(error == thrum::errc::deadline_exceeded);
     CHECK((r.output == "done\n" || r.output.empty()));
+  });
+}
+
+namespace {
+
+/// Runs a line of a shell that leaves somebody behind, whose number it writes into the file whose name is
+/// $0; ends him afterwards.
+io::exec_result exec_leaving_behind(const char* line, const io::exec_options& how,
+                                    std::error_code& error) {
+  const support::folder here;
+  const std::string file = (here / "number").string();
+  const auto begin = std::chrono::steady_clock::now();
+  io::exec_result result = io::exec({"sh", "-c", line, file}, how, error);
+  CHECK(std::chrono::steady_clock::now() - begin < 100s);  // he stays for longer
+  std::error_code none;
+  const std::string number = io::read_file(file, none);
+  if (!number.empty()) {
+    ::kill(static_cast<::pid_t>(std::stol(number)), SIGKILL);
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("exec without a deadline does not wait for what the program has left behind") {
+  const auto check = [] {
+    std::error_code error;
+    const io::exec_result r = exec_leaving_behind("sleep 300 & echo $! > \"$0\"; echo all; exit 3",
+                                                  {.grace = 1ms}, error);
+    CHECK(error == thrum::errc::deadline_exceeded);
+    CHECK(r.status.code == 3);
+    CHECK(r.output == "all\n");
+  };
+  check();
+  with_runtime(check);
+}
+
+TEST_CASE("exec that has got too much does not wait for who holds the other stream") {
+  with_runtime([] {
+    std::error_code error;
+    const io::exec_result r = exec_leaving_behind(
+        "command -v setsid > /dev/null || exit 9; setsid sleep 300 > /dev/null & echo $! > \"$0\"; "
+        "while :; do echo 0123456789; done",
+        {.most_output = 4, .grace = 1ms}, error);
+    if (r.status.code == 9) {
+      return;  // a system without that command
+    }
+    CHECK(error == std::errc::message_size);
+    CHECK(r.output == "0123");
   });
 }
 
@@ -310,14 +360,16 @@ TEST_CASE(
   const auto check = [] {
     const left_behind stays;
     io::exec_options how;
-    how.grace = 1ms;
+    how.grace = 20s;  // from the program's end; the stop comes sooner
     std::error_code error;
+    const auto begin = std::chrono::steady_clock::now();
     const io::exec_result r =
         io::exec({"sh", "-c", stays.line()}, how, thrum::context().with_timeout(500ms), error);
     if (r.status.code == 9) {
       return;  // a system without that command
     }
-    CHECK(error == std::errc::operation_canceled);
+    CHECK((error == std::errc::operation_canceled ||
+           std::chrono::steady_clock::now() - begin > how.grace));
     CHECK((r.output == "done\n" || r.output.empty()));
   };
   check();
