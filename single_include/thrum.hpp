@@ -1503,6 +1503,7 @@ inline io_result open_pipe_to_child(handle (&fds)[2], bool child_reads) noexcept
 #ifndef THRUM_OS_FILE_MODES_HPP
 #define THRUM_OS_FILE_MODES_HPP
 
+#include <cstddef>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
@@ -1543,62 +1544,27 @@ enum class entry_kind : std::uint8_t {
   other,      ///< anything else, or it was gone before it could be looked at
 };
 
+/// What the system says of a file beside what is in it.
+struct file_status {
+  entry_kind kind = entry_kind::other;
+  std::uint64_t device = 0;  // with `number`: which file it is
+  std::uint64_t number = 0;
+  unsigned permissions = 0;
+  std::uint32_t owner = 0;
+  std::uint32_t group = 0;
+
+  /// Whether both are one file, and not two of one name.
+  bool is_same_file(const file_status& other) const noexcept {
+    return kind == other.kind && device == other.device && number == other.number;
+  }
+};
+
+/// Of directories in each other that are gone through, so many are open at once.
+inline constexpr std::size_t most_open_directories = 16;
+
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_FILE_MODES_HPP
-
-#include <cstddef>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// What stands between names.
-inline constexpr char path_separator = '/';
-
-/// Whether a name may follow behind it at once.
-constexpr bool ends_directory(char last) noexcept { return last == '/'; }
-
-/// The names in a directory.
-class directory_reader {
- public:
-  directory_reader() noexcept = default;
-  directory_reader(const directory_reader&) = delete;
-  directory_reader& operator=(const directory_reader&) = delete;
-  ~directory_reader();
-
-  /// Once. May block.
-  io_result open(const char* path) noexcept;
-  /// The next one that is not "." or "..", good until the next call: 1; or 0, there are no more. May
-  /// block.
-  io_result next(const char*& name, entry_kind& kind) noexcept;
-
- private:
-  void* names_ = nullptr;
-};
-
-/// Removes what stands under a name, and everything below it if that is a directory, without following
-/// links. What cannot be removed stays, and the first error is returned; none if nothing is there. May
-/// block.
-io_result remove_tree(const char* path) noexcept;
-
-/// In place of a file that is there. May block.
-io_result rename_file(const char* from, const char* to) noexcept;
-
-/// The absolute path of what is there, with no links in it; its length. `to` has it, with a null
-/// behind it, if that is less than `room`. May block.
-io_result real_path(const char* path, char* to, std::size_t room) noexcept;
-
-/// Where temporary files go: TMPDIR, or what others call it, or /tmp. As real_path().
-io_result temporary_path(char* to, std::size_t room) noexcept;
-
-/// The permissions of a file, or of what a link leads to. May block.
-io_result permissions_of(const char* path) noexcept;
-
-io_result set_permissions(const char* path, unsigned permissions) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_POSIX
-#endif
 
 // ---- thrum/os/posix/file.hpp ----
 //
@@ -1656,6 +1622,105 @@ io_result kind_of(handle fd, file_kind& kind) noexcept;
 
 /// Another number, from 3 on, for the same open file.
 io_result duplicate(handle fd) noexcept;
+
+io_result status_of(handle fd, file_status& status) noexcept;
+
+/// Gives an open file the owner, the group, the permissions and on Linux the access control list of the
+/// file `like`, whose status is known; never the right to run as its owner or group. If the group cannot be
+/// given, the file's group gets what everybody has. May block.
+io_result give_rights(handle fd, const char* like, const file_status& status) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_POSIX
+#endif
+
+#include <cstddef>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What stands between names.
+inline constexpr char path_separator = '/';
+
+/// Whether a name may follow behind it at once.
+constexpr bool ends_directory(char last) noexcept { return last == '/'; }
+
+/// A directory that is held open: what is put in its place meanwhile leads nobody elsewhere. Move-only.
+class open_directory {
+ public:
+  open_directory() noexcept = default;
+  open_directory(open_directory&& other) noexcept : fd_(std::exchange(other.fd_, no_handle)) {}
+  open_directory& operator=(open_directory&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~open_directory() { close(); }
+
+  /// What a path leads to. May block, as may the others.
+  io_result open(const char* path) noexcept;
+  /// By its name in another one, and not what a link leads to. -ENOTDIR: it is none, or a link.
+  io_result open_in(const open_directory& above, const char* name, const char* path) noexcept;
+  /// The one above, if it is `expected`, as it was before somebody moved one of the two. -ENOENT: it is not.
+  io_result open_above(const open_directory& below, const file_status& expected) noexcept;
+
+  bool is_open() const noexcept { return fd_ != no_handle; }
+  handle native_handle() const noexcept { return fd_; }
+  io_result status(file_status& about) const noexcept { return status_of(fd_, about); }
+  void close() noexcept;
+
+  /// A path counts from the directory `place`. Whether a link at its end is followed.
+  io_result open_at(handle place, const char* name, bool follows) noexcept;
+
+ private:
+  handle fd_ = no_handle;
+};
+
+/// The names in a directory.
+class directory_reader {
+ public:
+  directory_reader() noexcept = default;
+  directory_reader(const directory_reader&) = delete;
+  directory_reader& operator=(const directory_reader&) = delete;
+  ~directory_reader();
+
+  /// Once. May block.
+  io_result open(const char* path) noexcept;
+  io_result open(const open_directory& directory) noexcept;
+  /// The next one that is not "." or "..", good until the next call: 1; or 0, there are no more. May
+  /// block.
+  io_result next(const char*& name, entry_kind& kind) noexcept;
+
+ private:
+  void* names_ = nullptr;
+};
+
+/// Removes what stands under a name, and everything below it if that is a directory, without following
+/// links, with a few descriptors for a tree of any depth. What cannot be removed stays, and the first error
+/// is returned; none if nothing is there. May block.
+io_result remove_tree(const char* path) noexcept;
+
+/// In place of a file that is there. May block.
+io_result rename_file(const char* from, const char* to) noexcept;
+
+/// Where a symbolic link leads; the length of that, 0 if no link is there. `to` has it, with a null
+/// behind it, if that is less than `room`. May block.
+io_result read_link(const char* path, char* to, std::size_t room) noexcept;
+
+/// Where temporary files go: TMPDIR, or what others call it, or /tmp. As read_link().
+io_result temporary_path(char* to, std::size_t room) noexcept;
+
+/// A path that leads to the same name from every working directory; its length. As read_link().
+io_result absolute_path(const char* path, char* to, std::size_t room) noexcept;
+
+/// What stands under a name, which may be a link. May block.
+io_result status_of_name(const char* path, file_status& status) noexcept;
+
+/// What a path leads to. May block.
+io_result status_of_target(const char* path, file_status& status) noexcept;
+
+/// Returns when the names in a directory are on the disk, if the file system can do that. May block.
+io_result sync_directory(const char* path) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
 
@@ -2023,6 +2088,7 @@ bool is_socket(handle fd) noexcept;
 #ifndef THRUM_OS_FILE_MODES_HPP
 #define THRUM_OS_FILE_MODES_HPP
 
+#include <cstddef>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
@@ -2063,11 +2129,30 @@ enum class entry_kind : std::uint8_t {
   other,      ///< anything else, or it was gone before it could be looked at
 };
 
+/// What the system says of a file beside what is in it.
+struct file_status {
+  entry_kind kind = entry_kind::other;
+  std::uint64_t device = 0;  // with `number`: which file it is
+  std::uint64_t number = 0;
+  unsigned permissions = 0;
+  std::uint32_t owner = 0;
+  std::uint32_t group = 0;
+
+  /// Whether both are one file, and not two of one name.
+  bool is_same_file(const file_status& other) const noexcept {
+    return kind == other.kind && device == other.device && number == other.number;
+  }
+};
+
+/// Of directories in each other that are gone through, so many are open at once.
+inline constexpr std::size_t most_open_directories = 16;
+
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_FILE_MODES_HPP
 
 #include <cstddef>
+#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -2079,6 +2164,34 @@ constexpr bool ends_directory(char last) noexcept {
   return last == '/' || last == '\\' || last == ':';
 }
 
+/// A directory that is not to be exchanged for a link: whether it is one is looked at before it is read,
+/// and not while it is read. Move-only.
+class open_directory {
+ public:
+  open_directory() noexcept = default;
+  open_directory(open_directory&& other) noexcept : path_(std::exchange(other.path_, nullptr)) {}
+  open_directory& operator=(open_directory&& other) noexcept {
+    std::swap(path_, other.path_);
+    return *this;
+  }
+  ~open_directory() { close(); }
+
+  /// What a path leads to. May block, as may the others.
+  io_result open(const char* path) noexcept;
+  /// The one of that path, and not what a link leads to. -ERROR_DIRECTORY: it is none, or a link.
+  io_result open_in(const open_directory& above, const char* name, const char* path) noexcept;
+  /// Is not needed: none is closed before its time.
+  io_result open_above(const open_directory& below, const file_status& expected) noexcept;
+
+  bool is_open() const noexcept { return path_ != nullptr; }
+  const char* path() const noexcept { return path_; }
+  io_result status(file_status& about) const noexcept;
+  void close() noexcept;
+
+ private:
+  char* path_ = nullptr;
+};
+
 /// The names in a directory.
 class directory_reader {
  public:
@@ -2089,6 +2202,7 @@ class directory_reader {
 
   /// Once. May block.
   io_result open(const char* path) noexcept;
+  io_result open(const open_directory& directory) noexcept { return open(directory.path()); }
   /// The next one that is not "." or "..", good until the next call: 1; or 0, there are no more. May
   /// block.
   io_result next(const char*& name, entry_kind& kind) noexcept;
@@ -2112,13 +2226,24 @@ io_result rename_file(const char* from, const char* to) noexcept;
 /// behind it, if that is less than `room`. May block.
 io_result real_path(const char* path, char* to, std::size_t room) noexcept;
 
-/// Where temporary files go: TMP, TEMP, or the user's directory. As real_path().
+/// Where a link leads in the end, if something is there, as an absolute path; its length, 0 if no link is
+/// there. `to` has it, with a null behind it, if that is less than `room`. May block.
+io_result read_link(const char* path, char* to, std::size_t room) noexcept;
+
+/// Where temporary files go: TMP, TEMP, or the user's directory. As read_link().
 io_result temporary_path(char* to, std::size_t room) noexcept;
 
-/// The permissions of a file, or of what a link leads to: without any to write, it is read-only. May block.
-io_result permissions_of(const char* path) noexcept;
+/// A path that leads to the same name from every working directory; its length. As read_link().
+io_result absolute_path(const char* path, char* to, std::size_t room) noexcept;
 
-io_result set_permissions(const char* path, unsigned permissions) noexcept;
+/// What stands under a name, which may be a link. May block.
+io_result status_of_name(const char* path, file_status& status) noexcept;
+
+/// What a path leads to. May block.
+io_result status_of_target(const char* path, file_status& status) noexcept;
+
+/// Does nothing: the system offers no such call.
+inline io_result sync_directory(const char* /*path*/) noexcept { return 0; }
 
 }}}  // namespace thrum::THRUM_ABI::os
 
@@ -2183,6 +2308,12 @@ io_result kind_of(handle fd, file_kind& kind) noexcept;
 
 /// Another handle for the same open file.
 io_result duplicate(handle fd) noexcept;
+
+io_result status_of(handle fd, file_status& status) noexcept;
+
+/// Makes an open file read-only if the one with that status is. Its other rights are the directory's. May
+/// block.
+io_result give_rights(handle fd, const char* like, const file_status& status) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
 
@@ -27038,9 +27169,12 @@ struct context_function : base::list_node<context_function> {
 //   node has a new moment (is_due).
 //
 // Deadlines that are watched
-//   A stop is requested and a function is called also if nobody looks: so a node that has a token or
-//   a function, and a deadline, is watched by a runtime, with a timer that keeps the node until then
-//   (watch_deadline). A thread that belongs to no runtime leaves it to the oldest one that works.
+//   A token that a program has asked for is requested, and a function is called, also if nobody looks. So
+//   a runtime watches the deadline of such a node, with a timer that keeps the node until then
+//   (watch_deadline). A thread that belongs to no runtime leaves it to the oldest one that works. If
+//   the runtime that watches stops before the deadline, the oldest other one takes the watch over.
+//   A wait that is given a context has the deadline itself: it asks for a token that is not watched,
+//   so that the context goes with its last handle. A task_group ends its watch when it goes (let_go).
 //
 // Causes
 //   A node is told a cause with what ends it: by cancel(), or, if a deadline does, by the node whose
@@ -27147,7 +27281,12 @@ class context_node : public chan_core<std::monostate>,
   /// The cause that it was told, if any. Once cause() is not `none`.
   std::error_code told() const noexcept { return told_; }
 
-  std::stop_token stop_token();
+  /// How long a token is watched: not at all, until let_go(), until the node is done.
+  enum class watched : std::uint8_t { no, for_a_while, until_done };
+  std::stop_token stop_token(watched how);
+
+  /// Ends the watch of the deadline, unless a program's token or a function needs it.
+  void let_go() noexcept;
 
   /// Has the function called once the node is done; at once if it is. `where` is its runtime.
   void call_when_done(const std::shared_ptr<context_function>& function, runtime_scheduler& where);
@@ -27210,11 +27349,18 @@ class context_node : public chan_core<std::monostate>,
   /// By the caller's runtime, else by any.
   void watch_deadline();
   /// False: that one has stopped.
-  bool watch_deadline(runtime_scheduler& by) { return watch_deadline(make_watch(by)); }
+  bool watch_deadline(runtime_scheduler& by) {
+    return watch_deadline(make_watch(by), by.registered.number());
+  }
   /// The same in two steps, of which only the first may throw.
   func_timer_handle make_watch(runtime_scheduler& by);
-  bool watch_deadline(const func_timer_handle& made) noexcept;
-  func_timer_handle end_watch() noexcept;
+  bool watch_deadline(const func_timer_handle& made, std::uint64_t by) noexcept;
+  /// Of the scheduler with that number; 0: of any. Returns its timer.
+  func_timer_handle end_watch(std::uint64_t by = 0) noexcept;
+  /// That scheduler ends: another one watches, if there is one.
+  void hand_on_watch(std::uint64_t by) noexcept;
+  /// Under node_lock_.
+  bool needs_watch() const noexcept { return wanted_ != watched::no || !functions_.empty(); }
 
   context_node* const parent_;
   const destroy_node destroy_node_;
@@ -27231,7 +27377,8 @@ class context_node : public chan_core<std::monostate>,
   base::intrusive_list<context_function> functions_;  // under node_lock_
   context_node* cancel_next_ = nullptr;  // of the walk that took it from its parent, once
   bool has_functions_ = false;           // of the walk that closed it
-  bool is_watched_ = false;              // under node_lock_
+  watched wanted_ = watched::no;         // under node_lock_
+  std::uint64_t watched_by_ = 0;         // under node_lock_: the number of a scheduler, or 0
   std::stop_source stop_source_{std::nostopstate};  // under node_lock_; set once
   func_timer_handle deadline_timer_;                // under node_lock_; while it is watched
 };
@@ -28435,10 +28582,13 @@ inline bool is_io_stopped() noexcept { return io_deadline(no_deadline).is_stoppe
 
 namespace thrum { inline namespace THRUM_ABI { namespace stop_detail {
 
+/// Of a wait that ends at deadline_of() by itself.
 template <stop_condition S>
 std::stop_token token_of(const S& stop) {
   if constexpr (std::same_as<S, std::stop_token>) {
     return stop;
+  } else if constexpr (requires { token_for_wait(stop); }) {
+    return token_for_wait(stop);
   } else {
     return stop.stop_token();
   }
@@ -28687,11 +28837,12 @@ class context {
   }
 
   /// A token on which a stop is requested once the context is done: a moment later than done() is
-  /// closed, as all contexts below are closed before. Its deadline is watched by the runtime that
-  /// asks for the token first, which keeps the context until it is done. For a thread that belongs
-  /// to none, any runtime of the process watches; if there is none, the request comes when somebody
-  /// next asks the context itself, or a runtime asks for the token. The background's token is never
-  /// requested.
+  /// closed, as all contexts below are closed before. The runtime that asks for the token first watches
+  /// its deadline, with a timer that keeps the context until it is done: cancel a context that is no
+  /// longer needed. A call that is given the context itself needs no such timer. If that runtime
+  /// stops, another one of the process watches. For a thread that belongs to none, any runtime
+  /// watches; if there is none, the request comes when somebody next asks the context itself, or a
+  /// runtime asks for the token. The background's token is never requested.
   ///
   /// Callbacks run in the goroutine or thread that cancels, one after the other. One may wait: its
   /// goroutine keeps the thread to itself meanwhile, and a runtime that stops does not cancel it.
@@ -28703,7 +28854,7 @@ class context {
   /// is done already. Calls of one context run side by side. What leaves f is a panic. A runtime
   /// that has stopped by then does not call it.
   ///
-  /// The deadline is watched as for stop_token(). If all handles of the context go before it is
+  /// The deadline is watched as for stop_token(), until stop(). If all handles of the context go before it is
   /// done, f is called when its parent is done, and destroyed if it has none. If f holds the
   /// context, they keep each other until it is done, or until the call is stopped.
   template <class F>
@@ -28725,7 +28876,16 @@ class context {
     return after_func(current_runtime(), std::forward<F>(f));
   }
 
+  /// The token for a wait that ends at deadline() by itself: nobody watches for it. Programs have no
+  /// need of it.
+  friend std::stop_token token_for_wait(const context& of) {
+    return of.node() != nullptr ? of.node()->stop_token(context_detail::context_node::watched::no)
+                                : std::stop_token();
+  }
+
  private:
+  friend class task_group;
+
   context_detail::context_node* node() const noexcept {
     return static_cast<context_detail::context_node*>(node_.core());
   }
@@ -30419,8 +30579,8 @@ class task_group {
     return have_ended;
   }
 
-  /// Requested when the first of them fails, by request_stop(), or when the context above is done. A
-  /// new one after wait() has thrown.
+  /// Requested when the first of them fails, by request_stop(), or when the context above is done,
+  /// while the group is there. A new one after wait() has thrown.
   std::stop_token stop_token();
 
   /// A context below the one above, if there is one, that is done when a stop is requested of the
@@ -30587,6 +30747,11 @@ class task_group {
 //   std::size_t read_some_v(std::span<const std::span<std::byte>>, std::error_code&)
 //   void write_all_v(std::span<const std::span<const std::byte>>, std::size_t& done,
 //                    std::error_code&)
+//
+//   IO1  A write that has written less than all of it has set an error. A try_write that has written
+//        nothing of something returns none. Else what writes into a stream would drop bytes unseen.
+// A class of a program that breaks IO1 gets std::errc::io_error, and is reported under checks if it
+// derives from stream_writing.
 #ifndef THRUM_IO_STREAM_HPP
 #define THRUM_IO_STREAM_HPP
 
@@ -31331,6 +31496,29 @@ inline std::optional<std::size_t> count_at_once(os::io_result result,
   return error ? std::nullopt : std::optional(n);
 }
 
+/// Makes an error of a write that broke IO1.
+inline void must_be_all(std::size_t done, std::size_t size, std::error_code& error) noexcept {
+  if (done < size && !error) [[unlikely]] {
+    error = std::make_error_code(std::errc::io_error);
+  }
+}
+
+/// Writes to any writable_stream, and holds it to IO1.
+template <class Stream>
+std::size_t write_whole(Stream& to, std::span<const std::byte> bytes, std::error_code& error) {
+  const std::size_t n = to.write(bytes, error);
+  must_be_all(n, bytes.size(), error);
+  return n;
+}
+
+/// The result of a try_write, held to IO1.
+inline std::optional<std::size_t> some_or_none(std::optional<std::size_t> n, std::size_t size,
+                                               const std::error_code& error) noexcept {
+  const bool is_nothing = n == std::size_t{0} && size != 0;
+  THRUM_ASSERT(IO1, !is_nothing || error);
+  return is_nothing ? std::nullopt : n;
+}
+
 // The constructors of std::span, and the overloads between which they make the compiler choose, are
 // dear: together a twentieth of what the whole library costs to include. So texts become bytes in a
 // template, which only its users pay for, and what is passed on is an address and a size.
@@ -31644,6 +31832,12 @@ class stream_writing {
     } else {
       io_detail::count_or(self().write_all_v(pieces, done), error);
     }
+    std::size_t size = 0;
+    for (const std::span<const std::byte> each : pieces) {
+      size += each.size();
+    }
+    THRUM_ASSERT(IO1, done == size || error);
+    io_detail::must_be_all(done, size, error);
     return done;
   }
   /// The same until a stop.
@@ -31652,7 +31846,12 @@ class stream_writing {
                       Error&... error) {
     std::size_t done = 0;
     const auto call = [&](std::error_code& code) {
-      return io_detail::count_or(self().write_all_v(pieces, done), code);
+      if constexpr (io_detail::writes_pieces_by_codes<Self>) {
+        self().write_all_v(pieces, done, code);
+      } else {
+        io_detail::count_or(self().write_all_v(pieces, done), code);
+      }
+      return 0;
     };
     io_detail::until_stopped(self(), "write_v", stop, call, error...);
     return done;
@@ -31672,11 +31871,13 @@ class stream_writing {
   /// None also on error.
   template <io_detail::tries_to_write S = Self>
   std::optional<std::size_t> try_write(std::span<const std::byte> bytes, std::error_code& error) {
+    std::optional<std::size_t> n;
     if constexpr (io_detail::tries_to_write_by_codes<S>) {
-      return self().try_write_some(bytes, error);
+      n = self().try_write_some(bytes, error);
     } else {
-      return io_detail::count_at_once(self().try_write_some(bytes), error);
+      n = io_detail::count_at_once(self().try_write_some(bytes), error);
     }
+    return io_detail::some_or_none(n, bytes.size(), error);
   }
   template <io_detail::tries_to_write S = Self>
   std::optional<std::size_t> try_write(std::string_view text, std::error_code& error) {
@@ -31695,6 +31896,8 @@ class stream_writing {
     } else {
       io_detail::count_or(self().write_all(bytes, done), error);
     }
+    THRUM_ASSERT(IO1, done == size || error);
+    io_detail::must_be_all(done, size, error);
     return done;
   }
   template <class Byte>
@@ -31715,8 +31918,9 @@ concept readable_stream = requires(std::remove_reference_t<S>& stream, std::span
 };
 
 /// Whatever bytes can be written to: conn, file, pipe_writer, a buffered_writer, and each class that
-/// has write(span<const byte>), which writes all of it or fails, in both forms. A class gets them
-/// by deriving from stream_writing.
+/// has write(span<const byte>), which writes all of it or fails, in both forms. One that writes less
+/// without an error is taken to have failed with std::errc::io_error. A class gets them by deriving
+/// from stream_writing.
 template <class S>
 concept writable_stream = requires(std::remove_reference_t<S>& stream,
                                    std::span<const std::byte> bytes, std::error_code& error) {
@@ -32081,7 +32285,8 @@ class buffered_writer : public stream_writing<buffered_writer<Stream>> {
   bool flush(std::error_code& error) {
     error.clear();
     if (!buffer_.empty()) {
-      const std::size_t n = stream_.write(std::as_bytes(std::span(std::as_const(buffer_))), error);
+      const std::size_t n =
+          io_detail::write_whole(stream_, std::as_bytes(std::span(std::as_const(buffer_))), error);
       buffer_.erase(0, error ? n : buffer_.size());
     }
     return !error;
@@ -32109,7 +32314,7 @@ class buffered_writer : public stream_writing<buffered_writer<Stream>> {
         return;
       }
       if (bytes.size() >= size_) {
-        done = stream_.write(bytes, error);
+        done = io_detail::write_whole(stream_, bytes, error);
         return;
       }
     }
@@ -32253,6 +32458,7 @@ class file : public stream_reading<file>, public stream_writing<file> {
   static os::io_result open_native(const std::string& path, open_mode mode);
 
   /// Reads from `offset` on and leaves the current position alone: at least 1 byte, 0 at the end.
+  /// std::errc::invalid_argument: `offset` is above INT64_MAX.
   std::size_t read_at(std::span<std::byte> buffer, std::uint64_t offset);
   std::size_t read_at(std::span<char> buffer, std::uint64_t offset);
   std::size_t read_at(std::span<std::byte> buffer, std::uint64_t offset, std::error_code& error);
@@ -32708,7 +32914,7 @@ class copying {
   bool write_held(std::error_code& error) {
     if (!held_.empty()) {
       is_reading_ = false;
-      const std::size_t n = to_.write(held_, error);
+      const std::size_t n = write_whole(to_, held_, error);
       done_ += n;
       held_ = held_.subspan(n);
     }
@@ -32931,8 +33137,11 @@ THRUM_OUT_OF_LINE std::vector<directory_entry> read_directory(const std::string&
                                                               std::error_code& error);
 
 /// Everything below a directory, each directory before what is in it, sorted by name: as Go's
-/// filepath.WalkDir. Links are not followed. One directory is read when its entries are asked for, so
-/// what changes meanwhile may be seen or not. For one goroutine or thread at a time.
+/// filepath.WalkDir. Links are not followed below the given path, nor is one that has taken the place of a
+/// directory: that fails with errc::not_a_directory (on Windows, if it was there before the directory is
+/// read). One directory is read when its entries are asked for, so what changes meanwhile may be seen or
+/// not; if one above is moved, errc::no_such_file_or_directory says what is not seen. A walk holds up to 17
+/// descriptors, in a tree of any depth. Move-only; for one goroutine or thread at a time.
 ///
 ///   for (thrum::io::directory_walk walk("src"); auto each = walk.next();) {
 ///     if (each->name == ".git") walk.skip();
@@ -32959,7 +33168,12 @@ class directory_walk {
   struct level {
     std::vector<directory_entry> entries;
     std::size_t at = 0;
+    os::open_directory place;  // closed if it is far above: leave() opens it again
+    os::file_status about;
   };
+
+  void enter(std::error_code& error);
+  void leave();
 
   std::vector<level> levels_;
   std::optional<directory_entry> inside_;  // whose entries come next
@@ -32980,8 +33194,8 @@ class directory_walk {
 //
 // How it ends in any case: at the deadline, or at a stop, the program is asked to end, with all that it
 // has started where the system has process groups; after the grace it is ended. When it has written
-// more than is wanted, it is ended at once. Programs that it has left behind may keep its output open:
-// then nobody waits for them longer than for the grace once more.
+// more than is wanted, it is ended at once. Programs that it has left behind may keep its output open: exec
+// waits for them no longer than the grace, counted from the program's end, with or without a deadline.
 #ifndef THRUM_IO_EXEC_HPP
 #define THRUM_IO_EXEC_HPP
 
@@ -33549,7 +33763,8 @@ struct exec_options {
   /// Bytes of output, and of error output, that are wanted at most.
   std::size_t most_output = std::size_t{64} * 1024 * 1024;
   time_point deadline = time_point::max();  ///< when it is asked to end
-  /// How long it then has, before it is ended.
+  /// How long it then has, before it is ended; and how long, after its end, exec waits for other programs
+  /// that keep its output open, as a daemon that it has started may do.
   std::chrono::nanoseconds grace = std::chrono::seconds(5);
 };
 
@@ -33562,9 +33777,9 @@ struct exec_result {
 
 /// Runs a program and waits for its end: `arguments` are its name and what follows, as of
 /// process::spawn. Any status is a result, also that of a signal. Throws std::system_error: it could
-/// not be started; errc::deadline_exceeded, also if only its output was kept
-/// open so long; errc::message_size, it wrote too much. With an error_code what
-/// has come until then is returned, too. Goroutines and threads. A cancellation point for goroutines:
+/// not be started; errc::deadline_exceeded, also if it has ended and only its output was kept open for
+/// longer than the grace: what has come until then is complete as far as the program itself wrote it;
+/// errc::message_size, it wrote too much. With an error_code the result so far is returned, too. Goroutines and threads. A cancellation point for goroutines:
 /// the program is killed then.
 THRUM_OUT_OF_LINE exec_result exec(const std::vector<std::string>& arguments,
                                    const exec_options& how = {});
@@ -34193,7 +34408,7 @@ class tee : public stream_reading<tee<Reader, Writer>> {
     const std::size_t n = reader_.read(buffer, error);
     has_read_ = n != 0;
     if (n != 0) {
-      writer_.write(std::span<const std::byte>(buffer.first(n)), error);
+      io_detail::write_whole(writer_, buffer.first(n), error);
     }
     return error ? 0 : n;
   }
@@ -34238,7 +34453,8 @@ class multi_writer : public stream_writing<multi_writer<Writers...>> {
     std::apply(
         [&](auto&... each) {
           static_cast<void>(
-              ((done = each.write(bytes, error), error || (++failed_, false)) || ...));
+              ((done = io_detail::write_whole(each, bytes, error), error || (++failed_, false)) ||
+               ...));
         },
         writers_);
   }
@@ -34271,29 +34487,75 @@ multi_writer(Writers&&...) -> multi_writer<Writers...>;
 #ifndef THRUM_IO_TEMPORARY_HPP
 #define THRUM_IO_TEMPORARY_HPP
 
+// ---- thrum/io/own_name.hpp ----
+//
+// own_name: the name of something that this process has made and removes again.
+//
+// Another one may have the name by then: a successor's socket, after our file was removed; or another folder
+// was made the working directory, where a relative path leads to somebody else's file. So the path is made
+// absolute at once, and what has the name must be the same file of the same device. Between the look and
+// the removal somebody could still exchange it, which no system can rule out. The number of a file that is
+// gone may be given to another one: not while it is open, as a listening socket and a temporary file are.
+#ifndef THRUM_IO_OWN_NAME_HPP
+#define THRUM_IO_OWN_NAME_HPP
+
 #include <cstdint>
+#include <string>
+
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
+
+/// Move-only. Holds none at first, and when moved from.
+class own_name {
+ public:
+  own_name() noexcept = default;
+  own_name(own_name&& other) noexcept;
+  own_name& operator=(own_name&& other) noexcept;
+
+  /// What has this name now is ours. If the system does not say what it is, it is never removed.
+  void set(const std::string& path);
+  void forget() noexcept { path_.clear(); }
+
+  /// Removes the file or the socket, if the name is still its own and this is the process that has made it.
+  void remove_file() const noexcept;
+  /// Removes the directory with all that is in it, on these conditions.
+  void remove_tree() const noexcept;
+
+ private:
+  bool is_still_ours() const noexcept;
+
+  std::string path_;
+  os::file_status about_;
+  std::int64_t maker_ = 0;
+};
+
+}}}  // namespace thrum::THRUM_ABI::io_detail
+
+#endif
+
 #include <string>
 #include <string_view>
 #include <system_error>
 
 namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
 
-/// The name of something that is removed, with all that is in it, by the process that made it.
+/// The path of something, and what removes that: nothing but what was made under this name, by the process
+/// that has made it.
 class removed_path {
  public:
   removed_path() noexcept = default;
-  removed_path(removed_path&& other) noexcept;
+  removed_path(removed_path&& other) noexcept = default;
   removed_path& operator=(removed_path&& other) noexcept;
   ~removed_path() { remove(); }
 
-  void set(std::string path);
+  void set(std::string path, os::entry_kind kind);
   std::string give_up() noexcept;
   const std::string& get() const noexcept { return path_; }
   void remove() noexcept;
 
  private:
   std::string path_;
-  std::int64_t maker_ = 0;
+  own_name own_;
+  bool is_directory_ = false;
 };
 
 }}}  // namespace thrum::THRUM_ABI::io_detail
@@ -34301,7 +34563,8 @@ class removed_path {
 namespace thrum { inline namespace THRUM_ABI { namespace io {
 
 /// A new file, open for reading and writing, which nobody else had and only this user may open. The
-/// destructor closes and removes it, but not in a child process. Move-only.
+/// destructor closes and removes it, but not in a child process, and nothing else that has got its name.
+/// Move-only.
 class temporary_file {
  public:
   /// Holds none.
@@ -34326,7 +34589,7 @@ class temporary_file {
 };
 
 /// A new directory, which only this user may enter. The destructor removes it with all that is in it,
-/// but not in a child process. Move-only.
+/// but not in a child process, and nothing else that has got its name. Move-only.
 class temporary_directory {
  public:
   /// Holds none.
@@ -34463,12 +34726,23 @@ THRUM_OUT_OF_LINE std::string read_file(const std::string& path, std::size_t mos
 
 /// How a file is written.
 struct write_options {
-  /// Whoever reads the file finds what was in it before or all of this, also when the system fails
-  /// meanwhile: it is written beside it, synced, and renamed. A link stays one. A file that is there
-  /// keeps its permissions, but not its owner, nor its other names.
+  /// A reader of the file finds what was in it before or the whole text, also if the system fails meanwhile.
+  /// The text is written into a new file in the same folder, .thrum-*.tmp, synced, and renamed.
+  ///  - A new file gets `permissions`. A file that is there is replaced by one with its permissions, owner,
+  ///    group and, on Linux, access control list; without set-user-ID and set-group-ID, and without its
+  ///    other names and extended attributes. Until it has them, only this user may open the new file.
+  ///  - If the system refuses the owner, it is this user. If it refuses the group, the file's group gets
+  ///    the permissions that everybody has.
+  ///  - A symbolic link stays one, also if nothing is there where it leads: that file is written. On
+  ///    Windows a link that leads nowhere is an error.
+  ///  - The folder must be writable; the file need not be.
+  ///  - errc::is_a_directory; errc::operation_not_supported for a fifo, a socket or a device;
+  ///    errc::too_many_symbolic_link_levels. Nothing has changed then.
+  ///  - If the program is killed meanwhile, .thrum-*.tmp stays; an error or an exception removes it.
   /// On Windows it fails while somebody has the file open: errc::permission_denied.
   bool atomic = false;
-  /// Returns when it is on the disk.
+  /// Returns when it is on the disk. With `atomic` the folder is on the disk, too; if that fails, there is
+  /// an error although the file has been replaced.
   bool sync = false;
   /// What is there stays, and this comes behind it. Not with `atomic`.
   bool append = false;
@@ -35485,7 +35759,8 @@ struct listen_options {
   /// Connections, at most so many at a time, whose first data comes with the request for the
   /// connection (RFC 7413). 0: none.
   int fast_open = 0;
-  /// close() removes the file of a Unix socket that listen() made, but not in a child process.
+  /// close() removes the file of a Unix socket that listen() made, but not in a child process, and not a
+  /// successor's file of this name.
   bool remove_path = true;
 };
 
@@ -35560,8 +35835,7 @@ class listener {
 
   io::descriptor socket_;
   base::owner<net_detail::other_listener> other_;  // in place of a socket of the system
-  std::string path_;  // to be removed, if not by a child process: its parent still listens
-  std::int64_t path_maker_ = 0;
+  io_detail::own_name name_;  // to be removed, if not by a child process: its parent still listens
   bool is_tcp_ = false;
 };
 
@@ -40050,7 +40324,7 @@ THRUM_OUT_OF_LINE void context_node::tell() noexcept {
   {
     const section here;
     scoped guard(node_lock_);
-    if (!stop_source_.stop_possible() && !is_watched_) {
+    if (!stop_source_.stop_possible() && watched_by_ == 0) {
       return;
     }
     source = stop_source_;
@@ -42576,19 +42850,22 @@ THRUM_OUT_OF_LINE void context_node::call_when_done(
     wait_for_walk_of_other(nullptr);
     function->give_up().call();
   } else if (watch.get() != nullptr) {
-    static_cast<void>(watch_deadline(watch));
+    static_cast<void>(watch_deadline(watch, where.registered.number()));
   }
 }
 
 THRUM_OUT_OF_LINE bool context_node::take_back(context_function& function) noexcept {
   context_function::share taken;  // destroys the function, without the lock
-  const section here;
-  scoped guard(node_lock_);
-  if (!function.linked) {
-    return false;
+  {
+    const section here;
+    scoped guard(node_lock_);
+    if (!function.linked) {
+      return false;
+    }
+    functions_.remove(function);
+    taken = function.give_up();
   }
-  functions_.remove(function);
-  taken = function.give_up();
+  let_go();
   return true;
 }
 
@@ -42613,13 +42890,14 @@ THRUM_OUT_OF_LINE void context_node::hand_over_functions() noexcept {
   }
 }
 
-/// What watches the deadline of a node that has a stop_source or a function. The two keep each
-/// other, until the node is cancelled or the runtime ends.
+/// What watches the deadline of a node that has a token or a function. The two keep each other, until
+/// the node is done, nobody needs the watch any more, or the runtime ends.
 struct context_node::deadline_watch : told_of_discard {
-  deadline_watch(chan_handle<void> of, context_node* self) noexcept
-      : held(std::move(of)), node(self) {}
+  deadline_watch(chan_handle<void> of, context_node* self, std::uint64_t number) noexcept
+      : held(std::move(of)), node(self), by(number) {}
   chan_handle<void> held;
   context_node* node;
+  std::uint64_t by;  // whose timer it is
   void operator()() const noexcept {
     if (node->cause() == context_cause::none) {
       // Not yet, by another clock: each wait for the node looks at that.
@@ -42629,48 +42907,90 @@ struct context_node::deadline_watch : told_of_discard {
       }
     }
   }
-  void discarded() const noexcept { static_cast<void>(node->end_watch()); }
+  void discarded() const noexcept {
+    static_cast<void>(node->end_watch(by));
+    node->hand_on_watch(by);
+  }
 };
 
-THRUM_OUT_OF_LINE func_timer_handle context_node::end_watch() noexcept {
+THRUM_OUT_OF_LINE func_timer_handle context_node::end_watch(std::uint64_t by) noexcept {
   const section here;
   scoped guard(node_lock_);
-  is_watched_ = false;
+  if (by != 0 && watched_by_ != by) {
+    return {};
+  }
+  watched_by_ = 0;
   return std::exchange(deadline_timer_, func_timer_handle());
+}
+
+THRUM_OUT_OF_LINE void context_node::let_go() noexcept {
+  func_timer_handle armed;
+  {
+    const section here;
+    scoped guard(node_lock_);
+    if (wanted_ == watched::for_a_while) {
+      wanted_ = watched::no;
+    }
+    if (needs_watch()) {
+      return;
+    }
+    watched_by_ = 0;
+    armed = std::exchange(deadline_timer_, func_timer_handle());
+  }
+  if (armed.get() != nullptr) {
+    armed.get()->stop();  // and with the timer goes what it held of this node
+  }
+}
+
+THRUM_OUT_OF_LINE void context_node::hand_on_watch(std::uint64_t by) noexcept {
+  {
+    const section here;
+    scoped guard(node_lock_);
+    if (!needs_watch()) {
+      return;
+    }
+  }
+  THRUM_TRY {
+    bool is_watched = false;
+    registry::for_each([&](runtime_scheduler& each) {
+      is_watched = is_watched || (each.registered.number() != by && !each.clock.is_virtual() &&
+                                  watch_deadline(each));
+    });
+  }
+  THRUM_CATCH_ALL {}  // no memory: the next look at the context sees the deadline
 }
 
 THRUM_OUT_OF_LINE func_timer_handle context_node::make_watch(runtime_scheduler& by) {
   add_reference();
-  deadline_watch watch(chan_handle<void>(adopt_reference{}, this), this);
+  deadline_watch watch(chan_handle<void>(adopt_reference{}, this), this, by.registered.number());
   return func_timer_handle(new func_timer_of<deadline_watch>(by, std::move(watch)));
 }
 
-THRUM_OUT_OF_LINE bool context_node::watch_deadline(const func_timer_handle& made) noexcept {
+THRUM_OUT_OF_LINE bool context_node::watch_deadline(const func_timer_handle& made,
+                                                    std::uint64_t by) noexcept {
   {
     const section here;
     scoped guard(node_lock_);
     // relaxed: under the lock
-    if (is_watched_ || cause_.load(relaxed) != context_cause::none) {
+    if (watched_by_ != 0 || cause_.load(relaxed) != context_cause::none) {
       return true;
     }
-    is_watched_ = true;
+    watched_by_ = by;
+    deadline_timer_ = made;
   }
   bool was_armed = false;
   if (!made.get()->try_reset(deadline(), was_armed)) {
-    static_cast<void>(end_watch());
+    static_cast<void>(end_watch(by));
     return false;
   }
-  bool late = false;
+  bool is_over = false;
   {
     const section here;
     scoped guard(node_lock_);
-    late = cause_.load(relaxed) != context_cause::none;  // relaxed: under the lock
-    if (!late && is_watched_) {                          // else the runtime has ended meanwhile
-      deadline_timer_ = made;
-    }
+    is_over = deadline_timer_.get() != made.get();
   }
-  if (late) {
-    made.get()->stop();  // the walk that has cancelled it found no timer
+  if (is_over) {
+    made.get()->stop();  // whoever has ended the watch found the timer not yet armed
   }
   return true;
 }
@@ -42679,7 +42999,7 @@ THRUM_OUT_OF_LINE void context_node::watch_deadline() {
   {
     const section here;
     scoped guard(node_lock_);
-    if (deadline() == no_deadline || is_watched_) {
+    if (deadline() == no_deadline || watched_by_ != 0) {
       return;
     }
   }
@@ -42695,7 +43015,7 @@ THRUM_OUT_OF_LINE void context_node::watch_deadline() {
 
 /// A source is published in one step with the look at the cause: while the node is open, so that
 /// the walk that cancels it finds the source and requests the stop; or requested already.
-THRUM_OUT_OF_LINE std::stop_token context_node::stop_token() {
+THRUM_OUT_OF_LINE std::stop_token context_node::stop_token(watched how) {
   std::stop_source source;
   std::stop_token token;
   bool done = false;
@@ -42714,8 +43034,9 @@ THRUM_OUT_OF_LINE std::stop_token context_node::stop_token() {
     // NOLINTNEXTLINE(clang-analyzer-cplusplus.Move): it was copied to
     published = stop_source_.stop_possible();
     token = stop_source_.get_token();
+    wanted_ = wanted_ < how ? how : wanted_;
   }
-  if (!done) {
+  if (!done && how != watched::no) {
     watch_deadline();
   }
   return token;
@@ -42811,7 +43132,8 @@ THRUM_OUT_OF_LINE context context::without_cancel() const {
 }
 
 THRUM_OUT_OF_LINE std::stop_token context::stop_token() const {
-  return node() != nullptr ? node()->stop_token() : std::stop_token();
+  return node() != nullptr ? node()->stop_token(context_detail::context_node::watched::until_done)
+                           : std::stop_token();
 }
 
 THRUM_OUT_OF_LINE bool context_call::stop() const noexcept {
@@ -43147,6 +43469,9 @@ THRUM_OUT_OF_LINE task_group::~task_group() {
     request_stop();  // an exception may be what brought us here, and nobody else will ask them
     running_.wait();
   }
+  if (context_.has_value()) {
+    context_->node()->let_go();
+  }
 }
 
 THRUM_OUT_OF_LINE void task_group::wait() {
@@ -43166,6 +43491,9 @@ THRUM_OUT_OF_LINE void task_group::throw_first() {
       old.swap(context_);
     }
   }
+  if (old.has_value()) {
+    old->node()->let_go();
+  }
   if (error != nullptr) {
     std::rethrow_exception(std::move(error));
   }
@@ -43173,7 +43501,11 @@ THRUM_OUT_OF_LINE void task_group::throw_first() {
 }
 
 THRUM_OUT_OF_LINE std::stop_token task_group::stop_token() {
-  return above_.has_value() ? context().stop_token() : source().get_token();
+  if (!above_.has_value()) {
+    return source().get_token();
+  }
+  const thrum::context own = context();
+  return own.node()->stop_token(context_detail::context_node::watched::for_a_while);
 }
 
 THRUM_OUT_OF_LINE thrum::context task_group::context() {
@@ -50147,6 +50479,26 @@ inline std::string random_name() {
 #include <utility>
 #include <vector>
 
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
+
+/// What is in a directory, a path or one that is open, sorted by name.
+template <class Directory>
+os::io_result read_names(const Directory& directory, const std::string& path,
+                         std::vector<io::directory_entry>& all) {
+  os::directory_reader reader;
+  os::io_result result = reader.open(directory);
+  const char* name = nullptr;
+  for (io::entry_kind kind{}; result >= 0 && (result = reader.next(name, kind)) > 0;) {
+    all.push_back({name, path_in(path, name), kind});
+  }
+  std::sort(all.begin(), all.end(), [](const io::directory_entry& a, const io::directory_entry& b) {
+    return a.name < b.name;
+  });
+  return result;
+}
+
+}}}  // namespace thrum::THRUM_ABI::io_detail
+
 namespace thrum { inline namespace THRUM_ABI { namespace io {
 
 THRUM_OUT_OF_LINE std::vector<directory_entry> read_directory(const std::string& path) {
@@ -50163,21 +50515,12 @@ THRUM_OUT_OF_LINE std::vector<directory_entry> read_directory(const std::string&
   std::vector<directory_entry> all;
   os::io_result result = os::invalid;
   if (path.find('\0') == std::string::npos) {
-    blocking([&] {
-      os::directory_reader reader;
-      result = reader.open(path.c_str());
-      const char* name = nullptr;
-      for (entry_kind kind{}; result >= 0 && (result = reader.next(name, kind)) > 0;) {
-        all.push_back({name, io_detail::path_in(path, name), kind});
-      }
-    });
+    blocking([&] { result = io_detail::read_names(path.c_str(), path, all); });
   }
   error = result < 0 ? io_detail::error_of(result) : std::error_code();
   if (error) {
     return {};
   }
-  std::sort(all.begin(), all.end(),
-            [](const directory_entry& a, const directory_entry& b) { return a.name < b.name; });
   return all;
 }
 
@@ -50201,12 +50544,10 @@ THRUM_OUT_OF_LINE std::optional<directory_entry> directory_walk::next() {
 THRUM_OUT_OF_LINE std::optional<directory_entry> directory_walk::next(std::error_code& error) {
   error.clear();
   if (inside_ && levels_.size() < most_depth_) {
-    level below;
-    below.entries = read_directory(inside_->path, error);
+    enter(error);
     if (error) {
       return std::exchange(inside_, std::nullopt);
     }
-    levels_.push_back(std::move(below));
   }
   inside_.reset();
   while (!levels_.empty()) {
@@ -50219,9 +50560,41 @@ THRUM_OUT_OF_LINE std::optional<directory_entry> directory_walk::next(std::error
       }
       return std::move(found);
     }
-    levels_.pop_back();
+    leave();
   }
   return std::nullopt;
+}
+
+THRUM_OUT_OF_LINE void directory_walk::enter(std::error_code& error) {
+  level below;
+  os::io_result result = os::invalid;
+  const std::string& path = inside_->path;
+  if (path.find('\0') == std::string::npos) {
+    blocking([&] {
+      result = levels_.empty()
+                   ? below.place.open(path.c_str())
+                   : below.place.open_in(levels_.back().place, inside_->name.c_str(), path.c_str());
+      result = result < 0 ? result : below.place.status(below.about);
+      result = result < 0 ? result : io_detail::read_names(below.place, path, below.entries);
+    });
+  }
+  if (result < 0) {
+    error = io_detail::error_of(result);
+    return;
+  }
+  levels_.push_back(std::move(below));
+  if (levels_.size() > os::most_open_directories) {
+    levels_[levels_.size() - 1 - os::most_open_directories].place.close();
+  }
+}
+
+THRUM_OUT_OF_LINE void directory_walk::leave() {
+  const level done = std::move(levels_.back());
+  levels_.pop_back();
+  if (!levels_.empty() && !levels_.back().place.is_open()) {
+    // Else it was moved, and stays closed: what is to be read in it fails.
+    blocking([&] { levels_.back().place.open_above(done.place, levels_.back().about); });
+  }
 }
 
 THRUM_OUT_OF_LINE void directory_walk::skip() noexcept { inside_.reset(); }
@@ -50310,13 +50683,21 @@ class ended_before {
   io::process& child_;
 };
 
-/// Everything up to the end; errc::message_size: there is more than is wanted.
+/// Everything up to the end; errc::message_size: there is more than is wanted. At the deadline, what has
+/// been written already: a reader may be late on a busy machine.
 inline std::error_code read_at_most(io::pipe_reader& from, std::string& to, std::size_t most) {
   constexpr std::size_t piece = 16 * 1024;
   std::vector<char> buffer(piece);
   std::error_code error;
-  for (;;) {
-    const std::size_t n = from.read(std::span<char>(buffer), error);
+  for (bool is_late = false;;) {
+    std::error_code ignored;
+    const std::size_t n = is_late ? from.try_read(std::span<char>(buffer), ignored).value_or(0)
+                                  : from.read(std::span<char>(buffer), error);
+    if (n == 0 && !is_late && error == errc::deadline_exceeded) {
+      is_late = true;
+      from.set_deadline(time_point::max());  // for the reads that do not wait
+      continue;
+    }
     if (n == 0) {
       return error;
     }
@@ -50385,12 +50766,8 @@ THRUM_OUT_OF_LINE exec_result exec_waiting(const std::vector<std::string>& argum
         child.in().close();
       });
     }
-    const auto read_no_longer_than = [&](time_point when) {
-      const std::int64_t from = std::max(sched::traits::now(), time_detail::deadline_at(when));
-      const std::int64_t grace = how.grace.count();
-      const std::int64_t end =
-          grace < sched::no_deadline - from ? from + grace : sched::no_deadline;
-      const time_point until{std::chrono::nanoseconds(end)};
+    const auto read_until = [&](std::int64_t when) {
+      const time_point until{std::chrono::nanoseconds(when)};
       child.out().set_deadline(until);
       child.err().set_deadline(until);
     };
@@ -50401,14 +50778,12 @@ THRUM_OUT_OF_LINE exec_result exec_waiting(const std::vector<std::string>& argum
       error = error && error != errc::deadline_exceeded ? error : why;
     }
     child.in().close();  // nobody reads what is left
-    if (!error && how.deadline != time_point::max()) {
-      read_no_longer_than(how.deadline);
-    }
+    const std::int64_t now = sched::traits::now();
+    const std::int64_t grace = how.grace.count();
+    read_until(grace < sched::no_deadline - now ? now + grace : sched::no_deadline);
     if (!error && !wait.for_readers(all.running())) {
       error = std::make_error_code(std::errc::operation_canceled);
-    }
-    if (error) {
-      read_no_longer_than(time_point::min());
+      read_until(now);
     }
     all.join();
   }
@@ -50601,8 +50976,11 @@ THRUM_OUT_OF_LINE std::size_t file::read_at(std::span<char> buffer, std::uint64_
 THRUM_OUT_OF_LINE std::size_t file::read_at(std::span<std::byte> buffer, std::uint64_t offset,
                                             std::error_code& error) {
   return io_detail::count_or(
-      move_beside([&](os::handle fd) {
+      move_beside([&](os::handle fd) -> os::io_result {
         const auto at = static_cast<std::int64_t>(offset);
+        if (at < 0) {  // to a ring of io_uring, and to Windows, -1 is the file's position or its end
+          return os::invalid;
+        }
         return transfer(fd, netpoll::operation::read, buffer.data(), buffer.size(), at,
                         [&] { return os::read_at(fd, buffer.data(), buffer.size(), at); });
       }),
@@ -50629,9 +51007,12 @@ THRUM_OUT_OF_LINE std::size_t file::write_at(std::span<const std::byte> bytes, s
   std::size_t done = 0;
   os::io_result result = kind_.appends ? os::invalid : 0;
   while (result >= 0 && done != bytes.size()) {
-    result = move_beside([&](os::handle fd) {
+    result = move_beside([&](os::handle fd) -> os::io_result {
       const std::span<const std::byte> rest = bytes.subspan(done);
       const auto at = static_cast<std::int64_t>(offset + done);
+      if (at < 0) {
+        return os::invalid;
+      }
       return transfer(fd, netpoll::operation::write, const_cast<std::byte*>(rest.data()),
                       rest.size(), at,
                       [&] { return os::write_at(fd, rest.data(), rest.size(), at); });
@@ -51639,6 +52020,62 @@ THRUM_OUT_OF_LINE void ready_signal::watch::tell_channel(sched::told_point& self
 
 #endif
 
+// ---- thrum/io/own_name_definition.hpp ----
+//
+// What io/own_name.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_IO_OWN_NAME_DEFINITION_HPP
+#define THRUM_IO_OWN_NAME_DEFINITION_HPP
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
+
+THRUM_OUT_OF_LINE own_name::own_name(own_name&& other) noexcept
+    : path_(std::exchange(other.path_, {})), about_(other.about_), maker_(other.maker_) {}
+
+THRUM_OUT_OF_LINE own_name& own_name::operator=(own_name&& other) noexcept {
+  path_ = std::exchange(other.path_, {});
+  about_ = other.about_;
+  maker_ = other.maker_;
+  return *this;
+}
+
+THRUM_OUT_OF_LINE void own_name::set(const std::string& path) {
+  const os::io_result found = take_path(
+      path_, [&](char* to, std::size_t room) { return os::absolute_path(path.c_str(), to, room); });
+  if (found < 0) {
+    path_ = path;
+  }
+  if (os::status_of_name(path_.c_str(), about_) < 0) {
+    path_.clear();
+  }
+  maker_ = os::own_process();
+}
+
+THRUM_OUT_OF_LINE bool own_name::is_still_ours() const noexcept {
+  os::file_status found;
+  return !path_.empty() && maker_ == os::own_process() &&
+         os::status_of_name(path_.c_str(), found) >= 0 && found.is_same_file(about_);
+}
+
+THRUM_OUT_OF_LINE void own_name::remove_file() const noexcept {
+  if (is_still_ours()) {
+    os::remove_file(path_.c_str());
+  }
+}
+
+THRUM_OUT_OF_LINE void own_name::remove_tree() const noexcept {
+  if (is_still_ours()) {
+    os::remove_tree(path_.c_str());
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::io_detail
+
+#endif
+
 // ---- thrum/io/pipe_definition.hpp ----
 //
 // What io/pipe.hpp declares: the bodies that are not inlined.
@@ -52536,29 +52973,32 @@ THRUM_OUT_OF_LINE int signal_set::listen(std::span<const int> signals, std::erro
 
 namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
 
-THRUM_OUT_OF_LINE removed_path::removed_path(removed_path&& other) noexcept
-    : path_(std::exchange(other.path_, {})), maker_(other.maker_) {}
-
 THRUM_OUT_OF_LINE removed_path& removed_path::operator=(removed_path&& other) noexcept {
   if (this != &other) {
     remove();
     path_ = std::exchange(other.path_, {});
-    maker_ = other.maker_;
+    own_ = std::move(other.own_);
+    is_directory_ = other.is_directory_;
   }
   return *this;
 }
 
-THRUM_OUT_OF_LINE void removed_path::set(std::string path) {
+THRUM_OUT_OF_LINE void removed_path::set(std::string path, os::entry_kind kind) {
   path_ = std::move(path);
-  maker_ = os::own_process();
+  is_directory_ = kind == os::entry_kind::directory;
+  blocking([&] { own_.set(path_); });
 }
 
-THRUM_OUT_OF_LINE std::string removed_path::give_up() noexcept { return std::exchange(path_, {}); }
+THRUM_OUT_OF_LINE std::string removed_path::give_up() noexcept {
+  own_.forget();
+  return std::exchange(path_, {});
+}
 
 THRUM_OUT_OF_LINE void removed_path::remove() noexcept {
-  if (!path_.empty() && maker_ == os::own_process()) {
-    blocking([&] { os::remove_tree(path_.c_str()); });
+  if (!path_.empty()) {
+    blocking([&] { is_directory_ ? own_.remove_tree() : own_.remove_file(); });
   }
+  own_.forget();
   path_.clear();
 }
 
@@ -52616,7 +53056,7 @@ THRUM_OUT_OF_LINE temporary_file temporary_file::make(std::string_view prefix,
       },
       error);
   if (!error) {
-    result.path_.set(std::move(path));
+    result.path_.set(std::move(path), os::entry_kind::file);
   }
   return result;
 }
@@ -52646,7 +53086,7 @@ THRUM_OUT_OF_LINE temporary_directory temporary_directory::make(std::string_view
       },
       error);
   if (!error) {
-    result.path_.set(std::move(path));
+    result.path_.set(std::move(path), os::entry_kind::directory);
   }
   return result;
 }
@@ -52672,6 +53112,7 @@ THRUM_OUT_OF_LINE std::string temporary_directory::operator/(std::string_view na
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
 
@@ -52683,53 +53124,123 @@ inline void write_to(io::file& to, std::string_view text, bool sync, std::error_
   }
 }
 
-/// Beside the file, and renamed.
+/// Where a file is written that is opened by `path`: links at its end are followed, also to what is not
+/// there.
+inline std::string path_to_write(const std::string& path, std::error_code& error) {
+  constexpr int most_links = 40;
+  std::string target = path;
+  for (int links = 0;; ++links) {
+    std::string leads_to;
+    const os::io_result length = take_path(leads_to, [&](char* to, std::size_t room) {
+      return os::read_link(target.c_str(), to, room);
+    });
+    if (length == 0) {
+      return target;
+    }
+    if (length < 0 || links == most_links) {
+      error = length < 0 ? error_of(length)
+                         : std::make_error_code(std::errc::too_many_symbolic_link_levels);
+      return {};
+    }
+    target = os::ends_directory(leads_to.front()) || THRUM_OS_WINDOWS
+                 ? std::move(leads_to)
+                 : path_in(directory_of(target), leads_to);
+  }
+}
+
+/// What is there and is to be replaced, whose kind is `other` if nothing is. The system follows the links
+/// here: it refuses those that it would not follow for open, as another user's in a folder for all.
+inline os::file_status replaced_file(const std::string& path, std::error_code& error) {
+  os::file_status found;
+  const os::io_result result = os::status_of_target(path.c_str(), found);
+  if (result >= 0) {
+    if (found.kind != os::entry_kind::file) {
+      error = std::make_error_code(found.kind == os::entry_kind::directory
+                                       ? std::errc::is_a_directory
+                                       : std::errc::operation_not_supported);
+    }
+  } else if (error = error_of(result); error == std::errc::no_such_file_or_directory) {
+    error.clear();
+  }
+  return found;
+}
+
+/// A name that is removed, unless it was given up.
+class unfinished_file {
+ public:
+  unfinished_file() noexcept = default;
+  unfinished_file(const unfinished_file&) = delete;
+  unfinished_file& operator=(const unfinished_file&) = delete;
+  ~unfinished_file() {
+    if (exists_) {
+      blocking([&] { os::remove_file(path_.c_str()); });
+    }
+  }
+
+  /// In a directory, by a name that is not too long anywhere.
+  io::file open(const std::string& directory, unsigned permissions, std::error_code& error) {
+    io::file made;
+    do {
+      path_ = path_in(directory, ".thrum-" + random_name() + ".tmp");
+      made = io::file::open(path_,
+                            io::open_mode::write | io::open_mode::create | io::open_mode::exclusive,
+                            permissions, error);
+    } while (error == std::errc::file_exists);
+    exists_ = !error;
+    return made;
+  }
+
+  /// Gives it another name, in place of what has that.
+  os::io_result rename(const std::string& target) {
+    const os::io_result result = os::rename_file(path_.c_str(), target.c_str());
+    exists_ = result < 0;
+    return result;
+  }
+
+ private:
+  std::string path_;
+  bool exists_ = false;
+};
+
+/// Into another file, which takes its name.
 inline void write_atomically(const std::string& path, std::string_view text,
                              const io::write_options& how, std::error_code& error) {
+  constexpr unsigned only_this_user = 0600;
   std::string target;
-  os::io_result kept = os::invalid;  // the permissions of what is there
+  os::file_status kept;
   blocking([&] {
-    const os::io_result real = take_path(
-        target, [&](char* to, std::size_t room) { return os::real_path(path.c_str(), to, room); });
-    if (real >= 0) {
-      kept = os::permissions_of(target.c_str());
-    } else {
-      target = path;
+    kept = replaced_file(path, error);
+    if (!error) {
+      target = path_to_write(path, error);
     }
   });
-  std::string beside;
-  io::file to;
-  do {
-    beside = target + "." + random_name() + ".tmp";
-    to = io::file::open(beside,
-                        io::open_mode::write | io::open_mode::create | io::open_mode::exclusive,
-                        how.permissions, error);
-  } while (error == std::errc::file_exists);
   if (error) {
     return;
   }
-  write_to(to, text, true, error);
-  to.close();
-  blocking([&] {
-    os::io_result done = error ? os::io_result{os::invalid} : 0;
-    if (!error && kept >= 0) {
-      done = os::set_permissions(beside.c_str(), static_cast<unsigned>(kept));
-    }
-    if (done >= 0) {
-      done = os::rename_file(beside.c_str(), target.c_str());
-    }
-    if (done < 0) {
-      error = error ? error : error_of(done);
-      os::remove_file(beside.c_str());
-    }
-  });
-  if (!error && how.sync) {  // the directory, too, where that can be opened
-    std::error_code no_directory;
-    io::file directory = io::file::open(directory_of(target), io::open_mode::read, no_directory);
-    if (!no_directory) {
-      directory.sync(no_directory);
-    }
+  const bool replaces = kept.kind == os::entry_kind::file;
+  const std::string directory = directory_of(target);
+  unfinished_file beside;
+  io::file to = beside.open(directory, replaces ? only_this_user : how.permissions, error);
+  if (!error) {
+    to.write(text, error);
   }
+  if (!error && replaces) {
+    blocking([&] { count_or(os::give_rights(to.native_handle(), target.c_str(), kept), error); });
+  }
+  if (!error) {
+    to.sync(error);
+  }
+  to.close();
+  if (error) {
+    return;
+  }
+  blocking([&] {
+    os::io_result done = beside.rename(target);
+    if (done >= 0 && how.sync) {
+      done = os::sync_directory(directory.c_str());
+    }
+    count_or(done < 0 ? done : 0, error);
+  });
 }
 
 }}}  // namespace thrum::THRUM_ABI::io_detail
@@ -52790,8 +53301,10 @@ THRUM_OUT_OF_LINE void write_file(const std::string& path, std::string_view text
 THRUM_OUT_OF_LINE void write_file(const std::string& path, std::string_view text,
                                   const write_options& how, std::error_code& error) {
   if (how.atomic) {
-    error = std::make_error_code(std::errc::invalid_argument);
-    if (!how.append && path.find('\0') == std::string::npos) {
+    error.clear();
+    if (how.append || path.find('\0') != std::string::npos) {
+      error = std::make_error_code(std::errc::invalid_argument);
+    } else {
       io_detail::write_atomically(path, text, how, error);
     }
     return;
@@ -54142,8 +54655,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace net {
 THRUM_OUT_OF_LINE listener::listener(listener&& other) noexcept
     : socket_(std::move(other.socket_)),
       other_(std::move(other.other_)),
-      path_(std::exchange(other.path_, {})),
-      path_maker_(other.path_maker_),
+      name_(std::move(other.name_)),
       is_tcp_(other.is_tcp_) {}
 
 THRUM_OUT_OF_LINE listener& listener::operator=(listener&& other) noexcept {
@@ -54151,8 +54663,7 @@ THRUM_OUT_OF_LINE listener& listener::operator=(listener&& other) noexcept {
     close();
     socket_ = std::move(other.socket_);
     other_ = std::move(other.other_);
-    path_ = std::exchange(other.path_, {});
-    path_maker_ = other.path_maker_;
+    name_ = std::move(other.name_);
     is_tcp_ = other.is_tcp_;
   }
   return *this;
@@ -54293,11 +54804,7 @@ THRUM_OUT_OF_LINE void listener::close() noexcept {
     other_->close();
   }
   // Before the socket: where nobody answers any more, a successor makes a file of its own.
-  socket_.close([this] {
-    if (!path_.empty() && path_maker_ == os::own_process()) {
-      os::remove_file(path_.c_str());
-    }
-  });
+  socket_.close([this] { name_.remove_file(); });
 }
 
 THRUM_OUT_OF_LINE os::io_result listener::begin(const endpoint& where, const listen_options& how) {
@@ -54327,9 +54834,8 @@ THRUM_OUT_OF_LINE os::io_result listener::begin(const endpoint& where, const lis
   if (done >= 0) {
     done = os::bind(fd, where.data(), where.size());
   }
-  if (done >= 0 && how.remove_path && !where.is_abstract()) {
-    path_ = where.path();
-    path_maker_ = os::own_process();
+  if (done >= 0 && how.remove_path && !where.is_abstract() && !where.path().empty()) {
+    name_.set(std::string(where.path()));
   }
   if (done >= 0) {
     done = os::listen(fd, how.backlog);
@@ -57841,6 +58347,14 @@ class vnode_watch {
 
 #if THRUM_OS_POSIX
 
+// ---- thrum/os/posix/file_definition.hpp ----
+//
+// What os/posix/file.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_OS_POSIX_FILE_DEFINITION_HPP
+#define THRUM_OS_POSIX_FILE_DEFINITION_HPP
+
+#if THRUM_OS_POSIX
+
 // ---- thrum/os/posix/large_file.hpp ----
 //
 // Files of any size, whatever size the program around us has chosen.
@@ -57914,18 +58428,98 @@ static_assert(sizeof(offset) == sizeof(std::int64_t));
 
 #include <cerrno>
 #include <cstddef>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <initializer_list>
-#include <new>
+#include <cstdint>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#if THRUM_OS_LINUX
+#include <sys/xattr.h>
+#endif
+
 namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+constexpr system_open_flags system_flags(open_mode mode) noexcept {
+  int flags = has_all(mode, open_mode::read_write) ? O_RDWR
+              : has_all(mode, open_mode::write)    ? O_WRONLY
+                                                   : O_RDONLY;
+  flags |= has_all(mode, open_mode::append) ? O_APPEND : 0;
+  flags |= has_all(mode, open_mode::create) ? O_CREAT : 0;
+  flags |= has_all(mode, open_mode::exclusive) ? O_EXCL : 0;
+  flags |= has_all(mode, open_mode::truncate) ? O_TRUNC : 0;
+  flags |= has_all(mode, open_mode::synchronous) ? O_SYNC : 0;
+  return flags;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_file_with_flags(const char* path,
+                                                                system_open_flags flags,
+                                                                unsigned permissions) noexcept {
+  return result_of(::open(path, flags | large_file::open_flag | O_CLOEXEC | O_NOCTTY, permissions));
+}
+
+THRUM_OUT_OF_LINE io_result open_file(const char* path, open_mode mode,
+                                      unsigned permissions) noexcept {
+  return open_file_with_flags(path, system_flags(mode), permissions);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result remove_file(const char* path) noexcept {
+  return result_of(::unlink(path));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result make_directory(const char* path,
+                                                          unsigned permissions) noexcept {
+  return result_of(::mkdir(path, base::convert<::mode_t>(permissions)));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_at(handle fd, void* to, std::size_t n,
+                                                   std::int64_t offset) noexcept {
+  return result_of(large_file::pread(fd, to, n, offset));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_at(handle fd, const void* from, std::size_t n,
+                                                    std::int64_t offset) noexcept {
+  return result_of(large_file::pwrite(fd, from, n, offset));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result seek(handle fd, std::int64_t offset,
+                                                seek_from from) noexcept {
+  const int whence = from == seek_from::begin     ? SEEK_SET
+                     : from == seek_from::current ? SEEK_CUR
+                                                  : SEEK_END;
+  return result_of(large_file::lseek(fd, offset, whence));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result sync(handle fd) noexcept {
+  return result_of(::fsync(fd));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result truncate(handle fd, std::int64_t size) noexcept {
+  return result_of(large_file::ftruncate(fd, size));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result file_size(handle fd) noexcept {
+  large_file::status about{};
+  return large_file::fstat(fd, about) == 0 ? about.st_size : io_result{-errno};
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result kind_of(handle fd, file_kind& kind) noexcept {
+  large_file::status about{};
+  const int flags = ::fcntl(fd, F_GETFL);
+  if (flags < 0 || large_file::fstat(fd, about) != 0) {
+    return -errno;
+  }
+  kind.may_break = S_ISFIFO(about.st_mode) || S_ISSOCK(about.st_mode);
+  kind.may_wait = kind.may_break || S_ISCHR(about.st_mode);
+  kind.is_nonblocking = (flags & O_NONBLOCK) != 0;
+  kind.appends = (flags & O_APPEND) != 0;
+  return 0;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result duplicate(handle fd) noexcept {
+  constexpr int beyond_standard_streams = 3;
+  return result_of(::fcntl(fd, F_DUPFD_CLOEXEC, beyond_standard_streams));
+}
 
 constexpr entry_kind kind_of_mode(::mode_t mode) noexcept {
   return S_ISREG(mode)                    ? entry_kind::file
@@ -57936,6 +58530,95 @@ constexpr entry_kind kind_of_mode(::mode_t mode) noexcept {
          : S_ISBLK(mode) || S_ISCHR(mode) ? entry_kind::device
                                           : entry_kind::other;
 }
+
+inline void take_status(const large_file::status& about, file_status& status) noexcept {
+  constexpr ::mode_t all = 07777;
+  status.kind = kind_of_mode(about.st_mode);
+  status.device = base::convert<std::uint64_t>(about.st_dev);
+  status.number = base::convert<std::uint64_t>(about.st_ino);
+  status.permissions = base::convert<unsigned>(about.st_mode & all);
+  status.owner = about.st_uid;
+  status.group = about.st_gid;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result status_of(handle fd, file_status& status) noexcept {
+  large_file::status about{};
+  if (large_file::fstat(fd, about) != 0) {
+    return -errno;
+  }
+  take_status(about, status);
+  return 0;
+}
+
+/// Which rights a list gives beside the permissions, the system says by a name of its own. 1: the file has
+/// one, and so has the other; 0: none has one; below zero: an error.
+inline io_result give_access_list([[maybe_unused]] handle fd,
+                                  [[maybe_unused]] const char* like) noexcept {
+#if THRUM_OS_LINUX
+  constexpr const char* name = "system.posix_acl_access";
+  constexpr std::size_t longest = 4096;
+  char list[longest];
+  const ::ssize_t size = ::getxattr(like, name, list, sizeof list);
+  if (size > 0) {
+    return ::fsetxattr(fd, name, list, static_cast<std::size_t>(size), 0) == 0 ? 1
+                                                                               : io_result{-errno};
+  }
+  if (size < 0 && errno != ENODATA && errno != ENOTSUP) {
+    return -errno;
+  }
+  // What the directory has given a new file would let others in.
+  if (::fremovexattr(fd, name) != 0 && errno != ENODATA && errno != ENOTSUP) {
+    return -errno;
+  }
+#endif
+  return 0;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result give_rights(handle fd, const char* like,
+                                                       const file_status& status) noexcept {
+  constexpr ::uid_t as_it_is = static_cast<::uid_t>(-1);
+  constexpr unsigned plain = 01777;
+  constexpr unsigned of_everybody = 07;
+  file_status own;
+  if (const io_result result = status_of(fd, own); result < 0) {
+    return result;
+  }
+  const bool has_group = (own.owner == status.owner && own.group == status.group) ||
+                         ::fchown(fd, status.owner, status.group) == 0 ||
+                         own.group == status.group || ::fchown(fd, as_it_is, status.group) == 0;
+  unsigned permissions = status.permissions & plain;
+  if (has_group) {
+    const io_result listed = give_access_list(fd, like);
+    if (listed != 0) {
+      return listed < 0 ? listed : 0;
+    }
+  } else {
+    const unsigned everybody = permissions & of_everybody;
+    permissions = (permissions & ~(of_everybody << 3)) | everybody << 3;
+  }
+  return result_of(::fchmod(fd, base::convert<::mode_t>(permissions)));
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_POSIX
+#endif
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <initializer_list>
+#include <new>
+#include <utility>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 /// As the file system tells it beside the name; `other` where it does not.
 inline entry_kind told_kind([[maybe_unused]] const large_file::entry& entry) noexcept {
@@ -57971,9 +58654,66 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE directory_reader::~directory_reader() {
   }
 }
 
+THRUM_NOINLINE THRUM_OUT_OF_LINE void open_directory::close() noexcept {
+  if (fd_ != no_handle) {
+    ::close(fd_);
+    fd_ = no_handle;
+  }
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_directory::open_at(handle place, const char* name,
+                                                                   bool follows) noexcept {
+  const int fd = ::openat(
+      place, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC | (follows ? 0 : O_NOFOLLOW));
+  if (fd < 0) {
+    // Of a link each system says something else.
+    return !follows && (errno == ELOOP || errno == EMLINK) ? -ENOTDIR : -errno;
+  }
+  close();
+  fd_ = fd;
+  return 0;
+}
+
+THRUM_OUT_OF_LINE io_result open_directory::open(const char* path) noexcept {
+  return open_at(AT_FDCWD, path, true);
+}
+
+THRUM_OUT_OF_LINE io_result open_directory::open_in(const open_directory& above, const char* name,
+                                                    const char* /*path*/) noexcept {
+  return above.is_open() ? open_at(above.fd_, name, false) : -ENOENT;
+}
+
+THRUM_OUT_OF_LINE io_result open_directory::open_above(const open_directory& below,
+                                                       const file_status& expected) noexcept {
+  file_status found;
+  const io_result opened = open_in(below, "..", nullptr);
+  if (opened < 0 || (status(found) >= 0 && found.is_same_file(expected))) {
+    return opened;
+  }
+  close();
+  return -ENOENT;
+}
+
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result directory_reader::open(const char* path) noexcept {
   names_ = ::opendir(path);
   return names_ != nullptr ? 0 : io_result{-errno};
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result
+directory_reader::open(const open_directory& directory) noexcept {
+  // Another number for it: closedir() closes what it has.
+  const io_result fd = duplicate(directory.native_handle());
+  if (fd < 0) {
+    return fd;
+  }
+  names_ = ::fdopendir(handle_of(fd));
+  if (names_ == nullptr) {
+    const int error = errno;
+    ::close(handle_of(fd));
+    return -error;
+  }
+  ::rewinddir(static_cast<::DIR*>(names_));
+  return 0;
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result directory_reader::next(const char*& name,
@@ -57993,82 +58733,177 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result directory_reader::next(const char*& n
   return 1;
 }
 
-/// One of the directories in each other that remove_tree() is emptying. Its name is behind it.
-struct emptied_directory {
-  emptied_directory* above;
-  ::DIR* names;
+/// The names that are to be removed of one directory, each behind what it is; on the heap.
+class names_to_remove {
+ public:
+  names_to_remove() noexcept = default;
+  names_to_remove(const names_to_remove&) = delete;
+  names_to_remove& operator=(const names_to_remove&) = delete;
+  ~names_to_remove() { std::free(text_); }
 
-  char* name() noexcept { return reinterpret_cast<char*>(this + 1); }
+  /// All at once: some systems leave names out when others are removed meanwhile.
+  io_result read(const open_directory& directory) noexcept {
+    directory_reader reader;
+    io_result result = reader.open(directory);
+    const char* name = nullptr;
+    entry_kind kind{};
+    while (result >= 0 && (result = reader.next(name, kind)) > 0) {
+      result = add(name, kind);
+    }
+    return result;
+  }
+
+  /// Null: there is none any more.
+  const char* next(entry_kind& kind) noexcept {
+    if (at_ == used_) {
+      return nullptr;
+    }
+    kind = static_cast<entry_kind>(text_[at_]);
+    const char* const name = text_ + at_ + 1;
+    at_ += std::strlen(name) + 2;
+    return name;
+  }
+
+ private:
+  io_result add(const char* name, entry_kind kind) noexcept {
+    const std::size_t size = std::strlen(name) + 1;
+    if (room_ - used_ < size + 1) {
+      const std::size_t room = 2 * (room_ + size + 1);
+      auto* const text = static_cast<char*>(std::realloc(text_, room));
+      if (text == nullptr) {
+        return no_memory;
+      }
+      text_ = text;
+      room_ = room;
+    }
+    text_[used_] = static_cast<char>(kind);
+    std::memcpy(text_ + used_ + 1, name, size);
+    used_ += size + 1;
+    return 0;
+  }
+
+  char* text_ = nullptr;
+  std::size_t room_ = 0;
+  std::size_t used_ = 0;
+  std::size_t at_ = 0;
 };
 
-/// In which directory a name is looked up.
-inline int place_of_names(const emptied_directory* in) noexcept {
-  return in != nullptr ? ::dirfd(in->names) : AT_FDCWD;
-}
+/// One of the directories in each other that remove_tree() is emptying.
+struct emptied_directory {
+  emptied_directory* above = nullptr;
+  open_directory place;
+  file_status about;
+  names_to_remove names;
+  char* name = nullptr;  // in the one above
 
-/// Makes it the innermost one, if it is a directory.
-inline io_result begin_to_empty(emptied_directory*& innermost, const char* name) noexcept {
-  const int fd = ::openat(place_of_names(innermost), name,
-                          O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) {
-    return -errno;
-  }
-  const std::size_t size = std::strlen(name) + 1;
-  void* const room = ::operator new(sizeof(emptied_directory) + size, std::nothrow);
-  ::DIR* const names = room != nullptr ? ::fdopendir(fd) : nullptr;
-  if (names == nullptr) {
-    ::close(fd);
-    ::operator delete(room);
-    return no_memory;
-  }
-  innermost = new (room) emptied_directory{innermost, names};
-  std::memcpy(innermost->name(), name, size);
-  return 0;
-}
+  emptied_directory() noexcept = default;
+  emptied_directory(const emptied_directory&) = delete;
+  emptied_directory& operator=(const emptied_directory&) = delete;
+  ~emptied_directory() { std::free(name); }
+};
 
-/// Removes it, or makes it the innermost directory.
-inline io_result remove_or_begin(emptied_directory*& innermost, const char* name,
-                                 entry_kind kind) noexcept {
-  io_result begun = 0;
-  if (kind == entry_kind::directory || kind == entry_kind::other) {
-    begun = begin_to_empty(innermost, name);
-    if (begun == 0) {
+/// Empties directories in each other, without recursion: the caller may have a small stack.
+class tree_remover {
+ public:
+  tree_remover() noexcept = default;
+  tree_remover(const tree_remover&) = delete;
+  tree_remover& operator=(const tree_remover&) = delete;
+  ~tree_remover() { give_up(); }
+
+  io_result run(const char* path) noexcept {
+    io_result first = remove_or_enter(path, entry_kind::other);
+    while (innermost_ != nullptr) {
+      entry_kind kind{};
+      const char* const name = innermost_->names.next(kind);
+      const io_result result = name != nullptr ? remove_or_enter(name, kind) : leave();
+      first = first != 0 ? first : result;
+    }
+    return first;
+  }
+
+ private:
+  /// In which directory names are looked up.
+  int place() const noexcept {
+    return innermost_ != nullptr ? innermost_->place.native_handle() : AT_FDCWD;
+  }
+
+  /// Removes it, or makes it the innermost directory.
+  io_result remove_or_enter(const char* name, entry_kind kind) noexcept {
+    io_result entered = 0;
+    if (kind == entry_kind::directory || kind == entry_kind::other) {
+      entered = enter(name);
+      if (entered == 0) {
+        return 0;
+      }
+    }
+    if (::unlinkat(place(), name, 0) == 0 || errno == ENOENT) {
       return 0;
     }
+    const io_result kept = -errno;
+    // A directory that must not be read goes if it is empty.
+    if (entered != 0 && ::unlinkat(place(), name, AT_REMOVEDIR) == 0) {
+      return 0;
+    }
+    return entered != 0 && errno != ENOTDIR ? entered : kept;
   }
-  const int place = place_of_names(innermost);
-  if (::unlinkat(place, name, 0) == 0 || errno == ENOENT) {
+
+  io_result enter(const char* name) noexcept {
+    auto* const fresh = new (std::nothrow) emptied_directory;
+    if (fresh == nullptr) {
+      return no_memory;
+    }
+    io_result result = fresh->place.open_at(place(), name, false);
+    result = result < 0 ? result : fresh->place.status(fresh->about);
+    result = result < 0 ? result : fresh->names.read(fresh->place);
+    fresh->name = result < 0 ? nullptr : ::strdup(name);
+    if (fresh->name == nullptr) {
+      delete fresh;
+      return result < 0 ? result : no_memory;
+    }
+    fresh->above = innermost_;
+    innermost_ = fresh;
+    let_go_above();
     return 0;
   }
-  const io_result kept = -errno;
-  // A directory that must not be read goes if it is empty.
-  if (begun != 0 && ::unlinkat(place, name, AT_REMOVEDIR) == 0) {
-    return 0;
+
+  /// Of a deep tree only the innermost directories are open.
+  void let_go_above() noexcept {
+    emptied_directory* far = innermost_;
+    for (std::size_t i = 0; far != nullptr && i != most_open_directories; ++i) {
+      far = far->above;
+    }
+    if (far != nullptr) {
+      far->place.close();
+    }
   }
-  return begun != 0 && errno != ENOTDIR ? begun : kept;
-}
+
+  io_result leave() noexcept {
+    emptied_directory* const done = std::exchange(innermost_, innermost_->above);
+    io_result result = 0;
+    if (innermost_ != nullptr && !innermost_->place.is_open()) {
+      result = innermost_->place.open_above(done->place, innermost_->about);
+    }
+    done->place.close();
+    if (result < 0) {  // somebody has moved it: nothing above is found again
+      give_up();
+    } else if (::unlinkat(place(), done->name, AT_REMOVEDIR) != 0) {
+      result = -errno;
+    }
+    delete done;
+    return result;
+  }
+
+  void give_up() noexcept {
+    while (innermost_ != nullptr) {
+      delete std::exchange(innermost_, innermost_->above);
+    }
+  }
+
+  emptied_directory* innermost_ = nullptr;
+};
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result remove_tree(const char* path) noexcept {
-  // By descriptors: who exchanges a directory for a link meanwhile leads it nowhere else. Without
-  // recursion: the caller may have a small stack.
-  emptied_directory* innermost = nullptr;
-  io_result first = remove_or_begin(innermost, path, entry_kind::other);
-  while (innermost != nullptr) {
-    io_result result = 0;
-    if (const large_file::entry* const found = next_entry(innermost->names); found != nullptr) {
-      result = remove_or_begin(innermost, found->d_name, told_kind(*found));
-    } else {
-      result = -errno;
-      emptied_directory* const done = innermost;
-      innermost = done->above;
-      ::closedir(done->names);
-      const bool gone = ::unlinkat(place_of_names(innermost), done->name(), AT_REMOVEDIR) == 0;
-      result = gone ? 0 : result != 0 ? result : io_result{-errno};
-      ::operator delete(done);
-    }
-    first = first != 0 ? first : result;
-  }
-  return first;
+  return tree_remover().run(path);
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result rename_file(const char* from, const char* to) noexcept {
@@ -58084,15 +58919,36 @@ inline io_result put_text(const char* text, char* to, std::size_t room) noexcept
   return static_cast<io_result>(length);
 }
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result real_path(const char* path, char* to,
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_link(const char* path, char* to,
                                                      std::size_t room) noexcept {
-  char* const found = ::realpath(path, nullptr);
-  if (found == nullptr) {
+  constexpr std::size_t longest = 4096;
+  char text[longest];
+  const ::ssize_t length = ::readlink(path, text, sizeof text - 1);
+  if (length < 0) {
+    return errno == EINVAL || errno == ENOENT ? 0 : io_result{-errno};
+  }
+  text[length] = '\0';
+  return put_text(text, to, room);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result absolute_path(const char* path, char* to,
+                                                         std::size_t room) noexcept {
+  if (*path == path_separator) {
+    return put_text(path, to, room);
+  }
+  constexpr std::size_t longest = 4096;
+  char text[longest];
+  if (::getcwd(text, sizeof text) == nullptr) {
     return -errno;
   }
-  const io_result length = put_text(found, to, room);
-  std::free(found);
-  return length;
+  const std::size_t length = std::strlen(text);
+  const std::size_t size = std::strlen(path) + 1;
+  if (length + 1 + size > sizeof text) {
+    return -ENAMETOOLONG;
+  }
+  text[length] = path_separator;
+  std::memcpy(text + length + 1, path, size);
+  return put_text(text, to, room);
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result temporary_path(char* to, std::size_t room) noexcept {
@@ -58107,16 +58963,33 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result temporary_path(char* to, std::size_t 
   return put_text("/tmp", to, room);
 }
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result permissions_of(const char* path) noexcept {
-  constexpr ::mode_t all = 07777;
+inline io_result status_at(const char* path, int flags, file_status& status) noexcept {
   large_file::status about{};
-  return large_file::stat(path, about) == 0 ? static_cast<io_result>(about.st_mode & all)
-                                            : io_result{-errno};
+  if (large_file::fstatat(AT_FDCWD, path, about, flags) != 0) {
+    return -errno;
+  }
+  take_status(about, status);
+  return 0;
 }
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_permissions(const char* path,
-                                                           unsigned permissions) noexcept {
-  return result_of(::chmod(path, base::convert<::mode_t>(permissions)));
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result status_of_name(const char* path,
+                                                          file_status& status) noexcept {
+  return status_at(path, AT_SYMLINK_NOFOLLOW, status);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result status_of_target(const char* path,
+                                                            file_status& status) noexcept {
+  return status_at(path, 0, status);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result sync_directory(const char* path) noexcept {
+  const int fd = ::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) {
+    return -errno;
+  }
+  const io_result result = result_of(::fsync(fd));
+  ::close(fd);
+  return result == invalid ? 0 : result;  // of this file system none can be synced
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -63376,6 +64249,14 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result wait_for(handle fd, bool to_write,
 
 #if THRUM_OS_POSIX
 
+// ---- thrum/os/posix/file_definition.hpp ----
+//
+// What os/posix/file.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_OS_POSIX_FILE_DEFINITION_HPP
+#define THRUM_OS_POSIX_FILE_DEFINITION_HPP
+
+#if THRUM_OS_POSIX
+
 // ---- thrum/os/posix/large_file.hpp ----
 //
 // Files of any size, whatever size the program around us has chosen.
@@ -63449,18 +64330,98 @@ static_assert(sizeof(offset) == sizeof(std::int64_t));
 
 #include <cerrno>
 #include <cstddef>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <initializer_list>
-#include <new>
+#include <cstdint>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#if THRUM_OS_LINUX
+#include <sys/xattr.h>
+#endif
+
 namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+constexpr system_open_flags system_flags(open_mode mode) noexcept {
+  int flags = has_all(mode, open_mode::read_write) ? O_RDWR
+              : has_all(mode, open_mode::write)    ? O_WRONLY
+                                                   : O_RDONLY;
+  flags |= has_all(mode, open_mode::append) ? O_APPEND : 0;
+  flags |= has_all(mode, open_mode::create) ? O_CREAT : 0;
+  flags |= has_all(mode, open_mode::exclusive) ? O_EXCL : 0;
+  flags |= has_all(mode, open_mode::truncate) ? O_TRUNC : 0;
+  flags |= has_all(mode, open_mode::synchronous) ? O_SYNC : 0;
+  return flags;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_file_with_flags(const char* path,
+                                                                system_open_flags flags,
+                                                                unsigned permissions) noexcept {
+  return result_of(::open(path, flags | large_file::open_flag | O_CLOEXEC | O_NOCTTY, permissions));
+}
+
+THRUM_OUT_OF_LINE io_result open_file(const char* path, open_mode mode,
+                                      unsigned permissions) noexcept {
+  return open_file_with_flags(path, system_flags(mode), permissions);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result remove_file(const char* path) noexcept {
+  return result_of(::unlink(path));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result make_directory(const char* path,
+                                                          unsigned permissions) noexcept {
+  return result_of(::mkdir(path, base::convert<::mode_t>(permissions)));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_at(handle fd, void* to, std::size_t n,
+                                                   std::int64_t offset) noexcept {
+  return result_of(large_file::pread(fd, to, n, offset));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_at(handle fd, const void* from, std::size_t n,
+                                                    std::int64_t offset) noexcept {
+  return result_of(large_file::pwrite(fd, from, n, offset));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result seek(handle fd, std::int64_t offset,
+                                                seek_from from) noexcept {
+  const int whence = from == seek_from::begin     ? SEEK_SET
+                     : from == seek_from::current ? SEEK_CUR
+                                                  : SEEK_END;
+  return result_of(large_file::lseek(fd, offset, whence));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result sync(handle fd) noexcept {
+  return result_of(::fsync(fd));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result truncate(handle fd, std::int64_t size) noexcept {
+  return result_of(large_file::ftruncate(fd, size));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result file_size(handle fd) noexcept {
+  large_file::status about{};
+  return large_file::fstat(fd, about) == 0 ? about.st_size : io_result{-errno};
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result kind_of(handle fd, file_kind& kind) noexcept {
+  large_file::status about{};
+  const int flags = ::fcntl(fd, F_GETFL);
+  if (flags < 0 || large_file::fstat(fd, about) != 0) {
+    return -errno;
+  }
+  kind.may_break = S_ISFIFO(about.st_mode) || S_ISSOCK(about.st_mode);
+  kind.may_wait = kind.may_break || S_ISCHR(about.st_mode);
+  kind.is_nonblocking = (flags & O_NONBLOCK) != 0;
+  kind.appends = (flags & O_APPEND) != 0;
+  return 0;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result duplicate(handle fd) noexcept {
+  constexpr int beyond_standard_streams = 3;
+  return result_of(::fcntl(fd, F_DUPFD_CLOEXEC, beyond_standard_streams));
+}
 
 constexpr entry_kind kind_of_mode(::mode_t mode) noexcept {
   return S_ISREG(mode)                    ? entry_kind::file
@@ -63471,6 +64432,95 @@ constexpr entry_kind kind_of_mode(::mode_t mode) noexcept {
          : S_ISBLK(mode) || S_ISCHR(mode) ? entry_kind::device
                                           : entry_kind::other;
 }
+
+inline void take_status(const large_file::status& about, file_status& status) noexcept {
+  constexpr ::mode_t all = 07777;
+  status.kind = kind_of_mode(about.st_mode);
+  status.device = base::convert<std::uint64_t>(about.st_dev);
+  status.number = base::convert<std::uint64_t>(about.st_ino);
+  status.permissions = base::convert<unsigned>(about.st_mode & all);
+  status.owner = about.st_uid;
+  status.group = about.st_gid;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result status_of(handle fd, file_status& status) noexcept {
+  large_file::status about{};
+  if (large_file::fstat(fd, about) != 0) {
+    return -errno;
+  }
+  take_status(about, status);
+  return 0;
+}
+
+/// Which rights a list gives beside the permissions, the system says by a name of its own. 1: the file has
+/// one, and so has the other; 0: none has one; below zero: an error.
+inline io_result give_access_list([[maybe_unused]] handle fd,
+                                  [[maybe_unused]] const char* like) noexcept {
+#if THRUM_OS_LINUX
+  constexpr const char* name = "system.posix_acl_access";
+  constexpr std::size_t longest = 4096;
+  char list[longest];
+  const ::ssize_t size = ::getxattr(like, name, list, sizeof list);
+  if (size > 0) {
+    return ::fsetxattr(fd, name, list, static_cast<std::size_t>(size), 0) == 0 ? 1
+                                                                               : io_result{-errno};
+  }
+  if (size < 0 && errno != ENODATA && errno != ENOTSUP) {
+    return -errno;
+  }
+  // What the directory has given a new file would let others in.
+  if (::fremovexattr(fd, name) != 0 && errno != ENODATA && errno != ENOTSUP) {
+    return -errno;
+  }
+#endif
+  return 0;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result give_rights(handle fd, const char* like,
+                                                       const file_status& status) noexcept {
+  constexpr ::uid_t as_it_is = static_cast<::uid_t>(-1);
+  constexpr unsigned plain = 01777;
+  constexpr unsigned of_everybody = 07;
+  file_status own;
+  if (const io_result result = status_of(fd, own); result < 0) {
+    return result;
+  }
+  const bool has_group = (own.owner == status.owner && own.group == status.group) ||
+                         ::fchown(fd, status.owner, status.group) == 0 ||
+                         own.group == status.group || ::fchown(fd, as_it_is, status.group) == 0;
+  unsigned permissions = status.permissions & plain;
+  if (has_group) {
+    const io_result listed = give_access_list(fd, like);
+    if (listed != 0) {
+      return listed < 0 ? listed : 0;
+    }
+  } else {
+    const unsigned everybody = permissions & of_everybody;
+    permissions = (permissions & ~(of_everybody << 3)) | everybody << 3;
+  }
+  return result_of(::fchmod(fd, base::convert<::mode_t>(permissions)));
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_POSIX
+#endif
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <initializer_list>
+#include <new>
+#include <utility>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 /// As the file system tells it beside the name; `other` where it does not.
 inline entry_kind told_kind([[maybe_unused]] const large_file::entry& entry) noexcept {
@@ -63506,9 +64556,66 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE directory_reader::~directory_reader() {
   }
 }
 
+THRUM_NOINLINE THRUM_OUT_OF_LINE void open_directory::close() noexcept {
+  if (fd_ != no_handle) {
+    ::close(fd_);
+    fd_ = no_handle;
+  }
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_directory::open_at(handle place, const char* name,
+                                                                   bool follows) noexcept {
+  const int fd = ::openat(
+      place, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC | (follows ? 0 : O_NOFOLLOW));
+  if (fd < 0) {
+    // Of a link each system says something else.
+    return !follows && (errno == ELOOP || errno == EMLINK) ? -ENOTDIR : -errno;
+  }
+  close();
+  fd_ = fd;
+  return 0;
+}
+
+THRUM_OUT_OF_LINE io_result open_directory::open(const char* path) noexcept {
+  return open_at(AT_FDCWD, path, true);
+}
+
+THRUM_OUT_OF_LINE io_result open_directory::open_in(const open_directory& above, const char* name,
+                                                    const char* /*path*/) noexcept {
+  return above.is_open() ? open_at(above.fd_, name, false) : -ENOENT;
+}
+
+THRUM_OUT_OF_LINE io_result open_directory::open_above(const open_directory& below,
+                                                       const file_status& expected) noexcept {
+  file_status found;
+  const io_result opened = open_in(below, "..", nullptr);
+  if (opened < 0 || (status(found) >= 0 && found.is_same_file(expected))) {
+    return opened;
+  }
+  close();
+  return -ENOENT;
+}
+
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result directory_reader::open(const char* path) noexcept {
   names_ = ::opendir(path);
   return names_ != nullptr ? 0 : io_result{-errno};
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result
+directory_reader::open(const open_directory& directory) noexcept {
+  // Another number for it: closedir() closes what it has.
+  const io_result fd = duplicate(directory.native_handle());
+  if (fd < 0) {
+    return fd;
+  }
+  names_ = ::fdopendir(handle_of(fd));
+  if (names_ == nullptr) {
+    const int error = errno;
+    ::close(handle_of(fd));
+    return -error;
+  }
+  ::rewinddir(static_cast<::DIR*>(names_));
+  return 0;
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result directory_reader::next(const char*& name,
@@ -63528,82 +64635,177 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result directory_reader::next(const char*& n
   return 1;
 }
 
-/// One of the directories in each other that remove_tree() is emptying. Its name is behind it.
-struct emptied_directory {
-  emptied_directory* above;
-  ::DIR* names;
+/// The names that are to be removed of one directory, each behind what it is; on the heap.
+class names_to_remove {
+ public:
+  names_to_remove() noexcept = default;
+  names_to_remove(const names_to_remove&) = delete;
+  names_to_remove& operator=(const names_to_remove&) = delete;
+  ~names_to_remove() { std::free(text_); }
 
-  char* name() noexcept { return reinterpret_cast<char*>(this + 1); }
+  /// All at once: some systems leave names out when others are removed meanwhile.
+  io_result read(const open_directory& directory) noexcept {
+    directory_reader reader;
+    io_result result = reader.open(directory);
+    const char* name = nullptr;
+    entry_kind kind{};
+    while (result >= 0 && (result = reader.next(name, kind)) > 0) {
+      result = add(name, kind);
+    }
+    return result;
+  }
+
+  /// Null: there is none any more.
+  const char* next(entry_kind& kind) noexcept {
+    if (at_ == used_) {
+      return nullptr;
+    }
+    kind = static_cast<entry_kind>(text_[at_]);
+    const char* const name = text_ + at_ + 1;
+    at_ += std::strlen(name) + 2;
+    return name;
+  }
+
+ private:
+  io_result add(const char* name, entry_kind kind) noexcept {
+    const std::size_t size = std::strlen(name) + 1;
+    if (room_ - used_ < size + 1) {
+      const std::size_t room = 2 * (room_ + size + 1);
+      auto* const text = static_cast<char*>(std::realloc(text_, room));
+      if (text == nullptr) {
+        return no_memory;
+      }
+      text_ = text;
+      room_ = room;
+    }
+    text_[used_] = static_cast<char>(kind);
+    std::memcpy(text_ + used_ + 1, name, size);
+    used_ += size + 1;
+    return 0;
+  }
+
+  char* text_ = nullptr;
+  std::size_t room_ = 0;
+  std::size_t used_ = 0;
+  std::size_t at_ = 0;
 };
 
-/// In which directory a name is looked up.
-inline int place_of_names(const emptied_directory* in) noexcept {
-  return in != nullptr ? ::dirfd(in->names) : AT_FDCWD;
-}
+/// One of the directories in each other that remove_tree() is emptying.
+struct emptied_directory {
+  emptied_directory* above = nullptr;
+  open_directory place;
+  file_status about;
+  names_to_remove names;
+  char* name = nullptr;  // in the one above
 
-/// Makes it the innermost one, if it is a directory.
-inline io_result begin_to_empty(emptied_directory*& innermost, const char* name) noexcept {
-  const int fd = ::openat(place_of_names(innermost), name,
-                          O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) {
-    return -errno;
-  }
-  const std::size_t size = std::strlen(name) + 1;
-  void* const room = ::operator new(sizeof(emptied_directory) + size, std::nothrow);
-  ::DIR* const names = room != nullptr ? ::fdopendir(fd) : nullptr;
-  if (names == nullptr) {
-    ::close(fd);
-    ::operator delete(room);
-    return no_memory;
-  }
-  innermost = new (room) emptied_directory{innermost, names};
-  std::memcpy(innermost->name(), name, size);
-  return 0;
-}
+  emptied_directory() noexcept = default;
+  emptied_directory(const emptied_directory&) = delete;
+  emptied_directory& operator=(const emptied_directory&) = delete;
+  ~emptied_directory() { std::free(name); }
+};
 
-/// Removes it, or makes it the innermost directory.
-inline io_result remove_or_begin(emptied_directory*& innermost, const char* name,
-                                 entry_kind kind) noexcept {
-  io_result begun = 0;
-  if (kind == entry_kind::directory || kind == entry_kind::other) {
-    begun = begin_to_empty(innermost, name);
-    if (begun == 0) {
+/// Empties directories in each other, without recursion: the caller may have a small stack.
+class tree_remover {
+ public:
+  tree_remover() noexcept = default;
+  tree_remover(const tree_remover&) = delete;
+  tree_remover& operator=(const tree_remover&) = delete;
+  ~tree_remover() { give_up(); }
+
+  io_result run(const char* path) noexcept {
+    io_result first = remove_or_enter(path, entry_kind::other);
+    while (innermost_ != nullptr) {
+      entry_kind kind{};
+      const char* const name = innermost_->names.next(kind);
+      const io_result result = name != nullptr ? remove_or_enter(name, kind) : leave();
+      first = first != 0 ? first : result;
+    }
+    return first;
+  }
+
+ private:
+  /// In which directory names are looked up.
+  int place() const noexcept {
+    return innermost_ != nullptr ? innermost_->place.native_handle() : AT_FDCWD;
+  }
+
+  /// Removes it, or makes it the innermost directory.
+  io_result remove_or_enter(const char* name, entry_kind kind) noexcept {
+    io_result entered = 0;
+    if (kind == entry_kind::directory || kind == entry_kind::other) {
+      entered = enter(name);
+      if (entered == 0) {
+        return 0;
+      }
+    }
+    if (::unlinkat(place(), name, 0) == 0 || errno == ENOENT) {
       return 0;
     }
+    const io_result kept = -errno;
+    // A directory that must not be read goes if it is empty.
+    if (entered != 0 && ::unlinkat(place(), name, AT_REMOVEDIR) == 0) {
+      return 0;
+    }
+    return entered != 0 && errno != ENOTDIR ? entered : kept;
   }
-  const int place = place_of_names(innermost);
-  if (::unlinkat(place, name, 0) == 0 || errno == ENOENT) {
+
+  io_result enter(const char* name) noexcept {
+    auto* const fresh = new (std::nothrow) emptied_directory;
+    if (fresh == nullptr) {
+      return no_memory;
+    }
+    io_result result = fresh->place.open_at(place(), name, false);
+    result = result < 0 ? result : fresh->place.status(fresh->about);
+    result = result < 0 ? result : fresh->names.read(fresh->place);
+    fresh->name = result < 0 ? nullptr : ::strdup(name);
+    if (fresh->name == nullptr) {
+      delete fresh;
+      return result < 0 ? result : no_memory;
+    }
+    fresh->above = innermost_;
+    innermost_ = fresh;
+    let_go_above();
     return 0;
   }
-  const io_result kept = -errno;
-  // A directory that must not be read goes if it is empty.
-  if (begun != 0 && ::unlinkat(place, name, AT_REMOVEDIR) == 0) {
-    return 0;
+
+  /// Of a deep tree only the innermost directories are open.
+  void let_go_above() noexcept {
+    emptied_directory* far = innermost_;
+    for (std::size_t i = 0; far != nullptr && i != most_open_directories; ++i) {
+      far = far->above;
+    }
+    if (far != nullptr) {
+      far->place.close();
+    }
   }
-  return begun != 0 && errno != ENOTDIR ? begun : kept;
-}
+
+  io_result leave() noexcept {
+    emptied_directory* const done = std::exchange(innermost_, innermost_->above);
+    io_result result = 0;
+    if (innermost_ != nullptr && !innermost_->place.is_open()) {
+      result = innermost_->place.open_above(done->place, innermost_->about);
+    }
+    done->place.close();
+    if (result < 0) {  // somebody has moved it: nothing above is found again
+      give_up();
+    } else if (::unlinkat(place(), done->name, AT_REMOVEDIR) != 0) {
+      result = -errno;
+    }
+    delete done;
+    return result;
+  }
+
+  void give_up() noexcept {
+    while (innermost_ != nullptr) {
+      delete std::exchange(innermost_, innermost_->above);
+    }
+  }
+
+  emptied_directory* innermost_ = nullptr;
+};
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result remove_tree(const char* path) noexcept {
-  // By descriptors: who exchanges a directory for a link meanwhile leads it nowhere else. Without
-  // recursion: the caller may have a small stack.
-  emptied_directory* innermost = nullptr;
-  io_result first = remove_or_begin(innermost, path, entry_kind::other);
-  while (innermost != nullptr) {
-    io_result result = 0;
-    if (const large_file::entry* const found = next_entry(innermost->names); found != nullptr) {
-      result = remove_or_begin(innermost, found->d_name, told_kind(*found));
-    } else {
-      result = -errno;
-      emptied_directory* const done = innermost;
-      innermost = done->above;
-      ::closedir(done->names);
-      const bool gone = ::unlinkat(place_of_names(innermost), done->name(), AT_REMOVEDIR) == 0;
-      result = gone ? 0 : result != 0 ? result : io_result{-errno};
-      ::operator delete(done);
-    }
-    first = first != 0 ? first : result;
-  }
-  return first;
+  return tree_remover().run(path);
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result rename_file(const char* from, const char* to) noexcept {
@@ -63619,15 +64821,36 @@ inline io_result put_text(const char* text, char* to, std::size_t room) noexcept
   return static_cast<io_result>(length);
 }
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result real_path(const char* path, char* to,
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_link(const char* path, char* to,
                                                      std::size_t room) noexcept {
-  char* const found = ::realpath(path, nullptr);
-  if (found == nullptr) {
+  constexpr std::size_t longest = 4096;
+  char text[longest];
+  const ::ssize_t length = ::readlink(path, text, sizeof text - 1);
+  if (length < 0) {
+    return errno == EINVAL || errno == ENOENT ? 0 : io_result{-errno};
+  }
+  text[length] = '\0';
+  return put_text(text, to, room);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result absolute_path(const char* path, char* to,
+                                                         std::size_t room) noexcept {
+  if (*path == path_separator) {
+    return put_text(path, to, room);
+  }
+  constexpr std::size_t longest = 4096;
+  char text[longest];
+  if (::getcwd(text, sizeof text) == nullptr) {
     return -errno;
   }
-  const io_result length = put_text(found, to, room);
-  std::free(found);
-  return length;
+  const std::size_t length = std::strlen(text);
+  const std::size_t size = std::strlen(path) + 1;
+  if (length + 1 + size > sizeof text) {
+    return -ENAMETOOLONG;
+  }
+  text[length] = path_separator;
+  std::memcpy(text + length + 1, path, size);
+  return put_text(text, to, room);
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result temporary_path(char* to, std::size_t room) noexcept {
@@ -63642,16 +64865,33 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result temporary_path(char* to, std::size_t 
   return put_text("/tmp", to, room);
 }
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result permissions_of(const char* path) noexcept {
-  constexpr ::mode_t all = 07777;
+inline io_result status_at(const char* path, int flags, file_status& status) noexcept {
   large_file::status about{};
-  return large_file::stat(path, about) == 0 ? static_cast<io_result>(about.st_mode & all)
-                                            : io_result{-errno};
+  if (large_file::fstatat(AT_FDCWD, path, about, flags) != 0) {
+    return -errno;
+  }
+  take_status(about, status);
+  return 0;
 }
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_permissions(const char* path,
-                                                           unsigned permissions) noexcept {
-  return result_of(::chmod(path, base::convert<::mode_t>(permissions)));
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result status_of_name(const char* path,
+                                                          file_status& status) noexcept {
+  return status_at(path, AT_SYMLINK_NOFOLLOW, status);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result status_of_target(const char* path,
+                                                            file_status& status) noexcept {
+  return status_at(path, 0, status);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result sync_directory(const char* path) noexcept {
+  const int fd = ::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) {
+    return -errno;
+  }
+  const io_result result = result_of(::fsync(fd));
+  ::close(fd);
+  return result == invalid ? 0 : result;  // of this file system none can be synced
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -64031,6 +65271,10 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void install_fault_observer(fault_observer obse
 #include <sys/stat.h>
 #include <unistd.h>
 
+#if THRUM_OS_LINUX
+#include <sys/xattr.h>
+#endif
+
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 constexpr system_open_flags system_flags(open_mode mode) noexcept {
@@ -64112,6 +65356,84 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result kind_of(handle fd, file_kind& kind) n
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result duplicate(handle fd) noexcept {
   constexpr int beyond_standard_streams = 3;
   return result_of(::fcntl(fd, F_DUPFD_CLOEXEC, beyond_standard_streams));
+}
+
+constexpr entry_kind kind_of_mode(::mode_t mode) noexcept {
+  return S_ISREG(mode)                    ? entry_kind::file
+         : S_ISDIR(mode)                  ? entry_kind::directory
+         : S_ISLNK(mode)                  ? entry_kind::link
+         : S_ISFIFO(mode)                 ? entry_kind::pipe
+         : S_ISSOCK(mode)                 ? entry_kind::socket
+         : S_ISBLK(mode) || S_ISCHR(mode) ? entry_kind::device
+                                          : entry_kind::other;
+}
+
+inline void take_status(const large_file::status& about, file_status& status) noexcept {
+  constexpr ::mode_t all = 07777;
+  status.kind = kind_of_mode(about.st_mode);
+  status.device = base::convert<std::uint64_t>(about.st_dev);
+  status.number = base::convert<std::uint64_t>(about.st_ino);
+  status.permissions = base::convert<unsigned>(about.st_mode & all);
+  status.owner = about.st_uid;
+  status.group = about.st_gid;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result status_of(handle fd, file_status& status) noexcept {
+  large_file::status about{};
+  if (large_file::fstat(fd, about) != 0) {
+    return -errno;
+  }
+  take_status(about, status);
+  return 0;
+}
+
+/// Which rights a list gives beside the permissions, the system says by a name of its own. 1: the file has
+/// one, and so has the other; 0: none has one; below zero: an error.
+inline io_result give_access_list([[maybe_unused]] handle fd,
+                                  [[maybe_unused]] const char* like) noexcept {
+#if THRUM_OS_LINUX
+  constexpr const char* name = "system.posix_acl_access";
+  constexpr std::size_t longest = 4096;
+  char list[longest];
+  const ::ssize_t size = ::getxattr(like, name, list, sizeof list);
+  if (size > 0) {
+    return ::fsetxattr(fd, name, list, static_cast<std::size_t>(size), 0) == 0 ? 1
+                                                                               : io_result{-errno};
+  }
+  if (size < 0 && errno != ENODATA && errno != ENOTSUP) {
+    return -errno;
+  }
+  // What the directory has given a new file would let others in.
+  if (::fremovexattr(fd, name) != 0 && errno != ENODATA && errno != ENOTSUP) {
+    return -errno;
+  }
+#endif
+  return 0;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result give_rights(handle fd, const char* like,
+                                                       const file_status& status) noexcept {
+  constexpr ::uid_t as_it_is = static_cast<::uid_t>(-1);
+  constexpr unsigned plain = 01777;
+  constexpr unsigned of_everybody = 07;
+  file_status own;
+  if (const io_result result = status_of(fd, own); result < 0) {
+    return result;
+  }
+  const bool has_group = (own.owner == status.owner && own.group == status.group) ||
+                         ::fchown(fd, status.owner, status.group) == 0 ||
+                         own.group == status.group || ::fchown(fd, as_it_is, status.group) == 0;
+  unsigned permissions = status.permissions & plain;
+  if (has_group) {
+    const io_result listed = give_access_list(fd, like);
+    if (listed != 0) {
+      return listed < 0 ? listed : 0;
+    }
+  } else {
+    const unsigned everybody = permissions & of_everybody;
+    permissions = (permissions & ~(of_everybody << 3)) | everybody << 3;
+  }
+  return result_of(::fchmod(fd, base::convert<::mode_t>(permissions)));
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -65574,14 +66896,22 @@ THRUM_OUT_OF_LINE io_result ask_group_to_end(std::int64_t group) noexcept {
   return signal_group(group, SIGTERM);
 }
 
+/// Closed by exec from the first moment: a child that another thread starts now must not hold it.
+inline int open_closed_by_exec() noexcept {
+#if THRUM_OS_MACOS
+  return ::open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);  // posix_openpt refuses the flag
+#else
+  return ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+#endif
+}
+
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_terminal(char* path, std::size_t room) noexcept {
-  const int fd = ::posix_openpt(O_RDWR | O_NOCTTY);
+  const int fd = open_closed_by_exec();
   if (fd < 0) {
     return -errno;
   }
   int error = 0;
-  if (::fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || ::fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0 ||
-      ::grantpt(fd) != 0 || ::unlockpt(fd) != 0) {
+  if (::fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0 || ::grantpt(fd) != 0 || ::unlockpt(fd) != 0) {
     error = errno;
   } else {
     error = ::ptsname_r(fd, path, room);
@@ -68483,486 +69813,6 @@ THRUM_OUT_OF_LINE io_result write_pieces(handle fd, const piece* parts,
 
 #if THRUM_OS_WINDOWS
 
-// ---- thrum/os/windows/wide_text.hpp ----
-//
-// A text as the system takes it: 16 bits a unit.
-#ifndef THRUM_OS_WINDOWS_WIDE_TEXT_HPP
-#define THRUM_OS_WINDOWS_WIDE_TEXT_HPP
-
-#if THRUM_OS_WINDOWS
-
-#include <cstddef>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Made of UTF-8; of longer ones on the heap.
-class wide_text {
- public:
-  explicit wide_text(const char* utf8) noexcept;
-  ~wide_text();
-  wide_text(const wide_text&) = delete;
-  wide_text& operator=(const wide_text&) = delete;
-
-  /// 0; no_memory; or `invalid` where it is no UTF-8.
-  io_result error() const noexcept { return error_; }
-  const wchar_t* c_str() const noexcept { return text_; }
-  wchar_t* data() noexcept { return text_; }
-
- private:
-  static constexpr std::size_t small = 264;
-  io_result error_ = 0;
-  wchar_t* text_ = own_;
-  wchar_t own_[small];
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_WIDE_TEXT_HPP
-
-#include <cstddef>
-#include <cstring>
-#include <cwchar>
-#include <new>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// A path to which names are added; on the heap.
-class wide_path {
- public:
-  wide_path() noexcept = default;
-  wide_path(const wide_path&) = delete;
-  wide_path& operator=(const wide_path&) = delete;
-  ~wide_path() { delete[] text_; }
-
-  std::size_t size() const noexcept { return size_; }
-  const wchar_t* c_str() const noexcept { return text_; }
-  wchar_t* data() noexcept { return text_; }
-
-  /// Whether there is room for this many units, with their null.
-  bool reserve(std::size_t room) noexcept {
-    if (room > room_) {
-      auto* const fresh = new (std::nothrow) wchar_t[2 * room];
-      if (fresh == nullptr) {
-        return false;
-      }
-      if (size_ != 0) {
-        std::memcpy(fresh, text_, size_ * sizeof(wchar_t));
-      }
-      fresh[size_] = L'\0';
-      delete[] text_;
-      text_ = fresh;
-      room_ = 2 * room;
-    }
-    return true;
-  }
-  bool append(const wchar_t* text) noexcept {
-    const std::size_t length = std::wcslen(text);
-    if (!reserve(size_ + length + 1)) {
-      return false;
-    }
-    std::memcpy(text_ + size_, text, (length + 1) * sizeof(wchar_t));
-    size_ += length;
-    return true;
-  }
-  /// Adds a name, or a pattern of names, of what is in the directory.
-  bool enter(const wchar_t* name) noexcept {
-    const wchar_t last = size_ != 0 ? text_[size_ - 1] : L':';
-    return ((last < 0x80 && ends_directory(static_cast<char>(last))) || append(L"\\")) &&
-           append(name);
-  }
-  /// What was written to data(), of which there is room; false: nothing was.
-  bool set_size(std::size_t size) noexcept {
-    if (size != 0) {
-      cut(size);
-    }
-    return size != 0;
-  }
-  void cut(std::size_t size) noexcept {
-    size_ = size;
-    text_[size_] = L'\0';
-  }
-  void leave() noexcept {
-    std::size_t size = size_;
-    while (size != 0 && text_[size] != L'\\') {
-      --size;
-    }
-    cut(size);
-  }
-
- private:
-  wchar_t* text_ = nullptr;
-  std::size_t size_ = 0;
-  std::size_t room_ = 0;
-};
-
-/// 0, or an error.
-inline io_result set_path(wide_path& to, const char* path) noexcept {
-  const wide_text name(path);
-  return name.error() != 0 ? name.error() : to.append(name.c_str()) ? 0 : io_result{no_memory};
-}
-
-/// Not ones that lead elsewhere.
-inline bool is_own_directory(::DWORD attributes) noexcept {
-  return (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0 &&
-         (attributes & FILE_ATTRIBUTE_REPARSE_POINT) == 0;
-}
-
-inline bool is_dots(const wchar_t* name) noexcept {
-  return std::wcscmp(name, L".") == 0 || std::wcscmp(name, L"..") == 0;
-}
-
-inline entry_kind kind_of_found(const ::WIN32_FIND_DATAW& found) noexcept {
-  const bool leads_on = (found.dwFileAttributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0 &&
-                        (found.dwReserved0 == IO_REPARSE_TAG_SYMLINK ||
-                         found.dwReserved0 == IO_REPARSE_TAG_MOUNT_POINT);
-  return leads_on                                                   ? entry_kind::link
-         : (found.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0 ? entry_kind::directory
-         : (found.dwFileAttributes & FILE_ATTRIBUTE_DEVICE) != 0    ? entry_kind::device
-                                                                    : entry_kind::file;
-}
-
-/// Writes a text of `units`, with a null behind it, if it fits; its length.
-inline io_result put_text(const wchar_t* text, std::size_t units, char* to,
-                          std::size_t room) noexcept {
-  const auto convert = [&](char* into, int bytes) {
-    return ::WideCharToMultiByte(CP_UTF8, 0, text, static_cast<int>(units), into, bytes, nullptr,
-                                 nullptr);
-  };
-  const int length = units != 0 ? convert(nullptr, 0) : 0;
-  if (static_cast<std::size_t>(length) < room) {
-    to[length != 0 ? convert(to, length) : 0] = '\0';
-  }
-  return length;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE directory_reader::~directory_reader() {
-  if (names_ != nullptr) {
-    ::FindClose(names_);
-  }
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result directory_reader::open(const char* path) noexcept {
-  if (*path == '\0') {
-    return -ERROR_PATH_NOT_FOUND;
-  }
-  wide_path pattern;
-  if (const io_result error = set_path(pattern, path); error != 0) {
-    return error;
-  }
-  if (!pattern.enter(L"*")) {
-    return no_memory;
-  }
-  ::WIN32_FIND_DATAW found;
-  const ::HANDLE names = ::FindFirstFileW(pattern.c_str(), &found);
-  if (names == INVALID_HANDLE_VALUE) {
-    const io_result error = result_of(false, 0);
-    return error == -ERROR_FILE_NOT_FOUND ? 0 : error;  // the empty root of a volume
-  }
-  names_ = names;
-  has_next_ = true;
-  kind_ = kind_of_found(found);
-  put_text(found.cFileName, std::wcslen(found.cFileName), name_, sizeof name_);
-  return 0;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result directory_reader::next(const char*& name,
-                                                                  entry_kind& kind) noexcept {
-  for (; names_ != nullptr; has_next_ = false) {
-    if (!has_next_) {
-      ::WIN32_FIND_DATAW found;
-      if (::FindNextFileW(names_, &found) == 0) {
-        const io_result error = result_of(false, 0);
-        return error == -ERROR_NO_MORE_FILES ? 0 : error;
-      }
-      kind_ = kind_of_found(found);
-      put_text(found.cFileName, std::wcslen(found.cFileName), name_, sizeof name_);
-    }
-    if (std::strcmp(name_, ".") != 0 && std::strcmp(name_, "..") != 0) {
-      has_next_ = false;
-      name = name_;
-      kind = kind_;
-      return 1;
-    }
-  }
-  return 0;
-}
-
-inline io_result remove_one(const wchar_t* path, ::DWORD attributes) noexcept {
-  const bool is_directory = (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
-  return result_of((is_directory ? ::RemoveDirectoryW(path) : ::DeleteFileW(path)) != 0, 0);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result remove_tree(const char* path) noexcept {
-  wide_path at;
-  if (const io_result error = set_path(at, path); error != 0) {
-    return error;
-  }
-  const ::DWORD attributes = ::GetFileAttributesW(at.c_str());
-  if (attributes == INVALID_FILE_ATTRIBUTES) {
-    const io_result error = result_of(false, 0);
-    return error == -ERROR_FILE_NOT_FOUND || error == -ERROR_PATH_NOT_FOUND ? 0 : error;
-  }
-  if (!is_own_directory(attributes)) {
-    return remove_one(at.c_str(), attributes);
-  }
-  const std::size_t top = at.size();
-  for (;;) {  // without recursion: the caller may have a small stack
-    const std::size_t here = at.size();
-    ::WIN32_FIND_DATAW found;
-    if (!at.enter(L"*")) {
-      return no_memory;
-    }
-    const ::HANDLE names = ::FindFirstFileW(at.c_str(), &found);
-    at.cut(here);
-    io_result result = 0;
-    bool goes_down = false;
-    for (bool more = names != INVALID_HANDLE_VALUE; more && !goes_down && result == 0;
-         more = !goes_down && ::FindNextFileW(names, &found) != 0) {
-      if (is_dots(found.cFileName)) {
-        continue;
-      }
-      if (!at.enter(found.cFileName)) {
-        result = no_memory;
-        break;
-      }
-      goes_down = is_own_directory(found.dwFileAttributes);
-      if (!goes_down) {
-        result = remove_one(at.c_str(), found.dwFileAttributes);
-        at.cut(here);
-      }
-    }
-    if (names != INVALID_HANDLE_VALUE) {
-      ::FindClose(names);
-    }
-    if (goes_down) {
-      continue;
-    }
-    result = result != 0 ? result : remove_one(at.c_str(), FILE_ATTRIBUTE_DIRECTORY);
-    if (result != 0 || here == top) {
-      return result;
-    }
-    at.leave();
-  }
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result rename_file(const char* from, const char* to) noexcept {
-  const wide_text old_name(from);
-  const wide_text new_name(to);
-  if (old_name.error() != 0 || new_name.error() != 0) {
-    return old_name.error() != 0 ? old_name.error() : new_name.error();
-  }
-  return result_of(
-      ::MoveFileExW(old_name.c_str(), new_name.c_str(), MOVEFILE_REPLACE_EXISTING) != 0, 0);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result real_path(const char* path, char* to,
-                                                     std::size_t room) noexcept {
-  const wide_text name(path);
-  if (name.error() != 0) {
-    return name.error();
-  }
-  const ::HANDLE file =
-      ::CreateFileW(name.c_str(), 0, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
-                    nullptr, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, nullptr);
-  if (file == INVALID_HANDLE_VALUE) {
-    return result_of(false, 0);
-  }
-  constexpr ::DWORD longest = 0x8000;
-  wide_path found;
-  const bool has_room = found.reserve(longest);
-  const ::DWORD units =
-      has_room ? ::GetFinalPathNameByHandleW(file, found.data(), longest, FILE_NAME_NORMALIZED) : 0;
-  const io_result error = has_room ? result_of(false, 0) : io_result{no_memory};
-  ::CloseHandle(file);
-  if (units == 0 || units >= longest) {
-    return units == 0 ? error : io_result{-ERROR_FILENAME_EXCED_RANGE};
-  }
-  // As users write it: C:\ or, on another machine, \\ and its name.
-  constexpr std::size_t prefix = 4;      // of \\?\ alone
-  constexpr std::size_t unc_prefix = 8;  // of \\?\UNC\ alone
-  const bool is_unc = std::wcsncmp(found.c_str(), L"\\\\?\\UNC\\", unc_prefix) == 0;
-  const bool is_long = std::wcsncmp(found.c_str(), L"\\\\?\\", prefix) == 0;
-  const std::size_t skipped = is_unc ? unc_prefix - 2 : is_long ? prefix : 0;
-  if (is_unc) {
-    found.data()[skipped] = L'\\';
-  }
-  return put_text(found.c_str() + skipped, units - skipped, to, room);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result temporary_path(char* to, std::size_t room) noexcept {
-  wchar_t found[MAX_PATH + 2];
-  const ::DWORD units = ::GetTempPathW(MAX_PATH + 2, found);
-  if (units == 0 || units > MAX_PATH + 1) {
-    return units == 0 ? result_of(false, 0) : io_result{-ERROR_FILENAME_EXCED_RANGE};
-  }
-  return put_text(found, units, to, room);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result permissions_of(const char* path) noexcept {
-  constexpr io_result all = 0777;
-  constexpr io_result none_to_write = 0555;
-  const wide_text name(path);
-  if (name.error() != 0) {
-    return name.error();
-  }
-  const ::DWORD attributes = ::GetFileAttributesW(name.c_str());
-  return attributes == INVALID_FILE_ATTRIBUTES         ? result_of(false, 0)
-         : (attributes & FILE_ATTRIBUTE_READONLY) != 0 ? none_to_write
-                                                       : all;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_permissions(const char* path,
-                                                           unsigned permissions) noexcept {
-  constexpr unsigned may_write = 0222;
-  const wide_text name(path);
-  if (name.error() != 0) {
-    return name.error();
-  }
-  const ::DWORD attributes = ::GetFileAttributesW(name.c_str());
-  if (attributes == INVALID_FILE_ATTRIBUTES) {
-    return result_of(false, 0);
-  }
-  constexpr ::DWORD read_only = FILE_ATTRIBUTE_READONLY;
-  const ::DWORD wanted =
-      (permissions & may_write) != 0 ? attributes & ~read_only : attributes | read_only;
-  return wanted == attributes ? 0 : result_of(::SetFileAttributesW(name.c_str(), wanted) != 0, 0);
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_WINDOWS
-#endif
-
-// ---- thrum/os/windows/exit_definition.hpp ----
-//
-// What os/windows/exit.hpp declares: the bodies that are not inlined.
-#ifndef THRUM_OS_WINDOWS_EXIT_DEFINITION_HPP
-#define THRUM_OS_WINDOWS_EXIT_DEFINITION_HPP
-
-#if THRUM_OS_WINDOWS
-
-#include <cstdio>
-#include <cstdlib>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// The C library has no way to try whether a stream's lock is free: so another thread waits for it.
-THRUM_COLD THRUM_OUT_OF_LINE void exit_now(int status) noexcept {
-  constexpr ::DWORD patience_ms = 100;
-  constexpr ::SIZE_T stack_bytes = 65'536;
-  const auto flush = [](void*) -> ::DWORD {
-    std::fflush(stdout);
-    return 0;
-  };
-  const ::HANDLE flushing = ::CreateThread(nullptr, stack_bytes, flush, nullptr,
-                                           STACK_SIZE_PARAM_IS_A_RESERVATION, nullptr);
-  if (flushing != nullptr) {
-    ::WaitForSingleObject(flushing, patience_ms);
-  }
-  // Not ExitProcess, which ends the other threads and then runs code of libraries that may wait for
-  // them.
-  ::TerminateProcess(::GetCurrentProcess(), static_cast<::UINT>(status));
-  std::abort();
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void register_exit_hook(exit_hook hook) noexcept {
-  static exit_hook only;
-  only = hook;
-  std::atexit([] { only(unknown_exit_status); });
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_WINDOWS
-#endif
-
-// ---- thrum/os/windows/fault_definition.hpp ----
-//
-// What os/windows/fault.hpp declares: the bodies that are not inlined.
-#ifndef THRUM_OS_WINDOWS_FAULT_DEFINITION_HPP
-#define THRUM_OS_WINDOWS_FAULT_DEFINITION_HPP
-
-#if THRUM_OS_WINDOWS
-
-#include <atomic>
-#include <cstdint>
-#include <string_view>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
-
-struct fault_handling {
-  static constexpr std::string_view process_name = "os::fault_handling";
-  std::atomic<fault_observer> observe{nullptr};
-};
-
-/// The lowest address that the stack of the calling thread may ever have.
-inline std::uintptr_t end_of_own_stack() noexcept {
-  constexpr std::uint32_t low_in_block = 0x1478;
-  return reinterpret_cast<std::uintptr_t>(load_thread_word(low_in_block));
-}
-
-THRUM_NOINLINE inline ::LONG __stdcall handle_fault(::EXCEPTION_POINTERS* about) {
-  const ::EXCEPTION_RECORD& record = *about->ExceptionRecord;
-  // relaxed: set before the handler is installed
-  const fault_observer observe = process_wide<fault_handling>::get().observe.load(relaxed);
-  const auto* const sp = reinterpret_cast<const void*>(stack_pointer_of(*about->ContextRecord));
-  if (record.ExceptionCode == EXCEPTION_STACK_OVERFLOW) {
-    observe(reinterpret_cast<const void*>(end_of_own_stack() - 1), sp);
-  } else if (record.ExceptionCode == EXCEPTION_ACCESS_VIOLATION && record.NumberParameters >= 2) {
-    observe(reinterpret_cast<const void*>(record.ExceptionInformation[1]), sp);
-  }
-  return EXCEPTION_CONTINUE_SEARCH;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void install_fault_observer(fault_observer observer) noexcept {
-  fault_observer none = nullptr;
-  auto& known = process_wide<fault_handling>::get().observe;
-  // relaxed: only one goes on
-  if (known.compare_exchange_strong(none, observer, relaxed, relaxed)) {
-    constexpr ::ULONG before_others = 1;
-    ::AddVectoredExceptionHandler(before_others, &handle_fault);
-  }
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_WINDOWS
-#endif
-
-// ---- thrum/os/windows/fence_definition.hpp ----
-//
-// What os/windows/fence.hpp declares: the bodies that are not inlined.
-#ifndef THRUM_OS_WINDOWS_FENCE_DEFINITION_HPP
-#define THRUM_OS_WINDOWS_FENCE_DEFINITION_HPP
-
-#if THRUM_OS_WINDOWS
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE fence_kind prepare_heavy_fence() noexcept {
-  const ::HMODULE system = ::GetModuleHandleW(L"ntdll.dll");
-  const bool works = system != nullptr && ::GetProcAddress(system, "wine_get_version") == nullptr;
-  flush_works.store(works, relaxed);  // relaxed: before the threads that read it (WF1)
-  return works ? fence_kind::free_light_side : fence_kind::on_both_sides;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void flush_write_buffers() noexcept {
-  if (flush_works.load(relaxed)) {  // relaxed: decided before this thread existed (WF1)
-    ::FlushProcessWriteBuffers();
-  }
-  full_fence();  // this side's own order, and where both sides pay, all of it
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_WINDOWS
-#endif
-
 // ---- thrum/os/windows/file_definition.hpp ----
 //
 // What os/windows/file.hpp declares: the bodies that are not inlined.
@@ -69045,6 +69895,43 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void sleep_ns(std::int64_t ns) noexcept {
 
 #endif  // THRUM_OS_WINDOWS
 #endif
+
+// ---- thrum/os/windows/wide_text.hpp ----
+//
+// A text as the system takes it: 16 bits a unit.
+#ifndef THRUM_OS_WINDOWS_WIDE_TEXT_HPP
+#define THRUM_OS_WINDOWS_WIDE_TEXT_HPP
+
+#if THRUM_OS_WINDOWS
+
+#include <cstddef>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Made of UTF-8; of longer ones on the heap.
+class wide_text {
+ public:
+  explicit wide_text(const char* utf8) noexcept;
+  ~wide_text();
+  wide_text(const wide_text&) = delete;
+  wide_text& operator=(const wide_text&) = delete;
+
+  /// 0; no_memory; or `invalid` where it is no UTF-8.
+  io_result error() const noexcept { return error_; }
+  const wchar_t* c_str() const noexcept { return text_; }
+  wchar_t* data() noexcept { return text_; }
+
+ private:
+  static constexpr std::size_t small = 264;
+  io_result error_ = 0;
+  wchar_t* text_ = own_;
+  wchar_t own_[small];
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_WINDOWS
+#endif  // THRUM_OS_WINDOWS_WIDE_TEXT_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -69227,6 +70114,805 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result duplicate(handle fd) noexcept {
   const bool worked =
       ::DuplicateHandle(process, native(fd), process, &fresh, 0, FALSE, DUPLICATE_SAME_ACCESS) != 0;
   return result_of(worked, static_cast<io_result>(reinterpret_cast<std::uintptr_t>(fresh)));
+}
+
+inline entry_kind kind_of_file(::HANDLE file, ::DWORD attributes) noexcept {
+  constexpr ::DWORD unix_socket = 0x80000023;  // IO_REPARSE_TAG_AF_UNIX
+  ::FILE_ATTRIBUTE_TAG_INFO about{};
+  if ((attributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0 &&
+      ::GetFileInformationByHandleEx(file, FileAttributeTagInfo, &about, sizeof about) != 0) {
+    switch (about.ReparseTag) {
+      case IO_REPARSE_TAG_SYMLINK:
+      case IO_REPARSE_TAG_MOUNT_POINT: return entry_kind::link;
+      case unix_socket: return entry_kind::socket;
+      default: break;
+    }
+  }
+  return (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0 ? entry_kind::directory
+         : (attributes & FILE_ATTRIBUTE_DEVICE) != 0  ? entry_kind::device
+                                                      : entry_kind::file;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result status_of(handle fd, file_status& status) noexcept {
+  constexpr unsigned all = 0777;
+  constexpr unsigned none_to_write = 0555;
+  switch (::GetFileType(native(fd))) {
+    case FILE_TYPE_DISK: break;
+    case FILE_TYPE_PIPE: return status.kind = entry_kind::pipe, 0;
+    case FILE_TYPE_CHAR: return status.kind = entry_kind::device, 0;
+    default: return bad_handle;
+  }
+  ::BY_HANDLE_FILE_INFORMATION about{};
+  if (::GetFileInformationByHandle(native(fd), &about) == 0) {
+    return result_of(false, 0);
+  }
+  status.kind = kind_of_file(native(fd), about.dwFileAttributes);
+  status.device = about.dwVolumeSerialNumber;
+  status.number = static_cast<std::uint64_t>(about.nFileIndexHigh) << 32 | about.nFileIndexLow;
+  status.permissions =
+      (about.dwFileAttributes & FILE_ATTRIBUTE_READONLY) != 0 ? none_to_write : all;
+  return 0;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result give_rights(handle fd, const char* /*like*/,
+                                                       const file_status& status) noexcept {
+  constexpr unsigned may_write = 0222;
+  ::FILE_BASIC_INFO about{};
+  if (::GetFileInformationByHandleEx(native(fd), FileBasicInfo, &about, sizeof about) == 0) {
+    return result_of(false, 0);
+  }
+  constexpr ::DWORD read_only = FILE_ATTRIBUTE_READONLY;
+  about.FileAttributes = (status.permissions & may_write) != 0 ? about.FileAttributes & ~read_only
+                                                               : about.FileAttributes | read_only;
+  return result_of(
+      ::SetFileInformationByHandle(native(fd), FileBasicInfo, &about, sizeof about) != 0, 0);
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_WINDOWS
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <cwchar>
+#include <new>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// A path to which names are added; on the heap.
+class wide_path {
+ public:
+  wide_path() noexcept = default;
+  wide_path(const wide_path&) = delete;
+  wide_path& operator=(const wide_path&) = delete;
+  ~wide_path() { delete[] text_; }
+
+  std::size_t size() const noexcept { return size_; }
+  const wchar_t* c_str() const noexcept { return text_; }
+  wchar_t* data() noexcept { return text_; }
+
+  /// Whether there is room for this many units, with their null.
+  bool reserve(std::size_t room) noexcept {
+    if (room > room_) {
+      auto* const fresh = new (std::nothrow) wchar_t[2 * room];
+      if (fresh == nullptr) {
+        return false;
+      }
+      if (size_ != 0) {
+        std::memcpy(fresh, text_, size_ * sizeof(wchar_t));
+      }
+      fresh[size_] = L'\0';
+      delete[] text_;
+      text_ = fresh;
+      room_ = 2 * room;
+    }
+    return true;
+  }
+  bool append(const wchar_t* text) noexcept {
+    const std::size_t length = std::wcslen(text);
+    if (!reserve(size_ + length + 1)) {
+      return false;
+    }
+    std::memcpy(text_ + size_, text, (length + 1) * sizeof(wchar_t));
+    size_ += length;
+    return true;
+  }
+  /// Adds a name, or a pattern of names, of what is in the directory.
+  bool enter(const wchar_t* name) noexcept {
+    const wchar_t last = size_ != 0 ? text_[size_ - 1] : L':';
+    return ((last < 0x80 && ends_directory(static_cast<char>(last))) || append(L"\\")) &&
+           append(name);
+  }
+  /// What was written to data(), of which there is room; false: nothing was.
+  bool set_size(std::size_t size) noexcept {
+    if (size != 0) {
+      cut(size);
+    }
+    return size != 0;
+  }
+  void cut(std::size_t size) noexcept {
+    size_ = size;
+    text_[size_] = L'\0';
+  }
+  void leave() noexcept {
+    std::size_t size = size_;
+    while (size != 0 && text_[size] != L'\\') {
+      --size;
+    }
+    cut(size);
+  }
+
+ private:
+  wchar_t* text_ = nullptr;
+  std::size_t size_ = 0;
+  std::size_t room_ = 0;
+};
+
+/// 0, or an error.
+inline io_result set_path(wide_path& to, const char* path) noexcept {
+  const wide_text name(path);
+  return name.error() != 0 ? name.error() : to.append(name.c_str()) ? 0 : io_result{no_memory};
+}
+
+/// Not ones that lead elsewhere.
+inline bool is_own_directory(::DWORD attributes) noexcept {
+  return (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0 &&
+         (attributes & FILE_ATTRIBUTE_REPARSE_POINT) == 0;
+}
+
+inline bool is_dots(const wchar_t* name) noexcept {
+  return std::wcscmp(name, L".") == 0 || std::wcscmp(name, L"..") == 0;
+}
+
+inline entry_kind kind_of_found(const ::WIN32_FIND_DATAW& found) noexcept {
+  const bool leads_on = (found.dwFileAttributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0 &&
+                        (found.dwReserved0 == IO_REPARSE_TAG_SYMLINK ||
+                         found.dwReserved0 == IO_REPARSE_TAG_MOUNT_POINT);
+  return leads_on                                                   ? entry_kind::link
+         : (found.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0 ? entry_kind::directory
+         : (found.dwFileAttributes & FILE_ATTRIBUTE_DEVICE) != 0    ? entry_kind::device
+                                                                    : entry_kind::file;
+}
+
+/// Writes a text of `units`, with a null behind it, if it fits; its length.
+inline io_result put_text(const wchar_t* text, std::size_t units, char* to,
+                          std::size_t room) noexcept {
+  const auto convert = [&](char* into, int bytes) {
+    return ::WideCharToMultiByte(CP_UTF8, 0, text, static_cast<int>(units), into, bytes, nullptr,
+                                 nullptr);
+  };
+  const int length = units != 0 ? convert(nullptr, 0) : 0;
+  if (static_cast<std::size_t>(length) < room) {
+    to[length != 0 ? convert(to, length) : 0] = '\0';
+  }
+  return length;
+}
+
+THRUM_OUT_OF_LINE void open_directory::close() noexcept { delete[] std::exchange(path_, nullptr); }
+
+THRUM_OUT_OF_LINE io_result open_directory::open(const char* path) noexcept {
+  const std::size_t size = std::strlen(path) + 1;
+  auto* const copy = new (std::nothrow) char[size];
+  if (copy == nullptr) {
+    return no_memory;
+  }
+  std::memcpy(copy, path, size);
+  close();
+  path_ = copy;
+  return 0;
+}
+
+THRUM_OUT_OF_LINE io_result open_directory::open_in(const open_directory& /*above*/,
+                                                    const char* /*name*/,
+                                                    const char* path) noexcept {
+  file_status about;
+  const io_result result = status_of_name(path, about);
+  return result < 0                            ? result
+         : about.kind == entry_kind::directory ? open(path)
+                                               : io_result{-ERROR_DIRECTORY};
+}
+
+THRUM_OUT_OF_LINE io_result open_directory::open_above(const open_directory& /*below*/,
+                                                       const file_status& /*expected*/) noexcept {
+  return not_supported;
+}
+
+THRUM_OUT_OF_LINE io_result open_directory::status(file_status& about) const noexcept {
+  return status_of_target(path_, about);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE directory_reader::~directory_reader() {
+  if (names_ != nullptr) {
+    ::FindClose(names_);
+  }
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result directory_reader::open(const char* path) noexcept {
+  if (*path == '\0') {
+    return -ERROR_PATH_NOT_FOUND;
+  }
+  wide_path pattern;
+  if (const io_result error = set_path(pattern, path); error != 0) {
+    return error;
+  }
+  if (!pattern.enter(L"*")) {
+    return no_memory;
+  }
+  ::WIN32_FIND_DATAW found;
+  const ::HANDLE names = ::FindFirstFileW(pattern.c_str(), &found);
+  if (names == INVALID_HANDLE_VALUE) {
+    const io_result error = result_of(false, 0);
+    return error == -ERROR_FILE_NOT_FOUND ? 0 : error;  // the empty root of a volume
+  }
+  names_ = names;
+  has_next_ = true;
+  kind_ = kind_of_found(found);
+  put_text(found.cFileName, std::wcslen(found.cFileName), name_, sizeof name_);
+  return 0;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result directory_reader::next(const char*& name,
+                                                                  entry_kind& kind) noexcept {
+  for (; names_ != nullptr; has_next_ = false) {
+    if (!has_next_) {
+      ::WIN32_FIND_DATAW found;
+      if (::FindNextFileW(names_, &found) == 0) {
+        const io_result error = result_of(false, 0);
+        return error == -ERROR_NO_MORE_FILES ? 0 : error;
+      }
+      kind_ = kind_of_found(found);
+      put_text(found.cFileName, std::wcslen(found.cFileName), name_, sizeof name_);
+    }
+    if (std::strcmp(name_, ".") != 0 && std::strcmp(name_, "..") != 0) {
+      has_next_ = false;
+      name = name_;
+      kind = kind_;
+      return 1;
+    }
+  }
+  return 0;
+}
+
+inline io_result remove_one(const wchar_t* path, ::DWORD attributes) noexcept {
+  const bool is_directory = (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
+  return result_of((is_directory ? ::RemoveDirectoryW(path) : ::DeleteFileW(path)) != 0, 0);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result remove_tree(const char* path) noexcept {
+  wide_path at;
+  if (const io_result error = set_path(at, path); error != 0) {
+    return error;
+  }
+  const ::DWORD attributes = ::GetFileAttributesW(at.c_str());
+  if (attributes == INVALID_FILE_ATTRIBUTES) {
+    const io_result error = result_of(false, 0);
+    return error == -ERROR_FILE_NOT_FOUND || error == -ERROR_PATH_NOT_FOUND ? 0 : error;
+  }
+  if (!is_own_directory(attributes)) {
+    return remove_one(at.c_str(), attributes);
+  }
+  const std::size_t top = at.size();
+  for (;;) {  // without recursion: the caller may have a small stack
+    const std::size_t here = at.size();
+    ::WIN32_FIND_DATAW found;
+    if (!at.enter(L"*")) {
+      return no_memory;
+    }
+    const ::HANDLE names = ::FindFirstFileW(at.c_str(), &found);
+    at.cut(here);
+    io_result result = 0;
+    bool goes_down = false;
+    for (bool more = names != INVALID_HANDLE_VALUE; more && !goes_down && result == 0;
+         more = !goes_down && ::FindNextFileW(names, &found) != 0) {
+      if (is_dots(found.cFileName)) {
+        continue;
+      }
+      if (!at.enter(found.cFileName)) {
+        result = no_memory;
+        break;
+      }
+      goes_down = is_own_directory(found.dwFileAttributes);
+      if (!goes_down) {
+        result = remove_one(at.c_str(), found.dwFileAttributes);
+        at.cut(here);
+      }
+    }
+    if (names != INVALID_HANDLE_VALUE) {
+      ::FindClose(names);
+    }
+    if (goes_down) {
+      continue;
+    }
+    result = result != 0 ? result : remove_one(at.c_str(), FILE_ATTRIBUTE_DIRECTORY);
+    if (result != 0 || here == top) {
+      return result;
+    }
+    at.leave();
+  }
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result rename_file(const char* from, const char* to) noexcept {
+  const wide_text old_name(from);
+  const wide_text new_name(to);
+  if (old_name.error() != 0 || new_name.error() != 0) {
+    return old_name.error() != 0 ? old_name.error() : new_name.error();
+  }
+  return result_of(
+      ::MoveFileExW(old_name.c_str(), new_name.c_str(), MOVEFILE_REPLACE_EXISTING) != 0, 0);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result real_path(const char* path, char* to,
+                                                     std::size_t room) noexcept {
+  const wide_text name(path);
+  if (name.error() != 0) {
+    return name.error();
+  }
+  const ::HANDLE file =
+      ::CreateFileW(name.c_str(), 0, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
+                    nullptr, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, nullptr);
+  if (file == INVALID_HANDLE_VALUE) {
+    return result_of(false, 0);
+  }
+  constexpr ::DWORD longest = 0x8000;
+  wide_path found;
+  const bool has_room = found.reserve(longest);
+  const ::DWORD units =
+      has_room ? ::GetFinalPathNameByHandleW(file, found.data(), longest, FILE_NAME_NORMALIZED) : 0;
+  const io_result error = has_room ? result_of(false, 0) : io_result{no_memory};
+  ::CloseHandle(file);
+  if (units == 0 || units >= longest) {
+    return units == 0 ? error : io_result{-ERROR_FILENAME_EXCED_RANGE};
+  }
+  // As users write it: C:\ or, on another machine, \\ and its name.
+  constexpr std::size_t prefix = 4;      // of \\?\ alone
+  constexpr std::size_t unc_prefix = 8;  // of \\?\UNC\ alone
+  const bool is_unc = std::wcsncmp(found.c_str(), L"\\\\?\\UNC\\", unc_prefix) == 0;
+  const bool is_long = std::wcsncmp(found.c_str(), L"\\\\?\\", prefix) == 0;
+  const std::size_t skipped = is_unc ? unc_prefix - 2 : is_long ? prefix : 0;
+  if (is_unc) {
+    found.data()[skipped] = L'\\';
+  }
+  return put_text(found.c_str() + skipped, units - skipped, to, room);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result absolute_path(const char* path, char* to,
+                                                         std::size_t room) noexcept {
+  const wide_text name(path);
+  if (name.error() != 0) {
+    return name.error();
+  }
+  constexpr ::DWORD longest = 0x8000;
+  wide_path found;
+  if (!found.reserve(longest)) {
+    return no_memory;
+  }
+  const ::DWORD units = ::GetFullPathNameW(name.c_str(), longest, found.data(), nullptr);
+  return units == 0 || units >= longest ? io_result{invalid}
+                                        : put_text(found.c_str(), units, to, room);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result temporary_path(char* to, std::size_t room) noexcept {
+  wchar_t found[MAX_PATH + 2];
+  const ::DWORD units = ::GetTempPathW(MAX_PATH + 2, found);
+  if (units == 0 || units > MAX_PATH + 1) {
+    return units == 0 ? result_of(false, 0) : io_result{-ERROR_FILENAME_EXCED_RANGE};
+  }
+  return put_text(found, units, to, room);
+}
+
+inline io_result status_at(const char* path, ::DWORD flags, file_status& status) noexcept {
+  const wide_text name(path);
+  if (name.error() != 0) {
+    return name.error();
+  }
+  const ::HANDLE file =
+      ::CreateFileW(name.c_str(), 0, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
+                    nullptr, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS | flags, nullptr);
+  if (file == INVALID_HANDLE_VALUE) {
+    return result_of(false, 0);
+  }
+  const io_result result =
+      status_of(static_cast<handle>(reinterpret_cast<std::uintptr_t>(file)), status);
+  ::CloseHandle(file);
+  return result;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result status_of_name(const char* path,
+                                                          file_status& status) noexcept {
+  return status_at(path, FILE_FLAG_OPEN_REPARSE_POINT, status);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result status_of_target(const char* path,
+                                                            file_status& status) noexcept {
+  return status_at(path, 0, status);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_link(const char* path, char* to,
+                                                     std::size_t room) noexcept {
+  file_status about;
+  return status_of_name(path, about) >= 0 && about.kind == entry_kind::link
+             ? real_path(path, to, room)
+             : 0;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_WINDOWS
+#endif
+
+// ---- thrum/os/windows/exit_definition.hpp ----
+//
+// What os/windows/exit.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_OS_WINDOWS_EXIT_DEFINITION_HPP
+#define THRUM_OS_WINDOWS_EXIT_DEFINITION_HPP
+
+#if THRUM_OS_WINDOWS
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// The C library has no way to try whether a stream's lock is free: so another thread waits for it.
+THRUM_COLD THRUM_OUT_OF_LINE void exit_now(int status) noexcept {
+  constexpr ::DWORD patience_ms = 100;
+  constexpr ::SIZE_T stack_bytes = 65'536;
+  const auto flush = [](void*) -> ::DWORD {
+    std::fflush(stdout);
+    return 0;
+  };
+  const ::HANDLE flushing = ::CreateThread(nullptr, stack_bytes, flush, nullptr,
+                                           STACK_SIZE_PARAM_IS_A_RESERVATION, nullptr);
+  if (flushing != nullptr) {
+    ::WaitForSingleObject(flushing, patience_ms);
+  }
+  // Not ExitProcess, which ends the other threads and then runs code of libraries that may wait for
+  // them.
+  ::TerminateProcess(::GetCurrentProcess(), static_cast<::UINT>(status));
+  std::abort();
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void register_exit_hook(exit_hook hook) noexcept {
+  static exit_hook only;
+  only = hook;
+  std::atexit([] { only(unknown_exit_status); });
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_WINDOWS
+#endif
+
+// ---- thrum/os/windows/fault_definition.hpp ----
+//
+// What os/windows/fault.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_OS_WINDOWS_FAULT_DEFINITION_HPP
+#define THRUM_OS_WINDOWS_FAULT_DEFINITION_HPP
+
+#if THRUM_OS_WINDOWS
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+using namespace base::orders;
+
+struct fault_handling {
+  static constexpr std::string_view process_name = "os::fault_handling";
+  std::atomic<fault_observer> observe{nullptr};
+};
+
+/// The lowest address that the stack of the calling thread may ever have.
+inline std::uintptr_t end_of_own_stack() noexcept {
+  constexpr std::uint32_t low_in_block = 0x1478;
+  return reinterpret_cast<std::uintptr_t>(load_thread_word(low_in_block));
+}
+
+THRUM_NOINLINE inline ::LONG __stdcall handle_fault(::EXCEPTION_POINTERS* about) {
+  const ::EXCEPTION_RECORD& record = *about->ExceptionRecord;
+  // relaxed: set before the handler is installed
+  const fault_observer observe = process_wide<fault_handling>::get().observe.load(relaxed);
+  const auto* const sp = reinterpret_cast<const void*>(stack_pointer_of(*about->ContextRecord));
+  if (record.ExceptionCode == EXCEPTION_STACK_OVERFLOW) {
+    observe(reinterpret_cast<const void*>(end_of_own_stack() - 1), sp);
+  } else if (record.ExceptionCode == EXCEPTION_ACCESS_VIOLATION && record.NumberParameters >= 2) {
+    observe(reinterpret_cast<const void*>(record.ExceptionInformation[1]), sp);
+  }
+  return EXCEPTION_CONTINUE_SEARCH;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void install_fault_observer(fault_observer observer) noexcept {
+  fault_observer none = nullptr;
+  auto& known = process_wide<fault_handling>::get().observe;
+  // relaxed: only one goes on
+  if (known.compare_exchange_strong(none, observer, relaxed, relaxed)) {
+    constexpr ::ULONG before_others = 1;
+    ::AddVectoredExceptionHandler(before_others, &handle_fault);
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_WINDOWS
+#endif
+
+// ---- thrum/os/windows/fence_definition.hpp ----
+//
+// What os/windows/fence.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_OS_WINDOWS_FENCE_DEFINITION_HPP
+#define THRUM_OS_WINDOWS_FENCE_DEFINITION_HPP
+
+#if THRUM_OS_WINDOWS
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+using namespace base::orders;
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE fence_kind prepare_heavy_fence() noexcept {
+  const ::HMODULE system = ::GetModuleHandleW(L"ntdll.dll");
+  const bool works = system != nullptr && ::GetProcAddress(system, "wine_get_version") == nullptr;
+  flush_works.store(works, relaxed);  // relaxed: before the threads that read it (WF1)
+  return works ? fence_kind::free_light_side : fence_kind::on_both_sides;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void flush_write_buffers() noexcept {
+  if (flush_works.load(relaxed)) {  // relaxed: decided before this thread existed (WF1)
+    ::FlushProcessWriteBuffers();
+  }
+  full_fence();  // this side's own order, and where both sides pay, all of it
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_WINDOWS
+#endif
+
+// ---- thrum/os/windows/file_definition.hpp ----
+//
+// What os/windows/file.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_OS_WINDOWS_FILE_DEFINITION_HPP
+#define THRUM_OS_WINDOWS_FILE_DEFINITION_HPP
+
+#if THRUM_OS_WINDOWS
+
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_file(const char* path, open_mode mode,
+                                                     unsigned permissions) noexcept {
+  constexpr unsigned may_write = 0222;
+  const wide_text name(path);
+  if (name.error() != 0) {
+    return name.error();
+  }
+  const bool appends = has_all(mode, open_mode::append);
+  const bool truncates = has_all(mode, open_mode::truncate);
+  const bool creates = has_all(mode, open_mode::create);
+  ::DWORD access = has_all(mode, open_mode::read) ? GENERIC_READ : 0;
+  if (has_all(mode, open_mode::write)) {
+    // Without the right to write anywhere each write goes to the end.
+    access |= appends && !truncates ? FILE_GENERIC_WRITE & ~FILE_WRITE_DATA : GENERIC_WRITE;
+  }
+  const ::DWORD how = creates && has_all(mode, open_mode::exclusive) ? CREATE_NEW
+                      : creates && truncates                         ? CREATE_ALWAYS
+                      : creates                                      ? OPEN_ALWAYS
+                      : truncates                                    ? TRUNCATE_EXISTING
+                                                                     : OPEN_EXISTING;
+  const ::DWORD attributes = (creates && (permissions & may_write) == 0 ? FILE_ATTRIBUTE_READONLY
+                                                                        : FILE_ATTRIBUTE_NORMAL) |
+                             (has_all(mode, open_mode::synchronous) ? FILE_FLAG_WRITE_THROUGH : 0);
+  const ::HANDLE file =
+      ::CreateFileW(name.c_str(), access, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
+                    nullptr, how, attributes, nullptr);
+  if (file == INVALID_HANDLE_VALUE) {
+    return result_of(false, 0);
+  }
+  if (appends && truncates) {  // it is empty now, and opened anew
+    ::CloseHandle(file);
+    return open_file(path,
+                     static_cast<open_mode>(static_cast<unsigned>(mode) &
+                                            ~static_cast<unsigned>(open_mode::truncate) &
+                                            ~static_cast<unsigned>(open_mode::exclusive)),
+                     permissions);
+  }
+  return static_cast<io_result>(reinterpret_cast<std::uintptr_t>(file));
+}
+
+THRUM_OUT_OF_LINE io_result open_file_with_flags(const char*, const system_open_flags&,
+                                                 unsigned) noexcept {
+  return not_supported;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result remove_file(const char* path) noexcept {
+  const wide_text name(path);
+  return name.error() != 0 ? name.error() : result_of(::DeleteFileW(name.c_str()) != 0, 0);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result make_directory(const char* path,
+                                                          unsigned /*permissions*/) noexcept {
+  const wide_text name(path);
+  return name.error() != 0 ? name.error()
+                           : result_of(::CreateDirectoryW(name.c_str(), nullptr) != 0, 0);
+}
+
+/// Calls call(place) and puts the file's position back (PO1).
+template <class Call>
+io_result at_offset(handle fd, std::int64_t offset, Call call) noexcept {
+  if (::GetFileType(native(fd)) != FILE_TYPE_DISK) {
+    return ::GetFileType(native(fd)) == FILE_TYPE_UNKNOWN ? bad_handle : no_offsets;
+  }
+  if (offset < 0) {
+    return invalid;
+  }
+  const held_position turn(fd);
+  ::LARGE_INTEGER stood{};
+  if (::SetFilePointerEx(native(fd), ::LARGE_INTEGER{}, &stood, FILE_CURRENT) == 0) {
+    return result_of(false, 0);
+  }
+  ::OVERLAPPED place{};
+  place.Offset = static_cast<::DWORD>(offset);
+  place.OffsetHigh = static_cast<::DWORD>(static_cast<std::uint64_t>(offset) >> 32);
+  const io_result result = call(&place);
+  ::SetFilePointerEx(native(fd), stood, nullptr, FILE_BEGIN);
+  return result;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_at(handle fd, void* to, std::size_t n,
+                                                   std::int64_t offset) noexcept {
+  return at_offset(fd, offset, [&](::OVERLAPPED* place) noexcept {
+    ::DWORD got = 0;
+    const bool worked = ::ReadFile(native(fd), to, call_size(n), &got, place) != 0;
+    return end_is_zero(result_of(worked, got));
+  });
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_at(handle fd, const void* from, std::size_t n,
+                                                    std::int64_t offset) noexcept {
+  return at_offset(fd, offset, [&](::OVERLAPPED* place) noexcept {
+    ::DWORD put = 0;
+    const bool worked = ::WriteFile(native(fd), from, call_size(n), &put, place) != 0;
+    return result_of(worked, put);
+  });
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result seek(handle fd, std::int64_t offset,
+                                                seek_from from) noexcept {
+  if (const ::DWORD type = ::GetFileType(native(fd)); type != FILE_TYPE_DISK) {
+    return type == FILE_TYPE_UNKNOWN ? bad_handle : no_offsets;
+  }
+  const ::DWORD whence = from == seek_from::begin     ? FILE_BEGIN
+                         : from == seek_from::current ? FILE_CURRENT
+                                                      : FILE_END;
+  ::LARGE_INTEGER distance{};
+  distance.QuadPart = offset;
+  ::LARGE_INTEGER place{};
+  const held_position turn(fd);
+  const bool worked = ::SetFilePointerEx(native(fd), distance, &place, whence) != 0;
+  const io_result result = result_of(worked, place.QuadPart);
+  return result == -ERROR_NEGATIVE_SEEK ? io_result{invalid} : result;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result sync(handle fd) noexcept {
+  return result_of(::FlushFileBuffers(native(fd)) != 0, 0);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result truncate(handle fd, std::int64_t size) noexcept {
+  ::FILE_END_OF_FILE_INFO end{};
+  end.EndOfFile.QuadPart = size;
+  return result_of(
+      ::SetFileInformationByHandle(native(fd), FileEndOfFileInfo, &end, sizeof end) != 0, 0);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result file_size(handle fd) noexcept {
+  ::LARGE_INTEGER size{};
+  const bool worked = ::GetFileSizeEx(native(fd), &size) != 0;
+  return result_of(worked, size.QuadPart);
+}
+
+/// Whether a file was opened so that each write goes to the end: its rights tell.
+inline bool is_appending(handle fd) noexcept {
+  struct status_block {
+    std::intptr_t status;
+    std::uintptr_t information;
+  };
+  using query = long __stdcall(::HANDLE, status_block*, void*, unsigned long, int);
+  static query* const ask = find_function<query>(L"ntdll.dll", "NtQueryInformationFile");
+  constexpr int access_information = 8;
+  unsigned long rights = 0;
+  status_block done{};
+  return ask != nullptr &&
+         ask(native(fd), &done, &rights, sizeof rights, access_information) >= 0 &&
+         (rights & FILE_APPEND_DATA) != 0 && (rights & FILE_WRITE_DATA) == 0;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result kind_of(handle fd, file_kind& kind) noexcept {
+  const ::DWORD type = ::GetFileType(native(fd));
+  if (type == FILE_TYPE_UNKNOWN) {
+    return bad_handle;
+  }
+  kind.may_break = type == FILE_TYPE_PIPE;
+  const bool is_pipe = is_own_pipe(fd);
+  kind.may_wait = is_pipe || is_socket(fd);
+  kind.is_nonblocking = is_pipe;  // of a socket nobody says
+  kind.appends = type == FILE_TYPE_DISK && is_appending(fd);
+  return 0;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result duplicate(handle fd) noexcept {
+  if (is_socket(fd)) {
+    ::WSAPROTOCOL_INFOW about;
+    if (::WSADuplicateSocketW(fd, ::GetCurrentProcessId(), &about) != 0) {
+      return result_of(false, 0);
+    }
+    const ::SOCKET fresh =
+        ::WSASocketW(FROM_PROTOCOL_INFO, FROM_PROTOCOL_INFO, FROM_PROTOCOL_INFO, &about, 0,
+                     WSA_FLAG_OVERLAPPED | WSA_FLAG_NO_HANDLE_INHERIT);
+    return result_of(fresh != INVALID_SOCKET, static_cast<io_result>(fresh));
+  }
+  ::HANDLE fresh = nullptr;
+  const ::HANDLE process = ::GetCurrentProcess();
+  const bool worked =
+      ::DuplicateHandle(process, native(fd), process, &fresh, 0, FALSE, DUPLICATE_SAME_ACCESS) != 0;
+  return result_of(worked, static_cast<io_result>(reinterpret_cast<std::uintptr_t>(fresh)));
+}
+
+inline entry_kind kind_of_file(::HANDLE file, ::DWORD attributes) noexcept {
+  constexpr ::DWORD unix_socket = 0x80000023;  // IO_REPARSE_TAG_AF_UNIX
+  ::FILE_ATTRIBUTE_TAG_INFO about{};
+  if ((attributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0 &&
+      ::GetFileInformationByHandleEx(file, FileAttributeTagInfo, &about, sizeof about) != 0) {
+    switch (about.ReparseTag) {
+      case IO_REPARSE_TAG_SYMLINK:
+      case IO_REPARSE_TAG_MOUNT_POINT: return entry_kind::link;
+      case unix_socket: return entry_kind::socket;
+      default: break;
+    }
+  }
+  return (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0 ? entry_kind::directory
+         : (attributes & FILE_ATTRIBUTE_DEVICE) != 0  ? entry_kind::device
+                                                      : entry_kind::file;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result status_of(handle fd, file_status& status) noexcept {
+  constexpr unsigned all = 0777;
+  constexpr unsigned none_to_write = 0555;
+  switch (::GetFileType(native(fd))) {
+    case FILE_TYPE_DISK: break;
+    case FILE_TYPE_PIPE: return status.kind = entry_kind::pipe, 0;
+    case FILE_TYPE_CHAR: return status.kind = entry_kind::device, 0;
+    default: return bad_handle;
+  }
+  ::BY_HANDLE_FILE_INFORMATION about{};
+  if (::GetFileInformationByHandle(native(fd), &about) == 0) {
+    return result_of(false, 0);
+  }
+  status.kind = kind_of_file(native(fd), about.dwFileAttributes);
+  status.device = about.dwVolumeSerialNumber;
+  status.number = static_cast<std::uint64_t>(about.nFileIndexHigh) << 32 | about.nFileIndexLow;
+  status.permissions =
+      (about.dwFileAttributes & FILE_ATTRIBUTE_READONLY) != 0 ? none_to_write : all;
+  return 0;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result give_rights(handle fd, const char* /*like*/,
+                                                       const file_status& status) noexcept {
+  constexpr unsigned may_write = 0222;
+  ::FILE_BASIC_INFO about{};
+  if (::GetFileInformationByHandleEx(native(fd), FileBasicInfo, &about, sizeof about) == 0) {
+    return result_of(false, 0);
+  }
+  constexpr ::DWORD read_only = FILE_ATTRIBUTE_READONLY;
+  about.FileAttributes = (status.permissions & may_write) != 0 ? about.FileAttributes & ~read_only
+                                                               : about.FileAttributes | read_only;
+  return result_of(
+      ::SetFileInformationByHandle(native(fd), FileBasicInfo, &about, sizeof about) != 0, 0);
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
