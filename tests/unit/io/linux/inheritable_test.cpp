@@ -45,7 +45,7 @@ void open_files(const std::string& place) {
   watch.add(place);
 }
 
-void open_pipes() {
+void fill_pipes() {
   io::pipe pipe;
   io::pipe other;
   auto mover = thrum::spawn([&] { io::copy(pipe.reader(), other.writer()); });
@@ -104,7 +104,7 @@ TEST_CASE("opens everything that can be opened, for the next one", "[.opens-all]
     const folder here;
     const std::string place = (here / "").string();
     open_files(place);
-    open_pipes();
+    fill_pipes();
     start_children(place);
     open_sockets(place);
     const io::signal_set signals{SIGUSR1};
