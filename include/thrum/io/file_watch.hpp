@@ -55,7 +55,7 @@ class file_watch {
   ~file_watch();
 
   /// From now on hears of changes of a file, or of a directory and what is directly in it. What is
-  /// removed is not watched any more, also if something of that name comes again. On macOS and FreeBSD
+  /// removed or moved away is not watched any more, also if something of that name comes again. On macOS and FreeBSD
   /// each file in the directory takes a descriptor.
   void add(const std::string& path);
   void add(const std::string& path, std::error_code& error);

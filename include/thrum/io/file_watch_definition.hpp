@@ -105,6 +105,10 @@ struct file_watch_state {
                                  : kind::attributes;
     to.path = *seen.name != '\0' ? path_in(place->path, seen.name) : place->path;
     to.is_directory = seen.is_directory;
+    if (seen.is_moved) {  // what happens to it from now on does not happen under this name
+      paths.erase(place);
+      descriptor.use([&](os::handle fd) { return system.remove(fd, seen.number); });
+    }
     return true;
   }
 };

@@ -70,7 +70,8 @@ struct process_options {
   /// and the ends of a pipe of ours are not.
   std::vector<native_handle_type> extra = {};
   /// Its terminal, which is also what redirect::inherit() means for its streams: see
-  /// pseudo_terminal. It leads a session, and so a process group, of its own.
+  /// pseudo_terminal. It leads a session, and so a process group, of its own. If all three streams lead
+  /// elsewhere, the child has it open under one more number, and as /dev/tty.
   const pseudo_terminal* terminal = nullptr;
 };
 

@@ -18,8 +18,10 @@ struct file_change_seen {
   bool has_attributes = false;  // permissions, owner, times have changed
   bool is_lost = false;         // changes came faster than they were read
   bool is_last = false;         // the watch has ended
-  bool is_directory = false;    // that it has happened to
-  const char* name = "";        // in the directory that is watched; empty: the watched thing itself
+  bool is_moved =
+      false;  // the watched thing itself: the system goes on watching it, as something else
+  bool is_directory = false;  // that it has happened to
+  const char* name = "";      // in the directory that is watched; empty: the watched thing itself
 };
 
 }}}  // namespace thrum::THRUM_ABI::os

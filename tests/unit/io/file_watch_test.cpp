@@ -164,6 +164,34 @@ TEST_CASE("a change for which there is no memory is what the watch says next") {
 }
 #endif
 
+TEST_CASE("a watch hears no more of what was moved away, and may be given it again") {
+  with_runtime([] {
+    const folder here;
+    std::error_code error;
+    io::file_watch watch(error);
+    if (error) {
+      return;
+    }
+    for (const bool is_directory : {false, true}) {
+      const std::string path = (here / "watched").string();
+      const std::string elsewhere = (here / "elsewhere").string();
+      is_directory ? void(fs::create_directory(path)) : here.write("watched", "x");
+      watch.add(path);
+      fs::rename(path, elsewhere);
+      CHECK(hears(watch, change_kind::removed, path));
+      is_directory ? here.write("elsewhere/file", "x") : here.write("elsewhere", "y");
+      CHECK(error_of([&] { watch.remove(path); }) == std::errc::invalid_argument);
+      // What has happened there until now is not heard of under either name.
+      watch.add(elsewhere);
+      is_directory ? here.write("elsewhere/other", "x") : here.write("elsewhere", "z");
+      const io::file_change change = watch.next();
+      CHECK(change.path == (is_directory ? (here / "elsewhere/other").string() : elsewhere));
+      fs::remove_all(elsewhere);
+      CHECK(hears(watch, change_kind::removed, elsewhere));
+    }
+  });
+}
+
 TEST_CASE("a watch of a file hears of that file alone, and of its end") {
   with_runtime([] {
     const folder here;

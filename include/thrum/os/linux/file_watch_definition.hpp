@@ -50,6 +50,7 @@ THRUM_OUT_OF_LINE const std::byte* take_change(const std::byte* at,
   change.has_attributes = (event.mask & IN_ATTRIB) != 0;
   change.is_lost = (event.mask & IN_Q_OVERFLOW) != 0;
   change.is_last = (event.mask & IN_IGNORED) != 0;
+  change.is_moved = (event.mask & IN_MOVE_SELF) != 0;
   change.is_directory = (event.mask & IN_ISDIR) != 0;
   change.name = event.len != 0 ? reinterpret_cast<const char*>(at + sizeof event) : "";
   return at + sizeof event + event.len;

@@ -55,6 +55,9 @@ int begin_in(Actions& actions, const char* directory) noexcept {
   }
 }
 
+/// Where what a child gets besides its streams begins.
+inline constexpr std::size_t first_extra_handle = 3;
+
 /// Copies of what a child gets from 3 on, with numbers that are not overwritten while others of them
 /// are put in their places. As many as there are, or an error.
 class extra_handles {
@@ -74,7 +77,7 @@ class extra_handles {
       return EMFILE;
     }
     for (; used_ != n; ++used_) {
-      constexpr std::size_t first = 3;
+      constexpr std::size_t first = first_extra_handle;
       const int copy = ::fcntl(extra[used_], F_DUPFD_CLOEXEC, static_cast<int>(first + n));
       if (copy < 0) {
         return errno;
@@ -147,6 +150,18 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result spawn(const spawn_request& request) n
   if (error == 0) {
     error = extra.add_to(actions, request.extra, request.extras);
   }
+  // A session gets its terminal by opening it, and has it while somebody has it open there. If no stream
+  // does that, a number does it that nothing else of the child has: it is taken here meanwhile.
+  int spare = -1;
+  const bool opens_terminal = request.streams[0] == no_handle || request.streams[1] == no_handle ||
+                              request.streams[2] == no_handle;
+  if (error == 0 && request.terminal != nullptr && !opens_terminal) {
+    spare = ::fcntl(request.streams[0], F_DUPFD_CLOEXEC,
+                    static_cast<int>(first_extra_handle + request.extras));
+    error = spare < 0
+                ? errno
+                : ::posix_spawn_file_actions_addopen(&actions, spare, request.terminal, O_RDWR, 0);
+  }
   if (error == 0 && request.directory != nullptr) {
     error = begin_in(actions, request.directory);
   }
@@ -158,6 +173,9 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result spawn(const spawn_request& request) n
   }
   ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
+  if (spare >= 0) {
+    ::close(spare);
+  }
   return error != 0 ? -error : child;
 }
 

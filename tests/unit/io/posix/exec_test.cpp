@@ -278,6 +278,30 @@ TEST_CASE("a child takes a pseudo-terminal for its terminal, of the size that it
   });
 }
 
+TEST_CASE("a child whose streams are all redirected has its pseudo-terminal, too") {
+  with_runtime([] {
+    std::error_code error;
+    io::pseudo_terminal terminal(error);
+    if (error || THRUM_OS_FREEBSD) {
+      return;  // a container may have none; there a session does not get one by opening it
+    }
+    io::pipe extra;
+    io::process p = io::process::spawn(
+        {"sh", "-c", "read x < /dev/tty && echo to $x > /dev/tty && echo from $x && echo ok >&3"},
+        {.in = io::redirect::null(),
+         .out = io::redirect::pipe(),
+         .err = io::redirect::null(),
+         .extra = {extra.writer().native_handle()},
+         .terminal = &terminal});
+    extra.close_write();
+    terminal.write("me\n");
+    CHECK(p.out().read_all() == "from me\n");
+    CHECK(extra.reader().read_all() == "ok\n");
+    CHECK(p.wait().success());
+    CHECK(terminal.read_all().find("to me\r\n") != std::string::npos);
+  });
+}
+
 TEST_CASE(
     "a key that ends what runs in a terminal ends the child in its own, and a close hangs up") {
   // A child ignores what its parent does: SIGINT below a shell that ran us in the background, SIGHUP
