@@ -16,8 +16,8 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace io {
 
-/// What is in a file. errc::file_too_large if that is more than `most` bytes. With an error, nothing is
-/// returned.
+/// What is in a file. errc::file_too_large if that is more than `most` bytes, errc::not_enough_memory if it
+/// is more than memory holds. With an error, nothing is returned.
 THRUM_OUT_OF_LINE std::string read_file(const std::string& path, std::size_t most = SIZE_MAX);
 THRUM_OUT_OF_LINE std::string read_file(const std::string& path, std::error_code& error);
 THRUM_OUT_OF_LINE std::string read_file(const std::string& path, std::size_t most,

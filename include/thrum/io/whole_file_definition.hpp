@@ -33,6 +33,15 @@ inline void write_to(io::file& to, std::string_view text, bool sync, std::error_
   }
 }
 
+/// False: so much memory there is not.
+inline bool resize_if_possible(std::string& text, std::size_t size) {
+  THRUM_TRY {
+    text.resize(size);
+    return true;
+  }
+  THRUM_CATCH_ALL { return false; }
+}
+
 /// Where a file is written that is opened by `path`: links at its end are followed, also to what is not
 /// there.
 inline std::string path_to_write(const std::string& path, std::error_code& error) {
@@ -185,7 +194,10 @@ THRUM_OUT_OF_LINE std::string read_file(const std::string& path, std::size_t mos
   std::string text;
   std::size_t used = 0;
   for (std::size_t room = static_cast<std::size_t>(size) + 1;; room = 2 * used) {
-    text.resize(std::max(room, least));
+    if (!io_detail::resize_if_possible(text, std::max(room, least))) {
+      error = std::make_error_code(std::errc::not_enough_memory);
+      return {};
+    }
     used += from.read_full(std::span<char>(text).subspan(used), error);
     if (error || used > most) {
       error = error ? error : std::make_error_code(std::errc::file_too_large);

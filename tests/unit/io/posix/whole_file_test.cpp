@@ -11,6 +11,7 @@
 #include "support/folder.hpp"
 #include "support/with_runtime.hpp"
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -196,6 +197,28 @@ TEST_CASE("a file whose size the system does not know is read to its end") {
     });
     CHECK(support::error_of([&] { io::read_file(path, 50'000); }) == std::errc::file_too_large);
     again.join();
+  });
+}
+
+TEST_CASE("reading a file that is larger than memory fails, and does not throw bad_alloc") {
+  if (THRUM_ASAN || THRUM_TSAN) {
+    return;  // their malloc ends the program
+  }
+  with_runtime([] {
+    const folder here;
+    const std::string path = (here / "sparse").string();
+    here.write("sparse", "x");
+    std::error_code too_large;
+    fs::resize_file(path, std::uintmax_t{8} << 40, too_large);
+    if (too_large) {
+      return;  // for this file system
+    }
+    std::error_code error;
+    CHECK(io::read_file(path, error).empty());
+    CHECK((error == std::errc::not_enough_memory || sizeof(void*) == 4));
+    CHECK(support::error_of([&] { io::read_file(path); }) == error);
+    io::read_file(path, 10, error);
+    CHECK(error == std::errc::file_too_large);
   });
 }
 
