@@ -372,6 +372,36 @@ loongarch64 (lp64d)"
 #define THRUM_FIXED_THREAD_LOCAL
 #endif
 
+// A function that runs while its object is loaded, in an object that has code which calls it. An initialiser of
+// a variable would run, and bring all that it calls, wherever a header is included. THRUM_CALLED_AT_LOAD stands
+// before the function, which returns anything and has no parameters; THRUM_CALL_AT_LOAD stands in a function
+// that calls it. Each use adds an entry to the object's table of initialisers and no instruction. Assembly names
+// the function by an operand, for which other processors have no constraint with position-independent code.
+#if THRUM_OS_ELF && THRUM_ARCH_X86_64_SYSV && !defined(__code_model_large__)
+#define THRUM_HAS_CALLS_AT_LOAD 1
+#define THRUM_SYMBOL_CONSTRAINT "i"
+#elif THRUM_OS_ELF && THRUM_ARCH_AARCH64_AAPCS64
+#define THRUM_HAS_CALLS_AT_LOAD 1
+#define THRUM_SYMBOL_CONSTRAINT "S"
+#else
+#define THRUM_HAS_CALLS_AT_LOAD 0
+#endif
+#if THRUM_HAS_CALLS_AT_LOAD
+#if defined(__clang__)
+#define THRUM_CALLED_AT_LOAD [[gnu::noinline, gnu::cold, gnu::visibility("hidden")]]
+#else
+#define THRUM_CALLED_AT_LOAD [[gnu::noinline, gnu::cold, gnu::noipa, gnu::visibility("hidden")]]
+#endif
+#define THRUM_CALL_AT_LOAD(function)        \
+  asm volatile(                             \
+      ".pushsection .init_array,\"aw\"\n\t" \
+      ".balign 8\n\t"                       \
+      ".quad %c0\n\t"                       \
+      ".popsection"                         \
+      :                                     \
+      : THRUM_SYMBOL_CONSTRAINT(&(function)))
+#endif
+
 #define THRUM_NOINLINE [[gnu::noinline]]
 #define THRUM_COLD [[gnu::noinline, gnu::cold]]
 #define THRUM_INLINE [[gnu::always_inline]] inline
@@ -2354,8 +2384,10 @@ struct file_change_seen {
   bool has_attributes = false;  // permissions, owner, times have changed
   bool is_lost = false;         // changes came faster than they were read
   bool is_last = false;         // the watch has ended
-  bool is_directory = false;    // that it has happened to
-  const char* name = "";        // in the directory that is watched; empty: the watched thing itself
+  bool is_moved =
+      false;  // the watched thing itself: the system goes on watching it, as something else
+  bool is_directory = false;  // that it has happened to
+  const char* name = "";      // in the directory that is watched; empty: the watched thing itself
 };
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -2951,8 +2983,10 @@ struct file_change_seen {
   bool has_attributes = false;  // permissions, owner, times have changed
   bool is_lost = false;         // changes came faster than they were read
   bool is_last = false;         // the watch has ended
-  bool is_directory = false;    // that it has happened to
-  const char* name = "";        // in the directory that is watched; empty: the watched thing itself
+  bool is_moved =
+      false;  // the watched thing itself: the system goes on watching it, as something else
+  bool is_directory = false;  // that it has happened to
+  const char* name = "";      // in the directory that is watched; empty: the watched thing itself
 };
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -3162,8 +3196,10 @@ struct file_change_seen {
   bool has_attributes = false;  // permissions, owner, times have changed
   bool is_lost = false;         // changes came faster than they were read
   bool is_last = false;         // the watch has ended
-  bool is_directory = false;    // that it has happened to
-  const char* name = "";        // in the directory that is watched; empty: the watched thing itself
+  bool is_moved =
+      false;  // the watched thing itself: the system goes on watching it, as something else
+  bool is_directory = false;  // that it has happened to
+  const char* name = "";      // in the directory that is watched; empty: the watched thing itself
 };
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -3650,8 +3686,10 @@ struct file_change_seen {
   bool has_attributes = false;  // permissions, owner, times have changed
   bool is_lost = false;         // changes came faster than they were read
   bool is_last = false;         // the watch has ended
-  bool is_directory = false;    // that it has happened to
-  const char* name = "";        // in the directory that is watched; empty: the watched thing itself
+  bool is_moved =
+      false;  // the watched thing itself: the system goes on watching it, as something else
+  bool is_directory = false;  // that it has happened to
+  const char* name = "";      // in the directory that is watched; empty: the watched thing itself
 };
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -3861,8 +3899,10 @@ struct file_change_seen {
   bool has_attributes = false;  // permissions, owner, times have changed
   bool is_lost = false;         // changes came faster than they were read
   bool is_last = false;         // the watch has ended
-  bool is_directory = false;    // that it has happened to
-  const char* name = "";        // in the directory that is watched; empty: the watched thing itself
+  bool is_moved =
+      false;  // the watched thing itself: the system goes on watching it, as something else
+  bool is_directory = false;  // that it has happened to
+  const char* name = "";      // in the directory that is watched; empty: the watched thing itself
 };
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -4410,8 +4450,10 @@ struct file_change_seen {
   bool has_attributes = false;  // permissions, owner, times have changed
   bool is_lost = false;         // changes came faster than they were read
   bool is_last = false;         // the watch has ended
-  bool is_directory = false;    // that it has happened to
-  const char* name = "";        // in the directory that is watched; empty: the watched thing itself
+  bool is_moved =
+      false;  // the watched thing itself: the system goes on watching it, as something else
+  bool is_directory = false;  // that it has happened to
+  const char* name = "";      // in the directory that is watched; empty: the watched thing itself
 };
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -4906,8 +4948,10 @@ struct file_change_seen {
   bool has_attributes = false;  // permissions, owner, times have changed
   bool is_lost = false;         // changes came faster than they were read
   bool is_last = false;         // the watch has ended
-  bool is_directory = false;    // that it has happened to
-  const char* name = "";        // in the directory that is watched; empty: the watched thing itself
+  bool is_moved =
+      false;  // the watched thing itself: the system goes on watching it, as something else
+  bool is_directory = false;  // that it has happened to
+  const char* name = "";      // in the directory that is watched; empty: the watched thing itself
 };
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -5683,8 +5727,8 @@ void return_foreign(void* memory, std::size_t bytes, std::size_t guarded,
 //   and of the directory itself never changes.
 //
 // When
-//   While the object is loaded: each use of process_wide<T> makes one of the object's initialisers
-//   look it up. So no thread waits for the loader's lock later, while it might hold a lock
+//   While the object is loaded: code that uses process_wide<T> makes one of the object's initialisers
+//   look it up. An object without such code has no such initialiser. So no thread waits for the loader's lock later, while it might hold a lock
 //   of the scheduler. What runs before that initialiser looks it up by itself.
 //
 // Unloading
@@ -5887,7 +5931,9 @@ template <class T>
 class process_wide {
  public:
   static T& get() noexcept {
+#if !THRUM_HAS_CALLS_AT_LOAD
     static_cast<void>(&looked_up);  // makes it exist
+#endif
     // [pw.own <] acquire: the object.
     T* const known = own.load(acquire);
     return known != nullptr ? *known : look_up();
@@ -5896,7 +5942,15 @@ class process_wide {
  private:
   static_assert(alignof(T) <= 64);
 
-  THRUM_COLD static T& look_up() noexcept {
+#if THRUM_HAS_CALLS_AT_LOAD
+  THRUM_CALLED_AT_LOAD
+#else
+  THRUM_COLD
+#endif
+  static T& look_up() noexcept {
+#if THRUM_HAS_CALLS_AT_LOAD
+    THRUM_CALL_AT_LOAD(look_up);
+#endif
     auto* const found = static_cast<T*>(find_process_wide(
         T::process_name, sizeof(T), [](void* memory) noexcept { ::new (memory) T(); }));
 #if THRUM_ASAN
@@ -5907,7 +5961,9 @@ class process_wide {
   }
 
   static inline constinit std::atomic<T*> own{nullptr};
+#if !THRUM_HAS_CALLS_AT_LOAD
   static inline const bool looked_up = (look_up(), true);
+#endif
 };
 
 /// The function of whichever shared object was the first to bring one: a handler that each of them
@@ -5926,9 +5982,14 @@ struct first_error_category {
   std::atomic<const std::error_category*> category{nullptr};
 };
 
+#if THRUM_HAS_CALLS_AT_LOAD
+[[gnu::weak, gnu::cold]] void
+join_error_categories() noexcept;  // called by base/errc_definition.hpp
+#else
 [[gnu::cold]] void join_error_categories() noexcept;
 
 inline const bool are_error_categories_joined = (join_error_categories(), true);
+#endif
 
 }}}  // namespace thrum::THRUM_ABI::os
 
@@ -17998,6 +18059,16 @@ THRUM_NOINLINE inline machine* find_current_m() noexcept {
 
 #else
 
+#if THRUM_HAS_CALLS_AT_LOAD
+
+/// Asks to be told.
+THRUM_CALLED_AT_LOAD inline void ask_for_current_m() noexcept {
+  // [cm.tell >] release: pairs with set_current_m.
+  os::process_wide<current_key>::get().tell_executable.store(&set_current_slot, release);
+}
+
+#else
+
 /// Asks to be told.
 struct told_of_current_m {
   told_of_current_m() noexcept {
@@ -18008,6 +18079,7 @@ struct told_of_current_m {
 };
 inline const told_of_current_m told_of_current_m::asked;
 
+#endif
 #endif
 
 /// The M of the calling thread, null on a thread that no scheduler owns. Good until the next
@@ -18022,7 +18094,11 @@ THRUM_NOINLINE inline machine* current_m() noexcept {
   return m;
 #else
   if constexpr (traits::is_process_wide) {
+#if THRUM_HAS_CALLS_AT_LOAD
+    THRUM_CALL_AT_LOAD(ask_for_current_m);
+#else
     static_cast<void>(&told_of_current_m::asked);  // makes it exist
+#endif
   }
   return current_slot::value;
 #endif
@@ -18033,7 +18109,7 @@ inline void set_current_m(machine* m) noexcept {
   if constexpr (traits::is_process_wide) {
     auto& known = os::process_wide<current_key>::get();
     known.key.set(m);
-    // [cm.tell <] acquire: pairs with told_of_current_m.
+    // [cm.tell <] acquire: pairs with the executable's request.
     if (auto* const tell = known.tell_executable.load(acquire)) {
       tell(m);
     }
@@ -33597,7 +33673,8 @@ struct process_options {
   /// and the ends of a pipe of ours are not.
   std::vector<native_handle_type> extra = {};
   /// Its terminal, which is also what redirect::inherit() means for its streams: see
-  /// pseudo_terminal. It leads a session, and so a process group, of its own.
+  /// pseudo_terminal. It leads a session, and so a process group, of its own. If all three streams lead
+  /// elsewhere, the child has it open under one more number, and as /dev/tty.
   const pseudo_terminal* terminal = nullptr;
 };
 
@@ -33908,7 +33985,7 @@ class file_watch {
   ~file_watch();
 
   /// From now on hears of changes of a file, or of a directory and what is directly in it. What is
-  /// removed is not watched any more, also if something of that name comes again. On macOS and FreeBSD
+  /// removed or moved away is not watched any more, also if something of that name comes again. On macOS and FreeBSD
   /// each file in the directory takes a descriptor.
   void add(const std::string& path);
   void add(const std::string& path, std::error_code& error);
@@ -34717,8 +34794,8 @@ THRUM_OUT_OF_LINE void wait_writable(native_handle_type fd, time_point deadline,
 
 namespace thrum { inline namespace THRUM_ABI { namespace io {
 
-/// What is in a file. errc::file_too_large if that is more than `most` bytes. With an error, nothing is
-/// returned.
+/// What is in a file. errc::file_too_large if that is more than `most` bytes, errc::not_enough_memory if it
+/// is more than memory holds. With an error, nothing is returned.
 THRUM_OUT_OF_LINE std::string read_file(const std::string& path, std::size_t most = SIZE_MAX);
 THRUM_OUT_OF_LINE std::string read_file(const std::string& path, std::error_code& error);
 THRUM_OUT_OF_LINE std::string read_file(const std::string& path, std::size_t most,
@@ -34919,9 +34996,9 @@ class endpoint_category_type final : public std::error_category {
 
   const char* name() const noexcept override { return "endpoint"; }
 
-  std::string message(int value) const override;
+  THRUM_OUT_OF_LINE std::string message(int value) const override;
 
-  std::error_condition default_error_condition(int value) const noexcept override;
+  THRUM_OUT_OF_LINE std::error_condition default_error_condition(int value) const noexcept override;
 };
 
 /// The category of endpoint_error, called "endpoint".
@@ -35892,7 +35969,7 @@ class resolver_category_type final : public std::error_category {
 
   const char* name() const noexcept override { return "resolver"; }
   std::string message(int value) const override { return ::gai_strerror(value); }
-  std::error_condition default_error_condition(int value) const noexcept override;
+  THRUM_OUT_OF_LINE std::error_condition default_error_condition(int value) const noexcept override;
 };
 
 /// The category of resolve_error, called "resolver"; messages are those of gai_strerror().
@@ -39824,7 +39901,30 @@ class ticker {
 
 namespace thrum { inline namespace THRUM_ABI {
 
+#if THRUM_HAS_CALLS_AT_LOAD
+
+namespace os {
+[[gnu::weak, gnu::cold]] void
+join_error_categories() noexcept;  // null: os/elf/process_wide.hpp is not there
+}
+
+namespace base {
+
+/// Sets error_category_of_process.
+THRUM_CALLED_AT_LOAD inline void find_error_category_of_process() noexcept {
+  if (&os::join_error_categories != nullptr) {
+    os::join_error_categories();
+  }
+}
+
+}  // namespace base
+
+#endif
+
 THRUM_OUT_OF_LINE const std::error_category& error_category() noexcept {
+#if THRUM_HAS_CALLS_AT_LOAD
+  THRUM_CALL_AT_LOAD(base::find_error_category_of_process);
+#endif
   class category final : public std::error_category {
    public:
     const char* name() const noexcept override { return "thrum"; }
@@ -51308,6 +51408,10 @@ struct file_watch_state {
                                  : kind::attributes;
     to.path = *seen.name != '\0' ? path_in(place->path, seen.name) : place->path;
     to.is_directory = seen.is_directory;
+    if (seen.is_moved) {  // what happens to it from now on does not happen under this name
+      paths.erase(place);
+      descriptor.use([&](os::handle fd) { return system.remove(fd, seen.number); });
+    }
     return true;
   }
 };
@@ -53124,6 +53228,15 @@ inline void write_to(io::file& to, std::string_view text, bool sync, std::error_
   }
 }
 
+/// False: so much memory there is not.
+inline bool resize_if_possible(std::string& text, std::size_t size) {
+  THRUM_TRY {
+    text.resize(size);
+    return true;
+  }
+  THRUM_CATCH_ALL { return false; }
+}
+
 /// Where a file is written that is opened by `path`: links at its end are followed, also to what is not
 /// there.
 inline std::string path_to_write(const std::string& path, std::error_code& error) {
@@ -53276,7 +53389,10 @@ THRUM_OUT_OF_LINE std::string read_file(const std::string& path, std::size_t mos
   std::string text;
   std::size_t used = 0;
   for (std::size_t room = static_cast<std::size_t>(size) + 1;; room = 2 * used) {
-    text.resize(std::max(room, least));
+    if (!io_detail::resize_if_possible(text, std::max(room, least))) {
+      error = std::make_error_code(std::errc::not_enough_memory);
+      return {};
+    }
     used += from.read_full(std::span<char>(text).subspan(used), error);
     if (error || used > most) {
       error = error ? error : std::make_error_code(std::errc::file_too_large);
@@ -58113,8 +58229,10 @@ struct file_change_seen {
   bool has_attributes = false;  // permissions, owner, times have changed
   bool is_lost = false;         // changes came faster than they were read
   bool is_last = false;         // the watch has ended
-  bool is_directory = false;    // that it has happened to
-  const char* name = "";        // in the directory that is watched; empty: the watched thing itself
+  bool is_moved =
+      false;  // the watched thing itself: the system goes on watching it, as something else
+  bool is_directory = false;  // that it has happened to
+  const char* name = "";      // in the directory that is watched; empty: the watched thing itself
 };
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -61179,8 +61297,10 @@ struct file_change_seen {
   bool has_attributes = false;  // permissions, owner, times have changed
   bool is_lost = false;         // changes came faster than they were read
   bool is_last = false;         // the watch has ended
-  bool is_directory = false;    // that it has happened to
-  const char* name = "";        // in the directory that is watched; empty: the watched thing itself
+  bool is_moved =
+      false;  // the watched thing itself: the system goes on watching it, as something else
+  bool is_directory = false;  // that it has happened to
+  const char* name = "";      // in the directory that is watched; empty: the watched thing itself
 };
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -61342,6 +61462,7 @@ THRUM_OUT_OF_LINE const std::byte* take_change(const std::byte* at,
   change.has_attributes = (event.mask & IN_ATTRIB) != 0;
   change.is_lost = (event.mask & IN_Q_OVERFLOW) != 0;
   change.is_last = (event.mask & IN_IGNORED) != 0;
+  change.is_moved = (event.mask & IN_MOVE_SELF) != 0;
   change.is_directory = (event.mask & IN_ISDIR) != 0;
   change.name = event.len != 0 ? reinterpret_cast<const char*>(at + sizeof event) : "";
   return at + sizeof event + event.len;
@@ -66778,6 +66899,9 @@ int begin_in(Actions& actions, const char* directory) noexcept {
   }
 }
 
+/// Where what a child gets besides its streams begins.
+inline constexpr std::size_t first_extra_handle = 3;
+
 /// Copies of what a child gets from 3 on, with numbers that are not overwritten while others of them
 /// are put in their places. As many as there are, or an error.
 class extra_handles {
@@ -66797,7 +66921,7 @@ class extra_handles {
       return EMFILE;
     }
     for (; used_ != n; ++used_) {
-      constexpr std::size_t first = 3;
+      constexpr std::size_t first = first_extra_handle;
       const int copy = ::fcntl(extra[used_], F_DUPFD_CLOEXEC, static_cast<int>(first + n));
       if (copy < 0) {
         return errno;
@@ -66870,6 +66994,18 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result spawn(const spawn_request& request) n
   if (error == 0) {
     error = extra.add_to(actions, request.extra, request.extras);
   }
+  // A session gets its terminal by opening it, and has it while somebody has it open there. If no stream
+  // does that, a number does it that nothing else of the child has: it is taken here meanwhile.
+  int spare = -1;
+  const bool opens_terminal = request.streams[0] == no_handle || request.streams[1] == no_handle ||
+                              request.streams[2] == no_handle;
+  if (error == 0 && request.terminal != nullptr && !opens_terminal) {
+    spare = ::fcntl(request.streams[0], F_DUPFD_CLOEXEC,
+                    static_cast<int>(first_extra_handle + request.extras));
+    error = spare < 0
+                ? errno
+                : ::posix_spawn_file_actions_addopen(&actions, spare, request.terminal, O_RDWR, 0);
+  }
   if (error == 0 && request.directory != nullptr) {
     error = begin_in(actions, request.directory);
   }
@@ -66881,6 +67017,9 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result spawn(const spawn_request& request) n
   }
   ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
+  if (spare >= 0) {
+    ::close(spare);
+  }
   return error != 0 ? -error : child;
 }
 
@@ -67342,6 +67481,13 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_member(handle fd, bool joins,
   std::memcpy(&request.gr_group, group, size);
   const int level = group->sa_family == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP;
   const int name = joins ? MCAST_JOIN_GROUP : MCAST_LEAVE_GROUP;
+#if THRUM_OS_LINUX
+  // Else it gets what is sent to a group of which any socket of the machine is a member, as on no other
+  // system. Kernels that do not know it for IPv6 (before 4.20) go on like that.
+  constexpr int multicast_all = 49;     // IP_MULTICAST_ALL
+  constexpr int v6_multicast_all = 29;  // IPV6_MULTICAST_ALL
+  set_option(fd, level, level == IPPROTO_IPV6 ? v6_multicast_all : multicast_all, 0);
+#endif
   return result_of(::setsockopt(fd, level, name, &request, sizeof request));
 }
 
