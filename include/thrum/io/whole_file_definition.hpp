@@ -60,9 +60,7 @@ inline std::string path_to_write(const std::string& path, std::error_code& error
                          : std::make_error_code(std::errc::too_many_symbolic_link_levels);
       return {};
     }
-    target = os::ends_directory(leads_to.front()) || THRUM_OS_WINDOWS
-                 ? std::move(leads_to)
-                 : path_in(directory_of(target), leads_to);
+    target = std::move(leads_to);
   }
 }
 

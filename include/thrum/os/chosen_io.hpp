@@ -122,6 +122,8 @@ struct chosen_io {
   THRUM_OFFERS(file, give_rights)
 
   THRUM_OFFERS_TYPE(directory, entry_kind)
+  THRUM_OFFERS_TYPE(directory, file_status)
+  THRUM_OFFERS_VALUE(directory, most_open_directories)
   THRUM_OFFERS_TYPE(directory, directory_reader)
   THRUM_OFFERS_TYPE(directory, open_directory)
   THRUM_OFFERS_VALUE(directory, path_separator)

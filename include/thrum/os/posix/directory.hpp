@@ -82,7 +82,7 @@ io_result remove_tree(const char* path) noexcept;
 /// In place of a file that is there. May block.
 io_result rename_file(const char* from, const char* to) noexcept;
 
-/// Where a symbolic link leads; the length of that, 0 if no link is there. `to` has it, with a null
+/// Where a symbolic link leads, as a path for the same caller; the length of that, 0 if no link is there. `to` has it, with a null
 /// behind it, if that is less than `room`. May block.
 io_result read_link(const char* path, char* to, std::size_t room) noexcept;
 

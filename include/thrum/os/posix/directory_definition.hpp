@@ -339,8 +339,17 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_link(const char* path, char* to,
   if (length < 0) {
     return errno == EINVAL || errno == ENOENT ? 0 : io_result{-errno};
   }
-  text[length] = '\0';
-  return put_text(text, to, room);
+  // What counts from the link's directory.
+  const char* const last = std::strrchr(path, path_separator);
+  const std::size_t above =
+      text[0] == path_separator || last == nullptr ? 0 : static_cast<std::size_t>(last - path) + 1;
+  const std::size_t size = static_cast<std::size_t>(length);
+  if (above + size < room) {
+    std::memcpy(to, path, above);
+    std::memcpy(to + above, text, size);
+    to[above + size] = '\0';
+  }
+  return static_cast<io_result>(above + size);
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result absolute_path(const char* path, char* to,

@@ -23,7 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#if THRUM_OS_LINUX
+#if __has_include(<sys/xattr.h>) && !__has_include(<crt_externs.h>)  // Linux
 #include <sys/xattr.h>
 #endif
 
@@ -143,7 +143,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result status_of(handle fd, file_status& sta
 /// one, and so has the other; 0: none has one; below zero: an error.
 inline io_result give_access_list([[maybe_unused]] handle fd,
                                   [[maybe_unused]] const char* like) noexcept {
-#if THRUM_OS_LINUX
+#if __has_include(<sys/xattr.h>) && !__has_include(<crt_externs.h>)
   constexpr const char* name = "system.posix_acl_access";
   constexpr std::size_t longest = 4096;
   char list[longest];

@@ -193,7 +193,7 @@ THRUM_OUT_OF_LINE io_result ask_group_to_end(std::int64_t group) noexcept {
 
 /// Closed by exec from the first moment: a child that another thread starts now must not hold it.
 inline int open_closed_by_exec() noexcept {
-#if THRUM_OS_MACOS
+#if __has_include(<crt_externs.h>)
   return ::open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);  // posix_openpt refuses the flag
 #else
   return ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);

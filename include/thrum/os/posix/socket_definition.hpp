@@ -133,12 +133,11 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_member(handle fd, bool joins,
   std::memcpy(&request.gr_group, group, size);
   const int level = group->sa_family == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP;
   const int name = joins ? MCAST_JOIN_GROUP : MCAST_LEAVE_GROUP;
-#if THRUM_OS_LINUX
+#if defined(IP_MULTICAST_ALL)
   // Else it gets what is sent to a group of which any socket of the machine is a member, as on no other
   // system. Kernels that do not know it for IPv6 (before 4.20) go on like that.
-  constexpr int multicast_all = 49;     // IP_MULTICAST_ALL
   constexpr int v6_multicast_all = 29;  // IPV6_MULTICAST_ALL
-  set_option(fd, level, level == IPPROTO_IPV6 ? v6_multicast_all : multicast_all, 0);
+  set_option(fd, level, level == IPPROTO_IPV6 ? v6_multicast_all : IP_MULTICAST_ALL, 0);
 #endif
   return result_of(::setsockopt(fd, level, name, &request, sizeof request));
 }
