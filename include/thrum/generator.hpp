@@ -42,7 +42,7 @@ namespace generator_detail {
 /// Whose turn it is, and what lies between the two.
 class turns {
  public:
-  turns() noexcept = default;
+  turns() noexcept : spares_(is_spared(sched::section())) {}
   turns(const turns&) = delete;
   turns& operator=(const turns&) = delete;
 
@@ -51,6 +51,11 @@ class turns {
   /// Lets the function go on until it yields or ends; what it has yielded, null at its end. A
   /// cancellation point.
   void* resume();
+  /// After a resume() that has given null: whether the function was ended by this_goroutine::exit or by its
+  /// runtime's stop.
+  bool was_cut_short() const noexcept { return is_cut_short_; }
+  /// Whether nothing may be thrown at the caller: no wait of it would be cancelled now.
+  static bool is_spared() noexcept { return is_spared(sched::section()); }
   /// The function is to end: where it yields, or before it begins.
   void stop() noexcept;
 
@@ -66,9 +71,10 @@ class turns {
  private:
   enum class side : std::uint8_t { loop, function };
 
+  static bool is_spared(const sched::section& here) noexcept;
   /// Gives the turn to the other side and makes it run next.
   void pass(sched::section& here, side to, void* value) noexcept;
-  /// Waits until it is the turn of `self`, or the function is to end.
+  /// Waits until it is the turn of `self`, or the other side has ended it.
   sched::wake_cause wait_for_turn(sched::section& here, side self) noexcept;
   void end_if_stopped(sched::wake_cause cause) const;
 
@@ -76,6 +82,9 @@ class turns {
   // -- under the lock; value_: of the side whose turn it is --
   side turn_ = side::loop;
   std::atomic<bool> stops_{false};
+  bool has_ended_ = false;     // the function
+  bool is_cut_short_ = false;  // it has no result
+  bool spares_;  // the loop's waits are not cancelled, so the function's are not either
   void* value_ = nullptr;
   sync_detail::wait_list loop_{lock_};
   sync_detail::wait_list function_{lock_};
@@ -131,7 +140,10 @@ class [[nodiscard]] generator {
   ~generator() { end_function(); }
 
   /// The next value; empty when the function has ended. An exception that leaves the function leaves
-  /// here, once. A cancellation point.
+  /// here, once. If the function was ended by this_goroutine::exit or by its runtime's stop, throws once
+  /// as join_handle::join does: goroutine_exit in a goroutine, usage_error elsewhere; inside
+  /// `uncancellable` it is empty. A cancellation point. While the loop is inside `uncancellable`, a stop of
+  /// the runtime does not end the function where it yields.
   std::optional<T> next() {
     T* const value = advance();
     return value != nullptr ? std::optional<T>(std::move(*value)) : std::nullopt;
@@ -197,7 +209,7 @@ class [[nodiscard]] generator {
     }
     void* const value = turns_->resume();
     if (value == nullptr) {
-      handle_.join();
+      turns_->was_cut_short() && turns_->is_spared() ? end_function() : handle_.join();
     }
     return static_cast<T*>(value);
   }

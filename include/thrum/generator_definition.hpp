@@ -16,10 +16,18 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace generator_detail {
 
+THRUM_OUT_OF_LINE bool turns::is_spared(const sched::section& here) noexcept {
+  const sched::machine* const m = here.m();
+  return m != nullptr && m->g != nullptr && !sched::may_cancel(*m);
+}
+
 THRUM_OUT_OF_LINE void turns::pass(sched::section& here, side to, void* value) noexcept {
   lock_.lock();
   turn_ = to;
   value_ = value;
+  if (to == side::function) {
+    spares_ = is_spared(here);
+  }
   sched::wait_point* const other =
       (to == side::loop ? loop_ : function_).pop(sched::wake_cause::notified);
   lock_.unlock();
@@ -32,11 +40,13 @@ THRUM_OUT_OF_LINE sched::wake_cause turns::wait_for_turn(sched::section& here, s
   sync_detail::waiting point(here, self == side::loop ? loop_ : function_);
   lock_.lock();
   // relaxed: under the lock
-  if (turn_ == self || (self == side::function && stops_.load(base::orders::relaxed))) {
+  const bool is_over = self == side::function ? stops_.load(base::orders::relaxed) : has_ended_;
+  if (turn_ == self || is_over) {
     lock_.unlock();
     return sched::wake_cause::notified;
   }
-  return point.wait({sched::wait_reason::generator_turn});
+  const bool may_be_cancelled = self == side::loop || !spares_;
+  return point.wait({sched::wait_reason::generator_turn, may_be_cancelled});
 }
 
 THRUM_OUT_OF_LINE void turns::end_if_stopped(sched::wake_cause cause) const {
@@ -89,6 +99,11 @@ THRUM_OUT_OF_LINE void turns::yield(void* value) {
 
 THRUM_OUT_OF_LINE void turns::end() noexcept {
   sched::section here;
+  {
+    const sched::scoped guard(lock_);
+    has_ended_ = true;  // a later resume() must not wait
+    is_cut_short_ = here.g()->exiting;
+  }
   pass(here, side::loop, nullptr);
 }
 

@@ -231,3 +231,80 @@ TEST_CASE("the stop of a runtime ends a loop and the function that it waits for"
   });
   CHECK(unwound == 2);
 }
+
+TEST_CASE(
+    "a generator whose function a stop of its runtime has ended says so once, and then has ended") {
+  const auto endless = [](auto& yield) {
+    for (;;) {
+      yield(1);
+    }
+  };
+  generator<int> for_thread;
+  generator<int> for_goroutine;
+  generator<int> not_begun;
+  {
+    thrum::runtime where(support::environment_options());
+    for_thread = generator<int>(where, endless);
+    for_goroutine = generator<int>(where, endless);
+    not_begun = generator<int>(where, endless);
+    CHECK(for_thread.next() == 1);
+    CHECK(for_goroutine.next() == 1);
+  }
+  CHECK_THROWS_AS(for_thread.next(), thrum::usage_error);
+  CHECK_FALSE(for_thread.next().has_value());
+  CHECK_THROWS_AS(not_begun.next(), thrum::usage_error);
+  with_runtime([&] {
+    bool is_exited = true;
+    thrum::spawn([&] {
+      static_cast<void>(for_goroutine.next());
+      is_exited = false;
+    }).detach();
+    CHECK(eventually([] { return thrum::stats().goroutines == 1; }));
+    CHECK(is_exited);
+    CHECK_FALSE(for_goroutine.next().has_value());
+  });
+}
+
+TEST_CASE("a destructor may go over a generator while its runtime stops, inside uncancellable") {
+  struct last_words {
+    std::vector<int>& seen;
+    generator<int> of_before;
+
+    ~last_words() {
+      const thrum::uncancellable until_all_is_said;
+      generator<int> numbers([](auto& yield) {
+        for (int i = 0; i != 3; ++i) {
+          yield(i);
+        }
+      });
+      for (const int each : numbers) {
+        seen.push_back(each);
+      }
+      // One that waits for something else is cut short, and ends.
+      generator<int> cut([](auto& yield) {
+        yield(3);
+        thrum::chan<int>().recv();
+        yield(4);
+      });
+      for (const int each : cut) {
+        seen.push_back(each);
+      }
+      while (const auto each = of_before.next()) {
+        seen.push_back(*each);
+      }
+    }
+  };
+  std::vector<int> seen;
+  with_runtime([&] {
+    thrum::go([&] {
+      last_words at_end{seen, generator<int>([](auto& yield) { yield(5); })};
+      thrum::chan<int>().recv();
+    });
+    REQUIRE(eventually([] { return thrum::stats().waiting == 2; }));
+  });
+  if (!seen.empty() &&
+      seen.back() == 5) {  // the function of before may be ended first, or asked first
+    seen.pop_back();
+  }
+  CHECK(seen == std::vector<int>{0, 1, 2, 3});
+}
