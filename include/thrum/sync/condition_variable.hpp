@@ -22,13 +22,13 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI {
 
 /// As std::condition_variable, over std::unique_lock<thrum::mutex>, first come, first served. Waits
 /// end only by a notification, in time, or when the runtime stops: they are cancellation points,
-/// and have locked the mutex again when goroutine_exit leaves them. A wait until a moment of a
-/// clock other than the steady one ends as if notified if that clock was set back meanwhile.
+/// and have locked the mutex again when goroutine_exit leaves them.
 class condition_variable {
  public:
   constexpr condition_variable() noexcept = default;
@@ -93,8 +93,8 @@ class condition_variable {
     return wait_done(lock, time_detail::deadline_after(time), done);
   }
 
-  /// As wait_for, until a moment of any clock. If that clock was set back meanwhile, it may return
-  /// no_timeout without a notification.
+  /// As wait_for, until a moment of any clock. cv_status::timeout only if that clock says that it has
+  /// come: as the standard's, returns no_timeout without a notification if the clock is late.
   template <class Clock, class Duration>
   std::cv_status wait_until(std::unique_lock<mutex>& lock,
                             std::chrono::time_point<Clock, Duration> when) {
@@ -120,8 +120,14 @@ class condition_variable {
   template <stop_condition Stop, class Predicate>
   bool wait(std::unique_lock<mutex>& lock, const Stop& stop, Predicate done) {
     while (!done()) {
+      bool has_waited = false;
       const std::cv_status status = stop_detail::until_stopped(
-          stop, [&](std::int64_t deadline) { return wait_until_ns(lock, deadline); },
+          stop,
+          [&](std::int64_t deadline) {
+            // Not in the list for a moment, it may have missed a notification: done() comes first.
+            return std::exchange(has_waited, true) ? std::cv_status::no_timeout
+                                                   : wait_until_ns(lock, deadline);
+          },
           [](std::cv_status how) { return how == std::cv_status::timeout; });
       if (status == std::cv_status::timeout) {
         return done();

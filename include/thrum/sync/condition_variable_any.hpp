@@ -27,8 +27,7 @@
 namespace thrum { inline namespace THRUM_ABI {
 
 /// As std::condition_variable_any. Waits are cancellation points, and have locked the lock again
-/// when goroutine_exit leaves them. A wait until a moment of another clock than the steady one ends
-/// as if notified if that clock was set back meanwhile.
+/// when goroutine_exit leaves them.
 class condition_variable_any {
  public:
   /// Allocates what it shares with those that wait.
@@ -88,9 +87,10 @@ class condition_variable_any {
   /// The same of a context, whose deadline ends it too.
   template <class Lock, stop_condition Stop, class Predicate>
   bool wait(Lock& lock, const Stop& stop, Predicate done) {
-    const std::int64_t deadline = stop_detail::deadline_of(stop);
     return wait_stoppable(stop_detail::token_of(stop), done, [&](const std::stop_token& token) {
-      return wait_until_ns(lock, deadline, token);
+      const std::cv_status status = wait_until_ns(lock, stop_detail::deadline_of(stop), token);
+      // By another clock the deadline may not have come yet.
+      return stop_detail::is_over(stop) ? status : std::cv_status::no_timeout;
     });
   }
   template <class Lock, class Rep, class Period, class Predicate>

@@ -18,10 +18,12 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <stop_token>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -57,6 +59,26 @@ struct plain_lock {
   void unlock() {
     held = false;
     mutex.unlock();
+  }
+};
+
+/// A clock that stands. Its next look calls `at_a_look`, once.
+struct standing_clock {
+  using duration = std::chrono::nanoseconds;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<standing_clock>;
+  static constexpr bool is_steady = false;
+
+  static inline std::atomic<int> asked{0};
+  static inline std::function<void()> at_a_look;
+
+  static time_point now() {
+    ++asked;
+    if (const std::function<void()> call = std::exchange(at_a_look, nullptr)) {
+      call();
+    }
+    return time_point(std::chrono::hours(1));
   }
 };
 
@@ -433,5 +455,30 @@ TEST_CASE("a condition variable may be a constinit global") {
     }
     a_global_condition_variable.notify_all();
     CHECK(waiter.join());
+  });
+}
+
+TEST_CASE("a condition's wait with a context whose clock stands misses no notification") {
+  with_runtime([] {
+    const auto limited = thrum::context::background().with_deadline(standing_clock::now() + 1ms);
+    const int asked_before = standing_clock::asked;
+    std::atomic<bool> done{false};
+    const auto wait_with = [&](auto& changed) {
+      thrum::mutex m;
+      done = false;
+      // Where the wait has looked at the clock and not yet begun anew.
+      standing_clock::at_a_look = [&] {
+        done = true;
+        changed.notify_all();
+      };
+      std::unique_lock lock(m);
+      return changed.wait(lock, limited, [&] { return done.load(); });
+    };
+    thrum::condition_variable changed;
+    CHECK(wait_with(changed));
+    thrum::condition_variable_any any;
+    CHECK(wait_with(any));
+    CHECK(standing_clock::asked > asked_before);
+    CHECK_FALSE(limited.cancelled());
   });
 }
