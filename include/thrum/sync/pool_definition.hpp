@@ -85,12 +85,15 @@ THRUM_OUT_OF_LINE void pool_shelves::put(item& one) noexcept {
 
 THRUM_OUT_OF_LINE pool_shelves::item* pool_shelves::turn() noexcept {
   using namespace base::orders;
-  const std::int64_t now = time_detail::time_now();
   std::int64_t due = next_turn_.load(relaxed);  // relaxed: the exchange decides
+  const std::int64_t now = time_detail::time_now();
   const std::int64_t next =
       turn_ns_ < sched::no_deadline - now ? now + turn_ns_ : sched::no_deadline;
+  // A turn that is further away than turns are was set by a bubble's time.
+  const bool is_by_other_clock = now < due && due - now > turn_ns_;
   // relaxed: one of them turns; the locks order the rest
-  if (now < due || !next_turn_.compare_exchange_strong(due, next, relaxed, relaxed)) {
+  if ((now < due && !is_by_other_clock) ||
+      !next_turn_.compare_exchange_strong(due, next, relaxed, relaxed)) {
     return nullptr;
   }
   item* gone = nullptr;

@@ -35,11 +35,12 @@ class [[nodiscard]] rate_reservation {
   /// No reservation.
   rate_reservation() noexcept = default;
   rate_reservation(rate_reservation&& other) noexcept
-      : of_(std::exchange(other.of_, nullptr)), n_(other.n_), at_(other.at_) {}
+      : of_(std::exchange(other.of_, nullptr)), n_(other.n_), at_(other.at_), end_(other.end_) {}
   rate_reservation& operator=(rate_reservation&& other) noexcept {
     of_ = std::exchange(other.of_, nullptr);
     n_ = other.n_;
     at_ = other.at_;
+    end_ = other.end_;
     return *this;
   }
   ~rate_reservation() = default;
@@ -56,12 +57,16 @@ class [[nodiscard]] rate_reservation {
 
  private:
   friend class rate_limiter;
-  rate_reservation(rate_limiter& of, std::size_t n, std::int64_t at) noexcept
-      : of_(&of), n_(n), at_(at) {}
+  rate_reservation(rate_limiter& of, std::size_t n, std::int64_t at, std::uint64_t end) noexcept
+      : of_(&of), n_(n), at_(at), end_(end) {}
+
+  /// Also if its time has come: its events have not happened.
+  void give_back() noexcept;
 
   rate_limiter* of_ = nullptr;
   std::size_t n_ = 0;
   std::int64_t at_ = 0;
+  std::uint64_t end_ = 0;  // how many had been taken then, with these
 };
 
 /// Events at a rate: a token bucket, full at the beginning. allow() drops what is too much, wait()
@@ -100,13 +105,13 @@ class rate_limiter {
         until = time_detail::deadline_at(*when);
       }
     }
-    waiter place(*this, n, until);
-    if (place.is_due()) {
-      // Without a stop that was requested before.
-      return select(on_done(stop), otherwise()) == 1 && place.keep();
+    if (select(on_done(stop), otherwise()) == 0) {
+      return false;  // and takes nothing
     }
-    return place.may_wait() && select(on_deadline(place.when()), on_done(stop)) == 0 &&
-           place.keep();
+    waiter place(*this, n, until);
+    const bool is_due = place.is_due() ||
+                        (place.may_wait() && select(on_deadline(place.when()), on_done(stop)) == 0);
+    return is_due && place.keep();
   }
 
   /// The same, unless they may not happen within a time, or until a moment of any clock: then false,
@@ -150,7 +155,7 @@ class rate_limiter {
     waiter(rate_limiter& of, std::size_t n, std::int64_t until);
     waiter(const waiter&) = delete;
     waiter& operator=(const waiter&) = delete;
-    ~waiter() { place_.cancel(); }
+    ~waiter() { place_.give_back(); }
 
     bool may_wait() const noexcept { return static_cast<bool>(place_); }
     bool is_due() const noexcept { return may_wait() && place_.delay().count() == 0; }
@@ -176,13 +181,20 @@ class rate_limiter {
 
   [[nodiscard]] bool wait_no_longer_than(std::size_t n, std::int64_t until);
 
-  /// Takes n tokens if they will be there by `until`. When; no_deadline if they will not.
-  std::int64_t take(std::size_t n, std::int64_t now, std::int64_t until) noexcept;
-  void give_back(std::size_t n, std::int64_t at) noexcept;
+  /// The present, for `until` of take().
+  static constexpr std::int64_t at_once = std::numeric_limits<std::int64_t>::min();
+
+  /// Takes n tokens if they will be there by `until`: no reservation if they will not.
+  rate_reservation take(std::size_t n, std::int64_t until) noexcept;
+  /// Those that were not taken by others behind.
+  void give_back(std::size_t n, std::uint64_t end) noexcept;
 
   /// How many tokens there are at that time. Caller holds the lock, as below.
   double tokens_at(std::int64_t now) const noexcept;
-  /// Writes them down.
+  /// The present. It lies before filled_ only if one of them is a bubble's time: then the bucket fills from
+  /// here on.
+  std::int64_t now_locked() noexcept;
+  /// Writes down how many tokens there are now.
   void fill_locked(std::int64_t now) noexcept;
 
   mutable sched::spin_lock lock_{sched::lock_rank::waiters};
@@ -191,7 +203,7 @@ class rate_limiter {
   std::size_t burst_;
   double tokens_;  // at filled_
   std::int64_t filled_;
-  std::int64_t last_at_ = 0;  // when the last of all places is
+  std::uint64_t taken_ = 0;  // by all, less what was given back; counts round
 };
 
 }}  // namespace thrum::THRUM_ABI

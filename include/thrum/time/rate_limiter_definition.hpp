@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI {
 
@@ -26,9 +27,15 @@ THRUM_OUT_OF_LINE std::chrono::nanoseconds rate_reservation::delay() const noexc
 }
 
 THRUM_OUT_OF_LINE void rate_reservation::cancel() noexcept {
+  if (of_ != nullptr && at_ > time_detail::time_now()) {
+    give_back();
+  }
+  of_ = nullptr;
+}
+
+THRUM_OUT_OF_LINE void rate_reservation::give_back() noexcept {
   if (of_ != nullptr) {
-    of_->give_back(n_, at_);
-    of_ = nullptr;
+    std::exchange(of_, nullptr)->give_back(n_, end_);
   }
 }
 
@@ -56,81 +63,77 @@ THRUM_OUT_OF_LINE double rate_limiter::tokens_at(std::int64_t now) const noexcep
   return filled < full ? filled : full;
 }
 
-THRUM_OUT_OF_LINE void rate_limiter::fill_locked(std::int64_t now) noexcept {
-  tokens_ = tokens_at(now);
-  filled_ = now > filled_ ? now : filled_;
+THRUM_OUT_OF_LINE std::int64_t rate_limiter::now_locked() noexcept {
+  const std::int64_t now = time_detail::time_now();
+  filled_ = now < filled_ ? now : filled_;
+  return now;
 }
 
-THRUM_OUT_OF_LINE std::int64_t rate_limiter::take(std::size_t n, std::int64_t now,
-                                                  std::int64_t until) noexcept {
+THRUM_OUT_OF_LINE void rate_limiter::fill_locked(std::int64_t now) noexcept {
+  tokens_ = tokens_at(now);
+  filled_ = now;
+}
+
+THRUM_OUT_OF_LINE rate_reservation rate_limiter::take(std::size_t n, std::int64_t until) noexcept {
   constexpr double ns_per_second = 1e9;
   constexpr double longest = 9.2e18;  // nanoseconds that can be counted
   const sched::section here;
   const sched::scoped guard(lock_);
+  const std::int64_t now = now_locked();
   if (rate_ == unlimited) {
-    return now;
+    return {*this, 0, now, taken_};
   }
   if (n > burst_) {
-    return sched::no_deadline;
+    return {};
   }
   const double left = tokens_at(now) - static_cast<double>(n);
   std::int64_t at = now;
   if (left < 0) {
     const double wait = rate_ > 0 ? -left / rate_ * ns_per_second : longest;
     if (wait >= longest - static_cast<double>(now)) {
-      return sched::no_deadline;
+      return {};
     }
     const auto whole = static_cast<std::int64_t>(wait);
     at = now + whole + (static_cast<double>(whole) < wait ? 1 : 0);  // never too early
-  }
-  if (at > until) {
-    return sched::no_deadline;
+    if (at > until) {
+      return {};
+    }
   }
   fill_locked(now);
   tokens_ -= static_cast<double>(n);
-  last_at_ = at > last_at_ ? at : last_at_;
-  return at;
+  taken_ += n;
+  return {*this, n, at, taken_};
 }
 
-THRUM_OUT_OF_LINE void rate_limiter::give_back(std::size_t n, std::int64_t at) noexcept {
-  constexpr double ns_per_second = 1e9;
-  const std::int64_t now = time_detail::time_now();
+THRUM_OUT_OF_LINE void rate_limiter::give_back(std::size_t n, std::uint64_t end) noexcept {
   const sched::section here;
   const sched::scoped guard(lock_);
-  if (n == 0 || at <= now || rate_ == unlimited) {
+  // Those that came later wait as long as they were told: what they have reserved is spent. There are
+  // fewer than `end` if others before have given back.
+  const auto behind = static_cast<std::int64_t>(taken_ - end);
+  const std::uint64_t spent = behind > 0 ? static_cast<std::uint64_t>(behind) : 0;
+  if (spent >= n) {
     return;
   }
-  // Those that came later wait as long as they were told: what they have reserved is spent.
-  const double behind = static_cast<double>(last_at_ - at) / ns_per_second * rate_;
-  const double back = static_cast<double>(n) - behind;
-  if (back <= 0) {
-    return;
-  }
-  fill_locked(now);
+  fill_locked(now_locked());
+  const std::uint64_t back = n - spent;
   const double full = static_cast<double>(burst_);
-  tokens_ = tokens_ + back < full ? tokens_ + back : full;
-  if (at == last_at_ && rate_ > 0) {
-    const auto before = static_cast<std::int64_t>(static_cast<double>(n) / rate_ * ns_per_second);
-    last_at_ = at - before > now ? at - before : last_at_;
-  }
+  const double filled = tokens_ + static_cast<double>(back);
+  tokens_ = filled < full ? filled : full;
+  taken_ -= back;
 }
 
 THRUM_OUT_OF_LINE bool rate_limiter::allow(std::size_t n) noexcept {
-  const std::int64_t now = time_detail::time_now();
-  return take(n, now, now) != sched::no_deadline;
+  return static_cast<bool>(take(n, at_once));
 }
 
 THRUM_OUT_OF_LINE rate_reservation rate_limiter::reserve(std::size_t n) noexcept {
-  const std::int64_t at = take(n, time_detail::time_now(), sched::no_deadline);
-  return at != sched::no_deadline ? rate_reservation(*this, n, at) : rate_reservation();
+  return take(n, sched::no_deadline);
 }
 
-THRUM_OUT_OF_LINE rate_limiter::waiter::waiter(rate_limiter& of, std::size_t n,
-                                               std::int64_t until) {
-  const std::int64_t at = of.take(n, time_detail::time_now(), until);
-  if (at != sched::no_deadline) {
-    place_ = rate_reservation(of, n, at);
-  } else if (n > of.burst() && of.rate() != unlimited) {
+THRUM_OUT_OF_LINE rate_limiter::waiter::waiter(rate_limiter& of, std::size_t n, std::int64_t until)
+    : place_(of.take(n, until)) {
+  if (!place_ && n > of.burst() && of.rate() != unlimited) {
     base::throw_usage(
         "rate_limiter::wait: for more events than the burst, which are never allowed");
   }
@@ -162,10 +165,9 @@ THRUM_OUT_OF_LINE double rate_limiter::rate() const noexcept {
 THRUM_OUT_OF_LINE void rate_limiter::rate(double per_second) {
   const double wanted =
       checked(per_second, "rate_limiter::rate: the rate is negative or not a number");
-  const std::int64_t now = time_detail::time_now();
   const sched::section here;
   const sched::scoped guard(lock_);
-  fill_locked(now);
+  fill_locked(now_locked());
   rate_ = wanted;
 }
 
@@ -176,10 +178,9 @@ THRUM_OUT_OF_LINE std::size_t rate_limiter::burst() const noexcept {
 }
 
 THRUM_OUT_OF_LINE void rate_limiter::burst(std::size_t events) noexcept {
-  const std::int64_t now = time_detail::time_now();
   const sched::section here;
   const sched::scoped guard(lock_);
-  fill_locked(now);
+  fill_locked(now_locked());
   burst_ = events;
 }
 

@@ -6,6 +6,7 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/eventually.hpp"
 #include "support/scale.hpp"
 #include "support/waits.hpp"
 #include "support/with_runtime.hpp"
@@ -110,6 +111,23 @@ TEST_CASE("values that nobody uses go as time passes, those in use stay") {
       CHECK(alive == (turn < 1 ? 10 : 1));
     }
   });
+}
+
+TEST_CASE("values that a bubble has put back go outside of it, too") {
+  std::atomic<int> alive{0};
+  thrum::pool values([&] { return std::make_unique<counted_value>(alive); }, 1ms);
+  thrum::testing::bubble([&] {
+    thrum::sleep_for(100h);
+    std::vector<decltype(values.get())> taken;
+    for (int i = 0; i != 10; ++i) {
+      taken.push_back(values.get());
+    }
+  });
+  CHECK(alive == 10);
+  CHECK(support::eventually([&] {
+    static_cast<void>(values.get());  // the one that comes back makes the turn
+    return alive == 1;
+  }));
 }
 
 TEST_CASE("values may be kept for longer than can be counted") {

@@ -200,3 +200,61 @@ TEST_CASE("the stop of a runtime ends a wait for a rate") {
   CHECK(support::is_unwound_at_stop([&] { limiter.wait(); }));
   CHECK(limiter.tokens() >= -0.5);  // its place is free again
 }
+
+TEST_CASE("a wait with a stop that came before takes nothing") {
+  thrum::testing::bubble([] {
+    rate_limiter limiter(1, 10);
+    std::stop_source source = support::new_source();
+    source.request_stop();
+    CHECK_FALSE(limiter.wait(10, source.get_token()));
+    const auto over = thrum::context::background().with_timeout(-1s);
+    CHECK_FALSE(limiter.wait(10, over));
+    CHECK(limiter.tokens() == 10);
+    CHECK(limiter.allow(10));
+  });
+}
+
+TEST_CASE("what is cancelled is given back, whatever was cancelled before") {
+  thrum::testing::bubble([] {
+    rate_limiter limiter(1, 10);
+    CHECK(limiter.allow(9));
+    for (const std::size_t n : {5U, 3U, 2U}) {  // each smaller than the one before
+      auto place = limiter.reserve(n);
+      CHECK(place.delay() == std::chrono::seconds(n - 1));
+      place.cancel();
+      CHECK(limiter.tokens() == 1);
+    }
+    // The first of two, and then the second: what is left is what stood behind the first.
+    auto first = limiter.reserve(6);
+    auto second = limiter.reserve(1);
+    first.cancel();
+    CHECK(limiter.tokens() == -1);
+    second.cancel();
+    CHECK(limiter.tokens() == 0);
+    auto last = limiter.reserve(1);
+    CHECK(last.delay() == 1s);
+    last.cancel();
+    CHECK(limiter.tokens() == 0);
+  });
+}
+
+TEST_CASE("a place may be cancelled after the rate has become as good as none") {
+  thrum::testing::bubble([] {
+    rate_limiter limiter(1, 10);
+    CHECK(limiter.allow(10));
+    auto place = limiter.reserve(5);
+    limiter.rate(1e-12);
+    place.cancel();
+    CHECK(limiter.tokens() == 0);
+  });
+}
+
+TEST_CASE("a limiter that a bubble has used fills outside of it, too") {
+  rate_limiter limiter(1'000'000, 1);
+  thrum::testing::bubble([&] {
+    thrum::sleep_for(100h);
+    CHECK(limiter.allow());
+  });
+  CHECK(support::eventually([&] { return limiter.allow(); }));
+  CHECK(support::eventually([&] { return limiter.allow(); }));
+}
