@@ -1733,7 +1733,7 @@ io_result remove_tree(const char* path) noexcept;
 /// In place of a file that is there. May block.
 io_result rename_file(const char* from, const char* to) noexcept;
 
-/// Where a symbolic link leads; the length of that, 0 if no link is there. `to` has it, with a null
+/// Where a symbolic link leads, as a path for the same caller; the length of that, 0 if no link is there. `to` has it, with a null
 /// behind it, if that is less than `room`. May block.
 io_result read_link(const char* path, char* to, std::size_t room) noexcept;
 
@@ -29582,7 +29582,7 @@ namespace generator_detail {
 /// Whose turn it is, and what lies between the two.
 class turns {
  public:
-  turns() noexcept = default;
+  turns() noexcept : spares_(is_spared(sched::section())) {}
   turns(const turns&) = delete;
   turns& operator=(const turns&) = delete;
 
@@ -29591,6 +29591,11 @@ class turns {
   /// Lets the function go on until it yields or ends; what it has yielded, null at its end. A
   /// cancellation point.
   void* resume();
+  /// After a resume() that has given null: whether the function was ended by this_goroutine::exit or by its
+  /// runtime's stop.
+  bool was_cut_short() const noexcept { return is_cut_short_; }
+  /// Whether nothing may be thrown at the caller: no wait of it would be cancelled now.
+  static bool is_spared() noexcept { return is_spared(sched::section()); }
   /// The function is to end: where it yields, or before it begins.
   void stop() noexcept;
 
@@ -29606,9 +29611,10 @@ class turns {
  private:
   enum class side : std::uint8_t { loop, function };
 
+  static bool is_spared(const sched::section& here) noexcept;
   /// Gives the turn to the other side and makes it run next.
   void pass(sched::section& here, side to, void* value) noexcept;
-  /// Waits until it is the turn of `self`, or the function is to end.
+  /// Waits until it is the turn of `self`, or the other side has ended it.
   sched::wake_cause wait_for_turn(sched::section& here, side self) noexcept;
   void end_if_stopped(sched::wake_cause cause) const;
 
@@ -29616,6 +29622,9 @@ class turns {
   // -- under the lock; value_: of the side whose turn it is --
   side turn_ = side::loop;
   std::atomic<bool> stops_{false};
+  bool has_ended_ = false;     // the function
+  bool is_cut_short_ = false;  // it has no result
+  bool spares_;  // the loop's waits are not cancelled, so the function's are not either
   void* value_ = nullptr;
   sync_detail::wait_list loop_{lock_};
   sync_detail::wait_list function_{lock_};
@@ -29671,7 +29680,10 @@ class [[nodiscard]] generator {
   ~generator() { end_function(); }
 
   /// The next value; empty when the function has ended. An exception that leaves the function leaves
-  /// here, once. A cancellation point.
+  /// here, once. If the function was ended by this_goroutine::exit or by its runtime's stop, throws once
+  /// as join_handle::join does: goroutine_exit in a goroutine, usage_error elsewhere; inside
+  /// `uncancellable` it is empty. A cancellation point. While the loop is inside `uncancellable`, a stop of
+  /// the runtime does not end the function where it yields.
   std::optional<T> next() {
     T* const value = advance();
     return value != nullptr ? std::optional<T>(std::move(*value)) : std::nullopt;
@@ -29737,7 +29749,7 @@ class [[nodiscard]] generator {
     }
     void* const value = turns_->resume();
     if (value == nullptr) {
-      handle_.join();
+      turns_->was_cut_short() && turns_->is_spared() ? end_function() : handle_.join();
     }
     return static_cast<T*>(value);
   }
@@ -36149,13 +36161,13 @@ THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view text);
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI {
 
 /// As std::condition_variable, over std::unique_lock<thrum::mutex>, first come, first served. Waits
 /// end only by a notification, in time, or when the runtime stops: they are cancellation points,
-/// and have locked the mutex again when goroutine_exit leaves them. A wait until a moment of a
-/// clock other than the steady one ends as if notified if that clock was set back meanwhile.
+/// and have locked the mutex again when goroutine_exit leaves them.
 class condition_variable {
  public:
   constexpr condition_variable() noexcept = default;
@@ -36220,8 +36232,8 @@ class condition_variable {
     return wait_done(lock, time_detail::deadline_after(time), done);
   }
 
-  /// As wait_for, until a moment of any clock. If that clock was set back meanwhile, it may return
-  /// no_timeout without a notification.
+  /// As wait_for, until a moment of any clock. cv_status::timeout only if that clock says that it has
+  /// come: as the standard's, returns no_timeout without a notification if the clock is late.
   template <class Clock, class Duration>
   std::cv_status wait_until(std::unique_lock<mutex>& lock,
                             std::chrono::time_point<Clock, Duration> when) {
@@ -36247,8 +36259,14 @@ class condition_variable {
   template <stop_condition Stop, class Predicate>
   bool wait(std::unique_lock<mutex>& lock, const Stop& stop, Predicate done) {
     while (!done()) {
+      bool has_waited = false;
       const std::cv_status status = stop_detail::until_stopped(
-          stop, [&](std::int64_t deadline) { return wait_until_ns(lock, deadline); },
+          stop,
+          [&](std::int64_t deadline) {
+            // Not in the list for a moment, it may have missed a notification: done() comes first.
+            return std::exchange(has_waited, true) ? std::cv_status::no_timeout
+                                                   : wait_until_ns(lock, deadline);
+          },
           [](std::cv_status how) { return how == std::cv_status::timeout; });
       if (status == std::cv_status::timeout) {
         return done();
@@ -37920,8 +37938,7 @@ class barrier {
 namespace thrum { inline namespace THRUM_ABI {
 
 /// As std::condition_variable_any. Waits are cancellation points, and have locked the lock again
-/// when goroutine_exit leaves them. A wait until a moment of another clock than the steady one ends
-/// as if notified if that clock was set back meanwhile.
+/// when goroutine_exit leaves them.
 class condition_variable_any {
  public:
   /// Allocates what it shares with those that wait.
@@ -37981,9 +37998,10 @@ class condition_variable_any {
   /// The same of a context, whose deadline ends it too.
   template <class Lock, stop_condition Stop, class Predicate>
   bool wait(Lock& lock, const Stop& stop, Predicate done) {
-    const std::int64_t deadline = stop_detail::deadline_of(stop);
     return wait_stoppable(stop_detail::token_of(stop), done, [&](const std::stop_token& token) {
-      return wait_until_ns(lock, deadline, token);
+      const std::cv_status status = wait_until_ns(lock, stop_detail::deadline_of(stop), token);
+      // By another clock the deadline may not have come yet.
+      return stop_detail::is_over(stop) ? status : std::cv_status::no_timeout;
     });
   }
   template <class Lock, class Rep, class Period, class Predicate>
@@ -39599,11 +39617,12 @@ class [[nodiscard]] rate_reservation {
   /// No reservation.
   rate_reservation() noexcept = default;
   rate_reservation(rate_reservation&& other) noexcept
-      : of_(std::exchange(other.of_, nullptr)), n_(other.n_), at_(other.at_) {}
+      : of_(std::exchange(other.of_, nullptr)), n_(other.n_), at_(other.at_), end_(other.end_) {}
   rate_reservation& operator=(rate_reservation&& other) noexcept {
     of_ = std::exchange(other.of_, nullptr);
     n_ = other.n_;
     at_ = other.at_;
+    end_ = other.end_;
     return *this;
   }
   ~rate_reservation() = default;
@@ -39620,12 +39639,16 @@ class [[nodiscard]] rate_reservation {
 
  private:
   friend class rate_limiter;
-  rate_reservation(rate_limiter& of, std::size_t n, std::int64_t at) noexcept
-      : of_(&of), n_(n), at_(at) {}
+  rate_reservation(rate_limiter& of, std::size_t n, std::int64_t at, std::uint64_t end) noexcept
+      : of_(&of), n_(n), at_(at), end_(end) {}
+
+  /// Also if its time has come: its events have not happened.
+  void give_back() noexcept;
 
   rate_limiter* of_ = nullptr;
   std::size_t n_ = 0;
   std::int64_t at_ = 0;
+  std::uint64_t end_ = 0;  // how many had been taken then, with these
 };
 
 /// Events at a rate: a token bucket, full at the beginning. allow() drops what is too much, wait()
@@ -39664,13 +39687,13 @@ class rate_limiter {
         until = time_detail::deadline_at(*when);
       }
     }
-    waiter place(*this, n, until);
-    if (place.is_due()) {
-      // Without a stop that was requested before.
-      return select(on_done(stop), otherwise()) == 1 && place.keep();
+    if (select(on_done(stop), otherwise()) == 0) {
+      return false;  // and takes nothing
     }
-    return place.may_wait() && select(on_deadline(place.when()), on_done(stop)) == 0 &&
-           place.keep();
+    waiter place(*this, n, until);
+    const bool is_due = place.is_due() ||
+                        (place.may_wait() && select(on_deadline(place.when()), on_done(stop)) == 0);
+    return is_due && place.keep();
   }
 
   /// The same, unless they may not happen within a time, or until a moment of any clock: then false,
@@ -39714,7 +39737,7 @@ class rate_limiter {
     waiter(rate_limiter& of, std::size_t n, std::int64_t until);
     waiter(const waiter&) = delete;
     waiter& operator=(const waiter&) = delete;
-    ~waiter() { place_.cancel(); }
+    ~waiter() { place_.give_back(); }
 
     bool may_wait() const noexcept { return static_cast<bool>(place_); }
     bool is_due() const noexcept { return may_wait() && place_.delay().count() == 0; }
@@ -39740,13 +39763,20 @@ class rate_limiter {
 
   [[nodiscard]] bool wait_no_longer_than(std::size_t n, std::int64_t until);
 
-  /// Takes n tokens if they will be there by `until`. When; no_deadline if they will not.
-  std::int64_t take(std::size_t n, std::int64_t now, std::int64_t until) noexcept;
-  void give_back(std::size_t n, std::int64_t at) noexcept;
+  /// The present, for `until` of take().
+  static constexpr std::int64_t at_once = std::numeric_limits<std::int64_t>::min();
+
+  /// Takes n tokens if they will be there by `until`: no reservation if they will not.
+  rate_reservation take(std::size_t n, std::int64_t until) noexcept;
+  /// Those that were not taken by others behind.
+  void give_back(std::size_t n, std::uint64_t end) noexcept;
 
   /// How many tokens there are at that time. Caller holds the lock, as below.
   double tokens_at(std::int64_t now) const noexcept;
-  /// Writes them down.
+  /// The present. It lies before filled_ only if one of them is a bubble's time: then the bucket fills from
+  /// here on.
+  std::int64_t now_locked() noexcept;
+  /// Writes down how many tokens there are now.
   void fill_locked(std::int64_t now) noexcept;
 
   mutable sched::spin_lock lock_{sched::lock_rank::waiters};
@@ -39755,7 +39785,7 @@ class rate_limiter {
   std::size_t burst_;
   double tokens_;  // at filled_
   std::int64_t filled_;
-  std::int64_t last_at_ = 0;  // when the last of all places is
+  std::uint64_t taken_ = 0;  // by all, less what was given back; counts round
 };
 
 }}  // namespace thrum::THRUM_ABI
@@ -43396,10 +43426,18 @@ THRUM_OUT_OF_LINE stats_snapshot collect(sched::runtime_scheduler& scheduler) {
 
 namespace thrum { inline namespace THRUM_ABI { namespace generator_detail {
 
+THRUM_OUT_OF_LINE bool turns::is_spared(const sched::section& here) noexcept {
+  const sched::machine* const m = here.m();
+  return m != nullptr && m->g != nullptr && !sched::may_cancel(*m);
+}
+
 THRUM_OUT_OF_LINE void turns::pass(sched::section& here, side to, void* value) noexcept {
   lock_.lock();
   turn_ = to;
   value_ = value;
+  if (to == side::function) {
+    spares_ = is_spared(here);
+  }
   sched::wait_point* const other =
       (to == side::loop ? loop_ : function_).pop(sched::wake_cause::notified);
   lock_.unlock();
@@ -43412,11 +43450,13 @@ THRUM_OUT_OF_LINE sched::wake_cause turns::wait_for_turn(sched::section& here, s
   sync_detail::waiting point(here, self == side::loop ? loop_ : function_);
   lock_.lock();
   // relaxed: under the lock
-  if (turn_ == self || (self == side::function && stops_.load(base::orders::relaxed))) {
+  const bool is_over = self == side::function ? stops_.load(base::orders::relaxed) : has_ended_;
+  if (turn_ == self || is_over) {
     lock_.unlock();
     return sched::wake_cause::notified;
   }
-  return point.wait({sched::wait_reason::generator_turn});
+  const bool may_be_cancelled = self == side::loop || !spares_;
+  return point.wait({sched::wait_reason::generator_turn, may_be_cancelled});
 }
 
 THRUM_OUT_OF_LINE void turns::end_if_stopped(sched::wake_cause cause) const {
@@ -43469,6 +43509,11 @@ THRUM_OUT_OF_LINE void turns::yield(void* value) {
 
 THRUM_OUT_OF_LINE void turns::end() noexcept {
   sched::section here;
+  {
+    const sched::scoped guard(lock_);
+    has_ended_ = true;  // a later resume() must not wait
+    is_cut_short_ = here.g()->exiting;
+  }
   pass(here, side::loop, nullptr);
 }
 
@@ -53255,9 +53300,7 @@ inline std::string path_to_write(const std::string& path, std::error_code& error
                          : std::make_error_code(std::errc::too_many_symbolic_link_levels);
       return {};
     }
-    target = os::ends_directory(leads_to.front()) || THRUM_OS_WINDOWS
-                 ? std::move(leads_to)
-                 : path_in(directory_of(target), leads_to);
+    target = std::move(leads_to);
   }
 }
 
@@ -58552,7 +58595,7 @@ static_assert(sizeof(offset) == sizeof(std::int64_t));
 #include <sys/stat.h>
 #include <unistd.h>
 
-#if THRUM_OS_LINUX
+#if __has_include(<sys/xattr.h>) && !__has_include(<crt_externs.h>)  // Linux
 #include <sys/xattr.h>
 #endif
 
@@ -58672,7 +58715,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result status_of(handle fd, file_status& sta
 /// one, and so has the other; 0: none has one; below zero: an error.
 inline io_result give_access_list([[maybe_unused]] handle fd,
                                   [[maybe_unused]] const char* like) noexcept {
-#if THRUM_OS_LINUX
+#if __has_include(<sys/xattr.h>) && !__has_include(<crt_externs.h>)
   constexpr const char* name = "system.posix_acl_access";
   constexpr std::size_t longest = 4096;
   char list[longest];
@@ -59045,8 +59088,17 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_link(const char* path, char* to,
   if (length < 0) {
     return errno == EINVAL || errno == ENOENT ? 0 : io_result{-errno};
   }
-  text[length] = '\0';
-  return put_text(text, to, room);
+  // What counts from the link's directory.
+  const char* const last = std::strrchr(path, path_separator);
+  const std::size_t above =
+      text[0] == path_separator || last == nullptr ? 0 : static_cast<std::size_t>(last - path) + 1;
+  const std::size_t size = static_cast<std::size_t>(length);
+  if (above + size < room) {
+    std::memcpy(to, path, above);
+    std::memcpy(to + above, text, size);
+    to[above + size] = '\0';
+  }
+  return static_cast<io_result>(above + size);
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result absolute_path(const char* path, char* to,
@@ -64457,7 +64509,7 @@ static_assert(sizeof(offset) == sizeof(std::int64_t));
 #include <sys/stat.h>
 #include <unistd.h>
 
-#if THRUM_OS_LINUX
+#if __has_include(<sys/xattr.h>) && !__has_include(<crt_externs.h>)  // Linux
 #include <sys/xattr.h>
 #endif
 
@@ -64577,7 +64629,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result status_of(handle fd, file_status& sta
 /// one, and so has the other; 0: none has one; below zero: an error.
 inline io_result give_access_list([[maybe_unused]] handle fd,
                                   [[maybe_unused]] const char* like) noexcept {
-#if THRUM_OS_LINUX
+#if __has_include(<sys/xattr.h>) && !__has_include(<crt_externs.h>)
   constexpr const char* name = "system.posix_acl_access";
   constexpr std::size_t longest = 4096;
   char list[longest];
@@ -64950,8 +65002,17 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_link(const char* path, char* to,
   if (length < 0) {
     return errno == EINVAL || errno == ENOENT ? 0 : io_result{-errno};
   }
-  text[length] = '\0';
-  return put_text(text, to, room);
+  // What counts from the link's directory.
+  const char* const last = std::strrchr(path, path_separator);
+  const std::size_t above =
+      text[0] == path_separator || last == nullptr ? 0 : static_cast<std::size_t>(last - path) + 1;
+  const std::size_t size = static_cast<std::size_t>(length);
+  if (above + size < room) {
+    std::memcpy(to, path, above);
+    std::memcpy(to + above, text, size);
+    to[above + size] = '\0';
+  }
+  return static_cast<io_result>(above + size);
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result absolute_path(const char* path, char* to,
@@ -65392,7 +65453,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void install_fault_observer(fault_observer obse
 #include <sys/stat.h>
 #include <unistd.h>
 
-#if THRUM_OS_LINUX
+#if __has_include(<sys/xattr.h>) && !__has_include(<crt_externs.h>)  // Linux
 #include <sys/xattr.h>
 #endif
 
@@ -65512,7 +65573,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result status_of(handle fd, file_status& sta
 /// one, and so has the other; 0: none has one; below zero: an error.
 inline io_result give_access_list([[maybe_unused]] handle fd,
                                   [[maybe_unused]] const char* like) noexcept {
-#if THRUM_OS_LINUX
+#if __has_include(<sys/xattr.h>) && !__has_include(<crt_externs.h>)
   constexpr const char* name = "system.posix_acl_access";
   constexpr std::size_t longest = 4096;
   char list[longest];
@@ -67037,7 +67098,7 @@ THRUM_OUT_OF_LINE io_result ask_group_to_end(std::int64_t group) noexcept {
 
 /// Closed by exec from the first moment: a child that another thread starts now must not hold it.
 inline int open_closed_by_exec() noexcept {
-#if THRUM_OS_MACOS
+#if __has_include(<crt_externs.h>)
   return ::open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);  // posix_openpt refuses the flag
 #else
   return ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -67481,12 +67542,11 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_member(handle fd, bool joins,
   std::memcpy(&request.gr_group, group, size);
   const int level = group->sa_family == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP;
   const int name = joins ? MCAST_JOIN_GROUP : MCAST_LEAVE_GROUP;
-#if THRUM_OS_LINUX
+#if defined(IP_MULTICAST_ALL)
   // Else it gets what is sent to a group of which any socket of the machine is a member, as on no other
   // system. Kernels that do not know it for IPv6 (before 4.20) go on like that.
-  constexpr int multicast_all = 49;     // IP_MULTICAST_ALL
   constexpr int v6_multicast_all = 29;  // IPV6_MULTICAST_ALL
-  set_option(fd, level, level == IPPROTO_IPV6 ? v6_multicast_all : multicast_all, 0);
+  set_option(fd, level, level == IPPROTO_IPV6 ? v6_multicast_all : IP_MULTICAST_ALL, 0);
 #endif
   return result_of(::setsockopt(fd, level, name, &request, sizeof request));
 }
@@ -78240,12 +78300,15 @@ THRUM_OUT_OF_LINE void pool_shelves::put(item& one) noexcept {
 
 THRUM_OUT_OF_LINE pool_shelves::item* pool_shelves::turn() noexcept {
   using namespace base::orders;
-  const std::int64_t now = time_detail::time_now();
   std::int64_t due = next_turn_.load(relaxed);  // relaxed: the exchange decides
+  const std::int64_t now = time_detail::time_now();
   const std::int64_t next =
       turn_ns_ < sched::no_deadline - now ? now + turn_ns_ : sched::no_deadline;
+  // A turn that is further away than turns are was set by a bubble's time.
+  const bool is_by_other_clock = now < due && due - now > turn_ns_;
   // relaxed: one of them turns; the locks order the rest
-  if (now < due || !next_turn_.compare_exchange_strong(due, next, relaxed, relaxed)) {
+  if ((now < due && !is_by_other_clock) ||
+      !next_turn_.compare_exchange_strong(due, next, relaxed, relaxed)) {
     return nullptr;
   }
   item* gone = nullptr;
@@ -80555,6 +80618,7 @@ THRUM_OUT_OF_LINE thread_lock::~thread_lock() {
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI {
 
@@ -80564,9 +80628,15 @@ THRUM_OUT_OF_LINE std::chrono::nanoseconds rate_reservation::delay() const noexc
 }
 
 THRUM_OUT_OF_LINE void rate_reservation::cancel() noexcept {
+  if (of_ != nullptr && at_ > time_detail::time_now()) {
+    give_back();
+  }
+  of_ = nullptr;
+}
+
+THRUM_OUT_OF_LINE void rate_reservation::give_back() noexcept {
   if (of_ != nullptr) {
-    of_->give_back(n_, at_);
-    of_ = nullptr;
+    std::exchange(of_, nullptr)->give_back(n_, end_);
   }
 }
 
@@ -80594,81 +80664,77 @@ THRUM_OUT_OF_LINE double rate_limiter::tokens_at(std::int64_t now) const noexcep
   return filled < full ? filled : full;
 }
 
-THRUM_OUT_OF_LINE void rate_limiter::fill_locked(std::int64_t now) noexcept {
-  tokens_ = tokens_at(now);
-  filled_ = now > filled_ ? now : filled_;
+THRUM_OUT_OF_LINE std::int64_t rate_limiter::now_locked() noexcept {
+  const std::int64_t now = time_detail::time_now();
+  filled_ = now < filled_ ? now : filled_;
+  return now;
 }
 
-THRUM_OUT_OF_LINE std::int64_t rate_limiter::take(std::size_t n, std::int64_t now,
-                                                  std::int64_t until) noexcept {
+THRUM_OUT_OF_LINE void rate_limiter::fill_locked(std::int64_t now) noexcept {
+  tokens_ = tokens_at(now);
+  filled_ = now;
+}
+
+THRUM_OUT_OF_LINE rate_reservation rate_limiter::take(std::size_t n, std::int64_t until) noexcept {
   constexpr double ns_per_second = 1e9;
   constexpr double longest = 9.2e18;  // nanoseconds that can be counted
   const sched::section here;
   const sched::scoped guard(lock_);
+  const std::int64_t now = now_locked();
   if (rate_ == unlimited) {
-    return now;
+    return {*this, 0, now, taken_};
   }
   if (n > burst_) {
-    return sched::no_deadline;
+    return {};
   }
   const double left = tokens_at(now) - static_cast<double>(n);
   std::int64_t at = now;
   if (left < 0) {
     const double wait = rate_ > 0 ? -left / rate_ * ns_per_second : longest;
     if (wait >= longest - static_cast<double>(now)) {
-      return sched::no_deadline;
+      return {};
     }
     const auto whole = static_cast<std::int64_t>(wait);
     at = now + whole + (static_cast<double>(whole) < wait ? 1 : 0);  // never too early
-  }
-  if (at > until) {
-    return sched::no_deadline;
+    if (at > until) {
+      return {};
+    }
   }
   fill_locked(now);
   tokens_ -= static_cast<double>(n);
-  last_at_ = at > last_at_ ? at : last_at_;
-  return at;
+  taken_ += n;
+  return {*this, n, at, taken_};
 }
 
-THRUM_OUT_OF_LINE void rate_limiter::give_back(std::size_t n, std::int64_t at) noexcept {
-  constexpr double ns_per_second = 1e9;
-  const std::int64_t now = time_detail::time_now();
+THRUM_OUT_OF_LINE void rate_limiter::give_back(std::size_t n, std::uint64_t end) noexcept {
   const sched::section here;
   const sched::scoped guard(lock_);
-  if (n == 0 || at <= now || rate_ == unlimited) {
+  // Those that came later wait as long as they were told: what they have reserved is spent. There are
+  // fewer than `end` if others before have given back.
+  const auto behind = static_cast<std::int64_t>(taken_ - end);
+  const std::uint64_t spent = behind > 0 ? static_cast<std::uint64_t>(behind) : 0;
+  if (spent >= n) {
     return;
   }
-  // Those that came later wait as long as they were told: what they have reserved is spent.
-  const double behind = static_cast<double>(last_at_ - at) / ns_per_second * rate_;
-  const double back = static_cast<double>(n) - behind;
-  if (back <= 0) {
-    return;
-  }
-  fill_locked(now);
+  fill_locked(now_locked());
+  const std::uint64_t back = n - spent;
   const double full = static_cast<double>(burst_);
-  tokens_ = tokens_ + back < full ? tokens_ + back : full;
-  if (at == last_at_ && rate_ > 0) {
-    const auto before = static_cast<std::int64_t>(static_cast<double>(n) / rate_ * ns_per_second);
-    last_at_ = at - before > now ? at - before : last_at_;
-  }
+  const double filled = tokens_ + static_cast<double>(back);
+  tokens_ = filled < full ? filled : full;
+  taken_ -= back;
 }
 
 THRUM_OUT_OF_LINE bool rate_limiter::allow(std::size_t n) noexcept {
-  const std::int64_t now = time_detail::time_now();
-  return take(n, now, now) != sched::no_deadline;
+  return static_cast<bool>(take(n, at_once));
 }
 
 THRUM_OUT_OF_LINE rate_reservation rate_limiter::reserve(std::size_t n) noexcept {
-  const std::int64_t at = take(n, time_detail::time_now(), sched::no_deadline);
-  return at != sched::no_deadline ? rate_reservation(*this, n, at) : rate_reservation();
+  return take(n, sched::no_deadline);
 }
 
-THRUM_OUT_OF_LINE rate_limiter::waiter::waiter(rate_limiter& of, std::size_t n,
-                                               std::int64_t until) {
-  const std::int64_t at = of.take(n, time_detail::time_now(), until);
-  if (at != sched::no_deadline) {
-    place_ = rate_reservation(of, n, at);
-  } else if (n > of.burst() && of.rate() != unlimited) {
+THRUM_OUT_OF_LINE rate_limiter::waiter::waiter(rate_limiter& of, std::size_t n, std::int64_t until)
+    : place_(of.take(n, until)) {
+  if (!place_ && n > of.burst() && of.rate() != unlimited) {
     base::throw_usage(
         "rate_limiter::wait: for more events than the burst, which are never allowed");
   }
@@ -80700,10 +80766,9 @@ THRUM_OUT_OF_LINE double rate_limiter::rate() const noexcept {
 THRUM_OUT_OF_LINE void rate_limiter::rate(double per_second) {
   const double wanted =
       checked(per_second, "rate_limiter::rate: the rate is negative or not a number");
-  const std::int64_t now = time_detail::time_now();
   const sched::section here;
   const sched::scoped guard(lock_);
-  fill_locked(now);
+  fill_locked(now_locked());
   rate_ = wanted;
 }
 
@@ -80714,10 +80779,9 @@ THRUM_OUT_OF_LINE std::size_t rate_limiter::burst() const noexcept {
 }
 
 THRUM_OUT_OF_LINE void rate_limiter::burst(std::size_t events) noexcept {
-  const std::int64_t now = time_detail::time_now();
   const sched::section here;
   const sched::scoped guard(lock_);
-  fill_locked(now);
+  fill_locked(now_locked());
   burst_ = events;
 }
 
