@@ -51123,7 +51123,7 @@ THRUM_OUT_OF_LINE std::size_t file::read_at(std::span<std::byte> buffer, std::ui
   return io_detail::count_or(
       move_beside([&](os::handle fd) -> os::io_result {
         const auto at = static_cast<std::int64_t>(offset);
-        if (at < 0) {  // to a ring of io_uring, and to Windows, -1 is the file's position or its end
+        if (at < 0) {  // -1 is the position of the file to io_uring, and its end to Windows
           return os::invalid;
         }
         return transfer(fd, netpoll::operation::read, buffer.data(), buffer.size(), at,
