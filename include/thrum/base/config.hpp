@@ -271,36 +271,6 @@ loongarch64 (lp64d)"
 #define THRUM_FIXED_THREAD_LOCAL
 #endif
 
-// A function that runs while its object is loaded, in an object that has code which calls it. An initialiser of
-// a variable would run, and bring all that it calls, wherever a header is included. THRUM_CALLED_AT_LOAD stands
-// before the function, which returns anything and has no parameters; THRUM_CALL_AT_LOAD stands in a function
-// that calls it. Each use adds an entry to the object's table of initialisers and no instruction. Assembly names
-// the function by an operand, for which other processors have no constraint with position-independent code.
-#if THRUM_OS_ELF && THRUM_ARCH_X86_64_SYSV && !defined(__code_model_large__)
-#define THRUM_HAS_CALLS_AT_LOAD 1
-#define THRUM_SYMBOL_CONSTRAINT "i"
-#elif THRUM_OS_ELF && THRUM_ARCH_AARCH64_AAPCS64
-#define THRUM_HAS_CALLS_AT_LOAD 1
-#define THRUM_SYMBOL_CONSTRAINT "S"
-#else
-#define THRUM_HAS_CALLS_AT_LOAD 0
-#endif
-#if THRUM_HAS_CALLS_AT_LOAD
-#if defined(__clang__)
-#define THRUM_CALLED_AT_LOAD [[gnu::noinline, gnu::cold, gnu::visibility("hidden")]]
-#else
-#define THRUM_CALLED_AT_LOAD [[gnu::noinline, gnu::cold, gnu::noipa, gnu::visibility("hidden")]]
-#endif
-#define THRUM_CALL_AT_LOAD(function)        \
-  asm volatile(                             \
-      ".pushsection .init_array,\"aw\"\n\t" \
-      ".balign 8\n\t"                       \
-      ".quad %c0\n\t"                       \
-      ".popsection"                         \
-      :                                     \
-      : THRUM_SYMBOL_CONSTRAINT(&(function)))
-#endif
-
 #define THRUM_NOINLINE [[gnu::noinline]]
 #define THRUM_COLD [[gnu::noinline, gnu::cold]]
 #define THRUM_INLINE [[gnu::always_inline]] inline

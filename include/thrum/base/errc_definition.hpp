@@ -14,30 +14,7 @@
 
 namespace thrum { inline namespace THRUM_ABI {
 
-#if THRUM_HAS_CALLS_AT_LOAD
-
-namespace os {
-[[gnu::weak, gnu::cold]] void
-join_error_categories() noexcept;  // null: os/elf/process_wide.hpp is not there
-}
-
-namespace base {
-
-/// Sets error_category_of_process.
-THRUM_CALLED_AT_LOAD inline void find_error_category_of_process() noexcept {
-  if (&os::join_error_categories != nullptr) {
-    os::join_error_categories();
-  }
-}
-
-}  // namespace base
-
-#endif
-
 THRUM_OUT_OF_LINE const std::error_category& error_category() noexcept {
-#if THRUM_HAS_CALLS_AT_LOAD
-  THRUM_CALL_AT_LOAD(base::find_error_category_of_process);
-#endif
   class category final : public std::error_category {
    public:
     const char* name() const noexcept override { return "thrum"; }

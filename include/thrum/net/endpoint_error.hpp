@@ -37,9 +37,9 @@ class endpoint_category_type final : public std::error_category {
 
   const char* name() const noexcept override { return "endpoint"; }
 
-  THRUM_OUT_OF_LINE std::string message(int value) const override;
+  std::string message(int value) const override;
 
-  THRUM_OUT_OF_LINE std::error_condition default_error_condition(int value) const noexcept override;
+  std::error_condition default_error_condition(int value) const noexcept override;
 };
 
 /// The category of endpoint_error, called "endpoint".

@@ -33,7 +33,7 @@ class resolver_category_type final : public std::error_category {
 
   const char* name() const noexcept override { return "resolver"; }
   std::string message(int value) const override { return ::gai_strerror(value); }
-  THRUM_OUT_OF_LINE std::error_condition default_error_condition(int value) const noexcept override;
+  std::error_condition default_error_condition(int value) const noexcept override;
 };
 
 /// The category of resolve_error, called "resolver"; messages are those of gai_strerror().

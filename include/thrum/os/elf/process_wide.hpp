@@ -24,8 +24,8 @@
 //   and of the directory itself never changes.
 //
 // When
-//   While the object is loaded: code that uses process_wide<T> makes one of the object's initialisers
-//   look it up. An object without such code has no such initialiser. So no thread waits for the loader's lock later, while it might hold a lock
+//   While the object is loaded: each use of process_wide<T> makes one of the object's initialisers
+//   look it up. So no thread waits for the loader's lock later, while it might hold a lock
 //   of the scheduler. What runs before that initialiser looks it up by itself.
 //
 // Unloading
@@ -90,9 +90,7 @@ template <class T>
 class process_wide {
  public:
   static T& get() noexcept {
-#if !THRUM_HAS_CALLS_AT_LOAD
     static_cast<void>(&looked_up);  // makes it exist
-#endif
     // [pw.own <] acquire: the object.
     T* const known = own.load(acquire);
     return known != nullptr ? *known : look_up();
@@ -101,15 +99,7 @@ class process_wide {
  private:
   static_assert(alignof(T) <= 64);
 
-#if THRUM_HAS_CALLS_AT_LOAD
-  THRUM_CALLED_AT_LOAD
-#else
-  THRUM_COLD
-#endif
-  static T& look_up() noexcept {
-#if THRUM_HAS_CALLS_AT_LOAD
-    THRUM_CALL_AT_LOAD(look_up);
-#endif
+  THRUM_COLD static T& look_up() noexcept {
     auto* const found = static_cast<T*>(find_process_wide(
         T::process_name, sizeof(T), [](void* memory) noexcept { ::new (memory) T(); }));
 #if THRUM_ASAN
@@ -120,9 +110,7 @@ class process_wide {
   }
 
   static inline constinit std::atomic<T*> own{nullptr};
-#if !THRUM_HAS_CALLS_AT_LOAD
   static inline const bool looked_up = (look_up(), true);
-#endif
 };
 
 /// The function of whichever shared object was the first to bring one: a handler that each of them
@@ -141,14 +129,9 @@ struct first_error_category {
   std::atomic<const std::error_category*> category{nullptr};
 };
 
-#if THRUM_HAS_CALLS_AT_LOAD
-[[gnu::weak, gnu::cold]] void
-join_error_categories() noexcept;  // called by base/errc_definition.hpp
-#else
 [[gnu::cold]] void join_error_categories() noexcept;
 
 inline const bool are_error_categories_joined = (join_error_categories(), true);
-#endif
 
 }}}  // namespace thrum::THRUM_ABI::os
 

@@ -60,16 +60,6 @@ THRUM_NOINLINE inline machine* find_current_m() noexcept {
 
 #else
 
-#if THRUM_HAS_CALLS_AT_LOAD
-
-/// Asks to be told.
-THRUM_CALLED_AT_LOAD inline void ask_for_current_m() noexcept {
-  // [cm.tell >] release: pairs with set_current_m.
-  os::process_wide<current_key>::get().tell_executable.store(&set_current_slot, release);
-}
-
-#else
-
 /// Asks to be told.
 struct told_of_current_m {
   told_of_current_m() noexcept {
@@ -80,7 +70,6 @@ struct told_of_current_m {
 };
 inline const told_of_current_m told_of_current_m::asked;
 
-#endif
 #endif
 
 /// The M of the calling thread, null on a thread that no scheduler owns. Good until the next
@@ -95,11 +84,7 @@ THRUM_NOINLINE inline machine* current_m() noexcept {
   return m;
 #else
   if constexpr (traits::is_process_wide) {
-#if THRUM_HAS_CALLS_AT_LOAD
-    THRUM_CALL_AT_LOAD(ask_for_current_m);
-#else
     static_cast<void>(&told_of_current_m::asked);  // makes it exist
-#endif
   }
   return current_slot::value;
 #endif
@@ -110,7 +95,7 @@ inline void set_current_m(machine* m) noexcept {
   if constexpr (traits::is_process_wide) {
     auto& known = os::process_wide<current_key>::get();
     known.key.set(m);
-    // [cm.tell <] acquire: pairs with the executable's request.
+    // [cm.tell <] acquire: pairs with told_of_current_m.
     if (auto* const tell = known.tell_executable.load(acquire)) {
       tell(m);
     }
