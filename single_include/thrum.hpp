@@ -372,36 +372,6 @@ loongarch64 (lp64d)"
 #define THRUM_FIXED_THREAD_LOCAL
 #endif
 
-// A function that runs while its object is loaded, in an object that has code which calls it. An initialiser of
-// a variable would run, and bring all that it calls, wherever a header is included. THRUM_CALLED_AT_LOAD stands
-// before the function, which returns anything and has no parameters; THRUM_CALL_AT_LOAD stands in a function
-// that calls it. Each use adds an entry to the object's table of initialisers and no instruction. Assembly names
-// the function by an operand, for which other processors have no constraint with position-independent code.
-#if THRUM_OS_ELF && THRUM_ARCH_X86_64_SYSV && !defined(__code_model_large__)
-#define THRUM_HAS_CALLS_AT_LOAD 1
-#define THRUM_SYMBOL_CONSTRAINT "i"
-#elif THRUM_OS_ELF && THRUM_ARCH_AARCH64_AAPCS64
-#define THRUM_HAS_CALLS_AT_LOAD 1
-#define THRUM_SYMBOL_CONSTRAINT "S"
-#else
-#define THRUM_HAS_CALLS_AT_LOAD 0
-#endif
-#if THRUM_HAS_CALLS_AT_LOAD
-#if defined(__clang__)
-#define THRUM_CALLED_AT_LOAD [[gnu::noinline, gnu::cold, gnu::visibility("hidden")]]
-#else
-#define THRUM_CALLED_AT_LOAD [[gnu::noinline, gnu::cold, gnu::noipa, gnu::visibility("hidden")]]
-#endif
-#define THRUM_CALL_AT_LOAD(function)        \
-  asm volatile(                             \
-      ".pushsection .init_array,\"aw\"\n\t" \
-      ".balign 8\n\t"                       \
-      ".quad %c0\n\t"                       \
-      ".popsection"                         \
-      :                                     \
-      : THRUM_SYMBOL_CONSTRAINT(&(function)))
-#endif
-
 #define THRUM_NOINLINE [[gnu::noinline]]
 #define THRUM_COLD [[gnu::noinline, gnu::cold]]
 #define THRUM_INLINE [[gnu::always_inline]] inline
@@ -5727,8 +5697,8 @@ void return_foreign(void* memory, std::size_t bytes, std::size_t guarded,
 //   and of the directory itself never changes.
 //
 // When
-//   While the object is loaded: code that uses process_wide<T> makes one of the object's initialisers
-//   look it up. An object without such code has no such initialiser. So no thread waits for the loader's lock later, while it might hold a lock
+//   While the object is loaded: each use of process_wide<T> makes one of the object's initialisers
+//   look it up. So no thread waits for the loader's lock later, while it might hold a lock
 //   of the scheduler. What runs before that initialiser looks it up by itself.
 //
 // Unloading
@@ -5931,9 +5901,7 @@ template <class T>
 class process_wide {
  public:
   static T& get() noexcept {
-#if !THRUM_HAS_CALLS_AT_LOAD
     static_cast<void>(&looked_up);  // makes it exist
-#endif
     // [pw.own <] acquire: the object.
     T* const known = own.load(acquire);
     return known != nullptr ? *known : look_up();
@@ -5942,15 +5910,7 @@ class process_wide {
  private:
   static_assert(alignof(T) <= 64);
 
-#if THRUM_HAS_CALLS_AT_LOAD
-  THRUM_CALLED_AT_LOAD
-#else
-  THRUM_COLD
-#endif
-  static T& look_up() noexcept {
-#if THRUM_HAS_CALLS_AT_LOAD
-    THRUM_CALL_AT_LOAD(look_up);
-#endif
+  THRUM_COLD static T& look_up() noexcept {
     auto* const found = static_cast<T*>(find_process_wide(
         T::process_name, sizeof(T), [](void* memory) noexcept { ::new (memory) T(); }));
 #if THRUM_ASAN
@@ -5961,9 +5921,7 @@ class process_wide {
   }
 
   static inline constinit std::atomic<T*> own{nullptr};
-#if !THRUM_HAS_CALLS_AT_LOAD
   static inline const bool looked_up = (look_up(), true);
-#endif
 };
 
 /// The function of whichever shared object was the first to bring one: a handler that each of them
@@ -5982,14 +5940,9 @@ struct first_error_category {
   std::atomic<const std::error_category*> category{nullptr};
 };
 
-#if THRUM_HAS_CALLS_AT_LOAD
-[[gnu::weak, gnu::cold]] void
-join_error_categories() noexcept;  // called by base/errc_definition.hpp
-#else
 [[gnu::cold]] void join_error_categories() noexcept;
 
 inline const bool are_error_categories_joined = (join_error_categories(), true);
-#endif
 
 }}}  // namespace thrum::THRUM_ABI::os
 
@@ -18059,16 +18012,6 @@ THRUM_NOINLINE inline machine* find_current_m() noexcept {
 
 #else
 
-#if THRUM_HAS_CALLS_AT_LOAD
-
-/// Asks to be told.
-THRUM_CALLED_AT_LOAD inline void ask_for_current_m() noexcept {
-  // [cm.tell >] release: pairs with set_current_m.
-  os::process_wide<current_key>::get().tell_executable.store(&set_current_slot, release);
-}
-
-#else
-
 /// Asks to be told.
 struct told_of_current_m {
   told_of_current_m() noexcept {
@@ -18079,7 +18022,6 @@ struct told_of_current_m {
 };
 inline const told_of_current_m told_of_current_m::asked;
 
-#endif
 #endif
 
 /// The M of the calling thread, null on a thread that no scheduler owns. Good until the next
@@ -18094,11 +18036,7 @@ THRUM_NOINLINE inline machine* current_m() noexcept {
   return m;
 #else
   if constexpr (traits::is_process_wide) {
-#if THRUM_HAS_CALLS_AT_LOAD
-    THRUM_CALL_AT_LOAD(ask_for_current_m);
-#else
     static_cast<void>(&told_of_current_m::asked);  // makes it exist
-#endif
   }
   return current_slot::value;
 #endif
@@ -18109,7 +18047,7 @@ inline void set_current_m(machine* m) noexcept {
   if constexpr (traits::is_process_wide) {
     auto& known = os::process_wide<current_key>::get();
     known.key.set(m);
-    // [cm.tell <] acquire: pairs with the executable's request.
+    // [cm.tell <] acquire: pairs with told_of_current_m.
     if (auto* const tell = known.tell_executable.load(acquire)) {
       tell(m);
     }
@@ -30836,9 +30774,9 @@ class task_group {
 //   void write_all_v(std::span<const std::span<const std::byte>>, std::size_t& done,
 //                    std::error_code&)
 //
-//   IO1  A write that has written less than all of it has set an error. A try_write that has written
+//   ST1  A write that has written less than all of it has set an error. A try_write that has written
 //        nothing of something returns none. Else what writes into a stream would drop bytes unseen.
-// A class of a program that breaks IO1 gets std::errc::io_error, and is reported under checks if it
+// A class of a program that breaks ST1 gets std::errc::io_error, and is reported under checks if it
 // derives from stream_writing.
 #ifndef THRUM_IO_STREAM_HPP
 #define THRUM_IO_STREAM_HPP
@@ -31584,14 +31522,14 @@ inline std::optional<std::size_t> count_at_once(os::io_result result,
   return error ? std::nullopt : std::optional(n);
 }
 
-/// Makes an error of a write that broke IO1.
+/// Makes an error of a write that broke ST1.
 inline void must_be_all(std::size_t done, std::size_t size, std::error_code& error) noexcept {
   if (done < size && !error) [[unlikely]] {
     error = std::make_error_code(std::errc::io_error);
   }
 }
 
-/// Writes to any writable_stream, and holds it to IO1.
+/// Writes to any writable_stream, and holds it to ST1.
 template <class Stream>
 std::size_t write_whole(Stream& to, std::span<const std::byte> bytes, std::error_code& error) {
   const std::size_t n = to.write(bytes, error);
@@ -31599,11 +31537,11 @@ std::size_t write_whole(Stream& to, std::span<const std::byte> bytes, std::error
   return n;
 }
 
-/// The result of a try_write, held to IO1.
+/// The result of a try_write, held to ST1.
 inline std::optional<std::size_t> some_or_none(std::optional<std::size_t> n, std::size_t size,
                                                const std::error_code& error) noexcept {
   const bool is_nothing = n == std::size_t{0} && size != 0;
-  THRUM_ASSERT(IO1, !is_nothing || error);
+  THRUM_ASSERT(ST1, !is_nothing || error);
   return is_nothing ? std::nullopt : n;
 }
 
@@ -31924,7 +31862,7 @@ class stream_writing {
     for (const std::span<const std::byte> each : pieces) {
       size += each.size();
     }
-    THRUM_ASSERT(IO1, done == size || error);
+    THRUM_ASSERT(ST1, done == size || error);
     io_detail::must_be_all(done, size, error);
     return done;
   }
@@ -31984,7 +31922,7 @@ class stream_writing {
     } else {
       io_detail::count_or(self().write_all(bytes, done), error);
     }
-    THRUM_ASSERT(IO1, done == size || error);
+    THRUM_ASSERT(ST1, done == size || error);
     io_detail::must_be_all(done, size, error);
     return done;
   }
@@ -35008,9 +34946,9 @@ class endpoint_category_type final : public std::error_category {
 
   const char* name() const noexcept override { return "endpoint"; }
 
-  THRUM_OUT_OF_LINE std::string message(int value) const override;
+  std::string message(int value) const override;
 
-  THRUM_OUT_OF_LINE std::error_condition default_error_condition(int value) const noexcept override;
+  std::error_condition default_error_condition(int value) const noexcept override;
 };
 
 /// The category of endpoint_error, called "endpoint".
@@ -35981,7 +35919,7 @@ class resolver_category_type final : public std::error_category {
 
   const char* name() const noexcept override { return "resolver"; }
   std::string message(int value) const override { return ::gai_strerror(value); }
-  THRUM_OUT_OF_LINE std::error_condition default_error_condition(int value) const noexcept override;
+  std::error_condition default_error_condition(int value) const noexcept override;
 };
 
 /// The category of resolve_error, called "resolver"; messages are those of gai_strerror().
@@ -39931,30 +39869,7 @@ class ticker {
 
 namespace thrum { inline namespace THRUM_ABI {
 
-#if THRUM_HAS_CALLS_AT_LOAD
-
-namespace os {
-[[gnu::weak, gnu::cold]] void
-join_error_categories() noexcept;  // null: os/elf/process_wide.hpp is not there
-}
-
-namespace base {
-
-/// Sets error_category_of_process.
-THRUM_CALLED_AT_LOAD inline void find_error_category_of_process() noexcept {
-  if (&os::join_error_categories != nullptr) {
-    os::join_error_categories();
-  }
-}
-
-}  // namespace base
-
-#endif
-
 THRUM_OUT_OF_LINE const std::error_category& error_category() noexcept {
-#if THRUM_HAS_CALLS_AT_LOAD
-  THRUM_CALL_AT_LOAD(base::find_error_category_of_process);
-#endif
   class category final : public std::error_category {
    public:
     const char* name() const noexcept override { return "thrum"; }

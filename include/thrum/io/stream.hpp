@@ -30,9 +30,9 @@
 //   void write_all_v(std::span<const std::span<const std::byte>>, std::size_t& done,
 //                    std::error_code&)
 //
-//   IO1  A write that has written less than all of it has set an error. A try_write that has written
+//   ST1  A write that has written less than all of it has set an error. A try_write that has written
 //        nothing of something returns none. Else what writes into a stream would drop bytes unseen.
-// A class of a program that breaks IO1 gets std::errc::io_error, and is reported under checks if it
+// A class of a program that breaks ST1 gets std::errc::io_error, and is reported under checks if it
 // derives from stream_writing.
 #ifndef THRUM_IO_STREAM_HPP
 #define THRUM_IO_STREAM_HPP
@@ -77,14 +77,14 @@ inline std::optional<std::size_t> count_at_once(os::io_result result,
   return error ? std::nullopt : std::optional(n);
 }
 
-/// Makes an error of a write that broke IO1.
+/// Makes an error of a write that broke ST1.
 inline void must_be_all(std::size_t done, std::size_t size, std::error_code& error) noexcept {
   if (done < size && !error) [[unlikely]] {
     error = std::make_error_code(std::errc::io_error);
   }
 }
 
-/// Writes to any writable_stream, and holds it to IO1.
+/// Writes to any writable_stream, and holds it to ST1.
 template <class Stream>
 std::size_t write_whole(Stream& to, std::span<const std::byte> bytes, std::error_code& error) {
   const std::size_t n = to.write(bytes, error);
@@ -92,11 +92,11 @@ std::size_t write_whole(Stream& to, std::span<const std::byte> bytes, std::error
   return n;
 }
 
-/// The result of a try_write, held to IO1.
+/// The result of a try_write, held to ST1.
 inline std::optional<std::size_t> some_or_none(std::optional<std::size_t> n, std::size_t size,
                                                const std::error_code& error) noexcept {
   const bool is_nothing = n == std::size_t{0} && size != 0;
-  THRUM_ASSERT(IO1, !is_nothing || error);
+  THRUM_ASSERT(ST1, !is_nothing || error);
   return is_nothing ? std::nullopt : n;
 }
 
@@ -417,7 +417,7 @@ class stream_writing {
     for (const std::span<const std::byte> each : pieces) {
       size += each.size();
     }
-    THRUM_ASSERT(IO1, done == size || error);
+    THRUM_ASSERT(ST1, done == size || error);
     io_detail::must_be_all(done, size, error);
     return done;
   }
@@ -477,7 +477,7 @@ class stream_writing {
     } else {
       io_detail::count_or(self().write_all(bytes, done), error);
     }
-    THRUM_ASSERT(IO1, done == size || error);
+    THRUM_ASSERT(ST1, done == size || error);
     io_detail::must_be_all(done, size, error);
     return done;
   }
