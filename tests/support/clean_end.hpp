@@ -82,21 +82,29 @@ inline bool kill_marked(const std::string& entry) {
   ::_exit(0);
 }
 
+/// Its ends are closed in what the program starts; where the system has that from their birth.
+inline bool open_own_pipe(int (&ends)[2]) {
+#if defined(__APPLE__)
+  return ::pipe(ends) == 0 && ::fcntl(ends[0], F_SETFD, FD_CLOEXEC) == 0 &&
+         ::fcntl(ends[1], F_SETFD, FD_CLOEXEC) == 0;
+#else
+  return ::pipe2(ends, O_CLOEXEC) == 0;
+#endif
+}
+
 /// Call it first in main(): temporary files go to a folder of this run, and the cleaner waits. Two
 /// programs that run side by side have two folders.
 inline void clean_up_at_end() {
   std::error_code none;
   std::string folder = (std::filesystem::temp_directory_path(none) / "thrum-tests-XXXXXX").string();
   int ends[2];
-  if (none || ::mkdtemp(folder.data()) == nullptr || ::pipe(ends) != 0) {
+  if (none || ::mkdtemp(folder.data()) == nullptr || !open_own_pipe(ends)) {
     std::perror(
         "support::clean_up_at_end: no folder for temporary files; they stay if the tests are "
         "killed");
     return;
   }
   ::chmod(folder.c_str(), 0755);  // nginx's worker is another user
-  ::fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-  ::fcntl(ends[1], F_SETFD, FD_CLOEXEC);
   const std::string name = "THRUM_TEST_RUN";
   ::setenv("TMPDIR", folder.c_str(), 1);
   ::setenv(name.c_str(), folder.c_str(), 1);
