@@ -62,8 +62,10 @@ inline time_point tls_conn::deadline_of(const state& s, direction whose) noexcep
   switch (whose) {
     case direction::write: return s.write_deadline;
     case direction::both: return std::min(s.read_deadline, s.write_deadline);
-    default: return s.read_deadline;
+    case direction::none:
+    case direction::read: break;
   }
+  return s.read_deadline;
 }
 
 inline void tls_conn::tell_news(state& s) noexcept {
