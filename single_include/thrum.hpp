@@ -33934,9 +33934,10 @@ class file_watch {
   file_watch& operator=(file_watch&& other) noexcept;
   ~file_watch();
 
-  /// From now on hears of changes of a file, or of a directory and what is directly in it. What is
-  /// removed or moved away is not watched any more, also if something of that name comes again. On macOS and FreeBSD
-  /// each file in the directory takes a descriptor.
+  /// From now on hears of changes of a file, or of a directory and what is directly in it. What is removed or
+  /// moved away is not watched any more, also if something of that name comes again. Windows does not say
+  /// that a watched directory itself was moved: its watch continues under the old path. On macOS and
+  /// FreeBSD each file in the directory takes a descriptor.
   void add(const std::string& path);
   void add(const std::string& path, std::error_code& error);
   /// No more. errc::invalid_argument if it is not watched.

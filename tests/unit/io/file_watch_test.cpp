@@ -173,6 +173,9 @@ TEST_CASE("a watch hears no more of what was moved away, and may be given it aga
       return;
     }
     for (const bool is_directory : {false, true}) {
+      if (is_directory && THRUM_OS_WINDOWS) {
+        continue;  // it does not say that a directory itself was moved
+      }
       const std::string path = (here / "watched").string();
       const std::string elsewhere = (here / "elsewhere").string();
       is_directory ? void(fs::create_directory(path)) : here.write("watched", "x");
