@@ -94,6 +94,8 @@ def failures():
 
 
 def main():
+    # A shell's background jobs ignore the interrupt, and what they start cannot trap it then.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     failed = list(failures())
     for failure in failed:
         print(f"build_watched_test: {failure}")
