@@ -147,8 +147,7 @@ TEST_CASE("an atomic write replaces files, and nothing else") {
     const folder here;
     REQUIRE(::mkfifo((here / "fifo").c_str(), 0600) == 0);
     // One of our own: a fault here must not cost the machine its devices.
-    const bool has_device =
-        ::mknod((here / "device").c_str(), S_IFCHR | 0600, makedev(1, 3)) == 0;
+    const bool has_device = ::mknod((here / "device").c_str(), S_IFCHR | 0600, makedev(1, 3)) == 0;
     fs::create_directory(here / "folder");
     const auto refusal = [&](const char* name) {
       const std::string path = *name != '\0' ? (here / name).string() : "";
