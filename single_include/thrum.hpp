@@ -27183,7 +27183,7 @@ struct context_function : base::list_node<context_function> {
 //   node has a new moment (is_due).
 //
 // Deadlines that are watched
-//   A token that a program has asked for is requested, and a function is called, also if nobody looks. So
+//   At the deadline a program's token is requested and a function is called, also if no goroutine waits. So
 //   a runtime watches the deadline of such a node, with a timer that keeps the node until then
 //   (watch_deadline). A thread that belongs to no runtime leaves it to the oldest one that works. If
 //   the runtime that watches stops before the deadline, the oldest other one takes the watch over.
@@ -27369,7 +27369,7 @@ class context_node : public chan_core<std::monostate>,
   /// The same in two steps, of which only the first may throw.
   func_timer_handle make_watch(runtime_scheduler& by);
   bool watch_deadline(const func_timer_handle& made, std::uint64_t by) noexcept;
-  /// Of the scheduler with that number; 0: of any. Returns its timer.
+  /// Ends the watch of the scheduler with that number; 0: of any scheduler. Returns its timer.
   func_timer_handle end_watch(std::uint64_t by = 0) noexcept;
   /// That scheduler ends: another one watches, if there is one.
   void hand_on_watch(std::uint64_t by) noexcept;
@@ -28855,8 +28855,8 @@ class context {
   /// its deadline, with a timer that keeps the context until it is done: cancel a context that is no
   /// longer needed. A call that is given the context itself needs no such timer. If that runtime
   /// stops, another one of the process watches. For a thread that belongs to none, any runtime
-  /// watches; if there is none, the request comes when somebody next asks the context itself, or a
-  /// runtime asks for the token. The background's token is never requested.
+  /// watches; if there is none, the next call that asks the context itself, or a runtime that asks
+  /// for the token, makes the request. The background's token is never requested.
   ///
   /// Callbacks run in the goroutine or thread that cancels, one after the other. One may wait: its
   /// goroutine keeps the thread to itself meanwhile, and a runtime that stops does not cancel it.
@@ -28890,8 +28890,8 @@ class context {
     return after_func(current_runtime(), std::forward<F>(f));
   }
 
-  /// The token for a wait that ends at deadline() by itself: nobody watches for it. Programs have no
-  /// need of it.
+  /// The token for a wait that ends at deadline() by itself: no timer watches the deadline for it.
+  /// Programs do not need it.
   friend std::stop_token token_for_wait(const context& of) {
     return of.node() != nullptr ? of.node()->stop_token(context_detail::context_node::watched::no)
                                 : std::stop_token();
@@ -34519,11 +34519,11 @@ multi_writer(Writers&&...) -> multi_writer<Writers...>;
 //
 // own_name: the name of something that this process has made and removes again.
 //
-// Another one may have the name by then: a successor's socket, after our file was removed; or another folder
-// was made the working directory, where a relative path leads to somebody else's file. So the path is made
-// absolute at once, and what has the name must be the same file of the same device. Between the look and
-// the removal somebody could still exchange it, which no system can rule out. The number of a file that is
-// gone may be given to another one: not while it is open, as a listening socket and a temporary file are.
+// Another file may have the name by then: a successor's socket, or, if the working directory has changed, the file
+// that a relative path names there. So set() makes the path absolute, and a removal compares device and file
+// number. Another process can still exchange the file between the comparison and the removal; no system
+// prevents that. A system reuses the number of a file that is gone, but not of one that is open, as a
+// listening socket and a temporary file are.
 #ifndef THRUM_IO_OWN_NAME_HPP
 #define THRUM_IO_OWN_NAME_HPP
 
@@ -42937,7 +42937,7 @@ THRUM_OUT_OF_LINE void context_node::hand_over_functions() noexcept {
 }
 
 /// What watches the deadline of a node that has a token or a function. The two keep each other, until
-/// the node is done, nobody needs the watch any more, or the runtime ends.
+/// the node is done, its last token and function are gone, or the runtime ends.
 struct context_node::deadline_watch : told_of_discard {
   deadline_watch(chan_handle<void> of, context_node* self, std::uint64_t number) noexcept
       : held(std::move(of)), node(self), by(number) {}
@@ -43036,7 +43036,7 @@ THRUM_OUT_OF_LINE bool context_node::watch_deadline(const func_timer_handle& mad
     is_over = deadline_timer_.get() != made.get();
   }
   if (is_over) {
-    made.get()->stop();  // whoever has ended the watch found the timer not yet armed
+    made.get()->stop();  // end_watch() found the timer not yet armed
   }
   return true;
 }

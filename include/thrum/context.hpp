@@ -158,8 +158,8 @@ class context {
   /// its deadline, with a timer that keeps the context until it is done: cancel a context that is no
   /// longer needed. A call that is given the context itself needs no such timer. If that runtime
   /// stops, another one of the process watches. For a thread that belongs to none, any runtime
-  /// watches; if there is none, the request comes when somebody next asks the context itself, or a
-  /// runtime asks for the token. The background's token is never requested.
+  /// watches; if there is none, the next call that asks the context itself, or a runtime that asks
+  /// for the token, makes the request. The background's token is never requested.
   ///
   /// Callbacks run in the goroutine or thread that cancels, one after the other. One may wait: its
   /// goroutine keeps the thread to itself meanwhile, and a runtime that stops does not cancel it.
@@ -193,8 +193,8 @@ class context {
     return after_func(current_runtime(), std::forward<F>(f));
   }
 
-  /// The token for a wait that ends at deadline() by itself: nobody watches for it. Programs have no
-  /// need of it.
+  /// The token for a wait that ends at deadline() by itself: no timer watches the deadline for it.
+  /// Programs do not need it.
   friend std::stop_token token_for_wait(const context& of) {
     return of.node() != nullptr ? of.node()->stop_token(context_detail::context_node::watched::no)
                                 : std::stop_token();

@@ -16,7 +16,7 @@
 //   node has a new moment (is_due).
 //
 // Deadlines that are watched
-//   A token that a program has asked for is requested, and a function is called, also if nobody looks. So
+//   At the deadline a program's token is requested and a function is called, also if no goroutine waits. So
 //   a runtime watches the deadline of such a node, with a timer that keeps the node until then
 //   (watch_deadline). A thread that belongs to no runtime leaves it to the oldest one that works. If
 //   the runtime that watches stops before the deadline, the oldest other one takes the watch over.
@@ -210,7 +210,7 @@ class context_node : public chan_core<std::monostate>,
   /// The same in two steps, of which only the first may throw.
   func_timer_handle make_watch(runtime_scheduler& by);
   bool watch_deadline(const func_timer_handle& made, std::uint64_t by) noexcept;
-  /// Of the scheduler with that number; 0: of any. Returns its timer.
+  /// Ends the watch of the scheduler with that number; 0: of any scheduler. Returns its timer.
   func_timer_handle end_watch(std::uint64_t by = 0) noexcept;
   /// That scheduler ends: another one watches, if there is one.
   void hand_on_watch(std::uint64_t by) noexcept;

@@ -85,7 +85,7 @@ THRUM_OUT_OF_LINE void context_node::hand_over_functions() noexcept {
 }
 
 /// What watches the deadline of a node that has a token or a function. The two keep each other, until
-/// the node is done, nobody needs the watch any more, or the runtime ends.
+/// the node is done, its last token and function are gone, or the runtime ends.
 struct context_node::deadline_watch : told_of_discard {
   deadline_watch(chan_handle<void> of, context_node* self, std::uint64_t number) noexcept
       : held(std::move(of)), node(self), by(number) {}
@@ -184,7 +184,7 @@ THRUM_OUT_OF_LINE bool context_node::watch_deadline(const func_timer_handle& mad
     is_over = deadline_timer_.get() != made.get();
   }
   if (is_over) {
-    made.get()->stop();  // whoever has ended the watch found the timer not yet armed
+    made.get()->stop();  // end_watch() found the timer not yet armed
   }
   return true;
 }

@@ -3,11 +3,11 @@
 //
 // own_name: the name of something that this process has made and removes again.
 //
-// Another one may have the name by then: a successor's socket, after our file was removed; or another folder
-// was made the working directory, where a relative path leads to somebody else's file. So the path is made
-// absolute at once, and what has the name must be the same file of the same device. Between the look and
-// the removal somebody could still exchange it, which no system can rule out. The number of a file that is
-// gone may be given to another one: not while it is open, as a listening socket and a temporary file are.
+// Another file may have the name by then: a successor's socket, or, if the working directory has changed, the file
+// that a relative path names there. So set() makes the path absolute, and a removal compares device and file
+// number. Another process can still exchange the file between the comparison and the removal; no system
+// prevents that. A system reuses the number of a file that is gone, but not of one that is open, as a
+// listening socket and a temporary file are.
 #ifndef THRUM_IO_OWN_NAME_HPP
 #define THRUM_IO_OWN_NAME_HPP
 
