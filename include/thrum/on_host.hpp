@@ -43,42 +43,29 @@ concept not_attributes = not_runtime<F> && !std::is_same_v<std::remove_cvref_t<F
 /// std::system_error if there is no memory.
 host_thread* host_for_start(runtime_scheduler& scheduler);
 
-/// As sched::launch, for a goroutine that is to run on `where` only, if that is not null.
-THRUM_COLD inline void launch_on(host_thread* where, runtime_scheduler& scheduler, machine* m,
-                                 goroutine& g) noexcept {
-  if (where == nullptr) {
-    launch(scheduler, m, g);
-    return;
+/// How a goroutine on `where` is launched.
+struct launch_on_host {
+  const void* caller;
+  host_thread* where;
+  THRUM_INLINE void operator()(fresh_goroutine& fresh) const noexcept {
+    fresh.launch_on(caller, where);
   }
-  prepare_launch(scheduler, g);
-  g.bound = &where->m;
-  g.flags = g_bound | g_on_host;
-  if (m != nullptr) {
-    m->p->counts.created.add();
-  } else {
-    scheduler.count_created_elsewhere();
-  }
-  ready_on_host(g);
-}
+};
 
 /// As start_task, on `where` only, if that is not null.
 template <class How = no_attributes, class F, class... Args>
 THRUM_NOINLINE void start_task_on(host_thread* where, runtime_scheduler& scheduler, const How& how,
                                   F&& f, Args&&... args) {
-  start_launched(
-      scheduler, how, caller_address(),
-      [&](machine* m, goroutine& g) noexcept { launch_on(where, scheduler, m, g); },
-      std::forward<F>(f), std::forward<Args>(args)...);
+  start_launched(scheduler, how, launch_on_host{caller_address(), where}, std::forward<F>(f),
+                 std::forward<Args>(args)...);
 }
 
 /// As spawn_task, on `where` only, if that is not null.
 template <class How = no_attributes, class F, class... Args>
 THRUM_NOINLINE auto spawn_task_on(host_thread* where, runtime_scheduler& scheduler, const How& how,
                                   F&& f, Args&&... args) -> join_handle<spawn_result<F, Args...>> {
-  return spawn_launched(
-      scheduler, how, caller_address(),
-      [&](machine* m, goroutine& g) noexcept { launch_on(where, scheduler, m, g); },
-      std::forward<F>(f), std::forward<Args>(args)...);
+  return spawn_launched(scheduler, how, launch_on_host{caller_address(), where}, std::forward<F>(f),
+                        std::forward<Args>(args)...);
 }
 
 }  // namespace go_detail

@@ -6,13 +6,13 @@
 #define THRUM_TASK_HPP
 
 #include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
 #include <thrum/join_handle.hpp>
 #include <thrum/sched/core/priority.hpp>
 #include <thrum/sched/run/exit.hpp>
 #include <thrum/sched/run/start.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -99,6 +99,8 @@ struct bound_call<F> {
 /// The task of go.
 template <class F, class... Args>
 struct go_task {
+  static constexpr join_state join = join_state::none;
+
   bound_call<F, Args...> call;
 
   static void run(goroutine& g) {
@@ -132,6 +134,8 @@ struct go_task {
 /// The task of spawn. The slot comes first: it outlives the call and lies where the handle points.
 template <class R, class F, class... Args>
 struct spawn_task_of {
+  static constexpr join_state join = join_state::running;
+
   result_slot<R> slot;
   union {
     bound_call<F, Args...> call;
@@ -197,143 +201,81 @@ struct no_attributes {
   static constexpr thrum::priority priority = thrum::priority::normal;
 };
 
-/// Makes a goroutine whose task is a Task built from `from`, and calls launch(m, g) inside. What is
-/// built may allocate, so that happens outside, unless it cannot throw.
-template <class Task, class How, class Launch, class... From>
-void start_goroutine(runtime_scheduler& scheduler, const How& how, Launch launch_it,
-                     From&&... from) {
-  section here;
-  machine* m = m_of(scheduler, here.thread_m());
-  std::uint8_t size_class = scheduler.config().stack_class;
-  if (how.stack_size != 0) [[unlikely]] {
-    size_class = usable_stack_class(how.stack_size);
+/// How a goroutine is launched on any P.
+struct launch_anywhere {
+  const void* caller;
+  std::uint8_t flags;
+  THRUM_INLINE void operator()(fresh_goroutine& fresh) const noexcept {
+    fresh.launch(caller, flags);
   }
-  // A task that is large beside its stack gets a larger stack.
-  if constexpr (sizeof(Task) > (std::size_t{1} << min_stack_class) / 4) {
-    const std::uint8_t needed = usable_stack_class(sizeof(Task) * 4);
-    size_class = needed > size_class ? needed : size_class;
-  }
-  goroutine* g = take_g(scheduler, m, size_class);
-  if (g == nullptr) [[unlikely]] {
-    g = make_g(here, scheduler, size_class);
-    m = m_of(scheduler);
-  }
-  if (g != nullptr && !open_for_task(*g, sizeof(Task), alignof(Task))) [[unlikely]] {
-    untake_g(scheduler, *g);
-    g = nullptr;
-  }
-  if (g == nullptr) [[unlikely]] {
-    here.outside([] {
-      base::throw_system(os::error_code_of(os::no_memory),
-                         "go: no memory for the stack of another goroutine; raise the "
-                         "memory limit, vm.max_map_count or what options::memory gives, or start "
-                         "fewer");
-    });
-  }
-  void* const place = reserve_task(*g, sizeof(Task), alignof(Task));
-  if constexpr (noexcept(::new (place) Task{std::forward<From>(from)...})) {
-    ::new (place) Task{std::forward<From>(from)...};
-  } else {
-    here.outside([&] {
-      THRUM_TRY { ::new (place) Task{std::forward<From>(from)...}; }
-      THRUM_CATCH_ALL {
-        {
-          const section again;
-          untake_g(scheduler, *g);
-        }
-        THRUM_RETHROW;
-      }
-    });
-    m = m_of(scheduler);
-  }
-  g->id = next_id(scheduler, m);
-  g->entry = &Task::run;
-  g->discard_result = &Task::discard;
-  if (how.name.empty()) [[likely]] {
-    g->name[0] = '\0';
-  } else {
-    g->set_name(how.name);
-  }
-  launch_it(m, *g);
-}
+};
 
-/// go, with launch_it(m, g) in place of launch.
+/// What a goroutine with such a task is made for.
+template <class Task>
+inline constexpr task_form form_of{sizeof(Task), alignof(Task), &Task::run, &Task::discard,
+                                   Task::join};
+
+/// go, with launch_it in place of launch_anywhere.
 template <class How, class Launch, class F, class... Args>
-THRUM_INLINE void start_launched(runtime_scheduler& scheduler, const How& how, const void* caller,
-                                 Launch launch_it, F&& f, Args&&... args) {
+THRUM_INLINE void start_launched(runtime_scheduler& scheduler, const How& how, Launch launch_it,
+                                 F&& f, Args&&... args) {
   if constexpr (is_task<F, Args...>()) {
     using call = bound_call<std::decay_t<F>, std::decay_t<Args>...>;
     using task = go_task<std::decay_t<F>, std::decay_t<Args>...>;
-    start_goroutine<task>(
-        scheduler, how,
-        [&](machine* m, goroutine& g) noexcept {
-          g.join.store(join_state::none, relaxed);  // relaxed: not yet published
-          g.started_at = caller;
-          launch_it(m, g);
-        },
-        call{std::forward<F>(f), {std::forward<Args>(args)...}});
+    section here;
+    fresh_goroutine fresh(here, scheduler, form_of<task>, how.stack_size, how.name);
+    fresh.build<task>(call{std::forward<F>(f), {std::forward<Args>(args)...}});
+    launch_it(fresh);
   }
 }
 
 template <class How = no_attributes, class F, class... Args>
 THRUM_NOINLINE void start_task(runtime_scheduler& scheduler, const How& how, F&& f,
                                Args&&... args) {
-  start_launched(
-      scheduler, how, caller_address(),
-      [&](machine* m, goroutine& g) noexcept {
-        launch(scheduler, m, g, initial_flags(how.priority));
-      },
-      std::forward<F>(f), std::forward<Args>(args)...);
+  start_launched(scheduler, how, launch_anywhere{caller_address(), initial_flags(how.priority)},
+                 std::forward<F>(f), std::forward<Args>(args)...);
 }
 
 /// spawn of what gets no other arguments than these.
 template <class How, class Launch, class F, class... Args>
-THRUM_INLINE auto spawn_bound(runtime_scheduler& scheduler, const How& how, const void* caller,
-                              Launch launch_it, F&& f, Args&&... args)
-    -> join_handle<task_result<F, Args...>> {
+THRUM_INLINE auto spawn_bound(runtime_scheduler& scheduler, const How& how, Launch launch_it, F&& f,
+                              Args&&... args) -> join_handle<task_result<F, Args...>> {
   using result = task_result<F, Args...>;
-  join_handle<result> handle;
   if constexpr (is_task<F, Args...>()) {
     using task = spawn_task_of<result, std::decay_t<F>, std::decay_t<Args>...>;
-    start_goroutine<task>(
-        scheduler, how,
-        [&](machine* m, goroutine& g) noexcept {
-          g.join.store(join_state::running, relaxed);  // relaxed: not yet published
-          g.started_at = caller;
-          handle = join_handle<result>(g, static_cast<task*>(g.task)->slot);
-          launch_it(m, g);
-        },
-        std::forward<F>(f), std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...));
+    section here;
+    fresh_goroutine fresh(here, scheduler, form_of<task>, how.stack_size, how.name);
+    fresh.build<task>(std::forward<F>(f),
+                      std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...));
+    join_handle<result> handle(fresh.g(), static_cast<task*>(fresh.g().task)->slot);
+    launch_it(fresh);
+    return handle;
+  } else {
+    return join_handle<result>();
   }
-  return handle;
 }
 
-/// spawn, with launch_it(m, g) in place of launch.
+/// spawn, with launch_it in place of launch_anywhere.
 template <class How, class Launch, class F, class... Args>
-THRUM_INLINE auto spawn_launched(runtime_scheduler& scheduler, const How& how, const void* caller,
-                                 Launch launch_it, F&& f, Args&&... args)
-    -> join_handle<spawn_result<F, Args...>> {
+THRUM_INLINE auto spawn_launched(runtime_scheduler& scheduler, const How& how, Launch launch_it,
+                                 F&& f, Args&&... args) -> join_handle<spawn_result<F, Args...>> {
   if constexpr (wants_stop<F, Args...>) {
     std::stop_source source;
-    auto handle = spawn_bound(scheduler, how, caller, launch_it, std::forward<F>(f),
-                              source.get_token(), std::forward<Args>(args)...);
+    auto handle = spawn_bound(scheduler, how, launch_it, std::forward<F>(f), source.get_token(),
+                              std::forward<Args>(args)...);
     handle.stop_by(std::move(source));
     return handle;
   } else {
-    return spawn_bound(scheduler, how, caller, launch_it, std::forward<F>(f),
-                       std::forward<Args>(args)...);
+    return spawn_bound(scheduler, how, launch_it, std::forward<F>(f), std::forward<Args>(args)...);
   }
 }
 
 template <class How = no_attributes, class F, class... Args>
 THRUM_NOINLINE auto spawn_task(runtime_scheduler& scheduler, const How& how, F&& f, Args&&... args)
     -> join_handle<spawn_result<F, Args...>> {
-  return spawn_launched(
-      scheduler, how, caller_address(),
-      [&](machine* m, goroutine& g) noexcept {
-        launch(scheduler, m, g, initial_flags(how.priority));
-      },
-      std::forward<F>(f), std::forward<Args>(args)...);
+  return spawn_launched(scheduler, how,
+                        launch_anywhere{caller_address(), initial_flags(how.priority)},
+                        std::forward<F>(f), std::forward<Args>(args)...);
 }
 
 }  // namespace go_detail

@@ -134,18 +134,29 @@ class [[nodiscard]] section {
     return m == nullptr || m->p == nullptr;
   }
 
-  /// Runs f as user code, which may park and lock (SC2).
-  template <class F>
-  void outside(F f) {
+  /// Goes outside, for user code, which may park, lock and throw (SC2). False: is outside already.
+  THRUM_INLINE bool step_outside() noexcept {
     if (!outermost_) {
-      f();
-      return;
+      return false;
     }
-    outermost_ = false;  // if f throws, there is nothing left to leave
+    outermost_ = false;  // if the user's code throws, there is nothing left to leave
     leave_scheduler(*on_);
-    f();
+    return true;
+  }
+  /// Comes back, if step_outside() said true.
+  THRUM_INLINE void step_inside() noexcept {
     on_ = &enter_scheduler(*current_m());
     outermost_ = true;
+  }
+
+  /// Runs f as user code.
+  template <class F>
+  void outside(F f) {
+    const bool stepped = step_outside();
+    f();
+    if (stepped) {
+      step_inside();
+    }
   }
 
   /// After the goroutine has been parked, perhaps on another M.

@@ -10,8 +10,10 @@
 
 #include <thrum/arch/arch.hpp>
 #include <thrum/base/config.hpp>
+#include <thrum/base/error.hpp>
 #include <thrum/base/fatal.hpp>
 #include <thrum/base/sanitizer.hpp>
+#include <thrum/sched/core/host.hpp>
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/core/section.hpp>
 #include <thrum/sched/core/traits.hpp>
@@ -20,6 +22,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
+#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -176,6 +180,153 @@ THRUM_INLINE void launch(runtime_scheduler& scheduler, machine* m, goroutine& g,
     scheduler.count_created_elsewhere();
     ready_elsewhere(g);
   }
+}
+
+/// The same on the host's thread `where` only.
+THRUM_COLD inline void launch_on(host_thread& where, runtime_scheduler& scheduler, machine* m,
+                                 goroutine& g) noexcept {
+  prepare_launch(scheduler, g);
+  g.bound = &where.m;
+  g.flags = g_bound | g_on_host;
+  if (m != nullptr) {
+    m->p->counts.created.add();
+  } else {
+    scheduler.count_created_elsewhere();
+  }
+  ready_on_host(g);
+}
+
+/// What a goroutine is made for.
+struct task_form {
+  std::size_t size;
+  std::size_t alignment;
+  void (*run)(goroutine&);
+  void (*discard)(goroutine&) noexcept;
+  join_state join;
+};
+
+/// A goroutine from its making to its launch, inside. A program starts goroutines in many places: what does
+/// not depend on the type of the task stands in functions that are compiled once.
+class fresh_goroutine {
+ public:
+  /// With room for a task. std::system_error if there is no memory for its stack.
+  fresh_goroutine(section& here, runtime_scheduler& scheduler, const task_form& form,
+                  std::size_t stack_size, std::string_view name);
+  fresh_goroutine(const fresh_goroutine&) = delete;
+  fresh_goroutine& operator=(const fresh_goroutine&) = delete;
+  THRUM_INLINE ~fresh_goroutine() {
+    if (g_ != nullptr) [[unlikely]] {
+      give_back(scheduler_, *g_);
+    }
+  }
+
+  /// Builds the task. What is built may allocate, so that happens outside, unless it cannot throw.
+  template <class Task, class... From>
+  THRUM_INLINE void build(From&&... from) {
+    void* const place = g_->task;
+    if constexpr (noexcept(::new (place) Task{std::forward<From>(from)...})) {
+      ::new (place) Task{std::forward<From>(from)...};
+    } else {
+      const bool stepped = here_.step_outside();
+      ::new (place) Task{std::forward<From>(from)...};
+      if (stepped) {
+        here_.step_inside();
+      }
+      m_ = m_of(scheduler_);
+    }
+  }
+
+  goroutine& g() const noexcept { return *g_; }
+
+  /// Lets it run. `caller` is where it was started, for reports.
+  void launch(const void* caller, std::uint8_t flags) noexcept;
+  /// Lets it run on the host's thread `where` only; on any if that is null.
+  void launch_on(const void* caller, host_thread* where) noexcept;
+
+ private:
+  // Given what they need, rather than the object, which can so be kept in registers.
+  static goroutine* make(section& here, runtime_scheduler& scheduler, std::uint8_t size_class);
+  [[noreturn]] static void fail(section& here);
+  static void give_back(runtime_scheduler& scheduler, goroutine& g) noexcept;
+
+  section& here_;
+  runtime_scheduler& scheduler_;
+  machine* m_;
+  goroutine* g_;
+};
+
+THRUM_INLINE fresh_goroutine::fresh_goroutine(section& here, runtime_scheduler& scheduler,
+                                              const task_form& form, std::size_t stack_size,
+                                              std::string_view name)
+    : here_(here), scheduler_(scheduler), m_(m_of(scheduler, here.thread_m())) {
+  std::uint8_t size_class = scheduler.config().stack_class;
+  if (stack_size != 0) [[unlikely]] {
+    size_class = usable_stack_class(stack_size);
+  }
+  // A task that is large beside its stack gets a larger stack.
+  if (form.size > (std::size_t{1} << min_stack_class) / 4) {
+    const std::uint8_t needed = usable_stack_class(form.size * 4);
+    size_class = needed > size_class ? needed : size_class;
+  }
+  g_ = take_g(scheduler, m_, size_class);
+  if (g_ == nullptr) [[unlikely]] {
+    g_ = make(here_, scheduler, size_class);
+    m_ = m_of(scheduler);
+  }
+  if (!open_for_task(*g_, form.size, form.alignment)) [[unlikely]] {
+    untake_g(scheduler, *g_);
+    fail(here_);
+  }
+  reserve_task(*g_, form.size, form.alignment);
+  g_->id = next_id(scheduler, m_);
+  g_->entry = form.run;
+  g_->discard_result = form.discard;
+  g_->join.store(form.join, relaxed);  // relaxed: not yet published
+  if (name.empty()) [[likely]] {
+    g_->name[0] = '\0';
+  } else {
+    g_->set_name(name);
+  }
+}
+
+/// Where no dead G is at hand.
+THRUM_COLD inline goroutine* fresh_goroutine::make(section& here, runtime_scheduler& scheduler,
+                                                   std::uint8_t size_class) {
+  goroutine* const g = make_g(here, scheduler, size_class);
+  if (g == nullptr) {
+    fail(here);
+  }
+  return g;
+}
+
+THRUM_COLD inline void fresh_goroutine::fail(section& here) {
+  here.step_outside();
+  base::throw_system(os::error_code_of(os::no_memory),
+                     "go: no memory for the stack of another goroutine; raise the memory limit, "
+                     "vm.max_map_count or what options::memory gives, or start fewer");
+}
+
+/// The constructor of a task has thrown.
+THRUM_COLD inline void fresh_goroutine::give_back(runtime_scheduler& scheduler,
+                                                  goroutine& g) noexcept {
+  const section here;
+  untake_g(scheduler, g);
+}
+
+THRUM_INLINE void fresh_goroutine::launch(const void* caller, std::uint8_t flags) noexcept {
+  goroutine& g = *std::exchange(g_, nullptr);
+  g.started_at = caller;
+  sched::launch(scheduler_, m_, g, flags);
+}
+
+THRUM_COLD inline void fresh_goroutine::launch_on(const void* caller, host_thread* where) noexcept {
+  if (where == nullptr) {
+    launch(caller, 0);
+    return;
+  }
+  goroutine& g = *std::exchange(g_, nullptr);
+  g.started_at = caller;
+  sched::launch_on(*where, scheduler_, m_, g);
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched
