@@ -148,7 +148,7 @@ support = asserting([f for path in sorted((tests / "support").glob("*.hpp"))
 cases = 0
 first = {}  # (program, name of a case): where it stands
 errors = list(misplaced())
-for folder in ("unit", "go", "examples", "opt_in", "model"):
+for folder in ("unit", "go", "examples", "opt_in", "debuggers", "model"):
     for path in sorted((tests / folder).rglob("*.cpp")):
         text = path.read_text()
         code = masked(text)
