@@ -45,7 +45,8 @@ enum class poller_kind : std::uint8_t {
 struct options {
   /// Number of P; 0: what THRUM_MAXPROCS says, else default_procs().
   unsigned procs = 0;
-  /// Most OS threads; one more is a fatal error that says so.
+  /// Most OS threads. If all of them are inside blocking calls, or locked to goroutines that wait, and
+  /// another goroutine can run, that is a fatal error.
   unsigned max_threads = 10'000;
   /// Bytes of stack reserved per goroutine, rounded up to a power of two of at least 16 KiB. Pages
   /// are committed as they are touched.

@@ -78,6 +78,7 @@ struct figure {
   unsigned value = 0;
   unsigned load(std::memory_order) const { return value; }
   void fetch_add(unsigned n, std::memory_order) { value += n; }
+  void fetch_sub(unsigned n, std::memory_order) { value -= n; }
   void add() { ++value; }
   unsigned get() const { return value; }
 };
@@ -312,7 +313,7 @@ class runtime_scheduler {
     bool is_virtual() const { return false; }
   } clock;
   struct {
-    model::retaking::figure signals, retakes, exchanges, without_p;
+    model::retaking::figure signals, retakes, exchanges, without_p, blocked;
   } taken;
   freeze_state freeze;
   struct {

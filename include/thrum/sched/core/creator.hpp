@@ -15,7 +15,8 @@
 // When the system refuses a thread (Go gives up the process then) the runtime goes on with those it
 // has. The P that was meant for the thread is held: its goroutines are in the global queue, its
 // timers are run by thieves, and here every 20 ms. It goes to an M that sleeps, or is the next to,
-// to the thread of a goroutine that is bound to it, or to a thread that can be made later.
+// to the thread of a goroutine that is bound to it, or to a thread that can be made later. Where
+// options::max_threads allows no more, a P is held in the same way.
 #ifndef THRUM_SCHED_CORE_CREATOR_HPP
 #define THRUM_SCHED_CORE_CREATOR_HPP
 

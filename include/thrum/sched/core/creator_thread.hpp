@@ -39,12 +39,15 @@ THRUM_OUT_OF_LINE void thread_creator::wait() noexcept {
     }
   }
   give_back_.work(now);
-  if (retry_at_ != never) {
+  if (retry_at_ != never || scheduler_.ms.holds_back()) {
     const bool again = now >= retry_at_;
     if (again) {
       retry_at_ = never;
     }
     scheduler_.release_held(again);
+    if (retry_at_ == never && scheduler_.ms.holds_back()) {
+      retry_at_ = now + retry_ns;
+    }
   }
 }
 

@@ -9,7 +9,8 @@
 //                (begin_locked, end_locked), or is a spare that enters the list of idle Ms
 //   running      has a thread; perhaps it sleeps
 //
-// A P whose thread the system has refused is held back until an M is idle, or a thread is granted.
+// A P whose thread the system has refused, or max_threads does not allow, is held back until an M is
+// idle, or a thread is granted.
 //
 // Invariants
 //   MT2  `awaiting` counts the Ps that wait for a thread which is being made. It changes under the
@@ -103,7 +104,7 @@ class m_table {
   [[nodiscard]] bool claim_spare_locked() noexcept { return !std::exchange(spare_begins_, true); }
   void end_spare_locked() noexcept { spare_begins_ = false; }
 
-  // ---- Ps for which the system has refused a thread ----
+  // ---- Ps for which no thread is to be had ----
 
   void hold_back_locked(processor& p) noexcept {
     THRUM_ASSERT(MT4, p.queue.empty());
@@ -114,6 +115,9 @@ class m_table {
   /// Also without the lock, by a thread that has said that it is going to sleep in the poller.
   bool holds_back() const noexcept {
     return held_.load(seq_cst) != nullptr;  // [s.held =] seq_cst: after begin_sleep
+  }
+  bool is_first_held_locked(const processor* p) const noexcept {
+    return held_.load(relaxed) == p;  // relaxed: under the lock
   }
   /// Null: there is none.
   [[nodiscard]] processor* release_locked() noexcept {

@@ -241,6 +241,13 @@ class runtime_scheduler {
     ms.vacate_locked(m);
   }
 
+  /// There may be no more threads: the P waits until an M is idle. Ends the program if it has work and no
+  /// thread can come back for it. Caller holds the lock, which is released here.
+  void hold_back_at_limit_locked(processor& p, bool spinning) noexcept;
+
+  void hold_back_locked(processor& p) noexcept;
+  goroutine* take_bound() noexcept;
+
   /// The system has refused a thread: its P waits, the M is kept for the next that is wanted.
   void take_back(machine& m) noexcept;
 
@@ -380,6 +387,7 @@ class runtime_scheduler {
     atomic<std::uint64_t> exchanges{0};  // of them: the P went to another handler
     atomic<std::uint64_t> retakes{0};    // Ps taken from threads that block
     atomic<std::uint64_t> without_p{0};  // threads stopped that computed without a P
+    atomic<std::uint32_t> blocked{0};    // threads whose P was taken in a call that has not ended
   } taken;
 
   visitors visitors_from_outside;

@@ -8,6 +8,10 @@
 //   preempted  it sleeps in a signal handler, with a goroutine that waits for a P in the global
 //              queue, or in the background queue (preempt.hpp). Before a new one: see creator.hpp
 //   new        the creator makes its thread; the P waits for it
+// Where max_threads allows no other one, the P is held back as one whose thread the system has refused
+// (m_table.hpp): a running M takes its work, and the first M that idles takes the P. Only where each
+// thread is in a call that blocks, or sleeps with the goroutine that is locked to it, can work wait for
+// ever: that ends the program.
 //
 // Invariants
 //   MT1  an M in the idle list has a thread that has started: a P that is given to it runs at once.
@@ -50,6 +54,10 @@ THRUM_OUT_OF_LINE void runtime_scheduler::start_m(processor& p, bool spinning) n
     pass_p(p, *m, spinning);
     return;
   }
+  if (ms.with_thread() == config_.max_threads) [[unlikely]] {
+    hold_back_at_limit_locked(p, spinning);
+    return;
+  }
   m = new_m_locked();
   ms.begin_locked(*m);
   note_threads_locked(*this);
@@ -75,15 +83,55 @@ THRUM_OUT_OF_LINE machine* runtime_scheduler::new_m_locked() noexcept {
   machine* const m = ms.take_locked(config_.max_threads, [this](void* place, unsigned id) {
     return ::new (place) machine(*this, upcalls_, id, seed(id));
   });
-  if (m == nullptr) {
-    idle.lock().unlock();
-    base::message<> text;
-    text.append("go: the runtime needs more than ").append(std::uint64_t{config_.max_threads});
-    text.append(" threads; too many goroutines are inside blocking calls, or locked ");
-    text.append("to their threads, at once; raise options::max_threads or bound their number");
-    base::fatal(text.view());
-  }
+  THRUM_ASSERT(another_thread_is_allowed, m != nullptr);
   return m;
+}
+
+[[noreturn]] THRUM_COLD inline void refuse_more_threads(unsigned most) noexcept {
+  base::message<> text;
+  text.append("go: the runtime needs more than ").append(std::uint64_t{most});
+  text.append(" threads; too many goroutines are inside blocking calls, or locked ");
+  text.append("to their threads, at once; raise options::max_threads or bound their number");
+  base::fatal(text.view());
+}
+
+THRUM_OUT_OF_LINE void runtime_scheduler::hold_back_at_limit_locked(processor& p,
+                                                                    bool spinning) noexcept {
+  if (goroutine* const g = take_bound()) {
+    idle.lock().unlock();
+    pass_p(p, *g->bound, spinning);
+    return;
+  }
+  const bool has_work = !p.queue.empty() || has_shared_work() || has_forks();
+  // relaxed: a thread that comes back says so before it takes the lock
+  const std::uint32_t occupied = taken.blocked.load(relaxed) + locked_asleep.load(relaxed);
+  if (has_work && occupied >= ms.with_thread()) {
+    idle.lock().unlock();
+    refuse_more_threads(config_.max_threads);
+  }
+  if (spinning) {
+    idle.give_back_unit();  // release_held looks for what its search would have found
+  }
+  hold_back_locked(p);
+  idle.lock().unlock();
+  creator.offer_idle();  // it tries again now and then
+}
+
+/// The first that can run on one thread only, which sleeps without being idle. Null: there is none.
+THRUM_OUT_OF_LINE goroutine* runtime_scheduler::take_bound() noexcept {
+  const auto is_bound = [](const goroutine& each) {
+    return (each.flags & (g_bound | g_on_host)) == g_bound;
+  };
+  goroutine* const g = global.take(is_bound);
+  return g != nullptr ? g : background.take(is_bound);
+}
+
+THRUM_OUT_OF_LINE void runtime_scheduler::hold_back_locked(processor& p) noexcept {
+  global.prepend(p.queue.drain());
+  ms.hold_back_locked(p);
+  if (poll.somebody_sleeps()) {
+    poller.wake();  // it comes to stop_m, or finds a P
+  }
 }
 
 THRUM_OUT_OF_LINE bool runtime_scheduler::stop_m(machine& m) noexcept {
@@ -138,11 +186,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::take_back(machine& m) noexcept {
     processor& p = *m.next_p;
     m.next_p = nullptr;
     m.park.clear();
-    global.prepend(p.queue.drain());
-    ms.hold_back_locked(p);
-    if (poll.somebody_sleeps()) {
-      poller.wake();  // it comes to stop_m, or finds a P
-    }
+    hold_back_locked(p);
     if (idle.idle_ms() != 0) {
       creator.offer_idle();  // they have come to stop_m before
     }
@@ -154,10 +198,13 @@ THRUM_OUT_OF_LINE void runtime_scheduler::take_back(machine& m) noexcept {
 
 THRUM_OUT_OF_LINE void runtime_scheduler::release_held(bool again) noexcept {
   bool released = false;
+  processor* p = nullptr;
   for (;;) {
-    processor* p;
     {
       scoped guard(idle.lock());
+      if (ms.is_first_held_locked(p)) {
+        break;  // again: there are no threads for the others either
+      }
       p = again || idle.idle_ms() != 0 ? ms.release_locked() : nullptr;
       if (p == nullptr) {
         break;
@@ -167,14 +214,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::release_held(bool again) noexcept {
     if (!clock.is_virtual()) {
       p->timers.run_due(traits::now());  // perhaps nobody else comes by
     }
-    // The thread of a goroutine that is bound to it sleeps without being idle.
-    const auto is_bound = [](const goroutine& each) {
-      return (each.flags & (g_bound | g_on_host)) == g_bound;
-    };
-    goroutine* g = global.take(is_bound);
-    if (g == nullptr) {
-      g = background.take(is_bound);
-    }
+    goroutine* const g = take_bound();
     if (g != nullptr) {
       pass_p(*p, *g->bound, false);
     } else {

@@ -54,7 +54,7 @@
 //   then looks at every queue. An idler that was not spinning need not look again: it read the flag under the lock in
 //   which it became visible as idle.
 //
-// Fences of [id.spin]: end_spinning, wake_processor, wake_m.
+// Fences of [id.spin]: end_spinning, give_back_unit, wake_processor, wake_m.
 // Fences of [id.need]: clear_need, wake_processor, wake_m.
 //
 // Sources: Go, src/runtime/proc.go (the head comment and findRunnable), issues 45867 and 43997.
@@ -164,6 +164,12 @@ class idle_set {
     m.spinning = false;
     drop_unit();
     Traits::fence(seq_cst);  // [id.spin =] I5: pairs with the submitter's fence at S2
+  }
+
+  /// The same for a unit that no M has got: there is none to search.
+  void give_back_unit() noexcept {
+    drop_unit();
+    Traits::fence(seq_cst);  // [id.spin =] I5: as in end_spinning
   }
 
   // ---- the lists ----

@@ -55,6 +55,7 @@ THRUM_COLD inline machine& regain_p(machine& m) noexcept {
   processor* p;
   {
     scoped guard(scheduler.idle.lock());
+    scheduler.taken.blocked.fetch_sub(1, relaxed);  // relaxed: under the lock
     p = scheduler.idle.take_p_locked();
   }
   if (p != nullptr) {
@@ -70,6 +71,7 @@ THRUM_COLD inline machine& regain_p(machine& m) noexcept {
     processor& other = scheduler.ps[i];
     // relaxed: only a hint
     if (other.status.load(relaxed) == p_status::syscall && take_from_syscall(m, other)) {
+      scheduler.taken.blocked.fetch_add(1, relaxed);  // relaxed: the other M for this one
       show_priority(other, *m.g);
       bool ran = false;
       run_timers(m, other, ran);
@@ -83,7 +85,8 @@ THRUM_COLD inline machine& regain_p(machine& m) noexcept {
 /// It is back, inside. Returns holding a P; the M that it runs on, perhaps another one.
 inline machine& exit_syscall(machine& m) noexcept {
   goroutine& g = *m.g;
-  // Its own may have been taken and be in another M's call by now; then that one loses it.
+  // Its own may have been taken and be in another M's call by now; then that one loses it, and is the one
+  // that counts as blocked.
   machine& here = take_from_syscall(m, *m.old_p) ? m : regain_p(m);
   g.status.store(g_status::running, relaxed);  // relaxed: only for display
   if (is_in_background(g)) [[unlikely]] {

@@ -480,9 +480,10 @@ inline bool monitor::look_at_syscall(processor& p, std::int64_t now, bool slice_
   if (!p.status.compare_exchange_strong(expected, p_status::idle, acquire, relaxed)) {
     return false;
   }
-  p.m.store(nullptr, relaxed);                 // relaxed: only for display
-  p.syscall_tick.add();                        // we hold the P now
-  scheduler_.hand_offs.fetch_add(1, relaxed);  // relaxed: a figure for reports
+  p.m.store(nullptr, relaxed);                     // relaxed: only for display
+  p.syscall_tick.add();                            // we hold the P now
+  scheduler_.taken.blocked.fetch_add(1, relaxed);  // relaxed: before the lock of hand_off
+  scheduler_.hand_offs.fetch_add(1, relaxed);      // relaxed: a figure for reports
   scheduler_.hand_off(p);
   return true;
 }

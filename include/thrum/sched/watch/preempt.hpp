@@ -266,6 +266,7 @@ inline bool stop_without_p(machine& m) noexcept {
     }
     goroutine& g = *m.g;
     m.cpu = os::current_cpu();
+    scheduler.taken.blocked.fetch_sub(1, relaxed);  // relaxed: under the lock
     forget_p(m);
     bind(m, g);
     // [g.status >] release: its frame. Without a P, no freeze stops this thread before it sleeps.

@@ -323,6 +323,7 @@ inline void retaker::retake(processor& p, machine& m) noexcept {
   }
   m.watched_cpu = m.self.cpu_now();
   scheduler_.taken.retakes.fetch_add(1, relaxed);  // relaxed: a figure for reports
+  scheduler_.taken.blocked.fetch_add(1, relaxed);  // relaxed: before the lock of hand_off
   scheduler_.hand_off(p);
 }
 

@@ -16,6 +16,7 @@
 #include <memory>
 #include <span>
 #include <thread>
+#include <utility>
 
 using namespace std::chrono_literals;
 using support::eventually;
@@ -96,8 +97,10 @@ TEST_CASE("a goroutine that is new runs beside a loop though the last thread wai
       return p.read(std::span(&c, 1));
     });
     const auto& poll = thrum::sched::current_m()->scheduler->poll;
-    // One call: before a second one the other thread would have to be back from the poller.
-    thrum::blocking([&poll] { support::eventually([&poll] { return poll.somebody_sleeps(); }); });
+    support::eventually([&poll] {
+      thrum::blocking([] { std::this_thread::sleep_for(1ms); });
+      return poll.somebody_sleeps();
+    });
     std::atomic<bool> has_run{false};
     thrum::go([&] { has_run = true; });
     for (const auto until = std::chrono::steady_clock::now() + support::long_time;
@@ -107,6 +110,46 @@ TEST_CASE("a goroutine that is new runs beside a loop though the last thread wai
     p.writer().close();
     CHECK(reader.join() == 0);
   });
+}
+
+TEST_CASE("a program in which nothing blocks runs with fewer threads than processors") {
+  for (const auto& [procs, threads] : {std::pair(2U, 1U), std::pair(4U, 2U)}) {
+    thrum::options options = support::with_procs(procs);
+    options.max_threads = threads;
+    std::atomic<int> ran{0};
+    thrum::run(options, [&ran] {
+      thrum::task_group group;
+      for (int i = 0; i != 300; ++i) {
+        group.go([&ran] {
+          thrum::sleep_for(100us);
+          thrum::this_goroutine::yield();
+          ++ran;
+        });
+        thrum::this_goroutine::yield();
+      }
+      group.wait();
+    });
+    CHECK(ran == 300);
+  }
+}
+
+TEST_CASE("calls that block one after the other need no more threads than two") {
+  thrum::options options = support::with_procs(2);
+  options.max_threads = 2;
+  int calls = 0;
+  thrum::run(options, [&calls] {
+    thrum::io::pipe p;
+    auto reader = thrum::spawn([&p] {
+      char c = 0;
+      return p.read(std::span(&c, 1));
+    });
+    for (; calls != 30; ++calls) {
+      thrum::blocking([] { std::this_thread::sleep_for(200us); });
+    }
+    p.writer().close();
+    CHECK(reader.join() == 0);
+  });
+  CHECK(calls == 30);
 }
 
 TEST_CASE("new goroutines of other kinds run beside more loops than there may be threads") {

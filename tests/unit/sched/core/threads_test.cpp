@@ -334,11 +334,58 @@ TEST_CASE("a P that is handed off while nobody searches is searched with") {
   one.scheduler->idle.end_spinning(*idle);
 }
 
+TEST_CASE("a P for which no thread may be made waits for one that idles, and searches no more") {
+  scheduler_and_p one({.max_threads = 1});
+  one.open();
+  machine& busy = one.new_m();
+  goroutine g;
+  g.status = thrum::sched::g_status::runnable;
+  REQUIRE(one.p->queue.push(&g).empty());
+  REQUIRE(one.scheduler->idle.claim_first_spinner());
+  one.start_m(true);
+  CHECK(support::eventually([&] { return one.scheduler->ms.holds_back(); }));
+  CHECK(one.scheduler->idle.spinning() == 0);
+  CHECK(one.p->queue.empty());
+  one.put_m(busy);
+  one.scheduler->creator.offer_idle();
+  CHECK(support::eventually([&] { return busy.park.is_set(); }));
+  CHECK(busy.next_p == one.p);
+  CHECK_FALSE(one.scheduler->ms.holds_back());
+  CHECK(one.scheduler->global.pop() == &g);
+}
+
+TEST_CASE(
+    "a P for which no thread may be made goes to the thread of a goroutine that is bound to it") {
+  scheduler_and_p one({.max_threads = 1});
+  one.open();
+  machine& owner = one.new_m();
+  one.scheduler->locked_asleep = 1;
+  goroutine bound;
+  bound.bound = &owner;
+  bound.flags = thrum::sched::g_bound;
+  one.scheduler->global.push_back(bound);
+  one.start_m(false);
+  CHECK(owner.next_p == one.p);
+  CHECK(owner.park.is_set());
+}
+
+TEST_CASE("a P with nothing to run waits though each thread is in a call that blocks") {
+  scheduler_and_p one({.max_threads = 1});
+  one.open();
+  one.new_m();
+  one.scheduler->taken.blocked = 1;
+  one.start_m(false);
+  CHECK(support::eventually([&] { return one.scheduler->ms.holds_back(); }));
+}
+
 TEST_CASE("a runtime that needs more threads than it may have ends with what to do") {
   const support::child_result end = support::run_in_child([] {
     support::bare_scheduler scheduler(1, {.max_threads = 0});
-    const thrum::sched::scoped guard(scheduler->idle.lock());
-    static_cast<void>(scheduler->new_m_locked());
+    goroutine g;
+    scheduler->global.push_back(g);
+    processor p{0};
+    scheduler->idle.lock().lock();
+    scheduler->start_m(p, false);
   });
   CHECK(end.signal == SIGABRT);
   CHECK(end.errors.find("more than 0 threads") != std::string::npos);
