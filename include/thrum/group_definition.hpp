@@ -34,6 +34,9 @@ THRUM_COLD THRUM_OUT_OF_LINE void group_detail::throw_no_result(const char* mess
 }
 
 THRUM_OUT_OF_LINE task_group::~task_group() {
+  // A member that ends lets them in, or on, in memory that is gone.
+  slots_.end_waits("task_group: it");
+  running_.end_waits("task_group: it");
   // The members are cancelled themselves.
   const sched::uncancellable until_all_have_ended;
   if (!running_.wait_for(std::chrono::nanoseconds(0))) {

@@ -173,6 +173,7 @@
 #include <thrum/sync/atomic_wait_definition.hpp>
 #include <thrum/sync/condition_variable_any_definition.hpp>
 #include <thrum/sync/condition_variable_definition.hpp>
+#include <thrum/sync/destroyed_waiters_definition.hpp>
 #include <thrum/sync/latch_definition.hpp>
 #include <thrum/sync/mutex_definition.hpp>
 #include <thrum/sync/once_definition.hpp>

@@ -22,6 +22,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/order.hpp>
+#include <thrum/sync/destroyed_waiters.hpp>
 #include <thrum/sync/wait_list.hpp>
 
 #include <atomic>
@@ -174,7 +175,14 @@ class chan_base {
   void expire() noexcept { clock_->expire(*clock_); }
 
  protected:
-  ~chan_base() = default;
+  ~chan_base() {
+    if (!receivers_.empty() || !senders_.empty()) [[unlikely]] {
+      end_waits();
+    }
+  }
+  THRUM_COLD void end_waits() noexcept {
+    sync_detail::end_waits("chan: its last handle", lock_, receivers_.points, senders_.points);
+  }
 
   /// CB1. The first waiter that is not stale; null if there is none.
   THRUM_INLINE static wait_point* pop(wait_list& list) noexcept {

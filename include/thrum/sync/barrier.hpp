@@ -13,6 +13,7 @@
 #include <thrum/base/error.hpp>
 #include <thrum/sched/run/exit.hpp>
 #include <thrum/stop_condition.hpp>
+#include <thrum/sync/destroyed_waiters.hpp>
 #include <thrum/sync/wait_list.hpp>
 
 #include <cstddef>
@@ -60,6 +61,11 @@ class barrier {
   }
   barrier(const barrier&) = delete;
   barrier& operator=(const barrier&) = delete;
+  ~barrier() {
+    if (!waiters_.empty()) [[unlikely]] {
+      sync_detail::end_waits("barrier: it", lock_, waiters_.points);
+    }
+  }
 
   /// The greatest number of participants.
   static constexpr std::ptrdiff_t max() noexcept {

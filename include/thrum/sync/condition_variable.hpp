@@ -14,6 +14,7 @@
 #include <thrum/base/config.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/stop_condition.hpp>
+#include <thrum/sync/destroyed_waiters.hpp>
 #include <thrum/sync/mutex.hpp>
 #include <thrum/sync/wait_list.hpp>
 
@@ -34,6 +35,11 @@ class condition_variable {
   constexpr condition_variable() noexcept = default;
   condition_variable(const condition_variable&) = delete;
   condition_variable& operator=(const condition_variable&) = delete;
+  ~condition_variable() {
+    if (!waiters_.empty()) [[unlikely]] {
+      sync_detail::end_waits("condition_variable: it", list_lock_, waiters_.points);
+    }
+  }
 
   /// Wakes the one that has waited longest. Does not block; the mutex need not be held.
   void notify_one() noexcept {

@@ -34,6 +34,7 @@ class condition_variable_any {
   condition_variable_any();
   condition_variable_any(const condition_variable_any&) = delete;
   condition_variable_any& operator=(const condition_variable_any&) = delete;
+  ~condition_variable_any() { inside_->end_waits(); }
 
   /// Wakes the one that has waited longest. Does not block.
   void notify_one() noexcept { inside_->notify(1); }
@@ -121,6 +122,9 @@ class condition_variable_any {
     sync_detail::wait_list waiters{lock};
 
     void notify(std::size_t n) noexcept;
+
+    /// The condition variable is destroyed.
+    void end_waits() noexcept;
   };
 
   /// Waits for a notification, unless a stop is requested.

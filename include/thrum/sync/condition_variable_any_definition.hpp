@@ -7,6 +7,7 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/sync/condition_variable_any.hpp>
+#include <thrum/sync/destroyed_waiters.hpp>
 #include <thrum/sync/wait_list.hpp>
 
 #include <cstddef>
@@ -34,6 +35,17 @@ THRUM_OUT_OF_LINE void condition_variable_any::inside::notify(std::size_t n) noe
   }
   lock.unlock();
   released.wake_all();
+}
+
+THRUM_OUT_OF_LINE void condition_variable_any::inside::end_waits() noexcept {
+  {
+    const sched::section here;
+    const sched::scoped guard(lock);
+    if (waiters.empty()) {
+      return;
+    }
+  }
+  sync_detail::end_waits("condition_variable_any: it", lock, waiters.points);
 }
 
 THRUM_OUT_OF_LINE sched::wake_cause condition_variable_any::wait_linked(

@@ -14,6 +14,7 @@
 #include <thrum/base/intrusive_ring.hpp>
 #include <thrum/base/order.hpp>
 #include <thrum/stop_condition.hpp>
+#include <thrum/sync/destroyed_waiters.hpp>
 #include <thrum/sync/wait_list.hpp>
 
 #include <atomic>
@@ -34,6 +35,11 @@ class latch {
   }
   latch(const latch&) = delete;
   latch& operator=(const latch&) = delete;
+  ~latch() {
+    if (waiters_.front() != nullptr) [[unlikely]] {
+      sync_detail::end_waits("latch: it", lock_, waiters_);
+    }
+  }
 
   /// The greatest count.
   static constexpr std::ptrdiff_t max() noexcept {

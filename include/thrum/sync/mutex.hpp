@@ -56,6 +56,12 @@ class mutex {
   constexpr mutex() noexcept = default;
   mutex(const mutex&) = delete;
   mutex& operator=(const mutex&) = delete;
+  ~mutex() {
+    // relaxed: nobody else may use it now, but waiters by mistake
+    if (queue_word::head(queue_.word.load(std::memory_order_relaxed)) != nullptr) [[unlikely]] {
+      end_waits();
+    }
+  }
 
   /// Blocks until the mutex is the caller's.
   void lock() {
@@ -103,6 +109,9 @@ class mutex {
 
  private:
   using queue_word = sync_detail::queue_word;
+
+  /// It is destroyed, though there are waiters.
+  [[gnu::cold]] void end_waits() noexcept;
 
   [[gnu::cold]] bool lock_slow(std::int64_t deadline);
   [[gnu::cold]] void unlock_slow(std::uintptr_t word);

@@ -13,6 +13,7 @@
 #include <thrum/os/os.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/run/park.hpp>
+#include <thrum/sync/destroyed_waiters.hpp>
 #include <thrum/sync/mutex.hpp>
 #include <thrum/sync/mutex_queue.hpp>
 #include <thrum/sync/mutex_waiter.hpp>
@@ -259,6 +260,21 @@ THRUM_COLD THRUM_OUT_OF_LINE bool mutex::lock_slow(std::int64_t deadline) {
     spins = 0;
     w = word.load(relaxed);  // relaxed: each exchange decides
   }
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void mutex::end_waits() noexcept {
+  sync_detail::destroyed_waiters found;
+  {
+    const sched::section here;
+    queue_.lock();
+    // relaxed: the pointer is ours
+    for (auto* w = queue_word::head(queue_.word.load(std::memory_order_relaxed)); w != nullptr;
+         w = static_cast<queue_word::waiter*>(w->next)) {
+      found.add(*w);
+    }
+    queue_.unlock();
+  }
+  found.end("mutex: it");
 }
 
 THRUM_COLD THRUM_OUT_OF_LINE void mutex::unlock_slow(std::uintptr_t w) {

@@ -24,6 +24,7 @@
 #include <thrum/deadline.hpp>
 #include <thrum/sched/run/exit.hpp>
 #include <thrum/stop_condition.hpp>
+#include <thrum/sync/destroyed_waiters.hpp>
 #include <thrum/sync/wait_list.hpp>
 
 #include <atomic>
@@ -49,6 +50,11 @@ class counting_semaphore {
   }
   counting_semaphore(const counting_semaphore&) = delete;
   counting_semaphore& operator=(const counting_semaphore&) = delete;
+  ~counting_semaphore() {
+    if (waiters_.front() != nullptr) [[unlikely]] {
+      sync_detail::end_waits("counting_semaphore: it", lock_, waiters_);
+    }
+  }
 
   /// The greatest number of free permits.
   static constexpr std::ptrdiff_t max() noexcept { return LeastMax; }

@@ -34,6 +34,7 @@
 #include <thrum/base/error.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/stop_condition.hpp>
+#include <thrum/sync/destroyed_waiters.hpp>
 #include <thrum/sync/wait_list.hpp>
 
 #include <atomic>
@@ -50,6 +51,11 @@ class shared_mutex {
   constexpr shared_mutex() noexcept = default;
   shared_mutex(const shared_mutex&) = delete;
   shared_mutex& operator=(const shared_mutex&) = delete;
+  ~shared_mutex() {
+    if (!nobody_waits()) [[unlikely]] {
+      sync_detail::end_waits("shared_mutex: it", lock_, readers_.points, writers_.points);
+    }
+  }
 
   // ---- writers ----
 

@@ -53,6 +53,12 @@ class wait_group {
   }
   wait_group(const wait_group&) = delete;
   wait_group& operator=(const wait_group&) = delete;
+  ~wait_group() {
+    // relaxed: nobody else may use it now
+    if (word_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+      destroyed_too_early();
+    }
+  }
 
   /// Adds n to the count; a negative one subtracts. usage_error, and the count as it was, if it
   /// would become negative or if it is raised from zero while somebody waits. Does not block.
@@ -171,6 +177,16 @@ class wait_group {
     wait_group& group_;
     state state_ = state::not_called;
   };
+
+  friend class task_group;
+
+  // The word of one that was destroyed too early: the next done() says so, if it still finds it.
+  static constexpr std::uint64_t destroyed = 0xC000'0000'DEAD'0000;
+
+  [[gnu::cold]] void destroyed_too_early() noexcept;
+
+  /// `what` is destroyed, which may be waited for.
+  [[gnu::cold]] void end_waits(const char* what) noexcept;
 
   [[gnu::cold]] void add_slow(std::int32_t counter, std::uint64_t delta);
 

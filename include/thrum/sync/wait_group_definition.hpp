@@ -7,13 +7,18 @@
 
 #include <thrum/base/config.hpp>
 #include <thrum/base/error.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/base/message.hpp>
 #include <thrum/base/order.hpp>
+#include <thrum/sched/life/process_exit.hpp>
 #include <thrum/sched/run/exit.hpp>
+#include <thrum/sync/destroyed_waiters.hpp>
 #include <thrum/sync/wait_group.hpp>
 #include <thrum/sync/wait_list.hpp>
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 
 namespace thrum { inline namespace THRUM_ABI {
 
@@ -22,7 +27,34 @@ THRUM_OUT_OF_LINE bool wait_group::counted_call::exiting() noexcept {
   return m != nullptr && m->g != nullptr && m->g->exiting;
 }
 
+THRUM_COLD THRUM_OUT_OF_LINE void wait_group::end_waits(const char* what) noexcept {
+  sync_detail::end_waits(what, lock_, waiters_.points);
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void wait_group::destroyed_too_early() noexcept {
+  end_waits("wait_group: it");
+  // relaxed: nobody else may use it now
+  const auto counter = static_cast<std::int32_t>(word_.load(std::memory_order_relaxed) >> 32);
+  auto* const m = sched::current_m();
+  // Elsewhere, and after goroutines were ended by a stop, a count that is left may be all that is left.
+  if (counter > 0 && m != nullptr && m->g != nullptr && !m->g->exiting &&
+      !m->scheduler->ending.has_begun() && std::uncaught_exceptions() == 0 &&
+      !sched::process_exit::is_mine()) {
+    base::message<128> text("wait_group: it is destroyed while its count is ");
+    text.append(counter).append("; call wait() before, or share it with those that call done()");
+    base::fatal(text.view());
+  }
+  word_.store(destroyed, std::memory_order_relaxed);  // relaxed: for those that come too late
+}
+
 THRUM_COLD THRUM_OUT_OF_LINE void wait_group::add_slow(std::int32_t counter, std::uint64_t delta) {
+  // relaxed: those that have seen it destroyed come too late for any order
+  if (counter < 0 && static_cast<std::uint32_t>(word_.load(std::memory_order_relaxed)) ==
+                         static_cast<std::uint32_t>(destroyed)) {
+    base::fatal(
+        "wait_group::done: the wait_group was destroyed before; call wait() before it goes, or "
+        "share it with those that call done()");
+  }
   if (counter == 0) {
     wake_if_zero(0);
     return;

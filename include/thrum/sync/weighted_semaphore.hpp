@@ -23,6 +23,7 @@
 #include <thrum/base/error.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/stop_condition.hpp>
+#include <thrum/sync/destroyed_waiters.hpp>
 #include <thrum/sync/wait_list.hpp>
 
 #include <chrono>
@@ -48,6 +49,7 @@ class weighted_semaphore {
   }
   weighted_semaphore(const weighted_semaphore&) = delete;
   weighted_semaphore& operator=(const weighted_semaphore&) = delete;
+  ~weighted_semaphore() { end_waits("weighted_semaphore: it"); }
 
   /// How many permits there are, free or taken.
   std::ptrdiff_t max() const noexcept;
@@ -89,6 +91,15 @@ class weighted_semaphore {
   void release(std::ptrdiff_t n = 1);
 
  private:
+  friend class task_group;
+
+  /// `what` is destroyed, in which it is.
+  void end_waits(const char* what) noexcept {
+    if (!waiters_.empty()) [[unlikely]] {
+      sync_detail::end_waits(what, lock_, waiters_.points);
+    }
+  }
+
   bool acquire_until(std::ptrdiff_t n, std::int64_t deadline);
 
   /// WS1. Whether n permits were taken. Caller holds the lock.
