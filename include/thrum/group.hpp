@@ -181,13 +181,14 @@ class task_group {
   /// What a goroutine of the group calls, with f and the arguments, which are destroyed before it is
   /// (bound_call in task.hpp): then the goroutine leaves the group. One that was not called does
   /// nothing.
-  class member {
+  class member : public go_detail::told_of_goroutine {
    public:
     explicit member(task_group& group) noexcept : group_(group) {}
     member(member&& other) noexcept : group_(other.group_) {}  // none moves once called
     member& operator=(member&&) = delete;
     ~member() {
       if (was_called_) {
+        end_locals();
         group_.leave();
       }
     }

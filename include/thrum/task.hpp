@@ -96,6 +96,20 @@ struct bound_call<F> {
   decltype(auto) operator()() { return std::move(f)(); }
 };
 
+/// The base of a callable of the library's own that go_task tells in which goroutine it runs.
+struct told_of_goroutine {
+  goroutine* own = nullptr;
+
+  /// Ends the goroutine's own values, before a group learns of its end. What they wait for may not
+  /// throw: the goroutine ends.
+  void end_locals() const noexcept {
+    if (own->locals != nullptr) [[unlikely]] {
+      own->uncancellable = 1;
+      destroy_locals(own->locals);
+    }
+  }
+};
+
 /// The task of go.
 template <class F, class... Args>
 struct go_task {
@@ -105,6 +119,9 @@ struct go_task {
 
   static void run(goroutine& g) {
     auto* const task = static_cast<go_task*>(g.task);
+    if constexpr (std::is_base_of_v<told_of_goroutine, F>) {
+      task->call.f.own = &g;
+    }
 #if THRUM_EXCEPTIONS
     if (g.scheduler->config().catches_panics) {
       try {

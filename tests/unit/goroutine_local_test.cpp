@@ -117,6 +117,35 @@ TEST_CASE("values are destroyed also when a goroutine exits or is unwound by a s
   CHECK(token.use_count() == 1);
 }
 
+TEST_CASE("values of the goroutines of a group are destroyed before a wait for it returns") {
+  with_runtime(with_procs(4), [] {
+    static std::atomic<int> alive;
+    struct counted {
+      counted() { ++alive; }
+      ~counted() {
+        thrum::this_goroutine::yield();
+        --alive;
+      }
+    };
+    thrum::goroutine_local<counted> mine;
+    int early = 0;
+    for (int round = 0; round != scaled(200); ++round) {
+      thrum::wait_group waited;
+      const auto captured = std::make_shared<int>(round);
+      waited.go([&mine] { mine.get(); });
+      waited.go([&mine, captured] { mine.get(); });
+      waited.wait();
+      early += alive != 0;
+      thrum::task_group group;
+      group.go([&mine] { mine.get(); });
+      group.go([&mine, captured] { mine.get(); });
+      group.wait();
+      early += alive != 0;
+    }
+    CHECK(early == 0);
+  });
+}
+
 TEST_CASE("a destructor of a value may use other values") {
   with_runtime([] {
     static thrum::goroutine_local<int> counter;

@@ -31,8 +31,8 @@ constexpr std::string_view describe(bool b) noexcept { return b ? "true" : "fals
 
 /// "p=3", or "p=nil".
 template <class Object, class Number>
-void append_id(trace_line& line, std::string_view key, const Object* object,
-               Number Object::*id) noexcept {
+THRUM_NO_TSAN void append_id(trace_line& line, std::string_view key, const Object* object,
+                             Number Object::*id) noexcept {
   line.append(key);
   if (object != nullptr) {
     line.append(object->*id);

@@ -5,7 +5,9 @@
 //
 // A count_down() that brings the count to zero does so under the lock, and a wait() that sees zero
 // passes through the lock before it returns: so a latch may be destroyed as soon as wait() has
-// returned, although the last count_down() is perhaps still about to return.
+// returned, although the last count_down() is perhaps still about to return. arrive_and_wait() lowers
+// the count and joins the waiters in one step, under the lock; its last caller leaves the latch alone
+// once the others are woken. So a latch may also be destroyed as soon as one such call has returned.
 #ifndef THRUM_SYNC_LATCH_HPP
 #define THRUM_SYNC_LATCH_HPP
 
@@ -24,7 +26,8 @@
 
 namespace thrum { inline namespace THRUM_ABI {
 
-/// As std::latch. wait is a cancellation point.
+/// As std::latch. wait is a cancellation point. It may be destroyed once a wait() has returned, or an
+/// arrive_and_wait() without a stop, if the others that have arrived are in such calls, too.
 class latch {
  public:
   /// usage_error if `count` is negative.
@@ -95,11 +98,8 @@ class latch {
            });
   }
 
-  /// count_down(n) and wait().
-  void arrive_and_wait(std::ptrdiff_t n = 1) {
-    count_down(n);
-    wait();
-  }
+  /// Lowers the count by n as count_down(), and blocks until it is zero. A cancellation point.
+  void arrive_and_wait(std::ptrdiff_t n = 1);
 
   /// The same until a stop is requested; whether the count is zero. It is lowered in any case.
   template <stop_condition Stop>
@@ -109,6 +109,18 @@ class latch {
   }
 
  private:
+  enum class outcome : std::uint8_t { too_much, last, others_missing };
+
+  struct arrival {
+    outcome how;
+    sched::wake_cause cause;  // of one that has waited
+  };
+
+  arrival arrive_and_park(std::ptrdiff_t n) noexcept;
+
+  /// Caller holds the lock.
+  void take_all_locked(sched::wake_list& released) noexcept;
+
   [[noreturn]] [[gnu::cold]] static void throw_too_much();
 
   /// Takes the last n off the count. False: somebody else has taken of them meanwhile.

@@ -22,6 +22,50 @@ THRUM_COLD THRUM_OUT_OF_LINE void latch::throw_too_much() {
   base::throw_usage("latch::count_down: by a negative number, or by more than is left");
 }
 
+THRUM_OUT_OF_LINE void latch::take_all_locked(sched::wake_list& released) noexcept {
+  sync_detail::wait_list all(lock_);
+  all.points = waiters_.take_all();
+  all.take_all(sched::wake_cause::notified, released);
+}
+
+THRUM_OUT_OF_LINE void latch::arrive_and_wait(std::ptrdiff_t n) {
+  const arrival mine = arrive_and_park(n);
+  switch (mine.how) {
+    case outcome::too_much: throw_too_much();
+    case outcome::last: sync_detail::after_operation(); break;
+    case outcome::others_missing: sched::exit_if_cancelled(mine.cause); break;
+  }
+}
+
+THRUM_OUT_OF_LINE latch::arrival latch::arrive_and_park(std::ptrdiff_t n) noexcept {
+  using namespace base::orders;
+  sched::section here;
+  sched::wait_point point;
+  point.g = here.g();
+  point.object = this;
+  point.withdraw = &withdraw;
+  lock_.lock();
+  std::ptrdiff_t count = count_.load(relaxed);  // relaxed: the exchange decides
+  do {
+    if (n < 0 || n > count) {
+      lock_.unlock();
+      return {outcome::too_much, sched::wake_cause::none};
+    }
+    // [la.count <>] acq_rel: what all have done before; relaxed: looks at it again
+  } while (!count_.compare_exchange_weak(count, count - n, acq_rel, relaxed));
+  if (count == n) {
+    sched::wake_list released;
+    take_all_locked(released);
+    lock_.unlock();
+    released.wake_all();
+    return {outcome::last, sched::wake_cause::notified};
+  }
+  waiters_.push_back(point);
+  return {
+      outcome::others_missing,
+      sched::wait(here, point, lock_, {sched::wait_reason::latch_wait, true, sched::no_deadline})};
+}
+
 THRUM_COLD THRUM_OUT_OF_LINE bool latch::open(std::ptrdiff_t n) noexcept {
   using namespace base::orders;
   const sched::section here;
@@ -32,9 +76,7 @@ THRUM_COLD THRUM_OUT_OF_LINE bool latch::open(std::ptrdiff_t n) noexcept {
   while (count == n && !count_.compare_exchange_weak(count, 0, acq_rel, relaxed)) {
   }
   if (count == n) {
-    sync_detail::wait_list all(lock_);
-    all.points = waiters_.take_all();
-    all.take_all(sched::wake_cause::notified, released);
+    take_all_locked(released);
   }
   lock_.unlock();
   released.wake_all();

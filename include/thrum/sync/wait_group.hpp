@@ -106,7 +106,8 @@ class wait_group {
 
   /// add(1), starts f(args...) as a goroutine of the current runtime, and done() when it ends, also
   /// by goroutine_exit; not when an exception leaves it, which is a panic. What is kept of f and the
-  /// arguments is destroyed before done(): it must not be what keeps the group alive, nor wait for it.
+  /// arguments, and the goroutine's own values (goroutine_local), are destroyed before done(): they must
+  /// neither be what keeps the group alive, nor wait for it.
   template <go_detail::not_runtime F, class... Args>
   void go(F&& f, Args&&... args) {
     start([](auto&&... task) { thrum::go(std::forward<decltype(task)>(task)...); },
@@ -128,14 +129,7 @@ class wait_group {
       THRUM_TRY {
         if constexpr ((std::is_trivially_destructible_v<std::decay_t<F>> && ... &&
                        std::is_trivially_destructible_v<std::decay_t<Args>>)) {
-          // Nothing is left to be destroyed when it has returned: some instructions less.
-          go(
-              [this](auto&& function, auto&&... arguments) {
-                counted_call call(*this);
-                call(std::forward<decltype(function)>(function),
-                     std::forward<decltype(arguments)>(arguments)...);
-              },
-              std::forward<F>(f), std::forward<Args>(args)...);
+          go(quick_call(*this), std::forward<F>(f), std::forward<Args>(args)...);
         } else {
           go(counted_call(*this), std::forward<F>(f), std::forward<Args>(args)...);
         }
@@ -151,13 +145,15 @@ class wait_group {
   /// (bound_call in task.hpp): then comes done(). Unless the goroutine panics: a wait() must not
   /// return then, perhaps to the end of the program, before the panic is reported. One that was not
   /// called says nothing.
-  class counted_call {
+  class counted_call : public go_detail::told_of_goroutine {
    public:
     explicit counted_call(wait_group& group) noexcept : group_(group) {}
+    counted_call(wait_group& group, sched::goroutine* runs) noexcept : group_(group) { own = runs; }
     counted_call(counted_call&& other) noexcept : group_(other.group_) {}  // none moves once called
     counted_call& operator=(counted_call&&) = delete;
     ~counted_call() {
-      if (state_ != state::not_called && (state_ == state::returned || exiting())) {
+      if (state_ != state::not_called && (state_ == state::returned || own->exiting)) {
+        end_locals();
         group_.done();
       }
     }
@@ -172,10 +168,24 @@ class wait_group {
    private:
     enum class state : std::uint8_t { not_called, called, returned };
 
-    static bool exiting() noexcept;
-
     wait_group& group_;
     state state_ = state::not_called;
+  };
+
+  /// The same where nothing of f and the arguments is left to be destroyed when f has returned: some
+  /// instructions less.
+  class quick_call : public go_detail::told_of_goroutine {
+   public:
+    explicit quick_call(wait_group& group) noexcept : group_(group) {}
+
+    template <class F, class... Args>
+    void operator()(F&& f, Args&&... args) {
+      counted_call call(group_, own);
+      call(std::forward<F>(f), std::forward<Args>(args)...);
+    }
+
+   private:
+    wait_group& group_;
   };
 
   friend class task_group;

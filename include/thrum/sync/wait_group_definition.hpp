@@ -22,11 +22,6 @@
 
 namespace thrum { inline namespace THRUM_ABI {
 
-THRUM_OUT_OF_LINE bool wait_group::counted_call::exiting() noexcept {
-  auto* const m = sched::current_m();
-  return m != nullptr && m->g != nullptr && m->g->exiting;
-}
-
 THRUM_COLD THRUM_OUT_OF_LINE void wait_group::end_waits(const char* what) noexcept {
   sync_detail::end_waits(what, lock_, waiters_.points);
 }

@@ -15,7 +15,8 @@
 //
 // A bubble is a runtime of its own whose clock stands while anything can run, and jumps to the next
 // timer when every goroutine is durably blocked: on a channel, a select, a sleep, a condition, a
-// wait_group, a join. Not durably blocked are goroutines that wait for a mutex or a descriptor, or
+// wait_group, a join, a lock with a deadline. Not durably blocked are goroutines that wait for a mutex
+// without one or for a descriptor, or
 // are inside blocking(): somebody outside may end that, so the clock waits.
 //
 // It does not wait for what comes from outside over a channel, a condition or a join: receive that

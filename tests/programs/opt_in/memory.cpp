@@ -109,6 +109,25 @@ int start_processes_without_memory() {
   });
 }
 
+int dump_without_memory() {
+  return thrum::run([] {
+    std::FILE* const nowhere = std::fopen("/dev/null", "w");
+    int failed = 0;
+    for (const auto form : {thrum::dump_form::counts, thrum::dump_form::full}) {
+      allocations_left = 0;
+      try {
+        thrum::dump_goroutines(nowhere, form);
+      } catch (const std::bad_alloc&) {
+        ++failed;
+      }
+      allocations_left = -1;
+      thrum::dump_goroutines(nowhere, form);
+    }
+    std::fclose(nowhere);
+    return failed == 2 ? 0 : 1;
+  });
+}
+
 int open_files_without_memory() {
   const std::string path = "/dev/../dev/../dev/../dev/../dev/null";  // too long to be in the object
   return fail_each_allocation_of([&] {
@@ -287,6 +306,7 @@ int start_goroutines_again() {
 
 constexpr programs::entry entries[] = {
     {"start_processes_without_memory", &start_processes_without_memory},
+    {"dump_without_memory", &dump_without_memory},
     {"open_files_without_memory", &open_files_without_memory},
     {"hear_changes_without_memory", &hear_changes_without_memory},
     {"call_at_the_end_without_memory", &call_at_the_end_without_memory},

@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 #include "support/dumped.hpp"
 #include "support/eventually.hpp"
+#include "support/program.hpp"
 #include "support/with_runtime.hpp"
 
 #include <thrum.hpp>
@@ -112,6 +113,14 @@ TEST_CASE("a dump of counts tells goroutines by state, reason and start, and sto
     CHECK(freezes(own) == before);
   });
 }
+
+#ifdef THRUM_MEMORY_PATH  // sanitizers have an operator new of their own
+TEST_CASE("a dump of goroutines without memory throws, and the next one works") {
+  const auto result = support::run_file(THRUM_MEMORY_PATH, "dump_without_memory");
+  INFO(result.text);
+  CHECK(result.exit_code == 0);
+}
+#endif
 
 TEST_CASE("a thread outside of every runtime may dump the goroutines of all of them") {
   thrum::runtime first;

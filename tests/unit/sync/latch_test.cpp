@@ -81,6 +81,28 @@ TEST_CASE("a latch may be destroyed as soon as a wait has returned") {
   });
 }
 
+TEST_CASE("a latch may be destroyed as soon as a call that has arrived and waited returns") {
+  with_runtime(with_procs(4), [] {
+    constexpr int n = 4;
+    const int times = scaled(20'000, 500);
+    std::atomic<int> passed{0};
+    for (int i = 0; i != times; ++i) {
+      auto latch = std::make_unique<thrum::latch>(n);
+      thrum::wait_group others;
+      for (int other = 1; other != n; ++other) {
+        others.go([at = latch.get(), &passed] {
+          at->arrive_and_wait();
+          ++passed;
+        });
+      }
+      latch->arrive_and_wait();
+      latch.reset();
+      others.wait();
+    }
+    CHECK(passed == times * (n - 1));  // and no sanitizer has complained
+  });
+}
+
 TEST_CASE("a foreign thread waits for goroutines at a latch, and they for it") {
   with_runtime([] {
     thrum::latch ready(1);

@@ -20,6 +20,7 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <span>
 #include <stdexcept>
@@ -401,6 +402,30 @@ TEST_CASE("time in a bubble waits for a goroutine that waits for a mutex or bloc
     CHECK(thrum::testing::now() - start == 1h);
     group.wait();
     outside.join();
+  });
+}
+
+TEST_CASE("a lock with a deadline times out in a bubble, though its holder sleeps longer") {
+  bubble([] {
+    const auto start = thrum::testing::now();
+    thrum::mutex mutex;
+    thrum::shared_mutex shared;
+    thrum::wait_group group;
+    group.go([&] {
+      const std::lock_guard first(mutex);
+      const std::lock_guard second(shared);
+      thrum::sleep_for(1h);
+    });
+    thrum::sleep_for(1s);
+    CHECK_FALSE(mutex.try_lock_for(1s));
+    CHECK_FALSE(shared.try_lock_for(1s));
+    CHECK_FALSE(shared.try_lock_shared_for(1s));
+    CHECK_FALSE(mutex.lock(thrum::context::background().with_timeout(1s)));
+    CHECK(thrum::testing::now() - start == 5s);
+    CHECK(mutex.try_lock_for(2h));
+    CHECK(thrum::testing::now() - start == 1h);
+    mutex.unlock();
+    group.wait();
   });
 }
 

@@ -33,7 +33,7 @@ THRUM_OUT_OF_LINE bool runtime_scheduler::resume_quiet_locked() noexcept {
       stands = stands || status == g_status::runnable ||
                (status == g_status::waiting &&
                 // relaxed: a goroutine that parked has released its P since
-                !is_durable(each.reason.load(relaxed)));
+                !is_durable(each.reason.load(relaxed)) && !is_timed_lock(each));
     });
     if (stands) {
       return false;

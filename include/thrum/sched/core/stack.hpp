@@ -69,6 +69,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <type_traits>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -175,9 +176,10 @@ class stack_pool {
   /// destroy the pool, if its runtime is gone.
   void put_from_handle(goroutine& g) noexcept;
 
-  /// Calls f for each G that was ever carved. Gs carved meanwhile may be missed.
+  /// Calls f for each G that was ever carved, without a lock; what f throws ends it. Gs carved
+  /// meanwhile may be missed.
   template <class F>
-  void for_each(F f) noexcept;
+  void for_each(F f) noexcept(std::is_nothrow_invocable_v<F&, goroutine&>);
 
   /// Whether an address lies in one of the slabs. Also from the handler of a fault, where this
   /// thread may hold the lock: then the answer is no.
@@ -370,7 +372,7 @@ inline void stack_pool::put_from_handle(goroutine& g) noexcept {
 }
 
 template <class F>
-void stack_pool::for_each(F f) noexcept {
+void stack_pool::for_each(F f) noexcept(std::is_nothrow_invocable_v<F&, goroutine&>) {
   // Slabs are only ever added in front, so the list behind a head that was read under the lock
   // stays as it is.
   slab* first;

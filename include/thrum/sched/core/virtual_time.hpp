@@ -6,7 +6,8 @@
 // The last M of such a scheduler that goes to sleep, on its note, in the poller, or for a goroutine
 // that is locked to it, finds every goroutine parked. It then does one of these, in this order:
 //   V1  a goroutine waits for exactly this (bubble::wait): it goes on
-//   V2  a goroutine waits for something that somebody outside may bring (a mutex, a descriptor), or
+//   V2  a goroutine waits for something that somebody outside may bring (a mutex without a deadline, a
+//       descriptor), or
 //       is runnable and in no queue, as the monitor or a thread that is not ours is about to put it
 //       there: nothing; the clock stands
 //   V3  a timer is armed, and the first goroutine has not returned: the clock jumps to the earliest,
@@ -93,13 +94,24 @@ class runtime_clock {
   virtual_clock* virtual_ = nullptr;
 };
 
+constexpr bool is_for_lock(wait_reason reason) noexcept {
+  return reason == wait_reason::mutex_lock || reason == wait_reason::shared_mutex_lock ||
+         reason == wait_reason::shared_mutex_lock_shared;
+}
+
+/// Whether a parked goroutine waits for a lock until a time: then time goes on, as nothing else might
+/// end its wait.
+inline bool is_timed_lock(const goroutine& g) noexcept {
+  // relaxed: a goroutine that parked has released its P since
+  return is_for_lock(g.reason.load(std::memory_order_relaxed)) &&
+         g.word.load(std::memory_order_relaxed) > goroutine::busy;  // relaxed: likewise
+}
+
 /// May a wait for that reason be ended only by a goroutine of the same scheduler, or by time? (Go's
 /// "durably blocked".)
 constexpr bool is_durable(wait_reason reason) noexcept {
-  return reason != wait_reason::mutex_lock && reason != wait_reason::shared_mutex_lock &&
-         reason != wait_reason::shared_mutex_lock_shared && reason != wait_reason::none &&
-         !is_polled(reason) && reason != wait_reason::io_close &&
-         reason != wait_reason::name_look_up;
+  return !is_for_lock(reason) && reason != wait_reason::none && !is_polled(reason) &&
+         reason != wait_reason::io_close && reason != wait_reason::name_look_up;
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched
