@@ -28,10 +28,12 @@ void backend(thrum::context context, std::chrono::milliseconds work, thrum::chan
 std::optional<int> ask(const thrum::context& context, std::chrono::milliseconds work) {
   const auto answer = thrum::make_chan<int>(1);  // has room, as the caller may be gone
   thrum::go(backend, context, work, answer);
-  std::optional<int> result;
-  thrum::select(thrum::on_recv(answer, [&](std::optional<int> value) { result = value; }),
-                thrum::on_done(context));
-  return result;
+  int result = 0;
+  switch (thrum::select(thrum::on_recv(answer, [&](int value) { result = value; }),
+                        thrum::on_done(context))) {
+    case 0: return result;
+    default: return std::nullopt;  // the caller has given up
+  }
 }
 
 void request(const thrum::context& session, std::chrono::milliseconds limit,

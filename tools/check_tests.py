@@ -49,7 +49,6 @@ ELSEWHERE = {
     "chan/handle": "chan_test",
     "sched/core/reclaim": "sched/core/give_back_test",  # one subject: its essay, and its steps
     "sched/io/poll_events": "sched/io/poll_desc_test",
-    "select/cases": "select_test",
     "select/engine": "select_test",
     "sync/condition_variable_any": "sync/condition_variable_test",
     "sync/mutex_queue": "sync/mutex_test",

@@ -3,9 +3,13 @@
 //
 // select: waits for several channel operations, carries out one of them.
 //
-//   thrum::select(thrum::on_recv(jobs, [&](std::optional<job> j) { ... }),
-//                 thrum::on_send(results, std::move(r), [&] { ... }),
-//                 thrum::on_timeout(1s, [&] { ... }));
+//   for (;;) {
+//     switch (thrum::select(thrum::on_recv(jobs, [&](job j) { ... }),
+//                           thrum::on_send(results, std::move(r), [&] { ... }),
+//                           thrum::on_timeout(1s))) {
+//       case 2: return;  // what a handler cannot do: leave the loop
+//     }
+//   }
 #ifndef THRUM_SELECT_HPP
 #define THRUM_SELECT_HPP
 
@@ -36,9 +40,13 @@ namespace thrum { inline namespace THRUM_ABI {
 // rvalue it owns, but for the value of on_send. Handlers run after the operation, on the caller's
 // stack, and may do anything.
 
-/// Receives from a channel. `f` is called with std::optional<T>, empty if the channel is closed; or
-/// with T&& and bool, T() and false if it is closed; or with nothing. For a channel of signals:
-/// with bool or nothing. Never ready on the nil channel.
+/// Receives from a channel. `f` takes one of these:
+///   (T)                 not called if the channel is closed and drained; a generic f gets a T
+///   (std::optional<T>)  empty if the channel is closed and drained
+///   (T&&, bool)         T() and false if it is
+///   ()                  called in both cases
+/// For a channel of signals: (bool) or nothing. A closed channel is always ready: a loop over select
+/// with an f(T) looks at is_closed(), or spins. Never ready on the nil channel.
 template <class T, class F = select_detail::no_handler>
 [[nodiscard("a case does nothing until it is given to select")]] auto on_recv(
     const chan<T>& channel, F f = {}) {

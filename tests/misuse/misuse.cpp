@@ -109,7 +109,7 @@ struct no_default {
 
 [[maybe_unused]] void handlers_that_cannot_be_called(const chan<int>& c, const chan<void>& signals,
                                                      const chan<no_default>& others) {
-  select(on_recv(c, [](const char*) {}));  // error: on_recv: the handler takes (std::opt
+  select(on_recv(c, [](const char*) {}));  // error: on_recv: the handler takes (T), (std
   select(on_recv(signals, 5));             // error: on_recv: the handler takes (bool)
   select(on_recv(others, [](no_default&&, bool) {}));  // error: on_recv: a handler f(T&&, bool) is
   select(on_send(c, 1, [](int) {}));                   // error: select: the handler of this case is

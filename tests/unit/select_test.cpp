@@ -125,7 +125,7 @@ TEST_CASE("a receive hands the element to its handler in each form") {
       REQUIRE(ok);
       seen += v;
     }));
-    thrum::select(on_recv(holding<std::string>("e"), [&](auto v) { seen += *v; }));
+    thrum::select(on_recv(holding<std::string>("e"), [&](auto v) { seen += v; }));
     thrum::select(on_recv(holding<std::string>("?"), [&] { seen += "f"; }));
     thrum::select(on_recv(holding<std::string>("?")));
     CHECK(seen == "abcdef");

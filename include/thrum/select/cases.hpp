@@ -118,6 +118,34 @@ class case_channel {
   core_type* core_;
 };
 
+/// Whether a handler is asked first for the element itself: one that is generic, and would take
+/// anything, and a pointer to a member, which std::invoke would also apply to what an optional holds.
+template <class F, class T>
+concept takes_anything = std::is_member_pointer_v<F> || requires {
+  &F::template operator()<T>;
+};
+
+/// What on_recv calls its handler with.
+enum class handler_takes : std::uint8_t { element, optional, element_and_ok, nothing };
+
+/// A handler of one signature that takes a std::optional<T> can be called with a T too, so it is asked
+/// for the optional first. A generic one must not be: the question compiles its body, and `v + 1` is an
+/// error there.
+template <class F, class T>
+consteval handler_takes what_handler_takes() {
+  if constexpr (takes_anything<F, T> && std::is_invocable_v<F&, T>) {
+    return handler_takes::element;
+  } else if constexpr (std::is_invocable_v<F&, std::optional<T>>) {
+    return handler_takes::optional;
+  } else if constexpr (std::is_invocable_v<F&, T, bool>) {
+    return handler_takes::element_and_ok;
+  } else if constexpr (std::is_invocable_v<F&, T>) {
+    return handler_takes::element;
+  } else {
+    return handler_takes::nothing;
+  }
+}
+
 template <class T, class F>
 class recv_case : public select_case_base {
   using element = chan_element<T>;
@@ -179,25 +207,32 @@ class recv_case : public select_case_base {
           std::invoke(handler_);
         }
       }
-    } else if constexpr (std::is_invocable_v<F&, std::optional<T>>) {
-      std::invoke(handler_, ok ? std::optional<T>(element::unwrap(*received_)) : std::nullopt);
-    } else if constexpr (std::is_invocable_v<F&, T&&, bool>) {
-      constexpr bool has_default = std::is_default_constructible_v<T>;
-      static_assert(has_default,
-                    "on_recv: a handler f(T&&, bool) is called with T() when the channel is "
-                    "closed; take std::optional<T> instead");
-      if (ok) {
-        std::invoke(handler_, element::unwrap(*received_), true);
-      } else if constexpr (has_default) {
-        std::invoke(handler_, T(), false);
-      }
     } else {
-      constexpr bool callable = std::is_invocable_v<F&>;
-      static_assert(callable,
-                    "on_recv: the handler takes (std::optional<T>), (T&&, bool) or nothing");
-      received_.reset();  // the handler may take long
-      if constexpr (callable) {
-        std::invoke(handler_);
+      constexpr handler_takes takes = what_handler_takes<F, T>();
+      if constexpr (takes == handler_takes::element) {
+        if (ok) {
+          std::invoke(handler_, element::unwrap(*received_));
+        }
+      } else if constexpr (takes == handler_takes::optional) {
+        std::invoke(handler_, ok ? std::optional<T>(element::unwrap(*received_)) : std::nullopt);
+      } else if constexpr (takes == handler_takes::element_and_ok) {
+        constexpr bool has_default = std::is_default_constructible_v<T>;
+        static_assert(has_default,
+                      "on_recv: a handler f(T&&, bool) is called with T() when the channel is "
+                      "closed; take std::optional<T> instead");
+        if (ok) {
+          std::invoke(handler_, element::unwrap(*received_), true);
+        } else if constexpr (has_default) {
+          std::invoke(handler_, T(), false);
+        }
+      } else {
+        constexpr bool callable = std::is_invocable_v<F&>;
+        static_assert(callable,
+                      "on_recv: the handler takes (T), (std::optional<T>), (T&&, bool) or nothing");
+        received_.reset();  // the handler may take long
+        if constexpr (callable) {
+          std::invoke(handler_);
+        }
       }
     }
   }
