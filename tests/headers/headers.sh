@@ -77,6 +77,15 @@ for compiler in g++ clang++-14 clang++-19; do
   done
 done
 
+# What gives each thread a second stack.
+if command -v clang++-19 >/dev/null; then
+  one_error "clang++-19: -fsanitize=safe-stack is refused in one sentence" "without -fsanitize=safe-stack" \
+    clang++-19 -std=c++20 -fsanitize=safe-stack -I"$include" -fsyntax-only "$work/empty.cpp"
+  one_error "clang++-19: -fsanitize=shadow-call-stack is refused in one sentence" \
+    "without -fsanitize=shadow-call-stack" clang++-19 -std=c++20 --target=aarch64-linux-gnu -ffixed-x18 \
+    -fsanitize=shadow-call-stack -I"$include" -fsyntax-only "$work/empty.cpp"
+fi
+
 # A library without std::stop_token: libc++ before 20 has it behind a flag. Where there is none, a
 # macro of the standard's library that says so is taken away.
 printf '#include <version>\n#undef __cpp_lib_jthread\n#include <thrum.hpp>\nint main() {}\n' \

@@ -24,6 +24,9 @@ namespace netpoll = thrum::netpoll;
 /// Nanoseconds of the clock that all runtimes of this build go by.
 inline std::atomic<std::int64_t> now{1'000'000'000};
 
+/// What runtimes of this build believe of the thread that makes them.
+inline std::atomic<bool> has_shadow_stack{false};
+
 class poller {
  public:
   int open() noexcept { return 0; }
@@ -109,6 +112,9 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 struct traits : default_traits {
   static constexpr std::uint32_t run_queue_capacity = 4;
   using poller = driven::poller;
+  static bool has_shadow_stack() noexcept {
+    return driven::has_shadow_stack.load(std::memory_order_seq_cst);
+  }
   static std::int64_t now() noexcept { return driven::now.load(std::memory_order_seq_cst); }
 };
 

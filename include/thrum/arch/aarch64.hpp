@@ -39,6 +39,14 @@ inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept 
   return answer;
 }
 
+/// Whether the calling thread has a shadow stack (Guarded Control Stack). `chkfeat` clears the bits
+/// of the features that are on; an older processor does nothing.
+inline bool has_shadow_stack() noexcept {
+  register std::uintptr_t asked asm("x16") = 1;
+  asm volatile("hint #40" : "+r"(asked));  // chkfeat x16
+  return asked == 0;
+}
+
 /// By DWARF's numbers: x0 to x30, the stack pointer.
 using frame_registers = registers_of_frame<32, 31>;
 

@@ -48,6 +48,12 @@ THRUM_INLINE void* switch_stack_paired(void** save_sp, void* load_sp, void* pass
 THRUM_INLINE const void* parked_limit(const void*) noexcept { return nullptr; }
 #endif
 
+#if !(THRUM_ARCH_X86_64_SYSV || THRUM_ARCH_X86_64_WIN64 || THRUM_ARCH_AARCH64_AAPCS64 || \
+      THRUM_ARCH_AARCH64_WIN64)
+/// No thread has a shadow stack: base/config.hpp refuses to compile for those of riscv64.
+constexpr bool has_shadow_stack() noexcept { return false; }
+#endif
+
 /// Calls f(argument); meanwhile *save_sp is as if the stack were parked. See contract.hpp.
 THRUM_INLINE void call_as_parked(void** save_sp, void (*f)(void*), void* argument) noexcept {
   thrum_call_as_parked(save_sp, f, argument);

@@ -24,6 +24,7 @@ struct chosen_processor {
   static constexpr auto prepare_stack = &arch::prepare_stack;
   static constexpr auto call_as_parked = &arch::call_as_parked;
   static constexpr auto parked_limit = &arch::parked_limit;
+  static constexpr auto has_shadow_stack = &arch::has_shadow_stack;
 
   static constexpr std::size_t parked_frame_bytes = arch::parked_frame_bytes;
   using frame_registers = arch::frame_registers;

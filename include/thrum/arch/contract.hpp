@@ -16,6 +16,8 @@
 //   the walk along its callers.
 //   arch::parked_limit(sp)   stack_bounds::limit of a parked stack, which may have grown; where the
 //   system is not asked for it (arch.hpp) null.
+//   arch::has_shadow_stack(): whether the thread has one, which a switch does not exchange; arch.hpp
+//   says no where a processor's file does not say.
 //   arch::call_watched(f, argument): calls f(argument); see exception_watch.hpp.
 //   arch::ask_valgrind(request): the instructions by which a program speaks to valgrind.
 //   arch::call_as_parked(save_sp, f, argument): calls f(argument) with a frame like a parked one
@@ -121,6 +123,7 @@ concept switches_stacks = requires(void** save_sp, void* load_sp, void* pass, st
   { Processor::prepare_stack(load_sp, bounds, entry, pass) } noexcept -> std::same_as<void*>;
   { Processor::call_as_parked(save_sp, f, pass) } noexcept -> std::same_as<void>;
   { Processor::parked_limit(load_sp) } noexcept -> std::same_as<const void*>;
+  { Processor::has_shadow_stack() } noexcept -> std::same_as<bool>;
 };
 
 /// Where a stack that is parked, or was interrupted by a signal, stands: registers by DWARF's

@@ -37,6 +37,14 @@ inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept 
   return answer;
 }
 
+/// Whether the calling thread has a shadow stack. `rdssp` leaves the register alone where there is
+/// none, and on older processors.
+inline bool has_shadow_stack() noexcept {
+  std::uintptr_t top = 0;
+  asm volatile(".byte 0xf3, 0x48, 0x0f, 0x1e, 0xc8" : "+a"(top));  // rdsspq %rax
+  return top != 0;
+}
+
 /// By DWARF's numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, the place in the code.
 using frame_registers = registers_of_frame<17, 7>;
 

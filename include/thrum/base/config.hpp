@@ -149,6 +149,13 @@ loongarch64 (lp64d)"
 #if defined(__riscv_shadow_stack)
 #error "thrum: goroutines have no shadow stacks; compile without -fcf-protection=return"
 #endif
+#if defined(__has_feature)
+#if __has_feature(safe_stack)
+#error "thrum: goroutines have no safe stacks of their own; compile without -fsanitize=safe-stack"
+#elif __has_feature(shadow_call_stack)
+#error "thrum: goroutines have no shadow stacks; compile without -fsanitize=shadow-call-stack"
+#endif
+#endif
 // Whether exceptions find their way by 32-bit Arm's own tables, and not by DWARF's. gcc has a macro
 // for it, clang has none.
 #define THRUM_HAS_ARM_UNWINDER THRUM_ARCH_ARMHF

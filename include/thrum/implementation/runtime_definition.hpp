@@ -38,11 +38,18 @@
 #include <exception>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace thrum { inline namespace THRUM_ABI {
 
 THRUM_OUT_OF_LINE options runtime::complete(options settings) {
+  if (sched::traits::has_shadow_stack()) {
+    base::throw_system(
+        std::make_error_code(std::errc::not_supported),
+        "runtime: this thread has a shadow stack, and goroutines have none; turn it off "
+        "by GLIBC_TUNABLES=glibc.cpu.x86_shstk=off:glibc.cpu.aarch64_gcs=0");
+  }
   {
     go_detail::environment_reader environment;
     environment.debug(settings);

@@ -17,6 +17,7 @@
 #ifndef THRUM_SCHED_CORE_TRAITS_HPP
 #define THRUM_SCHED_CORE_TRAITS_HPP
 
+#include <thrum/arch/arch.hpp>
 #include <thrum/base/config.hpp>
 #include <thrum/netpoll/netpoll.hpp>
 #include <thrum/os/parts.hpp>
@@ -166,6 +167,9 @@ struct default_traits {
     static constexpr std::string_view process_name = "sched::virtual_now";
     std::atomic<std::int64_t (*)() noexcept> now{nullptr};
   };
+
+  /// Whether the thread has a shadow stack, with which no goroutine can run.
+  static bool has_shadow_stack() noexcept { return arch::has_shadow_stack(); }
 
   /// One turn of a loop that waits for another thread to get through a few instructions.
   static void back_off(std::uint32_t turn) noexcept { sched::back_off(turn); }

@@ -16,6 +16,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -55,6 +57,23 @@ TEST_CASE("a build with its own traits is another library than the program's") {
   STATIC_REQUIRE(sizeof(thrum::sched::processor::queue) <
                  thrum::sched::default_traits::run_queue_capacity * sizeof(void*));
 }
+
+#if THRUM_EXCEPTIONS
+TEST_CASE("a runtime of a thread with a shadow stack is refused in one sentence") {
+  CHECK_FALSE(thrum::sched::default_traits::has_shadow_stack());  // or no other test could run
+  driven::has_shadow_stack = true;
+  std::string said;
+  try {
+    const thrum::runtime runtime(two_procs());
+  } catch (const std::system_error& error) {
+    CHECK(error.code() == std::errc::not_supported);
+    said = error.what();
+  }
+  driven::has_shadow_stack = false;
+  CHECK(said.find("runtime: this thread has a shadow stack") == 0);
+  CHECK_NOTHROW(thrum::runtime(two_procs()));
+}
+#endif
 
 TEST_CASE("goroutines that do not fit into a ring of four all run, by way of the global queue") {
   thrum::runtime runtime(two_procs());
