@@ -77,6 +77,20 @@ for compiler in g++ clang++-14 clang++-19; do
   done
 done
 
+# Which options of the standard library are part of the tag.
+cat >"$work/tag.cpp" <<'TEXT'
+#include <thrum/base/config.hpp>
+#include <string_view>
+static_assert(std::string_view(THRUM_SYMBOL("f")).ends_with(TAG));
+TEXT
+for compiler in g++ clang++-19; do
+  command -v $compiler >/dev/null || continue
+  for option in _GLIBCXX_DEBUG:_glibcxxdebug _GLIBCXX_USE_CXX11_ABI=0:_oldstrings; do
+    silent "$compiler: -D${option%:*} is part of the tag" $compiler -std=c++20 -D"${option%:*}" \
+      -DTAG="\"${option#*:}\"" -I"$include" -fsyntax-only "$work/tag.cpp"
+  done
+done
+
 # What gives each thread a second stack.
 if command -v clang++-19 >/dev/null; then
   one_error "clang++-19: -fsanitize=safe-stack is refused in one sentence" "without -fsanitize=safe-stack" \

@@ -100,7 +100,7 @@
 
 // x0 = function, x1 = argument
 #define THRUM_ARCH_WATCHED_BODY                                                                   \
-  THRUM_CFI_PERSONALITY("thrum_watch_exception")                                                  \
+  THRUM_CFI_PERSONALITY(THRUM_SYMBOL("thrum_watch_exception"))                                                  \
   "hint #34\n\t"                                                                                  \
   "stp x29, x30, [sp, #-16]!\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 16")                         \
                                    THRUM_CFI(".cfi_rel_offset x29, 0")                            \

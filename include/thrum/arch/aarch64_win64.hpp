@@ -86,7 +86,7 @@
   ".seh_startepilogue\n\t" THRUM_ARCH_LOAD_ALL ".seh_endepilogue\n\t"
 
 #if THRUM_EXCEPTIONS
-#define THRUM_ARCH_ENTRY_HANDLER ".seh_handler thrum_end_by_exception, @except\n\t"
+#define THRUM_ARCH_ENTRY_HANDLER ".seh_handler " THRUM_SYMBOL("thrum_end_by_exception") ", @except\n\t"
 #else
 #define THRUM_ARCH_ENTRY_HANDLER
 #endif
@@ -113,7 +113,7 @@
 
 // x0 = function, x1 = argument
 #define THRUM_ARCH_WATCHED_BODY                                     \
-  ".seh_handler thrum_watch_exception, @except\n\t"                 \
+  ".seh_handler " THRUM_SYMBOL("thrum_watch_exception") ", @except\n\t"                 \
   "stp x29, x30, [sp, #-16]!\n\t"  ".seh_save_fplr_x 16\n\t"        \
   ".seh_endprologue\n\t"                                            \
   "mov x9, x0\n\t"                                                  \

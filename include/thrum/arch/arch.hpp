@@ -6,6 +6,7 @@
 #define THRUM_ARCH_ARCH_HPP
 
 #include <thrum/arch/contract.hpp>  // IWYU pragma: export
+#include <thrum/arch/exception_watch.hpp>
 #include <thrum/base/config.hpp>
 
 #if THRUM_ARCH_X86_64_SYSV
@@ -69,7 +70,9 @@ THRUM_INLINE void call_watched(void (*f)(void*), void* argument) {
     f(argument);
     return;
   }
-  asm("" : "+r"(call));
+  // The second operand is no instruction. It names the function that the assembly names: in a module, or a
+  // header unit, a compiler leaves out a function that no C++ names, also one that is [[gnu::used]].
+  asm("" : "+r"(call) : "X"(&thrum_watch_exception));
   call(f, argument);
 }
 #endif

@@ -71,7 +71,7 @@
 // r0 = function, r1 = argument
 #define THRUM_ARCH_WATCHED_BODY                   \
   "push {r4, lr}\n\t"      ".save {r4, lr}\n\t"   \
-  ".personality thrum_watch_exception\n\t"        \
+  ".personality " THRUM_SYMBOL("thrum_watch_exception") "\n\t"        \
   "mov r3, r0\n\t"                                \
   "mov r0, r1\n\t"                                \
   "blx r3\n\t"                                    \

@@ -74,16 +74,18 @@ inline bool is_thrown(const raised_exception& raised) noexcept {
 
 #endif
 
-extern "C" {
-
 #if THRUM_HAS_ARM_UNWINDER
 
 // Of the unwinder of 32-bit Arm, which leaves it to each function's routine to take its frame away.
-::_Unwind_Reason_Code __gnu_unwind_frame(::_Unwind_Control_Block*, ::_Unwind_Context*);
+extern "C" ::_Unwind_Reason_Code __gnu_unwind_frame(::_Unwind_Control_Block*, ::_Unwind_Context*);
 
 /// What the entry of call_watched names. It is also called for a walk that has no exception.
 [[gnu::used, gnu::visibility("hidden")]] inline ::_Unwind_Reason_Code thrum_watch_exception(
-    ::_Unwind_State state, ::_Unwind_Control_Block* exception, ::_Unwind_Context* context) {
+    ::_Unwind_State, ::_Unwind_Control_Block*,
+    ::_Unwind_Context*) asm(THRUM_SYMBOL("thrum_watch_exception"));
+inline ::_Unwind_Reason_Code thrum_watch_exception(::_Unwind_State state,
+                                                   ::_Unwind_Control_Block* exception,
+                                                   ::_Unwind_Context* context) {
   // relaxed: a constant once set
   const exception_observer observe = observe_exception.load(relaxed);
   if ((state & _US_ACTION_MASK) == _US_VIRTUAL_UNWIND_FRAME && (state & _US_FORCE_UNWIND) == 0 &&
@@ -96,8 +98,9 @@ extern "C" {
 #elif THRUM_HAS_SEH_UNWINDER
 
 /// What the entry of call_watched names. It is called for whatever passes, a fault as well.
-[[gnu::used]] inline int thrum_watch_exception(const raised_exception* raised, void*, void*,
-                                               void*) {
+[[gnu::used]] inline int thrum_watch_exception(const raised_exception*, void*, void*,
+                                               void*) asm(THRUM_SYMBOL("thrum_watch_exception"));
+inline int thrum_watch_exception(const raised_exception* raised, void*, void*, void*) {
   // relaxed: a constant once set
   const exception_observer observe = observe_exception.load(relaxed);
   if (is_thrown(*raised) && observe != nullptr) {
@@ -111,8 +114,9 @@ extern "C" {
 /// here as it does elsewhere, where the unwinder comes to the end of the stack and returns to `throw`.
 /// For all others the program's own filter is asked, as the first function of a thread does it: the
 /// system asks nobody, and ends the process.
-[[gnu::used]] inline int thrum_end_by_exception(const raised_exception* raised, void*,
-                                                void* machine, void*) {
+[[gnu::used]] inline int thrum_end_by_exception(const raised_exception*, void*, void*,
+                                                void*) asm(THRUM_SYMBOL("thrum_end_by_exception"));
+inline int thrum_end_by_exception(const raised_exception* raised, void*, void* machine, void*) {
   constexpr long continue_execution = -1;
   if ((raised->flags & unwinding) != 0) {
     return go_on_searching;
@@ -137,7 +141,7 @@ extern "C" {
 /// some compilers put a character before them.
 [[gnu::used, gnu::visibility("hidden")]] inline ::_Unwind_Reason_Code thrum_watch_exception(
     int, ::_Unwind_Action phase, std::uint64_t, ::_Unwind_Exception* exception,
-    ::_Unwind_Context*) asm("thrum_watch_exception");
+    ::_Unwind_Context*) asm(THRUM_SYMBOL("thrum_watch_exception"));
 inline ::_Unwind_Reason_Code thrum_watch_exception(int, ::_Unwind_Action phase, std::uint64_t,
                                                    ::_Unwind_Exception* exception,
                                                    ::_Unwind_Context*) {
@@ -150,8 +154,6 @@ inline ::_Unwind_Reason_Code thrum_watch_exception(int, ::_Unwind_Action phase, 
 }
 
 #endif
-
-}  // extern "C"
 
 }}}  // namespace thrum::THRUM_ABI::arch
 

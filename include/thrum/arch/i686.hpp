@@ -79,7 +79,7 @@
 
 // 4(%esp) = function, 8(%esp) = argument
 #define THRUM_ARCH_WATCHED_BODY \
-  THRUM_CFI_PERSONALITY("thrum_watch_exception") \
+  THRUM_CFI_PERSONALITY(THRUM_SYMBOL("thrum_watch_exception")) \
   "endbr32\n\t" \
   "movl 4(%esp), %ecx\n\t" \
   "movl 8(%esp), %eax\n\t" \

@@ -94,7 +94,7 @@
 
 // a0 = function, a1 = argument
 #define THRUM_ARCH_WATCHED_BODY                                                                   \
-  THRUM_CFI_PERSONALITY("thrum_watch_exception")                                                  \
+  THRUM_CFI_PERSONALITY(THRUM_SYMBOL("thrum_watch_exception"))                                                  \
   "addi.d $sp, $sp, -16\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 16")                              \
   THRUM_ARCH_SAVE("ra", "1", "8")                                                                 \
   "move $t0, $a0\n\t"                                                                             \

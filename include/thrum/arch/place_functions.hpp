@@ -12,7 +12,7 @@
 //   THRUM_ENTRY_OPEN          and
 //   THRUM_ENTRY_CLOSE         where the unwinder's entry for a function of assembly begins and ends;
 //                             without them it is DWARF's
-// See contract.hpp for what each does.
+// See contract.hpp for what each does. Each flavour of the library has its own: their symbols end in its tag.
 //
 // Where the compiler has the attribute they are naked functions. Elsewhere they are assembly at
 // file scope: in a comdat section, weak and hidden, and guarded by .ifndef because gcc's link-time
@@ -33,30 +33,19 @@ namespace thrum { inline namespace THRUM_ABI { namespace arch {
 
 #if THRUM_HAS_NAKED
 
-extern "C" {
-
-THRUM_NAKED inline void* thrum_switch_stack(void**, void*, void*) {
-  asm(THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE);
-}
-THRUM_NAKED inline void* thrum_switch_stack_paired(void**, void*, void*) {
-  asm(THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED);
-}
-THRUM_NAKED inline void thrum_goroutine_entry() { asm(THRUM_ARCH_ENTRY_BODY); }
-THRUM_NAKED inline void thrum_call_as_parked(void**, void (*)(void*), void*) {
-  asm(THRUM_ARCH_CALL_BODY);
-}
-#if THRUM_EXCEPTIONS
-THRUM_NAKED inline void thrum_call_watched(void (*)(void*), void*) { asm(THRUM_ARCH_WATCHED_BODY); }
-#endif
-
-}  // extern "C"
+// Each is declared first: a definition has no place for its symbol.
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body) \
+  type name parameters asm(THRUM_SYMBOL(#name));          \
+  THRUM_NAKED inline type name parameters { asm(body); }
 
 #else
 
 // clang-format off
 #if THRUM_HAS_SEH_UNWINDER
-#define THRUM_HIDDEN
-#define THRUM_ARCH_FUNCTION(symbol, body)                                     \
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body)                     \
+  type name parameters asm(THRUM_SYMBOL(#name));                              \
+  THRUM_ARCH_ASSEMBLY(THRUM_SYMBOL(#name), body)
+#define THRUM_ARCH_ASSEMBLY(symbol, body)                                     \
   asm(".ifndef " symbol "\n\t"                                                \
       ".section .text$" symbol ", \"xr\"\n\t"                                 \
       ".linkonce discard\n\t"                                                 \
@@ -68,10 +57,12 @@ THRUM_NAKED inline void thrum_call_watched(void (*)(void*), void*) { asm(THRUM_A
       body "\n\t"                                                             \
       ".seh_endproc\n\t"                                                      \
       ".text\n\t"                                                             \
-      ".endif")
+      ".endif");
 #else
-#define THRUM_HIDDEN [[gnu::visibility("hidden")]]
-#define THRUM_ARCH_FUNCTION(symbol, body)                                     \
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body)                     \
+  [[gnu::visibility("hidden")]] type name parameters asm(THRUM_SYMBOL(#name)); \
+  THRUM_ARCH_ASSEMBLY(THRUM_SYMBOL(#name), body)
+#define THRUM_ARCH_ASSEMBLY(symbol, body)                                     \
   asm(".ifndef " symbol "\n\t"                                                \
       ".pushsection .text." symbol ", \"axG\", %progbits, " symbol ", comdat\n\t" \
       ".weak " symbol "\n\t"                                                  \
@@ -84,34 +75,25 @@ THRUM_NAKED inline void thrum_call_watched(void (*)(void*), void*) { asm(THRUM_A
       THRUM_ENTRY_CLOSE                                                       \
       ".size " symbol ", . - " symbol "\n\t"                                  \
       ".popsection\n\t"                                                       \
-      ".endif")
+      ".endif");
 #endif
 // clang-format on
 
-THRUM_ARCH_FUNCTION("thrum_switch_stack", THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE);
-THRUM_ARCH_FUNCTION("thrum_switch_stack_paired", THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED);
-THRUM_ARCH_FUNCTION("thrum_goroutine_entry", THRUM_ARCH_ENTRY_BODY);
-THRUM_ARCH_FUNCTION("thrum_call_as_parked", THRUM_ARCH_CALL_BODY);
+#endif  // THRUM_HAS_NAKED
+
+THRUM_ARCH_FUNCTION(void*, thrum_switch_stack, (void**, void*, void*),
+                    THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE)
+THRUM_ARCH_FUNCTION(void*, thrum_switch_stack_paired, (void**, void*, void*),
+                    THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED)
+THRUM_ARCH_FUNCTION(void, thrum_goroutine_entry, (), THRUM_ARCH_ENTRY_BODY)
+THRUM_ARCH_FUNCTION(void, thrum_call_as_parked, (void**, void (*)(void*), void*),
+                    THRUM_ARCH_CALL_BODY)
 #if THRUM_EXCEPTIONS
-THRUM_ARCH_FUNCTION("thrum_call_watched", THRUM_ARCH_WATCHED_BODY);
+THRUM_ARCH_FUNCTION(void, thrum_call_watched, (void (*)(void*), void*), THRUM_ARCH_WATCHED_BODY)
 #endif
-
-extern "C" {
-
-THRUM_HIDDEN void* thrum_switch_stack(void**, void*, void*);
-THRUM_HIDDEN void* thrum_switch_stack_paired(void**, void*, void*);
-THRUM_HIDDEN void thrum_goroutine_entry();
-THRUM_HIDDEN void thrum_call_as_parked(void**, void (*)(void*), void*);
-#if THRUM_EXCEPTIONS
-THRUM_HIDDEN void thrum_call_watched(void (*)(void*), void*);
-#endif
-
-}  // extern "C"
 
 #undef THRUM_ARCH_FUNCTION
-#undef THRUM_HIDDEN
-
-#endif  // THRUM_HAS_NAKED
+#undef THRUM_ARCH_ASSEMBLY
 
 }}}  // namespace thrum::THRUM_ABI::arch
 

@@ -177,7 +177,7 @@
 
 // r3 = function, r4 = argument
 #define THRUM_ARCH_WATCHED_BODY                                                   \
-  THRUM_CFI_PERSONALITY("thrum_watch_exception")                                  \
+  THRUM_CFI_PERSONALITY(THRUM_SYMBOL("thrum_watch_exception"))                                  \
   "mflr 0\n\t"                                                                    \
   "std 0, 16(1)\n\t"  THRUM_CFI(".cfi_offset lr, 16")                             \
   "stdu 1, -32(1)\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 32")                    \

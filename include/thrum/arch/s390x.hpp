@@ -89,7 +89,7 @@
 
 // r2 = function, r3 = argument
 #define THRUM_ARCH_WATCHED_BODY                                                       \
-  THRUM_CFI_PERSONALITY("thrum_watch_exception")                                      \
+  THRUM_CFI_PERSONALITY(THRUM_SYMBOL("thrum_watch_exception"))                                      \
   "stmg %r14, %r15, 112(%r15)\n\t"                                                    \
   THRUM_CFI(".cfi_offset %r14, -48") THRUM_CFI(".cfi_offset %r15, -40")               \
   "aghi %r15, -160\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 160")                      \

@@ -73,7 +73,7 @@
 
 // rdi = function, rsi = argument
 #define THRUM_ARCH_WATCHED_BODY \
-  THRUM_CFI_PERSONALITY("thrum_watch_exception") \
+  THRUM_CFI_PERSONALITY(THRUM_SYMBOL("thrum_watch_exception")) \
   "endbr64\n\t" \
   "subq $8, %rsp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") \
   "movq %rdi, %rax\n\t" \

@@ -89,7 +89,7 @@
 #define THRUM_ARCH_LEAVE_PAIRED "ret"
 
 #if THRUM_EXCEPTIONS
-#define THRUM_ARCH_ENTRY_HANDLER ".seh_handler thrum_end_by_exception, @except\n\t"
+#define THRUM_ARCH_ENTRY_HANDLER ".seh_handler " THRUM_SYMBOL("thrum_end_by_exception") ", @except\n\t"
 #else
 #define THRUM_ARCH_ENTRY_HANDLER
 #endif
@@ -122,7 +122,7 @@
 
 // rcx = function, rdx = argument
 #define THRUM_ARCH_WATCHED_BODY                                   \
-  ".seh_handler thrum_watch_exception, @except\n\t"               \
+  ".seh_handler " THRUM_SYMBOL("thrum_watch_exception") ", @except\n\t"               \
   "subq $40, %rsp\n\t" ".seh_stackalloc 40\n\t"                   \
   ".seh_endprologue\n\t"                                          \
   "movq %rcx, %rax\n\t"                                           \

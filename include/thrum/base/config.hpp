@@ -242,13 +242,27 @@ loongarch64 (lp64d)"
 #else
 #define THRUM_ABI_SYSTEM
 #endif
-#define THRUM_ABI_JOIN(major, minor, exceptions, sanitizer, checks, system, traits) \
-  v##major##_##minor##exceptions##sanitizer##checks##system##traits
-#define THRUM_ABI_EXPAND(major, minor, exceptions, sanitizer, checks, system, traits) \
-  THRUM_ABI_JOIN(major, minor, exceptions, sanitizer, checks, system, traits)
-#define THRUM_ABI                                                                  \
-  THRUM_ABI_EXPAND(THRUM_VERSION_MAJOR, THRUM_VERSION_MINOR, THRUM_ABI_EXCEPTIONS, \
-                   THRUM_ABI_SANITIZER, THRUM_ABI_CHECKS, THRUM_ABI_SYSTEM, THRUM_ABI_TRAITS)
+// Options of libstdc++ by which its containers, or its strings, have another layout.
+#if defined(_GLIBCXX_DEBUG)
+#define THRUM_ABI_LIBRARY _glibcxxdebug
+#elif defined(__GLIBCXX__) && !_GLIBCXX_USE_CXX11_ABI
+#define THRUM_ABI_LIBRARY _oldstrings
+#else
+#define THRUM_ABI_LIBRARY
+#endif
+#define THRUM_ABI_JOIN(major, minor, exceptions, sanitizer, checks, system, library, traits) \
+  v##major##_##minor##exceptions##sanitizer##checks##system##library##traits
+#define THRUM_ABI_EXPAND(major, minor, exceptions, sanitizer, checks, system, library, traits) \
+  THRUM_ABI_JOIN(major, minor, exceptions, sanitizer, checks, system, library, traits)
+#define THRUM_ABI                                                                              \
+  THRUM_ABI_EXPAND(THRUM_VERSION_MAJOR, THRUM_VERSION_MINOR, THRUM_ABI_EXCEPTIONS,             \
+                   THRUM_ABI_SANITIZER, THRUM_ABI_CHECKS, THRUM_ABI_SYSTEM, THRUM_ABI_LIBRARY, \
+                   THRUM_ABI_TRAITS)
+
+#define THRUM_TEXT_OF(value) #value
+#define THRUM_TEXT_OF_VALUE(value) THRUM_TEXT_OF(value)
+/// What the assembler calls a function of this flavour that assembly defines, or names.
+#define THRUM_SYMBOL(name) name "_" THRUM_TEXT_OF_VALUE(THRUM_ABI)
 
 // How a function is placed.
 /// Before a function that <thrum/implementation.hpp> defines.

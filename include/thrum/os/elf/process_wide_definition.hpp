@@ -161,9 +161,6 @@ struct page_of_objects {
 
 inline constinit page_of_objects small_objects;
 
-#define THRUM_TEXT_OF(x) #x
-#define THRUM_TEXT_OF_VALUE(x) THRUM_TEXT_OF(x)
-
 THRUM_COLD THRUM_OUT_OF_LINE void* find_process_wide(std::string_view name, std::size_t size,
                                                      void (*make)(void*) noexcept) noexcept {
   process_directory* directory = own_directory.load(acquire);  // [pw.own <] acquire: its entries
@@ -211,9 +208,6 @@ THRUM_COLD THRUM_OUT_OF_LINE void* find_process_wide(std::string_view name, std:
   }
   return own.object;
 }
-
-#undef THRUM_TEXT_OF
-#undef THRUM_TEXT_OF_VALUE
 
 THRUM_COLD THRUM_OUT_OF_LINE void join_error_categories() noexcept {
   auto& known = process_wide<first_error_category>::get().category;

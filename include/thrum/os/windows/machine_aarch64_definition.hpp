@@ -28,14 +28,15 @@
 
 // clang-format off
 // x0 = target
-asm(".ifndef thrum_injected_call\n\t"
-    ".section .text$thrum_injected_call, \"xr\"\n\t"
+#define THRUM_INJECTED_CALL THRUM_SYMBOL("thrum_injected_call")
+asm(".ifndef " THRUM_INJECTED_CALL "\n\t"
+    ".section .text$" THRUM_INJECTED_CALL ", \"xr\"\n\t"
     ".linkonce discard\n\t"
-    ".globl thrum_injected_call\n\t"
-    ".def thrum_injected_call; .scl 2; .type 32; .endef\n\t"
+    ".globl " THRUM_INJECTED_CALL "\n\t"
+    ".def " THRUM_INJECTED_CALL "; .scl 2; .type 32; .endef\n\t"
     ".p2align 4\n"
-    "thrum_injected_call:\n\t"
-    ".seh_proc thrum_injected_call\n\t"
+    THRUM_INJECTED_CALL ":\n\t"
+    ".seh_proc " THRUM_INJECTED_CALL "\n\t"
     "sub sp, sp, #0x3a0\n\t" ".seh_context\n\t"
     ".seh_endprologue\n\t"
     "stp x1, x2, [sp, #0x10]\n\t"   "stp x3, x4, [sp, #0x20]\n\t"
@@ -65,29 +66,27 @@ asm(".ifndef thrum_injected_call\n\t"
     "mrs x1, fpcr\n\t" "mrs x2, fpsr\n\t"
     "str w1, [sp, #0x310]\n\t" "str w2, [sp, #0x314]\n\t"
     "mov x1, sp\n\t"
-    "bl thrum_run_interruption\n\t"
+    "bl " THRUM_SYMBOL("thrum_run_interruption") "\n\t"
     "mov x0, sp\n\t"
-    "bl thrum_go_back\n\t"
+    "bl " THRUM_SYMBOL("thrum_go_back") "\n\t"
     "brk #1\n\t"
     ".seh_endproc\n\t"
     ".text\n\t"
     ".endif");
+#undef THRUM_INJECTED_CALL
 // clang-format on
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-extern "C" {
-
-void thrum_injected_call();
+void thrum_injected_call() asm(THRUM_SYMBOL("thrum_injected_call"));
 
 /// The end of it: the thread goes on where it was interrupted. On whatever thread the code is by now: x18,
 /// which the record has of the old one, is set to the new one's.
+void thrum_go_back(::CONTEXT*) noexcept asm(THRUM_SYMBOL("thrum_go_back"));
 [[gnu::used]] THRUM_NOINLINE inline void thrum_go_back(::CONTEXT* machine) noexcept {
   machine->X18 = reinterpret_cast<std::uintptr_t>(own_thread_block());
   ::RtlRestoreContext(machine, nullptr);
 }
-
-}  // extern "C"
 
 static_assert(offsetof(::CONTEXT, X0) == 0x08 && offsetof(::CONTEXT, Fp) == 0xf0);
 static_assert(offsetof(::CONTEXT, Sp) == 0x100 && offsetof(::CONTEXT, Pc) == 0x108);

@@ -26,14 +26,15 @@
 
 // clang-format off
 // rax = target
-asm(".ifndef thrum_injected_call\n\t"
-    ".section .text$thrum_injected_call, \"xr\"\n\t"
+#define THRUM_INJECTED_CALL THRUM_SYMBOL("thrum_injected_call")
+asm(".ifndef " THRUM_INJECTED_CALL "\n\t"
+    ".section .text$" THRUM_INJECTED_CALL ", \"xr\"\n\t"
     ".linkonce discard\n\t"
-    ".globl thrum_injected_call\n\t"
-    ".def thrum_injected_call; .scl 2; .type 32; .endef\n\t"
+    ".globl " THRUM_INJECTED_CALL "\n\t"
+    ".def " THRUM_INJECTED_CALL "; .scl 2; .type 32; .endef\n\t"
     ".p2align 4\n"
-    "thrum_injected_call:\n\t"
-    ".seh_proc thrum_injected_call\n\t"
+    THRUM_INJECTED_CALL ":\n\t"
+    ".seh_proc " THRUM_INJECTED_CALL "\n\t"
     "pushq (%rax)\n\t"
     "pushfq\n\t"          ".seh_stackalloc 8\n\t"
     "pushq 8(%rax)\n\t"   ".seh_stackalloc 8\n\t"
@@ -69,7 +70,7 @@ asm(".ifndef thrum_injected_call\n\t"
     "emms\n\t"
     "movq %rbp, %rdx\n\t"
     "subq $32, %rsp\n\t"
-    "callq thrum_run_interruption\n\t"
+    "callq " THRUM_SYMBOL("thrum_run_interruption") "\n\t"
     "movl %r13d, %eax\n\t"
     "xorl %edx, %edx\n\t"
     "xrstor64 (%r12)\n\t"
@@ -82,11 +83,12 @@ asm(".ifndef thrum_injected_call\n\t"
     ".seh_endproc\n\t"
     ".text\n\t"
     ".endif");
+#undef THRUM_INJECTED_CALL
 // clang-format on
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-extern "C" void thrum_injected_call();
+void thrum_injected_call() asm(THRUM_SYMBOL("thrum_injected_call"));
 
 /// Of the system's record of a thread that stands still.
 inline std::uintptr_t place_of(const ::CONTEXT& machine) noexcept { return machine.Rip; }

@@ -23,9 +23,9 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 using namespace base::orders;
 
-extern "C" {
-
 /// The part of it that needs no assembly.
+void thrum_run_interruption(preempt_target*, const void*) noexcept
+    asm(THRUM_SYMBOL("thrum_run_interruption"));
 [[gnu::used]] THRUM_NOINLINE inline void thrum_run_interruption(preempt_target* target,
                                                                 const void* pushed) noexcept {
   const ::DWORD last_error = ::GetLastError();
@@ -37,8 +37,6 @@ extern "C" {
   ::SetLastError(last_error);
   target->is_under_way.store(false, release);  // [pt.call >] the words of the target are free again
 }
-
-}  // extern "C"
 
 /// Where a library lies in memory.
 struct code_range {

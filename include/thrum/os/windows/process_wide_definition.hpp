@@ -86,9 +86,6 @@ THRUM_COLD THRUM_OUT_OF_LINE process_directory& find_directory() noexcept {
   return *found;
 }
 
-#define THRUM_TEXT_OF(text) #text
-#define THRUM_TEXT_OF_VALUE(text) THRUM_TEXT_OF(text)
-
 THRUM_COLD THRUM_OUT_OF_LINE void* find_process_wide(std::string_view name, std::size_t size,
                                                      void (*make)(void*) noexcept) noexcept {
   base::message<process_directory::longest_name> full_name(THRUM_TEXT_OF_VALUE(THRUM_ABI) ":");
@@ -117,9 +114,6 @@ THRUM_COLD THRUM_OUT_OF_LINE void* find_process_wide(std::string_view name, std:
   all.locked.store(false, release);  // [pw.lock >] release: the entries
   return object;
 }
-
-#undef THRUM_TEXT_OF
-#undef THRUM_TEXT_OF_VALUE
 
 }}}  // namespace thrum::THRUM_ABI::os
 

@@ -13,6 +13,7 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/watched_exception.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -59,6 +60,10 @@ TEST_CASE("a build with its own traits is another library than the program's") {
 }
 
 #if THRUM_EXCEPTIONS
+TEST_CASE("an exception that leaves a watched call is shown to the observer of a second flavour") {
+  CHECK(own_observer_sees_an_exception());
+}
+
 TEST_CASE("a runtime of a thread with a shadow stack is refused in one sentence") {
   CHECK_FALSE(thrum::sched::default_traits::has_shadow_stack());  // or no other test could run
   driven::has_shadow_stack = true;
