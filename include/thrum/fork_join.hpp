@@ -216,11 +216,10 @@ namespace fork_detail {
 /// The outermost fork of a goroutine.
 template <class F, class G>
 THRUM_NOINLINE std::pair<result_of<F>, result_of<G>> begin_to_fork(F&& f, G&& g) {
-  forks_of_p* const list = list_for_forks();
-  if (list == nullptr) {
+  if (!may_fork()) {
     return one_by_one(std::forward<F>(f), std::forward<G>(g));
   }
-  const forker own(*list);
+  const forker own;
   return fork_join(std::forward<F>(f), std::forward<G>(g));
 }
 

@@ -154,8 +154,8 @@ class loop {
   void run_all(part& all, position n, std::size_t grain) {
     if (forker* const own = forker_of(current_m())) {
       run(*own, all, 0, n, chunk_size(grain));
-    } else if (forks_of_p* const list = list_for_forks()) {
-      forker outermost(*list);
+    } else if (may_fork()) {
+      forker outermost;
       run(outermost, all, 0, n, chunk_size(grain));
     } else {
       work_.run(all, 0, n);

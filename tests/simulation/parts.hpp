@@ -135,6 +135,7 @@ struct alignas(base::cache_line_size) processor {
   timer_heap<traits> timers;
   struct {
     bool has_work() noexcept { return false; }
+    std::uint8_t largest_class() const noexcept { return 0; }
   } forks;  // nobody forks
 };
 

@@ -42,7 +42,7 @@ class trouble_detector {
       look_for_blocked(scheduler, now);
     }
     if (kept_ns_ != 0) {
-      scheduler.for_each_p([&](sched::processor& p) { look_at(scheduler, p, now); });
+      scheduler.for_each_live_p([&](sched::processor& p) { look_at(scheduler, p, now); });
     }
   }
 

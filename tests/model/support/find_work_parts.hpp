@@ -222,6 +222,7 @@ struct processor {
   timer_heap<traits> timers;
   struct {
     bool has_work() noexcept { return false; }
+    std::uint8_t largest_class() const noexcept { return 0; }
   } forks;  // nobody forks
 };
 

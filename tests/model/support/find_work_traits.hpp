@@ -94,6 +94,8 @@ inline unsigned procs_wanted = 0;
 inline constexpr std::string_view figures[] = {
     // constants here
     "open", "make", "made",
+    // where forks are looked for, which there are none of
+    "forking", "set_forking_locked",
     // the number of Ms, which only grows; under the idle lock
     "take_locked", "start_m", "first_goroutine", "wait_for_locked", "is_quiet_locked",
     "put_m_locked", "take_m_locked", "idle_ms", "forget_least_ms_locked",

@@ -5,16 +5,19 @@
 // has to look at.
 //
 // A P is never freed before its scheduler is, so that a thread with an old number sees at worst an
-// empty queue. Three numbers:
+// empty queue. Four numbers:
 //   made    grows only; each P below it is good
 //   live    from here on all are dead, and hold neither goroutines nor timers: a search ends here
+//   forking from here on no P has, or gets, a goroutine that forks: a goroutine may outlive the P on which
+//           it began to fork. So a search for forks ends here
 //   wanted  GOMAXPROCS. A P at or above it goes out of service when its holder next schedules
 // Behind all of them, from traits::max_procs on, stand the Ps of hosts (host.hpp), which are none of
 // these: they are searched like others, and held by nobody but their threads.
 //
 // Invariants
-//   PS1  wanted <= made and live <= made. They differ from one another only while Ps retire.
-//   PS2  `live` and `wanted` change under the scheduler's lock; `made` only in make(), of which
+//   PS1  wanted <= made and live <= forking <= made. Of them `wanted` and `live` differ only while Ps
+//        retire.
+//   PS2  `live`, `forking` and `wanted` change under the scheduler's lock; `made` only in make(), of which
 //        one runs at a time.
 //
 // Who asks for which number of Ps, and what a P leaves behind that retires: procs.hpp. Checked by
@@ -82,6 +85,9 @@ class p_table {
   unsigned live() const noexcept {
     return live_.load(seq_cst);  // [s.live =] as any source of work: after the fence
   }
+  unsigned forking() const noexcept {
+    return forking_.load(seq_cst);  // [s.live =] as live()
+  }
   unsigned wanted() const noexcept {
     return wanted_.load(relaxed);  // relaxed: a stale number costs a look at an empty queue
   }
@@ -108,6 +114,9 @@ class p_table {
     THRUM_ASSERT(PS1, n <= made());
     wanted_.store(n, relaxed);             // relaxed: decisive readers hold the lock
     several_.store(n + hosts(), relaxed);  // relaxed: decisive readers hold the lock
+    if (n > forking()) {
+      set_forking_locked(n);
+    }
     if (n > live()) {
       set_live_locked(n);
     }
@@ -134,6 +143,25 @@ class p_table {
     if (n != before) {
       set_live_locked(n);
     }
+    forget_forkless_locked();
+  }
+
+  /// Whether forget_forkless_locked() would find something. Without the lock: a hint.
+  bool keeps_forkless() noexcept {
+    const unsigned n = forking();
+    return n > live() && places_[n - 1]->forks.largest_class() == 0;
+  }
+  /// Forgets the last dead ones on which all goroutines that forked have ended. None can begin there: a P
+  /// is held, inside, while one registers.
+  void forget_forkless_locked() noexcept {
+    const unsigned before = forking();
+    unsigned n = before;
+    while (n > live() && places_[n - 1]->forks.largest_class() == 0) {
+      --n;
+    }
+    if (n != before) {
+      set_forking_locked(n);
+    }
   }
 
 #if THRUM_ASAN
@@ -141,6 +169,9 @@ class p_table {
 #endif
 
  private:
+  void set_forking_locked(unsigned n) noexcept {
+    forking_.exchange(n, seq_cst);  // [s.live =] seq_cst: as in set_live_locked
+  }
   void set_live_locked(unsigned n) noexcept {
     live_changes_.add();
     // [s.live =] seq_cst: before one of them can be taken from the idle list, in a search's order,
@@ -152,6 +183,7 @@ class p_table {
   atomic<unsigned> made_{0};
   atomic<unsigned> wanted_{0};
   atomic<unsigned> live_{0};
+  atomic<unsigned> forking_{0};
   atomic<unsigned> hosts_{0};
   atomic<unsigned> several_{0};  // wanted, and those of hosts
   figure<std::uint64_t> live_changes_;

@@ -8,6 +8,8 @@
 // the lock; one that is held is asked to, by attention_retire, and its holder lays it down the next
 // time it schedules. Searches walk the Ps below p_table::live(), which falls when the last ones are
 // dead: a program that once had 4,096 processors does not pay for them for ever.
+// Searches for forks walk those below p_table::forking(), which the monitor lowers when the last goroutine
+// has ended that forks on a dead one.
 //
 // Where there is one P, nobody is woken for what is made runnable (has_other_ps): the work is queued
 // before the number is read, and set_procs writes the number before it starts a search.

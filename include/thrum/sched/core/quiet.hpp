@@ -39,7 +39,7 @@ THRUM_OUT_OF_LINE bool runtime_scheduler::resume_quiet_locked() noexcept {
       return false;
     }
     std::int64_t next = timer_heap<traits>::never;
-    for_each_p([&](processor& p) {
+    for_each_live_p([&](processor& p) {
       const std::int64_t due = p.timers.earliest_armed();
       next = due < next ? due : next;
     });

@@ -90,6 +90,11 @@ class runtime_scheduler {
   void for_each_live_p(F f) noexcept {
     for_each_p_below(ps.live(), f);
   }
+  /// Those on which a goroutine may fork that has begun to there.
+  template <class F>
+  void for_each_forking_p(F f) noexcept {
+    for_each_p_below(ps.forking(), f);
+  }
   /// Those below n, and those of hosts.
   template <class F>
   void for_each_p_below(unsigned n, F& f) noexcept {
@@ -138,10 +143,9 @@ class runtime_scheduler {
     return !poll.somebody_sleeps() && (poller.descriptors() != 0 || first_timer(never) != never);
   }
 
-  /// Whether a half of a fork waits for somebody to run it. All Ps: what began on one that is out of
-  /// service may last.
+  /// Whether a half of a fork waits for a thread to run it.
   bool has_forks() noexcept {
-    const unsigned n = ps.made();
+    const unsigned n = ps.forking();
     const unsigned all = n + ps.hosts();
     for (unsigned i = 0; i < all; ++i) {
       if (ps.among(i, n).forks.has_work()) {

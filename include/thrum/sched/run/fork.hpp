@@ -113,8 +113,8 @@ struct forked {
 
 /// A goroutine inside its outermost fork.
 struct forker {
-  /// Of the calling goroutine, with the list of its P.
-  explicit forker(forks_of_p& list) noexcept;
+  /// Of the calling goroutine, with the list of its P. If may_fork().
+  forker() noexcept : forker(section()) {}
   forker(const forker&) = delete;
   forker& operator=(const forker&) = delete;
   ~forker();
@@ -123,14 +123,16 @@ struct forker {
   goroutine& g;
   runtime_scheduler& scheduler;
   std::uint32_t unheard = 0;  // calls for help without a credit
+
+ private:
+  /// In one section with the choice of the list: meanwhile its P stays in service (p_table.hpp).
+  explicit forker(const section& here) noexcept;
 };
 
-/// Where a goroutine that forks for the first time registers. Null: the caller is no goroutine, or is
-/// inside blocking(): nobody could help it.
-inline forks_of_p* list_for_forks() noexcept {
+/// False: the caller is no goroutine, or is inside blocking(), where no thread could help it.
+inline bool may_fork() noexcept {
   const section here;
-  machine* const m = here.m();
-  return m != nullptr ? &m->p->forks : nullptr;
+  return here.m() != nullptr;
 }
 
 /// The forker that the running goroutine is; null outside of forks, and on other threads. From user

@@ -18,10 +18,11 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-THRUM_OUT_OF_LINE forker::forker(forks_of_p& list) noexcept
-    : deque(list, current_m()->g->size_class), g(*current_m()->g), scheduler(*g.scheduler) {
-  const section here;
-  list.add(deque);
+THRUM_OUT_OF_LINE forker::forker(const section& here) noexcept
+    : deque(here.this_m().p->forks, here.this_m().g->size_class),
+      g(*here.this_m().g),
+      scheduler(*g.scheduler) {
+  deque.home().add(deque);
   g.forks = this;
   if constexpr (!THRUM_EXCEPTIONS) {
     ++g.uncancellable;

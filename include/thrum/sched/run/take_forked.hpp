@@ -27,11 +27,11 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 template <class F>
 forked* steal_forked(runtime_scheduler& scheduler, std::uint32_t anywhere, std::uint8_t stack_class,
                      F taken) noexcept {
-  const unsigned made = scheduler.ps.made();
-  const unsigned n = made + scheduler.ps.hosts();
+  const unsigned forking = scheduler.ps.forking();
+  const unsigned n = forking + scheduler.ps.hosts();
   unsigned at = anywhere % n;
   for (unsigned i = 0; i < n; ++i) {
-    forks_of_p& forks = scheduler.ps.among(at, made).forks;
+    forks_of_p& forks = scheduler.ps.among(at, forking).forks;
     forked* const half =
         forks.steal([&]() noexcept { return stack_class >= forks.largest_class(); }, taken);
     if (half != nullptr) {
@@ -62,7 +62,7 @@ inline forked* next_forked(forker& own) noexcept {
 inline void run_forks(goroutine& g) {
   forked* half = *static_cast<forked**>(g.task);
   {
-    forker own(*list_for_forks());
+    forker own;
     show_thief(*half, own);
     do {
       run_stolen(own, *half);
@@ -76,7 +76,7 @@ inline void run_forks(goroutine& g) {
 /// the list that a half is in.
 inline std::uint8_t helper_stack_class(runtime_scheduler& scheduler) noexcept {
   std::uint8_t largest = scheduler.config().stack_class;
-  scheduler.for_each_p([&](processor& p) {
+  scheduler.for_each_forking_p([&](processor& p) {
     const std::uint8_t here = p.forks.largest_class();
     largest = here > largest ? here : largest;
   });

@@ -39,7 +39,7 @@ class [[nodiscard]] freezer {
   freezer(runtime_scheduler& scheduler, machine* own, std::int64_t patience_ns) noexcept
       : scheduler_(scheduler), own_(own) {
     const std::uint32_t phase = scheduler.freeze.start();
-    scheduler.for_each_p([](processor& p) {
+    scheduler.for_each_live_p([](processor& p) {
       // [p.attention >] release: pairs with the exchange in attend.
       p.attention.fetch_or(attention_freeze, release);
     });
@@ -49,7 +49,7 @@ class [[nodiscard]] freezer {
     const processor* const mine = own != nullptr ? own->p : nullptr;
     for (std::uint32_t turn = 0;; ++turn) {
       complete_ = true;
-      scheduler.for_each_p([&](processor& p) {
+      scheduler.for_each_live_p([&](processor& p) {
         complete_ = (&p == mine || has_stopped(p, phase, turn)) && complete_;
       });
       if (complete_ || traits::now() >= end) {
@@ -69,7 +69,7 @@ class [[nodiscard]] freezer {
   /// The callers of a goroutine that runs, noted down by its M; null if it runs on no such M.
   const os::call_stack* callers_of(const goroutine& g) const noexcept {
     const os::call_stack* found = nullptr;
-    scheduler_.for_each_p([&](processor& p) {
+    scheduler_.for_each_live_p([&](processor& p) {
       machine* const m = p.m.load(relaxed);  // relaxed: its holder waits
       // [fz.phase <] acquire: the callers
       const bool waits = p.frozen_in.load(acquire) == scheduler_.freeze.own_phase();

@@ -128,8 +128,8 @@ class monitor {
   }
   /// Asks a P for a turn of the background that has given none for long: see run/background.hpp.
   void look_at_share(processor& p, std::int64_t now) noexcept;
-  /// Of any P, also of one that is out of service: what began to fork on it may run on another one.
-  bool look_at_forks(unsigned at, unsigned made, std::int64_t now) noexcept;
+  /// Also of a P that is out of service: what began to fork on it may run on another one.
+  bool look_at_forks(unsigned at, unsigned forking, std::int64_t now) noexcept;
   void ask(processor& p, attention what) noexcept {
     // [p.attention >] release: pairs with the exchange in attend.
     p.attention.fetch_or(what, release);
@@ -176,10 +176,14 @@ inline void monitor::run() noexcept {
     for (unsigned i = 0; i < scheduler_.hosts.made() && !closing(); ++i) {
       look_at_host(scheduler_.hosts[i], now);
     }
-    const unsigned made = scheduler_.ps.made();
-    const unsigned all = made + scheduler_.ps.hosts();
+    if (scheduler_.ps.keeps_forkless()) [[unlikely]] {
+      scoped guard(scheduler_.idle.lock());
+      scheduler_.ps.forget_forkless_locked();
+    }
+    const unsigned forking = scheduler_.ps.forking();
+    const unsigned all = forking + scheduler_.ps.hosts();
     for (unsigned i = 0; i < all && !closing(); ++i) {
-      acted = look_at_forks(i, made, now) || acted;
+      acted = look_at_forks(i, forking, now) || acted;
     }
     retaker_.watch(now, next_look_);
     if (scheduler_.reserve.is_active()) [[unlikely]] {
@@ -500,8 +504,8 @@ inline bool monitor::look_at_runnext(processor& p) noexcept {
   return true;
 }
 
-inline bool monitor::look_at_forks(unsigned at, unsigned made, std::int64_t now) noexcept {
-  processor& p = scheduler_.ps.among(at, made);
+inline bool monitor::look_at_forks(unsigned at, unsigned forking, std::int64_t now) noexcept {
+  processor& p = scheduler_.ps.among(at, forking);
   what_was_seen& seen = p.seen;
   const std::uint64_t first = p.forks.first();
   const std::uint64_t before = std::exchange(seen.forks_first, first);

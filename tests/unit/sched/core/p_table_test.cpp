@@ -130,6 +130,28 @@ TEST_CASE("a dead P that has kept a timer is not forgotten before it has none") 
   CHECK(ps.live() == 1);
 }
 
+TEST_CASE(
+    "a search for forks ends behind the last P on which a goroutine that forks has begun to") {
+  table_of_ps ps;
+  REQUIRE(ps.make(6) == 0);
+  ps.want_locked(6);
+  CHECK(ps.forking() == 6);
+  thrum::sched::fork_deque<thrum::sched::forked, thrum::sched::traits> deque(ps[3].forks, 18);
+  ps[3].forks.add(deque);
+  ps.want_locked(2);
+  ps.forget_dead_locked();
+  CHECK(ps.live() == 2);
+  CHECK(ps.forking() == 4);
+  CHECK_FALSE(ps.keeps_forkless());
+  ps[3].forks.remove(deque);
+  CHECK(ps.keeps_forkless());
+  ps.forget_forkless_locked();
+  CHECK(ps.forking() == 2);
+  CHECK_FALSE(ps.keeps_forkless());
+  ps.want_locked(5);
+  CHECK(ps.forking() == 5);
+}
+
 TEST_CASE("whoever has seen the number of Ps to look at sees that it has changed since") {
   table_of_ps ps;
   REQUIRE(ps.make(3) == 0);

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 
 using namespace std::chrono_literals;
@@ -46,6 +47,29 @@ TEST_CASE("a search walks over the processors in force after there were many mor
   runtime.block_on([] {
     CHECK(eventually([] { return walked() == 2; }));  // each sleep ends in a search
   });
+}
+
+TEST_CASE("no walk of an M or of the monitor goes over processors that are out of service") {
+  thrum::runtime runtime(support::with_procs(2));
+  const auto& scheduler = runtime.scheduler();
+  runtime.block_on([] { thrum::fork_join([] {}, [] {}); });
+  runtime.procs(many);
+  runtime.block_on([] {
+    thrum::parallel_for(std::size_t{0}, std::size_t{many},
+                        [](std::size_t) { thrum::sleep_for(1us); });
+  });
+  runtime.procs(2);
+  // One that was busy retires with its next search; the monitor comes by when something runs.
+  CHECK(eventually([&] {
+    runtime.block_on([] { thrum::sleep_for(1us); });
+    return scheduler.ps.live() == 2 && scheduler.ps.forking() == 2;
+  }));
+  unsigned steps = 0;
+  auto& walked_over = runtime.scheduler();
+  walked_over.for_each_live_p([&](const auto&) { ++steps; });
+  walked_over.for_each_forking_p([&](const auto&) { ++steps; });
+  CHECK(steps == 4);
+  CHECK(scheduler.ps.made() == many);
 }
 
 TEST_CASE("a processor that computes while their number falls is searched until it is laid down") {

@@ -46,19 +46,19 @@ TEST_CASE("a goroutine is a forker from the beginning of its outermost fork to t
   with_runtime([] {
     CHECK(thrum::sched::forker_of(thrum::sched::current_m()) == nullptr);
     {
-      const thrum::sched::forker own(*thrum::sched::list_for_forks());
+      const thrum::sched::forker own;
       CHECK(thrum::sched::forker_of(thrum::sched::current_m()) == &own);
       thrum::this_goroutine::yield();
       CHECK(thrum::sched::forker_of(thrum::sched::current_m()) == &own);
     }
     CHECK(thrum::sched::forker_of(thrum::sched::current_m()) == nullptr);
   });
-  CHECK(thrum::sched::list_for_forks() == nullptr);
+  CHECK_FALSE(thrum::sched::may_fork());
 }
 
 TEST_CASE("a half that nobody has taken goes back to its owner unrun") {
   with_runtime(with_endless_slices(1), [] {
-    thrum::sched::forker own(*thrum::sched::list_for_forks());
+    thrum::sched::forker own;
     counting_half half;
     REQUIRE(thrum::sched::offer(own, half));
     CHECK(thrum::sched::take_back(own, half));
@@ -68,7 +68,7 @@ TEST_CASE("a half that nobody has taken goes back to its owner unrun") {
 
 TEST_CASE("a half that was taken is done when its owner asks for it") {
   with_runtime([] {
-    thrum::sched::forker own(*thrum::sched::list_for_forks());
+    thrum::sched::forker own;
     for (int i = 0; i != 100; ++i) {
       counting_half half;
       REQUIRE(thrum::sched::offer(own, half));
@@ -82,7 +82,7 @@ TEST_CASE("a half that was taken is done when its owner asks for it") {
 
 TEST_CASE("a half that is offered inside blocking() is taken though all processors rest") {
   with_runtime(with_procs(2), [] {
-    thrum::sched::forker own(*thrum::sched::list_for_forks());
+    thrum::sched::forker own;
     thrum::blocking([&] {
       CHECK(eventually_without_timers([&] { return own.scheduler.monitor.is_asleep(); }));
       while (own.deque.home().spend_credit()) {  // as if calls for help had been of no use
