@@ -16,7 +16,8 @@
 // has. The P that was meant for the thread is held: its goroutines are in the global queue, its
 // timers are run by thieves, and here every 20 ms. It goes to an M that sleeps, or is the next to,
 // to the thread of a goroutine that is bound to it, or to a thread that can be made later. Where
-// options::max_threads allows no more, a P is held in the same way.
+// options::max_threads allows no more, a P is held in the same way. A runtime without any thread asks for a
+// while, and then ends the program: its goroutines would wait for ever in silence.
 #ifndef THRUM_SCHED_CORE_CREATOR_HPP
 #define THRUM_SCHED_CORE_CREATOR_HPP
 
@@ -144,6 +145,8 @@ class thread_creator {
 
   int priority_of_ms_ = 0;  // 0: not in a real-time class
   static constexpr std::int64_t retry_ns = 20'000'000;
+  /// In a row, of a runtime that has no thread for goroutines: after about two seconds.
+  static constexpr std::uint32_t most_refusals = 100;
   static constexpr std::int64_t never = INT64_MAX;
 
   runtime_scheduler& scheduler_;
@@ -159,6 +162,7 @@ class thread_creator {
   reclaimer give_back_;
   std::int64_t retry_at_ = never;
   std::int64_t check_at_ = never;
+  std::uint32_t refusals_ = 0;  // in a row, while there was no thread
   bool has_warned_ = false;
   os::note note_;
   os::thread thread_;

@@ -108,6 +108,7 @@ THRUM_OUT_OF_LINE void thread_creator::start(machine& m) noexcept {
       m.for_signals.reserve() ? os::thread::start(m.thread, m_main_, &m) : -os::no_memory;
   if (error == 0) {
     scheduler_.reserve.set_limit(thread_reserve::any_number);
+    refusals_ = 0;
     return;
   }
   m.for_signals.give_back();
@@ -115,13 +116,25 @@ THRUM_OUT_OF_LINE void thread_creator::start(machine& m) noexcept {
   scheduler_.take_back(m);
   // The limit is known before this is written: to write may take long, and until it is known a loop may take
   // the last thread.
+  const bool has_none = scheduler_.ms.with_thread() == 0 && scheduler_.hosts.made() == 0;
   if (!has_warned_) {
     has_warned_ = true;
     base::message<> text("thrum: go: the system refuses thread ");
     text.append(std::uint64_t{m.id} + 1).append(" of this runtime (errno ");
-    text.append(static_cast<std::uint64_t>(error)).append("); it goes on with those it has; ");
+    text.append(static_cast<std::uint64_t>(error));
+    text.append(has_none ? "); it has no other and tries again; "
+                         : "); it goes on with those it has; ");
     text.append("raise the limit of processes or memory, or lower options::procs\n");
     base::write_error(text.view());
+  }
+  if (has_none && ++refusals_ == most_refusals) {
+    base::message<512> text("go: the system has refused this runtime its only thread ");
+    text.append(std::uint64_t{most_refusals}).append(" times in a row (errno ");
+    text.append(static_cast<std::uint64_t>(error)).append("), so no goroutine can run; ");
+    text.append(
+        "raise the limit of processes (ulimit -u, pids.max) or memory: a runtime takes three ");
+    text.append("threads beside the program's own");
+    base::fatal(text.view());
   }
 }
 

@@ -6,6 +6,7 @@
 #include <thrum/sched/life/process_exit.hpp>
 
 #include <atomic>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -140,6 +141,33 @@ TEST_CASE("a thread that was refused is asked for again, though the creator was 
   CHECK(end.signal == 0);
   CHECK(end.exit_code == 0);
   CHECK(end.errors.find("the system refuses thread 1 of this runtime") != std::string::npos);
+}
+
+TEST_CASE("a runtime that is refused its only thread again and again ends with what to raise") {
+  if (THRUM_ASAN || THRUM_TSAN || std::getenv("THRUM_TEST_EMULATOR") != nullptr) {
+    return;  // as above
+  }
+  const support::child_result end = support::run_in_child([] {
+    support::bare_scheduler scheduler(1);
+    if (scheduler.open() != 0) {
+      ::_exit(2);
+    }
+    scheduler.take_all_ps();
+    thrum::sched::goroutine work;
+    scheduler->global.push_back(work);
+    rlimit nothing_more{};
+    ::getrlimit(RLIMIT_AS, &nothing_more);
+    nothing_more.rlim_cur = 0;
+    ::setrlimit(RLIMIT_AS, &nothing_more);
+    scheduler->idle.lock().lock();
+    scheduler->start_m(scheduler->ps[0], false);
+    for (;;) {
+      ::pause();
+    }
+  });
+  CHECK(end.signal == SIGABRT);
+  CHECK(end.errors.find("no other and tries again") != std::string::npos);
+  CHECK(end.errors.find("no goroutine can run; raise the limit of processes") != std::string::npos);
 }
 
 #endif
