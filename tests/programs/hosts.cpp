@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -99,6 +100,22 @@ int overflow_on_the_first_thread() {
   return thrum::run(on_first_thread(), [] { return use_up(nullptr, 1 << 20); });
 }
 
+int overflow_inside_of_poll() {
+  thrum::runtime runtime;
+  runtime.go(thrum::on_host, {.name = "deep"}, [] { use_up(nullptr, 1 << 20); });
+  runtime.poll();
+  return 0;
+}
+
+int overflow_inside_of_run_for() {
+  thrum::runtime runtime;
+  std::thread([&runtime] {
+    runtime.go(thrum::on_host, {.name = "deep"}, [] { use_up(nullptr, 1 << 20); });
+    runtime.run_for(std::chrono::minutes(10));
+  }).join();
+  return 0;
+}
+
 int panic_inside_of_poll() {
   thrum::runtime runtime;
   runtime.go(thrum::on_host, {.name = "bad"}, [] { throw 7; });
@@ -113,6 +130,8 @@ constexpr programs::entry entries[] = {
     {"exit_inside_of_poll_of_a_static_runtime", &exit_inside_of_poll_of_a_static_runtime},
     {"fork_of_a_host_that_polls", &fork_of_a_host_that_polls},
     {"fork_inside_of_poll", &fork_inside_of_poll},
+    {"overflow_inside_of_poll", &overflow_inside_of_poll},
+    {"overflow_inside_of_run_for", &overflow_inside_of_run_for},
     {"overflow_on_the_first_thread", &overflow_on_the_first_thread},
     {"panic_inside_of_poll", &panic_inside_of_poll},
 };

@@ -66,6 +66,18 @@ TEST_CASE("a stack overflow of the main goroutine on the first thread is reporte
   CHECK(result.says("fatal error: thrum: stack overflow in goroutine 1"));
 }
 
+TEST_CASE("a stack overflow while any thread polls is reported") {
+  if (THRUM_ASAN || THRUM_TSAN || std::getenv("THRUM_TEST_EMULATOR") != nullptr) {
+    return;  // as above
+  }
+  for (const char* const way : {"overflow_inside_of_poll", "overflow_inside_of_run_for"}) {
+    const auto result = support::run_program(way);
+    INFO(result.text);
+    CHECK(support::is_fault(result.signal));
+    CHECK(result.says("fatal error: thrum: stack overflow in goroutine 1 [deep]"));
+  }
+}
+
 TEST_CASE("an exception that leaves a goroutine on a host's thread is a panic with its name") {
   const auto result = support::run_program("panic_inside_of_poll");
   INFO(result.text);

@@ -224,10 +224,6 @@ THRUM_OUT_OF_LINE runtime::~runtime() {
     return;
   }
   stop();
-  if (settings_.main_thread && scheduler_->hosts.made() != 0 &&
-      scheduler_->hosts[0].has_signal_stack) {
-    scheduler_->hosts[0].m.for_signals.close();  // run() is on its thread
-  }
   blocking([&] {
     bell_.reset();  // no goroutine is left that it could ring for
     sched::detach_all_hosts(*scheduler_);
@@ -286,7 +282,8 @@ THRUM_OUT_OF_LINE void runtime::panic([[maybe_unused]] std::exception_ptr error,
 /// The calling thread as a host, for one call.
 class runtime::host_use {
  public:
-  host_use(sched::runtime_scheduler& scheduler, const char* operation) {
+  host_use(runtime& own, const char* operation) {
+    sched::runtime_scheduler& scheduler = *own.scheduler_;
     if (scheduler.is_copy.load(
             std::memory_order_relaxed)) {  // relaxed: set when there was one thread
       sched::refuse_after_fork();
@@ -308,6 +305,9 @@ class runtime::host_use {
     }
     h_ = sched::attach(scheduler, &sched::help_while_waiting);
     if (h_ != nullptr) {
+      if (own.settings_.preempt != preemption::cooperative) {  // which handles no signals
+        sched::own_attachments()->prepare_for_faults();
+      }
       return;
     }
     if (scheduler.hosts.made() == sched::traits::max_hosts) {
@@ -337,17 +337,17 @@ class runtime::host_use {
 };
 
 THRUM_OUT_OF_LINE std::size_t runtime::poll() {
-  const host_use use(*scheduler_, "runtime::poll");
+  const host_use use(*this, "runtime::poll");
   return use.host() != nullptr ? sched::poll_host(*use.host()) : 0;
 }
 
 THRUM_OUT_OF_LINE std::size_t runtime::run_until_ns(std::int64_t deadline) {
-  const host_use use(*scheduler_, "runtime::run_for");
+  const host_use use(*this, "runtime::run_for");
   return use.host() != nullptr ? sched::run_host_until(*use.host(), deadline) : 0;
 }
 
 THRUM_OUT_OF_LINE std::size_t runtime::run_until_idle() {
-  const host_use use(*scheduler_, "runtime::run_until_idle");
+  const host_use use(*this, "runtime::run_until_idle");
   return use.host() != nullptr ? sched::run_host_until_idle(*use.host()) : 0;
 }
 
@@ -355,15 +355,9 @@ THRUM_OUT_OF_LINE sched::host_thread* runtime::host_of_main() {
   if (!settings_.main_thread) {
     return nullptr;
   }
-  const host_use use(*scheduler_, "run: options::main_thread");
+  const host_use use(*this, "run: options::main_thread");
   sched::host_thread& host = *use.host();
   host.only_bound = true;
-  // A stack overflow is reported on another stack than that which has overflowed.
-  if (settings_.preempt != preemption::cooperative && host.m.for_signals.reserve()) {
-    host.m.interruption.interrupt = [](void*) noexcept {};
-    host.m.for_signals.open(host.m.interruption);
-    host.has_signal_stack = true;
-  }
   return &host;
 }
 

@@ -268,6 +268,7 @@ template <class Stack, class Target>
 concept signal_stack_like = requires(Stack& stack, Target& target) {
   { stack.reserve() } noexcept -> std::same_as<bool>;
   { stack.open(target) } noexcept -> std::same_as<void>;
+  { stack.open_for_faults() } noexcept -> std::same_as<bool>;
   { stack.close() } noexcept -> std::same_as<void>;
   { stack.give_back() } noexcept -> std::same_as<void>;
 };

@@ -108,7 +108,11 @@ class signal_stack {
   /// Called by the thread that is to take the signal.
   void open(preempt_target& target) noexcept;
 
-  /// Called by the same thread, last.
+  /// The same for handlers of faults alone, on a thread that takes no signal of ours; reserves the
+  /// memory. False: the thread has such a stack already, or there is no memory.
+  bool open_for_faults() noexcept;
+
+  /// Called by the same thread, last. Another stack that the thread has got since stays.
   void close() noexcept;
 
   /// Frees memory that was reserved and not opened, or that is closed.
@@ -119,6 +123,8 @@ class signal_stack {
   std::size_t bytes_ = 0;
   std::size_t guards_ = 0;
   ::stack_t before_{};
+
+  void set_up() noexcept;
 };
 
 }}}  // namespace thrum::THRUM_ABI::os

@@ -95,6 +95,20 @@ THRUM_OUT_OF_LINE void signal_stack::open(preempt_target& target) noexcept {
   auto* const mark = ::new (static_cast<char*>(memory_) + page) signal_stack_mark;
   mark->target = &target;
   target.unmarked.store(false, std::memory_order_relaxed);  // relaxed: none is for this thread yet
+  set_up();
+}
+
+THRUM_OUT_OF_LINE bool signal_stack::open_for_faults() noexcept {
+  ::stack_t there{};
+  if (::sigaltstack(nullptr, &there) != 0 || (there.ss_flags & SS_DISABLE) == 0 || !reserve()) {
+    return false;
+  }
+  set_up();
+  return true;
+}
+
+THRUM_OUT_OF_LINE void signal_stack::set_up() noexcept {
+  const std::size_t page = page_size();
   ::stack_t ours{};
   ours.ss_sp = static_cast<char*>(memory_) + page;
   ours.ss_size = bytes_ - page;
@@ -102,7 +116,11 @@ THRUM_OUT_OF_LINE void signal_stack::open(preempt_target& target) noexcept {
 }
 
 THRUM_OUT_OF_LINE void signal_stack::close() noexcept {
-  ::sigaltstack(&before_, nullptr);
+  ::stack_t there{};
+  if (::sigaltstack(nullptr, &there) == 0 &&
+      there.ss_sp == static_cast<char*>(memory_) + page_size()) {
+    ::sigaltstack(&before_, nullptr);
+  }
   give_back();
 }
 

@@ -45,6 +45,8 @@ class signal_stack {
   static bool reserve() noexcept { return true; }
   /// Does nothing.
   static void open(preempt_target&) noexcept {}
+  /// True: a handler of faults has a stack there.
+  static bool open_for_faults() noexcept { return true; }
   /// Does nothing.
   static void close() noexcept {}
   /// Does nothing.

@@ -176,9 +176,8 @@ struct host_thread {
   bool is_patient = false;        // it looks again soon, whatever it is told
 
   // -- its thread only, while it is in a call --
-  bool executes = false;          // counted in host_table::executing
-  bool rests = false;             // it sleeps in the note of what its thread waits for
-  bool has_signal_stack = false;  // of ours, for the report of an overflow
+  bool executes = false;  // counted in host_table::executing
+  bool rests = false;     // it sleeps in the note of what its thread waits for
   /// While it waits for something else it runs nothing but what is bound to it.
   bool only_bound = false;
   os::exception_state kept_exceptions{};

@@ -47,7 +47,21 @@ struct attachments {
   attachments& operator=(const attachments&) = delete;
   ~attachments();
 
+  /// A stack overflow is reported on another stack than that which has overflowed.
+  void prepare_for_faults() noexcept {
+    if (!is_prepared_) {
+      is_prepared_ = true;
+      has_signal_stack_ = for_faults_.open_for_faults();
+    }
+  }
+
   host_thread* first = nullptr;  // under the lock of host_threads
+
+ private:
+  // -- its thread only --
+  os::signal_stack for_faults_;
+  bool is_prepared_ = false;
+  bool has_signal_stack_ = false;
 };
 
 /// What stands for the attachments of a thread whose own have been destroyed. Not null: it would make
@@ -82,6 +96,9 @@ inline attachments::~attachments() {
     h = next;
   }
   first = nullptr;
+  if (has_signal_stack_) {
+    for_faults_.close();
+  }
 }
 
 /// One more slot. Null: there is no memory, or there are as many as may be.
