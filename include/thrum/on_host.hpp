@@ -8,8 +8,11 @@
 #include <thrum/attributes.hpp>
 #include <thrum/base/config.hpp>
 #include <thrum/sched/core/host.hpp>
+#include <thrum/sched/core/section.hpp>
+#include <thrum/sched/run/exit.hpp>
 #include <thrum/task.hpp>
 
+#include <functional>
 #include <type_traits>
 #include <utility>
 
@@ -23,8 +26,9 @@ struct on_host_t {
 /// For `go(on_host, f)` and `spawn(on_host, f)`: the goroutine runs on the thread that attached to the
 /// runtime first, by runtime::poll, run_for or run_until_idle, or as that of run() with
 /// options::main_thread; and on no other, whatever it waits for. It runs when that thread runs
-/// goroutines. If that thread ends, on the one that attaches next; if the runtime stops and there is
-/// none, it unwinds on any. In a testing::bubble it is a goroutine like others.
+/// goroutines. If that thread ends, on the one that attaches next. If the runtime stops and there is
+/// none, it unwinds on any; a function that has not begun by then is not called, and join says
+/// goroutine_exit. In a testing::bubble it is a goroutine like others.
 inline constexpr on_host_t on_host{};
 
 namespace go_detail {
@@ -52,20 +56,58 @@ struct launch_on_host {
   }
 };
 
+/// A function that is called on the host, or not at all: the goroutine ends if its inbox was closed before.
+template <class F>
+struct host_call {
+  F f;
+  bool is_bound;
+
+  template <class... Args>
+  requires std::is_invocable_v<F, Args...>
+  decltype(auto) operator()(Args&&... args) {
+    if (is_bound && !is_on_host()) {
+      exit_goroutine();
+    }
+    return std::invoke(std::move(f), std::forward<Args>(args)...);
+  }
+
+  static bool is_on_host() noexcept {
+    const section here;
+    return (here.g()->flags & g_on_host) != 0;
+  }
+};
+
+/// calls start(f), or start(a host_call of it): what is refused is reported as it stands.
+template <class F, class... Args, class Start>
+THRUM_INLINE auto start_as_host_call(host_thread* where, F&& f, Start start) {
+  using kept = std::decay_t<F>;
+  if constexpr (is_kept<F> && (is_called<F, Args...> || wants_stop<F, Args...>)) {
+    return start(host_call<kept>{std::forward<F>(f), where != nullptr});
+  } else {
+    return start(std::forward<F>(f));
+  }
+}
+
 /// As start_task, on `where` only, if that is not null.
 template <class How = no_attributes, class F, class... Args>
 THRUM_NOINLINE void start_task_on(host_thread* where, runtime_scheduler& scheduler, const How& how,
                                   F&& f, Args&&... args) {
-  start_launched(scheduler, how, launch_on_host{caller_address(), where}, std::forward<F>(f),
-                 std::forward<Args>(args)...);
+  const launch_on_host launch_it{caller_address(), where};
+  start_as_host_call<F, Args...>(where, std::forward<F>(f), [&](auto&& call) {
+    start_launched(scheduler, how, launch_it, std::forward<decltype(call)>(call),
+                   std::forward<Args>(args)...);
+  });
 }
 
 /// As spawn_task, on `where` only, if that is not null.
 template <class How = no_attributes, class F, class... Args>
 THRUM_NOINLINE auto spawn_task_on(host_thread* where, runtime_scheduler& scheduler, const How& how,
                                   F&& f, Args&&... args) -> join_handle<spawn_result<F, Args...>> {
-  return spawn_launched(scheduler, how, launch_on_host{caller_address(), where}, std::forward<F>(f),
-                        std::forward<Args>(args)...);
+  const launch_on_host launch_it{caller_address(), where};
+  return start_as_host_call<F, Args...>(where, std::forward<F>(f), [&](auto&& call) {
+    return spawn_launched(scheduler, how, launch_it, std::forward<decltype(call)>(call),
+                          std::forward<Args>(args)...);
+  });
 }
 
 }  // namespace go_detail

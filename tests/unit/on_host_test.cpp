@@ -14,6 +14,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <stop_token>
@@ -189,6 +190,26 @@ TEST_CASE(
   });
   runtime.run_until_idle();
   CHECK(runtime.stats().goroutines == 0);
+}
+
+TEST_CASE(
+    "a function on_host that has not begun is not called when its runtime stops without a host") {
+  std::atomic<int> calls{0};
+  auto kept = std::make_shared<int>(1);
+  thrum::join_handle<int> handle;
+  {
+    thrum::runtime runtime(with_procs(2));
+    handle = runtime.spawn(thrum::on_host, [&calls, kept] { return ++calls; });
+    runtime.go(
+        thrum::on_host, [&calls, kept](int n) { calls += n; }, 5);
+  }
+  CHECK(calls == 0);
+  CHECK(kept.use_count() == 1);
+#if THRUM_EXCEPTIONS
+  CHECK_THROWS_AS(handle.join(), thrum::usage_error);
+#else
+  handle.detach();
+#endif
 }
 
 TEST_CASE("a goroutine on_host that has a thread_lock unwinds when its host's thread has ended") {
