@@ -15,6 +15,8 @@ namespace thrum { inline namespace THRUM_ABI {
 /// kernel keeps per thread. Nests. Each time the goroutine goes on after a wait costs two changes
 /// of threads, some 10 us. On a foreign thread it does nothing.
 ///
+/// If the goroutine ends while it is locked, its thread ends with it: see keep().
+///
 /// Keep it in the goroutine that made it. When not to use: around one call that blocks; that is
 /// what blocking() is for.
 class thread_lock {
@@ -24,6 +26,11 @@ class thread_lock {
   ~thread_lock();
   thread_lock(const thread_lock&) = delete;
   thread_lock& operator=(const thread_lock&) = delete;
+
+  /// Leaves the goroutine tied to its thread until it ends; then the thread ends, too. For a goroutine that
+  /// changes its thread for good, by unshare, a mask or a user ID: no other goroutine gets that thread.
+  /// In a testing::bubble, and on a host, the thread stays.
+  void keep() noexcept { g_ = nullptr; }
 
  private:
   sched::goroutine* g_ = nullptr;

@@ -252,11 +252,52 @@ TEST_CASE("on a foreign thread and inside blocking a thread_lock does nothing") 
   });
 }
 
-TEST_CASE("a goroutine that ends without having destroyed its thread_lock gives its thread back") {
+TEST_CASE("a thread ends with the goroutine that has kept its thread_lock, and no other gets it") {
+  thread_local int changed = 0;
+  std::atomic<int> ended{0};
+  thrum::options options = support::with_procs(2);
+  options.on_thread_stop = [&](unsigned) { ended += changed; };
+  std::atomic<int> met{0};
+  thrum::runtime runtime(options);
+  for (int i = 0; i != 5; ++i) {
+    runtime
+        .spawn([] {
+          thrum::thread_lock lock;
+          changed = 1;
+          lock.keep();
+        })
+        .join();
+  }
+  CHECK(eventually([&] { return ended == 5; }));
+  for (int i = 0; i != 50; ++i) {
+    runtime.go([&] { met += changed; });
+  }
+  CHECK(eventually([&] { return runtime.stats().goroutines == 0; }));
+  CHECK(met == 0);
+}
+
+TEST_CASE("a goroutine that ends with its thread_lock undestroyed lets others run") {
   alignas(thrum::thread_lock) static unsigned char place[sizeof(thrum::thread_lock)];
   thrum::runtime runtime(support::with_procs(1));
   runtime.spawn([] { ::new (static_cast<void*>(place)) thrum::thread_lock; }).join();
   bool ran = false;
   runtime.spawn([&] { ran = true; }).join();
   CHECK(ran);
+}
+
+TEST_CASE("threads that end with their goroutines are made anew where only one is allowed") {
+  thrum::options options = support::with_procs(1);
+  options.max_threads = 1;
+  thrum::runtime runtime(options);
+  int ran = 0;
+  for (int i = 0; i != 3; ++i) {
+    runtime
+        .spawn([&] {
+          thrum::thread_lock lock;
+          lock.keep();
+          ++ran;
+        })
+        .join();
+  }
+  CHECK(ran == 3);
 }

@@ -242,6 +242,7 @@ struct machine {
     std::int64_t at;
   } from_poller{};
   goroutine* locked_g = nullptr;
+  bool ends = false;
   base::random random;
   base::random search;
   steal_order order;

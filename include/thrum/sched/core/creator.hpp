@@ -62,7 +62,7 @@ class thread_creator {
     }
   }
 
-  /// The M's thread is to be started. From anywhere, also from a signal handler.
+  /// The M's thread is to be started, or it ends and is to be joined. From anywhere, also from a signal handler.
   void request(machine& m) noexcept {
     machine* first = first_.load(relaxed);  // relaxed: the exchange decides
     do {

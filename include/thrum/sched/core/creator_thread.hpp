@@ -62,7 +62,11 @@ THRUM_OUT_OF_LINE void thread_creator::run() noexcept {
     // [cr.list <] acquire: the Ms.
     for (machine* m = first_.exchange(nullptr, acquire); m != nullptr;) {
       machine* const next = m->idle_next;
-      start(*m);
+      if (m->ends) [[unlikely]] {
+        give_back_.join_later(*m);
+      } else {
+        start(*m);
+      }
       m = next;
     }
     // relaxed: published by the note

@@ -21,7 +21,8 @@
 //   thread. Such an M is taken out of the idle list and woken without a P, as at the end of the
 //   scheduler, and its thread ends. Nobody waits for that: destructors of the user's thread_local
 //   objects run meanwhile. When it has ended the M is vacant, as one whose thread the system has
-//   refused, and is the next that is given a thread.
+//   refused, and is the next that is given a thread. So it is with an M whose goroutine has ended
+//   without giving its thread_lock back.
 //
 // Invariants
 //   GB1  when nothing is idle, or all has been given back, next() is `never`: the creator sleeps
@@ -51,6 +52,9 @@ class reclaimer {
     const std::int64_t first = stacks_at_ < threads_at_ ? stacks_at_ : threads_at_;
     return joins_at_ < first ? joins_at_ : first;
   }
+
+  /// The M's thread ends: when it has, the M is vacant.
+  void join_later(machine& m) noexcept;
 
   /// Does a little of what is to be done now.
   void work(std::int64_t now) noexcept {

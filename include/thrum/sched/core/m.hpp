@@ -93,6 +93,7 @@ struct alignas(base::cache_line_size) machine {
   processor* old_p = nullptr;     // held when blocking() began
   goroutine* pending = nullptr;   // what g0 is to run next
   goroutine* locked_g = nullptr;  // the one that has locked itself to this thread
+  bool ends = false;              // its thread was kept by what has ended there: locked_g
   bool spinning = false;          // counted in idle_set::spinning
   const std::uint32_t id;
   base::random random;  // of what users see: what a select chooses

@@ -99,10 +99,7 @@ THRUM_OUT_OF_LINE void reclaimer::work_on_threads(std::int64_t now) noexcept {
   const std::uint32_t keep = scheduler_.kept_threads();
   for (std::uint32_t n = 0; n != threads_at_once && idle.least_ms_locked() > keep; ++n) {
     machine* const m = idle.take_m_to_end_locked();
-    m->idle_next = ending_;
-    ending_ = m;
-    joins_at_ = now + pause_ns;
-    join_pause_ns_ = pause_ns;
+    join_later(*m);
     m->park.wake();  // without a P: its thread ends
   }
   if (idle.least_ms_locked() > keep) {
@@ -114,6 +111,14 @@ THRUM_OUT_OF_LINE void reclaimer::work_on_threads(std::int64_t now) noexcept {
     scheduler_.has_idle_threads = false;
     threads_at_ = never;
   }
+}
+
+THRUM_OUT_OF_LINE void reclaimer::join_later(machine& m) noexcept {
+  m.ends = false;
+  m.idle_next = ending_;
+  ending_ = &m;
+  joins_at_ = traits::now() + pause_ns;
+  join_pause_ns_ = pause_ns;
 }
 
 THRUM_OUT_OF_LINE void reclaimer::join_ended(std::int64_t now) noexcept {

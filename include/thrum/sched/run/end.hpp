@@ -132,6 +132,26 @@ inline void unbind(machine& m, goroutine& g) noexcept {
   g.flags &= static_cast<std::uint8_t>(~g_bound);
 }
 
+/// A goroutine ends that has not given its thread_lock back: what it has done to the thread stays, so no
+/// other goroutine gets that thread. `next` is what runs next; returns what may be switched to at once.
+inline goroutine* let_go_of_thread(machine& m, goroutine& g, goroutine* next) noexcept {
+  if (g.thread_locks == 0) [[likely]] {
+    return next;
+  }
+  g.thread_locks = 0;
+  if (!is_bound_to_thread(g)) {
+    return next;
+  }
+  unbind(m, g);
+  if (m.scheduler->clock.is_virtual()) {
+    return next;  // GB2
+  }
+  m.ends = true;
+  m.locked_g = &g;  // as for a goroutine that is locked there, g0 runs no other: see loop.hpp
+  m.pending = next;
+  return nullptr;
+}
+
 /// E1 and E2 of what has more to do than to end: a handle, values of its own, a thread of its own.
 [[noreturn]] THRUM_NOINLINE inline void end_with_more(goroutine& g) noexcept {
   if (g.forks != nullptr) [[unlikely]] {  // only where nothing has unwound it
@@ -145,15 +165,10 @@ inline void unbind(machine& m, goroutine& g) noexcept {
       destroy_locals(g.locals);
     }
     machine* const m = &enter_scheduler(*current_m());
-    if (g.thread_locks != 0) [[unlikely]] {
-      g.thread_locks = 0;  // without exceptions nobody has unwound it
-      if (is_bound_to_thread(g)) {
-        unbind(*m, g);
-      }
-    }
     // relaxed: only a handle changes it now, and if there is none it stays `none`
     if (g.join.load(relaxed) == join_state::none) {
-      leave(*m, take_next(*m), &commit_end, nullptr, true);
+      goroutine* const next = take_next(*m);
+      leave(*m, let_go_of_thread(*m, g, next), &commit_end, nullptr, true);
     }
     g.join_lock.lock();
     const bool detached = g.join.load(relaxed) == join_state::detached;  // relaxed: under the lock
@@ -175,6 +190,7 @@ inline void unbind(machine& m, goroutine& g) noexcept {
       next = take_next(*m);
     }
     // Returns only if the handle has let go meanwhile.
+    next = let_go_of_thread(*m, g, next);
     leave_scheduler(leave(*m, next, &commit_end_joined, joiner, true));
   }
 }

@@ -33,12 +33,20 @@ inline void pass_to_owner(machine& m, goroutine& g) noexcept {
 }
 
 /// g0 of a thread whose goroutine has locked itself to it and has left: others run elsewhere until
-/// that goroutine's turn comes.
+/// that goroutine's turn comes. Null: it has ended, and the thread ends as well.
 inline goroutine* wait_for_locked(machine& m) noexcept {
   runtime_scheduler& scheduler = *m.scheduler;
   if (m.pending != nullptr) {
     ready_on(m, *m.pending, true);
     m.pending = nullptr;
+  }
+  if (m.ends) [[unlikely]] {
+    m.locked_g = nullptr;
+    if (m.p != nullptr) {
+      scheduler.hand_off(scheduler.release_p(m));
+    }
+    scheduler.creator.request(m);
+    return nullptr;
   }
   // Before others may find that all is quiet; this thread does no more than go to sleep.
   scheduler.locked_asleep.fetch_add(1, relaxed);  // relaxed: published by the idle lock
