@@ -13,6 +13,7 @@
 #include <thrum/debug/overflow_report.hpp>
 #include <thrum/debug/panic_report.hpp>
 #include <thrum/debug/schedtrace.hpp>
+#include <thrum/debug/slow_stop.hpp>
 #include <thrum/debug/stats.hpp>
 #include <thrum/debug/trouble.hpp>
 #include <thrum/request_stop.hpp>
@@ -98,6 +99,12 @@ THRUM_OUT_OF_LINE sched::scheduler_config runtime::configuration(
   config.user = this;
   config.exit_hook = &sched::registry::before_exit;
   config.stack_overrun = &debug::report_overrun;
+  config.slow_stop = [](void* user) noexcept {
+    THRUM_TRY {
+      base::write_error(debug::describe_slow_stop(*static_cast<runtime*>(user)->scheduler_));
+    }
+    THRUM_CATCH_ALL {}  // without memory it is not said
+  };
   config.is_whole_program = role.is_whole_program;
   config.catches_panics = static_cast<bool>(settings_.on_panic);
   if (settings_.on_thread_start) {

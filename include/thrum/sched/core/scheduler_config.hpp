@@ -51,6 +51,8 @@ struct scheduler_config {
   /// Called by the monitor when no goroutine can ever run again; does not return. Null: not asked
   /// for. See deadlock.hpp.
   void (*deadlock)(void* user) = nullptr;
+  /// Called once by the thread that stops the runtime, when it has waited for a second.
+  void (*slow_stop)(void* user) noexcept = nullptr;
   /// Called when a goroutine was found to have left its stack; `g` is that goroutine.
   void (*stack_overrun)(const void* g) noexcept = nullptr;
   bool is_whole_program = false;  // made by run()

@@ -18,7 +18,8 @@
 // Why no point is used after its end, and no object after its: see wait_point.hpp.
 //
 // Goroutines in waits that cannot be cancelled (a mutex) end when their holders do. A goroutine
-// that computes for ever keeps stop() waiting for ever: there is no sound way to end it. Without
+// that computes for ever keeps stop() waiting for ever: there is no sound way to end it; after a second
+// it is named on standard error. Without
 // exceptions nothing can be unwound: a cancelled goroutine ends where it stands, and the objects on
 // its stack are not destroyed.
 //
@@ -73,10 +74,21 @@ inline void stop(runtime_scheduler& scheduler) noexcept {
   scheduler.ending.begin();
   withdraw_all(scheduler);
   orphan_if_nobody_comes(scheduler);
+  constexpr std::int64_t patience_ns = 1'000'000'000;
+  const std::int64_t slow_from = traits::now() + patience_ns;
+  auto* slow_stop = scheduler.config().slow_stop;
+  const auto sleep = [&](os::note& drained) noexcept {
+    if (slow_stop != nullptr && !sleep_or_help(drained, slow_from)) {
+      slow_stop(scheduler.config().user);
+      slow_stop = nullptr;
+    }
+    if (slow_stop == nullptr) {
+      sleep_or_help(drained);
+    }
+  };
   // A timer that fires may start a goroutine, and that may arm a timer.
   do {
-    scheduler.ending.wait_until([&] { return scheduler.goroutine_count() == 0; },
-                                [](os::note& drained) { sleep_or_help(drained); });
+    scheduler.ending.wait_until([&] { return scheduler.goroutine_count() == 0; }, sleep);
     {
       // A P that retires hands its timers on, under this lock: from here on it keeps them.
       scoped guard(scheduler.idle.lock());

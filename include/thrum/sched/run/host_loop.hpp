@@ -550,11 +550,18 @@ inline help_end help_while_waiting(os::note& note, std::int64_t deadline) noexce
   }
 }
 
-/// Sleeps until the note's event has happened; a host runs goroutines meanwhile.
-inline void sleep_or_help(os::note& note) noexcept {
-  if (help_while_waiting(note, no_deadline) == help_end::none) {
-    note.sleep();
+/// Sleeps until the note's event has happened, or until a moment; a host runs goroutines meanwhile.
+/// Whether the event has.
+inline bool sleep_or_help(os::note& note, std::int64_t deadline = no_deadline) noexcept {
+  const help_end end = help_while_waiting(note, deadline);
+  if (end != help_end::none) {
+    return end == help_end::event;
   }
+  if (deadline == no_deadline) {
+    note.sleep();
+    return true;
+  }
+  return note.sleep_for(deadline - traits::now());
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched
