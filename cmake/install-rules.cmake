@@ -28,6 +28,10 @@ install(FILES
   cmake/implementation.cpp
   DESTINATION ${package_dir})
 
+set(thrum_pc_probes "")
+if(THRUM_HAS_STACK_CLASH_PROTECTION)
+  set(thrum_pc_probes " -fstack-clash-protection")
+endif()
 configure_file(cmake/thrum.pc.in thrum.pc @ONLY)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES tools/gdb/thrum-gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/thrum/gdb)

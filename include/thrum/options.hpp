@@ -41,6 +41,12 @@ enum class poller_kind : std::uint8_t {
   io_uring,
 };
 
+namespace go_detail {
+
+inline constexpr std::size_t usual_stack_size = std::size_t{256} << 10;
+
+}  // namespace go_detail
+
 /// The settings of a runtime. Members that are left alone mean what the comments say.
 struct options {
   /// Number of P; 0: what THRUM_MAXPROCS says, else default_procs().
@@ -49,8 +55,9 @@ struct options {
   /// another goroutine can run, that is a fatal error.
   unsigned max_threads = 10'000;
   /// Bytes of stack reserved per goroutine, rounded up to a power of two of at least 16 KiB. Pages
-  /// are committed as they are touched.
-  std::size_t stack_size = 256 * 1024;
+  /// are committed as they are touched. Left alone, without a hook for stacks, the main goroutine of
+  /// run() gets 8 MiB, as a thread does.
+  std::size_t stack_size = go_detail::usual_stack_size;
   /// Where stacks and the runtime's own objects come from. Not set: from the system.
   memory_hooks memory = {};
   /// How long a goroutine may run while others wait before it is asked to yield.

@@ -200,7 +200,9 @@ class runtime {
   /// block_on for run(). For the library.
   template <class F>
   THRUM_INLINE auto run_main(F&& f) -> go_detail::task_result<F> {
-    return go_detail::spawn_task_on(host_of_main(), *scheduler_, {}, std::forward<F>(f)).join();
+    return go_detail::spawn_task_on(host_of_main(), *scheduler_,
+                                    attributes{.stack_size = main_stack_size()}, std::forward<F>(f))
+        .join();
   }
 
   /// What to do about an exception that left a goroutine. For the library.
@@ -216,6 +218,8 @@ class runtime {
 
   class host_use;
   std::size_t run_until_ns(std::int64_t deadline);
+  /// Bytes for the main goroutine; 0: as for others.
+  std::size_t main_stack_size() const noexcept;
   /// The calling thread, if the main goroutine is to run there; else null.
   sched::host_thread* host_of_main();
 

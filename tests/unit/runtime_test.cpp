@@ -82,6 +82,35 @@ TEST_CASE("run returns the int of main, or 0") {
   CHECK(thrum::run(with_procs(2), [] { return thrum::stats().procs; }) == 2);
 }
 
+namespace {
+
+constexpr std::size_t usual_stack = std::size_t{256} << 10;
+
+std::size_t stack_bytes_here() {
+  return std::size_t{1} << thrum::sched::current_m()->g->size_class;
+}
+
+[[gnu::noinline]] void fill_a_large_frame() {
+  volatile char large[5 << 20];
+  for (std::size_t i = 0; i < sizeof large; i += 4096) {
+    large[i] = 1;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("main has the stack of a thread, unless the options say how large stacks are") {
+  thrum::run([] {
+    CHECK(stack_bytes_here() == std::size_t{8} << 20);
+    fill_a_large_frame();
+    thrum::spawn([] { CHECK(stack_bytes_here() == usual_stack); }).join();
+  });
+  thrum::run(thrum::options{.stack_size = 2 * usual_stack}, [] {
+    CHECK(stack_bytes_here() == 2 * usual_stack);
+    thrum::spawn([] { CHECK(stack_bytes_here() == 2 * usual_stack); }).join();
+  });
+}
+
 TEST_CASE("an exception that leaves main leaves run, after everything has ended") {
   std::atomic<int> n{0};
   CHECK_THROWS_AS(thrum::run([&] {

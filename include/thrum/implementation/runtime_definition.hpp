@@ -368,6 +368,12 @@ THRUM_OUT_OF_LINE sched::host_thread* runtime::host_of_main() {
   return &host;
 }
 
+THRUM_OUT_OF_LINE std::size_t runtime::main_stack_size() const noexcept {
+  const bool is_usual =
+      settings_.stack_size == go_detail::usual_stack_size && settings_.memory.allocate == nullptr;
+  return is_usual ? std::size_t{8} << 20 : 0;
+}
+
 THRUM_OUT_OF_LINE stats_snapshot runtime::stats() const { return debug::collect(*scheduler_); }
 
 THRUM_OUT_OF_LINE std::string runtime::describe_goroutines() {

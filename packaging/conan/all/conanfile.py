@@ -58,6 +58,9 @@ class ThrumConan(ConanFile):
         self.cpp_info.set_property("pkg_config_name", "thrum")
         if self.settings.os in ("Linux", "FreeBSD"):
             self.cpp_info.system_libs.append("pthread")
+        if self.settings.os == "Linux" and self.settings.compiler == "gcc":
+            # A large frame touches its pages one by one, so that it meets the guard below a stack.
+            self.cpp_info.cxxflags.append("-fstack-clash-protection")
         if self.settings.os == "Windows":
             self.cpp_info.system_libs.extend(["ws2_32", "iphlpapi", "ntdll"])
         if str(self.settings.arch).startswith("riscv"):

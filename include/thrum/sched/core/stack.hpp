@@ -415,7 +415,8 @@ inline stack_pool::slab* stack_pool::add_slab(std::uint8_t size_class) noexcept 
   const std::size_t page = os::page_size();
   const std::size_t at_least = std::size_t{1} << size_class;
   const std::size_t stride = (at_least > page ? at_least : page) + stack_guard_bytes_of(page);
-  const std::size_t bytes = page + stride > slab_bytes ? page + stride : slab_bytes;
+  // A large one, as the main goroutine's, comes alone: mostly it is the only one of its class.
+  const std::size_t bytes = page + stride > slab_bytes / 8 ? page + stride : slab_bytes;
   void* base = os::map_stacks(bytes, page);
   if (base == nullptr) {
     return nullptr;

@@ -16,6 +16,13 @@ package("thrum")
         add_syslinks("atomic")
     end
 
+    on_load(function (package)
+        -- A large frame touches its pages one by one, so that it meets the guard below a stack.
+        if package:has_tool("cxx", "gcc", "gxx") and package:is_plat("linux") then
+            package:add("cxxflags", "-fstack-clash-protection")
+        end
+    end)
+
     on_install("linux", "macosx", "bsd", "mingw", function (package)
         os.cp("include", package:installdir())
     end)
