@@ -9,6 +9,7 @@
 #include <thrum/chan/core.hpp>
 #include <thrum/chan/element.hpp>
 #include <thrum/chan/handle.hpp>
+#include <thrum/chan/recv_result.hpp>
 #include <thrum/deadline.hpp>
 #include <thrum/sched/run/exit.hpp>
 #include <thrum/stop_condition.hpp>
@@ -34,8 +35,9 @@ class receiving {
 
  public:
   /// The next element; blocks until there is one. Empty: the channel is closed and drained. Blocks
-  /// for ever on the nil channel. A cancellation point.
-  std::optional<T> recv() const { return received(attempt_at(true, no_deadline)); }
+  /// for ever on the nil channel. A cancellation point. The result is a std::optional<T> whose `*` and
+  /// `->` are a usage_error if it is empty.
+  received_value<T> recv() const { return received(attempt_at(true, no_deadline)); }
 
   /// The same into `out`, which is left alone unless the result is ok.
   recv_status recv(T& out) const { return recv_into(out, attempt_at(true, no_deadline)); }
@@ -59,15 +61,15 @@ class receiving {
 
   /// The same for elements that cannot be there before they are received, as they have no default.
   /// Empty: none came, now or in time; or none ever will, which is_closed() tells.
-  [[nodiscard]] std::optional<T> try_recv() const {
+  [[nodiscard]] received_value<T> try_recv() const {
     return received(attempt_at(false, no_deadline));
   }
   template <class Rep, class Period>
-  std::optional<T> recv_for(std::chrono::duration<Rep, Period> time) const {
+  received_value<T> recv_for(std::chrono::duration<Rep, Period> time) const {
     return received(attempt_at(true, time_detail::deadline_after(time)));
   }
   template <class Clock, class Duration>
-  std::optional<T> recv_until(std::chrono::time_point<Clock, Duration> when) const {
+  received_value<T> recv_until(std::chrono::time_point<Clock, Duration> when) const {
     return received(attempt_until(when));
   }
 
@@ -79,7 +81,7 @@ class receiving {
     return status == recv_status::timeout ? recv_status::stopped : status;
   }
   template <stop_condition Stop>
-  std::optional<T> recv(const Stop& stop) const requires(!std::is_same_v<Stop, T>) {
+  received_value<T> recv(const Stop& stop) const requires(!std::is_same_v<Stop, T>) {
     return received(attempt_until_stopped(stop));
   }
 
@@ -169,15 +171,19 @@ class receiving {
   }
 
   template <class Attempt>
-  std::optional<T> received(Attempt attempt) const {
-    slot into;
-    if (attempt(into) != recv_status::ok) {
-      return std::nullopt;
-    }
+  received_value<T> received(Attempt attempt) const {
     if constexpr (std::is_same_v<slot, std::optional<T>>) {
+      received_value<T> into;
+      if (attempt(into) != recv_status::ok) {
+        return std::nullopt;
+      }
       return into;
     } else {
-      return std::optional<T>(element::unwrap(*into));
+      slot into;
+      if (attempt(into) != recv_status::ok) {
+        return std::nullopt;
+      }
+      return received_value<T>(std::in_place, element::unwrap(*into));
     }
   }
 
