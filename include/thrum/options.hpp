@@ -55,8 +55,8 @@ struct options {
   /// another goroutine can run, that is a fatal error.
   unsigned max_threads = 10'000;
   /// Bytes of stack reserved per goroutine, rounded up to a power of two of at least 16 KiB. Pages
-  /// are committed as they are touched. Left alone, without a hook for stacks, the main goroutine of
-  /// run() gets 8 MiB, as a thread does.
+  /// are committed as they are touched. The main goroutine of run() gets 8 MiB, as a thread does, unless
+  /// this is smaller than 256 KiB or there is a hook for memory.
   std::size_t stack_size = go_detail::usual_stack_size;
   /// Where stacks and the runtime's own objects come from. Not set: from the system.
   memory_hooks memory = {};

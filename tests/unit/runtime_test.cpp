@@ -106,9 +106,13 @@ TEST_CASE("main has the stack of a thread, unless the options say how large stac
     thrum::spawn([] { CHECK(stack_bytes_here() == usual_stack); }).join();
   });
   thrum::run(thrum::options{.stack_size = 2 * usual_stack}, [] {
-    CHECK(stack_bytes_here() == 2 * usual_stack);
+    CHECK(stack_bytes_here() == std::size_t{8} << 20);
     thrum::spawn([] { CHECK(stack_bytes_here() == 2 * usual_stack); }).join();
   });
+  thrum::run(thrum::options{.stack_size = usual_stack / 2},
+             [] { CHECK(stack_bytes_here() == usual_stack / 2); });
+  thrum::run(thrum::options{.stack_size = 64 * usual_stack},
+             [] { CHECK(stack_bytes_here() == 64 * usual_stack); });
 }
 
 TEST_CASE("an exception that leaves main leaves run, after everything has ended") {

@@ -369,9 +369,10 @@ THRUM_OUT_OF_LINE sched::host_thread* runtime::host_of_main() {
 }
 
 THRUM_OUT_OF_LINE std::size_t runtime::main_stack_size() const noexcept {
-  const bool is_usual =
-      settings_.stack_size == go_detail::usual_stack_size && settings_.memory.allocate == nullptr;
-  return is_usual ? std::size_t{8} << 20 : 0;
+  constexpr std::size_t of_a_thread = std::size_t{8} << 20;
+  const bool gets_more = settings_.stack_size >= go_detail::usual_stack_size &&
+                         settings_.stack_size < of_a_thread && settings_.memory.allocate == nullptr;
+  return gets_more ? of_a_thread : 0;
 }
 
 THRUM_OUT_OF_LINE stats_snapshot runtime::stats() const { return debug::collect(*scheduler_); }
