@@ -50,6 +50,20 @@ struct result_slot {
   bool exited = false;  // by goroutine_exit: no value, no error
 };
 
+/// Says, once in a process, that the exception that has left a goroutine was dropped.
+[[gnu::cold]] void report_lost(const goroutine& g, const std::exception_ptr& error) noexcept;
+
+/// Before the slot of a goroutine that nobody has joined is destroyed.
+template <class R>
+void report_if_lost([[maybe_unused]] const goroutine& g,
+                    [[maybe_unused]] const result_slot<R>& slot) noexcept {
+#if THRUM_EXCEPTIONS
+  if (slot.error != nullptr) [[unlikely]] {
+    report_lost(g, slot.error);
+  }
+#endif
+}
+
 /// What a handle does with the goroutine that it holds.
 class join_protocol {
  public:
@@ -140,6 +154,7 @@ class [[nodiscard]] join_handle {
       request_stop();
       // Not a cancellation point: a destructor cannot throw.
       go_detail::join_protocol::wait(*g_, false, sched::no_deadline);
+      go_detail::report_if_lost(*g_, *result_);
       give_back();
     }
   }
@@ -156,7 +171,8 @@ class [[nodiscard]] join_handle {
   /// Whether there is a goroutine to join.
   bool joinable() const noexcept { return g_ != nullptr; }
 
-  /// Lets the goroutine run on by itself; its result, or the exception that leaves it, is dropped.
+  /// Lets the goroutine run on by itself; its result, or the exception that leaves it, is dropped. The
+  /// first exception of a process that is lost so, or by the destructor, is reported on standard error.
   /// usage_error on an empty handle.
   void detach();
 
@@ -266,6 +282,7 @@ void join_handle<T>::detach() {
     g_ = nullptr;
     result_ = nullptr;
   } else {
+    go_detail::report_if_lost(*g_, *result_);
     give_back();
   }
 }

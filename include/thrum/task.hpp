@@ -190,7 +190,9 @@ struct spawn_task_of {
   }
 
   static void discard(goroutine& g) noexcept {
-    std::destroy_at(&static_cast<spawn_task_of*>(g.task)->slot);
+    auto& slot = static_cast<spawn_task_of*>(g.task)->slot;
+    report_if_lost(g, slot);
+    std::destroy_at(&slot);
   }
 
  private:

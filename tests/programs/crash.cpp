@@ -207,6 +207,43 @@ int panic_beside_the_end() {
   });
 }
 
+[[gnu::noinline]] void close_twice(thrum::chan<int>& channel) {
+  channel.close();
+  channel.close();
+}
+
+int panic_of_wrong_use() {
+  return thrum::run([] {
+    thrum::go([] {
+      thrum::chan<int> channel(0);
+      close_twice(channel);
+    });
+    return wait_for_the_end();
+  });
+}
+
+int lost_exceptions() {
+  return thrum::run([] {
+    {
+      const auto dropped = thrum::spawn([] { throw std::runtime_error("first lost"); });
+    }
+    thrum::latch ends(1);
+    thrum::spawn([&] {
+      ends.wait();
+      throw std::runtime_error("second lost");
+    }).detach();
+    ends.count_down();
+    return 7;
+  });
+}
+
+int lost_exception_of_a_detached_goroutine() {
+  return thrum::run([] {
+    thrum::spawn([] { throw std::runtime_error("first lost"); }).detach();
+    return 7;
+  });
+}
+
 int go_nothing() {
   return thrum::run([] {
     thrum::go(std::function<void()>());
@@ -248,6 +285,9 @@ const programs::entry crash_entries[] = {
     {"panic_in_a_panic", panic_in_a_panic},
     {"panic_that_waits", panic_that_waits},
     {"panic_beside_the_end", panic_beside_the_end},
+    {"panic_of_wrong_use", panic_of_wrong_use},
+    {"lost_exceptions", lost_exceptions},
+    {"lost_exception_of_a_detached_goroutine", lost_exception_of_a_detached_goroutine},
     {"go_nothing", go_nothing},
     {"dump_alone", dump_alone},
     {"thread_limit_of_locked", thread_limit_of_locked},

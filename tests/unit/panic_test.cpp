@@ -164,6 +164,28 @@ TEST_CASE("nothing is printed unless it is asked for") {
   CHECK(r.text.empty());
 }
 
+#if !defined(_WIN32)  // the system's own functions come first there
+TEST_CASE("the report of a wrong use begins at the function that did it") {
+  const program_result r = run_program("panic_of_wrong_use");
+  INFO(r.text);
+  CHECK(r.signal == SIGABRT);
+  CHECK_FALSE(r.says("_Unwind_RaiseException"));
+  CHECK_FALSE(r.says("__cxa_throw"));
+  CHECK_FALSE(r.says("throw_usage"));
+}
+#endif
+
+TEST_CASE("the first exception that is dropped with a handle is reported in one line") {
+  const program_result r = run_program("lost_exceptions");
+  INFO(r.text);
+  CHECK(r.exit_code == 7);
+  CHECK(support::has_match(r.text,
+                           "thrum: spawn: the exception that left goroutine [0-9]+ was dropped "
+                           "with its join_handle: first lost "));
+  CHECK_FALSE(r.says("second lost"));
+  CHECK(run_program("lost_exception_of_a_detached_goroutine").says("first lost"));
+}
+
 TEST_CASE("a runtime that is a static object ends its goroutines when the program exits") {
   const program_result r = run_program("static_destruction");
   INFO(r.text);

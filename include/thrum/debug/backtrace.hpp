@@ -67,12 +67,47 @@ inline std::string describe_place(os::symbolizer& symbols, const void* address) 
   return text;
 }
 
-/// What describe_place says of each caller that is the user's; of all of them if none is.
+/// Whether a place belongs to what throws an exception, or ends the program for one.
+inline bool is_throwing(std::string_view place) noexcept {
+  for (const std::string_view first :
+       {"_Unwind_", "__cxa_", "__cxxabiv1::", "__gnu_cxx::", "__gxx_personality",
+        "__clang_call_terminate", "std::terminate", "std::rethrow_exception", "libstdc++",
+        "libgcc_s", "libc++abi", "libunwind"}) {
+    if (place.substr(0, first.size()) == first) {
+      return true;
+    }
+  }
+  for (const std::string_view part :
+       {"::base::throw_", " at libstdc++", " at libgcc_s", " at libc++abi"}) {
+    if (place.find(part) != place.npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// How many of the innermost callers are no place that a user looks for: an exception was thrown there.
+inline std::size_t count_throwing(os::symbolizer& symbols, const void* const* frames,
+                                  std::size_t size) {
+  std::size_t passed = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::string_view place = symbols.describe(frames[i]);
+    if (is_throwing(place)) {
+      passed = i + 1;
+    } else if (!is_internal(place)) {
+      break;
+    }
+  }
+  return passed < size ? passed : 0;
+}
+
+/// What describe_place says of each caller that is the user's, from where an exception was thrown; of all
+/// of them if none is.
 inline std::string describe_callers(os::symbolizer& symbols, const void* const* frames,
                                     std::size_t size) {
   std::string shown;
   std::string all;
-  for (std::size_t i = 0; i < size; ++i) {
+  for (std::size_t i = count_throwing(symbols, frames, size); i < size; ++i) {
     const std::string place = "\t" + describe_place(symbols, frames[i]);
     all.append(place);
     if (!is_internal(symbols.describe(frames[i]))) {

@@ -34,8 +34,13 @@ inline void write_overflow(const sched::goroutine& g, std::string_view how) noex
   }
   text.append(": its stack of ").append(std::uint64_t{1} << g.size_class);
   text.append(" bytes is used up").append(how);
-  text.append("; raise options::stack_size, or attributes::stack_size for this ");
-  text.append("goroutine\n\tstarted in ");
+  text.append(g.size_class < sched::max_stack_class
+                  ? "; raise options::stack_size, or attributes::stack_size for this goroutine\n"
+                  : ", and no stack can be larger; recurse less deeply, and put large arrays on "
+                    "the heap\n");
+  base::write_error(text.view());  // first: the name is looked for in a file
+  text.clear();
+  text.append("\tstarted in ");
   os::append_address(text, g.started_at);
   text.append("\n");
   base::write_error(text.view());

@@ -55,7 +55,10 @@ THRUM_COLD THRUM_OUT_OF_LINE void wait_group::add_slow(std::int32_t counter, std
     return;
   }
   wake_if_zero(delta);
-  base::throw_usage(counter < 0
+  const bool is_raised = static_cast<std::int64_t>(delta) > 0;
+  base::throw_usage(counter < 0 && is_raised
+                        ? "wait_group::add: the count would exceed 2147483647; is a done() missing?"
+                    : counter < 0
                         ? "wait_group::add: negative counter; more done() than add()"
                         : "wait_group::add: raised from zero while somebody waits; add before "
                           "wait");

@@ -5,6 +5,7 @@
 #include "support/catch.hpp"
 #include "support/patterns.hpp"
 #include "support/program.hpp"
+#include "support/watched_errors.hpp"
 
 #include <thrum.hpp>
 
@@ -30,7 +31,11 @@ void check_overflow_report(const std::string& program, const std::string& who,
   CHECK(support::has_match(r.text,
                            "fatal error: thrum: stack overflow in goroutine [0-9]+ " + who + why +
                                "[^;]*; raise options::stack_size, or attributes::stack_size"));
+#if defined(_WIN32)
   CHECK(r.says("started in "));
+#else  // the function's name, as the linker has it
+  CHECK(support::has_match(r.text, "started in [_a-zA-Z0-9.]+ at "));
+#endif
   CHECK_FALSE(r.says("came back"));
 }
 
@@ -62,6 +67,18 @@ TEST_CASE("the guard of the smallest stack is as large as that of others") {
     check_overflow_report("overflow_small_stack", "\\[small\\]",
                           ": its stack of 16384 bytes is used up");
   }
+}
+
+TEST_CASE("the report of an overflow of the largest stack does not ask for a larger one") {
+  support::watched_errors errors;
+  thrum::sched::goroutine g;
+  g.size_class = thrum::sched::max_stack_class;
+  thrum::debug::write_overflow(g, "");
+  const std::string said = errors.take();
+  INFO(said);
+  CHECK(said.find("its stack of 1073741824 bytes is used up, and no stack can be larger") !=
+        said.npos);
+  CHECK(said.find("raise") == said.npos);
 }
 
 TEST_CASE("overflow of a stack from a hook is still reported") {

@@ -345,6 +345,15 @@ TEST_CASE("a wait_group may begin with a count") {
   group.done();
   group.wait();
   CHECK(is_usage_error("wait_group:", [] { const thrum::wait_group negative(-1); }));
+  CHECK(is_usage_error("wait_group::add: the count would exceed 2147483647", [] {
+    thrum::wait_group full(std::numeric_limits<int>::max());
+    try {
+      full.add(1);
+    } catch (...) {
+      full.add(-std::numeric_limits<int>::max());
+      throw;
+    }
+  }));
 }
 
 TEST_CASE("wait_until ends with the count, or at its moment by whatever clock") {

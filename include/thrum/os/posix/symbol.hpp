@@ -56,8 +56,12 @@ struct exported_place {
 /// No malloc. The texts are the loader's.
 THRUM_OUT_OF_LINE exported_place find_exported(const void* address) noexcept;
 
-/// As symbolizer::describe, as far as that goes without malloc: the name is as the linker has it,
-/// and only if the program exports it.
+/// Copies as much of the name as there is room for that the file of the code has for an address, without
+/// exporting it; returns how much. No malloc.
+THRUM_OUT_OF_LINE std::size_t copy_name_in_file(const void* address, char* to,
+                                                std::size_t room) noexcept;
+
+/// As symbolizer::describe, as far as that goes without malloc: the name is as the linker has it.
 template <class Message>
 void append_address(Message& text, const void* address) noexcept {
   const exported_place place = find_exported(address);
@@ -65,8 +69,13 @@ void append_address(Message& text, const void* address) noexcept {
     text.append("an unknown place");
     return;
   }
-  if (!place.function.empty()) {
-    text.append(place.function).append(" at ");
+  char name[400];
+  std::string_view function = place.function;
+  if (function.empty()) {
+    function = std::string_view(name, copy_name_in_file(address, name, sizeof name));
+  }
+  if (!function.empty()) {
+    text.append(function).append(" at ");
   }
   text.append(place.file).append("+").append_hex(place.offset);
 }

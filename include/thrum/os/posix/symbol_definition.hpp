@@ -24,6 +24,7 @@
 
 #include <cxxabi.h>
 #include <dlfcn.h>
+#include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -225,6 +226,20 @@ THRUM_OUT_OF_LINE exported_place find_exported(const void* address) noexcept {
       info.dli_sname != nullptr ? info.dli_sname : "",
       slash == path.npos ? path : path.substr(slash + 1),
       reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(info.dli_fbase)};
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE std::size_t copy_name_in_file(const void* address, char* to,
+                                                           std::size_t room) noexcept {
+  ::Dl_info info{};
+  if (!find_object(address, info)) {
+    return 0;
+  }
+  // The loader knows the program by the name that it was started with.
+  const code_image file(::access(info.dli_fname, R_OK) == 0 ? info.dli_fname : "/proc/self/exe");
+  const std::string_view name =
+      file.function_at(file.first_address() + reinterpret_cast<std::uintptr_t>(address) -
+                       reinterpret_cast<std::uintptr_t>(info.dli_fbase));
+  return name.copy(to, room);
 }
 
 THRUM_COLD THRUM_OUT_OF_LINE std::string describe_address(const void* address) {
