@@ -186,7 +186,7 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
     for (std::uint64_t done = 0;;) {
       const std::size_t step =
           n - done < buffered() ? base::convert<std::size_t>(n - done) : buffered();
-      begin_ += step;
+      begin_.at += step;
       done += step;
       if (done == n || !fill(error)) {
         return done;
@@ -205,7 +205,7 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
   }
 
   /// How many bytes can be had without reading from the stream.
-  std::size_t buffered() const noexcept { return end_ - begin_; }
+  std::size_t buffered() const noexcept { return end_.at - begin_.at; }
 
   /// The stream, for its deadlines and its end. Reading from it passes by what is in the buffer.
   std::remove_reference_t<Stream>& stream() noexcept { return stream_; }
@@ -226,7 +226,7 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
     }
     const std::size_t n = std::min(buffer.size(), buffered());
     std::memcpy(buffer.data(), held().data(), n);
-    begin_ += n;
+    begin_.at += n;
     return n;
   }
   /// Throws the error as the stream does.
@@ -235,31 +235,45 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
   }
 
  private:
+  /// In the buffer; that of a reader that was moved from is none, as its buffer is empty.
+  struct position {
+    std::size_t at = 0;
+
+    position() noexcept = default;
+    position(const position&) noexcept = default;
+    position& operator=(const position&) noexcept = default;
+    position(position&& other) noexcept : at(std::exchange(other.at, 0)) {}
+    position& operator=(position&& other) noexcept {
+      at = std::exchange(other.at, 0);
+      return *this;
+    }
+  };
+
   std::size_t first_size() const noexcept { return std::min(limit_, std::size_t{4096}); }
 
-  std::string_view held() const noexcept { return {buffer_.data() + begin_, buffered()}; }
+  std::string_view held() const noexcept { return {buffer_.data() + begin_.at, buffered()}; }
 
   /// Reads once into what is free of the buffer, which grows if nothing is. False: the stream has
   /// ended, or an error, which may be that the buffer is full.
   bool fill(std::error_code& error) {
-    if (begin_ == end_) {
-      begin_ = end_ = 0;
+    if (begin_.at == end_.at) {
+      begin_.at = end_.at = 0;
     }
-    if (end_ == buffer_.size()) {
-      if (begin_ != 0) {
+    if (end_.at == buffer_.size()) {
+      if (begin_.at != 0) {
         std::memmove(buffer_.data(), held().data(), buffered());
-        end_ = buffered();
-        begin_ = 0;
-      } else if (end_ == limit_) {
+        end_.at = buffered();
+        begin_.at = 0;
+      } else if (end_.at == limit_) {
         error = std::make_error_code(std::errc::message_size);
         return false;
       } else {
-        buffer_.resize(std::min(limit_, std::max(first_size(), 2 * end_)));
+        buffer_.resize(std::min(limit_, std::max(first_size(), 2 * end_.at)));
       }
     }
-    const std::span<char> room(buffer_.data() + end_, buffer_.size() - end_);
+    const std::span<char> room(buffer_.data() + end_.at, buffer_.size() - end_.at);
     const std::size_t n = stream_.read(std::as_writable_bytes(room), error);
-    end_ += n;
+    end_.at += n;
     return n != 0 && !error;
   }
 
@@ -286,7 +300,7 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
       }
     }
     text.assign(held().data(), size);
-    begin_ += size;
+    begin_.at += size;
     return true;
   }
 
@@ -301,9 +315,9 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
 
   Stream stream_;
   std::size_t limit_;
-  std::string buffer_;     // its whole size is used
-  std::size_t begin_ = 0;  // what was given out ends here
-  std::size_t end_ = 0;    // what was read ends here
+  std::string buffer_;  // its whole size is used
+  position begin_;      // what was given out ends here
+  position end_;        // what was read ends here
 };
 
 template <class Stream>

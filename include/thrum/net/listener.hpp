@@ -109,6 +109,8 @@ class listener {
   [[noreturn]] [[gnu::cold]] void fail(const std::error_code& error, const char* operation) const;
 
  private:
+  friend class server;  // which waits for memory as patiently
+
   static constexpr std::int64_t first_pause_ns = 5'000'000;
   static constexpr std::int64_t longest_pause_ns = 100'000'000;
 

@@ -147,9 +147,11 @@ THRUM_OUT_OF_LINE conn listener::accept(std::error_code& error) {
         socket_.run(io::side::read, [](os::handle own) { return os::accept(own); });
     if (fd >= 0) {
       io::descriptor accepted(os::handle_of(fd), error);
-      return error ? conn() : conn(std::move(accepted), is_tcp_);
+      if (!error) {
+        return conn(std::move(accepted), is_tcp_);
+      }
     }
-    if (os::out_of_handles(fd)) {
+    if (fd >= 0 || os::out_of_handles(fd)) {  // or no memory, for which that connection was closed
       const sched::io_deadline until(sched::traits::now() + pause);
       sched::exit_if_cancelled(sched::sleep_until(until.until()));
       if (until.is_stopped()) {

@@ -55,6 +55,7 @@
 #include <chrono>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -96,9 +97,9 @@ class server {
   /// Runs handler(conn&) or handler(conn&, session&) as a goroutine for each connection that comes;
   /// the connection is closed when it returns. The handler is moved or copied once, and called by
   /// many goroutines at the same time. Returns when the server was stopped and the last
-  /// handler has ended. If accept() fails for good, or no goroutine can be started, it fails at
-  /// once: `error`, or std::system_error; connections that are there go on. What passes is
-  /// waited for: see listener. May be called several times, each takes a share of the connections.
+  /// handler has ended. If accept() fails for good, or a goroutine cannot be started for another
+  /// reason than memory, it fails at once: `error`, or std::system_error; connections that are there
+  /// go on. What passes is waited for: memory for a goroutine, and what listener says. May be called several times, each takes a share of the connections.
   /// A cancellation point. usage_error outside of a runtime.
   template <go_detail::not_runtime Handler>
   void serve(Handler&& handler) {
@@ -225,6 +226,10 @@ class server {
 
   /// The next connection; null when there are no more, or `error`.
   std::unique_ptr<session> next(std::error_code& error);
+
+  /// There is no memory for a connection, but there may be when others have ended. False: the server
+  /// stops. `pause` grows.
+  [[gnu::cold]] bool wait_for_memory(std::int64_t& pause_ns);
 
   void throw_if(const std::error_code& error) const;
 
@@ -362,15 +367,31 @@ void server::accept_all(Start start, Handler&& handler, std::error_code& error) 
     const std::shared_ptr<void> shared = std::make_shared<kept>(std::forward<Handler>(handler));
     while (std::unique_ptr<session> each = next(error)) {
       each->handler_ = shared;
+      // Its goroutine owns it, but only once there is one.
+      const auto run = [one = each.get()] {
+        const std::unique_ptr<session> own(one);
+        own->template run<kept>();
+      };
 #if THRUM_EXCEPTIONS
-      try {
-        start([own = std::move(each)] { own->template run<kept>(); });
-      } catch (const std::system_error& no_memory) {
-        error = no_memory.code();
-        return;
+      for (std::int64_t pause_ns = listener::first_pause_ns; each != nullptr;) {
+        error.clear();
+        try {
+          start(run);
+          static_cast<void>(each.release());
+        } catch (const std::system_error& failed) {
+          error = failed.code();
+        }
+        if (error && error != std::errc::not_enough_memory) {
+          return;
+        }
+        if (error && !wait_for_memory(pause_ns)) {
+          each.reset();
+          error.clear();
+        }
       }
 #else
-      start([own = std::move(each)] { own->template run<kept>(); });
+      start(run);
+      static_cast<void>(each.release());
 #endif
     }
     if (!error) {

@@ -20,8 +20,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <stop_token>
 #include <system_error>
 #include <utility>
@@ -73,18 +75,32 @@ THRUM_OUT_OF_LINE std::unique_ptr<server::session> server::next(std::error_code&
   }
   const expected one{*this};
   conn accepted = listener_.accept(error);
-  if (!error) {
-    const std::lock_guard guard(mutex_);
-    std::unique_ptr<session> result(new session(*this, std::move(accepted)));
-    ++connections_;
-    sessions_.push_back(*result);
-    return result;
+  for (std::int64_t pause_ns = listener::first_pause_ns; !error;) {
+    {
+      const std::lock_guard guard(mutex_);
+      std::unique_ptr<session> result(new (std::nothrow) session(*this, std::move(accepted)));
+      if (result != nullptr) {
+        ++connections_;
+        sessions_.push_back(*result);
+        return result;
+      }
+    }
+    if (!wait_for_memory(pause_ns)) {
+      return nullptr;
+    }
   }
   const std::lock_guard guard(mutex_);
   if (is_stopping_) {
     error.clear();
   }
   return nullptr;
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE bool server::wait_for_memory(std::int64_t& pause_ns) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, std::chrono::nanoseconds(pause_ns), [this] { return is_stopping_; });
+  pause_ns = std::min(2 * pause_ns, listener::longest_pause_ns);
+  return !is_stopping_;
 }
 
 THRUM_OUT_OF_LINE void server::throw_if(const std::error_code& error) const {

@@ -87,6 +87,18 @@ TEST_CASE(
   CHECK(reader.read_line() == "");
 }
 
+TEST_CASE("a buffered reader that was moved from holds nothing, and the other one all") {
+  scripted_source source{};
+  source.then("one\ntwo\n");
+  io::buffered_reader from(source);
+  CHECK(from.read_line() == "one");
+  io::buffered_reader to(std::move(from));
+  CHECK(from.buffered() == 0);
+  CHECK(from.peek(4).empty());  // NOLINT(bugprone-use-after-move): that is what is tested
+  CHECK(to.buffered() == 4);
+  CHECK(to.read_line() == "two");
+}
+
 TEST_CASE("a peer that never ends its line costs no more than the limit") {
   scripted_source source{std::string(1'000'000, 'x')};
   io::buffered_reader reader(source, 10'000);

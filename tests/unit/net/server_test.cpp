@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <exception>
 #include <memory>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <stop_token>
@@ -489,6 +490,44 @@ TEST_CASE("threads may serve with goroutines of a runtime, and stop") {
   serving.join();
   CHECK(has_been_ended(c));
   CHECK(support::is_usage_error("server::serve", [&] { here.serve(answer_bytes); }));
+}
+
+TEST_CASE("connections for whose goroutines there is no memory wait until others have ended") {
+  constexpr int most = 3;
+  constexpr int clients = 4 * most;
+  std::atomic<int> stacks{0};
+  thrum::options options = support::environment_options();
+  options.memory.context = &stacks;
+  options.memory.allocate = [](std::size_t bytes, std::size_t alignment, thrum::memory_use use,
+                               void* context) noexcept -> void* {
+    const bool is_stack = use == thrum::memory_use::stack;
+    if (is_stack && static_cast<std::atomic<int>*>(context)->fetch_add(1) >= most) {
+      return nullptr;
+    }
+    return ::operator new(bytes, std::align_val_t(alignment), std::nothrow);
+  };
+  options.memory.deallocate = [](void* memory, std::size_t, std::size_t alignment,
+                                 thrum::memory_use, void*) noexcept {
+    ::operator delete(memory, std::align_val_t(alignment));
+  };
+  thrum::runtime runtime(options);
+  server here(listener::listen(support::loopback()));
+  std::error_code error;
+  std::thread serving([&] { here.serve(runtime, answer_bytes, error); });
+  std::vector<conn> all;
+  for (int i = 0; i != clients; ++i) {
+    all.push_back(thrum::net::dial(here.local()));
+    all.back().write("a");
+  }
+  int answered = 0;
+  for (conn& each : all) {
+    answered += read_from_server(each, 1) == "a";
+    each.close();
+  }
+  CHECK(answered == clients);
+  CHECK(here.stop_for(support::long_time));
+  serving.join();
+  CHECK_FALSE(error);
 }
 
 TEST_CASE("a server that cannot accept says why, and one that is stopped has nothing to say") {
