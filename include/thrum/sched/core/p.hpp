@@ -41,6 +41,7 @@ struct alignas(base::cache_line_size) processor {
   std::uint32_t inheritances_left = traits::most_inheritances;
   /// The turn in which a background goroutine came last, by schedule_tick: see run/background.hpp.
   std::uint32_t background_tick = 0;
+  std::uint32_t background_shares = 0;  // turns that the monitor has asked for
   /// What the goroutine that runs since switch `io_since` may still do in input and output before
   /// it looks whether somebody waits; and how often it has looked in this slice.
   std::int64_t io_left = 0;

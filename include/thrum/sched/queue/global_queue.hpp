@@ -126,6 +126,11 @@ class alignas(base::cache_line_size) global_queue {
     return item;
   }
 
+  bool has_preempted() noexcept {
+    scoped guard(lock_);
+    return preempted_ != 0;
+  }
+
   /// The first of them, out of its turn.
   T* take_preempted() noexcept {
     scoped guard(lock_);

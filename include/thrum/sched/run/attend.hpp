@@ -39,7 +39,7 @@ THRUM_COLD inline bool attend(machine& m) noexcept {
     poll_in_turn(m);
   }
   if ((asked & attention_share) != 0) {
-    m.pending = take_background(m);
+    m.pending = take_background_share(m);
   }
   return true;  // timers are looked at next
 }

@@ -27,6 +27,10 @@
 //   a time         turns are not enough where they are not taken: a goroutine that computes without end,
 //                  two that hand each other the P. So the monitor asks a P for one (attention_share)
 //                  that has run others for as long as 61 time slices while some waited.
+//   interrupted    a goroutine that a signal interrupted, and no library call, may hold a lock of others:
+//                  of malloc, of stdio, a std::mutex. Its owner is unknown to the scheduler, and so are
+//                  those who wait for it. So while one of them waits here, the monitor asks each P for a
+//                  turn after one time slice, not 61; of eight such turns seven are theirs.
 //
 // How they make room
 //   While a P runs one, attention_low is set in what is asked of it. So whatever that goroutine does next
@@ -54,6 +58,8 @@
 // Rejected
 //   A second ring for each P: stealing from it, and every place that asks whether a P has work, for work
 //   that is not urgent. A heap of many levels: nothing could be said of what starves.
+//   Normal priority for what a signal interrupted, until its next library call: background goroutines that
+//   compute would have whole turns beside normal ones, and among themselves none but the first a turn.
 //   A share of time alone: it needs a clock at each turn, and tests could not count.
 //
 // Numbers: docs/decisions/0029-two-priorities.md.
@@ -124,6 +130,24 @@ inline goroutine* take_background_in_turn(machine& m) noexcept {
 /// At global_turn(): whether g0 is to poll, or to give the turn to the background.
 THRUM_COLD inline bool is_turn_of_g0(const machine& m) noexcept {
   return is_poll_due(*m.scheduler) || is_background_turn(m);
+}
+
+/// For how many time slices a P may run others while some of them wait.
+inline std::int64_t slices_between_shares(runtime_scheduler& scheduler) noexcept {
+  return scheduler.background.has_preempted() ? 1 : background_interval;
+}
+
+/// The one that the monitor has asked a turn for: rather one that a signal interrupted. Null: none waits.
+inline goroutine* take_background_share(machine& m) noexcept {
+  constexpr std::uint32_t turns = 8;
+  const bool is_turn_of_first = ++m.p->background_shares % turns == 0;
+  goroutine* const g = is_turn_of_first ? nullptr : m.scheduler->background.take_preempted();
+  if (g == nullptr) {
+    return take_background(m);
+  }
+  begin_slice(*m.p);
+  show_priority(*m.p, *g);
+  return g;
 }
 
 /// For a P that has just run one of them and has nothing else itself: whether the next may follow without a

@@ -391,10 +391,10 @@ inline void monitor::look_at_share(processor& p, std::int64_t now) noexcept {
     p.seen.background_since = 0;
     return;
   }
-  constexpr std::int64_t slices = background_interval;
   if (p.seen.background_since == 0) {
     p.seen.background_since = now;
-  } else if (now - p.seen.background_since >= slices * scheduler_.config().time_slice_ns) {
+  } else if (now - p.seen.background_since >=
+             slices_between_shares(scheduler_) * scheduler_.config().time_slice_ns) {
     p.seen.background_since = now;
     ask(p, attention_share);
   }

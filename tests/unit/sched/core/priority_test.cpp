@@ -237,6 +237,40 @@ TEST_CASE("goroutines that compute for ever leave the background its share") {
   });
 }
 
+TEST_CASE("a background goroutine that is interrupted with a mutex goes on after a slice, not 61") {
+  if (!thrum::os::has_preempt_signal || thrum::base::signals_are_deferred) {
+    return;
+  }
+  constexpr std::uint32_t rounds = 5;
+  std::uint64_t slices = 0;
+  support::with_runtime(by_time(preemption::async, 1ms), [&] {
+    for (std::uint32_t i = 0; i != rounds; ++i) {
+      std::atomic<bool> held{false};
+      std::atomic<bool> wanted{false};
+      std::atomic<bool> released{false};
+      const auto is_released = [&] {
+        return becomes_true_beside(preemption::async, [&] { return released.load(); });
+      };
+      auto low = thrum::spawn(low_attributes, [&] {
+        held = true;  // as by a mutex
+        const bool came = becomes_true_beside(preemption::async, [&] { return wanted.load(); });
+        released = true;
+        return came;
+      });
+      CHECK(support::eventually([&] { return held.load(); }));
+      auto another = thrum::spawn(is_released);  // so that slices end
+      const auto* const p = thrum::sched::current_m()->p;
+      const std::uint64_t before = p->counts.preemptions.get();
+      wanted = true;
+      CHECK(is_released());
+      slices += p->counts.preemptions.get() - before;
+      CHECK(another.join());
+      CHECK(low.join());
+    }
+  });
+  CHECK(slices < rounds * interval_of_turns / 4);
+}
+
 TEST_CASE("a background goroutine that computes makes room before its slice is over") {
   const preemption mode = a_way_to_interrupt();
   support::with_runtime(by_time(mode, 1h), [&] {

@@ -191,6 +191,29 @@ TEST_CASE("a processor that is asked for a turn of the background gives it at on
   CHECK(find_work(m) == &own);
 }
 
+TEST_CASE(
+    "of eight turns that are asked for seven are those of goroutines that a signal interrupted") {
+  support::lone_scheduler scheduler(1);
+  machine& m = scheduler.holder_of(0);
+  const support::on_m here(m);
+  goroutine& other = low_g(scheduler);
+  goroutine& interrupted = low_g(scheduler);
+  auto& queue = scheduler->background;
+  CHECK(thrum::sched::slices_between_shares(*scheduler) == interval);
+  ready(other);
+  CHECK(thrum::sched::slices_between_shares(*scheduler) == interval);
+  for (int turn = 1; turn != 9; ++turn) {
+    queue.push_preempted(interrupted, false);
+    CHECK(thrum::sched::slices_between_shares(*scheduler) == 1);
+    m.p->attention.fetch_or(thrum::sched::attention_share);
+    goroutine* const expected = turn == 8 ? &other : &interrupted;
+    CHECK(find_work(m) == expected);
+    CHECK(shows_low(*m.p));
+  }
+  CHECK(queue.pop() == &interrupted);
+  CHECK(queue.empty());
+}
+
 TEST_CASE("a processor that is asked for a turn of the background goes on if none waits") {
   support::lone_scheduler scheduler(1);
   machine& m = scheduler.holder_of(0);
