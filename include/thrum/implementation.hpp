@@ -44,6 +44,7 @@
 #include <thrum/io/temporary_definition.hpp>
 #include <thrum/io/wait_definition.hpp>
 #include <thrum/io/whole_file_definition.hpp>
+#include <thrum/join_handle_definition.hpp>
 #include <thrum/net/address_text_definition.hpp>
 #include <thrum/net/conn_definition.hpp>
 #include <thrum/net/dial_definition.hpp>

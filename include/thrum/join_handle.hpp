@@ -289,4 +289,8 @@ void join_handle<T>::detach() {
 
 }}  // namespace thrum::THRUM_ABI
 
+#if !THRUM_SEPARATE
+#include <thrum/join_handle_definition.hpp>
+#endif
+
 #endif

@@ -98,6 +98,7 @@ struct bound_call<F> {
 
 /// The base of a callable of the library's own that go_task tells in which goroutine it runs.
 struct told_of_goroutine {
+  /// Set before the call.
   goroutine* own = nullptr;
 
   /// Ends the goroutine's own values, before a group learns of its end. What they wait for may not

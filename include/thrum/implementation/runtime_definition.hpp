@@ -16,7 +16,6 @@
 #include <thrum/debug/slow_stop.hpp>
 #include <thrum/debug/stats.hpp>
 #include <thrum/debug/trouble.hpp>
-#include <thrum/join_handle.hpp>
 #include <thrum/request_stop.hpp>
 #include <thrum/runtime.hpp>
 #include <thrum/sched/core/host_bell.hpp>
@@ -35,13 +34,11 @@
 #include <thrum/sched/watch/preempt.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <exception>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -370,42 +367,6 @@ THRUM_OUT_OF_LINE sched::host_thread* runtime::host_of_main() {
   host.only_bound = true;
   return &host;
 }
-
-#if THRUM_EXCEPTIONS
-namespace go_detail {
-
-struct lost_exceptions {
-  static constexpr std::string_view process_name = "go_detail::lost_exceptions";
-  std::atomic<bool> is_told{false};
-};
-
-THRUM_COLD THRUM_OUT_OF_LINE void report_lost(const goroutine& g,
-                                              const std::exception_ptr& error) noexcept {
-  // relaxed: one says it
-  if (os::process_wide<lost_exceptions>::get().is_told.exchange(true, relaxed)) {
-    return;
-  }
-  try {
-    debug::exception_text exception;
-    try {
-      std::rethrow_exception(error);
-    } catch (...) {
-      exception = debug::describe_current_exception();
-    }
-    std::string text = "thrum: spawn: the exception that left goroutine " + std::to_string(g.id);
-    if (g.name[0] != '\0') {
-      text.append(" [").append(g.name).append("]");
-    }
-    text.append(" was dropped with its join_handle: ").append(exception.what).append(" (type ");
-    text.append(exception.type).append("), started in ").append(os::describe_address(g.started_at));
-    base::write_error(text.append("; join() the handle, or catch it in the goroutine\n"));
-  } catch (...) {
-    // without memory it is not said
-  }
-}
-
-}  // namespace go_detail
-#endif
 
 THRUM_OUT_OF_LINE std::size_t runtime::main_stack_size() const noexcept {
   constexpr std::size_t of_a_thread = std::size_t{8} << 20;

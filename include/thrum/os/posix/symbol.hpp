@@ -58,8 +58,8 @@ THRUM_OUT_OF_LINE exported_place find_exported(const void* address) noexcept;
 
 /// Copies as much of the name as there is room for that the file of the code has for an address, without
 /// exporting it; returns how much. No malloc.
-THRUM_OUT_OF_LINE std::size_t copy_name_in_file(const void* address, char* to,
-                                                std::size_t room) noexcept;
+[[gnu::cold]] std::size_t copy_name_in_file(const void* address, char* to,
+                                            std::size_t room) noexcept;
 
 /// As symbolizer::describe, as far as that goes without malloc: the name is as the linker has it.
 template <class Message>
