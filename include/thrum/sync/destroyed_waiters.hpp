@@ -3,9 +3,10 @@
 //
 // What a destructor does about those that still wait in its object: they would use memory that is gone.
 //
-// The program ends with one sentence and the place of each waiter. Two cases are left alone: static objects
-// of a process that exits, where goroutines stand still, and a process that was forked, which has none. A
-// waiter that the stop of its runtime is about to cancel is cancelled here.
+// The program ends with one sentence and the place of each waiter. Three cases are left alone: what a
+// process that exits destroys, where goroutines stand still; static objects, which some systems' exit()
+// destroys before that (os/posix/exit.hpp); and a process that was forked, which has no waiters. A waiter
+// that the stop of its runtime is about to cancel is cancelled here.
 #ifndef THRUM_SYNC_DESTROYED_WAITERS_HPP
 #define THRUM_SYNC_DESTROYED_WAITERS_HPP
 
@@ -24,7 +25,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace sync_detail {
 /// Fill it with the object's lock held, so that waiters stand still; then call end() without the lock.
 class destroyed_waiters {
  public:
-  destroyed_waiters() noexcept;
+  /// `part` lies in the object.
+  explicit destroyed_waiters(const void* part) noexcept;
 
   /// Takes those out that wait in a list.
   void take(base::intrusive_list<sched::wait_point>& list) noexcept {
@@ -62,7 +64,7 @@ class destroyed_waiters {
 /// A destructor's slow path for an object with a lock and lists.
 template <class Lock, class... Lists>
 THRUM_COLD void end_waits(std::string_view what, Lock& lock, Lists&... lists) noexcept {
-  destroyed_waiters found;
+  destroyed_waiters found(&lock);
   {
     const sched::section here;
     const sched::scoped guard(lock);

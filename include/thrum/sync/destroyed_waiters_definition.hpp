@@ -23,8 +23,17 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace sync_detail {
 
-THRUM_COLD THRUM_OUT_OF_LINE destroyed_waiters::destroyed_waiters() noexcept
-    : is_exit_(sched::process_exit::is_mine()) {}
+/// Whether an address lies in the program, or in a shared object.
+inline bool is_static(const void* address) noexcept {
+  base::message<64> nowhere;
+  base::message<64> place;
+  os::append_address(nowhere, nullptr);
+  os::append_address(place, address);
+  return place.view() != nowhere.view();
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE destroyed_waiters::destroyed_waiters(const void* part) noexcept
+    : is_exit_(sched::process_exit::is_mine() || is_static(part)) {}
 
 THRUM_OUT_OF_LINE bool destroyed_waiters::cancel(sched::wait_point& point) noexcept {
   sched::goroutine& g = *point.g;

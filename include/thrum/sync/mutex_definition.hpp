@@ -263,7 +263,7 @@ THRUM_COLD THRUM_OUT_OF_LINE bool mutex::lock_slow(std::int64_t deadline) {
 }
 
 THRUM_COLD THRUM_OUT_OF_LINE void mutex::end_waits() noexcept {
-  sync_detail::destroyed_waiters found;
+  sync_detail::destroyed_waiters found(&queue_);
   {
     const sched::section here;
     queue_.lock();
