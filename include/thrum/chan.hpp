@@ -19,8 +19,8 @@ namespace thrum { inline namespace THRUM_ABI {
 template <class T>
 class chan;
 
-/// The sending end of a channel: a shared handle, cheap to copy, compares by identity, and has a
-/// std::hash.
+/// The sending end of a channel: a shared handle, cheap to copy, compares by identity, has an order
+/// for std::set, and a std::hash.
 template <class T>
 class send_chan : public chan_detail::chan_handle<chan_detail::element_or_other<T>>,
                   public chan_detail::sending<send_chan<T>, chan_detail::element_or_other<T>> {
@@ -31,13 +31,17 @@ class send_chan : public chan_detail::chan_handle<chan_detail::element_or_other<
   /// The nil channel: sending blocks for ever.
   send_chan() noexcept = default;
 
+  /// Nothing is received from it: range over the chan, or over a recv_chan.
+  void begin() const = delete;
+  void end() const = delete;
+
  private:
   friend class chan<T>;
   send_chan(const handle& of, int) noexcept : handle(of) {}
 };
 
-/// The receiving end of a channel: a shared handle, cheap to copy, compares by identity, and has a
-/// std::hash.
+/// The receiving end of a channel: a shared handle, cheap to copy, compares by identity, has an
+/// order for std::set, and a std::hash.
 template <class T>
 class recv_chan : public chan_detail::chan_handle<chan_detail::element_or_other<T>>,
                   public chan_detail::receiving<recv_chan<T>, chan_detail::element_or_other<T>> {
@@ -57,8 +61,8 @@ class recv_chan : public chan_detail::chan_handle<chan_detail::element_or_other<
   recv_chan(const handle& of, int) noexcept : handle(of) {}
 };
 
-/// A channel of elements of type T: a shared handle, cheap to copy, compares by identity, and has a
-/// std::hash, which its views share. T must be movable, and may be move-only. chan<void> carries
+/// A channel of elements of type T: a shared handle, cheap to copy, compares by identity, and has an
+/// order and a std::hash, which its views share. T must be movable, and may be move-only. chan<void> carries
 /// signals. All members may be called from any goroutine and from any thread at the same time.
 ///
 /// A send happens before the receive that gets its element completes; the k-th receive of a channel

@@ -225,6 +225,17 @@ class [[nodiscard]] generator {
   join_handle<void> handle_;  // destroyed before the turns
 };
 
+/// Says that there is none of references.
+template <class T>
+class [[nodiscard]] generator<T&> : public generator<T> {
+  static_assert(
+      sizeof(T*) == 0,
+      "generator<T>: T must not be a reference; yield a pointer or a std::reference_wrapper");
+
+ public:
+  using generator<T>::generator;
+};
+
 }}  // namespace thrum::THRUM_ABI
 
 #if !THRUM_SEPARATE

@@ -12,6 +12,8 @@
 #include <thrum/runtime.hpp>
 #include <thrum/task.hpp>
 
+#include <cstddef>
+#include <string_view>
 #include <utility>
 
 namespace thrum { inline namespace THRUM_ABI {
@@ -28,6 +30,13 @@ inline runtime_scheduler& own_scheduler(const char* message) {
   }
   return *m->scheduler;
 }
+
+/// What attributes in braces are made into behind a function, and nothing else.
+struct attributes_last {
+  std::size_t stack_size = 0;
+  std::string_view name{};
+  thrum::priority priority = thrum::priority::normal;
+};
 
 }  // namespace go_detail
 
@@ -49,6 +58,12 @@ THRUM_INLINE void go(const attributes& how, F&& f, Args&&... args) {
       go_detail::own_scheduler("go: called outside of a runtime; use thrum::run, or "
                                "runtime::go from a foreign thread"),
       how, std::forward<F>(f), std::forward<Args>(args)...);
+}
+
+/// Says that the attributes come first.
+template <go_detail::not_attributes F>
+void go(F&& /*f*/, go_detail::attributes_last /*how*/) {
+  static_assert(!sizeof(F), "go, spawn: the attributes come first: go({.name = \"loader\"}, f)");
 }
 
 /// The same on the host's thread only: see on_host.
@@ -99,6 +114,13 @@ THRUM_INLINE auto spawn(const attributes& how, F&& f, Args&&... args)
           "spawn: called outside of a runtime; use thrum::run, or runtime::spawn "
           "from a foreign thread"),
       how, std::forward<F>(f), std::forward<Args>(args)...);
+}
+
+/// Says that the attributes come first.
+template <go_detail::not_attributes F>
+join_handle<void> spawn(F&& /*f*/, go_detail::attributes_last /*how*/) {
+  static_assert(!sizeof(F), "go, spawn: the attributes come first: go({.name = \"loader\"}, f)");
+  return {};
 }
 
 /// The same on the host's thread only: see on_host. Its join() is a call of a function there.

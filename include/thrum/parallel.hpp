@@ -355,9 +355,13 @@ struct sum {
 
 template <class Items, class F>
 void run_for(const Items& items, position n, F& f, std::size_t grain) {
-  each<Items, F> work{items, f};
-  typename each<Items, F>::part nothing;
-  loop<each<Items, F>>(work).run_all(nothing, n, grain);
+  constexpr bool fits = std::is_invocable_v<F&, decltype(items[n])>;
+  static_assert(fits, "parallel_for: the function must be callable with an element, or an index");
+  if constexpr (fits) {
+    each<Items, F> work{items, f};
+    typename each<Items, F>::part nothing;
+    loop<each<Items, F>>(work).run_all(nothing, n, grain);
+  }
 }
 
 template <class T, class Items, class Reduce, class Transform>

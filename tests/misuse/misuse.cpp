@@ -12,6 +12,7 @@
 #include <iterator>
 #include <list>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <stop_token>
@@ -54,6 +55,12 @@ void takes_reference(int& /*a*/) {}
   context().after_func(takes_two);      // error: context::after_func: the function must be callable
 }
 
+[[maybe_unused]] void attributes_that_come_last() {
+  go([] {}, {.name = "named"});  // error: go, spawn: the attributes come first
+  const auto handle =
+      spawn([] {}, {.name = "named"});  // error: go, spawn: the attributes come first
+}
+
 [[maybe_unused]] void cannot_handle_connections(net::server& server, runtime& other) {
   const auto takes_it_away = [](net::conn) {};
   const auto takes_more = [](net::conn&, int) {};
@@ -69,6 +76,7 @@ void takes_reference(int& /*a*/) {}
 
 [[maybe_unused]] void cannot_be_generated() {
   const generator<int> g([](int a) { return a; });  // error: generator<T>: the function must be
+  const generator<int&> h([](auto& yield) { yield(1); });  // error: generator<T>: T must not be
 }
 
 [[maybe_unused]] void cannot_be_shared(singleflight<int, int>& flights) {
@@ -92,8 +100,10 @@ void takes_reference(int& /*a*/) {}
   const chan<int&> references(1);  // error: chan<T>: T must not be a reference
   references.send(number);
   const auto c = make_chan<immovable>(1);  // error: chan<T>: elements move from one goroutine
-  const auto d = make_chan<int[3]>();      // error: chan<T>: elements move from one goroutine
-  const auto e = make_chan<void(int)>();   // error: chan<T>: elements move from one goroutine
+  const chan<const int> constants(1);      // error: chan<T>: T must not be const
+  constants.send(number);
+  const auto d = make_chan<int[3]>();     // error: chan<T>: elements move from one goroutine
+  const auto e = make_chan<void(int)>();  // error: chan<T>: elements move from one goroutine
 }
 
 [[maybe_unused]] bool cannot_be_the_same(const chan<int>& c, const chan<long>& d,
@@ -101,6 +111,19 @@ void takes_reference(int& /*a*/) {}
   const bool differ = c != d;      // error: chan: channels of two types of elements are never
   const bool both = signals == c;  // error: chan: channels of two types of elements are never
   return differ && both;
+}
+
+[[maybe_unused]] void cannot_be_sent(const chan<int>& c, const send_chan<int>& sends) {
+  c.send("5");               // error: chan::send: the value does not convert
+  sends.send(std::list{5});  // error: chan::send: the value does not convert
+}
+
+[[maybe_unused]] void cannot_wait_with(condition_variable& changed,
+                                       std::unique_lock<std::mutex>& lock) {
+  changed.wait(lock);  // error: condition_variable: it waits on a
+  changed.wait(lock, [] { return true; });
+  changed.wait_for(lock, 1s);
+  changed.wait_until(lock, time_point());
 }
 
 struct no_default {
@@ -191,7 +214,9 @@ struct without_end {
 };
 
 [[maybe_unused]] void cannot_be_shared_out(std::list<int>& links, const without_end& endless) {
-  parallel_for(links, [](int) {});    // error: parallel_for, parallel_reduce: the elements must be
+  parallel_for(links, [](int) {});  // error: parallel_for, parallel_reduce: the elements must be
+  parallel_for(0, 9, [](const char*) {});  // error: parallel_for: the function must be callable
+  parallel_for(std::span<int>(), [] {});   // error: parallel_for: the function must be callable
   parallel_for(endless, [](int) {});  // error: parallel_for, parallel_reduce: it must be known how
 }
 

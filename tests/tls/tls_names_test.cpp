@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -76,6 +77,9 @@ GIVES(std::size_t,
 GIVES(std::size_t,
       declval<tls_conn&>().write_v(declval<std::span<const std::span<const std::byte>>>(),
                                    declval<error_code&>()));
+GIVES(std::size_t,
+      declval<tls_conn&>().write_v(declval<std::span<const std::span<const std::byte>>>(),
+                                   std::stop_token(), declval<error_code&>()));
 GIVES(std::optional<std::size_t>, declval<tls_conn&>().try_read(declval<std::span<char>>()));
 GIVES(std::optional<std::size_t>,
       declval<tls_conn&>().try_read(declval<std::span<std::byte>>(), declval<error_code&>()));

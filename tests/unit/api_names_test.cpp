@@ -257,9 +257,9 @@ static_assert(std::is_constructible_v<bool, decltype(declval<signals&>().recv())
 GIVES(bool, declval<signals&>().try_send());
 GIVES(bool, declval<signals&>().send_for(1ms));
 GIVES(bool, declval<signals&>().send_until(time_point()));
-GIVES(thrum::recv_status, declval<signals&>().try_recv());
-GIVES(thrum::recv_status, declval<signals&>().recv_for(1ms));
-GIVES(thrum::recv_status, declval<signals&>().recv_until(time_point()));
+GIVES(thrum::signal_status, declval<signals&>().try_recv());
+GIVES(thrum::signal_status, declval<signals&>().recv_for(1ms));
+GIVES(thrum::signal_status, declval<signals&>().recv_until(time_point()));
 
 [[maybe_unused]] void channels_are_ranges(ints c, owners d, const thrum::recv_chan<int>& view) {
   for (auto& value : c) {
@@ -441,7 +441,7 @@ GIVES(bool, thrum::sleep_until(time_point(), thrum::context()));
 GIVES(thrum::recv_result<int>, declval<const thrum::chan<int>&>().recv(stop()));
 GIVES(thrum::recv_status, declval<const thrum::chan<int>&>().recv(declval<int&>(), stop()));
 GIVES(bool, declval<const thrum::chan<int>&>().send(1, thrum::context()));
-GIVES(thrum::recv_status, declval<const thrum::chan<void>&>().recv(stop()));
+GIVES(thrum::signal_status, declval<const thrum::chan<void>&>().recv(stop()));
 GIVES(bool, declval<const thrum::chan<void>&>().send(stop()));
 static_assert(thrum::recv_status::stopped != thrum::recv_status::timeout);
 static_assert(thrum::stop_condition<stop> && thrum::stop_condition<thrum::context>);

@@ -18,6 +18,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -32,6 +33,13 @@ using support::is_usage_error;
 using support::scaled;
 using support::with_runtime;
 using thrum::recv_status;
+
+template <class C>
+concept has_begin = requires(const C& c) {
+  c.begin();
+};
+static_assert(has_begin<thrum::chan<int>> && has_begin<thrum::recv_chan<int>>);
+static_assert(!has_begin<thrum::send_chan<int>>);
 
 static_assert(std::is_nothrow_copy_constructible_v<thrum::chan<int>>);
 static_assert(std::is_nothrow_move_constructible_v<thrum::chan<int>>);
@@ -77,6 +85,18 @@ TEST_CASE("a channel and its views are found in a hash table by what they are eq
   const thrum::chan<void> signals(1);
   const std::unordered_set<thrum::send_chan<void>> senders{signals, signals.sender()};
   CHECK(senders.size() == 1);
+}
+
+TEST_CASE("channels are elements of a set, and are ordered as they are equal") {
+  const thrum::chan<int> a(1);
+  const thrum::chan<int> b(1);
+  const std::set<thrum::chan<int>> all{a, b, a, {}};
+  CHECK(all.size() == 3);
+  CHECK(all.contains(b));
+  CHECK((a < b) != (b < a));
+  CHECK(a <= a.receiver());
+  const thrum::chan<void> signals(1);
+  CHECK(std::set<thrum::recv_chan<void>>{signals, signals.receiver()}.size() == 1);
 }
 
 TEST_CASE("views share the channel, one way") {

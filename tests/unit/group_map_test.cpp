@@ -276,3 +276,21 @@ TEST_CASE("first_success throws what left the first that failed if all fail") {
     }));
   });
 }
+
+TEST_CASE("map takes over the elements of a stream that can only be moved") {
+  with_runtime([] {
+    const thrum::chan<std::unique_ptr<int>> stream(3);
+    for (int i = 0; i != 3; ++i) {
+      stream.send(std::make_unique<int>(i));
+    }
+    stream.close();
+    CHECK(task_group::map(stream, 2, [](std::unique_ptr<int> n) { return *n; }) ==
+          std::vector<int>{0, 1, 2});
+    std::vector<std::unique_ptr<int>> kept(1);
+    kept[0] = std::make_unique<int>(7);
+    const auto doubled = task_group::map(
+        kept, 0, [](std::unique_ptr<int>& n) { return std::make_unique<int>(2 * *n); });
+    CHECK(*doubled.at(0) == 14);
+    CHECK(*kept[0] == 7);
+  });
+}

@@ -20,7 +20,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace chan_detail {
 /// T; or, if that cannot be an element, what the compiler goes on with after it has said so once.
 template <class T>
 using element_or_other = std::conditional_t<
-    std::is_reference_v<T>, std::remove_reference_t<T>,
+    std::is_reference_v<T> || std::is_const_v<T>, std::remove_cvref_t<T>,
     std::conditional_t<std::is_object_v<T> && std::is_move_constructible_v<T>, T, void>>;
 
 /// Says so.
@@ -28,9 +28,13 @@ template <class T>
 consteval bool must_be_element() {
   static_assert(!std::is_reference_v<T>,
                 "chan<T>: T must not be a reference; send a pointer or a std::reference_wrapper");
-  static_assert(std::is_reference_v<T> || std::is_same_v<T, element_or_other<T>>,
-                "chan<T>: elements move from one goroutine to another, so T must be movable; send "
-                "a std::unique_ptr<T>");
+  static_assert(
+      !std::is_const_v<T>,
+      "chan<T>: T must not be const, as elements are moved; receive into a const variable");
+  static_assert(
+      std::is_reference_v<T> || std::is_const_v<T> || std::is_same_v<T, element_or_other<T>>,
+      "chan<T>: elements move from one goroutine to another, so T must be movable; send "
+      "a std::unique_ptr<T>");
   return true;
 }
 

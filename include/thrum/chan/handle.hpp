@@ -10,6 +10,7 @@
 #include <thrum/chan/element.hpp>
 #include <thrum/sched/run/exit.hpp>
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -60,6 +61,10 @@ class chan_handle {
 
   friend bool operator==(const chan_handle& a, const chan_handle& b) noexcept {
     return a.core_ == b.core_;
+  }
+  /// An order for std::set and std::map, which says nothing of the channels.
+  friend std::strong_ordering operator<=>(const chan_handle& a, const chan_handle& b) noexcept {
+    return std::compare_three_way()(a.core_, b.core_);
   }
 
   /// For the library.

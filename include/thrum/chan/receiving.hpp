@@ -23,7 +23,23 @@
 #include <utility>
 #include <variant>
 
-namespace thrum { inline namespace THRUM_ABI { namespace chan_detail {
+namespace thrum { inline namespace THRUM_ABI {
+
+/// What came of a receive from a channel of signals: as a bool whether there was one, as recv() gives it
+/// and a select's handler takes it; as a recv_status also why not.
+class signal_status {
+ public:
+  /// For the library.
+  constexpr signal_status(recv_status of) noexcept : status_(of) {}  // NOLINT: as it
+  /// Whether there was a signal.
+  constexpr explicit operator bool() const noexcept { return status_ == recv_status::ok; }
+  constexpr operator recv_status() const noexcept { return status_; }  // NOLINT: as it
+
+ private:
+  recv_status status_;
+};
+
+namespace chan_detail {
 
 using namespace sched;
 
@@ -206,26 +222,26 @@ class receiving<Self, void> {
   bool recv() const { return as_values().recv().has_value(); }
 
   /// Receives a signal that is there now. The result may be ignored, to forget what was told.
-  recv_status try_recv() const {
+  signal_status try_recv() const {
     std::monostate signal;
     return as_values().try_recv(signal);
   }
 
   /// Waits for a signal for a time, or until a moment of any clock. A cancellation point.
   template <class Rep, class Period>
-  recv_status recv_for(std::chrono::duration<Rep, Period> time) const {
+  signal_status recv_for(std::chrono::duration<Rep, Period> time) const {
     std::monostate signal;
     return as_values().recv_for(signal, time);
   }
   template <class Clock, class Duration>
-  recv_status recv_until(std::chrono::time_point<Clock, Duration> when) const {
+  signal_status recv_until(std::chrono::time_point<Clock, Duration> when) const {
     std::monostate signal;
     return as_values().recv_until(signal, when);
   }
 
   /// Waits for a signal until a stop is requested. A cancellation point.
   template <stop_condition Stop>
-  recv_status recv(const Stop& stop) const {
+  signal_status recv(const Stop& stop) const {
     std::monostate signal;
     return as_values().recv(signal, stop);
   }
@@ -278,6 +294,7 @@ class receiving<Self, void> {
   values as_values() const { return values(static_cast<const Self*>(this)->core()); }
 };
 
-}}}  // namespace thrum::THRUM_ABI::chan_detail
+}  // namespace chan_detail
+}}  // namespace thrum::THRUM_ABI
 
 #endif

@@ -41,6 +41,13 @@ class sending {
     start(wrapped, true, no_deadline);
   }
 
+  /// Says of a value that is none of the channel's.
+  template <class U>
+  requires(!std::is_convertible_v<U, T>) void send(U&& /*value*/) const {
+    static_assert(std::is_convertible_v<U, T>,
+                  "chan::send: the value does not convert to the type of the channel's elements");
+  }
+
   /// Sends `value` if that can be done at once; else returns false and leaves it untouched. An
   /// lvalue is copied, an rvalue is moved from only if it is sent; so is an lvalue that cannot be
   /// copied. False on the nil channel. usage_error if the channel is closed.

@@ -77,7 +77,12 @@ void for_each(Group& group, Range& range, Go& go, Body make_body) {
       go(group, [unless_stopped, &each] { unless_stopped(each); });
     } else {
       using value = std::iter_value_t<typename element::iterator>;
-      go(group, unless_stopped, value(std::forward<decltype(each)>(each)));
+      if constexpr (std::is_constructible_v<value, decltype(each)>) {
+        go(group, unless_stopped, value(std::forward<decltype(each)>(each)));
+      } else {
+        go(group, unless_stopped,
+           value(std::move(each)));  // a stream's own, which it moves on from
+      }
     }
   }
 }

@@ -152,6 +152,15 @@ concept tries_to_write = tries_to_write_by_codes<S> ||
   stream.try_write_some(bytes);
 };
 
+/// usage_error if nothing can be read into it.
+inline void must_have_room(const std::string& buffer) {
+  if (buffer.empty()) [[unlikely]] {
+    base::throw_usage(
+        "read: the string is empty, so there is no room to read into: resize it first, or call "
+        "read_all");
+  }
+}
+
 /// Throws what the stream has for it.
 template <class Stream>
 [[noreturn]] [[gnu::cold]] void fail_by(const Stream& stream, const std::error_code& error,
@@ -212,9 +221,22 @@ class stream_reading {
     return some(buffer.data(), buffer.size(), error);
   }
 
+  /// The same into a string as it is: its size is how much may come. usage_error if it is empty, where
+  /// 0 would look like the end: resize it, or call read_all.
+  template <std::same_as<std::string> S, std::same_as<std::error_code>... Error>
+  std::size_t read(S& buffer, Error&... error) {
+    io_detail::must_have_room(buffer);
+    return some(buffer.data(), buffer.size(), error...);
+  }
+
   /// Reads until the buffer is full; less only at the end.
   std::size_t read_full(std::span<std::byte> buffer) { return full(buffer.data(), buffer.size()); }
   std::size_t read_full(std::span<char> buffer) { return full(buffer.data(), buffer.size()); }
+  template <std::same_as<std::string> S, std::same_as<std::error_code>... Error>
+  std::size_t read_full(S& buffer, Error&... error) {
+    io_detail::must_have_room(buffer);
+    return full(buffer.data(), buffer.size(), error...);
+  }
   /// What came before an error counts.
   std::size_t read_full(std::span<std::byte> buffer, std::error_code& error) {
     return full(buffer.data(), buffer.size(), error);

@@ -98,6 +98,12 @@ requires(!std::is_same_v<std::chrono::duration<Rep, Period>, std::chrono::nanose
   return dial(where, net_detail::dial_timeout(timeout), error...);
 }
 
+/// Without a timeout, for an endpoint, a text, or several endpoints.
+template <class Where, std::same_as<std::error_code> Error>
+conn dial(const Where& where, Error& error) {
+  return dial(where, std::chrono::nanoseconds(), error);
+}
+
 /// As dial, until a deadline, for an endpoint, a text, or several endpoints; time_point::max(): as
 /// long as the system tries.
 THRUM_OUT_OF_LINE conn dial_until(const endpoint& where, time_point deadline,

@@ -121,6 +121,21 @@ class condition_variable {
     return true;
   }
 
+  /// Say of a lock of another mutex that it is none of these.
+  template <class Other, class... Args>
+  requires(!std::is_same_v<Other, mutex>) void wait(std::unique_lock<Other>& lock, Args&&...) {
+    must_be_ours(lock);
+  }
+  template <class Other, class... Args>
+  requires(!std::is_same_v<Other, mutex>) bool wait_for(std::unique_lock<Other>& lock, Args&&...) {
+    return must_be_ours(lock);
+  }
+  template <class Other, class... Args>
+  requires(!std::is_same_v<Other, mutex>) bool wait_until(std::unique_lock<Other>& lock,
+                                                          Args&&...) {
+    return must_be_ours(lock);
+  }
+
   /// The forms that a stop ends too, as of condition_variable_any: what `done()` says at the end, false
   /// if it has not come true before the stop. A cancellation point.
   template <stop_condition Stop, class Predicate>
@@ -143,6 +158,14 @@ class condition_variable {
   }
 
  private:
+  template <class Other>
+  static bool must_be_ours(std::unique_lock<Other>& /*lock*/) {
+    static_assert(std::is_same_v<Other, mutex>,
+                  "condition_variable: it waits on a std::unique_lock<thrum::mutex>; "
+                  "condition_variable_any waits on any lock");
+    return false;
+  }
+
   /// What a waiter holds until it has left its stack. Lives in its frame, which is there until the
   /// list is unlocked.
   struct both {

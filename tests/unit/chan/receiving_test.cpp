@@ -196,3 +196,21 @@ TEST_CASE("a goroutine that ranges over signals is unwound when its runtime stop
   runtime.stop();
   CHECK(watch.expired());
 }
+
+TEST_CASE("what came of a receive of a signal is a bool in every form, and says why not") {
+  with_runtime([] {
+    const thrum::chan<void> c(2);
+    c.send();
+    c.send();
+    CHECK(static_cast<bool>(c.recv_for(1h)));
+    CHECK(c.try_recv() == recv_status::ok);
+    CHECK_FALSE(static_cast<bool>(c.try_recv()));
+    CHECK(c.recv_for(1ns) == recv_status::timeout);
+    c.close();
+    switch (c.recv_until(thrum::time_point())) {
+      case recv_status::closed: break;
+      default: FAIL("the channel is closed");
+    }
+    CHECK_FALSE(c.recv());
+  });
+}

@@ -8,6 +8,7 @@
 #include "support/catch.hpp"
 #include "support/error_of.hpp"
 #include "support/scripted_stream.hpp"
+#include "support/with_runtime.hpp"
 
 #include <cstddef>
 #include <span>
@@ -142,4 +143,19 @@ TEST_CASE(
     CHECK(behind.text.empty());
   }
   CHECK(error == std::errc::io_error);
+}
+
+TEST_CASE("to read into an empty string is an error of use, not the end") {
+  scripted_source source{std::string("hello")};
+  std::string text;
+  std::error_code error;
+  CHECK(support::is_usage_error("read", [&] { source.read(text); }));
+  CHECK(support::is_usage_error("read", [&] { source.read(text, error); }));
+  CHECK(support::is_usage_error("read", [&] { source.read_full(text); }));
+  CHECK(source.reads() == 0);
+  text.resize(3);
+  CHECK(source.read(text) == 3);
+  CHECK(text == "hel");
+  CHECK(source.read_full(text, error) == 2);
+  CHECK(source.read(std::span<char>()) == 0);
 }

@@ -191,3 +191,17 @@ TEST_CASE("of several endpoints those of the local address's family are dialled"
     CHECK(error == std::errc::address_family_not_supported);
   });
 }
+
+TEST_CASE("dial with an error code needs no timeout, for an endpoint, a text and several") {
+  with_runtime([] {
+    const auto from = listener::listen(support::loopback());
+    std::error_code error;
+    CHECK(dial(from.local(), error));
+    CHECK(dial(from.local().to_string(), error));
+    CHECK(dial(from.local().to_string().c_str(), error));
+    CHECK(dial(several{from.local()}, error));
+    CHECK_FALSE(error);
+    CHECK_FALSE(dial("nonsense", error));
+    CHECK(error);
+  });
+}
