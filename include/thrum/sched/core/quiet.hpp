@@ -15,6 +15,14 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
+/// Whether a parked goroutine waits for a lock until a time: then time goes on, as nothing else might
+/// end its wait.
+inline bool is_timed_lock(const goroutine& g) noexcept {
+  // relaxed: a goroutine that parked has released its P since
+  return is_for_lock(g.reason.load(relaxed)) &&
+         g.word.load(relaxed) > goroutine::busy;  // relaxed: likewise
+}
+
 THRUM_OUT_OF_LINE bool runtime_scheduler::resume_quiet_locked() noexcept {
   virtual_clock& virtual_time = clock.own();
   // relaxed: set on an M, which has passed the lock since

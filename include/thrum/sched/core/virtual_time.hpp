@@ -99,14 +99,6 @@ constexpr bool is_for_lock(wait_reason reason) noexcept {
          reason == wait_reason::shared_mutex_lock_shared;
 }
 
-/// Whether a parked goroutine waits for a lock until a time: then time goes on, as nothing else might
-/// end its wait.
-inline bool is_timed_lock(const goroutine& g) noexcept {
-  // relaxed: a goroutine that parked has released its P since
-  return is_for_lock(g.reason.load(std::memory_order_relaxed)) &&
-         g.word.load(std::memory_order_relaxed) > goroutine::busy;  // relaxed: likewise
-}
-
 /// May a wait for that reason be ended only by a goroutine of the same scheduler, or by time? (Go's
 /// "durably blocked".)
 constexpr bool is_durable(wait_reason reason) noexcept {
