@@ -23,6 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
@@ -92,6 +93,52 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
     }
     return true;
   }
+
+  /// The lines up to the end of the stream: for (std::string& line : reader.lines()). Each is gone when the
+  /// next is read. Errors as of read_line.
+  class line_range {
+   public:
+    /// Over the lines, once.
+    class iterator {
+     public:
+      using iterator_category = std::input_iterator_tag;
+      using value_type = std::string;
+      using difference_type = std::ptrdiff_t;
+      using pointer = std::string*;
+      using reference = std::string&;
+
+      iterator() noexcept = default;
+      /// Reads the first line. A cancellation point.
+      explicit iterator(buffered_reader& from) : from_(&from) { ++*this; }
+
+      /// The line: the iterator owns it until the next one is read.
+      std::string& operator*() const noexcept { return line_; }
+      std::string* operator->() const noexcept { return &line_; }
+      /// Reads the next line. A cancellation point.
+      iterator& operator++() {
+        has_line_ = from_->read_line(line_);
+        return *this;
+      }
+      void operator++(int) { ++*this; }
+      bool operator==(std::default_sentinel_t) const noexcept { return !has_line_; }
+
+     private:
+      buffered_reader* from_ = nullptr;
+      mutable std::string line_;
+      bool has_line_ = false;
+    };
+
+    /// Of a reader that outlives it.
+    explicit line_range(buffered_reader& from) noexcept : from_(&from) {}
+    /// Reads the first line.
+    iterator begin() const { return iterator(*from_); }
+    std::default_sentinel_t end() const noexcept { return {}; }
+
+   private:
+    buffered_reader* from_;
+  };
+  /// As a range that refers to this reader.
+  line_range lines() noexcept { return line_range(*this); }
 
   /// Everything up to the delimiter, and that too: so it shows whether it was there, or the stream
   /// has ended before it. None: the stream had ended. errc::message_size as of read_line;

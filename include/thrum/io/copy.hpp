@@ -303,6 +303,9 @@ class copying {
   [[no_unique_address]] std::conditional_t<moves, middle_pipe, never> middle_;
 };
 
+/// What read_all reads at most, unless told otherwise.
+inline constexpr std::size_t most_of_all = std::size_t{64} * 1024 * 1024;
+
 /// read_all with a limit. What came before an error is in `text`, and it can go on.
 template <class Stream, class IsOver>
 void read_up_to(Stream& from, std::size_t most, std::string& text, std::error_code& error,
@@ -379,10 +382,10 @@ std::uint64_t copy(From&& from, To&& to, const Stop& stop, Error&... error) {
   return all.done();
 }
 
-/// Everything up to the end of a readable_stream, of which there may be `most` bytes.
-/// errc::message_size: there are more. A cancellation point where reading is.
+/// Everything up to the end of a readable_stream, of which there may be `most` bytes: 64 MiB unless told
+/// otherwise. errc::message_size: there are more. A cancellation point where reading is.
 template <class Stream>
-std::string read_all(Stream&& from, std::size_t most) {
+std::string read_all(Stream&& from, std::size_t most = io_detail::most_of_all) {
   std::error_code error;
   std::string text;
   io_detail::read_up_to(from, most, text, error, io_detail::never());
@@ -398,6 +401,10 @@ std::string read_all(Stream&& from, std::size_t most, std::error_code& error) {
   std::string text;
   io_detail::read_up_to(from, most, text, error, io_detail::never());
   return text;
+}
+template <class Stream>
+std::string read_all(Stream&& from, std::error_code& error) {
+  return read_all(from, io_detail::most_of_all, error);
 }
 /// The same until a stop: then std::errc::operation_canceled; with `error`, what came before is
 /// returned. To be included as for copy.

@@ -101,6 +101,14 @@ class file : public stream_reading<file>, public stream_writing<file> {
   static file open(const std::string& path, os::system_open_flags flags, unsigned permissions,
                    std::error_code& error);
 
+  /// Creates a file, or makes one that is there empty, and opens it for reading and writing.
+  static file create(const std::string& path) {
+    return open(path, open_mode::read_write | open_mode::create | open_mode::truncate);
+  }
+  static file create(const std::string& path, std::error_code& error) {
+    return open(path, open_mode::read_write | open_mode::create | open_mode::truncate, error);
+  }
+
   /// Only the descriptor, in blocking mode; or an error below 0.
   static os::io_result open_native(const std::string& path, open_mode mode);
 
@@ -276,6 +284,16 @@ class file : public stream_reading<file>, public stream_writing<file> {
   std::atomic<bool> waits_{false};
   std::atomic<bool> asks_first_{false};
 };
+
+/// The program's standard streams: another descriptor of each, so that closing it closes nothing else.
+/// A read waits without a thread and is a cancellation point, which std::cin's is not. Output is not buffered,
+/// and may overtake what std::cout and printf still hold.
+THRUM_OUT_OF_LINE file standard_input();
+THRUM_OUT_OF_LINE file standard_input(std::error_code& error);
+THRUM_OUT_OF_LINE file standard_output();
+THRUM_OUT_OF_LINE file standard_output(std::error_code& error);
+THRUM_OUT_OF_LINE file standard_error();
+THRUM_OUT_OF_LINE file standard_error(std::error_code& error);
 
 }}}  // namespace thrum::THRUM_ABI::io
 

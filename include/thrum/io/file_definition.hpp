@@ -355,4 +355,44 @@ THRUM_OUT_OF_LINE os::io_result file::write_some(os::handle fd, std::span<const 
 
 }}}  // namespace thrum::THRUM_ABI::io
 
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
+
+inline io::file standard_stream(int number, const char* name, std::error_code& error) {
+  const os::io_result fd = os::duplicate(os::standard_handle(number));
+  if (fd < 0) {
+    error = error_of(fd);
+    return {};
+  }
+  return io::file::adopt(os::handle_of(fd), name, error);
+}
+inline io::file standard_stream(int number, const char* name) {
+  std::error_code error;
+  io::file made = standard_stream(number, name, error);
+  if (error) {
+    base::throw_system(error, name);
+  }
+  return made;
+}
+
+}}}  // namespace thrum::THRUM_ABI::io_detail
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
+
+THRUM_OUT_OF_LINE file standard_input() { return io_detail::standard_stream(0, "standard input"); }
+THRUM_OUT_OF_LINE file standard_input(std::error_code& error) {
+  return io_detail::standard_stream(0, "standard input", error);
+}
+THRUM_OUT_OF_LINE file standard_output() {
+  return io_detail::standard_stream(1, "standard output");
+}
+THRUM_OUT_OF_LINE file standard_output(std::error_code& error) {
+  return io_detail::standard_stream(1, "standard output", error);
+}
+THRUM_OUT_OF_LINE file standard_error() { return io_detail::standard_stream(2, "standard error"); }
+THRUM_OUT_OF_LINE file standard_error(std::error_code& error) {
+  return io_detail::standard_stream(2, "standard error", error);
+}
+
+}}}  // namespace thrum::THRUM_ABI::io
+
 #endif

@@ -127,6 +127,15 @@ THRUM_OUT_OF_LINE file_watch::file_watch() {
 
 THRUM_OUT_OF_LINE file_watch::file_watch(std::error_code& error) { open(error); }
 
+THRUM_OUT_OF_LINE file_watch::file_watch(const std::string& path) : file_watch() { add(path); }
+
+THRUM_OUT_OF_LINE file_watch::file_watch(const std::string& path, std::error_code& error)
+    : file_watch(error) {
+  if (!error) {
+    add(path, error);
+  }
+}
+
 THRUM_OUT_OF_LINE file_watch::file_watch(file_watch&& other) noexcept = default;
 
 THRUM_OUT_OF_LINE file_watch& file_watch::operator=(file_watch&& other) noexcept = default;

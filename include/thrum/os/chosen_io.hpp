@@ -118,6 +118,7 @@ struct chosen_io {
   THRUM_OFFERS(file, file_size)
   THRUM_OFFERS(file, kind_of)
   THRUM_OFFERS(file, duplicate)
+  THRUM_OFFERS(file, standard_handle)
   THRUM_OFFERS(file, status_of)
   THRUM_OFFERS(file, give_rights)
 

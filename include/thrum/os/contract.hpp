@@ -440,6 +440,7 @@ concept has_file = requires(typename System::handle fd, open_mode mode, seek_fro
   { System::file_size(fd) } noexcept -> std::same_as<typename System::io_result>;
   { System::kind_of(fd, kind) } noexcept -> std::same_as<typename System::io_result>;
   { System::duplicate(fd) } noexcept -> std::same_as<typename System::io_result>;
+  { System::standard_handle(0) } noexcept -> std::same_as<typename System::handle>;
   { System::status_of(fd, status) } noexcept -> std::same_as<typename System::io_result>;
   { System::give_rights(fd, path, status) } noexcept -> std::same_as<typename System::io_result>;
   requires std::same_as<decltype(kind.may_wait), bool>;

@@ -317,3 +317,20 @@ TEST_CASE("a stop ends what a buffered_reader waits for, and what has come is st
           thrum::errc::unexpected_end);
   });
 }
+
+TEST_CASE("a range over lines() ends with the stream, and a line may be moved from") {
+  scripted_source source{std::string("one\ntwo\r\n\nlast")};
+  io::buffered_reader reader(source);
+  list_of_lines found;
+  for (std::string& line : reader.lines()) {
+    found.push_back(std::move(line));
+  }
+  CHECK(found == list_of_lines{"one", "two", "", "last"});
+  CHECK(reader.lines().begin() == reader.lines().end());
+  CHECK(error_of([] {
+          scripted_source breaks{std::string("one\n"), std::errc::io_error};
+          io::buffered_reader from(breaks);
+          for ([[maybe_unused]] const std::string& line : from.lines()) {
+          }
+        }) == std::errc::io_error);
+}

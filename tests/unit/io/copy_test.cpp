@@ -356,3 +356,13 @@ TEST_CASE("read_all with a limit and a stop returns what came before it") {
     CHECK(error_of(call) == std::errc::operation_canceled);
   });
 }
+
+TEST_CASE("read_all without a limit of its own takes no more than 64 MiB") {
+  constexpr std::size_t most = std::size_t{64} * 1024 * 1024;
+  std::error_code error;
+  CHECK(io::read_all(endless_source(), error).size() == most);
+  CHECK(error == std::errc::message_size);
+  CHECK(error_of([] { io::read_all(endless_source()); }) == std::errc::message_size);
+  scripted_source few{std::string("few")};
+  CHECK(io::read_all(few) == "few");
+}

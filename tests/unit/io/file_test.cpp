@@ -391,3 +391,35 @@ TEST_CASE("a number that is no descriptor cannot be handed over, and a code says
   CHECK(null.path() == "the void");
   CHECK(error_of([] { file(thrum::os::no_handle, "nothing"); }) == std::errc::bad_file_descriptor);
 }
+
+TEST_CASE("create makes a file that is there empty, and lets it be read") {
+  const support::folder folder;
+  with_runtime([&] {
+    file::create(path_in(folder)).write("what was there");
+    std::error_code error;
+    file f = file::create(path_in(folder), error);
+    REQUIRE_FALSE(error);
+    CHECK(f.size() == 0);
+    f.write("new");
+    f.seek(0);
+    CHECK(f.read_all() == "new");
+    CHECK(error_of([&] { file::create((folder / "none" / "a").string()); }) ==
+          std::errc::no_such_file_or_directory);
+  });
+}
+
+TEST_CASE(
+    "the standard streams are descriptors of their own, so that closing one closes no other") {
+  with_runtime([] {
+    std::error_code error;
+    for (int round = 0; round != 2; ++round) {
+      file out = thrum::io::standard_output(error);
+      REQUIRE_FALSE(error);
+      file errors = thrum::io::standard_error();
+      CHECK(out.native_handle() != errors.native_handle());
+      CHECK(errors.path() == "standard error");
+      out.close();
+      CHECK(errors.write("") == 0);
+    }
+  });
+}

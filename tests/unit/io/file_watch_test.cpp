@@ -298,3 +298,19 @@ TEST_CASE("a stop ends the wait for a change, and the changes after it are still
     CHECK(fs::path(watch.next(thrum::context()).path) == here / "new");
   });
 }
+
+TEST_CASE("a watch that is made with a path hears of that, or says why not") {
+  const folder here;
+  with_runtime([&] {
+    std::error_code error;
+    io::file_watch watch((here / "").string(), error);
+    if (error == std::errc::operation_not_supported || error == std::errc::function_not_supported) {
+      return;  // an emulator, or a system without one
+    }
+    REQUIRE_FALSE(error);
+    here.write("a", "text");
+    CHECK(hears(watch, change_kind::created, here / "a"));
+    const io::file_watch none((here / "none").string(), error);
+    CHECK(error == std::errc::no_such_file_or_directory);
+  });
+}

@@ -62,6 +62,9 @@ io_result kind_of(handle fd, file_kind& kind) noexcept;
 /// Another number, from 3 on, for the same open file.
 io_result duplicate(handle fd) noexcept;
 
+/// The process's standard input (0), output (1) or error (2).
+inline handle standard_handle(int number) noexcept { return number; }
+
 io_result status_of(handle fd, file_status& status) noexcept;
 
 /// Gives an open file the owner, the group, the permissions and on Linux the access control list of the

@@ -64,6 +64,9 @@ io_result kind_of(handle fd, file_kind& kind) noexcept;
 /// Another handle for the same open file.
 io_result duplicate(handle fd) noexcept;
 
+/// The process's standard input (0), output (1) or error (2).
+handle standard_handle(int number) noexcept;
+
 io_result status_of(handle fd, file_status& status) noexcept;
 
 /// Makes an open file read-only if the one with that status is. Its other rights are the directory's. May

@@ -199,6 +199,13 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result duplicate(handle fd) noexcept {
   return result_of(worked, static_cast<io_result>(reinterpret_cast<std::uintptr_t>(fresh)));
 }
 
+THRUM_NOINLINE THRUM_OUT_OF_LINE handle standard_handle(int number) noexcept {
+  const ::DWORD which = number == 0   ? STD_INPUT_HANDLE
+                        : number == 1 ? STD_OUTPUT_HANDLE
+                                      : STD_ERROR_HANDLE;
+  return static_cast<handle>(reinterpret_cast<std::uintptr_t>(::GetStdHandle(which)));
+}
+
 inline entry_kind kind_of_file(::HANDLE file, ::DWORD attributes) noexcept {
   constexpr ::DWORD unix_socket = 0x80000023;  // IO_REPARSE_TAG_AF_UNIX
   ::FILE_ATTRIBUTE_TAG_INFO about{};
