@@ -52,8 +52,7 @@ inline bool is_valid(HANDLE h) { return h != INVALID_HANDLE_VALUE && ERROR == 0;
 TEXT
 for name in names before; do
   for mode in -DTHRUM_SEPARATE=0 -DTHRUM_SEPARATE=1; do
-    # Of the order of its own headers mingw warns.
-    $cxx $mode -std=c++20 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -Wno-error=cpp \
+    $cxx $mode -std=c++20 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror \
       -fsyntax-only -Iinclude "$out/$name.cpp"
   done
 done

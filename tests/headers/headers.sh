@@ -42,12 +42,15 @@ one_error() {  # one_error WHAT SENTENCE COMMAND...: it says this one thing
 cat >"$work/behind_macros.cpp" <<'TEXT'
 #define check(x) check_macro(x)
 #define clear() clear_macro
+#define debug(...) debug_macro(__VA_ARGS__)
 #define erase() erase_macro
 #define max(a, b) ((a) > (b) ? (a) : (b))
 #define min(a, b) ((a) < (b) ? (a) : (b))
 #define move(y, x) move_macro(y, x)
+#define panic(...) panic_macro(__VA_ARGS__)
 #define signals public
 #define slots
+#define trace(...) trace_macro(__VA_ARGS__)
 #include <thrum/implementation.hpp>
 #if !defined(slots) || !defined(check)
 #error "a macro was not given back"
@@ -91,6 +94,14 @@ for compiler in g++ clang++-19; do
   done
 done
 
+# libc++ 17 and older have no std::stop_token at all: a macro stands for them.
+mkdir "$work/libcxx17"
+cat >"$work/libcxx17/version" <<'TEXT'
+#define _LIBCPP_VERSION 170006
+TEXT
+one_error "libc++ 17: a newer one is asked for, no flag" "use libc++ 18 or newer" \
+  g++ -std=c++20 -I"$work/libcxx17" -I"$include" -fsyntax-only "$work/empty.cpp"
+
 # What gives each thread a second stack.
 if command -v clang++-19 >/dev/null; then
   one_error "clang++-19: -fsanitize=safe-stack is refused in one sentence" "without -fsanitize=safe-stack" \
@@ -109,7 +120,7 @@ one_error "g++: a library without std::stop_token is refused in one sentence" \
 libcxx=(clang++-19 -std=c++20 -stdlib=libc++ -I"$include" -fsyntax-only)
 if printf '#include <version>\n' | "${libcxx[@]}" -x c++ - 2>/dev/null; then
   one_error "libc++ 19: the flag for std::stop_token is named" \
-    "wants -fexperimental-library" "${libcxx[@]}" "$work/empty.cpp"
+    "want -fexperimental-library" "${libcxx[@]}" "$work/empty.cpp"
   silent "libc++ 19: with that flag it compiles" "${libcxx[@]}" -fexperimental-library uses.cpp
 else
   echo "skip  libc++ is not installed"

@@ -103,6 +103,16 @@
 #define GENERATED_BODY(...)
 #define FORCEINLINE inline
 
+// programs' own loggers
+#define debug(...) logger_of_the_program(0, __VA_ARGS__)
+#define error(...) logger_of_the_program(1, __VA_ARGS__)
+#define expect(condition) ((condition) ? 0 : logger_of_the_program(2, #condition))
+#define fatal(...) logger_of_the_program(3, __VA_ARGS__)
+#define log(...) logger_of_the_program(4, __VA_ARGS__)
+#define panic(...) logger_of_the_program(5, __VA_ARGS__)
+#define trace(...) logger_of_the_program(6, __VA_ARGS__)
+#define warn(...) logger_of_the_program(7, __VA_ARGS__)
+
 // the C library, and compilers in their GNU mode
 #undef major
 #define major(dev) gnu_dev_major(dev)
@@ -136,7 +146,9 @@
     !defined(echochar) || !defined(delch) || !defined(check) || !defined(verify) || \
     !defined(ensure) || !defined(checkf) || !defined(unimplemented) || !defined(TEXT) || \
     !defined(PI) || !defined(UPROPERTY) || !defined(UFUNCTION) || !defined(GENERATED_BODY) || \
-    !defined(FORCEINLINE) || !defined(major) || !defined(minor) || !defined(unix) || \
+    !defined(FORCEINLINE) || !defined(debug) || !defined(error) || !defined(expect) || \
+    !defined(fatal) || !defined(log) || !defined(panic) || !defined(trace) || !defined(warn) || \
+    !defined(major) || !defined(minor) || !defined(unix) || \
     !defined(linux)
 #error "the header has taken a macro away"
 #endif

@@ -325,9 +325,15 @@ loongarch64 (lp64d)"
                  no_instrument_function, no_profile_instrument_function))
 #elif THRUM_ARCH_X86_64_SYSV
 #define THRUM_HAS_NAKED 1
+#if __GNUC__ < 12
+#define THRUM_NAKED                                                                \
+  __attribute__((naked, noinline, noipa, visibility("hidden"), no_stack_protector, \
+                 no_instrument_function, no_profile_instrument_function))
+#else
 #define THRUM_NAKED                                                                \
   __attribute__((naked, noinline, noipa, visibility("hidden"), no_stack_protector, \
                  no_instrument_function, no_profile_instrument_function, no_sanitize_coverage))
+#endif
 #else
 #define THRUM_HAS_NAKED 0
 #define THRUM_NAKED

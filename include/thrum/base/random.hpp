@@ -15,6 +15,10 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {
 
+// gcc warns at -O3 -Wnull-dereference that an M, and so its generator, might be null.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnull-dereference"
+
 /// Not thread-safe: each M has its own. Equal seeds give equal sequences.
 class random {
  public:
@@ -52,6 +56,8 @@ class random {
 
   std::uint64_t state_;
 };
+
+#pragma GCC diagnostic pop
 
 }}}  // namespace thrum::THRUM_ABI::base
 

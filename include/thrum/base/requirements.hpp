@@ -17,8 +17,11 @@
 #include <version>
 #if !defined(THRUM_HPP) || defined(__cpp_lib_jthread)  // the low floors alone do without
 #define THRUM_REQUIREMENTS_MET 1
+#elif defined(_LIBCPP_VERSION) && _LIBCPP_VERSION < 180000
+#error "thrum needs std::stop_token: use libc++ 18 or newer, or libstdc++"
+#define THRUM_REQUIREMENTS_MET 0
 #elif defined(_LIBCPP_VERSION)
-#error "thrum needs std::stop_token: libc++ before 20 wants -fexperimental-library"
+#error "thrum needs std::stop_token: libc++ 18 and 19 want -fexperimental-library"
 #define THRUM_REQUIREMENTS_MET 0
 #else
 #error "thrum needs std::stop_token: use a newer standard library, such as that of gcc 11"

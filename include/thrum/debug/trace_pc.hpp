@@ -25,6 +25,8 @@
 
 #if defined(__clang__)
 #define THRUM_NO_COVERAGE __attribute__((no_sanitize("coverage")))
+#elif __GNUC__ < 12
+#error "thrum: <thrum/debug/trace_pc.hpp> needs clang, or gcc 12, whose hook does not call itself"
 #else
 #define THRUM_NO_COVERAGE __attribute__((no_sanitize_coverage))
 #endif

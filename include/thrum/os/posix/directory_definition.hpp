@@ -280,12 +280,12 @@ class tree_remover {
 
   /// Of a deep tree only the innermost directories are open.
   void let_go_above() noexcept {
-    emptied_directory* far = innermost_;
-    for (std::size_t i = 0; far != nullptr && i != most_open_directories; ++i) {
-      far = far->above;
+    emptied_directory* outer = innermost_;
+    for (std::size_t i = 0; outer != nullptr && i != most_open_directories; ++i) {
+      outer = outer->above;
     }
-    if (far != nullptr) {
-      far->place.close();
+    if (outer != nullptr) {
+      outer->place.close();
     }
   }
 

@@ -14,7 +14,9 @@
 
 #if THRUM_OS_WINDOWS
 
-#if defined(_WINDOWS_)
+#if defined( \
+    _WINDOWS_)  // then mingw warns of the order, by this macro, which the next header defines again
+#undef _WINSOCKAPI_
 #include <winsock2.h>  // IWYU pragma: export
 #else
 #pragma push_macro("WIN32_LEAN_AND_MEAN")

@@ -29,10 +29,10 @@ class wide_text {
   wchar_t* data() noexcept { return text_; }
 
  private:
-  static constexpr std::size_t small = 264;
+  static constexpr std::size_t few = 264;
   io_result error_ = 0;
   wchar_t* text_ = own_;
-  wchar_t own_[small];
+  wchar_t own_[few];
 };
 
 }}}  // namespace thrum::THRUM_ABI::os

@@ -22,7 +22,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE wide_text::wide_text(const char* utf8) noexcept
   const auto convert = [&](wchar_t* to, int units) {
     return ::MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, utf8, -1, to, units);
   };
-  if (convert(own_, static_cast<int>(small)) != 0) {
+  if (convert(own_, static_cast<int>(few)) != 0) {
     return;
   }
   const int needed = convert(nullptr, 0);
