@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: The thrum authors
+# SPDX-License-Identifier: MIT
+#
+# What the installed CMake package and the pkg-config file say to projects that are not like ours.
+#
+#   cmake.sh
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+source=$PWD
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+install_with() {  # install_with FOLDER OPTION...
+  local to=$1
+  shift
+  cmake -S "$source" -B "$work/build-$to" -DCMAKE_INSTALL_PREFIX="$work/$to" "$@" >"$work/said" 2>&1 &&
+    cmake --install "$work/build-$to" >>"$work/said" 2>&1 || { cat "$work/said"; exit 1; }
+}
+check() {  # check WHAT COMMAND...
+  local what=$1
+  shift
+  if "$@" >"$work/said" 2>&1; then echo "ok    $what"; else
+    echo "FAIL  $what"
+    cat "$work/said"
+    exit 1
+  fi
+}
+
+install_with usual
+targets=$work/usual/share/cmake/thrum/thrum-targets.cmake
+check "CMake 3.22 is told the include folder by a package of a newer CMake" \
+  grep -q 'INTERFACE_INCLUDE_DIRECTORIES "${_IMPORT_PREFIX}/include' "$targets"
+
+mkdir "$work/c"
+printf 'cmake_minimum_required(VERSION 3.22)\nproject(only_c C)\nfind_package(thrum REQUIRED)\n' >"$work/c/CMakeLists.txt"
+check "a project of C alone finds the package" cmake -S "$work/c" -B "$work/c/build" -DCMAKE_PREFIX_PATH="$work/usual"
+
+mkdir "$work/strict"
+cat >"$work/strict/CMakeLists.txt" <<'TEXT'
+cmake_minimum_required(VERSION 3.22)
+project(strict CXX)
+find_package(thrum REQUIRED)
+get_target_property(libraries thrum::thrum INTERFACE_LINK_LIBRARIES)
+if(libraries MATCHES "atomic")
+  message(FATAL_ERROR "links ${libraries}")
+endif()
+TEXT
+for compiler in g++ clang++-19; do
+  command -v $compiler >/dev/null || continue
+  flags="-Wall -Wextra -Wmissing-declarations -Werror"
+  [ $compiler = g++ ] || flags="-Weverything -Werror"
+  check "$compiler: warnings that are errors bring no library of atomics" cmake -S "$work/strict" \
+    -B "$work/strict/$compiler" -DCMAKE_CXX_COMPILER=$compiler -DCMAKE_CXX_FLAGS="$flags" -DCMAKE_PREFIX_PATH="$work/usual"
+done
+
+install_with absolute -DCMAKE_INSTALL_INCLUDEDIR="$work/elsewhere"
+check "thrum.pc names an absolute include folder as it is" \
+  grep -qx "includedir=$work/elsewhere" "$work/absolute/share/pkgconfig/thrum.pc"
+
+if command -v x86_64-w64-mingw32-g++-posix >/dev/null; then
+  install_with mingw -DCMAKE_SYSTEM_NAME=Windows -DCMAKE_CXX_COMPILER=x86_64-w64-mingw32-g++-posix
+  check "thrum.pc names the libraries of Windows" \
+    grep -qx 'Libs: -pthread -lws2_32 -liphlpapi -lntdll' "$work/mingw/share/pkgconfig/thrum.pc"
+fi
