@@ -11,6 +11,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
 #include <catch2/interfaces/catch_interfaces_capture.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
 using Catch::Approx;
 #else
 #include <catch2/catch.hpp>

@@ -7,6 +7,7 @@
 // An alarm, and not a thread: a deadlock is reported only where no thread is foreign.
 #define CATCH_CONFIG_EXTERNAL_INTERFACES
 #if __has_include(<catch2/catch_session.hpp>)
+#include <catch2/catch_test_case_info.hpp>
 #include <catch2/reporters/catch_reporter_event_listener.hpp>
 #include <catch2/reporters/catch_reporter_registrars.hpp>
 using listener_base = Catch::EventListenerBase;
