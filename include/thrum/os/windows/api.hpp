@@ -14,8 +14,8 @@
 
 #if THRUM_OS_WINDOWS
 
-#if defined( \
-    _WINDOWS_)  // then mingw warns of the order, by this macro, which the next header defines again
+#if defined(_WINDOWS_)
+// By this macro, which the next header defines again, mingw warns of the order.
 #undef _WINSOCKAPI_
 #include <winsock2.h>  // IWYU pragma: export
 #else
