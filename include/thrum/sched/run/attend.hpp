@@ -21,6 +21,19 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
+/// The one that the monitor has asked a turn for: rather one that a signal interrupted. Null: none waits.
+inline goroutine* take_background_share(machine& m) noexcept {
+  constexpr std::uint32_t turns = 8;
+  const bool is_turn_of_first = ++m.p->background_shares % turns == 0;
+  goroutine* const g = is_turn_of_first ? nullptr : m.scheduler->background.take_preempted();
+  if (g == nullptr) {
+    return take_background(m);
+  }
+  begin_slice(*m.p);
+  show_priority(*m.p, *g);
+  return g;
+}
+
 /// Does what was asked of the P, on g0. False: the P is gone. m.pending may be set: it comes next.
 THRUM_COLD inline bool attend(machine& m) noexcept {
   // [p.attention <] acquire: what the asking thread had done before.

@@ -137,19 +137,6 @@ inline std::int64_t slices_between_shares(runtime_scheduler& scheduler) noexcept
   return scheduler.background.has_preempted() ? 1 : background_interval;
 }
 
-/// The one that the monitor has asked a turn for: rather one that a signal interrupted. Null: none waits.
-inline goroutine* take_background_share(machine& m) noexcept {
-  constexpr std::uint32_t turns = 8;
-  const bool is_turn_of_first = ++m.p->background_shares % turns == 0;
-  goroutine* const g = is_turn_of_first ? nullptr : m.scheduler->background.take_preempted();
-  if (g == nullptr) {
-    return take_background(m);
-  }
-  begin_slice(*m.p);
-  show_priority(*m.p, *g);
-  return g;
-}
-
 /// For a P that has just run one of them and has nothing else itself: whether the next may follow without a
 /// search for others' work.
 inline bool may_follow(runtime_scheduler& scheduler) noexcept {
