@@ -207,7 +207,6 @@ struct processor {
   const std::uint32_t id;
   std::uint32_t inheritances_left = traits::most_inheritances;
   std::uint32_t background_tick = 0;
-  std::uint32_t background_shares = 0;
   struct {
     base::intrusive_queue<goroutine> take_all() noexcept { return {}; }
   } free_gs;  // nobody dies
