@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -147,6 +148,24 @@ void serve(room& here, thrum::net::conn c) {
   here.leave(*name, *self);
 }  // the writer is waited for
 
+/// A goroutine for each connection, until connections cannot be accepted.
+int serve_all(const server_arguments& given, room& here) {
+  allow_all_descriptors();
+  std::error_code error;
+  thrum::net::listener listener = thrum::net::listener::listen(given.listen, {}, error);
+  if (error) {
+    return given.cannot_listen(error);
+  }
+  given.say_listening(listener.local());
+  for (;;) {
+    thrum::net::conn c = listener.accept(error);
+    if (error) {
+      return given.cannot_accept(error);
+    }
+    thrum::go(serve, std::ref(here), std::move(c));
+  }
+}
+
 }  // namespace
 
 int main(int count, char** values) {
@@ -156,7 +175,5 @@ int main(int count, char** values) {
     return 2;
   }
   room here;
-  return thrum::run(given.options(), [&] {
-    return given.run_server([&](thrum::net::conn c) { serve(here, std::move(c)); });
-  });
+  return thrum::run(given.options(), [&] { return serve_all(given, here); });
 }

@@ -16,6 +16,7 @@
 #include <span>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace {
 
@@ -34,6 +35,24 @@ void echo(thrum::net::conn c) {
   }
 }
 
+/// A goroutine for each connection, until connections cannot be accepted.
+int serve_all(const server_arguments& given) {
+  allow_all_descriptors();
+  std::error_code error;
+  thrum::net::listener listener = thrum::net::listener::listen(given.listen, {}, error);
+  if (error) {
+    return given.cannot_listen(error);
+  }
+  given.say_listening(listener.local());
+  for (;;) {
+    thrum::net::conn c = listener.accept(error);
+    if (error) {
+      return given.cannot_accept(error);
+    }
+    thrum::go(echo, std::move(c));
+  }
+}
+
 }  // namespace
 
 int main(int count, char** values) {
@@ -42,5 +61,5 @@ int main(int count, char** values) {
   if (!given.parse(count, values, 0, "echo_server [--listen ADDR] [--procs N]")) {
     return 2;
   }
-  return thrum::run(given.options(), [&] { return given.run_server(echo); });
+  return thrum::run(given.options(), [&] { return serve_all(given); });
 }

@@ -31,19 +31,17 @@
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 namespace {
 
@@ -318,31 +316,34 @@ class exchange {
   std::string out_;  // answers not sent yet
 };
 
-/// A pool of exchanges; the one last given back is used first.
-class exchange_pool {
- public:
-  std::unique_ptr<exchange> take() {
-    const std::lock_guard lock(mutex_);
-    if (free_.empty()) {
-      return std::make_unique<exchange>();
-    }
-    std::unique_ptr<exchange> object = std::move(free_.back());
-    free_.pop_back();
-    return object;
+/// Serves until SIGTERM or SIGINT; then requests at work are answered, for ten seconds at most.
+int serve_until_told(const server_arguments& given, const site& files) {
+  allow_all_descriptors();
+  std::error_code error;
+  // If they cannot be heard, they end the program as they always do.
+  thrum::io::signal_set signals({SIGTERM, SIGINT}, error);
+  thrum::net::listener listener = thrum::net::listener::listen(given.listen, {}, error);
+  if (error) {
+    return given.cannot_listen(error);
   }
-
-  void give(std::unique_ptr<exchange> object) {
-    constexpr std::size_t most = 256;
-    const std::lock_guard lock(mutex_);
-    if (free_.size() < most) {
-      free_.push_back(std::move(object));
+  given.say_listening(listener.local());
+  thrum::net::server server(std::move(listener), {.idle_grace = std::chrono::seconds(1)});
+  const auto stops = thrum::spawn([&server, told = signals.chan()] {
+    if (told && told.recv()) {
+      server.stop_for(std::chrono::seconds(10));
     }
-  }
-
- private:
-  thrum::mutex mutex_;
-  std::vector<std::unique_ptr<exchange>> free_;
-};
+  });
+  thrum::pool<exchange> exchanges;
+  server.serve(
+      [&](thrum::net::conn& c, thrum::net::server::session& at) {
+        for (bool keep = true; keep && at.wait_request_for(files.idle);) {
+          keep = exchanges.get()->serve(c, files, at);
+        }
+      },
+      error);
+  signals.stop();  // `stops` ends, if it waits for one
+  return error ? given.cannot_accept(error) : 0;
+}
 
 }  // namespace
 
@@ -360,17 +361,5 @@ int main(int count, char** values) {
                  given.words[0].c_str(), error.message().c_str());
     return 1;
   }
-  exchange_pool pool;
-  return thrum::run(given.options(), [&] {
-    constexpr std::chrono::seconds patience{10};
-    return given.run_until_told(
-        [&](thrum::net::conn& c, thrum::net::server::session& at) {
-          for (bool keep = true; keep && at.wait_request_for(files.idle);) {
-            std::unique_ptr<exchange> at_work = pool.take();
-            keep = at_work->serve(c, files, at);
-            pool.give(std::move(at_work));
-          }
-        },
-        patience);
-  });
+  return thrum::run(given.options(), [&] { return serve_until_told(given, files); });
 }

@@ -51,6 +51,24 @@ void forward(thrum::net::conn client, const std::string& target) {
   pump(client, server);
 }  // here `answers` is waited for
 
+/// A goroutine for each connection, until connections cannot be accepted.
+int serve_all(const server_arguments& given) {
+  allow_all_descriptors();
+  std::error_code error;
+  thrum::net::listener listener = thrum::net::listener::listen(given.listen, {}, error);
+  if (error) {
+    return given.cannot_listen(error);
+  }
+  given.say_listening(listener.local());
+  for (;;) {
+    thrum::net::conn c = listener.accept(error);
+    if (error) {
+      return given.cannot_accept(error);
+    }
+    thrum::go(forward, std::move(c), given.words[1]);
+  }
+}
+
 }  // namespace
 
 int main(int count, char** values) {
@@ -59,8 +77,5 @@ int main(int count, char** values) {
     return 2;
   }
   given.listen = given.words[0];
-  return thrum::run(given.options(), [&] {
-    return given.run_server(
-        [&](thrum::net::conn client) { forward(std::move(client), given.words[1]); });
-  });
+  return thrum::run(given.options(), [&] { return serve_all(given); });
 }

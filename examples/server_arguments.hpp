@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 //
 // What the servers here take and say: words of their own, then [--listen ADDR] [--procs N]
-// [--idle SECONDS]; and "listening on ADDR" once clients may connect. And how one ends in order when
-// it is told to, by SIGTERM or SIGINT.
+// [--idle SECONDS]; and "listening on ADDR" once clients may connect. How they listen, accept and stop
+// stands in each of them.
 #ifndef THRUM_EXAMPLES_SERVER_ARGUMENTS_HPP
 #define THRUM_EXAMPLES_SERVER_ARGUMENTS_HPP
 
@@ -13,13 +13,11 @@
 
 #include <charconv>
 #include <chrono>
-#include <csignal>
 #include <cstddef>
 #include <cstdio>
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 struct server_arguments {
@@ -70,67 +68,21 @@ struct server_arguments {
     return result;
   }
 
-  /// Listens where --listen says and starts serve(connection) as a goroutine for each connection.
-  /// Returns the exit status of a server that cannot go on.
-  template <class Serve>
-  int run_server(Serve serve) const {
-    std::error_code error;
-    thrum::net::listener listener = start_listening(error);
-    while (!error) {
-      thrum::net::conn connection = listener.accept(error);
-      if (error) {
-        say_cannot_accept(error);
-        return 1;
-      }
-      thrum::go(serve, std::move(connection));
-    }
+  // What each server says; the number is its exit status.
+
+  void say_listening(const thrum::net::endpoint& at) const {
+    std::printf("listening on %s\n", at.to_string().c_str());
+    std::fflush(stdout);
+  }
+  int cannot_listen(const std::error_code& error) const {
+    std::fprintf(stderr, "%s: cannot listen on %s: %s; choose another with --listen ADDR\n",
+                 program.c_str(), listen.c_str(), error.message().c_str());
     return 1;
   }
-
-  /// As run_server, but serve(connection, session) is the handler of a net::server. SIGTERM and
-  /// SIGINT stop it: requests at work are answered, for so long as `patience` at most. Returns the
-  /// exit status.
-  template <class Serve>
-  int run_until_told(Serve serve, std::chrono::seconds patience) const {
-    std::error_code error;
-    // If they cannot be heard, they end the program as they always do.
-    thrum::io::signal_set signals({SIGTERM, SIGINT}, error);
-    thrum::net::listener listener = start_listening(error);
-    if (error) {
-      return 1;
-    }
-    thrum::net::server server(std::move(listener), {.idle_grace = std::chrono::seconds(1)});
-    const auto stops = thrum::spawn([&server, patience, told = signals.chan()] {
-      if (told && told.recv()) {
-        server.stop_for(patience);
-      }
-    });
-    server.serve(std::move(serve), error);
-    if (error) {
-      say_cannot_accept(error);
-    }
-    signals.stop();  // `stops` ends, if it waits for one
-    return error ? 1 : 0;
-  }
-
- private:
-  /// Listens where --listen says; says so, or why not.
-  thrum::net::listener start_listening(std::error_code& error) const {
-    allow_all_descriptors();
-    thrum::net::listener listener = thrum::net::listener::listen(listen, {}, error);
-    if (error) {
-      std::fprintf(stderr, "%s: cannot listen on %s: %s; choose another with --listen ADDR\n",
-                   program.c_str(), listen.c_str(), error.message().c_str());
-    } else {
-      std::printf("listening on %s\n", listener.local().to_string().c_str());
-      std::fflush(stdout);
-    }
-    return listener;
-  }
-
-  void say_cannot_accept(const std::error_code& error) const {
+  int cannot_accept(const std::error_code& error) const {
     std::fprintf(stderr, "%s: cannot accept on %s: %s; start it again\n", program.c_str(),
                  listen.c_str(), error.message().c_str());
+    return 1;
   }
 };
 

@@ -47,6 +47,27 @@ void echo(thrum::net::tls_conn stream, std::chrono::seconds patience) {
   }
 }
 
+/// A goroutine for each connection, until connections cannot be accepted.
+int serve_all(const server_arguments& given, const thrum::net::tls_context& context) {
+  allow_all_descriptors();
+  std::error_code error;
+  thrum::net::listener listener = thrum::net::listener::listen(given.listen, {}, error);
+  if (error) {
+    return given.cannot_listen(error);
+  }
+  given.say_listening(listener.local());
+  for (;;) {
+    thrum::net::conn c = listener.accept(error);
+    if (error) {
+      return given.cannot_accept(error);
+    }
+    thrum::go([&context, idle = given.idle, c = std::move(c)]() mutable {
+      std::error_code no_memory;
+      echo(thrum::net::tls_conn::server(context, std::move(c), no_memory), idle);
+    });
+  }
+}
+
 }  // namespace
 
 int main(int count, char** values) {
@@ -64,10 +85,5 @@ int main(int count, char** values) {
                  given.words[0].c_str(), given.words[1].c_str(), error.message().c_str());
     return 1;
   }
-  return thrum::run(given.options(), [&] {
-    return given.run_server([&](thrum::net::conn c) {
-      std::error_code no_memory;
-      echo(thrum::net::tls_conn::server(context, std::move(c), no_memory), given.idle);
-    });
-  });
+  return thrum::run(given.options(), [&] { return serve_all(given, context); });
 }

@@ -16,7 +16,7 @@
 //            in a pool, which may drop what it holds
 //   merge    a tally that has grown large goes through a channel to the goroutine that adds it to
 //            the total and gives it back empty; the others are added in the end
-// A token from a channel is held for each open file, so that no number of files exhausts the
+// A permit of a semaphore is held for each open file, so that no number of files exhausts the
 // descriptors.
 
 #include <thrum.hpp>
@@ -28,6 +28,7 @@
 #include <atomic>
 #include <charconv>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -104,16 +105,16 @@ class word_counter {
     });
   }
 
-  /// A goroutine for a directory or a file. The token of a file is taken before its goroutine
+  /// A goroutine for a directory or a file. The permit of a file is taken before its goroutine
   /// exists, so that few of them wait at a time.
   void start(const fs::path& path, fs::file_status status) {
     if (fs::is_directory(status)) {
       pending_.go([this, path] { walk(path); });
     } else if (fs::is_regular_file(status)) {
-      open_files_.send();
+      open_files_.acquire();
       pending_.go([this, path] {
         count_file(path);
-        open_files_.recv();
+        open_files_.release();
       });
     }
   }
@@ -121,7 +122,7 @@ class word_counter {
   void walk(const fs::path& directory) {
     std::vector<std::pair<fs::path, fs::file_status>> entries;
     std::error_code error;
-    open_files_.send();
+    open_files_.acquire();
     thrum::blocking([&] {
       fs::directory_iterator at(directory, error);
       for (const fs::directory_iterator end; !error && at != end; at.increment(error)) {
@@ -129,7 +130,7 @@ class word_counter {
         entries.emplace_back(at->path(), at->symlink_status(gone));
       }
     });
-    open_files_.recv();
+    open_files_.release();
     if (error) {
       report(directory, error);
     }
@@ -192,7 +193,7 @@ class word_counter {
   }
 
   thrum::wait_group pending_;
-  thrum::chan<void> open_files_{some_open_files()};
+  thrum::counting_semaphore<> open_files_{static_cast<std::ptrdiff_t>(some_open_files())};
   thrum::chan<std::unique_ptr<tally>> large_{16};
   // The idle ones. It has room for all: one for each open file, those in large_ and that of the merger.
   thrum::chan<std::unique_ptr<tally>> tallies_{some_open_files() + large_.capacity() + 1};

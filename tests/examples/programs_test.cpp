@@ -13,6 +13,7 @@
 #include "support/program.hpp"
 #include "support/server_process.hpp"
 
+#include <sstream>
 #include <string>
 
 namespace examples { namespace {
@@ -57,15 +58,32 @@ TEST_CASE("the fan-in hears both sources to their end") {
                 "outside: 9 values, -2.00 degrees on average\n");
 }
 
-TEST_CASE("the rate limiter lets a burst through and keeps the pace afterwards") {
-  check_example("rate_limiter",
-                "request 1: at once\n"
-                "request 2: at once\n"
-                "request 3: at once\n"
-                "request 4: after a tick\n"
-                "request 5: after a tick\n"
-                "request 6: after a tick\n"
-                "not faster than allowed\n");
+TEST_CASE("the rate limiter keeps the pace behind the burst, by the clock") {
+  const auto result = support::run_file(support::example_path("rate_limiter"), "");
+  CHECK(result.exit_code == 0);
+  std::istringstream lines(result.text);
+  int requests = 0;
+  std::string word;
+  for (int number = 0, ticks = 0;
+       lines >> word >> number >> word >> word >> ticks >> word && requests != 6; ++requests) {
+    CHECK(ticks >= number - 3);
+  }
+  CHECK(requests == 6);
+}
+
+TEST_CASE("hello prints what each goroutine sends, in any order") {
+  const auto result = support::run_file(support::example_path("hello"), "", "");
+  CHECK(result.exit_code == 0);
+  for (const char* const name : {"Ada", "Grace", "Barbara"}) {
+    CHECK(result.says(std::string("hello from ") + name + "\n"));
+  }
+}
+
+TEST_CASE("commands that run side by side are printed in their order, and a failure is told") {
+  const auto result = support::run_file(support::example_path("run_commands"),
+                                        R"("echo one" "exit 3" "echo two")", "");
+  CHECK(result.exit_code == 1);
+  CHECK(result.text == "$ echo one\none\n$ exit 3\n(it has failed)\n$ echo two\ntwo\n");
 }
 
 TEST_CASE("a request with a deadline gets its answer, or gives up when it or its caller has to") {
