@@ -130,6 +130,10 @@ THRUM_OUT_OF_LINE int queues::open(std::uint32_t submissions_at_once,
   for (std::uint32_t i = 0; i != about.submission_entries; ++i) {
     order[i] = i;
   }
+  if (enter(0, false, 0) != 0) {  // a filter refuses this call alone: nothing would ever complete
+    close();
+    return os::not_supported;
+  }
   return 0;
 }
 

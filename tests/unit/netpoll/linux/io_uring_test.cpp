@@ -93,12 +93,14 @@ struct ring_and_pair {
 
 constexpr std::uint32_t readable_answer = thrum::netpoll::readable | thrum::netpoll::asked_readable;
 
-/// From now on this thread's rings are made by `action`; false: an emulator has no filters.
-bool filter_setup(std::uint32_t action, long* listener = nullptr) {
-  constexpr unsigned setup = 425;
+constexpr unsigned setup_call = 425;
+constexpr unsigned enter_call = 426;
+
+/// From now on `action` answers this thread's calls of that number; false: an emulator has no filters.
+bool filter_call(unsigned number, std::uint32_t action, long* listener = nullptr) {
   sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, setup, 0, 1),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, action),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
@@ -424,9 +426,10 @@ TEST_CASE("more is asked of a ring than it has places for, and all of it is answ
   CHECK(answers == questions);
 }
 
-TEST_CASE("where the system gives no ring a runtime's poller is epoll") {
-  const support::child_result end = support::run_in_child([] {
-    if (!filter_setup(SECCOMP_RET_ERRNO | EPERM)) {
+TEST_CASE("where the system gives no ring, or refuses to enter one, a runtime's poller is epoll") {
+  const unsigned refused_call = GENERATE(setup_call, enter_call);
+  const support::child_result end = support::run_in_child([&] {
+    if (!filter_call(refused_call, SECCOMP_RET_ERRNO | EPERM)) {
       ::_exit(0);
     }
     io_uring ring;
@@ -453,7 +456,7 @@ TEST_CASE("a kernel that does not know the newer flags gives a ring without them
       refused = listener > 0 ? be_an_older_kernel(static_cast<int>(listener)) : 1;
     });
     long made = -1;
-    if (!filter_setup(SECCOMP_RET_USER_NOTIF, &made)) {
+    if (!filter_call(setup_call, SECCOMP_RET_USER_NOTIF, &made)) {
       ::_exit(0);
     }
     listener = made;
