@@ -12,6 +12,7 @@
 #include <thrum/os/posix/handle.hpp>
 #include <thrum/os/posix/result.hpp>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
@@ -42,6 +43,21 @@ constexpr bool is_replaced_before(handle h, int number) noexcept {
 
 /// The number of this process; another one after a fork.
 std::int64_t own_process() noexcept;
+
+/// What start() returns, repeated for a quarter of a second while that is ETXTBSY. A program that this process has
+/// just written is busy while a child that another thread starts holds a copy of the descriptor, from its fork to its
+/// exec. pause(ns) waits, twice as long each time.
+template <class Start, class Pause>
+int start_unless_busy(Start start, Pause pause) noexcept {
+  constexpr std::int64_t first_ns = 1'000'000;
+  constexpr std::int64_t last_ns = 128'000'000;
+  int error = start();
+  for (std::int64_t ns = first_ns; error == ETXTBSY && ns <= last_ns; ns *= 2) {
+    pause(ns);
+    error = start();
+  }
+  return error;
+}
 
 /// Starts a program; its number, or an errno value below zero, also for what exec says (under
 /// qemu-user that is lost, and the child exits with 127). A name without a slash is looked for in

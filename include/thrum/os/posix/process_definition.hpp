@@ -12,6 +12,7 @@
 #include <thrum/os/posix/handle.hpp>
 #include <thrum/os/posix/process.hpp>
 #include <thrum/os/posix/result.hpp>
+#include <thrum/os/thread_parts.hpp>
 
 #include <cerrno>
 #include <cstddef>
@@ -167,9 +168,14 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result spawn(const spawn_request& request) n
   }
   ::pid_t child = 0;
   if (error == 0) {
-    error =
-        ::posix_spawnp(&child, request.arguments[0], &actions, &attributes, request.arguments,
-                       request.environment != nullptr ? request.environment : own_environment());
+    char* const* const environment =
+        request.environment != nullptr ? request.environment : own_environment();
+    error = start_unless_busy(
+        [&] {
+          return ::posix_spawnp(&child, request.arguments[0], &actions, &attributes,
+                                request.arguments, environment);
+        },
+        [](std::int64_t ns) { sleep_ns(ns); });
   }
   ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);

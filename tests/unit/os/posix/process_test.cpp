@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: MIT
 #include <thrum/os/os.hpp>
 
+#include <cerrno>
 #include <csignal>
+#include <cstdint>
+#include <vector>
 
 #include "../../../support/catch.hpp"
 
@@ -55,4 +58,17 @@ TEST_CASE("signals that an instruction raises are known as such") {
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGTRAP}) {
     CHECK_FALSE(os::caught_signals::is_raised_by_code(number));
   }
+}
+
+TEST_CASE("a program that is busy is started again after pauses that double, and not for ever") {
+  int starts = 0;
+  std::vector<std::int64_t> pauses;
+  const auto pause = [&](std::int64_t ns) { pauses.push_back(ns); };
+  CHECK(thrum::os::start_unless_busy([&] { return ++starts == 3 ? 0 : ETXTBSY; }, pause) == 0);
+  CHECK(starts == 3);
+  CHECK(pauses == std::vector<std::int64_t>{1'000'000, 2'000'000});
+  CHECK(thrum::os::start_unless_busy([] { return ETXTBSY; }, pause) == ETXTBSY);
+  CHECK(pauses.size() == 2 + 8);
+  CHECK(thrum::os::start_unless_busy([] { return ENOENT; }, pause) == ENOENT);
+  CHECK(pauses.size() == 2 + 8);
 }
