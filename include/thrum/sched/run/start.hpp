@@ -303,7 +303,8 @@ THRUM_COLD inline void fresh_goroutine::fail(section& here) {
   here.step_outside();
   base::throw_system(os::error_code_of(os::no_memory),
                      "go: no memory for the stack of another goroutine; raise the memory limit, "
-                     "vm.max_map_count or what options::memory gives, or start fewer");
+                     "vm.max_map_count, vm.overcommit_ratio or what options::memory gives, or "
+                     "start fewer");
 }
 
 /// The constructor of a task has thrown.
