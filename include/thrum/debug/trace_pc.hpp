@@ -25,11 +25,13 @@
 
 #if defined(__clang__)
 #define THRUM_NO_COVERAGE __attribute__((no_sanitize("coverage")))
-#elif __GNUC__ < 12
-#error "thrum: <thrum/debug/trace_pc.hpp> needs clang, or gcc 12, whose hook does not call itself"
 #else
 #define THRUM_NO_COVERAGE __attribute__((no_sanitize_coverage))
 #endif
+
+static_assert(
+    THRUM_HAS_NO_COVERAGE == 1,
+    "thrum: <thrum/debug/trace_pc.hpp> needs clang, or gcc 12: the hook would call itself");
 
 namespace thrum { inline namespace THRUM_ABI { namespace debug {
 
