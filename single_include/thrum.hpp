@@ -50,8 +50,11 @@
 #include <version>
 #if !defined(THRUM_HPP) || defined(__cpp_lib_jthread)  // the low floors alone do without
 #define THRUM_REQUIREMENTS_MET 1
+#elif defined(_LIBCPP_VERSION) && _LIBCPP_VERSION < 180000
+#error "thrum needs std::stop_token: use libc++ 18 or newer, or libstdc++"
+#define THRUM_REQUIREMENTS_MET 0
 #elif defined(_LIBCPP_VERSION)
-#error "thrum needs std::stop_token: libc++ before 20 wants -fexperimental-library"
+#error "thrum needs std::stop_token: libc++ 18 and 19 want -fexperimental-library"
 #define THRUM_REQUIREMENTS_MET 0
 #else
 #error "thrum needs std::stop_token: use a newer standard library, such as that of gcc 11"
@@ -64,25 +67,41 @@
 #if THRUM_REQUIREMENTS_MET
 // ---- thrum/base/put_macros_aside.hpp ----
 //
-// Names of functions and variables, here and in the standard's headers, that Qt, Windows, curses
-// and Unreal define as macros. They are put aside for the time of the includes.
+// Names of functions and variables, here and in the standard's headers, that Qt, Windows, curses,
+// Unreal and programs' own loggers define as macros. They are put aside for the time of the includes.
 // Included again and again, so without a guard; put_macros_back.hpp is the other half.
 #pragma push_macro("check")
 #pragma push_macro("clear")
+#pragma push_macro("debug")
 #pragma push_macro("erase")
+#pragma push_macro("error")
+#pragma push_macro("expect")
+#pragma push_macro("fatal")
+#pragma push_macro("log")
 #pragma push_macro("max")
 #pragma push_macro("min")
 #pragma push_macro("move")
+#pragma push_macro("panic")
 #pragma push_macro("signals")
 #pragma push_macro("slots")
+#pragma push_macro("trace")
+#pragma push_macro("warn")
 #undef check
 #undef clear
+#undef debug
 #undef erase
+#undef error
+#undef expect
+#undef fatal
+#undef log
 #undef max
 #undef min
 #undef move
+#undef panic
 #undef signals
 #undef slots
+#undef trace
+#undef warn
 
 //
 // ---- thrum/attributes.hpp ----
@@ -250,6 +269,13 @@ loongarch64 (lp64d)"
 #if defined(__riscv_shadow_stack)
 #error "thrum: goroutines have no shadow stacks; compile without -fcf-protection=return"
 #endif
+#if defined(__has_feature)
+#if __has_feature(safe_stack)
+#error "thrum: goroutines have no safe stacks of their own; compile without -fsanitize=safe-stack"
+#elif __has_feature(shadow_call_stack)
+#error "thrum: goroutines have no shadow stacks; compile without -fsanitize=shadow-call-stack"
+#endif
+#endif
 // Whether exceptions find their way by 32-bit Arm's own tables, and not by DWARF's. gcc has a macro
 // for it, clang has none.
 #define THRUM_HAS_ARM_UNWINDER THRUM_ARCH_ARMHF
@@ -336,13 +362,27 @@ loongarch64 (lp64d)"
 #else
 #define THRUM_ABI_SYSTEM
 #endif
-#define THRUM_ABI_JOIN(major, minor, exceptions, sanitizer, checks, system, traits) \
-  v##major##_##minor##exceptions##sanitizer##checks##system##traits
-#define THRUM_ABI_EXPAND(major, minor, exceptions, sanitizer, checks, system, traits) \
-  THRUM_ABI_JOIN(major, minor, exceptions, sanitizer, checks, system, traits)
-#define THRUM_ABI                                                                  \
-  THRUM_ABI_EXPAND(THRUM_VERSION_MAJOR, THRUM_VERSION_MINOR, THRUM_ABI_EXCEPTIONS, \
-                   THRUM_ABI_SANITIZER, THRUM_ABI_CHECKS, THRUM_ABI_SYSTEM, THRUM_ABI_TRAITS)
+// Options of libstdc++ by which its containers, or its strings, have another layout.
+#if defined(_GLIBCXX_DEBUG)
+#define THRUM_ABI_LIBRARY _glibcxxdebug
+#elif defined(__GLIBCXX__) && !_GLIBCXX_USE_CXX11_ABI
+#define THRUM_ABI_LIBRARY _oldstrings
+#else
+#define THRUM_ABI_LIBRARY
+#endif
+#define THRUM_ABI_JOIN(major, minor, exceptions, sanitizer, checks, system, library, traits) \
+  v##major##_##minor##exceptions##sanitizer##checks##system##library##traits
+#define THRUM_ABI_EXPAND(major, minor, exceptions, sanitizer, checks, system, library, traits) \
+  THRUM_ABI_JOIN(major, minor, exceptions, sanitizer, checks, system, library, traits)
+#define THRUM_ABI                                                                              \
+  THRUM_ABI_EXPAND(THRUM_VERSION_MAJOR, THRUM_VERSION_MINOR, THRUM_ABI_EXCEPTIONS,             \
+                   THRUM_ABI_SANITIZER, THRUM_ABI_CHECKS, THRUM_ABI_SYSTEM, THRUM_ABI_LIBRARY, \
+                   THRUM_ABI_TRAITS)
+
+#define THRUM_TEXT_OF(value) #value
+#define THRUM_TEXT_OF_VALUE(value) THRUM_TEXT_OF(value)
+/// What the assembler calls a function of this flavour that assembly defines, or names.
+#define THRUM_SYMBOL(name) name "_" THRUM_TEXT_OF_VALUE(THRUM_ABI)
 
 // How a function is placed.
 /// Before a function that <thrum/implementation.hpp> defines.
@@ -392,6 +432,13 @@ loongarch64 (lp64d)"
 #define THRUM_NO_SANITIZE
 #endif
 
+// Whether a function can be left out of -fsanitize-coverage: gcc 11 has no attribute for that.
+#if defined(__clang__) || __GNUC__ >= 12
+#define THRUM_HAS_NO_COVERAGE 1
+#else
+#define THRUM_HAS_NO_COVERAGE 0
+#endif
+
 // A function whose body is one asm statement and nothing else: no prologue, no instrumentation of
 // any kind, and to gcc's interprocedural passes as opaque as a function in another library
 // (-fipa-ra would otherwise conclude from an asm without clobbers that the function changes no
@@ -405,9 +452,15 @@ loongarch64 (lp64d)"
                  no_instrument_function, no_profile_instrument_function))
 #elif THRUM_ARCH_X86_64_SYSV
 #define THRUM_HAS_NAKED 1
+#if !THRUM_HAS_NO_COVERAGE
+#define THRUM_NAKED                                                                \
+  __attribute__((naked, noinline, noipa, visibility("hidden"), no_stack_protector, \
+                 no_instrument_function, no_profile_instrument_function))
+#else
 #define THRUM_NAKED                                                                \
   __attribute__((naked, noinline, noipa, visibility("hidden"), no_stack_protector, \
                  no_instrument_function, no_profile_instrument_function, no_sanitize_coverage))
+#endif
 #else
 #define THRUM_HAS_NAKED 0
 #define THRUM_NAKED
@@ -660,7 +713,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace chan_detail {
 /// T; or, if that cannot be an element, what the compiler goes on with after it has said so once.
 template <class T>
 using element_or_other = std::conditional_t<
-    std::is_reference_v<T>, std::remove_reference_t<T>,
+    std::is_reference_v<T> || std::is_const_v<T>, std::remove_cvref_t<T>,
     std::conditional_t<std::is_object_v<T> && std::is_move_constructible_v<T>, T, void>>;
 
 /// Says so.
@@ -668,9 +721,13 @@ template <class T>
 consteval bool must_be_element() {
   static_assert(!std::is_reference_v<T>,
                 "chan<T>: T must not be a reference; send a pointer or a std::reference_wrapper");
-  static_assert(std::is_reference_v<T> || std::is_same_v<T, element_or_other<T>>,
-                "chan<T>: elements move from one goroutine to another, so T must be movable; send "
-                "a std::unique_ptr<T>");
+  static_assert(
+      !std::is_const_v<T>,
+      "chan<T>: T must not be const, as elements are moved; receive into a const variable");
+  static_assert(
+      std::is_reference_v<T> || std::is_const_v<T> || std::is_same_v<T, element_or_other<T>>,
+      "chan<T>: elements move from one goroutine to another, so T must be movable; send "
+      "a std::unique_ptr<T>");
   return true;
 }
 
@@ -921,12 +978,16 @@ inline constexpr std::memory_order seq_cst = std::memory_order_seq_cst;
 #ifndef THRUM_CHAN_BASE_HPP
 #define THRUM_CHAN_BASE_HPP
 
-// ---- thrum/sync/wait_list.hpp ----
+// ---- thrum/sync/destroyed_waiters.hpp ----
 //
-// A FIFO of wait points under the lock of the object that they wait on: what the primitives of this
-// floor are built from.
-#ifndef THRUM_SYNC_WAIT_LIST_HPP
-#define THRUM_SYNC_WAIT_LIST_HPP
+// What a destructor does about those that still wait in its object: they would use memory that is gone.
+//
+// The program ends with one sentence and the place of each waiter. Three cases are left alone: what a
+// process that exits destroys, where goroutines stand still; static objects, which some systems' exit()
+// destroys before that (os/posix/exit.hpp); and a process that was forked, which has no waiters. A waiter
+// that the stop of its runtime is about to cancel is cancelled here.
+#ifndef THRUM_SYNC_DESTROYED_WAITERS_HPP
+#define THRUM_SYNC_DESTROYED_WAITERS_HPP
 
 // ---- thrum/base/intrusive_list.hpp ----
 //
@@ -1051,15 +1112,87 @@ class intrusive_list {
 
 #endif  // THRUM_BASE_INTRUSIVE_LIST_HPP
 
-// ---- thrum/sched/run/park.hpp ----
+// ---- thrum/base/intrusive_ring.hpp ----
 //
-// The ways in which a goroutine gives up the processor: park, wait, sleep, yield, preemption.
-//
-// Everything above this floor that blocks does so by wait(), wait_for_ever() or sleep_until(): an object
-// that keeps wait points, under its own lock. park() itself is for what has no lock. A caller that is not a
-// goroutine blocks its thread in the same functions.
-#ifndef THRUM_SCHED_RUN_PARK_HPP
-#define THRUM_SCHED_RUN_PARK_HPP
+// An intrusive_list of one word, for objects that are to be small: the first element's `prev` leads
+// to the last one.
+#ifndef THRUM_BASE_INTRUSIVE_RING_HPP
+#define THRUM_BASE_INTRUSIVE_RING_HPP
+
+namespace thrum { inline namespace THRUM_ABI { namespace base {
+
+/// As intrusive_list.
+template <class T>
+class intrusive_ring {
+ public:
+  constexpr intrusive_ring() noexcept = default;
+
+  /// The first element, or nullptr.
+  [[nodiscard]] T* front() const noexcept { return first_; }
+
+  void push_back(T& element) noexcept {
+    list_node<T>& node = links(element);
+    THRUM_ASSERT(ring_element_is_free, !node.linked);
+    node.linked = true;
+    node.next = nullptr;
+    if (first_ == nullptr) {
+      node.prev = &element;
+      first_ = &element;
+      return;
+    }
+    T* const last = links(*first_).prev;
+    node.prev = last;
+    links(*last).next = &element;
+    links(*first_).prev = &element;
+  }
+
+  /// Takes out the first element; nullptr when there is none.
+  T* pop_front() noexcept {
+    T* const first = first_;
+    if (first != nullptr) {
+      remove(*first);
+    }
+    return first;
+  }
+
+  /// Takes out an element of this ring.
+  void remove(T& element) noexcept {
+    list_node<T>& node = links(element);
+    THRUM_ASSERT(ring_element_is_linked, node.linked);
+    T* const last = links(*first_).prev;
+    if (&element == first_) {
+      first_ = node.next;
+      if (first_ != nullptr) {
+        links(*first_).prev = last;
+      }
+    } else {
+      links(*node.prev).next = node.next;
+      links(node.next != nullptr ? *node.next : *first_).prev = node.prev;
+    }
+    node = list_node<T>{};
+  }
+
+  /// All elements, as a list.
+  [[nodiscard]] intrusive_list<T> take_all() noexcept {
+    if (first_ == nullptr) {
+      return {};
+    }
+    T* const last = links(*first_).prev;
+    links(*first_).prev = nullptr;
+    T* const first = first_;
+    first_ = nullptr;
+    return intrusive_list<T>(first, last);
+  }
+
+ private:
+  static list_node<T>& links(T& element) noexcept { return element; }
+
+  T* first_ = nullptr;
+};
+
+}}}  // namespace thrum::THRUM_ABI::base
+
+#endif
 
 // ---- thrum/os/parts.hpp ----
 //
@@ -1622,6 +1755,9 @@ io_result kind_of(handle fd, file_kind& kind) noexcept;
 
 /// Another number, from 3 on, for the same open file.
 io_result duplicate(handle fd) noexcept;
+
+/// The process's standard input (0), output (1) or error (2).
+inline handle standard_handle(int number) noexcept { return number; }
 
 io_result status_of(handle fd, file_status& status) noexcept;
 
@@ -2309,6 +2445,9 @@ io_result kind_of(handle fd, file_kind& kind) noexcept;
 /// Another handle for the same open file.
 io_result duplicate(handle fd) noexcept;
 
+/// The process's standard input (0), output (1) or error (2).
+handle standard_handle(int number) noexcept;
+
 io_result status_of(handle fd, file_status& status) noexcept;
 
 /// Makes an open file read-only if the one with that status is. Its other rights are the directory's. May
@@ -2447,6 +2586,8 @@ const std::byte* take_change(const std::byte* at, file_change_seen& change) noex
 #if THRUM_OS_WINDOWS
 
 #if defined(_WINDOWS_)
+// By this macro, which the next header defines again, mingw warns of the order.
+#undef _WINSOCKAPI_
 #include <winsock2.h>  // IWYU pragma: export
 #else
 #pragma push_macro("WIN32_LEAN_AND_MEAN")
@@ -3210,6 +3351,7 @@ inline const std::byte* take_change(const std::byte* at, file_change_seen& chang
 
 #if THRUM_OS_POSIX
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
@@ -3240,6 +3382,21 @@ constexpr bool is_replaced_before(handle h, int number) noexcept {
 
 /// The number of this process; another one after a fork.
 std::int64_t own_process() noexcept;
+
+/// What start() returns, repeated for a quarter of a second while that is ETXTBSY. A program that this process has
+/// just written is busy while a child that another thread starts holds a copy of the descriptor, from its fork to its
+/// exec. pause(ns) waits, twice as long each time.
+template <class Start, class Pause>
+int start_unless_busy(Start start, Pause pause) noexcept {
+  constexpr std::int64_t first_ns = 1'000'000;
+  constexpr std::int64_t last_ns = 128'000'000;
+  int error = start();
+  for (std::int64_t ns = first_ns; error == ETXTBSY && ns <= last_ns; ns *= 2) {
+    pause(ns);
+    error = start();
+  }
+  return error;
+}
 
 /// Starts a program; its number, or an errno value below zero, also for what exec says (under
 /// qemu-user that is lost, and the child exits with 127). A name without a slash is looked for in
@@ -3913,6 +4070,7 @@ inline const std::byte* take_change(const std::byte* at, file_change_seen& chang
 
 #if THRUM_OS_POSIX
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
@@ -3943,6 +4101,21 @@ constexpr bool is_replaced_before(handle h, int number) noexcept {
 
 /// The number of this process; another one after a fork.
 std::int64_t own_process() noexcept;
+
+/// What start() returns, repeated for a quarter of a second while that is ETXTBSY. A program that this process has
+/// just written is busy while a child that another thread starts holds a copy of the descriptor, from its fork to its
+/// exec. pause(ns) waits, twice as long each time.
+template <class Start, class Pause>
+int start_unless_busy(Start start, Pause pause) noexcept {
+  constexpr std::int64_t first_ns = 1'000'000;
+  constexpr std::int64_t last_ns = 128'000'000;
+  int error = start();
+  for (std::int64_t ns = first_ns; error == ETXTBSY && ns <= last_ns; ns *= 2) {
+    pause(ns);
+    error = start();
+  }
+  return error;
+}
 
 /// Starts a program; its number, or an errno value below zero, also for what exec says (under
 /// qemu-user that is lost, and the child exits with 127). A name without a slash is looked for in
@@ -4517,6 +4690,7 @@ inline void widen_pipe(handle, std::size_t) noexcept {}
 
 #if THRUM_OS_POSIX
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
@@ -4547,6 +4721,21 @@ constexpr bool is_replaced_before(handle h, int number) noexcept {
 
 /// The number of this process; another one after a fork.
 std::int64_t own_process() noexcept;
+
+/// What start() returns, repeated for a quarter of a second while that is ETXTBSY. A program that this process has
+/// just written is busy while a child that another thread starts holds a copy of the descriptor, from its fork to its
+/// exec. pause(ns) waits, twice as long each time.
+template <class Start, class Pause>
+int start_unless_busy(Start start, Pause pause) noexcept {
+  constexpr std::int64_t first_ns = 1'000'000;
+  constexpr std::int64_t last_ns = 128'000'000;
+  int error = start();
+  for (std::int64_t ns = first_ns; error == ETXTBSY && ns <= last_ns; ns *= 2) {
+    pause(ns);
+    error = start();
+  }
+  return error;
+}
 
 /// Starts a program; its number, or an errno value below zero, also for what exec says (under
 /// qemu-user that is lost, and the child exits with 127). A name without a slash is looked for in
@@ -5095,6 +5284,7 @@ io_result write_at_once(handle fd, const void* from, std::size_t n) noexcept;
 
 #if THRUM_OS_POSIX
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
@@ -5125,6 +5315,21 @@ constexpr bool is_replaced_before(handle h, int number) noexcept {
 
 /// The number of this process; another one after a fork.
 std::int64_t own_process() noexcept;
+
+/// What start() returns, repeated for a quarter of a second while that is ETXTBSY. A program that this process has
+/// just written is busy while a child that another thread starts holds a copy of the descriptor, from its fork to its
+/// exec. pause(ns) waits, twice as long each time.
+template <class Start, class Pause>
+int start_unless_busy(Start start, Pause pause) noexcept {
+  constexpr std::int64_t first_ns = 1'000'000;
+  constexpr std::int64_t last_ns = 128'000'000;
+  int error = start();
+  for (std::int64_t ns = first_ns; error == ETXTBSY && ns <= last_ns; ns *= 2) {
+    pause(ns);
+    error = start();
+  }
+  return error;
+}
 
 /// Starts a program; its number, or an errno value below zero, also for what exec says (under
 /// qemu-user that is lost, and the child exits with 127). A name without a slash is looked for in
@@ -6573,7 +6778,11 @@ class signal_stack {
   /// Called by the thread that is to take the signal.
   void open(preempt_target& target) noexcept;
 
-  /// Called by the same thread, last.
+  /// The same for handlers of faults alone, on a thread that takes no signal of ours; reserves the
+  /// memory. False: the thread has such a stack already, or there is no memory.
+  bool open_for_faults() noexcept;
+
+  /// Called by the same thread, last. Another stack that the thread has got since stays.
   void close() noexcept;
 
   /// Frees memory that was reserved and not opened, or that is closed.
@@ -6584,6 +6793,8 @@ class signal_stack {
   std::size_t bytes_ = 0;
   std::size_t guards_ = 0;
   ::stack_t before_{};
+
+  void set_up() noexcept;
 };
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -6916,6 +7127,8 @@ class signal_stack {
   static bool reserve() noexcept { return true; }
   /// Does nothing.
   static void open(preempt_target&) noexcept {}
+  /// True: a handler of faults has a stack there.
+  static bool open_for_faults() noexcept { return true; }
   /// Does nothing.
   static void close() noexcept {}
   /// Does nothing.
@@ -8362,5707 +8575,372 @@ void collect_callers(call_stack& out, std::size_t skip) noexcept;
 
 #endif  // THRUM_OS_PARTS_HPP
 
-// ---- thrum/sched/core/host_threads.hpp ----
+// ---- thrum/sched/run/wait_point.hpp ----
 //
-// Which threads of the process are hosts: known to all shared objects, as a thread that waits may do
-// so in another one than that which has attached it.
-#ifndef THRUM_SCHED_CORE_HOST_THREADS_HPP
-#define THRUM_SCHED_CORE_HOST_THREADS_HPP
-
-// ---- thrum/sched/queue/lock.hpp ----
-//
-// The two locks inside the scheduler.
-//
-// `spin_lock` guards sections of a few dozen instructions: a channel, a wait list, the global
-// queue, a timer heap. Taking it is one exchange, dropping it a plain store; that asymmetry is
-// why it is not a futex lock, whose release must be a second locked instruction. It may be
-// dropped on another stack than the one it was taken on: a parking goroutine keeps its object
-// locked until its stack is left, and the side that the thread arrives at unlocks.
-// A waiter does not look at the lock while it pauses, and pauses for longer than the lock is held:
-// each look would take the cache line away from the holder, and two processors that take turns at
-// every section move the line, and all that it guards, with each. Left alone, the holder gets
-// through dozens of sections. (Two processors, four producers and four consumers on a buffered
-// channel: 79 ns an item when the waiter looks after each pause, 17 ns so.) When the holder's
-// thread is off its CPU, a waiter yields, then sleeps. Unlock wakes a sleeper if it saw one before
-// it dropped the lock; one that it did not see wakes by itself after 200 us, and that is what the
-// plain store costs. (With sixty threads on two CPUs that yield instead of sleeping, the holder
-// hardly gets a CPU to drop the lock on.)
-//
-// `blocking_lock` guards what is taken rarely and may be held over a system call: the idle lists,
-// the registry of schedulers, shutdown.
-//
-// Each has a rank: lock_rank.hpp has the order in which they are taken.
-#ifndef THRUM_SCHED_QUEUE_LOCK_HPP
-#define THRUM_SCHED_QUEUE_LOCK_HPP
-
-// ---- thrum/arch/arch.hpp ----
-//
-// Chooses the processor, and gives what its assembly defines the names that others call.
-#ifndef THRUM_ARCH_ARCH_HPP
-#define THRUM_ARCH_ARCH_HPP
-
-// ---- thrum/arch/contract.hpp ----
-//
-// What a processor must define, what a switch keeps, and what a fresh stack looks like.
-//
-// A processor's file defines these; of the functions that are assembly it writes the bodies, which
-// place_functions.hpp and arch.hpp make into functions with these names:
-//   arch::name               text
-//   arch::stack_alignment    of the stack pointer at a call
-//   arch::spin_hint()        to be called in a loop that waits for another processor
-//   arch::switch_stack(save_sp, load_sp, pass) -> void*
-//   arch::switch_stack_paired(save_sp, load_sp, pass) -> void*
-//   arch::prepare_stack(top, bounds, entry, argument) -> void*
-//   arch::frame_registers, parked_registers(sp), interrupted_registers(machine context),
-//   plain_address(address), parked_frame_bytes: where a parked or interrupted stack stands, for
-//   the walk along its callers.
-//   arch::parked_limit(sp)   stack_bounds::limit of a parked stack, which may have grown; where the
-//   system is not asked for it (arch.hpp) null.
-//   arch::call_watched(f, argument): calls f(argument); see exception_watch.hpp.
-//   arch::ask_valgrind(request): the instructions by which a program speaks to valgrind.
-//   arch::call_as_parked(save_sp, f, argument): calls f(argument) with a frame like a parked one
-//   below it, at *save_sp: for a stack that sleeps inside f without having been switched from.
-// What the compiler can see of it are the concepts below; chosen_processor.hpp asks them.
-//
-// switch_stack pushes the registers that a called function must preserve, stores the stack pointer
-// in *save_sp, loads load_sp, pops the other side's registers and jumps to where that side had
-// called switch_stack; there the call returns `pass`. To its caller it is an ordinary function call
-// that takes long.
-//   Kept       integer and vector registers that the calling convention wants preserved, the stack
-//              pointer, the return address, and with them all local variables
-//   Not kept   caller-saved registers (the compiler saved what it needs), the floating-point
-//              control words (rounding, traps: they belong to the thread; keeping them costs 2 ns),
-//              the signal mask (a system call), errno, thread-local storage, and the C++ ABI's
-//              exception record (os/exception_state.hpp)
-//
-// All symbols are functions of their own, never inlined: with inline assembly and a clobber list a
-// switch is 1 ns cheaper on a path of 50, but it depends on the flags of the including translation
-// unit for which registers may be named, and one compiler silently kept values in registers that
-// the list named.
-//
-// Two ways to end a switch. Processors predict a `ret` by a stack of the calls that they saw.
-//   switch_stack         ends in pop and jump, which is predicted like any indirect jump. In a loop
-//                        over two call sites it costs 1.9 ns where a `ret` costs 9.6. But the
-//                        predictor's stack keeps the call that was left, and every return of the
-//                        callers above is then mispredicted.
-//   switch_stack_paired  ends in `ret`. When the side that is arrived at once left by the same
-//                        call, the prediction is right, and the predictor's stack fits the callers
-//                        above as well. In the scheduler, where most goroutines that hand the
-//                        processor to each other wait in the same function, that is the common case: measured, a yield
-//                        fell from 15.5 to 10.3 ns and an item through an unbuffered channel from
-//                        43 to 32 ns. For the first switch to a fresh stack, and the last one from
-//                        a dying one, it is the worse choice (spawn and join: 70 ns against 56).
-//
-// place_functions.hpp makes functions of the assembly: on x86-64, and with clang on aarch64, `naked
-// inline` ones, which any number of translation units may define; elsewhere it is assembly at file
-// scope.
-//
-// A fresh stack, as prepare_stack leaves it; addresses grow upwards:
-//
-//   top ->            +----------------------------------+  aligned to 16
-//                     | 0                                |  a reader of frames that does not know
-//                     | 0                                |  where to stop finds no caller here
-//   in the entry ->   +----------------------------------+  aligned to 16
-//                     | address of thrum_goroutine_entry |  where the first switch jumps
-//                     | frame pointer: 0                 |
-//                     | preserved registers; two of them |
-//                     | hold `entry` and `argument`      |
-//   returned value -> +----------------------------------+
-//
-// thrum_goroutine_entry calls entry(pass, argument). entry does not return; the instruction after
-// the call traps. Its unwind information says that it has no caller, its frame pointer and return
-// address are zero: debuggers, profilers and the C++ unwinder end there, and an exception that
-// leaves `entry` reaches std::terminate.
-//
-// Under AddressSanitizer call base::context_create before prepare_stack: used stacks are poisoned.
-#ifndef THRUM_ARCH_CONTRACT_HPP
-#define THRUM_ARCH_CONTRACT_HPP
-
-#include <concepts>
-#include <cstddef>
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-/// The first function on a fresh stack; never returns. `pass` comes from the first switch to it.
-using entry_function = void (*)(void* pass, void* argument);
-
-/// Where a stack ends below its top. Only a system that keeps this for the thread which runs on the
-/// stack has a processor's file that asks.
-struct stack_bounds {
-  const void* low;    ///< the lowest address that the stack may ever have
-  const void* limit;  ///< the lowest one that may be touched now; above `low` where it grows
-};
-
-/// The registers that say where a stack stands, by DWARF's numbers, and the place in the code.
-/// A frame's address, as DWARF has it, lies BelowFrame bytes above the stack pointer that its caller
-/// had at the call, or has again after it.
-template <std::size_t Count, std::size_t StackPointer, std::size_t BelowFrame = 0>
-struct registers_of_frame {
-  static constexpr std::size_t count = Count;
-  static constexpr std::size_t sp = StackPointer;
-  static constexpr std::size_t below_frame = BelowFrame;
-  std::uintptr_t value[count] = {};
-  std::uintptr_t pc = 0;
-};
-
-// clang-format 14 takes what follows `noexcept` for a statement of its own.
-// clang-format off
-
-/// Both ways to switch, a fresh stack's first frame, and the loop's hint to the processor.
-template <class Processor>
-concept switches_stacks = requires(void** save_sp, void* load_sp, void* pass, stack_bounds bounds,
-                                   entry_function entry, void (*f)(void*)) {
-  { Processor::name[0] } -> std::convertible_to<char>;
-  requires std::same_as<decltype(Processor::stack_alignment), const std::size_t>;
-  { Processor::spin_hint() } noexcept -> std::same_as<void>;
-  { Processor::switch_stack(save_sp, load_sp, pass) } noexcept -> std::same_as<void*>;
-  { Processor::switch_stack_paired(save_sp, load_sp, pass) } noexcept -> std::same_as<void*>;
-  { Processor::prepare_stack(load_sp, bounds, entry, pass) } noexcept -> std::same_as<void*>;
-  { Processor::call_as_parked(save_sp, f, pass) } noexcept -> std::same_as<void>;
-  { Processor::parked_limit(load_sp) } noexcept -> std::same_as<const void*>;
-};
-
-/// Where a stack that is parked, or was interrupted by a signal, stands: registers by DWARF's
-/// numbers, `count` of them, of which number `sp` is the stack pointer; and `pc`, the place in the
-/// code.
-template <class Processor>
-concept tells_registers = requires(typename Processor::frame_registers& at, std::uintptr_t address,
-                                   const void* sp, const int& machine_of_any_system) {
-  requires std::same_as<decltype(Processor::parked_frame_bytes), const std::size_t>;
-  requires Processor::frame_registers::sp < Processor::frame_registers::count;
-  { at.value[Processor::frame_registers::sp] } -> std::same_as<std::uintptr_t&>;
-  { at.pc } -> std::same_as<std::uintptr_t&>;
-  { Processor::plain_address(address) } noexcept -> std::same_as<std::uintptr_t>;
-  { Processor::parked_registers(sp) } noexcept -> std::same_as<typename Processor::frame_registers>;
-  { Processor::interrupted_registers(machine_of_any_system) } noexcept
-      -> std::same_as<typename Processor::frame_registers>;
-};
-
-/// Calls f(argument); an exception that is about to leave it is shown to observe_exception. Asked
-/// only where there are exceptions.
-template <class Processor>
-concept watches_exceptions = requires(void (*f)(void*), void* argument) {
-  { Processor::call_watched(f, argument) } -> std::same_as<void>;
-};
-
-/// A request to valgrind, if the program runs in it; else 0.
-template <class Processor>
-concept asks_valgrind = requires(const std::uintptr_t (&request)[6]) {
-  { Processor::ask_valgrind(request) } noexcept -> std::same_as<std::uintptr_t>;
-};
-
-// clang-format on
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#endif  // THRUM_ARCH_CONTRACT_HPP
-
-#if THRUM_ARCH_X86_64_SYSV
-// ---- thrum/arch/x86_64_sysv.hpp ----
-//
-// Context switch for x86-64 with the System V calling convention.
-//
-// The frame of a stack that does not run, from its stack pointer upwards:
-//    0  r15     8  r14    16  r13    24  r12    32  rbx    40  rbp    48  return address
-// Both stacks hold this frame at the moment the stack pointer changes, so one line of unwind
-// information describes the function before and after. `notrack` and endbr64 are for
-// indirect-branch tracking: the jump goes to the middle of a function.
-#ifndef THRUM_ARCH_X86_64_SYSV_HPP
-#define THRUM_ARCH_X86_64_SYSV_HPP
-
-#include <cstddef>
-#include <cstdint>
-
-// ---- thrum/arch/x86_64.hpp ----
-//
-// What both calling conventions of x86-64 have in common.
-#ifndef THRUM_ARCH_X86_64_HPP
-#define THRUM_ARCH_X86_64_HPP
-
-#include <cstddef>
-#include <cstdint>
-
-#if THRUM_ARCH_X86_64_SYSV || THRUM_ARCH_X86_64_WIN64
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-inline constexpr char name[] = "x86_64";
-inline constexpr std::size_t stack_alignment = 16;
-
-/// To be called in a loop that waits for another processor.
-THRUM_INLINE void spin_hint() noexcept { __builtin_ia32_pause(); }
-
-/// A request to valgrind, if the program runs in it; else 0 and six instructions without effect.
-/// The processor turns rdi around by 128 bits, which no other code would do.
-inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept {
-  std::uintptr_t answer = 0;
-  asm volatile(
-      "rolq $3, %%rdi\n\t"
-      "rolq $13, %%rdi\n\t"
-      "rolq $61, %%rdi\n\t"
-      "rolq $51, %%rdi\n\t"
-      "xchgq %%rbx, %%rbx"
-      : "+d"(answer)
-      : "a"(&request)
-      : "cc", "memory");
-  return answer;
-}
-
-/// By DWARF's numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, the place in the code.
-using frame_registers = registers_of_frame<17, 7>;
-
-/// A return address as the call has left it.
-constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#endif
-#endif  // THRUM_ARCH_X86_64_HPP
-
-#if THRUM_ARCH_X86_64_SYSV
-
-// clang-format off
-// rdi = save_sp, rsi = load_sp, rdx = pass
-#define THRUM_ARCH_SWITCH_BODY \
-  "endbr64\n\t" \
-  "pushq %rbp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset rbp, 0") \
-  "pushq %rbx\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset rbx, 0") \
-  "pushq %r12\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset r12, 0") \
-  "pushq %r13\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset r13, 0") \
-  "pushq %r14\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset r14, 0") \
-  "pushq %r15\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset r15, 0") \
-  "movq %rsp, (%rdi)\n\t" \
-  "movq %rsi, %rsp\n\t" \
-  "movq %rdx, %rax\n\t" \
-  "popq %r15\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -8") THRUM_CFI(".cfi_restore r15") \
-  "popq %r14\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -8") THRUM_CFI(".cfi_restore r14") \
-  "popq %r13\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -8") THRUM_CFI(".cfi_restore r13") \
-  "popq %r12\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -8") THRUM_CFI(".cfi_restore r12") \
-  "popq %rbx\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -8") THRUM_CFI(".cfi_restore rbx") \
-  "popq %rbp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -8") THRUM_CFI(".cfi_restore rbp")
-
-#define THRUM_ARCH_LEAVE \
-  "popq %rcx\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -8") THRUM_CFI(".cfi_register rip, rcx") \
-  "notrack jmp *%rcx"
-#define THRUM_ARCH_LEAVE_PAIRED "ret"
-
-// rax = pass, r12 = entry, r13 = argument
-#define THRUM_ARCH_ENTRY_BODY \
-  THRUM_CFI(".cfi_undefined rip") \
-  "endbr64\n\t" \
-  "xorl %ebp, %ebp\n\t" \
-  "movq %rax, %rdi\n\t" \
-  "movq %r13, %rsi\n\t" \
-  "callq *%r12\n\t" \
-  "ud2"
-
-// rdi = where to save the stack pointer, rsi = function, rdx = argument
-#define THRUM_ARCH_CALL_BODY \
-  "endbr64\n\t" \
-  "pushq %rbp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset rbp, 0") \
-  "pushq %rbx\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset rbx, 0") \
-  "pushq %r12\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset r12, 0") \
-  "pushq %r13\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset r13, 0") \
-  "pushq %r14\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset r14, 0") \
-  "pushq %r15\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset r15, 0") \
-  "movq %rsp, (%rdi)\n\t" \
-  "movq %rdx, %rdi\n\t" \
-  "subq $8, %rsp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") \
-  "callq *%rsi\n\t" \
-  "addq $56, %rsp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -56") \
-  "ret"
-
-// rdi = function, rsi = argument
-#define THRUM_ARCH_WATCHED_BODY \
-  THRUM_CFI_PERSONALITY("thrum_watch_exception") \
-  "endbr64\n\t" \
-  "subq $8, %rsp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") \
-  "movq %rdi, %rax\n\t" \
-  "movq %rsi, %rdi\n\t" \
-  "callq *%rax\n\t" \
-  "addq $8, %rsp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -8") \
-  "ret"
-// clang-format on
-
-// ---- thrum/arch/place_functions.hpp ----
-//
-// Makes functions of a processor's assembly, which the macros below hold when this is included, in
-// the middle of that processor's file:
-//   THRUM_ARCH_SWITCH_BODY    a switch up to the jump: (save_sp, load_sp, pass)
-//   THRUM_ARCH_LEAVE          the jump; and that of the paired switch,
-//   THRUM_ARCH_LEAVE_PAIRED   a return
-//   THRUM_ARCH_ENTRY_BODY     thrum_goroutine_entry
-//   THRUM_ARCH_CALL_BODY      thrum_call_as_parked: (save_sp, f, argument)
-//   THRUM_ARCH_WATCHED_BODY   thrum_call_watched: (f, argument)
-//   THRUM_ENTRY_OPEN          and
-//   THRUM_ENTRY_CLOSE         where the unwinder's entry for a function of assembly begins and ends;
-//                             without them it is DWARF's
-// See contract.hpp for what each does.
-//
-// Where the compiler has the attribute they are naked functions. Elsewhere they are assembly at
-// file scope: in a comdat section, weak and hidden, and guarded by .ifndef because gcc's link-time
-// optimisation pastes that of all translation units into one. In Windows' object files such a
-// section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
-// returns to the section that was there before: it was that of code.
-#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
-#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
-
-#if defined(THRUM_ARCH_SWITCH_BODY)
-
-#if !defined(THRUM_ENTRY_OPEN)
-#define THRUM_ENTRY_OPEN ".cfi_startproc\n\t"
-#define THRUM_ENTRY_CLOSE ".cfi_endproc\n\t"
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-#if THRUM_HAS_NAKED
-
-extern "C" {
-
-THRUM_NAKED inline void* thrum_switch_stack(void**, void*, void*) {
-  asm(THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE);
-}
-THRUM_NAKED inline void* thrum_switch_stack_paired(void**, void*, void*) {
-  asm(THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED);
-}
-THRUM_NAKED inline void thrum_goroutine_entry() { asm(THRUM_ARCH_ENTRY_BODY); }
-THRUM_NAKED inline void thrum_call_as_parked(void**, void (*)(void*), void*) {
-  asm(THRUM_ARCH_CALL_BODY);
-}
-#if THRUM_EXCEPTIONS
-THRUM_NAKED inline void thrum_call_watched(void (*)(void*), void*) { asm(THRUM_ARCH_WATCHED_BODY); }
-#endif
-
-}  // extern "C"
-
-#else
-
-// clang-format off
-#if THRUM_HAS_SEH_UNWINDER
-#define THRUM_HIDDEN
-#define THRUM_ARCH_FUNCTION(symbol, body)                                     \
-  asm(".ifndef " symbol "\n\t"                                                \
-      ".section .text$" symbol ", \"xr\"\n\t"                                 \
-      ".linkonce discard\n\t"                                                 \
-      ".globl " symbol "\n\t"                                                 \
-      ".def " symbol "; .scl 2; .type 32; .endef\n\t"                         \
-      ".p2align 4\n"                                                          \
-      symbol ":\n\t"                                                          \
-      ".seh_proc " symbol "\n\t"                                              \
-      body "\n\t"                                                             \
-      ".seh_endproc\n\t"                                                      \
-      ".text\n\t"                                                             \
-      ".endif")
-#else
-#define THRUM_HIDDEN [[gnu::visibility("hidden")]]
-#define THRUM_ARCH_FUNCTION(symbol, body)                                     \
-  asm(".ifndef " symbol "\n\t"                                                \
-      ".pushsection .text." symbol ", \"axG\", %progbits, " symbol ", comdat\n\t" \
-      ".weak " symbol "\n\t"                                                  \
-      ".hidden " symbol "\n\t"                                                \
-      ".type " symbol ", %function\n\t"                                       \
-      ".p2align 4\n"                                                          \
-      THRUM_ENTRY_OPEN                                                        \
-      symbol ":\n\t"                                                          \
-      body "\n\t"                                                             \
-      THRUM_ENTRY_CLOSE                                                       \
-      ".size " symbol ", . - " symbol "\n\t"                                  \
-      ".popsection\n\t"                                                       \
-      ".endif")
-#endif
-// clang-format on
-
-THRUM_ARCH_FUNCTION("thrum_switch_stack", THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE);
-THRUM_ARCH_FUNCTION("thrum_switch_stack_paired", THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED);
-THRUM_ARCH_FUNCTION("thrum_goroutine_entry", THRUM_ARCH_ENTRY_BODY);
-THRUM_ARCH_FUNCTION("thrum_call_as_parked", THRUM_ARCH_CALL_BODY);
-#if THRUM_EXCEPTIONS
-THRUM_ARCH_FUNCTION("thrum_call_watched", THRUM_ARCH_WATCHED_BODY);
-#endif
-
-extern "C" {
-
-THRUM_HIDDEN void* thrum_switch_stack(void**, void*, void*);
-THRUM_HIDDEN void* thrum_switch_stack_paired(void**, void*, void*);
-THRUM_HIDDEN void thrum_goroutine_entry();
-THRUM_HIDDEN void thrum_call_as_parked(void**, void (*)(void*), void*);
-#if THRUM_EXCEPTIONS
-THRUM_HIDDEN void thrum_call_watched(void (*)(void*), void*);
-#endif
-
-}  // extern "C"
-
-#undef THRUM_ARCH_FUNCTION
-#undef THRUM_HIDDEN
-
-#endif  // THRUM_HAS_NAKED
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#undef THRUM_ENTRY_OPEN
-#undef THRUM_ENTRY_CLOSE
-#undef THRUM_ARCH_SWITCH_BODY
-#undef THRUM_ARCH_LEAVE
-#undef THRUM_ARCH_LEAVE_PAIRED
-#undef THRUM_ARCH_ENTRY_BODY
-#undef THRUM_ARCH_CALL_BODY
-#undef THRUM_ARCH_WATCHED_BODY
-
-#endif  // THRUM_ARCH_SWITCH_BODY
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-/// What a switch leaves on the stack.
-inline constexpr std::size_t parked_frame_bytes = 56;
-
-/// What a parked stack's frame holds; see contract.hpp.
-THRUM_NO_SANITIZE inline frame_registers parked_registers(const void* sp) noexcept {
-  const auto* const saved = static_cast<const volatile std::uintptr_t*>(sp);
-  frame_registers at;
-  at.value[15] = saved[0];
-  at.value[14] = saved[1];
-  at.value[13] = saved[2];
-  at.value[12] = saved[3];
-  at.value[3] = saved[4];
-  at.value[6] = saved[5];
-  at.value[16] = at.pc = saved[6];
-  at.value[frame_registers::sp] = reinterpret_cast<std::uintptr_t>(saved + 7);
-  return at;
-}
-
-/// What a signal has interrupted, from the machine's part of Linux's context.
-template <class Machine>
-frame_registers interrupted_registers(const Machine& machine) noexcept {
-  // r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip stand there in this order.
-  constexpr std::size_t place[frame_registers::count] = {13, 12, 14, 11, 9, 8, 10, 15, 0,
-                                                         1,  2,  3,  4,  5, 6, 7,  16};
-  frame_registers at;
-  for (std::size_t i = 0; i != frame_registers::count; ++i) {
-    at.value[i] = static_cast<std::uintptr_t>(machine.gregs[place[i]]);
-  }
-  at.pc = at.value[16];
-  return at;
-}
-
-/// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned
-/// stack pointer calls entry(pass, argument). See contract.hpp.
-inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, void* argument),
-                           void* argument) noexcept {
-  struct frame {
-    std::uintptr_t r15, r14, r13, r12, rbx, rbp, return_address, zeros[2];
-  };
-  static_assert(sizeof(frame) == 9 * 8 && offsetof(frame, return_address) == 6 * 8);
-  frame* const first = reinterpret_cast<frame*>(static_cast<char*>(top) - sizeof(frame));
-  *first = frame{};
-  first->r13 = reinterpret_cast<std::uintptr_t>(argument);
-  first->r12 = reinterpret_cast<std::uintptr_t>(entry);
-  first->return_address = reinterpret_cast<std::uintptr_t>(&thrum_goroutine_entry);
-  return first;
-}
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#endif  // THRUM_ARCH_X86_64_SYSV
-#endif  // THRUM_ARCH_X86_64_SYSV_HPP
-
-#elif THRUM_ARCH_X86_64_WIN64
-// ---- thrum/arch/x86_64_win64.hpp ----
-//
-// Context switch for x86-64 with Windows' calling convention.
-//
-// The frame of a stack that does not run, from its stack pointer upwards:
-//    0  xmm6 to xmm15 (160 bytes)
-//  160  StackLimit   168  StackBase   176  DeallocationStack   184  GuaranteedStackBytes
-//  192  ExceptionList
-//  200  r15   208  r14   216  r13   224  r12   232  rdi   240  rsi   248  rbx   256  rbp
-//  264  return address
-//
-// The five words in the middle are the thread's: the system keeps in the thread's block (TEB), which
-// gs:0x30 points to, where its stack lies. It grows a stack by them when the guard page is touched,
-// and looks for handlers of exceptions between them only; so they go with the stack. ExceptionList is
-// a leftover of 32 bits, but an emulation of the system may link frames there. What else the block
-// has of the thread stays: its fibre, and its activation contexts, of which a goroutine must give
-// back those that it took before it parks.
-//
-// Exceptions and walks are by the system's tables (.seh_*), which describe a function by what its
-// prologue has done. Both stacks hold the frame at the moment the stack pointer changes, so this is
-// right before and after. From there to the last store to the block nothing may fault.
-#ifndef THRUM_ARCH_X86_64_WIN64_HPP
-#define THRUM_ARCH_X86_64_WIN64_HPP
-
-#include <cstddef>
-#include <cstdint>
-
-// ---- thrum/arch/exception_watch.hpp ----
-//
-// Seeing an exception leave a call while everything still stands where it was thrown.
-//
-// An exception is thrown in two phases: first the unwinder asks each frame whether it has a
-// handler, from the innermost outwards; only then it unwinds. arch::call_watched is a frame that is
-// asked, never has a handler, and tells an observer.
-#ifndef THRUM_ARCH_EXCEPTION_WATCH_HPP
-#define THRUM_ARCH_EXCEPTION_WATCH_HPP
-
-#if THRUM_EXCEPTIONS
-
-#include <atomic>
-#include <cstdint>
-
-#if THRUM_HAS_SEH_UNWINDER  // there <unwind.h> includes all of the system's headers
-#include <exception>
-
-#include <cxxabi.h>
-#else
-#include <unwind.h>
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-using namespace base::orders;
-
-/// Called with the address of the thrown object.
-using exception_observer = void (*)(const void* thrown) noexcept;
-
-inline constinit std::atomic<exception_observer> observe_exception{nullptr};
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#if THRUM_HAS_SEH_UNWINDER
-// As <windows.h> declares it.
-struct _EXCEPTION_POINTERS;
-extern "C" __declspec(dllimport) long __stdcall UnhandledExceptionFilter(
-    struct _EXCEPTION_POINTERS*);
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-#if THRUM_HAS_SEH_UNWINDER
-
-/// What Windows knows of a raised exception.
-struct raised_exception {
-  std::uint32_t code;
-  std::uint32_t flags;
-  void* nested;
-  void* address;
-  std::uint32_t count;
-  std::uintptr_t information[15];
-};
-
-/// What a handler returns: the thread goes on where it was; nobody is found here.
-inline constexpr int go_on_there = 0;
-inline constexpr int go_on_searching = 1;
-
-/// In the flags: no handler is searched for, or no more; also to a target, at the end of a thread, in a
-/// collision.
-inline constexpr std::uint32_t unwinding = 0x66;
-
-/// Whether a handler is searched for something that was thrown. The library of C++ raises its
-/// exceptions with a code of its own, and the unwinder's part as the first word.
-inline bool is_thrown(const raised_exception& raised) noexcept {
-  constexpr std::uint32_t thrown_in_cxx = 0x2047'4343;
-  return raised.code == thrown_in_cxx && (raised.flags & unwinding) == 0 && raised.count != 0;
-}
-
-#endif
-
-extern "C" {
-
-#if THRUM_HAS_ARM_UNWINDER
-
-// Of the unwinder of 32-bit Arm, which leaves it to each function's routine to take its frame away.
-::_Unwind_Reason_Code __gnu_unwind_frame(::_Unwind_Control_Block*, ::_Unwind_Context*);
-
-/// What the entry of call_watched names. It is also called for a walk that has no exception.
-[[gnu::used, gnu::visibility("hidden")]] inline ::_Unwind_Reason_Code thrum_watch_exception(
-    ::_Unwind_State state, ::_Unwind_Control_Block* exception, ::_Unwind_Context* context) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
-  if ((state & _US_ACTION_MASK) == _US_VIRTUAL_UNWIND_FRAME && (state & _US_FORCE_UNWIND) == 0 &&
-      observe != nullptr) {
-    observe(exception + 1);  // the object lies behind the unwinder's part
-  }
-  return __gnu_unwind_frame(exception, context) == _URC_OK ? _URC_CONTINUE_UNWIND : _URC_FAILURE;
-}
-
-#elif THRUM_HAS_SEH_UNWINDER
-
-/// What the entry of call_watched names. It is called for whatever passes, a fault as well.
-[[gnu::used]] inline int thrum_watch_exception(const raised_exception* raised, void*, void*,
-                                               void*) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
-  if (is_thrown(*raised) && observe != nullptr) {
-    constexpr std::uintptr_t unwinder_bytes = 64;  // and behind them the object
-    observe(reinterpret_cast<const void*>(raised->information[0] + unwinder_bytes));
-  }
-  return go_on_searching;
-}
-
-/// What the first function of a stack names: nobody has caught it. An exception of C++ ends the program
-/// here as it does elsewhere, where the unwinder comes to the end of the stack and returns to `throw`.
-/// For all others the program's own filter is asked, as the first function of a thread does it: the
-/// system asks nobody, and ends the process.
-[[gnu::used]] inline int thrum_end_by_exception(const raised_exception* raised, void*,
-                                                void* machine, void*) {
-  constexpr long continue_execution = -1;
-  if ((raised->flags & unwinding) != 0) {
-    return go_on_searching;
-  }
-  if (is_thrown(*raised)) {
-    ::__cxxabiv1::__cxa_begin_catch(reinterpret_cast<void*>(raised->information[0]));
-    std::terminate();
-  }
-  struct {
-    const raised_exception* raised;
-    void* machine;
-  } about{raised, machine};
-  return ::UnhandledExceptionFilter(reinterpret_cast<::_EXCEPTION_POINTERS*>(&about)) ==
-                 continue_execution
-             ? go_on_there
-             : go_on_searching;
-}
-
-#else
-
-/// What the call-frame information of call_watched names; the assembler writes names as they are, while
-/// some compilers put a character before them.
-[[gnu::used, gnu::visibility("hidden")]] inline ::_Unwind_Reason_Code thrum_watch_exception(
-    int, ::_Unwind_Action phase, std::uint64_t, ::_Unwind_Exception* exception,
-    ::_Unwind_Context*) asm("thrum_watch_exception");
-inline ::_Unwind_Reason_Code thrum_watch_exception(int, ::_Unwind_Action phase, std::uint64_t,
-                                                   ::_Unwind_Exception* exception,
-                                                   ::_Unwind_Context*) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
-  if ((phase & _UA_SEARCH_PHASE) != 0 && observe != nullptr) {
-    observe(exception + 1);  // the object lies behind the unwinder's part
-  }
-  return _URC_CONTINUE_UNWIND;
-}
-
-#endif
-
-}  // extern "C"
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#endif  // THRUM_EXCEPTIONS
-#endif  // THRUM_ARCH_EXCEPTION_WATCH_HPP
-
-// ---- thrum/arch/win64.hpp ----
-//
-// What the processors of Windows have in common.
-#ifndef THRUM_ARCH_WIN64_HPP
-#define THRUM_ARCH_WIN64_HPP
-
-#include <cstddef>
-
-#if THRUM_OS_WINDOWS
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-/// What the system keeps of a stack for those who look at its overflow: some pages, but no more than
-/// a quarter.
-constexpr std::size_t bytes_for_overflow(std::size_t stack_bytes) noexcept {
-  constexpr std::size_t wanted = 16'384;
-  constexpr std::size_t page = 4'096;
-  return stack_bytes / 4 < wanted ? stack_bytes / 4 / page * page : wanted;
-}
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#endif
-#endif  // THRUM_ARCH_WIN64_HPP
-
-// ---- thrum/arch/x86_64.hpp ----
-//
-// What both calling conventions of x86-64 have in common.
-#ifndef THRUM_ARCH_X86_64_HPP
-#define THRUM_ARCH_X86_64_HPP
-
-#include <cstddef>
-#include <cstdint>
-
-#if THRUM_ARCH_X86_64_SYSV || THRUM_ARCH_X86_64_WIN64
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-inline constexpr char name[] = "x86_64";
-inline constexpr std::size_t stack_alignment = 16;
-
-/// To be called in a loop that waits for another processor.
-THRUM_INLINE void spin_hint() noexcept { __builtin_ia32_pause(); }
-
-/// A request to valgrind, if the program runs in it; else 0 and six instructions without effect.
-/// The processor turns rdi around by 128 bits, which no other code would do.
-inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept {
-  std::uintptr_t answer = 0;
-  asm volatile(
-      "rolq $3, %%rdi\n\t"
-      "rolq $13, %%rdi\n\t"
-      "rolq $61, %%rdi\n\t"
-      "rolq $51, %%rdi\n\t"
-      "xchgq %%rbx, %%rbx"
-      : "+d"(answer)
-      : "a"(&request)
-      : "cc", "memory");
-  return answer;
-}
-
-/// By DWARF's numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, the place in the code.
-using frame_registers = registers_of_frame<17, 7>;
-
-/// A return address as the call has left it.
-constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#endif
-#endif  // THRUM_ARCH_X86_64_HPP
-
-#if THRUM_ARCH_X86_64_WIN64
-
-// clang-format off
-#define THRUM_ARCH_PUSH(name) "pushq %" name "\n\t" ".seh_pushreg %" name "\n\t"
-#define THRUM_ARCH_SAVE_XMM(name, at) \
-  "movaps %" name ", " at "(%rsp)\n\t" ".seh_savexmm %" name ", " at "\n\t"
-
-// The integers are pushed, so that r10 and rax are free and the stack pointer is the frame's.
-#define THRUM_ARCH_SAVE_ALL                                                                     \
-  THRUM_ARCH_PUSH("rbp") THRUM_ARCH_PUSH("rbx") THRUM_ARCH_PUSH("rsi") THRUM_ARCH_PUSH("rdi")   \
-  THRUM_ARCH_PUSH("r12") THRUM_ARCH_PUSH("r13") THRUM_ARCH_PUSH("r14") THRUM_ARCH_PUSH("r15")   \
-  "subq $200, %rsp\n\t" ".seh_stackalloc 200\n\t"                                               \
-  THRUM_ARCH_SAVE_XMM("xmm6", "0")    THRUM_ARCH_SAVE_XMM("xmm7", "16")                         \
-  THRUM_ARCH_SAVE_XMM("xmm8", "32")   THRUM_ARCH_SAVE_XMM("xmm9", "48")                         \
-  THRUM_ARCH_SAVE_XMM("xmm10", "64")  THRUM_ARCH_SAVE_XMM("xmm11", "80")                        \
-  THRUM_ARCH_SAVE_XMM("xmm12", "96")  THRUM_ARCH_SAVE_XMM("xmm13", "112")                       \
-  THRUM_ARCH_SAVE_XMM("xmm14", "128") THRUM_ARCH_SAVE_XMM("xmm15", "144")
-
-#define THRUM_ARCH_SAVE_BOUNDS                                    \
-  "movq %gs:0x30, %r10\n\t"                                       \
-  "movq 0x10(%r10), %rax\n\t"   "movq %rax, 160(%rsp)\n\t"        \
-  "movq 0x08(%r10), %rax\n\t"   "movq %rax, 168(%rsp)\n\t"        \
-  "movq 0x1478(%r10), %rax\n\t" "movq %rax, 176(%rsp)\n\t"        \
-  "movl 0x1748(%r10), %eax\n\t" "movq %rax, 184(%rsp)\n\t"        \
-  "movq (%r10), %rax\n\t"       "movq %rax, 192(%rsp)\n\t"
-
-#define THRUM_ARCH_LOAD_BOUNDS                                    \
-  "movq 160(%rsp), %rax\n\t"    "movq %rax, 0x10(%r10)\n\t"       \
-  "movq 168(%rsp), %rax\n\t"    "movq %rax, 0x08(%r10)\n\t"       \
-  "movq 176(%rsp), %rax\n\t"    "movq %rax, 0x1478(%r10)\n\t"     \
-  "movq 184(%rsp), %rax\n\t"    "movl %eax, 0x1748(%r10)\n\t"     \
-  "movq 192(%rsp), %rax\n\t"    "movq %rax, (%r10)\n\t"
-
-#define THRUM_ARCH_POP_INTEGERS                                                                 \
-  "popq %r15\n\t" "popq %r14\n\t" "popq %r13\n\t" "popq %r12\n\t"                               \
-  "popq %rdi\n\t" "popq %rsi\n\t" "popq %rbx\n\t" "popq %rbp\n\t"
-
-// rcx = save_sp, rdx = load_sp, r8 = pass
-#define THRUM_ARCH_SWITCH_BODY                                                                  \
-  THRUM_ARCH_SAVE_ALL ".seh_endprologue\n\t"                                                    \
-  THRUM_ARCH_SAVE_BOUNDS                                                                        \
-  "movq %rsp, (%rcx)\n\t"                                                                       \
-  "movq %rdx, %rsp\n\t"                                                                         \
-  THRUM_ARCH_LOAD_BOUNDS                                                                        \
-  "movq %r8, %rax\n\t"                                                                          \
-  "movaps (%rsp), %xmm6\n\t"     "movaps 16(%rsp), %xmm7\n\t"                                   \
-  "movaps 32(%rsp), %xmm8\n\t"   "movaps 48(%rsp), %xmm9\n\t"                                   \
-  "movaps 64(%rsp), %xmm10\n\t"  "movaps 80(%rsp), %xmm11\n\t"                                  \
-  "movaps 96(%rsp), %xmm12\n\t"  "movaps 112(%rsp), %xmm13\n\t"                                 \
-  "movaps 128(%rsp), %xmm14\n\t" "movaps 144(%rsp), %xmm15\n\t"                                 \
-  "addq $200, %rsp\n\t"                                                                         \
-  THRUM_ARCH_POP_INTEGERS
-
-#define THRUM_ARCH_LEAVE "popq %rcx\n\t" "jmp *%rcx"
-#define THRUM_ARCH_LEAVE_PAIRED "ret"
-
-#if THRUM_EXCEPTIONS
-#define THRUM_ARCH_ENTRY_HANDLER ".seh_handler thrum_end_by_exception, @except\n\t"
-#else
-#define THRUM_ARCH_ENTRY_HANDLER
-#endif
-
-// rax = pass, r12 = entry, r13 = argument. A walk takes what lies above these 32 bytes, which the
-// called function may use, for the return address: it is 0.
-#define THRUM_ARCH_ENTRY_BODY                                     \
-  THRUM_ARCH_ENTRY_HANDLER                                        \
-  "subq $32, %rsp\n\t" ".seh_stackalloc 32\n\t"                   \
-  ".seh_endprologue\n\t"                                          \
-  "xorl %ebp, %ebp\n\t"                                           \
-  "movq %rax, %rcx\n\t"                                           \
-  "movq %r13, %rdx\n\t"                                           \
-  "callq *%r12\n\t"                                               \
-  "ud2"
-
-// rcx = where to save the stack pointer, rdx = function, r8 = argument
-#define THRUM_ARCH_CALL_BODY                                      \
-  THRUM_ARCH_SAVE_ALL                                             \
-  "movq %rsp, %rbp\n\t" ".seh_setframe %rbp, 0\n\t"               \
-  ".seh_endprologue\n\t"                                          \
-  THRUM_ARCH_SAVE_BOUNDS                                          \
-  "movq %rsp, (%rcx)\n\t"                                         \
-  "movq %r8, %rcx\n\t"                                            \
-  "subq $32, %rsp\n\t"                                            \
-  "callq *%rdx\n\t"                                               \
-  "leaq 200(%rbp), %rsp\n\t"                                      \
-  THRUM_ARCH_POP_INTEGERS                                         \
-  "ret"
-
-// rcx = function, rdx = argument
-#define THRUM_ARCH_WATCHED_BODY                                   \
-  ".seh_handler thrum_watch_exception, @except\n\t"               \
-  "subq $40, %rsp\n\t" ".seh_stackalloc 40\n\t"                   \
-  ".seh_endprologue\n\t"                                          \
-  "movq %rcx, %rax\n\t"                                           \
-  "movq %rdx, %rcx\n\t"                                           \
-  "callq *%rax\n\t"                                               \
-  "nop\n\t"                                                       \
-  "addq $40, %rsp\n\t"                                            \
-  "ret"
-// clang-format on
-
-// ---- thrum/arch/place_functions.hpp ----
-//
-// Makes functions of a processor's assembly, which the macros below hold when this is included, in
-// the middle of that processor's file:
-//   THRUM_ARCH_SWITCH_BODY    a switch up to the jump: (save_sp, load_sp, pass)
-//   THRUM_ARCH_LEAVE          the jump; and that of the paired switch,
-//   THRUM_ARCH_LEAVE_PAIRED   a return
-//   THRUM_ARCH_ENTRY_BODY     thrum_goroutine_entry
-//   THRUM_ARCH_CALL_BODY      thrum_call_as_parked: (save_sp, f, argument)
-//   THRUM_ARCH_WATCHED_BODY   thrum_call_watched: (f, argument)
-//   THRUM_ENTRY_OPEN          and
-//   THRUM_ENTRY_CLOSE         where the unwinder's entry for a function of assembly begins and ends;
-//                             without them it is DWARF's
-// See contract.hpp for what each does.
-//
-// Where the compiler has the attribute they are naked functions. Elsewhere they are assembly at
-// file scope: in a comdat section, weak and hidden, and guarded by .ifndef because gcc's link-time
-// optimisation pastes that of all translation units into one. In Windows' object files such a
-// section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
-// returns to the section that was there before: it was that of code.
-#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
-#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
-
-#if defined(THRUM_ARCH_SWITCH_BODY)
-
-#if !defined(THRUM_ENTRY_OPEN)
-#define THRUM_ENTRY_OPEN ".cfi_startproc\n\t"
-#define THRUM_ENTRY_CLOSE ".cfi_endproc\n\t"
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-#if THRUM_HAS_NAKED
-
-extern "C" {
-
-THRUM_NAKED inline void* thrum_switch_stack(void**, void*, void*) {
-  asm(THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE);
-}
-THRUM_NAKED inline void* thrum_switch_stack_paired(void**, void*, void*) {
-  asm(THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED);
-}
-THRUM_NAKED inline void thrum_goroutine_entry() { asm(THRUM_ARCH_ENTRY_BODY); }
-THRUM_NAKED inline void thrum_call_as_parked(void**, void (*)(void*), void*) {
-  asm(THRUM_ARCH_CALL_BODY);
-}
-#if THRUM_EXCEPTIONS
-THRUM_NAKED inline void thrum_call_watched(void (*)(void*), void*) { asm(THRUM_ARCH_WATCHED_BODY); }
-#endif
-
-}  // extern "C"
-
-#else
-
-// clang-format off
-#if THRUM_HAS_SEH_UNWINDER
-#define THRUM_HIDDEN
-#define THRUM_ARCH_FUNCTION(symbol, body)                                     \
-  asm(".ifndef " symbol "\n\t"                                                \
-      ".section .text$" symbol ", \"xr\"\n\t"                                 \
-      ".linkonce discard\n\t"                                                 \
-      ".globl " symbol "\n\t"                                                 \
-      ".def " symbol "; .scl 2; .type 32; .endef\n\t"                         \
-      ".p2align 4\n"                                                          \
-      symbol ":\n\t"                                                          \
-      ".seh_proc " symbol "\n\t"                                              \
-      body "\n\t"                                                             \
-      ".seh_endproc\n\t"                                                      \
-      ".text\n\t"                                                             \
-      ".endif")
-#else
-#define THRUM_HIDDEN [[gnu::visibility("hidden")]]
-#define THRUM_ARCH_FUNCTION(symbol, body)                                     \
-  asm(".ifndef " symbol "\n\t"                                                \
-      ".pushsection .text." symbol ", \"axG\", %progbits, " symbol ", comdat\n\t" \
-      ".weak " symbol "\n\t"                                                  \
-      ".hidden " symbol "\n\t"                                                \
-      ".type " symbol ", %function\n\t"                                       \
-      ".p2align 4\n"                                                          \
-      THRUM_ENTRY_OPEN                                                        \
-      symbol ":\n\t"                                                          \
-      body "\n\t"                                                             \
-      THRUM_ENTRY_CLOSE                                                       \
-      ".size " symbol ", . - " symbol "\n\t"                                  \
-      ".popsection\n\t"                                                       \
-      ".endif")
-#endif
-// clang-format on
-
-THRUM_ARCH_FUNCTION("thrum_switch_stack", THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE);
-THRUM_ARCH_FUNCTION("thrum_switch_stack_paired", THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED);
-THRUM_ARCH_FUNCTION("thrum_goroutine_entry", THRUM_ARCH_ENTRY_BODY);
-THRUM_ARCH_FUNCTION("thrum_call_as_parked", THRUM_ARCH_CALL_BODY);
-#if THRUM_EXCEPTIONS
-THRUM_ARCH_FUNCTION("thrum_call_watched", THRUM_ARCH_WATCHED_BODY);
-#endif
-
-extern "C" {
-
-THRUM_HIDDEN void* thrum_switch_stack(void**, void*, void*);
-THRUM_HIDDEN void* thrum_switch_stack_paired(void**, void*, void*);
-THRUM_HIDDEN void thrum_goroutine_entry();
-THRUM_HIDDEN void thrum_call_as_parked(void**, void (*)(void*), void*);
-#if THRUM_EXCEPTIONS
-THRUM_HIDDEN void thrum_call_watched(void (*)(void*), void*);
-#endif
-
-}  // extern "C"
-
-#undef THRUM_ARCH_FUNCTION
-#undef THRUM_HIDDEN
-
-#endif  // THRUM_HAS_NAKED
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#undef THRUM_ENTRY_OPEN
-#undef THRUM_ENTRY_CLOSE
-#undef THRUM_ARCH_SWITCH_BODY
-#undef THRUM_ARCH_LEAVE
-#undef THRUM_ARCH_LEAVE_PAIRED
-#undef THRUM_ARCH_ENTRY_BODY
-#undef THRUM_ARCH_CALL_BODY
-#undef THRUM_ARCH_WATCHED_BODY
-
-#endif  // THRUM_ARCH_SWITCH_BODY
-#endif
-
-#undef THRUM_ARCH_PUSH
-#undef THRUM_ARCH_SAVE_XMM
-#undef THRUM_ARCH_SAVE_ALL
-#undef THRUM_ARCH_SAVE_BOUNDS
-#undef THRUM_ARCH_LOAD_BOUNDS
-#undef THRUM_ARCH_POP_INTEGERS
-#undef THRUM_ARCH_ENTRY_HANDLER
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-/// What a switch leaves on the stack.
-inline constexpr std::size_t parked_frame_bytes = 272;
-
-/// What a parked stack's frame holds; see contract.hpp.
-THRUM_NO_SANITIZE inline frame_registers parked_registers(const void* sp) noexcept {
-  const auto* const saved = static_cast<const volatile std::uintptr_t*>(sp) + 25;
-  frame_registers at;
-  at.value[15] = saved[0];
-  at.value[14] = saved[1];
-  at.value[13] = saved[2];
-  at.value[12] = saved[3];
-  at.value[5] = saved[4];
-  at.value[4] = saved[5];
-  at.value[3] = saved[6];
-  at.value[6] = saved[7];
-  at.value[16] = at.pc = saved[8];
-  at.value[frame_registers::sp] = reinterpret_cast<std::uintptr_t>(saved + 9);
-  return at;
-}
-
-/// Down to where a parked stack can be touched.
-inline const void* parked_limit(const void* sp) noexcept {
-  return static_cast<const void* const*>(sp)[20];
-}
-
-/// Where a thread was stopped, from the system's record of it (CONTEXT).
-template <class Machine>
-frame_registers interrupted_registers(const Machine& machine) noexcept {
-  frame_registers at;
-  const std::uintptr_t values[frame_registers::count] = {
-      machine.Rax, machine.Rdx, machine.Rcx, machine.Rbx, machine.Rsi, machine.Rdi,
-      machine.Rbp, machine.Rsp, machine.R8,  machine.R9,  machine.R10, machine.R11,
-      machine.R12, machine.R13, machine.R14, machine.R15, machine.Rip};
-  for (std::size_t i = 0; i != frame_registers::count; ++i) {
-    at.value[i] = values[i];
-  }
-  at.pc = at.value[16];
-  return at;
-}
-
-/// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned
-/// stack pointer calls entry(pass, argument). See contract.hpp.
-inline void* prepare_stack(void* top, stack_bounds bounds,
-                           void (*entry)(void* pass, void* argument), void* argument) noexcept {
-  struct frame {
-    std::uintptr_t xmm[20], limit, base, low, guaranteed, handlers, r15, r14, r13, r12, rdi, rsi,
-        rbx, rbp, return_address, end_of_walk[2], zeros[2];
-  };
-  static_assert(sizeof(frame) == 38 * 8 && offsetof(frame, return_address) == 264);
-  frame* const first = reinterpret_cast<frame*>(static_cast<char*>(top) - sizeof(frame));
-  *first = frame{};
-  first->limit = reinterpret_cast<std::uintptr_t>(bounds.limit);
-  first->base = reinterpret_cast<std::uintptr_t>(top);
-  first->low = reinterpret_cast<std::uintptr_t>(bounds.low);
-  first->guaranteed = bytes_for_overflow(first->base - first->low);
-  first->handlers = UINTPTR_MAX;  // none
-  first->r13 = reinterpret_cast<std::uintptr_t>(argument);
-  first->r12 = reinterpret_cast<std::uintptr_t>(entry);
-  first->return_address = reinterpret_cast<std::uintptr_t>(&thrum_goroutine_entry);
-  return first;
-}
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#endif  // THRUM_ARCH_X86_64_WIN64
-#endif  // THRUM_ARCH_X86_64_WIN64_HPP
-
-#elif THRUM_ARCH_AARCH64_AAPCS64
-// ---- thrum/arch/aarch64_aapcs64.hpp ----
-//
-// Context switch for aarch64 with the procedure call standard AAPCS64.
-//
-// The frame of a stack that does not run, from its stack pointer upwards; of the vector registers a
-// called function preserves the lower halves of v8-v15:
-//    0 d8-d15    64 x19-x28    144 x29 (frame pointer)    152 x30 (return address)
-// x18 belongs to the platform and is left alone.
-//
-// `bti c` (hint 34) and `bti jc` (hint 38) mark the two entries for branch target identification
-// and do nothing on older processors. With it a `br` may only land on such a mark, and the switch
-// goes to the middle of a function: under -mbranch-protection=bti it ends in `ret`, which may land
-// anywhere, otherwise in `br`, which the predictor of returns does not see. A program has the
-// protection only if all of its objects have it, so either copy of the function is right for the
-// program that keeps it.
-#ifndef THRUM_ARCH_AARCH64_AAPCS64_HPP
-#define THRUM_ARCH_AARCH64_AAPCS64_HPP
-
-#include <cstddef>
-#include <cstdint>
-
-// ---- thrum/arch/aarch64.hpp ----
-//
-// What the calling conventions of aarch64 have in common.
-#ifndef THRUM_ARCH_AARCH64_HPP
-#define THRUM_ARCH_AARCH64_HPP
-
-#include <cstddef>
-#include <cstdint>
-
-#if THRUM_ARCH_AARCH64_AAPCS64 || THRUM_ARCH_AARCH64_WIN64
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-inline constexpr char name[] = "aarch64";
-inline constexpr std::size_t stack_alignment = 16;
-
-/// To be called in a loop that waits for another processor. isb waits for about as long as x86's
-/// pause; yield, the instruction made for it, does nothing on most processors.
-THRUM_INLINE void spin_hint() noexcept { asm volatile("isb" ::: "memory"); }
-
-/// A request to valgrind, if the program runs in it; else 0 and five instructions without effect.
-/// The processor turns x12 around by 128 bits, which no other code would do.
-inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept {
-  register std::uintptr_t answer asm("x3") = 0;
-  register const std::uintptr_t* question asm("x4") = request;
-  asm volatile(
-      "ror x12, x12, #3\n\t"
-      "ror x12, x12, #13\n\t"
-      "ror x12, x12, #51\n\t"
-      "ror x12, x12, #61\n\t"
-      "orr x10, x10, x10"
-      : "+r"(answer)
-      : "r"(question)
-      : "cc", "memory");
-  return answer;
-}
-
-/// By DWARF's numbers: x0 to x30, the stack pointer.
-using frame_registers = registers_of_frame<32, 31>;
-
-/// A return address without its signature, if it was signed. An older processor does nothing.
-inline std::uintptr_t plain_address(std::uintptr_t address) noexcept {
-  register std::uintptr_t signed_address asm("x30") = address;
-  asm("hint #7" : "+r"(signed_address));  // xpaclri
-  return signed_address;
-}
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#endif
-#endif  // THRUM_ARCH_AARCH64_HPP
-
-// ---- thrum/arch/exception_watch.hpp ----
-//
-// Seeing an exception leave a call while everything still stands where it was thrown.
-//
-// An exception is thrown in two phases: first the unwinder asks each frame whether it has a
-// handler, from the innermost outwards; only then it unwinds. arch::call_watched is a frame that is
-// asked, never has a handler, and tells an observer.
-#ifndef THRUM_ARCH_EXCEPTION_WATCH_HPP
-#define THRUM_ARCH_EXCEPTION_WATCH_HPP
-
-#if THRUM_EXCEPTIONS
-
-#include <atomic>
-#include <cstdint>
-
-#if THRUM_HAS_SEH_UNWINDER  // there <unwind.h> includes all of the system's headers
-#include <exception>
-
-#include <cxxabi.h>
-#else
-#include <unwind.h>
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-using namespace base::orders;
-
-/// Called with the address of the thrown object.
-using exception_observer = void (*)(const void* thrown) noexcept;
-
-inline constinit std::atomic<exception_observer> observe_exception{nullptr};
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#if THRUM_HAS_SEH_UNWINDER
-// As <windows.h> declares it.
-struct _EXCEPTION_POINTERS;
-extern "C" __declspec(dllimport) long __stdcall UnhandledExceptionFilter(
-    struct _EXCEPTION_POINTERS*);
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-#if THRUM_HAS_SEH_UNWINDER
-
-/// What Windows knows of a raised exception.
-struct raised_exception {
-  std::uint32_t code;
-  std::uint32_t flags;
-  void* nested;
-  void* address;
-  std::uint32_t count;
-  std::uintptr_t information[15];
-};
-
-/// What a handler returns: the thread goes on where it was; nobody is found here.
-inline constexpr int go_on_there = 0;
-inline constexpr int go_on_searching = 1;
-
-/// In the flags: no handler is searched for, or no more; also to a target, at the end of a thread, in a
-/// collision.
-inline constexpr std::uint32_t unwinding = 0x66;
-
-/// Whether a handler is searched for something that was thrown. The library of C++ raises its
-/// exceptions with a code of its own, and the unwinder's part as the first word.
-inline bool is_thrown(const raised_exception& raised) noexcept {
-  constexpr std::uint32_t thrown_in_cxx = 0x2047'4343;
-  return raised.code == thrown_in_cxx && (raised.flags & unwinding) == 0 && raised.count != 0;
-}
-
-#endif
-
-extern "C" {
-
-#if THRUM_HAS_ARM_UNWINDER
-
-// Of the unwinder of 32-bit Arm, which leaves it to each function's routine to take its frame away.
-::_Unwind_Reason_Code __gnu_unwind_frame(::_Unwind_Control_Block*, ::_Unwind_Context*);
-
-/// What the entry of call_watched names. It is also called for a walk that has no exception.
-[[gnu::used, gnu::visibility("hidden")]] inline ::_Unwind_Reason_Code thrum_watch_exception(
-    ::_Unwind_State state, ::_Unwind_Control_Block* exception, ::_Unwind_Context* context) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
-  if ((state & _US_ACTION_MASK) == _US_VIRTUAL_UNWIND_FRAME && (state & _US_FORCE_UNWIND) == 0 &&
-      observe != nullptr) {
-    observe(exception + 1);  // the object lies behind the unwinder's part
-  }
-  return __gnu_unwind_frame(exception, context) == _URC_OK ? _URC_CONTINUE_UNWIND : _URC_FAILURE;
-}
-
-#elif THRUM_HAS_SEH_UNWINDER
-
-/// What the entry of call_watched names. It is called for whatever passes, a fault as well.
-[[gnu::used]] inline int thrum_watch_exception(const raised_exception* raised, void*, void*,
-                                               void*) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
-  if (is_thrown(*raised) && observe != nullptr) {
-    constexpr std::uintptr_t unwinder_bytes = 64;  // and behind them the object
-    observe(reinterpret_cast<const void*>(raised->information[0] + unwinder_bytes));
-  }
-  return go_on_searching;
-}
-
-/// What the first function of a stack names: nobody has caught it. An exception of C++ ends the program
-/// here as it does elsewhere, where the unwinder comes to the end of the stack and returns to `throw`.
-/// For all others the program's own filter is asked, as the first function of a thread does it: the
-/// system asks nobody, and ends the process.
-[[gnu::used]] inline int thrum_end_by_exception(const raised_exception* raised, void*,
-                                                void* machine, void*) {
-  constexpr long continue_execution = -1;
-  if ((raised->flags & unwinding) != 0) {
-    return go_on_searching;
-  }
-  if (is_thrown(*raised)) {
-    ::__cxxabiv1::__cxa_begin_catch(reinterpret_cast<void*>(raised->information[0]));
-    std::terminate();
-  }
-  struct {
-    const raised_exception* raised;
-    void* machine;
-  } about{raised, machine};
-  return ::UnhandledExceptionFilter(reinterpret_cast<::_EXCEPTION_POINTERS*>(&about)) ==
-                 continue_execution
-             ? go_on_there
-             : go_on_searching;
-}
-
-#else
-
-/// What the call-frame information of call_watched names; the assembler writes names as they are, while
-/// some compilers put a character before them.
-[[gnu::used, gnu::visibility("hidden")]] inline ::_Unwind_Reason_Code thrum_watch_exception(
-    int, ::_Unwind_Action phase, std::uint64_t, ::_Unwind_Exception* exception,
-    ::_Unwind_Context*) asm("thrum_watch_exception");
-inline ::_Unwind_Reason_Code thrum_watch_exception(int, ::_Unwind_Action phase, std::uint64_t,
-                                                   ::_Unwind_Exception* exception,
-                                                   ::_Unwind_Context*) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
-  if ((phase & _UA_SEARCH_PHASE) != 0 && observe != nullptr) {
-    observe(exception + 1);  // the object lies behind the unwinder's part
-  }
-  return _URC_CONTINUE_UNWIND;
-}
-
-#endif
-
-}  // extern "C"
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#endif  // THRUM_EXCEPTIONS
-#endif  // THRUM_ARCH_EXCEPTION_WATCH_HPP
-
-#if THRUM_ARCH_AARCH64_AAPCS64
-
-#if defined(__ARM_FEATURE_BTI_DEFAULT)
-#define THRUM_ARCH_LEAVE "ret x30"
-#else
-#define THRUM_ARCH_LEAVE "br x30"
-#endif
-#define THRUM_ARCH_LEAVE_PAIRED "ret x30"
-
-// x0 = save_sp, x1 = load_sp, x2 = pass
-// clang-format off
-#define THRUM_ARCH_SWITCH_BODY                                                                    \
-  "hint #34\n\t"                                                                                  \
-  "stp d8, d9, [sp, #-160]!\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 160")                         \
-  "stp d10, d11, [sp, #16]\n\t"                                                                   \
-  "stp d12, d13, [sp, #32]\n\t"                                                                   \
-  "stp d14, d15, [sp, #48]\n\t"                                                                   \
-  "stp x19, x20, [sp, #64]\n\t"  THRUM_CFI(".cfi_rel_offset x19, 64")                             \
-                                   THRUM_CFI(".cfi_rel_offset x20, 72")                           \
-  "stp x21, x22, [sp, #80]\n\t"  THRUM_CFI(".cfi_rel_offset x21, 80")                             \
-                                   THRUM_CFI(".cfi_rel_offset x22, 88")                           \
-  "stp x23, x24, [sp, #96]\n\t"  THRUM_CFI(".cfi_rel_offset x23, 96")                             \
-                                   THRUM_CFI(".cfi_rel_offset x24, 104")                          \
-  "stp x25, x26, [sp, #112]\n\t"  THRUM_CFI(".cfi_rel_offset x25, 112")                           \
-                                   THRUM_CFI(".cfi_rel_offset x26, 120")                          \
-  "stp x27, x28, [sp, #128]\n\t"  THRUM_CFI(".cfi_rel_offset x27, 128")                           \
-                                   THRUM_CFI(".cfi_rel_offset x28, 136")                          \
-  "stp x29, x30, [sp, #144]\n\t"  THRUM_CFI(".cfi_rel_offset x29, 144")                           \
-                                   THRUM_CFI(".cfi_rel_offset x30, 152")                          \
-  "mov x9, sp\n\t"                                                                                \
-  "str x9, [x0]\n\t"                                                                              \
-  "mov sp, x1\n\t"                                                                                \
-  "mov x0, x2\n\t"                                                                                \
-  "ldp x29, x30, [sp, #144]\n\t"  THRUM_CFI(".cfi_restore x29") THRUM_CFI(".cfi_restore x30")     \
-  "ldp x27, x28, [sp, #128]\n\t"  THRUM_CFI(".cfi_restore x27") THRUM_CFI(".cfi_restore x28")     \
-  "ldp x25, x26, [sp, #112]\n\t"  THRUM_CFI(".cfi_restore x25") THRUM_CFI(".cfi_restore x26")     \
-  "ldp x23, x24, [sp, #96]\n\t"  THRUM_CFI(".cfi_restore x23") THRUM_CFI(".cfi_restore x24")      \
-  "ldp x21, x22, [sp, #80]\n\t"  THRUM_CFI(".cfi_restore x21") THRUM_CFI(".cfi_restore x22")      \
-  "ldp x19, x20, [sp, #64]\n\t"  THRUM_CFI(".cfi_restore x19") THRUM_CFI(".cfi_restore x20")      \
-  "ldp d14, d15, [sp, #48]\n\t"                                                                   \
-  "ldp d12, d13, [sp, #32]\n\t"                                                                   \
-  "ldp d10, d11, [sp, #16]\n\t"                                                                   \
-  "ldp d8, d9, [sp], #160\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -160")
-
-// x0 = pass, x19 = entry, x20 = argument
-#define THRUM_ARCH_ENTRY_BODY              \
-  THRUM_CFI(".cfi_undefined x30")          \
-  "hint #38\n\t"                           \
-  "mov x29, #0\n\t"                        \
-  "mov x30, #0\n\t"                        \
-  "mov x1, x20\n\t"                        \
-  "blr x19\n\t"                            \
-  "brk #1\n\t"
-
-// x0 = where to save the stack pointer, x1 = function, x2 = argument
-#define THRUM_ARCH_CALL_BODY                                                                      \
-  "hint #34\n\t"                                                                                  \
-  "sub sp, sp, #160\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 160")                                 \
-  "stp x19, x20, [sp, #64]\n\t"                                                                   \
-  "stp x21, x22, [sp, #80]\n\t"                                                                   \
-  "stp x23, x24, [sp, #96]\n\t"                                                                   \
-  "stp x25, x26, [sp, #112]\n\t"                                                                  \
-  "stp x27, x28, [sp, #128]\n\t"                                                                  \
-  "stp x29, x30, [sp, #144]\n\t"  THRUM_CFI(".cfi_rel_offset x29, 144")                           \
-                                  THRUM_CFI(".cfi_rel_offset x30, 152")                           \
-  "mov x9, sp\n\t"                                                                                \
-  "str x9, [x0]\n\t"                                                                              \
-  "mov x0, x2\n\t"                                                                                \
-  "blr x1\n\t"                                                                                    \
-  "ldp x29, x30, [sp, #144]\n\t"  THRUM_CFI(".cfi_restore x29") THRUM_CFI(".cfi_restore x30")     \
-  "add sp, sp, #160\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -160")                                \
-  "ret\n\t"
-
-// x0 = function, x1 = argument
-#define THRUM_ARCH_WATCHED_BODY                                                                   \
-  THRUM_CFI_PERSONALITY("thrum_watch_exception")                                                  \
-  "hint #34\n\t"                                                                                  \
-  "stp x29, x30, [sp, #-16]!\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 16")                         \
-                                   THRUM_CFI(".cfi_rel_offset x29, 0")                            \
-                                   THRUM_CFI(".cfi_rel_offset x30, 8")                            \
-  "mov x9, x0\n\t"                                                                                \
-  "mov x0, x1\n\t"                                                                                \
-  "blr x9\n\t"                                                                                    \
-  "ldp x29, x30, [sp], #16\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -16")                          \
-                                 THRUM_CFI(".cfi_restore x29") THRUM_CFI(".cfi_restore x30")      \
-  "ret\n\t"
-// clang-format on
-
-// ---- thrum/arch/place_functions.hpp ----
-//
-// Makes functions of a processor's assembly, which the macros below hold when this is included, in
-// the middle of that processor's file:
-//   THRUM_ARCH_SWITCH_BODY    a switch up to the jump: (save_sp, load_sp, pass)
-//   THRUM_ARCH_LEAVE          the jump; and that of the paired switch,
-//   THRUM_ARCH_LEAVE_PAIRED   a return
-//   THRUM_ARCH_ENTRY_BODY     thrum_goroutine_entry
-//   THRUM_ARCH_CALL_BODY      thrum_call_as_parked: (save_sp, f, argument)
-//   THRUM_ARCH_WATCHED_BODY   thrum_call_watched: (f, argument)
-//   THRUM_ENTRY_OPEN          and
-//   THRUM_ENTRY_CLOSE         where the unwinder's entry for a function of assembly begins and ends;
-//                             without them it is DWARF's
-// See contract.hpp for what each does.
-//
-// Where the compiler has the attribute they are naked functions. Elsewhere they are assembly at
-// file scope: in a comdat section, weak and hidden, and guarded by .ifndef because gcc's link-time
-// optimisation pastes that of all translation units into one. In Windows' object files such a
-// section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
-// returns to the section that was there before: it was that of code.
-#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
-#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
-
-#if defined(THRUM_ARCH_SWITCH_BODY)
-
-#if !defined(THRUM_ENTRY_OPEN)
-#define THRUM_ENTRY_OPEN ".cfi_startproc\n\t"
-#define THRUM_ENTRY_CLOSE ".cfi_endproc\n\t"
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-#if THRUM_HAS_NAKED
-
-extern "C" {
-
-THRUM_NAKED inline void* thrum_switch_stack(void**, void*, void*) {
-  asm(THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE);
-}
-THRUM_NAKED inline void* thrum_switch_stack_paired(void**, void*, void*) {
-  asm(THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED);
-}
-THRUM_NAKED inline void thrum_goroutine_entry() { asm(THRUM_ARCH_ENTRY_BODY); }
-THRUM_NAKED inline void thrum_call_as_parked(void**, void (*)(void*), void*) {
-  asm(THRUM_ARCH_CALL_BODY);
-}
-#if THRUM_EXCEPTIONS
-THRUM_NAKED inline void thrum_call_watched(void (*)(void*), void*) { asm(THRUM_ARCH_WATCHED_BODY); }
-#endif
-
-}  // extern "C"
-
-#else
-
-// clang-format off
-#if THRUM_HAS_SEH_UNWINDER
-#define THRUM_HIDDEN
-#define THRUM_ARCH_FUNCTION(symbol, body)                                     \
-  asm(".ifndef " symbol "\n\t"                                                \
-      ".section .text$" symbol ", \"xr\"\n\t"                                 \
-      ".linkonce discard\n\t"                                                 \
-      ".globl " symbol "\n\t"                                                 \
-      ".def " symbol "; .scl 2; .type 32; .endef\n\t"                         \
-      ".p2align 4\n"                                                          \
-      symbol ":\n\t"                                                          \
-      ".seh_proc " symbol "\n\t"                                              \
-      body "\n\t"                                                             \
-      ".seh_endproc\n\t"                                                      \
-      ".text\n\t"                                                             \
-      ".endif")
-#else
-#define THRUM_HIDDEN [[gnu::visibility("hidden")]]
-#define THRUM_ARCH_FUNCTION(symbol, body)                                     \
-  asm(".ifndef " symbol "\n\t"                                                \
-      ".pushsection .text." symbol ", \"axG\", %progbits, " symbol ", comdat\n\t" \
-      ".weak " symbol "\n\t"                                                  \
-      ".hidden " symbol "\n\t"                                                \
-      ".type " symbol ", %function\n\t"                                       \
-      ".p2align 4\n"                                                          \
-      THRUM_ENTRY_OPEN                                                        \
-      symbol ":\n\t"                                                          \
-      body "\n\t"                                                             \
-      THRUM_ENTRY_CLOSE                                                       \
-      ".size " symbol ", . - " symbol "\n\t"                                  \
-      ".popsection\n\t"                                                       \
-      ".endif")
-#endif
-// clang-format on
-
-THRUM_ARCH_FUNCTION("thrum_switch_stack", THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE);
-THRUM_ARCH_FUNCTION("thrum_switch_stack_paired", THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED);
-THRUM_ARCH_FUNCTION("thrum_goroutine_entry", THRUM_ARCH_ENTRY_BODY);
-THRUM_ARCH_FUNCTION("thrum_call_as_parked", THRUM_ARCH_CALL_BODY);
-#if THRUM_EXCEPTIONS
-THRUM_ARCH_FUNCTION("thrum_call_watched", THRUM_ARCH_WATCHED_BODY);
-#endif
-
-extern "C" {
-
-THRUM_HIDDEN void* thrum_switch_stack(void**, void*, void*);
-THRUM_HIDDEN void* thrum_switch_stack_paired(void**, void*, void*);
-THRUM_HIDDEN void thrum_goroutine_entry();
-THRUM_HIDDEN void thrum_call_as_parked(void**, void (*)(void*), void*);
-#if THRUM_EXCEPTIONS
-THRUM_HIDDEN void thrum_call_watched(void (*)(void*), void*);
-#endif
-
-}  // extern "C"
-
-#undef THRUM_ARCH_FUNCTION
-#undef THRUM_HIDDEN
-
-#endif  // THRUM_HAS_NAKED
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#undef THRUM_ENTRY_OPEN
-#undef THRUM_ENTRY_CLOSE
-#undef THRUM_ARCH_SWITCH_BODY
-#undef THRUM_ARCH_LEAVE
-#undef THRUM_ARCH_LEAVE_PAIRED
-#undef THRUM_ARCH_ENTRY_BODY
-#undef THRUM_ARCH_CALL_BODY
-#undef THRUM_ARCH_WATCHED_BODY
-
-#endif  // THRUM_ARCH_SWITCH_BODY
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-/// What a switch leaves on the stack.
-inline constexpr std::size_t parked_frame_bytes = 160;
-
-/// What a parked stack's frame holds; see contract.hpp.
-THRUM_NO_SANITIZE inline frame_registers parked_registers(const void* sp) noexcept {
-  const auto* const saved = static_cast<const volatile std::uintptr_t*>(sp);
-  frame_registers at;
-  for (std::size_t i = 0; i != 12; ++i) {
-    at.value[19 + i] = saved[8 + i];
-  }
-  at.pc = plain_address(at.value[30]);
-  at.value[frame_registers::sp] = reinterpret_cast<std::uintptr_t>(saved + 20);
-  return at;
-}
-
-/// What a signal has interrupted, from the machine's part of Linux's context.
-template <class Machine>
-frame_registers interrupted_registers(const Machine& machine) noexcept {
-  frame_registers at;
-  for (std::size_t i = 0; i != 31; ++i) {
-    at.value[i] = static_cast<std::uintptr_t>(machine.regs[i]);
-  }
-  at.value[frame_registers::sp] = static_cast<std::uintptr_t>(machine.sp);
-  at.pc = static_cast<std::uintptr_t>(machine.pc);
-  return at;
-}
-
-/// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned
-/// stack pointer calls entry(pass, argument). See contract.hpp.
-inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, void* argument),
-                           void* argument) noexcept {
-  struct frame {
-    std::uintptr_t d8_to_d15[8], x19, x20, x21_to_x28[8], x29, x30, zeros[2];
-  };
-  static_assert(sizeof(frame) == 160 + 16 && offsetof(frame, x19) == 64 &&
-                offsetof(frame, x30) == 152);
-  frame* const first = reinterpret_cast<frame*>(static_cast<char*>(top) - sizeof(frame));
-  *first = frame{};
-  first->x19 = reinterpret_cast<std::uintptr_t>(entry);
-  first->x20 = reinterpret_cast<std::uintptr_t>(argument);
-  first->x30 = reinterpret_cast<std::uintptr_t>(&thrum_goroutine_entry);
-  return first;
-}
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#endif  // THRUM_ARCH_AARCH64_AAPCS64
-#endif  // THRUM_ARCH_AARCH64_AAPCS64_HPP
-
-#elif THRUM_ARCH_AARCH64_WIN64
-// ---- thrum/arch/aarch64_win64.hpp ----
-//
-// Context switch for aarch64 with Windows' calling convention.
-//
-// The frame of a stack that does not run, from its stack pointer upwards; of the vector registers a
-// called function preserves the lower halves of v8-v15:
-//    0 d8-d15    64 x19-x28    144 x29 (frame pointer)    152 x30 (return address)
-//  160 StackLimit    168 StackBase    176 DeallocationStack    184 GuaranteedStackBytes
-//
-// The last four words are the thread's: the system keeps in the thread's block (TEB), which x18 points
-// to, where its stack lies, grows a stack by them, and looks for handlers of exceptions between them
-// only; so they go with the stack. x18 is the thread's, too, and is never saved: a goroutine that is
-// moved finds that of the thread it runs on.
-//
-// Exceptions and walks are by the system's tables (.seh_*), which describe a function by what each
-// instruction of its prologue, and of its epilogue, has done. Both stacks hold the frame at the moment
-// the stack pointer changes, so this is right before and after.
-//
-// Compiled and linked only: there is no such machine here, and no emulator that runs its Windows.
-#ifndef THRUM_ARCH_AARCH64_WIN64_HPP
-#define THRUM_ARCH_AARCH64_WIN64_HPP
-
-#include <cstddef>  // IWYU pragma: keep
-#include <cstdint>  // IWYU pragma: keep
-
-// ---- thrum/arch/aarch64.hpp ----
-//
-// What the calling conventions of aarch64 have in common.
-#ifndef THRUM_ARCH_AARCH64_HPP
-#define THRUM_ARCH_AARCH64_HPP
-
-#include <cstddef>
-#include <cstdint>
-
-#if THRUM_ARCH_AARCH64_AAPCS64 || THRUM_ARCH_AARCH64_WIN64
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-inline constexpr char name[] = "aarch64";
-inline constexpr std::size_t stack_alignment = 16;
-
-/// To be called in a loop that waits for another processor. isb waits for about as long as x86's
-/// pause; yield, the instruction made for it, does nothing on most processors.
-THRUM_INLINE void spin_hint() noexcept { asm volatile("isb" ::: "memory"); }
-
-/// A request to valgrind, if the program runs in it; else 0 and five instructions without effect.
-/// The processor turns x12 around by 128 bits, which no other code would do.
-inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept {
-  register std::uintptr_t answer asm("x3") = 0;
-  register const std::uintptr_t* question asm("x4") = request;
-  asm volatile(
-      "ror x12, x12, #3\n\t"
-      "ror x12, x12, #13\n\t"
-      "ror x12, x12, #51\n\t"
-      "ror x12, x12, #61\n\t"
-      "orr x10, x10, x10"
-      : "+r"(answer)
-      : "r"(question)
-      : "cc", "memory");
-  return answer;
-}
-
-/// By DWARF's numbers: x0 to x30, the stack pointer.
-using frame_registers = registers_of_frame<32, 31>;
-
-/// A return address without its signature, if it was signed. An older processor does nothing.
-inline std::uintptr_t plain_address(std::uintptr_t address) noexcept {
-  register std::uintptr_t signed_address asm("x30") = address;
-  asm("hint #7" : "+r"(signed_address));  // xpaclri
-  return signed_address;
-}
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#endif
-#endif  // THRUM_ARCH_AARCH64_HPP
-
-// ---- thrum/arch/exception_watch.hpp ----
-//
-// Seeing an exception leave a call while everything still stands where it was thrown.
-//
-// An exception is thrown in two phases: first the unwinder asks each frame whether it has a
-// handler, from the innermost outwards; only then it unwinds. arch::call_watched is a frame that is
-// asked, never has a handler, and tells an observer.
-#ifndef THRUM_ARCH_EXCEPTION_WATCH_HPP
-#define THRUM_ARCH_EXCEPTION_WATCH_HPP
-
-#if THRUM_EXCEPTIONS
-
-#include <atomic>
-#include <cstdint>
-
-#if THRUM_HAS_SEH_UNWINDER  // there <unwind.h> includes all of the system's headers
-#include <exception>
-
-#include <cxxabi.h>
-#else
-#include <unwind.h>
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-using namespace base::orders;
-
-/// Called with the address of the thrown object.
-using exception_observer = void (*)(const void* thrown) noexcept;
-
-inline constinit std::atomic<exception_observer> observe_exception{nullptr};
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#if THRUM_HAS_SEH_UNWINDER
-// As <windows.h> declares it.
-struct _EXCEPTION_POINTERS;
-extern "C" __declspec(dllimport) long __stdcall UnhandledExceptionFilter(
-    struct _EXCEPTION_POINTERS*);
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-#if THRUM_HAS_SEH_UNWINDER
-
-/// What Windows knows of a raised exception.
-struct raised_exception {
-  std::uint32_t code;
-  std::uint32_t flags;
-  void* nested;
-  void* address;
-  std::uint32_t count;
-  std::uintptr_t information[15];
-};
-
-/// What a handler returns: the thread goes on where it was; nobody is found here.
-inline constexpr int go_on_there = 0;
-inline constexpr int go_on_searching = 1;
-
-/// In the flags: no handler is searched for, or no more; also to a target, at the end of a thread, in a
-/// collision.
-inline constexpr std::uint32_t unwinding = 0x66;
-
-/// Whether a handler is searched for something that was thrown. The library of C++ raises its
-/// exceptions with a code of its own, and the unwinder's part as the first word.
-inline bool is_thrown(const raised_exception& raised) noexcept {
-  constexpr std::uint32_t thrown_in_cxx = 0x2047'4343;
-  return raised.code == thrown_in_cxx && (raised.flags & unwinding) == 0 && raised.count != 0;
-}
-
-#endif
-
-extern "C" {
-
-#if THRUM_HAS_ARM_UNWINDER
-
-// Of the unwinder of 32-bit Arm, which leaves it to each function's routine to take its frame away.
-::_Unwind_Reason_Code __gnu_unwind_frame(::_Unwind_Control_Block*, ::_Unwind_Context*);
-
-/// What the entry of call_watched names. It is also called for a walk that has no exception.
-[[gnu::used, gnu::visibility("hidden")]] inline ::_Unwind_Reason_Code thrum_watch_exception(
-    ::_Unwind_State state, ::_Unwind_Control_Block* exception, ::_Unwind_Context* context) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
-  if ((state & _US_ACTION_MASK) == _US_VIRTUAL_UNWIND_FRAME && (state & _US_FORCE_UNWIND) == 0 &&
-      observe != nullptr) {
-    observe(exception + 1);  // the object lies behind the unwinder's part
-  }
-  return __gnu_unwind_frame(exception, context) == _URC_OK ? _URC_CONTINUE_UNWIND : _URC_FAILURE;
-}
-
-#elif THRUM_HAS_SEH_UNWINDER
-
-/// What the entry of call_watched names. It is called for whatever passes, a fault as well.
-[[gnu::used]] inline int thrum_watch_exception(const raised_exception* raised, void*, void*,
-                                               void*) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
-  if (is_thrown(*raised) && observe != nullptr) {
-    constexpr std::uintptr_t unwinder_bytes = 64;  // and behind them the object
-    observe(reinterpret_cast<const void*>(raised->information[0] + unwinder_bytes));
-  }
-  return go_on_searching;
-}
-
-/// What the first function of a stack names: nobody has caught it. An exception of C++ ends the program
-/// here as it does elsewhere, where the unwinder comes to the end of the stack and returns to `throw`.
-/// For all others the program's own filter is asked, as the first function of a thread does it: the
-/// system asks nobody, and ends the process.
-[[gnu::used]] inline int thrum_end_by_exception(const raised_exception* raised, void*,
-                                                void* machine, void*) {
-  constexpr long continue_execution = -1;
-  if ((raised->flags & unwinding) != 0) {
-    return go_on_searching;
-  }
-  if (is_thrown(*raised)) {
-    ::__cxxabiv1::__cxa_begin_catch(reinterpret_cast<void*>(raised->information[0]));
-    std::terminate();
-  }
-  struct {
-    const raised_exception* raised;
-    void* machine;
-  } about{raised, machine};
-  return ::UnhandledExceptionFilter(reinterpret_cast<::_EXCEPTION_POINTERS*>(&about)) ==
-                 continue_execution
-             ? go_on_there
-             : go_on_searching;
-}
-
-#else
-
-/// What the call-frame information of call_watched names; the assembler writes names as they are, while
-/// some compilers put a character before them.
-[[gnu::used, gnu::visibility("hidden")]] inline ::_Unwind_Reason_Code thrum_watch_exception(
-    int, ::_Unwind_Action phase, std::uint64_t, ::_Unwind_Exception* exception,
-    ::_Unwind_Context*) asm("thrum_watch_exception");
-inline ::_Unwind_Reason_Code thrum_watch_exception(int, ::_Unwind_Action phase, std::uint64_t,
-                                                   ::_Unwind_Exception* exception,
-                                                   ::_Unwind_Context*) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
-  if ((phase & _UA_SEARCH_PHASE) != 0 && observe != nullptr) {
-    observe(exception + 1);  // the object lies behind the unwinder's part
-  }
-  return _URC_CONTINUE_UNWIND;
-}
-
-#endif
-
-}  // extern "C"
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#endif  // THRUM_EXCEPTIONS
-#endif  // THRUM_ARCH_EXCEPTION_WATCH_HPP
-
-// ---- thrum/arch/win64.hpp ----
-//
-// What the processors of Windows have in common.
-#ifndef THRUM_ARCH_WIN64_HPP
-#define THRUM_ARCH_WIN64_HPP
-
-#include <cstddef>
-
-#if THRUM_OS_WINDOWS
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-/// What the system keeps of a stack for those who look at its overflow: some pages, but no more than
-/// a quarter.
-constexpr std::size_t bytes_for_overflow(std::size_t stack_bytes) noexcept {
-  constexpr std::size_t wanted = 16'384;
-  constexpr std::size_t page = 4'096;
-  return stack_bytes / 4 < wanted ? stack_bytes / 4 / page * page : wanted;
-}
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#endif
-#endif  // THRUM_ARCH_WIN64_HPP
-
-#if THRUM_ARCH_AARCH64_WIN64
-
-#define THRUM_ARCH_LEAVE "br x30"
-#define THRUM_ARCH_LEAVE_PAIRED "ret x30"
-
-// clang-format off
-#define THRUM_ARCH_SAVE_ALL                                         \
-  "sub sp, sp, #192\n\t"           ".seh_stackalloc 192\n\t"        \
-  "stp d8, d9, [sp]\n\t"           ".seh_save_fregp d8, 0\n\t"      \
-  "stp d10, d11, [sp, #16]\n\t"    ".seh_save_fregp d10, 16\n\t"    \
-  "stp d12, d13, [sp, #32]\n\t"    ".seh_save_fregp d12, 32\n\t"    \
-  "stp d14, d15, [sp, #48]\n\t"    ".seh_save_fregp d14, 48\n\t"    \
-  "stp x19, x20, [sp, #64]\n\t"    ".seh_save_regp x19, 64\n\t"     \
-  "stp x21, x22, [sp, #80]\n\t"    ".seh_save_regp x21, 80\n\t"     \
-  "stp x23, x24, [sp, #96]\n\t"    ".seh_save_regp x23, 96\n\t"     \
-  "stp x25, x26, [sp, #112]\n\t"   ".seh_save_regp x25, 112\n\t"    \
-  "stp x27, x28, [sp, #128]\n\t"   ".seh_save_regp x27, 128\n\t"    \
-  "stp x29, x30, [sp, #144]\n\t"   ".seh_save_fplr 144\n\t"
-
-#define THRUM_ARCH_LOAD_ALL                                         \
-  "ldp x29, x30, [sp, #144]\n\t"   ".seh_save_fplr 144\n\t"         \
-  "ldp x27, x28, [sp, #128]\n\t"   ".seh_save_regp x27, 128\n\t"    \
-  "ldp x25, x26, [sp, #112]\n\t"   ".seh_save_regp x25, 112\n\t"    \
-  "ldp x23, x24, [sp, #96]\n\t"    ".seh_save_regp x23, 96\n\t"     \
-  "ldp x21, x22, [sp, #80]\n\t"    ".seh_save_regp x21, 80\n\t"     \
-  "ldp x19, x20, [sp, #64]\n\t"    ".seh_save_regp x19, 64\n\t"     \
-  "ldp d14, d15, [sp, #48]\n\t"    ".seh_save_fregp d14, 48\n\t"    \
-  "ldp d12, d13, [sp, #32]\n\t"    ".seh_save_fregp d12, 32\n\t"    \
-  "ldp d10, d11, [sp, #16]\n\t"    ".seh_save_fregp d10, 16\n\t"    \
-  "ldp d8, d9, [sp]\n\t"           ".seh_save_fregp d8, 0\n\t"      \
-  "add sp, sp, #192\n\t"           ".seh_stackalloc 192\n\t"
-
-#define THRUM_ARCH_SAVE_BOUNDS                                      \
-  "ldr x9, [x18, #0x10]\n\t"       "ldr x10, [x18, #0x08]\n\t"      \
-  "stp x9, x10, [sp, #160]\n\t"                                     \
-  "ldr x9, [x18, #0x1478]\n\t"     "ldr w10, [x18, #0x1748]\n\t"    \
-  "stp x9, x10, [sp, #176]\n\t"
-
-#define THRUM_ARCH_LOAD_BOUNDS                                      \
-  "ldp x9, x10, [sp, #160]\n\t"                                     \
-  "str x9, [x18, #0x10]\n\t"       "str x10, [x18, #0x08]\n\t"      \
-  "ldp x9, x10, [sp, #176]\n\t"                                     \
-  "str x9, [x18, #0x1478]\n\t"     "str w10, [x18, #0x1748]\n\t"
-
-// x0 = save_sp, x1 = load_sp, x2 = pass
-#define THRUM_ARCH_SWITCH_BODY                                      \
-  THRUM_ARCH_SAVE_ALL ".seh_endprologue\n\t"                        \
-  THRUM_ARCH_SAVE_BOUNDS                                            \
-  "mov x9, sp\n\t"                                                  \
-  "str x9, [x0]\n\t"                                                \
-  "mov sp, x1\n\t"                                                  \
-  THRUM_ARCH_LOAD_BOUNDS                                            \
-  "mov x0, x2\n\t"                                                  \
-  ".seh_startepilogue\n\t" THRUM_ARCH_LOAD_ALL ".seh_endepilogue\n\t"
-
-#if THRUM_EXCEPTIONS
-#define THRUM_ARCH_ENTRY_HANDLER ".seh_handler thrum_end_by_exception, @except\n\t"
-#else
-#define THRUM_ARCH_ENTRY_HANDLER
-#endif
-
-// x0 = pass, x19 = entry, x20 = argument; x29 and x30 are 0, and their frame ends a walk
-#define THRUM_ARCH_ENTRY_BODY                                       \
-  THRUM_ARCH_ENTRY_HANDLER                                          \
-  "stp x29, x30, [sp, #-16]!\n\t"  ".seh_save_fplr_x 16\n\t"        \
-  ".seh_endprologue\n\t"                                            \
-  "mov x1, x20\n\t"                                                 \
-  "blr x19\n\t"                                                     \
-  "brk #1\n\t"
-
-// x0 = where to save the stack pointer, x1 = function, x2 = argument
-#define THRUM_ARCH_CALL_BODY                                        \
-  THRUM_ARCH_SAVE_ALL ".seh_endprologue\n\t"                        \
-  THRUM_ARCH_SAVE_BOUNDS                                            \
-  "mov x9, sp\n\t"                                                  \
-  "str x9, [x0]\n\t"                                                \
-  "mov x0, x2\n\t"                                                  \
-  "blr x1\n\t"                                                      \
-  ".seh_startepilogue\n\t" THRUM_ARCH_LOAD_ALL ".seh_endepilogue\n\t" \
-  "ret\n\t"
-
-// x0 = function, x1 = argument
-#define THRUM_ARCH_WATCHED_BODY                                     \
-  ".seh_handler thrum_watch_exception, @except\n\t"                 \
-  "stp x29, x30, [sp, #-16]!\n\t"  ".seh_save_fplr_x 16\n\t"        \
-  ".seh_endprologue\n\t"                                            \
-  "mov x9, x0\n\t"                                                  \
-  "mov x0, x1\n\t"                                                  \
-  "blr x9\n\t"                                                      \
-  ".seh_startepilogue\n\t"                                          \
-  "ldp x29, x30, [sp], #16\n\t"    ".seh_save_fplr_x 16\n\t"        \
-  ".seh_endepilogue\n\t"                                            \
-  "ret\n\t"
-// clang-format on
-
-// ---- thrum/arch/place_functions.hpp ----
-//
-// Makes functions of a processor's assembly, which the macros below hold when this is included, in
-// the middle of that processor's file:
-//   THRUM_ARCH_SWITCH_BODY    a switch up to the jump: (save_sp, load_sp, pass)
-//   THRUM_ARCH_LEAVE          the jump; and that of the paired switch,
-//   THRUM_ARCH_LEAVE_PAIRED   a return
-//   THRUM_ARCH_ENTRY_BODY     thrum_goroutine_entry
-//   THRUM_ARCH_CALL_BODY      thrum_call_as_parked: (save_sp, f, argument)
-//   THRUM_ARCH_WATCHED_BODY   thrum_call_watched: (f, argument)
-//   THRUM_ENTRY_OPEN          and
-//   THRUM_ENTRY_CLOSE         where the unwinder's entry for a function of assembly begins and ends;
-//                             without them it is DWARF's
-// See contract.hpp for what each does.
-//
-// Where the compiler has the attribute they are naked functions. Elsewhere they are assembly at
-// file scope: in a comdat section, weak and hidden, and guarded by .ifndef because gcc's link-time
-// optimisation pastes that of all translation units into one. In Windows' object files such a
-// section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
-// returns to the section that was there before: it was that of code.
-#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
-#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
-
-#if defined(THRUM_ARCH_SWITCH_BODY)
-
-#if !defined(THRUM_ENTRY_OPEN)
-#define THRUM_ENTRY_OPEN ".cfi_startproc\n\t"
-#define THRUM_ENTRY_CLOSE ".cfi_endproc\n\t"
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-#if THRUM_HAS_NAKED
-
-extern "C" {
-
-THRUM_NAKED inline void* thrum_switch_stack(void**, void*, void*) {
-  asm(THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE);
-}
-THRUM_NAKED inline void* thrum_switch_stack_paired(void**, void*, void*) {
-  asm(THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED);
-}
-THRUM_NAKED inline void thrum_goroutine_entry() { asm(THRUM_ARCH_ENTRY_BODY); }
-THRUM_NAKED inline void thrum_call_as_parked(void**, void (*)(void*), void*) {
-  asm(THRUM_ARCH_CALL_BODY);
-}
-#if THRUM_EXCEPTIONS
-THRUM_NAKED inline void thrum_call_watched(void (*)(void*), void*) { asm(THRUM_ARCH_WATCHED_BODY); }
-#endif
-
-}  // extern "C"
-
-#else
-
-// clang-format off
-#if THRUM_HAS_SEH_UNWINDER
-#define THRUM_HIDDEN
-#define THRUM_ARCH_FUNCTION(symbol, body)                                     \
-  asm(".ifndef " symbol "\n\t"                                                \
-      ".section .text$" symbol ", \"xr\"\n\t"                                 \
-      ".linkonce discard\n\t"                                                 \
-      ".globl " symbol "\n\t"                                                 \
-      ".def " symbol "; .scl 2; .type 32; .endef\n\t"                         \
-      ".p2align 4\n"                                                          \
-      symbol ":\n\t"                                                          \
-      ".seh_proc " symbol "\n\t"                                              \
-      body "\n\t"                                                             \
-      ".seh_endproc\n\t"                                                      \
-      ".text\n\t"                                                             \
-      ".endif")
-#else
-#define THRUM_HIDDEN [[gnu::visibility("hidden")]]
-#define THRUM_ARCH_FUNCTION(symbol, body)                                     \
-  asm(".ifndef " symbol "\n\t"                                                \
-      ".pushsection .text." symbol ", \"axG\", %progbits, " symbol ", comdat\n\t" \
-      ".weak " symbol "\n\t"                                                  \
-      ".hidden " symbol "\n\t"                                                \
-      ".type " symbol ", %function\n\t"                                       \
-      ".p2align 4\n"                                                          \
-      THRUM_ENTRY_OPEN                                                        \
-      symbol ":\n\t"                                                          \
-      body "\n\t"                                                             \
-      THRUM_ENTRY_CLOSE                                                       \
-      ".size " symbol ", . - " symbol "\n\t"                                  \
-      ".popsection\n\t"                                                       \
-      ".endif")
-#endif
-// clang-format on
-
-THRUM_ARCH_FUNCTION("thrum_switch_stack", THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE);
-THRUM_ARCH_FUNCTION("thrum_switch_stack_paired", THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED);
-THRUM_ARCH_FUNCTION("thrum_goroutine_entry", THRUM_ARCH_ENTRY_BODY);
-THRUM_ARCH_FUNCTION("thrum_call_as_parked", THRUM_ARCH_CALL_BODY);
-#if THRUM_EXCEPTIONS
-THRUM_ARCH_FUNCTION("thrum_call_watched", THRUM_ARCH_WATCHED_BODY);
-#endif
-
-extern "C" {
-
-THRUM_HIDDEN void* thrum_switch_stack(void**, void*, void*);
-THRUM_HIDDEN void* thrum_switch_stack_paired(void**, void*, void*);
-THRUM_HIDDEN void thrum_goroutine_entry();
-THRUM_HIDDEN void thrum_call_as_parked(void**, void (*)(void*), void*);
-#if THRUM_EXCEPTIONS
-THRUM_HIDDEN void thrum_call_watched(void (*)(void*), void*);
-#endif
-
-}  // extern "C"
-
-#undef THRUM_ARCH_FUNCTION
-#undef THRUM_HIDDEN
-
-#endif  // THRUM_HAS_NAKED
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#undef THRUM_ENTRY_OPEN
-#undef THRUM_ENTRY_CLOSE
-#undef THRUM_ARCH_SWITCH_BODY
-#undef THRUM_ARCH_LEAVE
-#undef THRUM_ARCH_LEAVE_PAIRED
-#undef THRUM_ARCH_ENTRY_BODY
-#undef THRUM_ARCH_CALL_BODY
-#undef THRUM_ARCH_WATCHED_BODY
-
-#endif  // THRUM_ARCH_SWITCH_BODY
-#endif
-
-#undef THRUM_ARCH_SAVE_ALL
-#undef THRUM_ARCH_LOAD_ALL
-#undef THRUM_ARCH_SAVE_BOUNDS
-#undef THRUM_ARCH_LOAD_BOUNDS
-#undef THRUM_ARCH_ENTRY_HANDLER
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-/// What a switch leaves on the stack.
-inline constexpr std::size_t parked_frame_bytes = 192;
-
-/// What a parked stack's frame holds; see contract.hpp.
-THRUM_NO_SANITIZE inline frame_registers parked_registers(const void* sp) noexcept {
-  const auto* const saved = static_cast<const volatile std::uintptr_t*>(sp);
-  frame_registers at;
-  for (std::size_t i = 0; i != 12; ++i) {
-    at.value[19 + i] = saved[8 + i];
-  }
-  at.pc = plain_address(at.value[30]);
-  at.value[frame_registers::sp] = reinterpret_cast<std::uintptr_t>(saved + 24);
-  return at;
-}
-
-/// Down to where a parked stack can be touched.
-inline const void* parked_limit(const void* sp) noexcept {
-  return static_cast<const void* const*>(sp)[20];
-}
-
-/// Where a thread was stopped, from the system's record of it (CONTEXT).
-template <class Machine>
-frame_registers interrupted_registers(const Machine& machine) noexcept {
-  frame_registers at;
-  for (std::size_t i = 0; i != 31; ++i) {
-    at.value[i] = static_cast<std::uintptr_t>(machine.X[i]);
-  }
-  at.value[frame_registers::sp] = static_cast<std::uintptr_t>(machine.Sp);
-  at.pc = static_cast<std::uintptr_t>(machine.Pc);
-  return at;
-}
-
-/// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned
-/// stack pointer calls entry(pass, argument). See contract.hpp.
-inline void* prepare_stack(void* top, stack_bounds bounds,
-                           void (*entry)(void* pass, void* argument), void* argument) noexcept {
-  struct frame {
-    std::uintptr_t d8_to_d15[8], x19, x20, x21_to_x28[8], x29, x30, limit, base, low, guaranteed,
-        zeros[2];
-  };
-  static_assert(sizeof(frame) == 192 + 16 && offsetof(frame, x19) == 64 &&
-                offsetof(frame, x30) == 152 && offsetof(frame, limit) == 160);
-  frame* const first = reinterpret_cast<frame*>(static_cast<char*>(top) - sizeof(frame));
-  *first = frame{};
-  first->x19 = reinterpret_cast<std::uintptr_t>(entry);
-  first->x20 = reinterpret_cast<std::uintptr_t>(argument);
-  first->x30 = reinterpret_cast<std::uintptr_t>(&thrum_goroutine_entry);
-  first->limit = reinterpret_cast<std::uintptr_t>(bounds.limit);
-  first->base = reinterpret_cast<std::uintptr_t>(top);
-  first->low = reinterpret_cast<std::uintptr_t>(bounds.low);
-  first->guaranteed = bytes_for_overflow(first->base - first->low);
-  return first;
-}
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#endif  // THRUM_ARCH_AARCH64_WIN64
-#endif  // THRUM_ARCH_AARCH64_WIN64_HPP
-
-#elif THRUM_ARCH_RISCV64
-// ---- thrum/arch/riscv64.hpp ----
-//
-// Context switch for riscv64 with the calling conventions lp64d and lp64.
-//
-// The frame of a stack that does not run, from its stack pointer upwards:
-//    0 ra (return address)    8 s0-s11 (s0 is the frame pointer)
-//    104 fs0-fs11 and 8 bytes that keep the alignment, with lp64d; 8 such bytes with lp64
-// What is preserved is a matter of the convention and not of the processor: with lp64 no called
-// function preserves a floating-point register, whether there are any or not. The vector registers
-// are nobody's across a call. gp and tp belong to the platform and are left alone.
-//
-// The predictor of returns looks at the register by which is jumped: ra and t0 are calls and
-// returns to it, t1 and t2 are neither. By t2 (and by ra) a jump may land anywhere where the
-// processor has landing pads (Zicfilp). Shadow stacks (Zicfiss) belong to a thread, and no stack
-// that was made by hand has one: a program that has them is refused.
-#ifndef THRUM_ARCH_RISCV64_HPP
-#define THRUM_ARCH_RISCV64_HPP
-
-#include <cstddef>
-#include <cstdint>
-
-// ---- thrum/arch/exception_watch.hpp ----
-//
-// Seeing an exception leave a call while everything still stands where it was thrown.
-//
-// An exception is thrown in two phases: first the unwinder asks each frame whether it has a
-// handler, from the innermost outwards; only then it unwinds. arch::call_watched is a frame that is
-// asked, never has a handler, and tells an observer.
-#ifndef THRUM_ARCH_EXCEPTION_WATCH_HPP
-#define THRUM_ARCH_EXCEPTION_WATCH_HPP
-
-#if THRUM_EXCEPTIONS
-
-#include <atomic>
-#include <cstdint>
-
-#if THRUM_HAS_SEH_UNWINDER  // there <unwind.h> includes all of the system's headers
-#include <exception>
-
-#include <cxxabi.h>
-#else
-#include <unwind.h>
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-using namespace base::orders;
-
-/// Called with the address of the thrown object.
-using exception_observer = void (*)(const void* thrown) noexcept;
-
-inline constinit std::atomic<exception_observer> observe_exception{nullptr};
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#if THRUM_HAS_SEH_UNWINDER
-// As <windows.h> declares it.
-struct _EXCEPTION_POINTERS;
-extern "C" __declspec(dllimport) long __stdcall UnhandledExceptionFilter(
-    struct _EXCEPTION_POINTERS*);
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-#if THRUM_HAS_SEH_UNWINDER
-
-/// What Windows knows of a raised exception.
-struct raised_exception {
-  std::uint32_t code;
-  std::uint32_t flags;
-  void* nested;
-  void* address;
-  std::uint32_t count;
-  std::uintptr_t information[15];
-};
-
-/// What a handler returns: the thread goes on where it was; nobody is found here.
-inline constexpr int go_on_there = 0;
-inline constexpr int go_on_searching = 1;
-
-/// In the flags: no handler is searched for, or no more; also to a target, at the end of a thread, in a
-/// collision.
-inline constexpr std::uint32_t unwinding = 0x66;
-
-/// Whether a handler is searched for something that was thrown. The library of C++ raises its
-/// exceptions with a code of its own, and the unwinder's part as the first word.
-inline bool is_thrown(const raised_exception& raised) noexcept {
-  constexpr std::uint32_t thrown_in_cxx = 0x2047'4343;
-  return raised.code == thrown_in_cxx && (raised.flags & unwinding) == 0 && raised.count != 0;
-}
-
-#endif
-
-extern "C" {
-
-#if THRUM_HAS_ARM_UNWINDER
-
-// Of the unwinder of 32-bit Arm, which leaves it to each function's routine to take its frame away.
-::_Unwind_Reason_Code __gnu_unwind_frame(::_Unwind_Control_Block*, ::_Unwind_Context*);
-
-/// What the entry of call_watched names. It is also called for a walk that has no exception.
-[[gnu::used, gnu::visibility("hidden")]] inline ::_Unwind_Reason_Code thrum_watch_exception(
-    ::_Unwind_State state, ::_Unwind_Control_Block* exception, ::_Unwind_Context* context) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
-  if ((state & _US_ACTION_MASK) == _US_VIRTUAL_UNWIND_FRAME && (state & _US_FORCE_UNWIND) == 0 &&
-      observe != nullptr) {
-    observe(exception + 1);  // the object lies behind the unwinder's part
-  }
-  return __gnu_unwind_frame(exception, context) == _URC_OK ? _URC_CONTINUE_UNWIND : _URC_FAILURE;
-}
-
-#elif THRUM_HAS_SEH_UNWINDER
-
-/// What the entry of call_watched names. It is called for whatever passes, a fault as well.
-[[gnu::used]] inline int thrum_watch_exception(const raised_exception* raised, void*, void*,
-                                               void*) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
-  if (is_thrown(*raised) && observe != nullptr) {
-    constexpr std::uintptr_t unwinder_bytes = 64;  // and behind them the object
-    observe(reinterpret_cast<const void*>(raised->information[0] + unwinder_bytes));
-  }
-  return go_on_searching;
-}
-
-/// What the first function of a stack names: nobody has caught it. An exception of C++ ends the program
-/// here as it does elsewhere, where the unwinder comes to the end of the stack and returns to `throw`.
-/// For all others the program's own filter is asked, as the first function of a thread does it: the
-/// system asks nobody, and ends the process.
-[[gnu::used]] inline int thrum_end_by_exception(const raised_exception* raised, void*,
-                                                void* machine, void*) {
-  constexpr long continue_execution = -1;
-  if ((raised->flags & unwinding) != 0) {
-    return go_on_searching;
-  }
-  if (is_thrown(*raised)) {
-    ::__cxxabiv1::__cxa_begin_catch(reinterpret_cast<void*>(raised->information[0]));
-    std::terminate();
-  }
-  struct {
-    const raised_exception* raised;
-    void* machine;
-  } about{raised, machine};
-  return ::UnhandledExceptionFilter(reinterpret_cast<::_EXCEPTION_POINTERS*>(&about)) ==
-                 continue_execution
-             ? go_on_there
-             : go_on_searching;
-}
-
-#else
-
-/// What the call-frame information of call_watched names; the assembler writes names as they are, while
-/// some compilers put a character before them.
-[[gnu::used, gnu::visibility("hidden")]] inline ::_Unwind_Reason_Code thrum_watch_exception(
-    int, ::_Unwind_Action phase, std::uint64_t, ::_Unwind_Exception* exception,
-    ::_Unwind_Context*) asm("thrum_watch_exception");
-inline ::_Unwind_Reason_Code thrum_watch_exception(int, ::_Unwind_Action phase, std::uint64_t,
-                                                   ::_Unwind_Exception* exception,
-                                                   ::_Unwind_Context*) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
-  if ((phase & _UA_SEARCH_PHASE) != 0 && observe != nullptr) {
-    observe(exception + 1);  // the object lies behind the unwinder's part
-  }
-  return _URC_CONTINUE_UNWIND;
-}
-
-#endif
-
-}  // extern "C"
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#endif  // THRUM_EXCEPTIONS
-#endif  // THRUM_ARCH_EXCEPTION_WATCH_HPP
-
-#if THRUM_ARCH_RISCV64
-
-// clang-format off
-#define THRUM_ARCH_SAVE(name, at) \
-  "sd " name ", " at "(sp)\n\t"  THRUM_CFI(".cfi_rel_offset " name ", " at)
-#define THRUM_ARCH_LOAD(name, at) \
-  "ld " name ", " at "(sp)\n\t"  THRUM_CFI(".cfi_restore " name)
-
-#if THRUM_CALLS_KEEP_FLOATS
-#define THRUM_ARCH_FRAME "208"
-#define THRUM_ARCH_FLOATS(operation)                                                              \
-  operation " fs0, 104(sp)\n\t"  operation " fs1, 112(sp)\n\t"  operation " fs2, 120(sp)\n\t"     \
-  operation " fs3, 128(sp)\n\t"  operation " fs4, 136(sp)\n\t"  operation " fs5, 144(sp)\n\t"     \
-  operation " fs6, 152(sp)\n\t"  operation " fs7, 160(sp)\n\t"  operation " fs8, 168(sp)\n\t"     \
-  operation " fs9, 176(sp)\n\t"  operation " fs10, 184(sp)\n\t" operation " fs11, 192(sp)\n\t"
-#else
-#define THRUM_ARCH_FRAME "112"
-#define THRUM_ARCH_FLOATS(operation)
-#endif
-
-#define THRUM_ARCH_SAVE_ALL                                                                       \
-  "addi sp, sp, -" THRUM_ARCH_FRAME "\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset " THRUM_ARCH_FRAME) \
-  THRUM_ARCH_SAVE("ra", "0")                                                                      \
-  THRUM_ARCH_SAVE("s0", "8")                                                                      \
-  THRUM_ARCH_SAVE("s1", "16")                                                                     \
-  THRUM_ARCH_SAVE("s2", "24")                                                                     \
-  THRUM_ARCH_SAVE("s3", "32")                                                                     \
-  THRUM_ARCH_SAVE("s4", "40")                                                                     \
-  THRUM_ARCH_SAVE("s5", "48")                                                                     \
-  THRUM_ARCH_SAVE("s6", "56")                                                                     \
-  THRUM_ARCH_SAVE("s7", "64")                                                                     \
-  THRUM_ARCH_SAVE("s8", "72")                                                                     \
-  THRUM_ARCH_SAVE("s9", "80")                                                                     \
-  THRUM_ARCH_SAVE("s10", "88")                                                                    \
-  THRUM_ARCH_SAVE("s11", "96")
-
-// a0 = save_sp, a1 = load_sp, a2 = pass
-#define THRUM_ARCH_SWITCH_BODY                                                                    \
-  THRUM_ARCH_SAVE_ALL                                                                             \
-  THRUM_ARCH_FLOATS("fsd")                                                                        \
-  "sd sp, 0(a0)\n\t"                                                                              \
-  "mv sp, a1\n\t"                                                                                 \
-  "mv a0, a2\n\t"                                                                                 \
-  THRUM_ARCH_LOAD("ra", "0")                                                                      \
-  THRUM_ARCH_LOAD("s0", "8")                                                                      \
-  THRUM_ARCH_LOAD("s1", "16")                                                                     \
-  THRUM_ARCH_LOAD("s2", "24")                                                                     \
-  THRUM_ARCH_LOAD("s3", "32")                                                                     \
-  THRUM_ARCH_LOAD("s4", "40")                                                                     \
-  THRUM_ARCH_LOAD("s5", "48")                                                                     \
-  THRUM_ARCH_LOAD("s6", "56")                                                                     \
-  THRUM_ARCH_LOAD("s7", "64")                                                                     \
-  THRUM_ARCH_LOAD("s8", "72")                                                                     \
-  THRUM_ARCH_LOAD("s9", "80")                                                                     \
-  THRUM_ARCH_LOAD("s10", "88")                                                                    \
-  THRUM_ARCH_LOAD("s11", "96")                                                                    \
-  THRUM_ARCH_FLOATS("fld")                                                                        \
-  "addi sp, sp, " THRUM_ARCH_FRAME "\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -" THRUM_ARCH_FRAME)
-
-#define THRUM_ARCH_LEAVE "mv t2, ra\n\t" "jr t2"
-#define THRUM_ARCH_LEAVE_PAIRED "ret"
-
-// a0 = pass, s1 = entry, s2 = argument
-#define THRUM_ARCH_ENTRY_BODY       \
-  THRUM_CFI(".cfi_undefined ra")    \
-  "li s0, 0\n\t"                    \
-  "li ra, 0\n\t"                    \
-  "mv a1, s2\n\t"                   \
-  "jalr s1\n\t"                     \
-  "ebreak\n\t"
-
-// a0 = where to save the stack pointer, a1 = function, a2 = argument
-#define THRUM_ARCH_CALL_BODY                                                                      \
-  THRUM_ARCH_SAVE_ALL                                                                             \
-  "sd sp, 0(a0)\n\t"                                                                              \
-  "mv a0, a2\n\t"                                                                                 \
-  "jalr a1\n\t"                                                                                   \
-  THRUM_ARCH_LOAD("ra", "0")                                                                      \
-  "addi sp, sp, " THRUM_ARCH_FRAME "\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -" THRUM_ARCH_FRAME) \
-  "ret\n\t"
-
-// a0 = function, a1 = argument
-#define THRUM_ARCH_WATCHED_BODY                                                                   \
-  THRUM_CFI_PERSONALITY("thrum_watch_exception")                                                  \
-  "addi sp, sp, -16\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 16")                                  \
-  THRUM_ARCH_SAVE("ra", "8")                                                                      \
-  "mv t1, a0\n\t"                                                                                 \
-  "mv a0, a1\n\t"                                                                                 \
-  "jalr t1\n\t"                                                                                   \
-  THRUM_ARCH_LOAD("ra", "8")                                                                      \
-  "addi sp, sp, 16\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -16")                                  \
-  "ret\n\t"
-// clang-format on
-
-// ---- thrum/arch/place_functions.hpp ----
-//
-// Makes functions of a processor's assembly, which the macros below hold when this is included, in
-// the middle of that processor's file:
-//   THRUM_ARCH_SWITCH_BODY    a switch up to the jump: (save_sp, load_sp, pass)
-//   THRUM_ARCH_LEAVE          the jump; and that of the paired switch,
-//   THRUM_ARCH_LEAVE_PAIRED   a return
-//   THRUM_ARCH_ENTRY_BODY     thrum_goroutine_entry
-//   THRUM_ARCH_CALL_BODY      thrum_call_as_parked: (save_sp, f, argument)
-//   THRUM_ARCH_WATCHED_BODY   thrum_call_watched: (f, argument)
-//   THRUM_ENTRY_OPEN          and
-//   THRUM_ENTRY_CLOSE         where the unwinder's entry for a function of assembly begins and ends;
-//                             without them it is DWARF's
-// See contract.hpp for what each does.
-//
-// Where the compiler has the attribute they are naked functions. Elsewhere they are assembly at
-// file scope: in a comdat section, weak and hidden, and guarded by .ifndef because gcc's link-time
-// optimisation pastes that of all translation units into one. In Windows' object files such a
-// section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
-// returns to the section that was there before: it was that of code.
-#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
-#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
-
-#if defined(THRUM_ARCH_SWITCH_BODY)
-
-#if !defined(THRUM_ENTRY_OPEN)
-#define THRUM_ENTRY_OPEN ".cfi_startproc\n\t"
-#define THRUM_ENTRY_CLOSE ".cfi_endproc\n\t"
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-#if THRUM_HAS_NAKED
-
-extern "C" {
-
-THRUM_NAKED inline void* thrum_switch_stack(void**, void*, void*) {
-  asm(THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE);
-}
-THRUM_NAKED inline void* thrum_switch_stack_paired(void**, void*, void*) {
-  asm(THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED);
-}
-THRUM_NAKED inline void thrum_goroutine_entry() { asm(THRUM_ARCH_ENTRY_BODY); }
-THRUM_NAKED inline void thrum_call_as_parked(void**, void (*)(void*), void*) {
-  asm(THRUM_ARCH_CALL_BODY);
-}
-#if THRUM_EXCEPTIONS
-THRUM_NAKED inline void thrum_call_watched(void (*)(void*), void*) { asm(THRUM_ARCH_WATCHED_BODY); }
-#endif
-
-}  // extern "C"
-
-#else
-
-// clang-format off
-#if THRUM_HAS_SEH_UNWINDER
-#define THRUM_HIDDEN
-#define THRUM_ARCH_FUNCTION(symbol, body)                                     \
-  asm(".ifndef " symbol "\n\t"                                                \
-      ".section .text$" symbol ", \"xr\"\n\t"                                 \
-      ".linkonce discard\n\t"                                                 \
-      ".globl " symbol "\n\t"                                                 \
-      ".def " symbol "; .scl 2; .type 32; .endef\n\t"                         \
-      ".p2align 4\n"                                                          \
-      symbol ":\n\t"                                                          \
-      ".seh_proc " symbol "\n\t"                                              \
-      body "\n\t"                                                             \
-      ".seh_endproc\n\t"                                                      \
-      ".text\n\t"                                                             \
-      ".endif")
-#else
-#define THRUM_HIDDEN [[gnu::visibility("hidden")]]
-#define THRUM_ARCH_FUNCTION(symbol, body)                                     \
-  asm(".ifndef " symbol "\n\t"                                                \
-      ".pushsection .text." symbol ", \"axG\", %progbits, " symbol ", comdat\n\t" \
-      ".weak " symbol "\n\t"                                                  \
-      ".hidden " symbol "\n\t"                                                \
-      ".type " symbol ", %function\n\t"                                       \
-      ".p2align 4\n"                                                          \
-      THRUM_ENTRY_OPEN                                                        \
-      symbol ":\n\t"                                                          \
-      body "\n\t"                                                             \
-      THRUM_ENTRY_CLOSE                                                       \
-      ".size " symbol ", . - " symbol "\n\t"                                  \
-      ".popsection\n\t"                                                       \
-      ".endif")
-#endif
-// clang-format on
-
-THRUM_ARCH_FUNCTION("thrum_switch_stack", THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE);
-THRUM_ARCH_FUNCTION("thrum_switch_stack_paired", THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED);
-THRUM_ARCH_FUNCTION("thrum_goroutine_entry", THRUM_ARCH_ENTRY_BODY);
-THRUM_ARCH_FUNCTION("thrum_call_as_parked", THRUM_ARCH_CALL_BODY);
-#if THRUM_EXCEPTIONS
-THRUM_ARCH_FUNCTION("thrum_call_watched", THRUM_ARCH_WATCHED_BODY);
-#endif
-
-extern "C" {
-
-THRUM_HIDDEN void* thrum_switch_stack(void**, void*, void*);
-THRUM_HIDDEN void* thrum_switch_stack_paired(void**, void*, void*);
-THRUM_HIDDEN void thrum_goroutine_entry();
-THRUM_HIDDEN void thrum_call_as_parked(void**, void (*)(void*), void*);
-#if THRUM_EXCEPTIONS
-THRUM_HIDDEN void thrum_call_watched(void (*)(void*), void*);
-#endif
-
-}  // extern "C"
-
-#undef THRUM_ARCH_FUNCTION
-#undef THRUM_HIDDEN
-
-#endif  // THRUM_HAS_NAKED
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#undef THRUM_ENTRY_OPEN
-#undef THRUM_ENTRY_CLOSE
-#undef THRUM_ARCH_SWITCH_BODY
-#undef THRUM_ARCH_LEAVE
-#undef THRUM_ARCH_LEAVE_PAIRED
-#undef THRUM_ARCH_ENTRY_BODY
-#undef THRUM_ARCH_CALL_BODY
-#undef THRUM_ARCH_WATCHED_BODY
-
-#endif  // THRUM_ARCH_SWITCH_BODY
-#endif
-
-#undef THRUM_ARCH_SAVE
-#undef THRUM_ARCH_LOAD
-#undef THRUM_ARCH_SAVE_ALL
-#undef THRUM_ARCH_FRAME
-#undef THRUM_ARCH_FLOATS
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-inline constexpr char name[] = "riscv64";
-inline constexpr std::size_t stack_alignment = 16;
-
-/// To be called in a loop that waits for another processor: `pause`, which processors without it
-/// take for a fence that orders nothing.
-THRUM_INLINE void spin_hint() noexcept { asm volatile(".4byte 0x0100000f" ::: "memory"); }
-
-/// A request to valgrind, if the program runs in it; else 0 and five instructions without effect.
-/// No other code shifts the register that is always zero, and compressed forms would not be known.
-inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept {
-  register std::uintptr_t answer asm("a3") = 0;
-  register const std::uintptr_t* question asm("a4") = request;
-  asm volatile(
-      ".option push\n\t"
-      ".option norvc\n\t"
-      "srli zero, zero, 3\n\t"
-      "srli zero, zero, 13\n\t"
-      "srli zero, zero, 51\n\t"
-      "srli zero, zero, 61\n\t"
-      "or a0, a0, a0\n\t"
-      ".option pop"
-      : "+r"(answer)
-      : "r"(question)
-      : "memory");
-  return answer;
-}
-
-/// What a switch leaves on the stack.
-inline constexpr std::size_t parked_frame_bytes = THRUM_CALLS_KEEP_FLOATS != 0 ? 208 : 112;
-
-/// By DWARF's numbers: x0 to x31, of which x2 is the stack pointer.
-using frame_registers = registers_of_frame<32, 2>;
-
-/// A return address as the call has left it.
-constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
-
-/// What a parked stack's frame holds; see contract.hpp.
-THRUM_NO_SANITIZE inline frame_registers parked_registers(const void* sp) noexcept {
-  const auto* const saved = static_cast<const volatile std::uintptr_t*>(sp);
-  frame_registers at;
-  at.value[1] = at.pc = saved[0];
-  at.value[8] = saved[1];
-  at.value[9] = saved[2];
-  for (std::size_t i = 2; i != 12; ++i) {
-    at.value[16 + i] = saved[1 + i];  // s2 is x18
-  }
-  at.value[frame_registers::sp] = reinterpret_cast<std::uintptr_t>(sp) + parked_frame_bytes;
-  return at;
-}
-
-/// What a signal has interrupted, from the machine's part of Linux's context.
-template <class Machine>
-frame_registers interrupted_registers(const Machine& machine) noexcept {
-  frame_registers at;
-  for (std::size_t i = 1; i != frame_registers::count; ++i) {
-    at.value[i] = static_cast<std::uintptr_t>(machine.__gregs[i]);
-  }
-  at.pc = static_cast<std::uintptr_t>(machine.__gregs[0]);
-  return at;
-}
-
-/// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned
-/// stack pointer calls entry(pass, argument). See contract.hpp.
-inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, void* argument),
-                           void* argument) noexcept {
-  struct frame {
-    std::uintptr_t ra, s0, s1, s2, s3_to_s11[9], floats[parked_frame_bytes / 8 - 13], zeros[2];
-  };
-  static_assert(sizeof(frame) == parked_frame_bytes + 16 && offsetof(frame, s2) == 24);
-  frame* const first = reinterpret_cast<frame*>(static_cast<char*>(top) - sizeof(frame));
-  *first = frame{};
-  first->s1 = reinterpret_cast<std::uintptr_t>(entry);
-  first->s2 = reinterpret_cast<std::uintptr_t>(argument);
-  first->ra = reinterpret_cast<std::uintptr_t>(&thrum_goroutine_entry);
-  return first;
-}
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#endif  // THRUM_ARCH_RISCV64
-#endif  // THRUM_ARCH_RISCV64_HPP
-
-#elif THRUM_ARCH_I686
-// ---- thrum/arch/i686.hpp ----
-//
-// Context switch for 32-bit x86 with the System V calling convention, from the i686 on.
-//
-// The frame of a stack that does not run, from its stack pointer upwards:
-//    0  edi     4  esi     8  ebx    12  ebp    16  return address
-// Arguments come on the stack, above the return address, and are read before anything moves; the
-// caller takes them away itself. So one line of unwind information describes the function before
-// and after the stack pointer changes, as on x86-64. At a call the stack pointer is aligned to 16,
-// as compilers have it since gcc 4.5, with or without SSE.
-#ifndef THRUM_ARCH_I686_HPP
-#define THRUM_ARCH_I686_HPP
-
-#include <cstddef>
-#include <cstdint>
-
-// ---- thrum/arch/exception_watch.hpp ----
-//
-// Seeing an exception leave a call while everything still stands where it was thrown.
-//
-// An exception is thrown in two phases: first the unwinder asks each frame whether it has a
-// handler, from the innermost outwards; only then it unwinds. arch::call_watched is a frame that is
-// asked, never has a handler, and tells an observer.
-#ifndef THRUM_ARCH_EXCEPTION_WATCH_HPP
-#define THRUM_ARCH_EXCEPTION_WATCH_HPP
-
-#if THRUM_EXCEPTIONS
-
-#include <atomic>
-#include <cstdint>
-
-#if THRUM_HAS_SEH_UNWINDER  // there <unwind.h> includes all of the system's headers
-#include <exception>
-
-#include <cxxabi.h>
-#else
-#include <unwind.h>
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-using namespace base::orders;
-
-/// Called with the address of the thrown object.
-using exception_observer = void (*)(const void* thrown) noexcept;
-
-inline constinit std::atomic<exception_observer> observe_exception{nullptr};
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#if THRUM_HAS_SEH_UNWINDER
-// As <windows.h> declares it.
-struct _EXCEPTION_POINTERS;
-extern "C" __declspec(dllimport) long __stdcall UnhandledExceptionFilter(
-    struct _EXCEPTION_POINTERS*);
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-#if THRUM_HAS_SEH_UNWINDER
-
-/// What Windows knows of a raised exception.
-struct raised_exception {
-  std::uint32_t code;
-  std::uint32_t flags;
-  void* nested;
-  void* address;
-  std::uint32_t count;
-  std::uintptr_t information[15];
-};
-
-/// What a handler returns: the thread goes on where it was; nobody is found here.
-inline constexpr int go_on_there = 0;
-inline constexpr int go_on_searching = 1;
-
-/// In the flags: no handler is searched for, or no more; also to a target, at the end of a thread, in a
-/// collision.
-inline constexpr std::uint32_t unwinding = 0x66;
-
-/// Whether a handler is searched for something that was thrown. The library of C++ raises its
-/// exceptions with a code of its own, and the unwinder's part as the first word.
-inline bool is_thrown(const raised_exception& raised) noexcept {
-  constexpr std::uint32_t thrown_in_cxx = 0x2047'4343;
-  return raised.code == thrown_in_cxx && (raised.flags & unwinding) == 0 && raised.count != 0;
-}
-
-#endif
-
-extern "C" {
-
-#if THRUM_HAS_ARM_UNWINDER
-
-// Of the unwinder of 32-bit Arm, which leaves it to each function's routine to take its frame away.
-::_Unwind_Reason_Code __gnu_unwind_frame(::_Unwind_Control_Block*, ::_Unwind_Context*);
-
-/// What the entry of call_watched names. It is also called for a walk that has no exception.
-[[gnu::used, gnu::visibility("hidden")]] inline ::_Unwind_Reason_Code thrum_watch_exception(
-    ::_Unwind_State state, ::_Unwind_Control_Block* exception, ::_Unwind_Context* context) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
-  if ((state & _US_ACTION_MASK) == _US_VIRTUAL_UNWIND_FRAME && (state & _US_FORCE_UNWIND) == 0 &&
-      observe != nullptr) {
-    observe(exception + 1);  // the object lies behind the unwinder's part
-  }
-  return __gnu_unwind_frame(exception, context) == _URC_OK ? _URC_CONTINUE_UNWIND : _URC_FAILURE;
-}
-
-#elif THRUM_HAS_SEH_UNWINDER
-
-/// What the entry of call_watched names. It is called for whatever passes, a fault as well.
-[[gnu::used]] inline int thrum_watch_exception(const raised_exception* raised, void*, void*,
-                                               void*) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
-  if (is_thrown(*raised) && observe != nullptr) {
-    constexpr std::uintptr_t unwinder_bytes = 64;  // and behind them the object
-    observe(reinterpret_cast<const void*>(raised->information[0] + unwinder_bytes));
-  }
-  return go_on_searching;
-}
-
-/// What the first function of a stack names: nobody has caught it. An exception of C++ ends the program
-/// here as it does elsewhere, where the unwinder comes to the end of the stack and returns to `throw`.
-/// For all others the program's own filter is asked, as the first function of a thread does it: the
-/// system asks nobody, and ends the process.
-[[gnu::used]] inline int thrum_end_by_exception(const raised_exception* raised, void*,
-                                                void* machine, void*) {
-  constexpr long continue_execution = -1;
-  if ((raised->flags & unwinding) != 0) {
-    return go_on_searching;
-  }
-  if (is_thrown(*raised)) {
-    ::__cxxabiv1::__cxa_begin_catch(reinterpret_cast<void*>(raised->information[0]));
-    std::terminate();
-  }
-  struct {
-    const raised_exception* raised;
-    void* machine;
-  } about{raised, machine};
-  return ::UnhandledExceptionFilter(reinterpret_cast<::_EXCEPTION_POINTERS*>(&about)) ==
-                 continue_execution
-             ? go_on_there
-             : go_on_searching;
-}
-
-#else
-
-/// What the call-frame information of call_watched names; the assembler writes names as they are, while
-/// some compilers put a character before them.
-[[gnu::used, gnu::visibility("hidden")]] inline ::_Unwind_Reason_Code thrum_watch_exception(
-    int, ::_Unwind_Action phase, std::uint64_t, ::_Unwind_Exception* exception,
-    ::_Unwind_Context*) asm("thrum_watch_exception");
-inline ::_Unwind_Reason_Code thrum_watch_exception(int, ::_Unwind_Action phase, std::uint64_t,
-                                                   ::_Unwind_Exception* exception,
-                                                   ::_Unwind_Context*) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
-  if ((phase & _UA_SEARCH_PHASE) != 0 && observe != nullptr) {
-    observe(exception + 1);  // the object lies behind the unwinder's part
-  }
-  return _URC_CONTINUE_UNWIND;
-}
-
-#endif
-
-}  // extern "C"
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#endif  // THRUM_EXCEPTIONS
-#endif  // THRUM_ARCH_EXCEPTION_WATCH_HPP
-
-#if THRUM_ARCH_I686
-
-// clang-format off
-#define THRUM_ARCH_PUSH(name) \
-  "pushl %" name "\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 4") THRUM_CFI(".cfi_rel_offset " name ", 0")
-#define THRUM_ARCH_POP(name) \
-  "popl %" name "\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -4") THRUM_CFI(".cfi_restore " name)
-
-// 4(%esp) = save_sp, 8(%esp) = load_sp, 12(%esp) = pass
-#define THRUM_ARCH_SWITCH_BODY \
-  "endbr32\n\t" \
-  "movl 4(%esp), %edx\n\t" \
-  "movl 8(%esp), %ecx\n\t" \
-  "movl 12(%esp), %eax\n\t" \
-  THRUM_ARCH_PUSH("ebp") \
-  THRUM_ARCH_PUSH("ebx") \
-  THRUM_ARCH_PUSH("esi") \
-  THRUM_ARCH_PUSH("edi") \
-  "movl %esp, (%edx)\n\t" \
-  "movl %ecx, %esp\n\t" \
-  THRUM_ARCH_POP("edi") \
-  THRUM_ARCH_POP("esi") \
-  THRUM_ARCH_POP("ebx") \
-  THRUM_ARCH_POP("ebp")
-
-#define THRUM_ARCH_LEAVE \
-  "popl %ecx\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -4") THRUM_CFI(".cfi_register eip, ecx") \
-  "notrack jmp *%ecx"
-#define THRUM_ARCH_LEAVE_PAIRED "ret"
-
-// eax = pass, edi = entry, esi = argument
-#define THRUM_ARCH_ENTRY_BODY \
-  THRUM_CFI(".cfi_undefined eip") \
-  "endbr32\n\t" \
-  "xorl %ebp, %ebp\n\t" \
-  "subl $8, %esp\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 8") \
-  "pushl %esi\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 4") \
-  "pushl %eax\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 4") \
-  "call *%edi\n\t" \
-  "ud2"
-
-// 4(%esp) = where to save the stack pointer, 8(%esp) = function, 12(%esp) = argument
-#define THRUM_ARCH_CALL_BODY \
-  "endbr32\n\t" \
-  "movl 4(%esp), %edx\n\t" \
-  "movl 8(%esp), %ecx\n\t" \
-  "movl 12(%esp), %eax\n\t" \
-  THRUM_ARCH_PUSH("ebp") \
-  THRUM_ARCH_PUSH("ebx") \
-  THRUM_ARCH_PUSH("esi") \
-  THRUM_ARCH_PUSH("edi") \
-  "movl %esp, (%edx)\n\t" \
-  "subl $8, %esp\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 8") \
-  "pushl %eax\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 4") \
-  "call *%ecx\n\t" \
-  "addl $28, %esp\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -28") \
-  "ret"
-
-// 4(%esp) = function, 8(%esp) = argument
-#define THRUM_ARCH_WATCHED_BODY \
-  THRUM_CFI_PERSONALITY("thrum_watch_exception") \
-  "endbr32\n\t" \
-  "movl 4(%esp), %ecx\n\t" \
-  "movl 8(%esp), %eax\n\t" \
-  "subl $8, %esp\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 8") \
-  "pushl %eax\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 4") \
-  "call *%ecx\n\t" \
-  "addl $12, %esp\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -12") \
-  "ret"
-// clang-format on
-
-// ---- thrum/arch/place_functions.hpp ----
-//
-// Makes functions of a processor's assembly, which the macros below hold when this is included, in
-// the middle of that processor's file:
-//   THRUM_ARCH_SWITCH_BODY    a switch up to the jump: (save_sp, load_sp, pass)
-//   THRUM_ARCH_LEAVE          the jump; and that of the paired switch,
-//   THRUM_ARCH_LEAVE_PAIRED   a return
-//   THRUM_ARCH_ENTRY_BODY     thrum_goroutine_entry
-//   THRUM_ARCH_CALL_BODY      thrum_call_as_parked: (save_sp, f, argument)
-//   THRUM_ARCH_WATCHED_BODY   thrum_call_watched: (f, argument)
-//   THRUM_ENTRY_OPEN          and
-//   THRUM_ENTRY_CLOSE         where the unwinder's entry for a function of assembly begins and ends;
-//                             without them it is DWARF's
-// See contract.hpp for what each does.
-//
-// Where the compiler has the attribute they are naked functions. Elsewhere they are assembly at
-// file scope: in a comdat section, weak and hidden, and guarded by .ifndef because gcc's link-time
-// optimisation pastes that of all translation units into one. In Windows' object files such a
-// section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
-// returns to the section that was there before: it was that of code.
-#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
-#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
-
-#if defined(THRUM_ARCH_SWITCH_BODY)
-
-#if !defined(THRUM_ENTRY_OPEN)
-#define THRUM_ENTRY_OPEN ".cfi_startproc\n\t"
-#define THRUM_ENTRY_CLOSE ".cfi_endproc\n\t"
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-#if THRUM_HAS_NAKED
-
-extern "C" {
-
-THRUM_NAKED inline void* thrum_switch_stack(void**, void*, void*) {
-  asm(THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE);
-}
-THRUM_NAKED inline void* thrum_switch_stack_paired(void**, void*, void*) {
-  asm(THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED);
-}
-THRUM_NAKED inline void thrum_goroutine_entry() { asm(THRUM_ARCH_ENTRY_BODY); }
-THRUM_NAKED inline void thrum_call_as_parked(void**, void (*)(void*), void*) {
-  asm(THRUM_ARCH_CALL_BODY);
-}
-#if THRUM_EXCEPTIONS
-THRUM_NAKED inline void thrum_call_watched(void (*)(void*), void*) { asm(THRUM_ARCH_WATCHED_BODY); }
-#endif
-
-}  // extern "C"
-
-#else
-
-// clang-format off
-#if THRUM_HAS_SEH_UNWINDER
-#define THRUM_HIDDEN
-#define THRUM_ARCH_FUNCTION(symbol, body)                                     \
-  asm(".ifndef " symbol "\n\t"                                                \
-      ".section .text$" symbol ", \"xr\"\n\t"                                 \
-      ".linkonce discard\n\t"                                                 \
-      ".globl " symbol "\n\t"                                                 \
-      ".def " symbol "; .scl 2; .type 32; .endef\n\t"                         \
-      ".p2align 4\n"                                                          \
-      symbol ":\n\t"                                                          \
-      ".seh_proc " symbol "\n\t"                                              \
-      body "\n\t"                                                             \
-      ".seh_endproc\n\t"                                                      \
-      ".text\n\t"                                                             \
-      ".endif")
-#else
-#define THRUM_HIDDEN [[gnu::visibility("hidden")]]
-#define THRUM_ARCH_FUNCTION(symbol, body)                                     \
-  asm(".ifndef " symbol "\n\t"                                                \
-      ".pushsection .text." symbol ", \"axG\", %progbits, " symbol ", comdat\n\t" \
-      ".weak " symbol "\n\t"                                                  \
-      ".hidden " symbol "\n\t"                                                \
-      ".type " symbol ", %function\n\t"                                       \
-      ".p2align 4\n"                                                          \
-      THRUM_ENTRY_OPEN                                                        \
-      symbol ":\n\t"                                                          \
-      body "\n\t"                                                             \
-      THRUM_ENTRY_CLOSE                                                       \
-      ".size " symbol ", . - " symbol "\n\t"                                  \
-      ".popsection\n\t"                                                       \
-      ".endif")
-#endif
-// clang-format on
-
-THRUM_ARCH_FUNCTION("thrum_switch_stack", THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE);
-THRUM_ARCH_FUNCTION("thrum_switch_stack_paired", THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED);
-THRUM_ARCH_FUNCTION("thrum_goroutine_entry", THRUM_ARCH_ENTRY_BODY);
-THRUM_ARCH_FUNCTION("thrum_call_as_parked", THRUM_ARCH_CALL_BODY);
-#if THRUM_EXCEPTIONS
-THRUM_ARCH_FUNCTION("thrum_call_watched", THRUM_ARCH_WATCHED_BODY);
-#endif
-
-extern "C" {
-
-THRUM_HIDDEN void* thrum_switch_stack(void**, void*, void*);
-THRUM_HIDDEN void* thrum_switch_stack_paired(void**, void*, void*);
-THRUM_HIDDEN void thrum_goroutine_entry();
-THRUM_HIDDEN void thrum_call_as_parked(void**, void (*)(void*), void*);
-#if THRUM_EXCEPTIONS
-THRUM_HIDDEN void thrum_call_watched(void (*)(void*), void*);
-#endif
-
-}  // extern "C"
-
-#undef THRUM_ARCH_FUNCTION
-#undef THRUM_HIDDEN
-
-#endif  // THRUM_HAS_NAKED
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#undef THRUM_ENTRY_OPEN
-#undef THRUM_ENTRY_CLOSE
-#undef THRUM_ARCH_SWITCH_BODY
-#undef THRUM_ARCH_LEAVE
-#undef THRUM_ARCH_LEAVE_PAIRED
-#undef THRUM_ARCH_ENTRY_BODY
-#undef THRUM_ARCH_CALL_BODY
-#undef THRUM_ARCH_WATCHED_BODY
-
-#endif  // THRUM_ARCH_SWITCH_BODY
-#endif
-
-#undef THRUM_ARCH_PUSH
-#undef THRUM_ARCH_POP
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-inline constexpr char name[] = "i686";
-inline constexpr std::size_t stack_alignment = 16;
-
-/// To be called in a loop that waits for another processor.
-THRUM_INLINE void spin_hint() noexcept { __builtin_ia32_pause(); }
-
-/// A request to valgrind, if the program runs in it; else 0 and six instructions without effect.
-/// The processor turns edi around by 64 bits, which no other code would do.
-inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept {
-  std::uintptr_t answer = 0;
-  asm volatile(
-      "roll $3, %%edi\n\t"
-      "roll $13, %%edi\n\t"
-      "roll $29, %%edi\n\t"
-      "roll $19, %%edi\n\t"
-      "xchgl %%ebx, %%ebx"
-      : "+d"(answer)
-      : "a"(&request)
-      : "cc", "memory");
-  return answer;
-}
-
-/// What a switch leaves on the stack.
-inline constexpr std::size_t parked_frame_bytes = 20;
-
-/// By DWARF's numbers: eax, ecx, edx, ebx, esp, ebp, esi, edi, the place in the code.
-using frame_registers = registers_of_frame<9, 4>;
-
-/// A return address as the call has left it.
-constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
-
-/// What a parked stack's frame holds; see contract.hpp.
-THRUM_NO_SANITIZE inline frame_registers parked_registers(const void* sp) noexcept {
-  const auto* const saved = static_cast<const volatile std::uintptr_t*>(sp);
-  frame_registers at;
-  at.value[7] = saved[0];
-  at.value[6] = saved[1];
-  at.value[3] = saved[2];
-  at.value[5] = saved[3];
-  at.value[8] = at.pc = saved[4];
-  at.value[frame_registers::sp] = reinterpret_cast<std::uintptr_t>(saved + 5);
-  return at;
-}
-
-/// What a signal has interrupted, from the machine's part of Linux's context.
-template <class Machine>
-frame_registers interrupted_registers(const Machine& machine) noexcept {
-  // Four segments, edi, esi, ebp, esp, ebx, edx, ecx, eax, two of traps, and eip stand there.
-  constexpr std::size_t place[frame_registers::count] = {11, 10, 9, 8, 7, 6, 5, 4, 14};
-  frame_registers at;
-  for (std::size_t i = 0; i != frame_registers::count; ++i) {
-    at.value[i] = static_cast<std::uintptr_t>(machine.gregs[place[i]]);
-  }
-  at.pc = at.value[8];
-  return at;
-}
-
-/// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned
-/// stack pointer calls entry(pass, argument). See contract.hpp.
-inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, void* argument),
-                           void* argument) noexcept {
-  struct frame {
-    std::uintptr_t edi, esi, ebx, ebp, return_address, zeros[4];
-  };
-  static_assert(sizeof(frame) == 9 * 4 && offsetof(frame, zeros) == parked_frame_bytes);
-  frame* const first = reinterpret_cast<frame*>(static_cast<char*>(top) - sizeof(frame));
-  *first = frame{};
-  first->edi = reinterpret_cast<std::uintptr_t>(entry);
-  first->esi = reinterpret_cast<std::uintptr_t>(argument);
-  first->return_address = reinterpret_cast<std::uintptr_t>(&thrum_goroutine_entry);
-  return first;
-}
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#endif  // THRUM_ARCH_I686
-#endif  // THRUM_ARCH_I686_HPP
-
-#elif THRUM_ARCH_ARMHF
-// ---- thrum/arch/armhf.hpp ----
-//
-// Context switch for 32-bit Arm, ARMv7 with the calling convention that passes floating-point values
-// in registers (armhf).
-//
-// The frame of a stack that does not run, from its stack pointer upwards:
-//    0 4 bytes that keep the alignment    4 d8-d15    68 r4-r11    100 lr (return address)
-// r9 is one of those that a called function preserves, as on every system with this convention.
-//
-// Unwinding is not DWARF's here: each function has an entry in .ARM.exidx, which holds at its calls
-// and not at each of its instructions. So .save, .vsave and .pad stand where .cfi lines stand
-// elsewhere. A walk along a parked or interrupted stack, which reads DWARF's tables, finds
-// the innermost function and no callers.
-//
-// The code is Arm's, not Thumb's, whatever is compiled around it: bx, blx and the linker go from one
-// to the other. `entry` may be Thumb's and has an odd address then.
-#ifndef THRUM_ARCH_ARMHF_HPP
-#define THRUM_ARCH_ARMHF_HPP
-
-#include <cstddef>
-#include <cstdint>
-
-// ---- thrum/arch/exception_watch.hpp ----
-//
-// Seeing an exception leave a call while everything still stands where it was thrown.
-//
-// An exception is thrown in two phases: first the unwinder asks each frame whether it has a
-// handler, from the innermost outwards; only then it unwinds. arch::call_watched is a frame that is
-// asked, never has a handler, and tells an observer.
-#ifndef THRUM_ARCH_EXCEPTION_WATCH_HPP
-#define THRUM_ARCH_EXCEPTION_WATCH_HPP
-
-#if THRUM_EXCEPTIONS
-
-#include <atomic>
-#include <cstdint>
-
-#if THRUM_HAS_SEH_UNWINDER  // there <unwind.h> includes all of the system's headers
-#include <exception>
-
-#include <cxxabi.h>
-#else
-#include <unwind.h>
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-using namespace base::orders;
-
-/// Called with the address of the thrown object.
-using exception_observer = void (*)(const void* thrown) noexcept;
-
-inline constinit std::atomic<exception_observer> observe_exception{nullptr};
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#if THRUM_HAS_SEH_UNWINDER
-// As <windows.h> declares it.
-struct _EXCEPTION_POINTERS;
-extern "C" __declspec(dllimport) long __stdcall UnhandledExceptionFilter(
-    struct _EXCEPTION_POINTERS*);
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-#if THRUM_HAS_SEH_UNWINDER
-
-/// What Windows knows of a raised exception.
-struct raised_exception {
-  std::uint32_t code;
-  std::uint32_t flags;
-  void* nested;
-  void* address;
-  std::uint32_t count;
-  std::uintptr_t information[15];
-};
-
-/// What a handler returns: the thread goes on where it was; nobody is found here.
-inline constexpr int go_on_there = 0;
-inline constexpr int go_on_searching = 1;
-
-/// In the flags: no handler is searched for, or no more; also to a target, at the end of a thread, in a
-/// collision.
-inline constexpr std::uint32_t unwinding = 0x66;
-
-/// Whether a handler is searched for something that was thrown. The library of C++ raises its
-/// exceptions with a code of its own, and the unwinder's part as the first word.
-inline bool is_thrown(const raised_exception& raised) noexcept {
-  constexpr std::uint32_t thrown_in_cxx = 0x2047'4343;
-  return raised.code == thrown_in_cxx && (raised.flags & unwinding) == 0 && raised.count != 0;
-}
-
-#endif
-
-extern "C" {
-
-#if THRUM_HAS_ARM_UNWINDER
-
-// Of the unwinder of 32-bit Arm, which leaves it to each function's routine to take its frame away.
-::_Unwind_Reason_Code __gnu_unwind_frame(::_Unwind_Control_Block*, ::_Unwind_Context*);
-
-/// What the entry of call_watched names. It is also called for a walk that has no exception.
-[[gnu::used, gnu::visibility("hidden")]] inline ::_Unwind_Reason_Code thrum_watch_exception(
-    ::_Unwind_State state, ::_Unwind_Control_Block* exception, ::_Unwind_Context* context) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
-  if ((state & _US_ACTION_MASK) == _US_VIRTUAL_UNWIND_FRAME && (state & _US_FORCE_UNWIND) == 0 &&
-      observe != nullptr) {
-    observe(exception + 1);  // the object lies behind the unwinder's part
-  }
-  return __gnu_unwind_frame(exception, context) == _URC_OK ? _URC_CONTINUE_UNWIND : _URC_FAILURE;
-}
-
-#elif THRUM_HAS_SEH_UNWINDER
-
-/// What the entry of call_watched names. It is called for whatever passes, a fault as well.
-[[gnu::used]] inline int thrum_watch_exception(const raised_exception* raised, void*, void*,
-                                               void*) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
-  if (is_thrown(*raised) && observe != nullptr) {
-    constexpr std::uintptr_t unwinder_bytes = 64;  // and behind them the object
-    observe(reinterpret_cast<const void*>(raised->information[0] + unwinder_bytes));
-  }
-  return go_on_searching;
-}
-
-/// What the first function of a stack names: nobody has caught it. An exception of C++ ends the program
-/// here as it does elsewhere, where the unwinder comes to the end of the stack and returns to `throw`.
-/// For all others the program's own filter is asked, as the first function of a thread does it: the
-/// system asks nobody, and ends the process.
-[[gnu::used]] inline int thrum_end_by_exception(const raised_exception* raised, void*,
-                                                void* machine, void*) {
-  constexpr long continue_execution = -1;
-  if ((raised->flags & unwinding) != 0) {
-    return go_on_searching;
-  }
-  if (is_thrown(*raised)) {
-    ::__cxxabiv1::__cxa_begin_catch(reinterpret_cast<void*>(raised->information[0]));
-    std::terminate();
-  }
-  struct {
-    const raised_exception* raised;
-    void* machine;
-  } about{raised, machine};
-  return ::UnhandledExceptionFilter(reinterpret_cast<::_EXCEPTION_POINTERS*>(&about)) ==
-                 continue_execution
-             ? go_on_there
-             : go_on_searching;
-}
-
-#else
-
-/// What the call-frame information of call_watched names; the assembler writes names as they are, while
-/// some compilers put a character before them.
-[[gnu::used, gnu::visibility("hidden")]] inline ::_Unwind_Reason_Code thrum_watch_exception(
-    int, ::_Unwind_Action phase, std::uint64_t, ::_Unwind_Exception* exception,
-    ::_Unwind_Context*) asm("thrum_watch_exception");
-inline ::_Unwind_Reason_Code thrum_watch_exception(int, ::_Unwind_Action phase, std::uint64_t,
-                                                   ::_Unwind_Exception* exception,
-                                                   ::_Unwind_Context*) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
-  if ((phase & _UA_SEARCH_PHASE) != 0 && observe != nullptr) {
-    observe(exception + 1);  // the object lies behind the unwinder's part
-  }
-  return _URC_CONTINUE_UNWIND;
-}
-
-#endif
-
-}  // extern "C"
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#endif  // THRUM_EXCEPTIONS
-#endif  // THRUM_ARCH_EXCEPTION_WATCH_HPP
-
-#if THRUM_ARCH_ARMHF
-
-// clang-format off
-#define THRUM_ENTRY_OPEN ".syntax unified\n\t" ".arm\n\t" ".fnstart\n\t"
-#define THRUM_ENTRY_CLOSE ".fnend\n\t"
-
-#define THRUM_ARCH_SAVE_ALL                       \
-  "push {r4-r11, lr}\n\t"  ".save {r4-r11, lr}\n\t" \
-  "vpush {d8-d15}\n\t"     ".vsave {d8-d15}\n\t"    \
-  "sub sp, sp, #4\n\t"     ".pad #4\n\t"
-
-// r0 = save_sp, r1 = load_sp, r2 = pass
-#define THRUM_ARCH_SWITCH_BODY  \
-  THRUM_ARCH_SAVE_ALL           \
-  "str sp, [r0]\n\t"            \
-  "mov sp, r1\n\t"              \
-  "mov r0, r2\n\t"              \
-  "add sp, sp, #4\n\t"          \
-  "vpop {d8-d15}\n\t"           \
-  "pop {r4-r11, lr}\n\t"
-
-#define THRUM_ARCH_LEAVE "mov r12, lr\n\t" "bx r12"
-#define THRUM_ARCH_LEAVE_PAIRED "bx lr"
-
-// r0 = pass, r4 = entry, r5 = argument
-#define THRUM_ARCH_ENTRY_BODY   \
-  ".cantunwind\n\t"             \
-  "mov r11, #0\n\t"             \
-  "mov r7, #0\n\t"              \
-  "mov lr, #0\n\t"              \
-  "mov r1, r5\n\t"              \
-  "blx r4\n\t"                  \
-  "udf #0\n\t"
-
-// r0 = where to save the stack pointer, r1 = function, r2 = argument
-#define THRUM_ARCH_CALL_BODY    \
-  THRUM_ARCH_SAVE_ALL           \
-  "str sp, [r0]\n\t"            \
-  "mov r0, r2\n\t"              \
-  "blx r1\n\t"                  \
-  "add sp, sp, #100\n\t"        \
-  "pop {pc}\n\t"
-
-// r0 = function, r1 = argument
-#define THRUM_ARCH_WATCHED_BODY                   \
-  "push {r4, lr}\n\t"      ".save {r4, lr}\n\t"   \
-  ".personality thrum_watch_exception\n\t"        \
-  "mov r3, r0\n\t"                                \
-  "mov r0, r1\n\t"                                \
-  "blx r3\n\t"                                    \
-  "pop {r4, pc}\n\t"                              \
-  ".handlerdata\n\t"
-// clang-format on
-
-// ---- thrum/arch/place_functions.hpp ----
-//
-// Makes functions of a processor's assembly, which the macros below hold when this is included, in
-// the middle of that processor's file:
-//   THRUM_ARCH_SWITCH_BODY    a switch up to the jump: (save_sp, load_sp, pass)
-//   THRUM_ARCH_LEAVE          the jump; and that of the paired switch,
-//   THRUM_ARCH_LEAVE_PAIRED   a return
-//   THRUM_ARCH_ENTRY_BODY     thrum_goroutine_entry
-//   THRUM_ARCH_CALL_BODY      thrum_call_as_parked: (save_sp, f, argument)
-//   THRUM_ARCH_WATCHED_BODY   thrum_call_watched: (f, argument)
-//   THRUM_ENTRY_OPEN          and
-//   THRUM_ENTRY_CLOSE         where the unwinder's entry for a function of assembly begins and ends;
-//                             without them it is DWARF's
-// See contract.hpp for what each does.
-//
-// Where the compiler has the attribute they are naked functions. Elsewhere they are assembly at
-// file scope: in a comdat section, weak and hidden, and guarded by .ifndef because gcc's link-time
-// optimisation pastes that of all translation units into one. In Windows' object files such a
-// section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
-// returns to the section that was there before: it was that of code.
-#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
-#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
-
-#if defined(THRUM_ARCH_SWITCH_BODY)
-
-#if !defined(THRUM_ENTRY_OPEN)
-#define THRUM_ENTRY_OPEN ".cfi_startproc\n\t"
-#define THRUM_ENTRY_CLOSE ".cfi_endproc\n\t"
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-#if THRUM_HAS_NAKED
-
-extern "C" {
-
-THRUM_NAKED inline void* thrum_switch_stack(void**, void*, void*) {
-  asm(THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE);
-}
-THRUM_NAKED inline void* thrum_switch_stack_paired(void**, void*, void*) {
-  asm(THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED);
-}
-THRUM_NAKED inline void thrum_goroutine_entry() { asm(THRUM_ARCH_ENTRY_BODY); }
-THRUM_NAKED inline void thrum_call_as_parked(void**, void (*)(void*), void*) {
-  asm(THRUM_ARCH_CALL_BODY);
-}
-#if THRUM_EXCEPTIONS
-THRUM_NAKED inline void thrum_call_watched(void (*)(void*), void*) { asm(THRUM_ARCH_WATCHED_BODY); }
-#endif
-
-}  // extern "C"
-
-#else
-
-// clang-format off
-#if THRUM_HAS_SEH_UNWINDER
-#define THRUM_HIDDEN
-#define THRUM_ARCH_FUNCTION(symbol, body)                                     \
-  asm(".ifndef " symbol "\n\t"                                                \
-      ".section .text$" symbol ", \"xr\"\n\t"                                 \
-      ".linkonce discard\n\t"                                                 \
-      ".globl " symbol "\n\t"                                                 \
-      ".def " symbol "; .scl 2; .type 32; .endef\n\t"                         \
-      ".p2align 4\n"                                                          \
-      symbol ":\n\t"                                                          \
-      ".seh_proc " symbol "\n\t"                                              \
-      body "\n\t"                                                             \
-      ".seh_endproc\n\t"                                                      \
-      ".text\n\t"                                                             \
-      ".endif")
-#else
-#define THRUM_HIDDEN [[gnu::visibility("hidden")]]
-#define THRUM_ARCH_FUNCTION(symbol, body)                                     \
-  asm(".ifndef " symbol "\n\t"                                                \
-      ".pushsection .text." symbol ", \"axG\", %progbits, " symbol ", comdat\n\t" \
-      ".weak " symbol "\n\t"                                                  \
-      ".hidden " symbol "\n\t"                                                \
-      ".type " symbol ", %function\n\t"                                       \
-      ".p2align 4\n"                                                          \
-      THRUM_ENTRY_OPEN                                                        \
-      symbol ":\n\t"                                                          \
-      body "\n\t"                                                             \
-      THRUM_ENTRY_CLOSE                                                       \
-      ".size " symbol ", . - " symbol "\n\t"                                  \
-      ".popsection\n\t"                                                       \
-      ".endif")
-#endif
-// clang-format on
-
-THRUM_ARCH_FUNCTION("thrum_switch_stack", THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE);
-THRUM_ARCH_FUNCTION("thrum_switch_stack_paired", THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED);
-THRUM_ARCH_FUNCTION("thrum_goroutine_entry", THRUM_ARCH_ENTRY_BODY);
-THRUM_ARCH_FUNCTION("thrum_call_as_parked", THRUM_ARCH_CALL_BODY);
-#if THRUM_EXCEPTIONS
-THRUM_ARCH_FUNCTION("thrum_call_watched", THRUM_ARCH_WATCHED_BODY);
-#endif
-
-extern "C" {
-
-THRUM_HIDDEN void* thrum_switch_stack(void**, void*, void*);
-THRUM_HIDDEN void* thrum_switch_stack_paired(void**, void*, void*);
-THRUM_HIDDEN void thrum_goroutine_entry();
-THRUM_HIDDEN void thrum_call_as_parked(void**, void (*)(void*), void*);
-#if THRUM_EXCEPTIONS
-THRUM_HIDDEN void thrum_call_watched(void (*)(void*), void*);
-#endif
-
-}  // extern "C"
-
-#undef THRUM_ARCH_FUNCTION
-#undef THRUM_HIDDEN
-
-#endif  // THRUM_HAS_NAKED
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#undef THRUM_ENTRY_OPEN
-#undef THRUM_ENTRY_CLOSE
-#undef THRUM_ARCH_SWITCH_BODY
-#undef THRUM_ARCH_LEAVE
-#undef THRUM_ARCH_LEAVE_PAIRED
-#undef THRUM_ARCH_ENTRY_BODY
-#undef THRUM_ARCH_CALL_BODY
-#undef THRUM_ARCH_WATCHED_BODY
-
-#endif  // THRUM_ARCH_SWITCH_BODY
-#endif
-
-#undef THRUM_ARCH_SAVE_ALL
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-inline constexpr char name[] = "armhf";
-inline constexpr std::size_t stack_alignment = 8;
-
-/// To be called in a loop that waits for another processor. `yield` does nothing on most.
-THRUM_INLINE void spin_hint() noexcept { asm volatile("yield" ::: "memory"); }
-
-/// A request to valgrind, if the program runs in it; else 0 and five instructions without effect.
-/// The processor turns r12 around by 64 bits, which no other code would do.
-inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept {
-  register std::uintptr_t answer asm("r3") = 0;
-  register const std::uintptr_t* question asm("r4") = request;
-  asm volatile(
-      "mov r12, r12, ror #3\n\t"
-      "mov r12, r12, ror #13\n\t"
-      "mov r12, r12, ror #29\n\t"
-      "mov r12, r12, ror #19\n\t"
-      "orr r10, r10, r10"
-      : "+r"(answer)
-      : "r"(question)
-      : "cc", "memory");
-  return answer;
-}
-
-/// What a switch leaves on the stack.
-inline constexpr std::size_t parked_frame_bytes = 104;
-
-/// r0 to r15, of which r13 is the stack pointer and r15 the place in the code.
-using frame_registers = registers_of_frame<16, 13>;
-
-/// A return address without the bit that says to which instructions it leads.
-constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept {
-  return address & ~std::uintptr_t{1};
-}
-
-/// What a parked stack's frame holds; see contract.hpp.
-THRUM_NO_SANITIZE inline frame_registers parked_registers(const void* sp) noexcept {
-  const auto* const saved = static_cast<const volatile std::uintptr_t*>(sp);
-  frame_registers at;
-  for (std::size_t i = 4; i != 12; ++i) {
-    at.value[i] = saved[13 + i];
-  }
-  at.value[14] = saved[25];
-  at.value[15] = at.pc = plain_address(at.value[14]);
-  at.value[frame_registers::sp] = reinterpret_cast<std::uintptr_t>(saved + 26);
-  return at;
-}
-
-/// What a signal has interrupted, from the machine's part of Linux's context, where r0 to r10, fp,
-/// ip, sp, lr and pc stand one behind the other.
-template <class Machine>
-frame_registers interrupted_registers(const Machine& machine) noexcept {
-  const unsigned long* const first = &machine.arm_r0;
-  frame_registers at;
-  for (std::size_t i = 0; i != frame_registers::count; ++i) {
-    at.value[i] = static_cast<std::uintptr_t>(first[i]);
-  }
-  at.pc = at.value[15];
-  return at;
-}
-
-/// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned
-/// stack pointer calls entry(pass, argument). See contract.hpp.
-inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, void* argument),
-                           void* argument) noexcept {
-  struct frame {
-    std::uintptr_t unused, d8_to_d15[16], r4, r5, r6_to_r11[6], lr, zeros[2];
-  };
-  static_assert(sizeof(frame) == parked_frame_bytes + 8 && offsetof(frame, r4) == 68 &&
-                offsetof(frame, lr) == 100);
-  frame* const first = reinterpret_cast<frame*>(static_cast<char*>(top) - sizeof(frame));
-  *first = frame{};
-  first->r4 = reinterpret_cast<std::uintptr_t>(entry);
-  first->r5 = reinterpret_cast<std::uintptr_t>(argument);
-  first->lr = reinterpret_cast<std::uintptr_t>(&thrum_goroutine_entry);
-  return first;
-}
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#endif  // THRUM_ARCH_ARMHF
-#endif  // THRUM_ARCH_ARMHF_HPP
-
-#elif THRUM_ARCH_PPC64LE
-// ---- thrum/arch/ppc64le.hpp ----
-//
-// Context switch for 64-bit Power, little-endian, with the calling convention ELFv2.
-//
-// The frame of a stack that does not run, from its stack pointer upwards:
-//    0 the caller's stack pointer    8 unused    24 r2    32 r14-r31    176 f14-f31    320 v20-v31
-//    512 the caller's own first words, where a called function saves: 8 bytes unused, the condition
-//    register, the return address
-// r2 points to the table of addresses of the shared object whose code runs, and the two sides may
-// be in different ones. r13 belongs to the thread. VRSAVE is nobody's on Linux.
-//
-// A function that is called by its address finds that in r12, from which it makes its r2; whoever
-// called it loads its own r2 again, by the very instruction that the unwinder looks for.
-#ifndef THRUM_ARCH_PPC64LE_HPP
-#define THRUM_ARCH_PPC64LE_HPP
-
-#include <cstddef>
-#include <cstdint>
-
-// ---- thrum/arch/exception_watch.hpp ----
-//
-// Seeing an exception leave a call while everything still stands where it was thrown.
-//
-// An exception is thrown in two phases: first the unwinder asks each frame whether it has a
-// handler, from the innermost outwards; only then it unwinds. arch::call_watched is a frame that is
-// asked, never has a handler, and tells an observer.
-#ifndef THRUM_ARCH_EXCEPTION_WATCH_HPP
-#define THRUM_ARCH_EXCEPTION_WATCH_HPP
-
-#if THRUM_EXCEPTIONS
-
-#include <atomic>
-#include <cstdint>
-
-#if THRUM_HAS_SEH_UNWINDER  // there <unwind.h> includes all of the system's headers
-#include <exception>
-
-#include <cxxabi.h>
-#else
-#include <unwind.h>
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-using namespace base::orders;
-
-/// Called with the address of the thrown object.
-using exception_observer = void (*)(const void* thrown) noexcept;
-
-inline constinit std::atomic<exception_observer> observe_exception{nullptr};
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#if THRUM_HAS_SEH_UNWINDER
-// As <windows.h> declares it.
-struct _EXCEPTION_POINTERS;
-extern "C" __declspec(dllimport) long __stdcall UnhandledExceptionFilter(
-    struct _EXCEPTION_POINTERS*);
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-#if THRUM_HAS_SEH_UNWINDER
-
-/// What Windows knows of a raised exception.
-struct raised_exception {
-  std::uint32_t code;
-  std::uint32_t flags;
-  void* nested;
-  void* address;
-  std::uint32_t count;
-  std::uintptr_t information[15];
-};
-
-/// What a handler returns: the thread goes on where it was; nobody is found here.
-inline constexpr int go_on_there = 0;
-inline constexpr int go_on_searching = 1;
-
-/// In the flags: no handler is searched for, or no more; also to a target, at the end of a thread, in a
-/// collision.
-inline constexpr std::uint32_t unwinding = 0x66;
-
-/// Whether a handler is searched for something that was thrown. The library of C++ raises its
-/// exceptions with a code of its own, and the unwinder's part as the first word.
-inline bool is_thrown(const raised_exception& raised) noexcept {
-  constexpr std::uint32_t thrown_in_cxx = 0x2047'4343;
-  return raised.code == thrown_in_cxx && (raised.flags & unwinding) == 0 && raised.count != 0;
-}
-
-#endif
-
-extern "C" {
-
-#if THRUM_HAS_ARM_UNWINDER
-
-// Of the unwinder of 32-bit Arm, which leaves it to each function's routine to take its frame away.
-::_Unwind_Reason_Code __gnu_unwind_frame(::_Unwind_Control_Block*, ::_Unwind_Context*);
-
-/// What the entry of call_watched names. It is also called for a walk that has no exception.
-[[gnu::used, gnu::visibility("hidden")]] inline ::_Unwind_Reason_Code thrum_watch_exception(
-    ::_Unwind_State state, ::_Unwind_Control_Block* exception, ::_Unwind_Context* context) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
-  if ((state & _US_ACTION_MASK) == _US_VIRTUAL_UNWIND_FRAME && (state & _US_FORCE_UNWIND) == 0 &&
-      observe != nullptr) {
-    observe(exception + 1);  // the object lies behind the unwinder's part
-  }
-  return __gnu_unwind_frame(exception, context) == _URC_OK ? _URC_CONTINUE_UNWIND : _URC_FAILURE;
-}
-
-#elif THRUM_HAS_SEH_UNWINDER
-
-/// What the entry of call_watched names. It is called for whatever passes, a fault as well.
-[[gnu::used]] inline int thrum_watch_exception(const raised_exception* raised, void*, void*,
-                                               void*) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
-  if (is_thrown(*raised) && observe != nullptr) {
-    constexpr std::uintptr_t unwinder_bytes = 64;  // and behind them the object
-    observe(reinterpret_cast<const void*>(raised->information[0] + unwinder_bytes));
-  }
-  return go_on_searching;
-}
-
-/// What the first function of a stack names: nobody has caught it. An exception of C++ ends the program
-/// here as it does elsewhere, where the unwinder comes to the end of the stack and returns to `throw`.
-/// For all others the program's own filter is asked, as the first function of a thread does it: the
-/// system asks nobody, and ends the process.
-[[gnu::used]] inline int thrum_end_by_exception(const raised_exception* raised, void*,
-                                                void* machine, void*) {
-  constexpr long continue_execution = -1;
-  if ((raised->flags & unwinding) != 0) {
-    return go_on_searching;
-  }
-  if (is_thrown(*raised)) {
-    ::__cxxabiv1::__cxa_begin_catch(reinterpret_cast<void*>(raised->information[0]));
-    std::terminate();
-  }
-  struct {
-    const raised_exception* raised;
-    void* machine;
-  } about{raised, machine};
-  return ::UnhandledExceptionFilter(reinterpret_cast<::_EXCEPTION_POINTERS*>(&about)) ==
-                 continue_execution
-             ? go_on_there
-             : go_on_searching;
-}
-
-#else
-
-/// What the call-frame information of call_watched names; the assembler writes names as they are, while
-/// some compilers put a character before them.
-[[gnu::used, gnu::visibility("hidden")]] inline ::_Unwind_Reason_Code thrum_watch_exception(
-    int, ::_Unwind_Action phase, std::uint64_t, ::_Unwind_Exception* exception,
-    ::_Unwind_Context*) asm("thrum_watch_exception");
-inline ::_Unwind_Reason_Code thrum_watch_exception(int, ::_Unwind_Action phase, std::uint64_t,
-                                                   ::_Unwind_Exception* exception,
-                                                   ::_Unwind_Context*) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
-  if ((phase & _UA_SEARCH_PHASE) != 0 && observe != nullptr) {
-    observe(exception + 1);  // the object lies behind the unwinder's part
-  }
-  return _URC_CONTINUE_UNWIND;
-}
-
-#endif
-
-}  // extern "C"
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#endif  // THRUM_EXCEPTIONS
-#endif  // THRUM_ARCH_EXCEPTION_WATCH_HPP
-
-#if THRUM_ARCH_PPC64LE
-
-// clang-format off
-#define THRUM_ARCH_SAVE(number, at) \
-  "std " number ", " at "(1)\n\t"  THRUM_CFI(".cfi_rel_offset " number ", " at)
-#define THRUM_ARCH_LOAD(number, at) \
-  "ld " number ", " at "(1)\n\t"  THRUM_CFI(".cfi_restore " number)
-
-#define THRUM_ARCH_SAVE_ALL                                                       \
-  "mflr 0\n\t"                                                                    \
-  "std 0, 16(1)\n\t"  THRUM_CFI(".cfi_offset lr, 16")                             \
-  "mfcr 12\n\t"                                                                   \
-  "stw 12, 8(1)\n\t"                                                              \
-  "stdu 1, -512(1)\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 512")                  \
-  "std 2, 24(1)\n\t"                                                              \
-  THRUM_ARCH_SAVE("14", "32")                                                     \
-  THRUM_ARCH_SAVE("15", "40")                                                     \
-  THRUM_ARCH_SAVE("16", "48")                                                     \
-  THRUM_ARCH_SAVE("17", "56")                                                     \
-  THRUM_ARCH_SAVE("18", "64")                                                     \
-  THRUM_ARCH_SAVE("19", "72")                                                     \
-  THRUM_ARCH_SAVE("20", "80")                                                     \
-  THRUM_ARCH_SAVE("21", "88")                                                     \
-  THRUM_ARCH_SAVE("22", "96")                                                     \
-  THRUM_ARCH_SAVE("23", "104")                                                    \
-  THRUM_ARCH_SAVE("24", "112")                                                    \
-  THRUM_ARCH_SAVE("25", "120")                                                    \
-  THRUM_ARCH_SAVE("26", "128")                                                    \
-  THRUM_ARCH_SAVE("27", "136")                                                    \
-  THRUM_ARCH_SAVE("28", "144")                                                    \
-  THRUM_ARCH_SAVE("29", "152")                                                    \
-  THRUM_ARCH_SAVE("30", "160")                                                    \
-  THRUM_ARCH_SAVE("31", "168")
-
-// r3 = save_sp, r4 = load_sp, r5 = pass
-#define THRUM_ARCH_SWITCH_BODY                                                    \
-  THRUM_ARCH_SAVE_ALL                                                             \
-  "stfd 14, 176(1)\n\t"                                                           \
-  "stfd 15, 184(1)\n\t"                                                           \
-  "stfd 16, 192(1)\n\t"                                                           \
-  "stfd 17, 200(1)\n\t"                                                           \
-  "stfd 18, 208(1)\n\t"                                                           \
-  "stfd 19, 216(1)\n\t"                                                           \
-  "stfd 20, 224(1)\n\t"                                                           \
-  "stfd 21, 232(1)\n\t"                                                           \
-  "stfd 22, 240(1)\n\t"                                                           \
-  "stfd 23, 248(1)\n\t"                                                           \
-  "stfd 24, 256(1)\n\t"                                                           \
-  "stfd 25, 264(1)\n\t"                                                           \
-  "stfd 26, 272(1)\n\t"                                                           \
-  "stfd 27, 280(1)\n\t"                                                           \
-  "stfd 28, 288(1)\n\t"                                                           \
-  "stfd 29, 296(1)\n\t"                                                           \
-  "stfd 30, 304(1)\n\t"                                                           \
-  "stfd 31, 312(1)\n\t"                                                           \
-  "li 11, 320\n\t"  "stvx 20, 11, 1\n\t"                                          \
-  "li 11, 336\n\t"  "stvx 21, 11, 1\n\t"                                          \
-  "li 11, 352\n\t"  "stvx 22, 11, 1\n\t"                                          \
-  "li 11, 368\n\t"  "stvx 23, 11, 1\n\t"                                          \
-  "li 11, 384\n\t"  "stvx 24, 11, 1\n\t"                                          \
-  "li 11, 400\n\t"  "stvx 25, 11, 1\n\t"                                          \
-  "li 11, 416\n\t"  "stvx 26, 11, 1\n\t"                                          \
-  "li 11, 432\n\t"  "stvx 27, 11, 1\n\t"                                          \
-  "li 11, 448\n\t"  "stvx 28, 11, 1\n\t"                                          \
-  "li 11, 464\n\t"  "stvx 29, 11, 1\n\t"                                          \
-  "li 11, 480\n\t"  "stvx 30, 11, 1\n\t"                                          \
-  "li 11, 496\n\t"  "stvx 31, 11, 1\n\t"                                          \
-  "std 1, 0(3)\n\t"                                                               \
-  "mr 1, 4\n\t"                                                                   \
-  "mr 3, 5\n\t"                                                                   \
-  THRUM_ARCH_LOAD("14", "32")                                                     \
-  THRUM_ARCH_LOAD("15", "40")                                                     \
-  THRUM_ARCH_LOAD("16", "48")                                                     \
-  THRUM_ARCH_LOAD("17", "56")                                                     \
-  THRUM_ARCH_LOAD("18", "64")                                                     \
-  THRUM_ARCH_LOAD("19", "72")                                                     \
-  THRUM_ARCH_LOAD("20", "80")                                                     \
-  THRUM_ARCH_LOAD("21", "88")                                                     \
-  THRUM_ARCH_LOAD("22", "96")                                                     \
-  THRUM_ARCH_LOAD("23", "104")                                                    \
-  THRUM_ARCH_LOAD("24", "112")                                                    \
-  THRUM_ARCH_LOAD("25", "120")                                                    \
-  THRUM_ARCH_LOAD("26", "128")                                                    \
-  THRUM_ARCH_LOAD("27", "136")                                                    \
-  THRUM_ARCH_LOAD("28", "144")                                                    \
-  THRUM_ARCH_LOAD("29", "152")                                                    \
-  THRUM_ARCH_LOAD("30", "160")                                                    \
-  THRUM_ARCH_LOAD("31", "168")                                                    \
-  "lfd 14, 176(1)\n\t"                                                            \
-  "lfd 15, 184(1)\n\t"                                                            \
-  "lfd 16, 192(1)\n\t"                                                            \
-  "lfd 17, 200(1)\n\t"                                                            \
-  "lfd 18, 208(1)\n\t"                                                            \
-  "lfd 19, 216(1)\n\t"                                                            \
-  "lfd 20, 224(1)\n\t"                                                            \
-  "lfd 21, 232(1)\n\t"                                                            \
-  "lfd 22, 240(1)\n\t"                                                            \
-  "lfd 23, 248(1)\n\t"                                                            \
-  "lfd 24, 256(1)\n\t"                                                            \
-  "lfd 25, 264(1)\n\t"                                                            \
-  "lfd 26, 272(1)\n\t"                                                            \
-  "lfd 27, 280(1)\n\t"                                                            \
-  "lfd 28, 288(1)\n\t"                                                            \
-  "lfd 29, 296(1)\n\t"                                                            \
-  "lfd 30, 304(1)\n\t"                                                            \
-  "lfd 31, 312(1)\n\t"                                                            \
-  "li 11, 320\n\t"  "lvx 20, 11, 1\n\t"                                           \
-  "li 11, 336\n\t"  "lvx 21, 11, 1\n\t"                                           \
-  "li 11, 352\n\t"  "lvx 22, 11, 1\n\t"                                           \
-  "li 11, 368\n\t"  "lvx 23, 11, 1\n\t"                                           \
-  "li 11, 384\n\t"  "lvx 24, 11, 1\n\t"                                           \
-  "li 11, 400\n\t"  "lvx 25, 11, 1\n\t"                                           \
-  "li 11, 416\n\t"  "lvx 26, 11, 1\n\t"                                           \
-  "li 11, 432\n\t"  "lvx 27, 11, 1\n\t"                                           \
-  "li 11, 448\n\t"  "lvx 28, 11, 1\n\t"                                           \
-  "li 11, 464\n\t"  "lvx 29, 11, 1\n\t"                                           \
-  "li 11, 480\n\t"  "lvx 30, 11, 1\n\t"                                           \
-  "li 11, 496\n\t"  "lvx 31, 11, 1\n\t"                                           \
-  "ld 2, 24(1)\n\t"                                                               \
-  "addi 1, 1, 512\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -512")                  \
-  "lwz 12, 8(1)\n\t"                                                              \
-  "mtcrf 0x38, 12\n\t"                                                            \
-  "ld 0, 16(1)\n\t"
-
-#define THRUM_ARCH_LEAVE "mtctr 0\n\t" "mtlr 0\n\t"  THRUM_CFI(".cfi_restore lr")  "bctr\n\t"
-#define THRUM_ARCH_LEAVE_PAIRED "mtlr 0\n\t"  THRUM_CFI(".cfi_restore lr")  "blr\n\t"
-
-// r3 = pass, r14 = entry, r15 = argument
-#define THRUM_ARCH_ENTRY_BODY                                                     \
-  THRUM_CFI(".cfi_undefined lr")                                                  \
-  "li 31, 0\n\t"                                                                  \
-  "mr 4, 15\n\t"                                                                  \
-  "mr 12, 14\n\t"                                                                 \
-  "mtctr 12\n\t"                                                                  \
-  "bctrl\n\t"                                                                     \
-  "trap\n\t"
-
-// r3 = where to save the stack pointer, r4 = function, r5 = argument
-#define THRUM_ARCH_CALL_BODY                                                      \
-  THRUM_ARCH_SAVE_ALL                                                             \
-  "std 1, 0(3)\n\t"                                                               \
-  "stdu 1, -32(1)\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 32")                    \
-  "std 2, 24(1)\n\t"                                                              \
-  "mr 3, 5\n\t"                                                                   \
-  "mr 12, 4\n\t"                                                                  \
-  "mtctr 12\n\t"                                                                  \
-  "bctrl\n\t"                                                                     \
-  "ld 2, 24(1)\n\t"                                                               \
-  "addi 1, 1, 544\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -544")                  \
-  "ld 0, 16(1)\n\t"                                                               \
-  "mtlr 0\n\t"  THRUM_CFI(".cfi_restore lr")                                      \
-  "blr\n\t"
-
-// r3 = function, r4 = argument
-#define THRUM_ARCH_WATCHED_BODY                                                   \
-  THRUM_CFI_PERSONALITY("thrum_watch_exception")                                  \
-  "mflr 0\n\t"                                                                    \
-  "std 0, 16(1)\n\t"  THRUM_CFI(".cfi_offset lr, 16")                             \
-  "stdu 1, -32(1)\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 32")                    \
-  "std 2, 24(1)\n\t"                                                              \
-  "mr 12, 3\n\t"                                                                  \
-  "mr 3, 4\n\t"                                                                   \
-  "mtctr 12\n\t"                                                                  \
-  "bctrl\n\t"                                                                     \
-  "ld 2, 24(1)\n\t"                                                               \
-  "addi 1, 1, 32\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -32")                    \
-  "ld 0, 16(1)\n\t"                                                               \
-  "mtlr 0\n\t"  THRUM_CFI(".cfi_restore lr")                                      \
-  "blr\n\t"
-// clang-format on
-
-// ---- thrum/arch/place_functions.hpp ----
-//
-// Makes functions of a processor's assembly, which the macros below hold when this is included, in
-// the middle of that processor's file:
-//   THRUM_ARCH_SWITCH_BODY    a switch up to the jump: (save_sp, load_sp, pass)
-//   THRUM_ARCH_LEAVE          the jump; and that of the paired switch,
-//   THRUM_ARCH_LEAVE_PAIRED   a return
-//   THRUM_ARCH_ENTRY_BODY     thrum_goroutine_entry
-//   THRUM_ARCH_CALL_BODY      thrum_call_as_parked: (save_sp, f, argument)
-//   THRUM_ARCH_WATCHED_BODY   thrum_call_watched: (f, argument)
-//   THRUM_ENTRY_OPEN          and
-//   THRUM_ENTRY_CLOSE         where the unwinder's entry for a function of assembly begins and ends;
-//                             without them it is DWARF's
-// See contract.hpp for what each does.
-//
-// Where the compiler has the attribute they are naked functions. Elsewhere they are assembly at
-// file scope: in a comdat section, weak and hidden, and guarded by .ifndef because gcc's link-time
-// optimisation pastes that of all translation units into one. In Windows' object files such a
-// section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
-// returns to the section that was there before: it was that of code.
-#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
-#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
-
-#if defined(THRUM_ARCH_SWITCH_BODY)
-
-#if !defined(THRUM_ENTRY_OPEN)
-#define THRUM_ENTRY_OPEN ".cfi_startproc\n\t"
-#define THRUM_ENTRY_CLOSE ".cfi_endproc\n\t"
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-#if THRUM_HAS_NAKED
-
-extern "C" {
-
-THRUM_NAKED inline void* thrum_switch_stack(void**, void*, void*) {
-  asm(THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE);
-}
-THRUM_NAKED inline void* thrum_switch_stack_paired(void**, void*, void*) {
-  asm(THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED);
-}
-THRUM_NAKED inline void thrum_goroutine_entry() { asm(THRUM_ARCH_ENTRY_BODY); }
-THRUM_NAKED inline void thrum_call_as_parked(void**, void (*)(void*), void*) {
-  asm(THRUM_ARCH_CALL_BODY);
-}
-#if THRUM_EXCEPTIONS
-THRUM_NAKED inline void thrum_call_watched(void (*)(void*), void*) { asm(THRUM_ARCH_WATCHED_BODY); }
-#endif
-
-}  // extern "C"
-
-#else
-
-// clang-format off
-#if THRUM_HAS_SEH_UNWINDER
-#define THRUM_HIDDEN
-#define THRUM_ARCH_FUNCTION(symbol, body)                                     \
-  asm(".ifndef " symbol "\n\t"                                                \
-      ".section .text$" symbol ", \"xr\"\n\t"                                 \
-      ".linkonce discard\n\t"                                                 \
-      ".globl " symbol "\n\t"                                                 \
-      ".def " symbol "; .scl 2; .type 32; .endef\n\t"                         \
-      ".p2align 4\n"                                                          \
-      symbol ":\n\t"                                                          \
-      ".seh_proc " symbol "\n\t"                                              \
-      body "\n\t"                                                             \
-      ".seh_endproc\n\t"                                                      \
-      ".text\n\t"                                                             \
-      ".endif")
-#else
-#define THRUM_HIDDEN [[gnu::visibility("hidden")]]
-#define THRUM_ARCH_FUNCTION(symbol, body)                                     \
-  asm(".ifndef " symbol "\n\t"                                                \
-      ".pushsection .text." symbol ", \"axG\", %progbits, " symbol ", comdat\n\t" \
-      ".weak " symbol "\n\t"                                                  \
-      ".hidden " symbol "\n\t"                                                \
-      ".type " symbol ", %function\n\t"                                       \
-      ".p2align 4\n"                                                          \
-      THRUM_ENTRY_OPEN                                                        \
-      symbol ":\n\t"                                                          \
-      body "\n\t"                                                             \
-      THRUM_ENTRY_CLOSE                                                       \
-      ".size " symbol ", . - " symbol "\n\t"                                  \
-      ".popsection\n\t"                                                       \
-      ".endif")
-#endif
-// clang-format on
-
-THRUM_ARCH_FUNCTION("thrum_switch_stack", THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE);
-THRUM_ARCH_FUNCTION("thrum_switch_stack_paired", THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED);
-THRUM_ARCH_FUNCTION("thrum_goroutine_entry", THRUM_ARCH_ENTRY_BODY);
-THRUM_ARCH_FUNCTION("thrum_call_as_parked", THRUM_ARCH_CALL_BODY);
-#if THRUM_EXCEPTIONS
-THRUM_ARCH_FUNCTION("thrum_call_watched", THRUM_ARCH_WATCHED_BODY);
-#endif
-
-extern "C" {
-
-THRUM_HIDDEN void* thrum_switch_stack(void**, void*, void*);
-THRUM_HIDDEN void* thrum_switch_stack_paired(void**, void*, void*);
-THRUM_HIDDEN void thrum_goroutine_entry();
-THRUM_HIDDEN void thrum_call_as_parked(void**, void (*)(void*), void*);
-#if THRUM_EXCEPTIONS
-THRUM_HIDDEN void thrum_call_watched(void (*)(void*), void*);
-#endif
-
-}  // extern "C"
-
-#undef THRUM_ARCH_FUNCTION
-#undef THRUM_HIDDEN
-
-#endif  // THRUM_HAS_NAKED
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#undef THRUM_ENTRY_OPEN
-#undef THRUM_ENTRY_CLOSE
-#undef THRUM_ARCH_SWITCH_BODY
-#undef THRUM_ARCH_LEAVE
-#undef THRUM_ARCH_LEAVE_PAIRED
-#undef THRUM_ARCH_ENTRY_BODY
-#undef THRUM_ARCH_CALL_BODY
-#undef THRUM_ARCH_WATCHED_BODY
-
-#endif  // THRUM_ARCH_SWITCH_BODY
-#endif
-
-#undef THRUM_ARCH_SAVE
-#undef THRUM_ARCH_LOAD
-#undef THRUM_ARCH_SAVE_ALL
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-inline constexpr char name[] = "ppc64le";
-inline constexpr std::size_t stack_alignment = 16;
-
-/// To be called in a loop that waits for another processor: lets the core's other threads go first.
-THRUM_INLINE void spin_hint() noexcept { asm volatile("or 27, 27, 27" ::: "memory"); }
-
-/// A request to valgrind, if the program runs in it; else 0 and five instructions without effect.
-/// The processor turns r0 around by 128 bits, which no other code would do.
-inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept {
-  register std::uintptr_t answer asm("r3") = 0;
-  register const std::uintptr_t* question asm("r4") = request;
-  asm volatile(
-      "rotldi 0, 0, 3\n\t"
-      "rotldi 0, 0, 13\n\t"
-      "rotldi 0, 0, 61\n\t"
-      "rotldi 0, 0, 51\n\t"
-      "or 1, 1, 1"
-      : "+r"(answer)
-      : "r"(question)
-      : "cc", "memory");
-  return answer;
-}
-
-/// What a switch leaves on the stack, with the words of its caller that it uses.
-inline constexpr std::size_t parked_frame_bytes = 512 + 24;
-
-/// By DWARF's numbers, as far as they are needed: r0 to r31, of which r1 is the stack pointer, and
-/// the return address, which has number 65.
-using frame_registers = registers_of_frame<66, 1>;
-
-/// A return address as the call has left it.
-constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
-
-/// What a parked stack's frame holds; see contract.hpp.
-THRUM_NO_SANITIZE inline frame_registers parked_registers(const void* sp) noexcept {
-  const auto* const saved = static_cast<const volatile std::uintptr_t*>(sp);
-  frame_registers at;
-  at.value[2] = saved[3];
-  for (std::size_t i = 14; i != 32; ++i) {
-    at.value[i] = saved[i - 10];
-  }
-  at.value[65] = at.pc = saved[66];
-  at.value[frame_registers::sp] = reinterpret_cast<std::uintptr_t>(saved + 64);
-  return at;
-}
-
-/// What a signal has interrupted, from the machine's part of Linux's context: r0 to r31, then the
-/// place in the code, and as the fifth behind the registers the return address.
-template <class Machine>
-frame_registers interrupted_registers(const Machine& machine) noexcept {
-  frame_registers at;
-  for (std::size_t i = 0; i != 32; ++i) {
-    at.value[i] = static_cast<std::uintptr_t>(machine.gp_regs[i]);
-  }
-  at.pc = static_cast<std::uintptr_t>(machine.gp_regs[32]);
-  at.value[65] = static_cast<std::uintptr_t>(machine.gp_regs[36]);
-  return at;
-}
-
-/// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned
-/// stack pointer calls entry(pass, argument). See contract.hpp.
-inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, void* argument),
-                           void* argument) noexcept {
-  struct frame {
-    std::uintptr_t header[4], r14, r15, r16_to_r31[16], f14_to_f31[18], v20_to_v31[24];
-    // The entry's own frame, with room for its return address and r2.
-    std::uintptr_t back_chain, condition, return_address, r2, zeros[2];
-  };
-  static_assert(sizeof(frame) == 512 + 48 && offsetof(frame, r14) == 32 &&
-                offsetof(frame, v20_to_v31) == 320 && offsetof(frame, return_address) == 528);
-  frame* const first = reinterpret_cast<frame*>(static_cast<char*>(top) - sizeof(frame));
-  *first = frame{};
-  first->header[0] = reinterpret_cast<std::uintptr_t>(&first->back_chain);
-  first->r14 = reinterpret_cast<std::uintptr_t>(entry);
-  first->r15 = reinterpret_cast<std::uintptr_t>(argument);
-  first->return_address = reinterpret_cast<std::uintptr_t>(&thrum_goroutine_entry);
-  return first;
-}
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#endif  // THRUM_ARCH_PPC64LE
-#endif  // THRUM_ARCH_PPC64LE_HPP
-
-#elif THRUM_ARCH_S390X
-// ---- thrum/arch/s390x.hpp ----
-//
-// Context switch for s390x with the ELF calling convention of Linux.
-//
-// Each function gives those that it calls 160 bytes at its stack pointer, where they save the
-// registers that they must preserve: rN at 8 * N. The frame's address, as DWARF has it, is the
-// stack pointer at the call and 160.
-//
-// The frame of a stack that does not run, from its stack pointer upwards:
-//    0 f8-f15    64 what the caller gave: 48 bytes unused, then r6-r15 (r14 is the return address,
-//    r15 the caller's stack pointer)
-// Of the vector registers only what they share with f8-f15 is preserved. There is no predictor of
-// returns that the older processors have; newer ones take `br %r14` for one.
-#ifndef THRUM_ARCH_S390X_HPP
-#define THRUM_ARCH_S390X_HPP
-
-#include <cstddef>
-#include <cstdint>
-
-// ---- thrum/arch/exception_watch.hpp ----
-//
-// Seeing an exception leave a call while everything still stands where it was thrown.
-//
-// An exception is thrown in two phases: first the unwinder asks each frame whether it has a
-// handler, from the innermost outwards; only then it unwinds. arch::call_watched is a frame that is
-// asked, never has a handler, and tells an observer.
-#ifndef THRUM_ARCH_EXCEPTION_WATCH_HPP
-#define THRUM_ARCH_EXCEPTION_WATCH_HPP
-
-#if THRUM_EXCEPTIONS
-
-#include <atomic>
-#include <cstdint>
-
-#if THRUM_HAS_SEH_UNWINDER  // there <unwind.h> includes all of the system's headers
-#include <exception>
-
-#include <cxxabi.h>
-#else
-#include <unwind.h>
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-using namespace base::orders;
-
-/// Called with the address of the thrown object.
-using exception_observer = void (*)(const void* thrown) noexcept;
-
-inline constinit std::atomic<exception_observer> observe_exception{nullptr};
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#if THRUM_HAS_SEH_UNWINDER
-// As <windows.h> declares it.
-struct _EXCEPTION_POINTERS;
-extern "C" __declspec(dllimport) long __stdcall UnhandledExceptionFilter(
-    struct _EXCEPTION_POINTERS*);
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-#if THRUM_HAS_SEH_UNWINDER
-
-/// What Windows knows of a raised exception.
-struct raised_exception {
-  std::uint32_t code;
-  std::uint32_t flags;
-  void* nested;
-  void* address;
-  std::uint32_t count;
-  std::uintptr_t information[15];
-};
-
-/// What a handler returns: the thread goes on where it was; nobody is found here.
-inline constexpr int go_on_there = 0;
-inline constexpr int go_on_searching = 1;
-
-/// In the flags: no handler is searched for, or no more; also to a target, at the end of a thread, in a
-/// collision.
-inline constexpr std::uint32_t unwinding = 0x66;
-
-/// Whether a handler is searched for something that was thrown. The library of C++ raises its
-/// exceptions with a code of its own, and the unwinder's part as the first word.
-inline bool is_thrown(const raised_exception& raised) noexcept {
-  constexpr std::uint32_t thrown_in_cxx = 0x2047'4343;
-  return raised.code == thrown_in_cxx && (raised.flags & unwinding) == 0 && raised.count != 0;
-}
-
-#endif
-
-extern "C" {
-
-#if THRUM_HAS_ARM_UNWINDER
-
-// Of the unwinder of 32-bit Arm, which leaves it to each function's routine to take its frame away.
-::_Unwind_Reason_Code __gnu_unwind_frame(::_Unwind_Control_Block*, ::_Unwind_Context*);
-
-/// What the entry of call_watched names. It is also called for a walk that has no exception.
-[[gnu::used, gnu::visibility("hidden")]] inline ::_Unwind_Reason_Code thrum_watch_exception(
-    ::_Unwind_State state, ::_Unwind_Control_Block* exception, ::_Unwind_Context* context) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
-  if ((state & _US_ACTION_MASK) == _US_VIRTUAL_UNWIND_FRAME && (state & _US_FORCE_UNWIND) == 0 &&
-      observe != nullptr) {
-    observe(exception + 1);  // the object lies behind the unwinder's part
-  }
-  return __gnu_unwind_frame(exception, context) == _URC_OK ? _URC_CONTINUE_UNWIND : _URC_FAILURE;
-}
-
-#elif THRUM_HAS_SEH_UNWINDER
-
-/// What the entry of call_watched names. It is called for whatever passes, a fault as well.
-[[gnu::used]] inline int thrum_watch_exception(const raised_exception* raised, void*, void*,
-                                               void*) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
-  if (is_thrown(*raised) && observe != nullptr) {
-    constexpr std::uintptr_t unwinder_bytes = 64;  // and behind them the object
-    observe(reinterpret_cast<const void*>(raised->information[0] + unwinder_bytes));
-  }
-  return go_on_searching;
-}
-
-/// What the first function of a stack names: nobody has caught it. An exception of C++ ends the program
-/// here as it does elsewhere, where the unwinder comes to the end of the stack and returns to `throw`.
-/// For all others the program's own filter is asked, as the first function of a thread does it: the
-/// system asks nobody, and ends the process.
-[[gnu::used]] inline int thrum_end_by_exception(const raised_exception* raised, void*,
-                                                void* machine, void*) {
-  constexpr long continue_execution = -1;
-  if ((raised->flags & unwinding) != 0) {
-    return go_on_searching;
-  }
-  if (is_thrown(*raised)) {
-    ::__cxxabiv1::__cxa_begin_catch(reinterpret_cast<void*>(raised->information[0]));
-    std::terminate();
-  }
-  struct {
-    const raised_exception* raised;
-    void* machine;
-  } about{raised, machine};
-  return ::UnhandledExceptionFilter(reinterpret_cast<::_EXCEPTION_POINTERS*>(&about)) ==
-                 continue_execution
-             ? go_on_there
-             : go_on_searching;
-}
-
-#else
-
-/// What the call-frame information of call_watched names; the assembler writes names as they are, while
-/// some compilers put a character before them.
-[[gnu::used, gnu::visibility("hidden")]] inline ::_Unwind_Reason_Code thrum_watch_exception(
-    int, ::_Unwind_Action phase, std::uint64_t, ::_Unwind_Exception* exception,
-    ::_Unwind_Context*) asm("thrum_watch_exception");
-inline ::_Unwind_Reason_Code thrum_watch_exception(int, ::_Unwind_Action phase, std::uint64_t,
-                                                   ::_Unwind_Exception* exception,
-                                                   ::_Unwind_Context*) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
-  if ((phase & _UA_SEARCH_PHASE) != 0 && observe != nullptr) {
-    observe(exception + 1);  // the object lies behind the unwinder's part
-  }
-  return _URC_CONTINUE_UNWIND;
-}
-
-#endif
-
-}  // extern "C"
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#endif  // THRUM_EXCEPTIONS
-#endif  // THRUM_ARCH_EXCEPTION_WATCH_HPP
-
-#if THRUM_ARCH_S390X
-
-// clang-format off
-#define THRUM_ARCH_SAVE_ALL                                                           \
-  "stmg %r6, %r15, 48(%r15)\n\t"                                                      \
-  THRUM_CFI(".cfi_offset %r6, -112") THRUM_CFI(".cfi_offset %r7, -104")               \
-  THRUM_CFI(".cfi_offset %r8, -96") THRUM_CFI(".cfi_offset %r9, -88")                 \
-  THRUM_CFI(".cfi_offset %r10, -80") THRUM_CFI(".cfi_offset %r11, -72")               \
-  THRUM_CFI(".cfi_offset %r12, -64") THRUM_CFI(".cfi_offset %r13, -56")               \
-  THRUM_CFI(".cfi_offset %r14, -48") THRUM_CFI(".cfi_offset %r15, -40")               \
-  "aghi %r15, -64\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 64")
-
-#define THRUM_ARCH_RESTORED(bytes)                                                    \
-  THRUM_CFI(".cfi_adjust_cfa_offset -" bytes)                                         \
-  THRUM_CFI(".cfi_restore %r6") THRUM_CFI(".cfi_restore %r7")                         \
-  THRUM_CFI(".cfi_restore %r8") THRUM_CFI(".cfi_restore %r9")                         \
-  THRUM_CFI(".cfi_restore %r10") THRUM_CFI(".cfi_restore %r11")                       \
-  THRUM_CFI(".cfi_restore %r12") THRUM_CFI(".cfi_restore %r13")                       \
-  THRUM_CFI(".cfi_restore %r14") THRUM_CFI(".cfi_restore %r15")
-
-// r2 = save_sp, r3 = load_sp, r4 = pass
-#define THRUM_ARCH_SWITCH_BODY                                                        \
-  THRUM_ARCH_SAVE_ALL                                                                 \
-  "std %f8, 0(%r15)\n\t"                                                              \
-  "std %f9, 8(%r15)\n\t"                                                              \
-  "std %f10, 16(%r15)\n\t"                                                            \
-  "std %f11, 24(%r15)\n\t"                                                            \
-  "std %f12, 32(%r15)\n\t"                                                            \
-  "std %f13, 40(%r15)\n\t"                                                            \
-  "std %f14, 48(%r15)\n\t"                                                            \
-  "std %f15, 56(%r15)\n\t"                                                            \
-  "stg %r15, 0(%r2)\n\t"                                                              \
-  "lgr %r15, %r3\n\t"                                                                 \
-  "lgr %r2, %r4\n\t"                                                                  \
-  "ld %f8, 0(%r15)\n\t"                                                               \
-  "ld %f9, 8(%r15)\n\t"                                                               \
-  "ld %f10, 16(%r15)\n\t"                                                             \
-  "ld %f11, 24(%r15)\n\t"                                                             \
-  "ld %f12, 32(%r15)\n\t"                                                             \
-  "ld %f13, 40(%r15)\n\t"                                                             \
-  "ld %f14, 48(%r15)\n\t"                                                             \
-  "ld %f15, 56(%r15)\n\t"                                                             \
-  "lmg %r6, %r15, 112(%r15)\n\t"  THRUM_ARCH_RESTORED("64")
-
-#define THRUM_ARCH_LEAVE "lgr %r1, %r14\n\t" "br %r1\n\t"
-#define THRUM_ARCH_LEAVE_PAIRED "br %r14\n\t"
-
-// r2 = pass, r6 = entry, r7 = argument
-#define THRUM_ARCH_ENTRY_BODY           \
-  THRUM_CFI(".cfi_undefined %r14")      \
-  "lghi %r11, 0\n\t"                    \
-  "lgr %r3, %r7\n\t"                    \
-  "basr %r14, %r6\n\t"                  \
-  ".2byte 0\n\t"  /* traps */
-
-// r2 = where to save the stack pointer, r3 = function, r4 = argument
-#define THRUM_ARCH_CALL_BODY                                                          \
-  THRUM_ARCH_SAVE_ALL                                                                 \
-  "stg %r15, 0(%r2)\n\t"                                                              \
-  "aghi %r15, -160\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 160")                      \
-  "lgr %r2, %r4\n\t"                                                                  \
-  "basr %r14, %r3\n\t"                                                                \
-  "lmg %r6, %r15, 272(%r15)\n\t"  THRUM_ARCH_RESTORED("224")                          \
-  "br %r14\n\t"
-
-// r2 = function, r3 = argument
-#define THRUM_ARCH_WATCHED_BODY                                                       \
-  THRUM_CFI_PERSONALITY("thrum_watch_exception")                                      \
-  "stmg %r14, %r15, 112(%r15)\n\t"                                                    \
-  THRUM_CFI(".cfi_offset %r14, -48") THRUM_CFI(".cfi_offset %r15, -40")               \
-  "aghi %r15, -160\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 160")                      \
-  "lgr %r1, %r2\n\t"                                                                  \
-  "lgr %r2, %r3\n\t"                                                                  \
-  "basr %r14, %r1\n\t"                                                                \
-  "lmg %r14, %r15, 272(%r15)\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -160")           \
-  THRUM_CFI(".cfi_restore %r14") THRUM_CFI(".cfi_restore %r15")                       \
-  "br %r14\n\t"
-// clang-format on
-
-// ---- thrum/arch/place_functions.hpp ----
-//
-// Makes functions of a processor's assembly, which the macros below hold when this is included, in
-// the middle of that processor's file:
-//   THRUM_ARCH_SWITCH_BODY    a switch up to the jump: (save_sp, load_sp, pass)
-//   THRUM_ARCH_LEAVE          the jump; and that of the paired switch,
-//   THRUM_ARCH_LEAVE_PAIRED   a return
-//   THRUM_ARCH_ENTRY_BODY     thrum_goroutine_entry
-//   THRUM_ARCH_CALL_BODY      thrum_call_as_parked: (save_sp, f, argument)
-//   THRUM_ARCH_WATCHED_BODY   thrum_call_watched: (f, argument)
-//   THRUM_ENTRY_OPEN          and
-//   THRUM_ENTRY_CLOSE         where the unwinder's entry for a function of assembly begins and ends;
-//                             without them it is DWARF's
-// See contract.hpp for what each does.
-//
-// Where the compiler has the attribute they are naked functions. Elsewhere they are assembly at
-// file scope: in a comdat section, weak and hidden, and guarded by .ifndef because gcc's link-time
-// optimisation pastes that of all translation units into one. In Windows' object files such a
-// section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
-// returns to the section that was there before: it was that of code.
-#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
-#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
-
-#if defined(THRUM_ARCH_SWITCH_BODY)
-
-#if !defined(THRUM_ENTRY_OPEN)
-#define THRUM_ENTRY_OPEN ".cfi_startproc\n\t"
-#define THRUM_ENTRY_CLOSE ".cfi_endproc\n\t"
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-#if THRUM_HAS_NAKED
-
-extern "C" {
-
-THRUM_NAKED inline void* thrum_switch_stack(void**, void*, void*) {
-  asm(THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE);
-}
-THRUM_NAKED inline void* thrum_switch_stack_paired(void**, void*, void*) {
-  asm(THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED);
-}
-THRUM_NAKED inline void thrum_goroutine_entry() { asm(THRUM_ARCH_ENTRY_BODY); }
-THRUM_NAKED inline void thrum_call_as_parked(void**, void (*)(void*), void*) {
-  asm(THRUM_ARCH_CALL_BODY);
-}
-#if THRUM_EXCEPTIONS
-THRUM_NAKED inline void thrum_call_watched(void (*)(void*), void*) { asm(THRUM_ARCH_WATCHED_BODY); }
-#endif
-
-}  // extern "C"
-
-#else
-
-// clang-format off
-#if THRUM_HAS_SEH_UNWINDER
-#define THRUM_HIDDEN
-#define THRUM_ARCH_FUNCTION(symbol, body)                                     \
-  asm(".ifndef " symbol "\n\t"                                                \
-      ".section .text$" symbol ", \"xr\"\n\t"                                 \
-      ".linkonce discard\n\t"                                                 \
-      ".globl " symbol "\n\t"                                                 \
-      ".def " symbol "; .scl 2; .type 32; .endef\n\t"                         \
-      ".p2align 4\n"                                                          \
-      symbol ":\n\t"                                                          \
-      ".seh_proc " symbol "\n\t"                                              \
-      body "\n\t"                                                             \
-      ".seh_endproc\n\t"                                                      \
-      ".text\n\t"                                                             \
-      ".endif")
-#else
-#define THRUM_HIDDEN [[gnu::visibility("hidden")]]
-#define THRUM_ARCH_FUNCTION(symbol, body)                                     \
-  asm(".ifndef " symbol "\n\t"                                                \
-      ".pushsection .text." symbol ", \"axG\", %progbits, " symbol ", comdat\n\t" \
-      ".weak " symbol "\n\t"                                                  \
-      ".hidden " symbol "\n\t"                                                \
-      ".type " symbol ", %function\n\t"                                       \
-      ".p2align 4\n"                                                          \
-      THRUM_ENTRY_OPEN                                                        \
-      symbol ":\n\t"                                                          \
-      body "\n\t"                                                             \
-      THRUM_ENTRY_CLOSE                                                       \
-      ".size " symbol ", . - " symbol "\n\t"                                  \
-      ".popsection\n\t"                                                       \
-      ".endif")
-#endif
-// clang-format on
-
-THRUM_ARCH_FUNCTION("thrum_switch_stack", THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE);
-THRUM_ARCH_FUNCTION("thrum_switch_stack_paired", THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED);
-THRUM_ARCH_FUNCTION("thrum_goroutine_entry", THRUM_ARCH_ENTRY_BODY);
-THRUM_ARCH_FUNCTION("thrum_call_as_parked", THRUM_ARCH_CALL_BODY);
-#if THRUM_EXCEPTIONS
-THRUM_ARCH_FUNCTION("thrum_call_watched", THRUM_ARCH_WATCHED_BODY);
-#endif
-
-extern "C" {
-
-THRUM_HIDDEN void* thrum_switch_stack(void**, void*, void*);
-THRUM_HIDDEN void* thrum_switch_stack_paired(void**, void*, void*);
-THRUM_HIDDEN void thrum_goroutine_entry();
-THRUM_HIDDEN void thrum_call_as_parked(void**, void (*)(void*), void*);
-#if THRUM_EXCEPTIONS
-THRUM_HIDDEN void thrum_call_watched(void (*)(void*), void*);
-#endif
-
-}  // extern "C"
-
-#undef THRUM_ARCH_FUNCTION
-#undef THRUM_HIDDEN
-
-#endif  // THRUM_HAS_NAKED
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#undef THRUM_ENTRY_OPEN
-#undef THRUM_ENTRY_CLOSE
-#undef THRUM_ARCH_SWITCH_BODY
-#undef THRUM_ARCH_LEAVE
-#undef THRUM_ARCH_LEAVE_PAIRED
-#undef THRUM_ARCH_ENTRY_BODY
-#undef THRUM_ARCH_CALL_BODY
-#undef THRUM_ARCH_WATCHED_BODY
-
-#endif  // THRUM_ARCH_SWITCH_BODY
-#endif
-
-#undef THRUM_ARCH_SAVE_ALL
-#undef THRUM_ARCH_RESTORED
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-inline constexpr char name[] = "s390x";
-inline constexpr std::size_t stack_alignment = 8;
-
-/// To be called in a loop that waits for another processor, of which there is no hint to give.
-THRUM_INLINE void spin_hint() noexcept { asm volatile("" ::: "memory"); }
-
-/// A request to valgrind, if the program runs in it; else 0 and five instructions without effect.
-/// Nobody else loads registers from themselves.
-inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept {
-  register const std::uintptr_t* question asm("2") = request;
-  register std::uintptr_t answer asm("3") = 0;
-  asm volatile(
-      "lr 15, 15\n\t"
-      "lr 1, 1\n\t"
-      "lr 2, 2\n\t"
-      "lr 3, 3\n\t"
-      "lr 2, 2"
-      : "+d"(answer)
-      : "d"(question)
-      : "cc", "memory");
-  return answer;
-}
-
-/// What a switch leaves on the stack.
-inline constexpr std::size_t parked_frame_bytes = 64 + 128;
-
-/// By DWARF's numbers, as far as they are needed: r0 to r15, of which the last is the stack pointer.
-using frame_registers = registers_of_frame<16, 15, 160>;
-
-/// A return address as the call has left it.
-constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
-
-/// What a parked stack's frame holds; see contract.hpp.
-THRUM_NO_SANITIZE inline frame_registers parked_registers(const void* sp) noexcept {
-  const auto* const saved = static_cast<const volatile std::uintptr_t*>(sp);
-  frame_registers at;
-  for (std::size_t i = 6; i != 15; ++i) {
-    at.value[i] = saved[8 + i];
-  }
-  at.pc = at.value[14];
-  at.value[frame_registers::sp] = reinterpret_cast<std::uintptr_t>(saved + 8);
-  return at;
-}
-
-/// What a signal has interrupted, from the machine's part of Linux's context.
-template <class Machine>
-frame_registers interrupted_registers(const Machine& machine) noexcept {
-  frame_registers at;
-  for (std::size_t i = 0; i != frame_registers::count; ++i) {
-    at.value[i] = static_cast<std::uintptr_t>(machine.gregs[i]);
-  }
-  at.pc = static_cast<std::uintptr_t>(machine.psw.addr);
-  return at;
-}
-
-/// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned
-/// stack pointer calls entry(pass, argument). See contract.hpp.
-inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, void* argument),
-                           void* argument) noexcept {
-  struct frame {
-    // The entry's own stack pointer is where `given` begins: it calls with these 160 bytes.
-    std::uintptr_t f8_to_f15[8], given[6], r6, r7, r8_to_r13[6], r14, r15, floats[4];
-  };
-  static_assert(sizeof(frame) == 64 + 160 && offsetof(frame, r6) == 112 &&
-                offsetof(frame, r15) == 184);
-  frame* const first = reinterpret_cast<frame*>(static_cast<char*>(top) - sizeof(frame));
-  *first = frame{};
-  first->r6 = reinterpret_cast<std::uintptr_t>(entry);
-  first->r7 = reinterpret_cast<std::uintptr_t>(argument);
-  first->r14 = reinterpret_cast<std::uintptr_t>(&thrum_goroutine_entry);
-  first->r15 = reinterpret_cast<std::uintptr_t>(&first->given);
-  return first;
-}
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#endif  // THRUM_ARCH_S390X
-#endif  // THRUM_ARCH_S390X_HPP
-
-#elif THRUM_ARCH_LOONGARCH64
-// ---- thrum/arch/loongarch64.hpp ----
-//
-// Context switch for loongarch64 with the calling convention lp64d.
-//
-// The frame of a stack that does not run, from its stack pointer upwards:
-//    0 ra (return address)    8 fp, s0-s8 (fp is also called s9)
-//    88 fs0-fs7, and 8 bytes that keep the alignment
-// fs0-fs7 are the lower halves and quarters of vector registers, of which only they are preserved.
-// tp and r21 belong to the platform and are left alone.
-//
-// The predictor of returns looks at the register by which is jumped: ra is a call or a return to it,
-// t0 is neither.
-#ifndef THRUM_ARCH_LOONGARCH64_HPP
-#define THRUM_ARCH_LOONGARCH64_HPP
-
-#include <cstddef>
-#include <cstdint>
-
-// ---- thrum/arch/exception_watch.hpp ----
-//
-// Seeing an exception leave a call while everything still stands where it was thrown.
-//
-// An exception is thrown in two phases: first the unwinder asks each frame whether it has a
-// handler, from the innermost outwards; only then it unwinds. arch::call_watched is a frame that is
-// asked, never has a handler, and tells an observer.
-#ifndef THRUM_ARCH_EXCEPTION_WATCH_HPP
-#define THRUM_ARCH_EXCEPTION_WATCH_HPP
-
-#if THRUM_EXCEPTIONS
-
-#include <atomic>
-#include <cstdint>
-
-#if THRUM_HAS_SEH_UNWINDER  // there <unwind.h> includes all of the system's headers
-#include <exception>
-
-#include <cxxabi.h>
-#else
-#include <unwind.h>
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-using namespace base::orders;
-
-/// Called with the address of the thrown object.
-using exception_observer = void (*)(const void* thrown) noexcept;
-
-inline constinit std::atomic<exception_observer> observe_exception{nullptr};
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#if THRUM_HAS_SEH_UNWINDER
-// As <windows.h> declares it.
-struct _EXCEPTION_POINTERS;
-extern "C" __declspec(dllimport) long __stdcall UnhandledExceptionFilter(
-    struct _EXCEPTION_POINTERS*);
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-#if THRUM_HAS_SEH_UNWINDER
-
-/// What Windows knows of a raised exception.
-struct raised_exception {
-  std::uint32_t code;
-  std::uint32_t flags;
-  void* nested;
-  void* address;
-  std::uint32_t count;
-  std::uintptr_t information[15];
-};
-
-/// What a handler returns: the thread goes on where it was; nobody is found here.
-inline constexpr int go_on_there = 0;
-inline constexpr int go_on_searching = 1;
-
-/// In the flags: no handler is searched for, or no more; also to a target, at the end of a thread, in a
-/// collision.
-inline constexpr std::uint32_t unwinding = 0x66;
-
-/// Whether a handler is searched for something that was thrown. The library of C++ raises its
-/// exceptions with a code of its own, and the unwinder's part as the first word.
-inline bool is_thrown(const raised_exception& raised) noexcept {
-  constexpr std::uint32_t thrown_in_cxx = 0x2047'4343;
-  return raised.code == thrown_in_cxx && (raised.flags & unwinding) == 0 && raised.count != 0;
-}
-
-#endif
-
-extern "C" {
-
-#if THRUM_HAS_ARM_UNWINDER
-
-// Of the unwinder of 32-bit Arm, which leaves it to each function's routine to take its frame away.
-::_Unwind_Reason_Code __gnu_unwind_frame(::_Unwind_Control_Block*, ::_Unwind_Context*);
-
-/// What the entry of call_watched names. It is also called for a walk that has no exception.
-[[gnu::used, gnu::visibility("hidden")]] inline ::_Unwind_Reason_Code thrum_watch_exception(
-    ::_Unwind_State state, ::_Unwind_Control_Block* exception, ::_Unwind_Context* context) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
-  if ((state & _US_ACTION_MASK) == _US_VIRTUAL_UNWIND_FRAME && (state & _US_FORCE_UNWIND) == 0 &&
-      observe != nullptr) {
-    observe(exception + 1);  // the object lies behind the unwinder's part
-  }
-  return __gnu_unwind_frame(exception, context) == _URC_OK ? _URC_CONTINUE_UNWIND : _URC_FAILURE;
-}
-
-#elif THRUM_HAS_SEH_UNWINDER
-
-/// What the entry of call_watched names. It is called for whatever passes, a fault as well.
-[[gnu::used]] inline int thrum_watch_exception(const raised_exception* raised, void*, void*,
-                                               void*) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
-  if (is_thrown(*raised) && observe != nullptr) {
-    constexpr std::uintptr_t unwinder_bytes = 64;  // and behind them the object
-    observe(reinterpret_cast<const void*>(raised->information[0] + unwinder_bytes));
-  }
-  return go_on_searching;
-}
-
-/// What the first function of a stack names: nobody has caught it. An exception of C++ ends the program
-/// here as it does elsewhere, where the unwinder comes to the end of the stack and returns to `throw`.
-/// For all others the program's own filter is asked, as the first function of a thread does it: the
-/// system asks nobody, and ends the process.
-[[gnu::used]] inline int thrum_end_by_exception(const raised_exception* raised, void*,
-                                                void* machine, void*) {
-  constexpr long continue_execution = -1;
-  if ((raised->flags & unwinding) != 0) {
-    return go_on_searching;
-  }
-  if (is_thrown(*raised)) {
-    ::__cxxabiv1::__cxa_begin_catch(reinterpret_cast<void*>(raised->information[0]));
-    std::terminate();
-  }
-  struct {
-    const raised_exception* raised;
-    void* machine;
-  } about{raised, machine};
-  return ::UnhandledExceptionFilter(reinterpret_cast<::_EXCEPTION_POINTERS*>(&about)) ==
-                 continue_execution
-             ? go_on_there
-             : go_on_searching;
-}
-
-#else
-
-/// What the call-frame information of call_watched names; the assembler writes names as they are, while
-/// some compilers put a character before them.
-[[gnu::used, gnu::visibility("hidden")]] inline ::_Unwind_Reason_Code thrum_watch_exception(
-    int, ::_Unwind_Action phase, std::uint64_t, ::_Unwind_Exception* exception,
-    ::_Unwind_Context*) asm("thrum_watch_exception");
-inline ::_Unwind_Reason_Code thrum_watch_exception(int, ::_Unwind_Action phase, std::uint64_t,
-                                                   ::_Unwind_Exception* exception,
-                                                   ::_Unwind_Context*) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
-  if ((phase & _UA_SEARCH_PHASE) != 0 && observe != nullptr) {
-    observe(exception + 1);  // the object lies behind the unwinder's part
-  }
-  return _URC_CONTINUE_UNWIND;
-}
-
-#endif
-
-}  // extern "C"
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#endif  // THRUM_EXCEPTIONS
-#endif  // THRUM_ARCH_EXCEPTION_WATCH_HPP
-
-#if THRUM_ARCH_LOONGARCH64
-
-// clang-format off
-// Assemblers do not agree on the names of registers in call-frame information: by DWARF's numbers.
-#define THRUM_ARCH_SAVE(name, number, at) \
-  "st.d $" name ", $sp, " at "\n\t"  THRUM_CFI(".cfi_rel_offset " number ", " at)
-#define THRUM_ARCH_LOAD(name, number, at) \
-  "ld.d $" name ", $sp, " at "\n\t"  THRUM_CFI(".cfi_restore " number)
-
-#define THRUM_ARCH_FLOATS(operation)                                                              \
-  operation " $fs0, $sp, 88\n\t"   operation " $fs1, $sp, 96\n\t"   operation " $fs2, $sp, 104\n\t" \
-  operation " $fs3, $sp, 112\n\t"  operation " $fs4, $sp, 120\n\t"  operation " $fs5, $sp, 128\n\t" \
-  operation " $fs6, $sp, 136\n\t"  operation " $fs7, $sp, 144\n\t"
-
-#define THRUM_ARCH_SAVE_ALL                                                                       \
-  "addi.d $sp, $sp, -160\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 160")                            \
-  THRUM_ARCH_SAVE("ra", "1", "0")                                                                 \
-  THRUM_ARCH_SAVE("fp", "22", "8")                                                                \
-  THRUM_ARCH_SAVE("s0", "23", "16")                                                               \
-  THRUM_ARCH_SAVE("s1", "24", "24")                                                               \
-  THRUM_ARCH_SAVE("s2", "25", "32")                                                               \
-  THRUM_ARCH_SAVE("s3", "26", "40")                                                               \
-  THRUM_ARCH_SAVE("s4", "27", "48")                                                               \
-  THRUM_ARCH_SAVE("s5", "28", "56")                                                               \
-  THRUM_ARCH_SAVE("s6", "29", "64")                                                               \
-  THRUM_ARCH_SAVE("s7", "30", "72")                                                               \
-  THRUM_ARCH_SAVE("s8", "31", "80")
-
-// a0 = save_sp, a1 = load_sp, a2 = pass
-#define THRUM_ARCH_SWITCH_BODY                                                                    \
-  THRUM_ARCH_SAVE_ALL                                                                             \
-  THRUM_ARCH_FLOATS("fst.d")                                                                      \
-  "st.d $sp, $a0, 0\n\t"                                                                          \
-  "move $sp, $a1\n\t"                                                                             \
-  "move $a0, $a2\n\t"                                                                             \
-  THRUM_ARCH_LOAD("ra", "1", "0")                                                                 \
-  THRUM_ARCH_LOAD("fp", "22", "8")                                                                \
-  THRUM_ARCH_LOAD("s0", "23", "16")                                                               \
-  THRUM_ARCH_LOAD("s1", "24", "24")                                                               \
-  THRUM_ARCH_LOAD("s2", "25", "32")                                                               \
-  THRUM_ARCH_LOAD("s3", "26", "40")                                                               \
-  THRUM_ARCH_LOAD("s4", "27", "48")                                                               \
-  THRUM_ARCH_LOAD("s5", "28", "56")                                                               \
-  THRUM_ARCH_LOAD("s6", "29", "64")                                                               \
-  THRUM_ARCH_LOAD("s7", "30", "72")                                                               \
-  THRUM_ARCH_LOAD("s8", "31", "80")                                                               \
-  THRUM_ARCH_FLOATS("fld.d")                                                                      \
-  "addi.d $sp, $sp, 160\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -160")
-
-#define THRUM_ARCH_LEAVE "move $t0, $ra\n\t" "jr $t0"
-#define THRUM_ARCH_LEAVE_PAIRED "ret"
-
-// a0 = pass, s0 = entry, s1 = argument
-#define THRUM_ARCH_ENTRY_BODY       \
-  THRUM_CFI(".cfi_undefined 1")     \
-  "move $fp, $zero\n\t"             \
-  "move $ra, $zero\n\t"             \
-  "move $a1, $s1\n\t"               \
-  "jirl $ra, $s0, 0\n\t"            \
-  "break 0\n\t"
-
-// a0 = where to save the stack pointer, a1 = function, a2 = argument
-#define THRUM_ARCH_CALL_BODY                                                                      \
-  THRUM_ARCH_SAVE_ALL                                                                             \
-  "st.d $sp, $a0, 0\n\t"                                                                          \
-  "move $a0, $a2\n\t"                                                                             \
-  "jirl $ra, $a1, 0\n\t"                                                                          \
-  THRUM_ARCH_LOAD("ra", "1", "0")                                                                 \
-  "addi.d $sp, $sp, 160\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -160")                            \
-  "ret\n\t"
-
-// a0 = function, a1 = argument
-#define THRUM_ARCH_WATCHED_BODY                                                                   \
-  THRUM_CFI_PERSONALITY("thrum_watch_exception")                                                  \
-  "addi.d $sp, $sp, -16\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 16")                              \
-  THRUM_ARCH_SAVE("ra", "1", "8")                                                                 \
-  "move $t0, $a0\n\t"                                                                             \
-  "move $a0, $a1\n\t"                                                                             \
-  "jirl $ra, $t0, 0\n\t"                                                                          \
-  THRUM_ARCH_LOAD("ra", "1", "8")                                                                 \
-  "addi.d $sp, $sp, 16\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -16")                              \
-  "ret\n\t"
-// clang-format on
-
-// ---- thrum/arch/place_functions.hpp ----
-//
-// Makes functions of a processor's assembly, which the macros below hold when this is included, in
-// the middle of that processor's file:
-//   THRUM_ARCH_SWITCH_BODY    a switch up to the jump: (save_sp, load_sp, pass)
-//   THRUM_ARCH_LEAVE          the jump; and that of the paired switch,
-//   THRUM_ARCH_LEAVE_PAIRED   a return
-//   THRUM_ARCH_ENTRY_BODY     thrum_goroutine_entry
-//   THRUM_ARCH_CALL_BODY      thrum_call_as_parked: (save_sp, f, argument)
-//   THRUM_ARCH_WATCHED_BODY   thrum_call_watched: (f, argument)
-//   THRUM_ENTRY_OPEN          and
-//   THRUM_ENTRY_CLOSE         where the unwinder's entry for a function of assembly begins and ends;
-//                             without them it is DWARF's
-// See contract.hpp for what each does.
-//
-// Where the compiler has the attribute they are naked functions. Elsewhere they are assembly at
-// file scope: in a comdat section, weak and hidden, and guarded by .ifndef because gcc's link-time
-// optimisation pastes that of all translation units into one. In Windows' object files such a
-// section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
-// returns to the section that was there before: it was that of code.
-#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
-#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
-
-#if defined(THRUM_ARCH_SWITCH_BODY)
-
-#if !defined(THRUM_ENTRY_OPEN)
-#define THRUM_ENTRY_OPEN ".cfi_startproc\n\t"
-#define THRUM_ENTRY_CLOSE ".cfi_endproc\n\t"
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-#if THRUM_HAS_NAKED
-
-extern "C" {
-
-THRUM_NAKED inline void* thrum_switch_stack(void**, void*, void*) {
-  asm(THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE);
-}
-THRUM_NAKED inline void* thrum_switch_stack_paired(void**, void*, void*) {
-  asm(THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED);
-}
-THRUM_NAKED inline void thrum_goroutine_entry() { asm(THRUM_ARCH_ENTRY_BODY); }
-THRUM_NAKED inline void thrum_call_as_parked(void**, void (*)(void*), void*) {
-  asm(THRUM_ARCH_CALL_BODY);
-}
-#if THRUM_EXCEPTIONS
-THRUM_NAKED inline void thrum_call_watched(void (*)(void*), void*) { asm(THRUM_ARCH_WATCHED_BODY); }
-#endif
-
-}  // extern "C"
-
-#else
-
-// clang-format off
-#if THRUM_HAS_SEH_UNWINDER
-#define THRUM_HIDDEN
-#define THRUM_ARCH_FUNCTION(symbol, body)                                     \
-  asm(".ifndef " symbol "\n\t"                                                \
-      ".section .text$" symbol ", \"xr\"\n\t"                                 \
-      ".linkonce discard\n\t"                                                 \
-      ".globl " symbol "\n\t"                                                 \
-      ".def " symbol "; .scl 2; .type 32; .endef\n\t"                         \
-      ".p2align 4\n"                                                          \
-      symbol ":\n\t"                                                          \
-      ".seh_proc " symbol "\n\t"                                              \
-      body "\n\t"                                                             \
-      ".seh_endproc\n\t"                                                      \
-      ".text\n\t"                                                             \
-      ".endif")
-#else
-#define THRUM_HIDDEN [[gnu::visibility("hidden")]]
-#define THRUM_ARCH_FUNCTION(symbol, body)                                     \
-  asm(".ifndef " symbol "\n\t"                                                \
-      ".pushsection .text." symbol ", \"axG\", %progbits, " symbol ", comdat\n\t" \
-      ".weak " symbol "\n\t"                                                  \
-      ".hidden " symbol "\n\t"                                                \
-      ".type " symbol ", %function\n\t"                                       \
-      ".p2align 4\n"                                                          \
-      THRUM_ENTRY_OPEN                                                        \
-      symbol ":\n\t"                                                          \
-      body "\n\t"                                                             \
-      THRUM_ENTRY_CLOSE                                                       \
-      ".size " symbol ", . - " symbol "\n\t"                                  \
-      ".popsection\n\t"                                                       \
-      ".endif")
-#endif
-// clang-format on
-
-THRUM_ARCH_FUNCTION("thrum_switch_stack", THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE);
-THRUM_ARCH_FUNCTION("thrum_switch_stack_paired", THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED);
-THRUM_ARCH_FUNCTION("thrum_goroutine_entry", THRUM_ARCH_ENTRY_BODY);
-THRUM_ARCH_FUNCTION("thrum_call_as_parked", THRUM_ARCH_CALL_BODY);
-#if THRUM_EXCEPTIONS
-THRUM_ARCH_FUNCTION("thrum_call_watched", THRUM_ARCH_WATCHED_BODY);
-#endif
-
-extern "C" {
-
-THRUM_HIDDEN void* thrum_switch_stack(void**, void*, void*);
-THRUM_HIDDEN void* thrum_switch_stack_paired(void**, void*, void*);
-THRUM_HIDDEN void thrum_goroutine_entry();
-THRUM_HIDDEN void thrum_call_as_parked(void**, void (*)(void*), void*);
-#if THRUM_EXCEPTIONS
-THRUM_HIDDEN void thrum_call_watched(void (*)(void*), void*);
-#endif
-
-}  // extern "C"
-
-#undef THRUM_ARCH_FUNCTION
-#undef THRUM_HIDDEN
-
-#endif  // THRUM_HAS_NAKED
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#undef THRUM_ENTRY_OPEN
-#undef THRUM_ENTRY_CLOSE
-#undef THRUM_ARCH_SWITCH_BODY
-#undef THRUM_ARCH_LEAVE
-#undef THRUM_ARCH_LEAVE_PAIRED
-#undef THRUM_ARCH_ENTRY_BODY
-#undef THRUM_ARCH_CALL_BODY
-#undef THRUM_ARCH_WATCHED_BODY
-
-#endif  // THRUM_ARCH_SWITCH_BODY
-#endif
-
-#undef THRUM_ARCH_SAVE
-#undef THRUM_ARCH_LOAD
-#undef THRUM_ARCH_SAVE_ALL
-#undef THRUM_ARCH_FLOATS
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-inline constexpr char name[] = "loongarch64";
-inline constexpr std::size_t stack_alignment = 16;
-
-/// To be called in a loop that waits for another processor, which this one has no instruction for.
-THRUM_INLINE void spin_hint() noexcept { asm volatile("nop" ::: "memory"); }
-
-/// No valgrind that there is when this is written runs programs for this processor.
-inline std::uintptr_t ask_valgrind(const std::uintptr_t (&)[6]) noexcept { return 0; }
-
-/// What a switch leaves on the stack.
-inline constexpr std::size_t parked_frame_bytes = 160;
-
-/// By DWARF's numbers: r0 to r31, of which r3 is the stack pointer.
-using frame_registers = registers_of_frame<32, 3>;
-
-/// A return address as the call has left it.
-constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
-
-/// What a parked stack's frame holds; see contract.hpp.
-THRUM_NO_SANITIZE inline frame_registers parked_registers(const void* sp) noexcept {
-  const auto* const saved = static_cast<const volatile std::uintptr_t*>(sp);
-  frame_registers at;
-  at.value[1] = at.pc = saved[0];
-  for (std::size_t i = 0; i != 10; ++i) {
-    at.value[22 + i] = saved[1 + i];
-  }
-  at.value[frame_registers::sp] = reinterpret_cast<std::uintptr_t>(sp) + parked_frame_bytes;
-  return at;
-}
-
-/// What a signal has interrupted, from the machine's part of Linux's context.
-template <class Machine>
-frame_registers interrupted_registers(const Machine& machine) noexcept {
-  frame_registers at;
-  for (std::size_t i = 1; i != frame_registers::count; ++i) {
-    at.value[i] = static_cast<std::uintptr_t>(machine.__gregs[i]);
-  }
-  at.pc = static_cast<std::uintptr_t>(machine.__pc);
-  return at;
-}
-
-/// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned
-/// stack pointer calls entry(pass, argument). See contract.hpp.
-inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, void* argument),
-                           void* argument) noexcept {
-  struct frame {
-    std::uintptr_t ra, fp, s0, s1, s2_to_s8[7], floats[8], alignment, zeros[2];
-  };
-  static_assert(sizeof(frame) == parked_frame_bytes + 16 && offsetof(frame, s0) == 16);
-  frame* const first = reinterpret_cast<frame*>(static_cast<char*>(top) - sizeof(frame));
-  *first = frame{};
-  first->s0 = reinterpret_cast<std::uintptr_t>(entry);
-  first->s1 = reinterpret_cast<std::uintptr_t>(argument);
-  first->ra = reinterpret_cast<std::uintptr_t>(&thrum_goroutine_entry);
-  return first;
-}
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#endif  // THRUM_ARCH_LOONGARCH64
-#endif  // THRUM_ARCH_LOONGARCH64_HPP
-
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-/// Leaves the current stack and goes on with another; returns, on this stack, what the switch back
-/// to it passes. See contract.hpp.
-THRUM_INLINE void* switch_stack(void** save_sp, void* load_sp, void* pass) noexcept {
-  return thrum_switch_stack(save_sp, load_sp, pass);
-}
-
-/// The same, faster when most switches are made by the same call: see contract.hpp.
-THRUM_INLINE void* switch_stack_paired(void** save_sp, void* load_sp, void* pass) noexcept {
-  return thrum_switch_stack_paired(save_sp, load_sp, pass);
-}
-
-#if !THRUM_HAS_SEH_UNWINDER
-/// A frame does not say.
-THRUM_INLINE const void* parked_limit(const void*) noexcept { return nullptr; }
-#endif
-
-/// Calls f(argument); meanwhile *save_sp is as if the stack were parked. See contract.hpp.
-THRUM_INLINE void call_as_parked(void** save_sp, void (*f)(void*), void* argument) noexcept {
-  thrum_call_as_parked(save_sp, f, argument);
-}
-
-#if THRUM_EXCEPTIONS
-/// Calls f(argument); an exception that is about to leave it is shown to observe_exception.
-THRUM_INLINE void call_watched(void (*f)(void*), void* argument) {
-  // Through a pointer that the compiler does not see through: gcc takes a function that is all
-  // assembly for one that cannot throw. Without call-frame information nothing may pass one.
-  void (*call)(void (*)(void*), void*) = &thrum_call_watched;
-  if constexpr (THRUM_HAS_CFI == 0) {
-    f(argument);
-    return;
-  }
-  asm("" : "+r"(call));
-  call(f, argument);
-}
-#endif
-
-static_assert(stack_alignment <= 16);  // what every prepared stack has
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#endif  // THRUM_ARCH_ARCH_HPP
-
-// ---- thrum/sched/queue/lock_rank.hpp ----
-//
-// The order in which locks are taken.
+// What waits: a parked goroutine or a blocked OS thread behind one small type.
 //
 // Purpose
-//   Two threads that each hold a lock and wait for the other's wait for ever. So every lock has a
-//   rank, and a thread takes only one whose rank is above those of all that it holds. Then there is
-//   no circle, whichever threads meet.
+//   Every primitive keeps lists of wait points and never asks what is behind one. A wait point
+//   lives on the stack of the waiter and is gone as soon as that runs again.
 //
-// The table, from the first to the last; beside each what is taken while it is held
-//   registry     all schedulers of the process: timers, heaps, what a runtime is visited for
-//   withdrawal   a runtime that stops: objects with waiters, idle, global, stacks
-//   context      a node of a tree of contexts
-//   channel      other channels, by address, in a select; global, heap
-//   waiters      what goroutines wait on: a latch, a semaphore, ...: idle, global, heap
-//   descriptor   a file or socket that goroutines wait for: global, heap
-//   sleeper      a sleep: global, heap
-//   ending       a goroutine that is joined: global, heap
-//   timer        of after_func, while it is armed: heap, idle, global
-//   idle         Ps and Ms without work: global, stacks, heap
-//   reserve      goroutines that are held back: global
-//   inbox        the goroutines of a host
-//   global       the global queue
-//   descriptors  the free descriptors of the poller's table
-//   stacks       the stacks of a runtime
-//   forks        what goroutines have forked that began to on one P
-//   heap         timers of a P: another heap, by address, when a P is given up
-// A goroutine that parks looks for its successor, and arms its timer, while it holds its object:
-// hence global and heap behind every object. Idle is behind them because an object may make its
-// waiters runnable before it is dropped.
+// The life of a wait
+//   W1 the waiter locks its object and links its wait point
+//   W2 it leaves its stack; the arriving side unlocks the object (a thread unlocks, then sleeps)
+//   W3 a thread that has something for it unlinks it under the object's lock, settles it, unlocks,
+//      and calls wake()
+//   W4 it runs again
+//   Besides W3 two others may end a wait: its timer and the shutdown of its runtime.
+//   Both call `withdraw`, which unlinks the point under the object's lock if it is still linked. So
+//   one of them wins, under that lock.
+//
+// What keeps the object alive while somebody withdraws a point from it
+//   The point is linked: the object has a waiter. From W3 on the object may be destroyed, although
+//   the waiter does not run yet: so W3 settles the point, which shuts its gate (gate.hpp) while the
+//   object is locked. The two go through that gate before they touch the object, and after settle()
+//   none is there or will come.
+//
+// What keeps a wait point alive while somebody withdraws it
+//   A timer: before W4 goes on, timer_heap::remove waits until the timer's function has returned.
+//   The shutdown: it announces itself (`withdrawing`), passes a heavy fence, and only then reads
+//   `g.withdrawable`; the waiter clears that word at W4, passes a light fence, and waits on the
+//   shutdown's lock if it sees the announcement. The same pair of fences makes sure that a
+//   goroutine that parks while the shutdown begins is seen by it or sees it. The waiter's side
+//   costs a store and a load; a claim word that every wake-up must win would cost a locked
+//   instruction each.
+//
+// A wait on several objects at once has a point on each, and a gate for all; see selection_state.
 //
 // Invariants
-//   LR1  a thread takes a lock only if all that it holds rank below it; of those that are taken by
-//        address, one of the same rank may be held that lies below.
-//   LR2  a lock is dropped by the thread that has taken it. A goroutine that parks keeps the locks
-//        of its objects until its stack is left; the code that its thread arrives at drops them.
-//   LR3  when that code has dropped them, no lock is held.
-//
-// With THRUM_CHECKS each thread keeps a list of the locks that it holds, and taking one against LR1
-// ends the program with the names of both, whether or not another thread was about to meet it.
-// Without it a rank is an argument that is not stored. A try_lock cannot wait, so it may be called
-// in any order; what it has taken counts for what follows.
-//
-// Shared objects that hide the library have lists of their own; a lock is taken and dropped by code
-// of one object.
-//
-// A mutex of goroutines (sync/mutex.hpp) is not in the table: its owner may park, so it is taken
-// while none of these is held.
-#ifndef THRUM_SCHED_QUEUE_LOCK_RANK_HPP
-#define THRUM_SCHED_QUEUE_LOCK_RANK_HPP
+//   WP1  cause is written before wake(), by the thread that unlinked the point: by settle() at W3.
+//   WP2  after wake() the waker touches neither the point nor its goroutine.
+//   WP3  settle() comes before anything by which another may learn that the point is out: before
+//        the object is unlocked; or before wake(), where the waiter itself goes back to the object
+//        (a mutex), which therefore stands until it has run.
+#ifndef THRUM_SCHED_RUN_WAIT_POINT_HPP
+#define THRUM_SCHED_RUN_WAIT_POINT_HPP
 
-#include <cstdint>
-
-#if THRUM_CHECKS
-// ---- thrum/base/message.hpp ----
+// ---- thrum/sched/core/g.hpp ----
 //
-// Texts of messages, put together where nothing may allocate: in a signal handler, in a thread that
-// holds malloc's lock, on a stack that has nearly overflowed.
-#ifndef THRUM_BASE_MESSAGE_HPP
-#define THRUM_BASE_MESSAGE_HPP
+// G: a goroutine, as the scheduler sees it.
+//
+// A G stands at the top of its own stack, in the page that the first frames touch anyway, so a
+// parked goroutine costs one page and creating one touches no other memory. Directly below it lies
+// the task: the callable that `go` was given and, for `spawn`, the result. The stack grows down
+// from there. The memory of a G is type-stable: once carved from a slab it stays a G until the
+// slabs are given back, so the monitor, a dump or a stale pointer may read its atomics at any time.
+#ifndef THRUM_SCHED_CORE_G_HPP
+#define THRUM_SCHED_CORE_G_HPP
 
-#include <concepts>
+// ---- thrum/base/cache_line.hpp ----
+//
+// Keeps what different processors write on different cache lines.
+#ifndef THRUM_BASE_CACHE_LINE_HPP
+#define THRUM_BASE_CACHE_LINE_HPP
+
 #include <cstddef>
-#include <cstdint>
-#include <string_view>
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {
 
-/// An integer that is meant as a number, not as a truth value or a letter.
+/// Bytes of a cache line. A fixed number, unlike std::hardware_destructive_interference_size,
+/// because it is part of the layout of types that cross translation units and -mtune must not
+/// change it.
+inline constexpr std::size_t cache_line_size = 64;
+
+/// A value that shares its cache line with nothing else.
 template <class T>
-concept number = std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, char>;
+struct alignas(cache_line_size) padded {
+  T value;
+};
 
-/// A text built without malloc. What does not fit into N characters is left out.
-template <std::size_t N = 256>
-class message {
+}}}  // namespace thrum::THRUM_ABI::base
+
+#endif  // THRUM_BASE_CACHE_LINE_HPP
+
+// ---- thrum/base/intrusive_queue.hpp ----
+//
+// A singly linked queue through the member `queue_next` of its elements, with a count.
+#ifndef THRUM_BASE_INTRUSIVE_QUEUE_HPP
+#define THRUM_BASE_INTRUSIVE_QUEUE_HPP
+
+#include <cstddef>
+
+namespace thrum { inline namespace THRUM_ABI { namespace base {
+
+/// A queue of T, which has a public member `T* queue_next`. Does not own its elements; an element
+/// is in one queue at a time. Not thread-safe: the owner's lock, or ownership, protects it. All
+/// operations take constant time except pop_front_n.
+template <class T>
+class intrusive_queue {
  public:
-  constexpr message() noexcept = default;
-  constexpr explicit message(std::string_view text) noexcept { append(text); }
-
-  constexpr message& append(std::string_view text) noexcept {
-    for (const char c : text) {
-      if (size_ == N) {
-        break;
-      }
-      text_[size_++] = c;
+  constexpr intrusive_queue() noexcept = default;
+  intrusive_queue(intrusive_queue&& other) noexcept
+      : head_(other.head_), tail_(other.tail_), size_(other.size_) {
+    other.reset();
+  }
+  /// Takes the elements of `other`; this queue must be empty.
+  intrusive_queue& operator=(intrusive_queue&& other) noexcept {
+    THRUM_ASSERT(queue_is_empty_when_assigned, empty() || this == &other);
+    if (this != &other) {
+      head_ = other.head_;
+      tail_ = other.tail_;
+      size_ = other.size_;
+      other.reset();
     }
     return *this;
   }
 
-  /// Appends a number in decimal.
-  template <number Number>
-  constexpr message& append(Number n) noexcept {
-    const bool negative = n < 0;
-    const auto magnitude = static_cast<std::uint64_t>(n);
-    return append_digits(negative ? 0 - magnitude : magnitude, 10, negative ? "-" : "");
+  [[nodiscard]] bool empty() const noexcept { return head_ == nullptr; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+  /// The first element, or nullptr.
+  [[nodiscard]] T* front() const noexcept { return head_; }
+
+  void push_back(T* element) noexcept {
+    element->queue_next = nullptr;
+    (tail_ != nullptr ? tail_->queue_next : head_) = element;
+    tail_ = element;
+    ++size_;
   }
 
-  /// Appends a number in hexadecimal, with 0x in front.
-  constexpr message& append_hex(std::uint64_t n) noexcept { return append_digits(n, 16, "0x"); }
-
-  /// Appends an address.
-  message& append(const void* address) noexcept {
-    return append_hex(reinterpret_cast<std::uintptr_t>(address));
-  }
-  constexpr message& append(const char* text) noexcept { return append(std::string_view(text)); }
-
-  /// Appends a text from outside, in quotes: what does not print as a question mark, of a long text
-  /// the first 120 characters.
-  constexpr message& append_quoted(std::string_view text) noexcept {
-    constexpr std::size_t limit = 120;
-    append("\"");
-    for (const char c : text.substr(0, limit)) {
-      const char shown = c < ' ' || c > '~' ? '?' : c;
-      append(std::string_view(&shown, 1));
+  void push_front(T* element) noexcept {
+    element->queue_next = head_;
+    head_ = element;
+    if (tail_ == nullptr) {
+      tail_ = element;
     }
-    return append(text.size() > limit ? "...\"" : "\"");
+    ++size_;
   }
 
-  [[nodiscard]] constexpr std::string_view view() const noexcept { return {text_, size_}; }
-  constexpr void clear() noexcept { size_ = 0; }
+  /// Moves all elements of `other`, in order, behind those of this queue.
+  void append(intrusive_queue&& other) noexcept {
+    if (other.empty()) {
+      return;
+    }
+    (tail_ != nullptr ? tail_->queue_next : head_) = other.head_;
+    tail_ = other.tail_;
+    size_ += other.size_;
+    other.reset();
+  }
+
+  /// Moves all elements of `other`, in order, before those of this queue.
+  void prepend(intrusive_queue&& other) noexcept {
+    other.append(static_cast<intrusive_queue&&>(*this));
+    *this = static_cast<intrusive_queue&&>(other);
+  }
+
+  /// Takes out the first element; nullptr when the queue is empty.
+  [[nodiscard]] THRUM_INLINE T* pop_front() noexcept {
+    T* const first = head_;
+    if (first == nullptr) {
+      return nullptr;
+    }
+    head_ = first->queue_next;
+    if (head_ == nullptr) {
+      tail_ = nullptr;
+    }
+    first->queue_next = nullptr;
+    --size_;
+    return first;
+  }
+
+  /// Takes out the first n elements, or all if there are fewer, in order. Linear in n.
+  [[nodiscard]] intrusive_queue pop_front_n(std::size_t n) noexcept {
+    intrusive_queue taken;
+    if (n >= size_) {
+      taken.append(static_cast<intrusive_queue&&>(*this));
+      return taken;
+    }
+    if (n == 0) {
+      return taken;
+    }
+    T* last = head_;
+    for (std::size_t i = 1; i < n; ++i) {
+      last = last->queue_next;
+    }
+    taken.head_ = head_;
+    taken.tail_ = last;
+    taken.size_ = n;
+    head_ = last->queue_next;
+    size_ -= n;
+    last->queue_next = nullptr;
+    return taken;
+  }
+
+  /// Takes out the first element for which `is_it(element)`; nullptr if there is none. Linear.
+  template <class Predicate>
+  [[nodiscard]] T* take_first(Predicate is_it) noexcept {
+    T* before = nullptr;
+    for (T* e = head_; e != nullptr; before = e, e = e->queue_next) {
+      if (is_it(*e)) {
+        (before != nullptr ? before->queue_next : head_) = e->queue_next;
+        if (tail_ == e) {
+          tail_ = before;
+        }
+        e->queue_next = nullptr;
+        --size_;
+        return e;
+      }
+    }
+    return nullptr;
+  }
 
  private:
-  constexpr message& append_digits(std::uint64_t n, unsigned radix,
-                                   std::string_view prefix) noexcept {
-    char digits[20] = {};
-    std::size_t first = sizeof digits;
-    do {
-      digits[--first] = "0123456789abcdef"[n % radix];
-      n /= radix;
-    } while (n != 0);
-    append(prefix);
-    return append(std::string_view(digits + first, sizeof digits - first));
+  void reset() noexcept {
+    head_ = tail_ = nullptr;
+    size_ = 0;
   }
 
-  char text_[N] = {};
+  T* head_ = nullptr;
+  T* tail_ = nullptr;
   std::size_t size_ = 0;
 };
 
 }}}  // namespace thrum::THRUM_ABI::base
 
-#endif  // THRUM_BASE_MESSAGE_HPP
+#endif  // THRUM_BASE_INTRUSIVE_QUEUE_HPP
+
+// ---- thrum/base/sanitizer.hpp ----
+//
+// What AddressSanitizer and ThreadSanitizer must be told when a thread changes its stack.
+//
+// A stack_context stands for one stack: that of a goroutine or a thread's own (g0). The order of
+// calls is
+//
+//   context_create(g, bottom, size)        before anything is written to a new goroutine's stack
+//   context_adopt(g0)                      once, on the thread's own stack
+//   before_switch(from, to, from_dies)     directly before arch::switch_stack
+//   after_switch(to)                       first thing on the arriving stack, fresh or resumed
+//   context_destroy(g)                     after a goroutine's last switch, from another stack
+//
+// ASan keeps the bounds of the current stack and, with detect_stack_use_after_return, a fake stack
+// beside it; both change hands in before_switch and after_switch. A stack that is used again still
+// carries the poison of frames that never returned, so context_create unpoisons all of it.
+//
+// TSan keeps a shadow call stack a fibre. A goroutine that ends leaves frames on it, so every
+// incarnation gets a fibre of its own; one that was used again would grow until it overflows.
+// before_switch changes the fibre, and what runs after that is booked on the fibre of `to`: an
+// instrumented function that returned between the change and the switch would pop a frame that the
+// new fibre never pushed. Hence before_switch and after_switch are always inlined into the function
+// that calls arch::switch_stack, at every optimisation level. A switch orders all that happened on
+// `from` before all that happens on `to`, as it does in reality. gcc 12's run-time library gives up
+// at 8,128 fibres; clang's has no such limit.
+#ifndef THRUM_BASE_SANITIZER_HPP
+#define THRUM_BASE_SANITIZER_HPP
 
 #include <cstddef>
-#include <string_view>
+
+#if THRUM_ASAN
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#include <sanitizer/lsan_interface.h>
+#endif
+#if THRUM_TSAN
+#include <sanitizer/tsan_interface.h>
 #endif
 
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
+namespace thrum { inline namespace THRUM_ABI { namespace base {
 
-/// The order of the locks; each has its line in lock_ranks.
-enum class lock_rank : std::uint8_t {
-  registry,
-  withdrawal,
-  context,
-  channel,
-  waiters,
-  descriptor,
-  sleeper,
-  ending,
-  timer,
-  idle,
-  reserve,
-  inbox,
-  global,
-  descriptors,
-  stacks,
-  forks,
-  heap,
+/// ThreadSanitizer calls a handler when the fibre that the signal came to next calls something that
+/// it knows, perhaps on another thread.
+inline constexpr bool signals_are_deferred = THRUM_TSAN;
+
+/// Threads that the sanitizer's run-time library keeps for itself.
+inline constexpr std::size_t sanitizer_threads = THRUM_TSAN ? 1 : 0;
+
+#if THRUM_ASAN
+
+/// The bounds of a stack and ASan's fake stack beside it. Written by the thread that runs on the
+/// stack, or before the first switch to it.
+struct stack_context {
+  const void* bottom = nullptr;
+  std::size_t size = 0;
+  void* fake_stack = nullptr;
 };
 
-#if THRUM_CHECKS
+inline void unpoison_memory(const void* memory, std::size_t size) noexcept {
+  __asan_unpoison_memory_region(memory, size);
+}
 
-struct lock_rank_row {
-  lock_rank rank;
-  std::string_view name;
-  /// Several may be held at a time, taken in the order of their addresses.
-  bool by_address = false;
+/// The leak checker takes what this memory refers to as in use. It does not know of memory that
+/// comes from the system without malloc.
+inline void keep_reachable(const void* memory, std::size_t size) noexcept {
+  __lsan_register_root_region(memory, size);
+}
+
+inline void context_create(stack_context& context, const void* bottom, std::size_t size) noexcept {
+  unpoison_memory(bottom, size);
+  context = {bottom, size, nullptr};
+}
+
+THRUM_INLINE void before_switch(stack_context& from, stack_context& to, bool from_dies) noexcept {
+  __sanitizer_start_switch_fiber(from_dies ? nullptr : &from.fake_stack, to.bottom, to.size);
+}
+
+THRUM_INLINE void after_switch(stack_context& self) noexcept {
+  __sanitizer_finish_switch_fiber(self.fake_stack, nullptr, nullptr);
+}
+
+/// Learns the bounds of the current stack: the only call that tells them is the one that ends a
+/// switch, so this pretends to switch to a stack of one byte, and back.
+THRUM_NOINLINE inline void context_adopt(stack_context& context) noexcept {
+  const char elsewhere = 0;
+  __sanitizer_start_switch_fiber(&context.fake_stack, &elsewhere, 1);
+  __sanitizer_finish_switch_fiber(context.fake_stack, &context.bottom, &context.size);
+  __sanitizer_start_switch_fiber(&context.fake_stack, context.bottom, context.size);
+  __sanitizer_finish_switch_fiber(context.fake_stack, nullptr, nullptr);
+}
+
+inline void context_destroy(stack_context& context) noexcept { context = {}; }
+
+#elif THRUM_TSAN
+
+/// The fibre of a stack. Written before the first switch to it and after the last switch away.
+struct stack_context {
+  void* fibre = nullptr;
+  bool adopted = false;
 };
 
-inline constexpr lock_rank_row lock_ranks[] = {
-    {lock_rank::registry, "the lock of the registry"},
-    {lock_rank::withdrawal, "the lock of a stopping runtime"},
-    {lock_rank::context, "the lock of a context"},
-    {lock_rank::channel, "the lock of a channel", true},
-    {lock_rank::waiters, "the lock of an object with waiters"},
-    {lock_rank::descriptor, "the lock of a descriptor"},
-    {lock_rank::sleeper, "the lock of a sleeper"},
-    {lock_rank::ending, "the lock of a joined goroutine"},
-    {lock_rank::timer, "the lock of a timer"},
-    {lock_rank::idle, "the lock of the idle lists"},
-    {lock_rank::reserve, "the lock of the reserve of threads"},
-    {lock_rank::inbox, "the lock of the goroutines of a host"},
-    {lock_rank::global, "the lock of the global queue"},
-    {lock_rank::descriptors, "the lock of the table of descriptors"},
-    {lock_rank::stacks, "the lock of the stacks"},
-    {lock_rank::forks, "the lock of a list of forks"},
-    {lock_rank::heap, "the lock of a timer heap", true},
-};
+inline void unpoison_memory(const void*, std::size_t) noexcept {}
 
-constexpr const lock_rank_row& row_of(lock_rank rank) noexcept {
-  return lock_ranks[static_cast<std::size_t>(rank)];
+inline void context_create(stack_context& context, const void*, std::size_t) noexcept {
+  context = {__tsan_create_fiber(0), false};
 }
 
-static_assert(
-    [] {
-      std::size_t at = 0;
-      for (const lock_rank_row& row : lock_ranks) {
-        if (static_cast<std::size_t>(row.rank) != at++) {
-          return false;
-        }
-      }
-      return row_of(lock_rank::heap).rank == lock_rank::heap;
-    }(),
-    "lock_ranks has one row for each rank, in their order");
-
-/// The locks that a thread holds. Also right for a signal handler that takes and drops some in the
-/// middle of a change.
-class held_locks {
- public:
-  /// Before a lock is waited for.
-  void take(const void* lock, lock_rank rank) noexcept {
-    for (std::size_t i = 0; i != size_; ++i) {
-      const entry held{entries_[i].lock, entries_[i].rank};
-      const bool in_order =
-          held.rank < rank || (held.rank == rank && row_of(rank).by_address && held.lock < lock);
-      if (held.lock != nullptr && !in_order) {
-        refuse(held.lock, held.rank, lock, rank);
-      }
-    }
-    add(lock, rank);
-  }
-
-  /// After a lock was taken without waiting.
-  void add(const void* lock, lock_rank rank) noexcept {
-    const std::size_t at = size_;
-    if (at == most) {
-      ++beyond_;
-      return;
-    }
-    size_ = at + 1;  // first, so that a handler keeps off the entry
-    entries_[at].rank = rank;
-    entries_[at].lock = lock;
-  }
-
-  /// Before a lock is dropped.
-  __attribute__((no_sanitize("null"))) void drop(const void* lock, lock_rank rank) noexcept {
-    for (std::size_t i = size_; i != 0; --i) {
-      if (entries_[i - 1].lock == lock) {
-        entries_[i - 1].lock = nullptr;
-        while (size_ != 0 && entries_[size_ - 1].lock == nullptr) {
-          size_ = size_ - 1;
-        }
-        return;
-      }
-    }
-    if (beyond_ == 0) {  // LR2
-      refuse(lock, rank);
-    }
-    --beyond_;
-  }
-
-  std::size_t count() const noexcept {
-    std::size_t n = beyond_;
-    for (std::size_t i = 0; i != size_; ++i) {
-      n += entries_[i].lock != nullptr;
-    }
-    return n;
-  }
-
- private:
-  [[noreturn]] THRUM_COLD static void refuse(const void* held, lock_rank held_rank,
-                                             const void* lock, lock_rank rank) noexcept {
-    base::message<512> text("lock order: ");
-    append(text, rank, lock);
-    if (held == lock) {
-      text.append(" is taken by the thread that holds it; drop it first (LR1 in ");
-    } else {
-      text.append(" is taken by a thread that holds ");
-      append(text, held_rank, held);
-      text.append("; take them the other way round, or drop the second one before (LR1 in ");
-    }
-    text.append("sched/queue/lock_rank.hpp)");
-    base::fatal(text.view());
-  }
-  [[noreturn]] THRUM_COLD static void refuse(const void* lock, lock_rank rank) noexcept {
-    base::message<512> text("lock order: ");
-    append(text, rank, lock);
-    text.append(
-        " is dropped by a thread that has not taken it; only that one may (LR2 in "
-        "sched/queue/lock_rank.hpp)");
-    base::fatal(text.view());
-  }
-
-  static void append(base::message<512>& text, lock_rank rank, const void* lock) noexcept {
-    text.append(row_of(rank).name)
-        .append(" (rank ")
-        .append(static_cast<unsigned>(rank))
-        .append(", at ")
-        .append(lock)
-        .append(")");
-  }
-
-  /// More are counted, not looked at: a select over many channels.
-  static constexpr std::size_t most = 24;
-
-  struct entry {
-    const void* volatile lock = nullptr;
-    lock_rank rank = lock_rank::registry;
-  };
-  entry entries_[most];
-  volatile std::size_t size_ = 0;
-  std::size_t beyond_ = 0;
-};
-
-/// The locks of the calling thread. Its address is good for no longer than one of these calls,
-/// which are not inlined: a goroutine moves. It is laid out before the thread runs, so that a
-/// handler may be the first to use it.
-inline constinit THRUM_THREAD_LOCAL os::thread_object<held_locks> locks_of_thread
-    THRUM_FIXED_THREAD_LOCAL;
-
-THRUM_NOINLINE inline void note_lock(const void* lock, lock_rank rank) noexcept {
-  asm volatile("");
-  os::of_this_thread(locks_of_thread).take(lock, rank);
-}
-THRUM_NOINLINE inline void note_try_lock(const void* lock, lock_rank rank) noexcept {
-  asm volatile("");
-  os::of_this_thread(locks_of_thread).add(lock, rank);
-}
-// UBSan of gcc 12 takes the thread_local for null in here.
-THRUM_NOINLINE __attribute__((no_sanitize("null"))) inline void note_unlock(
-    const void* lock, lock_rank rank) noexcept {
-  asm volatile("");
-  os::of_this_thread(locks_of_thread).drop(lock, rank);
-}
-/// For assertions: LR3.
-THRUM_NOINLINE inline std::size_t count_held_locks() noexcept {
-  asm volatile("");
-  return os::of_this_thread(locks_of_thread).count();
+THRUM_INLINE void before_switch(stack_context&, stack_context& to, bool) noexcept {
+  __tsan_switch_to_fiber(to.fibre, 0);
 }
 
-/// The rank as a lock stores it; nothing without THRUM_CHECKS.
-class ranked {
- public:
-  constexpr explicit ranked(lock_rank rank) noexcept : rank_(rank) {}
-  void note_lock(const void* lock) const noexcept { sched::note_lock(lock, rank_); }
-  void note_try_lock(const void* lock) const noexcept { sched::note_try_lock(lock, rank_); }
-  void note_unlock(const void* lock) const noexcept { sched::note_unlock(lock, rank_); }
+THRUM_INLINE void after_switch(stack_context&) noexcept {}
 
- private:
-  const lock_rank rank_;
-};
+/// The thread's own fibre belongs to the thread: context_destroy leaves it alone.
+inline void context_adopt(stack_context& context) noexcept {
+  context = {__tsan_get_current_fiber(), true};
+}
+
+inline void context_destroy(stack_context& context) noexcept {
+  if (context.fibre != nullptr && !context.adopted) {
+    __tsan_destroy_fiber(context.fibre);
+  }
+  context = {};
+}
 
 #else
 
-inline std::size_t count_held_locks() noexcept { return 0; }
+/// Without a sanitizer there is nothing to tell.
+struct stack_context {};
 
-class ranked {
- public:
-  constexpr explicit ranked(lock_rank) noexcept {}
-  THRUM_INLINE void note_lock(const void*) const noexcept {}
-  THRUM_INLINE void note_try_lock(const void*) const noexcept {}
-  THRUM_INLINE void note_unlock(const void*) const noexcept {}
-};
-
-#endif
-
-}}}  // namespace thrum::THRUM_ABI::sched
+inline void unpoison_memory(const void*, std::size_t) noexcept {}
+inline void context_create(stack_context&, const void*, std::size_t) noexcept {}
+inline void context_adopt(stack_context&) noexcept {}
+inline void context_destroy(stack_context&) noexcept {}
+THRUM_INLINE void before_switch(stack_context&, stack_context&, bool) noexcept {}
+THRUM_INLINE void after_switch(stack_context&) noexcept {}
 
 #endif
 
-// ---- thrum/sched/queue/scoped.hpp ----
-//
-// A lock that is held to the end of a block.
-#ifndef THRUM_SCHED_QUEUE_SCOPED_HPP
-#define THRUM_SCHED_QUEUE_SCOPED_HPP
+}}}  // namespace thrum::THRUM_ABI::base
 
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-/// Holds a lock for a scope; `std::lock_guard` without <mutex>, which costs a user 50 ms a file.
-template <class Lock>
-class [[nodiscard]] scoped {
- public:
-  explicit scoped(Lock& lock) noexcept : lock_(lock) { lock_.lock(); }
-  ~scoped() { lock_.unlock(); }
-  scoped(const scoped&) = delete;
-  scoped& operator=(const scoped&) = delete;
-
- private:
-  Lock& lock_;
-};
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
-
-#include <atomic>
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-using namespace base::orders;
-
-#if THRUM_CHECKS
-/// Says whether the calling thread may take a lock (SC1 in section.hpp); set by the first M.
-inline constinit std::atomic<bool (*)() noexcept> may_lock{nullptr};
-inline void check_lock() noexcept {
-  const auto ask = may_lock.load(relaxed);  // relaxed: set once, to a constant
-  THRUM_ASSERT(SC1, ask == nullptr || ask());
-}
-#else
-THRUM_INLINE void check_lock() noexcept {}
-#endif
-
-/// One turn of a loop that waits for another thread to get through a few instructions. Sleeps at
-/// last: in a real-time class a thread that only yields keeps the CPU from all of a lower
-/// priority, and the one that is waited for may be among them.
-inline void back_off(std::uint32_t turn) noexcept {
-  constexpr std::uint32_t spins = 127;  // between two yields
-  constexpr std::uint32_t patience = 4096;
-  constexpr std::int64_t nap_ns = 50'000;
-  if (turn % (spins + 1) != spins) {
-    arch::spin_hint();
-  } else if (turn < patience) {
-    os::yield_thread();
-  } else {
-    os::sleep_ns(nap_ns);
-  }
-}
-
-class spin_lock : private ranked {
- public:
-  constexpr explicit spin_lock(lock_rank rank) noexcept : ranked(rank) {}
-  spin_lock(const spin_lock&) = delete;
-  spin_lock& operator=(const spin_lock&) = delete;
-
-  THRUM_INLINE void lock() noexcept {
-    check_lock();
-    note_lock(this);
-    // [lock.spin <] acquire: sees what the last holder did; pairs with the store in unlock.
-    if (locked_.exchange(1, acquire) != 0) [[unlikely]] {
-      lock_slow();
-    }
-  }
-
-  THRUM_INLINE bool try_lock() noexcept {
-    // [lock.spin <] acquire: as in lock.
-    if (locked_.exchange(1, acquire) != 0) {
-      return false;
-    }
-    note_try_lock(this);
-    return true;
-  }
-
-  THRUM_INLINE void unlock() noexcept {
-    if (drop()) [[unlikely]] {
-      wake_sleeper();
-    }
-  }
-
-  /// unlock() in two steps, for a caller whose calls are its last: true if wake_sleeper() is to follow.
-  [[nodiscard]] THRUM_INLINE bool drop() noexcept {
-    note_unlock(this);
-    // relaxed: a hint to wake them. Read before the lock is dropped: afterwards the lock may be
-    // gone.
-    const std::uint32_t sleepers = sleepers_.load(relaxed);
-    // [lock.spin >] release: publishes the section to the next holder's exchange.
-    locked_.store(0, release);
-    return sleepers != 0;
-  }
-  /// The lock may be gone: only its address is used.
-  void wake_sleeper() noexcept { os::futex_wake(locked_, 1); }
-
-  /// Nobody holds it: in a child process, where the threads that might are not.
-  void abandon() noexcept {
-    locked_.store(0, relaxed);    // relaxed: there is only this thread
-    sleepers_.store(0, relaxed);  // relaxed: there is only this thread
-  }
-
-  /// Whether somebody holds it; for assertions.
-  bool is_locked() const noexcept {
-    return locked_.load(relaxed) != 0;  // relaxed: only the holder can rely on the answer
-  }
-
- private:
-  THRUM_COLD void lock_slow() noexcept {
-    for (std::uint32_t round = 0;; ++round) {
-      if (round < active_rounds) {
-        for (std::uint32_t i = 0; i < first_pauses << round; ++i) {
-          arch::spin_hint();
-        }
-      } else if (round < active_rounds + yield_rounds) {
-        os::yield_thread();
-      } else {
-        sleepers_.fetch_add(1, relaxed);  // relaxed: a hint to unlock
-        os::futex_wait(locked_, 1, sleep_ns);
-        sleepers_.fetch_sub(1, relaxed);  // relaxed: a hint to unlock
-      }
-      // [lock.spin <] acquire: as in lock. The load first keeps the line shared while we wait.
-      if (!is_locked() && locked_.exchange(1, acquire) == 0) {
-        return;
-      }
-    }
-  }
-
-  // From 1 us to 8 us: some dozens of sections, see above. After that the holder is probably off
-  // its CPU, and only giving up ours can help it.
-  static constexpr std::uint32_t active_rounds = 4;
-  static constexpr std::uint32_t first_pauses = 100;
-  static constexpr std::uint32_t yield_rounds = 4;
-  static constexpr std::int64_t sleep_ns = 200'000;
-
-  std::atomic<std::uint32_t> locked_{0};
-  std::atomic<std::uint32_t> sleepers_{0};
-};
-
-class blocking_lock : private ranked {
- public:
-  constexpr explicit blocking_lock(lock_rank rank) noexcept : ranked(rank) {}
-  blocking_lock(const blocking_lock&) = delete;
-  blocking_lock& operator=(const blocking_lock&) = delete;
-
-  void lock() noexcept {
-    check_lock();
-    note_lock(this);
-    std::uint32_t expected = free;
-    // [lock.futex <] acquire: sees what the last holder did; pairs with the exchange in unlock.
-    // relaxed: without the lock nothing is read
-    if (!word_.compare_exchange_strong(expected, held, acquire, relaxed)) [[unlikely]] {
-      lock_slow();
-    }
-  }
-
-  void unlock() noexcept {
-    note_unlock(this);
-    // [lock.futex >] release: publishes the section to the next holder.
-    if (word_.exchange(free, release) == contended) [[unlikely]] {
-      os::futex_wake(word_, 1);
-    }
-  }
-
-  /// As that of spin_lock.
-  void abandon() noexcept {
-    word_.store(free, relaxed);  // relaxed: there is only this thread
-  }
-
- private:
-  THRUM_COLD void lock_slow() noexcept {
-    for (int i = 0; i < 100; ++i) {
-      std::uint32_t expected = free;
-      // relaxed: only a hint whether the exchange can succeed
-      if (word_.load(relaxed) == free &&
-          // [lock.futex <] acquire: as in lock; relaxed: without the lock nothing is read
-          word_.compare_exchange_strong(expected, held, acquire, relaxed)) {
-        return;
-      }
-      arch::spin_hint();
-    }
-    // [lock.futex <] acquire: as in lock. `contended` stays set until nobody waits any more.
-    while (word_.exchange(contended, acquire) != free) {
-      os::futex_wait(word_, contended, -1);
-    }
-  }
-
-  static constexpr std::uint32_t free = 0;       // nobody holds it
-  static constexpr std::uint32_t held = 1;       // held, nobody sleeps
-  static constexpr std::uint32_t contended = 2;  // held, and somebody may sleep on the word
-
-  std::atomic<std::uint32_t> word_{free};
-};
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
-
-#include <atomic>
-#include <cstdint>
-#include <string_view>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-/// How help_while_waiting has ended.
-enum class help_end : std::uint8_t {
-  none,      // the thread is no host, or not of a runtime that still runs: it waits by itself
-  event,     // what it waits for has happened
-  timed_out  // the deadline came first
-};
-
-struct host_threads {
-  static constexpr std::string_view process_name = "sched::host_threads";
-  /// The calling thread's `attachments`; null: it is nobody's host.
-  os::thread_key key;
-  blocking_lock lock{lock_rank::registry};
-  /// Runs goroutines until the note's event has happened. Null: no thread has ever been a host. In
-  /// run/host_loop.hpp.
-  std::atomic<help_end (*)(os::note&, std::int64_t deadline) noexcept> help{nullptr};
-};
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
-
-// ---- thrum/sched/core/traits.hpp ----
-//
-// What the scheduler is parameterised over: its constants, its atomics, its clock, its poller.
-//
-// One build has one: `traits`, on which everything in sched/ and above rests. `default_traits` is
-// what a user of the library gets. A test, a model checker or a host derives from it and shadows
-// what it wants to control: a ring of 4 slots, a clock that it moves itself, atomics that record
-// every access. It defines THRUM_TRAITS_HEADER as the name of a header, between quotes or angle
-// brackets, in which thrum::sched has a `traits`; default_traits is declared by then. In all source
-// files of the program: such a build has an inline namespace of its own (base/config.hpp).
-//
-// Only the queues (sched/queue) are templates over it, as the models check each of them with
-// several. Rejected: templates throughout. 214 of them spelled a parameter that nobody ever gave,
-// their bodies were looked at twice by the compiler, and every name in a debugger ended in
-// <default_traits>. docs/decisions/0014-traits-are-chosen-once.md says more.
-#ifndef THRUM_SCHED_CORE_TRAITS_HPP
-#define THRUM_SCHED_CORE_TRAITS_HPP
-
-// ---- thrum/netpoll/netpoll.hpp ----
-//
-// Chooses the poller of this system.
-#ifndef THRUM_NETPOLL_NETPOLL_HPP
-#define THRUM_NETPOLL_NETPOLL_HPP
-
-// ---- thrum/netpoll/afd.hpp ----
-//
-// The poller of Windows: a completion port, and readiness of sockets from the driver behind them.
-//
-// Purpose
-//   A port tells of operations that have ended. What becomes ready is such an operation, too: the
-//   driver of sockets (AFD) completes a request when one of the events happens that it names. So
-//   what is asked for here (asks_each_time in contract.hpp) is one request, which says once that a
-//   side of a socket is ready, also if it is already.
-//
-// Requests
-//   The system writes into a request until it has ended, so a request belongs to the poller and not
-//   to the one that asked: the goroutine may be gone, and its socket closed, which ends the request
-//   with a tag that nobody has any more. They lie in slabs, which are given back at the end, and those
-//   that are free in a list.
-//
-// Arming
-//   What was armed is one request of each descriptor: it stands in a table by the descriptor's number
-//   until its packet has come, and who arms that number again ends it first. Else every wait that times
-//   out would leave a request of its own with the system, for as long as the socket lives.
-//   The system ends a request when its socket is closed, and says so: the waiters hear it at once.
-//
-// Waking
-//   A packet that is posted to the port. `woken_` says that one is on its way: wakes coalesce. A poll
-//   that does not wait posts the packet again, for the one that waits.
-//
-// The port's own rule: it lets no more threads have packets than it was made for, and counts those
-// that run. Ms run goroutines after a poll, so it is made for any number.
-//
-// Delays are in milliseconds here, rounded up.
-//
-// Pipes and children: object_waits.hpp.
-//
-// Why requests and not operations that complete, nor ProcessSocketNotifications: decision 23.
-//
-// Source: the requests of AFD are not documented; their layout is known from wepoll, libuv and mio.
-#ifndef THRUM_NETPOLL_AFD_HPP
-#define THRUM_NETPOLL_AFD_HPP
+#endif  // THRUM_BASE_SANITIZER_HPP
 
 // ---- thrum/netpoll/contract.hpp ----
 //
@@ -14299,6 +9177,3805 @@ void cancel(Poller& poller, operation& what) noexcept {
 }}}  // namespace thrum::THRUM_ABI::netpoll
 
 #endif
+
+// ---- thrum/sched/core/g_state.hpp ----
+//
+// The states of a goroutine and why it waits.
+//
+// The numbers are those of Go's runtime, so that traces of both read alike. Three of Go's states
+// are missing: `copystack` (a stack never moves here), the scan bit (there is no collector that
+// would stop a goroutine to look at its stack), and `leaked`/`deadextra` (no collector, and a
+// foreign thread needs no G). `preempted` stands for a goroutine that a signal took the processor
+// from; it stays bound to its thread.
+#ifndef THRUM_SCHED_CORE_G_STATE_HPP
+#define THRUM_SCHED_CORE_G_STATE_HPP
+
+#include <cstdint>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+enum class g_status : std::uint8_t {
+  /// Its memory exists, it has never run. On no queue.
+  idle = 0,
+  /// On exactly one run queue, not running. The M that takes it from the queue owns its stack.
+  runnable = 1,
+  /// Runs user code. It has an M, and its stack belongs to that M.
+  running = 2,
+  /// Inside blocking(). It has an M and its stack, but owns no P: the monitor may take the P away.
+  syscall = 3,
+  /// Parked. Recorded in some wait structure; a thread that removes it from there must ready it.
+  /// Its stack belongs to nobody once the commit of its park has run.
+  waiting = 4,
+  /// Finished or never started; on a free list, or held by a join handle that has not let go.
+  dead = 6,
+  /// The P was taken from it inside a signal handler; bound to its M, on a queue as if runnable.
+  preempted = 9,
+};
+
+/// What a parked goroutine waits for. `describe` gives Go's words where Go has some.
+enum class wait_reason : std::uint8_t {
+  none,
+  sleep,
+  chan_receive,
+  chan_send,
+  chan_receive_nil,
+  chan_send_nil,
+  join,
+  mutex_lock,
+  wait_group_wait,
+  select,
+  select_no_cases,
+  select_ready,
+  cond_wait,
+  shared_mutex_lock,
+  shared_mutex_lock_shared,
+  semaphore_acquire,
+  latch_wait,
+  barrier_wait,
+  once_wait,
+  generator_turn,
+  task_group_wait,
+  fork_join,
+  bubble_wait,
+  io_read,
+  io_write,
+  io_close,
+  name_look_up,
+  memory_pipe_read,
+  memory_pipe_write,
+};
+
+constexpr std::string_view describe(wait_reason reason) noexcept {
+  switch (reason) {
+    case wait_reason::none: return "";
+    case wait_reason::sleep: return "sleep";
+    case wait_reason::chan_receive: return "chan receive";
+    case wait_reason::chan_send: return "chan send";
+    case wait_reason::chan_receive_nil: return "chan receive (nil chan)";
+    case wait_reason::chan_send_nil: return "chan send (nil chan)";
+    case wait_reason::join: return "join";
+    case wait_reason::mutex_lock: return "mutex lock";
+    case wait_reason::wait_group_wait: return "wait_group wait";
+    case wait_reason::select: return "select";
+    case wait_reason::select_ready: return "select (IO wait)";
+    case wait_reason::select_no_cases: return "select (no cases)";
+    case wait_reason::cond_wait: return "condition wait";
+    case wait_reason::shared_mutex_lock: return "shared_mutex lock";
+    case wait_reason::shared_mutex_lock_shared: return "shared_mutex lock shared";
+    case wait_reason::semaphore_acquire: return "semaphore acquire";
+    case wait_reason::latch_wait: return "latch wait";
+    case wait_reason::barrier_wait: return "barrier wait";
+    case wait_reason::once_wait: return "call_once";
+    case wait_reason::generator_turn: return "generator turn";
+    case wait_reason::task_group_wait: return "task_group wait";
+    case wait_reason::fork_join: return "fork_join";
+    case wait_reason::bubble_wait: return "bubble wait";
+    case wait_reason::io_read: return "IO wait (read)";
+    case wait_reason::io_write: return "IO wait (write)";
+    case wait_reason::io_close: return "IO close";
+    case wait_reason::name_look_up: return "name look-up";
+    case wait_reason::memory_pipe_read: return "memory_pipe read";
+    case wait_reason::memory_pipe_write: return "memory_pipe write";
+  }
+  return "";
+}
+
+/// Does a goroutine that waits so wait for the poller?
+constexpr bool is_polled(wait_reason reason) noexcept {
+  return reason == wait_reason::io_read || reason == wait_reason::io_write ||
+         reason == wait_reason::select_ready;
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+// ---- thrum/sched/core/traits.hpp ----
+//
+// What the scheduler is parameterised over: its constants, its atomics, its clock, its poller.
+//
+// One build has one: `traits`, on which everything in sched/ and above rests. `default_traits` is
+// what a user of the library gets. A test, a model checker or a host derives from it and shadows
+// what it wants to control: a ring of 4 slots, a clock that it moves itself, atomics that record
+// every access. It defines THRUM_TRAITS_HEADER as the name of a header, between quotes or angle
+// brackets, in which thrum::sched has a `traits`; default_traits is declared by then. In all source
+// files of the program: such a build has an inline namespace of its own (base/config.hpp).
+//
+// Only the queues (sched/queue) are templates over it, as the models check each of them with
+// several. Rejected: templates throughout. 214 of them spelled a parameter that nobody ever gave,
+// their bodies were looked at twice by the compiler, and every name in a debugger ended in
+// <default_traits>. docs/decisions/0014-traits-are-chosen-once.md says more.
+#ifndef THRUM_SCHED_CORE_TRAITS_HPP
+#define THRUM_SCHED_CORE_TRAITS_HPP
+
+// ---- thrum/arch/arch.hpp ----
+//
+// Chooses the processor, and gives what its assembly defines the names that others call.
+#ifndef THRUM_ARCH_ARCH_HPP
+#define THRUM_ARCH_ARCH_HPP
+
+// ---- thrum/arch/contract.hpp ----
+//
+// What a processor must define, what a switch keeps, and what a fresh stack looks like.
+//
+// A processor's file defines these; of the functions that are assembly it writes the bodies, which
+// place_functions.hpp and arch.hpp make into functions with these names:
+//   arch::name               text
+//   arch::stack_alignment    of the stack pointer at a call
+//   arch::spin_hint()        to be called in a loop that waits for another processor
+//   arch::switch_stack(save_sp, load_sp, pass) -> void*
+//   arch::switch_stack_paired(save_sp, load_sp, pass) -> void*
+//   arch::prepare_stack(top, bounds, entry, argument) -> void*
+//   arch::frame_registers, parked_registers(sp), interrupted_registers(machine context),
+//   plain_address(address), parked_frame_bytes: where a parked or interrupted stack stands, for
+//   the walk along its callers.
+//   arch::parked_limit(sp)   stack_bounds::limit of a parked stack, which may have grown; where the
+//   system is not asked for it (arch.hpp) null.
+//   arch::has_shadow_stack(): whether the thread has one, which a switch does not exchange; arch.hpp
+//   says no where a processor's file does not say.
+//   arch::call_watched(f, argument): calls f(argument); see exception_watch.hpp.
+//   arch::ask_valgrind(request): the instructions by which a program speaks to valgrind.
+//   arch::call_as_parked(save_sp, f, argument): calls f(argument) with a frame like a parked one
+//   below it, at *save_sp: for a stack that sleeps inside f without having been switched from.
+// What the compiler can see of it are the concepts below; chosen_processor.hpp asks them.
+//
+// switch_stack pushes the registers that a called function must preserve, stores the stack pointer
+// in *save_sp, loads load_sp, pops the other side's registers and jumps to where that side had
+// called switch_stack; there the call returns `pass`. To its caller it is an ordinary function call
+// that takes long.
+//   Kept       integer and vector registers that the calling convention wants preserved, the stack
+//              pointer, the return address, and with them all local variables
+//   Not kept   caller-saved registers (the compiler saved what it needs), the floating-point
+//              control words (rounding, traps: they belong to the thread; keeping them costs 2 ns),
+//              the signal mask (a system call), errno, thread-local storage, and the C++ ABI's
+//              exception record (os/exception_state.hpp)
+//
+// All symbols are functions of their own, never inlined: with inline assembly and a clobber list a
+// switch is 1 ns cheaper on a path of 50, but it depends on the flags of the including translation
+// unit for which registers may be named, and one compiler silently kept values in registers that
+// the list named.
+//
+// Two ways to end a switch. Processors predict a `ret` by a stack of the calls that they saw.
+//   switch_stack         ends in pop and jump, which is predicted like any indirect jump. In a loop
+//                        over two call sites it costs 1.9 ns where a `ret` costs 9.6. But the
+//                        predictor's stack keeps the call that was left, and every return of the
+//                        callers above is then mispredicted.
+//   switch_stack_paired  ends in `ret`. When the side that is arrived at once left by the same
+//                        call, the prediction is right, and the predictor's stack fits the callers
+//                        above as well. In the scheduler, where most goroutines that hand the
+//                        processor to each other wait in the same function, that is the common case: measured, a yield
+//                        fell from 15.5 to 10.3 ns and an item through an unbuffered channel from
+//                        43 to 32 ns. For the first switch to a fresh stack, and the last one from
+//                        a dying one, it is the worse choice (spawn and join: 70 ns against 56).
+//
+// place_functions.hpp makes functions of the assembly: on x86-64, and with clang on aarch64, `naked
+// inline` ones, which any number of translation units may define; elsewhere it is assembly at file
+// scope.
+//
+// A fresh stack, as prepare_stack leaves it; addresses grow upwards:
+//
+//   top ->            +----------------------------------+  aligned to 16
+//                     | 0                                |  a reader of frames that does not know
+//                     | 0                                |  where to stop finds no caller here
+//   in the entry ->   +----------------------------------+  aligned to 16
+//                     | address of thrum_goroutine_entry |  where the first switch jumps
+//                     | frame pointer: 0                 |
+//                     | preserved registers; two of them |
+//                     | hold `entry` and `argument`      |
+//   returned value -> +----------------------------------+
+//
+// thrum_goroutine_entry calls entry(pass, argument). entry does not return; the instruction after
+// the call traps. Its unwind information says that it has no caller, its frame pointer and return
+// address are zero: debuggers, profilers and the C++ unwinder end there, and an exception that
+// leaves `entry` reaches std::terminate.
+//
+// Under AddressSanitizer call base::context_create before prepare_stack: used stacks are poisoned.
+#ifndef THRUM_ARCH_CONTRACT_HPP
+#define THRUM_ARCH_CONTRACT_HPP
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+/// The first function on a fresh stack; never returns. `pass` comes from the first switch to it.
+using entry_function = void (*)(void* pass, void* argument);
+
+/// Where a stack ends below its top. Only a system that keeps this for the thread which runs on the
+/// stack has a processor's file that asks.
+struct stack_bounds {
+  const void* low;    ///< the lowest address that the stack may ever have
+  const void* limit;  ///< the lowest one that may be touched now; above `low` where it grows
+};
+
+/// The registers that say where a stack stands, by DWARF's numbers, and the place in the code.
+/// A frame's address, as DWARF has it, lies BelowFrame bytes above the stack pointer that its caller
+/// had at the call, or has again after it.
+template <std::size_t Count, std::size_t StackPointer, std::size_t BelowFrame = 0>
+struct registers_of_frame {
+  static constexpr std::size_t count = Count;
+  static constexpr std::size_t sp = StackPointer;
+  static constexpr std::size_t below_frame = BelowFrame;
+  std::uintptr_t value[count] = {};
+  std::uintptr_t pc = 0;
+};
+
+// clang-format 14 takes what follows `noexcept` for a statement of its own.
+// clang-format off
+
+/// Both ways to switch, a fresh stack's first frame, and the loop's hint to the processor.
+template <class Processor>
+concept switches_stacks = requires(void** save_sp, void* load_sp, void* pass, stack_bounds bounds,
+                                   entry_function entry, void (*f)(void*)) {
+  { Processor::name[0] } -> std::convertible_to<char>;
+  requires std::same_as<decltype(Processor::stack_alignment), const std::size_t>;
+  { Processor::spin_hint() } noexcept -> std::same_as<void>;
+  { Processor::switch_stack(save_sp, load_sp, pass) } noexcept -> std::same_as<void*>;
+  { Processor::switch_stack_paired(save_sp, load_sp, pass) } noexcept -> std::same_as<void*>;
+  { Processor::prepare_stack(load_sp, bounds, entry, pass) } noexcept -> std::same_as<void*>;
+  { Processor::call_as_parked(save_sp, f, pass) } noexcept -> std::same_as<void>;
+  { Processor::parked_limit(load_sp) } noexcept -> std::same_as<const void*>;
+  { Processor::has_shadow_stack() } noexcept -> std::same_as<bool>;
+};
+
+/// Where a stack that is parked, or was interrupted by a signal, stands: registers by DWARF's
+/// numbers, `count` of them, of which number `sp` is the stack pointer; and `pc`, the place in the
+/// code.
+template <class Processor>
+concept tells_registers = requires(typename Processor::frame_registers& at, std::uintptr_t address,
+                                   const void* sp, const int& machine_of_any_system) {
+  requires std::same_as<decltype(Processor::parked_frame_bytes), const std::size_t>;
+  requires Processor::frame_registers::sp < Processor::frame_registers::count;
+  { at.value[Processor::frame_registers::sp] } -> std::same_as<std::uintptr_t&>;
+  { at.pc } -> std::same_as<std::uintptr_t&>;
+  { Processor::plain_address(address) } noexcept -> std::same_as<std::uintptr_t>;
+  { Processor::parked_registers(sp) } noexcept -> std::same_as<typename Processor::frame_registers>;
+  { Processor::interrupted_registers(machine_of_any_system) } noexcept
+      -> std::same_as<typename Processor::frame_registers>;
+};
+
+/// Calls f(argument); an exception that is about to leave it is shown to observe_exception. Asked
+/// only where there are exceptions.
+template <class Processor>
+concept watches_exceptions = requires(void (*f)(void*), void* argument) {
+  { Processor::call_watched(f, argument) } -> std::same_as<void>;
+};
+
+/// A request to valgrind, if the program runs in it; else 0.
+template <class Processor>
+concept asks_valgrind = requires(const std::uintptr_t (&request)[6]) {
+  { Processor::ask_valgrind(request) } noexcept -> std::same_as<std::uintptr_t>;
+};
+
+// clang-format on
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#endif  // THRUM_ARCH_CONTRACT_HPP
+
+// ---- thrum/arch/exception_watch.hpp ----
+//
+// Seeing an exception leave a call while everything still stands where it was thrown.
+//
+// An exception is thrown in two phases: first the unwinder asks each frame whether it has a
+// handler, from the innermost outwards; only then it unwinds. arch::call_watched is a frame that is
+// asked, never has a handler, and tells an observer.
+#ifndef THRUM_ARCH_EXCEPTION_WATCH_HPP
+#define THRUM_ARCH_EXCEPTION_WATCH_HPP
+
+#if THRUM_EXCEPTIONS
+
+#include <atomic>
+#include <cstdint>
+
+#if THRUM_HAS_SEH_UNWINDER  // there <unwind.h> includes all of the system's headers
+#include <exception>
+
+#include <cxxabi.h>
+#else
+#include <unwind.h>
+#endif
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+using namespace base::orders;
+
+/// Called with the address of the thrown object.
+using exception_observer = void (*)(const void* thrown) noexcept;
+
+inline constinit std::atomic<exception_observer> observe_exception{nullptr};
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#if THRUM_HAS_SEH_UNWINDER
+// As <windows.h> declares it.
+struct _EXCEPTION_POINTERS;
+extern "C" __declspec(dllimport) long __stdcall UnhandledExceptionFilter(
+    struct _EXCEPTION_POINTERS*);
+#endif
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+#if THRUM_HAS_SEH_UNWINDER
+
+/// What Windows knows of a raised exception.
+struct raised_exception {
+  std::uint32_t code;
+  std::uint32_t flags;
+  void* nested;
+  void* address;
+  std::uint32_t count;
+  std::uintptr_t information[15];
+};
+
+/// What a handler returns: the thread goes on where it was; nobody is found here.
+inline constexpr int go_on_there = 0;
+inline constexpr int go_on_searching = 1;
+
+/// In the flags: no handler is searched for, or no more; also to a target, at the end of a thread, in a
+/// collision.
+inline constexpr std::uint32_t unwinding = 0x66;
+
+/// Whether a handler is searched for something that was thrown. The library of C++ raises its
+/// exceptions with a code of its own, and the unwinder's part as the first word.
+inline bool is_thrown(const raised_exception& raised) noexcept {
+  constexpr std::uint32_t thrown_in_cxx = 0x2047'4343;
+  return raised.code == thrown_in_cxx && (raised.flags & unwinding) == 0 && raised.count != 0;
+}
+
+#endif
+
+#if THRUM_HAS_ARM_UNWINDER
+
+// Of the unwinder of 32-bit Arm, which leaves it to each function's routine to take its frame away.
+extern "C" ::_Unwind_Reason_Code __gnu_unwind_frame(::_Unwind_Control_Block*, ::_Unwind_Context*);
+
+/// What the entry of call_watched names. It is also called for a walk that has no exception.
+[[gnu::used, gnu::visibility("hidden")]] inline ::_Unwind_Reason_Code thrum_watch_exception(
+    ::_Unwind_State, ::_Unwind_Control_Block*,
+    ::_Unwind_Context*) asm(THRUM_SYMBOL("thrum_watch_exception"));
+inline ::_Unwind_Reason_Code thrum_watch_exception(::_Unwind_State state,
+                                                   ::_Unwind_Control_Block* exception,
+                                                   ::_Unwind_Context* context) {
+  // relaxed: a constant once set
+  const exception_observer observe = observe_exception.load(relaxed);
+  if ((state & _US_ACTION_MASK) == _US_VIRTUAL_UNWIND_FRAME && (state & _US_FORCE_UNWIND) == 0 &&
+      observe != nullptr) {
+    observe(exception + 1);  // the object lies behind the unwinder's part
+  }
+  return __gnu_unwind_frame(exception, context) == _URC_OK ? _URC_CONTINUE_UNWIND : _URC_FAILURE;
+}
+
+#elif THRUM_HAS_SEH_UNWINDER
+
+/// What the entry of call_watched names. It is called for whatever passes, a fault as well.
+[[gnu::used]] inline int thrum_watch_exception(const raised_exception*, void*, void*,
+                                               void*) asm(THRUM_SYMBOL("thrum_watch_exception"));
+inline int thrum_watch_exception(const raised_exception* raised, void*, void*, void*) {
+  // relaxed: a constant once set
+  const exception_observer observe = observe_exception.load(relaxed);
+  if (is_thrown(*raised) && observe != nullptr) {
+    constexpr std::uintptr_t unwinder_bytes = 64;  // and behind them the object
+    observe(reinterpret_cast<const void*>(raised->information[0] + unwinder_bytes));
+  }
+  return go_on_searching;
+}
+
+/// What the first function of a stack names: nobody has caught it. An exception of C++ ends the program
+/// here as it does elsewhere, where the unwinder comes to the end of the stack and returns to `throw`.
+/// For all others the program's own filter is asked, as the first function of a thread does it: the
+/// system asks nobody, and ends the process.
+[[gnu::used]] inline int thrum_end_by_exception(const raised_exception*, void*, void*,
+                                                void*) asm(THRUM_SYMBOL("thrum_end_by_exception"));
+inline int thrum_end_by_exception(const raised_exception* raised, void*, void* machine, void*) {
+  constexpr long continue_execution = -1;
+  if ((raised->flags & unwinding) != 0) {
+    return go_on_searching;
+  }
+  if (is_thrown(*raised)) {
+    ::__cxxabiv1::__cxa_begin_catch(reinterpret_cast<void*>(raised->information[0]));
+    std::terminate();
+  }
+  struct {
+    const raised_exception* raised;
+    void* machine;
+  } about{raised, machine};
+  return ::UnhandledExceptionFilter(reinterpret_cast<::_EXCEPTION_POINTERS*>(&about)) ==
+                 continue_execution
+             ? go_on_there
+             : go_on_searching;
+}
+
+#else
+
+/// What the call-frame information of call_watched names; the assembler writes names as they are, while
+/// some compilers put a character before them.
+[[gnu::used, gnu::visibility("hidden")]] inline ::_Unwind_Reason_Code thrum_watch_exception(
+    int, ::_Unwind_Action phase, std::uint64_t, ::_Unwind_Exception* exception,
+    ::_Unwind_Context*) asm(THRUM_SYMBOL("thrum_watch_exception"));
+inline ::_Unwind_Reason_Code thrum_watch_exception(int, ::_Unwind_Action phase, std::uint64_t,
+                                                   ::_Unwind_Exception* exception,
+                                                   ::_Unwind_Context*) {
+  // relaxed: a constant once set
+  const exception_observer observe = observe_exception.load(relaxed);
+  if ((phase & _UA_SEARCH_PHASE) != 0 && observe != nullptr) {
+    observe(exception + 1);  // the object lies behind the unwinder's part
+  }
+  return _URC_CONTINUE_UNWIND;
+}
+
+#endif
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#endif  // THRUM_EXCEPTIONS
+#endif  // THRUM_ARCH_EXCEPTION_WATCH_HPP
+
+#if THRUM_ARCH_X86_64_SYSV
+// ---- thrum/arch/x86_64_sysv.hpp ----
+//
+// Context switch for x86-64 with the System V calling convention.
+//
+// The frame of a stack that does not run, from its stack pointer upwards:
+//    0  r15     8  r14    16  r13    24  r12    32  rbx    40  rbp    48  return address
+// Both stacks hold this frame at the moment the stack pointer changes, so one line of unwind
+// information describes the function before and after. `notrack` and endbr64 are for
+// indirect-branch tracking: the jump goes to the middle of a function.
+#ifndef THRUM_ARCH_X86_64_SYSV_HPP
+#define THRUM_ARCH_X86_64_SYSV_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+// ---- thrum/arch/x86_64.hpp ----
+//
+// What both calling conventions of x86-64 have in common.
+#ifndef THRUM_ARCH_X86_64_HPP
+#define THRUM_ARCH_X86_64_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#if THRUM_ARCH_X86_64_SYSV || THRUM_ARCH_X86_64_WIN64
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+inline constexpr char name[] = "x86_64";
+inline constexpr std::size_t stack_alignment = 16;
+
+/// To be called in a loop that waits for another processor.
+THRUM_INLINE void spin_hint() noexcept { __builtin_ia32_pause(); }
+
+/// A request to valgrind, if the program runs in it; else 0 and six instructions without effect.
+/// The processor turns rdi around by 128 bits, which no other code would do.
+inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept {
+  std::uintptr_t answer = 0;
+  asm volatile(
+      "rolq $3, %%rdi\n\t"
+      "rolq $13, %%rdi\n\t"
+      "rolq $61, %%rdi\n\t"
+      "rolq $51, %%rdi\n\t"
+      "xchgq %%rbx, %%rbx"
+      : "+d"(answer)
+      : "a"(&request)
+      : "cc", "memory");
+  return answer;
+}
+
+/// Whether the calling thread has a shadow stack. `rdssp` leaves the register alone where there is
+/// none, and on older processors.
+inline bool has_shadow_stack() noexcept {
+  std::uintptr_t top = 0;
+  asm volatile(".byte 0xf3, 0x48, 0x0f, 0x1e, 0xc8" : "+a"(top));  // rdsspq %rax
+  return top != 0;
+}
+
+/// By DWARF's numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, the place in the code.
+using frame_registers = registers_of_frame<17, 7>;
+
+/// A return address as the call has left it.
+constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#endif
+#endif  // THRUM_ARCH_X86_64_HPP
+
+#if THRUM_ARCH_X86_64_SYSV
+
+// clang-format off
+// rdi = save_sp, rsi = load_sp, rdx = pass
+#define THRUM_ARCH_SWITCH_BODY \
+  "endbr64\n\t" \
+  "pushq %rbp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset rbp, 0") \
+  "pushq %rbx\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset rbx, 0") \
+  "pushq %r12\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset r12, 0") \
+  "pushq %r13\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset r13, 0") \
+  "pushq %r14\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset r14, 0") \
+  "pushq %r15\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset r15, 0") \
+  "movq %rsp, (%rdi)\n\t" \
+  "movq %rsi, %rsp\n\t" \
+  "movq %rdx, %rax\n\t" \
+  "popq %r15\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -8") THRUM_CFI(".cfi_restore r15") \
+  "popq %r14\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -8") THRUM_CFI(".cfi_restore r14") \
+  "popq %r13\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -8") THRUM_CFI(".cfi_restore r13") \
+  "popq %r12\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -8") THRUM_CFI(".cfi_restore r12") \
+  "popq %rbx\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -8") THRUM_CFI(".cfi_restore rbx") \
+  "popq %rbp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -8") THRUM_CFI(".cfi_restore rbp")
+
+#define THRUM_ARCH_LEAVE \
+  "popq %rcx\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -8") THRUM_CFI(".cfi_register rip, rcx") \
+  "notrack jmp *%rcx"
+#define THRUM_ARCH_LEAVE_PAIRED "ret"
+
+// rax = pass, r12 = entry, r13 = argument
+#define THRUM_ARCH_ENTRY_BODY \
+  THRUM_CFI(".cfi_undefined rip") \
+  "endbr64\n\t" \
+  "xorl %ebp, %ebp\n\t" \
+  "movq %rax, %rdi\n\t" \
+  "movq %r13, %rsi\n\t" \
+  "callq *%r12\n\t" \
+  "ud2"
+
+// rdi = where to save the stack pointer, rsi = function, rdx = argument
+#define THRUM_ARCH_CALL_BODY \
+  "endbr64\n\t" \
+  "pushq %rbp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset rbp, 0") \
+  "pushq %rbx\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset rbx, 0") \
+  "pushq %r12\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset r12, 0") \
+  "pushq %r13\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset r13, 0") \
+  "pushq %r14\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset r14, 0") \
+  "pushq %r15\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") THRUM_CFI(".cfi_rel_offset r15, 0") \
+  "movq %rsp, (%rdi)\n\t" \
+  "movq %rdx, %rdi\n\t" \
+  "subq $8, %rsp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") \
+  "callq *%rsi\n\t" \
+  "addq $56, %rsp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -56") \
+  "ret"
+
+// rdi = function, rsi = argument
+#define THRUM_ARCH_WATCHED_BODY \
+  THRUM_CFI_PERSONALITY(THRUM_SYMBOL("thrum_watch_exception")) \
+  "endbr64\n\t" \
+  "subq $8, %rsp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset 8") \
+  "movq %rdi, %rax\n\t" \
+  "movq %rsi, %rdi\n\t" \
+  "callq *%rax\n\t" \
+  "addq $8, %rsp\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -8") \
+  "ret"
+// clang-format on
+
+// ---- thrum/arch/place_functions.hpp ----
+//
+// Makes functions of a processor's assembly, which the macros below hold when this is included, in
+// the middle of that processor's file:
+//   THRUM_ARCH_SWITCH_BODY    a switch up to the jump: (save_sp, load_sp, pass)
+//   THRUM_ARCH_LEAVE          the jump; and that of the paired switch,
+//   THRUM_ARCH_LEAVE_PAIRED   a return
+//   THRUM_ARCH_ENTRY_BODY     thrum_goroutine_entry
+//   THRUM_ARCH_CALL_BODY      thrum_call_as_parked: (save_sp, f, argument)
+//   THRUM_ARCH_WATCHED_BODY   thrum_call_watched: (f, argument)
+//   THRUM_ENTRY_OPEN          and
+//   THRUM_ENTRY_CLOSE         where the unwinder's entry for a function of assembly begins and ends;
+//                             without them it is DWARF's
+// See contract.hpp for what each does. Each flavour of the library has its own: their symbols end in its tag.
+//
+// Where the compiler has the attribute they are naked functions. Elsewhere they are assembly at
+// file scope: in a comdat section, weak and hidden, and guarded by .ifndef because gcc's link-time
+// optimisation pastes that of all translation units into one. In Windows' object files such a
+// section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
+// returns to the section that was there before: it was that of code.
+#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
+#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
+
+#if defined(THRUM_ARCH_SWITCH_BODY)
+
+#if !defined(THRUM_ENTRY_OPEN)
+#define THRUM_ENTRY_OPEN ".cfi_startproc\n\t"
+#define THRUM_ENTRY_CLOSE ".cfi_endproc\n\t"
+#endif
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+#if THRUM_HAS_NAKED
+
+// Each is declared first: a definition has no place for its symbol.
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body) \
+  type name parameters asm(THRUM_SYMBOL(#name));          \
+  THRUM_NAKED inline type name parameters { asm(body); }
+
+#else
+
+// clang-format off
+#if THRUM_HAS_SEH_UNWINDER
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body)                     \
+  type name parameters asm(THRUM_SYMBOL(#name));                              \
+  THRUM_ARCH_ASSEMBLY(THRUM_SYMBOL(#name), body)
+#define THRUM_ARCH_ASSEMBLY(symbol, body)                                     \
+  asm(".ifndef " symbol "\n\t"                                                \
+      ".section .text$" symbol ", \"xr\"\n\t"                                 \
+      ".linkonce discard\n\t"                                                 \
+      ".globl " symbol "\n\t"                                                 \
+      ".def " symbol "; .scl 2; .type 32; .endef\n\t"                         \
+      ".p2align 4\n"                                                          \
+      symbol ":\n\t"                                                          \
+      ".seh_proc " symbol "\n\t"                                              \
+      body "\n\t"                                                             \
+      ".seh_endproc\n\t"                                                      \
+      ".text\n\t"                                                             \
+      ".endif");
+#else
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body)                     \
+  [[gnu::visibility("hidden")]] type name parameters asm(THRUM_SYMBOL(#name)); \
+  THRUM_ARCH_ASSEMBLY(THRUM_SYMBOL(#name), body)
+#define THRUM_ARCH_ASSEMBLY(symbol, body)                                     \
+  asm(".ifndef " symbol "\n\t"                                                \
+      ".pushsection .text." symbol ", \"axG\", %progbits, " symbol ", comdat\n\t" \
+      ".weak " symbol "\n\t"                                                  \
+      ".hidden " symbol "\n\t"                                                \
+      ".type " symbol ", %function\n\t"                                       \
+      ".p2align 4\n"                                                          \
+      THRUM_ENTRY_OPEN                                                        \
+      symbol ":\n\t"                                                          \
+      body "\n\t"                                                             \
+      THRUM_ENTRY_CLOSE                                                       \
+      ".size " symbol ", . - " symbol "\n\t"                                  \
+      ".popsection\n\t"                                                       \
+      ".endif");
+#endif
+// clang-format on
+
+#endif  // THRUM_HAS_NAKED
+
+THRUM_ARCH_FUNCTION(void*, thrum_switch_stack, (void**, void*, void*),
+                    THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE)
+THRUM_ARCH_FUNCTION(void*, thrum_switch_stack_paired, (void**, void*, void*),
+                    THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED)
+THRUM_ARCH_FUNCTION(void, thrum_goroutine_entry, (), THRUM_ARCH_ENTRY_BODY)
+THRUM_ARCH_FUNCTION(void, thrum_call_as_parked, (void**, void (*)(void*), void*),
+                    THRUM_ARCH_CALL_BODY)
+#if THRUM_EXCEPTIONS
+THRUM_ARCH_FUNCTION(void, thrum_call_watched, (void (*)(void*), void*), THRUM_ARCH_WATCHED_BODY)
+#endif
+
+#undef THRUM_ARCH_FUNCTION
+#undef THRUM_ARCH_ASSEMBLY
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#undef THRUM_ENTRY_OPEN
+#undef THRUM_ENTRY_CLOSE
+#undef THRUM_ARCH_SWITCH_BODY
+#undef THRUM_ARCH_LEAVE
+#undef THRUM_ARCH_LEAVE_PAIRED
+#undef THRUM_ARCH_ENTRY_BODY
+#undef THRUM_ARCH_CALL_BODY
+#undef THRUM_ARCH_WATCHED_BODY
+
+#endif  // THRUM_ARCH_SWITCH_BODY
+#endif
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+/// What a switch leaves on the stack.
+inline constexpr std::size_t parked_frame_bytes = 56;
+
+/// What a parked stack's frame holds; see contract.hpp.
+THRUM_NO_SANITIZE inline frame_registers parked_registers(const void* sp) noexcept {
+  const auto* const saved = static_cast<const volatile std::uintptr_t*>(sp);
+  frame_registers at;
+  at.value[15] = saved[0];
+  at.value[14] = saved[1];
+  at.value[13] = saved[2];
+  at.value[12] = saved[3];
+  at.value[3] = saved[4];
+  at.value[6] = saved[5];
+  at.value[16] = at.pc = saved[6];
+  at.value[frame_registers::sp] = reinterpret_cast<std::uintptr_t>(saved + 7);
+  return at;
+}
+
+/// What a signal has interrupted, from the machine's part of Linux's context.
+template <class Machine>
+frame_registers interrupted_registers(const Machine& machine) noexcept {
+  // r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip stand there in this order.
+  constexpr std::size_t place[frame_registers::count] = {13, 12, 14, 11, 9, 8, 10, 15, 0,
+                                                         1,  2,  3,  4,  5, 6, 7,  16};
+  frame_registers at;
+  for (std::size_t i = 0; i != frame_registers::count; ++i) {
+    at.value[i] = static_cast<std::uintptr_t>(machine.gregs[place[i]]);
+  }
+  at.pc = at.value[16];
+  return at;
+}
+
+/// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned
+/// stack pointer calls entry(pass, argument). See contract.hpp.
+inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, void* argument),
+                           void* argument) noexcept {
+  struct frame {
+    std::uintptr_t r15, r14, r13, r12, rbx, rbp, return_address, zeros[2];
+  };
+  static_assert(sizeof(frame) == 9 * 8 && offsetof(frame, return_address) == 6 * 8);
+  frame* const first = reinterpret_cast<frame*>(static_cast<char*>(top) - sizeof(frame));
+  *first = frame{};
+  first->r13 = reinterpret_cast<std::uintptr_t>(argument);
+  first->r12 = reinterpret_cast<std::uintptr_t>(entry);
+  first->return_address = reinterpret_cast<std::uintptr_t>(&thrum_goroutine_entry);
+  return first;
+}
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#endif  // THRUM_ARCH_X86_64_SYSV
+#endif  // THRUM_ARCH_X86_64_SYSV_HPP
+
+#elif THRUM_ARCH_X86_64_WIN64
+// ---- thrum/arch/x86_64_win64.hpp ----
+//
+// Context switch for x86-64 with Windows' calling convention.
+//
+// The frame of a stack that does not run, from its stack pointer upwards:
+//    0  xmm6 to xmm15 (160 bytes)
+//  160  StackLimit   168  StackBase   176  DeallocationStack   184  GuaranteedStackBytes
+//  192  ExceptionList
+//  200  r15   208  r14   216  r13   224  r12   232  rdi   240  rsi   248  rbx   256  rbp
+//  264  return address
+//
+// The five words in the middle are the thread's: the system keeps in the thread's block (TEB), which
+// gs:0x30 points to, where its stack lies. It grows a stack by them when the guard page is touched,
+// and looks for handlers of exceptions between them only; so they go with the stack. ExceptionList is
+// a leftover of 32 bits, but an emulation of the system may link frames there. What else the block
+// has of the thread stays: its fibre, and its activation contexts, of which a goroutine must give
+// back those that it took before it parks.
+//
+// Exceptions and walks are by the system's tables (.seh_*), which describe a function by what its
+// prologue has done. Both stacks hold the frame at the moment the stack pointer changes, so this is
+// right before and after. From there to the last store to the block nothing may fault.
+#ifndef THRUM_ARCH_X86_64_WIN64_HPP
+#define THRUM_ARCH_X86_64_WIN64_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+// ---- thrum/arch/win64.hpp ----
+//
+// What the processors of Windows have in common.
+#ifndef THRUM_ARCH_WIN64_HPP
+#define THRUM_ARCH_WIN64_HPP
+
+#include <cstddef>
+
+#if THRUM_OS_WINDOWS
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+/// What the system keeps of a stack for those who look at its overflow: some pages, but no more than
+/// a quarter.
+constexpr std::size_t bytes_for_overflow(std::size_t stack_bytes) noexcept {
+  constexpr std::size_t wanted = 16'384;
+  constexpr std::size_t page = 4'096;
+  return stack_bytes / 4 < wanted ? stack_bytes / 4 / page * page : wanted;
+}
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#endif
+#endif  // THRUM_ARCH_WIN64_HPP
+
+// ---- thrum/arch/x86_64.hpp ----
+//
+// What both calling conventions of x86-64 have in common.
+#ifndef THRUM_ARCH_X86_64_HPP
+#define THRUM_ARCH_X86_64_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#if THRUM_ARCH_X86_64_SYSV || THRUM_ARCH_X86_64_WIN64
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+inline constexpr char name[] = "x86_64";
+inline constexpr std::size_t stack_alignment = 16;
+
+/// To be called in a loop that waits for another processor.
+THRUM_INLINE void spin_hint() noexcept { __builtin_ia32_pause(); }
+
+/// A request to valgrind, if the program runs in it; else 0 and six instructions without effect.
+/// The processor turns rdi around by 128 bits, which no other code would do.
+inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept {
+  std::uintptr_t answer = 0;
+  asm volatile(
+      "rolq $3, %%rdi\n\t"
+      "rolq $13, %%rdi\n\t"
+      "rolq $61, %%rdi\n\t"
+      "rolq $51, %%rdi\n\t"
+      "xchgq %%rbx, %%rbx"
+      : "+d"(answer)
+      : "a"(&request)
+      : "cc", "memory");
+  return answer;
+}
+
+/// Whether the calling thread has a shadow stack. `rdssp` leaves the register alone where there is
+/// none, and on older processors.
+inline bool has_shadow_stack() noexcept {
+  std::uintptr_t top = 0;
+  asm volatile(".byte 0xf3, 0x48, 0x0f, 0x1e, 0xc8" : "+a"(top));  // rdsspq %rax
+  return top != 0;
+}
+
+/// By DWARF's numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, the place in the code.
+using frame_registers = registers_of_frame<17, 7>;
+
+/// A return address as the call has left it.
+constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#endif
+#endif  // THRUM_ARCH_X86_64_HPP
+
+#if THRUM_ARCH_X86_64_WIN64
+
+// clang-format off
+#define THRUM_ARCH_PUSH(name) "pushq %" name "\n\t" ".seh_pushreg %" name "\n\t"
+#define THRUM_ARCH_SAVE_XMM(name, at) \
+  "movaps %" name ", " at "(%rsp)\n\t" ".seh_savexmm %" name ", " at "\n\t"
+
+// The integers are pushed, so that r10 and rax are free and the stack pointer is the frame's.
+#define THRUM_ARCH_SAVE_ALL                                                                     \
+  THRUM_ARCH_PUSH("rbp") THRUM_ARCH_PUSH("rbx") THRUM_ARCH_PUSH("rsi") THRUM_ARCH_PUSH("rdi")   \
+  THRUM_ARCH_PUSH("r12") THRUM_ARCH_PUSH("r13") THRUM_ARCH_PUSH("r14") THRUM_ARCH_PUSH("r15")   \
+  "subq $200, %rsp\n\t" ".seh_stackalloc 200\n\t"                                               \
+  THRUM_ARCH_SAVE_XMM("xmm6", "0")    THRUM_ARCH_SAVE_XMM("xmm7", "16")                         \
+  THRUM_ARCH_SAVE_XMM("xmm8", "32")   THRUM_ARCH_SAVE_XMM("xmm9", "48")                         \
+  THRUM_ARCH_SAVE_XMM("xmm10", "64")  THRUM_ARCH_SAVE_XMM("xmm11", "80")                        \
+  THRUM_ARCH_SAVE_XMM("xmm12", "96")  THRUM_ARCH_SAVE_XMM("xmm13", "112")                       \
+  THRUM_ARCH_SAVE_XMM("xmm14", "128") THRUM_ARCH_SAVE_XMM("xmm15", "144")
+
+#define THRUM_ARCH_SAVE_BOUNDS                                    \
+  "movq %gs:0x30, %r10\n\t"                                       \
+  "movq 0x10(%r10), %rax\n\t"   "movq %rax, 160(%rsp)\n\t"        \
+  "movq 0x08(%r10), %rax\n\t"   "movq %rax, 168(%rsp)\n\t"        \
+  "movq 0x1478(%r10), %rax\n\t" "movq %rax, 176(%rsp)\n\t"        \
+  "movl 0x1748(%r10), %eax\n\t" "movq %rax, 184(%rsp)\n\t"        \
+  "movq (%r10), %rax\n\t"       "movq %rax, 192(%rsp)\n\t"
+
+#define THRUM_ARCH_LOAD_BOUNDS                                    \
+  "movq 160(%rsp), %rax\n\t"    "movq %rax, 0x10(%r10)\n\t"       \
+  "movq 168(%rsp), %rax\n\t"    "movq %rax, 0x08(%r10)\n\t"       \
+  "movq 176(%rsp), %rax\n\t"    "movq %rax, 0x1478(%r10)\n\t"     \
+  "movq 184(%rsp), %rax\n\t"    "movl %eax, 0x1748(%r10)\n\t"     \
+  "movq 192(%rsp), %rax\n\t"    "movq %rax, (%r10)\n\t"
+
+#define THRUM_ARCH_POP_INTEGERS                                                                 \
+  "popq %r15\n\t" "popq %r14\n\t" "popq %r13\n\t" "popq %r12\n\t"                               \
+  "popq %rdi\n\t" "popq %rsi\n\t" "popq %rbx\n\t" "popq %rbp\n\t"
+
+// rcx = save_sp, rdx = load_sp, r8 = pass
+#define THRUM_ARCH_SWITCH_BODY                                                                  \
+  THRUM_ARCH_SAVE_ALL ".seh_endprologue\n\t"                                                    \
+  THRUM_ARCH_SAVE_BOUNDS                                                                        \
+  "movq %rsp, (%rcx)\n\t"                                                                       \
+  "movq %rdx, %rsp\n\t"                                                                         \
+  THRUM_ARCH_LOAD_BOUNDS                                                                        \
+  "movq %r8, %rax\n\t"                                                                          \
+  "movaps (%rsp), %xmm6\n\t"     "movaps 16(%rsp), %xmm7\n\t"                                   \
+  "movaps 32(%rsp), %xmm8\n\t"   "movaps 48(%rsp), %xmm9\n\t"                                   \
+  "movaps 64(%rsp), %xmm10\n\t"  "movaps 80(%rsp), %xmm11\n\t"                                  \
+  "movaps 96(%rsp), %xmm12\n\t"  "movaps 112(%rsp), %xmm13\n\t"                                 \
+  "movaps 128(%rsp), %xmm14\n\t" "movaps 144(%rsp), %xmm15\n\t"                                 \
+  "addq $200, %rsp\n\t"                                                                         \
+  THRUM_ARCH_POP_INTEGERS
+
+#define THRUM_ARCH_LEAVE "popq %rcx\n\t" "jmp *%rcx"
+#define THRUM_ARCH_LEAVE_PAIRED "ret"
+
+#if THRUM_EXCEPTIONS
+#define THRUM_ARCH_ENTRY_HANDLER ".seh_handler " THRUM_SYMBOL("thrum_end_by_exception") ", @except\n\t"
+#else
+#define THRUM_ARCH_ENTRY_HANDLER
+#endif
+
+// rax = pass, r12 = entry, r13 = argument. A walk takes what lies above these 32 bytes, which the
+// called function may use, for the return address: it is 0.
+#define THRUM_ARCH_ENTRY_BODY                                     \
+  THRUM_ARCH_ENTRY_HANDLER                                        \
+  "subq $32, %rsp\n\t" ".seh_stackalloc 32\n\t"                   \
+  ".seh_endprologue\n\t"                                          \
+  "xorl %ebp, %ebp\n\t"                                           \
+  "movq %rax, %rcx\n\t"                                           \
+  "movq %r13, %rdx\n\t"                                           \
+  "callq *%r12\n\t"                                               \
+  "ud2"
+
+// rcx = where to save the stack pointer, rdx = function, r8 = argument
+#define THRUM_ARCH_CALL_BODY                                      \
+  THRUM_ARCH_SAVE_ALL                                             \
+  "movq %rsp, %rbp\n\t" ".seh_setframe %rbp, 0\n\t"               \
+  ".seh_endprologue\n\t"                                          \
+  THRUM_ARCH_SAVE_BOUNDS                                          \
+  "movq %rsp, (%rcx)\n\t"                                         \
+  "movq %r8, %rcx\n\t"                                            \
+  "subq $32, %rsp\n\t"                                            \
+  "callq *%rdx\n\t"                                               \
+  "leaq 200(%rbp), %rsp\n\t"                                      \
+  THRUM_ARCH_POP_INTEGERS                                         \
+  "ret"
+
+// rcx = function, rdx = argument
+#define THRUM_ARCH_WATCHED_BODY                                   \
+  ".seh_handler " THRUM_SYMBOL("thrum_watch_exception") ", @except\n\t"               \
+  "subq $40, %rsp\n\t" ".seh_stackalloc 40\n\t"                   \
+  ".seh_endprologue\n\t"                                          \
+  "movq %rcx, %rax\n\t"                                           \
+  "movq %rdx, %rcx\n\t"                                           \
+  "callq *%rax\n\t"                                               \
+  "nop\n\t"                                                       \
+  "addq $40, %rsp\n\t"                                            \
+  "ret"
+// clang-format on
+
+// ---- thrum/arch/place_functions.hpp ----
+//
+// Makes functions of a processor's assembly, which the macros below hold when this is included, in
+// the middle of that processor's file:
+//   THRUM_ARCH_SWITCH_BODY    a switch up to the jump: (save_sp, load_sp, pass)
+//   THRUM_ARCH_LEAVE          the jump; and that of the paired switch,
+//   THRUM_ARCH_LEAVE_PAIRED   a return
+//   THRUM_ARCH_ENTRY_BODY     thrum_goroutine_entry
+//   THRUM_ARCH_CALL_BODY      thrum_call_as_parked: (save_sp, f, argument)
+//   THRUM_ARCH_WATCHED_BODY   thrum_call_watched: (f, argument)
+//   THRUM_ENTRY_OPEN          and
+//   THRUM_ENTRY_CLOSE         where the unwinder's entry for a function of assembly begins and ends;
+//                             without them it is DWARF's
+// See contract.hpp for what each does. Each flavour of the library has its own: their symbols end in its tag.
+//
+// Where the compiler has the attribute they are naked functions. Elsewhere they are assembly at
+// file scope: in a comdat section, weak and hidden, and guarded by .ifndef because gcc's link-time
+// optimisation pastes that of all translation units into one. In Windows' object files such a
+// section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
+// returns to the section that was there before: it was that of code.
+#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
+#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
+
+#if defined(THRUM_ARCH_SWITCH_BODY)
+
+#if !defined(THRUM_ENTRY_OPEN)
+#define THRUM_ENTRY_OPEN ".cfi_startproc\n\t"
+#define THRUM_ENTRY_CLOSE ".cfi_endproc\n\t"
+#endif
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+#if THRUM_HAS_NAKED
+
+// Each is declared first: a definition has no place for its symbol.
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body) \
+  type name parameters asm(THRUM_SYMBOL(#name));          \
+  THRUM_NAKED inline type name parameters { asm(body); }
+
+#else
+
+// clang-format off
+#if THRUM_HAS_SEH_UNWINDER
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body)                     \
+  type name parameters asm(THRUM_SYMBOL(#name));                              \
+  THRUM_ARCH_ASSEMBLY(THRUM_SYMBOL(#name), body)
+#define THRUM_ARCH_ASSEMBLY(symbol, body)                                     \
+  asm(".ifndef " symbol "\n\t"                                                \
+      ".section .text$" symbol ", \"xr\"\n\t"                                 \
+      ".linkonce discard\n\t"                                                 \
+      ".globl " symbol "\n\t"                                                 \
+      ".def " symbol "; .scl 2; .type 32; .endef\n\t"                         \
+      ".p2align 4\n"                                                          \
+      symbol ":\n\t"                                                          \
+      ".seh_proc " symbol "\n\t"                                              \
+      body "\n\t"                                                             \
+      ".seh_endproc\n\t"                                                      \
+      ".text\n\t"                                                             \
+      ".endif");
+#else
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body)                     \
+  [[gnu::visibility("hidden")]] type name parameters asm(THRUM_SYMBOL(#name)); \
+  THRUM_ARCH_ASSEMBLY(THRUM_SYMBOL(#name), body)
+#define THRUM_ARCH_ASSEMBLY(symbol, body)                                     \
+  asm(".ifndef " symbol "\n\t"                                                \
+      ".pushsection .text." symbol ", \"axG\", %progbits, " symbol ", comdat\n\t" \
+      ".weak " symbol "\n\t"                                                  \
+      ".hidden " symbol "\n\t"                                                \
+      ".type " symbol ", %function\n\t"                                       \
+      ".p2align 4\n"                                                          \
+      THRUM_ENTRY_OPEN                                                        \
+      symbol ":\n\t"                                                          \
+      body "\n\t"                                                             \
+      THRUM_ENTRY_CLOSE                                                       \
+      ".size " symbol ", . - " symbol "\n\t"                                  \
+      ".popsection\n\t"                                                       \
+      ".endif");
+#endif
+// clang-format on
+
+#endif  // THRUM_HAS_NAKED
+
+THRUM_ARCH_FUNCTION(void*, thrum_switch_stack, (void**, void*, void*),
+                    THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE)
+THRUM_ARCH_FUNCTION(void*, thrum_switch_stack_paired, (void**, void*, void*),
+                    THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED)
+THRUM_ARCH_FUNCTION(void, thrum_goroutine_entry, (), THRUM_ARCH_ENTRY_BODY)
+THRUM_ARCH_FUNCTION(void, thrum_call_as_parked, (void**, void (*)(void*), void*),
+                    THRUM_ARCH_CALL_BODY)
+#if THRUM_EXCEPTIONS
+THRUM_ARCH_FUNCTION(void, thrum_call_watched, (void (*)(void*), void*), THRUM_ARCH_WATCHED_BODY)
+#endif
+
+#undef THRUM_ARCH_FUNCTION
+#undef THRUM_ARCH_ASSEMBLY
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#undef THRUM_ENTRY_OPEN
+#undef THRUM_ENTRY_CLOSE
+#undef THRUM_ARCH_SWITCH_BODY
+#undef THRUM_ARCH_LEAVE
+#undef THRUM_ARCH_LEAVE_PAIRED
+#undef THRUM_ARCH_ENTRY_BODY
+#undef THRUM_ARCH_CALL_BODY
+#undef THRUM_ARCH_WATCHED_BODY
+
+#endif  // THRUM_ARCH_SWITCH_BODY
+#endif
+
+#undef THRUM_ARCH_PUSH
+#undef THRUM_ARCH_SAVE_XMM
+#undef THRUM_ARCH_SAVE_ALL
+#undef THRUM_ARCH_SAVE_BOUNDS
+#undef THRUM_ARCH_LOAD_BOUNDS
+#undef THRUM_ARCH_POP_INTEGERS
+#undef THRUM_ARCH_ENTRY_HANDLER
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+/// What a switch leaves on the stack.
+inline constexpr std::size_t parked_frame_bytes = 272;
+
+/// What a parked stack's frame holds; see contract.hpp.
+THRUM_NO_SANITIZE inline frame_registers parked_registers(const void* sp) noexcept {
+  const auto* const saved = static_cast<const volatile std::uintptr_t*>(sp) + 25;
+  frame_registers at;
+  at.value[15] = saved[0];
+  at.value[14] = saved[1];
+  at.value[13] = saved[2];
+  at.value[12] = saved[3];
+  at.value[5] = saved[4];
+  at.value[4] = saved[5];
+  at.value[3] = saved[6];
+  at.value[6] = saved[7];
+  at.value[16] = at.pc = saved[8];
+  at.value[frame_registers::sp] = reinterpret_cast<std::uintptr_t>(saved + 9);
+  return at;
+}
+
+/// Down to where a parked stack can be touched.
+inline const void* parked_limit(const void* sp) noexcept {
+  return static_cast<const void* const*>(sp)[20];
+}
+
+/// Where a thread was stopped, from the system's record of it (CONTEXT).
+template <class Machine>
+frame_registers interrupted_registers(const Machine& machine) noexcept {
+  frame_registers at;
+  const std::uintptr_t values[frame_registers::count] = {
+      machine.Rax, machine.Rdx, machine.Rcx, machine.Rbx, machine.Rsi, machine.Rdi,
+      machine.Rbp, machine.Rsp, machine.R8,  machine.R9,  machine.R10, machine.R11,
+      machine.R12, machine.R13, machine.R14, machine.R15, machine.Rip};
+  for (std::size_t i = 0; i != frame_registers::count; ++i) {
+    at.value[i] = values[i];
+  }
+  at.pc = at.value[16];
+  return at;
+}
+
+/// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned
+/// stack pointer calls entry(pass, argument). See contract.hpp.
+inline void* prepare_stack(void* top, stack_bounds bounds,
+                           void (*entry)(void* pass, void* argument), void* argument) noexcept {
+  struct frame {
+    std::uintptr_t xmm[20], limit, base, low, guaranteed, handlers, r15, r14, r13, r12, rdi, rsi,
+        rbx, rbp, return_address, end_of_walk[2], zeros[2];
+  };
+  static_assert(sizeof(frame) == 38 * 8 && offsetof(frame, return_address) == 264);
+  frame* const first = reinterpret_cast<frame*>(static_cast<char*>(top) - sizeof(frame));
+  *first = frame{};
+  first->limit = reinterpret_cast<std::uintptr_t>(bounds.limit);
+  first->base = reinterpret_cast<std::uintptr_t>(top);
+  first->low = reinterpret_cast<std::uintptr_t>(bounds.low);
+  first->guaranteed = bytes_for_overflow(first->base - first->low);
+  first->handlers = UINTPTR_MAX;  // none
+  first->r13 = reinterpret_cast<std::uintptr_t>(argument);
+  first->r12 = reinterpret_cast<std::uintptr_t>(entry);
+  first->return_address = reinterpret_cast<std::uintptr_t>(&thrum_goroutine_entry);
+  return first;
+}
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#endif  // THRUM_ARCH_X86_64_WIN64
+#endif  // THRUM_ARCH_X86_64_WIN64_HPP
+
+#elif THRUM_ARCH_AARCH64_AAPCS64
+// ---- thrum/arch/aarch64_aapcs64.hpp ----
+//
+// Context switch for aarch64 with the procedure call standard AAPCS64.
+//
+// The frame of a stack that does not run, from its stack pointer upwards; of the vector registers a
+// called function preserves the lower halves of v8-v15:
+//    0 d8-d15    64 x19-x28    144 x29 (frame pointer)    152 x30 (return address)
+// x18 belongs to the platform and is left alone.
+//
+// `bti c` (hint 34) and `bti jc` (hint 38) mark the two entries for branch target identification
+// and do nothing on older processors. With it a `br` may only land on such a mark, and the switch
+// goes to the middle of a function: under -mbranch-protection=bti it ends in `ret`, which may land
+// anywhere, otherwise in `br`, which the predictor of returns does not see. A program has the
+// protection only if all of its objects have it, so either copy of the function is right for the
+// program that keeps it.
+#ifndef THRUM_ARCH_AARCH64_AAPCS64_HPP
+#define THRUM_ARCH_AARCH64_AAPCS64_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+// ---- thrum/arch/aarch64.hpp ----
+//
+// What the calling conventions of aarch64 have in common.
+#ifndef THRUM_ARCH_AARCH64_HPP
+#define THRUM_ARCH_AARCH64_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#if THRUM_ARCH_AARCH64_AAPCS64 || THRUM_ARCH_AARCH64_WIN64
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+inline constexpr char name[] = "aarch64";
+inline constexpr std::size_t stack_alignment = 16;
+
+/// To be called in a loop that waits for another processor. isb waits for about as long as x86's
+/// pause; yield, the instruction made for it, does nothing on most processors.
+THRUM_INLINE void spin_hint() noexcept { asm volatile("isb" ::: "memory"); }
+
+/// A request to valgrind, if the program runs in it; else 0 and five instructions without effect.
+/// The processor turns x12 around by 128 bits, which no other code would do.
+inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept {
+  register std::uintptr_t answer asm("x3") = 0;
+  register const std::uintptr_t* question asm("x4") = request;
+  asm volatile(
+      "ror x12, x12, #3\n\t"
+      "ror x12, x12, #13\n\t"
+      "ror x12, x12, #51\n\t"
+      "ror x12, x12, #61\n\t"
+      "orr x10, x10, x10"
+      : "+r"(answer)
+      : "r"(question)
+      : "cc", "memory");
+  return answer;
+}
+
+/// Whether the calling thread has a shadow stack (Guarded Control Stack). `chkfeat` clears the bits
+/// of the features that are on; an older processor does nothing.
+inline bool has_shadow_stack() noexcept {
+  register std::uintptr_t asked asm("x16") = 1;
+  asm volatile("hint #40" : "+r"(asked));  // chkfeat x16
+  return asked == 0;
+}
+
+/// By DWARF's numbers: x0 to x30, the stack pointer.
+using frame_registers = registers_of_frame<32, 31>;
+
+/// A return address without its signature, if it was signed. An older processor does nothing.
+inline std::uintptr_t plain_address(std::uintptr_t address) noexcept {
+  register std::uintptr_t signed_address asm("x30") = address;
+  asm("hint #7" : "+r"(signed_address));  // xpaclri
+  return signed_address;
+}
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#endif
+#endif  // THRUM_ARCH_AARCH64_HPP
+
+#if THRUM_ARCH_AARCH64_AAPCS64
+
+#if defined(__ARM_FEATURE_BTI_DEFAULT)
+#define THRUM_ARCH_LEAVE "ret x30"
+#else
+#define THRUM_ARCH_LEAVE "br x30"
+#endif
+#define THRUM_ARCH_LEAVE_PAIRED "ret x30"
+
+// x0 = save_sp, x1 = load_sp, x2 = pass
+// clang-format off
+#define THRUM_ARCH_SWITCH_BODY                                                                    \
+  "hint #34\n\t"                                                                                  \
+  "stp d8, d9, [sp, #-160]!\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 160")                         \
+  "stp d10, d11, [sp, #16]\n\t"                                                                   \
+  "stp d12, d13, [sp, #32]\n\t"                                                                   \
+  "stp d14, d15, [sp, #48]\n\t"                                                                   \
+  "stp x19, x20, [sp, #64]\n\t"  THRUM_CFI(".cfi_rel_offset x19, 64")                             \
+                                   THRUM_CFI(".cfi_rel_offset x20, 72")                           \
+  "stp x21, x22, [sp, #80]\n\t"  THRUM_CFI(".cfi_rel_offset x21, 80")                             \
+                                   THRUM_CFI(".cfi_rel_offset x22, 88")                           \
+  "stp x23, x24, [sp, #96]\n\t"  THRUM_CFI(".cfi_rel_offset x23, 96")                             \
+                                   THRUM_CFI(".cfi_rel_offset x24, 104")                          \
+  "stp x25, x26, [sp, #112]\n\t"  THRUM_CFI(".cfi_rel_offset x25, 112")                           \
+                                   THRUM_CFI(".cfi_rel_offset x26, 120")                          \
+  "stp x27, x28, [sp, #128]\n\t"  THRUM_CFI(".cfi_rel_offset x27, 128")                           \
+                                   THRUM_CFI(".cfi_rel_offset x28, 136")                          \
+  "stp x29, x30, [sp, #144]\n\t"  THRUM_CFI(".cfi_rel_offset x29, 144")                           \
+                                   THRUM_CFI(".cfi_rel_offset x30, 152")                          \
+  "mov x9, sp\n\t"                                                                                \
+  "str x9, [x0]\n\t"                                                                              \
+  "mov sp, x1\n\t"                                                                                \
+  "mov x0, x2\n\t"                                                                                \
+  "ldp x29, x30, [sp, #144]\n\t"  THRUM_CFI(".cfi_restore x29") THRUM_CFI(".cfi_restore x30")     \
+  "ldp x27, x28, [sp, #128]\n\t"  THRUM_CFI(".cfi_restore x27") THRUM_CFI(".cfi_restore x28")     \
+  "ldp x25, x26, [sp, #112]\n\t"  THRUM_CFI(".cfi_restore x25") THRUM_CFI(".cfi_restore x26")     \
+  "ldp x23, x24, [sp, #96]\n\t"  THRUM_CFI(".cfi_restore x23") THRUM_CFI(".cfi_restore x24")      \
+  "ldp x21, x22, [sp, #80]\n\t"  THRUM_CFI(".cfi_restore x21") THRUM_CFI(".cfi_restore x22")      \
+  "ldp x19, x20, [sp, #64]\n\t"  THRUM_CFI(".cfi_restore x19") THRUM_CFI(".cfi_restore x20")      \
+  "ldp d14, d15, [sp, #48]\n\t"                                                                   \
+  "ldp d12, d13, [sp, #32]\n\t"                                                                   \
+  "ldp d10, d11, [sp, #16]\n\t"                                                                   \
+  "ldp d8, d9, [sp], #160\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -160")
+
+// x0 = pass, x19 = entry, x20 = argument
+#define THRUM_ARCH_ENTRY_BODY              \
+  THRUM_CFI(".cfi_undefined x30")          \
+  "hint #38\n\t"                           \
+  "mov x29, #0\n\t"                        \
+  "mov x30, #0\n\t"                        \
+  "mov x1, x20\n\t"                        \
+  "blr x19\n\t"                            \
+  "brk #1\n\t"
+
+// x0 = where to save the stack pointer, x1 = function, x2 = argument
+#define THRUM_ARCH_CALL_BODY                                                                      \
+  "hint #34\n\t"                                                                                  \
+  "sub sp, sp, #160\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 160")                                 \
+  "stp x19, x20, [sp, #64]\n\t"                                                                   \
+  "stp x21, x22, [sp, #80]\n\t"                                                                   \
+  "stp x23, x24, [sp, #96]\n\t"                                                                   \
+  "stp x25, x26, [sp, #112]\n\t"                                                                  \
+  "stp x27, x28, [sp, #128]\n\t"                                                                  \
+  "stp x29, x30, [sp, #144]\n\t"  THRUM_CFI(".cfi_rel_offset x29, 144")                           \
+                                  THRUM_CFI(".cfi_rel_offset x30, 152")                           \
+  "mov x9, sp\n\t"                                                                                \
+  "str x9, [x0]\n\t"                                                                              \
+  "mov x0, x2\n\t"                                                                                \
+  "blr x1\n\t"                                                                                    \
+  "ldp x29, x30, [sp, #144]\n\t"  THRUM_CFI(".cfi_restore x29") THRUM_CFI(".cfi_restore x30")     \
+  "add sp, sp, #160\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -160")                                \
+  "ret\n\t"
+
+// x0 = function, x1 = argument
+#define THRUM_ARCH_WATCHED_BODY                                                                   \
+  THRUM_CFI_PERSONALITY(THRUM_SYMBOL("thrum_watch_exception"))                                                  \
+  "hint #34\n\t"                                                                                  \
+  "stp x29, x30, [sp, #-16]!\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 16")                         \
+                                   THRUM_CFI(".cfi_rel_offset x29, 0")                            \
+                                   THRUM_CFI(".cfi_rel_offset x30, 8")                            \
+  "mov x9, x0\n\t"                                                                                \
+  "mov x0, x1\n\t"                                                                                \
+  "blr x9\n\t"                                                                                    \
+  "ldp x29, x30, [sp], #16\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -16")                          \
+                                 THRUM_CFI(".cfi_restore x29") THRUM_CFI(".cfi_restore x30")      \
+  "ret\n\t"
+// clang-format on
+
+// ---- thrum/arch/place_functions.hpp ----
+//
+// Makes functions of a processor's assembly, which the macros below hold when this is included, in
+// the middle of that processor's file:
+//   THRUM_ARCH_SWITCH_BODY    a switch up to the jump: (save_sp, load_sp, pass)
+//   THRUM_ARCH_LEAVE          the jump; and that of the paired switch,
+//   THRUM_ARCH_LEAVE_PAIRED   a return
+//   THRUM_ARCH_ENTRY_BODY     thrum_goroutine_entry
+//   THRUM_ARCH_CALL_BODY      thrum_call_as_parked: (save_sp, f, argument)
+//   THRUM_ARCH_WATCHED_BODY   thrum_call_watched: (f, argument)
+//   THRUM_ENTRY_OPEN          and
+//   THRUM_ENTRY_CLOSE         where the unwinder's entry for a function of assembly begins and ends;
+//                             without them it is DWARF's
+// See contract.hpp for what each does. Each flavour of the library has its own: their symbols end in its tag.
+//
+// Where the compiler has the attribute they are naked functions. Elsewhere they are assembly at
+// file scope: in a comdat section, weak and hidden, and guarded by .ifndef because gcc's link-time
+// optimisation pastes that of all translation units into one. In Windows' object files such a
+// section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
+// returns to the section that was there before: it was that of code.
+#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
+#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
+
+#if defined(THRUM_ARCH_SWITCH_BODY)
+
+#if !defined(THRUM_ENTRY_OPEN)
+#define THRUM_ENTRY_OPEN ".cfi_startproc\n\t"
+#define THRUM_ENTRY_CLOSE ".cfi_endproc\n\t"
+#endif
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+#if THRUM_HAS_NAKED
+
+// Each is declared first: a definition has no place for its symbol.
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body) \
+  type name parameters asm(THRUM_SYMBOL(#name));          \
+  THRUM_NAKED inline type name parameters { asm(body); }
+
+#else
+
+// clang-format off
+#if THRUM_HAS_SEH_UNWINDER
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body)                     \
+  type name parameters asm(THRUM_SYMBOL(#name));                              \
+  THRUM_ARCH_ASSEMBLY(THRUM_SYMBOL(#name), body)
+#define THRUM_ARCH_ASSEMBLY(symbol, body)                                     \
+  asm(".ifndef " symbol "\n\t"                                                \
+      ".section .text$" symbol ", \"xr\"\n\t"                                 \
+      ".linkonce discard\n\t"                                                 \
+      ".globl " symbol "\n\t"                                                 \
+      ".def " symbol "; .scl 2; .type 32; .endef\n\t"                         \
+      ".p2align 4\n"                                                          \
+      symbol ":\n\t"                                                          \
+      ".seh_proc " symbol "\n\t"                                              \
+      body "\n\t"                                                             \
+      ".seh_endproc\n\t"                                                      \
+      ".text\n\t"                                                             \
+      ".endif");
+#else
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body)                     \
+  [[gnu::visibility("hidden")]] type name parameters asm(THRUM_SYMBOL(#name)); \
+  THRUM_ARCH_ASSEMBLY(THRUM_SYMBOL(#name), body)
+#define THRUM_ARCH_ASSEMBLY(symbol, body)                                     \
+  asm(".ifndef " symbol "\n\t"                                                \
+      ".pushsection .text." symbol ", \"axG\", %progbits, " symbol ", comdat\n\t" \
+      ".weak " symbol "\n\t"                                                  \
+      ".hidden " symbol "\n\t"                                                \
+      ".type " symbol ", %function\n\t"                                       \
+      ".p2align 4\n"                                                          \
+      THRUM_ENTRY_OPEN                                                        \
+      symbol ":\n\t"                                                          \
+      body "\n\t"                                                             \
+      THRUM_ENTRY_CLOSE                                                       \
+      ".size " symbol ", . - " symbol "\n\t"                                  \
+      ".popsection\n\t"                                                       \
+      ".endif");
+#endif
+// clang-format on
+
+#endif  // THRUM_HAS_NAKED
+
+THRUM_ARCH_FUNCTION(void*, thrum_switch_stack, (void**, void*, void*),
+                    THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE)
+THRUM_ARCH_FUNCTION(void*, thrum_switch_stack_paired, (void**, void*, void*),
+                    THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED)
+THRUM_ARCH_FUNCTION(void, thrum_goroutine_entry, (), THRUM_ARCH_ENTRY_BODY)
+THRUM_ARCH_FUNCTION(void, thrum_call_as_parked, (void**, void (*)(void*), void*),
+                    THRUM_ARCH_CALL_BODY)
+#if THRUM_EXCEPTIONS
+THRUM_ARCH_FUNCTION(void, thrum_call_watched, (void (*)(void*), void*), THRUM_ARCH_WATCHED_BODY)
+#endif
+
+#undef THRUM_ARCH_FUNCTION
+#undef THRUM_ARCH_ASSEMBLY
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#undef THRUM_ENTRY_OPEN
+#undef THRUM_ENTRY_CLOSE
+#undef THRUM_ARCH_SWITCH_BODY
+#undef THRUM_ARCH_LEAVE
+#undef THRUM_ARCH_LEAVE_PAIRED
+#undef THRUM_ARCH_ENTRY_BODY
+#undef THRUM_ARCH_CALL_BODY
+#undef THRUM_ARCH_WATCHED_BODY
+
+#endif  // THRUM_ARCH_SWITCH_BODY
+#endif
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+/// What a switch leaves on the stack.
+inline constexpr std::size_t parked_frame_bytes = 160;
+
+/// What a parked stack's frame holds; see contract.hpp.
+THRUM_NO_SANITIZE inline frame_registers parked_registers(const void* sp) noexcept {
+  const auto* const saved = static_cast<const volatile std::uintptr_t*>(sp);
+  frame_registers at;
+  for (std::size_t i = 0; i != 12; ++i) {
+    at.value[19 + i] = saved[8 + i];
+  }
+  at.pc = plain_address(at.value[30]);
+  at.value[frame_registers::sp] = reinterpret_cast<std::uintptr_t>(saved + 20);
+  return at;
+}
+
+/// What a signal has interrupted, from the machine's part of Linux's context.
+template <class Machine>
+frame_registers interrupted_registers(const Machine& machine) noexcept {
+  frame_registers at;
+  for (std::size_t i = 0; i != 31; ++i) {
+    at.value[i] = static_cast<std::uintptr_t>(machine.regs[i]);
+  }
+  at.value[frame_registers::sp] = static_cast<std::uintptr_t>(machine.sp);
+  at.pc = static_cast<std::uintptr_t>(machine.pc);
+  return at;
+}
+
+/// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned
+/// stack pointer calls entry(pass, argument). See contract.hpp.
+inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, void* argument),
+                           void* argument) noexcept {
+  struct frame {
+    std::uintptr_t d8_to_d15[8], x19, x20, x21_to_x28[8], x29, x30, zeros[2];
+  };
+  static_assert(sizeof(frame) == 160 + 16 && offsetof(frame, x19) == 64 &&
+                offsetof(frame, x30) == 152);
+  frame* const first = reinterpret_cast<frame*>(static_cast<char*>(top) - sizeof(frame));
+  *first = frame{};
+  first->x19 = reinterpret_cast<std::uintptr_t>(entry);
+  first->x20 = reinterpret_cast<std::uintptr_t>(argument);
+  first->x30 = reinterpret_cast<std::uintptr_t>(&thrum_goroutine_entry);
+  return first;
+}
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#endif  // THRUM_ARCH_AARCH64_AAPCS64
+#endif  // THRUM_ARCH_AARCH64_AAPCS64_HPP
+
+#elif THRUM_ARCH_AARCH64_WIN64
+// ---- thrum/arch/aarch64_win64.hpp ----
+//
+// Context switch for aarch64 with Windows' calling convention.
+//
+// The frame of a stack that does not run, from its stack pointer upwards; of the vector registers a
+// called function preserves the lower halves of v8-v15:
+//    0 d8-d15    64 x19-x28    144 x29 (frame pointer)    152 x30 (return address)
+//  160 StackLimit    168 StackBase    176 DeallocationStack    184 GuaranteedStackBytes
+//
+// The last four words are the thread's: the system keeps in the thread's block (TEB), which x18 points
+// to, where its stack lies, grows a stack by them, and looks for handlers of exceptions between them
+// only; so they go with the stack. x18 is the thread's, too, and is never saved: a goroutine that is
+// moved finds that of the thread it runs on.
+//
+// Exceptions and walks are by the system's tables (.seh_*), which describe a function by what each
+// instruction of its prologue, and of its epilogue, has done. Both stacks hold the frame at the moment
+// the stack pointer changes, so this is right before and after.
+//
+// Compiled and linked only: there is no such machine here, and no emulator that runs its Windows.
+#ifndef THRUM_ARCH_AARCH64_WIN64_HPP
+#define THRUM_ARCH_AARCH64_WIN64_HPP
+
+#include <cstddef>  // IWYU pragma: keep
+#include <cstdint>  // IWYU pragma: keep
+
+// ---- thrum/arch/aarch64.hpp ----
+//
+// What the calling conventions of aarch64 have in common.
+#ifndef THRUM_ARCH_AARCH64_HPP
+#define THRUM_ARCH_AARCH64_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#if THRUM_ARCH_AARCH64_AAPCS64 || THRUM_ARCH_AARCH64_WIN64
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+inline constexpr char name[] = "aarch64";
+inline constexpr std::size_t stack_alignment = 16;
+
+/// To be called in a loop that waits for another processor. isb waits for about as long as x86's
+/// pause; yield, the instruction made for it, does nothing on most processors.
+THRUM_INLINE void spin_hint() noexcept { asm volatile("isb" ::: "memory"); }
+
+/// A request to valgrind, if the program runs in it; else 0 and five instructions without effect.
+/// The processor turns x12 around by 128 bits, which no other code would do.
+inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept {
+  register std::uintptr_t answer asm("x3") = 0;
+  register const std::uintptr_t* question asm("x4") = request;
+  asm volatile(
+      "ror x12, x12, #3\n\t"
+      "ror x12, x12, #13\n\t"
+      "ror x12, x12, #51\n\t"
+      "ror x12, x12, #61\n\t"
+      "orr x10, x10, x10"
+      : "+r"(answer)
+      : "r"(question)
+      : "cc", "memory");
+  return answer;
+}
+
+/// Whether the calling thread has a shadow stack (Guarded Control Stack). `chkfeat` clears the bits
+/// of the features that are on; an older processor does nothing.
+inline bool has_shadow_stack() noexcept {
+  register std::uintptr_t asked asm("x16") = 1;
+  asm volatile("hint #40" : "+r"(asked));  // chkfeat x16
+  return asked == 0;
+}
+
+/// By DWARF's numbers: x0 to x30, the stack pointer.
+using frame_registers = registers_of_frame<32, 31>;
+
+/// A return address without its signature, if it was signed. An older processor does nothing.
+inline std::uintptr_t plain_address(std::uintptr_t address) noexcept {
+  register std::uintptr_t signed_address asm("x30") = address;
+  asm("hint #7" : "+r"(signed_address));  // xpaclri
+  return signed_address;
+}
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#endif
+#endif  // THRUM_ARCH_AARCH64_HPP
+
+// ---- thrum/arch/win64.hpp ----
+//
+// What the processors of Windows have in common.
+#ifndef THRUM_ARCH_WIN64_HPP
+#define THRUM_ARCH_WIN64_HPP
+
+#include <cstddef>
+
+#if THRUM_OS_WINDOWS
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+/// What the system keeps of a stack for those who look at its overflow: some pages, but no more than
+/// a quarter.
+constexpr std::size_t bytes_for_overflow(std::size_t stack_bytes) noexcept {
+  constexpr std::size_t wanted = 16'384;
+  constexpr std::size_t page = 4'096;
+  return stack_bytes / 4 < wanted ? stack_bytes / 4 / page * page : wanted;
+}
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#endif
+#endif  // THRUM_ARCH_WIN64_HPP
+
+#if THRUM_ARCH_AARCH64_WIN64
+
+#define THRUM_ARCH_LEAVE "br x30"
+#define THRUM_ARCH_LEAVE_PAIRED "ret x30"
+
+// clang-format off
+#define THRUM_ARCH_SAVE_ALL                                         \
+  "sub sp, sp, #192\n\t"           ".seh_stackalloc 192\n\t"        \
+  "stp d8, d9, [sp]\n\t"           ".seh_save_fregp d8, 0\n\t"      \
+  "stp d10, d11, [sp, #16]\n\t"    ".seh_save_fregp d10, 16\n\t"    \
+  "stp d12, d13, [sp, #32]\n\t"    ".seh_save_fregp d12, 32\n\t"    \
+  "stp d14, d15, [sp, #48]\n\t"    ".seh_save_fregp d14, 48\n\t"    \
+  "stp x19, x20, [sp, #64]\n\t"    ".seh_save_regp x19, 64\n\t"     \
+  "stp x21, x22, [sp, #80]\n\t"    ".seh_save_regp x21, 80\n\t"     \
+  "stp x23, x24, [sp, #96]\n\t"    ".seh_save_regp x23, 96\n\t"     \
+  "stp x25, x26, [sp, #112]\n\t"   ".seh_save_regp x25, 112\n\t"    \
+  "stp x27, x28, [sp, #128]\n\t"   ".seh_save_regp x27, 128\n\t"    \
+  "stp x29, x30, [sp, #144]\n\t"   ".seh_save_fplr 144\n\t"
+
+#define THRUM_ARCH_LOAD_ALL                                         \
+  "ldp x29, x30, [sp, #144]\n\t"   ".seh_save_fplr 144\n\t"         \
+  "ldp x27, x28, [sp, #128]\n\t"   ".seh_save_regp x27, 128\n\t"    \
+  "ldp x25, x26, [sp, #112]\n\t"   ".seh_save_regp x25, 112\n\t"    \
+  "ldp x23, x24, [sp, #96]\n\t"    ".seh_save_regp x23, 96\n\t"     \
+  "ldp x21, x22, [sp, #80]\n\t"    ".seh_save_regp x21, 80\n\t"     \
+  "ldp x19, x20, [sp, #64]\n\t"    ".seh_save_regp x19, 64\n\t"     \
+  "ldp d14, d15, [sp, #48]\n\t"    ".seh_save_fregp d14, 48\n\t"    \
+  "ldp d12, d13, [sp, #32]\n\t"    ".seh_save_fregp d12, 32\n\t"    \
+  "ldp d10, d11, [sp, #16]\n\t"    ".seh_save_fregp d10, 16\n\t"    \
+  "ldp d8, d9, [sp]\n\t"           ".seh_save_fregp d8, 0\n\t"      \
+  "add sp, sp, #192\n\t"           ".seh_stackalloc 192\n\t"
+
+#define THRUM_ARCH_SAVE_BOUNDS                                      \
+  "ldr x9, [x18, #0x10]\n\t"       "ldr x10, [x18, #0x08]\n\t"      \
+  "stp x9, x10, [sp, #160]\n\t"                                     \
+  "ldr x9, [x18, #0x1478]\n\t"     "ldr w10, [x18, #0x1748]\n\t"    \
+  "stp x9, x10, [sp, #176]\n\t"
+
+#define THRUM_ARCH_LOAD_BOUNDS                                      \
+  "ldp x9, x10, [sp, #160]\n\t"                                     \
+  "str x9, [x18, #0x10]\n\t"       "str x10, [x18, #0x08]\n\t"      \
+  "ldp x9, x10, [sp, #176]\n\t"                                     \
+  "str x9, [x18, #0x1478]\n\t"     "str w10, [x18, #0x1748]\n\t"
+
+// x0 = save_sp, x1 = load_sp, x2 = pass
+#define THRUM_ARCH_SWITCH_BODY                                      \
+  THRUM_ARCH_SAVE_ALL ".seh_endprologue\n\t"                        \
+  THRUM_ARCH_SAVE_BOUNDS                                            \
+  "mov x9, sp\n\t"                                                  \
+  "str x9, [x0]\n\t"                                                \
+  "mov sp, x1\n\t"                                                  \
+  THRUM_ARCH_LOAD_BOUNDS                                            \
+  "mov x0, x2\n\t"                                                  \
+  ".seh_startepilogue\n\t" THRUM_ARCH_LOAD_ALL ".seh_endepilogue\n\t"
+
+#if THRUM_EXCEPTIONS
+#define THRUM_ARCH_ENTRY_HANDLER ".seh_handler " THRUM_SYMBOL("thrum_end_by_exception") ", @except\n\t"
+#else
+#define THRUM_ARCH_ENTRY_HANDLER
+#endif
+
+// x0 = pass, x19 = entry, x20 = argument; x29 and x30 are 0, and their frame ends a walk
+#define THRUM_ARCH_ENTRY_BODY                                       \
+  THRUM_ARCH_ENTRY_HANDLER                                          \
+  "stp x29, x30, [sp, #-16]!\n\t"  ".seh_save_fplr_x 16\n\t"        \
+  ".seh_endprologue\n\t"                                            \
+  "mov x1, x20\n\t"                                                 \
+  "blr x19\n\t"                                                     \
+  "brk #1\n\t"
+
+// x0 = where to save the stack pointer, x1 = function, x2 = argument
+#define THRUM_ARCH_CALL_BODY                                        \
+  THRUM_ARCH_SAVE_ALL ".seh_endprologue\n\t"                        \
+  THRUM_ARCH_SAVE_BOUNDS                                            \
+  "mov x9, sp\n\t"                                                  \
+  "str x9, [x0]\n\t"                                                \
+  "mov x0, x2\n\t"                                                  \
+  "blr x1\n\t"                                                      \
+  ".seh_startepilogue\n\t" THRUM_ARCH_LOAD_ALL ".seh_endepilogue\n\t" \
+  "ret\n\t"
+
+// x0 = function, x1 = argument
+#define THRUM_ARCH_WATCHED_BODY                                     \
+  ".seh_handler " THRUM_SYMBOL("thrum_watch_exception") ", @except\n\t"                 \
+  "stp x29, x30, [sp, #-16]!\n\t"  ".seh_save_fplr_x 16\n\t"        \
+  ".seh_endprologue\n\t"                                            \
+  "mov x9, x0\n\t"                                                  \
+  "mov x0, x1\n\t"                                                  \
+  "blr x9\n\t"                                                      \
+  ".seh_startepilogue\n\t"                                          \
+  "ldp x29, x30, [sp], #16\n\t"    ".seh_save_fplr_x 16\n\t"        \
+  ".seh_endepilogue\n\t"                                            \
+  "ret\n\t"
+// clang-format on
+
+// ---- thrum/arch/place_functions.hpp ----
+//
+// Makes functions of a processor's assembly, which the macros below hold when this is included, in
+// the middle of that processor's file:
+//   THRUM_ARCH_SWITCH_BODY    a switch up to the jump: (save_sp, load_sp, pass)
+//   THRUM_ARCH_LEAVE          the jump; and that of the paired switch,
+//   THRUM_ARCH_LEAVE_PAIRED   a return
+//   THRUM_ARCH_ENTRY_BODY     thrum_goroutine_entry
+//   THRUM_ARCH_CALL_BODY      thrum_call_as_parked: (save_sp, f, argument)
+//   THRUM_ARCH_WATCHED_BODY   thrum_call_watched: (f, argument)
+//   THRUM_ENTRY_OPEN          and
+//   THRUM_ENTRY_CLOSE         where the unwinder's entry for a function of assembly begins and ends;
+//                             without them it is DWARF's
+// See contract.hpp for what each does. Each flavour of the library has its own: their symbols end in its tag.
+//
+// Where the compiler has the attribute they are naked functions. Elsewhere they are assembly at
+// file scope: in a comdat section, weak and hidden, and guarded by .ifndef because gcc's link-time
+// optimisation pastes that of all translation units into one. In Windows' object files such a
+// section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
+// returns to the section that was there before: it was that of code.
+#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
+#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
+
+#if defined(THRUM_ARCH_SWITCH_BODY)
+
+#if !defined(THRUM_ENTRY_OPEN)
+#define THRUM_ENTRY_OPEN ".cfi_startproc\n\t"
+#define THRUM_ENTRY_CLOSE ".cfi_endproc\n\t"
+#endif
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+#if THRUM_HAS_NAKED
+
+// Each is declared first: a definition has no place for its symbol.
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body) \
+  type name parameters asm(THRUM_SYMBOL(#name));          \
+  THRUM_NAKED inline type name parameters { asm(body); }
+
+#else
+
+// clang-format off
+#if THRUM_HAS_SEH_UNWINDER
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body)                     \
+  type name parameters asm(THRUM_SYMBOL(#name));                              \
+  THRUM_ARCH_ASSEMBLY(THRUM_SYMBOL(#name), body)
+#define THRUM_ARCH_ASSEMBLY(symbol, body)                                     \
+  asm(".ifndef " symbol "\n\t"                                                \
+      ".section .text$" symbol ", \"xr\"\n\t"                                 \
+      ".linkonce discard\n\t"                                                 \
+      ".globl " symbol "\n\t"                                                 \
+      ".def " symbol "; .scl 2; .type 32; .endef\n\t"                         \
+      ".p2align 4\n"                                                          \
+      symbol ":\n\t"                                                          \
+      ".seh_proc " symbol "\n\t"                                              \
+      body "\n\t"                                                             \
+      ".seh_endproc\n\t"                                                      \
+      ".text\n\t"                                                             \
+      ".endif");
+#else
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body)                     \
+  [[gnu::visibility("hidden")]] type name parameters asm(THRUM_SYMBOL(#name)); \
+  THRUM_ARCH_ASSEMBLY(THRUM_SYMBOL(#name), body)
+#define THRUM_ARCH_ASSEMBLY(symbol, body)                                     \
+  asm(".ifndef " symbol "\n\t"                                                \
+      ".pushsection .text." symbol ", \"axG\", %progbits, " symbol ", comdat\n\t" \
+      ".weak " symbol "\n\t"                                                  \
+      ".hidden " symbol "\n\t"                                                \
+      ".type " symbol ", %function\n\t"                                       \
+      ".p2align 4\n"                                                          \
+      THRUM_ENTRY_OPEN                                                        \
+      symbol ":\n\t"                                                          \
+      body "\n\t"                                                             \
+      THRUM_ENTRY_CLOSE                                                       \
+      ".size " symbol ", . - " symbol "\n\t"                                  \
+      ".popsection\n\t"                                                       \
+      ".endif");
+#endif
+// clang-format on
+
+#endif  // THRUM_HAS_NAKED
+
+THRUM_ARCH_FUNCTION(void*, thrum_switch_stack, (void**, void*, void*),
+                    THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE)
+THRUM_ARCH_FUNCTION(void*, thrum_switch_stack_paired, (void**, void*, void*),
+                    THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED)
+THRUM_ARCH_FUNCTION(void, thrum_goroutine_entry, (), THRUM_ARCH_ENTRY_BODY)
+THRUM_ARCH_FUNCTION(void, thrum_call_as_parked, (void**, void (*)(void*), void*),
+                    THRUM_ARCH_CALL_BODY)
+#if THRUM_EXCEPTIONS
+THRUM_ARCH_FUNCTION(void, thrum_call_watched, (void (*)(void*), void*), THRUM_ARCH_WATCHED_BODY)
+#endif
+
+#undef THRUM_ARCH_FUNCTION
+#undef THRUM_ARCH_ASSEMBLY
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#undef THRUM_ENTRY_OPEN
+#undef THRUM_ENTRY_CLOSE
+#undef THRUM_ARCH_SWITCH_BODY
+#undef THRUM_ARCH_LEAVE
+#undef THRUM_ARCH_LEAVE_PAIRED
+#undef THRUM_ARCH_ENTRY_BODY
+#undef THRUM_ARCH_CALL_BODY
+#undef THRUM_ARCH_WATCHED_BODY
+
+#endif  // THRUM_ARCH_SWITCH_BODY
+#endif
+
+#undef THRUM_ARCH_SAVE_ALL
+#undef THRUM_ARCH_LOAD_ALL
+#undef THRUM_ARCH_SAVE_BOUNDS
+#undef THRUM_ARCH_LOAD_BOUNDS
+#undef THRUM_ARCH_ENTRY_HANDLER
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+/// What a switch leaves on the stack.
+inline constexpr std::size_t parked_frame_bytes = 192;
+
+/// What a parked stack's frame holds; see contract.hpp.
+THRUM_NO_SANITIZE inline frame_registers parked_registers(const void* sp) noexcept {
+  const auto* const saved = static_cast<const volatile std::uintptr_t*>(sp);
+  frame_registers at;
+  for (std::size_t i = 0; i != 12; ++i) {
+    at.value[19 + i] = saved[8 + i];
+  }
+  at.pc = plain_address(at.value[30]);
+  at.value[frame_registers::sp] = reinterpret_cast<std::uintptr_t>(saved + 24);
+  return at;
+}
+
+/// Down to where a parked stack can be touched.
+inline const void* parked_limit(const void* sp) noexcept {
+  return static_cast<const void* const*>(sp)[20];
+}
+
+/// Where a thread was stopped, from the system's record of it (CONTEXT).
+template <class Machine>
+frame_registers interrupted_registers(const Machine& machine) noexcept {
+  frame_registers at;
+  for (std::size_t i = 0; i != 31; ++i) {
+    at.value[i] = static_cast<std::uintptr_t>(machine.X[i]);
+  }
+  at.value[frame_registers::sp] = static_cast<std::uintptr_t>(machine.Sp);
+  at.pc = static_cast<std::uintptr_t>(machine.Pc);
+  return at;
+}
+
+/// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned
+/// stack pointer calls entry(pass, argument). See contract.hpp.
+inline void* prepare_stack(void* top, stack_bounds bounds,
+                           void (*entry)(void* pass, void* argument), void* argument) noexcept {
+  struct frame {
+    std::uintptr_t d8_to_d15[8], x19, x20, x21_to_x28[8], x29, x30, limit, base, low, guaranteed,
+        zeros[2];
+  };
+  static_assert(sizeof(frame) == 192 + 16 && offsetof(frame, x19) == 64 &&
+                offsetof(frame, x30) == 152 && offsetof(frame, limit) == 160);
+  frame* const first = reinterpret_cast<frame*>(static_cast<char*>(top) - sizeof(frame));
+  *first = frame{};
+  first->x19 = reinterpret_cast<std::uintptr_t>(entry);
+  first->x20 = reinterpret_cast<std::uintptr_t>(argument);
+  first->x30 = reinterpret_cast<std::uintptr_t>(&thrum_goroutine_entry);
+  first->limit = reinterpret_cast<std::uintptr_t>(bounds.limit);
+  first->base = reinterpret_cast<std::uintptr_t>(top);
+  first->low = reinterpret_cast<std::uintptr_t>(bounds.low);
+  first->guaranteed = bytes_for_overflow(first->base - first->low);
+  return first;
+}
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#endif  // THRUM_ARCH_AARCH64_WIN64
+#endif  // THRUM_ARCH_AARCH64_WIN64_HPP
+
+#elif THRUM_ARCH_RISCV64
+// ---- thrum/arch/riscv64.hpp ----
+//
+// Context switch for riscv64 with the calling conventions lp64d and lp64.
+//
+// The frame of a stack that does not run, from its stack pointer upwards:
+//    0 ra (return address)    8 s0-s11 (s0 is the frame pointer)
+//    104 fs0-fs11 and 8 bytes that keep the alignment, with lp64d; 8 such bytes with lp64
+// What is preserved is a matter of the convention and not of the processor: with lp64 no called
+// function preserves a floating-point register, whether there are any or not. The vector registers
+// are nobody's across a call. gp and tp belong to the platform and are left alone.
+//
+// The predictor of returns looks at the register by which is jumped: ra and t0 are calls and
+// returns to it, t1 and t2 are neither. By t2 (and by ra) a jump may land anywhere where the
+// processor has landing pads (Zicfilp). Shadow stacks (Zicfiss) belong to a thread, and no stack
+// that was made by hand has one: a program that has them is refused.
+#ifndef THRUM_ARCH_RISCV64_HPP
+#define THRUM_ARCH_RISCV64_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#if THRUM_ARCH_RISCV64
+
+// clang-format off
+#define THRUM_ARCH_SAVE(name, at) \
+  "sd " name ", " at "(sp)\n\t"  THRUM_CFI(".cfi_rel_offset " name ", " at)
+#define THRUM_ARCH_LOAD(name, at) \
+  "ld " name ", " at "(sp)\n\t"  THRUM_CFI(".cfi_restore " name)
+
+#if THRUM_CALLS_KEEP_FLOATS
+#define THRUM_ARCH_FRAME "208"
+#define THRUM_ARCH_FLOATS(operation)                                                              \
+  operation " fs0, 104(sp)\n\t"  operation " fs1, 112(sp)\n\t"  operation " fs2, 120(sp)\n\t"     \
+  operation " fs3, 128(sp)\n\t"  operation " fs4, 136(sp)\n\t"  operation " fs5, 144(sp)\n\t"     \
+  operation " fs6, 152(sp)\n\t"  operation " fs7, 160(sp)\n\t"  operation " fs8, 168(sp)\n\t"     \
+  operation " fs9, 176(sp)\n\t"  operation " fs10, 184(sp)\n\t" operation " fs11, 192(sp)\n\t"
+#else
+#define THRUM_ARCH_FRAME "112"
+#define THRUM_ARCH_FLOATS(operation)
+#endif
+
+#define THRUM_ARCH_SAVE_ALL                                                                       \
+  "addi sp, sp, -" THRUM_ARCH_FRAME "\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset " THRUM_ARCH_FRAME) \
+  THRUM_ARCH_SAVE("ra", "0")                                                                      \
+  THRUM_ARCH_SAVE("s0", "8")                                                                      \
+  THRUM_ARCH_SAVE("s1", "16")                                                                     \
+  THRUM_ARCH_SAVE("s2", "24")                                                                     \
+  THRUM_ARCH_SAVE("s3", "32")                                                                     \
+  THRUM_ARCH_SAVE("s4", "40")                                                                     \
+  THRUM_ARCH_SAVE("s5", "48")                                                                     \
+  THRUM_ARCH_SAVE("s6", "56")                                                                     \
+  THRUM_ARCH_SAVE("s7", "64")                                                                     \
+  THRUM_ARCH_SAVE("s8", "72")                                                                     \
+  THRUM_ARCH_SAVE("s9", "80")                                                                     \
+  THRUM_ARCH_SAVE("s10", "88")                                                                    \
+  THRUM_ARCH_SAVE("s11", "96")
+
+// a0 = save_sp, a1 = load_sp, a2 = pass
+#define THRUM_ARCH_SWITCH_BODY                                                                    \
+  THRUM_ARCH_SAVE_ALL                                                                             \
+  THRUM_ARCH_FLOATS("fsd")                                                                        \
+  "sd sp, 0(a0)\n\t"                                                                              \
+  "mv sp, a1\n\t"                                                                                 \
+  "mv a0, a2\n\t"                                                                                 \
+  THRUM_ARCH_LOAD("ra", "0")                                                                      \
+  THRUM_ARCH_LOAD("s0", "8")                                                                      \
+  THRUM_ARCH_LOAD("s1", "16")                                                                     \
+  THRUM_ARCH_LOAD("s2", "24")                                                                     \
+  THRUM_ARCH_LOAD("s3", "32")                                                                     \
+  THRUM_ARCH_LOAD("s4", "40")                                                                     \
+  THRUM_ARCH_LOAD("s5", "48")                                                                     \
+  THRUM_ARCH_LOAD("s6", "56")                                                                     \
+  THRUM_ARCH_LOAD("s7", "64")                                                                     \
+  THRUM_ARCH_LOAD("s8", "72")                                                                     \
+  THRUM_ARCH_LOAD("s9", "80")                                                                     \
+  THRUM_ARCH_LOAD("s10", "88")                                                                    \
+  THRUM_ARCH_LOAD("s11", "96")                                                                    \
+  THRUM_ARCH_FLOATS("fld")                                                                        \
+  "addi sp, sp, " THRUM_ARCH_FRAME "\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -" THRUM_ARCH_FRAME)
+
+#define THRUM_ARCH_LEAVE "mv t2, ra\n\t" "jr t2"
+#define THRUM_ARCH_LEAVE_PAIRED "ret"
+
+// a0 = pass, s1 = entry, s2 = argument
+#define THRUM_ARCH_ENTRY_BODY       \
+  THRUM_CFI(".cfi_undefined ra")    \
+  "li s0, 0\n\t"                    \
+  "li ra, 0\n\t"                    \
+  "mv a1, s2\n\t"                   \
+  "jalr s1\n\t"                     \
+  "ebreak\n\t"
+
+// a0 = where to save the stack pointer, a1 = function, a2 = argument
+#define THRUM_ARCH_CALL_BODY                                                                      \
+  THRUM_ARCH_SAVE_ALL                                                                             \
+  "sd sp, 0(a0)\n\t"                                                                              \
+  "mv a0, a2\n\t"                                                                                 \
+  "jalr a1\n\t"                                                                                   \
+  THRUM_ARCH_LOAD("ra", "0")                                                                      \
+  "addi sp, sp, " THRUM_ARCH_FRAME "\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -" THRUM_ARCH_FRAME) \
+  "ret\n\t"
+
+// a0 = function, a1 = argument
+#define THRUM_ARCH_WATCHED_BODY                                                                   \
+  THRUM_CFI_PERSONALITY(THRUM_SYMBOL("thrum_watch_exception"))                                                  \
+  "addi sp, sp, -16\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 16")                                  \
+  THRUM_ARCH_SAVE("ra", "8")                                                                      \
+  "mv t1, a0\n\t"                                                                                 \
+  "mv a0, a1\n\t"                                                                                 \
+  "jalr t1\n\t"                                                                                   \
+  THRUM_ARCH_LOAD("ra", "8")                                                                      \
+  "addi sp, sp, 16\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -16")                                  \
+  "ret\n\t"
+// clang-format on
+
+// ---- thrum/arch/place_functions.hpp ----
+//
+// Makes functions of a processor's assembly, which the macros below hold when this is included, in
+// the middle of that processor's file:
+//   THRUM_ARCH_SWITCH_BODY    a switch up to the jump: (save_sp, load_sp, pass)
+//   THRUM_ARCH_LEAVE          the jump; and that of the paired switch,
+//   THRUM_ARCH_LEAVE_PAIRED   a return
+//   THRUM_ARCH_ENTRY_BODY     thrum_goroutine_entry
+//   THRUM_ARCH_CALL_BODY      thrum_call_as_parked: (save_sp, f, argument)
+//   THRUM_ARCH_WATCHED_BODY   thrum_call_watched: (f, argument)
+//   THRUM_ENTRY_OPEN          and
+//   THRUM_ENTRY_CLOSE         where the unwinder's entry for a function of assembly begins and ends;
+//                             without them it is DWARF's
+// See contract.hpp for what each does. Each flavour of the library has its own: their symbols end in its tag.
+//
+// Where the compiler has the attribute they are naked functions. Elsewhere they are assembly at
+// file scope: in a comdat section, weak and hidden, and guarded by .ifndef because gcc's link-time
+// optimisation pastes that of all translation units into one. In Windows' object files such a
+// section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
+// returns to the section that was there before: it was that of code.
+#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
+#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
+
+#if defined(THRUM_ARCH_SWITCH_BODY)
+
+#if !defined(THRUM_ENTRY_OPEN)
+#define THRUM_ENTRY_OPEN ".cfi_startproc\n\t"
+#define THRUM_ENTRY_CLOSE ".cfi_endproc\n\t"
+#endif
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+#if THRUM_HAS_NAKED
+
+// Each is declared first: a definition has no place for its symbol.
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body) \
+  type name parameters asm(THRUM_SYMBOL(#name));          \
+  THRUM_NAKED inline type name parameters { asm(body); }
+
+#else
+
+// clang-format off
+#if THRUM_HAS_SEH_UNWINDER
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body)                     \
+  type name parameters asm(THRUM_SYMBOL(#name));                              \
+  THRUM_ARCH_ASSEMBLY(THRUM_SYMBOL(#name), body)
+#define THRUM_ARCH_ASSEMBLY(symbol, body)                                     \
+  asm(".ifndef " symbol "\n\t"                                                \
+      ".section .text$" symbol ", \"xr\"\n\t"                                 \
+      ".linkonce discard\n\t"                                                 \
+      ".globl " symbol "\n\t"                                                 \
+      ".def " symbol "; .scl 2; .type 32; .endef\n\t"                         \
+      ".p2align 4\n"                                                          \
+      symbol ":\n\t"                                                          \
+      ".seh_proc " symbol "\n\t"                                              \
+      body "\n\t"                                                             \
+      ".seh_endproc\n\t"                                                      \
+      ".text\n\t"                                                             \
+      ".endif");
+#else
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body)                     \
+  [[gnu::visibility("hidden")]] type name parameters asm(THRUM_SYMBOL(#name)); \
+  THRUM_ARCH_ASSEMBLY(THRUM_SYMBOL(#name), body)
+#define THRUM_ARCH_ASSEMBLY(symbol, body)                                     \
+  asm(".ifndef " symbol "\n\t"                                                \
+      ".pushsection .text." symbol ", \"axG\", %progbits, " symbol ", comdat\n\t" \
+      ".weak " symbol "\n\t"                                                  \
+      ".hidden " symbol "\n\t"                                                \
+      ".type " symbol ", %function\n\t"                                       \
+      ".p2align 4\n"                                                          \
+      THRUM_ENTRY_OPEN                                                        \
+      symbol ":\n\t"                                                          \
+      body "\n\t"                                                             \
+      THRUM_ENTRY_CLOSE                                                       \
+      ".size " symbol ", . - " symbol "\n\t"                                  \
+      ".popsection\n\t"                                                       \
+      ".endif");
+#endif
+// clang-format on
+
+#endif  // THRUM_HAS_NAKED
+
+THRUM_ARCH_FUNCTION(void*, thrum_switch_stack, (void**, void*, void*),
+                    THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE)
+THRUM_ARCH_FUNCTION(void*, thrum_switch_stack_paired, (void**, void*, void*),
+                    THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED)
+THRUM_ARCH_FUNCTION(void, thrum_goroutine_entry, (), THRUM_ARCH_ENTRY_BODY)
+THRUM_ARCH_FUNCTION(void, thrum_call_as_parked, (void**, void (*)(void*), void*),
+                    THRUM_ARCH_CALL_BODY)
+#if THRUM_EXCEPTIONS
+THRUM_ARCH_FUNCTION(void, thrum_call_watched, (void (*)(void*), void*), THRUM_ARCH_WATCHED_BODY)
+#endif
+
+#undef THRUM_ARCH_FUNCTION
+#undef THRUM_ARCH_ASSEMBLY
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#undef THRUM_ENTRY_OPEN
+#undef THRUM_ENTRY_CLOSE
+#undef THRUM_ARCH_SWITCH_BODY
+#undef THRUM_ARCH_LEAVE
+#undef THRUM_ARCH_LEAVE_PAIRED
+#undef THRUM_ARCH_ENTRY_BODY
+#undef THRUM_ARCH_CALL_BODY
+#undef THRUM_ARCH_WATCHED_BODY
+
+#endif  // THRUM_ARCH_SWITCH_BODY
+#endif
+
+#undef THRUM_ARCH_SAVE
+#undef THRUM_ARCH_LOAD
+#undef THRUM_ARCH_SAVE_ALL
+#undef THRUM_ARCH_FRAME
+#undef THRUM_ARCH_FLOATS
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+inline constexpr char name[] = "riscv64";
+inline constexpr std::size_t stack_alignment = 16;
+
+/// To be called in a loop that waits for another processor: `pause`, which processors without it
+/// take for a fence that orders nothing.
+THRUM_INLINE void spin_hint() noexcept { asm volatile(".4byte 0x0100000f" ::: "memory"); }
+
+/// A request to valgrind, if the program runs in it; else 0 and five instructions without effect.
+/// No other code shifts the register that is always zero, and compressed forms would not be known.
+inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept {
+  register std::uintptr_t answer asm("a3") = 0;
+  register const std::uintptr_t* question asm("a4") = request;
+  asm volatile(
+      ".option push\n\t"
+      ".option norvc\n\t"
+      "srli zero, zero, 3\n\t"
+      "srli zero, zero, 13\n\t"
+      "srli zero, zero, 51\n\t"
+      "srli zero, zero, 61\n\t"
+      "or a0, a0, a0\n\t"
+      ".option pop"
+      : "+r"(answer)
+      : "r"(question)
+      : "memory");
+  return answer;
+}
+
+/// What a switch leaves on the stack.
+inline constexpr std::size_t parked_frame_bytes = THRUM_CALLS_KEEP_FLOATS != 0 ? 208 : 112;
+
+/// By DWARF's numbers: x0 to x31, of which x2 is the stack pointer.
+using frame_registers = registers_of_frame<32, 2>;
+
+/// A return address as the call has left it.
+constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
+
+/// What a parked stack's frame holds; see contract.hpp.
+THRUM_NO_SANITIZE inline frame_registers parked_registers(const void* sp) noexcept {
+  const auto* const saved = static_cast<const volatile std::uintptr_t*>(sp);
+  frame_registers at;
+  at.value[1] = at.pc = saved[0];
+  at.value[8] = saved[1];
+  at.value[9] = saved[2];
+  for (std::size_t i = 2; i != 12; ++i) {
+    at.value[16 + i] = saved[1 + i];  // s2 is x18
+  }
+  at.value[frame_registers::sp] = reinterpret_cast<std::uintptr_t>(sp) + parked_frame_bytes;
+  return at;
+}
+
+/// What a signal has interrupted, from the machine's part of Linux's context.
+template <class Machine>
+frame_registers interrupted_registers(const Machine& machine) noexcept {
+  frame_registers at;
+  for (std::size_t i = 1; i != frame_registers::count; ++i) {
+    at.value[i] = static_cast<std::uintptr_t>(machine.__gregs[i]);
+  }
+  at.pc = static_cast<std::uintptr_t>(machine.__gregs[0]);
+  return at;
+}
+
+/// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned
+/// stack pointer calls entry(pass, argument). See contract.hpp.
+inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, void* argument),
+                           void* argument) noexcept {
+  struct frame {
+    std::uintptr_t ra, s0, s1, s2, s3_to_s11[9], floats[parked_frame_bytes / 8 - 13], zeros[2];
+  };
+  static_assert(sizeof(frame) == parked_frame_bytes + 16 && offsetof(frame, s2) == 24);
+  frame* const first = reinterpret_cast<frame*>(static_cast<char*>(top) - sizeof(frame));
+  *first = frame{};
+  first->s1 = reinterpret_cast<std::uintptr_t>(entry);
+  first->s2 = reinterpret_cast<std::uintptr_t>(argument);
+  first->ra = reinterpret_cast<std::uintptr_t>(&thrum_goroutine_entry);
+  return first;
+}
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#endif  // THRUM_ARCH_RISCV64
+#endif  // THRUM_ARCH_RISCV64_HPP
+
+#elif THRUM_ARCH_I686
+// ---- thrum/arch/i686.hpp ----
+//
+// Context switch for 32-bit x86 with the System V calling convention, from the i686 on.
+//
+// The frame of a stack that does not run, from its stack pointer upwards:
+//    0  edi     4  esi     8  ebx    12  ebp    16  return address
+// Arguments come on the stack, above the return address, and are read before anything moves; the
+// caller takes them away itself. So one line of unwind information describes the function before
+// and after the stack pointer changes, as on x86-64. At a call the stack pointer is aligned to 16,
+// as compilers have it since gcc 4.5, with or without SSE.
+#ifndef THRUM_ARCH_I686_HPP
+#define THRUM_ARCH_I686_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#if THRUM_ARCH_I686
+
+// clang-format off
+#define THRUM_ARCH_PUSH(name) \
+  "pushl %" name "\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 4") THRUM_CFI(".cfi_rel_offset " name ", 0")
+#define THRUM_ARCH_POP(name) \
+  "popl %" name "\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -4") THRUM_CFI(".cfi_restore " name)
+
+// 4(%esp) = save_sp, 8(%esp) = load_sp, 12(%esp) = pass
+#define THRUM_ARCH_SWITCH_BODY \
+  "endbr32\n\t" \
+  "movl 4(%esp), %edx\n\t" \
+  "movl 8(%esp), %ecx\n\t" \
+  "movl 12(%esp), %eax\n\t" \
+  THRUM_ARCH_PUSH("ebp") \
+  THRUM_ARCH_PUSH("ebx") \
+  THRUM_ARCH_PUSH("esi") \
+  THRUM_ARCH_PUSH("edi") \
+  "movl %esp, (%edx)\n\t" \
+  "movl %ecx, %esp\n\t" \
+  THRUM_ARCH_POP("edi") \
+  THRUM_ARCH_POP("esi") \
+  THRUM_ARCH_POP("ebx") \
+  THRUM_ARCH_POP("ebp")
+
+#define THRUM_ARCH_LEAVE \
+  "popl %ecx\n\t" THRUM_CFI(".cfi_adjust_cfa_offset -4") THRUM_CFI(".cfi_register eip, ecx") \
+  "notrack jmp *%ecx"
+#define THRUM_ARCH_LEAVE_PAIRED "ret"
+
+// eax = pass, edi = entry, esi = argument
+#define THRUM_ARCH_ENTRY_BODY \
+  THRUM_CFI(".cfi_undefined eip") \
+  "endbr32\n\t" \
+  "xorl %ebp, %ebp\n\t" \
+  "subl $8, %esp\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 8") \
+  "pushl %esi\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 4") \
+  "pushl %eax\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 4") \
+  "call *%edi\n\t" \
+  "ud2"
+
+// 4(%esp) = where to save the stack pointer, 8(%esp) = function, 12(%esp) = argument
+#define THRUM_ARCH_CALL_BODY \
+  "endbr32\n\t" \
+  "movl 4(%esp), %edx\n\t" \
+  "movl 8(%esp), %ecx\n\t" \
+  "movl 12(%esp), %eax\n\t" \
+  THRUM_ARCH_PUSH("ebp") \
+  THRUM_ARCH_PUSH("ebx") \
+  THRUM_ARCH_PUSH("esi") \
+  THRUM_ARCH_PUSH("edi") \
+  "movl %esp, (%edx)\n\t" \
+  "subl $8, %esp\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 8") \
+  "pushl %eax\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 4") \
+  "call *%ecx\n\t" \
+  "addl $28, %esp\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -28") \
+  "ret"
+
+// 4(%esp) = function, 8(%esp) = argument
+#define THRUM_ARCH_WATCHED_BODY \
+  THRUM_CFI_PERSONALITY(THRUM_SYMBOL("thrum_watch_exception")) \
+  "endbr32\n\t" \
+  "movl 4(%esp), %ecx\n\t" \
+  "movl 8(%esp), %eax\n\t" \
+  "subl $8, %esp\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 8") \
+  "pushl %eax\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 4") \
+  "call *%ecx\n\t" \
+  "addl $12, %esp\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -12") \
+  "ret"
+// clang-format on
+
+// ---- thrum/arch/place_functions.hpp ----
+//
+// Makes functions of a processor's assembly, which the macros below hold when this is included, in
+// the middle of that processor's file:
+//   THRUM_ARCH_SWITCH_BODY    a switch up to the jump: (save_sp, load_sp, pass)
+//   THRUM_ARCH_LEAVE          the jump; and that of the paired switch,
+//   THRUM_ARCH_LEAVE_PAIRED   a return
+//   THRUM_ARCH_ENTRY_BODY     thrum_goroutine_entry
+//   THRUM_ARCH_CALL_BODY      thrum_call_as_parked: (save_sp, f, argument)
+//   THRUM_ARCH_WATCHED_BODY   thrum_call_watched: (f, argument)
+//   THRUM_ENTRY_OPEN          and
+//   THRUM_ENTRY_CLOSE         where the unwinder's entry for a function of assembly begins and ends;
+//                             without them it is DWARF's
+// See contract.hpp for what each does. Each flavour of the library has its own: their symbols end in its tag.
+//
+// Where the compiler has the attribute they are naked functions. Elsewhere they are assembly at
+// file scope: in a comdat section, weak and hidden, and guarded by .ifndef because gcc's link-time
+// optimisation pastes that of all translation units into one. In Windows' object files such a
+// section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
+// returns to the section that was there before: it was that of code.
+#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
+#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
+
+#if defined(THRUM_ARCH_SWITCH_BODY)
+
+#if !defined(THRUM_ENTRY_OPEN)
+#define THRUM_ENTRY_OPEN ".cfi_startproc\n\t"
+#define THRUM_ENTRY_CLOSE ".cfi_endproc\n\t"
+#endif
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+#if THRUM_HAS_NAKED
+
+// Each is declared first: a definition has no place for its symbol.
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body) \
+  type name parameters asm(THRUM_SYMBOL(#name));          \
+  THRUM_NAKED inline type name parameters { asm(body); }
+
+#else
+
+// clang-format off
+#if THRUM_HAS_SEH_UNWINDER
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body)                     \
+  type name parameters asm(THRUM_SYMBOL(#name));                              \
+  THRUM_ARCH_ASSEMBLY(THRUM_SYMBOL(#name), body)
+#define THRUM_ARCH_ASSEMBLY(symbol, body)                                     \
+  asm(".ifndef " symbol "\n\t"                                                \
+      ".section .text$" symbol ", \"xr\"\n\t"                                 \
+      ".linkonce discard\n\t"                                                 \
+      ".globl " symbol "\n\t"                                                 \
+      ".def " symbol "; .scl 2; .type 32; .endef\n\t"                         \
+      ".p2align 4\n"                                                          \
+      symbol ":\n\t"                                                          \
+      ".seh_proc " symbol "\n\t"                                              \
+      body "\n\t"                                                             \
+      ".seh_endproc\n\t"                                                      \
+      ".text\n\t"                                                             \
+      ".endif");
+#else
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body)                     \
+  [[gnu::visibility("hidden")]] type name parameters asm(THRUM_SYMBOL(#name)); \
+  THRUM_ARCH_ASSEMBLY(THRUM_SYMBOL(#name), body)
+#define THRUM_ARCH_ASSEMBLY(symbol, body)                                     \
+  asm(".ifndef " symbol "\n\t"                                                \
+      ".pushsection .text." symbol ", \"axG\", %progbits, " symbol ", comdat\n\t" \
+      ".weak " symbol "\n\t"                                                  \
+      ".hidden " symbol "\n\t"                                                \
+      ".type " symbol ", %function\n\t"                                       \
+      ".p2align 4\n"                                                          \
+      THRUM_ENTRY_OPEN                                                        \
+      symbol ":\n\t"                                                          \
+      body "\n\t"                                                             \
+      THRUM_ENTRY_CLOSE                                                       \
+      ".size " symbol ", . - " symbol "\n\t"                                  \
+      ".popsection\n\t"                                                       \
+      ".endif");
+#endif
+// clang-format on
+
+#endif  // THRUM_HAS_NAKED
+
+THRUM_ARCH_FUNCTION(void*, thrum_switch_stack, (void**, void*, void*),
+                    THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE)
+THRUM_ARCH_FUNCTION(void*, thrum_switch_stack_paired, (void**, void*, void*),
+                    THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED)
+THRUM_ARCH_FUNCTION(void, thrum_goroutine_entry, (), THRUM_ARCH_ENTRY_BODY)
+THRUM_ARCH_FUNCTION(void, thrum_call_as_parked, (void**, void (*)(void*), void*),
+                    THRUM_ARCH_CALL_BODY)
+#if THRUM_EXCEPTIONS
+THRUM_ARCH_FUNCTION(void, thrum_call_watched, (void (*)(void*), void*), THRUM_ARCH_WATCHED_BODY)
+#endif
+
+#undef THRUM_ARCH_FUNCTION
+#undef THRUM_ARCH_ASSEMBLY
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#undef THRUM_ENTRY_OPEN
+#undef THRUM_ENTRY_CLOSE
+#undef THRUM_ARCH_SWITCH_BODY
+#undef THRUM_ARCH_LEAVE
+#undef THRUM_ARCH_LEAVE_PAIRED
+#undef THRUM_ARCH_ENTRY_BODY
+#undef THRUM_ARCH_CALL_BODY
+#undef THRUM_ARCH_WATCHED_BODY
+
+#endif  // THRUM_ARCH_SWITCH_BODY
+#endif
+
+#undef THRUM_ARCH_PUSH
+#undef THRUM_ARCH_POP
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+inline constexpr char name[] = "i686";
+inline constexpr std::size_t stack_alignment = 16;
+
+/// To be called in a loop that waits for another processor.
+THRUM_INLINE void spin_hint() noexcept { __builtin_ia32_pause(); }
+
+/// A request to valgrind, if the program runs in it; else 0 and six instructions without effect.
+/// The processor turns edi around by 64 bits, which no other code would do.
+inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept {
+  std::uintptr_t answer = 0;
+  asm volatile(
+      "roll $3, %%edi\n\t"
+      "roll $13, %%edi\n\t"
+      "roll $29, %%edi\n\t"
+      "roll $19, %%edi\n\t"
+      "xchgl %%ebx, %%ebx"
+      : "+d"(answer)
+      : "a"(&request)
+      : "cc", "memory");
+  return answer;
+}
+
+/// What a switch leaves on the stack.
+inline constexpr std::size_t parked_frame_bytes = 20;
+
+/// By DWARF's numbers: eax, ecx, edx, ebx, esp, ebp, esi, edi, the place in the code.
+using frame_registers = registers_of_frame<9, 4>;
+
+/// A return address as the call has left it.
+constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
+
+/// What a parked stack's frame holds; see contract.hpp.
+THRUM_NO_SANITIZE inline frame_registers parked_registers(const void* sp) noexcept {
+  const auto* const saved = static_cast<const volatile std::uintptr_t*>(sp);
+  frame_registers at;
+  at.value[7] = saved[0];
+  at.value[6] = saved[1];
+  at.value[3] = saved[2];
+  at.value[5] = saved[3];
+  at.value[8] = at.pc = saved[4];
+  at.value[frame_registers::sp] = reinterpret_cast<std::uintptr_t>(saved + 5);
+  return at;
+}
+
+/// What a signal has interrupted, from the machine's part of Linux's context.
+template <class Machine>
+frame_registers interrupted_registers(const Machine& machine) noexcept {
+  // Four segments, edi, esi, ebp, esp, ebx, edx, ecx, eax, two of traps, and eip stand there.
+  constexpr std::size_t place[frame_registers::count] = {11, 10, 9, 8, 7, 6, 5, 4, 14};
+  frame_registers at;
+  for (std::size_t i = 0; i != frame_registers::count; ++i) {
+    at.value[i] = static_cast<std::uintptr_t>(machine.gregs[place[i]]);
+  }
+  at.pc = at.value[8];
+  return at;
+}
+
+/// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned
+/// stack pointer calls entry(pass, argument). See contract.hpp.
+inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, void* argument),
+                           void* argument) noexcept {
+  struct frame {
+    std::uintptr_t edi, esi, ebx, ebp, return_address, zeros[4];
+  };
+  static_assert(sizeof(frame) == 9 * 4 && offsetof(frame, zeros) == parked_frame_bytes);
+  frame* const first = reinterpret_cast<frame*>(static_cast<char*>(top) - sizeof(frame));
+  *first = frame{};
+  first->edi = reinterpret_cast<std::uintptr_t>(entry);
+  first->esi = reinterpret_cast<std::uintptr_t>(argument);
+  first->return_address = reinterpret_cast<std::uintptr_t>(&thrum_goroutine_entry);
+  return first;
+}
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#endif  // THRUM_ARCH_I686
+#endif  // THRUM_ARCH_I686_HPP
+
+#elif THRUM_ARCH_ARMHF
+// ---- thrum/arch/armhf.hpp ----
+//
+// Context switch for 32-bit Arm, ARMv7 with the calling convention that passes floating-point values
+// in registers (armhf).
+//
+// The frame of a stack that does not run, from its stack pointer upwards:
+//    0 4 bytes that keep the alignment    4 d8-d15    68 r4-r11    100 lr (return address)
+// r9 is one of those that a called function preserves, as on every system with this convention.
+//
+// Unwinding is not DWARF's here: each function has an entry in .ARM.exidx, which holds at its calls
+// and not at each of its instructions. So .save, .vsave and .pad stand where .cfi lines stand
+// elsewhere. A walk along a parked or interrupted stack, which reads DWARF's tables, finds
+// the innermost function and no callers.
+//
+// The code is Arm's, not Thumb's, whatever is compiled around it: bx, blx and the linker go from one
+// to the other. `entry` may be Thumb's and has an odd address then.
+#ifndef THRUM_ARCH_ARMHF_HPP
+#define THRUM_ARCH_ARMHF_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#if THRUM_ARCH_ARMHF
+
+// clang-format off
+#define THRUM_ENTRY_OPEN ".syntax unified\n\t" ".arm\n\t" ".fnstart\n\t"
+#define THRUM_ENTRY_CLOSE ".fnend\n\t"
+
+#define THRUM_ARCH_SAVE_ALL                       \
+  "push {r4-r11, lr}\n\t"  ".save {r4-r11, lr}\n\t" \
+  "vpush {d8-d15}\n\t"     ".vsave {d8-d15}\n\t"    \
+  "sub sp, sp, #4\n\t"     ".pad #4\n\t"
+
+// r0 = save_sp, r1 = load_sp, r2 = pass
+#define THRUM_ARCH_SWITCH_BODY  \
+  THRUM_ARCH_SAVE_ALL           \
+  "str sp, [r0]\n\t"            \
+  "mov sp, r1\n\t"              \
+  "mov r0, r2\n\t"              \
+  "add sp, sp, #4\n\t"          \
+  "vpop {d8-d15}\n\t"           \
+  "pop {r4-r11, lr}\n\t"
+
+#define THRUM_ARCH_LEAVE "mov r12, lr\n\t" "bx r12"
+#define THRUM_ARCH_LEAVE_PAIRED "bx lr"
+
+// r0 = pass, r4 = entry, r5 = argument
+#define THRUM_ARCH_ENTRY_BODY   \
+  ".cantunwind\n\t"             \
+  "mov r11, #0\n\t"             \
+  "mov r7, #0\n\t"              \
+  "mov lr, #0\n\t"              \
+  "mov r1, r5\n\t"              \
+  "blx r4\n\t"                  \
+  "udf #0\n\t"
+
+// r0 = where to save the stack pointer, r1 = function, r2 = argument
+#define THRUM_ARCH_CALL_BODY    \
+  THRUM_ARCH_SAVE_ALL           \
+  "str sp, [r0]\n\t"            \
+  "mov r0, r2\n\t"              \
+  "blx r1\n\t"                  \
+  "add sp, sp, #100\n\t"        \
+  "pop {pc}\n\t"
+
+// r0 = function, r1 = argument
+#define THRUM_ARCH_WATCHED_BODY                   \
+  "push {r4, lr}\n\t"      ".save {r4, lr}\n\t"   \
+  ".personality " THRUM_SYMBOL("thrum_watch_exception") "\n\t"        \
+  "mov r3, r0\n\t"                                \
+  "mov r0, r1\n\t"                                \
+  "blx r3\n\t"                                    \
+  "pop {r4, pc}\n\t"                              \
+  ".handlerdata\n\t"
+// clang-format on
+
+// ---- thrum/arch/place_functions.hpp ----
+//
+// Makes functions of a processor's assembly, which the macros below hold when this is included, in
+// the middle of that processor's file:
+//   THRUM_ARCH_SWITCH_BODY    a switch up to the jump: (save_sp, load_sp, pass)
+//   THRUM_ARCH_LEAVE          the jump; and that of the paired switch,
+//   THRUM_ARCH_LEAVE_PAIRED   a return
+//   THRUM_ARCH_ENTRY_BODY     thrum_goroutine_entry
+//   THRUM_ARCH_CALL_BODY      thrum_call_as_parked: (save_sp, f, argument)
+//   THRUM_ARCH_WATCHED_BODY   thrum_call_watched: (f, argument)
+//   THRUM_ENTRY_OPEN          and
+//   THRUM_ENTRY_CLOSE         where the unwinder's entry for a function of assembly begins and ends;
+//                             without them it is DWARF's
+// See contract.hpp for what each does. Each flavour of the library has its own: their symbols end in its tag.
+//
+// Where the compiler has the attribute they are naked functions. Elsewhere they are assembly at
+// file scope: in a comdat section, weak and hidden, and guarded by .ifndef because gcc's link-time
+// optimisation pastes that of all translation units into one. In Windows' object files such a
+// section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
+// returns to the section that was there before: it was that of code.
+#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
+#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
+
+#if defined(THRUM_ARCH_SWITCH_BODY)
+
+#if !defined(THRUM_ENTRY_OPEN)
+#define THRUM_ENTRY_OPEN ".cfi_startproc\n\t"
+#define THRUM_ENTRY_CLOSE ".cfi_endproc\n\t"
+#endif
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+#if THRUM_HAS_NAKED
+
+// Each is declared first: a definition has no place for its symbol.
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body) \
+  type name parameters asm(THRUM_SYMBOL(#name));          \
+  THRUM_NAKED inline type name parameters { asm(body); }
+
+#else
+
+// clang-format off
+#if THRUM_HAS_SEH_UNWINDER
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body)                     \
+  type name parameters asm(THRUM_SYMBOL(#name));                              \
+  THRUM_ARCH_ASSEMBLY(THRUM_SYMBOL(#name), body)
+#define THRUM_ARCH_ASSEMBLY(symbol, body)                                     \
+  asm(".ifndef " symbol "\n\t"                                                \
+      ".section .text$" symbol ", \"xr\"\n\t"                                 \
+      ".linkonce discard\n\t"                                                 \
+      ".globl " symbol "\n\t"                                                 \
+      ".def " symbol "; .scl 2; .type 32; .endef\n\t"                         \
+      ".p2align 4\n"                                                          \
+      symbol ":\n\t"                                                          \
+      ".seh_proc " symbol "\n\t"                                              \
+      body "\n\t"                                                             \
+      ".seh_endproc\n\t"                                                      \
+      ".text\n\t"                                                             \
+      ".endif");
+#else
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body)                     \
+  [[gnu::visibility("hidden")]] type name parameters asm(THRUM_SYMBOL(#name)); \
+  THRUM_ARCH_ASSEMBLY(THRUM_SYMBOL(#name), body)
+#define THRUM_ARCH_ASSEMBLY(symbol, body)                                     \
+  asm(".ifndef " symbol "\n\t"                                                \
+      ".pushsection .text." symbol ", \"axG\", %progbits, " symbol ", comdat\n\t" \
+      ".weak " symbol "\n\t"                                                  \
+      ".hidden " symbol "\n\t"                                                \
+      ".type " symbol ", %function\n\t"                                       \
+      ".p2align 4\n"                                                          \
+      THRUM_ENTRY_OPEN                                                        \
+      symbol ":\n\t"                                                          \
+      body "\n\t"                                                             \
+      THRUM_ENTRY_CLOSE                                                       \
+      ".size " symbol ", . - " symbol "\n\t"                                  \
+      ".popsection\n\t"                                                       \
+      ".endif");
+#endif
+// clang-format on
+
+#endif  // THRUM_HAS_NAKED
+
+THRUM_ARCH_FUNCTION(void*, thrum_switch_stack, (void**, void*, void*),
+                    THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE)
+THRUM_ARCH_FUNCTION(void*, thrum_switch_stack_paired, (void**, void*, void*),
+                    THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED)
+THRUM_ARCH_FUNCTION(void, thrum_goroutine_entry, (), THRUM_ARCH_ENTRY_BODY)
+THRUM_ARCH_FUNCTION(void, thrum_call_as_parked, (void**, void (*)(void*), void*),
+                    THRUM_ARCH_CALL_BODY)
+#if THRUM_EXCEPTIONS
+THRUM_ARCH_FUNCTION(void, thrum_call_watched, (void (*)(void*), void*), THRUM_ARCH_WATCHED_BODY)
+#endif
+
+#undef THRUM_ARCH_FUNCTION
+#undef THRUM_ARCH_ASSEMBLY
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#undef THRUM_ENTRY_OPEN
+#undef THRUM_ENTRY_CLOSE
+#undef THRUM_ARCH_SWITCH_BODY
+#undef THRUM_ARCH_LEAVE
+#undef THRUM_ARCH_LEAVE_PAIRED
+#undef THRUM_ARCH_ENTRY_BODY
+#undef THRUM_ARCH_CALL_BODY
+#undef THRUM_ARCH_WATCHED_BODY
+
+#endif  // THRUM_ARCH_SWITCH_BODY
+#endif
+
+#undef THRUM_ARCH_SAVE_ALL
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+inline constexpr char name[] = "armhf";
+inline constexpr std::size_t stack_alignment = 8;
+
+/// To be called in a loop that waits for another processor. `yield` does nothing on most.
+THRUM_INLINE void spin_hint() noexcept { asm volatile("yield" ::: "memory"); }
+
+/// A request to valgrind, if the program runs in it; else 0 and five instructions without effect.
+/// The processor turns r12 around by 64 bits, which no other code would do.
+inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept {
+  register std::uintptr_t answer asm("r3") = 0;
+  register const std::uintptr_t* question asm("r4") = request;
+  asm volatile(
+      "mov r12, r12, ror #3\n\t"
+      "mov r12, r12, ror #13\n\t"
+      "mov r12, r12, ror #29\n\t"
+      "mov r12, r12, ror #19\n\t"
+      "orr r10, r10, r10"
+      : "+r"(answer)
+      : "r"(question)
+      : "cc", "memory");
+  return answer;
+}
+
+/// What a switch leaves on the stack.
+inline constexpr std::size_t parked_frame_bytes = 104;
+
+/// r0 to r15, of which r13 is the stack pointer and r15 the place in the code.
+using frame_registers = registers_of_frame<16, 13>;
+
+/// A return address without the bit that says to which instructions it leads.
+constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept {
+  return address & ~std::uintptr_t{1};
+}
+
+/// What a parked stack's frame holds; see contract.hpp.
+THRUM_NO_SANITIZE inline frame_registers parked_registers(const void* sp) noexcept {
+  const auto* const saved = static_cast<const volatile std::uintptr_t*>(sp);
+  frame_registers at;
+  for (std::size_t i = 4; i != 12; ++i) {
+    at.value[i] = saved[13 + i];
+  }
+  at.value[14] = saved[25];
+  at.value[15] = at.pc = plain_address(at.value[14]);
+  at.value[frame_registers::sp] = reinterpret_cast<std::uintptr_t>(saved + 26);
+  return at;
+}
+
+/// What a signal has interrupted, from the machine's part of Linux's context, where r0 to r10, fp,
+/// ip, sp, lr and pc stand one behind the other.
+template <class Machine>
+frame_registers interrupted_registers(const Machine& machine) noexcept {
+  const unsigned long* const first = &machine.arm_r0;
+  frame_registers at;
+  for (std::size_t i = 0; i != frame_registers::count; ++i) {
+    at.value[i] = static_cast<std::uintptr_t>(first[i]);
+  }
+  at.pc = at.value[15];
+  return at;
+}
+
+/// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned
+/// stack pointer calls entry(pass, argument). See contract.hpp.
+inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, void* argument),
+                           void* argument) noexcept {
+  struct frame {
+    std::uintptr_t unused, d8_to_d15[16], r4, r5, r6_to_r11[6], lr, zeros[2];
+  };
+  static_assert(sizeof(frame) == parked_frame_bytes + 8 && offsetof(frame, r4) == 68 &&
+                offsetof(frame, lr) == 100);
+  frame* const first = reinterpret_cast<frame*>(static_cast<char*>(top) - sizeof(frame));
+  *first = frame{};
+  first->r4 = reinterpret_cast<std::uintptr_t>(entry);
+  first->r5 = reinterpret_cast<std::uintptr_t>(argument);
+  first->lr = reinterpret_cast<std::uintptr_t>(&thrum_goroutine_entry);
+  return first;
+}
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#endif  // THRUM_ARCH_ARMHF
+#endif  // THRUM_ARCH_ARMHF_HPP
+
+#elif THRUM_ARCH_PPC64LE
+// ---- thrum/arch/ppc64le.hpp ----
+//
+// Context switch for 64-bit Power, little-endian, with the calling convention ELFv2.
+//
+// The frame of a stack that does not run, from its stack pointer upwards:
+//    0 the caller's stack pointer    8 unused    24 r2    32 r14-r31    176 f14-f31    320 v20-v31
+//    512 the caller's own first words, where a called function saves: 8 bytes unused, the condition
+//    register, the return address
+// r2 points to the table of addresses of the shared object whose code runs, and the two sides may
+// be in different ones. r13 belongs to the thread. VRSAVE is nobody's on Linux.
+//
+// A function that is called by its address finds that in r12, from which it makes its r2; whoever
+// called it loads its own r2 again, by the very instruction that the unwinder looks for.
+#ifndef THRUM_ARCH_PPC64LE_HPP
+#define THRUM_ARCH_PPC64LE_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#if THRUM_ARCH_PPC64LE
+
+// clang-format off
+#define THRUM_ARCH_SAVE(number, at) \
+  "std " number ", " at "(1)\n\t"  THRUM_CFI(".cfi_rel_offset " number ", " at)
+#define THRUM_ARCH_LOAD(number, at) \
+  "ld " number ", " at "(1)\n\t"  THRUM_CFI(".cfi_restore " number)
+
+#define THRUM_ARCH_SAVE_ALL                                                       \
+  "mflr 0\n\t"                                                                    \
+  "std 0, 16(1)\n\t"  THRUM_CFI(".cfi_offset lr, 16")                             \
+  "mfcr 12\n\t"                                                                   \
+  "stw 12, 8(1)\n\t"                                                              \
+  "stdu 1, -512(1)\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 512")                  \
+  "std 2, 24(1)\n\t"                                                              \
+  THRUM_ARCH_SAVE("14", "32")                                                     \
+  THRUM_ARCH_SAVE("15", "40")                                                     \
+  THRUM_ARCH_SAVE("16", "48")                                                     \
+  THRUM_ARCH_SAVE("17", "56")                                                     \
+  THRUM_ARCH_SAVE("18", "64")                                                     \
+  THRUM_ARCH_SAVE("19", "72")                                                     \
+  THRUM_ARCH_SAVE("20", "80")                                                     \
+  THRUM_ARCH_SAVE("21", "88")                                                     \
+  THRUM_ARCH_SAVE("22", "96")                                                     \
+  THRUM_ARCH_SAVE("23", "104")                                                    \
+  THRUM_ARCH_SAVE("24", "112")                                                    \
+  THRUM_ARCH_SAVE("25", "120")                                                    \
+  THRUM_ARCH_SAVE("26", "128")                                                    \
+  THRUM_ARCH_SAVE("27", "136")                                                    \
+  THRUM_ARCH_SAVE("28", "144")                                                    \
+  THRUM_ARCH_SAVE("29", "152")                                                    \
+  THRUM_ARCH_SAVE("30", "160")                                                    \
+  THRUM_ARCH_SAVE("31", "168")
+
+// r3 = save_sp, r4 = load_sp, r5 = pass
+#define THRUM_ARCH_SWITCH_BODY                                                    \
+  THRUM_ARCH_SAVE_ALL                                                             \
+  "stfd 14, 176(1)\n\t"                                                           \
+  "stfd 15, 184(1)\n\t"                                                           \
+  "stfd 16, 192(1)\n\t"                                                           \
+  "stfd 17, 200(1)\n\t"                                                           \
+  "stfd 18, 208(1)\n\t"                                                           \
+  "stfd 19, 216(1)\n\t"                                                           \
+  "stfd 20, 224(1)\n\t"                                                           \
+  "stfd 21, 232(1)\n\t"                                                           \
+  "stfd 22, 240(1)\n\t"                                                           \
+  "stfd 23, 248(1)\n\t"                                                           \
+  "stfd 24, 256(1)\n\t"                                                           \
+  "stfd 25, 264(1)\n\t"                                                           \
+  "stfd 26, 272(1)\n\t"                                                           \
+  "stfd 27, 280(1)\n\t"                                                           \
+  "stfd 28, 288(1)\n\t"                                                           \
+  "stfd 29, 296(1)\n\t"                                                           \
+  "stfd 30, 304(1)\n\t"                                                           \
+  "stfd 31, 312(1)\n\t"                                                           \
+  "li 11, 320\n\t"  "stvx 20, 11, 1\n\t"                                          \
+  "li 11, 336\n\t"  "stvx 21, 11, 1\n\t"                                          \
+  "li 11, 352\n\t"  "stvx 22, 11, 1\n\t"                                          \
+  "li 11, 368\n\t"  "stvx 23, 11, 1\n\t"                                          \
+  "li 11, 384\n\t"  "stvx 24, 11, 1\n\t"                                          \
+  "li 11, 400\n\t"  "stvx 25, 11, 1\n\t"                                          \
+  "li 11, 416\n\t"  "stvx 26, 11, 1\n\t"                                          \
+  "li 11, 432\n\t"  "stvx 27, 11, 1\n\t"                                          \
+  "li 11, 448\n\t"  "stvx 28, 11, 1\n\t"                                          \
+  "li 11, 464\n\t"  "stvx 29, 11, 1\n\t"                                          \
+  "li 11, 480\n\t"  "stvx 30, 11, 1\n\t"                                          \
+  "li 11, 496\n\t"  "stvx 31, 11, 1\n\t"                                          \
+  "std 1, 0(3)\n\t"                                                               \
+  "mr 1, 4\n\t"                                                                   \
+  "mr 3, 5\n\t"                                                                   \
+  THRUM_ARCH_LOAD("14", "32")                                                     \
+  THRUM_ARCH_LOAD("15", "40")                                                     \
+  THRUM_ARCH_LOAD("16", "48")                                                     \
+  THRUM_ARCH_LOAD("17", "56")                                                     \
+  THRUM_ARCH_LOAD("18", "64")                                                     \
+  THRUM_ARCH_LOAD("19", "72")                                                     \
+  THRUM_ARCH_LOAD("20", "80")                                                     \
+  THRUM_ARCH_LOAD("21", "88")                                                     \
+  THRUM_ARCH_LOAD("22", "96")                                                     \
+  THRUM_ARCH_LOAD("23", "104")                                                    \
+  THRUM_ARCH_LOAD("24", "112")                                                    \
+  THRUM_ARCH_LOAD("25", "120")                                                    \
+  THRUM_ARCH_LOAD("26", "128")                                                    \
+  THRUM_ARCH_LOAD("27", "136")                                                    \
+  THRUM_ARCH_LOAD("28", "144")                                                    \
+  THRUM_ARCH_LOAD("29", "152")                                                    \
+  THRUM_ARCH_LOAD("30", "160")                                                    \
+  THRUM_ARCH_LOAD("31", "168")                                                    \
+  "lfd 14, 176(1)\n\t"                                                            \
+  "lfd 15, 184(1)\n\t"                                                            \
+  "lfd 16, 192(1)\n\t"                                                            \
+  "lfd 17, 200(1)\n\t"                                                            \
+  "lfd 18, 208(1)\n\t"                                                            \
+  "lfd 19, 216(1)\n\t"                                                            \
+  "lfd 20, 224(1)\n\t"                                                            \
+  "lfd 21, 232(1)\n\t"                                                            \
+  "lfd 22, 240(1)\n\t"                                                            \
+  "lfd 23, 248(1)\n\t"                                                            \
+  "lfd 24, 256(1)\n\t"                                                            \
+  "lfd 25, 264(1)\n\t"                                                            \
+  "lfd 26, 272(1)\n\t"                                                            \
+  "lfd 27, 280(1)\n\t"                                                            \
+  "lfd 28, 288(1)\n\t"                                                            \
+  "lfd 29, 296(1)\n\t"                                                            \
+  "lfd 30, 304(1)\n\t"                                                            \
+  "lfd 31, 312(1)\n\t"                                                            \
+  "li 11, 320\n\t"  "lvx 20, 11, 1\n\t"                                           \
+  "li 11, 336\n\t"  "lvx 21, 11, 1\n\t"                                           \
+  "li 11, 352\n\t"  "lvx 22, 11, 1\n\t"                                           \
+  "li 11, 368\n\t"  "lvx 23, 11, 1\n\t"                                           \
+  "li 11, 384\n\t"  "lvx 24, 11, 1\n\t"                                           \
+  "li 11, 400\n\t"  "lvx 25, 11, 1\n\t"                                           \
+  "li 11, 416\n\t"  "lvx 26, 11, 1\n\t"                                           \
+  "li 11, 432\n\t"  "lvx 27, 11, 1\n\t"                                           \
+  "li 11, 448\n\t"  "lvx 28, 11, 1\n\t"                                           \
+  "li 11, 464\n\t"  "lvx 29, 11, 1\n\t"                                           \
+  "li 11, 480\n\t"  "lvx 30, 11, 1\n\t"                                           \
+  "li 11, 496\n\t"  "lvx 31, 11, 1\n\t"                                           \
+  "ld 2, 24(1)\n\t"                                                               \
+  "addi 1, 1, 512\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -512")                  \
+  "lwz 12, 8(1)\n\t"                                                              \
+  "mtcrf 0x38, 12\n\t"                                                            \
+  "ld 0, 16(1)\n\t"
+
+#define THRUM_ARCH_LEAVE "mtctr 0\n\t" "mtlr 0\n\t"  THRUM_CFI(".cfi_restore lr")  "bctr\n\t"
+#define THRUM_ARCH_LEAVE_PAIRED "mtlr 0\n\t"  THRUM_CFI(".cfi_restore lr")  "blr\n\t"
+
+// r3 = pass, r14 = entry, r15 = argument
+#define THRUM_ARCH_ENTRY_BODY                                                     \
+  THRUM_CFI(".cfi_undefined lr")                                                  \
+  "li 31, 0\n\t"                                                                  \
+  "mr 4, 15\n\t"                                                                  \
+  "mr 12, 14\n\t"                                                                 \
+  "mtctr 12\n\t"                                                                  \
+  "bctrl\n\t"                                                                     \
+  "trap\n\t"
+
+// r3 = where to save the stack pointer, r4 = function, r5 = argument
+#define THRUM_ARCH_CALL_BODY                                                      \
+  THRUM_ARCH_SAVE_ALL                                                             \
+  "std 1, 0(3)\n\t"                                                               \
+  "stdu 1, -32(1)\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 32")                    \
+  "std 2, 24(1)\n\t"                                                              \
+  "mr 3, 5\n\t"                                                                   \
+  "mr 12, 4\n\t"                                                                  \
+  "mtctr 12\n\t"                                                                  \
+  "bctrl\n\t"                                                                     \
+  "ld 2, 24(1)\n\t"                                                               \
+  "addi 1, 1, 544\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -544")                  \
+  "ld 0, 16(1)\n\t"                                                               \
+  "mtlr 0\n\t"  THRUM_CFI(".cfi_restore lr")                                      \
+  "blr\n\t"
+
+// r3 = function, r4 = argument
+#define THRUM_ARCH_WATCHED_BODY                                                   \
+  THRUM_CFI_PERSONALITY(THRUM_SYMBOL("thrum_watch_exception"))                                  \
+  "mflr 0\n\t"                                                                    \
+  "std 0, 16(1)\n\t"  THRUM_CFI(".cfi_offset lr, 16")                             \
+  "stdu 1, -32(1)\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 32")                    \
+  "std 2, 24(1)\n\t"                                                              \
+  "mr 12, 3\n\t"                                                                  \
+  "mr 3, 4\n\t"                                                                   \
+  "mtctr 12\n\t"                                                                  \
+  "bctrl\n\t"                                                                     \
+  "ld 2, 24(1)\n\t"                                                               \
+  "addi 1, 1, 32\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -32")                    \
+  "ld 0, 16(1)\n\t"                                                               \
+  "mtlr 0\n\t"  THRUM_CFI(".cfi_restore lr")                                      \
+  "blr\n\t"
+// clang-format on
+
+// ---- thrum/arch/place_functions.hpp ----
+//
+// Makes functions of a processor's assembly, which the macros below hold when this is included, in
+// the middle of that processor's file:
+//   THRUM_ARCH_SWITCH_BODY    a switch up to the jump: (save_sp, load_sp, pass)
+//   THRUM_ARCH_LEAVE          the jump; and that of the paired switch,
+//   THRUM_ARCH_LEAVE_PAIRED   a return
+//   THRUM_ARCH_ENTRY_BODY     thrum_goroutine_entry
+//   THRUM_ARCH_CALL_BODY      thrum_call_as_parked: (save_sp, f, argument)
+//   THRUM_ARCH_WATCHED_BODY   thrum_call_watched: (f, argument)
+//   THRUM_ENTRY_OPEN          and
+//   THRUM_ENTRY_CLOSE         where the unwinder's entry for a function of assembly begins and ends;
+//                             without them it is DWARF's
+// See contract.hpp for what each does. Each flavour of the library has its own: their symbols end in its tag.
+//
+// Where the compiler has the attribute they are naked functions. Elsewhere they are assembly at
+// file scope: in a comdat section, weak and hidden, and guarded by .ifndef because gcc's link-time
+// optimisation pastes that of all translation units into one. In Windows' object files such a
+// section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
+// returns to the section that was there before: it was that of code.
+#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
+#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
+
+#if defined(THRUM_ARCH_SWITCH_BODY)
+
+#if !defined(THRUM_ENTRY_OPEN)
+#define THRUM_ENTRY_OPEN ".cfi_startproc\n\t"
+#define THRUM_ENTRY_CLOSE ".cfi_endproc\n\t"
+#endif
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+#if THRUM_HAS_NAKED
+
+// Each is declared first: a definition has no place for its symbol.
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body) \
+  type name parameters asm(THRUM_SYMBOL(#name));          \
+  THRUM_NAKED inline type name parameters { asm(body); }
+
+#else
+
+// clang-format off
+#if THRUM_HAS_SEH_UNWINDER
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body)                     \
+  type name parameters asm(THRUM_SYMBOL(#name));                              \
+  THRUM_ARCH_ASSEMBLY(THRUM_SYMBOL(#name), body)
+#define THRUM_ARCH_ASSEMBLY(symbol, body)                                     \
+  asm(".ifndef " symbol "\n\t"                                                \
+      ".section .text$" symbol ", \"xr\"\n\t"                                 \
+      ".linkonce discard\n\t"                                                 \
+      ".globl " symbol "\n\t"                                                 \
+      ".def " symbol "; .scl 2; .type 32; .endef\n\t"                         \
+      ".p2align 4\n"                                                          \
+      symbol ":\n\t"                                                          \
+      ".seh_proc " symbol "\n\t"                                              \
+      body "\n\t"                                                             \
+      ".seh_endproc\n\t"                                                      \
+      ".text\n\t"                                                             \
+      ".endif");
+#else
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body)                     \
+  [[gnu::visibility("hidden")]] type name parameters asm(THRUM_SYMBOL(#name)); \
+  THRUM_ARCH_ASSEMBLY(THRUM_SYMBOL(#name), body)
+#define THRUM_ARCH_ASSEMBLY(symbol, body)                                     \
+  asm(".ifndef " symbol "\n\t"                                                \
+      ".pushsection .text." symbol ", \"axG\", %progbits, " symbol ", comdat\n\t" \
+      ".weak " symbol "\n\t"                                                  \
+      ".hidden " symbol "\n\t"                                                \
+      ".type " symbol ", %function\n\t"                                       \
+      ".p2align 4\n"                                                          \
+      THRUM_ENTRY_OPEN                                                        \
+      symbol ":\n\t"                                                          \
+      body "\n\t"                                                             \
+      THRUM_ENTRY_CLOSE                                                       \
+      ".size " symbol ", . - " symbol "\n\t"                                  \
+      ".popsection\n\t"                                                       \
+      ".endif");
+#endif
+// clang-format on
+
+#endif  // THRUM_HAS_NAKED
+
+THRUM_ARCH_FUNCTION(void*, thrum_switch_stack, (void**, void*, void*),
+                    THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE)
+THRUM_ARCH_FUNCTION(void*, thrum_switch_stack_paired, (void**, void*, void*),
+                    THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED)
+THRUM_ARCH_FUNCTION(void, thrum_goroutine_entry, (), THRUM_ARCH_ENTRY_BODY)
+THRUM_ARCH_FUNCTION(void, thrum_call_as_parked, (void**, void (*)(void*), void*),
+                    THRUM_ARCH_CALL_BODY)
+#if THRUM_EXCEPTIONS
+THRUM_ARCH_FUNCTION(void, thrum_call_watched, (void (*)(void*), void*), THRUM_ARCH_WATCHED_BODY)
+#endif
+
+#undef THRUM_ARCH_FUNCTION
+#undef THRUM_ARCH_ASSEMBLY
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#undef THRUM_ENTRY_OPEN
+#undef THRUM_ENTRY_CLOSE
+#undef THRUM_ARCH_SWITCH_BODY
+#undef THRUM_ARCH_LEAVE
+#undef THRUM_ARCH_LEAVE_PAIRED
+#undef THRUM_ARCH_ENTRY_BODY
+#undef THRUM_ARCH_CALL_BODY
+#undef THRUM_ARCH_WATCHED_BODY
+
+#endif  // THRUM_ARCH_SWITCH_BODY
+#endif
+
+#undef THRUM_ARCH_SAVE
+#undef THRUM_ARCH_LOAD
+#undef THRUM_ARCH_SAVE_ALL
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+inline constexpr char name[] = "ppc64le";
+inline constexpr std::size_t stack_alignment = 16;
+
+/// To be called in a loop that waits for another processor: lets the core's other threads go first.
+THRUM_INLINE void spin_hint() noexcept { asm volatile("or 27, 27, 27" ::: "memory"); }
+
+/// A request to valgrind, if the program runs in it; else 0 and five instructions without effect.
+/// The processor turns r0 around by 128 bits, which no other code would do.
+inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept {
+  register std::uintptr_t answer asm("r3") = 0;
+  register const std::uintptr_t* question asm("r4") = request;
+  asm volatile(
+      "rotldi 0, 0, 3\n\t"
+      "rotldi 0, 0, 13\n\t"
+      "rotldi 0, 0, 61\n\t"
+      "rotldi 0, 0, 51\n\t"
+      "or 1, 1, 1"
+      : "+r"(answer)
+      : "r"(question)
+      : "cc", "memory");
+  return answer;
+}
+
+/// What a switch leaves on the stack, with the words of its caller that it uses.
+inline constexpr std::size_t parked_frame_bytes = 512 + 24;
+
+/// By DWARF's numbers, as far as they are needed: r0 to r31, of which r1 is the stack pointer, and
+/// the return address, which has number 65.
+using frame_registers = registers_of_frame<66, 1>;
+
+/// A return address as the call has left it.
+constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
+
+/// What a parked stack's frame holds; see contract.hpp.
+THRUM_NO_SANITIZE inline frame_registers parked_registers(const void* sp) noexcept {
+  const auto* const saved = static_cast<const volatile std::uintptr_t*>(sp);
+  frame_registers at;
+  at.value[2] = saved[3];
+  for (std::size_t i = 14; i != 32; ++i) {
+    at.value[i] = saved[i - 10];
+  }
+  at.value[65] = at.pc = saved[66];
+  at.value[frame_registers::sp] = reinterpret_cast<std::uintptr_t>(saved + 64);
+  return at;
+}
+
+/// What a signal has interrupted, from the machine's part of Linux's context: r0 to r31, then the
+/// place in the code, and as the fifth behind the registers the return address.
+template <class Machine>
+frame_registers interrupted_registers(const Machine& machine) noexcept {
+  frame_registers at;
+  for (std::size_t i = 0; i != 32; ++i) {
+    at.value[i] = static_cast<std::uintptr_t>(machine.gp_regs[i]);
+  }
+  at.pc = static_cast<std::uintptr_t>(machine.gp_regs[32]);
+  at.value[65] = static_cast<std::uintptr_t>(machine.gp_regs[36]);
+  return at;
+}
+
+/// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned
+/// stack pointer calls entry(pass, argument). See contract.hpp.
+inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, void* argument),
+                           void* argument) noexcept {
+  struct frame {
+    std::uintptr_t header[4], r14, r15, r16_to_r31[16], f14_to_f31[18], v20_to_v31[24];
+    // The entry's own frame, with room for its return address and r2.
+    std::uintptr_t back_chain, condition, return_address, r2, zeros[2];
+  };
+  static_assert(sizeof(frame) == 512 + 48 && offsetof(frame, r14) == 32 &&
+                offsetof(frame, v20_to_v31) == 320 && offsetof(frame, return_address) == 528);
+  frame* const first = reinterpret_cast<frame*>(static_cast<char*>(top) - sizeof(frame));
+  *first = frame{};
+  first->header[0] = reinterpret_cast<std::uintptr_t>(&first->back_chain);
+  first->r14 = reinterpret_cast<std::uintptr_t>(entry);
+  first->r15 = reinterpret_cast<std::uintptr_t>(argument);
+  first->return_address = reinterpret_cast<std::uintptr_t>(&thrum_goroutine_entry);
+  return first;
+}
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#endif  // THRUM_ARCH_PPC64LE
+#endif  // THRUM_ARCH_PPC64LE_HPP
+
+#elif THRUM_ARCH_S390X
+// ---- thrum/arch/s390x.hpp ----
+//
+// Context switch for s390x with the ELF calling convention of Linux.
+//
+// Each function gives those that it calls 160 bytes at its stack pointer, where they save the
+// registers that they must preserve: rN at 8 * N. The frame's address, as DWARF has it, is the
+// stack pointer at the call and 160.
+//
+// The frame of a stack that does not run, from its stack pointer upwards:
+//    0 f8-f15    64 what the caller gave: 48 bytes unused, then r6-r15 (r14 is the return address,
+//    r15 the caller's stack pointer)
+// Of the vector registers only what they share with f8-f15 is preserved. There is no predictor of
+// returns that the older processors have; newer ones take `br %r14` for one.
+#ifndef THRUM_ARCH_S390X_HPP
+#define THRUM_ARCH_S390X_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#if THRUM_ARCH_S390X
+
+// clang-format off
+#define THRUM_ARCH_SAVE_ALL                                                           \
+  "stmg %r6, %r15, 48(%r15)\n\t"                                                      \
+  THRUM_CFI(".cfi_offset %r6, -112") THRUM_CFI(".cfi_offset %r7, -104")               \
+  THRUM_CFI(".cfi_offset %r8, -96") THRUM_CFI(".cfi_offset %r9, -88")                 \
+  THRUM_CFI(".cfi_offset %r10, -80") THRUM_CFI(".cfi_offset %r11, -72")               \
+  THRUM_CFI(".cfi_offset %r12, -64") THRUM_CFI(".cfi_offset %r13, -56")               \
+  THRUM_CFI(".cfi_offset %r14, -48") THRUM_CFI(".cfi_offset %r15, -40")               \
+  "aghi %r15, -64\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 64")
+
+#define THRUM_ARCH_RESTORED(bytes)                                                    \
+  THRUM_CFI(".cfi_adjust_cfa_offset -" bytes)                                         \
+  THRUM_CFI(".cfi_restore %r6") THRUM_CFI(".cfi_restore %r7")                         \
+  THRUM_CFI(".cfi_restore %r8") THRUM_CFI(".cfi_restore %r9")                         \
+  THRUM_CFI(".cfi_restore %r10") THRUM_CFI(".cfi_restore %r11")                       \
+  THRUM_CFI(".cfi_restore %r12") THRUM_CFI(".cfi_restore %r13")                       \
+  THRUM_CFI(".cfi_restore %r14") THRUM_CFI(".cfi_restore %r15")
+
+// r2 = save_sp, r3 = load_sp, r4 = pass
+#define THRUM_ARCH_SWITCH_BODY                                                        \
+  THRUM_ARCH_SAVE_ALL                                                                 \
+  "std %f8, 0(%r15)\n\t"                                                              \
+  "std %f9, 8(%r15)\n\t"                                                              \
+  "std %f10, 16(%r15)\n\t"                                                            \
+  "std %f11, 24(%r15)\n\t"                                                            \
+  "std %f12, 32(%r15)\n\t"                                                            \
+  "std %f13, 40(%r15)\n\t"                                                            \
+  "std %f14, 48(%r15)\n\t"                                                            \
+  "std %f15, 56(%r15)\n\t"                                                            \
+  "stg %r15, 0(%r2)\n\t"                                                              \
+  "lgr %r15, %r3\n\t"                                                                 \
+  "lgr %r2, %r4\n\t"                                                                  \
+  "ld %f8, 0(%r15)\n\t"                                                               \
+  "ld %f9, 8(%r15)\n\t"                                                               \
+  "ld %f10, 16(%r15)\n\t"                                                             \
+  "ld %f11, 24(%r15)\n\t"                                                             \
+  "ld %f12, 32(%r15)\n\t"                                                             \
+  "ld %f13, 40(%r15)\n\t"                                                             \
+  "ld %f14, 48(%r15)\n\t"                                                             \
+  "ld %f15, 56(%r15)\n\t"                                                             \
+  "lmg %r6, %r15, 112(%r15)\n\t"  THRUM_ARCH_RESTORED("64")
+
+#define THRUM_ARCH_LEAVE "lgr %r1, %r14\n\t" "br %r1\n\t"
+#define THRUM_ARCH_LEAVE_PAIRED "br %r14\n\t"
+
+// r2 = pass, r6 = entry, r7 = argument
+#define THRUM_ARCH_ENTRY_BODY           \
+  THRUM_CFI(".cfi_undefined %r14")      \
+  "lghi %r11, 0\n\t"                    \
+  "lgr %r3, %r7\n\t"                    \
+  "basr %r14, %r6\n\t"                  \
+  ".2byte 0\n\t"  /* traps */
+
+// r2 = where to save the stack pointer, r3 = function, r4 = argument
+#define THRUM_ARCH_CALL_BODY                                                          \
+  THRUM_ARCH_SAVE_ALL                                                                 \
+  "stg %r15, 0(%r2)\n\t"                                                              \
+  "aghi %r15, -160\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 160")                      \
+  "lgr %r2, %r4\n\t"                                                                  \
+  "basr %r14, %r3\n\t"                                                                \
+  "lmg %r6, %r15, 272(%r15)\n\t"  THRUM_ARCH_RESTORED("224")                          \
+  "br %r14\n\t"
+
+// r2 = function, r3 = argument
+#define THRUM_ARCH_WATCHED_BODY                                                       \
+  THRUM_CFI_PERSONALITY(THRUM_SYMBOL("thrum_watch_exception"))                                      \
+  "stmg %r14, %r15, 112(%r15)\n\t"                                                    \
+  THRUM_CFI(".cfi_offset %r14, -48") THRUM_CFI(".cfi_offset %r15, -40")               \
+  "aghi %r15, -160\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 160")                      \
+  "lgr %r1, %r2\n\t"                                                                  \
+  "lgr %r2, %r3\n\t"                                                                  \
+  "basr %r14, %r1\n\t"                                                                \
+  "lmg %r14, %r15, 272(%r15)\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -160")           \
+  THRUM_CFI(".cfi_restore %r14") THRUM_CFI(".cfi_restore %r15")                       \
+  "br %r14\n\t"
+// clang-format on
+
+// ---- thrum/arch/place_functions.hpp ----
+//
+// Makes functions of a processor's assembly, which the macros below hold when this is included, in
+// the middle of that processor's file:
+//   THRUM_ARCH_SWITCH_BODY    a switch up to the jump: (save_sp, load_sp, pass)
+//   THRUM_ARCH_LEAVE          the jump; and that of the paired switch,
+//   THRUM_ARCH_LEAVE_PAIRED   a return
+//   THRUM_ARCH_ENTRY_BODY     thrum_goroutine_entry
+//   THRUM_ARCH_CALL_BODY      thrum_call_as_parked: (save_sp, f, argument)
+//   THRUM_ARCH_WATCHED_BODY   thrum_call_watched: (f, argument)
+//   THRUM_ENTRY_OPEN          and
+//   THRUM_ENTRY_CLOSE         where the unwinder's entry for a function of assembly begins and ends;
+//                             without them it is DWARF's
+// See contract.hpp for what each does. Each flavour of the library has its own: their symbols end in its tag.
+//
+// Where the compiler has the attribute they are naked functions. Elsewhere they are assembly at
+// file scope: in a comdat section, weak and hidden, and guarded by .ifndef because gcc's link-time
+// optimisation pastes that of all translation units into one. In Windows' object files such a
+// section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
+// returns to the section that was there before: it was that of code.
+#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
+#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
+
+#if defined(THRUM_ARCH_SWITCH_BODY)
+
+#if !defined(THRUM_ENTRY_OPEN)
+#define THRUM_ENTRY_OPEN ".cfi_startproc\n\t"
+#define THRUM_ENTRY_CLOSE ".cfi_endproc\n\t"
+#endif
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+#if THRUM_HAS_NAKED
+
+// Each is declared first: a definition has no place for its symbol.
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body) \
+  type name parameters asm(THRUM_SYMBOL(#name));          \
+  THRUM_NAKED inline type name parameters { asm(body); }
+
+#else
+
+// clang-format off
+#if THRUM_HAS_SEH_UNWINDER
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body)                     \
+  type name parameters asm(THRUM_SYMBOL(#name));                              \
+  THRUM_ARCH_ASSEMBLY(THRUM_SYMBOL(#name), body)
+#define THRUM_ARCH_ASSEMBLY(symbol, body)                                     \
+  asm(".ifndef " symbol "\n\t"                                                \
+      ".section .text$" symbol ", \"xr\"\n\t"                                 \
+      ".linkonce discard\n\t"                                                 \
+      ".globl " symbol "\n\t"                                                 \
+      ".def " symbol "; .scl 2; .type 32; .endef\n\t"                         \
+      ".p2align 4\n"                                                          \
+      symbol ":\n\t"                                                          \
+      ".seh_proc " symbol "\n\t"                                              \
+      body "\n\t"                                                             \
+      ".seh_endproc\n\t"                                                      \
+      ".text\n\t"                                                             \
+      ".endif");
+#else
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body)                     \
+  [[gnu::visibility("hidden")]] type name parameters asm(THRUM_SYMBOL(#name)); \
+  THRUM_ARCH_ASSEMBLY(THRUM_SYMBOL(#name), body)
+#define THRUM_ARCH_ASSEMBLY(symbol, body)                                     \
+  asm(".ifndef " symbol "\n\t"                                                \
+      ".pushsection .text." symbol ", \"axG\", %progbits, " symbol ", comdat\n\t" \
+      ".weak " symbol "\n\t"                                                  \
+      ".hidden " symbol "\n\t"                                                \
+      ".type " symbol ", %function\n\t"                                       \
+      ".p2align 4\n"                                                          \
+      THRUM_ENTRY_OPEN                                                        \
+      symbol ":\n\t"                                                          \
+      body "\n\t"                                                             \
+      THRUM_ENTRY_CLOSE                                                       \
+      ".size " symbol ", . - " symbol "\n\t"                                  \
+      ".popsection\n\t"                                                       \
+      ".endif");
+#endif
+// clang-format on
+
+#endif  // THRUM_HAS_NAKED
+
+THRUM_ARCH_FUNCTION(void*, thrum_switch_stack, (void**, void*, void*),
+                    THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE)
+THRUM_ARCH_FUNCTION(void*, thrum_switch_stack_paired, (void**, void*, void*),
+                    THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED)
+THRUM_ARCH_FUNCTION(void, thrum_goroutine_entry, (), THRUM_ARCH_ENTRY_BODY)
+THRUM_ARCH_FUNCTION(void, thrum_call_as_parked, (void**, void (*)(void*), void*),
+                    THRUM_ARCH_CALL_BODY)
+#if THRUM_EXCEPTIONS
+THRUM_ARCH_FUNCTION(void, thrum_call_watched, (void (*)(void*), void*), THRUM_ARCH_WATCHED_BODY)
+#endif
+
+#undef THRUM_ARCH_FUNCTION
+#undef THRUM_ARCH_ASSEMBLY
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#undef THRUM_ENTRY_OPEN
+#undef THRUM_ENTRY_CLOSE
+#undef THRUM_ARCH_SWITCH_BODY
+#undef THRUM_ARCH_LEAVE
+#undef THRUM_ARCH_LEAVE_PAIRED
+#undef THRUM_ARCH_ENTRY_BODY
+#undef THRUM_ARCH_CALL_BODY
+#undef THRUM_ARCH_WATCHED_BODY
+
+#endif  // THRUM_ARCH_SWITCH_BODY
+#endif
+
+#undef THRUM_ARCH_SAVE_ALL
+#undef THRUM_ARCH_RESTORED
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+inline constexpr char name[] = "s390x";
+inline constexpr std::size_t stack_alignment = 8;
+
+/// To be called in a loop that waits for another processor, of which there is no hint to give.
+THRUM_INLINE void spin_hint() noexcept { asm volatile("" ::: "memory"); }
+
+/// A request to valgrind, if the program runs in it; else 0 and five instructions without effect.
+/// Nobody else loads registers from themselves.
+inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept {
+  register const std::uintptr_t* question asm("2") = request;
+  register std::uintptr_t answer asm("3") = 0;
+  asm volatile(
+      "lr 15, 15\n\t"
+      "lr 1, 1\n\t"
+      "lr 2, 2\n\t"
+      "lr 3, 3\n\t"
+      "lr 2, 2"
+      : "+d"(answer)
+      : "d"(question)
+      : "cc", "memory");
+  return answer;
+}
+
+/// What a switch leaves on the stack.
+inline constexpr std::size_t parked_frame_bytes = 64 + 128;
+
+/// By DWARF's numbers, as far as they are needed: r0 to r15, of which the last is the stack pointer.
+using frame_registers = registers_of_frame<16, 15, 160>;
+
+/// A return address as the call has left it.
+constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
+
+/// What a parked stack's frame holds; see contract.hpp.
+THRUM_NO_SANITIZE inline frame_registers parked_registers(const void* sp) noexcept {
+  const auto* const saved = static_cast<const volatile std::uintptr_t*>(sp);
+  frame_registers at;
+  for (std::size_t i = 6; i != 15; ++i) {
+    at.value[i] = saved[8 + i];
+  }
+  at.pc = at.value[14];
+  at.value[frame_registers::sp] = reinterpret_cast<std::uintptr_t>(saved + 8);
+  return at;
+}
+
+/// What a signal has interrupted, from the machine's part of Linux's context.
+template <class Machine>
+frame_registers interrupted_registers(const Machine& machine) noexcept {
+  frame_registers at;
+  for (std::size_t i = 0; i != frame_registers::count; ++i) {
+    at.value[i] = static_cast<std::uintptr_t>(machine.gregs[i]);
+  }
+  at.pc = static_cast<std::uintptr_t>(machine.psw.addr);
+  return at;
+}
+
+/// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned
+/// stack pointer calls entry(pass, argument). See contract.hpp.
+inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, void* argument),
+                           void* argument) noexcept {
+  struct frame {
+    // The entry's own stack pointer is where `given` begins: it calls with these 160 bytes.
+    std::uintptr_t f8_to_f15[8], given[6], r6, r7, r8_to_r13[6], r14, r15, floats[4];
+  };
+  static_assert(sizeof(frame) == 64 + 160 && offsetof(frame, r6) == 112 &&
+                offsetof(frame, r15) == 184);
+  frame* const first = reinterpret_cast<frame*>(static_cast<char*>(top) - sizeof(frame));
+  *first = frame{};
+  first->r6 = reinterpret_cast<std::uintptr_t>(entry);
+  first->r7 = reinterpret_cast<std::uintptr_t>(argument);
+  first->r14 = reinterpret_cast<std::uintptr_t>(&thrum_goroutine_entry);
+  first->r15 = reinterpret_cast<std::uintptr_t>(&first->given);
+  return first;
+}
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#endif  // THRUM_ARCH_S390X
+#endif  // THRUM_ARCH_S390X_HPP
+
+#elif THRUM_ARCH_LOONGARCH64
+// ---- thrum/arch/loongarch64.hpp ----
+//
+// Context switch for loongarch64 with the calling convention lp64d.
+//
+// The frame of a stack that does not run, from its stack pointer upwards:
+//    0 ra (return address)    8 fp, s0-s8 (fp is also called s9)
+//    88 fs0-fs7, and 8 bytes that keep the alignment
+// fs0-fs7 are the lower halves and quarters of vector registers, of which only they are preserved.
+// tp and r21 belong to the platform and are left alone.
+//
+// The predictor of returns looks at the register by which is jumped: ra is a call or a return to it,
+// t0 is neither.
+#ifndef THRUM_ARCH_LOONGARCH64_HPP
+#define THRUM_ARCH_LOONGARCH64_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#if THRUM_ARCH_LOONGARCH64
+
+// clang-format off
+// Assemblers do not agree on the names of registers in call-frame information: by DWARF's numbers.
+#define THRUM_ARCH_SAVE(name, number, at) \
+  "st.d $" name ", $sp, " at "\n\t"  THRUM_CFI(".cfi_rel_offset " number ", " at)
+#define THRUM_ARCH_LOAD(name, number, at) \
+  "ld.d $" name ", $sp, " at "\n\t"  THRUM_CFI(".cfi_restore " number)
+
+#define THRUM_ARCH_FLOATS(operation)                                                              \
+  operation " $fs0, $sp, 88\n\t"   operation " $fs1, $sp, 96\n\t"   operation " $fs2, $sp, 104\n\t" \
+  operation " $fs3, $sp, 112\n\t"  operation " $fs4, $sp, 120\n\t"  operation " $fs5, $sp, 128\n\t" \
+  operation " $fs6, $sp, 136\n\t"  operation " $fs7, $sp, 144\n\t"
+
+#define THRUM_ARCH_SAVE_ALL                                                                       \
+  "addi.d $sp, $sp, -160\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 160")                            \
+  THRUM_ARCH_SAVE("ra", "1", "0")                                                                 \
+  THRUM_ARCH_SAVE("fp", "22", "8")                                                                \
+  THRUM_ARCH_SAVE("s0", "23", "16")                                                               \
+  THRUM_ARCH_SAVE("s1", "24", "24")                                                               \
+  THRUM_ARCH_SAVE("s2", "25", "32")                                                               \
+  THRUM_ARCH_SAVE("s3", "26", "40")                                                               \
+  THRUM_ARCH_SAVE("s4", "27", "48")                                                               \
+  THRUM_ARCH_SAVE("s5", "28", "56")                                                               \
+  THRUM_ARCH_SAVE("s6", "29", "64")                                                               \
+  THRUM_ARCH_SAVE("s7", "30", "72")                                                               \
+  THRUM_ARCH_SAVE("s8", "31", "80")
+
+// a0 = save_sp, a1 = load_sp, a2 = pass
+#define THRUM_ARCH_SWITCH_BODY                                                                    \
+  THRUM_ARCH_SAVE_ALL                                                                             \
+  THRUM_ARCH_FLOATS("fst.d")                                                                      \
+  "st.d $sp, $a0, 0\n\t"                                                                          \
+  "move $sp, $a1\n\t"                                                                             \
+  "move $a0, $a2\n\t"                                                                             \
+  THRUM_ARCH_LOAD("ra", "1", "0")                                                                 \
+  THRUM_ARCH_LOAD("fp", "22", "8")                                                                \
+  THRUM_ARCH_LOAD("s0", "23", "16")                                                               \
+  THRUM_ARCH_LOAD("s1", "24", "24")                                                               \
+  THRUM_ARCH_LOAD("s2", "25", "32")                                                               \
+  THRUM_ARCH_LOAD("s3", "26", "40")                                                               \
+  THRUM_ARCH_LOAD("s4", "27", "48")                                                               \
+  THRUM_ARCH_LOAD("s5", "28", "56")                                                               \
+  THRUM_ARCH_LOAD("s6", "29", "64")                                                               \
+  THRUM_ARCH_LOAD("s7", "30", "72")                                                               \
+  THRUM_ARCH_LOAD("s8", "31", "80")                                                               \
+  THRUM_ARCH_FLOATS("fld.d")                                                                      \
+  "addi.d $sp, $sp, 160\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -160")
+
+#define THRUM_ARCH_LEAVE "move $t0, $ra\n\t" "jr $t0"
+#define THRUM_ARCH_LEAVE_PAIRED "ret"
+
+// a0 = pass, s0 = entry, s1 = argument
+#define THRUM_ARCH_ENTRY_BODY       \
+  THRUM_CFI(".cfi_undefined 1")     \
+  "move $fp, $zero\n\t"             \
+  "move $ra, $zero\n\t"             \
+  "move $a1, $s1\n\t"               \
+  "jirl $ra, $s0, 0\n\t"            \
+  "break 0\n\t"
+
+// a0 = where to save the stack pointer, a1 = function, a2 = argument
+#define THRUM_ARCH_CALL_BODY                                                                      \
+  THRUM_ARCH_SAVE_ALL                                                                             \
+  "st.d $sp, $a0, 0\n\t"                                                                          \
+  "move $a0, $a2\n\t"                                                                             \
+  "jirl $ra, $a1, 0\n\t"                                                                          \
+  THRUM_ARCH_LOAD("ra", "1", "0")                                                                 \
+  "addi.d $sp, $sp, 160\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -160")                            \
+  "ret\n\t"
+
+// a0 = function, a1 = argument
+#define THRUM_ARCH_WATCHED_BODY                                                                   \
+  THRUM_CFI_PERSONALITY(THRUM_SYMBOL("thrum_watch_exception"))                                                  \
+  "addi.d $sp, $sp, -16\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset 16")                              \
+  THRUM_ARCH_SAVE("ra", "1", "8")                                                                 \
+  "move $t0, $a0\n\t"                                                                             \
+  "move $a0, $a1\n\t"                                                                             \
+  "jirl $ra, $t0, 0\n\t"                                                                          \
+  THRUM_ARCH_LOAD("ra", "1", "8")                                                                 \
+  "addi.d $sp, $sp, 16\n\t"  THRUM_CFI(".cfi_adjust_cfa_offset -16")                              \
+  "ret\n\t"
+// clang-format on
+
+// ---- thrum/arch/place_functions.hpp ----
+//
+// Makes functions of a processor's assembly, which the macros below hold when this is included, in
+// the middle of that processor's file:
+//   THRUM_ARCH_SWITCH_BODY    a switch up to the jump: (save_sp, load_sp, pass)
+//   THRUM_ARCH_LEAVE          the jump; and that of the paired switch,
+//   THRUM_ARCH_LEAVE_PAIRED   a return
+//   THRUM_ARCH_ENTRY_BODY     thrum_goroutine_entry
+//   THRUM_ARCH_CALL_BODY      thrum_call_as_parked: (save_sp, f, argument)
+//   THRUM_ARCH_WATCHED_BODY   thrum_call_watched: (f, argument)
+//   THRUM_ENTRY_OPEN          and
+//   THRUM_ENTRY_CLOSE         where the unwinder's entry for a function of assembly begins and ends;
+//                             without them it is DWARF's
+// See contract.hpp for what each does. Each flavour of the library has its own: their symbols end in its tag.
+//
+// Where the compiler has the attribute they are naked functions. Elsewhere they are assembly at
+// file scope: in a comdat section, weak and hidden, and guarded by .ifndef because gcc's link-time
+// optimisation pastes that of all translation units into one. In Windows' object files such a
+// section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
+// returns to the section that was there before: it was that of code.
+#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
+#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
+
+#if defined(THRUM_ARCH_SWITCH_BODY)
+
+#if !defined(THRUM_ENTRY_OPEN)
+#define THRUM_ENTRY_OPEN ".cfi_startproc\n\t"
+#define THRUM_ENTRY_CLOSE ".cfi_endproc\n\t"
+#endif
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+#if THRUM_HAS_NAKED
+
+// Each is declared first: a definition has no place for its symbol.
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body) \
+  type name parameters asm(THRUM_SYMBOL(#name));          \
+  THRUM_NAKED inline type name parameters { asm(body); }
+
+#else
+
+// clang-format off
+#if THRUM_HAS_SEH_UNWINDER
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body)                     \
+  type name parameters asm(THRUM_SYMBOL(#name));                              \
+  THRUM_ARCH_ASSEMBLY(THRUM_SYMBOL(#name), body)
+#define THRUM_ARCH_ASSEMBLY(symbol, body)                                     \
+  asm(".ifndef " symbol "\n\t"                                                \
+      ".section .text$" symbol ", \"xr\"\n\t"                                 \
+      ".linkonce discard\n\t"                                                 \
+      ".globl " symbol "\n\t"                                                 \
+      ".def " symbol "; .scl 2; .type 32; .endef\n\t"                         \
+      ".p2align 4\n"                                                          \
+      symbol ":\n\t"                                                          \
+      ".seh_proc " symbol "\n\t"                                              \
+      body "\n\t"                                                             \
+      ".seh_endproc\n\t"                                                      \
+      ".text\n\t"                                                             \
+      ".endif");
+#else
+#define THRUM_ARCH_FUNCTION(type, name, parameters, body)                     \
+  [[gnu::visibility("hidden")]] type name parameters asm(THRUM_SYMBOL(#name)); \
+  THRUM_ARCH_ASSEMBLY(THRUM_SYMBOL(#name), body)
+#define THRUM_ARCH_ASSEMBLY(symbol, body)                                     \
+  asm(".ifndef " symbol "\n\t"                                                \
+      ".pushsection .text." symbol ", \"axG\", %progbits, " symbol ", comdat\n\t" \
+      ".weak " symbol "\n\t"                                                  \
+      ".hidden " symbol "\n\t"                                                \
+      ".type " symbol ", %function\n\t"                                       \
+      ".p2align 4\n"                                                          \
+      THRUM_ENTRY_OPEN                                                        \
+      symbol ":\n\t"                                                          \
+      body "\n\t"                                                             \
+      THRUM_ENTRY_CLOSE                                                       \
+      ".size " symbol ", . - " symbol "\n\t"                                  \
+      ".popsection\n\t"                                                       \
+      ".endif");
+#endif
+// clang-format on
+
+#endif  // THRUM_HAS_NAKED
+
+THRUM_ARCH_FUNCTION(void*, thrum_switch_stack, (void**, void*, void*),
+                    THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE)
+THRUM_ARCH_FUNCTION(void*, thrum_switch_stack_paired, (void**, void*, void*),
+                    THRUM_ARCH_SWITCH_BODY THRUM_ARCH_LEAVE_PAIRED)
+THRUM_ARCH_FUNCTION(void, thrum_goroutine_entry, (), THRUM_ARCH_ENTRY_BODY)
+THRUM_ARCH_FUNCTION(void, thrum_call_as_parked, (void**, void (*)(void*), void*),
+                    THRUM_ARCH_CALL_BODY)
+#if THRUM_EXCEPTIONS
+THRUM_ARCH_FUNCTION(void, thrum_call_watched, (void (*)(void*), void*), THRUM_ARCH_WATCHED_BODY)
+#endif
+
+#undef THRUM_ARCH_FUNCTION
+#undef THRUM_ARCH_ASSEMBLY
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#undef THRUM_ENTRY_OPEN
+#undef THRUM_ENTRY_CLOSE
+#undef THRUM_ARCH_SWITCH_BODY
+#undef THRUM_ARCH_LEAVE
+#undef THRUM_ARCH_LEAVE_PAIRED
+#undef THRUM_ARCH_ENTRY_BODY
+#undef THRUM_ARCH_CALL_BODY
+#undef THRUM_ARCH_WATCHED_BODY
+
+#endif  // THRUM_ARCH_SWITCH_BODY
+#endif
+
+#undef THRUM_ARCH_SAVE
+#undef THRUM_ARCH_LOAD
+#undef THRUM_ARCH_SAVE_ALL
+#undef THRUM_ARCH_FLOATS
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+inline constexpr char name[] = "loongarch64";
+inline constexpr std::size_t stack_alignment = 16;
+
+/// To be called in a loop that waits for another processor, which this one has no instruction for.
+THRUM_INLINE void spin_hint() noexcept { asm volatile("nop" ::: "memory"); }
+
+/// No valgrind that there is when this is written runs programs for this processor.
+inline std::uintptr_t ask_valgrind(const std::uintptr_t (&)[6]) noexcept { return 0; }
+
+/// What a switch leaves on the stack.
+inline constexpr std::size_t parked_frame_bytes = 160;
+
+/// By DWARF's numbers: r0 to r31, of which r3 is the stack pointer.
+using frame_registers = registers_of_frame<32, 3>;
+
+/// A return address as the call has left it.
+constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
+
+/// What a parked stack's frame holds; see contract.hpp.
+THRUM_NO_SANITIZE inline frame_registers parked_registers(const void* sp) noexcept {
+  const auto* const saved = static_cast<const volatile std::uintptr_t*>(sp);
+  frame_registers at;
+  at.value[1] = at.pc = saved[0];
+  for (std::size_t i = 0; i != 10; ++i) {
+    at.value[22 + i] = saved[1 + i];
+  }
+  at.value[frame_registers::sp] = reinterpret_cast<std::uintptr_t>(sp) + parked_frame_bytes;
+  return at;
+}
+
+/// What a signal has interrupted, from the machine's part of Linux's context.
+template <class Machine>
+frame_registers interrupted_registers(const Machine& machine) noexcept {
+  frame_registers at;
+  for (std::size_t i = 1; i != frame_registers::count; ++i) {
+    at.value[i] = static_cast<std::uintptr_t>(machine.__gregs[i]);
+  }
+  at.pc = static_cast<std::uintptr_t>(machine.__pc);
+  return at;
+}
+
+/// Writes the first frame below `top`, which is aligned to 16; the first switch to the returned
+/// stack pointer calls entry(pass, argument). See contract.hpp.
+inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, void* argument),
+                           void* argument) noexcept {
+  struct frame {
+    std::uintptr_t ra, fp, s0, s1, s2_to_s8[7], floats[8], alignment, zeros[2];
+  };
+  static_assert(sizeof(frame) == parked_frame_bytes + 16 && offsetof(frame, s0) == 16);
+  frame* const first = reinterpret_cast<frame*>(static_cast<char*>(top) - sizeof(frame));
+  *first = frame{};
+  first->s0 = reinterpret_cast<std::uintptr_t>(entry);
+  first->s1 = reinterpret_cast<std::uintptr_t>(argument);
+  first->ra = reinterpret_cast<std::uintptr_t>(&thrum_goroutine_entry);
+  return first;
+}
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#endif  // THRUM_ARCH_LOONGARCH64
+#endif  // THRUM_ARCH_LOONGARCH64_HPP
+
+#endif
+
+namespace thrum { inline namespace THRUM_ABI { namespace arch {
+
+/// Leaves the current stack and goes on with another; returns, on this stack, what the switch back
+/// to it passes. See contract.hpp.
+THRUM_INLINE void* switch_stack(void** save_sp, void* load_sp, void* pass) noexcept {
+  return thrum_switch_stack(save_sp, load_sp, pass);
+}
+
+/// The same, faster when most switches are made by the same call: see contract.hpp.
+THRUM_INLINE void* switch_stack_paired(void** save_sp, void* load_sp, void* pass) noexcept {
+  return thrum_switch_stack_paired(save_sp, load_sp, pass);
+}
+
+#if !THRUM_HAS_SEH_UNWINDER
+/// A frame does not say.
+THRUM_INLINE const void* parked_limit(const void*) noexcept { return nullptr; }
+#endif
+
+#if !(THRUM_ARCH_X86_64_SYSV || THRUM_ARCH_X86_64_WIN64 || THRUM_ARCH_AARCH64_AAPCS64 || \
+      THRUM_ARCH_AARCH64_WIN64)
+/// No thread has a shadow stack: base/config.hpp refuses to compile for those of riscv64.
+constexpr bool has_shadow_stack() noexcept { return false; }
+#endif
+
+/// Calls f(argument); meanwhile *save_sp is as if the stack were parked. See contract.hpp.
+THRUM_INLINE void call_as_parked(void** save_sp, void (*f)(void*), void* argument) noexcept {
+  thrum_call_as_parked(save_sp, f, argument);
+}
+
+#if THRUM_EXCEPTIONS
+/// Calls f(argument); an exception that is about to leave it is shown to observe_exception.
+THRUM_INLINE void call_watched(void (*f)(void*), void* argument) {
+  // Through a pointer that the compiler does not see through: gcc takes a function that is all
+  // assembly for one that cannot throw. Without call-frame information nothing may pass one.
+  void (*call)(void (*)(void*), void*) = &thrum_call_watched;
+  if constexpr (THRUM_HAS_CFI == 0) {
+    f(argument);
+    return;
+  }
+  // The second operand is no instruction. It names the function that the assembly names: in a module, or a
+  // header unit, a compiler leaves out a function that no C++ names, also one that is [[gnu::used]].
+  asm("" : "+r"(call) : "X"(&thrum_watch_exception));
+  call(f, argument);
+}
+#endif
+
+static_assert(stack_alignment <= 16);  // what every prepared stack has
+
+}}}  // namespace thrum::THRUM_ABI::arch
+
+#endif  // THRUM_ARCH_ARCH_HPP
+
+// ---- thrum/netpoll/netpoll.hpp ----
+//
+// Chooses the poller of this system.
+#ifndef THRUM_NETPOLL_NETPOLL_HPP
+#define THRUM_NETPOLL_NETPOLL_HPP
+
+// ---- thrum/netpoll/afd.hpp ----
+//
+// The poller of Windows: a completion port, and readiness of sockets from the driver behind them.
+//
+// Purpose
+//   A port tells of operations that have ended. What becomes ready is such an operation, too: the
+//   driver of sockets (AFD) completes a request when one of the events happens that it names. So
+//   what is asked for here (asks_each_time in contract.hpp) is one request, which says once that a
+//   side of a socket is ready, also if it is already.
+//
+// Requests
+//   The system writes into a request until it has ended, so a request belongs to the poller and not
+//   to the one that asked: the goroutine may be gone, and its socket closed, which ends the request
+//   with a tag that nobody has any more. They lie in slabs, which are given back at the end, and those
+//   that are free in a list.
+//
+// Arming
+//   What was armed is one request of each descriptor: it stands in a table by the descriptor's number
+//   until its packet has come, and who arms that number again ends it first. Else every wait that times
+//   out would leave a request of its own with the system, for as long as the socket lives.
+//   The system ends a request when its socket is closed, and says so: the waiters hear it at once.
+//
+// Waking
+//   A packet that is posted to the port. `woken_` says that one is on its way: wakes coalesce. A poll
+//   that does not wait posts the packet again, for the one that waits.
+//
+// The port's own rule: it lets no more threads have packets than it was made for, and counts those
+// that run. Ms run goroutines after a poll, so it is made for any number.
+//
+// Delays are in milliseconds here, rounded up.
+//
+// Pipes and children: object_waits.hpp.
+//
+// Why requests and not operations that complete, nor ProcessSocketNotifications: decision 23.
+//
+// Source: the requests of AFD are not documented; their layout is known from wepoll, libuv and mio.
+#ifndef THRUM_NETPOLL_AFD_HPP
+#define THRUM_NETPOLL_AFD_HPP
 
 #if THRUM_OS_WINDOWS
 
@@ -15417,6 +14094,605 @@ static_assert(poller_contract<poller>);
 
 #endif
 
+// ---- thrum/sched/queue/lock.hpp ----
+//
+// The two locks inside the scheduler.
+//
+// `spin_lock` guards sections of a few dozen instructions: a channel, a wait list, the global
+// queue, a timer heap. Taking it is one exchange, dropping it a plain store; that asymmetry is
+// why it is not a futex lock, whose release must be a second locked instruction. It may be
+// dropped on another stack than the one it was taken on: a parking goroutine keeps its object
+// locked until its stack is left, and the side that the thread arrives at unlocks.
+// A waiter does not look at the lock while it pauses, and pauses for longer than the lock is held:
+// each look would take the cache line away from the holder, and two processors that take turns at
+// every section move the line, and all that it guards, with each. Left alone, the holder gets
+// through dozens of sections. (Two processors, four producers and four consumers on a buffered
+// channel: 79 ns an item when the waiter looks after each pause, 17 ns so.) When the holder's
+// thread is off its CPU, a waiter yields, then sleeps. Unlock wakes a sleeper if it saw one before
+// it dropped the lock; one that it did not see wakes by itself after 200 us, and that is what the
+// plain store costs. (With sixty threads on two CPUs that yield instead of sleeping, the holder
+// hardly gets a CPU to drop the lock on.)
+//
+// `blocking_lock` guards what is taken rarely and may be held over a system call: the idle lists,
+// the registry of schedulers, shutdown.
+//
+// Each has a rank: lock_rank.hpp has the order in which they are taken.
+#ifndef THRUM_SCHED_QUEUE_LOCK_HPP
+#define THRUM_SCHED_QUEUE_LOCK_HPP
+
+// ---- thrum/sched/queue/lock_rank.hpp ----
+//
+// The order in which locks are taken.
+//
+// Purpose
+//   Two threads that each hold a lock and wait for the other's wait for ever. So every lock has a
+//   rank, and a thread takes only one whose rank is above those of all that it holds. Then there is
+//   no circle, whichever threads meet.
+//
+// The table, from the first to the last; beside each what is taken while it is held
+//   registry     all schedulers of the process: timers, heaps, what a runtime is visited for
+//   withdrawal   a runtime that stops: objects with waiters, idle, global, stacks
+//   context      a node of a tree of contexts
+//   channel      other channels, by address, in a select; global, heap
+//   waiters      what goroutines wait on: a latch, a semaphore, ...: idle, global, heap
+//   descriptor   a file or socket that goroutines wait for: global, heap
+//   sleeper      a sleep: global, heap
+//   ending       a goroutine that is joined: global, heap
+//   timer        of after_func, while it is armed: heap, idle, global
+//   idle         Ps and Ms without work: global, stacks, heap
+//   reserve      goroutines that are held back: global
+//   inbox        the goroutines of a host
+//   global       the global queue
+//   descriptors  the free descriptors of the poller's table
+//   stacks       the stacks of a runtime
+//   forks        what goroutines have forked that began to on one P
+//   heap         timers of a P: another heap, by address, when a P is given up
+// A goroutine that parks looks for its successor, and arms its timer, while it holds its object:
+// hence global and heap behind every object. Idle is behind them because an object may make its
+// waiters runnable before it is dropped.
+//
+// Invariants
+//   LR1  a thread takes a lock only if all that it holds rank below it; of those that are taken by
+//        address, one of the same rank may be held that lies below.
+//   LR2  a lock is dropped by the thread that has taken it. A goroutine that parks keeps the locks
+//        of its objects until its stack is left; the code that its thread arrives at drops them.
+//   LR3  when that code has dropped them, no lock is held.
+//
+// With THRUM_CHECKS each thread keeps a list of the locks that it holds, and taking one against LR1
+// ends the program with the names of both, whether or not another thread was about to meet it.
+// Without it a rank is an argument that is not stored. A try_lock cannot wait, so it may be called
+// in any order; what it has taken counts for what follows.
+//
+// Shared objects that hide the library have lists of their own; a lock is taken and dropped by code
+// of one object.
+//
+// A mutex of goroutines (sync/mutex.hpp) is not in the table: its owner may park, so it is taken
+// while none of these is held.
+#ifndef THRUM_SCHED_QUEUE_LOCK_RANK_HPP
+#define THRUM_SCHED_QUEUE_LOCK_RANK_HPP
+
+#include <cstdint>
+
+#if THRUM_CHECKS
+// ---- thrum/base/message.hpp ----
+//
+// Texts of messages, put together where nothing may allocate: in a signal handler, in a thread that
+// holds malloc's lock, on a stack that has nearly overflowed.
+#ifndef THRUM_BASE_MESSAGE_HPP
+#define THRUM_BASE_MESSAGE_HPP
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace base {
+
+/// An integer that is meant as a number, not as a truth value or a letter.
+template <class T>
+concept number = std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, char>;
+
+/// A text built without malloc. What does not fit into N characters is left out.
+template <std::size_t N = 256>
+class message {
+ public:
+  constexpr message() noexcept = default;
+  constexpr explicit message(std::string_view text) noexcept { append(text); }
+
+  constexpr message& append(std::string_view text) noexcept {
+    for (const char c : text) {
+      if (size_ == N) {
+        break;
+      }
+      text_[size_++] = c;
+    }
+    return *this;
+  }
+
+  /// Appends a number in decimal.
+  template <number Number>
+  constexpr message& append(Number n) noexcept {
+    const bool negative = n < 0;
+    const auto magnitude = static_cast<std::uint64_t>(n);
+    return append_digits(negative ? 0 - magnitude : magnitude, 10, negative ? "-" : "");
+  }
+
+  /// Appends a number in hexadecimal, with 0x in front.
+  constexpr message& append_hex(std::uint64_t n) noexcept { return append_digits(n, 16, "0x"); }
+
+  /// Appends an address.
+  message& append(const void* address) noexcept {
+    return append_hex(reinterpret_cast<std::uintptr_t>(address));
+  }
+  constexpr message& append(const char* text) noexcept { return append(std::string_view(text)); }
+
+  /// Appends a text from outside, in quotes: what does not print as a question mark, of a long text
+  /// the first 120 characters.
+  constexpr message& append_quoted(std::string_view text) noexcept {
+    constexpr std::size_t limit = 120;
+    append("\"");
+    for (const char c : text.substr(0, limit)) {
+      const char shown = c < ' ' || c > '~' ? '?' : c;
+      append(std::string_view(&shown, 1));
+    }
+    return append(text.size() > limit ? "...\"" : "\"");
+  }
+
+  [[nodiscard]] constexpr std::string_view view() const noexcept { return {text_, size_}; }
+  constexpr void clear() noexcept { size_ = 0; }
+
+ private:
+  constexpr message& append_digits(std::uint64_t n, unsigned radix,
+                                   std::string_view prefix) noexcept {
+    char digits[20] = {};
+    std::size_t first = sizeof digits;
+    do {
+      digits[--first] = "0123456789abcdef"[n % radix];
+      n /= radix;
+    } while (n != 0);
+    append(prefix);
+    return append(std::string_view(digits + first, sizeof digits - first));
+  }
+
+  char text_[N] = {};
+  std::size_t size_ = 0;
+};
+
+}}}  // namespace thrum::THRUM_ABI::base
+
+#endif  // THRUM_BASE_MESSAGE_HPP
+
+#include <cstddef>
+#include <string_view>
+#endif
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// The order of the locks; each has its line in lock_ranks.
+enum class lock_rank : std::uint8_t {
+  registry,
+  withdrawal,
+  context,
+  channel,
+  waiters,
+  descriptor,
+  sleeper,
+  ending,
+  timer,
+  idle,
+  reserve,
+  inbox,
+  global,
+  descriptors,
+  stacks,
+  forks,
+  heap,
+};
+
+#if THRUM_CHECKS
+
+struct lock_rank_row {
+  lock_rank rank;
+  std::string_view name;
+  /// Several may be held at a time, taken in the order of their addresses.
+  bool by_address = false;
+};
+
+inline constexpr lock_rank_row lock_ranks[] = {
+    {lock_rank::registry, "the lock of the registry"},
+    {lock_rank::withdrawal, "the lock of a stopping runtime"},
+    {lock_rank::context, "the lock of a context"},
+    {lock_rank::channel, "the lock of a channel", true},
+    {lock_rank::waiters, "the lock of an object with waiters"},
+    {lock_rank::descriptor, "the lock of a descriptor"},
+    {lock_rank::sleeper, "the lock of a sleeper"},
+    {lock_rank::ending, "the lock of a joined goroutine"},
+    {lock_rank::timer, "the lock of a timer"},
+    {lock_rank::idle, "the lock of the idle lists"},
+    {lock_rank::reserve, "the lock of the reserve of threads"},
+    {lock_rank::inbox, "the lock of the goroutines of a host"},
+    {lock_rank::global, "the lock of the global queue"},
+    {lock_rank::descriptors, "the lock of the table of descriptors"},
+    {lock_rank::stacks, "the lock of the stacks"},
+    {lock_rank::forks, "the lock of a list of forks"},
+    {lock_rank::heap, "the lock of a timer heap", true},
+};
+
+constexpr const lock_rank_row& row_of(lock_rank rank) noexcept {
+  return lock_ranks[static_cast<std::size_t>(rank)];
+}
+
+static_assert(
+    [] {
+      std::size_t at = 0;
+      for (const lock_rank_row& row : lock_ranks) {
+        if (static_cast<std::size_t>(row.rank) != at++) {
+          return false;
+        }
+      }
+      return row_of(lock_rank::heap).rank == lock_rank::heap;
+    }(),
+    "lock_ranks has one row for each rank, in their order");
+
+/// The locks that a thread holds. Also right for a signal handler that takes and drops some in the
+/// middle of a change.
+class held_locks {
+ public:
+  /// Before a lock is waited for.
+  void take(const void* lock, lock_rank rank) noexcept {
+    for (std::size_t i = 0; i != size_; ++i) {
+      const entry held{entries_[i].lock, entries_[i].rank};
+      const bool in_order =
+          held.rank < rank || (held.rank == rank && row_of(rank).by_address && held.lock < lock);
+      if (held.lock != nullptr && !in_order) {
+        refuse(held.lock, held.rank, lock, rank);
+      }
+    }
+    add(lock, rank);
+  }
+
+  /// After a lock was taken without waiting.
+  void add(const void* lock, lock_rank rank) noexcept {
+    const std::size_t at = size_;
+    if (at == most) {
+      ++beyond_;
+      return;
+    }
+    size_ = at + 1;  // first, so that a handler keeps off the entry
+    entries_[at].rank = rank;
+    entries_[at].lock = lock;
+  }
+
+  /// Before a lock is dropped.
+  __attribute__((no_sanitize("null"))) void drop(const void* lock, lock_rank rank) noexcept {
+    for (std::size_t i = size_; i != 0; --i) {
+      if (entries_[i - 1].lock == lock) {
+        entries_[i - 1].lock = nullptr;
+        while (size_ != 0 && entries_[size_ - 1].lock == nullptr) {
+          size_ = size_ - 1;
+        }
+        return;
+      }
+    }
+    if (beyond_ == 0) {  // LR2
+      refuse(lock, rank);
+    }
+    --beyond_;
+  }
+
+  std::size_t count() const noexcept {
+    std::size_t n = beyond_;
+    for (std::size_t i = 0; i != size_; ++i) {
+      n += entries_[i].lock != nullptr;
+    }
+    return n;
+  }
+
+ private:
+  [[noreturn]] THRUM_COLD static void refuse(const void* held, lock_rank held_rank,
+                                             const void* lock, lock_rank rank) noexcept {
+    base::message<512> text("lock order: ");
+    append(text, rank, lock);
+    if (held == lock) {
+      text.append(" is taken by the thread that holds it; drop it first (LR1 in ");
+    } else {
+      text.append(" is taken by a thread that holds ");
+      append(text, held_rank, held);
+      text.append("; take them the other way round, or drop the second one before (LR1 in ");
+    }
+    text.append("sched/queue/lock_rank.hpp)");
+    base::fatal(text.view());
+  }
+  [[noreturn]] THRUM_COLD static void refuse(const void* lock, lock_rank rank) noexcept {
+    base::message<512> text("lock order: ");
+    append(text, rank, lock);
+    text.append(
+        " is dropped by a thread that has not taken it; only that one may (LR2 in "
+        "sched/queue/lock_rank.hpp)");
+    base::fatal(text.view());
+  }
+
+  static void append(base::message<512>& text, lock_rank rank, const void* lock) noexcept {
+    text.append(row_of(rank).name)
+        .append(" (rank ")
+        .append(static_cast<unsigned>(rank))
+        .append(", at ")
+        .append(lock)
+        .append(")");
+  }
+
+  /// More are counted, not looked at: a select over many channels.
+  static constexpr std::size_t most = 24;
+
+  struct entry {
+    const void* volatile lock = nullptr;
+    lock_rank rank = lock_rank::registry;
+  };
+  entry entries_[most];
+  volatile std::size_t size_ = 0;
+  std::size_t beyond_ = 0;
+};
+
+/// The locks of the calling thread. Its address is good for no longer than one of these calls,
+/// which are not inlined: a goroutine moves. It is laid out before the thread runs, so that a
+/// handler may be the first to use it.
+inline constinit THRUM_THREAD_LOCAL os::thread_object<held_locks> locks_of_thread
+    THRUM_FIXED_THREAD_LOCAL;
+
+THRUM_NOINLINE inline void note_lock(const void* lock, lock_rank rank) noexcept {
+  asm volatile("");
+  os::of_this_thread(locks_of_thread).take(lock, rank);
+}
+THRUM_NOINLINE inline void note_try_lock(const void* lock, lock_rank rank) noexcept {
+  asm volatile("");
+  os::of_this_thread(locks_of_thread).add(lock, rank);
+}
+// UBSan of gcc 12 takes the thread_local for null in here.
+THRUM_NOINLINE __attribute__((no_sanitize("null"))) inline void note_unlock(
+    const void* lock, lock_rank rank) noexcept {
+  asm volatile("");
+  os::of_this_thread(locks_of_thread).drop(lock, rank);
+}
+/// For assertions: LR3.
+THRUM_NOINLINE inline std::size_t count_held_locks() noexcept {
+  asm volatile("");
+  return os::of_this_thread(locks_of_thread).count();
+}
+
+/// The rank as a lock stores it; nothing without THRUM_CHECKS.
+class ranked {
+ public:
+  constexpr explicit ranked(lock_rank rank) noexcept : rank_(rank) {}
+  void note_lock(const void* lock) const noexcept { sched::note_lock(lock, rank_); }
+  void note_try_lock(const void* lock) const noexcept { sched::note_try_lock(lock, rank_); }
+  void note_unlock(const void* lock) const noexcept { sched::note_unlock(lock, rank_); }
+
+ private:
+  const lock_rank rank_;
+};
+
+#else
+
+inline std::size_t count_held_locks() noexcept { return 0; }
+
+class ranked {
+ public:
+  constexpr explicit ranked(lock_rank) noexcept {}
+  THRUM_INLINE void note_lock(const void*) const noexcept {}
+  THRUM_INLINE void note_try_lock(const void*) const noexcept {}
+  THRUM_INLINE void note_unlock(const void*) const noexcept {}
+};
+
+#endif
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+// ---- thrum/sched/queue/scoped.hpp ----
+//
+// A lock that is held to the end of a block.
+#ifndef THRUM_SCHED_QUEUE_SCOPED_HPP
+#define THRUM_SCHED_QUEUE_SCOPED_HPP
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// Holds a lock for a scope; `std::lock_guard` without <mutex>, which costs a user 50 ms a file.
+template <class Lock>
+class [[nodiscard]] scoped {
+ public:
+  explicit scoped(Lock& lock) noexcept : lock_(lock) { lock_.lock(); }
+  ~scoped() { lock_.unlock(); }
+  scoped(const scoped&) = delete;
+  scoped& operator=(const scoped&) = delete;
+
+ private:
+  Lock& lock_;
+};
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+#include <atomic>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+using namespace base::orders;
+
+#if THRUM_CHECKS
+/// Says whether the calling thread may take a lock (SC1 in section.hpp); set by the first M.
+inline constinit std::atomic<bool (*)() noexcept> may_lock{nullptr};
+inline void check_lock() noexcept {
+  const auto ask = may_lock.load(relaxed);  // relaxed: set once, to a constant
+  THRUM_ASSERT(SC1, ask == nullptr || ask());
+}
+#else
+THRUM_INLINE void check_lock() noexcept {}
+#endif
+
+/// One turn of a loop that waits for another thread to get through a few instructions. Sleeps at
+/// last: in a real-time class a thread that only yields keeps the CPU from all of a lower
+/// priority, and the one that is waited for may be among them.
+inline void back_off(std::uint32_t turn) noexcept {
+  constexpr std::uint32_t spins = 127;  // between two yields
+  constexpr std::uint32_t patience = 4096;
+  constexpr std::int64_t nap_ns = 50'000;
+  if (turn % (spins + 1) != spins) {
+    arch::spin_hint();
+  } else if (turn < patience) {
+    os::yield_thread();
+  } else {
+    os::sleep_ns(nap_ns);
+  }
+}
+
+class spin_lock : private ranked {
+ public:
+  constexpr explicit spin_lock(lock_rank rank) noexcept : ranked(rank) {}
+  spin_lock(const spin_lock&) = delete;
+  spin_lock& operator=(const spin_lock&) = delete;
+
+  THRUM_INLINE void lock() noexcept {
+    check_lock();
+    note_lock(this);
+    // [lock.spin <] acquire: sees what the last holder did; pairs with the store in unlock.
+    if (locked_.exchange(1, acquire) != 0) [[unlikely]] {
+      lock_slow();
+    }
+  }
+
+  THRUM_INLINE bool try_lock() noexcept {
+    // [lock.spin <] acquire: as in lock.
+    if (locked_.exchange(1, acquire) != 0) {
+      return false;
+    }
+    note_try_lock(this);
+    return true;
+  }
+
+  THRUM_INLINE void unlock() noexcept {
+    if (drop()) [[unlikely]] {
+      wake_sleeper();
+    }
+  }
+
+  /// unlock() in two steps, for a caller whose calls are its last: true if wake_sleeper() is to follow.
+  [[nodiscard]] THRUM_INLINE bool drop() noexcept {
+    note_unlock(this);
+    // relaxed: a hint to wake them. Read before the lock is dropped: afterwards the lock may be
+    // gone.
+    const std::uint32_t sleepers = sleepers_.load(relaxed);
+    // [lock.spin >] release: publishes the section to the next holder's exchange.
+    locked_.store(0, release);
+    return sleepers != 0;
+  }
+  /// The lock may be gone: only its address is used.
+  void wake_sleeper() noexcept { os::futex_wake(locked_, 1); }
+
+  /// Nobody holds it: in a child process, where the threads that might are not.
+  void abandon() noexcept {
+    locked_.store(0, relaxed);    // relaxed: there is only this thread
+    sleepers_.store(0, relaxed);  // relaxed: there is only this thread
+  }
+
+  /// Whether somebody holds it; for assertions.
+  bool is_locked() const noexcept {
+    return locked_.load(relaxed) != 0;  // relaxed: only the holder can rely on the answer
+  }
+
+ private:
+  THRUM_COLD void lock_slow() noexcept {
+    for (std::uint32_t round = 0;; ++round) {
+      if (round < active_rounds) {
+        for (std::uint32_t i = 0; i < first_pauses << round; ++i) {
+          arch::spin_hint();
+        }
+      } else if (round < active_rounds + yield_rounds) {
+        os::yield_thread();
+      } else {
+        sleepers_.fetch_add(1, relaxed);  // relaxed: a hint to unlock
+        os::futex_wait(locked_, 1, sleep_ns);
+        sleepers_.fetch_sub(1, relaxed);  // relaxed: a hint to unlock
+      }
+      // [lock.spin <] acquire: as in lock. The load first keeps the line shared while we wait.
+      if (!is_locked() && locked_.exchange(1, acquire) == 0) {
+        return;
+      }
+    }
+  }
+
+  // From 1 us to 8 us: some dozens of sections, see above. After that the holder is probably off
+  // its CPU, and only giving up ours can help it.
+  static constexpr std::uint32_t active_rounds = 4;
+  static constexpr std::uint32_t first_pauses = 100;
+  static constexpr std::uint32_t yield_rounds = 4;
+  static constexpr std::int64_t sleep_ns = 200'000;
+
+  std::atomic<std::uint32_t> locked_{0};
+  std::atomic<std::uint32_t> sleepers_{0};
+};
+
+class blocking_lock : private ranked {
+ public:
+  constexpr explicit blocking_lock(lock_rank rank) noexcept : ranked(rank) {}
+  blocking_lock(const blocking_lock&) = delete;
+  blocking_lock& operator=(const blocking_lock&) = delete;
+
+  void lock() noexcept {
+    check_lock();
+    note_lock(this);
+    std::uint32_t expected = free;
+    // [lock.futex <] acquire: sees what the last holder did; pairs with the exchange in unlock.
+    // relaxed: without the lock nothing is read
+    if (!word_.compare_exchange_strong(expected, held, acquire, relaxed)) [[unlikely]] {
+      lock_slow();
+    }
+  }
+
+  void unlock() noexcept {
+    note_unlock(this);
+    // [lock.futex >] release: publishes the section to the next holder.
+    if (word_.exchange(free, release) == contended) [[unlikely]] {
+      os::futex_wake(word_, 1);
+    }
+  }
+
+  /// As that of spin_lock.
+  void abandon() noexcept {
+    word_.store(free, relaxed);  // relaxed: there is only this thread
+  }
+
+ private:
+  THRUM_COLD void lock_slow() noexcept {
+    for (int i = 0; i < 100; ++i) {
+      std::uint32_t expected = free;
+      // relaxed: only a hint whether the exchange can succeed
+      if (word_.load(relaxed) == free &&
+          // [lock.futex <] acquire: as in lock; relaxed: without the lock nothing is read
+          word_.compare_exchange_strong(expected, held, acquire, relaxed)) {
+        return;
+      }
+      arch::spin_hint();
+    }
+    // [lock.futex <] acquire: as in lock. `contended` stays set until nobody waits any more.
+    while (word_.exchange(contended, acquire) != free) {
+      os::futex_wait(word_, contended, -1);
+    }
+  }
+
+  static constexpr std::uint32_t free = 0;       // nobody holds it
+  static constexpr std::uint32_t held = 1;       // held, nobody sleeps
+  static constexpr std::uint32_t contended = 2;  // held, and somebody may sleep on the word
+
+  std::atomic<std::uint32_t> word_{free};
+};
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
 #include <atomic>
 #include <cstdint>
 
@@ -15562,6 +14838,9 @@ struct default_traits {
     std::atomic<std::int64_t (*)() noexcept> now{nullptr};
   };
 
+  /// Whether the thread has a shadow stack, with which no goroutine can run.
+  static bool has_shadow_stack() noexcept { return arch::has_shadow_stack(); }
+
   /// One turn of a loop that waits for another thread to get through a few instructions.
   static void back_off(std::uint32_t turn) noexcept { sched::back_off(turn); }
 
@@ -15588,613 +14867,6 @@ using traits = default_traits;
 
 template <class T>
 using atomic = traits::atomic<T>;
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
-
-// ---- thrum/sched/queue/no_deadline.hpp ----
-//
-// The values that stand in place of a deadline, and the latest moment that is one.
-#ifndef THRUM_SCHED_QUEUE_NO_DEADLINE_HPP
-#define THRUM_SCHED_QUEUE_NO_DEADLINE_HPP
-
-#include <cstdint>
-#include <limits>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-/// The time that never comes.
-inline constexpr std::int64_t no_deadline = std::numeric_limits<std::int64_t>::max();
-
-/// In place of a deadline: the wait ends when the watch of the calling goroutine or thread says
-/// (run/stop_watch.hpp). Passed by a caller that has one, and never computed from a time.
-inline constexpr std::int64_t until_stopped = no_deadline - 1;
-
-/// The latest moment that can be waited for: a timer that is set to it never fires in a lifetime.
-inline constexpr std::int64_t latest_moment = until_stopped - 1;
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
-
-// ---- thrum/sched/run/arm.hpp ----
-//
-// Arming a timer, and telling the thread that sleeps until the first one. Checked by
-// tests/model/timer_wake_model.cpp.
-#ifndef THRUM_SCHED_RUN_ARM_HPP
-#define THRUM_SCHED_RUN_ARM_HPP
-
-// ---- thrum/sched/core/current.hpp ----
-//
-// Which M is this thread?
-//
-// A goroutine may wake on another thread, so no address of a thread-local may live across a
-// switch. Compilers do keep such addresses: measured, `&tls` cached over a switch is stale with gcc
-// at -O2, with clang -fPIC and with LTO of both. What is never stale, in all build modes tried, is
-// a function that is not inlined, returns the value and not the address, and holds an empty asm
-// that stops its result from being taken for a constant. It costs 0.4 ns.
-//
-// Everything else is reached from the M, which a switch returns anew.
-//
-// The library may be in several shared objects of a process (os/elf/process_wide.hpp), and each
-// has a thread-local of its own. The thread's M is also kept under a key that all of them know; a
-// shared object that finds its own variable null looks there, and keeps what it has found: a thread
-// has one M from its start to its end. The executable, which is there before any M, is told when
-// one starts, and need not look.
-#ifndef THRUM_SCHED_CORE_CURRENT_HPP
-#define THRUM_SCHED_CORE_CURRENT_HPP
-
-// ---- thrum/sched/core/m.hpp ----
-//
-// M: an OS thread that runs goroutines.
-//
-// The thread's own stack is its g0: there it looks for work, sleeps, and finishes what goroutines
-// asked for when they left the processor with nobody to switch to.
-#ifndef THRUM_SCHED_CORE_M_HPP
-#define THRUM_SCHED_CORE_M_HPP
-
-// ---- thrum/base/cache_line.hpp ----
-//
-// Keeps what different processors write on different cache lines.
-#ifndef THRUM_BASE_CACHE_LINE_HPP
-#define THRUM_BASE_CACHE_LINE_HPP
-
-#include <cstddef>
-
-namespace thrum { inline namespace THRUM_ABI { namespace base {
-
-/// Bytes of a cache line. A fixed number, unlike std::hardware_destructive_interference_size,
-/// because it is part of the layout of types that cross translation units and -mtune must not
-/// change it.
-inline constexpr std::size_t cache_line_size = 64;
-
-/// A value that shares its cache line with nothing else.
-template <class T>
-struct alignas(cache_line_size) padded {
-  T value;
-};
-
-}}}  // namespace thrum::THRUM_ABI::base
-
-#endif  // THRUM_BASE_CACHE_LINE_HPP
-
-// ---- thrum/base/random.hpp ----
-//
-// A small generator for scheduling decisions: fast and well spread, not for secrets.
-//
-// The state is Marsaglia's 64-bit xorshift with Vigna's multiplicative scrambler (xorshift64*), of
-// which the upper 32 bits are used; the seed goes through a mixing function so that neighbouring
-// seeds give unrelated sequences.
-#ifndef THRUM_BASE_RANDOM_HPP
-#define THRUM_BASE_RANDOM_HPP
-
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace base {
-
-/// Not thread-safe: each M has its own. Equal seeds give equal sequences.
-class random {
- public:
-  explicit constexpr random(std::uint64_t seed) noexcept : state_(mixed(seed)) {}
-
-  /// The next number, uniform over all 32-bit values.
-  constexpr std::uint32_t next() noexcept {
-    state_ ^= state_ >> 12;
-    state_ ^= state_ << 25;
-    state_ ^= state_ >> 27;
-    return static_cast<std::uint32_t>((state_ * 0x2545'F491'4F6C'DD1D) >> 32);
-  }
-
-  /// A number uniform over [0, n), without the bias of a remainder; 0 when n is 0. (Lemire's
-  /// method.)
-  constexpr std::uint32_t below(std::uint32_t n) noexcept {
-    std::uint64_t product = std::uint64_t{next()} * n;
-    if (static_cast<std::uint32_t>(product) < n) {
-      const std::uint32_t unfair = (0 - n) % n;
-      while (static_cast<std::uint32_t>(product) < unfair) {
-        product = std::uint64_t{next()} * n;
-      }
-    }
-    return static_cast<std::uint32_t>(product >> 32);
-  }
-
- private:
-  static constexpr std::uint64_t mixed(std::uint64_t seed) noexcept {
-    seed += 0x9E37'79B9'7F4A'7C15;
-    seed = (seed ^ (seed >> 30)) * 0xBF58'476D'1CE4'E5B9;
-    seed = (seed ^ (seed >> 27)) * 0x94D0'49BB'1331'11EB;
-    seed ^= seed >> 31;
-    return seed != 0 ? seed : 1;  // zero is the one state that xorshift never leaves
-  }
-
-  std::uint64_t state_;
-};
-
-}}}  // namespace thrum::THRUM_ABI::base
-
-#endif  // THRUM_BASE_RANDOM_HPP
-
-// ---- thrum/base/sanitizer.hpp ----
-//
-// What AddressSanitizer and ThreadSanitizer must be told when a thread changes its stack.
-//
-// A stack_context stands for one stack: that of a goroutine or a thread's own (g0). The order of
-// calls is
-//
-//   context_create(g, bottom, size)        before anything is written to a new goroutine's stack
-//   context_adopt(g0)                      once, on the thread's own stack
-//   before_switch(from, to, from_dies)     directly before arch::switch_stack
-//   after_switch(to)                       first thing on the arriving stack, fresh or resumed
-//   context_destroy(g)                     after a goroutine's last switch, from another stack
-//
-// ASan keeps the bounds of the current stack and, with detect_stack_use_after_return, a fake stack
-// beside it; both change hands in before_switch and after_switch. A stack that is used again still
-// carries the poison of frames that never returned, so context_create unpoisons all of it.
-//
-// TSan keeps a shadow call stack a fibre. A goroutine that ends leaves frames on it, so every
-// incarnation gets a fibre of its own; one that was used again would grow until it overflows.
-// before_switch changes the fibre, and what runs after that is booked on the fibre of `to`: an
-// instrumented function that returned between the change and the switch would pop a frame that the
-// new fibre never pushed. Hence before_switch and after_switch are always inlined into the function
-// that calls arch::switch_stack, at every optimisation level. A switch orders all that happened on
-// `from` before all that happens on `to`, as it does in reality. gcc 12's run-time library gives up
-// at 8,128 fibres; clang's has no such limit.
-#ifndef THRUM_BASE_SANITIZER_HPP
-#define THRUM_BASE_SANITIZER_HPP
-
-#include <cstddef>
-
-#if THRUM_ASAN
-#include <sanitizer/asan_interface.h>
-#include <sanitizer/common_interface_defs.h>
-#include <sanitizer/lsan_interface.h>
-#endif
-#if THRUM_TSAN
-#include <sanitizer/tsan_interface.h>
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace base {
-
-/// ThreadSanitizer calls a handler when the fibre that the signal came to next calls something that
-/// it knows, perhaps on another thread.
-inline constexpr bool signals_are_deferred = THRUM_TSAN;
-
-/// Threads that the sanitizer's run-time library keeps for itself.
-inline constexpr std::size_t sanitizer_threads = THRUM_TSAN ? 1 : 0;
-
-#if THRUM_ASAN
-
-/// The bounds of a stack and ASan's fake stack beside it. Written by the thread that runs on the
-/// stack, or before the first switch to it.
-struct stack_context {
-  const void* bottom = nullptr;
-  std::size_t size = 0;
-  void* fake_stack = nullptr;
-};
-
-inline void unpoison_memory(const void* memory, std::size_t size) noexcept {
-  __asan_unpoison_memory_region(memory, size);
-}
-
-/// The leak checker takes what this memory refers to as in use. It does not know of memory that
-/// comes from the system without malloc.
-inline void keep_reachable(const void* memory, std::size_t size) noexcept {
-  __lsan_register_root_region(memory, size);
-}
-
-inline void context_create(stack_context& context, const void* bottom, std::size_t size) noexcept {
-  unpoison_memory(bottom, size);
-  context = {bottom, size, nullptr};
-}
-
-THRUM_INLINE void before_switch(stack_context& from, stack_context& to, bool from_dies) noexcept {
-  __sanitizer_start_switch_fiber(from_dies ? nullptr : &from.fake_stack, to.bottom, to.size);
-}
-
-THRUM_INLINE void after_switch(stack_context& self) noexcept {
-  __sanitizer_finish_switch_fiber(self.fake_stack, nullptr, nullptr);
-}
-
-/// Learns the bounds of the current stack: the only call that tells them is the one that ends a
-/// switch, so this pretends to switch to a stack of one byte, and back.
-THRUM_NOINLINE inline void context_adopt(stack_context& context) noexcept {
-  const char elsewhere = 0;
-  __sanitizer_start_switch_fiber(&context.fake_stack, &elsewhere, 1);
-  __sanitizer_finish_switch_fiber(context.fake_stack, &context.bottom, &context.size);
-  __sanitizer_start_switch_fiber(&context.fake_stack, context.bottom, context.size);
-  __sanitizer_finish_switch_fiber(context.fake_stack, nullptr, nullptr);
-}
-
-inline void context_destroy(stack_context& context) noexcept { context = {}; }
-
-#elif THRUM_TSAN
-
-/// The fibre of a stack. Written before the first switch to it and after the last switch away.
-struct stack_context {
-  void* fibre = nullptr;
-  bool adopted = false;
-};
-
-inline void unpoison_memory(const void*, std::size_t) noexcept {}
-
-inline void context_create(stack_context& context, const void*, std::size_t) noexcept {
-  context = {__tsan_create_fiber(0), false};
-}
-
-THRUM_INLINE void before_switch(stack_context&, stack_context& to, bool) noexcept {
-  __tsan_switch_to_fiber(to.fibre, 0);
-}
-
-THRUM_INLINE void after_switch(stack_context&) noexcept {}
-
-/// The thread's own fibre belongs to the thread: context_destroy leaves it alone.
-inline void context_adopt(stack_context& context) noexcept {
-  context = {__tsan_get_current_fiber(), true};
-}
-
-inline void context_destroy(stack_context& context) noexcept {
-  if (context.fibre != nullptr && !context.adopted) {
-    __tsan_destroy_fiber(context.fibre);
-  }
-  context = {};
-}
-
-#else
-
-/// Without a sanitizer there is nothing to tell.
-struct stack_context {};
-
-inline void unpoison_memory(const void*, std::size_t) noexcept {}
-inline void context_create(stack_context&, const void*, std::size_t) noexcept {}
-inline void context_adopt(stack_context&) noexcept {}
-inline void context_destroy(stack_context&) noexcept {}
-THRUM_INLINE void before_switch(stack_context&, stack_context&, bool) noexcept {}
-THRUM_INLINE void after_switch(stack_context&) noexcept {}
-
-#endif
-
-}}}  // namespace thrum::THRUM_ABI::base
-
-#endif  // THRUM_BASE_SANITIZER_HPP
-
-// ---- thrum/sched/core/counters.hpp ----
-//
-// Event counts of one P, written by the owner of the P and read by any thread.
-#ifndef THRUM_SCHED_CORE_COUNTERS_HPP
-#define THRUM_SCHED_CORE_COUNTERS_HPP
-
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-using namespace base::orders;
-
-/// A number with one writer at a time, as the holder of a P or of a lock: an increment is a load,
-/// an add and a store. Readers want a figure, not an order.
-template <class T>
-class figure {
- public:
-  THRUM_INLINE void add(T n = 1) noexcept {
-    value_.store(value_.load(relaxed) + n, relaxed);  // relaxed: the only writer
-  }
-  THRUM_INLINE void take(T n = 1) noexcept {
-    value_.store(value_.load(relaxed) - n, relaxed);  // relaxed: the only writer
-  }
-  T get() const noexcept {
-    return value_.load(relaxed);  // relaxed: a figure for readers, and exact for the writer
-  }
-
- protected:
-  atomic<T> value_{0};
-};
-
-/// A count of events that may publish what led to them.
-class counter : public figure<std::uint64_t> {
- public:
-  /// Counts an event; a thread that sees the count sees what led to it.
-  THRUM_INLINE void add_release() noexcept {
-    // [s.count >] release: a goroutine's end carries its start; relaxed: only we write
-    value_.store(value_.load(relaxed) + 1, release);
-  }
-};
-
-struct counters {
-  counter created;      // goroutines started from this P
-  counter finished;     // goroutines that ended on this P
-  counter switches;     // goroutines put on the processor
-  counter steals;       // goroutines taken from other Ps
-  counter preemptions;  // time slices that were cut
-  counter timers;       // timers that fired
-};
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
-
-// ---- thrum/sched/core/g.hpp ----
-//
-// G: a goroutine, as the scheduler sees it.
-//
-// A G stands at the top of its own stack, in the page that the first frames touch anyway, so a
-// parked goroutine costs one page and creating one touches no other memory. Directly below it lies
-// the task: the callable that `go` was given and, for `spawn`, the result. The stack grows down
-// from there. The memory of a G is type-stable: once carved from a slab it stays a G until the
-// slabs are given back, so the monitor, a dump or a stale pointer may read its atomics at any time.
-#ifndef THRUM_SCHED_CORE_G_HPP
-#define THRUM_SCHED_CORE_G_HPP
-
-// ---- thrum/base/intrusive_queue.hpp ----
-//
-// A singly linked queue through the member `queue_next` of its elements, with a count.
-#ifndef THRUM_BASE_INTRUSIVE_QUEUE_HPP
-#define THRUM_BASE_INTRUSIVE_QUEUE_HPP
-
-#include <cstddef>
-
-namespace thrum { inline namespace THRUM_ABI { namespace base {
-
-/// A queue of T, which has a public member `T* queue_next`. Does not own its elements; an element
-/// is in one queue at a time. Not thread-safe: the owner's lock, or ownership, protects it. All
-/// operations take constant time except pop_front_n.
-template <class T>
-class intrusive_queue {
- public:
-  constexpr intrusive_queue() noexcept = default;
-  intrusive_queue(intrusive_queue&& other) noexcept
-      : head_(other.head_), tail_(other.tail_), size_(other.size_) {
-    other.reset();
-  }
-  /// Takes the elements of `other`; this queue must be empty.
-  intrusive_queue& operator=(intrusive_queue&& other) noexcept {
-    THRUM_ASSERT(queue_is_empty_when_assigned, empty() || this == &other);
-    if (this != &other) {
-      head_ = other.head_;
-      tail_ = other.tail_;
-      size_ = other.size_;
-      other.reset();
-    }
-    return *this;
-  }
-
-  [[nodiscard]] bool empty() const noexcept { return head_ == nullptr; }
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }
-
-  /// The first element, or nullptr.
-  [[nodiscard]] T* front() const noexcept { return head_; }
-
-  void push_back(T* element) noexcept {
-    element->queue_next = nullptr;
-    (tail_ != nullptr ? tail_->queue_next : head_) = element;
-    tail_ = element;
-    ++size_;
-  }
-
-  void push_front(T* element) noexcept {
-    element->queue_next = head_;
-    head_ = element;
-    if (tail_ == nullptr) {
-      tail_ = element;
-    }
-    ++size_;
-  }
-
-  /// Moves all elements of `other`, in order, behind those of this queue.
-  void append(intrusive_queue&& other) noexcept {
-    if (other.empty()) {
-      return;
-    }
-    (tail_ != nullptr ? tail_->queue_next : head_) = other.head_;
-    tail_ = other.tail_;
-    size_ += other.size_;
-    other.reset();
-  }
-
-  /// Moves all elements of `other`, in order, before those of this queue.
-  void prepend(intrusive_queue&& other) noexcept {
-    other.append(static_cast<intrusive_queue&&>(*this));
-    *this = static_cast<intrusive_queue&&>(other);
-  }
-
-  /// Takes out the first element; nullptr when the queue is empty.
-  [[nodiscard]] THRUM_INLINE T* pop_front() noexcept {
-    T* const first = head_;
-    if (first == nullptr) {
-      return nullptr;
-    }
-    head_ = first->queue_next;
-    if (head_ == nullptr) {
-      tail_ = nullptr;
-    }
-    first->queue_next = nullptr;
-    --size_;
-    return first;
-  }
-
-  /// Takes out the first n elements, or all if there are fewer, in order. Linear in n.
-  [[nodiscard]] intrusive_queue pop_front_n(std::size_t n) noexcept {
-    intrusive_queue taken;
-    if (n >= size_) {
-      taken.append(static_cast<intrusive_queue&&>(*this));
-      return taken;
-    }
-    if (n == 0) {
-      return taken;
-    }
-    T* last = head_;
-    for (std::size_t i = 1; i < n; ++i) {
-      last = last->queue_next;
-    }
-    taken.head_ = head_;
-    taken.tail_ = last;
-    taken.size_ = n;
-    head_ = last->queue_next;
-    size_ -= n;
-    last->queue_next = nullptr;
-    return taken;
-  }
-
-  /// Takes out the first element for which `is_it(element)`; nullptr if there is none. Linear.
-  template <class Predicate>
-  [[nodiscard]] T* take_first(Predicate is_it) noexcept {
-    T* before = nullptr;
-    for (T* e = head_; e != nullptr; before = e, e = e->queue_next) {
-      if (is_it(*e)) {
-        (before != nullptr ? before->queue_next : head_) = e->queue_next;
-        if (tail_ == e) {
-          tail_ = before;
-        }
-        e->queue_next = nullptr;
-        --size_;
-        return e;
-      }
-    }
-    return nullptr;
-  }
-
- private:
-  void reset() noexcept {
-    head_ = tail_ = nullptr;
-    size_ = 0;
-  }
-
-  T* head_ = nullptr;
-  T* tail_ = nullptr;
-  std::size_t size_ = 0;
-};
-
-}}}  // namespace thrum::THRUM_ABI::base
-
-#endif  // THRUM_BASE_INTRUSIVE_QUEUE_HPP
-
-// ---- thrum/sched/core/g_state.hpp ----
-//
-// The states of a goroutine and why it waits.
-//
-// The numbers are those of Go's runtime, so that traces of both read alike. Three of Go's states
-// are missing: `copystack` (a stack never moves here), the scan bit (there is no collector that
-// would stop a goroutine to look at its stack), and `leaked`/`deadextra` (no collector, and a
-// foreign thread needs no G). `preempted` stands for a goroutine that a signal took the processor
-// from; it stays bound to its thread.
-#ifndef THRUM_SCHED_CORE_G_STATE_HPP
-#define THRUM_SCHED_CORE_G_STATE_HPP
-
-#include <cstdint>
-#include <string_view>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-enum class g_status : std::uint8_t {
-  /// Its memory exists, it has never run. On no queue.
-  idle = 0,
-  /// On exactly one run queue, not running. The M that takes it from the queue owns its stack.
-  runnable = 1,
-  /// Runs user code. It has an M, and its stack belongs to that M.
-  running = 2,
-  /// Inside blocking(). It has an M and its stack, but owns no P: the monitor may take the P away.
-  syscall = 3,
-  /// Parked. Recorded in some wait structure; a thread that removes it from there must ready it.
-  /// Its stack belongs to nobody once the commit of its park has run.
-  waiting = 4,
-  /// Finished or never started; on a free list, or held by a join handle that has not let go.
-  dead = 6,
-  /// The P was taken from it inside a signal handler; bound to its M, on a queue as if runnable.
-  preempted = 9,
-};
-
-/// What a parked goroutine waits for. `describe` gives Go's words where Go has some.
-enum class wait_reason : std::uint8_t {
-  none,
-  sleep,
-  chan_receive,
-  chan_send,
-  chan_receive_nil,
-  chan_send_nil,
-  join,
-  mutex_lock,
-  wait_group_wait,
-  select,
-  select_no_cases,
-  select_ready,
-  cond_wait,
-  shared_mutex_lock,
-  shared_mutex_lock_shared,
-  semaphore_acquire,
-  latch_wait,
-  barrier_wait,
-  once_wait,
-  generator_turn,
-  task_group_wait,
-  fork_join,
-  bubble_wait,
-  io_read,
-  io_write,
-  io_close,
-  name_look_up,
-  memory_pipe_read,
-  memory_pipe_write,
-};
-
-constexpr std::string_view describe(wait_reason reason) noexcept {
-  switch (reason) {
-    case wait_reason::none: return "";
-    case wait_reason::sleep: return "sleep";
-    case wait_reason::chan_receive: return "chan receive";
-    case wait_reason::chan_send: return "chan send";
-    case wait_reason::chan_receive_nil: return "chan receive (nil chan)";
-    case wait_reason::chan_send_nil: return "chan send (nil chan)";
-    case wait_reason::join: return "join";
-    case wait_reason::mutex_lock: return "mutex lock";
-    case wait_reason::wait_group_wait: return "wait_group wait";
-    case wait_reason::select: return "select";
-    case wait_reason::select_ready: return "select (IO wait)";
-    case wait_reason::select_no_cases: return "select (no cases)";
-    case wait_reason::cond_wait: return "condition wait";
-    case wait_reason::shared_mutex_lock: return "shared_mutex lock";
-    case wait_reason::shared_mutex_lock_shared: return "shared_mutex lock shared";
-    case wait_reason::semaphore_acquire: return "semaphore acquire";
-    case wait_reason::latch_wait: return "latch wait";
-    case wait_reason::barrier_wait: return "barrier wait";
-    case wait_reason::once_wait: return "call_once";
-    case wait_reason::generator_turn: return "generator turn";
-    case wait_reason::task_group_wait: return "task_group wait";
-    case wait_reason::fork_join: return "fork_join";
-    case wait_reason::bubble_wait: return "bubble wait";
-    case wait_reason::io_read: return "IO wait (read)";
-    case wait_reason::io_write: return "IO wait (write)";
-    case wait_reason::io_close: return "IO close";
-    case wait_reason::name_look_up: return "name look-up";
-    case wait_reason::memory_pipe_read: return "memory_pipe read";
-    case wait_reason::memory_pipe_write: return "memory_pipe write";
-  }
-  return "";
-}
-
-/// Does a goroutine that waits so wait for the poller?
-constexpr bool is_polled(wait_reason reason) noexcept {
-  return reason == wait_reason::io_read || reason == wait_reason::io_write ||
-         reason == wait_reason::select_ready;
-}
 
 }}}  // namespace thrum::THRUM_ABI::sched
 
@@ -16548,6 +15220,301 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
     std::memcpy(name, text.data(), n);
     name[n] = '\0';
   }
+};
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+// ---- thrum/sched/run/gate.hpp ----
+//
+// When a deadline or a stop may enter an object on behalf of a waiter.
+//
+// Purpose
+//   A wait may be ended by its deadline or by the stop of its runtime. Both must enter the object
+//   that is waited on, to unlink the waiter, and come when they like; while a thread that has
+//   notified a waiter may destroy the object at once, long before that waiter runs. So each waiter
+//   has a gate. The timer and the stop go through it before they touch the object; a thread that
+//   releases the waiter shuts it first, while the object is still locked.
+//
+// State: one word, in the frame of the waiter, which stays for as long as one of the two looks.
+//   closed   no visitor is about to come: nearly all waits, all their life
+//   open     a deadline is armed, or a stop has been announced: one of them may enter
+//   inside   one of them has entered: the visitor
+//   shut     the waiter was released; no visitor enters any more
+//   left     the visitor has left, and none enters any more: it was shut, or the waiter is out
+//
+// The two sides
+//   visit()  open -> inside, tries for the object's lock, takes the waiter out if it still is in,
+//            unlocks, leaves. While the lock is held by others it looks whether the gate was shut,
+//            and leaves at once if it was.
+//   shut()   with the object's lock held: shut; if a visitor was inside, waits until it has left.
+//            A visitor never waits for the lock, so this ends however many waiters are released in
+//            one hold of the lock, and by any thread.
+//
+// What this costs
+//   A waiter that no visitor may come for is released with one load: its gate is closed. A deadline
+//   is known before the waiter is linked, so its gate is opened then, and releasing it costs an
+//   exchange. A stop is rare, but comes at any time: it opens the gates of all that wait
+//   (announce), passes a heavy fence, and then leaves those alone that it finds released; a thread
+//   that releases a waiter says so (wait_point::cause), passes a light fence and then looks at the
+//   gate. One of the two sees the other.
+//
+// Invariants
+//   GA1  a thread inside holds no lock of the object when it waits, and waits for nothing else.
+//   GA2  when shut() has returned, no visitor enters the object on behalf of this waiter, or ever
+//   will.
+//
+// Tried and rejected: see docs/decisions/0011. Checked by gate_model.cpp and wait_point_test.cpp.
+//
+// Fences of [s.gate]: shut, withdraw_all.
+#ifndef THRUM_SCHED_RUN_GATE_HPP
+#define THRUM_SCHED_RUN_GATE_HPP
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+using namespace base::orders;
+
+/// What came of an attempt to take a waiter out of its object.
+enum class withdrawal : std::uint8_t {
+  busy,     // somebody holds the object's lock
+  refused,  // somebody has released the waiter, or is about to
+  done,     // it is out, and ours to wake
+};
+
+template <class Traits>
+class basic_gate {
+ public:
+  /// Called by the waiter, before others can find it: its timer will come when its time is over.
+  void open() noexcept {
+    word_.store(state::open, relaxed);  // relaxed: published by the object's lock
+  }
+
+  /// Called by the stop, before its heavy fence.
+  void announce() noexcept {
+    state expected = state::closed;
+    // relaxed: ordered by the fence of [s.gate] in withdraw_all
+    word_.compare_exchange_strong(expected, state::open, relaxed, relaxed);
+  }
+
+  /// Makes attempt() inside the gate, again as long as it says `busy`. `refused` also if the gate
+  /// is not open, or is shut meanwhile.
+  template <class Attempt>
+  withdrawal visit(Attempt attempt) noexcept {
+    state expected = state::open;
+    // relaxed: the object's lock orders what is done inside; failing, nothing is
+    if (!word_.compare_exchange_strong(expected, state::inside, relaxed, relaxed)) {
+      return withdrawal::refused;
+    }
+    withdrawal outcome = attempt();
+    for (std::uint32_t turn = 0; outcome == withdrawal::busy; ++turn) {
+      if (word_.load(relaxed) == state::shut) {  // relaxed: nothing is read because of it
+        outcome = withdrawal::refused;
+        break;
+      }
+      Traits::back_off(turn);
+      outcome = attempt();  // GA1: it only tries for the lock
+    }
+    expected = state::inside;
+    // A waiter that is out will not be released by anybody: no other visitor may come after us.
+    // [gate.word >] release: our last look at the object; sees: shut_slow. relaxed: it was shut
+    // meanwhile
+    if (outcome == withdrawal::done ||
+        !word_.compare_exchange_strong(expected, state::closed, release, relaxed)) {
+      word_.store(state::left, release);  // [gate.word >] release: our last look
+    }
+    return outcome;
+  }
+
+  /// GA2. Called by the thread that releases the waiter, with the object's lock held, after it has
+  /// recorded the release.
+  THRUM_INLINE void shut() noexcept {
+    // [s.gate =] released before the gate is read; pairs with stop()'s fence
+    Traits::light_fence();
+    // [gate.word <] acquire: the last look of the thread inside, which found nothing to do.
+    if (word_.load(acquire) != state::closed) [[unlikely]] {
+      shut_slow();
+    }
+  }
+
+ private:
+  enum class state : std::uint8_t { closed, open, inside, shut, left };
+
+  THRUM_COLD void shut_slow() noexcept {
+    // [gate.word <] acquire: the visitor's last look at the object, before it may go.
+    if (word_.exchange(state::shut, acquire) != state::inside) {
+      return;
+    }
+    // [gate.word <] acquire: the visitor's last look.
+    for (std::uint32_t turn = 0; word_.load(acquire) != state::left; ++turn) {
+      Traits::back_off(turn);
+    }
+  }
+
+  typename Traits::template atomic<state> word_{state::closed};
+};
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+// ---- thrum/sched/run/ready.hpp ----
+//
+// ready(g): a parked or new goroutine may run.
+//
+// On a P of its own runtime it goes to runnext, so that what was just made runnable runs next, on
+// a warm cache, and inherits the rest of the time slice; the one that stood there goes to the
+// ring's tail. From any other thread it goes to the global queue. One of background priority goes to
+// the queue of those, wherever it is made ready (background.hpp).
+//
+// Is an idle P worth waking for it? For a goroutine in the ring: yes, it waits behind another. For
+// one in runnext it depends: a pair that hands the processor back and forth needs no other P, a
+// producer that goes on computing does. Waking costs 16 us, a hand-off 20 ns, so the P learns:
+// see processor::wake_credit.
+#ifndef THRUM_SCHED_RUN_READY_HPP
+#define THRUM_SCHED_RUN_READY_HPP
+
+// ---- thrum/sched/core/current.hpp ----
+//
+// Which M is this thread?
+//
+// A goroutine may wake on another thread, so no address of a thread-local may live across a
+// switch. Compilers do keep such addresses: measured, `&tls` cached over a switch is stale with gcc
+// at -O2, with clang -fPIC and with LTO of both. What is never stale, in all build modes tried, is
+// a function that is not inlined, returns the value and not the address, and holds an empty asm
+// that stops its result from being taken for a constant. It costs 0.4 ns.
+//
+// Everything else is reached from the M, which a switch returns anew.
+//
+// The library may be in several shared objects of a process (os/elf/process_wide.hpp), and each
+// has a thread-local of its own. The thread's M is also kept under a key that all of them know; a
+// shared object that finds its own variable null looks there, and keeps what it has found: a thread
+// has one M from its start to its end. The executable, which is there before any M, is told when
+// one starts, and need not look.
+#ifndef THRUM_SCHED_CORE_CURRENT_HPP
+#define THRUM_SCHED_CORE_CURRENT_HPP
+
+// ---- thrum/sched/core/m.hpp ----
+//
+// M: an OS thread that runs goroutines.
+//
+// The thread's own stack is its g0: there it looks for work, sleeps, and finishes what goroutines
+// asked for when they left the processor with nobody to switch to.
+#ifndef THRUM_SCHED_CORE_M_HPP
+#define THRUM_SCHED_CORE_M_HPP
+
+// ---- thrum/base/random.hpp ----
+//
+// A small generator for scheduling decisions: fast and well spread, not for secrets.
+//
+// The state is Marsaglia's 64-bit xorshift with Vigna's multiplicative scrambler (xorshift64*), of
+// which the upper 32 bits are used; the seed goes through a mixing function so that neighbouring
+// seeds give unrelated sequences.
+#ifndef THRUM_BASE_RANDOM_HPP
+#define THRUM_BASE_RANDOM_HPP
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace base {
+
+// gcc warns at -O3 -Wnull-dereference that an M, and so its generator, might be null.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnull-dereference"
+
+/// Not thread-safe: each M has its own. Equal seeds give equal sequences.
+class random {
+ public:
+  explicit constexpr random(std::uint64_t seed) noexcept : state_(mixed(seed)) {}
+
+  /// The next number, uniform over all 32-bit values.
+  constexpr std::uint32_t next() noexcept {
+    state_ ^= state_ >> 12;
+    state_ ^= state_ << 25;
+    state_ ^= state_ >> 27;
+    return static_cast<std::uint32_t>((state_ * 0x2545'F491'4F6C'DD1D) >> 32);
+  }
+
+  /// A number uniform over [0, n), without the bias of a remainder; 0 when n is 0. (Lemire's
+  /// method.)
+  constexpr std::uint32_t below(std::uint32_t n) noexcept {
+    std::uint64_t product = std::uint64_t{next()} * n;
+    if (static_cast<std::uint32_t>(product) < n) {
+      const std::uint32_t unfair = (0 - n) % n;
+      while (static_cast<std::uint32_t>(product) < unfair) {
+        product = std::uint64_t{next()} * n;
+      }
+    }
+    return static_cast<std::uint32_t>(product >> 32);
+  }
+
+ private:
+  static constexpr std::uint64_t mixed(std::uint64_t seed) noexcept {
+    seed += 0x9E37'79B9'7F4A'7C15;
+    seed = (seed ^ (seed >> 30)) * 0xBF58'476D'1CE4'E5B9;
+    seed = (seed ^ (seed >> 27)) * 0x94D0'49BB'1331'11EB;
+    seed ^= seed >> 31;
+    return seed != 0 ? seed : 1;  // zero is the one state that xorshift never leaves
+  }
+
+  std::uint64_t state_;
+};
+
+#pragma GCC diagnostic pop
+
+}}}  // namespace thrum::THRUM_ABI::base
+
+#endif  // THRUM_BASE_RANDOM_HPP
+
+// ---- thrum/sched/core/counters.hpp ----
+//
+// Event counts of one P, written by the owner of the P and read by any thread.
+#ifndef THRUM_SCHED_CORE_COUNTERS_HPP
+#define THRUM_SCHED_CORE_COUNTERS_HPP
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+using namespace base::orders;
+
+/// A number with one writer at a time, as the holder of a P or of a lock: an increment is a load,
+/// an add and a store. Readers want a figure, not an order.
+template <class T>
+class figure {
+ public:
+  THRUM_INLINE void add(T n = 1) noexcept {
+    value_.store(value_.load(relaxed) + n, relaxed);  // relaxed: the only writer
+  }
+  THRUM_INLINE void take(T n = 1) noexcept {
+    value_.store(value_.load(relaxed) - n, relaxed);  // relaxed: the only writer
+  }
+  T get() const noexcept {
+    return value_.load(relaxed);  // relaxed: a figure for readers, and exact for the writer
+  }
+
+ protected:
+  atomic<T> value_{0};
+};
+
+/// A count of events that may publish what led to them.
+class counter : public figure<std::uint64_t> {
+ public:
+  /// Counts an event; a thread that sees the count sees what led to it.
+  THRUM_INLINE void add_release() noexcept {
+    // [s.count >] release: a goroutine's end carries its start; relaxed: only we write
+    value_.store(value_.load(relaxed) + 1, release);
+  }
+};
+
+struct counters {
+  counter created;      // goroutines started from this P
+  counter finished;     // goroutines that ended on this P
+  counter switches;     // goroutines put on the processor
+  counter steals;       // goroutines taken from other Ps
+  counter preemptions;  // time slices that were cut
+  counter timers;       // timers that fired
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched
@@ -17639,6 +16606,7 @@ struct alignas(base::cache_line_size) processor {
   std::uint32_t inheritances_left = traits::most_inheritances;
   /// The turn in which a background goroutine came last, by schedule_tick: see run/background.hpp.
   std::uint32_t background_tick = 0;
+  std::uint32_t background_shares = 0;  // turns that the monitor has asked for
   /// What the goroutine that runs since switch `io_since` may still do in input and output before
   /// it looks whether somebody waits; and how often it has looked in this slice.
   std::int64_t io_left = 0;
@@ -17925,6 +16893,7 @@ struct alignas(base::cache_line_size) machine {
   processor* old_p = nullptr;     // held when blocking() began
   goroutine* pending = nullptr;   // what g0 is to run next
   goroutine* locked_g = nullptr;  // the one that has locked itself to this thread
+  bool ends = false;              // its thread was kept by what has ended there: locked_g
   bool spinning = false;          // counted in idle_set::spinning
   const std::uint32_t id;
   base::random random;  // of what users see: what a select chooses
@@ -18095,7 +17064,9 @@ inline bool is_goroutine() noexcept {
 // When the system refuses a thread (Go gives up the process then) the runtime goes on with those it
 // has. The P that was meant for the thread is held: its goroutines are in the global queue, its
 // timers are run by thieves, and here every 20 ms. It goes to an M that sleeps, or is the next to,
-// to the thread of a goroutine that is bound to it, or to a thread that can be made later.
+// to the thread of a goroutine that is bound to it, or to a thread that can be made later. Where
+// options::max_threads allows no more, a P is held in the same way. A runtime without any thread asks for a
+// while, and then ends the program: its goroutines would wait for ever in silence.
 #ifndef THRUM_SCHED_CORE_CREATOR_HPP
 #define THRUM_SCHED_CORE_CREATOR_HPP
 
@@ -18121,7 +17092,8 @@ inline bool is_goroutine() noexcept {
 //   thread. Such an M is taken out of the idle list and woken without a P, as at the end of the
 //   scheduler, and its thread ends. Nobody waits for that: destructors of the user's thread_local
 //   objects run meanwhile. When it has ended the M is vacant, as one whose thread the system has
-//   refused, and is the next that is given a thread.
+//   refused, and is the next that is given a thread. So it is with an M whose goroutine has ended
+//   without giving its thread_lock back.
 //
 // Invariants
 //   GB1  when nothing is idle, or all has been given back, next() is `never`: the creator sleeps
@@ -18147,6 +17119,9 @@ class reclaimer {
     const std::int64_t first = stacks_at_ < threads_at_ ? stacks_at_ : threads_at_;
     return joins_at_ < first ? joins_at_ : first;
   }
+
+  /// The M's thread ends: when it has, the M is vacant.
+  void join_later(machine& m) noexcept;
 
   /// Does a little of what is to be done now.
   void work(std::int64_t now) noexcept {
@@ -18214,7 +17189,7 @@ class thread_creator {
     }
   }
 
-  /// The M's thread is to be started. From anywhere, also from a signal handler.
+  /// The M's thread is to be started, or it ends and is to be joined. From anywhere, also from a signal handler.
   void request(machine& m) noexcept {
     machine* first = first_.load(relaxed);  // relaxed: the exchange decides
     do {
@@ -18297,6 +17272,8 @@ class thread_creator {
 
   int priority_of_ms_ = 0;  // 0: not in a real-time class
   static constexpr std::int64_t retry_ns = 20'000'000;
+  /// In a row, of a runtime that has no thread for goroutines: after about two seconds.
+  static constexpr std::uint32_t most_refusals = 100;
   static constexpr std::int64_t never = INT64_MAX;
 
   runtime_scheduler& scheduler_;
@@ -18312,6 +17289,7 @@ class thread_creator {
   reclaimer give_back_;
   std::int64_t retry_at_ = never;
   std::int64_t check_at_ = never;
+  std::uint32_t refusals_ = 0;  // in a row, while there was no thread
   bool has_warned_ = false;
   os::note note_;
   os::thread thread_;
@@ -18720,6 +17698,31 @@ class memory_source {
 
 #endif
 
+// ---- thrum/sched/queue/no_deadline.hpp ----
+//
+// The values that stand in place of a deadline, and the latest moment that is one.
+#ifndef THRUM_SCHED_QUEUE_NO_DEADLINE_HPP
+#define THRUM_SCHED_QUEUE_NO_DEADLINE_HPP
+
+#include <cstdint>
+#include <limits>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// The time that never comes.
+inline constexpr std::int64_t no_deadline = std::numeric_limits<std::int64_t>::max();
+
+/// In place of a deadline: the wait ends when the watch of the calling goroutine or thread says
+/// (run/stop_watch.hpp). Passed by a caller that has one, and never computed from a time.
+inline constexpr std::int64_t until_stopped = no_deadline - 1;
+
+/// The latest moment that can be waited for: a timer that is set to it never fires in a lifetime.
+inline constexpr std::int64_t latest_moment = until_stopped - 1;
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
 #include <cstddef>
 #include <cstdint>
 
@@ -18849,9 +17852,8 @@ struct host_thread {
   bool is_patient = false;        // it looks again soon, whatever it is told
 
   // -- its thread only, while it is in a call --
-  bool executes = false;          // counted in host_table::executing
-  bool rests = false;             // it sleeps in the note of what its thread waits for
-  bool has_signal_stack = false;  // of ours, for the report of an overflow
+  bool executes = false;  // counted in host_table::executing
+  bool rests = false;     // it sleeps in the note of what its thread waits for
   /// While it waits for something else it runs nothing but what is bound to it.
   bool only_bound = false;
   os::exception_state kept_exceptions{};
@@ -18997,7 +17999,8 @@ class host_table {
 //                (begin_locked, end_locked), or is a spare that enters the list of idle Ms
 //   running      has a thread; perhaps it sleeps
 //
-// A P whose thread the system has refused is held back until an M is idle, or a thread is granted.
+// A P whose thread the system has refused, or max_threads does not allow, is held back until an M is
+// idle, or a thread is granted.
 //
 // Invariants
 //   MT2  `awaiting` counts the Ps that wait for a thread which is being made. It changes under the
@@ -19083,7 +18086,7 @@ class m_table {
   [[nodiscard]] bool claim_spare_locked() noexcept { return !std::exchange(spare_begins_, true); }
   void end_spare_locked() noexcept { spare_begins_ = false; }
 
-  // ---- Ps for which the system has refused a thread ----
+  // ---- Ps for which no thread is to be had ----
 
   void hold_back_locked(processor& p) noexcept {
     THRUM_ASSERT(MT4, p.queue.empty());
@@ -19094,6 +18097,9 @@ class m_table {
   /// Also without the lock, by a thread that has said that it is going to sleep in the poller.
   bool holds_back() const noexcept {
     return held_.load(seq_cst) != nullptr;  // [s.held =] seq_cst: after begin_sleep
+  }
+  bool is_first_held_locked(const processor* p) const noexcept {
+    return held_.load(relaxed) == p;  // relaxed: under the lock
   }
   /// Null: there is none.
   [[nodiscard]] processor* release_locked() noexcept {
@@ -19221,16 +18227,19 @@ class monitor_sleep {
 // has to look at.
 //
 // A P is never freed before its scheduler is, so that a thread with an old number sees at worst an
-// empty queue. Three numbers:
+// empty queue. Four numbers:
 //   made    grows only; each P below it is good
 //   live    from here on all are dead, and hold neither goroutines nor timers: a search ends here
+//   forking from here on no P has, or gets, a goroutine that forks: a goroutine may outlive the P on which
+//           it began to fork. So a search for forks ends here
 //   wanted  GOMAXPROCS. A P at or above it goes out of service when its holder next schedules
 // Behind all of them, from traits::max_procs on, stand the Ps of hosts (host.hpp), which are none of
 // these: they are searched like others, and held by nobody but their threads.
 //
 // Invariants
-//   PS1  wanted <= made and live <= made. They differ from one another only while Ps retire.
-//   PS2  `live` and `wanted` change under the scheduler's lock; `made` only in make(), of which
+//   PS1  wanted <= made and live <= forking <= made. Of them `wanted` and `live` differ only while Ps
+//        retire.
+//   PS2  `live`, `forking` and `wanted` change under the scheduler's lock; `made` only in make(), of which
 //        one runs at a time.
 //
 // Who asks for which number of Ps, and what a P leaves behind that retires: procs.hpp. Checked by
@@ -19289,6 +18298,9 @@ class p_table {
   unsigned live() const noexcept {
     return live_.load(seq_cst);  // [s.live =] as any source of work: after the fence
   }
+  unsigned forking() const noexcept {
+    return forking_.load(seq_cst);  // [s.live =] as live()
+  }
   unsigned wanted() const noexcept {
     return wanted_.load(relaxed);  // relaxed: a stale number costs a look at an empty queue
   }
@@ -19315,6 +18327,9 @@ class p_table {
     THRUM_ASSERT(PS1, n <= made());
     wanted_.store(n, relaxed);             // relaxed: decisive readers hold the lock
     several_.store(n + hosts(), relaxed);  // relaxed: decisive readers hold the lock
+    if (n > forking()) {
+      set_forking_locked(n);
+    }
     if (n > live()) {
       set_live_locked(n);
     }
@@ -19341,6 +18356,25 @@ class p_table {
     if (n != before) {
       set_live_locked(n);
     }
+    forget_forkless_locked();
+  }
+
+  /// Whether forget_forkless_locked() would find something. Without the lock: a hint.
+  bool keeps_forkless() noexcept {
+    const unsigned n = forking();
+    return n > live() && places_[n - 1]->forks.largest_class() == 0;
+  }
+  /// Forgets the last dead ones on which all goroutines that forked have ended. None can begin there: a P
+  /// is held, inside, while one registers.
+  void forget_forkless_locked() noexcept {
+    const unsigned before = forking();
+    unsigned n = before;
+    while (n > live() && places_[n - 1]->forks.largest_class() == 0) {
+      --n;
+    }
+    if (n != before) {
+      set_forking_locked(n);
+    }
   }
 
 #if THRUM_ASAN
@@ -19348,6 +18382,9 @@ class p_table {
 #endif
 
  private:
+  void set_forking_locked(unsigned n) noexcept {
+    forking_.exchange(n, seq_cst);  // [s.live =] seq_cst: as in set_live_locked
+  }
   void set_live_locked(unsigned n) noexcept {
     live_changes_.add();
     // [s.live =] seq_cst: before one of them can be taken from the idle list, in a search's order,
@@ -19359,6 +18396,7 @@ class p_table {
   atomic<unsigned> made_{0};
   atomic<unsigned> wanted_{0};
   atomic<unsigned> live_{0};
+  atomic<unsigned> forking_{0};
   atomic<unsigned> hosts_{0};
   atomic<unsigned> several_{0};  // wanted, and those of hosts
   figure<std::uint64_t> live_changes_;
@@ -19448,6 +18486,8 @@ struct scheduler_config {
   /// Called by the monitor when no goroutine can ever run again; does not return. Null: not asked
   /// for. See deadlock.hpp.
   void (*deadlock)(void* user) = nullptr;
+  /// Called once by the thread that stops the runtime, when it has waited for a second.
+  void (*slow_stop)(void* user) noexcept = nullptr;
   /// Called when a goroutine was found to have left its stack; `g` is that goroutine.
   void (*stack_overrun)(const void* g) noexcept = nullptr;
   bool is_whole_program = false;  // made by run()
@@ -19654,18 +18694,29 @@ class [[nodiscard]] section {
     return m == nullptr || m->p == nullptr;
   }
 
-  /// Runs f as user code, which may park and lock (SC2).
-  template <class F>
-  void outside(F f) {
+  /// Goes outside, for user code, which may park, lock and throw (SC2). False: is outside already.
+  THRUM_INLINE bool step_outside() noexcept {
     if (!outermost_) {
-      f();
-      return;
+      return false;
     }
-    outermost_ = false;  // if f throws, there is nothing left to leave
+    outermost_ = false;  // if the user's code throws, there is nothing left to leave
     leave_scheduler(*on_);
-    f();
+    return true;
+  }
+  /// Comes back, if step_outside() said true.
+  THRUM_INLINE void step_inside() noexcept {
     on_ = &enter_scheduler(*current_m());
     outermost_ = true;
+  }
+
+  /// Runs f as user code.
+  template <class F>
+  void outside(F f) {
+    const bool stepped = step_outside();
+    f();
+    if (stepped) {
+      step_inside();
+    }
   }
 
   /// After the goroutine has been parked, perhaps on another M.
@@ -19693,6 +18744,7 @@ inline bool is_lock_allowed() noexcept {
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <type_traits>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -19799,9 +18851,10 @@ class stack_pool {
   /// destroy the pool, if its runtime is gone.
   void put_from_handle(goroutine& g) noexcept;
 
-  /// Calls f for each G that was ever carved. Gs carved meanwhile may be missed.
+  /// Calls f for each G that was ever carved, without a lock; what f throws ends it. Gs carved
+  /// meanwhile may be missed.
   template <class F>
-  void for_each(F f) noexcept;
+  void for_each(F f) noexcept(std::is_nothrow_invocable_v<F&, goroutine&>);
 
   /// Whether an address lies in one of the slabs. Also from the handler of a fault, where this
   /// thread may hold the lock: then the answer is no.
@@ -19994,7 +19047,7 @@ inline void stack_pool::put_from_handle(goroutine& g) noexcept {
 }
 
 template <class F>
-void stack_pool::for_each(F f) noexcept {
+void stack_pool::for_each(F f) noexcept(std::is_nothrow_invocable_v<F&, goroutine&>) {
   // Slabs are only ever added in front, so the list behind a head that was read under the lock
   // stays as it is.
   slab* first;
@@ -20037,7 +19090,8 @@ inline stack_pool::slab* stack_pool::add_slab(std::uint8_t size_class) noexcept 
   const std::size_t page = os::page_size();
   const std::size_t at_least = std::size_t{1} << size_class;
   const std::size_t stride = (at_least > page ? at_least : page) + stack_guard_bytes_of(page);
-  const std::size_t bytes = page + stride > slab_bytes ? page + stride : slab_bytes;
+  // A large one, as the main goroutine's, comes alone: mostly it is the only one of its class.
+  const std::size_t bytes = page + stride > slab_bytes / 8 ? page + stride : slab_bytes;
   void* base = os::map_stacks(bytes, page);
   if (base == nullptr) {
     return nullptr;
@@ -20270,7 +19324,8 @@ class thread_reserve {
 // The last M of such a scheduler that goes to sleep, on its note, in the poller, or for a goroutine
 // that is locked to it, finds every goroutine parked. It then does one of these, in this order:
 //   V1  a goroutine waits for exactly this (bubble::wait): it goes on
-//   V2  a goroutine waits for something that somebody outside may bring (a mutex, a descriptor), or
+//   V2  a goroutine waits for something that somebody outside may bring (a mutex without a deadline, a
+//       descriptor), or
 //       is runnable and in no queue, as the monitor or a thread that is not ours is about to put it
 //       there: nothing; the clock stands
 //   V3  a timer is armed, and the first goroutine has not returned: the clock jumps to the earliest,
@@ -20349,13 +19404,16 @@ class runtime_clock {
   virtual_clock* virtual_ = nullptr;
 };
 
+constexpr bool is_for_lock(wait_reason reason) noexcept {
+  return reason == wait_reason::mutex_lock || reason == wait_reason::shared_mutex_lock ||
+         reason == wait_reason::shared_mutex_lock_shared;
+}
+
 /// May a wait for that reason be ended only by a goroutine of the same scheduler, or by time? (Go's
 /// "durably blocked".)
 constexpr bool is_durable(wait_reason reason) noexcept {
-  return reason != wait_reason::mutex_lock && reason != wait_reason::shared_mutex_lock &&
-         reason != wait_reason::shared_mutex_lock_shared && reason != wait_reason::none &&
-         !is_polled(reason) && reason != wait_reason::io_close &&
-         reason != wait_reason::name_look_up;
+  return !is_for_lock(reason) && reason != wait_reason::none && !is_polled(reason) &&
+         reason != wait_reason::io_close && reason != wait_reason::name_look_up;
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched
@@ -20605,6 +19663,11 @@ class alignas(base::cache_line_size) global_queue {
     return item;
   }
 
+  bool has_preempted() noexcept {
+    scoped guard(lock_);
+    return preempted_ != 0;
+  }
+
   /// The first of them, out of its turn.
   T* take_preempted() noexcept {
     scoped guard(lock_);
@@ -20837,7 +19900,7 @@ class alignas(base::cache_line_size) global_queue {
 //   then looks at every queue. An idler that was not spinning need not look again: it read the flag under the lock in
 //   which it became visible as idle.
 //
-// Fences of [id.spin]: end_spinning, wake_processor, wake_m.
+// Fences of [id.spin]: end_spinning, give_back_unit, wake_processor, wake_m.
 // Fences of [id.need]: clear_need, wake_processor, wake_m.
 //
 // Sources: Go, src/runtime/proc.go (the head comment and findRunnable), issues 45867 and 43997.
@@ -20941,6 +20004,12 @@ class idle_set {
     m.spinning = false;
     drop_unit();
     Traits::fence(seq_cst);  // [id.spin =] I5: pairs with the submitter's fence at S2
+  }
+
+  /// The same for a unit that no M has got: there is none to search.
+  void give_back_unit() noexcept {
+    drop_unit();
+    Traits::fence(seq_cst);  // [id.spin =] I5: as in end_spinning
   }
 
   // ---- the lists ----
@@ -21301,6 +20370,11 @@ class runtime_scheduler {
   void for_each_live_p(F f) noexcept {
     for_each_p_below(ps.live(), f);
   }
+  /// Those on which a goroutine may fork that has begun to there.
+  template <class F>
+  void for_each_forking_p(F f) noexcept {
+    for_each_p_below(ps.forking(), f);
+  }
   /// Those below n, and those of hosts.
   template <class F>
   void for_each_p_below(unsigned n, F& f) noexcept {
@@ -21349,10 +20423,9 @@ class runtime_scheduler {
     return !poll.somebody_sleeps() && (poller.descriptors() != 0 || first_timer(never) != never);
   }
 
-  /// Whether a half of a fork waits for somebody to run it. All Ps: what began on one that is out of
-  /// service may last.
+  /// Whether a half of a fork waits for a thread to run it.
   bool has_forks() noexcept {
-    const unsigned n = ps.made();
+    const unsigned n = ps.forking();
     const unsigned all = n + ps.hosts();
     for (unsigned i = 0; i < all; ++i) {
       if (ps.among(i, n).forks.has_work()) {
@@ -21451,6 +20524,13 @@ class runtime_scheduler {
     scoped guard(idle.lock());
     ms.vacate_locked(m);
   }
+
+  /// There may be no more threads: the P waits until an M is idle. Ends the program if it has work and no
+  /// thread can come back for it. Caller holds the lock, which is released here.
+  void hold_back_at_limit_locked(processor& p, bool spinning) noexcept;
+
+  void hold_back_locked(processor& p) noexcept;
+  goroutine* take_bound() noexcept;
 
   /// The system has refused a thread: its P waits, the M is kept for the next that is wanted.
   void take_back(machine& m) noexcept;
@@ -21591,6 +20671,7 @@ class runtime_scheduler {
     atomic<std::uint64_t> exchanges{0};  // of them: the P went to another handler
     atomic<std::uint64_t> retakes{0};    // Ps taken from threads that block
     atomic<std::uint64_t> without_p{0};  // threads stopped that computed without a P
+    atomic<std::uint32_t> blocked{0};    // threads whose P was taken in a call that has not ended
   } taken;
 
   visitors visitors_from_outside;
@@ -21685,125 +20766,6 @@ inline void note_threads_locked(runtime_scheduler& scheduler) noexcept {
 }}}  // namespace thrum::THRUM_ABI::sched
 
 #endif
-
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-/// Tells the thread that sleeps in the poller of a new earliest timer. A thread that is about to
-/// look for work, or to hand its P off, sees it anyway if it is its own P's.
-inline void announce_timer(machine& m, typename timer_heap<traits>::added added,
-                           std::int64_t when) noexcept {
-  using heap = timer_heap<traits>;
-  if (added == heap::added::elsewhere || (added == heap::added::earliest && m.g != nullptr)) {
-    m.scheduler->wake_for_timer(when);
-  }
-}
-
-/// Arms a timer that is not a goroutine's own; from any thread.
-inline void arm(runtime_scheduler& scheduler, basic_timer<traits>& timer,
-                std::int64_t when) noexcept {
-  machine* const m = current_m();
-  processor& p =
-      m != nullptr && m->p != nullptr && m->scheduler == &scheduler ? *m->p : scheduler.ps[0];
-  if (p.timers.add(timer, when) != timer_heap<traits>::added::later) {
-    scheduler.wake_for_timer(when);
-  }
-}
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
-
-// ---- thrum/sched/run/background.hpp ----
-//
-// Goroutines of background priority: when they run, and how they make room.
-//
-// Purpose
-//   A host such as a game engine has work that a frame waits for, and work that is to be done some
-//   time. The second must not delay the first, and must not wait for ever.
-//
-// Where they stand
-//   One FIFO of the scheduler (runtime_scheduler::background), of the same kind as the global queue.
-//   What of background priority becomes ready goes to its tail: started, woken, back from a wait in
-//   the poller, yielded, preempted; by whomever. In front of the others goes only one that was
-//   interrupted before it had used up a time slice.
-//
-// When they run
-//   nothing else   a P takes one after it has found nothing in its ring, in the global queue, in the
-//                  poller, at the others and among the forks, and before it would idle. Who puts one
-//                  there wakes an idle P, by the same steps as for any goroutine (idle.hpp), and who is
-//                  about to idle looks there again: no P idles while one waits. Once a P has run one, the
-//                  next may follow without that search, which costs ten switches, as long as nobody has
-//                  looked for an idle P in vain (idle_set::spinner_wanted).
-//   a turn         every 61st slice of a P (background_interval) is a background goroutine's, if
-//                  one waits. The global queue's turn comes at the same tick of the P and must not be
-//                  lost by that: so a background turn moves the tick on by a whole interval, and the
-//                  global queue's follows (BG3).
-//   a time         turns are not enough where they are not taken: a goroutine that computes without end,
-//                  two that hand each other the P. So the monitor asks a P for one (attention_share)
-//                  that has run others for as long as 61 time slices while some waited.
-//
-// How they make room
-//   While a P runs one, attention_low is set in what is asked of it. So whatever that goroutine does next
-//   at the scheduler goes over g0, as on a host's P: the short ways from goroutine to goroutine need no
-//   look at the priority of the one that leaves. The monitor knows by it, too, and asks such a P to give
-//   way after least_run_ns, and not after a whole slice, if something of normal priority waits there, in
-//   the global queue, or at another P for one that idles (idle_set::spinner_wanted). Who makes such a
-//   goroutine ready, and finds no idle P, hurries the monitor. Among themselves background goroutines
-//   have whole slices.
-//
-// Invariants
-//   BG1  a goroutine of background priority that is ready stands in the background queue, or in an
-//        inbox if it is bound to a host: in no ring, no runnext, and not in the global queue. A priority
-//        changes only while its goroutine runs.
-//   BG2  attention_low is set on a P whose goroutine has background priority and is in user code.
-//   BG3  of two turns of background goroutines on one P that finds other work, one of the global
-//        queue's lies between.
-//
-// What pays for it: a goroutine of normal priority nothing, but for a look at the joiner's flags when
-// one with a handle ends. Its flags are looked at where it is made ready anyway, for g_on_host.
-//
-// Hosts: a call that runs until nothing is left takes background goroutines when it finds nothing else. One
-// that is to be short, or that waits for something, leaves them to the processors: host_loop.hpp.
-//
-// Rejected
-//   A second ring for each P: stealing from it, and every place that asks whether a P has work, for work
-//   that is not urgent. A heap of many levels: nothing could be said of what starves.
-//   A share of time alone: it needs a clock at each turn, and tests could not count.
-//
-// Numbers: docs/decisions/0029-two-priorities.md.
-// Checked by tests/unit/sched/run/background_test.cpp, tests/unit/sched/core/priority_test.cpp and
-// tests/model/idle_protocol_model.cpp.
-#ifndef THRUM_SCHED_RUN_BACKGROUND_HPP
-#define THRUM_SCHED_RUN_BACKGROUND_HPP
-
-// ---- thrum/sched/run/take.hpp ----
-//
-// What a P has to run without searching: its runnext and ring, its share of the global queue, its
-// due timers. find_work.hpp asks them first, one by one; a goroutine that leaves the processor asks
-// them on its own stack (switch.hpp).
-//
-// A time slice begins with each of these but runnext: what comes from there shares the slice of its
-// predecessor.
-#ifndef THRUM_SCHED_RUN_TAKE_HPP
-#define THRUM_SCHED_RUN_TAKE_HPP
-
-// ---- thrum/sched/run/ready.hpp ----
-//
-// ready(g): a parked or new goroutine may run.
-//
-// On a P of its own runtime it goes to runnext, so that what was just made runnable runs next, on
-// a warm cache, and inherits the rest of the time slice; the one that stood there goes to the
-// ring's tail. From any other thread it goes to the global queue. One of background priority goes to
-// the queue of those, wherever it is made ready (background.hpp).
-//
-// Is an idle P worth waking for it? For a goroutine in the ring: yes, it waits behind another. For
-// one in runnext it depends: a pair that hands the processor back and forth needs no other P, a
-// producer that goes on computing does. Waking costs 16 us, a hand-off 20 ns, so the P learns:
-// see processor::wake_credit.
-#ifndef THRUM_SCHED_RUN_READY_HPP
-#define THRUM_SCHED_RUN_READY_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -21945,6 +20907,529 @@ inline void ready(goroutine& g, bool next = true) noexcept {
 }}}  // namespace thrum::THRUM_ABI::sched
 
 #endif
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// Why a wait has ended.
+enum class wake_cause : std::uint8_t {
+  none,       // it has not
+  notified,   // what was waited for came
+  closed,     // it can no longer come
+  timed_out,  // the deadline passed first
+  cancelled,  // the runtime stops
+  retry,      // what was waited for may have changed: look again
+};
+
+struct selection_state;
+
+struct wait_point : base::list_node<wait_point> {
+  /// Takes the point out of whatever it waits on, under that object's lock, which the function
+  /// tries to take unless `locked`. Called inside the gate, or by the waiter itself.
+  using withdraw_function = withdrawal (*)(wait_point&, bool locked) noexcept;
+
+  goroutine* g = nullptr;  // null: an OS thread, or what is told
+  atomic<wake_cause> cause{wake_cause::none};
+  basic_gate<traits> gate;
+  withdraw_function withdraw = nullptr;
+  void* object = nullptr;                // for withdraw; of a told_point, itself
+  void* slot = nullptr;                  // where a value comes from or goes to
+  selection_state* selection = nullptr;  // of which it is one of several
+  os::note note;                         // for an OS thread
+};
+
+/// Behind which nobody waits: to wake it is to call its function, without a lock. So one who waits on
+/// a channel can be told what happens to an object that is none. As of any point, its owner takes it
+/// out under the object's lock; and if it is not in any more, waits until the function was called.
+struct told_point : wait_point {
+  using tell_function = void (*)(told_point&) noexcept;
+  /// Null: an ordinary point after all.
+  explicit told_point(tell_function function) noexcept : tell(function) {
+    object = function != nullptr ? static_cast<wait_point*>(this) : nullptr;
+  }
+
+  /// It waits on no object: it leads to itself.
+  static bool is_one(const wait_point& point) noexcept { return point.object == &point; }
+
+  /// The point may be gone when this returns (WP2).
+  const tell_function tell;
+};
+
+/// One wait on several objects (select): a point is linked on each of them, and a thread that
+/// unlinks one to serve it must first win the selection. The other points are stale from then on; a
+/// thread that meets one drops it, and the waiter unlinks the rest before it goes on.
+struct selection_state {
+  /// Linked nowhere: what the timer and the shutdown withdraw, and where a thread sleeps.
+  wait_point self;
+  atomic<wait_point*> winner{nullptr};
+
+  /// Whether `by` ends the wait; false if something else has.
+  bool win(wait_point& by) noexcept {
+    wait_point* none = nullptr;
+    // [sel.win <>] acq_rel: one wins; its writes to the point are published by wake().
+    return winner.compare_exchange_strong(none, &by, std::memory_order_acq_rel,
+                                          std::memory_order_relaxed);  // relaxed: another has won
+  }
+  bool is_won() const noexcept {
+    return winner.load(std::memory_order_acquire) != nullptr;  // [sel.win <] acquire: no hurry
+  }
+
+  /// `self.object` is a lock that the waiter holds until it has left its stack: before that nobody
+  /// may win, for the winner makes it runnable.
+  template <class Lock>
+  static withdrawal withdraw(wait_point& self, bool locked) noexcept {
+    if (!locked) {
+      auto& held = *static_cast<Lock*>(self.object);
+      if (!held.try_lock()) {
+        return withdrawal::busy;
+      }
+      held.unlock();
+    }
+    return self.selection->win(self) ? withdrawal::done : withdrawal::refused;
+  }
+};
+
+/// What a withdraw function does: unlink() under a lock, which is tried for unless `locked`; says
+/// whether the point was in.
+template <class Lock, class Unlink>
+withdrawal unlink_under(Lock& lock, bool locked, Unlink unlink) noexcept {
+  // Looked at first: an attempt takes the cache line away from the holder.
+  if (!locked && (lock.is_locked() || !lock.try_lock())) {
+    return withdrawal::busy;
+  }
+  const bool was_linked = unlink();
+  if (!locked) {
+    lock.unlock();
+  }
+  return was_linked ? withdrawal::done : withdrawal::refused;
+}
+
+/// Starts loading the frames of a waiter that will be woken: they lie below its point.
+THRUM_INLINE void prefetch_waiter(const wait_point& point) noexcept {
+  const char* const at = reinterpret_cast<const char*>(&point);
+  __builtin_prefetch(at - 64, 1);
+  __builtin_prefetch(at - 128, 1);
+  __builtin_prefetch(at - 192, 1);
+  __builtin_prefetch(at - 256, 1);
+}
+
+/// W3 and WP1, under the object's lock: the waiter is released, and nobody enters the object on its
+/// behalf any more.
+THRUM_INLINE void settle(wait_point& point, wake_cause cause) noexcept {
+  // relaxed: read by the waiter after wake(); by the stop, ordered by the fence of [s.gate] in shut
+  point.cause.store(cause, relaxed);
+  point.gate.shut();
+}
+
+/// The same for a point that has won its selection.
+THRUM_INLINE void settle_selection(wait_point& point, wake_cause cause) noexcept {
+  // relaxed: read by the waiter after wake(); the stop looks at the winner
+  point.cause.store(cause, relaxed);
+  point.selection->self.gate.shut();
+}
+
+/// Whether a point needs no withdrawing any more. For the stop, after its heavy fence.
+inline bool is_settled(const wait_point& point) noexcept {
+  // relaxed: ordered by the fence of [s.gate] in withdraw_all
+  return point.selection != nullptr ? point.selection->is_won()
+                                    : point.cause.load(relaxed) != wake_cause::none;
+}
+
+/// Ends a wait whose time is over, unless somebody else has ended it or is about to.
+inline bool withdraw_in_time(wait_point& point) noexcept {
+  // A selection has been left to others by now (its timer is armed after that, a thread has
+  // unlocked all), so it can be won without a look at any object.
+  const bool ours =
+      point.selection != nullptr ? point.selection->win(point) : point.gate.visit([&]() noexcept {
+        return point.withdraw(point, false);
+      }) == withdrawal::done;
+  if (ours) {
+    point.cause.store(wake_cause::timed_out, relaxed);  // relaxed: published by the wake-up
+  }
+  return ours;
+}
+
+/// Where an OS thread sleeps.
+inline os::note& note_of(wait_point& point) noexcept {
+  return (point.selection != nullptr ? point.selection->self : point).note;
+}
+
+/// The last step for a point without a goroutine.
+THRUM_COLD inline void wake_other(wait_point& point) noexcept {
+  if (told_point::is_one(point)) {
+    auto& told = static_cast<told_point&>(point);
+    told.tell(told);
+  } else {
+    note_of(point).wake();
+  }
+}
+
+/// W3's last step. The point may be gone when this returns (WP2). For several: wake_list.hpp.
+inline void wake(wait_point& point) noexcept {
+  if (point.g != nullptr) {
+    ready(*point.g);
+  } else {
+    wake_other(point);
+  }
+}
+
+/// As wake, for a caller that knows its M: it has not switched since it asked.
+THRUM_INLINE void wake(machine* m, wait_point& point) noexcept {
+  goroutine* const g = point.g;
+  if (g != nullptr && m != nullptr && m->scheduler == g->scheduler) [[likely]] {
+    ready_next(*m, *g);
+  } else {
+    wake(point);
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+// ---- thrum/sched/run/wake_list.hpp ----
+//
+// Waiters that are released together, by a close or a notify_all, on their way to be woken.
+//
+// They may be a million, each in a stack and a page of its own: a walk through them waits for memory
+// at every step. So they are walked once, under the lock of the object that they waited on: that
+// walk releases each (settle) and links its goroutine into a queue, which goes as a whole to where
+// goroutines run from. wait_list::take_all_if walks from both ends at once, so that two loads are
+// under way.
+//
+// OS threads, which wait for a note, and what is told are kept in a chain of wait points and woken one by one; so are
+// all goroutines if they belong to several runtimes.
+//
+// Invariant
+//   WL1  a point in a list is settled, and in no list of an object: nobody else looks at it. So the
+//        links of the point, and the queue link of its goroutine, are free to use until it is woken.
+//
+// Tried and rejected: waking each in turn, which touches every wait point and every goroutine a
+// second time, when the first have left the cache (a close took 660 ns a receiver with a million).
+#ifndef THRUM_SCHED_RUN_WAKE_LIST_HPP
+#define THRUM_SCHED_RUN_WAKE_LIST_HPP
+
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+class wake_list {
+ public:
+  wake_list() noexcept = default;
+  wake_list(const wake_list&) = delete;
+  wake_list& operator=(const wake_list&) = delete;
+  ~wake_list() { THRUM_ASSERT(WL1, empty()); }
+
+  bool empty() const noexcept { return goroutines_.empty() && threads_ == nullptr; }
+
+  /// Under the lock of the object, once the point is settled. Null is nobody.
+  void push_back(wait_point* point) noexcept {
+    if (point == nullptr) {
+      return;
+    }
+    if (goroutine* const g = point->g) [[likely]] {
+      goroutines_.push_back(&prepared(*g));
+    } else {
+      point->next = nullptr;
+      (last_thread_ != nullptr ? last_thread_->next : threads_) = point;
+      last_thread_ = point;
+    }
+  }
+
+  void push_front(wait_point& point) noexcept {
+    if (point.g != nullptr) [[likely]] {
+      goroutines_.push_front(&prepared(*point.g));
+    } else {
+      point.next = threads_;
+      threads_ = &point;
+      if (last_thread_ == nullptr) {
+        last_thread_ = &point;
+      }
+    }
+  }
+
+  /// All of another list, behind those that are here.
+  void append(wake_list&& behind) noexcept {
+    if (!behind.goroutines_.empty()) {
+      is_mixed_ = is_mixed_ || behind.is_mixed_ ||
+                  (!goroutines_.empty() && scheduler_ != behind.scheduler_);
+      scheduler_ = behind.scheduler_;
+      goroutines_.append(std::move(behind.goroutines_));
+    }
+    if (behind.threads_ != nullptr) {
+      (last_thread_ != nullptr ? last_thread_->next : threads_) = behind.threads_;
+      last_thread_ = behind.last_thread_;
+      behind.threads_ = behind.last_thread_ = nullptr;
+    }
+  }
+
+  /// The first of the goroutines, for a caller that puts them elsewhere.
+  goroutine* pop_goroutine() noexcept { return goroutines_.pop_front(); }
+
+  /// Without any lock, and last: they and what they waited on may be gone when this returns.
+  void wake_all() noexcept {
+    if (goroutines_.size() > 1 && !is_mixed_) {
+      ready_all(*scheduler_, std::move(goroutines_));
+    } else {
+      while (goroutine* const g = goroutines_.pop_front()) {
+        ready(*g);
+      }
+    }
+    while (threads_ != nullptr) {
+      wait_point* const point = threads_;
+      threads_ = point->next;
+      wake_other(*point);
+    }
+  }
+
+ private:
+  /// Its status is on the line that the queue writes anyway.
+  goroutine& prepared(goroutine& g) noexcept {
+    g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
+    is_mixed_ = is_mixed_ || (g.flags & g_apart) != 0 ||
+                (!goroutines_.empty() && g.scheduler != scheduler_);
+    scheduler_ = g.scheduler;
+    return g;
+  }
+
+  base::intrusive_queue<goroutine> goroutines_;
+  runtime_scheduler* scheduler_ = nullptr;  // of the goroutine that came last
+  bool is_mixed_ = false;                   // they belong to several, or one goes to no P's queue
+  wait_point* threads_ = nullptr;
+  wait_point* last_thread_ = nullptr;
+};
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+#include <cstddef>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sync_detail {
+
+/// Fill it with the object's lock held, so that waiters stand still; then call end() without the lock.
+class destroyed_waiters {
+ public:
+  /// `part` lies in the object.
+  explicit destroyed_waiters(const void* part) noexcept;
+
+  /// Takes those out that wait in a list.
+  void take(base::intrusive_list<sched::wait_point>& list) noexcept {
+    while (sched::wait_point* const point = is_exit_ ? nullptr : list.pop_front()) {
+      add(*point);
+    }
+  }
+  void take(base::intrusive_ring<sched::wait_point>& ring) noexcept {
+    while (sched::wait_point* const point = is_exit_ ? nullptr : ring.pop_front()) {
+      add(*point);
+    }
+  }
+
+  /// One that is out of its list, or will never be looked for in it.
+  void add(sched::wait_point& point) noexcept;
+
+  /// Wakes those that were cancelled. If there were others: says that `what` was destroyed, and ends
+  /// the program.
+  void end(std::string_view what) noexcept;
+
+ private:
+  static constexpr std::size_t most = 4;  // are shown
+
+  /// Whether its runtime stops, so that the wait ends now. The point is settled then.
+  static bool cancel(sched::wait_point& point) noexcept;
+
+  sched::wake_list cancelled_;
+  std::size_t goroutines_ = 0;
+  std::size_t threads_ = 0;
+  const sched::goroutine* shown_[most] = {};
+  os::call_stack callers_[most];
+  const bool is_exit_;
+};
+
+/// A destructor's slow path for an object with a lock and lists.
+template <class Lock, class... Lists>
+THRUM_COLD void end_waits(std::string_view what, Lock& lock, Lists&... lists) noexcept {
+  destroyed_waiters found(&lock);
+  {
+    const sched::section here;
+    const sched::scoped guard(lock);
+    (found.take(lists), ...);
+  }
+  found.end(what);
+}
+
+}}}  // namespace thrum::THRUM_ABI::sync_detail
+
+#endif
+
+// ---- thrum/sync/wait_list.hpp ----
+//
+// A FIFO of wait points under the lock of the object that they wait on: what the primitives of this
+// floor are built from.
+#ifndef THRUM_SYNC_WAIT_LIST_HPP
+#define THRUM_SYNC_WAIT_LIST_HPP
+
+// ---- thrum/sched/run/park.hpp ----
+//
+// The ways in which a goroutine gives up the processor: park, wait, sleep, yield, preemption.
+//
+// Everything above this floor that blocks does so by wait(), wait_for_ever() or sleep_until(): an object
+// that keeps wait points, under its own lock. park() itself is for what has no lock. A caller that is not a
+// goroutine blocks its thread in the same functions.
+#ifndef THRUM_SCHED_RUN_PARK_HPP
+#define THRUM_SCHED_RUN_PARK_HPP
+
+// ---- thrum/sched/core/host_threads.hpp ----
+//
+// Which threads of the process are hosts: known to all shared objects, as a thread that waits may do
+// so in another one than that which has attached it.
+#ifndef THRUM_SCHED_CORE_HOST_THREADS_HPP
+#define THRUM_SCHED_CORE_HOST_THREADS_HPP
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// How help_while_waiting has ended.
+enum class help_end : std::uint8_t {
+  none,      // the thread is no host, or not of a runtime that still runs: it waits by itself
+  event,     // what it waits for has happened
+  timed_out  // the deadline came first
+};
+
+struct host_threads {
+  static constexpr std::string_view process_name = "sched::host_threads";
+  /// The calling thread's `attachments`; null: it is nobody's host.
+  os::thread_key key;
+  blocking_lock lock{lock_rank::registry};
+  /// Runs goroutines until the note's event has happened. Null: no thread has ever been a host. In
+  /// run/host_loop.hpp.
+  std::atomic<help_end (*)(os::note&, std::int64_t deadline) noexcept> help{nullptr};
+};
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+// ---- thrum/sched/run/arm.hpp ----
+//
+// Arming a timer, and telling the thread that sleeps until the first one. Checked by
+// tests/model/timer_wake_model.cpp.
+#ifndef THRUM_SCHED_RUN_ARM_HPP
+#define THRUM_SCHED_RUN_ARM_HPP
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// Tells the thread that sleeps in the poller of a new earliest timer. A thread that is about to
+/// look for work, or to hand its P off, sees it anyway if it is its own P's.
+inline void announce_timer(machine& m, typename timer_heap<traits>::added added,
+                           std::int64_t when) noexcept {
+  using heap = timer_heap<traits>;
+  if (added == heap::added::elsewhere || (added == heap::added::earliest && m.g != nullptr)) {
+    m.scheduler->wake_for_timer(when);
+  }
+}
+
+/// Arms a timer that is not a goroutine's own; from any thread.
+inline void arm(runtime_scheduler& scheduler, basic_timer<traits>& timer,
+                std::int64_t when) noexcept {
+  machine* const m = current_m();
+  processor& p =
+      m != nullptr && m->p != nullptr && m->scheduler == &scheduler ? *m->p : scheduler.ps[0];
+  if (p.timers.add(timer, when) != timer_heap<traits>::added::later) {
+    scheduler.wake_for_timer(when);
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+// ---- thrum/sched/run/background.hpp ----
+//
+// Goroutines of background priority: when they run, and how they make room.
+//
+// Purpose
+//   A host such as a game engine has work that a frame waits for, and work that is to be done some
+//   time. The second must not delay the first, and must not wait for ever.
+//
+// Where they stand
+//   One FIFO of the scheduler (runtime_scheduler::background), of the same kind as the global queue.
+//   What of background priority becomes ready goes to its tail: started, woken, back from a wait in
+//   the poller, yielded, preempted; by whomever. In front of the others goes only one that was
+//   interrupted before it had used up a time slice.
+//
+// When they run
+//   nothing else   a P takes one after it has found nothing in its ring, in the global queue, in the
+//                  poller, at the others and among the forks, and before it would idle. Who puts one
+//                  there wakes an idle P, by the same steps as for any goroutine (idle.hpp), and who is
+//                  about to idle looks there again: no P idles while one waits. Once a P has run one, the
+//                  next may follow without that search, which costs ten switches, as long as nobody has
+//                  looked for an idle P in vain (idle_set::spinner_wanted).
+//   a turn         every 61st slice of a P (background_interval) is a background goroutine's, if
+//                  one waits. The global queue's turn comes at the same tick of the P and must not be
+//                  lost by that: so a background turn moves the tick on by a whole interval, and the
+//                  global queue's follows (BG3).
+//   a time         turns are not enough where they are not taken: a goroutine that computes without end,
+//                  two that hand each other the P. So the monitor asks a P for one (attention_share)
+//                  that has run others for as long as 61 time slices while some waited.
+//   interrupted    a goroutine that a signal interrupted, and no library call, may hold a lock of others:
+//                  of malloc, of stdio, a std::mutex. Its owner is unknown to the scheduler, and so are
+//                  those who wait for it. So while one of them waits here, the monitor asks each P for a
+//                  turn after one time slice, not 61; of eight such turns seven are theirs.
+//
+// How they make room
+//   While a P runs one, attention_low is set in what is asked of it. So whatever that goroutine does next
+//   at the scheduler goes over g0, as on a host's P: the short ways from goroutine to goroutine need no
+//   look at the priority of the one that leaves. The monitor knows by it, too, and asks such a P to give
+//   way after least_run_ns, and not after a whole slice, if something of normal priority waits there, in
+//   the global queue, or at another P for one that idles (idle_set::spinner_wanted). Who makes such a
+//   goroutine ready, and finds no idle P, hurries the monitor. Among themselves background goroutines
+//   have whole slices.
+//
+// Invariants
+//   BG1  a goroutine of background priority that is ready stands in the background queue, or in an
+//        inbox if it is bound to a host: in no ring, no runnext, and not in the global queue. A priority
+//        changes only while its goroutine runs.
+//   BG2  attention_low is set on a P whose goroutine has background priority and is in user code.
+//   BG3  of two turns of background goroutines on one P that finds other work, one of the global
+//        queue's lies between.
+//
+// What pays for it: a goroutine of normal priority nothing, but for a look at the joiner's flags when
+// one with a handle ends. Its flags are looked at where it is made ready anyway, for g_on_host.
+//
+// Hosts: a call that runs until nothing is left takes background goroutines when it finds nothing else. One
+// that is to be short, or that waits for something, leaves them to the processors: host_loop.hpp.
+//
+// Rejected
+//   A second ring for each P: stealing from it, and every place that asks whether a P has work, for work
+//   that is not urgent. A heap of many levels: nothing could be said of what starves.
+//   Normal priority for what a signal interrupted, until its next library call: background goroutines that
+//   compute would have whole turns beside normal ones, and among themselves none but the first a turn.
+//   A share of time alone: it needs a clock at each turn, and tests could not count.
+//
+// Numbers: docs/decisions/0029-two-priorities.md.
+// Checked by tests/unit/sched/run/background_test.cpp, tests/unit/sched/core/priority_test.cpp and
+// tests/model/idle_protocol_model.cpp.
+#ifndef THRUM_SCHED_RUN_BACKGROUND_HPP
+#define THRUM_SCHED_RUN_BACKGROUND_HPP
+
+// ---- thrum/sched/run/take.hpp ----
+//
+// What a P has to run without searching: its runnext and ring, its share of the global queue, its
+// due timers. find_work.hpp asks them first, one by one; a goroutine that leaves the processor asks
+// them on its own stack (switch.hpp).
+//
+// A time slice begins with each of these but runnext: what comes from there shares the slice of its
+// predecessor.
+#ifndef THRUM_SCHED_RUN_TAKE_HPP
+#define THRUM_SCHED_RUN_TAKE_HPP
 
 #include <bit>
 #include <cstdint>
@@ -22167,6 +21652,11 @@ THRUM_COLD inline bool is_turn_of_g0(const machine& m) noexcept {
   return is_poll_due(*m.scheduler) || is_background_turn(m);
 }
 
+/// For how many time slices a P may run others while some of them wait.
+inline std::int64_t slices_between_shares(runtime_scheduler& scheduler) noexcept {
+  return scheduler.background.has_preempted() ? 1 : background_interval;
+}
+
 /// For a P that has just run one of them and has nothing else itself: whether the next may follow without a
 /// search for others' work.
 inline bool may_follow(runtime_scheduler& scheduler) noexcept {
@@ -22240,364 +21730,6 @@ inline void queue_all(runtime_scheduler& scheduler,
 // Checked by stop_watch_model.cpp and stoppable_test.cpp.
 #ifndef THRUM_SCHED_RUN_STOP_WATCH_HPP
 #define THRUM_SCHED_RUN_STOP_WATCH_HPP
-
-// ---- thrum/sched/run/wait_point.hpp ----
-//
-// What waits: a parked goroutine or a blocked OS thread behind one small type.
-//
-// Purpose
-//   Every primitive keeps lists of wait points and never asks what is behind one. A wait point
-//   lives on the stack of the waiter and is gone as soon as that runs again.
-//
-// The life of a wait
-//   W1 the waiter locks its object and links its wait point
-//   W2 it leaves its stack; the arriving side unlocks the object (a thread unlocks, then sleeps)
-//   W3 a thread that has something for it unlinks it under the object's lock, settles it, unlocks,
-//      and calls wake()
-//   W4 it runs again
-//   Besides W3 two others may end a wait: its timer and the shutdown of its runtime.
-//   Both call `withdraw`, which unlinks the point under the object's lock if it is still linked. So
-//   one of them wins, under that lock.
-//
-// What keeps the object alive while somebody withdraws a point from it
-//   The point is linked: the object has a waiter. From W3 on the object may be destroyed, although
-//   the waiter does not run yet: so W3 settles the point, which shuts its gate (gate.hpp) while the
-//   object is locked. The two go through that gate before they touch the object, and after settle()
-//   none is there or will come.
-//
-// What keeps a wait point alive while somebody withdraws it
-//   A timer: before W4 goes on, timer_heap::remove waits until the timer's function has returned.
-//   The shutdown: it announces itself (`withdrawing`), passes a heavy fence, and only then reads
-//   `g.withdrawable`; the waiter clears that word at W4, passes a light fence, and waits on the
-//   shutdown's lock if it sees the announcement. The same pair of fences makes sure that a
-//   goroutine that parks while the shutdown begins is seen by it or sees it. The waiter's side
-//   costs a store and a load; a claim word that every wake-up must win would cost a locked
-//   instruction each.
-//
-// A wait on several objects at once has a point on each, and a gate for all; see selection_state.
-//
-// Invariants
-//   WP1  cause is written before wake(), by the thread that unlinked the point: by settle() at W3.
-//   WP2  after wake() the waker touches neither the point nor its goroutine.
-//   WP3  settle() comes before anything by which another may learn that the point is out: before
-//        the object is unlocked; or before wake(), where the waiter itself goes back to the object
-//        (a mutex), which therefore stands until it has run.
-#ifndef THRUM_SCHED_RUN_WAIT_POINT_HPP
-#define THRUM_SCHED_RUN_WAIT_POINT_HPP
-
-// ---- thrum/sched/run/gate.hpp ----
-//
-// When a deadline or a stop may enter an object on behalf of a waiter.
-//
-// Purpose
-//   A wait may be ended by its deadline or by the stop of its runtime. Both must enter the object
-//   that is waited on, to unlink the waiter, and come when they like; while a thread that has
-//   notified a waiter may destroy the object at once, long before that waiter runs. So each waiter
-//   has a gate. The timer and the stop go through it before they touch the object; a thread that
-//   releases the waiter shuts it first, while the object is still locked.
-//
-// State: one word, in the frame of the waiter, which stays for as long as one of the two looks.
-//   closed   no visitor is about to come: nearly all waits, all their life
-//   open     a deadline is armed, or a stop has been announced: one of them may enter
-//   inside   one of them has entered: the visitor
-//   shut     the waiter was released; no visitor enters any more
-//   left     the visitor has left, and none enters any more: it was shut, or the waiter is out
-//
-// The two sides
-//   visit()  open -> inside, tries for the object's lock, takes the waiter out if it still is in,
-//            unlocks, leaves. While the lock is held by others it looks whether the gate was shut,
-//            and leaves at once if it was.
-//   shut()   with the object's lock held: shut; if a visitor was inside, waits until it has left.
-//            A visitor never waits for the lock, so this ends however many waiters are released in
-//            one hold of the lock, and by any thread.
-//
-// What this costs
-//   A waiter that no visitor may come for is released with one load: its gate is closed. A deadline
-//   is known before the waiter is linked, so its gate is opened then, and releasing it costs an
-//   exchange. A stop is rare, but comes at any time: it opens the gates of all that wait
-//   (announce), passes a heavy fence, and then leaves those alone that it finds released; a thread
-//   that releases a waiter says so (wait_point::cause), passes a light fence and then looks at the
-//   gate. One of the two sees the other.
-//
-// Invariants
-//   GA1  a thread inside holds no lock of the object when it waits, and waits for nothing else.
-//   GA2  when shut() has returned, no visitor enters the object on behalf of this waiter, or ever
-//   will.
-//
-// Tried and rejected: see docs/decisions/0011. Checked by gate_model.cpp and wait_point_test.cpp.
-//
-// Fences of [s.gate]: shut, withdraw_all.
-#ifndef THRUM_SCHED_RUN_GATE_HPP
-#define THRUM_SCHED_RUN_GATE_HPP
-
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-using namespace base::orders;
-
-/// What came of an attempt to take a waiter out of its object.
-enum class withdrawal : std::uint8_t {
-  busy,     // somebody holds the object's lock
-  refused,  // somebody has released the waiter, or is about to
-  done,     // it is out, and ours to wake
-};
-
-template <class Traits>
-class basic_gate {
- public:
-  /// Called by the waiter, before others can find it: its timer will come when its time is over.
-  void open() noexcept {
-    word_.store(state::open, relaxed);  // relaxed: published by the object's lock
-  }
-
-  /// Called by the stop, before its heavy fence.
-  void announce() noexcept {
-    state expected = state::closed;
-    // relaxed: ordered by the fence of [s.gate] in withdraw_all
-    word_.compare_exchange_strong(expected, state::open, relaxed, relaxed);
-  }
-
-  /// Makes attempt() inside the gate, again as long as it says `busy`. `refused` also if the gate
-  /// is not open, or is shut meanwhile.
-  template <class Attempt>
-  withdrawal visit(Attempt attempt) noexcept {
-    state expected = state::open;
-    // relaxed: the object's lock orders what is done inside; failing, nothing is
-    if (!word_.compare_exchange_strong(expected, state::inside, relaxed, relaxed)) {
-      return withdrawal::refused;
-    }
-    withdrawal outcome = attempt();
-    for (std::uint32_t turn = 0; outcome == withdrawal::busy; ++turn) {
-      if (word_.load(relaxed) == state::shut) {  // relaxed: nothing is read because of it
-        outcome = withdrawal::refused;
-        break;
-      }
-      Traits::back_off(turn);
-      outcome = attempt();  // GA1: it only tries for the lock
-    }
-    expected = state::inside;
-    // A waiter that is out will not be released by anybody: no other visitor may come after us.
-    // [gate.word >] release: our last look at the object; sees: shut_slow. relaxed: it was shut
-    // meanwhile
-    if (outcome == withdrawal::done ||
-        !word_.compare_exchange_strong(expected, state::closed, release, relaxed)) {
-      word_.store(state::left, release);  // [gate.word >] release: our last look
-    }
-    return outcome;
-  }
-
-  /// GA2. Called by the thread that releases the waiter, with the object's lock held, after it has
-  /// recorded the release.
-  THRUM_INLINE void shut() noexcept {
-    // [s.gate =] released before the gate is read; pairs with stop()'s fence
-    Traits::light_fence();
-    // [gate.word <] acquire: the last look of the thread inside, which found nothing to do.
-    if (word_.load(acquire) != state::closed) [[unlikely]] {
-      shut_slow();
-    }
-  }
-
- private:
-  enum class state : std::uint8_t { closed, open, inside, shut, left };
-
-  THRUM_COLD void shut_slow() noexcept {
-    // [gate.word <] acquire: the visitor's last look at the object, before it may go.
-    if (word_.exchange(state::shut, acquire) != state::inside) {
-      return;
-    }
-    // [gate.word <] acquire: the visitor's last look.
-    for (std::uint32_t turn = 0; word_.load(acquire) != state::left; ++turn) {
-      Traits::back_off(turn);
-    }
-  }
-
-  typename Traits::template atomic<state> word_{state::closed};
-};
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
-
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-/// Why a wait has ended.
-enum class wake_cause : std::uint8_t {
-  none,       // it has not
-  notified,   // what was waited for came
-  closed,     // it can no longer come
-  timed_out,  // the deadline passed first
-  cancelled,  // the runtime stops
-  retry,      // what was waited for may have changed: look again
-};
-
-struct selection_state;
-
-struct wait_point : base::list_node<wait_point> {
-  /// Takes the point out of whatever it waits on, under that object's lock, which the function
-  /// tries to take unless `locked`. Called inside the gate, or by the waiter itself.
-  using withdraw_function = withdrawal (*)(wait_point&, bool locked) noexcept;
-
-  goroutine* g = nullptr;  // null: an OS thread, or what is told
-  atomic<wake_cause> cause{wake_cause::none};
-  basic_gate<traits> gate;
-  withdraw_function withdraw = nullptr;
-  void* object = nullptr;                // for withdraw; of a told_point, itself
-  void* slot = nullptr;                  // where a value comes from or goes to
-  selection_state* selection = nullptr;  // of which it is one of several
-  os::note note;                         // for an OS thread
-};
-
-/// Behind which nobody waits: to wake it is to call its function, without a lock. So one who waits on
-/// a channel can be told what happens to an object that is none. As of any point, its owner takes it
-/// out under the object's lock; and if it is not in any more, waits until the function was called.
-struct told_point : wait_point {
-  using tell_function = void (*)(told_point&) noexcept;
-  /// Null: an ordinary point after all.
-  explicit told_point(tell_function function) noexcept : tell(function) {
-    object = function != nullptr ? static_cast<wait_point*>(this) : nullptr;
-  }
-
-  /// It waits on no object: it leads to itself.
-  static bool is_one(const wait_point& point) noexcept { return point.object == &point; }
-
-  /// The point may be gone when this returns (WP2).
-  const tell_function tell;
-};
-
-/// One wait on several objects (select): a point is linked on each of them, and a thread that
-/// unlinks one to serve it must first win the selection. The other points are stale from then on; a
-/// thread that meets one drops it, and the waiter unlinks the rest before it goes on.
-struct selection_state {
-  /// Linked nowhere: what the timer and the shutdown withdraw, and where a thread sleeps.
-  wait_point self;
-  atomic<wait_point*> winner{nullptr};
-
-  /// Whether `by` ends the wait; false if something else has.
-  bool win(wait_point& by) noexcept {
-    wait_point* none = nullptr;
-    // [sel.win <>] acq_rel: one wins; its writes to the point are published by wake().
-    return winner.compare_exchange_strong(none, &by, std::memory_order_acq_rel,
-                                          std::memory_order_relaxed);  // relaxed: another has won
-  }
-  bool is_won() const noexcept {
-    return winner.load(std::memory_order_acquire) != nullptr;  // [sel.win <] acquire: no hurry
-  }
-
-  /// `self.object` is a lock that the waiter holds until it has left its stack: before that nobody
-  /// may win, for the winner makes it runnable.
-  template <class Lock>
-  static withdrawal withdraw(wait_point& self, bool locked) noexcept {
-    if (!locked) {
-      auto& held = *static_cast<Lock*>(self.object);
-      if (!held.try_lock()) {
-        return withdrawal::busy;
-      }
-      held.unlock();
-    }
-    return self.selection->win(self) ? withdrawal::done : withdrawal::refused;
-  }
-};
-
-/// What a withdraw function does: unlink() under a lock, which is tried for unless `locked`; says
-/// whether the point was in.
-template <class Lock, class Unlink>
-withdrawal unlink_under(Lock& lock, bool locked, Unlink unlink) noexcept {
-  // Looked at first: an attempt takes the cache line away from the holder.
-  if (!locked && (lock.is_locked() || !lock.try_lock())) {
-    return withdrawal::busy;
-  }
-  const bool was_linked = unlink();
-  if (!locked) {
-    lock.unlock();
-  }
-  return was_linked ? withdrawal::done : withdrawal::refused;
-}
-
-/// Starts loading the frames of a waiter that will be woken: they lie below its point.
-THRUM_INLINE void prefetch_waiter(const wait_point& point) noexcept {
-  const char* const at = reinterpret_cast<const char*>(&point);
-  __builtin_prefetch(at - 64, 1);
-  __builtin_prefetch(at - 128, 1);
-  __builtin_prefetch(at - 192, 1);
-  __builtin_prefetch(at - 256, 1);
-}
-
-/// W3 and WP1, under the object's lock: the waiter is released, and nobody enters the object on its
-/// behalf any more.
-THRUM_INLINE void settle(wait_point& point, wake_cause cause) noexcept {
-  // relaxed: read by the waiter after wake(); by the stop, ordered by the fence of [s.gate] in shut
-  point.cause.store(cause, relaxed);
-  point.gate.shut();
-}
-
-/// The same for a point that has won its selection.
-THRUM_INLINE void settle_selection(wait_point& point, wake_cause cause) noexcept {
-  // relaxed: read by the waiter after wake(); the stop looks at the winner
-  point.cause.store(cause, relaxed);
-  point.selection->self.gate.shut();
-}
-
-/// Whether a point needs no withdrawing any more. For the stop, after its heavy fence.
-inline bool is_settled(const wait_point& point) noexcept {
-  // relaxed: ordered by the fence of [s.gate] in withdraw_all
-  return point.selection != nullptr ? point.selection->is_won()
-                                    : point.cause.load(relaxed) != wake_cause::none;
-}
-
-/// Ends a wait whose time is over, unless somebody else has ended it or is about to.
-inline bool withdraw_in_time(wait_point& point) noexcept {
-  // A selection has been left to others by now (its timer is armed after that, a thread has
-  // unlocked all), so it can be won without a look at any object.
-  const bool ours =
-      point.selection != nullptr ? point.selection->win(point) : point.gate.visit([&]() noexcept {
-        return point.withdraw(point, false);
-      }) == withdrawal::done;
-  if (ours) {
-    point.cause.store(wake_cause::timed_out, relaxed);  // relaxed: published by the wake-up
-  }
-  return ours;
-}
-
-/// Where an OS thread sleeps.
-inline os::note& note_of(wait_point& point) noexcept {
-  return (point.selection != nullptr ? point.selection->self : point).note;
-}
-
-/// The last step for a point without a goroutine.
-THRUM_COLD inline void wake_other(wait_point& point) noexcept {
-  if (told_point::is_one(point)) {
-    auto& told = static_cast<told_point&>(point);
-    told.tell(told);
-  } else {
-    note_of(point).wake();
-  }
-}
-
-/// W3's last step. The point may be gone when this returns (WP2). For several: wake_list.hpp.
-inline void wake(wait_point& point) noexcept {
-  if (point.g != nullptr) {
-    ready(*point.g);
-  } else {
-    wake_other(point);
-  }
-}
-
-/// As wake, for a caller that knows its M: it has not switched since it asked.
-THRUM_INLINE void wake(machine* m, wait_point& point) noexcept {
-  goroutine* const g = point.g;
-  if (g != nullptr && m != nullptr && m->scheduler == g->scheduler) [[likely]] {
-    ready_next(*m, *g);
-  } else {
-    wake(point);
-  }
-}
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
 
 #include <cstdint>
 
@@ -23288,122 +22420,6 @@ inline void preemption_point(section& here) noexcept {
 
 #endif
 
-// ---- thrum/sched/run/wake_list.hpp ----
-//
-// Waiters that are released together, by a close or a notify_all, on their way to be woken.
-//
-// They may be a million, each in a stack and a page of its own: a walk through them waits for memory
-// at every step. So they are walked once, under the lock of the object that they waited on: that
-// walk releases each (settle) and links its goroutine into a queue, which goes as a whole to where
-// goroutines run from. wait_list::take_all_if walks from both ends at once, so that two loads are
-// under way.
-//
-// OS threads, which wait for a note, and what is told are kept in a chain of wait points and woken one by one; so are
-// all goroutines if they belong to several runtimes.
-//
-// Invariant
-//   WL1  a point in a list is settled, and in no list of an object: nobody else looks at it. So the
-//        links of the point, and the queue link of its goroutine, are free to use until it is woken.
-//
-// Tried and rejected: waking each in turn, which touches every wait point and every goroutine a
-// second time, when the first have left the cache (a close took 660 ns a receiver with a million).
-#ifndef THRUM_SCHED_RUN_WAKE_LIST_HPP
-#define THRUM_SCHED_RUN_WAKE_LIST_HPP
-
-#include <utility>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-class wake_list {
- public:
-  wake_list() noexcept = default;
-  wake_list(const wake_list&) = delete;
-  wake_list& operator=(const wake_list&) = delete;
-  ~wake_list() { THRUM_ASSERT(WL1, empty()); }
-
-  bool empty() const noexcept { return goroutines_.empty() && threads_ == nullptr; }
-
-  /// Under the lock of the object, once the point is settled. Null is nobody.
-  void push_back(wait_point* point) noexcept {
-    if (point == nullptr) {
-      return;
-    }
-    if (goroutine* const g = point->g) [[likely]] {
-      goroutines_.push_back(&prepared(*g));
-    } else {
-      point->next = nullptr;
-      (last_thread_ != nullptr ? last_thread_->next : threads_) = point;
-      last_thread_ = point;
-    }
-  }
-
-  void push_front(wait_point& point) noexcept {
-    if (point.g != nullptr) [[likely]] {
-      goroutines_.push_front(&prepared(*point.g));
-    } else {
-      point.next = threads_;
-      threads_ = &point;
-      if (last_thread_ == nullptr) {
-        last_thread_ = &point;
-      }
-    }
-  }
-
-  /// All of another list, behind those that are here.
-  void append(wake_list&& behind) noexcept {
-    if (!behind.goroutines_.empty()) {
-      is_mixed_ = is_mixed_ || behind.is_mixed_ ||
-                  (!goroutines_.empty() && scheduler_ != behind.scheduler_);
-      scheduler_ = behind.scheduler_;
-      goroutines_.append(std::move(behind.goroutines_));
-    }
-    if (behind.threads_ != nullptr) {
-      (last_thread_ != nullptr ? last_thread_->next : threads_) = behind.threads_;
-      last_thread_ = behind.last_thread_;
-      behind.threads_ = behind.last_thread_ = nullptr;
-    }
-  }
-
-  /// The first of the goroutines, for a caller that puts them elsewhere.
-  goroutine* pop_goroutine() noexcept { return goroutines_.pop_front(); }
-
-  /// Without any lock, and last: they and what they waited on may be gone when this returns.
-  void wake_all() noexcept {
-    if (goroutines_.size() > 1 && !is_mixed_) {
-      ready_all(*scheduler_, std::move(goroutines_));
-    } else {
-      while (goroutine* const g = goroutines_.pop_front()) {
-        ready(*g);
-      }
-    }
-    while (threads_ != nullptr) {
-      wait_point* const point = threads_;
-      threads_ = point->next;
-      wake_other(*point);
-    }
-  }
-
- private:
-  /// Its status is on the line that the queue writes anyway.
-  goroutine& prepared(goroutine& g) noexcept {
-    g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
-    is_mixed_ = is_mixed_ || (g.flags & g_apart) != 0 ||
-                (!goroutines_.empty() && g.scheduler != scheduler_);
-    scheduler_ = g.scheduler;
-    return g;
-  }
-
-  base::intrusive_queue<goroutine> goroutines_;
-  runtime_scheduler* scheduler_ = nullptr;  // of the goroutine that came last
-  bool is_mixed_ = false;                   // they belong to several, or one goes to no P's queue
-  wait_point* threads_ = nullptr;
-  wait_point* last_thread_ = nullptr;
-};
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
-
 namespace thrum { inline namespace THRUM_ABI { namespace sync_detail {
 
 using namespace sched;
@@ -23649,7 +22665,14 @@ class chan_base {
   void expire() noexcept { clock_->expire(*clock_); }
 
  protected:
-  ~chan_base() = default;
+  ~chan_base() {
+    if (!receivers_.empty() || !senders_.empty()) [[unlikely]] {
+      end_waits();
+    }
+  }
+  THRUM_COLD void end_waits() noexcept {
+    sync_detail::end_waits("chan: its last handle", lock_, receivers_.points, senders_.points);
+  }
 
   /// CB1. The first waiter that is not stale; null if there is none.
   THRUM_INLINE static wait_point* pop(wait_list& list) noexcept {
@@ -24236,6 +23259,26 @@ inline void unbind(machine& m, goroutine& g) noexcept {
   g.flags &= static_cast<std::uint8_t>(~g_bound);
 }
 
+/// A goroutine ends that has not given its thread_lock back: what it has done to the thread stays, so no
+/// other goroutine gets that thread. `next` is what runs next; returns what may be switched to at once.
+inline goroutine* let_go_of_thread(machine& m, goroutine& g, goroutine* next) noexcept {
+  if (g.thread_locks == 0) [[likely]] {
+    return next;
+  }
+  g.thread_locks = 0;
+  if (!is_bound_to_thread(g)) {
+    return next;
+  }
+  unbind(m, g);
+  if (m.scheduler->clock.is_virtual()) {
+    return next;  // GB2
+  }
+  m.ends = true;
+  m.locked_g = &g;  // as for a goroutine that is locked there, g0 runs no other: see loop.hpp
+  m.pending = next;
+  return nullptr;
+}
+
 /// E1 and E2 of what has more to do than to end: a handle, values of its own, a thread of its own.
 [[noreturn]] THRUM_NOINLINE inline void end_with_more(goroutine& g) noexcept {
   if (g.forks != nullptr) [[unlikely]] {  // only where nothing has unwound it
@@ -24249,15 +23292,10 @@ inline void unbind(machine& m, goroutine& g) noexcept {
       destroy_locals(g.locals);
     }
     machine* const m = &enter_scheduler(*current_m());
-    if (g.thread_locks != 0) [[unlikely]] {
-      g.thread_locks = 0;  // without exceptions nobody has unwound it
-      if (is_bound_to_thread(g)) {
-        unbind(*m, g);
-      }
-    }
     // relaxed: only a handle changes it now, and if there is none it stays `none`
     if (g.join.load(relaxed) == join_state::none) {
-      leave(*m, take_next(*m), &commit_end, nullptr, true);
+      goroutine* const next = take_next(*m);
+      leave(*m, let_go_of_thread(*m, g, next), &commit_end, nullptr, true);
     }
     g.join_lock.lock();
     const bool detached = g.join.load(relaxed) == join_state::detached;  // relaxed: under the lock
@@ -24279,6 +23317,7 @@ inline void unbind(machine& m, goroutine& g) noexcept {
       next = take_next(*m);
     }
     // Returns only if the handle has let go meanwhile.
+    next = let_go_of_thread(*m, g, next);
     leave_scheduler(leave(*m, next, &commit_end_joined, joiner, true));
   }
 }
@@ -24337,6 +23376,7 @@ inline void exit_if_cancelled(wake_cause cause) {
 
 #endif
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -24388,6 +23428,10 @@ class chan_handle {
   friend bool operator==(const chan_handle& a, const chan_handle& b) noexcept {
     return a.core_ == b.core_;
   }
+  /// An order for std::set and std::map, which says nothing of the channels.
+  friend std::strong_ordering operator<=>(const chan_handle& a, const chan_handle& b) noexcept {
+    return std::compare_three_way()(a.core_, b.core_);
+  }
 
   /// For the library.
   core_type* core() const noexcept { return core_; }
@@ -24429,6 +23473,122 @@ THRUM_COLD inline chan_result block_on_nil(wait_reason reason, std::int64_t dead
 // The receiving members of chan and of its one-way view.
 #ifndef THRUM_CHAN_RECEIVING_HPP
 #define THRUM_CHAN_RECEIVING_HPP
+
+// ---- thrum/chan/recv_result.hpp ----
+//
+// What a receive returns by value: a std::optional that checks its dereference.
+//
+// `*c.recv()` of a std::optional reads an element that is not there when the channel is closed, and the
+// program goes on with it. Here it is a usage_error. The check is a branch at the dereference alone, and the
+// compiler drops it after `if (v)`.
+//
+// It is derived, so that a function template of a std::optional<T> takes it. The standard's comparisons take
+// a derived class for a value, to which an empty optional is never equal; so `==` with its like is here.
+#ifndef THRUM_CHAN_RECV_RESULT_HPP
+#define THRUM_CHAN_RECV_RESULT_HPP
+
+#include <concepts>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI {
+
+namespace chan_detail {
+
+[[noreturn]] THRUM_COLD inline void throw_no_element() {
+  base::throw_usage(
+      "chan::recv: `*` or `->` of a receive that got no element: the channel is closed, or nothing "
+      "came in time; test the result first, as in `if (auto v = c.recv())`");
+}
+
+}  // namespace chan_detail
+
+/// What was received by value: a std::optional<T>, empty if nothing was, that converts to one. `*` and
+/// `->` of an empty one are a usage_error.
+template <class T>
+class recv_result : public std::optional<T> {
+  using optional = std::optional<T>;
+
+ public:
+  /// Nothing.
+  recv_result() noexcept = default;
+  recv_result(std::nullopt_t) noexcept {}  // NOLINT: as an optional
+  /// For the library.
+  template <class... Args>
+  explicit recv_result(std::in_place_t in_place, Args&&... args)
+      : optional(in_place, std::forward<Args>(args)...) {}
+
+  /// As std::optional's.
+  template <class U>
+  requires(!std::is_same_v<std::remove_cvref_t<U>, recv_result> &&
+           std::is_assignable_v<optional&, U>) recv_result&
+  operator=(U&& value) {
+    optional::operator=(std::forward<U>(value));
+    return *this;
+  }
+
+  /// The element. usage_error if there is none.
+  T& operator*() & {
+    check();
+    return optional::operator*();
+  }
+  const T& operator*() const& {
+    check();
+    return optional::operator*();
+  }
+  T&& operator*() && {
+    check();
+    return std::move(optional::operator*());
+  }
+  const T&& operator*() const&& {
+    check();
+    return std::move(optional::operator*());
+  }
+  T* operator->() {
+    check();
+    return optional::operator->();
+  }
+  const T* operator->() const {
+    check();
+    return optional::operator->();
+  }
+
+ private:
+  void check() const {
+    if (!this->has_value()) [[unlikely]] {
+      chan_detail::throw_no_element();
+    }
+  }
+};
+
+/// Equal if both are empty or have equal elements.
+template <std::equality_comparable T>
+bool operator==(const recv_result<T>& a, const recv_result<T>& b) {
+  return static_cast<const std::optional<T>&>(a) == static_cast<const std::optional<T>&>(b);
+}
+template <std::equality_comparable T>
+bool operator==(const recv_result<T>& a, const std::optional<T>& b) {
+  return static_cast<const std::optional<T>&>(a) == b;
+}
+template <std::equality_comparable T>
+bool operator==(const std::optional<T>& a, const recv_result<T>& b) {
+  return b == a;
+}
+
+namespace chan_detail {
+
+/// What a receive returns: a plain std::optional of a T that can be made of anything that converts to bool
+/// (bool, std::any), since a std::optional<bool> made of a recv_result<bool> would hold whether there is one.
+template <class T>
+using received_value = std::conditional_t<std::is_constructible_v<T, recv_result<T>>,
+                                          std::optional<T>, recv_result<T>>;
+
+}  // namespace chan_detail
+
+}}  // namespace thrum::THRUM_ABI
+
+#endif
 
 // ---- thrum/deadline.hpp ----
 //
@@ -24613,7 +23773,23 @@ auto run_until_stopped(const S& stop, Error& error, Call call);
 #include <utility>
 #include <variant>
 
-namespace thrum { inline namespace THRUM_ABI { namespace chan_detail {
+namespace thrum { inline namespace THRUM_ABI {
+
+/// What came of a receive from a channel of signals: as a bool whether there was one, as recv() gives it
+/// and a select's handler takes it; as a recv_status also why not.
+class signal_status {
+ public:
+  /// For the library.
+  constexpr signal_status(recv_status of) noexcept : status_(of) {}  // NOLINT: as it
+  /// Whether there was a signal.
+  constexpr explicit operator bool() const noexcept { return status_ == recv_status::ok; }
+  constexpr operator recv_status() const noexcept { return status_; }  // NOLINT: as it
+
+ private:
+  recv_status status_;
+};
+
+namespace chan_detail {
 
 using namespace sched;
 
@@ -24625,8 +23801,9 @@ class receiving {
 
  public:
   /// The next element; blocks until there is one. Empty: the channel is closed and drained. Blocks
-  /// for ever on the nil channel. A cancellation point.
-  std::optional<T> recv() const { return received(attempt_at(true, no_deadline)); }
+  /// for ever on the nil channel. A cancellation point. The result is a std::optional<T> whose `*` and
+  /// `->` are a usage_error if it is empty.
+  received_value<T> recv() const { return received(attempt_at(true, no_deadline)); }
 
   /// The same into `out`, which is left alone unless the result is ok.
   recv_status recv(T& out) const { return recv_into(out, attempt_at(true, no_deadline)); }
@@ -24650,15 +23827,15 @@ class receiving {
 
   /// The same for elements that cannot be there before they are received, as they have no default.
   /// Empty: none came, now or in time; or none ever will, which is_closed() tells.
-  [[nodiscard]] std::optional<T> try_recv() const {
+  [[nodiscard]] received_value<T> try_recv() const {
     return received(attempt_at(false, no_deadline));
   }
   template <class Rep, class Period>
-  std::optional<T> recv_for(std::chrono::duration<Rep, Period> time) const {
+  received_value<T> recv_for(std::chrono::duration<Rep, Period> time) const {
     return received(attempt_at(true, time_detail::deadline_after(time)));
   }
   template <class Clock, class Duration>
-  std::optional<T> recv_until(std::chrono::time_point<Clock, Duration> when) const {
+  received_value<T> recv_until(std::chrono::time_point<Clock, Duration> when) const {
     return received(attempt_until(when));
   }
 
@@ -24670,7 +23847,7 @@ class receiving {
     return status == recv_status::timeout ? recv_status::stopped : status;
   }
   template <stop_condition Stop>
-  std::optional<T> recv(const Stop& stop) const requires(!std::is_same_v<Stop, T>) {
+  received_value<T> recv(const Stop& stop) const requires(!std::is_same_v<Stop, T>) {
     return received(attempt_until_stopped(stop));
   }
 
@@ -24760,15 +23937,19 @@ class receiving {
   }
 
   template <class Attempt>
-  std::optional<T> received(Attempt attempt) const {
-    slot into;
-    if (attempt(into) != recv_status::ok) {
-      return std::nullopt;
-    }
+  received_value<T> received(Attempt attempt) const {
     if constexpr (std::is_same_v<slot, std::optional<T>>) {
+      received_value<T> into;
+      if (attempt(into) != recv_status::ok) {
+        return std::nullopt;
+      }
       return into;
     } else {
-      return std::optional<T>(element::unwrap(*into));
+      slot into;
+      if (attempt(into) != recv_status::ok) {
+        return std::nullopt;
+      }
+      return received_value<T>(std::in_place, element::unwrap(*into));
     }
   }
 
@@ -24791,26 +23972,26 @@ class receiving<Self, void> {
   bool recv() const { return as_values().recv().has_value(); }
 
   /// Receives a signal that is there now. The result may be ignored, to forget what was told.
-  recv_status try_recv() const {
+  signal_status try_recv() const {
     std::monostate signal;
     return as_values().try_recv(signal);
   }
 
   /// Waits for a signal for a time, or until a moment of any clock. A cancellation point.
   template <class Rep, class Period>
-  recv_status recv_for(std::chrono::duration<Rep, Period> time) const {
+  signal_status recv_for(std::chrono::duration<Rep, Period> time) const {
     std::monostate signal;
     return as_values().recv_for(signal, time);
   }
   template <class Clock, class Duration>
-  recv_status recv_until(std::chrono::time_point<Clock, Duration> when) const {
+  signal_status recv_until(std::chrono::time_point<Clock, Duration> when) const {
     std::monostate signal;
     return as_values().recv_until(signal, when);
   }
 
   /// Waits for a signal until a stop is requested. A cancellation point.
   template <stop_condition Stop>
-  recv_status recv(const Stop& stop) const {
+  signal_status recv(const Stop& stop) const {
     std::monostate signal;
     return as_values().recv(signal, stop);
   }
@@ -24863,7 +24044,8 @@ class receiving<Self, void> {
   values as_values() const { return values(static_cast<const Self*>(this)->core()); }
 };
 
-}}}  // namespace thrum::THRUM_ABI::chan_detail
+}  // namespace chan_detail
+}}  // namespace thrum::THRUM_ABI
 
 #endif
 
@@ -24898,6 +24080,13 @@ class sending {
   void send(T value) const {
     auto wrapped = element::wrap(std::move(value));
     start(wrapped, true, no_deadline);
+  }
+
+  /// Says of a value that is none of the channel's.
+  template <class U>
+  requires(!std::is_convertible_v<U, T>) void send(U&& /*value*/) const {
+    static_assert(std::is_convertible_v<U, T>,
+                  "chan::send: the value does not convert to the type of the channel's elements");
   }
 
   /// Sends `value` if that can be done at once; else returns false and leaves it untouched. An
@@ -25109,8 +24298,8 @@ namespace thrum { inline namespace THRUM_ABI {
 template <class T>
 class chan;
 
-/// The sending end of a channel: a shared handle, cheap to copy, compares by identity, and has a
-/// std::hash.
+/// The sending end of a channel: a shared handle, cheap to copy, compares by identity, has an order
+/// for std::set, and a std::hash.
 template <class T>
 class send_chan : public chan_detail::chan_handle<chan_detail::element_or_other<T>>,
                   public chan_detail::sending<send_chan<T>, chan_detail::element_or_other<T>> {
@@ -25121,13 +24310,17 @@ class send_chan : public chan_detail::chan_handle<chan_detail::element_or_other<
   /// The nil channel: sending blocks for ever.
   send_chan() noexcept = default;
 
+  /// Nothing is received from it: range over the chan, or over a recv_chan.
+  void begin() const = delete;
+  void end() const = delete;
+
  private:
   friend class chan<T>;
   send_chan(const handle& of, int) noexcept : handle(of) {}
 };
 
-/// The receiving end of a channel: a shared handle, cheap to copy, compares by identity, and has a
-/// std::hash.
+/// The receiving end of a channel: a shared handle, cheap to copy, compares by identity, has an
+/// order for std::set, and a std::hash.
 template <class T>
 class recv_chan : public chan_detail::chan_handle<chan_detail::element_or_other<T>>,
                   public chan_detail::receiving<recv_chan<T>, chan_detail::element_or_other<T>> {
@@ -25147,8 +24340,8 @@ class recv_chan : public chan_detail::chan_handle<chan_detail::element_or_other<
   recv_chan(const handle& of, int) noexcept : handle(of) {}
 };
 
-/// A channel of elements of type T: a shared handle, cheap to copy, compares by identity, and has a
-/// std::hash, which its views share. T must be movable, and may be move-only. chan<void> carries
+/// A channel of elements of type T: a shared handle, cheap to copy, compares by identity, and has an
+/// order and a std::hash, which its views share. T must be movable, and may be move-only. chan<void> carries
 /// signals. All members may be called from any goroutine and from any thread at the same time.
 ///
 /// A send happens before the receive that gets its element completes; the k-th receive of a channel
@@ -25525,6 +24718,26 @@ inline void unbind(machine& m, goroutine& g) noexcept {
   g.flags &= static_cast<std::uint8_t>(~g_bound);
 }
 
+/// A goroutine ends that has not given its thread_lock back: what it has done to the thread stays, so no
+/// other goroutine gets that thread. `next` is what runs next; returns what may be switched to at once.
+inline goroutine* let_go_of_thread(machine& m, goroutine& g, goroutine* next) noexcept {
+  if (g.thread_locks == 0) [[likely]] {
+    return next;
+  }
+  g.thread_locks = 0;
+  if (!is_bound_to_thread(g)) {
+    return next;
+  }
+  unbind(m, g);
+  if (m.scheduler->clock.is_virtual()) {
+    return next;  // GB2
+  }
+  m.ends = true;
+  m.locked_g = &g;  // as for a goroutine that is locked there, g0 runs no other: see loop.hpp
+  m.pending = next;
+  return nullptr;
+}
+
 /// E1 and E2 of what has more to do than to end: a handle, values of its own, a thread of its own.
 [[noreturn]] THRUM_NOINLINE inline void end_with_more(goroutine& g) noexcept {
   if (g.forks != nullptr) [[unlikely]] {  // only where nothing has unwound it
@@ -25538,15 +24751,10 @@ inline void unbind(machine& m, goroutine& g) noexcept {
       destroy_locals(g.locals);
     }
     machine* const m = &enter_scheduler(*current_m());
-    if (g.thread_locks != 0) [[unlikely]] {
-      g.thread_locks = 0;  // without exceptions nobody has unwound it
-      if (is_bound_to_thread(g)) {
-        unbind(*m, g);
-      }
-    }
     // relaxed: only a handle changes it now, and if there is none it stays `none`
     if (g.join.load(relaxed) == join_state::none) {
-      leave(*m, take_next(*m), &commit_end, nullptr, true);
+      goroutine* const next = take_next(*m);
+      leave(*m, let_go_of_thread(*m, g, next), &commit_end, nullptr, true);
     }
     g.join_lock.lock();
     const bool detached = g.join.load(relaxed) == join_state::detached;  // relaxed: under the lock
@@ -25568,6 +24776,7 @@ inline void unbind(machine& m, goroutine& g) noexcept {
       next = take_next(*m);
     }
     // Returns only if the handle has let go meanwhile.
+    next = let_go_of_thread(*m, g, next);
     leave_scheduler(leave(*m, next, &commit_end_joined, joiner, true));
   }
 }
@@ -25617,6 +24826,20 @@ struct result_slot {
   std::exception_ptr error;
   bool exited = false;  // by goroutine_exit: no value, no error
 };
+
+/// Says, once in a process, that the exception that has left a goroutine was dropped.
+[[gnu::cold]] void report_lost(const goroutine& g, const std::exception_ptr& error) noexcept;
+
+/// Before the slot of a goroutine that nobody has joined is destroyed.
+template <class R>
+void report_if_lost([[maybe_unused]] const goroutine& g,
+                    [[maybe_unused]] const result_slot<R>& slot) noexcept {
+#if THRUM_EXCEPTIONS
+  if (slot.error != nullptr) [[unlikely]] {
+    report_lost(g, slot.error);
+  }
+#endif
+}
 
 /// What a handle does with the goroutine that it holds.
 class join_protocol {
@@ -25708,6 +24931,7 @@ class [[nodiscard]] join_handle {
       request_stop();
       // Not a cancellation point: a destructor cannot throw.
       go_detail::join_protocol::wait(*g_, false, sched::no_deadline);
+      go_detail::report_if_lost(*g_, *result_);
       give_back();
     }
   }
@@ -25724,7 +24948,8 @@ class [[nodiscard]] join_handle {
   /// Whether there is a goroutine to join.
   bool joinable() const noexcept { return g_ != nullptr; }
 
-  /// Lets the goroutine run on by itself; its result, or the exception that leaves it, is dropped.
+  /// Lets the goroutine run on by itself; its result, or the exception that leaves it, is dropped. The
+  /// first exception of a process that is lost so, or by the destructor, is reported on standard error.
   /// usage_error on an empty handle.
   void detach();
 
@@ -25834,6 +25059,7 @@ void join_handle<T>::detach() {
     g_ = nullptr;
     result_ = nullptr;
   } else {
+    go_detail::report_if_lost(*g_, *result_);
     give_back();
   }
 }
@@ -25907,6 +25133,8 @@ inline void goroutine_main(void* pass, void* argument) {
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
+#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -26065,11 +25293,160 @@ THRUM_INLINE void launch(runtime_scheduler& scheduler, machine* m, goroutine& g,
   }
 }
 
+/// The same on the host's thread `where` only.
+THRUM_COLD inline void launch_on(host_thread& where, runtime_scheduler& scheduler, machine* m,
+                                 goroutine& g) noexcept {
+  prepare_launch(scheduler, g);
+  g.bound = &where.m;
+  g.flags = g_bound | g_on_host;
+  if (m != nullptr) {
+    m->p->counts.created.add();
+  } else {
+    scheduler.count_created_elsewhere();
+  }
+  ready_on_host(g);
+}
+
+/// What a goroutine is made for.
+struct task_form {
+  std::size_t size;
+  std::size_t alignment;
+  void (*run)(goroutine&);
+  void (*discard)(goroutine&) noexcept;
+  join_state join;
+};
+
+/// A goroutine from its making to its launch, inside. A program starts goroutines in many places: what does
+/// not depend on the type of the task stands in functions that are compiled once.
+class fresh_goroutine {
+ public:
+  /// With room for a task. std::system_error if there is no memory for its stack.
+  fresh_goroutine(section& here, runtime_scheduler& scheduler, const task_form& form,
+                  std::size_t stack_size, std::string_view name);
+  fresh_goroutine(const fresh_goroutine&) = delete;
+  fresh_goroutine& operator=(const fresh_goroutine&) = delete;
+  THRUM_INLINE ~fresh_goroutine() {
+    if (g_ != nullptr) [[unlikely]] {
+      give_back(scheduler_, *g_);
+    }
+  }
+
+  /// Builds the task. What is built may allocate, so that happens outside, unless it cannot throw.
+  template <class Task, class... From>
+  THRUM_INLINE void build(From&&... from) {
+    void* const place = g_->task;
+    if constexpr (noexcept(::new (place) Task{std::forward<From>(from)...})) {
+      ::new (place) Task{std::forward<From>(from)...};
+    } else {
+      const bool stepped = here_.step_outside();
+      ::new (place) Task{std::forward<From>(from)...};
+      if (stepped) {
+        here_.step_inside();
+      }
+      m_ = m_of(scheduler_);
+    }
+  }
+
+  goroutine& g() const noexcept { return *g_; }
+
+  /// Lets it run. `caller` is where it was started, for reports.
+  void launch(const void* caller, std::uint8_t flags) noexcept;
+  /// Lets it run on the host's thread `where` only; on any if that is null.
+  void launch_on(const void* caller, host_thread* where) noexcept;
+
+ private:
+  // Given what they need, rather than the object, which can so be kept in registers.
+  static goroutine* make(section& here, runtime_scheduler& scheduler, std::uint8_t size_class);
+  [[noreturn]] static void fail(section& here);
+  static void give_back(runtime_scheduler& scheduler, goroutine& g) noexcept;
+
+  section& here_;
+  runtime_scheduler& scheduler_;
+  machine* m_;
+  goroutine* g_;
+};
+
+THRUM_INLINE fresh_goroutine::fresh_goroutine(section& here, runtime_scheduler& scheduler,
+                                              const task_form& form, std::size_t stack_size,
+                                              std::string_view name)
+    : here_(here), scheduler_(scheduler), m_(m_of(scheduler, here.thread_m())) {
+  std::uint8_t size_class = scheduler.config().stack_class;
+  if (stack_size != 0) [[unlikely]] {
+    size_class = usable_stack_class(stack_size);
+  }
+  // A task that is large beside its stack gets a larger stack.
+  if (form.size > (std::size_t{1} << min_stack_class) / 4) {
+    const std::uint8_t needed = usable_stack_class(form.size * 4);
+    size_class = needed > size_class ? needed : size_class;
+  }
+  g_ = take_g(scheduler, m_, size_class);
+  if (g_ == nullptr) [[unlikely]] {
+    g_ = make(here_, scheduler, size_class);
+    m_ = m_of(scheduler);
+  }
+  if (!open_for_task(*g_, form.size, form.alignment)) [[unlikely]] {
+    untake_g(scheduler, *g_);
+    fail(here_);
+  }
+  reserve_task(*g_, form.size, form.alignment);
+  g_->id = next_id(scheduler, m_);
+  g_->entry = form.run;
+  g_->discard_result = form.discard;
+  g_->join.store(form.join, relaxed);  // relaxed: not yet published
+  if (name.empty()) [[likely]] {
+    g_->name[0] = '\0';
+  } else {
+    g_->set_name(name);
+  }
+}
+
+/// Where no dead G is at hand.
+THRUM_COLD inline goroutine* fresh_goroutine::make(section& here, runtime_scheduler& scheduler,
+                                                   std::uint8_t size_class) {
+  goroutine* const g = make_g(here, scheduler, size_class);
+  if (g == nullptr) {
+    fail(here);
+  }
+  return g;
+}
+
+THRUM_COLD inline void fresh_goroutine::fail(section& here) {
+  here.step_outside();
+  base::throw_system(os::error_code_of(os::no_memory),
+                     "go: no memory for the stack of another goroutine; raise the memory limit, "
+                     "vm.max_map_count, vm.overcommit_ratio or what options::memory gives, or "
+                     "start fewer");
+}
+
+/// The constructor of a task has thrown.
+THRUM_COLD inline void fresh_goroutine::give_back(runtime_scheduler& scheduler,
+                                                  goroutine& g) noexcept {
+  const section here;
+  untake_g(scheduler, g);
+}
+
+THRUM_INLINE void fresh_goroutine::launch(const void* caller, std::uint8_t flags) noexcept {
+  goroutine& g = *std::exchange(g_, nullptr);
+  g.started_at = caller;
+  sched::launch(scheduler_, m_, g, flags);
+}
+
+THRUM_COLD inline void fresh_goroutine::launch_on(const void* caller, host_thread* where) noexcept {
+  if (where == nullptr) {
+    launch(caller, 0);
+    return;
+  }
+  goroutine& g = *std::exchange(g_, nullptr);
+  g.started_at = caller;
+  sched::launch_on(*where, scheduler_, m_, g);
+}
+
 }}}  // namespace thrum::THRUM_ABI::sched
 
 #endif
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -26153,13 +25530,33 @@ struct bound_call<F> {
   decltype(auto) operator()() { return std::move(f)(); }
 };
 
+/// The base of a callable of the library's own that go_task tells in which goroutine it runs.
+struct told_of_goroutine {
+  /// Set before the call.
+  goroutine* own = nullptr;
+
+  /// Ends the goroutine's own values, before a group learns of its end. What they wait for may not
+  /// throw: the goroutine ends.
+  void end_locals() const noexcept {
+    if (own->locals != nullptr) [[unlikely]] {
+      own->uncancellable = 1;
+      destroy_locals(own->locals);
+    }
+  }
+};
+
 /// The task of go.
 template <class F, class... Args>
 struct go_task {
+  static constexpr join_state join = join_state::none;
+
   bound_call<F, Args...> call;
 
   static void run(goroutine& g) {
     auto* const task = static_cast<go_task*>(g.task);
+    if constexpr (std::is_base_of_v<told_of_goroutine, F>) {
+      task->call.f.own = &g;
+    }
 #if THRUM_EXCEPTIONS
     if (g.scheduler->config().catches_panics) {
       try {
@@ -26189,6 +25586,8 @@ struct go_task {
 /// The task of spawn. The slot comes first: it outlives the call and lies where the handle points.
 template <class R, class F, class... Args>
 struct spawn_task_of {
+  static constexpr join_state join = join_state::running;
+
   result_slot<R> slot;
   union {
     bound_call<F, Args...> call;
@@ -26226,7 +25625,9 @@ struct spawn_task_of {
   }
 
   static void discard(goroutine& g) noexcept {
-    std::destroy_at(&static_cast<spawn_task_of*>(g.task)->slot);
+    auto& slot = static_cast<spawn_task_of*>(g.task)->slot;
+    report_if_lost(g, slot);
+    std::destroy_at(&slot);
   }
 
  private:
@@ -26254,143 +25655,81 @@ struct no_attributes {
   static constexpr thrum::priority priority = thrum::priority::normal;
 };
 
-/// Makes a goroutine whose task is a Task built from `from`, and calls launch(m, g) inside. What is
-/// built may allocate, so that happens outside, unless it cannot throw.
-template <class Task, class How, class Launch, class... From>
-void start_goroutine(runtime_scheduler& scheduler, const How& how, Launch launch_it,
-                     From&&... from) {
-  section here;
-  machine* m = m_of(scheduler, here.thread_m());
-  std::uint8_t size_class = scheduler.config().stack_class;
-  if (how.stack_size != 0) [[unlikely]] {
-    size_class = usable_stack_class(how.stack_size);
+/// How a goroutine is launched on any P.
+struct launch_anywhere {
+  const void* caller;
+  std::uint8_t flags;
+  THRUM_INLINE void operator()(fresh_goroutine& fresh) const noexcept {
+    fresh.launch(caller, flags);
   }
-  // A task that is large beside its stack gets a larger stack.
-  if constexpr (sizeof(Task) > (std::size_t{1} << min_stack_class) / 4) {
-    const std::uint8_t needed = usable_stack_class(sizeof(Task) * 4);
-    size_class = needed > size_class ? needed : size_class;
-  }
-  goroutine* g = take_g(scheduler, m, size_class);
-  if (g == nullptr) [[unlikely]] {
-    g = make_g(here, scheduler, size_class);
-    m = m_of(scheduler);
-  }
-  if (g != nullptr && !open_for_task(*g, sizeof(Task), alignof(Task))) [[unlikely]] {
-    untake_g(scheduler, *g);
-    g = nullptr;
-  }
-  if (g == nullptr) [[unlikely]] {
-    here.outside([] {
-      base::throw_system(os::error_code_of(os::no_memory),
-                         "go: no memory for the stack of another goroutine; raise the "
-                         "memory limit, vm.max_map_count or what options::memory gives, or start "
-                         "fewer");
-    });
-  }
-  void* const place = reserve_task(*g, sizeof(Task), alignof(Task));
-  if constexpr (noexcept(::new (place) Task{std::forward<From>(from)...})) {
-    ::new (place) Task{std::forward<From>(from)...};
-  } else {
-    here.outside([&] {
-      THRUM_TRY { ::new (place) Task{std::forward<From>(from)...}; }
-      THRUM_CATCH_ALL {
-        {
-          const section again;
-          untake_g(scheduler, *g);
-        }
-        THRUM_RETHROW;
-      }
-    });
-    m = m_of(scheduler);
-  }
-  g->id = next_id(scheduler, m);
-  g->entry = &Task::run;
-  g->discard_result = &Task::discard;
-  if (how.name.empty()) [[likely]] {
-    g->name[0] = '\0';
-  } else {
-    g->set_name(how.name);
-  }
-  launch_it(m, *g);
-}
+};
 
-/// go, with launch_it(m, g) in place of launch.
+/// What a goroutine with such a task is made for.
+template <class Task>
+inline constexpr task_form form_of{sizeof(Task), alignof(Task), &Task::run, &Task::discard,
+                                   Task::join};
+
+/// go, with launch_it in place of launch_anywhere.
 template <class How, class Launch, class F, class... Args>
-THRUM_INLINE void start_launched(runtime_scheduler& scheduler, const How& how, const void* caller,
-                                 Launch launch_it, F&& f, Args&&... args) {
+THRUM_INLINE void start_launched(runtime_scheduler& scheduler, const How& how, Launch launch_it,
+                                 F&& f, Args&&... args) {
   if constexpr (is_task<F, Args...>()) {
     using call = bound_call<std::decay_t<F>, std::decay_t<Args>...>;
     using task = go_task<std::decay_t<F>, std::decay_t<Args>...>;
-    start_goroutine<task>(
-        scheduler, how,
-        [&](machine* m, goroutine& g) noexcept {
-          g.join.store(join_state::none, relaxed);  // relaxed: not yet published
-          g.started_at = caller;
-          launch_it(m, g);
-        },
-        call{std::forward<F>(f), {std::forward<Args>(args)...}});
+    section here;
+    fresh_goroutine fresh(here, scheduler, form_of<task>, how.stack_size, how.name);
+    fresh.build<task>(call{std::forward<F>(f), {std::forward<Args>(args)...}});
+    launch_it(fresh);
   }
 }
 
 template <class How = no_attributes, class F, class... Args>
 THRUM_NOINLINE void start_task(runtime_scheduler& scheduler, const How& how, F&& f,
                                Args&&... args) {
-  start_launched(
-      scheduler, how, caller_address(),
-      [&](machine* m, goroutine& g) noexcept {
-        launch(scheduler, m, g, initial_flags(how.priority));
-      },
-      std::forward<F>(f), std::forward<Args>(args)...);
+  start_launched(scheduler, how, launch_anywhere{caller_address(), initial_flags(how.priority)},
+                 std::forward<F>(f), std::forward<Args>(args)...);
 }
 
 /// spawn of what gets no other arguments than these.
 template <class How, class Launch, class F, class... Args>
-THRUM_INLINE auto spawn_bound(runtime_scheduler& scheduler, const How& how, const void* caller,
-                              Launch launch_it, F&& f, Args&&... args)
-    -> join_handle<task_result<F, Args...>> {
+THRUM_INLINE auto spawn_bound(runtime_scheduler& scheduler, const How& how, Launch launch_it, F&& f,
+                              Args&&... args) -> join_handle<task_result<F, Args...>> {
   using result = task_result<F, Args...>;
-  join_handle<result> handle;
   if constexpr (is_task<F, Args...>()) {
     using task = spawn_task_of<result, std::decay_t<F>, std::decay_t<Args>...>;
-    start_goroutine<task>(
-        scheduler, how,
-        [&](machine* m, goroutine& g) noexcept {
-          g.join.store(join_state::running, relaxed);  // relaxed: not yet published
-          g.started_at = caller;
-          handle = join_handle<result>(g, static_cast<task*>(g.task)->slot);
-          launch_it(m, g);
-        },
-        std::forward<F>(f), std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...));
+    section here;
+    fresh_goroutine fresh(here, scheduler, form_of<task>, how.stack_size, how.name);
+    fresh.build<task>(std::forward<F>(f),
+                      std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...));
+    join_handle<result> handle(fresh.g(), static_cast<task*>(fresh.g().task)->slot);
+    launch_it(fresh);
+    return handle;
+  } else {
+    return join_handle<result>();
   }
-  return handle;
 }
 
-/// spawn, with launch_it(m, g) in place of launch.
+/// spawn, with launch_it in place of launch_anywhere.
 template <class How, class Launch, class F, class... Args>
-THRUM_INLINE auto spawn_launched(runtime_scheduler& scheduler, const How& how, const void* caller,
-                                 Launch launch_it, F&& f, Args&&... args)
-    -> join_handle<spawn_result<F, Args...>> {
+THRUM_INLINE auto spawn_launched(runtime_scheduler& scheduler, const How& how, Launch launch_it,
+                                 F&& f, Args&&... args) -> join_handle<spawn_result<F, Args...>> {
   if constexpr (wants_stop<F, Args...>) {
     std::stop_source source;
-    auto handle = spawn_bound(scheduler, how, caller, launch_it, std::forward<F>(f),
-                              source.get_token(), std::forward<Args>(args)...);
+    auto handle = spawn_bound(scheduler, how, launch_it, std::forward<F>(f), source.get_token(),
+                              std::forward<Args>(args)...);
     handle.stop_by(std::move(source));
     return handle;
   } else {
-    return spawn_bound(scheduler, how, caller, launch_it, std::forward<F>(f),
-                       std::forward<Args>(args)...);
+    return spawn_bound(scheduler, how, launch_it, std::forward<F>(f), std::forward<Args>(args)...);
   }
 }
 
 template <class How = no_attributes, class F, class... Args>
 THRUM_NOINLINE auto spawn_task(runtime_scheduler& scheduler, const How& how, F&& f, Args&&... args)
     -> join_handle<spawn_result<F, Args...>> {
-  return spawn_launched(
-      scheduler, how, caller_address(),
-      [&](machine* m, goroutine& g) noexcept {
-        launch(scheduler, m, g, initial_flags(how.priority));
-      },
-      std::forward<F>(f), std::forward<Args>(args)...);
+  return spawn_launched(scheduler, how,
+                        launch_anywhere{caller_address(), initial_flags(how.priority)},
+                        std::forward<F>(f), std::forward<Args>(args)...);
 }
 
 }  // namespace go_detail
@@ -26398,6 +25737,7 @@ THRUM_NOINLINE auto spawn_task(runtime_scheduler& scheduler, const How& how, F&&
 
 #endif
 
+#include <functional>
 #include <type_traits>
 #include <utility>
 
@@ -26411,8 +25751,9 @@ struct on_host_t {
 /// For `go(on_host, f)` and `spawn(on_host, f)`: the goroutine runs on the thread that attached to the
 /// runtime first, by runtime::poll, run_for or run_until_idle, or as that of run() with
 /// options::main_thread; and on no other, whatever it waits for. It runs when that thread runs
-/// goroutines. If that thread ends, on the one that attaches next; if the runtime stops and there is
-/// none, it unwinds on any. In a testing::bubble it is a goroutine like others.
+/// goroutines. If that thread ends, on the one that attaches next. If the runtime stops and there is
+/// none, it unwinds on any; a function that has not begun by then is not called, and join says
+/// goroutine_exit. In a testing::bubble it is a goroutine like others.
 inline constexpr on_host_t on_host{};
 
 namespace go_detail {
@@ -26431,42 +25772,67 @@ concept not_attributes = not_runtime<F> && !std::is_same_v<std::remove_cvref_t<F
 /// std::system_error if there is no memory.
 host_thread* host_for_start(runtime_scheduler& scheduler);
 
-/// As sched::launch, for a goroutine that is to run on `where` only, if that is not null.
-THRUM_COLD inline void launch_on(host_thread* where, runtime_scheduler& scheduler, machine* m,
-                                 goroutine& g) noexcept {
-  if (where == nullptr) {
-    launch(scheduler, m, g);
-    return;
+/// How a goroutine on `where` is launched.
+struct launch_on_host {
+  const void* caller;
+  host_thread* where;
+  THRUM_INLINE void operator()(fresh_goroutine& fresh) const noexcept {
+    fresh.launch_on(caller, where);
   }
-  prepare_launch(scheduler, g);
-  g.bound = &where->m;
-  g.flags = g_bound | g_on_host;
-  if (m != nullptr) {
-    m->p->counts.created.add();
+};
+
+/// A function that is called on the host, or not at all: the goroutine ends if its inbox was closed before.
+template <class F>
+struct host_call {
+  F f;
+  bool is_bound;
+
+  template <class... Args>
+  requires std::is_invocable_v<F, Args...>
+  decltype(auto) operator()(Args&&... args) {
+    if (is_bound && !is_on_host()) {
+      exit_goroutine();
+    }
+    return std::invoke(std::move(f), std::forward<Args>(args)...);
+  }
+
+  static bool is_on_host() noexcept {
+    const section here;
+    return (here.g()->flags & g_on_host) != 0;
+  }
+};
+
+/// calls start(f), or start(a host_call of it): what is refused is reported as it stands.
+template <class F, class... Args, class Start>
+THRUM_INLINE auto start_as_host_call(host_thread* where, F&& f, Start start) {
+  using kept = std::decay_t<F>;
+  if constexpr (is_kept<F> && (is_called<F, Args...> || wants_stop<F, Args...>)) {
+    return start(host_call<kept>{std::forward<F>(f), where != nullptr});
   } else {
-    scheduler.count_created_elsewhere();
+    return start(std::forward<F>(f));
   }
-  ready_on_host(g);
 }
 
 /// As start_task, on `where` only, if that is not null.
 template <class How = no_attributes, class F, class... Args>
 THRUM_NOINLINE void start_task_on(host_thread* where, runtime_scheduler& scheduler, const How& how,
                                   F&& f, Args&&... args) {
-  start_launched(
-      scheduler, how, caller_address(),
-      [&](machine* m, goroutine& g) noexcept { launch_on(where, scheduler, m, g); },
-      std::forward<F>(f), std::forward<Args>(args)...);
+  const launch_on_host launch_it{caller_address(), where};
+  start_as_host_call<F, Args...>(where, std::forward<F>(f), [&](auto&& call) {
+    start_launched(scheduler, how, launch_it, std::forward<decltype(call)>(call),
+                   std::forward<Args>(args)...);
+  });
 }
 
 /// As spawn_task, on `where` only, if that is not null.
 template <class How = no_attributes, class F, class... Args>
 THRUM_NOINLINE auto spawn_task_on(host_thread* where, runtime_scheduler& scheduler, const How& how,
                                   F&& f, Args&&... args) -> join_handle<spawn_result<F, Args...>> {
-  return spawn_launched(
-      scheduler, how, caller_address(),
-      [&](machine* m, goroutine& g) noexcept { launch_on(where, scheduler, m, g); },
-      std::forward<F>(f), std::forward<Args>(args)...);
+  const launch_on_host launch_it{caller_address(), where};
+  return start_as_host_call<F, Args...>(where, std::forward<F>(f), [&](auto&& call) {
+    return spawn_launched(scheduler, how, launch_it, std::forward<decltype(call)>(call),
+                          std::forward<Args>(args)...);
+  });
 }
 
 }  // namespace go_detail
@@ -26513,15 +25879,23 @@ enum class poller_kind : std::uint8_t {
   io_uring,
 };
 
+namespace go_detail {
+
+inline constexpr std::size_t usual_stack_size = std::size_t{256} << 10;
+
+}  // namespace go_detail
+
 /// The settings of a runtime. Members that are left alone mean what the comments say.
 struct options {
   /// Number of P; 0: what THRUM_MAXPROCS says, else default_procs().
   unsigned procs = 0;
-  /// Most OS threads; one more is a fatal error that says so.
+  /// Most OS threads. If all of them are inside blocking calls, or locked to goroutines that wait, and
+  /// another goroutine can run, that is a fatal error.
   unsigned max_threads = 10'000;
   /// Bytes of stack reserved per goroutine, rounded up to a power of two of at least 16 KiB. Pages
-  /// are committed as they are touched.
-  std::size_t stack_size = 256 * 1024;
+  /// are committed as they are touched. The main goroutine of run() gets 8 MiB, as a thread does, unless
+  /// this is smaller than 256 KiB or there is a hook for memory.
+  std::size_t stack_size = go_detail::usual_stack_size;
   /// Where stacks and the runtime's own objects come from. Not set: from the system.
   memory_hooks memory = {};
   /// How long a goroutine may run while others wait before it is asked to yield.
@@ -26792,7 +26166,9 @@ class runtime {
   /// block_on for run(). For the library.
   template <class F>
   THRUM_INLINE auto run_main(F&& f) -> go_detail::task_result<F> {
-    return go_detail::spawn_task_on(host_of_main(), *scheduler_, {}, std::forward<F>(f)).join();
+    return go_detail::spawn_task_on(host_of_main(), *scheduler_,
+                                    attributes{.stack_size = main_stack_size()}, std::forward<F>(f))
+        .join();
   }
 
   /// What to do about an exception that left a goroutine. For the library.
@@ -26808,6 +26184,8 @@ class runtime {
 
   class host_use;
   std::size_t run_until_ns(std::int64_t deadline);
+  /// Bytes for the main goroutine; 0: as for others.
+  std::size_t main_stack_size() const noexcept;
   /// The calling thread, if the main goroutine is to run there; else null.
   sched::host_thread* host_of_main();
 
@@ -27442,9 +26820,13 @@ class context_clock_node final : public context_node {
 //
 // select: waits for several channel operations, carries out one of them.
 //
-//   thrum::select(thrum::on_recv(jobs, [&](std::optional<job> j) { ... }),
-//                 thrum::on_send(results, std::move(r), [&] { ... }),
-//                 thrum::on_timeout(1s, [&] { ... }));
+//   for (;;) {
+//     switch (thrum::select(thrum::on_recv(jobs, [&](job j) { ... }),
+//                           thrum::on_send(results, std::move(r), [&] { ... }),
+//                           thrum::on_timeout(1s))) {
+//       case 2: return;  // what a handler cannot do: leave the loop
+//     }
+//   }
 #ifndef THRUM_SELECT_HPP
 #define THRUM_SELECT_HPP
 
@@ -27655,6 +27037,34 @@ class case_channel {
   core_type* core_;
 };
 
+/// Whether a handler is asked first for the element itself: one that is generic, and would take
+/// anything, and a pointer to a member, which std::invoke would also apply to what an optional holds.
+template <class F, class T>
+concept takes_anything = std::is_member_pointer_v<F> || requires {
+  &F::template operator()<T>;
+};
+
+/// What on_recv calls its handler with.
+enum class handler_takes : std::uint8_t { element, optional, element_and_ok, nothing };
+
+/// A handler of one signature that takes a std::optional<T> can be called with a T too, so it is asked
+/// for the optional first. A generic one must not be: the question compiles its body, and `v + 1` is an
+/// error there.
+template <class F, class T>
+consteval handler_takes what_handler_takes() {
+  if constexpr (takes_anything<F, T> && std::is_invocable_v<F&, T>) {
+    return handler_takes::element;
+  } else if constexpr (std::is_invocable_v<F&, std::optional<T>>) {
+    return handler_takes::optional;
+  } else if constexpr (std::is_invocable_v<F&, T, bool>) {
+    return handler_takes::element_and_ok;
+  } else if constexpr (std::is_invocable_v<F&, T>) {
+    return handler_takes::element;
+  } else {
+    return handler_takes::nothing;
+  }
+}
+
 template <class T, class F>
 class recv_case : public select_case_base {
   using element = chan_element<T>;
@@ -27716,25 +27126,32 @@ class recv_case : public select_case_base {
           std::invoke(handler_);
         }
       }
-    } else if constexpr (std::is_invocable_v<F&, std::optional<T>>) {
-      std::invoke(handler_, ok ? std::optional<T>(element::unwrap(*received_)) : std::nullopt);
-    } else if constexpr (std::is_invocable_v<F&, T&&, bool>) {
-      constexpr bool has_default = std::is_default_constructible_v<T>;
-      static_assert(has_default,
-                    "on_recv: a handler f(T&&, bool) is called with T() when the channel is "
-                    "closed; take std::optional<T> instead");
-      if (ok) {
-        std::invoke(handler_, element::unwrap(*received_), true);
-      } else if constexpr (has_default) {
-        std::invoke(handler_, T(), false);
-      }
     } else {
-      constexpr bool callable = std::is_invocable_v<F&>;
-      static_assert(callable,
-                    "on_recv: the handler takes (std::optional<T>), (T&&, bool) or nothing");
-      received_.reset();  // the handler may take long
-      if constexpr (callable) {
-        std::invoke(handler_);
+      constexpr handler_takes takes = what_handler_takes<F, T>();
+      if constexpr (takes == handler_takes::element) {
+        if (ok) {
+          std::invoke(handler_, element::unwrap(*received_));
+        }
+      } else if constexpr (takes == handler_takes::optional) {
+        std::invoke(handler_, ok ? std::optional<T>(element::unwrap(*received_)) : std::nullopt);
+      } else if constexpr (takes == handler_takes::element_and_ok) {
+        constexpr bool has_default = std::is_default_constructible_v<T>;
+        static_assert(has_default,
+                      "on_recv: a handler f(T&&, bool) is called with T() when the channel is "
+                      "closed; take std::optional<T> instead");
+        if (ok) {
+          std::invoke(handler_, element::unwrap(*received_), true);
+        } else if constexpr (has_default) {
+          std::invoke(handler_, T(), false);
+        }
+      } else {
+        constexpr bool callable = std::is_invocable_v<F&>;
+        static_assert(callable,
+                      "on_recv: the handler takes (T), (std::optional<T>), (T&&, bool) or nothing");
+        received_.reset();  // the handler may take long
+        if constexpr (callable) {
+          std::invoke(handler_);
+        }
       }
     }
   }
@@ -28120,9 +27537,13 @@ namespace thrum { inline namespace THRUM_ABI {
 // rvalue it owns, but for the value of on_send. Handlers run after the operation, on the caller's
 // stack, and may do anything.
 
-/// Receives from a channel. `f` is called with std::optional<T>, empty if the channel is closed; or
-/// with T&& and bool, T() and false if it is closed; or with nothing. For a channel of signals:
-/// with bool or nothing. Never ready on the nil channel.
+/// Receives from a channel. `f` takes one of these:
+///   (T)                 not called if the channel is closed and drained; a generic f gets a T
+///   (std::optional<T>)  empty if the channel is closed and drained
+///   (T&&, bool)         T() and false if it is
+///   ()                  called in both cases
+/// For a channel of signals: (bool) or nothing. A closed channel is always ready: a loop over select
+/// with an f(T) looks at is_closed(), or spins. Never ready on the nil channel.
 template <class T, class F = select_detail::no_handler>
 [[nodiscard("a case does nothing until it is given to select")]] auto on_recv(
     const chan<T>& channel, F f = {}) {
@@ -29070,8 +28491,8 @@ struct forked {
 
 /// A goroutine inside its outermost fork.
 struct forker {
-  /// Of the calling goroutine, with the list of its P.
-  explicit forker(forks_of_p& list) noexcept;
+  /// Of the calling goroutine, with the list of its P. If may_fork().
+  forker() noexcept : forker(section()) {}
   forker(const forker&) = delete;
   forker& operator=(const forker&) = delete;
   ~forker();
@@ -29080,14 +28501,16 @@ struct forker {
   goroutine& g;
   runtime_scheduler& scheduler;
   std::uint32_t unheard = 0;  // calls for help without a credit
+
+ private:
+  /// In one section with the choice of the list: meanwhile its P stays in service (p_table.hpp).
+  explicit forker(const section& here) noexcept;
 };
 
-/// Where a goroutine that forks for the first time registers. Null: the caller is no goroutine, or is
-/// inside blocking(): nobody could help it.
-inline forks_of_p* list_for_forks() noexcept {
+/// False: the caller is no goroutine, or is inside blocking(), where no thread could help it.
+inline bool may_fork() noexcept {
   const section here;
-  machine* const m = here.m();
-  return m != nullptr ? &m->p->forks : nullptr;
+  return here.m() != nullptr;
 }
 
 /// The forker that the running goroutine is; null outside of forks, and on other threads. From user
@@ -29341,11 +28764,10 @@ namespace fork_detail {
 /// The outermost fork of a goroutine.
 template <class F, class G>
 THRUM_NOINLINE std::pair<result_of<F>, result_of<G>> begin_to_fork(F&& f, G&& g) {
-  forks_of_p* const list = list_for_forks();
-  if (list == nullptr) {
+  if (!may_fork()) {
     return one_by_one(std::forward<F>(f), std::forward<G>(g));
   }
-  const forker own(*list);
+  const forker own;
   return fork_join(std::forward<F>(f), std::forward<G>(g));
 }
 
@@ -29379,6 +28801,8 @@ THRUM_NOINLINE std::pair<result_of<F>, result_of<G>> begin_to_fork(F&& f, G&& g)
 #ifndef THRUM_GO_HPP
 #define THRUM_GO_HPP
 
+#include <cstddef>
+#include <string_view>
 #include <utility>
 
 namespace thrum { inline namespace THRUM_ABI {
@@ -29395,6 +28819,13 @@ inline runtime_scheduler& own_scheduler(const char* message) {
   }
   return *m->scheduler;
 }
+
+/// What attributes in braces are made into behind a function, and nothing else.
+struct attributes_last {
+  std::size_t stack_size = 0;
+  std::string_view name{};
+  thrum::priority priority = thrum::priority::normal;
+};
 
 }  // namespace go_detail
 
@@ -29416,6 +28847,12 @@ THRUM_INLINE void go(const attributes& how, F&& f, Args&&... args) {
       go_detail::own_scheduler("go: called outside of a runtime; use thrum::run, or "
                                "runtime::go from a foreign thread"),
       how, std::forward<F>(f), std::forward<Args>(args)...);
+}
+
+/// Says that the attributes come first.
+template <go_detail::not_attributes F>
+void go(F&& /*f*/, go_detail::attributes_last /*how*/) {
+  static_assert(!sizeof(F), "go, spawn: the attributes come first: go({.name = \"loader\"}, f)");
 }
 
 /// The same on the host's thread only: see on_host.
@@ -29466,6 +28903,13 @@ THRUM_INLINE auto spawn(const attributes& how, F&& f, Args&&... args)
           "spawn: called outside of a runtime; use thrum::run, or runtime::spawn "
           "from a foreign thread"),
       how, std::forward<F>(f), std::forward<Args>(args)...);
+}
+
+/// Says that the attributes come first.
+template <go_detail::not_attributes F>
+join_handle<void> spawn(F&& /*f*/, go_detail::attributes_last /*how*/) {
+  static_assert(!sizeof(F), "go, spawn: the attributes come first: go({.name = \"loader\"}, f)");
+  return {};
 }
 
 /// The same on the host's thread only: see on_host. Its join() is a call of a function there.
@@ -29701,6 +29145,17 @@ class [[nodiscard]] generator {
 
   std::unique_ptr<generator_detail::turns> turns_;
   join_handle<void> handle_;  // destroyed before the turns
+};
+
+/// Says that there is none of references.
+template <class T>
+class [[nodiscard]] generator<T&> : public generator<T> {
+  static_assert(
+      sizeof(T*) == 0,
+      "generator<T>: T must not be a reference; yield a pointer or a std::reference_wrapper");
+
+ public:
+  using generator<T>::generator;
 };
 
 }}  // namespace thrum::THRUM_ABI
@@ -30005,6 +29460,12 @@ class mutex {
   constexpr mutex() noexcept = default;
   mutex(const mutex&) = delete;
   mutex& operator=(const mutex&) = delete;
+  ~mutex() {
+    // relaxed: nobody else may use it now, but waiters by mistake
+    if (queue_word::head(queue_.word.load(std::memory_order_relaxed)) != nullptr) [[unlikely]] {
+      end_waits();
+    }
+  }
 
   /// Blocks until the mutex is the caller's.
   void lock() {
@@ -30052,6 +29513,9 @@ class mutex {
 
  private:
   using queue_word = sync_detail::queue_word;
+
+  /// It is destroyed, though there are waiters.
+  [[gnu::cold]] void end_waits() noexcept;
 
   [[gnu::cold]] bool lock_slow(std::int64_t deadline);
   [[gnu::cold]] void unlock_slow(std::uintptr_t word);
@@ -30127,7 +29591,12 @@ void for_each(Group& group, Range& range, Go& go, Body make_body) {
       go(group, [unless_stopped, &each] { unless_stopped(each); });
     } else {
       using value = std::iter_value_t<typename element::iterator>;
-      go(group, unless_stopped, value(std::forward<decltype(each)>(each)));
+      if constexpr (std::is_constructible_v<value, decltype(each)>) {
+        go(group, unless_stopped, value(std::forward<decltype(each)>(each)));
+      } else {
+        go(group, unless_stopped,
+           value(std::move(each)));  // a stream's own, which it moves on from
+      }
     }
   }
 }
@@ -30270,6 +29739,12 @@ class wait_group {
   }
   wait_group(const wait_group&) = delete;
   wait_group& operator=(const wait_group&) = delete;
+  ~wait_group() {
+    // relaxed: nobody else may use it now
+    if (word_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+      destroyed_too_early();
+    }
+  }
 
   /// Adds n to the count; a negative one subtracts. usage_error, and the count as it was, if it
   /// would become negative or if it is raised from zero while somebody waits. Does not block.
@@ -30317,7 +29792,8 @@ class wait_group {
 
   /// add(1), starts f(args...) as a goroutine of the current runtime, and done() when it ends, also
   /// by goroutine_exit; not when an exception leaves it, which is a panic. What is kept of f and the
-  /// arguments is destroyed before done(): it must not be what keeps the group alive, nor wait for it.
+  /// arguments, and the goroutine's own values (goroutine_local), are destroyed before done(): they must
+  /// neither be what keeps the group alive, nor wait for it.
   template <go_detail::not_runtime F, class... Args>
   void go(F&& f, Args&&... args) {
     start([](auto&&... task) { thrum::go(std::forward<decltype(task)>(task)...); },
@@ -30339,14 +29815,7 @@ class wait_group {
       THRUM_TRY {
         if constexpr ((std::is_trivially_destructible_v<std::decay_t<F>> && ... &&
                        std::is_trivially_destructible_v<std::decay_t<Args>>)) {
-          // Nothing is left to be destroyed when it has returned: some instructions less.
-          go(
-              [this](auto&& function, auto&&... arguments) {
-                counted_call call(*this);
-                call(std::forward<decltype(function)>(function),
-                     std::forward<decltype(arguments)>(arguments)...);
-              },
-              std::forward<F>(f), std::forward<Args>(args)...);
+          go(quick_call(*this), std::forward<F>(f), std::forward<Args>(args)...);
         } else {
           go(counted_call(*this), std::forward<F>(f), std::forward<Args>(args)...);
         }
@@ -30362,13 +29831,15 @@ class wait_group {
   /// (bound_call in task.hpp): then comes done(). Unless the goroutine panics: a wait() must not
   /// return then, perhaps to the end of the program, before the panic is reported. One that was not
   /// called says nothing.
-  class counted_call {
+  class counted_call : public go_detail::told_of_goroutine {
    public:
     explicit counted_call(wait_group& group) noexcept : group_(group) {}
+    counted_call(wait_group& group, sched::goroutine* runs) noexcept : group_(group) { own = runs; }
     counted_call(counted_call&& other) noexcept : group_(other.group_) {}  // none moves once called
     counted_call& operator=(counted_call&&) = delete;
     ~counted_call() {
-      if (state_ != state::not_called && (state_ == state::returned || exiting())) {
+      if (state_ != state::not_called && (state_ == state::returned || own->exiting)) {
+        end_locals();
         group_.done();
       }
     }
@@ -30383,11 +29854,35 @@ class wait_group {
    private:
     enum class state : std::uint8_t { not_called, called, returned };
 
-    static bool exiting() noexcept;
-
     wait_group& group_;
     state state_ = state::not_called;
   };
+
+  /// The same where nothing of f and the arguments is left to be destroyed when f has returned: some
+  /// instructions less.
+  class quick_call : public go_detail::told_of_goroutine {
+   public:
+    explicit quick_call(wait_group& group) noexcept : group_(group) {}
+
+    template <class F, class... Args>
+    void operator()(F&& f, Args&&... args) {
+      counted_call call(group_, own);
+      call(std::forward<F>(f), std::forward<Args>(args)...);
+    }
+
+   private:
+    wait_group& group_;
+  };
+
+  friend class task_group;
+
+  // The word of one that was destroyed too early: the next done() says so, if it still finds it.
+  static constexpr std::uint64_t destroyed = 0xC000'0000'DEAD'0000;
+
+  [[gnu::cold]] void destroyed_too_early() noexcept;
+
+  /// `what` is destroyed, which may be waited for.
+  [[gnu::cold]] void end_waits(const char* what) noexcept;
 
   [[gnu::cold]] void add_slow(std::int32_t counter, std::uint64_t delta);
 
@@ -30453,6 +29948,7 @@ class weighted_semaphore {
   }
   weighted_semaphore(const weighted_semaphore&) = delete;
   weighted_semaphore& operator=(const weighted_semaphore&) = delete;
+  ~weighted_semaphore() { end_waits("weighted_semaphore: it"); }
 
   /// How many permits there are, free or taken.
   std::ptrdiff_t max() const noexcept;
@@ -30494,6 +29990,15 @@ class weighted_semaphore {
   void release(std::ptrdiff_t n = 1);
 
  private:
+  friend class task_group;
+
+  /// `what` is destroyed, in which it is.
+  void end_waits(const char* what) noexcept {
+    if (!waiters_.empty()) [[unlikely]] {
+      sync_detail::end_waits(what, lock_, waiters_.points);
+    }
+  }
+
   bool acquire_until(std::ptrdiff_t n, std::int64_t deadline);
 
   /// WS1. Whether n permits were taken. Caller holds the lock.
@@ -30685,13 +30190,14 @@ class task_group {
   /// What a goroutine of the group calls, with f and the arguments, which are destroyed before it is
   /// (bound_call in task.hpp): then the goroutine leaves the group. One that was not called does
   /// nothing.
-  class member {
+  class member : public go_detail::told_of_goroutine {
    public:
     explicit member(task_group& group) noexcept : group_(group) {}
     member(member&& other) noexcept : group_(other.group_) {}  // none moves once called
     member& operator=(member&&) = delete;
     ~member() {
       if (was_called_) {
+        end_locals();
         group_.leave();
       }
     }
@@ -31597,6 +31103,15 @@ concept tries_to_write = tries_to_write_by_codes<S> ||
   stream.try_write_some(bytes);
 };
 
+/// usage_error if nothing can be read into it.
+inline void must_have_room(const std::string& buffer) {
+  if (buffer.empty()) [[unlikely]] {
+    base::throw_usage(
+        "read: the string is empty, so there is no room to read into: resize it first, or call "
+        "read_all");
+  }
+}
+
 /// Throws what the stream has for it.
 template <class Stream>
 [[noreturn]] [[gnu::cold]] void fail_by(const Stream& stream, const std::error_code& error,
@@ -31657,9 +31172,22 @@ class stream_reading {
     return some(buffer.data(), buffer.size(), error);
   }
 
+  /// The same into a string as it is: its size is how much may come. usage_error if it is empty, where
+  /// 0 would look like the end: resize it, or call read_all.
+  template <std::same_as<std::string> S, std::same_as<std::error_code>... Error>
+  std::size_t read(S& buffer, Error&... error) {
+    io_detail::must_have_room(buffer);
+    return some(buffer.data(), buffer.size(), error...);
+  }
+
   /// Reads until the buffer is full; less only at the end.
   std::size_t read_full(std::span<std::byte> buffer) { return full(buffer.data(), buffer.size()); }
   std::size_t read_full(std::span<char> buffer) { return full(buffer.data(), buffer.size()); }
+  template <std::same_as<std::string> S, std::same_as<std::error_code>... Error>
+  std::size_t read_full(S& buffer, Error&... error) {
+    io_detail::must_have_room(buffer);
+    return full(buffer.data(), buffer.size(), error...);
+  }
   /// What came before an error counts.
   std::size_t read_full(std::span<std::byte> buffer, std::error_code& error) {
     return full(buffer.data(), buffer.size(), error);
@@ -31963,6 +31491,7 @@ concept writable_stream = requires(std::remove_reference_t<S>& stream,
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
@@ -32032,6 +31561,52 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
     }
     return true;
   }
+
+  /// The lines up to the end of the stream: for (std::string& line : reader.lines()). Each is gone when the
+  /// next is read. Errors as of read_line.
+  class line_range {
+   public:
+    /// Over the lines, once.
+    class iterator {
+     public:
+      using iterator_category = std::input_iterator_tag;
+      using value_type = std::string;
+      using difference_type = std::ptrdiff_t;
+      using pointer = std::string*;
+      using reference = std::string&;
+
+      iterator() noexcept = default;
+      /// Reads the first line. A cancellation point.
+      explicit iterator(buffered_reader& from) : from_(&from) { ++*this; }
+
+      /// The line: the iterator owns it until the next one is read.
+      std::string& operator*() const noexcept { return line_; }
+      std::string* operator->() const noexcept { return &line_; }
+      /// Reads the next line. A cancellation point.
+      iterator& operator++() {
+        has_line_ = from_->read_line(line_);
+        return *this;
+      }
+      void operator++(int) { ++*this; }
+      bool operator==(std::default_sentinel_t) const noexcept { return !has_line_; }
+
+     private:
+      buffered_reader* from_ = nullptr;
+      mutable std::string line_;
+      bool has_line_ = false;
+    };
+
+    /// Of a reader that outlives it.
+    explicit line_range(buffered_reader& from) noexcept : from_(&from) {}
+    /// Reads the first line.
+    iterator begin() const { return iterator(*from_); }
+    std::default_sentinel_t end() const noexcept { return {}; }
+
+   private:
+    buffered_reader* from_;
+  };
+  /// As a range that refers to this reader.
+  line_range lines() noexcept { return line_range(*this); }
 
   /// Everything up to the delimiter, and that too: so it shows whether it was there, or the stream
   /// has ended before it. None: the stream had ended. errc::message_size as of read_line;
@@ -32126,7 +31701,7 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
     for (std::uint64_t done = 0;;) {
       const std::size_t step =
           n - done < buffered() ? base::convert<std::size_t>(n - done) : buffered();
-      begin_ += step;
+      begin_.at += step;
       done += step;
       if (done == n || !fill(error)) {
         return done;
@@ -32145,7 +31720,7 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
   }
 
   /// How many bytes can be had without reading from the stream.
-  std::size_t buffered() const noexcept { return end_ - begin_; }
+  std::size_t buffered() const noexcept { return end_.at - begin_.at; }
 
   /// The stream, for its deadlines and its end. Reading from it passes by what is in the buffer.
   std::remove_reference_t<Stream>& stream() noexcept { return stream_; }
@@ -32166,7 +31741,7 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
     }
     const std::size_t n = std::min(buffer.size(), buffered());
     std::memcpy(buffer.data(), held().data(), n);
-    begin_ += n;
+    begin_.at += n;
     return n;
   }
   /// Throws the error as the stream does.
@@ -32175,31 +31750,45 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
   }
 
  private:
+  /// In the buffer; that of a reader that was moved from is none, as its buffer is empty.
+  struct position {
+    std::size_t at = 0;
+
+    position() noexcept = default;
+    position(const position&) noexcept = default;
+    position& operator=(const position&) noexcept = default;
+    position(position&& other) noexcept : at(std::exchange(other.at, 0)) {}
+    position& operator=(position&& other) noexcept {
+      at = std::exchange(other.at, 0);
+      return *this;
+    }
+  };
+
   std::size_t first_size() const noexcept { return std::min(limit_, std::size_t{4096}); }
 
-  std::string_view held() const noexcept { return {buffer_.data() + begin_, buffered()}; }
+  std::string_view held() const noexcept { return {buffer_.data() + begin_.at, buffered()}; }
 
   /// Reads once into what is free of the buffer, which grows if nothing is. False: the stream has
   /// ended, or an error, which may be that the buffer is full.
   bool fill(std::error_code& error) {
-    if (begin_ == end_) {
-      begin_ = end_ = 0;
+    if (begin_.at == end_.at) {
+      begin_.at = end_.at = 0;
     }
-    if (end_ == buffer_.size()) {
-      if (begin_ != 0) {
+    if (end_.at == buffer_.size()) {
+      if (begin_.at != 0) {
         std::memmove(buffer_.data(), held().data(), buffered());
-        end_ = buffered();
-        begin_ = 0;
-      } else if (end_ == limit_) {
+        end_.at = buffered();
+        begin_.at = 0;
+      } else if (end_.at == limit_) {
         error = std::make_error_code(std::errc::message_size);
         return false;
       } else {
-        buffer_.resize(std::min(limit_, std::max(first_size(), 2 * end_)));
+        buffer_.resize(std::min(limit_, std::max(first_size(), 2 * end_.at)));
       }
     }
-    const std::span<char> room(buffer_.data() + end_, buffer_.size() - end_);
+    const std::span<char> room(buffer_.data() + end_.at, buffer_.size() - end_.at);
     const std::size_t n = stream_.read(std::as_writable_bytes(room), error);
-    end_ += n;
+    end_.at += n;
     return n != 0 && !error;
   }
 
@@ -32226,7 +31815,7 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
       }
     }
     text.assign(held().data(), size);
-    begin_ += size;
+    begin_.at += size;
     return true;
   }
 
@@ -32241,9 +31830,9 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
 
   Stream stream_;
   std::size_t limit_;
-  std::string buffer_;     // its whole size is used
-  std::size_t begin_ = 0;  // what was given out ends here
-  std::size_t end_ = 0;    // what was read ends here
+  std::string buffer_;  // its whole size is used
+  position begin_;      // what was given out ends here
+  position end_;        // what was read ends here
 };
 
 template <class Stream>
@@ -32480,6 +32069,14 @@ class file : public stream_reading<file>, public stream_writing<file> {
   static file open(const std::string& path, os::system_open_flags flags, unsigned permissions,
                    std::error_code& error);
 
+  /// Creates a file, or makes one that is there empty, and opens it for reading and writing.
+  static file create(const std::string& path) {
+    return open(path, open_mode::read_write | open_mode::create | open_mode::truncate);
+  }
+  static file create(const std::string& path, std::error_code& error) {
+    return open(path, open_mode::read_write | open_mode::create | open_mode::truncate, error);
+  }
+
   /// Only the descriptor, in blocking mode; or an error below 0.
   static os::io_result open_native(const std::string& path, open_mode mode);
 
@@ -32655,6 +32252,16 @@ class file : public stream_reading<file>, public stream_writing<file> {
   std::atomic<bool> waits_{false};
   std::atomic<bool> asks_first_{false};
 };
+
+/// The program's standard streams: another descriptor of each, so that closing it closes nothing else.
+/// A read waits without a thread and is a cancellation point, which std::cin's is not. Output is not buffered,
+/// and may overtake what std::cout and printf still hold.
+THRUM_OUT_OF_LINE file standard_input();
+THRUM_OUT_OF_LINE file standard_input(std::error_code& error);
+THRUM_OUT_OF_LINE file standard_output();
+THRUM_OUT_OF_LINE file standard_output(std::error_code& error);
+THRUM_OUT_OF_LINE file standard_error();
+THRUM_OUT_OF_LINE file standard_error(std::error_code& error);
 
 }}}  // namespace thrum::THRUM_ABI::io
 
@@ -33011,6 +32618,9 @@ class copying {
   [[no_unique_address]] std::conditional_t<moves, middle_pipe, never> middle_;
 };
 
+/// What read_all reads at most, unless told otherwise.
+inline constexpr std::size_t most_of_all = std::size_t{64} * 1024 * 1024;
+
 /// read_all with a limit. What came before an error is in `text`, and it can go on.
 template <class Stream, class IsOver>
 void read_up_to(Stream& from, std::size_t most, std::string& text, std::error_code& error,
@@ -33087,10 +32697,10 @@ std::uint64_t copy(From&& from, To&& to, const Stop& stop, Error&... error) {
   return all.done();
 }
 
-/// Everything up to the end of a readable_stream, of which there may be `most` bytes.
-/// errc::message_size: there are more. A cancellation point where reading is.
+/// Everything up to the end of a readable_stream, of which there may be `most` bytes: 64 MiB unless told
+/// otherwise. errc::message_size: there are more. A cancellation point where reading is.
 template <class Stream>
-std::string read_all(Stream&& from, std::size_t most) {
+std::string read_all(Stream&& from, std::size_t most = io_detail::most_of_all) {
   std::error_code error;
   std::string text;
   io_detail::read_up_to(from, most, text, error, io_detail::never());
@@ -33106,6 +32716,10 @@ std::string read_all(Stream&& from, std::size_t most, std::error_code& error) {
   std::string text;
   io_detail::read_up_to(from, most, text, error, io_detail::never());
   return text;
+}
+template <class Stream>
+std::string read_all(Stream&& from, std::error_code& error) {
+  return read_all(from, io_detail::most_of_all, error);
 }
 /// The same until a stop: then std::errc::operation_canceled; with `error`, what came before is
 /// returned. To be included as for copy.
@@ -33930,6 +33544,9 @@ class file_watch {
   file_watch();
   /// The same; sets `error` instead of throwing, and then holds none.
   explicit file_watch(std::error_code& error);
+  /// The same, and add(path).
+  explicit file_watch(const std::string& path);
+  file_watch(const std::string& path, std::error_code& error);
   file_watch(file_watch&& other) noexcept;
   file_watch& operator=(file_watch&& other) noexcept;
   ~file_watch();
@@ -35664,6 +35281,12 @@ requires(!std::is_same_v<std::chrono::duration<Rep, Period>, std::chrono::nanose
   return dial(where, net_detail::dial_timeout(timeout), error...);
 }
 
+/// Without a timeout, for an endpoint, a text, or several endpoints.
+template <class Where, std::same_as<std::error_code> Error>
+conn dial(const Where& where, Error& error) {
+  return dial(where, std::chrono::nanoseconds(), error);
+}
+
 /// As dial, until a deadline, for an endpoint, a text, or several endpoints; time_point::max(): as
 /// long as the system tries.
 THRUM_OUT_OF_LINE conn dial_until(const endpoint& where, time_point deadline,
@@ -35856,6 +35479,8 @@ class listener {
   [[noreturn]] [[gnu::cold]] void fail(const std::error_code& error, const char* operation) const;
 
  private:
+  friend class server;  // which waits for memory as patiently
+
   static constexpr std::int64_t first_pause_ns = 5'000'000;
   static constexpr std::int64_t longest_pause_ns = 100'000'000;
 
@@ -36112,6 +35737,11 @@ class condition_variable {
   constexpr condition_variable() noexcept = default;
   condition_variable(const condition_variable&) = delete;
   condition_variable& operator=(const condition_variable&) = delete;
+  ~condition_variable() {
+    if (!waiters_.empty()) [[unlikely]] {
+      sync_detail::end_waits("condition_variable: it", list_lock_, waiters_.points);
+    }
+  }
 
   /// Wakes the one that has waited longest. Does not block; the mutex need not be held.
   void notify_one() noexcept {
@@ -36193,6 +35823,21 @@ class condition_variable {
     return true;
   }
 
+  /// Say of a lock of another mutex that it is none of these.
+  template <class Other, class... Args>
+  requires(!std::is_same_v<Other, mutex>) void wait(std::unique_lock<Other>& lock, Args&&...) {
+    must_be_ours(lock);
+  }
+  template <class Other, class... Args>
+  requires(!std::is_same_v<Other, mutex>) bool wait_for(std::unique_lock<Other>& lock, Args&&...) {
+    return must_be_ours(lock);
+  }
+  template <class Other, class... Args>
+  requires(!std::is_same_v<Other, mutex>) bool wait_until(std::unique_lock<Other>& lock,
+                                                          Args&&...) {
+    return must_be_ours(lock);
+  }
+
   /// The forms that a stop ends too, as of condition_variable_any: what `done()` says at the end, false
   /// if it has not come true before the stop. A cancellation point.
   template <stop_condition Stop, class Predicate>
@@ -36215,6 +35860,14 @@ class condition_variable {
   }
 
  private:
+  template <class Other>
+  static bool must_be_ours(std::unique_lock<Other>& /*lock*/) {
+    static_assert(std::is_same_v<Other, mutex>,
+                  "condition_variable: it waits on a std::unique_lock<thrum::mutex>; "
+                  "condition_variable_any waits on any lock");
+    return false;
+  }
+
   /// What a waiter holds until it has left its stack. Lives in its frame, which is there until the
   /// list is unlocked.
   struct both {
@@ -36260,91 +35913,11 @@ class condition_variable {
 //
 // A count_down() that brings the count to zero does so under the lock, and a wait() that sees zero
 // passes through the lock before it returns: so a latch may be destroyed as soon as wait() has
-// returned, although the last count_down() is perhaps still about to return.
+// returned, although the last count_down() is perhaps still about to return. arrive_and_wait() lowers
+// the count and joins the waiters in one step, under the lock; its last caller leaves the latch alone
+// once the others are woken. So a latch may also be destroyed as soon as one such call has returned.
 #ifndef THRUM_SYNC_LATCH_HPP
 #define THRUM_SYNC_LATCH_HPP
-
-// ---- thrum/base/intrusive_ring.hpp ----
-//
-// An intrusive_list of one word, for objects that are to be small: the first element's `prev` leads
-// to the last one.
-#ifndef THRUM_BASE_INTRUSIVE_RING_HPP
-#define THRUM_BASE_INTRUSIVE_RING_HPP
-
-namespace thrum { inline namespace THRUM_ABI { namespace base {
-
-/// As intrusive_list.
-template <class T>
-class intrusive_ring {
- public:
-  constexpr intrusive_ring() noexcept = default;
-
-  /// The first element, or nullptr.
-  [[nodiscard]] T* front() const noexcept { return first_; }
-
-  void push_back(T& element) noexcept {
-    list_node<T>& node = links(element);
-    THRUM_ASSERT(ring_element_is_free, !node.linked);
-    node.linked = true;
-    node.next = nullptr;
-    if (first_ == nullptr) {
-      node.prev = &element;
-      first_ = &element;
-      return;
-    }
-    T* const last = links(*first_).prev;
-    node.prev = last;
-    links(*last).next = &element;
-    links(*first_).prev = &element;
-  }
-
-  /// Takes out the first element; nullptr when there is none.
-  T* pop_front() noexcept {
-    T* const first = first_;
-    if (first != nullptr) {
-      remove(*first);
-    }
-    return first;
-  }
-
-  /// Takes out an element of this ring.
-  void remove(T& element) noexcept {
-    list_node<T>& node = links(element);
-    THRUM_ASSERT(ring_element_is_linked, node.linked);
-    T* const last = links(*first_).prev;
-    if (&element == first_) {
-      first_ = node.next;
-      if (first_ != nullptr) {
-        links(*first_).prev = last;
-      }
-    } else {
-      links(*node.prev).next = node.next;
-      links(node.next != nullptr ? *node.next : *first_).prev = node.prev;
-    }
-    node = list_node<T>{};
-  }
-
-  /// All elements, as a list.
-  [[nodiscard]] intrusive_list<T> take_all() noexcept {
-    if (first_ == nullptr) {
-      return {};
-    }
-    T* const last = links(*first_).prev;
-    links(*first_).prev = nullptr;
-    T* const first = first_;
-    first_ = nullptr;
-    return intrusive_list<T>(first, last);
-  }
-
- private:
-  static list_node<T>& links(T& element) noexcept { return element; }
-
-  T* first_ = nullptr;
-};
-
-}}}  // namespace thrum::THRUM_ABI::base
-
-#endif
 
 #include <atomic>
 #include <cstddef>
@@ -36353,7 +35926,8 @@ class intrusive_ring {
 
 namespace thrum { inline namespace THRUM_ABI {
 
-/// As std::latch. wait is a cancellation point.
+/// As std::latch. wait is a cancellation point. It may be destroyed once a wait() has returned, or an
+/// arrive_and_wait() without a stop, if the others that have arrived are in such calls, too.
 class latch {
  public:
   /// usage_error if `count` is negative.
@@ -36364,6 +35938,11 @@ class latch {
   }
   latch(const latch&) = delete;
   latch& operator=(const latch&) = delete;
+  ~latch() {
+    if (waiters_.front() != nullptr) [[unlikely]] {
+      sync_detail::end_waits("latch: it", lock_, waiters_);
+    }
+  }
 
   /// The greatest count.
   static constexpr std::ptrdiff_t max() noexcept {
@@ -36419,11 +35998,8 @@ class latch {
            });
   }
 
-  /// count_down(n) and wait().
-  void arrive_and_wait(std::ptrdiff_t n = 1) {
-    count_down(n);
-    wait();
-  }
+  /// Lowers the count by n as count_down(), and blocks until it is zero. A cancellation point.
+  void arrive_and_wait(std::ptrdiff_t n = 1);
 
   /// The same until a stop is requested; whether the count is zero. It is lowered in any case.
   template <stop_condition Stop>
@@ -36433,6 +36009,18 @@ class latch {
   }
 
  private:
+  enum class outcome : std::uint8_t { too_much, last, others_missing };
+
+  struct arrival {
+    outcome how;
+    sched::wake_cause cause;  // of one that has waited
+  };
+
+  arrival arrive_and_park(std::ptrdiff_t n) noexcept;
+
+  /// Caller holds the lock.
+  void take_all_locked(sched::wake_list& released) noexcept;
+
   [[noreturn]] [[gnu::cold]] static void throw_too_much();
 
   /// Takes the last n off the count. False: somebody else has taken of them meanwhile.
@@ -36457,6 +36045,7 @@ class latch {
 #include <chrono>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -36498,9 +36087,9 @@ class server {
   /// Runs handler(conn&) or handler(conn&, session&) as a goroutine for each connection that comes;
   /// the connection is closed when it returns. The handler is moved or copied once, and called by
   /// many goroutines at the same time. Returns when the server was stopped and the last
-  /// handler has ended. If accept() fails for good, or no goroutine can be started, it fails at
-  /// once: `error`, or std::system_error; connections that are there go on. What passes is
-  /// waited for: see listener. May be called several times, each takes a share of the connections.
+  /// handler has ended. If accept() fails for good, or a goroutine cannot be started for another
+  /// reason than memory, it fails at once: `error`, or std::system_error; connections that are there
+  /// go on. What passes is waited for: memory for a goroutine, and what listener says. May be called several times, each takes a share of the connections.
   /// A cancellation point. usage_error outside of a runtime.
   template <go_detail::not_runtime Handler>
   void serve(Handler&& handler) {
@@ -36627,6 +36216,10 @@ class server {
 
   /// The next connection; null when there are no more, or `error`.
   std::unique_ptr<session> next(std::error_code& error);
+
+  /// There is no memory for a connection, but there may be when others have ended. False: the server
+  /// stops. `pause` grows.
+  [[gnu::cold]] bool wait_for_memory(std::int64_t& pause_ns);
 
   void throw_if(const std::error_code& error) const;
 
@@ -36764,15 +36357,31 @@ void server::accept_all(Start start, Handler&& handler, std::error_code& error) 
     const std::shared_ptr<void> shared = std::make_shared<kept>(std::forward<Handler>(handler));
     while (std::unique_ptr<session> each = next(error)) {
       each->handler_ = shared;
+      // Its goroutine owns it, but only once there is one.
+      const auto run = [one = each.get()] {
+        const std::unique_ptr<session> own(one);
+        own->template run<kept>();
+      };
 #if THRUM_EXCEPTIONS
-      try {
-        start([own = std::move(each)] { own->template run<kept>(); });
-      } catch (const std::system_error& no_memory) {
-        error = no_memory.code();
-        return;
+      for (std::int64_t pause_ns = listener::first_pause_ns; each != nullptr;) {
+        error.clear();
+        try {
+          start(run);
+          static_cast<void>(each.release());
+        } catch (const std::system_error& failed) {
+          error = failed.code();
+        }
+        if (error && error != std::errc::not_enough_memory) {
+          return;
+        }
+        if (error && !wait_for_memory(pause_ns)) {
+          each.reset();
+          error.clear();
+        }
       }
 #else
-      start([own = std::move(each)] { own->template run<kept>(); });
+      start(run);
+      static_cast<void>(each.release());
 #endif
     }
     if (!error) {
@@ -37243,8 +36852,8 @@ class loop {
   void run_all(part& all, position n, std::size_t grain) {
     if (forker* const own = forker_of(current_m())) {
       run(*own, all, 0, n, chunk_size(grain));
-    } else if (forks_of_p* const list = list_for_forks()) {
-      forker outermost(*list);
+    } else if (may_fork()) {
+      forker outermost;
       run(outermost, all, 0, n, chunk_size(grain));
     } else {
       work_.run(all, 0, n);
@@ -37444,9 +37053,13 @@ struct sum {
 
 template <class Items, class F>
 void run_for(const Items& items, position n, F& f, std::size_t grain) {
-  each<Items, F> work{items, f};
-  typename each<Items, F>::part nothing;
-  loop<each<Items, F>>(work).run_all(nothing, n, grain);
+  constexpr bool fits = std::is_invocable_v<F&, decltype(items[n])>;
+  static_assert(fits, "parallel_for: the function must be callable with an element, or an index");
+  if constexpr (fits) {
+    each<Items, F> work{items, f};
+    typename each<Items, F>::part nothing;
+    loop<each<Items, F>>(work).run_all(nothing, n, grain);
+  }
 }
 
 template <class T, class Items, class Reduce, class Transform>
@@ -37708,6 +37321,11 @@ class barrier {
   }
   barrier(const barrier&) = delete;
   barrier& operator=(const barrier&) = delete;
+  ~barrier() {
+    if (!waiters_.empty()) [[unlikely]] {
+      sync_detail::end_waits("barrier: it", lock_, waiters_.points);
+    }
+  }
 
   /// The greatest number of participants.
   static constexpr std::ptrdiff_t max() noexcept {
@@ -37884,6 +37502,7 @@ class condition_variable_any {
   condition_variable_any();
   condition_variable_any(const condition_variable_any&) = delete;
   condition_variable_any& operator=(const condition_variable_any&) = delete;
+  ~condition_variable_any() { inside_->end_waits(); }
 
   /// Wakes the one that has waited longest. Does not block.
   void notify_one() noexcept { inside_->notify(1); }
@@ -37971,6 +37590,9 @@ class condition_variable_any {
     sync_detail::wait_list waiters{lock};
 
     void notify(std::size_t n) noexcept;
+
+    /// The condition variable is destroyed.
+    void end_waits() noexcept;
   };
 
   /// Waits for a notification, unless a stop is requested.
@@ -38504,6 +38126,11 @@ class counting_semaphore {
   }
   counting_semaphore(const counting_semaphore&) = delete;
   counting_semaphore& operator=(const counting_semaphore&) = delete;
+  ~counting_semaphore() {
+    if (waiters_.front() != nullptr) [[unlikely]] {
+      sync_detail::end_waits("counting_semaphore: it", lock_, waiters_);
+    }
+  }
 
   /// The greatest number of free permits.
   static constexpr std::ptrdiff_t max() noexcept { return LeastMax; }
@@ -38689,6 +38316,11 @@ class shared_mutex {
   constexpr shared_mutex() noexcept = default;
   shared_mutex(const shared_mutex&) = delete;
   shared_mutex& operator=(const shared_mutex&) = delete;
+  ~shared_mutex() {
+    if (!nobody_waits()) [[unlikely]] {
+      sync_detail::end_waits("shared_mutex: it", lock_, readers_.points, writers_.points);
+    }
+  }
 
   // ---- writers ----
 
@@ -39019,7 +38651,8 @@ class singleflight {
 //
 // A bubble is a runtime of its own whose clock stands while anything can run, and jumps to the next
 // timer when every goroutine is durably blocked: on a channel, a select, a sleep, a condition, a
-// wait_group, a join. Not durably blocked are goroutines that wait for a mutex or a descriptor, or
+// wait_group, a join, a lock with a deadline. Not durably blocked are goroutines that wait for a mutex
+// without one or for a descriptor, or
 // are inside blocking(): somebody outside may end that, so the clock waits.
 //
 // It does not wait for what comes from outside over a channel, a condition or a join: receive that
@@ -39481,6 +39114,8 @@ namespace thrum { inline namespace THRUM_ABI {
 /// kernel keeps per thread. Nests. Each time the goroutine goes on after a wait costs two changes
 /// of threads, some 10 us. On a foreign thread it does nothing.
 ///
+/// If the goroutine ends while it is locked, its thread ends with it: see keep().
+///
 /// Keep it in the goroutine that made it. When not to use: around one call that blocks; that is
 /// what blocking() is for.
 class thread_lock {
@@ -39490,6 +39125,11 @@ class thread_lock {
   ~thread_lock();
   thread_lock(const thread_lock&) = delete;
   thread_lock& operator=(const thread_lock&) = delete;
+
+  /// Leaves the goroutine tied to its thread until it ends; then the thread ends, too. For a goroutine that
+  /// changes its thread for good, by unshare, a mask or a user ID: no other goroutine gets that thread.
+  /// In a testing::bubble, and on a host, the thread stays.
+  void keep() noexcept { g_ = nullptr; }
 
  private:
   sched::goroutine* g_ = nullptr;
@@ -39813,12 +39453,20 @@ class ticker {
 // The other half of put_macros_aside.hpp.
 #pragma pop_macro("check")
 #pragma pop_macro("clear")
+#pragma pop_macro("debug")
 #pragma pop_macro("erase")
+#pragma pop_macro("error")
+#pragma pop_macro("expect")
+#pragma pop_macro("fatal")
+#pragma pop_macro("log")
 #pragma pop_macro("max")
 #pragma pop_macro("min")
 #pragma pop_macro("move")
+#pragma pop_macro("panic")
 #pragma pop_macro("signals")
 #pragma pop_macro("slots")
+#pragma pop_macro("trace")
+#pragma pop_macro("warn")
 
 #endif
 
@@ -39837,25 +39485,41 @@ class ticker {
 #if THRUM_REQUIREMENTS_MET
 // ---- thrum/base/put_macros_aside.hpp ----
 //
-// Names of functions and variables, here and in the standard's headers, that Qt, Windows, curses
-// and Unreal define as macros. They are put aside for the time of the includes.
+// Names of functions and variables, here and in the standard's headers, that Qt, Windows, curses,
+// Unreal and programs' own loggers define as macros. They are put aside for the time of the includes.
 // Included again and again, so without a guard; put_macros_back.hpp is the other half.
 #pragma push_macro("check")
 #pragma push_macro("clear")
+#pragma push_macro("debug")
 #pragma push_macro("erase")
+#pragma push_macro("error")
+#pragma push_macro("expect")
+#pragma push_macro("fatal")
+#pragma push_macro("log")
 #pragma push_macro("max")
 #pragma push_macro("min")
 #pragma push_macro("move")
+#pragma push_macro("panic")
 #pragma push_macro("signals")
 #pragma push_macro("slots")
+#pragma push_macro("trace")
+#pragma push_macro("warn")
 #undef check
 #undef clear
+#undef debug
 #undef erase
+#undef error
+#undef expect
+#undef fatal
+#undef log
 #undef max
 #undef min
 #undef move
+#undef panic
 #undef signals
 #undef slots
+#undef trace
+#undef warn
 
 //
 // ---- thrum/base/errc_definition.hpp ----
@@ -40105,6 +39769,7 @@ THRUM_COLD inline machine& regain_p(machine& m) noexcept {
   processor* p;
   {
     scoped guard(scheduler.idle.lock());
+    scheduler.taken.blocked.fetch_sub(1, relaxed);  // relaxed: under the lock
     p = scheduler.idle.take_p_locked();
   }
   if (p != nullptr) {
@@ -40120,6 +39785,7 @@ THRUM_COLD inline machine& regain_p(machine& m) noexcept {
     processor& other = scheduler.ps[i];
     // relaxed: only a hint
     if (other.status.load(relaxed) == p_status::syscall && take_from_syscall(m, other)) {
+      scheduler.taken.blocked.fetch_add(1, relaxed);  // relaxed: the other M for this one
       show_priority(other, *m.g);
       bool ran = false;
       run_timers(m, other, ran);
@@ -40133,7 +39799,8 @@ THRUM_COLD inline machine& regain_p(machine& m) noexcept {
 /// It is back, inside. Returns holding a P; the M that it runs on, perhaps another one.
 inline machine& exit_syscall(machine& m) noexcept {
   goroutine& g = *m.g;
-  // Its own may have been taken and be in another M's call by now; then that one loses it.
+  // Its own may have been taken and be in another M's call by now; then that one loses it, and is the one
+  // that counts as blocked.
   machine& here = take_from_syscall(m, *m.old_p) ? m : regain_p(m);
   g.status.store(g_status::running, relaxed);  // relaxed: only for display
   if (is_in_background(g)) [[unlikely]] {
@@ -41421,8 +41088,12 @@ struct exported_place {
 /// No malloc. The texts are the loader's.
 THRUM_OUT_OF_LINE exported_place find_exported(const void* address) noexcept;
 
-/// As symbolizer::describe, as far as that goes without malloc: the name is as the linker has it,
-/// and only if the program exports it.
+/// Copies as much of the name as there is room for that the file of the code has for an address, without
+/// exporting it; returns how much. No malloc.
+[[gnu::cold]] std::size_t copy_name_in_file(const void* address, char* to,
+                                            std::size_t room) noexcept;
+
+/// As symbolizer::describe, as far as that goes without malloc: the name is as the linker has it.
 template <class Message>
 void append_address(Message& text, const void* address) noexcept {
   const exported_place place = find_exported(address);
@@ -41430,8 +41101,13 @@ void append_address(Message& text, const void* address) noexcept {
     text.append("an unknown place");
     return;
   }
-  if (!place.function.empty()) {
-    text.append(place.function).append(" at ");
+  char name[400];
+  std::string_view function = place.function;
+  if (function.empty()) {
+    function = std::string_view(name, copy_name_in_file(address, name, sizeof name));
+  }
+  if (!function.empty()) {
+    text.append(function).append(" at ");
   }
   text.append(place.file).append("+").append_hex(place.offset);
 }
@@ -43524,6 +43200,9 @@ THRUM_COLD THRUM_OUT_OF_LINE void group_detail::throw_no_result(const char* mess
 }
 
 THRUM_OUT_OF_LINE task_group::~task_group() {
+  // A member that ends lets them in, or on, in memory that is gone.
+  slots_.end_waits("task_group: it");
+  running_.end_waits("task_group: it");
   // The members are cancelled themselves.
   const sched::uncancellable until_all_have_ended;
   if (!running_.wait_for(std::chrono::nanoseconds(0))) {
@@ -44203,12 +43882,47 @@ inline std::string describe_place(os::symbolizer& symbols, const void* address) 
   return text;
 }
 
-/// What describe_place says of each caller that is the user's; of all of them if none is.
+/// Whether a place belongs to what throws an exception, or ends the program for one.
+inline bool is_throwing(std::string_view place) noexcept {
+  for (const std::string_view first :
+       {"_Unwind_", "__cxa_", "__cxxabiv1::", "__gnu_cxx::", "__gxx_personality",
+        "__clang_call_terminate", "std::terminate", "std::rethrow_exception", "libstdc++",
+        "libgcc_s", "libc++abi", "libunwind"}) {
+    if (place.substr(0, first.size()) == first) {
+      return true;
+    }
+  }
+  for (const std::string_view part :
+       {"::base::throw_", " at libstdc++", " at libgcc_s", " at libc++abi"}) {
+    if (place.find(part) != place.npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// How many of the innermost callers are no place that a user looks for: an exception was thrown there.
+inline std::size_t count_throwing(os::symbolizer& symbols, const void* const* frames,
+                                  std::size_t size) {
+  std::size_t passed = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::string_view place = symbols.describe(frames[i]);
+    if (is_throwing(place)) {
+      passed = i + 1;
+    } else if (!is_internal(place)) {
+      break;
+    }
+  }
+  return passed < size ? passed : 0;
+}
+
+/// What describe_place says of each caller that is the user's, from where an exception was thrown; of all
+/// of them if none is.
 inline std::string describe_callers(os::symbolizer& symbols, const void* const* frames,
                                     std::size_t size) {
   std::string shown;
   std::string all;
-  for (std::size_t i = 0; i < size; ++i) {
+  for (std::size_t i = count_throwing(symbols, frames, size); i < size; ++i) {
     const std::string place = "\t" + describe_place(symbols, frames[i]);
     all.append(place);
     if (!is_internal(symbols.describe(frames[i]))) {
@@ -44350,7 +44064,7 @@ class [[nodiscard]] freezer {
   freezer(runtime_scheduler& scheduler, machine* own, std::int64_t patience_ns) noexcept
       : scheduler_(scheduler), own_(own) {
     const std::uint32_t phase = scheduler.freeze.start();
-    scheduler.for_each_p([](processor& p) {
+    scheduler.for_each_live_p([](processor& p) {
       // [p.attention >] release: pairs with the exchange in attend.
       p.attention.fetch_or(attention_freeze, release);
     });
@@ -44360,7 +44074,7 @@ class [[nodiscard]] freezer {
     const processor* const mine = own != nullptr ? own->p : nullptr;
     for (std::uint32_t turn = 0;; ++turn) {
       complete_ = true;
-      scheduler.for_each_p([&](processor& p) {
+      scheduler.for_each_live_p([&](processor& p) {
         complete_ = (&p == mine || has_stopped(p, phase, turn)) && complete_;
       });
       if (complete_ || traits::now() >= end) {
@@ -44380,7 +44094,7 @@ class [[nodiscard]] freezer {
   /// The callers of a goroutine that runs, noted down by its M; null if it runs on no such M.
   const os::call_stack* callers_of(const goroutine& g) const noexcept {
     const os::call_stack* found = nullptr;
-    scheduler_.for_each_p([&](processor& p) {
+    scheduler_.for_each_live_p([&](processor& p) {
       machine* const m = p.m.load(relaxed);  // relaxed: its holder waits
       // [fz.phase <] acquire: the callers
       const bool waits = p.frozen_in.load(acquire) == scheduler_.freeze.own_phase();
@@ -44807,8 +44521,13 @@ inline void write_overflow(const sched::goroutine& g, std::string_view how) noex
   }
   text.append(": its stack of ").append(std::uint64_t{1} << g.size_class);
   text.append(" bytes is used up").append(how);
-  text.append("; raise options::stack_size, or attributes::stack_size for this ");
-  text.append("goroutine\n\tstarted in ");
+  text.append(g.size_class < sched::max_stack_class
+                  ? "; raise options::stack_size, or attributes::stack_size for this goroutine\n"
+                  : ", and no stack can be larger; recurse less deeply, and put large arrays on "
+                    "the heap\n");
+  base::write_error(text.view());  // first: the name is looked for in a file
+  text.clear();
+  text.append("\tstarted in ");
   os::append_address(text, g.started_at);
   text.append("\n");
   base::write_error(text.view());
@@ -44853,162 +44572,6 @@ inline void report_overflow(const void* address, const void* stack_pointer) noex
 // reported only if nothing has caught it.
 #ifndef THRUM_DEBUG_PANIC_REPORT_HPP
 #define THRUM_DEBUG_PANIC_REPORT_HPP
-
-// ---- thrum/arch/exception_watch.hpp ----
-//
-// Seeing an exception leave a call while everything still stands where it was thrown.
-//
-// An exception is thrown in two phases: first the unwinder asks each frame whether it has a
-// handler, from the innermost outwards; only then it unwinds. arch::call_watched is a frame that is
-// asked, never has a handler, and tells an observer.
-#ifndef THRUM_ARCH_EXCEPTION_WATCH_HPP
-#define THRUM_ARCH_EXCEPTION_WATCH_HPP
-
-#if THRUM_EXCEPTIONS
-
-#include <atomic>
-#include <cstdint>
-
-#if THRUM_HAS_SEH_UNWINDER  // there <unwind.h> includes all of the system's headers
-#include <exception>
-
-#include <cxxabi.h>
-#else
-#include <unwind.h>
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-using namespace base::orders;
-
-/// Called with the address of the thrown object.
-using exception_observer = void (*)(const void* thrown) noexcept;
-
-inline constinit std::atomic<exception_observer> observe_exception{nullptr};
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#if THRUM_HAS_SEH_UNWINDER
-// As <windows.h> declares it.
-struct _EXCEPTION_POINTERS;
-extern "C" __declspec(dllimport) long __stdcall UnhandledExceptionFilter(
-    struct _EXCEPTION_POINTERS*);
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace arch {
-
-#if THRUM_HAS_SEH_UNWINDER
-
-/// What Windows knows of a raised exception.
-struct raised_exception {
-  std::uint32_t code;
-  std::uint32_t flags;
-  void* nested;
-  void* address;
-  std::uint32_t count;
-  std::uintptr_t information[15];
-};
-
-/// What a handler returns: the thread goes on where it was; nobody is found here.
-inline constexpr int go_on_there = 0;
-inline constexpr int go_on_searching = 1;
-
-/// In the flags: no handler is searched for, or no more; also to a target, at the end of a thread, in a
-/// collision.
-inline constexpr std::uint32_t unwinding = 0x66;
-
-/// Whether a handler is searched for something that was thrown. The library of C++ raises its
-/// exceptions with a code of its own, and the unwinder's part as the first word.
-inline bool is_thrown(const raised_exception& raised) noexcept {
-  constexpr std::uint32_t thrown_in_cxx = 0x2047'4343;
-  return raised.code == thrown_in_cxx && (raised.flags & unwinding) == 0 && raised.count != 0;
-}
-
-#endif
-
-extern "C" {
-
-#if THRUM_HAS_ARM_UNWINDER
-
-// Of the unwinder of 32-bit Arm, which leaves it to each function's routine to take its frame away.
-::_Unwind_Reason_Code __gnu_unwind_frame(::_Unwind_Control_Block*, ::_Unwind_Context*);
-
-/// What the entry of call_watched names. It is also called for a walk that has no exception.
-[[gnu::used, gnu::visibility("hidden")]] inline ::_Unwind_Reason_Code thrum_watch_exception(
-    ::_Unwind_State state, ::_Unwind_Control_Block* exception, ::_Unwind_Context* context) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
-  if ((state & _US_ACTION_MASK) == _US_VIRTUAL_UNWIND_FRAME && (state & _US_FORCE_UNWIND) == 0 &&
-      observe != nullptr) {
-    observe(exception + 1);  // the object lies behind the unwinder's part
-  }
-  return __gnu_unwind_frame(exception, context) == _URC_OK ? _URC_CONTINUE_UNWIND : _URC_FAILURE;
-}
-
-#elif THRUM_HAS_SEH_UNWINDER
-
-/// What the entry of call_watched names. It is called for whatever passes, a fault as well.
-[[gnu::used]] inline int thrum_watch_exception(const raised_exception* raised, void*, void*,
-                                               void*) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
-  if (is_thrown(*raised) && observe != nullptr) {
-    constexpr std::uintptr_t unwinder_bytes = 64;  // and behind them the object
-    observe(reinterpret_cast<const void*>(raised->information[0] + unwinder_bytes));
-  }
-  return go_on_searching;
-}
-
-/// What the first function of a stack names: nobody has caught it. An exception of C++ ends the program
-/// here as it does elsewhere, where the unwinder comes to the end of the stack and returns to `throw`.
-/// For all others the program's own filter is asked, as the first function of a thread does it: the
-/// system asks nobody, and ends the process.
-[[gnu::used]] inline int thrum_end_by_exception(const raised_exception* raised, void*,
-                                                void* machine, void*) {
-  constexpr long continue_execution = -1;
-  if ((raised->flags & unwinding) != 0) {
-    return go_on_searching;
-  }
-  if (is_thrown(*raised)) {
-    ::__cxxabiv1::__cxa_begin_catch(reinterpret_cast<void*>(raised->information[0]));
-    std::terminate();
-  }
-  struct {
-    const raised_exception* raised;
-    void* machine;
-  } about{raised, machine};
-  return ::UnhandledExceptionFilter(reinterpret_cast<::_EXCEPTION_POINTERS*>(&about)) ==
-                 continue_execution
-             ? go_on_there
-             : go_on_searching;
-}
-
-#else
-
-/// What the call-frame information of call_watched names; the assembler writes names as they are, while
-/// some compilers put a character before them.
-[[gnu::used, gnu::visibility("hidden")]] inline ::_Unwind_Reason_Code thrum_watch_exception(
-    int, ::_Unwind_Action phase, std::uint64_t, ::_Unwind_Exception* exception,
-    ::_Unwind_Context*) asm("thrum_watch_exception");
-inline ::_Unwind_Reason_Code thrum_watch_exception(int, ::_Unwind_Action phase, std::uint64_t,
-                                                   ::_Unwind_Exception* exception,
-                                                   ::_Unwind_Context*) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
-  if ((phase & _UA_SEARCH_PHASE) != 0 && observe != nullptr) {
-    observe(exception + 1);  // the object lies behind the unwinder's part
-  }
-  return _URC_CONTINUE_UNWIND;
-}
-
-#endif
-
-}  // extern "C"
-
-}}}  // namespace thrum::THRUM_ABI::arch
-
-#endif  // THRUM_EXCEPTIONS
-#endif  // THRUM_ARCH_EXCEPTION_WATCH_HPP
 
 #include <atomic>
 #include <cstdlib>
@@ -45232,8 +44795,8 @@ constexpr std::string_view describe(bool b) noexcept { return b ? "true" : "fals
 
 /// "p=3", or "p=nil".
 template <class Object, class Number>
-void append_id(trace_line& line, std::string_view key, const Object* object,
-               Number Object::*id) noexcept {
+THRUM_NO_TSAN void append_id(trace_line& line, std::string_view key, const Object* object,
+                             Number Object::*id) noexcept {
   line.append(key);
   if (object != nullptr) {
     line.append(object->*id);
@@ -45382,6 +44945,58 @@ THRUM_NO_TSAN inline void scheddetail(sched::runtime_scheduler& scheduler,
 
 #endif
 
+// ---- thrum/debug/slow_stop.hpp ----
+//
+// What a stop that takes long says: which goroutine it waits for, and where that is.
+#ifndef THRUM_DEBUG_SLOW_STOP_HPP
+#define THRUM_DEBUG_SLOW_STOP_HPP
+
+#include <cstddef>
+#include <string>
+
+namespace thrum { inline namespace THRUM_ABI { namespace debug {
+
+/// One line about a goroutine that runs, else about the first that is left; empty if none is. Stops the
+/// goroutines for a moment. Not inside a section.
+inline std::string describe_slow_stop(sched::runtime_scheduler& scheduler) {
+  goroutine_list all(scheduler);
+  all.look(world::stopped);
+  std::size_t n = 0;
+  goroutine_record chosen;
+  all.for_each([&](const goroutine_record& g) {
+    const bool is_better = chosen.status == sched::g_status::waiting && g.status != chosen.status;
+    if (++n == 1 || is_better) {
+      chosen = g;
+    }
+  });
+  if (n == 0) {
+    return {};
+  }
+  os::symbolizer symbols;
+  std::string text = "thrum: stop: waits for goroutine " + std::to_string(chosen.id) + " [";
+  text.append(chosen.status == sched::g_status::waiting ? sched::describe(chosen.reason)
+                                                        : describe(chosen.status));
+  text.append("]");
+  if (chosen.name[0] != '\0') {
+    text.append(" \"").append(chosen.name).append("\"");
+  }
+  for (std::size_t i = 0; i != chosen.size; ++i) {
+    if (!is_internal(symbols.describe(chosen.frames[i]))) {
+      text.append(" in ").append(symbols.describe(chosen.frames[i]));
+      break;
+    }
+  }
+  text.append(", started in ").append(symbols.describe(chosen.started_at));
+  if (n != 1) {
+    text.append(", and for ").append(std::to_string(n - 1)).append(n == 2 ? " other" : " others");
+  }
+  return text.append("; let it return, or call the library in its loop\n");
+}
+
+}}}  // namespace thrum::THRUM_ABI::debug
+
+#endif
+
 // ---- thrum/debug/trouble.hpp ----
 //
 // Detectors of trouble: goroutines that are blocked for long, and that keep their processor for
@@ -45418,7 +45033,7 @@ class trouble_detector {
       look_for_blocked(scheduler, now);
     }
     if (kept_ns_ != 0) {
-      scheduler.for_each_p([&](sched::processor& p) { look_at(scheduler, p, now); });
+      scheduler.for_each_live_p([&](sched::processor& p) { look_at(scheduler, p, now); });
     }
   }
 
@@ -45544,12 +45159,15 @@ THRUM_OUT_OF_LINE void thread_creator::wait() noexcept {
     }
   }
   give_back_.work(now);
-  if (retry_at_ != never) {
+  if (retry_at_ != never || scheduler_.ms.holds_back()) {
     const bool again = now >= retry_at_;
     if (again) {
       retry_at_ = never;
     }
     scheduler_.release_held(again);
+    if (retry_at_ == never && scheduler_.ms.holds_back()) {
+      retry_at_ = now + retry_ns;
+    }
   }
 }
 
@@ -45564,7 +45182,11 @@ THRUM_OUT_OF_LINE void thread_creator::run() noexcept {
     // [cr.list <] acquire: the Ms.
     for (machine* m = first_.exchange(nullptr, acquire); m != nullptr;) {
       machine* const next = m->idle_next;
-      start(*m);
+      if (m->ends) [[unlikely]] {
+        give_back_.join_later(*m);
+      } else {
+        start(*m);
+      }
       m = next;
     }
     // relaxed: published by the note
@@ -45610,6 +45232,7 @@ THRUM_OUT_OF_LINE void thread_creator::start(machine& m) noexcept {
       m.for_signals.reserve() ? os::thread::start(m.thread, m_main_, &m) : -os::no_memory;
   if (error == 0) {
     scheduler_.reserve.set_limit(thread_reserve::any_number);
+    refusals_ = 0;
     return;
   }
   m.for_signals.give_back();
@@ -45617,13 +45240,25 @@ THRUM_OUT_OF_LINE void thread_creator::start(machine& m) noexcept {
   scheduler_.take_back(m);
   // The limit is known before this is written: to write may take long, and until it is known a loop may take
   // the last thread.
+  const bool has_none = scheduler_.ms.with_thread() == 0 && scheduler_.hosts.made() == 0;
   if (!has_warned_) {
     has_warned_ = true;
     base::message<> text("thrum: go: the system refuses thread ");
     text.append(std::uint64_t{m.id} + 1).append(" of this runtime (errno ");
-    text.append(static_cast<std::uint64_t>(error)).append("); it goes on with those it has; ");
+    text.append(static_cast<std::uint64_t>(error));
+    text.append(has_none ? "); it has no other and tries again; "
+                         : "); it goes on with those it has; ");
     text.append("raise the limit of processes or memory, or lower options::procs\n");
     base::write_error(text.view());
+  }
+  if (has_none && ++refusals_ == most_refusals) {
+    base::message<512> text("go: the system has refused this runtime its only thread ");
+    text.append(std::uint64_t{most_refusals}).append(" times in a row (errno ");
+    text.append(static_cast<std::uint64_t>(error)).append("), so no goroutine can run; ");
+    text.append(
+        "raise the limit of processes (ulimit -u, pids.max) or memory: a runtime takes three ");
+    text.append("threads beside the program's own");
+    base::fatal(text.view());
   }
 }
 
@@ -45640,6 +45275,8 @@ THRUM_OUT_OF_LINE void thread_creator::start(machine& m) noexcept {
 // the lock; one that is held is asked to, by attention_retire, and its holder lays it down the next
 // time it schedules. Searches walk the Ps below p_table::live(), which falls when the last ones are
 // dead: a program that once had 4,096 processors does not pay for them for ever.
+// Searches for forks walk those below p_table::forking(), which the monitor lowers when the last goroutine
+// has ended that forks on a dead one.
 //
 // Where there is one P, nobody is woken for what is made runnable (has_other_ps): the work is queued
 // before the number is read, and set_procs writes the number before it starts a search.
@@ -45755,6 +45392,14 @@ THRUM_OUT_OF_LINE void runtime_scheduler::retire_p(machine& m) noexcept {
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
+/// Whether a parked goroutine waits for a lock until a time: then time goes on, as nothing else might
+/// end its wait.
+inline bool is_timed_lock(const goroutine& g) noexcept {
+  // relaxed: a goroutine that parked has released its P since
+  return is_for_lock(g.reason.load(relaxed)) &&
+         g.word.load(relaxed) > goroutine::busy;  // relaxed: likewise
+}
+
 THRUM_OUT_OF_LINE bool runtime_scheduler::resume_quiet_locked() noexcept {
   virtual_clock& virtual_time = clock.own();
   // relaxed: set on an M, which has passed the lock since
@@ -45773,13 +45418,13 @@ THRUM_OUT_OF_LINE bool runtime_scheduler::resume_quiet_locked() noexcept {
       stands = stands || status == g_status::runnable ||
                (status == g_status::waiting &&
                 // relaxed: a goroutine that parked has released its P since
-                !is_durable(each.reason.load(relaxed)));
+                !is_durable(each.reason.load(relaxed)) && !is_timed_lock(each));
     });
     if (stands) {
       return false;
     }
     std::int64_t next = timer_heap<traits>::never;
-    for_each_p([&](processor& p) {
+    for_each_live_p([&](processor& p) {
       const std::int64_t due = p.timers.earliest_armed();
       next = due < next ? due : next;
     });
@@ -45900,10 +45545,7 @@ THRUM_OUT_OF_LINE void reclaimer::work_on_threads(std::int64_t now) noexcept {
   const std::uint32_t keep = scheduler_.kept_threads();
   for (std::uint32_t n = 0; n != threads_at_once && idle.least_ms_locked() > keep; ++n) {
     machine* const m = idle.take_m_to_end_locked();
-    m->idle_next = ending_;
-    ending_ = m;
-    joins_at_ = now + pause_ns;
-    join_pause_ns_ = pause_ns;
+    join_later(*m);
     m->park.wake();  // without a P: its thread ends
   }
   if (idle.least_ms_locked() > keep) {
@@ -45915,6 +45557,14 @@ THRUM_OUT_OF_LINE void reclaimer::work_on_threads(std::int64_t now) noexcept {
     scheduler_.has_idle_threads = false;
     threads_at_ = never;
   }
+}
+
+THRUM_OUT_OF_LINE void reclaimer::join_later(machine& m) noexcept {
+  m.ends = false;
+  m.idle_next = ending_;
+  ending_ = &m;
+  joins_at_ = traits::now() + pause_ns;
+  join_pause_ns_ = pause_ns;
 }
 
 THRUM_OUT_OF_LINE void reclaimer::join_ended(std::int64_t now) noexcept {
@@ -45952,6 +45602,10 @@ THRUM_OUT_OF_LINE void reclaimer::join_ended(std::int64_t now) noexcept {
 //   preempted  it sleeps in a signal handler, with a goroutine that waits for a P in the global
 //              queue, or in the background queue (preempt.hpp). Before a new one: see creator.hpp
 //   new        the creator makes its thread; the P waits for it
+// Where max_threads allows no other one, the P is held back as one whose thread the system has refused
+// (m_table.hpp): a running M takes its work, and the first M that idles takes the P. Only where each
+// thread is in a call that blocks, or sleeps with the goroutine that is locked to it, can work wait for
+// ever: that ends the program.
 //
 // Invariants
 //   MT1  an M in the idle list has a thread that has started: a P that is given to it runs at once.
@@ -45985,6 +45639,10 @@ THRUM_OUT_OF_LINE void runtime_scheduler::start_m(processor& p, bool spinning) n
     pass_p(p, *m, spinning);
     return;
   }
+  if (ms.with_thread() == config_.max_threads) [[unlikely]] {
+    hold_back_at_limit_locked(p, spinning);
+    return;
+  }
   m = new_m_locked();
   ms.begin_locked(*m);
   note_threads_locked(*this);
@@ -46010,15 +45668,55 @@ THRUM_OUT_OF_LINE machine* runtime_scheduler::new_m_locked() noexcept {
   machine* const m = ms.take_locked(config_.max_threads, [this](void* place, unsigned id) {
     return ::new (place) machine(*this, upcalls_, id, seed(id));
   });
-  if (m == nullptr) {
-    idle.lock().unlock();
-    base::message<> text;
-    text.append("go: the runtime needs more than ").append(std::uint64_t{config_.max_threads});
-    text.append(" threads; too many goroutines are inside blocking calls, or locked ");
-    text.append("to their threads, at once; raise options::max_threads or bound their number");
-    base::fatal(text.view());
-  }
+  THRUM_ASSERT(another_thread_is_allowed, m != nullptr);
   return m;
+}
+
+[[noreturn]] THRUM_COLD inline void refuse_more_threads(unsigned most) noexcept {
+  base::message<> text;
+  text.append("go: the runtime needs more than ").append(std::uint64_t{most});
+  text.append(" threads; too many goroutines are inside blocking calls, or locked ");
+  text.append("to their threads, at once; raise options::max_threads or bound their number");
+  base::fatal(text.view());
+}
+
+THRUM_OUT_OF_LINE void runtime_scheduler::hold_back_at_limit_locked(processor& p,
+                                                                    bool spinning) noexcept {
+  if (goroutine* const g = take_bound()) {
+    idle.lock().unlock();
+    pass_p(p, *g->bound, spinning);
+    return;
+  }
+  const bool has_work = !p.queue.empty() || has_shared_work() || has_forks();
+  // relaxed: a thread that comes back says so before it takes the lock
+  const std::uint32_t occupied = taken.blocked.load(relaxed) + locked_asleep.load(relaxed);
+  if (has_work && occupied >= ms.with_thread()) {
+    idle.lock().unlock();
+    refuse_more_threads(config_.max_threads);
+  }
+  if (spinning) {
+    idle.give_back_unit();  // release_held looks for what its search would have found
+  }
+  hold_back_locked(p);
+  idle.lock().unlock();
+  creator.offer_idle();  // it tries again now and then
+}
+
+/// The first that can run on one thread only, which sleeps without being idle. Null: there is none.
+THRUM_OUT_OF_LINE goroutine* runtime_scheduler::take_bound() noexcept {
+  const auto is_bound = [](const goroutine& each) {
+    return (each.flags & (g_bound | g_on_host)) == g_bound;
+  };
+  goroutine* const g = global.take(is_bound);
+  return g != nullptr ? g : background.take(is_bound);
+}
+
+THRUM_OUT_OF_LINE void runtime_scheduler::hold_back_locked(processor& p) noexcept {
+  global.prepend(p.queue.drain());
+  ms.hold_back_locked(p);
+  if (poll.somebody_sleeps()) {
+    poller.wake();  // it comes to stop_m, or finds a P
+  }
 }
 
 THRUM_OUT_OF_LINE bool runtime_scheduler::stop_m(machine& m) noexcept {
@@ -46073,11 +45771,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::take_back(machine& m) noexcept {
     processor& p = *m.next_p;
     m.next_p = nullptr;
     m.park.clear();
-    global.prepend(p.queue.drain());
-    ms.hold_back_locked(p);
-    if (poll.somebody_sleeps()) {
-      poller.wake();  // it comes to stop_m, or finds a P
-    }
+    hold_back_locked(p);
     if (idle.idle_ms() != 0) {
       creator.offer_idle();  // they have come to stop_m before
     }
@@ -46089,10 +45783,13 @@ THRUM_OUT_OF_LINE void runtime_scheduler::take_back(machine& m) noexcept {
 
 THRUM_OUT_OF_LINE void runtime_scheduler::release_held(bool again) noexcept {
   bool released = false;
+  processor* p = nullptr;
   for (;;) {
-    processor* p;
     {
       scoped guard(idle.lock());
+      if (ms.is_first_held_locked(p)) {
+        break;  // again: there are no threads for the others either
+      }
       p = again || idle.idle_ms() != 0 ? ms.release_locked() : nullptr;
       if (p == nullptr) {
         break;
@@ -46102,14 +45799,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::release_held(bool again) noexcept {
     if (!clock.is_virtual()) {
       p->timers.run_due(traits::now());  // perhaps nobody else comes by
     }
-    // The thread of a goroutine that is bound to it sleeps without being idle.
-    const auto is_bound = [](const goroutine& each) {
-      return (each.flags & (g_bound | g_on_host)) == g_bound;
-    };
-    goroutine* g = global.take(is_bound);
-    if (g == nullptr) {
-      g = background.take(is_bound);
-    }
+    goroutine* const g = take_bound();
     if (g != nullptr) {
       pass_p(*p, *g->bound, false);
     } else {
@@ -46600,7 +46290,8 @@ struct poll_events {
 // Why no point is used after its end, and no object after its: see wait_point.hpp.
 //
 // Goroutines in waits that cannot be cancelled (a mutex) end when their holders do. A goroutine
-// that computes for ever keeps stop() waiting for ever: there is no sound way to end it. Without
+// that computes for ever keeps stop() waiting for ever: there is no sound way to end it; after a second
+// it is named on standard error. Without
 // exceptions nothing can be unwound: a cancelled goroutine ends where it stands, and the objects on
 // its stack are not destroyed.
 //
@@ -46645,7 +46336,21 @@ struct attachments {
   attachments& operator=(const attachments&) = delete;
   ~attachments();
 
+  /// A stack overflow is reported on another stack than that which has overflowed.
+  void prepare_for_faults() noexcept {
+    if (!is_prepared_) {
+      is_prepared_ = true;
+      has_signal_stack_ = for_faults_.open_for_faults();
+    }
+  }
+
   host_thread* first = nullptr;  // under the lock of host_threads
+
+ private:
+  // -- its thread only --
+  os::signal_stack for_faults_;
+  bool is_prepared_ = false;
+  bool has_signal_stack_ = false;
 };
 
 /// What stands for the attachments of a thread whose own have been destroyed. Not null: it would make
@@ -46680,6 +46385,9 @@ inline attachments::~attachments() {
     h = next;
   }
   first = nullptr;
+  if (has_signal_stack_) {
+    for_faults_.close();
+  }
 }
 
 /// One more slot. Null: there is no memory, or there are as many as may be.
@@ -46893,6 +46601,19 @@ inline void detach_all_hosts(runtime_scheduler& scheduler) noexcept {
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
+/// The one that the monitor has asked a turn for: rather one that a signal interrupted. Null: none waits.
+inline goroutine* take_background_share(machine& m) noexcept {
+  constexpr std::uint32_t turns = 8;
+  const bool is_turn_of_first = ++m.p->background_shares % turns == 0;
+  goroutine* const g = is_turn_of_first ? nullptr : m.scheduler->background.take_preempted();
+  if (g == nullptr) {
+    return take_background(m);
+  }
+  begin_slice(*m.p);
+  show_priority(*m.p, *g);
+  return g;
+}
+
 /// Does what was asked of the P, on g0. False: the P is gone. m.pending may be set: it comes next.
 THRUM_COLD inline bool attend(machine& m) noexcept {
   // [p.attention <] acquire: what the asking thread had done before.
@@ -46911,7 +46632,7 @@ THRUM_COLD inline bool attend(machine& m) noexcept {
     poll_in_turn(m);
   }
   if ((asked & attention_share) != 0) {
-    m.pending = take_background(m);
+    m.pending = take_background_share(m);
   }
   return true;  // timers are looked at next
 }
@@ -47185,11 +46906,11 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 template <class F>
 forked* steal_forked(runtime_scheduler& scheduler, std::uint32_t anywhere, std::uint8_t stack_class,
                      F taken) noexcept {
-  const unsigned made = scheduler.ps.made();
-  const unsigned n = made + scheduler.ps.hosts();
+  const unsigned forking = scheduler.ps.forking();
+  const unsigned n = forking + scheduler.ps.hosts();
   unsigned at = anywhere % n;
   for (unsigned i = 0; i < n; ++i) {
-    forks_of_p& forks = scheduler.ps.among(at, made).forks;
+    forks_of_p& forks = scheduler.ps.among(at, forking).forks;
     forked* const half =
         forks.steal([&]() noexcept { return stack_class >= forks.largest_class(); }, taken);
     if (half != nullptr) {
@@ -47220,7 +46941,7 @@ inline forked* next_forked(forker& own) noexcept {
 inline void run_forks(goroutine& g) {
   forked* half = *static_cast<forked**>(g.task);
   {
-    forker own(*list_for_forks());
+    forker own;
     show_thief(*half, own);
     do {
       run_stolen(own, *half);
@@ -47234,7 +46955,7 @@ inline void run_forks(goroutine& g) {
 /// the list that a half is in.
 inline std::uint8_t helper_stack_class(runtime_scheduler& scheduler) noexcept {
   std::uint8_t largest = scheduler.config().stack_class;
-  scheduler.for_each_p([&](processor& p) {
+  scheduler.for_each_forking_p([&](processor& p) {
     const std::uint8_t here = p.forks.largest_class();
     largest = here > largest ? here : largest;
   });
@@ -47611,12 +47332,20 @@ inline void pass_to_owner(machine& m, goroutine& g) noexcept {
 }
 
 /// g0 of a thread whose goroutine has locked itself to it and has left: others run elsewhere until
-/// that goroutine's turn comes.
+/// that goroutine's turn comes. Null: it has ended, and the thread ends as well.
 inline goroutine* wait_for_locked(machine& m) noexcept {
   runtime_scheduler& scheduler = *m.scheduler;
   if (m.pending != nullptr) {
     ready_on(m, *m.pending, true);
     m.pending = nullptr;
+  }
+  if (m.ends) [[unlikely]] {
+    m.locked_g = nullptr;
+    if (m.p != nullptr) {
+      scheduler.hand_off(scheduler.release_p(m));
+    }
+    scheduler.creator.request(m);
+    return nullptr;
   }
   // Before others may find that all is quiet; this thread does no more than go to sleep.
   scheduler.locked_asleep.fetch_add(1, relaxed);  // relaxed: published by the idle lock
@@ -48183,11 +47912,18 @@ inline help_end help_while_waiting(os::note& note, std::int64_t deadline) noexce
   }
 }
 
-/// Sleeps until the note's event has happened; a host runs goroutines meanwhile.
-inline void sleep_or_help(os::note& note) noexcept {
-  if (help_while_waiting(note, no_deadline) == help_end::none) {
-    note.sleep();
+/// Sleeps until the note's event has happened, or until a moment; a host runs goroutines meanwhile.
+/// Whether the event has.
+inline bool sleep_or_help(os::note& note, std::int64_t deadline = no_deadline) noexcept {
+  const help_end end = help_while_waiting(note, deadline);
+  if (end != help_end::none) {
+    return end == help_end::event;
   }
+  if (deadline == no_deadline) {
+    note.sleep();
+    return true;
+  }
+  return note.sleep_for(deadline - traits::now());
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched
@@ -48234,10 +47970,21 @@ inline void stop(runtime_scheduler& scheduler) noexcept {
   scheduler.ending.begin();
   withdraw_all(scheduler);
   orphan_if_nobody_comes(scheduler);
+  constexpr std::int64_t patience_ns = 1'000'000'000;
+  const std::int64_t slow_from = traits::now() + patience_ns;
+  auto* slow_stop = scheduler.config().slow_stop;
+  const auto sleep = [&](os::note& drained) noexcept {
+    if (slow_stop != nullptr && !sleep_or_help(drained, slow_from)) {
+      slow_stop(scheduler.config().user);
+      slow_stop = nullptr;
+    }
+    if (slow_stop == nullptr) {
+      sleep_or_help(drained);
+    }
+  };
   // A timer that fires may start a goroutine, and that may arm a timer.
   do {
-    scheduler.ending.wait_until([&] { return scheduler.goroutine_count() == 0; },
-                                [](os::note& drained) { sleep_or_help(drained); });
+    scheduler.ending.wait_until([&] { return scheduler.goroutine_count() == 0; }, sleep);
     {
       // A P that retires hands its timers on, under this lock: from here on it keeps them.
       scoped guard(scheduler.idle.lock());
@@ -48769,6 +48516,7 @@ inline void retaker::retake(processor& p, machine& m) noexcept {
   }
   m.watched_cpu = m.self.cpu_now();
   scheduler_.taken.retakes.fetch_add(1, relaxed);  // relaxed: a figure for reports
+  scheduler_.taken.blocked.fetch_add(1, relaxed);  // relaxed: before the lock of hand_off
   scheduler_.hand_off(p);
 }
 
@@ -48895,8 +48643,8 @@ class monitor {
   }
   /// Asks a P for a turn of the background that has given none for long: see run/background.hpp.
   void look_at_share(processor& p, std::int64_t now) noexcept;
-  /// Of any P, also of one that is out of service: what began to fork on it may run on another one.
-  bool look_at_forks(unsigned at, unsigned made, std::int64_t now) noexcept;
+  /// Also of a P that is out of service: what began to fork on it may run on another one.
+  bool look_at_forks(unsigned at, unsigned forking, std::int64_t now) noexcept;
   void ask(processor& p, attention what) noexcept {
     // [p.attention >] release: pairs with the exchange in attend.
     p.attention.fetch_or(what, release);
@@ -48943,10 +48691,14 @@ inline void monitor::run() noexcept {
     for (unsigned i = 0; i < scheduler_.hosts.made() && !closing(); ++i) {
       look_at_host(scheduler_.hosts[i], now);
     }
-    const unsigned made = scheduler_.ps.made();
-    const unsigned all = made + scheduler_.ps.hosts();
+    if (scheduler_.ps.keeps_forkless()) [[unlikely]] {
+      scoped guard(scheduler_.idle.lock());
+      scheduler_.ps.forget_forkless_locked();
+    }
+    const unsigned forking = scheduler_.ps.forking();
+    const unsigned all = forking + scheduler_.ps.hosts();
     for (unsigned i = 0; i < all && !closing(); ++i) {
-      acted = look_at_forks(i, made, now) || acted;
+      acted = look_at_forks(i, forking, now) || acted;
     }
     retaker_.watch(now, next_look_);
     if (scheduler_.reserve.is_active()) [[unlikely]] {
@@ -49154,10 +48906,10 @@ inline void monitor::look_at_share(processor& p, std::int64_t now) noexcept {
     p.seen.background_since = 0;
     return;
   }
-  constexpr std::int64_t slices = background_interval;
   if (p.seen.background_since == 0) {
     p.seen.background_since = now;
-  } else if (now - p.seen.background_since >= slices * scheduler_.config().time_slice_ns) {
+  } else if (now - p.seen.background_since >=
+             slices_between_shares(scheduler_) * scheduler_.config().time_slice_ns) {
     p.seen.background_since = now;
     ask(p, attention_share);
   }
@@ -49247,9 +48999,10 @@ inline bool monitor::look_at_syscall(processor& p, std::int64_t now, bool slice_
   if (!p.status.compare_exchange_strong(expected, p_status::idle, acquire, relaxed)) {
     return false;
   }
-  p.m.store(nullptr, relaxed);                 // relaxed: only for display
-  p.syscall_tick.add();                        // we hold the P now
-  scheduler_.hand_offs.fetch_add(1, relaxed);  // relaxed: a figure for reports
+  p.m.store(nullptr, relaxed);                     // relaxed: only for display
+  p.syscall_tick.add();                            // we hold the P now
+  scheduler_.taken.blocked.fetch_add(1, relaxed);  // relaxed: before the lock of hand_off
+  scheduler_.hand_offs.fetch_add(1, relaxed);      // relaxed: a figure for reports
   scheduler_.hand_off(p);
   return true;
 }
@@ -49266,8 +49019,8 @@ inline bool monitor::look_at_runnext(processor& p) noexcept {
   return true;
 }
 
-inline bool monitor::look_at_forks(unsigned at, unsigned made, std::int64_t now) noexcept {
-  processor& p = scheduler_.ps.among(at, made);
+inline bool monitor::look_at_forks(unsigned at, unsigned forking, std::int64_t now) noexcept {
+  processor& p = scheduler_.ps.among(at, forking);
   what_was_seen& seen = p.seen;
   const std::uint64_t first = p.forks.first();
   const std::uint64_t before = std::exchange(seen.forks_first, first);
@@ -49565,6 +49318,7 @@ inline bool stop_without_p(machine& m) noexcept {
     }
     goroutine& g = *m.g;
     m.cpu = os::current_cpu();
+    scheduler.taken.blocked.fetch_sub(1, relaxed);  // relaxed: under the lock
     forget_p(m);
     bind(m, g);
     // [g.status >] release: its frame. Without a P, no freeze stops this thread before it sleeps.
@@ -49621,11 +49375,18 @@ inline void interrupt(void* argument) noexcept {
 #include <exception>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace thrum { inline namespace THRUM_ABI {
 
 THRUM_OUT_OF_LINE options runtime::complete(options settings) {
+  if (sched::traits::has_shadow_stack()) {
+    base::throw_system(
+        std::make_error_code(std::errc::not_supported),
+        "runtime: this thread has a shadow stack, and goroutines have none; turn it off "
+        "by GLIBC_TUNABLES=glibc.cpu.x86_shstk=off:glibc.cpu.aarch64_gcs=0");
+  }
   {
     go_detail::environment_reader environment;
     environment.debug(settings);
@@ -49674,6 +49435,12 @@ THRUM_OUT_OF_LINE sched::scheduler_config runtime::configuration(
   config.user = this;
   config.exit_hook = &sched::registry::before_exit;
   config.stack_overrun = &debug::report_overrun;
+  config.slow_stop = [](void* user) noexcept {
+    THRUM_TRY {
+      base::write_error(debug::describe_slow_stop(*static_cast<runtime*>(user)->scheduler_));
+    }
+    THRUM_CATCH_ALL {}  // without memory it is not said
+  };
   config.is_whole_program = role.is_whole_program;
   config.catches_panics = static_cast<bool>(settings_.on_panic);
   if (settings_.on_thread_start) {
@@ -49800,10 +49567,6 @@ THRUM_OUT_OF_LINE runtime::~runtime() {
     return;
   }
   stop();
-  if (settings_.main_thread && scheduler_->hosts.made() != 0 &&
-      scheduler_->hosts[0].has_signal_stack) {
-    scheduler_->hosts[0].m.for_signals.close();  // run() is on its thread
-  }
   blocking([&] {
     bell_.reset();  // no goroutine is left that it could ring for
     sched::detach_all_hosts(*scheduler_);
@@ -49862,7 +49625,8 @@ THRUM_OUT_OF_LINE void runtime::panic([[maybe_unused]] std::exception_ptr error,
 /// The calling thread as a host, for one call.
 class runtime::host_use {
  public:
-  host_use(sched::runtime_scheduler& scheduler, const char* operation) {
+  host_use(runtime& own, const char* operation) {
+    sched::runtime_scheduler& scheduler = *own.scheduler_;
     if (scheduler.is_copy.load(
             std::memory_order_relaxed)) {  // relaxed: set when there was one thread
       sched::refuse_after_fork();
@@ -49884,6 +49648,9 @@ class runtime::host_use {
     }
     h_ = sched::attach(scheduler, &sched::help_while_waiting);
     if (h_ != nullptr) {
+      if (own.settings_.preempt != preemption::cooperative) {  // which handles no signals
+        sched::own_attachments()->prepare_for_faults();
+      }
       return;
     }
     if (scheduler.hosts.made() == sched::traits::max_hosts) {
@@ -49913,17 +49680,17 @@ class runtime::host_use {
 };
 
 THRUM_OUT_OF_LINE std::size_t runtime::poll() {
-  const host_use use(*scheduler_, "runtime::poll");
+  const host_use use(*this, "runtime::poll");
   return use.host() != nullptr ? sched::poll_host(*use.host()) : 0;
 }
 
 THRUM_OUT_OF_LINE std::size_t runtime::run_until_ns(std::int64_t deadline) {
-  const host_use use(*scheduler_, "runtime::run_for");
+  const host_use use(*this, "runtime::run_for");
   return use.host() != nullptr ? sched::run_host_until(*use.host(), deadline) : 0;
 }
 
 THRUM_OUT_OF_LINE std::size_t runtime::run_until_idle() {
-  const host_use use(*scheduler_, "runtime::run_until_idle");
+  const host_use use(*this, "runtime::run_until_idle");
   return use.host() != nullptr ? sched::run_host_until_idle(*use.host()) : 0;
 }
 
@@ -49931,16 +49698,17 @@ THRUM_OUT_OF_LINE sched::host_thread* runtime::host_of_main() {
   if (!settings_.main_thread) {
     return nullptr;
   }
-  const host_use use(*scheduler_, "run: options::main_thread");
+  const host_use use(*this, "run: options::main_thread");
   sched::host_thread& host = *use.host();
   host.only_bound = true;
-  // A stack overflow is reported on another stack than that which has overflowed.
-  if (settings_.preempt != preemption::cooperative && host.m.for_signals.reserve()) {
-    host.m.interruption.interrupt = [](void*) noexcept {};
-    host.m.for_signals.open(host.m.interruption);
-    host.has_signal_stack = true;
-  }
   return &host;
+}
+
+THRUM_OUT_OF_LINE std::size_t runtime::main_stack_size() const noexcept {
+  constexpr std::size_t of_a_thread = std::size_t{8} << 20;
+  const bool gets_more = settings_.stack_size >= go_detail::usual_stack_size &&
+                         settings_.stack_size < of_a_thread && settings_.memory.allocate == nullptr;
+  return gets_more ? of_a_thread : 0;
 }
 
 THRUM_OUT_OF_LINE stats_snapshot runtime::stats() const { return debug::collect(*scheduler_); }
@@ -51271,6 +51039,46 @@ THRUM_OUT_OF_LINE os::io_result file::write_some(os::handle fd, std::span<const 
 
 }}}  // namespace thrum::THRUM_ABI::io
 
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
+
+inline io::file standard_stream(int number, const char* name, std::error_code& error) {
+  const os::io_result fd = os::duplicate(os::standard_handle(number));
+  if (fd < 0) {
+    error = error_of(fd);
+    return {};
+  }
+  return io::file::adopt(os::handle_of(fd), name, error);
+}
+inline io::file standard_stream(int number, const char* name) {
+  std::error_code error;
+  io::file made = standard_stream(number, name, error);
+  if (error) {
+    base::throw_system(error, name);
+  }
+  return made;
+}
+
+}}}  // namespace thrum::THRUM_ABI::io_detail
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
+
+THRUM_OUT_OF_LINE file standard_input() { return io_detail::standard_stream(0, "standard input"); }
+THRUM_OUT_OF_LINE file standard_input(std::error_code& error) {
+  return io_detail::standard_stream(0, "standard input", error);
+}
+THRUM_OUT_OF_LINE file standard_output() {
+  return io_detail::standard_stream(1, "standard output");
+}
+THRUM_OUT_OF_LINE file standard_output(std::error_code& error) {
+  return io_detail::standard_stream(1, "standard output", error);
+}
+THRUM_OUT_OF_LINE file standard_error() { return io_detail::standard_stream(2, "standard error"); }
+THRUM_OUT_OF_LINE file standard_error(std::error_code& error) {
+  return io_detail::standard_stream(2, "standard error", error);
+}
+
+}}}  // namespace thrum::THRUM_ABI::io
+
 #endif
 
 // ---- thrum/io/file_watch_definition.hpp ----
@@ -51390,6 +51198,15 @@ THRUM_OUT_OF_LINE file_watch::file_watch() {
 }
 
 THRUM_OUT_OF_LINE file_watch::file_watch(std::error_code& error) { open(error); }
+
+THRUM_OUT_OF_LINE file_watch::file_watch(const std::string& path) : file_watch() { add(path); }
+
+THRUM_OUT_OF_LINE file_watch::file_watch(const std::string& path, std::error_code& error)
+    : file_watch(error) {
+  if (!error) {
+    add(path, error);
+  }
+}
 
 THRUM_OUT_OF_LINE file_watch::file_watch(file_watch&& other) noexcept = default;
 
@@ -53409,6 +53226,56 @@ THRUM_OUT_OF_LINE void write_file(const std::string& path, std::span<const std::
 
 #endif
 
+// ---- thrum/join_handle_definition.hpp ----
+//
+// What join_handle.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_JOIN_HANDLE_DEFINITION_HPP
+#define THRUM_JOIN_HANDLE_DEFINITION_HPP
+
+#if THRUM_EXCEPTIONS
+
+#include <atomic>
+#include <exception>
+#include <string>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace go_detail {
+
+struct lost_exceptions {
+  static constexpr std::string_view process_name = "go_detail::lost_exceptions";
+  std::atomic<bool> is_told{false};
+};
+
+THRUM_COLD THRUM_OUT_OF_LINE void report_lost(const goroutine& g,
+                                              const std::exception_ptr& error) noexcept {
+  // relaxed: one says it
+  if (os::process_wide<lost_exceptions>::get().is_told.exchange(true, relaxed)) {
+    return;
+  }
+  try {
+    debug::exception_text exception;
+    try {
+      std::rethrow_exception(error);
+    } catch (...) {
+      exception = debug::describe_current_exception();
+    }
+    std::string text = "thrum: spawn: the exception that left goroutine " + std::to_string(g.id);
+    if (g.name[0] != '\0') {
+      text.append(" [").append(g.name).append("]");
+    }
+    text.append(" was dropped with its join_handle: ").append(exception.what).append(" (type ");
+    text.append(exception.type).append("), started in ").append(os::describe_address(g.started_at));
+    base::write_error(text.append("; join() the handle, or catch it in the goroutine\n"));
+  } catch (...) {
+    // without memory it is not said
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::go_detail
+
+#endif  // THRUM_EXCEPTIONS
+#endif
+
 // ---- thrum/net/address_text_definition.hpp ----
 //
 // What net/address_text.hpp declares: the bodies that are not inlined.
@@ -54845,9 +54712,11 @@ THRUM_OUT_OF_LINE conn listener::accept(std::error_code& error) {
         socket_.run(io::side::read, [](os::handle own) { return os::accept(own); });
     if (fd >= 0) {
       io::descriptor accepted(os::handle_of(fd), error);
-      return error ? conn() : conn(std::move(accepted), is_tcp_);
+      if (!error) {
+        return conn(std::move(accepted), is_tcp_);
+      }
     }
-    if (os::out_of_handles(fd)) {
+    if (fd >= 0 || os::out_of_handles(fd)) {  // or no memory, for which that connection was closed
       const sched::io_deadline until(sched::traits::now() + pause);
       sched::exit_if_cancelled(sched::sleep_until(until.until()));
       if (until.is_stopped()) {
@@ -55501,8 +55370,10 @@ THRUM_OUT_OF_LINE std::error_code resolver_error(int returned, os::io_result cau
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <stop_token>
 #include <system_error>
 #include <utility>
@@ -55554,18 +55425,32 @@ THRUM_OUT_OF_LINE std::unique_ptr<server::session> server::next(std::error_code&
   }
   const expected one{*this};
   conn accepted = listener_.accept(error);
-  if (!error) {
-    const std::lock_guard guard(mutex_);
-    std::unique_ptr<session> result(new session(*this, std::move(accepted)));
-    ++connections_;
-    sessions_.push_back(*result);
-    return result;
+  for (std::int64_t pause_ns = listener::first_pause_ns; !error;) {
+    {
+      const std::lock_guard guard(mutex_);
+      std::unique_ptr<session> result(new (std::nothrow) session(*this, std::move(accepted)));
+      if (result != nullptr) {
+        ++connections_;
+        sessions_.push_back(*result);
+        return result;
+      }
+    }
+    if (!wait_for_memory(pause_ns)) {
+      return nullptr;
+    }
   }
   const std::lock_guard guard(mutex_);
   if (is_stopping_) {
     error.clear();
   }
   return nullptr;
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE bool server::wait_for_memory(std::int64_t& pause_ns) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, std::chrono::nanoseconds(pause_ns), [this] { return is_stopping_; });
+  pause_ns = std::min(2 * pause_ns, listener::longest_pause_ns);
+  return !is_stopping_;
 }
 
 THRUM_OUT_OF_LINE void server::throw_if(const std::error_code& error) const {
@@ -57492,6 +57377,10 @@ THRUM_OUT_OF_LINE int queues::open(std::uint32_t submissions_at_once,
   for (std::uint32_t i = 0; i != about.submission_entries; ++i) {
     order[i] = i;
   }
+  if (enter(0, false, 0) != 0) {  // a filter refuses this call alone: nothing would ever complete
+    close();
+    return os::not_supported;
+  }
   return 0;
 }
 
@@ -58945,12 +58834,12 @@ class tree_remover {
 
   /// Of a deep tree only the innermost directories are open.
   void let_go_above() noexcept {
-    emptied_directory* far = innermost_;
-    for (std::size_t i = 0; far != nullptr && i != most_open_directories; ++i) {
-      far = far->above;
+    emptied_directory* outer = innermost_;
+    for (std::size_t i = 0; outer != nullptr && i != most_open_directories; ++i) {
+      outer = outer->above;
     }
-    if (far != nullptr) {
-      far->place.close();
+    if (outer != nullptr) {
+      outer->place.close();
     }
   }
 
@@ -60253,9 +60142,6 @@ struct page_of_objects {
 
 inline constinit page_of_objects small_objects;
 
-#define THRUM_TEXT_OF(x) #x
-#define THRUM_TEXT_OF_VALUE(x) THRUM_TEXT_OF(x)
-
 THRUM_COLD THRUM_OUT_OF_LINE void* find_process_wide(std::string_view name, std::size_t size,
                                                      void (*make)(void*) noexcept) noexcept {
   process_directory* directory = own_directory.load(acquire);  // [pw.own <] acquire: its entries
@@ -60303,9 +60189,6 @@ THRUM_COLD THRUM_OUT_OF_LINE void* find_process_wide(std::string_view name, std:
   }
   return own.object;
 }
-
-#undef THRUM_TEXT_OF
-#undef THRUM_TEXT_OF_VALUE
 
 THRUM_COLD THRUM_OUT_OF_LINE void join_error_categories() noexcept {
   auto& known = process_wide<first_error_category>::get().category;
@@ -62033,6 +61916,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_at_once(handle fd, const void* 
 
 #if THRUM_OS_POSIX
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
@@ -62063,6 +61947,21 @@ constexpr bool is_replaced_before(handle h, int number) noexcept {
 
 /// The number of this process; another one after a fork.
 std::int64_t own_process() noexcept;
+
+/// What start() returns, repeated for a quarter of a second while that is ETXTBSY. A program that this process has
+/// just written is busy while a child that another thread starts holds a copy of the descriptor, from its fork to its
+/// exec. pause(ns) waits, twice as long each time.
+template <class Start, class Pause>
+int start_unless_busy(Start start, Pause pause) noexcept {
+  constexpr std::int64_t first_ns = 1'000'000;
+  constexpr std::int64_t last_ns = 128'000'000;
+  int error = start();
+  for (std::int64_t ns = first_ns; error == ETXTBSY && ns <= last_ns; ns *= 2) {
+    pause(ns);
+    error = start();
+  }
+  return error;
+}
 
 /// Starts a program; its number, or an errno value below zero, also for what exec says (under
 /// qemu-user that is lost, and the child exits with 127). A name without a slash is looked for in
@@ -62574,7 +62473,11 @@ class signal_stack {
   /// Called by the thread that is to take the signal.
   void open(preempt_target& target) noexcept;
 
-  /// Called by the same thread, last.
+  /// The same for handlers of faults alone, on a thread that takes no signal of ours; reserves the
+  /// memory. False: the thread has such a stack already, or there is no memory.
+  bool open_for_faults() noexcept;
+
+  /// Called by the same thread, last. Another stack that the thread has got since stays.
   void close() noexcept;
 
   /// Frees memory that was reserved and not opened, or that is closed.
@@ -62585,6 +62488,8 @@ class signal_stack {
   std::size_t bytes_ = 0;
   std::size_t guards_ = 0;
   ::stack_t before_{};
+
+  void set_up() noexcept;
 };
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -64859,12 +64764,12 @@ class tree_remover {
 
   /// Of a deep tree only the innermost directories are open.
   void let_go_above() noexcept {
-    emptied_directory* far = innermost_;
-    for (std::size_t i = 0; far != nullptr && i != most_open_directories; ++i) {
-      far = far->above;
+    emptied_directory* outer = innermost_;
+    for (std::size_t i = 0; outer != nullptr && i != most_open_directories; ++i) {
+      outer = outer->above;
     }
-    if (far != nullptr) {
-      far->place.close();
+    if (outer != nullptr) {
+      outer->place.close();
     }
   }
 
@@ -66108,6 +66013,7 @@ constexpr unsigned number_of(handle h) noexcept { return static_cast<unsigned>(h
 
 #if THRUM_OS_POSIX
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
@@ -66138,6 +66044,21 @@ constexpr bool is_replaced_before(handle h, int number) noexcept {
 
 /// The number of this process; another one after a fork.
 std::int64_t own_process() noexcept;
+
+/// What start() returns, repeated for a quarter of a second while that is ETXTBSY. A program that this process has
+/// just written is busy while a child that another thread starts holds a copy of the descriptor, from its fork to its
+/// exec. pause(ns) waits, twice as long each time.
+template <class Start, class Pause>
+int start_unless_busy(Start start, Pause pause) noexcept {
+  constexpr std::int64_t first_ns = 1'000'000;
+  constexpr std::int64_t last_ns = 128'000'000;
+  int error = start();
+  for (std::int64_t ns = first_ns; error == ETXTBSY && ns <= last_ns; ns *= 2) {
+    pause(ns);
+    error = start();
+  }
+  return error;
+}
 
 /// Starts a program; its number, or an errno value below zero, also for what exec says (under
 /// qemu-user that is lost, and the child exits with 127). A name without a slash is looked for in
@@ -66714,6 +66635,20 @@ THRUM_OUT_OF_LINE void signal_stack::open(preempt_target& target) noexcept {
   auto* const mark = ::new (static_cast<char*>(memory_) + page) signal_stack_mark;
   mark->target = &target;
   target.unmarked.store(false, std::memory_order_relaxed);  // relaxed: none is for this thread yet
+  set_up();
+}
+
+THRUM_OUT_OF_LINE bool signal_stack::open_for_faults() noexcept {
+  ::stack_t there{};
+  if (::sigaltstack(nullptr, &there) != 0 || (there.ss_flags & SS_DISABLE) == 0 || !reserve()) {
+    return false;
+  }
+  set_up();
+  return true;
+}
+
+THRUM_OUT_OF_LINE void signal_stack::set_up() noexcept {
+  const std::size_t page = page_size();
   ::stack_t ours{};
   ours.ss_sp = static_cast<char*>(memory_) + page;
   ours.ss_size = bytes_ - page;
@@ -66721,7 +66656,11 @@ THRUM_OUT_OF_LINE void signal_stack::open(preempt_target& target) noexcept {
 }
 
 THRUM_OUT_OF_LINE void signal_stack::close() noexcept {
-  ::sigaltstack(&before_, nullptr);
+  ::stack_t there{};
+  if (::sigaltstack(nullptr, &there) == 0 &&
+      there.ss_sp == static_cast<char*>(memory_) + page_size()) {
+    ::sigaltstack(&before_, nullptr);
+  }
   give_back();
 }
 
@@ -66755,6 +66694,7 @@ THRUM_OUT_OF_LINE void signal_stack::give_back() noexcept {
 
 #if THRUM_OS_POSIX
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
@@ -66785,6 +66725,21 @@ constexpr bool is_replaced_before(handle h, int number) noexcept {
 
 /// The number of this process; another one after a fork.
 std::int64_t own_process() noexcept;
+
+/// What start() returns, repeated for a quarter of a second while that is ETXTBSY. A program that this process has
+/// just written is busy while a child that another thread starts holds a copy of the descriptor, from its fork to its
+/// exec. pause(ns) waits, twice as long each time.
+template <class Start, class Pause>
+int start_unless_busy(Start start, Pause pause) noexcept {
+  constexpr std::int64_t first_ns = 1'000'000;
+  constexpr std::int64_t last_ns = 128'000'000;
+  int error = start();
+  for (std::int64_t ns = first_ns; error == ETXTBSY && ns <= last_ns; ns *= 2) {
+    pause(ns);
+    error = start();
+  }
+  return error;
+}
 
 /// Starts a program; its number, or an errno value below zero, also for what exec says (under
 /// qemu-user that is lost, and the child exits with 127). A name without a slash is looked for in
@@ -66988,9 +66943,14 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result spawn(const spawn_request& request) n
   }
   ::pid_t child = 0;
   if (error == 0) {
-    error =
-        ::posix_spawnp(&child, request.arguments[0], &actions, &attributes, request.arguments,
-                       request.environment != nullptr ? request.environment : own_environment());
+    char* const* const environment =
+        request.environment != nullptr ? request.environment : own_environment();
+    error = start_unless_busy(
+        [&] {
+          return ::posix_spawnp(&child, request.arguments[0], &actions, &attributes,
+                                request.arguments, environment);
+        },
+        [](std::int64_t ns) { sleep_ns(ns); });
   }
   ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
@@ -67284,7 +67244,11 @@ class signal_stack {
   /// Called by the thread that is to take the signal.
   void open(preempt_target& target) noexcept;
 
-  /// Called by the same thread, last.
+  /// The same for handlers of faults alone, on a thread that takes no signal of ours; reserves the
+  /// memory. False: the thread has such a stack already, or there is no memory.
+  bool open_for_faults() noexcept;
+
+  /// Called by the same thread, last. Another stack that the thread has got since stays.
   void close() noexcept;
 
   /// Frees memory that was reserved and not opened, or that is closed.
@@ -67295,6 +67259,8 @@ class signal_stack {
   std::size_t bytes_ = 0;
   std::size_t guards_ = 0;
   ::stack_t before_{};
+
+  void set_up() noexcept;
 };
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -67589,6 +67555,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result resolver_cause(int returned) noexcept
 
 #include <cxxabi.h>
 #include <dlfcn.h>
+#include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -67790,6 +67757,20 @@ THRUM_OUT_OF_LINE exported_place find_exported(const void* address) noexcept {
       info.dli_sname != nullptr ? info.dli_sname : "",
       slash == path.npos ? path : path.substr(slash + 1),
       reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(info.dli_fbase)};
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE std::size_t copy_name_in_file(const void* address, char* to,
+                                                           std::size_t room) noexcept {
+  ::Dl_info info{};
+  if (!find_object(address, info)) {
+    return 0;
+  }
+  // The loader knows the program by the name that it was started with.
+  const code_image file(::access(info.dli_fname, R_OK) == 0 ? info.dli_fname : "/proc/self/exe");
+  const std::string_view name =
+      file.function_at(file.first_address() + reinterpret_cast<std::uintptr_t>(address) -
+                       reinterpret_cast<std::uintptr_t>(info.dli_fbase));
+  return name.copy(to, room);
 }
 
 THRUM_COLD THRUM_OUT_OF_LINE std::string describe_address(const void* address) {
@@ -69009,14 +68990,15 @@ inline const bool are_sleepers_forgotten = (call_in_child(&forget_sleepers), tru
 
 // clang-format off
 // x0 = target
-asm(".ifndef thrum_injected_call\n\t"
-    ".section .text$thrum_injected_call, \"xr\"\n\t"
+#define THRUM_INJECTED_CALL THRUM_SYMBOL("thrum_injected_call")
+asm(".ifndef " THRUM_INJECTED_CALL "\n\t"
+    ".section .text$" THRUM_INJECTED_CALL ", \"xr\"\n\t"
     ".linkonce discard\n\t"
-    ".globl thrum_injected_call\n\t"
-    ".def thrum_injected_call; .scl 2; .type 32; .endef\n\t"
+    ".globl " THRUM_INJECTED_CALL "\n\t"
+    ".def " THRUM_INJECTED_CALL "; .scl 2; .type 32; .endef\n\t"
     ".p2align 4\n"
-    "thrum_injected_call:\n\t"
-    ".seh_proc thrum_injected_call\n\t"
+    THRUM_INJECTED_CALL ":\n\t"
+    ".seh_proc " THRUM_INJECTED_CALL "\n\t"
     "sub sp, sp, #0x3a0\n\t" ".seh_context\n\t"
     ".seh_endprologue\n\t"
     "stp x1, x2, [sp, #0x10]\n\t"   "stp x3, x4, [sp, #0x20]\n\t"
@@ -69046,29 +69028,27 @@ asm(".ifndef thrum_injected_call\n\t"
     "mrs x1, fpcr\n\t" "mrs x2, fpsr\n\t"
     "str w1, [sp, #0x310]\n\t" "str w2, [sp, #0x314]\n\t"
     "mov x1, sp\n\t"
-    "bl thrum_run_interruption\n\t"
+    "bl " THRUM_SYMBOL("thrum_run_interruption") "\n\t"
     "mov x0, sp\n\t"
-    "bl thrum_go_back\n\t"
+    "bl " THRUM_SYMBOL("thrum_go_back") "\n\t"
     "brk #1\n\t"
     ".seh_endproc\n\t"
     ".text\n\t"
     ".endif");
+#undef THRUM_INJECTED_CALL
 // clang-format on
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-extern "C" {
-
-void thrum_injected_call();
+void thrum_injected_call() asm(THRUM_SYMBOL("thrum_injected_call"));
 
 /// The end of it: the thread goes on where it was interrupted. On whatever thread the code is by now: x18,
 /// which the record has of the old one, is set to the new one's.
+void thrum_go_back(::CONTEXT*) noexcept asm(THRUM_SYMBOL("thrum_go_back"));
 [[gnu::used]] THRUM_NOINLINE inline void thrum_go_back(::CONTEXT* machine) noexcept {
   machine->X18 = reinterpret_cast<std::uintptr_t>(own_thread_block());
   ::RtlRestoreContext(machine, nullptr);
 }
-
-}  // extern "C"
 
 static_assert(offsetof(::CONTEXT, X0) == 0x08 && offsetof(::CONTEXT, Fp) == 0xf0);
 static_assert(offsetof(::CONTEXT, Sp) == 0x100 && offsetof(::CONTEXT, Pc) == 0x108);
@@ -69158,14 +69138,15 @@ machine_state(const void* context) noexcept {
 
 // clang-format off
 // rax = target
-asm(".ifndef thrum_injected_call\n\t"
-    ".section .text$thrum_injected_call, \"xr\"\n\t"
+#define THRUM_INJECTED_CALL THRUM_SYMBOL("thrum_injected_call")
+asm(".ifndef " THRUM_INJECTED_CALL "\n\t"
+    ".section .text$" THRUM_INJECTED_CALL ", \"xr\"\n\t"
     ".linkonce discard\n\t"
-    ".globl thrum_injected_call\n\t"
-    ".def thrum_injected_call; .scl 2; .type 32; .endef\n\t"
+    ".globl " THRUM_INJECTED_CALL "\n\t"
+    ".def " THRUM_INJECTED_CALL "; .scl 2; .type 32; .endef\n\t"
     ".p2align 4\n"
-    "thrum_injected_call:\n\t"
-    ".seh_proc thrum_injected_call\n\t"
+    THRUM_INJECTED_CALL ":\n\t"
+    ".seh_proc " THRUM_INJECTED_CALL "\n\t"
     "pushq (%rax)\n\t"
     "pushfq\n\t"          ".seh_stackalloc 8\n\t"
     "pushq 8(%rax)\n\t"   ".seh_stackalloc 8\n\t"
@@ -69201,7 +69182,7 @@ asm(".ifndef thrum_injected_call\n\t"
     "emms\n\t"
     "movq %rbp, %rdx\n\t"
     "subq $32, %rsp\n\t"
-    "callq thrum_run_interruption\n\t"
+    "callq " THRUM_SYMBOL("thrum_run_interruption") "\n\t"
     "movl %r13d, %eax\n\t"
     "xorl %edx, %edx\n\t"
     "xrstor64 (%r12)\n\t"
@@ -69214,11 +69195,12 @@ asm(".ifndef thrum_injected_call\n\t"
     ".seh_endproc\n\t"
     ".text\n\t"
     ".endif");
+#undef THRUM_INJECTED_CALL
 // clang-format on
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-extern "C" void thrum_injected_call();
+void thrum_injected_call() asm(THRUM_SYMBOL("thrum_injected_call"));
 
 /// Of the system's record of a thread that stands still.
 inline std::uintptr_t place_of(const ::CONTEXT& machine) noexcept { return machine.Rip; }
@@ -70044,10 +70026,10 @@ class wide_text {
   wchar_t* data() noexcept { return text_; }
 
  private:
-  static constexpr std::size_t small = 264;
+  static constexpr std::size_t few = 264;
   io_result error_ = 0;
   wchar_t* text_ = own_;
-  wchar_t own_[small];
+  wchar_t own_[few];
 };
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -70236,6 +70218,13 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result duplicate(handle fd) noexcept {
   const bool worked =
       ::DuplicateHandle(process, native(fd), process, &fresh, 0, FALSE, DUPLICATE_SAME_ACCESS) != 0;
   return result_of(worked, static_cast<io_result>(reinterpret_cast<std::uintptr_t>(fresh)));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE handle standard_handle(int number) noexcept {
+  const ::DWORD which = number == 0   ? STD_INPUT_HANDLE
+                        : number == 1 ? STD_OUTPUT_HANDLE
+                                      : STD_ERROR_HANDLE;
+  return static_cast<handle>(reinterpret_cast<std::uintptr_t>(::GetStdHandle(which)));
 }
 
 inline entry_kind kind_of_file(::HANDLE file, ::DWORD attributes) noexcept {
@@ -70985,6 +70974,13 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result duplicate(handle fd) noexcept {
   return result_of(worked, static_cast<io_result>(reinterpret_cast<std::uintptr_t>(fresh)));
 }
 
+THRUM_NOINLINE THRUM_OUT_OF_LINE handle standard_handle(int number) noexcept {
+  const ::DWORD which = number == 0   ? STD_INPUT_HANDLE
+                        : number == 1 ? STD_OUTPUT_HANDLE
+                                      : STD_ERROR_HANDLE;
+  return static_cast<handle>(reinterpret_cast<std::uintptr_t>(::GetStdHandle(which)));
+}
+
 inline entry_kind kind_of_file(::HANDLE file, ::DWORD attributes) noexcept {
   constexpr ::DWORD unix_socket = 0x80000023;  // IO_REPARSE_TAG_AF_UNIX
   ::FILE_ATTRIBUTE_TAG_INFO about{};
@@ -71389,6 +71385,8 @@ THRUM_OUT_OF_LINE void file_watch::take_found(watched& one, changes_to& to) noex
 #if THRUM_OS_WINDOWS
 
 #if defined(_WINDOWS_)
+// By this macro, which the next header defines again, mingw warns of the order.
+#undef _WINSOCKAPI_
 #include <winsock2.h>  // IWYU pragma: export
 #else
 #pragma push_macro("WIN32_LEAN_AND_MEAN")
@@ -71503,14 +71501,15 @@ static_assert(offsetof(preempt_target, vector_mask) == 24);
 
 // clang-format off
 // x0 = target
-asm(".ifndef thrum_injected_call\n\t"
-    ".section .text$thrum_injected_call, \"xr\"\n\t"
+#define THRUM_INJECTED_CALL THRUM_SYMBOL("thrum_injected_call")
+asm(".ifndef " THRUM_INJECTED_CALL "\n\t"
+    ".section .text$" THRUM_INJECTED_CALL ", \"xr\"\n\t"
     ".linkonce discard\n\t"
-    ".globl thrum_injected_call\n\t"
-    ".def thrum_injected_call; .scl 2; .type 32; .endef\n\t"
+    ".globl " THRUM_INJECTED_CALL "\n\t"
+    ".def " THRUM_INJECTED_CALL "; .scl 2; .type 32; .endef\n\t"
     ".p2align 4\n"
-    "thrum_injected_call:\n\t"
-    ".seh_proc thrum_injected_call\n\t"
+    THRUM_INJECTED_CALL ":\n\t"
+    ".seh_proc " THRUM_INJECTED_CALL "\n\t"
     "sub sp, sp, #0x3a0\n\t" ".seh_context\n\t"
     ".seh_endprologue\n\t"
     "stp x1, x2, [sp, #0x10]\n\t"   "stp x3, x4, [sp, #0x20]\n\t"
@@ -71540,29 +71539,27 @@ asm(".ifndef thrum_injected_call\n\t"
     "mrs x1, fpcr\n\t" "mrs x2, fpsr\n\t"
     "str w1, [sp, #0x310]\n\t" "str w2, [sp, #0x314]\n\t"
     "mov x1, sp\n\t"
-    "bl thrum_run_interruption\n\t"
+    "bl " THRUM_SYMBOL("thrum_run_interruption") "\n\t"
     "mov x0, sp\n\t"
-    "bl thrum_go_back\n\t"
+    "bl " THRUM_SYMBOL("thrum_go_back") "\n\t"
     "brk #1\n\t"
     ".seh_endproc\n\t"
     ".text\n\t"
     ".endif");
+#undef THRUM_INJECTED_CALL
 // clang-format on
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-extern "C" {
-
-void thrum_injected_call();
+void thrum_injected_call() asm(THRUM_SYMBOL("thrum_injected_call"));
 
 /// The end of it: the thread goes on where it was interrupted. On whatever thread the code is by now: x18,
 /// which the record has of the old one, is set to the new one's.
+void thrum_go_back(::CONTEXT*) noexcept asm(THRUM_SYMBOL("thrum_go_back"));
 [[gnu::used]] THRUM_NOINLINE inline void thrum_go_back(::CONTEXT* machine) noexcept {
   machine->X18 = reinterpret_cast<std::uintptr_t>(own_thread_block());
   ::RtlRestoreContext(machine, nullptr);
 }
-
-}  // extern "C"
 
 static_assert(offsetof(::CONTEXT, X0) == 0x08 && offsetof(::CONTEXT, Fp) == 0xf0);
 static_assert(offsetof(::CONTEXT, Sp) == 0x100 && offsetof(::CONTEXT, Pc) == 0x108);
@@ -71659,6 +71656,8 @@ machine_state(const void* context) noexcept {
 #if THRUM_OS_WINDOWS
 
 #if defined(_WINDOWS_)
+// By this macro, which the next header defines again, mingw warns of the order.
+#undef _WINSOCKAPI_
 #include <winsock2.h>  // IWYU pragma: export
 #else
 #pragma push_macro("WIN32_LEAN_AND_MEAN")
@@ -71776,14 +71775,15 @@ static_assert(offsetof(preempt_target, vector_mask) == 24);
 
 // clang-format off
 // rax = target
-asm(".ifndef thrum_injected_call\n\t"
-    ".section .text$thrum_injected_call, \"xr\"\n\t"
+#define THRUM_INJECTED_CALL THRUM_SYMBOL("thrum_injected_call")
+asm(".ifndef " THRUM_INJECTED_CALL "\n\t"
+    ".section .text$" THRUM_INJECTED_CALL ", \"xr\"\n\t"
     ".linkonce discard\n\t"
-    ".globl thrum_injected_call\n\t"
-    ".def thrum_injected_call; .scl 2; .type 32; .endef\n\t"
+    ".globl " THRUM_INJECTED_CALL "\n\t"
+    ".def " THRUM_INJECTED_CALL "; .scl 2; .type 32; .endef\n\t"
     ".p2align 4\n"
-    "thrum_injected_call:\n\t"
-    ".seh_proc thrum_injected_call\n\t"
+    THRUM_INJECTED_CALL ":\n\t"
+    ".seh_proc " THRUM_INJECTED_CALL "\n\t"
     "pushq (%rax)\n\t"
     "pushfq\n\t"          ".seh_stackalloc 8\n\t"
     "pushq 8(%rax)\n\t"   ".seh_stackalloc 8\n\t"
@@ -71819,7 +71819,7 @@ asm(".ifndef thrum_injected_call\n\t"
     "emms\n\t"
     "movq %rbp, %rdx\n\t"
     "subq $32, %rsp\n\t"
-    "callq thrum_run_interruption\n\t"
+    "callq " THRUM_SYMBOL("thrum_run_interruption") "\n\t"
     "movl %r13d, %eax\n\t"
     "xorl %edx, %edx\n\t"
     "xrstor64 (%r12)\n\t"
@@ -71832,11 +71832,12 @@ asm(".ifndef thrum_injected_call\n\t"
     ".seh_endproc\n\t"
     ".text\n\t"
     ".endif");
+#undef THRUM_INJECTED_CALL
 // clang-format on
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-extern "C" void thrum_injected_call();
+void thrum_injected_call() asm(THRUM_SYMBOL("thrum_injected_call"));
 
 /// Of the system's record of a thread that stands still.
 inline std::uintptr_t place_of(const ::CONTEXT& machine) noexcept { return machine.Rip; }
@@ -72492,9 +72493,9 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 using namespace base::orders;
 
-extern "C" {
-
 /// The part of it that needs no assembly.
+void thrum_run_interruption(preempt_target*, const void*) noexcept
+    asm(THRUM_SYMBOL("thrum_run_interruption"));
 [[gnu::used]] THRUM_NOINLINE inline void thrum_run_interruption(preempt_target* target,
                                                                 const void* pushed) noexcept {
   const ::DWORD last_error = ::GetLastError();
@@ -72506,8 +72507,6 @@ extern "C" {
   ::SetLastError(last_error);
   target->is_under_way.store(false, release);  // [pt.call >] the words of the target are free again
 }
-
-}  // extern "C"
 
 /// Where a library lies in memory.
 struct code_range {
@@ -73002,9 +73001,6 @@ THRUM_COLD THRUM_OUT_OF_LINE process_directory& find_directory() noexcept {
   return *found;
 }
 
-#define THRUM_TEXT_OF(text) #text
-#define THRUM_TEXT_OF_VALUE(text) THRUM_TEXT_OF(text)
-
 THRUM_COLD THRUM_OUT_OF_LINE void* find_process_wide(std::string_view name, std::size_t size,
                                                      void (*make)(void*) noexcept) noexcept {
   base::message<process_directory::longest_name> full_name(THRUM_TEXT_OF_VALUE(THRUM_ABI) ":");
@@ -73033,9 +73029,6 @@ THRUM_COLD THRUM_OUT_OF_LINE void* find_process_wide(std::string_view name, std:
   all.locked.store(false, release);  // [pw.lock >] release: the entries
   return object;
 }
-
-#undef THRUM_TEXT_OF
-#undef THRUM_TEXT_OF_VALUE
 
 }}}  // namespace thrum::THRUM_ABI::os
 
@@ -75089,7 +75082,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE wide_text::wide_text(const char* utf8) noexcept
   const auto convert = [&](wchar_t* to, int units) {
     return ::MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, utf8, -1, to, units);
   };
-  if (convert(own_, static_cast<int>(small)) != 0) {
+  if (convert(own_, static_cast<int>(few)) != 0) {
     return;
   }
   const int needed = convert(nullptr, 0);
@@ -76971,10 +76964,11 @@ void timer_heap<Traits>::publish_earliest() noexcept {
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-THRUM_OUT_OF_LINE forker::forker(forks_of_p& list) noexcept
-    : deque(list, current_m()->g->size_class), g(*current_m()->g), scheduler(*g.scheduler) {
-  const section here;
-  list.add(deque);
+THRUM_OUT_OF_LINE forker::forker(const section& here) noexcept
+    : deque(here.this_m().p->forks, here.this_m().g->size_class),
+      g(*here.this_m().g),
+      scheduler(*g.scheduler) {
+  deque.home().add(deque);
   g.forks = this;
   if constexpr (!THRUM_EXCEPTIONS) {
     ++g.uncancellable;
@@ -77661,6 +77655,17 @@ THRUM_OUT_OF_LINE void condition_variable_any::inside::notify(std::size_t n) noe
   released.wake_all();
 }
 
+THRUM_OUT_OF_LINE void condition_variable_any::inside::end_waits() noexcept {
+  {
+    const sched::section here;
+    const sched::scoped guard(lock);
+    if (waiters.empty()) {
+      return;
+    }
+  }
+  sync_detail::end_waits("condition_variable_any: it", lock, waiters.points);
+}
+
 THRUM_OUT_OF_LINE sched::wake_cause condition_variable_any::wait_linked(
     inside& shared, waiter& point, std::int64_t deadline, const std::stop_token& token) noexcept {
   sched::section here;
@@ -77730,6 +77735,118 @@ THRUM_OUT_OF_LINE sched::wake_cause condition_variable::wait_unlocked(
 
 #endif
 
+// ---- thrum/sync/destroyed_waiters_definition.hpp ----
+//
+// What sync/destroyed_waiters.hpp declares: the bodies that are not inlined.
+#ifndef THRUM_SYNC_DESTROYED_WAITERS_DEFINITION_HPP
+#define THRUM_SYNC_DESTROYED_WAITERS_DEFINITION_HPP
+
+#include <cstddef>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sync_detail {
+
+/// Whether an address lies in the program, or in a shared object.
+inline bool is_static(const void* address) noexcept {
+  base::message<64> nowhere;
+  base::message<64> place;
+  os::append_address(nowhere, nullptr);
+  os::append_address(place, address);
+  return place.view() != nowhere.view();
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE destroyed_waiters::destroyed_waiters(const void* part) noexcept
+    : is_exit_(sched::process_exit::is_mine() || is_static(part)) {}
+
+THRUM_OUT_OF_LINE bool destroyed_waiters::cancel(sched::wait_point& point) noexcept {
+  sched::goroutine& g = *point.g;
+  const sched::wait_point& shown = point.selection != nullptr ? point.selection->self : point;
+  // relaxed: the waiter has shown it before it left the lock to us
+  if (!g.scheduler->ending.has_begun() ||
+      g.withdrawable.load(std::memory_order_relaxed) != &shown) {
+    return false;
+  }
+  if (point.selection != nullptr) {
+    settle_selection(point, sched::wake_cause::cancelled);
+  } else {
+    settle(point, sched::wake_cause::cancelled);
+  }
+  return true;
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void destroyed_waiters::add(sched::wait_point& point) noexcept {
+  if (is_exit_) {
+    return;
+  }
+  if (point.selection != nullptr && !point.selection->win(point)) {
+    return;  // another case has ended its wait
+  }
+  const sched::goroutine* const g = point.g;
+  if (g == nullptr) {
+    threads_ += sched::told_point::is_one(point) ? 0 : 1;
+    return;
+  }
+  // relaxed: only a child process sets it
+  if (g->scheduler->is_copy.load(std::memory_order_relaxed)) {
+    return;
+  }
+  if (cancel(point)) {
+    cancelled_.push_back(&point);
+    return;
+  }
+  if (goroutines_ < most) {
+    shown_[goroutines_] = g;
+    debug::collect_parked(*g, callers_[goroutines_]);
+  }
+  ++goroutines_;
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void destroyed_waiters::end(std::string_view what) noexcept {
+  cancelled_.wake_all();
+  if (goroutines_ + threads_ == 0) {
+    return;
+  }
+  base::message<512> text("fatal error: thrum: ");
+  text.append(what).append(" is destroyed while ");
+  if (goroutines_ != 0) {
+    text.append(goroutines_).append(goroutines_ == 1 ? " goroutine" : " goroutines");
+  }
+  if (threads_ != 0) {
+    text.append(goroutines_ != 0 ? " and " : "").append(threads_);
+    text.append(threads_ == 1 ? " thread" : " threads");
+  }
+  text.append(goroutines_ + threads_ == 1 ? " waits" : " wait");
+  text.append(" in it; end or join those that wait first, or share the object with them\n");
+  base::write_error(text.view());
+  const std::size_t size = goroutines_ < most ? goroutines_ : most;
+  os::call_stack here;
+  os::collect_callers(here, 0);
+  os::symbolizer symbols;
+  std::vector<const void*> places(here.frames, here.frames + here.size);
+  for (std::size_t i = 0; i != size; ++i) {
+    places.insert(places.end(), callers_[i].frames, callers_[i].frames + callers_[i].size);
+    places.push_back(shown_[i]->started_at);
+  }
+  symbols.find_lines(std::move(places));
+  for (std::size_t i = 0; i != size; ++i) {
+    debug::goroutine_record record;
+    const sched::goroutine& g = *shown_[i];
+    debug::describe_into(record, g, (os::now() - g.scheduler->started_at) / 1'000'000);
+    record.frames = callers_[i].frames;
+    record.size = callers_[i].size;
+    base::write_error(debug::describe(symbols, record));
+  }
+  base::write_error("destroyed in:\n" + debug::describe_callers(symbols, here.frames, here.size));
+  std::abort();
+}
+
+}}}  // namespace thrum::THRUM_ABI::sync_detail
+
+#endif
+
 // ---- thrum/sync/latch_definition.hpp ----
 //
 // What sync/latch.hpp declares: the bodies that are not inlined.
@@ -77746,6 +77863,50 @@ THRUM_COLD THRUM_OUT_OF_LINE void latch::throw_too_much() {
   base::throw_usage("latch::count_down: by a negative number, or by more than is left");
 }
 
+THRUM_OUT_OF_LINE void latch::take_all_locked(sched::wake_list& released) noexcept {
+  sync_detail::wait_list all(lock_);
+  all.points = waiters_.take_all();
+  all.take_all(sched::wake_cause::notified, released);
+}
+
+THRUM_OUT_OF_LINE void latch::arrive_and_wait(std::ptrdiff_t n) {
+  const arrival mine = arrive_and_park(n);
+  switch (mine.how) {
+    case outcome::too_much: throw_too_much();
+    case outcome::last: sync_detail::after_operation(); break;
+    case outcome::others_missing: sched::exit_if_cancelled(mine.cause); break;
+  }
+}
+
+THRUM_OUT_OF_LINE latch::arrival latch::arrive_and_park(std::ptrdiff_t n) noexcept {
+  using namespace base::orders;
+  sched::section here;
+  sched::wait_point point;
+  point.g = here.g();
+  point.object = this;
+  point.withdraw = &withdraw;
+  lock_.lock();
+  std::ptrdiff_t count = count_.load(relaxed);  // relaxed: the exchange decides
+  do {
+    if (n < 0 || n > count) {
+      lock_.unlock();
+      return {outcome::too_much, sched::wake_cause::none};
+    }
+    // [la.count <>] acq_rel: what all have done before; relaxed: looks at it again
+  } while (!count_.compare_exchange_weak(count, count - n, acq_rel, relaxed));
+  if (count == n) {
+    sched::wake_list released;
+    take_all_locked(released);
+    lock_.unlock();
+    released.wake_all();
+    return {outcome::last, sched::wake_cause::notified};
+  }
+  waiters_.push_back(point);
+  return {
+      outcome::others_missing,
+      sched::wait(here, point, lock_, {sched::wait_reason::latch_wait, true, sched::no_deadline})};
+}
+
 THRUM_COLD THRUM_OUT_OF_LINE bool latch::open(std::ptrdiff_t n) noexcept {
   using namespace base::orders;
   const sched::section here;
@@ -77756,9 +77917,7 @@ THRUM_COLD THRUM_OUT_OF_LINE bool latch::open(std::ptrdiff_t n) noexcept {
   while (count == n && !count_.compare_exchange_weak(count, 0, acq_rel, relaxed)) {
   }
   if (count == n) {
-    sync_detail::wait_list all(lock_);
-    all.points = waiters_.take_all();
-    all.take_all(sched::wake_cause::notified, released);
+    take_all_locked(released);
   }
   lock_.unlock();
   released.wake_all();
@@ -78068,6 +78227,21 @@ THRUM_COLD THRUM_OUT_OF_LINE bool mutex::lock_slow(std::int64_t deadline) {
     spins = 0;
     w = word.load(relaxed);  // relaxed: each exchange decides
   }
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void mutex::end_waits() noexcept {
+  sync_detail::destroyed_waiters found(&queue_);
+  {
+    const sched::section here;
+    queue_.lock();
+    // relaxed: the pointer is ours
+    for (auto* w = queue_word::head(queue_.word.load(std::memory_order_relaxed)); w != nullptr;
+         w = static_cast<queue_word::waiter*>(w->next)) {
+      found.add(*w);
+    }
+    queue_.unlock();
+  }
+  found.end("mutex: it");
 }
 
 THRUM_COLD THRUM_OUT_OF_LINE void mutex::unlock_slow(std::uintptr_t w) {
@@ -78436,21 +78610,47 @@ THRUM_OUT_OF_LINE sched::withdrawal shared_mutex::withdraw(sched::wait_point& po
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 
 namespace thrum { inline namespace THRUM_ABI {
 
-THRUM_OUT_OF_LINE bool wait_group::counted_call::exiting() noexcept {
+THRUM_COLD THRUM_OUT_OF_LINE void wait_group::end_waits(const char* what) noexcept {
+  sync_detail::end_waits(what, lock_, waiters_.points);
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void wait_group::destroyed_too_early() noexcept {
+  end_waits("wait_group: it");
+  // relaxed: nobody else may use it now
+  const auto counter = static_cast<std::int32_t>(word_.load(std::memory_order_relaxed) >> 32);
   auto* const m = sched::current_m();
-  return m != nullptr && m->g != nullptr && m->g->exiting;
+  // Elsewhere, and after goroutines were ended by a stop, a count that is left may be all that is left.
+  if (counter > 0 && m != nullptr && m->g != nullptr && !m->g->exiting &&
+      !m->scheduler->ending.has_begun() && std::uncaught_exceptions() == 0 &&
+      !sched::process_exit::is_mine()) {
+    base::message<128> text("wait_group: it is destroyed while its count is ");
+    text.append(counter).append("; call wait() before, or share it with those that call done()");
+    base::fatal(text.view());
+  }
+  word_.store(destroyed, std::memory_order_relaxed);  // relaxed: for those that come too late
 }
 
 THRUM_COLD THRUM_OUT_OF_LINE void wait_group::add_slow(std::int32_t counter, std::uint64_t delta) {
+  // relaxed: those that have seen it destroyed come too late for any order
+  if (counter < 0 && static_cast<std::uint32_t>(word_.load(std::memory_order_relaxed)) ==
+                         static_cast<std::uint32_t>(destroyed)) {
+    base::fatal(
+        "wait_group::done: the wait_group was destroyed before; call wait() before it goes, or "
+        "share it with those that call done()");
+  }
   if (counter == 0) {
     wake_if_zero(0);
     return;
   }
   wake_if_zero(delta);
-  base::throw_usage(counter < 0
+  const bool is_raised = static_cast<std::int64_t>(delta) > 0;
+  base::throw_usage(counter < 0 && is_raised
+                        ? "wait_group::add: the count would exceed 2147483647; is a done() missing?"
+                    : counter < 0
                         ? "wait_group::add: negative counter; more done() than add()"
                         : "wait_group::add: raised from zero while somebody waits; add before "
                           "wait");
@@ -80895,12 +81095,20 @@ THRUM_OUT_OF_LINE time_detail::timer_channel& timer::channel(const char* error) 
 // The other half of put_macros_aside.hpp.
 #pragma pop_macro("check")
 #pragma pop_macro("clear")
+#pragma pop_macro("debug")
 #pragma pop_macro("erase")
+#pragma pop_macro("error")
+#pragma pop_macro("expect")
+#pragma pop_macro("fatal")
+#pragma pop_macro("log")
 #pragma pop_macro("max")
 #pragma pop_macro("min")
 #pragma pop_macro("move")
+#pragma pop_macro("panic")
 #pragma pop_macro("signals")
 #pragma pop_macro("slots")
+#pragma pop_macro("trace")
+#pragma pop_macro("warn")
 
 #endif
 
