@@ -54712,11 +54712,9 @@ THRUM_OUT_OF_LINE conn listener::accept(std::error_code& error) {
         socket_.run(io::side::read, [](os::handle own) { return os::accept(own); });
     if (fd >= 0) {
       io::descriptor accepted(os::handle_of(fd), error);
-      if (!error) {
-        return conn(std::move(accepted), is_tcp_);
-      }
+      return error ? conn() : conn(std::move(accepted), is_tcp_);
     }
-    if (fd >= 0 || os::out_of_handles(fd)) {  // or no memory, for which that connection was closed
+    if (os::out_of_handles(fd)) {
       const sched::io_deadline until(sched::traits::now() + pause);
       sched::exit_if_cancelled(sched::sleep_until(until.until()));
       if (until.is_stopped()) {
@@ -55424,8 +55422,12 @@ THRUM_OUT_OF_LINE std::unique_ptr<server::session> server::next(std::error_code&
     ++accepting_;
   }
   const expected one{*this};
+  std::int64_t pause_ns = listener::first_pause_ns;
   conn accepted = listener_.accept(error);
-  for (std::int64_t pause_ns = listener::first_pause_ns; !error;) {
+  while (error == std::errc::not_enough_memory && wait_for_memory(pause_ns)) {
+    accepted = listener_.accept(error);  // that connection was closed
+  }
+  while (!error) {
     {
       const std::lock_guard guard(mutex_);
       std::unique_ptr<session> result(new (std::nothrow) session(*this, std::move(accepted)));

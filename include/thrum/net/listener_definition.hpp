@@ -147,11 +147,9 @@ THRUM_OUT_OF_LINE conn listener::accept(std::error_code& error) {
         socket_.run(io::side::read, [](os::handle own) { return os::accept(own); });
     if (fd >= 0) {
       io::descriptor accepted(os::handle_of(fd), error);
-      if (!error) {
-        return conn(std::move(accepted), is_tcp_);
-      }
+      return error ? conn() : conn(std::move(accepted), is_tcp_);
     }
-    if (fd >= 0 || os::out_of_handles(fd)) {  // or no memory, for which that connection was closed
+    if (os::out_of_handles(fd)) {
       const sched::io_deadline until(sched::traits::now() + pause);
       sched::exit_if_cancelled(sched::sleep_until(until.until()));
       if (until.is_stopped()) {

@@ -74,8 +74,12 @@ THRUM_OUT_OF_LINE std::unique_ptr<server::session> server::next(std::error_code&
     ++accepting_;
   }
   const expected one{*this};
+  std::int64_t pause_ns = listener::first_pause_ns;
   conn accepted = listener_.accept(error);
-  for (std::int64_t pause_ns = listener::first_pause_ns; !error;) {
+  while (error == std::errc::not_enough_memory && wait_for_memory(pause_ns)) {
+    accepted = listener_.accept(error);  // that connection was closed
+  }
+  while (!error) {
     {
       const std::lock_guard guard(mutex_);
       std::unique_ptr<session> result(new (std::nothrow) session(*this, std::move(accepted)));
