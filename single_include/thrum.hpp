@@ -1782,7 +1782,7 @@ inline constexpr char path_separator = '/';
 /// Whether a name may follow behind it at once.
 constexpr bool ends_directory(char last) noexcept { return last == '/'; }
 
-/// A directory that is held open: what is put in its place meanwhile leads nobody elsewhere. Move-only.
+/// A directory that is held open: what is put in its place meanwhile is not followed. Move-only.
 class open_directory {
  public:
   open_directory() noexcept = default;
@@ -1797,7 +1797,7 @@ class open_directory {
   io_result open(const char* path) noexcept;
   /// By its name in another one, and not what a link leads to. -ENOTDIR: it is none, or a link.
   io_result open_in(const open_directory& above, const char* name, const char* path) noexcept;
-  /// The one above, if it is `expected`, as it was before somebody moved one of the two. -ENOENT: it is not.
+  /// The one above, if it is `expected`, as it was unless one of the two has moved. -ENOENT: it is not.
   io_result open_above(const open_directory& below, const file_status& expected) noexcept;
 
   bool is_open() const noexcept { return fd_ != no_handle; }
@@ -19324,10 +19324,9 @@ class thread_reserve {
 // The last M of such a scheduler that goes to sleep, on its note, in the poller, or for a goroutine
 // that is locked to it, finds every goroutine parked. It then does one of these, in this order:
 //   V1  a goroutine waits for exactly this (bubble::wait): it goes on
-//   V2  a goroutine waits for something that somebody outside may bring (a mutex without a deadline, a
-//       descriptor), or
-//       is runnable and in no queue, as the monitor or a thread that is not ours is about to put it
-//       there: nothing; the clock stands
+//   V2  a goroutine waits for something that may come from outside (a mutex without a deadline, a
+//       descriptor), or is runnable and in no queue, as the monitor or a thread that is not ours is
+//       about to put it there: nothing; the clock stands
 //   V3  a timer is armed, and the first goroutine has not returned: the clock jumps to the earliest,
 //       and an M looks for work, which fires it
 //   V4  no goroutine is left, or none can ever run again: the owner of the clock is told, once
@@ -24830,7 +24829,7 @@ struct result_slot {
 /// Says, once in a process, that the exception that has left a goroutine was dropped.
 [[gnu::cold]] void report_lost(const goroutine& g, const std::exception_ptr& error) noexcept;
 
-/// Before the slot of a goroutine that nobody has joined is destroyed.
+/// Before the slot of a goroutine that was not joined is destroyed.
 template <class R>
 void report_if_lost([[maybe_unused]] const goroutine& g,
                     [[maybe_unused]] const result_slot<R>& slot) noexcept {
@@ -29461,7 +29460,7 @@ class mutex {
   mutex(const mutex&) = delete;
   mutex& operator=(const mutex&) = delete;
   ~mutex() {
-    // relaxed: nobody else may use it now, but waiters by mistake
+    // relaxed: only waiters, by mistake, may use it now
     if (queue_word::head(queue_.word.load(std::memory_order_relaxed)) != nullptr) [[unlikely]] {
       end_waits();
     }
@@ -29740,7 +29739,7 @@ class wait_group {
   wait_group(const wait_group&) = delete;
   wait_group& operator=(const wait_group&) = delete;
   ~wait_group() {
-    // relaxed: nobody else may use it now
+    // relaxed: no other may use it now
     if (word_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
       destroyed_too_early();
     }
@@ -36089,8 +36088,8 @@ class server {
   /// many goroutines at the same time. Returns when the server was stopped and the last
   /// handler has ended. If accept() fails for good, or a goroutine cannot be started for another
   /// reason than memory, it fails at once: `error`, or std::system_error; connections that are there
-  /// go on. What passes is waited for: memory for a goroutine, and what listener says. May be called several times, each takes a share of the connections.
-  /// A cancellation point. usage_error outside of a runtime.
+  /// go on. What passes is waited for: memory, and what listener says. May be called several times,
+  /// each takes a share of the connections. A cancellation point. usage_error outside of a runtime.
   template <go_detail::not_runtime Handler>
   void serve(Handler&& handler) {
     std::error_code error;
@@ -66928,7 +66927,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result spawn(const spawn_request& request) n
   if (error == 0) {
     error = extra.add_to(actions, request.extra, request.extras);
   }
-  // A session gets its terminal by opening it, and has it while somebody has it open there. If no stream
+  // A session gets its terminal by opening it, and has it while a process has it open there. If no stream
   // does that, a number does it that nothing else of the child has: it is taken here meanwhile.
   int spare = -1;
   const bool opens_terminal = request.streams[0] == no_handle || request.streams[1] == no_handle ||
@@ -78622,7 +78621,7 @@ THRUM_COLD THRUM_OUT_OF_LINE void wait_group::end_waits(const char* what) noexce
 
 THRUM_COLD THRUM_OUT_OF_LINE void wait_group::destroyed_too_early() noexcept {
   end_waits("wait_group: it");
-  // relaxed: nobody else may use it now
+  // relaxed: no other may use it now
   const auto counter = static_cast<std::int32_t>(word_.load(std::memory_order_relaxed) >> 32);
   auto* const m = sched::current_m();
   // Elsewhere, and after goroutines were ended by a stop, a count that is left may be all that is left.

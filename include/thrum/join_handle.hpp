@@ -53,7 +53,7 @@ struct result_slot {
 /// Says, once in a process, that the exception that has left a goroutine was dropped.
 [[gnu::cold]] void report_lost(const goroutine& g, const std::exception_ptr& error) noexcept;
 
-/// Before the slot of a goroutine that nobody has joined is destroyed.
+/// Before the slot of a goroutine that was not joined is destroyed.
 template <class R>
 void report_if_lost([[maybe_unused]] const goroutine& g,
                     [[maybe_unused]] const result_slot<R>& slot) noexcept {

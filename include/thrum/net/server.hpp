@@ -99,8 +99,8 @@ class server {
   /// many goroutines at the same time. Returns when the server was stopped and the last
   /// handler has ended. If accept() fails for good, or a goroutine cannot be started for another
   /// reason than memory, it fails at once: `error`, or std::system_error; connections that are there
-  /// go on. What passes is waited for: memory for a goroutine, and what listener says. May be called several times, each takes a share of the connections.
-  /// A cancellation point. usage_error outside of a runtime.
+  /// go on. What passes is waited for: memory, and what listener says. May be called several times,
+  /// each takes a share of the connections. A cancellation point. usage_error outside of a runtime.
   template <go_detail::not_runtime Handler>
   void serve(Handler&& handler) {
     std::error_code error;

@@ -57,7 +57,7 @@ class mutex {
   mutex(const mutex&) = delete;
   mutex& operator=(const mutex&) = delete;
   ~mutex() {
-    // relaxed: nobody else may use it now, but waiters by mistake
+    // relaxed: only waiters, by mistake, may use it now
     if (queue_word::head(queue_.word.load(std::memory_order_relaxed)) != nullptr) [[unlikely]] {
       end_waits();
     }

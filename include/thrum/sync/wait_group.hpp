@@ -54,7 +54,7 @@ class wait_group {
   wait_group(const wait_group&) = delete;
   wait_group& operator=(const wait_group&) = delete;
   ~wait_group() {
-    // relaxed: nobody else may use it now
+    // relaxed: no other may use it now
     if (word_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
       destroyed_too_early();
     }

@@ -28,7 +28,7 @@ THRUM_COLD THRUM_OUT_OF_LINE void wait_group::end_waits(const char* what) noexce
 
 THRUM_COLD THRUM_OUT_OF_LINE void wait_group::destroyed_too_early() noexcept {
   end_waits("wait_group: it");
-  // relaxed: nobody else may use it now
+  // relaxed: no other may use it now
   const auto counter = static_cast<std::int32_t>(word_.load(std::memory_order_relaxed) >> 32);
   auto* const m = sched::current_m();
   // Elsewhere, and after goroutines were ended by a stop, a count that is left may be all that is left.

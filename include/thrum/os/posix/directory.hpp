@@ -25,7 +25,7 @@ inline constexpr char path_separator = '/';
 /// Whether a name may follow behind it at once.
 constexpr bool ends_directory(char last) noexcept { return last == '/'; }
 
-/// A directory that is held open: what is put in its place meanwhile leads nobody elsewhere. Move-only.
+/// A directory that is held open: what is put in its place meanwhile is not followed. Move-only.
 class open_directory {
  public:
   open_directory() noexcept = default;
@@ -40,7 +40,7 @@ class open_directory {
   io_result open(const char* path) noexcept;
   /// By its name in another one, and not what a link leads to. -ENOTDIR: it is none, or a link.
   io_result open_in(const open_directory& above, const char* name, const char* path) noexcept;
-  /// The one above, if it is `expected`, as it was before somebody moved one of the two. -ENOENT: it is not.
+  /// The one above, if it is `expected`, as it was unless one of the two has moved. -ENOENT: it is not.
   io_result open_above(const open_directory& below, const file_status& expected) noexcept;
 
   bool is_open() const noexcept { return fd_ != no_handle; }

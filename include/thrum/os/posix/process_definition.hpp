@@ -151,7 +151,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result spawn(const spawn_request& request) n
   if (error == 0) {
     error = extra.add_to(actions, request.extra, request.extras);
   }
-  // A session gets its terminal by opening it, and has it while somebody has it open there. If no stream
+  // A session gets its terminal by opening it, and has it while a process has it open there. If no stream
   // does that, a number does it that nothing else of the child has: it is taken here meanwhile.
   int spare = -1;
   const bool opens_terminal = request.streams[0] == no_handle || request.streams[1] == no_handle ||

@@ -6,10 +6,9 @@
 // The last M of such a scheduler that goes to sleep, on its note, in the poller, or for a goroutine
 // that is locked to it, finds every goroutine parked. It then does one of these, in this order:
 //   V1  a goroutine waits for exactly this (bubble::wait): it goes on
-//   V2  a goroutine waits for something that somebody outside may bring (a mutex without a deadline, a
-//       descriptor), or
-//       is runnable and in no queue, as the monitor or a thread that is not ours is about to put it
-//       there: nothing; the clock stands
+//   V2  a goroutine waits for something that may come from outside (a mutex without a deadline, a
+//       descriptor), or is runnable and in no queue, as the monitor or a thread that is not ours is
+//       about to put it there: nothing; the clock stands
 //   V3  a timer is armed, and the first goroutine has not returned: the clock jumps to the earliest,
 //       and an M looks for work, which fires it
 //   V4  no goroutine is left, or none can ever run again: the owner of the clock is told, once
