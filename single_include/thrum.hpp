@@ -27051,6 +27051,7 @@ enum class handler_takes : std::uint8_t { element, optional, element_and_ok, not
 /// error there.
 template <class F, class T>
 consteval handler_takes what_handler_takes() {
+  // NOLINTNEXTLINE(bugprone-branch-clone): in this order
   if constexpr (takes_anything<F, T> && std::is_invocable_v<F&, T>) {
     return handler_takes::element;
   } else if constexpr (std::is_invocable_v<F&, std::optional<T>>) {
@@ -28503,7 +28504,7 @@ struct forker {
 
  private:
   /// In one section with the choice of the list: meanwhile its P stays in service (p_table.hpp).
-  explicit forker(const section& here) noexcept;
+  explicit forker(const section& open) noexcept;
 };
 
 /// False: the caller is no goroutine, or is inside blocking(), where no thread could help it.
@@ -55429,6 +55430,7 @@ THRUM_OUT_OF_LINE std::unique_ptr<server::session> server::next(std::error_code&
   while (!error) {
     {
       const std::lock_guard guard(mutex_);
+      // Without memory nothing is moved. NOLINTNEXTLINE(bugprone-use-after-move)
       std::unique_ptr<session> result(new (std::nothrow) session(*this, std::move(accepted)));
       if (result != nullptr) {
         ++connections_;
@@ -76965,9 +76967,9 @@ void timer_heap<Traits>::publish_earliest() noexcept {
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-THRUM_OUT_OF_LINE forker::forker(const section& here) noexcept
-    : deque(here.this_m().p->forks, here.this_m().g->size_class),
-      g(*here.this_m().g),
+THRUM_OUT_OF_LINE forker::forker(const section& /*open*/) noexcept
+    : deque(current_m()->p->forks, current_m()->g->size_class),
+      g(*current_m()->g),
       scheduler(*g.scheduler) {
   deque.home().add(deque);
   g.forks = this;

@@ -13,7 +13,7 @@ import subprocess
 
 # In the order in which `vcpkg format-manifest` writes them.
 MANIFEST = ["name", "version", "port-version", "maintainers", "description", "homepage", "documentation", "license", "supports",
-            "dependencies"]
+            "dependencies", "features"]
 DEPRECATED = ["vcpkg_extract_source_archive_ex", "vcpkg_apply_patches", "vcpkg_build_msbuild", "vcpkg_copy_tool_dependencies",
               "vcpkg_configure_cmake", "vcpkg_build_cmake", "vcpkg_install_cmake", "vcpkg_fixup_cmake_targets"]
 HELPERS = {"vcpkg_cmake_config_fixup": "vcpkg-cmake-config", "vcpkg_cmake_configure": "vcpkg-cmake",

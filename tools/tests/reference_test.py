@@ -22,7 +22,7 @@ HEADS = {  # a declaration as it is written: as it is shown
     "auto f() -> std::pair<int, int>;  // why": "auto f() -> std::pair<int, int>",
 }
 MEMBERS = {  # name: (what its members' declarations hold, what none does)
-    "chan": (["void send(T value) const", "std::optional<T> recv() const", "explicit chan(std::size_t capacity)"],
+    "chan": (["void send(T value) const", "received_value<T> recv() const", "explicit chan(std::size_t capacity)"],
              ["adopt_reference", "core()", "operator="]),
     "mutex": (["try_lock_for", "void unlock()"], ["mutex(const mutex&)"]),
     "options": (["unsigned procs = 0", "max_threads", "from_environment"], []),

@@ -82,6 +82,7 @@ THRUM_OUT_OF_LINE std::unique_ptr<server::session> server::next(std::error_code&
   while (!error) {
     {
       const std::lock_guard guard(mutex_);
+      // Without memory nothing is moved. NOLINTNEXTLINE(bugprone-use-after-move)
       std::unique_ptr<session> result(new (std::nothrow) session(*this, std::move(accepted)));
       if (result != nullptr) {
         ++connections_;

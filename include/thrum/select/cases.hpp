@@ -133,6 +133,7 @@ enum class handler_takes : std::uint8_t { element, optional, element_and_ok, not
 /// error there.
 template <class F, class T>
 consteval handler_takes what_handler_takes() {
+  // NOLINTNEXTLINE(bugprone-branch-clone): in this order
   if constexpr (takes_anything<F, T> && std::is_invocable_v<F&, T>) {
     return handler_takes::element;
   } else if constexpr (std::is_invocable_v<F&, std::optional<T>>) {

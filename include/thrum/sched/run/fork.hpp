@@ -126,7 +126,7 @@ struct forker {
 
  private:
   /// In one section with the choice of the list: meanwhile its P stays in service (p_table.hpp).
-  explicit forker(const section& here) noexcept;
+  explicit forker(const section& open) noexcept;
 };
 
 /// False: the caller is no goroutine, or is inside blocking(), where no thread could help it.

@@ -18,9 +18,9 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-THRUM_OUT_OF_LINE forker::forker(const section& here) noexcept
-    : deque(here.this_m().p->forks, here.this_m().g->size_class),
-      g(*here.this_m().g),
+THRUM_OUT_OF_LINE forker::forker(const section& /*open*/) noexcept
+    : deque(current_m()->p->forks, current_m()->g->size_class),
+      g(*current_m()->g),
       scheduler(*g.scheduler) {
   deque.home().add(deque);
   g.forks = this;
