@@ -25797,7 +25797,7 @@ struct host_call {
 
   static bool is_on_host() noexcept {
     const section here;
-    return (here.g()->flags & g_on_host) != 0;
+    return (current_m()->g->flags & g_on_host) != 0;
   }
 };
 
@@ -45669,6 +45669,9 @@ THRUM_OUT_OF_LINE machine* runtime_scheduler::new_m_locked() noexcept {
     return ::new (place) machine(*this, upcalls_, id, seed(id));
   });
   THRUM_ASSERT(another_thread_is_allowed, m != nullptr);
+  if (m == nullptr) {
+    __builtin_unreachable();  // the callers have compared the number of threads; gcc would warn
+  }
   return m;
 }
 
@@ -49648,8 +49651,10 @@ class runtime::host_use {
     }
     h_ = sched::attach(scheduler, &sched::help_while_waiting);
     if (h_ != nullptr) {
-      if (own.settings_.preempt != preemption::cooperative) {  // which handles no signals
-        sched::own_attachments()->prepare_for_faults();
+      auto* const attachments = sched::own_attachments();
+      // cooperative: no signals are handled
+      if (own.settings_.preempt != preemption::cooperative && attachments != nullptr) {
+        attachments->prepare_for_faults();
       }
       return;
     }

@@ -73,7 +73,7 @@ struct host_call {
 
   static bool is_on_host() noexcept {
     const section here;
-    return (here.g()->flags & g_on_host) != 0;
+    return (current_m()->g->flags & g_on_host) != 0;
   }
 };
 

@@ -312,8 +312,10 @@ class runtime::host_use {
     }
     h_ = sched::attach(scheduler, &sched::help_while_waiting);
     if (h_ != nullptr) {
-      if (own.settings_.preempt != preemption::cooperative) {  // which handles no signals
-        sched::own_attachments()->prepare_for_faults();
+      auto* const attachments = sched::own_attachments();
+      // cooperative: no signals are handled
+      if (own.settings_.preempt != preemption::cooperative && attachments != nullptr) {
+        attachments->prepare_for_faults();
       }
       return;
     }
