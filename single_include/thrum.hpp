@@ -35392,7 +35392,6 @@ THRUM_OUT_OF_LINE std::optional<std::uint16_t> port_number(std::string_view text
 
 #include <concepts>
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <system_error>
 
@@ -47319,8 +47318,6 @@ inline goroutine* find_work(machine& m) noexcept {
 }}}  // namespace thrum::THRUM_ABI::sched
 
 #endif
-
-#include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 

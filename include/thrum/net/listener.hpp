@@ -22,7 +22,6 @@
 
 #include <concepts>
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <system_error>
 

@@ -8,7 +8,6 @@
 #include <thrum/base/config.hpp>
 #include <thrum/base/fatal.hpp>
 #include <thrum/base/message.hpp>
-#include <thrum/base/order.hpp>
 #include <thrum/debug/backtrace.hpp>
 #include <thrum/debug/dump.hpp>
 #include <thrum/os/os.hpp>

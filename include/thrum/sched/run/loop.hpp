@@ -12,13 +12,10 @@
 #include <thrum/base/order.hpp>
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/core/traits.hpp>
-#include <thrum/sched/queue/timer_heap.hpp>
 #include <thrum/sched/run/background.hpp>
 #include <thrum/sched/run/execute.hpp>
 #include <thrum/sched/run/find_work.hpp>
 #include <thrum/sched/run/ready.hpp>
-
-#include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
