@@ -50079,6 +50079,14 @@ struct detached_state {
   bool is_hooked = false;                       ///< fork() will tell us
 };
 
+/// Not destroyed: the thread goes on while the process exits.
+union kept_detached_state {
+  constexpr kept_detached_state() noexcept : value() {}
+  ~kept_detached_state() {}
+
+  detached_state value;
+};
+
 /// The only ones of the process. All members may be called by any goroutine and thread.
 class detached_children {
  public:
@@ -50105,7 +50113,8 @@ class detached_children {
   /// In the child of a fork: the thread, and the holder of the lock, are not there.
   static void forget() noexcept;
 
-  static inline constinit detached_state state;
+  static inline constinit kept_detached_state kept;
+  static constexpr detached_state& state = kept.value;
 };
 
 }}}  // namespace thrum::THRUM_ABI::io_detail
