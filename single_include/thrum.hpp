@@ -2586,7 +2586,7 @@ const std::byte* take_change(const std::byte* at, file_change_seen& change) noex
 #if THRUM_OS_WINDOWS
 
 #if defined(_WINDOWS_)
-// By this macro, which the next header defines again, mingw warns of the order.
+// This macro makes mingw warn of the order; the next header defines it again.
 #undef _WINSOCKAPI_
 #include <winsock2.h>  // IWYU pragma: export
 #else
@@ -6778,7 +6778,7 @@ class signal_stack {
   /// Called by the thread that is to take the signal.
   void open(preempt_target& target) noexcept;
 
-  /// The same for handlers of faults alone, on a thread that takes no signal of ours; reserves the
+  /// Opens it for handlers of faults alone, on a thread that takes no signal of ours; reserves the
   /// memory. False: the thread has such a stack already, or there is no memory.
   bool open_for_faults() noexcept;
 
@@ -20005,7 +20005,7 @@ class idle_set {
     Traits::fence(seq_cst);  // [id.spin =] I5: pairs with the submitter's fence at S2
   }
 
-  /// The same for a unit that no M has got: there is none to search.
+  /// Gives back a unit that no M has got: there is none to search.
   void give_back_unit() noexcept {
     drop_unit();
     Traits::fence(seq_cst);  // [id.spin =] I5: as in end_spinning
@@ -25292,7 +25292,7 @@ THRUM_INLINE void launch(runtime_scheduler& scheduler, machine* m, goroutine& g,
   }
 }
 
-/// The same on the host's thread `where` only.
+/// Lets a G with a task run on the host's thread `where` only.
 THRUM_COLD inline void launch_on(host_thread& where, runtime_scheduler& scheduler, machine* m,
                                  goroutine& g) noexcept {
   prepare_launch(scheduler, g);
@@ -28491,7 +28491,7 @@ struct forked {
 
 /// A goroutine inside its outermost fork.
 struct forker {
-  /// Of the calling goroutine, with the list of its P. If may_fork().
+  /// Makes the calling goroutine one, with the list of its P. Call it if may_fork().
   forker() noexcept : forker(section()) {}
   forker(const forker&) = delete;
   forker& operator=(const forker&) = delete;
@@ -29858,7 +29858,7 @@ class wait_group {
     state state_ = state::not_called;
   };
 
-  /// The same where nothing of f and the arguments is left to be destroyed when f has returned: some
+  /// A counted_call where nothing of f and the arguments is left to be destroyed when f has returned: some
   /// instructions less.
   class quick_call : public go_detail::told_of_goroutine {
    public:
@@ -31172,7 +31172,7 @@ class stream_reading {
     return some(buffer.data(), buffer.size(), error);
   }
 
-  /// The same into a string as it is: its size is how much may come. usage_error if it is empty, where
+  /// Reads into a string as it is: its size is how much may come. usage_error if it is empty, where
   /// 0 would look like the end: resize it, or call read_all.
   template <std::same_as<std::string> S, std::same_as<std::error_code>... Error>
   std::size_t read(S& buffer, Error&... error) {
@@ -31596,7 +31596,7 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
       bool has_line_ = false;
     };
 
-    /// Of a reader that outlives it.
+    /// The reader must outlive it.
     explicit line_range(buffered_reader& from) noexcept : from_(&from) {}
     /// Reads the first line.
     iterator begin() const { return iterator(*from_); }
@@ -31605,7 +31605,7 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
    private:
     buffered_reader* from_;
   };
-  /// As a range that refers to this reader.
+  /// A range that refers to this reader.
   line_range lines() noexcept { return line_range(*this); }
 
   /// Everything up to the delimiter, and that too: so it shows whether it was there, or the stream
@@ -33544,7 +33544,7 @@ class file_watch {
   file_watch();
   /// The same; sets `error` instead of throwing, and then holds none.
   explicit file_watch(std::error_code& error);
-  /// The same, and add(path).
+  /// Makes one and calls add(path).
   explicit file_watch(const std::string& path);
   file_watch(const std::string& path, std::error_code& error);
   file_watch(file_watch&& other) noexcept;
@@ -62487,7 +62487,7 @@ class signal_stack {
   /// Called by the thread that is to take the signal.
   void open(preempt_target& target) noexcept;
 
-  /// The same for handlers of faults alone, on a thread that takes no signal of ours; reserves the
+  /// Opens it for handlers of faults alone, on a thread that takes no signal of ours; reserves the
   /// memory. False: the thread has such a stack already, or there is no memory.
   bool open_for_faults() noexcept;
 
@@ -67258,7 +67258,7 @@ class signal_stack {
   /// Called by the thread that is to take the signal.
   void open(preempt_target& target) noexcept;
 
-  /// The same for handlers of faults alone, on a thread that takes no signal of ours; reserves the
+  /// Opens it for handlers of faults alone, on a thread that takes no signal of ours; reserves the
   /// memory. False: the thread has such a stack already, or there is no memory.
   bool open_for_faults() noexcept;
 
@@ -71399,7 +71399,7 @@ THRUM_OUT_OF_LINE void file_watch::take_found(watched& one, changes_to& to) noex
 #if THRUM_OS_WINDOWS
 
 #if defined(_WINDOWS_)
-// By this macro, which the next header defines again, mingw warns of the order.
+// This macro makes mingw warn of the order; the next header defines it again.
 #undef _WINSOCKAPI_
 #include <winsock2.h>  // IWYU pragma: export
 #else
@@ -71670,7 +71670,7 @@ machine_state(const void* context) noexcept {
 #if THRUM_OS_WINDOWS
 
 #if defined(_WINDOWS_)
-// By this macro, which the next header defines again, mingw warns of the order.
+// This macro makes mingw warn of the order; the next header defines it again.
 #undef _WINSOCKAPI_
 #include <winsock2.h>  // IWYU pragma: export
 #else

@@ -128,7 +128,7 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
       bool has_line_ = false;
     };
 
-    /// Of a reader that outlives it.
+    /// The reader must outlive it.
     explicit line_range(buffered_reader& from) noexcept : from_(&from) {}
     /// Reads the first line.
     iterator begin() const { return iterator(*from_); }
@@ -137,7 +137,7 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
    private:
     buffered_reader* from_;
   };
-  /// As a range that refers to this reader.
+  /// A range that refers to this reader.
   line_range lines() noexcept { return line_range(*this); }
 
   /// Everything up to the delimiter, and that too: so it shows whether it was there, or the stream

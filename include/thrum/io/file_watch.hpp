@@ -50,7 +50,7 @@ class file_watch {
   file_watch();
   /// The same; sets `error` instead of throwing, and then holds none.
   explicit file_watch(std::error_code& error);
-  /// The same, and add(path).
+  /// Makes one and calls add(path).
   explicit file_watch(const std::string& path);
   file_watch(const std::string& path, std::error_code& error);
   file_watch(file_watch&& other) noexcept;

@@ -221,7 +221,7 @@ class stream_reading {
     return some(buffer.data(), buffer.size(), error);
   }
 
-  /// The same into a string as it is: its size is how much may come. usage_error if it is empty, where
+  /// Reads into a string as it is: its size is how much may come. usage_error if it is empty, where
   /// 0 would look like the end: resize it, or call read_all.
   template <std::same_as<std::string> S, std::same_as<std::error_code>... Error>
   std::size_t read(S& buffer, Error&... error) {

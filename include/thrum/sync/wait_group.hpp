@@ -172,7 +172,7 @@ class wait_group {
     state state_ = state::not_called;
   };
 
-  /// The same where nothing of f and the arguments is left to be destroyed when f has returned: some
+  /// A counted_call where nothing of f and the arguments is left to be destroyed when f has returned: some
   /// instructions less.
   class quick_call : public go_detail::told_of_goroutine {
    public:

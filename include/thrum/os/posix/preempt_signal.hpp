@@ -108,7 +108,7 @@ class signal_stack {
   /// Called by the thread that is to take the signal.
   void open(preempt_target& target) noexcept;
 
-  /// The same for handlers of faults alone, on a thread that takes no signal of ours; reserves the
+  /// Opens it for handlers of faults alone, on a thread that takes no signal of ours; reserves the
   /// memory. False: the thread has such a stack already, or there is no memory.
   bool open_for_faults() noexcept;
 

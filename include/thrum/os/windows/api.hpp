@@ -15,7 +15,7 @@
 #if THRUM_OS_WINDOWS
 
 #if defined(_WINDOWS_)
-// By this macro, which the next header defines again, mingw warns of the order.
+// This macro makes mingw warn of the order; the next header defines it again.
 #undef _WINSOCKAPI_
 #include <winsock2.h>  // IWYU pragma: export
 #else

@@ -166,7 +166,7 @@ class idle_set {
     Traits::fence(seq_cst);  // [id.spin =] I5: pairs with the submitter's fence at S2
   }
 
-  /// The same for a unit that no M has got: there is none to search.
+  /// Gives back a unit that no M has got: there is none to search.
   void give_back_unit() noexcept {
     drop_unit();
     Traits::fence(seq_cst);  // [id.spin =] I5: as in end_spinning

@@ -113,7 +113,7 @@ struct forked {
 
 /// A goroutine inside its outermost fork.
 struct forker {
-  /// Of the calling goroutine, with the list of its P. If may_fork().
+  /// Makes the calling goroutine one, with the list of its P. Call it if may_fork().
   forker() noexcept : forker(section()) {}
   forker(const forker&) = delete;
   forker& operator=(const forker&) = delete;

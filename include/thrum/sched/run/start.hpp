@@ -182,7 +182,7 @@ THRUM_INLINE void launch(runtime_scheduler& scheduler, machine* m, goroutine& g,
   }
 }
 
-/// The same on the host's thread `where` only.
+/// Lets a G with a task run on the host's thread `where` only.
 THRUM_COLD inline void launch_on(host_thread& where, runtime_scheduler& scheduler, machine* m,
                                  goroutine& g) noexcept {
   prepare_launch(scheduler, g);
