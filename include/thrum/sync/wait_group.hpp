@@ -79,7 +79,17 @@ class wait_group {
   }
 
   /// add(-1).
-  void done() { add(-1); }
+  void done() {
+    using namespace base::orders;
+    // [wg.word <>] acq_rel: as in add
+    const std::uint64_t word = word_.fetch_sub(one, acq_rel);
+    // More is left to be done, or this was the last and no goroutine waits.
+    if (static_cast<std::int64_t>(word) >= static_cast<std::int64_t>(2 * one) || word == one)
+        [[likely]] {
+      return;
+    }
+    add_slow(static_cast<std::int32_t>((word - one) >> 32), 0 - one);
+  }
 
   /// Blocks until the count is zero. A cancellation point.
   void wait() { wait_until_ns(sched::no_deadline); }
@@ -151,7 +161,7 @@ class wait_group {
     counted_call(wait_group& group, sched::goroutine* runs) noexcept : group_(group) { own = runs; }
     counted_call(counted_call&& other) noexcept : group_(other.group_) {}  // none moves once called
     counted_call& operator=(counted_call&&) = delete;
-    ~counted_call() {
+    THRUM_INLINE ~counted_call() {
       if (state_ != state::not_called && (state_ == state::returned || own->exiting)) {
         end_locals();
         group_.done();
@@ -190,6 +200,9 @@ class wait_group {
 
   friend class task_group;
 
+  // What counts one in the word.
+  static constexpr std::uint64_t one = std::uint64_t{1} << 32;
+
   // The word of one that was destroyed too early: the next done() says so, if it still finds it.
   static constexpr std::uint64_t destroyed = 0xC000'0000'DEAD'0000;
 
@@ -199,6 +212,9 @@ class wait_group {
   [[gnu::cold]] void end_waits(const char* what) noexcept;
 
   [[gnu::cold]] void add_slow(std::int32_t counter, std::uint64_t delta);
+
+  /// After an add that was an error: takes `delta` back and throws.
+  [[gnu::cold]] void take_back(std::int32_t counter, std::uint64_t delta);
 
   /// Takes back `too_much` (WG1), and wakes all that wait if the counter is zero.
   void wake_if_zero(std::uint64_t too_much) noexcept;

@@ -43,6 +43,18 @@ THRUM_COLD THRUM_OUT_OF_LINE void wait_group::destroyed_too_early() noexcept {
 }
 
 THRUM_COLD THRUM_OUT_OF_LINE void wait_group::add_slow(std::int32_t counter, std::uint64_t delta) {
+  if (counter == 0) {
+    wake_if_zero(0);
+  } else {
+    take_back(counter, delta);
+  }
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void wait_group::take_back(std::int32_t counter, std::uint64_t delta) {
+  const bool is_raised = static_cast<std::int64_t>(delta) > 0;
+  if (counter > 0 && !is_raised) {
+    return;  // no error: another add has gone beyond the greatest count and is about to take that back (WG1)
+  }
   // relaxed: those that have seen it destroyed come too late for any order
   if (counter < 0 && static_cast<std::uint32_t>(word_.load(std::memory_order_relaxed)) ==
                          static_cast<std::uint32_t>(destroyed)) {
@@ -50,12 +62,7 @@ THRUM_COLD THRUM_OUT_OF_LINE void wait_group::add_slow(std::int32_t counter, std
         "wait_group::done: the wait_group was destroyed before; call wait() before it goes, or "
         "share it with those that call done()");
   }
-  if (counter == 0) {
-    wake_if_zero(0);
-    return;
-  }
   wake_if_zero(delta);
-  const bool is_raised = static_cast<std::int64_t>(delta) > 0;
   base::throw_usage(counter < 0 && is_raised
                         ? "wait_group::add: the count would exceed 2147483647; is a done() missing?"
                     : counter < 0
