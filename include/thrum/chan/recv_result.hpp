@@ -16,7 +16,10 @@
 #include <thrum/base/error.hpp>
 
 #include <concepts>
+#include <cstddef>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -24,10 +27,25 @@ namespace thrum { inline namespace THRUM_ABI {
 
 namespace chan_detail {
 
-[[noreturn]] THRUM_COLD inline void throw_no_element() {
-  base::throw_usage(
-      "chan::recv: `*` or `->` of a receive that got no element: the channel is closed, or nothing "
+/// `function` is what the compiler calls throw_no_element, at whose end it says what T is.
+[[noreturn]] THRUM_COLD inline void throw_no_element_of(std::string_view function) {
+  constexpr std::string_view before = "T = ";
+  std::string text = "chan";
+  const std::size_t at = function.find(before);
+  const std::size_t end = function.rfind(']');
+  if (at < end && end != std::string_view::npos) {
+    const std::size_t begin = at + before.size();
+    text.append("<").append(function.substr(begin, end - begin)).append(">");
+  }
+  text.append(
+      "::recv: `*` or `->` of a receive that got no element: the channel is closed, or nothing "
       "came in time; test the result first, as in `if (auto v = c.recv())`");
+  base::throw_usage(text.c_str());
+}
+
+template <class T>
+[[noreturn]] THRUM_COLD void throw_no_element() {
+  throw_no_element_of(static_cast<const char*>(__PRETTY_FUNCTION__));
 }
 
 }  // namespace chan_detail
@@ -85,7 +103,7 @@ class recv_result : public std::optional<T> {
  private:
   void check() const {
     if (!this->has_value()) [[unlikely]] {
-      chan_detail::throw_no_element();
+      chan_detail::throw_no_element<T>();
     }
   }
 };
