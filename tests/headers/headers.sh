@@ -80,6 +80,18 @@ for compiler in g++ clang++-14 clang++-19; do
   done
 done
 
+# A source file that only includes the header. A static object that has a destructor brings all that this calls into
+# each such file.
+printf '#include <thrum.hpp>\n' >"$work/only.cpp"
+for form in 0:16384 1:2048; do
+  most=${form#*:}
+  g++ -std=c++20 -O2 -DTHRUM_SEPARATE="${form%:*}" -I"$include" -c "$work/only.cpp" -o "$work/only.o" \
+    >"$work/said" 2>&1 &&
+    size "$work/only.o" | awk -v most="$most" \
+      'NR == 2 && $1 + $2 < most { small = 1 } { print } END { exit !small }' >"$work/said"
+  report $? "g++: an include alone emits less than $most bytes where THRUM_SEPARATE is ${form%:*}"
+done
+
 # Which options of the standard library are part of the tag.
 cat >"$work/tag.cpp" <<'TEXT'
 #include <thrum/base/config.hpp>
